@@ -1,0 +1,162 @@
+//! Views: other shapes and strides over the same buffer.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::{Array, Buffer, Data, INLINE, Inner};
+use crate::error::Result;
+use crate::shape::{self, Dims, Strides};
+
+impl Array {
+    /// The array over the same elements with these sizes and strides, starting `offset` elements after this one's first.
+    ///
+    /// # Panics
+    /// When the strides leave the buffer.
+    pub fn restride(&self, dims: &[usize], strides: &[isize], offset: isize) -> Array {
+        let size = self.dtype().size() as isize;
+        let empty = dims.contains(&0);
+        let (mut low, mut high) = (offset, offset);
+        for (&d, &s) in dims.iter().zip(strides).filter(|_| !empty) {
+            let reach = s * (d as isize - 1);
+            if reach < 0 { low += reach } else { high += reach }
+        }
+        let (start, bytes) = match &self.0.data {
+            Data::Inline(_) => (0, INLINE as isize),
+            Data::Shared(buffer, start) => (*start as isize, buffer.len() as isize),
+        };
+        assert!(
+            empty || (start + low * size >= 0 && start + (high + 1) * size <= bytes),
+            "restride: {dims:?} with strides {strides:?} from {offset} leaves the buffer"
+        );
+        let data = match &self.0.data {
+            Data::Inline(words) if offset == 0 && low == 0 => Data::Inline(*words),
+            Data::Inline(words) => {
+                // An offset into the header's own bytes has no place to be kept: give them a buffer.
+                let buffer = Buffer::new(INLINE).expect("sixteen bytes");
+                // SAFETY: the new buffer has `INLINE` bytes.
+                unsafe { std::ptr::copy_nonoverlapping(words.as_ptr().cast(), buffer.ptr(), INLINE) };
+                Data::Shared(Arc::new(buffer), if empty { 0 } else { (offset * size) as usize })
+            }
+            Data::Shared(buffer, _) if empty => Data::Shared(buffer.clone(), 0),
+            Data::Shared(buffer, _) => Data::Shared(buffer.clone(), (start + offset * size) as usize),
+        };
+        let contiguous = empty || {
+            let mut expected = 1;
+            dims.iter().zip(strides).rev().all(|(&d, &s)| {
+                let fits = d == 1 || s == expected;
+                expected *= d as isize;
+                fits
+            })
+        };
+        let strides = (!contiguous).then(|| strides.into());
+        Array(Arc::new(Inner { data, dims: Dims::from_slice(dims), strides, dtype: self.dtype() }))
+    }
+
+    /// The elements in C order under another shape; shares the buffer where the strides allow it.
+    ///
+    /// # Panics
+    /// When the number of elements differs.
+    pub fn reshape(&self, dims: &[usize]) -> Result<Array> {
+        assert_eq!(shape::len(dims), self.len(), "reshape: {:?} to {dims:?}", self.dims());
+        if self.dims() == dims {
+            return Ok(self.clone());
+        }
+        match self.reshaped_strides(dims) {
+            Some(strides) => Ok(self.restride(dims, &strides, 0)),
+            None => self.contiguous()?.reshape(dims),
+        }
+    }
+
+    /// Strides that show the same elements under another shape, if there are any.
+    fn reshaped_strides(&self, dims: &[usize]) -> Option<Strides> {
+        if self.is_contiguous() || self.len() == 0 {
+            return Some(shape::contiguous_strides(dims));
+        }
+        // Runs of axes that are contiguous among themselves can be cut differently; sizes of one are free.
+        let mut from: SmallVec<[(usize, isize); 4]> = SmallVec::new();
+        for (&d, &s) in self.dims().iter().zip(&self.strides()).filter(|(d, _)| **d != 1) {
+            match from.last_mut() {
+                Some((run, stride)) if *stride == s * d as isize => {
+                    *run *= d;
+                    *stride = s;
+                }
+                _ => from.push((d, s)),
+            }
+        }
+        let mut strides = Strides::from_elem(0, dims.len());
+        let mut run = from.len();
+        let mut left = 1;
+        let mut stride = 0;
+        for axis in (0..dims.len()).rev() {
+            if dims[axis] == 1 {
+                continue;
+            }
+            if left == 1 {
+                run = run.checked_sub(1)?;
+                (left, stride) = from[run];
+            }
+            if left % dims[axis] != 0 {
+                return None;
+            }
+            strides[axis] = stride;
+            stride *= dims[axis] as isize;
+            left /= dims[axis];
+        }
+        Some(strides)
+    }
+
+    /// The axes in another order.
+    pub fn permute(&self, order: &[usize]) -> Array {
+        let strides = self.strides();
+        let dims: Dims = order.iter().map(|&a| self.dims()[a]).collect();
+        let strides: Strides = order.iter().map(|&a| strides[a]).collect();
+        self.restride(&dims, &strides, 0)
+    }
+
+    /// The array repeated, without a copy, to a shape that it broadcasts to. `lanes` leading axes of both are
+    /// matched from the left, the others from the right.
+    ///
+    /// # Panics
+    /// When it does not broadcast to that shape.
+    pub fn expand(&self, dims: &[usize], lanes: usize) -> Array {
+        if self.dims() == dims {
+            return self.clone();
+        }
+        let (old, new) = (self.rank(), dims.len());
+        assert!(old <= new && lanes <= old, "expand: {:?} to {dims:?}", self.dims());
+        let own = self.strides();
+        let mut strides = Strides::from_elem(0, new);
+        for axis in 0..old {
+            let target = if axis < lanes { axis } else { axis + new - old };
+            let d = self.dims()[axis];
+            assert!(d == dims[target] || d == 1, "expand: {:?} to {dims:?}", self.dims());
+            strides[target] = if d == dims[target] { own[axis] } else { 0 };
+        }
+        self.restride(dims, &strides, 0)
+    }
+
+    /// Size-1 axes put after the `lanes` leading ones until the array has `rank` axes.
+    pub fn with_rank(&self, rank: usize, lanes: usize) -> Array {
+        if self.rank() >= rank {
+            return self.clone();
+        }
+        let mut dims = Dims::from_slice(self.dims());
+        let mut strides = self.strides();
+        for _ in self.rank()..rank {
+            dims.insert(lanes, 1);
+            strides.insert(lanes, 0);
+        }
+        self.restride(&dims, &strides, 0)
+    }
+
+    /// `count` elements of an axis from `start` on in steps of `step`, which may be negative.
+    pub fn slice_axis(&self, axis: usize, start: usize, count: usize, step: isize) -> Array {
+        let mut dims = Dims::from_slice(self.dims());
+        let mut strides = self.strides();
+        let offset = if count == 0 { 0 } else { start as isize * strides[axis] };
+        dims[axis] = count;
+        strides[axis] *= step;
+        self.restride(&dims, &strides, offset)
+    }
+}

@@ -1,0 +1,349 @@
+//! Python objects to arguments and arrays, and back.
+
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, npyffi};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyString, PyTuple};
+use smallvec::SmallVec;
+
+use super::var::Var;
+use crate::array::{Array, Item};
+use crate::dtype::{Bool8, DType, dispatch};
+use crate::error::{Error, Result};
+use crate::graph::Tensor;
+use crate::ops::Index;
+use crate::ops::entry::{Arg, Base, Kind};
+
+/// A Python object as an argument of a kind. `Ok(None)` where it is not of that kind.
+pub fn argument(kind: Kind, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
+    if kind.optional && o.is_none() {
+        return Ok(Some(Arg::None));
+    }
+    Ok(match kind.base {
+        Base::Tensor => tensor(o)?.map(Arg::Tensor),
+        Base::Operand => match o.cast::<Var>() {
+            Ok(v) => Some(Arg::Tensor(v.get().operand())),
+            Err(_) => match number(o)? {
+                Some(n) => Some(Arg::Number(n)),
+                None => tensor(o)?.map(Arg::Tensor),
+            },
+        },
+        Base::Tensors => tensors(o)?.map(Arg::Tensors),
+        Base::Bool => truth(o).map(Arg::Bool),
+        Base::Int => index(o)?.map(Arg::Int),
+        Base::Float => match number(o)? {
+            Some(n) => Some(Arg::Float(n.to_f64())),
+            None => o.cast::<Var>().is_ok().then(|| o.extract().map(Arg::Float)).transpose()?,
+        },
+        Base::Number => number(o)?.map(Arg::Number),
+        Base::Ints => ints(o)?.map(Arg::Ints),
+        Base::Str => o.extract().ok().map(Arg::Str),
+        Base::DType => dtype(o)?.map(Arg::DType),
+        Base::Index => Some(Arg::Index(indices(o)?)),
+    })
+}
+
+/// What a kind takes, for an error.
+pub fn wanted(kind: Kind) -> String {
+    let base = match kind.base {
+        Base::Tensor => "a Tensor",
+        Base::Operand => "a Tensor or a number",
+        Base::Tensors => "a list of Tensors",
+        Base::Bool => "a bool",
+        Base::Int => "an int",
+        Base::Float | Base::Number => "a number",
+        Base::Ints => "an int or a list of ints",
+        Base::Str => "a str",
+        Base::DType => "a dtype",
+        Base::Index => "an index",
+    };
+    if kind.optional { format!("{base} or None") } else { base.to_owned() }
+}
+
+/// A tensor, or a NumPy array as a constant.
+pub fn tensor(o: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
+    if let Ok(v) = o.cast::<Var>() {
+        return Ok(Some(v.get().operand()));
+    }
+    match o.cast::<PyUntypedArray>() {
+        Ok(a) => Ok(Some(Tensor::constant(from_numpy(a)?))),
+        Err(_) => Ok(None),
+    }
+}
+
+fn tensors(o: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Tensor>>> {
+    if !(o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>()) {
+        return Ok(None);
+    }
+    o.try_iter()?.map(|item| tensor(&item?)).collect()
+}
+
+/// A Python or NumPy scalar.
+pub fn number(o: &Bound<'_, PyAny>) -> PyResult<Option<Item>> {
+    if let Ok(f) = o.cast::<PyFloat>() {
+        return Ok(Some(Item::Float(f.value())));
+    }
+    if let Ok(b) = o.cast::<PyBool>() {
+        return Ok(Some(Item::Bool(b.is_true())));
+    }
+    if o.is_instance_of::<PyInt>() {
+        return match o.extract::<i128>() {
+            Ok(i) => Ok(Some(Item::Int(i))),
+            Err(_) => Ok(Some(Item::Float(o.extract()?))),
+        };
+    }
+    let generic = o.py().import("numpy")?.getattr("generic")?;
+    if o.is_instance(&generic)? { number(&o.call_method0("item")?) } else { Ok(None) }
+}
+
+fn truth(o: &Bound<'_, PyAny>) -> Option<bool> {
+    if let Ok(b) = o.cast::<PyBool>() {
+        return Some(b.is_true());
+    }
+    match number(o) {
+        Ok(Some(Item::Bool(b))) => Some(b),
+        _ => None,
+    }
+}
+
+/// An integer: whatever has `__index__`.
+pub fn index(o: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    if o.is_instance_of::<PyFloat>() || o.is_instance_of::<PyString>() {
+        return Ok(None);
+    }
+    match o.extract::<i64>() {
+        Ok(i) => Ok(Some(i)),
+        Err(e) if e.is_instance_of::<PyTypeError>(o.py()) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+fn ints(o: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>>> {
+    if let Some(i) = index(o)? {
+        return Ok(Some(SmallVec::from_elem(i, 1)));
+    }
+    if o.is_instance_of::<PyString>() || o.try_iter().is_err() {
+        return Ok(None);
+    }
+    o.try_iter()?.map(|i| index(&i?)).collect()
+}
+
+/// A dtype: NumPy's, or whatever NumPy makes one of.
+pub fn dtype(o: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    if let Ok(name) = o.extract::<std::borrow::Cow<'_, str>>() {
+        return Ok(DType::parse(
+            name.strip_prefix("torch.").or(name.strip_prefix("paddle.")).unwrap_or(&name),
+        ));
+    }
+    // A Python float means the default float, as in every framework of the field; NumPy would say 64 bits.
+    if o.is(o.py().get_type::<PyFloat>()) {
+        return Ok(Some(crate::ops::arithmetic::default_float()));
+    }
+    let descr = match o.cast::<PyArrayDescr>() {
+        Ok(d) => d.clone(),
+        Err(_) => match PyArrayDescr::new(o.py(), o) {
+            Ok(d) if !o.is_none() => d,
+            _ => return Ok(None),
+        },
+    };
+    Ok(from_descr(&descr))
+}
+
+fn from_descr(d: &Bound<'_, PyArrayDescr>) -> Option<DType> {
+    Some(match (d.kind(), d.itemsize()) {
+        _ if d.is_native_byteorder() == Some(false) => return None,
+        (b'b', 1) => DType::Bool,
+        (b'u', 1) => DType::U8,
+        (b'i', 1) => DType::I8,
+        (b'u', 2) => DType::U16,
+        (b'i', 2) => DType::I16,
+        (b'u', 4) => DType::U32,
+        (b'i', 4) => DType::I32,
+        (b'u', 8) => DType::U64,
+        (b'i', 8) => DType::I64,
+        (b'f', 4) => DType::F32,
+        (b'f', 8) => DType::F64,
+        _ => return None,
+    })
+}
+
+/// NumPy's object for a dtype.
+pub fn descr(py: Python<'_>, dtype: DType) -> Bound<'_, PyArrayDescr> {
+    match dtype {
+        DType::Bool => numpy::dtype::<bool>(py),
+        DType::U8 => numpy::dtype::<u8>(py),
+        DType::I8 => numpy::dtype::<i8>(py),
+        DType::U16 => numpy::dtype::<u16>(py),
+        DType::I16 => numpy::dtype::<i16>(py),
+        DType::U32 => numpy::dtype::<u32>(py),
+        DType::I32 => numpy::dtype::<i32>(py),
+        DType::U64 => numpy::dtype::<u64>(py),
+        DType::I64 => numpy::dtype::<i64>(py),
+        DType::F32 => numpy::dtype::<f32>(py),
+        DType::F64 => numpy::dtype::<f64>(py),
+    }
+}
+
+/// A copy of a NumPy array.
+pub fn from_numpy(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
+    let py = a.py();
+    let Some(dtype) = from_descr(&a.dtype()) else {
+        return Err(super::error::raise(
+            py,
+            "DtypeError",
+            format!("a NumPy array of dtype {} cannot become a Tensor", a.dtype()),
+        ));
+    };
+    let contiguous =
+        py.import("numpy")?.call_method1("ascontiguousarray", (a,))?.cast_into::<PyUntypedArray>()?;
+    let (n, dims) = (contiguous.len(), a.shape().to_vec());
+    // SAFETY: NumPy's memory of a contiguous array of this dtype; the GIL is held while it is read.
+    let data = unsafe { (*contiguous.as_array_ptr()).fields.data.cast::<u8>() };
+    let array = dispatch!(dtype, all T => Array::build::<T>("tensor", &dims, |out| {
+        // SAFETY: as above: `n` elements of `T`, which NumPy aligns.
+        unsafe { std::ptr::copy_nonoverlapping(data.cast::<T>(), out.as_mut_ptr(), n) };
+    }))?;
+    if dtype == DType::Bool {
+        // NumPy takes every byte but 0 as true.
+        let clean: Vec<Bool8> = array.to_vec::<Bool8>().into_iter().map(|b| Bool8::from(b.0 != 0)).collect();
+        return Ok(Array::from_slice(&clean, &dims)?);
+    }
+    Ok(array)
+}
+
+/// Keeps an array's memory alive for NumPy.
+#[pyclass(frozen)]
+struct Owner {
+    _array: Array,
+}
+
+/// A read-only NumPy view of an array.
+pub fn to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
+    let size = array.dtype().size() as isize;
+    let mut dims: Vec<npyffi::npy_intp> = array.dims().iter().map(|&d| d as isize).collect();
+    let mut strides: Vec<npyffi::npy_intp> = array.strides().iter().map(|s| s * size).collect();
+    let owner = Bound::new(py, Owner { _array: array.clone() })?;
+    let ptr = array.ptr().cast_mut().cast();
+    // SAFETY: the shape and strides are the array's own; flags 0 makes the view read-only; the owner keeps the
+    // memory alive and is handed over as the view's base.
+    unsafe {
+        let api = &npyffi::PY_ARRAY_API;
+        let class = npyffi::get_type_object(py, npyffi::NpyTypes::PyArray_Type);
+        let descr = descr(py, array.dtype()).into_dtype_ptr();
+        let view = api.PyArray_NewFromDescr(
+            py,
+            class,
+            descr,
+            dims.len() as i32,
+            dims.as_mut_ptr(),
+            strides.as_mut_ptr(),
+            ptr,
+            0,
+            std::ptr::null_mut(),
+        );
+        let view = Bound::from_owned_ptr_or_err(py, view)?;
+        api.PyArray_SetBaseObject(py, view.as_ptr().cast(), owner.into_ptr());
+        Ok(view)
+    }
+}
+
+/// The parts of an index expression.
+pub fn indices(o: &Bound<'_, PyAny>) -> PyResult<Vec<Index>> {
+    match o.cast::<PyTuple>() {
+        Ok(parts) => parts.iter().map(|p| one_index(&p)).collect(),
+        Err(_) => Ok(vec![one_index(o)?]),
+    }
+}
+
+fn one_index(o: &Bound<'_, PyAny>) -> PyResult<Index> {
+    let py = o.py();
+    if o.is_none() {
+        return Ok(Index::NewAxis);
+    }
+    if o.is_instance_of::<PyEllipsis>() {
+        return Ok(Index::Ellipsis);
+    }
+    if let Ok(s) = o.cast::<PySlice>() {
+        let part = |name: &str| -> PyResult<Option<i64>> {
+            let v = s.getattr(name)?;
+            if v.is_none() {
+                return Ok(None);
+            }
+            index(&v)?.map(Some).ok_or_else(|| {
+                super::error::raise(py, "ArgumentError", "slice indices must be integers or None")
+            })
+        };
+        return Ok(Index::Slice { start: part("start")?, stop: part("stop")?, step: part("step")? });
+    }
+    if o.is_instance_of::<PyBool>() {
+        return Ok(Index::Tensor(Tensor::constant(Array::scalar(Bool8::from(o.is_truthy()?)))));
+    }
+    if !o.is_instance_of::<Var>() && !o.is_instance_of::<PyUntypedArray>() {
+        if let Some(i) = index(o)? {
+            return Ok(Index::Int(i));
+        }
+    }
+    if let Some(t) = tensor(o)? {
+        return Ok(Index::Tensor(t));
+    }
+    if o.is_instance_of::<PyList>() {
+        return Ok(Index::Tensor(Tensor::constant(from_object(o, None)?)));
+    }
+    Err(super::error::raise(
+        py,
+        "ArgumentError",
+        format!("an index is an integer, slice, None, Ellipsis, list or array, not {}", o.get_type().name()?),
+    ))
+}
+
+/// Numbers, nested lists of them, tensors, arrays or anything NumPy reads, as an array. Python floats become the
+/// default float; what has a dtype keeps it.
+pub fn from_object(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Array> {
+    let py = o.py();
+    let array = if let Some(t) = tensor(o)? {
+        t.array
+    } else if o.is_instance_of::<PyFloat>() || o.is_instance_of::<PyInt>() {
+        match number(o)? {
+            Some(Item::Bool(b)) => Array::scalar(Bool8::from(b)),
+            Some(Item::Int(i)) => Array::scalar(i64::try_from(i).map_err(|_| too_large())?),
+            _ if o.get_type().name()? == "float64" => Array::scalar(o.extract::<f64>()?),
+            _ if dtype == Some(DType::F64) => Array::scalar(o.extract::<f64>()?),
+            _ => Array::full_of(crate::ops::arithmetic::default_float(), &[], o.extract()?),
+        }
+    } else {
+        let made = py.import("numpy")?.call_method1("asarray", (o,))?;
+        let array = from_numpy(&made.cast_into::<PyUntypedArray>()?)?;
+        // A list of Python floats has no dtype of its own.
+        let typed = !(o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>()) || holds_typed(o);
+        if array.dtype() == DType::F64 && !typed && dtype.is_none() {
+            crate::ops::movement::cast(&Tensor::constant(array), crate::ops::arithmetic::default_float())?
+                .array
+        } else {
+            array
+        }
+    };
+    match dtype {
+        Some(d) => Ok(crate::ops::movement::cast(&Tensor::constant(array), d)?.array),
+        None => Ok(array),
+    }
+}
+
+fn too_large() -> Error {
+    Error::Argument { op: "tensor", what: "an integer that does not fit into 64 bits".to_owned() }
+}
+
+/// Whether a nested list holds something with a dtype (its first element decides).
+fn holds_typed(o: &Bound<'_, PyAny>) -> bool {
+    match o.get_item(0) {
+        Ok(first) if first.is_instance_of::<PyList>() || first.is_instance_of::<PyTuple>() => {
+            holds_typed(&first)
+        }
+        Ok(first) => first.hasattr("dtype").unwrap_or(false),
+        Err(_) => false,
+    }
+}
+
+/// A result of the core as `PyResult`.
+pub fn lift<T>(r: Result<T>) -> PyResult<T> {
+    r.map_err(PyErr::from)
+}

@@ -1,0 +1,305 @@
+//! The registry as Python functions and methods: one trampoline converts the arguments of any entry by its parameters.
+
+use std::ffi::{CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use smallvec::SmallVec;
+
+use super::convert;
+use super::dialect::Dialect;
+use super::error::raise;
+use super::var::Var;
+use crate::error::Error;
+use crate::ops::entry::{Arg, Entry, Lit, Value};
+use crate::ops::registry;
+
+static ENTRIES: LazyLock<Vec<&'static Entry>> = LazyLock::new(|| registry().collect());
+
+/// Names that other libraries give to a parameter, accepted everywhere.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("axis", "dim"),
+    ("keepdims", "keepdim"),
+    ("x", "input"),
+    ("y", "other"),
+    ("axes", "perm"),
+    ("axes", "dims"),
+    ("shape", "size"),
+];
+
+type Function = unsafe extern "C" fn(
+    *mut ffi::PyObject,
+    *const *mut ffi::PyObject,
+    ffi::Py_ssize_t,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+
+/// Methods get their entry's index as a constant, since a C method has no place for data of its own.
+const METHODS: [Function; 512] = {
+    macro_rules! row {
+        ($($hi:literal)*) => { [$(
+            method::<{ $hi * 8 }>, method::<{ $hi * 8 + 1 }>, method::<{ $hi * 8 + 2 }>, method::<{ $hi * 8 + 3 }>,
+            method::<{ $hi * 8 + 4 }>, method::<{ $hi * 8 + 5 }>, method::<{ $hi * 8 + 6 }>, method::<{ $hi * 8 + 7 }>,
+        )*] };
+    }
+    row!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+         32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63)
+};
+
+unsafe extern "C" fn method<const N: usize>(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    n: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: CPython calls this with the GIL held and `n` arguments plus one for each name.
+    unsafe { enter(|py| call(py, ENTRIES[N], None, Some(slf), args, n as usize, names)) }
+}
+
+/// Functions carry `entry * 4 + dialect` as the integer that is their `self`.
+unsafe extern "C" fn function(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    n: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: as above; `slf` is the integer given when the function was made.
+    unsafe {
+        let tag = ffi::PyLong_AsLong(slf) as usize;
+        enter(|py| {
+            call(py, ENTRIES[tag / 4], Some(Dialect::from_index(tag % 4)), None, args, n as usize, names)
+        })
+    }
+}
+
+/// Runs a call from CPython: errors and panics become the pending exception.
+///
+/// # Safety
+/// The GIL is held.
+unsafe fn enter(f: impl FnOnce(Python<'_>) -> PyResult<Bound<'_, PyAny>>) -> *mut ffi::PyObject {
+    // SAFETY: the caller's promise.
+    let py = unsafe { Python::assume_attached() };
+    match catch_unwind(AssertUnwindSafe(|| f(py))).unwrap_or_else(|p| Err(Error::from_panic(p).into())) {
+        Ok(value) => value.into_ptr(),
+        Err(error) => {
+            error.restore(py);
+            std::ptr::null_mut()
+        }
+    }
+}
+
+/// # Safety
+/// The pointers are those of a vectorcall.
+unsafe fn call<'py>(
+    py: Python<'py>,
+    entry: &'static Entry,
+    dialect: Option<Dialect>,
+    slf: Option<*mut ffi::PyObject>,
+    args: *const *mut ffi::PyObject,
+    n: usize,
+    names: *mut ffi::PyObject,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: borrowed references that live through the call.
+    let object = |p: *mut ffi::PyObject| unsafe { Bound::from_borrowed_ptr(py, p) };
+    let mut given: SmallVec<[Option<Bound<'py, PyAny>>; 6]> = SmallVec::from_elem(None, entry.params.len());
+    // SAFETY: `n` positional arguments.
+    let positional = slf.into_iter().chain((0..n).map(|i| unsafe { *args.add(i) }));
+    let count = n + usize::from(slf.is_some());
+    if count > given.len() {
+        return spread(py, entry, dialect, positional.map(object).collect(), count);
+    }
+    for (slot, p) in given.iter_mut().zip(positional) {
+        *slot = Some(object(p));
+    }
+    if !names.is_null() {
+        let names = object(names).cast_into::<PyTuple>()?;
+        for (k, name) in names.iter_borrowed().enumerate() {
+            let name = name.cast::<PyString>()?;
+            let name = name.to_str()?;
+            let Some(at) = parameter(entry, name) else {
+                // Where tensors live is no question here.
+                if matches!(name, "name" | "out" | "device" | "place") {
+                    continue;
+                }
+                return Err(PyTypeError::new_err(format!(
+                    "{}() got an unexpected keyword argument '{name}'; its parameters are {}",
+                    entry.names[0],
+                    signature(entry)
+                )));
+            };
+            if given[at].is_some() {
+                return Err(PyTypeError::new_err(format!(
+                    "{}() got multiple values for argument '{}'",
+                    entry.names[0], entry.params[at].name
+                )));
+            }
+            // SAFETY: the values of the names follow the positional arguments.
+            given[at] = Some(object(unsafe { *args.add(n + k) }));
+        }
+    }
+    run(py, entry, dialect, &given)
+}
+
+/// `x.reshape(2, 3)` for `x.reshape([2, 3])`: where the last positional parameter takes integers, more positional
+/// arguments than parameters are one list.
+fn spread<'py>(
+    py: Python<'py>,
+    entry: &'static Entry,
+    dialect: Option<Dialect>,
+    all: Vec<Bound<'py, PyAny>>,
+    count: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let lead = usize::from(entry.method);
+    let spreads = entry.params.get(lead).is_some_and(|p| p.kind.base == crate::ops::entry::Base::Ints)
+        && all.len() > lead;
+    if !spreads {
+        return Err(PyTypeError::new_err(format!(
+            "{}() takes at most {} arguments ({count} given)",
+            entry.names[0],
+            entry.params.len()
+        )));
+    }
+    let list = PyList::new(py, &all[lead..])?;
+    let mut given: SmallVec<[Option<Bound<'py, PyAny>>; 6]> = SmallVec::from_elem(None, entry.params.len());
+    given[0] = Some(all[0].clone());
+    given[lead] = Some(list.into_any());
+    run(py, entry, dialect, &given)
+}
+
+fn parameter(entry: &Entry, name: &str) -> Option<usize> {
+    let find = |name: &str| entry.params.iter().position(|p| p.name == name);
+    find(name).or_else(|| SYNONYMS.iter().filter(|s| s.1 == name).find_map(|s| find(s.0)))
+}
+
+fn run<'py>(
+    py: Python<'py>,
+    entry: &'static Entry,
+    dialect: Option<Dialect>,
+    given: &[Option<Bound<'py, PyAny>>],
+) -> PyResult<Bound<'py, PyAny>> {
+    let name = entry.names[0];
+    let mut args: SmallVec<[Arg; 4]> = SmallVec::new();
+    let mut from = None;
+    let mut bytes = 0;
+    for (param, o) in entry.params.iter().zip(given) {
+        let arg = match (o, param.default) {
+            (Some(o), _) => match convert::argument(param.kind, o)? {
+                Some(arg) => {
+                    if from.is_none() {
+                        from = Var::dialect_of(o);
+                    }
+                    arg
+                }
+                None => {
+                    let got = o.get_type().name()?;
+                    return Err(raise(
+                        py,
+                        "ArgumentError",
+                        format!("{name}: {} must be {}, not {got}", param.name, convert::wanted(param.kind)),
+                    ));
+                }
+            },
+            (None, Some(lit)) => Arg::from(lit),
+            (None, None) => {
+                return Err(PyTypeError::new_err(format!(
+                    "{name}() missing required argument: '{}'",
+                    param.name
+                )));
+            }
+        };
+        if let Arg::Tensor(t) = &arg {
+            bytes += t.array.len() * t.dtype().size();
+        }
+        args.push(arg);
+    }
+    // Long work lets other Python threads run.
+    let result = if bytes < 1 << 20 {
+        (entry.call)(&args)
+    } else {
+        super::enter::detached(py, || (entry.call)(&args))
+    };
+    let dialect = from.or(dialect).unwrap_or(Dialect::Native);
+    let var = |t| Var::result(py, t, dialect);
+    Ok(match result? {
+        Value::Tensor(t) => var(t)?.into_any(),
+        Value::List(list) => {
+            PyList::new(py, list.into_iter().map(var).collect::<PyResult<Vec<_>>>()?)?.into_any()
+        }
+        Value::Tuple(list) => {
+            PyTuple::new(py, list.into_iter().map(var).collect::<PyResult<Vec<_>>>()?)?.into_any()
+        }
+        Value::Bool(b) => pyo3::types::PyBool::new(py, b).to_owned().into_any(),
+        Value::None => py.None().into_bound(py),
+    })
+}
+
+/// The parameters as Python writes them.
+fn signature(entry: &Entry) -> String {
+    let param = |p: &crate::ops::entry::Param| match p.default {
+        None => p.name.to_owned(),
+        Some(Lit::None) => format!("{}=None", p.name),
+        Some(Lit::False) => format!("{}=False", p.name),
+        Some(Lit::True) => format!("{}=True", p.name),
+        Some(Lit::Int(i)) => format!("{}={i}", p.name),
+        Some(Lit::Float(f)) => format!("{}={f:?}", p.name),
+        Some(Lit::Str(s)) => format!("{}='{s}'", p.name),
+        Some(Lit::Ints(i)) => format!("{}={i:?}", p.name),
+    };
+    format!("({})", entry.params.iter().map(param).collect::<Vec<_>>().join(", "))
+}
+
+/// A C method definition that lives as long as the process.
+fn definition(entry: &'static Entry, name: &str, f: Function, method: bool) -> *mut ffi::PyMethodDef {
+    let mut parameters = signature(entry);
+    if method {
+        parameters = parameters.replacen(entry.params[0].name, "$self", 1);
+    }
+    let text = |s: String| CString::new(s).expect("no zero bytes").into_raw().cast_const().cast::<c_char>();
+    Box::into_raw(Box::new(ffi::PyMethodDef {
+        ml_name: text(name.to_owned()),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: f },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: text(format!("{name}{parameters}\n--\n\n{}", entry.doc)),
+    }))
+}
+
+/// Every entry that is a method, under all its names, put on the tensor class.
+pub fn add_methods(py: Python<'_>) -> PyResult<()> {
+    let class = py.get_type::<Var>();
+    assert!(ENTRIES.len() <= METHODS.len(), "more ops than method slots");
+    for (i, entry) in ENTRIES.iter().enumerate().filter(|(_, e)| e.method) {
+        for name in entry.names {
+            // SAFETY: the definition is never freed, and the function has the signature that its flags say.
+            let method = unsafe {
+                let d = definition(entry, name, METHODS[i], true);
+                Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewMethod(class.as_type_ptr(), d))?
+            };
+            class.setattr(*name, method)?;
+        }
+    }
+    Ok(())
+}
+
+/// Every entry as a function of a dialect's namespace, by name.
+pub fn functions(py: Python<'_>, dialect: Dialect) -> PyResult<Bound<'_, PyDict>> {
+    let all = PyDict::new(py);
+    for (i, entry) in ENTRIES.iter().enumerate() {
+        for name in entry.names {
+            let tag = (i * 4 + dialect as usize).into_pyobject(py)?;
+            // SAFETY: as above; the integer is kept by the function.
+            let f = unsafe {
+                let d = definition(entry, name, function, false);
+                Bound::from_owned_ptr_or_err(
+                    py,
+                    ffi::PyCFunction_NewEx(d, tag.as_ptr(), std::ptr::null_mut()),
+                )?
+            };
+            all.set_item(name, f)?;
+        }
+    }
+    Ok(all)
+}

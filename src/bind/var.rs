@@ -1,0 +1,251 @@
+//! `Var`: what Python holds. A lock around a tensor, its gradient's place and its flags.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use numpy::PyArrayDescr;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::autograd::grad_enabled;
+use super::convert;
+use super::dialect::Dialect;
+use super::error::raise;
+use crate::array::Item;
+use crate::error::Result;
+use crate::graph::Tensor;
+use crate::ops::entry::Operand;
+use crate::ops::{arithmetic, contract, pointwise};
+
+/// Where a leaf's gradient is put. The leaf's node holds it weakly, so no cycle exists.
+#[derive(Default)]
+pub struct Slot(Mutex<Option<Py<Var>>>);
+
+impl Slot {
+    pub fn get(&self) -> MutexGuard<'_, Option<Py<Var>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub struct State {
+    pub tensor: Tensor,
+    pub slot: Option<Arc<Slot>>,
+    pub dialect: Dialect,
+}
+
+/// An n-dimensional array that knows how it was computed.
+#[pyclass(frozen, subclass, weakref, name = "Tensor", module = "ferrograd")]
+pub struct Var {
+    state: Mutex<State>,
+}
+
+impl Var {
+    pub fn new(tensor: Tensor, dialect: Dialect) -> Var {
+        Var { state: Mutex::new(State { tensor, slot: None, dialect }) }
+    }
+
+    /// A result of an op.
+    #[inline]
+    pub fn result(py: Python<'_>, tensor: Tensor, dialect: Dialect) -> PyResult<Bound<'_, Var>> {
+        Bound::new(py, Var::new(tensor, dialect))
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tensor with its edge.
+    #[inline]
+    pub fn tensor(&self) -> Tensor {
+        self.lock().tensor.clone()
+    }
+
+    /// The tensor as an op takes it: without its edge where recording is off.
+    #[inline]
+    pub fn operand(&self) -> Tensor {
+        let t = self.tensor();
+        if grad_enabled() { t } else { t.detach() }
+    }
+
+    pub fn dialect_of(o: &Bound<'_, PyAny>) -> Option<Dialect> {
+        o.cast::<Var>().ok().map(|v| v.get().lock().dialect)
+    }
+
+    /// Starts or stops tracking.
+    pub fn track(&self, on: bool) {
+        let mut state = self.lock();
+        if !on {
+            state.tensor.edge = None;
+        } else if !state.tensor.is_tracked() {
+            let slot = state.slot.get_or_insert_default().clone();
+            let owner: Weak<dyn Any + Send + Sync> = Arc::downgrade(&(slot as Arc<dyn Any + Send + Sync>));
+            state.tensor = state.tensor.leaf_of(owner);
+        }
+    }
+}
+
+/// An operator with another operand; `NotImplemented` where that is none.
+#[inline]
+fn binary<'py>(
+    slf: &Bound<'py, Var>,
+    other: &Bound<'py, PyAny>,
+    swap: bool,
+    f: impl FnOnce(Operand<'_>, Operand<'_>) -> Result<Tensor>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = slf.py();
+    let x = slf.get().operand();
+    let held;
+    let y = if let Ok(v) = other.cast::<Var>() {
+        held = v.get().operand();
+        Operand::Tensor(&held)
+    } else if let Some(n) = convert::number(other)? {
+        Operand::Number(n)
+    } else if let Some(t) = convert::tensor(other)? {
+        held = t;
+        Operand::Tensor(&held)
+    } else {
+        return Ok(py.NotImplemented().into_bound(py));
+    };
+    let x = Operand::Tensor(&x);
+    let out = if swap { f(y, x) } else { f(x, y) };
+    Ok(Var::result(py, out?, slf.get().lock().dialect)?.into_any())
+}
+
+#[pymethods]
+impl Var {
+    fn __add__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        binary(slf, o, false, arithmetic::add)
+    }
+    fn __radd__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        binary(slf, o, true, arithmetic::add)
+    }
+    fn __sub__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        binary(slf, o, false, arithmetic::subtract)
+    }
+    fn __rsub__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        binary(slf, o, true, arithmetic::subtract)
+    }
+    fn __mul__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        binary(slf, o, false, arithmetic::multiply)
+    }
+    fn __rmul__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        binary(slf, o, true, arithmetic::multiply)
+    }
+    fn __truediv__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        binary(slf, o, false, arithmetic::divide)
+    }
+    fn __rtruediv__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        binary(slf, o, true, arithmetic::divide)
+    }
+    fn __matmul__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        binary(slf, o, false, contract::matmul)
+    }
+    fn __rmatmul__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        binary(slf, o, true, contract::matmul)
+    }
+    fn __neg__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        Var::result(slf.py(), pointwise::negative(&slf.get().operand())?, slf.get().lock().dialect)
+    }
+
+    /// The sizes of the axes.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.lock().tensor.dims())
+    }
+
+    /// The NumPy dtype of the elements.
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> Bound<'py, PyArrayDescr> {
+        convert::descr(py, self.lock().tensor.dtype())
+    }
+
+    /// Whether gradients stop here.
+    #[getter]
+    fn stop_gradient(&self) -> bool {
+        !self.lock().tensor.is_tracked()
+    }
+
+    #[setter]
+    fn set_stop_gradient(slf: &Bound<'_, Self>, on: bool) -> PyResult<()> {
+        Var::set_requires_grad(slf, !on)
+    }
+
+    /// Whether gradients are wanted: `not stop_gradient`.
+    #[getter]
+    fn requires_grad(&self) -> bool {
+        !self.stop_gradient()
+    }
+
+    #[setter]
+    fn set_requires_grad(slf: &Bound<'_, Self>, on: bool) -> PyResult<()> {
+        let dtype = slf.get().lock().tensor.dtype();
+        if on && !dtype.is_float() {
+            let text = format!(
+                "Only Tensors of floating point and complex dtype can require gradients, not {dtype}"
+            );
+            return Err(raise(slf.py(), "DtypeError", text));
+        }
+        slf.get().track(on);
+        Ok(())
+    }
+
+    /// The gradient that `backward` has added up here, or None.
+    #[getter]
+    fn grad(&self, py: Python<'_>) -> Option<Py<Var>> {
+        let slot = self.lock().slot.clone()?;
+        slot.get().as_ref().map(|g| g.clone_ref(py))
+    }
+
+    /// A read-only NumPy view of the values.
+    fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (array, tracked, dialect) = {
+            let state = self.lock();
+            (state.tensor.array.clone(), state.tensor.is_tracked(), state.dialect)
+        };
+        if tracked && !dialect.numpy_of_tracked() {
+            let text =
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.";
+            return Err(pyo3::exceptions::PyRuntimeError::new_err(text));
+        }
+        convert::to_numpy(py, &array)
+    }
+
+    /// A read-only NumPy view of the values, or a copy where another dtype or a copy is asked for.
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let view = convert::to_numpy(py, &self.tensor().array)?;
+        let kwargs = pyo3::types::PyDict::new(py);
+        kwargs.set_item("copy", copy)?;
+        match (dtype, copy) {
+            (None, None | Some(false)) => Ok(view),
+            _ => py.import("numpy")?.call_method("array", (view, dtype), Some(&kwargs)),
+        }
+    }
+
+    /// The gradient as a NumPy array, or None.
+    fn gradient<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.grad(py).map(|g| convert::to_numpy(py, &g.get().tensor().array)).transpose()
+    }
+
+    /// The single element as a Python number.
+    fn item(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let array = self.tensor().array;
+        if array.len() != 1 {
+            let text = format!(
+                "item: only a tensor of one element is a number, this one has shape {:?}",
+                array.dims()
+            );
+            return Err(raise(py, "ArgumentError", text));
+        }
+        Ok(match array.item() {
+            Item::Bool(b) => b.into_pyobject(py)?.to_owned().into_any().unbind(),
+            Item::Int(i) => i.into_pyobject(py)?.into_any().unbind(),
+            Item::Float(f) => f.into_pyobject(py)?.into_any().unbind(),
+        })
+    }
+}

@@ -1,0 +1,195 @@
+//! The element types, how they promote, and the one macro that turns a dtype into a Rust type.
+
+use std::fmt;
+
+/// The type of an array's elements. The order is the index into every table by dtype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum DType {
+    Bool,
+    U8,
+    I8,
+    U16,
+    I16,
+    U32,
+    I32,
+    U64,
+    I64,
+    F32,
+    F64,
+}
+
+/// The number of dtypes: the length of a table by dtype.
+pub const DTYPES: usize = 11;
+
+/// The kinds of dtype, weakest first: across kinds the stronger one decides the dtype of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    Bool,
+    Int,
+    Float,
+}
+
+use DType::*;
+
+impl DType {
+    pub const ALL: [DType; DTYPES] = [Bool, U8, I8, U16, I16, U32, I32, U64, I64, F32, F64];
+
+    /// Bytes of one element.
+    pub const fn size(self) -> usize {
+        match self {
+            Bool | U8 | I8 => 1,
+            U16 | I16 => 2,
+            U32 | I32 | F32 => 4,
+            U64 | I64 | F64 => 8,
+        }
+    }
+
+    pub const fn kind(self) -> Kind {
+        match self {
+            Bool => Kind::Bool,
+            F32 | F64 => Kind::Float,
+            _ => Kind::Int,
+        }
+    }
+
+    pub const fn is_float(self) -> bool {
+        matches!(self, F32 | F64)
+    }
+
+    pub const fn is_unsigned(self) -> bool {
+        matches!(self, U8 | U16 | U32 | U64)
+    }
+
+    /// NumPy's name of the dtype.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Bool => "bool",
+            U8 => "uint8",
+            I8 => "int8",
+            U16 => "uint16",
+            I16 => "int16",
+            U32 => "uint32",
+            I32 => "int32",
+            U64 => "uint64",
+            I64 => "int64",
+            F32 => "float32",
+            F64 => "float64",
+        }
+    }
+
+    /// The dtype of that name, in NumPy's, Paddle's or PyTorch's spelling.
+    pub fn parse(name: &str) -> Option<DType> {
+        Some(match name {
+            "float" => F32,
+            "double" => F64,
+            "int" => I32,
+            "long" => I64,
+            _ => *DType::ALL.iter().find(|d| d.name() == name)?,
+        })
+    }
+
+    /// The dtype of a result of two arrays: within a kind the table of the Python array API standard (and
+    /// float64 for uint64 with a signed integer, as in NumPy); across kinds the stronger kind's dtype.
+    pub fn promote(self, other: DType) -> DType {
+        if self == other {
+            return self;
+        }
+        match self.kind().cmp(&other.kind()) {
+            std::cmp::Ordering::Greater => return self,
+            std::cmp::Ordering::Less => return other,
+            std::cmp::Ordering::Equal => {}
+        }
+        let (small, large) = if self.size() <= other.size() { (self, other) } else { (other, self) };
+        if self.is_unsigned() == other.is_unsigned() || (large.size() > small.size() && !large.is_unsigned())
+        {
+            return large;
+        }
+        match large.size() {
+            1 => I16,
+            2 => I32,
+            4 => I64,
+            _ => F64,
+        }
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A truth value in one byte. Not Rust's `bool`, so that no byte pattern from outside is undefined behaviour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct Bool8(pub u8);
+
+impl From<bool> for Bool8 {
+    fn from(b: bool) -> Self {
+        Bool8(u8::from(b))
+    }
+}
+
+/// A Rust type that an array can hold. Every bit pattern of such a type is a value.
+pub trait Element: Copy + Default + PartialEq + PartialOrd + Send + Sync + fmt::Debug + 'static {
+    const DTYPE: DType;
+    /// The element nearest to a Rust float: saturating for integers, `!= 0` for truth values.
+    fn from_f64(v: f64) -> Self;
+    /// The element congruent to a Rust integer, `!= 0` for truth values.
+    fn from_i64(v: i64) -> Self;
+    fn to_f64(self) -> f64;
+    fn to_i64(self) -> i64;
+}
+
+macro_rules! element {
+    ($($t:ty => $dtype:ident),*) => { $(
+        impl Element for $t {
+            const DTYPE: DType = $dtype;
+            #[inline(always)] fn from_f64(v: f64) -> Self { v as $t }
+            #[inline(always)] fn from_i64(v: i64) -> Self { v as $t }
+            #[inline(always)] fn to_f64(self) -> f64 { self as f64 }
+            #[inline(always)] fn to_i64(self) -> i64 { self as i64 }
+        }
+    )* };
+}
+element!(u8 => U8, i8 => I8, u16 => U16, i16 => I16, u32 => U32, i32 => I32, u64 => U64, i64 => I64, f32 => F32, f64 => F64);
+
+impl Element for Bool8 {
+    const DTYPE: DType = Bool;
+    fn from_f64(v: f64) -> Self {
+        Bool8::from(v != 0.0)
+    }
+    fn from_i64(v: i64) -> Self {
+        Bool8::from(v != 0)
+    }
+    fn to_f64(self) -> f64 {
+        f64::from(self.0)
+    }
+    fn to_i64(self) -> i64 {
+        i64::from(self.0)
+    }
+}
+
+/// Runs a block with `$T` the Rust type of a dtype: `dispatch!(dtype, all T => block)`.
+/// The groups are `all`, `num` (all but bool), `int` and `float`; another dtype than the group's runs the `else` block.
+macro_rules! dispatch {
+    ($d:expr, all $T:ident => $body:expr) => {
+        $crate::dtype::dispatch!(@ $d, $T, $body, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64;)
+    };
+    ($d:expr, num $T:ident => $body:expr, else $other:expr) => {
+        $crate::dtype::dispatch!(@ $d, $T, $body, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64; _ => $other)
+    };
+    ($d:expr, int $T:ident => $body:expr, else $other:expr) => {
+        $crate::dtype::dispatch!(@ $d, $T, $body, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64; _ => $other)
+    };
+    ($d:expr, float $T:ident => $body:expr, else $other:expr) => {
+        $crate::dtype::dispatch!(@ $d, $T, $body, F32 f32, F64 f64; _ => $other)
+    };
+    (@ $d:expr, $T:ident, $body:expr, $($V:ident $t:ident),*; $($rest:tt)*) => {{
+        #[allow(unused_imports)]
+        use $crate::dtype::Bool8;
+        match $d { $($crate::dtype::DType::$V => { #[allow(dead_code)] type $T = $t; $body })* $($rest)* }
+    }};
+}
+pub(crate) use dispatch;

@@ -1,0 +1,96 @@
+//! What a caller asks of the engine: the union of what all dialects can say.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::graph::{Edge, Node, Tensor};
+use crate::ops::movement::{broadcast_to, cast};
+
+/// One call of `grad` or `backward`.
+#[derive(Default)]
+pub struct Request<'a> {
+    /// What is differentiated, and the cotangent it starts from.
+    pub roots: Vec<(Edge, Tensor)>,
+    /// Where gradients are returned.
+    pub wanted: Vec<Edge>,
+    /// Whether the gradients of all other leaves are wanted too.
+    pub leaves: bool,
+    /// Values whose edges are cut: nothing flows into them.
+    pub blocked: Vec<Edge>,
+    pub retain_graph: bool,
+    pub create_graph: bool,
+    /// Called every few milliseconds on the calling thread; an error ends the run.
+    pub tick: Option<&'a (dyn Fn() -> Result<()> + Sync)>,
+}
+
+/// What the engine found.
+#[derive(Default)]
+pub struct Answer {
+    /// By `wanted`: none where no gradient arrived.
+    pub wanted: Vec<Option<Tensor>>,
+    /// By `wanted`: whether the value was reached from a root at all.
+    pub reached: Vec<bool>,
+    /// The leaves (other than the wanted ones) and their gradients, if they were asked for.
+    pub leaves: Vec<(Arc<Node>, Tensor)>,
+}
+
+impl Request<'_> {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// What the rules report; [`crate::Error::Freed`] where an earlier call has freed the graph.
+    pub fn run(self) -> Result<Answer> {
+        super::run::run(self)
+    }
+}
+
+/// A seed of ones for a tensor.
+pub fn ones(t: &Tensor) -> Result<Tensor> {
+    broadcast_to(&Tensor::scalar_of(t.dtype(), 1.0), t.dims())
+}
+
+/// The sums of the gradients of `outputs` with respect to each of `inputs`: none where an input was not used.
+/// With `create_graph` the results can be differentiated again.
+///
+/// ```
+/// use ferrograd::{Tensor, grad};
+/// let x = Tensor::scalar(3.0).leaf();
+/// let y = &x * &x * &x;
+/// let dy = grad(&[&y], &[&x], true)?[0].clone().unwrap();
+/// let ddy = grad(&[&dy], &[&x], false)?[0].clone().unwrap();
+/// assert_eq!((dy.array.item().to_f64(), ddy.array.item().to_f64()), (27.0, 18.0));
+/// # Ok::<(), ferrograd::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`Request::run`].
+pub fn grad(outputs: &[&Tensor], inputs: &[&Tensor], create_graph: bool) -> Result<Vec<Option<Tensor>>> {
+    let mut request = Request { create_graph, retain_graph: create_graph, ..Request::default() };
+    for t in outputs {
+        if let Some(edge) = &t.edge {
+            request.roots.push((edge.clone(), ones(t)?));
+        }
+    }
+    // An input without an edge cannot be reached; a fresh leaf stands in for it.
+    request.wanted = inputs.iter().filter_map(|t| t.edge.clone().or_else(|| t.leaf().edge)).collect();
+    Ok(request.run()?.wanted)
+}
+
+/// The gradients of all leaves below `outputs`.
+///
+/// # Errors
+/// As [`Request::run`].
+pub fn backward(outputs: &[&Tensor]) -> Result<Vec<(Arc<Node>, Tensor)>> {
+    let mut request = Request { leaves: true, ..Request::default() };
+    for t in outputs {
+        if let Some(edge) = &t.edge {
+            request.roots.push((edge.clone(), ones(t)?));
+        }
+    }
+    Ok(request.run()?.leaves)
+}
+
+/// A seed in the dtype of the value it belongs to.
+pub fn seed(edge: &Edge, g: &Tensor) -> Result<Tensor> {
+    cast(g, edge.meta().dtype)
+}

@@ -1,0 +1,76 @@
+//! Every way a caller can be wrong, each naming the op, what came and what was expected.
+
+use std::any::Any;
+
+use crate::dtype::DType;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong. The binding gives each variant its Python class; nothing else looks inside.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A value, flag or combination of arguments that the op does not take.
+    #[error("{op}: {what}")]
+    Argument { op: &'static str, what: String },
+    /// Shapes that do not go together, or an axis that is not there.
+    #[error("{op}: {what}")]
+    Shape { op: &'static str, what: String },
+    /// A dtype the op is not defined for.
+    #[error("{op}: {what}")]
+    Dtype { op: &'static str, what: String },
+    /// An index outside its axis.
+    #[error("{op}: {what}")]
+    Index { op: &'static str, what: String },
+    /// A matrix without the property that the factorisation needs.
+    #[error("{op}: {what}")]
+    Singular { op: &'static str, what: String },
+    /// An array that memory cannot hold.
+    #[error("{op}: no memory for an array of shape {dims:?} and dtype {dtype}")]
+    Memory { op: &'static str, dims: Vec<usize>, dtype: DType },
+    /// A second walk through a node whose kept arrays were freed by the first.
+    #[error(
+        "{op}: Trying to backward through the graph a second time: what this node kept was freed by an \
+         earlier grad() or backward(). Pass retain_graph=True to the earlier call.{made}"
+    )]
+    Freed { op: &'static str, made: String },
+    /// An op that has no derivative met a request for one.
+    #[error("{op}: {what}")]
+    NotDifferentiable { op: &'static str, what: String },
+    /// The caller asked to stop (Ctrl-C).
+    #[error("interrupted")]
+    Interrupted,
+    /// An exception of the host language, carried through unchanged.
+    #[error("an exception of the caller's")]
+    Foreign(Box<dyn Any + Send>),
+    /// A defect of this library.
+    #[error("internal error (a defect of ferrograd, please report it): {0}")]
+    Internal(String),
+}
+
+/// `Err` of the named variant with a formatted text: `bail!(Shape, "matmul", "inner sizes {a} and {b} differ")`.
+macro_rules! bail {
+    ($kind:ident, $op:expr, $($text:tt)*) => {
+        return Err($crate::error::Error::$kind { op: $op, what: format!($($text)*) })
+    };
+}
+pub(crate) use bail;
+
+impl Error {
+    /// The error that a caught panic stands for: an `Error` that was thrown through infallible code, or a defect.
+    pub fn from_panic(payload: Box<dyn Any + Send>) -> Self {
+        match payload.downcast::<Error>() {
+            Ok(error) => *error,
+            Err(payload) => {
+                let text = (payload.downcast_ref::<&str>().map(|s| (*s).to_owned()))
+                    .or_else(|| payload.downcast_ref::<String>().cloned())
+                    .unwrap_or_else(|| "panic".to_owned());
+                Error::Internal(text)
+            }
+        }
+    }
+
+    /// Leaves infallible code with this error; [`Error::from_panic`] gets it back where the panic is caught.
+    pub fn throw(self) -> ! {
+        std::panic::resume_unwind(Box::new(self))
+    }
+}

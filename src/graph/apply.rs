@@ -1,0 +1,117 @@
+//! The one door: every op is applied, and recorded, here.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::{Edge, Keep, Keeps, Levels, Meta, Needs, Node, Op, Outs, Tensor};
+use crate::array::Array;
+use crate::error::Result;
+use crate::shape::Dims;
+
+/// The first output of an op.
+///
+/// # Errors
+/// Whatever the op refuses. Nothing is recorded then.
+#[inline]
+pub fn apply<O: Op>(op: O, ins: &[&Tensor]) -> Result<Tensor> {
+    let mut all = apply_all(op, ins)?;
+    all.truncate(1);
+    Ok(all.pop().expect("an op has an output"))
+}
+
+/// All outputs of an op. It is recorded if an input has an edge and an output can have a gradient.
+///
+/// # Errors
+/// Whatever the op refuses. Nothing is recorded then.
+#[inline]
+pub fn apply_all<O: Op>(op: O, ins: &[&Tensor]) -> Result<SmallVec<[Tensor; 1]>> {
+    let (outs, levels) = if ins.iter().all(|t| t.levels.is_empty()) {
+        let arrays: SmallVec<[&Array; 4]> = ins.iter().map(|t| &t.array).collect();
+        (op.forward(&arrays, 0)?, Levels::default())
+    } else {
+        forward_lanes(&op, ins)?
+    };
+    Ok(recorded(op, ins, outs, levels))
+}
+
+/// The second half of the door: an op that has been computed gets its node, if it needs one. For ops that change the
+/// levels themselves; all others go through [`apply_all`].
+#[inline]
+pub(crate) fn recorded<O: Op>(op: O, ins: &[&Tensor], outs: Outs, levels: Levels) -> SmallVec<[Tensor; 1]> {
+    let mut needs = 0;
+    for (i, t) in ins.iter().enumerate() {
+        needs |= u64::from(t.edge.is_some()) << i.min(63);
+    }
+    let node = (needs != 0 && outs.iter().any(|o| o.dtype().is_float()))
+        .then(|| Arc::new(record(op, ins, &outs, &levels, Needs(needs))));
+    let edge = |i: usize, array: &Array| {
+        let node = node.as_ref().filter(|_| array.dtype().is_float())?;
+        Some(Edge { node: node.clone(), out: i as u32 })
+    };
+    outs.into_iter()
+        .enumerate()
+        .map(|(i, array)| Tensor { edge: edge(i, &array), array, levels: levels.clone() })
+        .collect()
+}
+
+#[inline]
+fn record<O: Op>(op: O, ins: &[&Tensor], outs: &Outs, levels: &Levels, needs: Needs) -> Node {
+    let Keeps { inputs, outputs } = op.keeps(needs);
+    let mut kept: SmallVec<[Option<Keep>; 2]> = SmallVec::new();
+    if inputs != 0 || outputs != 0 {
+        let named = |mask: u64, i: usize| mask >> i.min(63) & 1 == 1;
+        let keep = |array: &Array, levels: &Levels| Keep { array: array.clone(), levels: levels.clone() };
+        kept.extend(ins.iter().enumerate().map(|(i, t)| named(inputs, i).then(|| keep(&t.array, &t.levels))));
+        if outputs != 0 {
+            kept.extend(outs.iter().enumerate().map(|(i, o)| named(outputs, i).then(|| keep(o, levels))));
+        }
+    }
+    let hidden = levels.len();
+    let meta = |o: &Array| Meta {
+        dims: Dims::from_slice(&o.dims()[hidden..]),
+        dtype: o.dtype(),
+        levels: levels.clone(),
+    };
+    let edges = ins.iter().map(|t| t.edge.clone()).collect();
+    Node::new(Box::new(op), edges, outs.iter().map(meta).collect(), kept)
+}
+
+/// The op over all lanes: each input gets all hidden axes, of size 1 where it lacks the level.
+#[cold]
+fn forward_lanes<O: Op>(op: &O, ins: &[&Tensor]) -> Result<(Outs, Levels)> {
+    let levels = ins.iter().fold(Levels::default(), |all, t| all.union(&t.levels));
+    let aligned: SmallVec<[Array; 4]> = ins.iter().map(|t| align(t, &levels)).collect();
+    let arrays: SmallVec<[&Array; 4]> = aligned.iter().collect();
+    let mut outs = op.forward(&arrays, levels.len())?;
+    for out in &mut outs {
+        // An op whose result depends on no lane may leave the axis at 1.
+        let dims: Dims = levels
+            .as_slice()
+            .iter()
+            .map(|l| l.lanes)
+            .chain(out.dims()[levels.len()..].iter().copied())
+            .collect();
+        *out = out.expand(&dims, levels.len());
+    }
+    Ok((outs, levels))
+}
+
+/// The tensor's array with one hidden axis for each of `levels`, of size 1 where the tensor lacks it.
+pub(crate) fn align(t: &Tensor, levels: &Levels) -> Array {
+    if t.levels == *levels {
+        return t.array.clone();
+    }
+    let mut own = t.levels.as_slice().iter().zip(t.array.dims().iter().zip(t.array.strides())).peekable();
+    let mut hidden: SmallVec<[(usize, isize); 4]> = SmallVec::new();
+    for level in levels.as_slice() {
+        hidden.push(match own.next_if(|(l, _)| *l == level) {
+            Some((_, (&d, s))) => (d, s),
+            None => (1, 0),
+        });
+    }
+    let strides = t.array.strides();
+    let visible = t.dims().iter().copied().zip(strides[t.levels.len()..].iter().copied());
+    let (dims, strides): (Dims, crate::shape::Strides) = hidden.into_iter().chain(visible).unzip();
+    t.array.restride(&dims, &strides, 0)
+}

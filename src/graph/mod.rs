@@ -1,0 +1,16 @@
+//! What is recorded: tensors, nodes and edges, the contract of an op, and the one door through which ops are applied.
+
+mod apply;
+mod levels;
+mod node;
+mod op;
+pub mod site;
+mod tensor;
+
+pub(crate) use apply::{align, recorded};
+pub use apply::{apply, apply_all};
+pub use levels::{Level, Levels, Live};
+pub(crate) use node::Kept;
+pub use node::{Edge, Keep, Kind, Meta, Node, live_nodes};
+pub use op::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents};
+pub use tensor::Tensor;

@@ -1,0 +1,137 @@
+//! Nodes: one application of an op, or a leaf, with the edges to its inputs and what its rules will read.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use smallvec::{SmallVec, smallvec};
+
+use super::site::Site;
+use super::{Levels, Op, Tensor};
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::shape::Dims;
+
+/// Output `out` of a node.
+#[derive(Clone)]
+pub struct Edge {
+    pub node: Arc<Node>,
+    pub out: u32,
+}
+
+impl Edge {
+    /// Shape, dtype and levels of the value at this edge.
+    #[inline]
+    pub fn meta(&self) -> &Meta {
+        &self.node.outs[self.out as usize]
+    }
+
+    pub fn is_same(&self, other: &Edge) -> bool {
+        self.out == other.out && Arc::ptr_eq(&self.node, &other.node)
+    }
+}
+
+/// Shape (as ops see it), dtype and levels of one output of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Meta {
+    pub dims: Dims,
+    pub dtype: DType,
+    pub levels: Levels,
+}
+
+impl Meta {
+    pub fn of(t: &Tensor) -> Meta {
+        Meta { dims: Dims::from_slice(t.dims()), dtype: t.dtype(), levels: t.levels.clone() }
+    }
+}
+
+pub enum Kind {
+    /// The start of a graph, and who holds it.
+    Leaf(Weak<dyn Any + Send + Sync>),
+    Op(Box<dyn Op>),
+}
+
+/// A kept array, with the levels of its hidden axes.
+#[derive(Clone)]
+pub struct Keep {
+    pub array: Array,
+    pub levels: Levels,
+}
+
+/// What a node keeps: the kept inputs by position, then the kept outputs; nothing once freed.
+pub(crate) enum Kept {
+    Live(SmallVec<[Option<Keep>; 2]>),
+    Freed,
+}
+
+/// One application of an op, or a leaf.
+pub struct Node {
+    pub kind: Kind,
+    /// By the op's inputs; none where no gradient is wanted.
+    pub inputs: SmallVec<[Option<Edge>; 2]>,
+    pub outs: SmallVec<[Meta; 1]>,
+    kept: Mutex<Kept>,
+    /// The call in the user's program that made this node.
+    pub site: Site,
+}
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// How many nodes exist in this process.
+pub fn live_nodes() -> usize {
+    LIVE.load(Relaxed)
+}
+
+impl Node {
+    pub(super) fn new(
+        op: Box<dyn Op>,
+        inputs: SmallVec<[Option<Edge>; 2]>,
+        outs: SmallVec<[Meta; 1]>,
+        kept: SmallVec<[Option<Keep>; 2]>,
+    ) -> Node {
+        LIVE.fetch_add(1, Relaxed);
+        Node { kind: Kind::Op(op), inputs, outs, kept: Mutex::new(Kept::Live(kept)), site: Site::current() }
+    }
+
+    pub(super) fn leaf(of: &Tensor, owner: Weak<dyn Any + Send + Sync>) -> Node {
+        LIVE.fetch_add(1, Relaxed);
+        Node {
+            kind: Kind::Leaf(owner),
+            inputs: smallvec![],
+            outs: smallvec![Meta::of(of)],
+            kept: Mutex::new(Kept::Live(smallvec![])),
+            site: Site::current(),
+        }
+    }
+
+    pub fn name(&self) -> &'static str {
+        match &self.kind {
+            Kind::Leaf(_) => "leaf",
+            Kind::Op(op) => op.name(),
+        }
+    }
+
+    pub fn is_leaf(&self) -> bool {
+        matches!(self.kind, Kind::Leaf(_))
+    }
+
+    pub(crate) fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Node {
+    /// Drops the nodes below in a loop: a chain may have millions of them.
+    fn drop(&mut self) {
+        LIVE.fetch_sub(1, Relaxed);
+        let mut inputs = std::mem::take(&mut self.inputs).into_iter().flatten();
+        let Some(first) = inputs.next() else { return };
+        let mut work: SmallVec<[Edge; 4]> = smallvec![first];
+        work.extend(inputs);
+        while let Some(edge) = work.pop() {
+            if let Some(mut node) = Arc::into_inner(edge.node) {
+                work.extend(std::mem::take(&mut node.inputs).into_iter().flatten());
+            }
+        }
+    }
+}

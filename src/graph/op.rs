@@ -1,0 +1,156 @@
+//! The contract of an op: all that the library knows of it.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::{Edge, Keep, Node, Tensor};
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::error::Result;
+
+pub type Outs = SmallVec<[Array; 1]>;
+/// By the op's inputs: their gradients; none for zero, and where none is wanted.
+pub type Grads = SmallVec<[Option<Tensor>; 2]>;
+/// By the op's outputs: their cotangents; none for zero.
+pub type Cotangents = [Option<Tensor>];
+/// By the op's inputs: their tangents; none for zero.
+pub type Tangents = [Option<Tensor>];
+
+/// A differentiable (or integer) function of arrays. One `impl` is the whole of an op: what it computes, what its
+/// rules read, and the rules, written in functions that are ops themselves, so that they can be differentiated again.
+pub trait Op: Send + Sync + 'static {
+    /// The public name, as in errors and pictures of the graph.
+    fn name(&self) -> &'static str;
+
+    /// Checks and computes. Every refusal is an `Err` from here.
+    ///
+    /// The arrays begin with `lanes` hidden axes, each of size 1 or the number of lanes of its level, and the results
+    /// do too; the op's own axes come after them. An op that counts its axes from the end need not know of them.
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs>;
+
+    /// What the rules read, given which inputs have gradients.
+    fn keeps(&self, needs: Needs) -> Keeps;
+
+    /// The gradients of the inputs, given cotangents of the outputs (at least one of them is not zero). A gradient may
+    /// have any shape that its input broadcasts to: the engine sums it.
+    ///
+    /// # Errors
+    /// Only for want of memory, or from the host language.
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads>;
+
+    /// The tangents of the outputs, given tangents of the inputs (none for zero; at least one is not).
+    ///
+    /// # Errors
+    /// Only for want of memory, or from the host language.
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads>;
+}
+
+/// Which inputs of an op have gradients.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs(pub u64);
+
+impl Needs {
+    #[inline]
+    pub fn has(self, i: usize) -> bool {
+        self.0 >> i.min(63) & 1 == 1
+    }
+}
+
+/// Which inputs and outputs of an op its rules read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Keeps {
+    pub inputs: u64,
+    pub outputs: u64,
+}
+
+impl Keeps {
+    pub const NOTHING: Keeps = Keeps { inputs: 0, outputs: 0 };
+
+    /// The inputs of this bit mask.
+    pub const fn inputs(mask: u64) -> Keeps {
+        Keeps { inputs: mask, outputs: 0 }
+    }
+
+    /// The outputs of this bit mask.
+    pub const fn outputs(mask: u64) -> Keeps {
+        Keeps { inputs: 0, outputs: mask }
+    }
+
+    pub const fn and(self, other: Keeps) -> Keeps {
+        Keeps { inputs: self.inputs | other.inputs, outputs: self.outputs | other.outputs }
+    }
+
+    /// This if the condition holds, else nothing.
+    pub const fn when(self, condition: bool) -> Keeps {
+        if condition { self } else { Keeps::NOTHING }
+    }
+}
+
+/// What a rule can read of the application that it differentiates.
+pub struct Saved<'a> {
+    pub(crate) node: &'a Arc<Node>,
+    pub(crate) kept: &'a [Option<Keep>],
+    /// Whether the rule's own ops are to be recorded.
+    pub(crate) record: bool,
+}
+
+impl Saved<'_> {
+    /// Input `i`, which `keeps` named: with its edge if the rule is being recorded.
+    pub fn input(&self, i: usize) -> Tensor {
+        let edge = if self.record { self.node.inputs[i].clone() } else { None };
+        self.tensor(i, edge)
+    }
+
+    /// Output `i`, which `keeps` named: with its edge if the rule is being recorded.
+    pub fn output(&self, i: usize) -> Tensor {
+        let edge = (self.record && self.node.outs[i].dtype.is_float())
+            .then(|| Edge { node: self.node.clone(), out: i as u32 });
+        self.tensor(self.node.inputs.len() + i, edge)
+    }
+
+    fn tensor(&self, slot: usize, edge: Option<Edge>) -> Tensor {
+        let keep = self.kept.get(slot).and_then(Option::as_ref);
+        let keep = keep.unwrap_or_else(|| {
+            panic!("{}: its rule reads slot {slot}, which `keeps` does not name", self.node.name())
+        });
+        Tensor { array: keep.array.clone(), edge, levels: keep.levels.clone() }
+    }
+
+    /// Whether the gradient of input `i` is wanted.
+    #[inline]
+    pub fn needs(&self, i: usize) -> bool {
+        self.node.inputs[i].is_some()
+    }
+
+    /// The shape of input `i`, whose gradient is wanted.
+    pub fn dims(&self, i: usize) -> &[usize] {
+        let edge = self.node.inputs[i].as_ref();
+        &edge
+            .unwrap_or_else(|| {
+                panic!("{}: its rule asks for the shape of an input without gradient", self.node.name())
+            })
+            .meta()
+            .dims
+    }
+
+    /// The dtype of input `i`, whose gradient is wanted.
+    pub fn dtype(&self, i: usize) -> DType {
+        let edge = self.node.inputs[i].as_ref();
+        edge.unwrap_or_else(|| {
+            panic!("{}: its rule asks for the dtype of an input without gradient", self.node.name())
+        })
+        .meta()
+        .dtype
+    }
+
+    /// The shape of output `i`.
+    pub fn out_dims(&self, i: usize) -> &[usize] {
+        &self.node.outs[i].dims
+    }
+
+    /// The number of inputs.
+    pub fn inputs(&self) -> usize {
+        self.node.inputs.len()
+    }
+}

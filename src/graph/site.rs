@@ -1,0 +1,65 @@
+//! Call sites: which call in the user's program made a node. The host language knows; this room only carries the number.
+
+use std::cell::Cell;
+use std::sync::OnceLock;
+
+/// A call site interned by the host; zero where there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Site(pub u32);
+
+/// What a host language offers: the running call, and its place as text.
+#[derive(Clone, Copy)]
+pub struct Host {
+    /// Called on threads that run the host's code, whenever a node is recorded.
+    pub current: fn() -> Site,
+    /// Called on any thread: `file:line`, where the site is still known.
+    pub describe: fn(Site) -> Option<String>,
+}
+
+static HOST: OnceLock<Host> = OnceLock::new();
+
+thread_local! {
+    static FIXED: Cell<Option<Site>> = const { Cell::new(None) };
+}
+
+/// Makes a host known. The first one stays.
+pub fn set_host(host: Host) {
+    let _ = HOST.set(host);
+}
+
+impl Site {
+    /// The site of the running call.
+    #[inline]
+    pub fn current() -> Site {
+        match (FIXED.get(), HOST.get()) {
+            (Some(site), _) => site,
+            (None, Some(host)) => (host.current)(),
+            (None, None) => Site(0),
+        }
+    }
+
+    /// Runs `f` as if it were called from this site: for threads that do not run the host's code.
+    pub fn within<R>(self, f: impl FnOnce() -> R) -> R {
+        struct Restore(Option<Site>);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                FIXED.set(self.0);
+            }
+        }
+        let _restore = Restore(FIXED.replace(Some(self)));
+        f()
+    }
+
+    /// Runs `f` in the host's own code again, inside [`Site::within`].
+    pub fn outside<R>(f: impl FnOnce() -> R) -> R {
+        let old = FIXED.replace(None);
+        let result = f();
+        FIXED.set(old);
+        result
+    }
+
+    /// `file:line` of the site, where the host knows it.
+    pub fn describe(self) -> Option<String> {
+        (self.0 != 0).then(|| HOST.get().and_then(|h| (h.describe)(self))).flatten()
+    }
+}

@@ -1,0 +1,75 @@
+//! One array in, one out, element by element.
+
+use super::par;
+use crate::array::Array;
+use crate::dtype::{DTYPES, DType};
+use crate::error::{Result, bail};
+
+/// Applies a row to `n` contiguous elements.
+pub type Loop = unsafe fn(n: usize, x: *const u8, out: *mut u8);
+
+/// The loops of one row by the input's dtype, and the dtype of their results (none: the input's).
+pub struct Table {
+    pub loops: [Option<Loop>; DTYPES],
+    pub out: Option<DType>,
+}
+
+/// # Safety
+/// `x` has `n` elements of `T`, `out` room for `n` of `U`.
+#[inline(always)]
+pub unsafe fn run<T: Copy, U>(row: impl Fn(T) -> U, n: usize, x: *const u8, out: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (x, out) = (x.cast::<T>(), out.cast::<U>());
+        for i in 0..n {
+            out.add(i).write(row(*x.add(i)));
+        }
+    }
+}
+
+/// The loops of a row `x => expression`, for the dtypes of a trait: `num` (every number), `real` (floats), or
+/// either with a truth value as result (`num test`, `real test`).
+macro_rules! map_table {
+    (num $x:ident => $e:expr) => { $crate::kernel::map::map_table!(@ Num, T, None, $x, $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (real $x:ident => $e:expr) => { $crate::kernel::map::map_table!(@ Real, T, None, $x, $e, F32 f32, F64 f64) };
+    (num test $x:ident => $e:expr) => { $crate::kernel::map::map_table!(@ Num, Bool8, Some(DType::Bool), $x, $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (real test $x:ident => $e:expr) => { $crate::kernel::map::map_table!(@ Real, Bool8, Some(DType::Bool), $x, $e, F32 f32, F64 f64) };
+    (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $e:expr, $($V:ident $t:ty),*) => {{
+        #[allow(unused_imports)]
+        use $crate::{dtype::{Bool8, DType}, kernel::{map, num::{Num, Real, truth}}};
+        #[inline(always)]
+        fn row<T: $Trait>($x: T) -> $Out { $e }
+        let mut loops: [Option<map::Loop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
+        // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of `out`'s dtype.
+        $( loops[DType::$V as usize] = Some(|n, x, o| unsafe { map::run(row::<$t>, n, x, o) }); )*
+        &map::Table { loops, out: $out }
+    }};
+}
+pub(crate) use map_table;
+
+/// The row applied to every element.
+pub fn apply(op: &'static str, table: &Table, x: &Array) -> Result<Array> {
+    let Some(row) = table.loops[x.dtype() as usize] else {
+        bail!(Dtype, op, "not defined for {}", x.dtype());
+    };
+    let x = x.contiguous()?;
+    let out = table.out.unwrap_or(x.dtype());
+    let (from, to, n) = (x.dtype().size(), out.size(), x.len());
+    Array::build_raw(op, out, x.dims(), |o| {
+        if n * from < par::MIN_BYTES {
+            // SAFETY: `n` elements of the dtypes that the table was asked for.
+            return unsafe { row(n, x.ptr(), o) };
+        }
+        let o = Shared(o);
+        par::pieces(n, par::PIECE, &|r| {
+            let o = &o;
+            // SAFETY: as above; the pieces do not overlap.
+            unsafe { row(r.len(), x.ptr().add(r.start * from), o.0.add(r.start * to)) }
+        });
+    })
+}
+
+/// An output address that threads write disjoint parts of.
+pub struct Shared(pub *mut u8);
+// SAFETY: whoever makes one promises that the parts written are disjoint.
+unsafe impl Sync for Shared {}

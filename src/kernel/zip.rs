@@ -1,0 +1,160 @@
+//! Two arrays in, one out, element by element, broadcast against each other.
+
+use smallvec::SmallVec;
+
+use super::map::Shared;
+use super::par;
+use crate::array::Array;
+use crate::dtype::{DTYPES, DType};
+use crate::error::{Result, bail};
+use crate::shape::{self, Dims};
+
+/// Applies a row to `n` pairs; `sx` and `sy` are 1, or 0 where one element serves all.
+pub type Loop = unsafe fn(n: usize, x: *const u8, sx: usize, y: *const u8, sy: usize, out: *mut u8);
+
+/// The loops of one row by the inputs' dtype, and the dtype of their results (none: the inputs').
+pub struct Table {
+    pub loops: [Option<Loop>; DTYPES],
+    pub out: Option<DType>,
+}
+
+/// # Safety
+/// `x` and `y` have `n` elements of `T` (one where the step is 0), `out` room for `n` of `U`.
+#[inline(always)]
+pub unsafe fn run<T: Copy, U>(
+    row: impl Fn(T, T) -> U,
+    n: usize,
+    (x, sx): (*const u8, usize),
+    (y, sy): (*const u8, usize),
+    out: *mut u8,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (x, y, out) = (x.cast::<T>(), y.cast::<T>(), out.cast::<U>());
+        match (sx, sy) {
+            (1, 1) => (0..n).for_each(|i| out.add(i).write(row(*x.add(i), *y.add(i)))),
+            (1, _) => {
+                let y = *y;
+                (0..n).for_each(|i| out.add(i).write(row(*x.add(i), y)));
+            }
+            (_, 1) => {
+                let x = *x;
+                (0..n).for_each(|i| out.add(i).write(row(x, *y.add(i))));
+            }
+            _ => {
+                let (x, y) = (*x, *y);
+                (0..n).for_each(|i| out.add(i).write(row(x, y)));
+            }
+        }
+    }
+}
+
+/// The loops of a row `x, y => expression`, for the dtypes of a trait: `num`, `real`, or `num test` where the
+/// result is a truth value.
+macro_rules! zip_table {
+    (num $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Num, T, None, $x, $y, $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (real $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Real, T, None, $x, $y, $e, F32 f32, F64 f64) };
+    (all test $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Element, Bool8, Some(DType::Bool), $x, $y, $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $y:ident, $e:expr, $($V:ident $t:ty),*) => {{
+        #[allow(unused_imports)]
+        use $crate::{dtype::{Bool8, DType, Element}, kernel::{zip, num::{Num, Real, truth}}};
+        #[inline(always)]
+        fn row<T: $Trait>($x: T, $y: T) -> $Out { $e }
+        let mut loops: [Option<zip::Loop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
+        // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of `out`'s dtype.
+        $( loops[DType::$V as usize] = Some(|n, x, sx, y, sy, o| unsafe { zip::run(row::<$t>, n, (x, sx), (y, sy), o) }); )*
+        &zip::Table { loops, out: $out }
+    }};
+}
+pub(crate) use zip_table;
+
+/// The row applied to every pair of two arrays of one dtype. `lanes` leading axes of both are matched from the
+/// left (each 1 or the same), the others broadcast from the right.
+#[inline]
+pub fn apply(op: &'static str, table: &Table, x: &Array, y: &Array, lanes: usize) -> Result<Array> {
+    let Some(row) = table.loops[x.dtype() as usize] else {
+        bail!(Dtype, op, "not defined for {}", x.dtype());
+    };
+    assert_eq!(x.dtype(), y.dtype(), "{op}: the dtypes were promoted before");
+    let out = table.out.unwrap_or(x.dtype());
+    if x.dims() == y.dims() && x.is_contiguous() && y.is_contiguous() {
+        let (from, to, n) = (x.dtype().size(), out.size(), x.len());
+        return Array::build_raw(op, out, x.dims(), |o| {
+            if n * from < par::MIN_BYTES {
+                // SAFETY: `n` elements of the dtypes that the table was asked for.
+                return unsafe { row(n, x.ptr(), 1, y.ptr(), 1, o) };
+            }
+            let o = Shared(o);
+            par::pieces(n, par::PIECE, &|r| {
+                let (o, at) = (&o, r.start * from);
+                // SAFETY: as above; the pieces do not overlap.
+                unsafe { row(r.len(), x.ptr().add(at), 1, y.ptr().add(at), 1, o.0.add(r.start * to)) }
+            });
+        });
+    }
+    broadcast(op, row, out, x, y, lanes)
+}
+
+/// One axis of a broadcast walk: its size, and how far each input steps (in elements).
+type Walk = SmallVec<[(usize, isize, isize); 4]>;
+
+fn broadcast(op: &'static str, row: Loop, out: DType, x: &Array, y: &Array, lanes: usize) -> Result<Array> {
+    let rank = x.rank().max(y.rank());
+    let (x, y) = (x.with_rank(rank, lanes), y.with_rank(rank, lanes));
+    let dims: Dims = shape::broadcast(op, x.dims(), y.dims())?;
+    let (x, y) = (stepwise(&x)?, stepwise(&y)?);
+    let (ex, ey) = (x.expand(&dims, 0), y.expand(&dims, 0));
+    let mut walk = Walk::new();
+    for ((&d, &sx), &sy) in dims.iter().zip(&ex.strides()).zip(&ey.strides()).filter(|((d, _), _)| **d != 1) {
+        match walk.last_mut() {
+            Some((n, px, py)) if *px == sx * d as isize && *py == sy * d as isize => {
+                (*n, *px, *py) = (*n * d, sx, sy);
+            }
+            _ => walk.push((d, sx, sy)),
+        }
+    }
+    let (n, sx, sy) = walk.pop().unwrap_or((1, 1, 1));
+    let (from, to) = (x.dtype().size(), out.size());
+    let runs: usize = walk.iter().map(|w| w.0).product();
+    Array::build_raw(op, out, &dims, |o| {
+        if n == 0 || runs == 0 {
+            return;
+        }
+        let o = Shared(o);
+        let work = |range: std::ops::Range<usize>| {
+            let o = &o;
+            for run in range {
+                let (mut left, mut ox, mut oy) = (run, 0, 0);
+                for &(d, sx, sy) in walk.iter().rev() {
+                    let i = (left % d) as isize;
+                    left /= d;
+                    ox += i * sx;
+                    oy += i * sy;
+                }
+                // SAFETY: the offsets are those of elements, each run writes its own part of the output, and
+                // `stepwise` left only the inner steps 0 and 1.
+                unsafe {
+                    row(
+                        n,
+                        ex.ptr().offset(ox * from as isize),
+                        sx as usize,
+                        ey.ptr().offset(oy * from as isize),
+                        sy as usize,
+                        o.0.add(run * n * to),
+                    );
+                }
+            }
+        };
+        if runs * n * from < par::MIN_BYTES {
+            work(0..runs);
+        } else {
+            par::pieces(runs, par::PIECE.div_ceil(n), &work);
+        }
+    })
+}
+
+/// The array with an inner step that a loop knows (0 or 1), copied if need be.
+fn stepwise(x: &Array) -> Result<Array> {
+    let inner = x.dims().iter().zip(&x.strides()).rev().find(|(d, _)| **d != 1).map_or(1, |(_, s)| *s);
+    if inner == 0 || inner == 1 { Ok(x.clone()) } else { x.contiguous() }
+}

@@ -1,0 +1,20 @@
+#![doc = include_str!("README.md")]
+
+pub mod array;
+pub mod dtype;
+pub mod engine;
+pub mod error;
+pub mod graph;
+mod kernel;
+pub mod ops;
+pub mod shape;
+
+#[cfg(feature = "python")]
+mod bind;
+
+pub use array::Array;
+pub use dtype::DType;
+pub use engine::{backward, grad};
+pub use error::{Error, Result};
+pub use graph::Tensor;
+pub use kernel::par;

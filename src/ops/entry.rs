@@ -1,0 +1,255 @@
+//! How an op is offered to a host language: its names, its parameters with their kinds and defaults, and one call.
+//! The host turns its objects into `Arg`s by kind, and a `Value` into its own object; it knows no op by name.
+
+use smallvec::SmallVec;
+
+use crate::array::Item;
+use crate::dtype::DType;
+use crate::error::{Error, Result, bail};
+use crate::graph::Tensor;
+use crate::ops::Index;
+
+/// One public function.
+pub struct Entry {
+    /// Its names, the native one first.
+    pub names: &'static [&'static str],
+    pub params: &'static [Param],
+    /// What the host shows as documentation.
+    pub doc: &'static str,
+    /// Whether it is also a method of the tensor given first.
+    pub method: bool,
+    pub call: fn(&[Arg]) -> Result<Value>,
+}
+
+pub struct Param {
+    pub name: &'static str,
+    pub kind: Kind,
+    /// None where the caller must give it.
+    pub default: Option<Lit>,
+}
+
+/// What a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    pub base: Base,
+    /// Whether it may be None.
+    pub optional: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    Tensor,
+    /// A tensor or a number, which is weak: it can raise the kind of the result, never its width.
+    Operand,
+    Tensors,
+    Bool,
+    Int,
+    Float,
+    /// A number of any kind.
+    Number,
+    /// A list of integers, or one.
+    Ints,
+    Str,
+    DType,
+    Index,
+}
+
+/// A default.
+#[derive(Clone, Copy, Debug)]
+pub enum Lit {
+    None,
+    False,
+    True,
+    Int(i64),
+    Float(f64),
+    Str(&'static str),
+    Ints(&'static [i64]),
+}
+
+/// An argument that the host has converted by its parameter's kind.
+pub enum Arg {
+    None,
+    Bool(bool),
+    Int(i64),
+    /// A number as an operand.
+    Number(Item),
+    Float(f64),
+    Ints(SmallVec<[i64; 4]>),
+    Str(String),
+    DType(DType),
+    Tensor(Tensor),
+    Tensors(Vec<Tensor>),
+    Index(Vec<Index>),
+}
+
+impl From<Lit> for Arg {
+    fn from(lit: Lit) -> Arg {
+        match lit {
+            Lit::None => Arg::None,
+            Lit::False => Arg::Bool(false),
+            Lit::True => Arg::Bool(true),
+            Lit::Int(i) => Arg::Int(i),
+            Lit::Float(f) => Arg::Float(f),
+            Lit::Str(s) => Arg::Str(s.to_owned()),
+            Lit::Ints(i) => Arg::Ints(i.into()),
+        }
+    }
+}
+
+/// What an op returns.
+pub enum Value {
+    Tensor(Tensor),
+    List(Vec<Tensor>),
+    Tuple(Vec<Tensor>),
+    Bool(bool),
+    None,
+}
+
+impl From<Tensor> for Value {
+    fn from(t: Tensor) -> Value {
+        Value::Tensor(t)
+    }
+}
+impl From<Vec<Tensor>> for Value {
+    fn from(list: Vec<Tensor>) -> Value {
+        Value::List(list)
+    }
+}
+impl From<(Tensor, Tensor)> for Value {
+    fn from((a, b): (Tensor, Tensor)) -> Value {
+        Value::Tuple(vec![a, b])
+    }
+}
+impl From<(Tensor, Tensor, Tensor)> for Value {
+    fn from((a, b, c): (Tensor, Tensor, Tensor)) -> Value {
+        Value::Tuple(vec![a, b, c])
+    }
+}
+impl From<bool> for Value {
+    fn from(b: bool) -> Value {
+        Value::Bool(b)
+    }
+}
+
+/// A tensor, or a weak number.
+#[derive(Clone, Copy)]
+pub enum Operand<'a> {
+    Tensor(&'a Tensor),
+    Number(Item),
+}
+
+impl<'a> From<&'a Tensor> for Operand<'a> {
+    fn from(t: &'a Tensor) -> Operand<'a> {
+        Operand::Tensor(t)
+    }
+}
+impl From<f64> for Operand<'_> {
+    fn from(v: f64) -> Self {
+        Operand::Number(Item::Float(v))
+    }
+}
+
+/// Which axes: none means all.
+pub type Axes<'a> = Option<&'a [i64]>;
+
+/// A Rust type that a parameter can have.
+pub trait FromArg<'a>: Sized {
+    const KIND: Kind;
+    /// None where the argument is of another kind, which a host's conversion rules out.
+    fn from_arg(arg: &'a Arg) -> Option<Self>;
+}
+
+macro_rules! from_arg {
+    ($($base:ident $t:ty: $p:pat => $e:expr),* $(,)?) => { $(
+        impl<'a> FromArg<'a> for $t {
+            const KIND: Kind = Kind { base: Base::$base, optional: false };
+            fn from_arg(arg: &'a Arg) -> Option<Self> {
+                match arg { $p => $e, _ => None }
+            }
+        }
+    )* };
+}
+from_arg! {
+    Tensor &'a Tensor: Arg::Tensor(t) => Some(t),
+    Tensors &'a [Tensor]: Arg::Tensors(t) => Some(t),
+    Bool bool: Arg::Bool(b) => Some(*b),
+    Int i64: Arg::Int(i) => Some(*i),
+    Float f64: Arg::Float(f) => Some(*f),
+    Ints &'a [i64]: Arg::Ints(i) => Some(i),
+    Str &'a str: Arg::Str(s) => Some(s),
+    DType DType: Arg::DType(d) => Some(*d),
+    Number Item: Arg::Number(i) => Some(*i),
+    Index &'a [Index]: Arg::Index(i) => Some(i),
+}
+
+impl<'a> FromArg<'a> for Operand<'a> {
+    const KIND: Kind = Kind { base: Base::Operand, optional: false };
+    fn from_arg(arg: &'a Arg) -> Option<Self> {
+        match arg {
+            Arg::Tensor(t) => Some(Operand::Tensor(t)),
+            Arg::Number(i) => Some(Operand::Number(*i)),
+            Arg::Int(i) => Some(Operand::Number(Item::Int(i128::from(*i)))),
+            Arg::Float(f) => Some(Operand::Number(Item::Float(*f))),
+            _ => None,
+        }
+    }
+}
+
+impl<'a, T: FromArg<'a>> FromArg<'a> for Option<T> {
+    const KIND: Kind = Kind { optional: true, ..T::KIND };
+    fn from_arg(arg: &'a Arg) -> Option<Self> {
+        match arg {
+            Arg::None => Some(None),
+            arg => T::from_arg(arg).map(Some),
+        }
+    }
+}
+
+/// Argument `i` as a function's own parameter type.
+pub fn take<'a, T: FromArg<'a>>(op: &'static str, args: &'a [Arg], i: usize) -> Result<T> {
+    let Some(arg) = args.get(i) else { bail!(Argument, op, "argument {i} is missing") };
+    T::from_arg(arg)
+        .ok_or_else(|| Error::Internal(format!("{op}: argument {i} came as another kind than its own")))
+}
+
+/// The entries of a family: `method sum | reduce_sum(x: &Tensor, axis: Axes<'_> = None) "documentation";`, where
+/// `sum` is the function, `method` makes it a tensor's method too (`function` does not), and more names follow bars.
+macro_rules! entries {
+    ($($place:ident $f:ident $(| $alias:ident)* ( $($p:ident : $t:ty $(= $d:ident $(($v:expr))?)?),* $(,)? ) $doc:expr;)*) => {
+        pub(crate) const ENTRIES: &[$crate::ops::entry::Entry] = &[ $( $crate::ops::entry::entry!($place [stringify!($f) $(, stringify!($alias))*] $f ( $($p : $t $(= $d $(($v))?)?),* ) $doc) ),* ];
+    };
+}
+/// One entry, for the rows that make their own.
+macro_rules! entry {
+    ($place:ident [$first:expr $(, $name:expr)*] $f:ident ( $($p:ident : $t:ty $(= $d:ident $(($v:expr))?)?),* ) $doc:expr) => {
+        $crate::ops::entry::Entry {
+            names: &[$first $(, $name)*],
+            params: &[ $( $crate::ops::entry::Param {
+                name: stringify!($p),
+                kind: <$t as $crate::ops::entry::FromArg<'static>>::KIND,
+                default: $crate::ops::entry::default!($($d $(($v))?)?),
+            } ),* ],
+            doc: $doc,
+            method: $crate::ops::entry::is_method!($place),
+            #[allow(unused_assignments, unused_mut, unused_variables)]
+            call: |args| {
+                let mut i = 0;
+                $( let $p: $t = $crate::ops::entry::take($first, args, i)?; i += 1; )*
+                Ok($crate::ops::entry::Value::from($f($($p),*)?))
+            },
+        }
+    };
+}
+macro_rules! default {
+    () => { None };
+    ($d:ident $(($v:expr))?) => { Some($crate::ops::entry::Lit::$d $(($v))?) };
+}
+macro_rules! is_method {
+    (method) => {
+        true
+    };
+    (function) => {
+        false
+    };
+}
+pub(crate) use {default, entries, entry, is_method};

@@ -1,0 +1,65 @@
+//! `+ - * /` between tensors and numbers, for gradient rules: a rule reads like its formula.
+//!
+//! Inside a rule only memory can fail. An operator throws that error ([`Error::throw`]) and the engine catches it.
+
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+use super::{arithmetic, pointwise};
+use crate::error::{Error, Result};
+use crate::graph::Tensor;
+
+fn or_throw(result: Result<Tensor>) -> Tensor {
+    result.unwrap_or_else(|error: Error| error.throw())
+}
+
+macro_rules! operators {
+    ($($Trait:ident $method:ident => $f:path),*) => { $(
+        operators!(@ $Trait $method $f, &Tensor, &Tensor);
+        operators!(@ $Trait $method $f, &Tensor, Tensor);
+        operators!(@ $Trait $method $f, Tensor, &Tensor);
+        operators!(@ $Trait $method $f, Tensor, Tensor);
+        impl $Trait<f64> for &Tensor {
+            type Output = Tensor;
+            fn $method(self, o: f64) -> Tensor { or_throw($f(self, &Tensor::scalar_of(self.dtype(), o))) }
+        }
+        impl $Trait<f64> for Tensor {
+            type Output = Tensor;
+            fn $method(self, o: f64) -> Tensor { (&self).$method(o) }
+        }
+        impl $Trait<&Tensor> for f64 {
+            type Output = Tensor;
+            fn $method(self, o: &Tensor) -> Tensor { or_throw($f(&Tensor::scalar_of(o.dtype(), self), o)) }
+        }
+        impl $Trait<Tensor> for f64 {
+            type Output = Tensor;
+            fn $method(self, o: Tensor) -> Tensor { self.$method(&o) }
+        }
+    )* };
+    (@ $Trait:ident $method:ident $f:path, $A:ty, $B:ty) => {
+        impl $Trait<$B> for $A {
+            type Output = Tensor;
+            #[allow(clippy::needless_borrow)]
+            fn $method(self, o: $B) -> Tensor { or_throw($f(&self, &o)) }
+        }
+    };
+}
+operators!(
+    Add add => arithmetic::add_same,
+    Sub sub => arithmetic::subtract_same,
+    Mul mul => arithmetic::multiply_same,
+    Div div => arithmetic::divide_same
+);
+
+impl Neg for &Tensor {
+    type Output = Tensor;
+    fn neg(self) -> Tensor {
+        or_throw(pointwise::negative(self))
+    }
+}
+
+impl Neg for Tensor {
+    type Output = Tensor;
+    fn neg(self) -> Tensor {
+        -&self
+    }
+}

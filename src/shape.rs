@@ -1,0 +1,84 @@
+//! Shapes and axes: pure functions on lists of sizes.
+
+use smallvec::SmallVec;
+
+use crate::error::{Result, bail};
+
+pub type Dims = SmallVec<[usize; 2]>;
+pub type Strides = SmallVec<[isize; 4]>;
+
+/// The number of elements, `None` where it does not fit into an `isize`.
+pub fn checked_len(dims: &[usize]) -> Option<usize> {
+    if dims.contains(&0) {
+        return Some(0);
+    }
+    dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).filter(|&n| n <= isize::MAX as usize)
+}
+
+/// The number of elements of the shape of an existing array.
+pub fn len(dims: &[usize]) -> usize {
+    dims.iter().product()
+}
+
+/// The strides, in elements, of a C-contiguous array.
+pub fn contiguous_strides(dims: &[usize]) -> Strides {
+    let mut strides = Strides::from_elem(1, dims.len());
+    for i in (1..dims.len()).rev() {
+        strides[i - 1] = strides[i] * dims[i].max(1) as isize;
+    }
+    strides
+}
+
+/// The shape that two shapes broadcast to.
+pub fn broadcast(op: &'static str, a: &[usize], b: &[usize]) -> Result<Dims> {
+    let rank = a.len().max(b.len());
+    let mut out = Dims::with_capacity(rank);
+    for i in 0..rank {
+        let x = (i + a.len()).checked_sub(rank).map_or(1, |i| a[i]);
+        let y = (i + b.len()).checked_sub(rank).map_or(1, |i| b[i]);
+        match (x, y) {
+            _ if x == y => out.push(x),
+            (1, n) | (n, 1) => out.push(n),
+            _ => bail!(Shape, op, "shapes {a:?} and {b:?} do not broadcast: {x} and {y} differ on axis {i}"),
+        }
+    }
+    Ok(out)
+}
+
+/// A Python axis (negative from the end) as an index below `rank`.
+pub fn axis(op: &'static str, axis: i64, rank: usize) -> Result<usize> {
+    let n = rank as i64;
+    if axis < -n || axis >= n {
+        bail!(Index, op, "axis {axis} is out of range for {rank} dimensions");
+    }
+    Ok(if axis < 0 { axis + n } else { axis } as usize)
+}
+
+/// Several Python axes as sorted indices; refuses repetitions.
+pub fn axes(op: &'static str, list: &[i64], rank: usize) -> Result<SmallVec<[usize; 4]>> {
+    let mut out = list.iter().map(|&a| axis(op, a, rank)).collect::<Result<SmallVec<[usize; 4]>>>()?;
+    out.sort_unstable();
+    if out.windows(2).any(|w| w[0] == w[1]) {
+        bail!(Argument, op, "axes {list:?} name an axis twice");
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn broadcasting_follows_numpy() {
+        assert_eq!(broadcast("t", &[2, 1], &[3]).unwrap().as_slice(), &[2, 3]);
+        assert_eq!(broadcast("t", &[0, 1], &[1, 4]).unwrap().as_slice(), &[0, 4]);
+        assert_eq!(broadcast("t", &[], &[5]).unwrap().as_slice(), &[5]);
+        assert!(broadcast("t", &[2], &[3]).is_err());
+    }
+
+    #[test]
+    fn lengths_that_overflow_are_none() {
+        assert_eq!(checked_len(&[1 << 62, 4]), None);
+        assert_eq!(checked_len(&[1 << 62, 4, 0]), Some(0));
+    }
+}

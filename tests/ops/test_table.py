@@ -1,0 +1,18 @@
+"""Every row of the table: values, derivatives, and that no op is without a row."""
+
+import pytest
+
+from tests import check
+from tests.cases import Case, all_cases
+
+ROWS = all_cases()
+
+
+@pytest.mark.parametrize("case", ROWS, ids=lambda c: c.id)
+def test_value(case: Case) -> None:
+    check.value(case)
+
+
+@pytest.mark.parametrize("case", [c for c in ROWS if c.order], ids=lambda c: c.id)
+def test_gradients(case: Case) -> None:
+    check.gradients(case)
