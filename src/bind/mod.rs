@@ -6,6 +6,7 @@ mod dialect;
 mod enter;
 mod entry;
 mod error;
+mod operators;
 mod site;
 mod var;
 

@@ -12,10 +12,7 @@ use super::convert;
 use super::dialect::Dialect;
 use super::error::raise;
 use crate::array::Item;
-use crate::error::Result;
 use crate::graph::Tensor;
-use crate::ops::entry::Operand;
-use crate::ops::{arithmetic, contract, pointwise};
 
 /// Where a leaf's gradient is put. The leaf's node holds it weakly, so no cycle exists.
 #[derive(Default)]
@@ -84,69 +81,8 @@ impl Var {
     }
 }
 
-/// An operator with another operand; `NotImplemented` where that is none.
-#[inline]
-fn binary<'py>(
-    slf: &Bound<'py, Var>,
-    other: &Bound<'py, PyAny>,
-    swap: bool,
-    f: impl FnOnce(Operand<'_>, Operand<'_>) -> Result<Tensor>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = slf.py();
-    let x = slf.get().operand();
-    let held;
-    let y = if let Ok(v) = other.cast::<Var>() {
-        held = v.get().operand();
-        Operand::Tensor(&held)
-    } else if let Some(n) = convert::number(other)? {
-        Operand::Number(n)
-    } else if let Some(t) = convert::tensor(other)? {
-        held = t;
-        Operand::Tensor(&held)
-    } else {
-        return Ok(py.NotImplemented().into_bound(py));
-    };
-    let x = Operand::Tensor(&x);
-    let out = if swap { f(y, x) } else { f(x, y) };
-    Ok(Var::result(py, out?, slf.get().lock().dialect)?.into_any())
-}
-
 #[pymethods]
 impl Var {
-    fn __add__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        binary(slf, o, false, arithmetic::add)
-    }
-    fn __radd__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        binary(slf, o, true, arithmetic::add)
-    }
-    fn __sub__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        binary(slf, o, false, arithmetic::subtract)
-    }
-    fn __rsub__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        binary(slf, o, true, arithmetic::subtract)
-    }
-    fn __mul__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        binary(slf, o, false, arithmetic::multiply)
-    }
-    fn __rmul__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        binary(slf, o, true, arithmetic::multiply)
-    }
-    fn __truediv__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        binary(slf, o, false, arithmetic::divide)
-    }
-    fn __rtruediv__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        binary(slf, o, true, arithmetic::divide)
-    }
-    fn __matmul__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        binary(slf, o, false, contract::matmul)
-    }
-    fn __rmatmul__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        binary(slf, o, true, contract::matmul)
-    }
-    fn __neg__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
-        Var::result(slf.py(), pointwise::negative(&slf.get().operand())?, slf.get().lock().dialect)
-    }
-
     /// The sizes of the axes.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
