@@ -15,7 +15,7 @@ use super::dialect::Dialect;
 use super::error::raise;
 use super::var::Var;
 use crate::error::Error;
-use crate::ops::entry::{Arg, Entry, Lit, Value};
+use crate::ops::entry::{Arg, Entry, Lit, Param, Value};
 use crate::ops::registry;
 
 static ENTRIES: LazyLock<Vec<&'static Entry>> = LazyLock::new(|| registry().collect());
@@ -250,6 +250,19 @@ fn signature(entry: &Entry) -> String {
         Some(Lit::Ints(i)) => format!("{}={i:?}", p.name),
     };
     format!("({})", entry.params.iter().map(param).collect::<Vec<_>>().join(", "))
+}
+
+/// A parameter for Python: its name, kind, whether it may be None, and its default (None where there is none).
+type Parameter = (&'static str, String, bool, Option<String>);
+
+/// Every entry: its names, its parameters and whether it is a method. Tests walk it.
+#[pyfunction(name = "registry")]
+pub fn listed() -> Vec<(Vec<&'static str>, Vec<Parameter>, bool)> {
+    let param = |p: &Param| {
+        (p.name, format!("{:?}", p.kind.base), p.kind.optional, p.default.map(|d| format!("{d:?}")))
+    };
+    let entry = |e: &&Entry| (e.names.to_vec(), e.params.iter().map(param).collect(), e.method);
+    ENTRIES.iter().map(entry).collect()
 }
 
 /// A C method definition that lives as long as the process.

@@ -22,5 +22,6 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     for dialect in dialect::Dialect::ALL {
         m.add(dialect.name(), entry::functions(m.py(), dialect)?)?;
     }
+    m.add_function(wrap_pyfunction!(entry::listed, m)?)?;
     autograd::add(m)
 }
