@@ -69,6 +69,25 @@ impl Error {
         }
     }
 
+    /// The same refusal in the name of the public function that was called, where it came from a function inside it.
+    pub fn of(mut self, names: &[&'static str]) -> Self {
+        match &mut self {
+            Error::Argument { op, .. }
+            | Error::Shape { op, .. }
+            | Error::Dtype { op, .. }
+            | Error::Index { op, .. }
+            | Error::Singular { op, .. }
+            | Error::Memory { op, .. }
+            | Error::NotDifferentiable { op, .. }
+                if !names.contains(op) =>
+            {
+                *op = names[0];
+            }
+            _ => {}
+        }
+        self
+    }
+
     /// Leaves infallible code with this error; [`Error::from_panic`] gets it back where the panic is caught.
     pub fn throw(self) -> ! {
         std::panic::resume_unwind(Box::new(self))

@@ -4,7 +4,7 @@ use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -187,7 +187,9 @@ fn run<'py>(
     let mut bytes = 0;
     for (param, o) in entry.params.iter().zip(given) {
         let arg = match (o, param.default) {
-            (Some(o), _) => match convert::argument(param.kind, o)? {
+            (Some(o), _) => match convert::argument(param.kind, o)
+                .map_err(|e| too_large(py, name, param, e))?
+            {
                 Some(arg) => {
                     if from.is_none() {
                         from = Var::dialect_of(o);
@@ -224,7 +226,7 @@ fn run<'py>(
     };
     let dialect = from.or(dialect).unwrap_or(Dialect::Native);
     let var = |t| Var::result(py, t, dialect);
-    Ok(match result? {
+    Ok(match result.map_err(|e| e.of(entry.names))? {
         Value::Tensor(t) => var(t)?.into_any(),
         Value::List(list) => {
             PyList::new(py, list.into_iter().map(var).collect::<PyResult<Vec<_>>>()?)?.into_any()
@@ -235,6 +237,14 @@ fn run<'py>(
         Value::Bool(b) => pyo3::types::PyBool::new(py, b).to_owned().into_any(),
         Value::None => py.None().into_bound(py),
     })
+}
+
+/// Python's complaint of an integer of more than 64 bits, naming the function; any other exception as it is.
+fn too_large(py: Python<'_>, name: &str, param: &Param, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyOverflowError>(py) {
+        return error;
+    }
+    raise(py, "ArgumentError", format!("{name}: {}: an integer does not fit into 64 bits", param.name))
 }
 
 /// The parameters as Python writes them.

@@ -1,0 +1,192 @@
+"""Wrong arguments by kind, and the worker that gives them to every function of the registry in a process of its own.
+
+``python -m tests.reliability.bad_arguments BLACKBOX NAME...`` walks the named entries and prints one line of JSON for
+every call that neither returned nor raised as the library promises. The file BLACKBOX holds the call that is running,
+for the parent to read when the process dies.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import os
+import re
+import resource
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+from ferrograd import _core
+
+from tests.cases import Case, all_cases
+
+#: What the library may raise: its own classes but the one that admits a defect, Python's own for a call that does not
+#: fit the signature, and for want of memory.
+PROMISED = (_core.FerrogradError, TypeError, MemoryError)
+
+#: No call of this table is meant to get this much.
+MEMORY = 6 << 30
+
+OBJECTS: list[Any] = [None, "text", {}, {"a": 1}, object(), [], [[1, 2], [3]], b"x", 1j, int, lambda: 0, {1, 2}, "é\0"]
+INTS: list[Any] = [2**31, 2**62, 2**63, -(2**63), 2**64, 10**13, 10**30, -1, -2, -7, 0, 1, 7, 1.5, True, np.int64(3)]
+FLOATS: list[Any] = [math.nan, math.inf, -math.inf, 1e308, 5e-324, -0.0, np.float32(2.5)]
+LISTS: list[Any] = [
+    [0, 0], [7], [-9], [0, -7], [2**62], [2**31] * 3, [2**62, 0], [-1, -1], [-2, 3], [10**13], [1.5], ["a"], [None],
+    [True, False], [[0]], [2**63], tuple(range(12)), (0,) * 20, (1,) * 70, [3, 2, 1, 0], range(3), np.arange(2), [2, 3],
+]  # fmt: skip
+DTYPES: list[Any] = ["nonsense", "complex64", "float16", "object", "int8", "bool", "uint64", np.void, float, 5, "<f8"]
+INDEXES: list[Any] = [
+    slice(None, None, 0), slice(2**62, -(2**62), -1), slice(None, None, 2**62), slice("a"), slice(1.5), (0,) * 40,
+    (..., ...), (None,) * 70, [0, 9], [True], [[0], [1]], (slice(None), [2**62]), ([0], [0, 1, 2]), np.array([1.5]),
+    np.zeros((9, 9), bool), np.array([], np.int64), (None, ..., 0), -(2**63),
+]  # fmt: skip
+
+
+def tensors() -> list[Any]:
+    """Tensors that fit nowhere in particular."""
+    square = np.arange(12.0).reshape(3, 4)
+    arrays: list[Any] = [
+        np.zeros(0), np.zeros((2, 0)), np.zeros((0, 3)), np.float64(2), np.ones(7), np.ones((5, 3)), np.ones((1,) * 8),
+        square.T, square[::-1, ::2], np.broadcast_to(np.float64(1), (3, 4)), np.full((2, 3), np.nan), np.ones((3, 3)),
+        np.array([[np.inf, -np.inf], [np.nan, 0]]), np.ones((2, 3), np.float32), np.ones((2, 3), np.int64),
+        np.full((2, 3), 200, np.uint8), np.array([[True, False]]), np.array([2**62, -(2**63)]), np.zeros((2, 2, 2)),
+    ]  # fmt: skip
+    made = [fg.tensor(a) for a in arrays]
+    return [fg.tensor(a, requires_grad=a.dtype.kind == "f") for a in map(np.asarray, arrays)] + made[:4] + [np.ones(3)]
+
+
+def wrong(kind: str) -> Iterator[Any]:
+    """Values for a parameter of a kind: most of them wrong, some of them merely odd."""
+    yield from OBJECTS
+    yield from INTS
+    yield from FLOATS
+    loose = tensors()
+    yield from loose
+    if kind in ("Ints", "Int", "Index", "Tensors", "Operand", "Tensor"):
+        yield from LISTS
+    if kind == "Tensors":
+        for t in loose:
+            yield [t]
+            yield [t, loose[5]]
+        yield from ([loose[4], "x"], [loose[4], None], (loose[4],) * 100, [loose[13], loose[14]], [2.0, 1])
+    if kind == "DType":
+        yield from DTYPES
+    if kind == "Index":
+        yield from INDEXES
+    if kind == "Str":
+        yield from ("", "nonsense", "é" * 1000, "ij,jk->ik", "...", "i->ii", "ii->", "->", "none", "sum")
+
+
+def brief(value: Any) -> str:
+    """A value in a few words."""
+    if isinstance(value, fg.Tensor | np.ndarray):
+        return f"{type(value).__name__}{tuple(value.shape)}:{value.dtype}"
+    if isinstance(value, list | tuple) and len(value) > 6:
+        return f"[{brief(value[0])}] * {len(value)}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(brief, value)) + "]"
+    return repr(value)[:40]
+
+
+def base(case: Case) -> dict[int | str, Any]:
+    """The row's arguments, by position and by name, tracked where they can be."""
+
+    def one(a: Any) -> Any:
+        if isinstance(a, list):
+            return [one(part) for part in a]
+        a = np.asarray(a)
+        return fg.tensor(a, requires_grad=bool(case.order) and a.dtype.kind == "f")
+
+    return {**{i: one(a) for i, a in enumerate(case.inputs)}, **case.kw}
+
+
+def leaves(value: Any) -> list[Any]:
+    if isinstance(value, list | tuple):
+        return [t for part in value for t in leaves(part)]
+    return [value] if isinstance(value, fg.Tensor) else []
+
+
+def print_of(args: dict[int | str, Any]) -> list[Any]:
+    """What must not change: the bytes and flags of every tensor."""
+    return [(np.asarray(t).tobytes(), t.stop_gradient) for v in args.values() for t in leaves(v)]
+
+
+def differentiate(result: Any, args: dict[int | str, Any]) -> None:
+    """Two derivatives of whatever came out: a rule may refuse nothing that the op accepted."""
+    inputs = [t for v in args.values() for t in leaves(v) if not t.stop_gradient]
+    for order in range(2):
+        outs = [t for t in leaves(result) if not t.stop_gradient]
+        if not outs or not inputs or sum(math.prod(t.shape) for t in outs) > 10_000:
+            return
+        result, _ = _core.run(outs, inputs, [None] * len(outs), True, order == 0, False, [])
+        result = [g for g in result if g is not None]
+
+
+class Walk:
+    """Calls one function with wrong arguments and notes what should not have happened."""
+
+    def __init__(self, names: list[str], function: Callable[..., Any], box: int) -> None:
+        self.names, self.function, self.box = names, function, box
+        self.named = re.compile(r"\b(" + "|".join(re.escape(n.split(".")[-1]) for n in names) + r")\b")
+
+    def note(self, label: str, what: str) -> None:
+        print(json.dumps({"call": label, "what": what}), flush=True)
+
+    def call(self, args: dict[int | str, Any], extra: tuple[Any, ...] = ()) -> None:
+        positional = [v for k, v in args.items() if isinstance(k, int)]
+        keywords = {k: v for k, v in args.items() if isinstance(k, str)}
+        shown = [*map(brief, [*positional, *extra]), *(f"{k}={brief(v)}" for k, v in keywords.items())]
+        label = f"{self.names[0]}({', '.join(shown)})"
+        os.pwrite(self.box, label.encode("utf8", "replace").ljust(2000)[:2000], 0)
+        before = print_of(args)
+        try:
+            result = self.function(*positional, *extra, **keywords)
+        except PROMISED as e:
+            if isinstance(e, _core.InternalError):
+                self.note(label, f"a defect: {e}")
+            elif not self.named.search(str(e)):
+                self.note(label, f"{type(e).__name__} does not name the function: {e}")
+        except BaseException as e:
+            self.note(label, f"{type(e).__name__} is not promised: {e}")
+        else:
+            try:
+                differentiate(result, args)
+            except MemoryError:
+                pass
+            except BaseException as e:
+                self.note(label, f"its derivative raised {type(e).__name__}: {e}")
+        if print_of(args) != before:
+            self.note(label, "the call changed its inputs")
+
+    def walk(self, params: list[tuple[str, str, bool, str | None]], rows: list[Case]) -> None:
+        self.call({})
+        self.call({}, (object(),))
+        self.call({}, (None,) * 30)
+        for row in rows:
+            self.call({**base(row), "no_such_parameter": 1})
+            self.call(base(row), (object(),) * 12)
+            for i, (name, kind, _optional, _default) in enumerate(params):
+                for value in wrong(kind):
+                    args = base(row)
+                    args[i if i in args else name] = value
+                    self.call(args)
+
+
+def main() -> None:
+    """Walks the entries named on the command line."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    box = os.open(Path(sys.argv[1]), os.O_RDWR | os.O_CREAT)
+    rows = all_cases()
+    for names, params, _method in _core.registry():
+        if names[0] in sys.argv[2:]:
+            own = [r for r in rows if r.op in names or r.op.split(".")[-1] in names]
+            Walk(names, _core.native[names[0]], box).walk(params, [*own[:1], *own[1:][-1:]])
+            gc.collect()
+
+
+if __name__ == "__main__":
+    main()
