@@ -7,12 +7,23 @@ use crate::error::{Result, bail};
 pub type Dims = SmallVec<[usize; 2]>;
 pub type Strides = SmallVec<[isize; 4]>;
 
-/// The number of elements, `None` where it does not fit into an `isize`.
-pub fn checked_len(dims: &[usize]) -> Option<usize> {
-    if dims.contains(&0) {
-        return Some(0);
+/// A shape from a slice. Short ones are built in place, without a call to `memcpy`.
+#[inline]
+pub fn dims(slice: &[usize]) -> Dims {
+    match *slice {
+        [] => Dims::new(),
+        [a] => Dims::from_buf_and_len([a, 0], 1),
+        [a, b] => Dims::from_buf([a, b]),
+        _ => Dims::from_slice(slice),
     }
-    dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).filter(|&n| n <= isize::MAX as usize)
+}
+
+/// The number of elements, `None` where it does not fit into an `isize`.
+#[inline]
+pub fn checked_len(dims: &[usize]) -> Option<usize> {
+    let product =
+        dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).filter(|&n| n <= isize::MAX as usize);
+    product.or_else(|| dims.contains(&0).then_some(0))
 }
 
 /// The number of elements of the shape of an existing array.

@@ -71,7 +71,7 @@ impl Array {
         } else {
             Data::Shared(Arc::new(Buffer::new(bytes).ok_or_else(memory)?), 0)
         };
-        Ok((Array(Arc::new(Inner { data, dims: Dims::from_slice(dims), strides: None, dtype })), n))
+        Ok((Array(Arc::new(Inner { data, dims: shape::dims(dims), strides: None, dtype })), n))
     }
 
     /// An array of one repeated value. Takes no memory for its elements: every stride is zero.
@@ -80,7 +80,7 @@ impl Array {
         // SAFETY: an element has at most 8 bytes and needs at most 8-byte alignment.
         unsafe { data.as_mut_ptr().cast::<T>().write(value) };
         let strides = (shape::len(dims) != 1).then(|| vec![0; dims.len()].into());
-        Array(Arc::new(Inner { data, dims: Dims::from_slice(dims), strides, dtype: T::DTYPE }))
+        Array(Arc::new(Inner { data, dims: shape::dims(dims), strides, dtype: T::DTYPE }))
     }
 
     /// [`Array::full`] with the dtype given at run time.

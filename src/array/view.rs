@@ -50,7 +50,7 @@ impl Array {
             })
         };
         let strides = (!contiguous).then(|| strides.into());
-        Array(Arc::new(Inner { data, dims: Dims::from_slice(dims), strides, dtype: self.dtype() }))
+        Array(Arc::new(Inner { data, dims: shape::dims(dims), strides, dtype: self.dtype() }))
     }
 
     /// The elements in C order under another shape; shares the buffer where the strides allow it.

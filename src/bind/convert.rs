@@ -343,6 +343,14 @@ fn holds_typed(o: &Bound<'_, PyAny>) -> bool {
     }
 }
 
+/// Takes a new object out of the garbage collector's lists: it holds no Python object, so it is in no cycle, and a
+/// program that keeps many results is spared walks over all of them.
+#[inline]
+pub fn untrack(o: &Bound<'_, Var>) {
+    // SAFETY: the object is of a garbage-collected type (every class of PyO3's is) and the GIL is held.
+    unsafe { pyo3::ffi::PyObject_GC_UnTrack(o.as_ptr().cast()) }
+}
+
 /// A result of the core as `PyResult`.
 pub fn lift<T>(r: Result<T>) -> PyResult<T> {
     r.map_err(PyErr::from)

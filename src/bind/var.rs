@@ -44,7 +44,9 @@ impl Var {
     /// A result of an op.
     #[inline]
     pub fn result(py: Python<'_>, tensor: Tensor, dialect: Dialect) -> PyResult<Bound<'_, Var>> {
-        Bound::new(py, Var::new(tensor, dialect))
+        let var = Bound::new(py, Var::new(tensor, dialect))?;
+        super::convert::untrack(&var);
+        Ok(var)
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {

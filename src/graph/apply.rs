@@ -7,44 +7,40 @@ use smallvec::SmallVec;
 use super::{Edge, Keep, Keeps, Levels, Meta, Needs, Node, Op, Outs, Tensor};
 use crate::array::Array;
 use crate::error::Result;
-use crate::shape::Dims;
+use crate::shape::{self, Dims};
 
-/// The first output of an op.
+/// The first output of an op. It is recorded if an input has an edge and the output can have a gradient.
 ///
 /// # Errors
 /// Whatever the op refuses. Nothing is recorded then.
 #[inline]
 pub fn apply<O: Op>(op: O, ins: &[&Tensor]) -> Result<Tensor> {
-    let mut all = apply_all(op, ins)?;
-    all.truncate(1);
-    Ok(all.pop().expect("an op has an output"))
+    let (mut outs, levels) = forward(&op, ins)?;
+    if outs.len() > 1 {
+        return Ok(recorded(op, ins, outs, levels).swap_remove(0));
+    }
+    let needs = needs(ins);
+    let edge = (needs.0 != 0 && outs[0].dtype().is_float())
+        .then(|| Edge { node: Arc::new(record(op, ins, &outs, &levels, needs)), out: 0 });
+    let array = outs.pop().expect("an op has an output");
+    Ok(Tensor { array, edge, levels })
 }
 
-/// All outputs of an op. It is recorded if an input has an edge and an output can have a gradient.
+/// All outputs of an op, recorded as by [`apply`].
 ///
 /// # Errors
 /// Whatever the op refuses. Nothing is recorded then.
-#[inline]
 pub fn apply_all<O: Op>(op: O, ins: &[&Tensor]) -> Result<SmallVec<[Tensor; 1]>> {
-    let (outs, levels) = if ins.iter().all(|t| t.levels.is_empty()) {
-        let arrays: SmallVec<[&Array; 4]> = ins.iter().map(|t| &t.array).collect();
-        (op.forward(&arrays, 0)?, Levels::default())
-    } else {
-        forward_lanes(&op, ins)?
-    };
+    let (outs, levels) = forward(&op, ins)?;
     Ok(recorded(op, ins, outs, levels))
 }
 
 /// The second half of the door: an op that has been computed gets its node, if it needs one. For ops that change the
-/// levels themselves; all others go through [`apply_all`].
-#[inline]
+/// levels themselves; all others go through [`apply`] or [`apply_all`].
 pub(crate) fn recorded<O: Op>(op: O, ins: &[&Tensor], outs: Outs, levels: Levels) -> SmallVec<[Tensor; 1]> {
-    let mut needs = 0;
-    for (i, t) in ins.iter().enumerate() {
-        needs |= u64::from(t.edge.is_some()) << i.min(63);
-    }
-    let node = (needs != 0 && outs.iter().any(|o| o.dtype().is_float()))
-        .then(|| Arc::new(record(op, ins, &outs, &levels, Needs(needs))));
+    let needs = needs(ins);
+    let node = (needs.0 != 0 && outs.iter().any(|o| o.dtype().is_float()))
+        .then(|| Arc::new(record(op, ins, &outs, &levels, needs)));
     let edge = |i: usize, array: &Array| {
         let node = node.as_ref().filter(|_| array.dtype().is_float())?;
         Some(Edge { node: node.clone(), out: i as u32 })
@@ -56,25 +52,50 @@ pub(crate) fn recorded<O: Op>(op: O, ins: &[&Tensor], outs: Outs, levels: Levels
 }
 
 #[inline]
+fn needs(ins: &[&Tensor]) -> Needs {
+    let mut needs = 0;
+    for (i, t) in ins.iter().enumerate() {
+        needs |= u64::from(t.edge.is_some()) << i.min(63);
+    }
+    Needs(needs)
+}
+
+#[inline]
+fn forward<O: Op>(op: &O, ins: &[&Tensor]) -> Result<(Outs, Levels)> {
+    let outs = match ins {
+        _ if ins.iter().any(|t| !t.levels.is_empty()) => return forward_lanes(op, ins),
+        [x] => op.forward(&[&x.array], 0),
+        [x, y] => op.forward(&[&x.array, &y.array], 0),
+        _ => op.forward(&ins.iter().map(|t| &t.array).collect::<SmallVec<[&Array; 4]>>(), 0),
+    };
+    Ok((outs?, Levels::default()))
+}
+
+#[inline]
 fn record<O: Op>(op: O, ins: &[&Tensor], outs: &Outs, levels: &Levels, needs: Needs) -> Node {
     let Keeps { inputs, outputs } = op.keeps(needs);
+    let named = |mask: u64, i: usize| mask >> i.min(63) & 1 == 1;
+    let keep = |array: &Array, levels: &Levels| Keep { array: array.clone(), levels: levels.clone() };
     let mut kept: SmallVec<[Option<Keep>; 2]> = SmallVec::new();
-    if inputs != 0 || outputs != 0 {
-        let named = |mask: u64, i: usize| mask >> i.min(63) & 1 == 1;
-        let keep = |array: &Array, levels: &Levels| Keep { array: array.clone(), levels: levels.clone() };
-        kept.extend(ins.iter().enumerate().map(|(i, t)| named(inputs, i).then(|| keep(&t.array, &t.levels))));
-        if outputs != 0 {
-            kept.extend(outs.iter().enumerate().map(|(i, o)| named(outputs, i).then(|| keep(o, levels))));
+    let mut edges: SmallVec<[Option<Edge>; 2]> = SmallVec::new();
+    for (i, t) in ins.iter().enumerate() {
+        edges.push(t.edge.clone());
+        if inputs | outputs != 0 {
+            kept.push(named(inputs, i).then(|| keep(&t.array, &t.levels)));
         }
     }
-    let hidden = levels.len();
-    let meta = |o: &Array| Meta {
-        dims: Dims::from_slice(&o.dims()[hidden..]),
-        dtype: o.dtype(),
-        levels: levels.clone(),
-    };
-    let edges = ins.iter().map(|t| t.edge.clone()).collect();
-    Node::new(Box::new(op), edges, outs.iter().map(meta).collect(), kept)
+    if outputs != 0 {
+        kept.extend(outs.iter().enumerate().map(|(i, o)| named(outputs, i).then(|| keep(o, levels))));
+    }
+    let mut metas: SmallVec<[Meta; 1]> = SmallVec::new();
+    for o in outs {
+        metas.push(Meta {
+            dims: shape::dims(&o.dims()[levels.len()..]),
+            dtype: o.dtype(),
+            levels: levels.clone(),
+        });
+    }
+    Node::new(Box::new(op), edges, metas, kept)
 }
 
 /// The op over all lanes: each input gets all hidden axes, of size 1 where it lacks the level.

@@ -77,22 +77,43 @@ pub fn apply(op: &'static str, table: &Table, x: &Array, y: &Array, lanes: usize
     };
     assert_eq!(x.dtype(), y.dtype(), "{op}: the dtypes were promoted before");
     let out = table.out.unwrap_or(x.dtype());
-    if x.dims() == y.dims() && x.is_contiguous() && y.is_contiguous() {
-        let (from, to, n) = (x.dtype().size(), out.size(), x.len());
-        return Array::build_raw(op, out, x.dims(), |o| {
-            if n * from < par::MIN_BYTES {
-                // SAFETY: `n` elements of the dtypes that the table was asked for.
-                return unsafe { row(n, x.ptr(), 1, y.ptr(), 1, o) };
-            }
-            let o = Shared(o);
-            par::pieces(n, par::PIECE, &|r| {
-                let (o, at) = (&o, r.start * from);
-                // SAFETY: as above; the pieces do not overlap.
-                unsafe { row(r.len(), x.ptr().add(at), 1, y.ptr().add(at), 1, o.0.add(r.start * to)) }
-            });
-        });
+    if x.is_contiguous() && y.is_contiguous() {
+        if x.dims() == y.dims() {
+            return straight(op, row, out, x.dims(), (x, 1), (y, 1));
+        }
+        if y.len() == 1 && y.rank() <= x.rank() {
+            return straight(op, row, out, x.dims(), (x, 1), (y, 0));
+        }
+        if x.len() == 1 && x.rank() <= y.rank() {
+            return straight(op, row, out, y.dims(), (x, 0), (y, 1));
+        }
     }
     broadcast(op, row, out, x, y, lanes)
+}
+
+/// The common layouts: contiguous arrays of the result's shape, or single elements (step 0).
+#[inline]
+fn straight(
+    op: &'static str,
+    row: Loop,
+    out: DType,
+    dims: &[usize],
+    (x, sx): (&Array, usize),
+    (y, sy): (&Array, usize),
+) -> Result<Array> {
+    let (from, to, n) = (x.dtype().size(), out.size(), shape::len(dims));
+    Array::build_raw(op, out, dims, |o| {
+        if n * from < par::MIN_BYTES {
+            // SAFETY: `n` elements of the dtypes that the table was asked for, or one where the step is 0.
+            return unsafe { row(n, x.ptr(), sx, y.ptr(), sy, o) };
+        }
+        let o = Shared(o);
+        par::pieces(n, par::PIECE, &|r| {
+            let (o, at) = (&o, r.start * from);
+            // SAFETY: as above; the pieces do not overlap.
+            unsafe { row(r.len(), x.ptr().add(at * sx), sx, y.ptr().add(at * sy), sy, o.0.add(r.start * to)) }
+        });
+    })
 }
 
 /// One axis of a broadcast walk: its size, and how far each input steps (in elements).
