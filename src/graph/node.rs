@@ -124,14 +124,16 @@ impl Drop for Node {
     /// Drops the nodes below in a loop: a chain may have millions of them.
     fn drop(&mut self) {
         LIVE.fetch_sub(1, Relaxed);
-        let mut inputs = std::mem::take(&mut self.inputs).into_iter().flatten();
-        let Some(first) = inputs.next() else { return };
-        let mut work: SmallVec<[Edge; 4]> = smallvec![first];
-        work.extend(inputs);
-        while let Some(edge) = work.pop() {
-            if let Some(mut node) = Arc::into_inner(edge.node) {
-                work.extend(std::mem::take(&mut node.inputs).into_iter().flatten());
+        let mut inputs = std::mem::take(&mut self.inputs);
+        let mut work: SmallVec<[SmallVec<[Option<Edge>; 2]>; 1]> = SmallVec::new();
+        loop {
+            for edge in inputs.into_iter().flatten() {
+                if let Some(mut node) = Arc::into_inner(edge.node) {
+                    work.push(std::mem::take(&mut node.inputs));
+                }
             }
+            let Some(next) = work.pop() else { return };
+            inputs = next;
         }
     }
 }
