@@ -78,7 +78,7 @@ def run(outputs: list[Any], inputs: list[Any], seeds: list[Any] | None = None, c
     if not tracked:
         return [fg.zeros(x.shape, dtype=x.dtype) for x in inputs]
     outs, seeds = zip(*tracked, strict=True)
-    found, _ = fg._core.run(list(outs), inputs, list(seeds), True, create_graph, False, [])
+    found = fg._core.run(list(outs), inputs, list(seeds), 1, retain_graph=True, create_graph=create_graph)
     return [fg.zeros(x.shape, dtype=x.dtype) if g is None else g for g, x in zip(found, inputs, strict=True)]
 
 

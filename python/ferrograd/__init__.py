@@ -1,10 +1,81 @@
-"""Automatic differentiation to any order."""
+"""Automatic differentiation to any order, with a Rust core and dialects of Paddle and PyTorch.
 
-from . import _core
+The functions follow the Python array API standard. A tensor with ``requires_grad=True`` records what is computed with
+it; ``grad`` and ``backward`` walk the record.
 
-Tensor = _core.Tensor
-globals().update(_core.native)
+>>> import ferrograd as fg
+>>> x = fg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+>>> fg.grad(fg.sum(fg.sin(x) * x), x).shape
+(3,)
+"""
+
+from __future__ import annotations
+
+import sys as _sys
+from typing import Any as _Any
+
+import numpy as _np
+
+from ferrograd import _core
+from ferrograd._autograd import NATIVE as _NATIVE
+from ferrograd._autograd import backward, grad
+from ferrograd._core import (
+    ArgumentError,
+    DtypeError,
+    DuplicateTensorError,
+    FerrogradError,
+    FreedGraphError,
+    GradientEdge,
+    IndexOutOfRange,
+    InternalError,
+    LeafInplaceError,
+    LinAlgError,
+    NotDifferentiableError,
+    ShapeError,
+    Tensor,
+    UnusedInputError,
+)
+from ferrograd._core import gradient_edge as get_gradient_edge
+from ferrograd._core.native import *  # noqa: F403
+from ferrograd._install import install_as
+from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+
+bool = _np.dtype("bool")  # noqa: A001
+int8 = _np.dtype("int8")
+int16 = _np.dtype("int16")
+int32 = _np.dtype("int32")
+int64 = _np.dtype("int64")
+uint8 = _np.dtype("uint8")
+uint16 = _np.dtype("uint16")
+uint32 = _np.dtype("uint32")
+uint64 = _np.dtype("uint64")
+float32 = _np.dtype("float32")
+float64 = _np.dtype("float64")
+
+e = _np.e
+pi = _np.pi
+inf = _np.inf
+nan = _np.nan
+newaxis = None
 
 
-def tensor(data, dtype=None, requires_grad=False):
-    return _core.make(data, dtype, requires_grad, 0)
+def tensor(data: _Any, dtype: _Any = None, requires_grad: _Any = False) -> Tensor:
+    """A tensor of numbers, nested lists, arrays or tensors, copied.
+
+    Python floats become the default float (float32); what has a dtype keeps it.
+
+    >>> fg.tensor([[1, 2], [3, 4]], dtype=fg.float64, requires_grad=True).shape
+    (2, 2)
+    """
+    return _core.make(data, dtype, requires_grad, _NATIVE)
+
+
+def asarray(obj: _Any, /, *, dtype: _Any = None, device: object = None, copy: _Any = None) -> Tensor:
+    """The object as a tensor: a tensor of that dtype is returned as it is, unless a copy is asked for.
+
+    >>> fg.asarray([1, 2, 3]).dtype
+    dtype('int64')
+    """
+    if isinstance(obj, Tensor) and not copy:
+        return obj if dtype is None or obj.dtype == dtype else obj.astype(dtype)
+    return _core.make(obj, dtype, False, _NATIVE)

@@ -216,6 +216,16 @@ impl Array {
         }
     }
 
+    /// Whether the elements are contiguous and nobody else can see them.
+    pub fn is_writable(&mut self) -> bool {
+        let Some(inner) = Arc::get_mut(&mut self.0) else { return false };
+        let alone = match &mut inner.data {
+            Data::Inline(_) => true,
+            Data::Shared(buffer, _) => Arc::get_mut(buffer).is_some(),
+        };
+        alone && inner.strides.is_none()
+    }
+
     /// The elements for writing in place: only if they are contiguous and nobody else can see them.
     pub fn as_mut_slice<T: Element>(&mut self) -> Option<&mut [T]> {
         let n = self.len();

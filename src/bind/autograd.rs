@@ -1,4 +1,4 @@
-//! `grad`, `backward` and the grad mode.
+//! `grad`, `backward` and the grad mode: what Python asks, as a request to the engine.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -6,12 +6,14 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::convert::lift;
+use super::deposit::{Slot, deposit};
 use super::dialect::Dialect;
-use super::var::{Slot, Var};
-use crate::engine::Request;
-use crate::graph::{Edge, Kind, Node, Tensor};
-use crate::ops::arithmetic::{add_in_place, add_same};
+use super::error::raise;
+use super::var::Var;
+use crate::engine::{Answer, Request};
+use crate::graph::{Edge, Tensor};
 use crate::ops::movement::broadcast_to;
+use crate::shape;
 
 thread_local! {
     static ENABLED: Cell<bool> = const { Cell::new(true) };
@@ -19,8 +21,15 @@ thread_local! {
 
 /// Whether ops are being recorded on this thread.
 #[inline]
+#[pyfunction(name = "is_grad_enabled")]
 pub fn grad_enabled() -> bool {
     ENABLED.get()
+}
+
+/// Sets whether ops are recorded on this thread; returns what it was.
+#[pyfunction]
+fn set_grad_mode(on: bool) -> bool {
+    ENABLED.replace(on)
 }
 
 /// One output of a node of the graph: where a gradient can be asked for without the tensor.
@@ -29,74 +38,247 @@ pub struct GradientEdge {
     pub edge: Edge,
 }
 
-/// Differentiates `outputs` (tensors) from `seeds` (tensors or None for ones) with respect to `inputs`.
+#[pymethods]
+impl GradientEdge {
+    /// Which output of its node this is.
+    #[getter]
+    fn output_nr(&self) -> u32 {
+        self.edge.out
+    }
+
+    fn __repr__(&self) -> String {
+        format!("GradientEdge({}, output_nr={})", self.edge.node.name(), self.edge.out)
+    }
+}
+
+/// The place in the graph where a tensor's gradient arrives.
 #[pyfunction]
-#[pyo3(signature = (outputs, inputs, seeds, retain_graph, create_graph, leaves, blocked))]
+fn gradient_edge(tensor: &Bound<'_, Var>) -> PyResult<GradientEdge> {
+    tensor.get().tensor().edge.map(|edge| GradientEdge { edge }).ok_or_else(|| {
+        let text = "It is not possible to get the gradient edge for a Tensor that does not require gradients";
+        raise(tensor.py(), "ArgumentError", text)
+    })
+}
+
+/// What can be differentiated, and asked for: a tensor, or a place in the graph.
+#[derive(FromPyObject)]
+pub enum End<'py> {
+    Tensor(Bound<'py, Var>),
+    Place(Bound<'py, GradientEdge>),
+}
+
+impl End<'_> {
+    fn edge(&self) -> Option<Edge> {
+        match self {
+            End::Tensor(v) => v.get().lock().tensor.edge.clone(),
+            End::Place(e) => Some(e.get().edge.clone()),
+        }
+    }
+
+    /// Where a gradient that is asked for here is added up; none for the inner edge of a graph.
+    fn slot(&self) -> Option<Arc<Slot>> {
+        match self {
+            End::Tensor(v) => Some(v.get().lock().slot.get_or_insert_default().clone()),
+            End::Place(e) => Slot::of(&e.get().edge.node),
+        }
+    }
+}
+
+/// Cotangents by output: none of them given, or each a tensor or None.
+pub type Seeds<'py> = Option<Vec<Option<Bound<'py, Var>>>>;
+
+/// The dialect of the first output that has one.
+fn dialect_of(outputs: &[End<'_>]) -> Option<Dialect> {
+    outputs.iter().find_map(|e| match e {
+        End::Tensor(v) => Some(v.get().lock().dialect),
+        End::Place(_) => None,
+    })
+}
+
+/// The tracked outputs with the cotangent each starts from.
+fn roots(
+    py: Python<'_>,
+    outputs: &[End<'_>],
+    seeds: &Seeds<'_>,
+    dialect: Dialect,
+) -> PyResult<Vec<(Edge, Tensor)>> {
+    if let Some(s) = seeds.as_ref().filter(|s| s.len() != outputs.len()) {
+        let text = format!("got {} tensors and {} gradients", outputs.len(), s.len());
+        return Err(raise(py, "ArgumentError", text));
+    }
+    let mut roots = Vec::with_capacity(outputs.len());
+    for (i, out) in outputs.iter().enumerate() {
+        let given = seeds.as_ref().map(|s| s[i].as_ref());
+        let Some(edge) = out.edge() else {
+            if dialect.ignores_untracked_root() || matches!(given, Some(None)) {
+                continue;
+            }
+            let text = format!("element {i} of tensors does not require grad and does not have a grad_fn");
+            return Err(raise(py, "ArgumentError", text));
+        };
+        let meta = edge.meta();
+        let seed = match given.flatten() {
+            Some(g) => g.get().tensor(),
+            None if dialect.ones_for_any_shape() || shape::len(&meta.dims) == 1 => {
+                lift(broadcast_to(&Tensor::scalar_of(meta.dtype, 1.0), &meta.dims))?
+            }
+            None => {
+                let text = format!(
+                    "grad can be implicitly created only for scalar outputs, and the output at index {i} has shape \
+                     {}: give its gradient, ones for the sum of the derivatives of its elements",
+                    dialect.shape(&meta.dims)
+                );
+                return Err(raise(py, "ArgumentError", text));
+            }
+        };
+        if seed.dims() != meta.dims.as_slice() {
+            return Err(raise(py, "ShapeError", dialect.seed_mismatch(i, seed.dims(), &meta.dims)));
+        }
+        roots.push((edge, seed));
+    }
+    Ok(roots)
+}
+
+/// Runs a request whose roots are not filled in yet.
+fn answer(
+    py: Python<'_>,
+    mut request: Request<'_>,
+    outputs: &[End<'_>],
+    inputs: &[End<'_>],
+    seeds: &Seeds<'_>,
+    dialect: Dialect,
+) -> PyResult<Answer> {
+    request.roots = roots(py, outputs, seeds, dialect)?;
+    for (i, input) in inputs.iter().enumerate() {
+        let edge = input.edge();
+        if edge.is_none() && dialect.refuses_untracked_input() {
+            let text =
+                format!("One of the differentiated Tensors does not require grad: the one at index {i}");
+            return Err(raise(py, "ArgumentError", text));
+        }
+        // A fresh leaf, which nothing reaches, stands in for what is not tracked.
+        request.wanted.extend(edge.or_else(|| Tensor::scalar(0.0).leaf().edge));
+    }
+    lift(super::enter::detached(py, || request.run()))
+}
+
+/// What becomes of inputs that no gradient reaches.
+#[derive(Clone, Copy, PartialEq)]
+enum Unused {
+    Refused,
+    Nothing,
+    Zeros,
+}
+
+/// The gradients of `outputs` with respect to `inputs`, each a tensor or None. `outputs` and `inputs` are tensors or
+/// gradient edges. With `leaves` all other leaves add to their `.grad`. `blocked` are tensors into which nothing
+/// flows. `unused` says what becomes of inputs that nothing reaches: "refused", "none" or "zeros".
+#[pyfunction]
+#[pyo3(signature = (outputs, inputs, seeds, dialect, *, retain_graph=None, create_graph=false, leaves=false,
+                    blocked=vec![], unused="none"))]
 #[allow(clippy::too_many_arguments)]
 fn run<'py>(
     py: Python<'py>,
-    outputs: Vec<Bound<'py, Var>>,
-    inputs: Vec<Bound<'py, Var>>,
-    seeds: Vec<Option<Bound<'py, Var>>>,
-    retain_graph: bool,
+    outputs: Vec<End<'py>>,
+    inputs: Vec<End<'py>>,
+    seeds: Seeds<'py>,
+    dialect: usize,
+    retain_graph: Option<bool>,
     create_graph: bool,
     leaves: bool,
-    blocked: Vec<Bound<'py, Var>>,
-) -> PyResult<(Vec<Option<Bound<'py, Var>>>, Vec<bool>)> {
-    let mut request = Request { retain_graph, create_graph, leaves, ..Request::default() };
-    let dialect = outputs.first().map_or(Dialect::Native, |v| v.get().lock().dialect);
-    for (out, seed) in outputs.iter().zip(&seeds) {
-        let t = out.get().tensor();
-        let Some(edge) = t.edge.clone() else { continue };
-        let g = match seed {
-            Some(g) => g.get().tensor(),
-            None => lift(broadcast_to(&Tensor::scalar_of(t.dtype(), 1.0), t.dims()))?,
+    blocked: Vec<End<'py>>,
+    unused: &str,
+) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
+    let dialect = Dialect::from_index(dialect);
+    let unused = match unused {
+        "refused" => Unused::Refused,
+        "zeros" => Unused::Zeros,
+        _ => Unused::Nothing,
+    };
+    let request = Request {
+        retain_graph: retain_graph.unwrap_or(create_graph),
+        create_graph,
+        leaves,
+        blocked: blocked.iter().filter_map(End::edge).collect(),
+        ..Request::default()
+    };
+    let answer = answer(py, request, &outputs, &inputs, &seeds, dialect)?;
+    let result = dialect_of(&outputs).unwrap_or(dialect);
+    let mut grads = Vec::with_capacity(inputs.len());
+    for (i, (g, input)) in answer.wanted.into_iter().zip(&inputs).enumerate() {
+        let g = match (g, unused) {
+            (Some(g), _) => Some(g),
+            (None, Unused::Nothing) => None,
+            (None, Unused::Zeros) => Some(zeros(input)?),
+            (None, Unused::Refused) => {
+                let text = dialect.unused(i, why_unused(input, &blocked));
+                return Err(raise(py, "UnusedInputError", text));
+            }
         };
-        request.roots.push((edge, g));
+        let var = |g: Tensor| -> PyResult<Bound<'py, Var>> {
+            let v = Var::result(py, if create_graph { g } else { g.detach() }, result)?;
+            if create_graph {
+                v.get().track(true);
+            }
+            Ok(v)
+        };
+        grads.push(g.map(var).transpose()?);
     }
-    request.wanted = inputs
-        .iter()
-        .filter_map(|v| {
-            let t = v.get().tensor();
-            t.edge.clone().or_else(|| t.leaf().edge)
-        })
-        .collect();
-    request.blocked = blocked.iter().filter_map(|v| v.get().tensor().edge).collect();
-    let answer = lift(super::enter::detached(py, || request.run()))?;
-    for (node, g) in answer.leaves {
-        deposit(py, &node, g, create_graph, dialect)?;
-    }
-    let wanted = answer.wanted.into_iter().map(|t| t.map(|t| Var::result(py, t, dialect)).transpose());
-    Ok((wanted.collect::<PyResult<_>>()?, answer.reached))
+    deposit(py, slots(answer.leaves), create_graph, result)?;
+    Ok(grads)
 }
 
-/// Adds a leaf's gradient to its tensor's `.grad`.
-fn deposit(
-    py: Python<'_>,
-    leaf: &Arc<Node>,
-    g: Tensor,
+fn zeros(like: &End<'_>) -> PyResult<Tensor> {
+    let (dtype, dims) = match like {
+        End::Tensor(v) => {
+            let state = v.get().lock();
+            (state.tensor.dtype(), shape::Dims::from_slice(state.tensor.dims()))
+        }
+        End::Place(e) => (e.get().edge.meta().dtype, e.get().edge.meta().dims.clone()),
+    };
+    lift(broadcast_to(&Tensor::scalar_of(dtype, 0.0), &dims))
+}
+
+fn why_unused(input: &End<'_>, blocked: &[End<'_>]) -> &'static str {
+    match input.edge() {
+        None => "it is not tracked (stop_gradient is True, requires_grad is False)",
+        Some(e) if blocked.iter().filter_map(End::edge).any(|b| b.is_same(&e)) => "it is among no_grad_vars",
+        Some(_) => "no output depends on it in a way that is recorded",
+    }
+}
+
+fn slots(leaves: Vec<(Arc<crate::graph::Node>, Tensor)>) -> Vec<(Arc<Slot>, Tensor)> {
+    leaves.into_iter().filter_map(|(node, g)| Some((Slot::of(&node)?, g))).collect()
+}
+
+/// Differentiates `outputs` and adds the gradients to the `.grad` of every leaf, or of `inputs` alone.
+#[pyfunction]
+#[pyo3(signature = (outputs, seeds, dialect, *, retain_graph=None, create_graph=false, inputs=None))]
+pub fn backward<'py>(
+    py: Python<'py>,
+    outputs: Vec<End<'py>>,
+    seeds: Seeds<'py>,
+    dialect: usize,
+    retain_graph: Option<bool>,
     create_graph: bool,
-    dialect: Dialect,
+    inputs: Option<Vec<End<'py>>>,
 ) -> PyResult<()> {
-    let Kind::Leaf(owner) = &leaf.kind else { return Ok(()) };
-    let Some(slot) = owner.upgrade().and_then(|o| o.downcast::<Slot>().ok()) else { return Ok(()) };
-    let mut place = slot.get();
-    match &*place {
-        None => *place = Some(Var::result(py, g, dialect)?.unbind()),
-        Some(old) => {
-            let mut state = old.get().lock();
-            if create_graph || state.tensor.is_tracked() || !add_in_place(&mut state.tensor.array, &g.array) {
-                state.tensor = lift(add_same(&state.tensor, &g))?;
-            }
+    let dialect = Dialect::from_index(dialect);
+    let request = Request {
+        retain_graph: retain_graph.unwrap_or(create_graph),
+        create_graph,
+        leaves: inputs.is_none(),
+        ..Request::default()
+    };
+    let inputs = inputs.unwrap_or_default();
+    let answer = answer(py, request, &outputs, &inputs, &seeds, dialect)?;
+    let mut found = slots(answer.leaves);
+    for (input, g) in inputs.iter().zip(answer.wanted) {
+        if let (Some(slot), Some(g)) = (input.slot(), g) {
+            found.push((slot, g));
         }
     }
-    Ok(())
-}
-
-/// Sets whether ops are recorded on this thread; returns what it was.
-#[pyfunction]
-fn set_grad_mode(on: bool) -> bool {
-    ENABLED.replace(on)
+    deposit(py, found, create_graph, dialect_of(&outputs).unwrap_or(dialect))
 }
 
 /// Makes a tensor from numbers, nested lists, arrays or tensors.
@@ -109,18 +291,28 @@ fn make<'py>(
     track: bool,
     dialect: usize,
 ) -> PyResult<Bound<'py, Var>> {
-    let dtype = dtype.map(super::convert::dtype).transpose()?.flatten();
-    let v = Var::result(
-        py,
-        Tensor::constant(super::convert::from_object(data, dtype)?),
-        Dialect::from_index(dialect),
-    )?;
-    v.get().track(track);
+    let dtype = match dtype {
+        None => None,
+        Some(d) => Some(super::convert::dtype(d)?.ok_or_else(|| {
+            let text = format!(
+                "tensor: {} is no dtype of tensors",
+                d.repr().map_or(String::new(), |r| r.to_string())
+            );
+            raise(py, "DtypeError", text)
+        })?),
+    };
+    let array = super::convert::from_object(data, dtype)?;
+    let v = Var::result(py, Tensor::constant(array), Dialect::from_index(dialect))?;
+    v.get().require(py, track)?;
     Ok(v)
 }
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<GradientEdge>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
+    m.add_function(wrap_pyfunction!(backward, m)?)?;
+    m.add_function(wrap_pyfunction!(gradient_edge, m)?)?;
     m.add_function(wrap_pyfunction!(make, m)?)?;
+    m.add_function(wrap_pyfunction!(grad_enabled, m)?)?;
     m.add_function(wrap_pyfunction!(set_grad_mode, m)?)
 }

@@ -1,4 +1,8 @@
-//! The dialects, and every place where they differ below Python.
+//! The dialects: the tensor class of each, and every place where they differ below Python.
+
+use pyo3::prelude::*;
+
+use super::var::Var;
 
 /// Which library's manners a tensor has: set by the namespace that made it, inherited by results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,6 +12,14 @@ pub enum Dialect {
     Paddle,
     Torch,
 }
+
+/// The class of Paddle's tensors. The methods that mean something else there than natively are put on it in Python.
+#[pyclass(frozen, extends = Var, subclass, name = "Tensor", module = "ferrograd.paddle")]
+pub struct PaddleTensor;
+
+/// The class of torch's tensors. The methods that mean something else there than natively are put on it in Python.
+#[pyclass(frozen, extends = Var, subclass, name = "Tensor", module = "ferrograd.torch")]
+pub struct TorchTensor;
 
 impl Dialect {
     pub const ALL: [Dialect; 3] = [Dialect::Native, Dialect::Paddle, Dialect::Torch];
@@ -24,6 +36,17 @@ impl Dialect {
         Dialect::ALL[i]
     }
 
+    /// A tensor of the dialect's class.
+    #[inline]
+    pub fn object(self, py: Python<'_>, var: Var) -> PyResult<Bound<'_, Var>> {
+        let start = PyClassInitializer::from(var);
+        Ok(match self {
+            Dialect::Native => Bound::new(py, start)?,
+            Dialect::Paddle => Bound::new(py, start.add_subclass(PaddleTensor))?.into_super(),
+            Dialect::Torch => Bound::new(py, start.add_subclass(TorchTensor))?.into_super(),
+        })
+    }
+
     /// `backward()` without a cotangent on more than one element: ones (Paddle), or an error.
     pub fn ones_for_any_shape(self) -> bool {
         self == Dialect::Paddle
@@ -34,8 +57,66 @@ impl Dialect {
         self == Dialect::Paddle
     }
 
+    /// Asking for the gradient of an untracked tensor: an input like any other that is not used, or (torch) an error.
+    pub fn refuses_untracked_input(self) -> bool {
+        self == Dialect::Torch
+    }
+
     /// `numpy()` of a tracked tensor: allowed, or (torch) an error.
     pub fn numpy_of_tracked(self) -> bool {
         self != Dialect::Torch
+    }
+
+    /// Whether a fresh `.grad` says that it is tracked (Paddle).
+    pub fn tracks_fresh_grad(self) -> bool {
+        self == Dialect::Paddle
+    }
+
+    /// A leaf that stops being tracked: graphs that hold it go on to add to its `.grad`, or (torch) no longer.
+    pub fn forgets_untracked_leaf(self) -> bool {
+        self == Dialect::Torch
+    }
+
+    /// A shape as the library writes it.
+    pub fn shape(self, dims: &[usize]) -> String {
+        match self {
+            Dialect::Torch => format!("torch.Size({dims:?})"),
+            _ => format!("{dims:?}"),
+        }
+    }
+
+    /// That a cotangent has another shape than the value it belongs to.
+    pub fn seed_mismatch(self, i: usize, seed: &[usize], output: &[usize]) -> String {
+        let (seed, output) = (self.shape(seed), self.shape(output));
+        match self {
+            Dialect::Paddle => format!(
+                "Tensor shape not match: the gradient at index {i} has shape {seed}, its output has shape {output}"
+            ),
+            _ => format!(
+                "Mismatch in shape: grad_output[{i}] has a shape of {seed} and output[{i}] has a shape of {output}."
+            ),
+        }
+    }
+
+    /// That the outputs do not depend on input `i`.
+    pub fn unused(self, i: usize, why: &str) -> String {
+        match self {
+            Dialect::Paddle => format!(
+                "The {i}-th input does not appear in the backward graph: {why}. Please check the input tensor or \
+                 set allow_unused=True to get None result."
+            ),
+            _ => format!(
+                "The differentiated Tensor at index {i} appears to not have been used in the graph: {why}. \
+                 Set allow_unused=True if this is the desired behavior."
+            ),
+        }
+    }
+
+    /// That a cotangent is no tensor.
+    pub fn seed_type(self, got: &str) -> String {
+        match self {
+            Dialect::Paddle => format!("The type of grad_tensor must be paddle.Tensor, not {got}"),
+            _ => format!("gradients can be either Tensors or None, but got {got}"),
+        }
     }
 }

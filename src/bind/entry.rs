@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use super::convert;
@@ -307,22 +307,44 @@ pub fn add_methods(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Every entry as a function of a dialect's namespace, by name.
-pub fn functions(py: Python<'_>, dialect: Dialect) -> PyResult<Bound<'_, PyDict>> {
-    let all = PyDict::new(py);
+/// Every entry as a function of a dialect's namespace: the module `ferrograd._core.native` (`paddle`, `torch`), and
+/// modules below it where a name has dots.
+pub fn add_namespace(core: &Bound<'_, PyModule>, dialect: Dialect) -> PyResult<()> {
+    let py = core.py();
+    let root = submodule(core, dialect.name())?;
     for (i, entry) in ENTRIES.iter().enumerate() {
         for name in entry.names {
             let tag = (i * 4 + dialect as usize).into_pyobject(py)?;
+            let (place, short) = match name.rsplit_once('.') {
+                Some((path, short)) => {
+                    (path.split('.').try_fold(root.clone(), |m, p| submodule(&m, p))?, short)
+                }
+                None => (root.clone(), *name),
+            };
             // SAFETY: as above; the integer is kept by the function.
             let f = unsafe {
-                let d = definition(entry, name, function, false);
+                let d = definition(entry, short, function, false);
                 Bound::from_owned_ptr_or_err(
                     py,
-                    ffi::PyCFunction_NewEx(d, tag.as_ptr(), std::ptr::null_mut()),
+                    ffi::PyCFunction_NewEx(d, tag.as_ptr(), place.name()?.as_ptr()),
                 )?
             };
-            all.set_item(name, f)?;
+            place.setattr(short, f)?;
         }
     }
-    Ok(all)
+    Ok(())
+}
+
+/// The module of that name below another: made, and made importable, when first asked for.
+fn submodule<'py>(parent: &Bound<'py, PyModule>, name: &str) -> PyResult<Bound<'py, PyModule>> {
+    if let Ok(known) = parent.getattr(name) {
+        return Ok(known.cast_into()?);
+    }
+    let py = parent.py();
+    let path = format!("{}.{name}", parent.name()?);
+    let path = path.strip_prefix("_core").map_or(path.clone(), |rest| format!("ferrograd._core{rest}"));
+    let module = PyModule::new(py, &path)?;
+    py.import("sys")?.getattr("modules")?.set_item(&path, &module)?;
+    parent.setattr(name, &module)?;
+    Ok(module)
 }

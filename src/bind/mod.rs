@@ -2,10 +2,12 @@
 
 mod autograd;
 mod convert;
+mod deposit;
 mod dialect;
 mod enter;
 mod entry;
 mod error;
+mod grad_methods;
 mod operators;
 mod site;
 mod var;
@@ -17,10 +19,11 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     site::install(m.py());
     error::add(m)?;
     m.add_class::<var::Var>()?;
-    m.add_class::<autograd::GradientEdge>()?;
+    m.add("PaddleTensor", m.py().get_type::<dialect::PaddleTensor>())?;
+    m.add("TorchTensor", m.py().get_type::<dialect::TorchTensor>())?;
     entry::add_methods(m.py())?;
     for dialect in dialect::Dialect::ALL {
-        m.add(dialect.name(), entry::functions(m.py(), dialect)?)?;
+        entry::add_namespace(m, dialect)?;
     }
     m.add_function(wrap_pyfunction!(entry::listed, m)?)?;
     autograd::add(m)

@@ -1,7 +1,6 @@
-//! `Var`: what Python holds. A lock around a tensor, its gradient's place and its flags.
+//! `Var`: what Python holds. A lock around a tensor, the place of its gradient and its dialect.
 
-use std::any::Any;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use numpy::PyArrayDescr;
 use pyo3::prelude::*;
@@ -9,23 +8,15 @@ use pyo3::types::PyTuple;
 
 use super::autograd::grad_enabled;
 use super::convert;
+use super::deposit::Slot;
 use super::dialect::Dialect;
 use super::error::raise;
 use crate::array::Item;
 use crate::graph::Tensor;
 
-/// Where a leaf's gradient is put. The leaf's node holds it weakly, so no cycle exists.
-#[derive(Default)]
-pub struct Slot(Mutex<Option<Py<Var>>>);
-
-impl Slot {
-    pub fn get(&self) -> MutexGuard<'_, Option<Py<Var>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 pub struct State {
     pub tensor: Tensor,
+    /// Where its gradient is put, once it is a leaf.
     pub slot: Option<Arc<Slot>>,
     pub dialect: Dialect,
 }
@@ -44,7 +35,7 @@ impl Var {
     /// A result of an op.
     #[inline]
     pub fn result(py: Python<'_>, tensor: Tensor, dialect: Dialect) -> PyResult<Bound<'_, Var>> {
-        let var = Bound::new(py, Var::new(tensor, dialect))?;
+        let var = dialect.object(py, Var::new(tensor, dialect))?;
         super::convert::untrack(&var);
         Ok(var)
     }
@@ -69,18 +60,6 @@ impl Var {
     pub fn dialect_of(o: &Bound<'_, PyAny>) -> Option<Dialect> {
         o.cast::<Var>().ok().map(|v| v.get().lock().dialect)
     }
-
-    /// Starts or stops tracking.
-    pub fn track(&self, on: bool) {
-        let mut state = self.lock();
-        if !on {
-            state.tensor.edge = None;
-        } else if !state.tensor.is_tracked() {
-            let slot = state.slot.get_or_insert_default().clone();
-            let owner: Weak<dyn Any + Send + Sync> = Arc::downgrade(&(slot as Arc<dyn Any + Send + Sync>));
-            state.tensor = state.tensor.leaf_of(owner);
-        }
-    }
 }
 
 #[pymethods]
@@ -95,43 +74,6 @@ impl Var {
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> Bound<'py, PyArrayDescr> {
         convert::descr(py, self.lock().tensor.dtype())
-    }
-
-    /// Whether gradients stop here.
-    #[getter]
-    fn stop_gradient(&self) -> bool {
-        !self.lock().tensor.is_tracked()
-    }
-
-    #[setter]
-    fn set_stop_gradient(slf: &Bound<'_, Self>, on: bool) -> PyResult<()> {
-        Var::set_requires_grad(slf, !on)
-    }
-
-    /// Whether gradients are wanted: `not stop_gradient`.
-    #[getter]
-    fn requires_grad(&self) -> bool {
-        !self.stop_gradient()
-    }
-
-    #[setter]
-    fn set_requires_grad(slf: &Bound<'_, Self>, on: bool) -> PyResult<()> {
-        let dtype = slf.get().lock().tensor.dtype();
-        if on && !dtype.is_float() {
-            let text = format!(
-                "Only Tensors of floating point and complex dtype can require gradients, not {dtype}"
-            );
-            return Err(raise(slf.py(), "DtypeError", text));
-        }
-        slf.get().track(on);
-        Ok(())
-    }
-
-    /// The gradient that `backward` has added up here, or None.
-    #[getter]
-    fn grad(&self, py: Python<'_>) -> Option<Py<Var>> {
-        let slot = self.lock().slot.clone()?;
-        slot.get().as_ref().map(|g| g.clone_ref(py))
     }
 
     /// A read-only NumPy view of the values.
@@ -163,11 +105,6 @@ impl Var {
             (None, None | Some(false)) => Ok(view),
             _ => py.import("numpy")?.call_method("array", (view, dtype), Some(&kwargs)),
         }
-    }
-
-    /// The gradient as a NumPy array, or None.
-    fn gradient<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.grad(py).map(|g| convert::to_numpy(py, &g.get().tensor().array)).transpose()
     }
 
     /// The single element as a Python number.

@@ -1,0 +1,163 @@
+"""The grad mode of the thread: contexts that are decorators too."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Generator
+from typing import Any, ParamSpec, TypeVar, overload
+
+from ferrograd import _core
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _Mode:
+    """A grad mode for a while. It may be entered several times, also while it is entered."""
+
+    __slots__ = ("_before", "_on")
+
+    def __init__(self, on: bool) -> None:
+        self._on = on
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(_core.set_grad_mode(self._on))
+
+    def __exit__(self, *_: object) -> None:
+        _core.set_grad_mode(self._before.pop())
+
+    def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
+        """The function, run in this mode. A generator or coroutine is in it only while its own code runs."""
+        on = self._on
+        if inspect.isgeneratorfunction(f):
+
+            @functools.wraps(f)
+            def steps(*args: P.args, **kwargs: P.kwargs) -> Any:
+                return (yield from _stepwise(f(*args, **kwargs), on))
+
+            return steps
+        if inspect.iscoroutinefunction(f):
+
+            @functools.wraps(f)
+            async def awaited(*args: P.args, **kwargs: P.kwargs) -> Any:
+                return await types.coroutine(_stepwise)(f(*args, **kwargs), on)
+
+            return awaited  # type: ignore[return-value]
+
+        @functools.wraps(f)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            before = _core.set_grad_mode(on)
+            try:
+                return f(*args, **kwargs)
+            finally:
+                _core.set_grad_mode(before)
+
+        return call
+
+
+def _stepwise(body: Any, on: bool) -> Generator[Any, Any, Any]:
+    """Runs a generator (or coroutine) with the mode set only inside its steps."""
+    step, value = body.send, None
+    while True:
+        before = _core.set_grad_mode(on)
+        try:
+            out = step(value)
+        except StopIteration as end:
+            return end.value
+        finally:
+            _core.set_grad_mode(before)
+        try:
+            value = yield out
+            step = body.send
+        except GeneratorExit:
+            body.close()
+            raise
+        except BaseException as error:
+            step, value = body.throw, error
+
+
+class no_grad(_Mode):
+    """Nothing is recorded inside: a context (``with no_grad():``) or a decorator (``@no_grad`` or ``@no_grad()``).
+
+    >>> x = fg.tensor(2.0, requires_grad=True)
+    >>> with fg.no_grad():
+    ...     y = x * x
+    >>> y.requires_grad
+    False
+    """
+
+    __slots__ = ()
+
+    @overload
+    def __new__(cls) -> no_grad: ...
+    @overload
+    def __new__(cls, f: Callable[P, R]) -> Callable[P, R]: ...
+    def __new__(cls, f: Callable[P, R] | None = None) -> no_grad | Callable[P, R]:
+        mode = super().__new__(cls)
+        _Mode.__init__(mode, False)
+        return mode if f is None else mode(f)
+
+    def __init__(self, f: object = None) -> None:
+        pass
+
+
+class enable_grad(_Mode):
+    """Ops are recorded inside, also within ``no_grad``: a context or a decorator.
+
+    >>> with fg.no_grad(), fg.enable_grad():
+    ...     fg.is_grad_enabled()
+    True
+    """
+
+    __slots__ = ()
+
+    @overload
+    def __new__(cls) -> enable_grad: ...
+    @overload
+    def __new__(cls, f: Callable[P, R]) -> Callable[P, R]: ...
+    def __new__(cls, f: Callable[P, R] | None = None) -> enable_grad | Callable[P, R]:
+        mode = super().__new__(cls)
+        _Mode.__init__(mode, True)
+        return mode if f is None else mode(f)
+
+    def __init__(self, f: object = None) -> None:
+        pass
+
+
+class set_grad_enabled(_Mode):
+    """Switches recording on or off, at once; as a context, until its end.
+
+    >>> with fg.set_grad_enabled(False):
+    ...     fg.is_grad_enabled()
+    False
+    """
+
+    __slots__ = ("_first",)
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(bool(mode))
+        self._first: bool | None = _core.set_grad_mode(self._on)
+
+    def __enter__(self) -> None:
+        before = _core.set_grad_mode(self._on)
+        self._before.append(before if self._first is None else self._first)
+        self._first = None
+
+    def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
+        """The function, run in this mode; the mode outside is as it was before."""
+        if self._first is not None:
+            _core.set_grad_mode(self._first)
+            self._first = None
+        return super().__call__(f)
+
+
+def is_grad_enabled() -> bool:
+    """Whether ops are recorded on this thread.
+
+    >>> fg.is_grad_enabled()
+    True
+    """
+    return _core.is_grad_enabled()

@@ -1,0 +1,129 @@
+//! Where the gradients of leaves are put, and how they are added up there.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use pyo3::prelude::*;
+
+use super::convert::lift;
+use super::dialect::Dialect;
+use super::var::Var;
+use crate::graph::{Edge, Kind, Meta, Node, Tensor};
+use crate::ops::arithmetic::{add_in_place, add_same, can_add_in_place};
+
+/// What a tensor has as the start of a graph: its gradient, and its node. The node holds the slot weakly, and the
+/// slot the node, so no cycle exists.
+#[derive(Default)]
+pub struct Slot(Mutex<Place>);
+
+#[derive(Default)]
+pub struct Place {
+    pub grad: Option<Py<Var>>,
+    node: Weak<Node>,
+}
+
+impl Slot {
+    /// A slot with a gradient that no graph knows of.
+    pub fn holding(grad: Option<Py<Var>>) -> Slot {
+        Slot(Mutex::new(Place { grad, node: Weak::new() }))
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, Place> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn grad(&self, py: Python<'_>) -> Option<Py<Var>> {
+        self.lock().grad.as_ref().map(|g| g.clone_ref(py))
+    }
+
+    /// Another gradient, or none; the old one is dropped unlocked.
+    pub fn put(&self, grad: Option<Py<Var>>) {
+        let old = std::mem::replace(&mut self.lock().grad, grad);
+        drop(old);
+    }
+
+    /// The value as a leaf of this slot: the same leaf as before, as long as a graph holds it.
+    pub fn leaf(self: &Arc<Slot>, t: &Tensor) -> Tensor {
+        let known = self.lock().node.upgrade().filter(|n| n.outs[0] == Meta::of(t));
+        let owner: Weak<dyn Any + Send + Sync> =
+            Arc::downgrade(&(self.clone() as Arc<dyn Any + Send + Sync>));
+        let leaf = match known {
+            Some(node) => Tensor { edge: Some(Edge { node, out: 0 }), ..t.clone() },
+            None => t.leaf_of(owner),
+        };
+        self.lock().node = leaf.edge.as_ref().map_or_else(Weak::new, |e| Arc::downgrade(&e.node));
+        leaf
+    }
+
+    /// The slot of a leaf's node, if its tensor still exists.
+    pub fn of(leaf: &Node) -> Option<Arc<Slot>> {
+        let Kind::Leaf(owner) = &leaf.kind else { return None };
+        owner.upgrade()?.downcast().ok()
+    }
+}
+
+/// One gradient on its way: made before anything is written, so that either all are or none.
+enum Deposit {
+    Fresh(Py<Var>),
+    /// Into the tensor that is there, in place.
+    Add(Tensor),
+    /// Into the tensor that is there, whose array somebody else holds too.
+    Sum(Tensor),
+}
+
+/// Adds gradients to the places of their tensors: all of them, or none where one fails.
+pub fn deposit(
+    py: Python<'_>,
+    gradients: Vec<(Arc<Slot>, Tensor)>,
+    create_graph: bool,
+    dialect: Dialect,
+) -> PyResult<()> {
+    let ready = gradients
+        .into_iter()
+        .map(|(slot, g)| {
+            let made = prepare(py, &slot, g, create_graph, dialect)?;
+            Ok((slot, made))
+        })
+        .collect::<PyResult<Vec<_>>>()?;
+    for (slot, made) in ready {
+        match (made, slot.grad(py)) {
+            (Deposit::Fresh(v), _) => slot.put(Some(v)),
+            (Deposit::Sum(t), Some(old)) => old.get().lock().tensor.array = t.array,
+            (Deposit::Add(g), Some(old)) => {
+                let written = add_in_place(&mut old.get().lock().tensor.array, &g.array);
+                assert!(written, "the interpreter's lock is held since this was found to be possible");
+            }
+            (_, None) => {}
+        }
+    }
+    Ok(())
+}
+
+fn prepare(
+    py: Python<'_>,
+    slot: &Slot,
+    g: Tensor,
+    create_graph: bool,
+    dialect: Dialect,
+) -> PyResult<Deposit> {
+    let fresh = |t: Tensor| -> PyResult<Deposit> {
+        let v = Var::result(py, t, dialect)?;
+        if dialect.tracks_fresh_grad() {
+            v.get().track(true);
+        }
+        Ok(Deposit::Fresh(v.unbind()))
+    };
+    let Some(old) = slot.grad(py) else { return fresh(g) };
+    let mut state = old.get().lock();
+    let recorded = state.tensor.edge.as_ref().is_some_and(|e| !e.node.is_leaf());
+    if create_graph || recorded || state.tensor.levels != g.levels {
+        // The old gradient may stand in graphs: the sum is another tensor.
+        let sum = lift(add_same(&state.tensor, &g))?;
+        drop(state);
+        return fresh(sum);
+    }
+    if can_add_in_place(&mut state.tensor.array, &g.array) {
+        return Ok(Deposit::Add(g));
+    }
+    Ok(Deposit::Sum(lift(add_same(&state.tensor.detach(), &g))?))
+}

@@ -1,0 +1,243 @@
+//! What a tensor can be asked and told about its gradient.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use super::autograd::{End, backward};
+use super::convert::{self, lift};
+use super::deposit::Slot;
+use super::error::raise;
+use super::var::Var;
+use crate::array::Array;
+use crate::graph::Tensor;
+
+impl Var {
+    /// Starts or stops tracking.
+    pub fn track(&self, on: bool) {
+        let mut state = self.lock();
+        if on && !state.tensor.is_tracked() {
+            let slot = state.slot.get_or_insert_default().clone();
+            state.tensor = slot.leaf(&state.tensor);
+        } else if !on {
+            state.tensor.edge = None;
+        }
+    }
+
+    /// [`Var::track`] on request: refused where there are no derivatives.
+    pub fn require(&self, py: Python<'_>, on: bool) -> PyResult<()> {
+        let dtype = self.lock().tensor.dtype();
+        if on && !dtype.is_float() {
+            let text = format!(
+                "Only Tensors of floating point and complex dtype can require gradients, not {dtype}"
+            );
+            return Err(raise(py, "DtypeError", text));
+        }
+        self.track(on);
+        Ok(())
+    }
+
+    fn is_inner(&self) -> bool {
+        self.lock().tensor.edge.as_ref().is_some_and(|e| !e.node.is_leaf())
+    }
+}
+
+#[pymethods]
+impl Var {
+    /// Whether gradients stop here: `not requires_grad`.
+    #[getter]
+    fn stop_gradient(&self) -> bool {
+        !self.lock().tensor.is_tracked()
+    }
+
+    #[setter]
+    fn set_stop_gradient(slf: &Bound<'_, Self>, on: bool) -> PyResult<()> {
+        slf.get().require(slf.py(), !on)
+    }
+
+    /// Whether gradients are wanted: `not stop_gradient`.
+    #[getter]
+    fn requires_grad(&self) -> bool {
+        !self.stop_gradient()
+    }
+
+    #[setter]
+    fn set_requires_grad(slf: &Bound<'_, Self>, on: bool) -> PyResult<()> {
+        let v = slf.get();
+        if !on && v.is_inner() {
+            let text = "you can only change requires_grad flags of leaf variables. If you want to use a computed \
+                        variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().";
+            return Err(raise(slf.py(), "ArgumentError", text));
+        }
+        let forgets = !on && v.lock().dialect.forgets_untracked_leaf();
+        v.require(slf.py(), on)?;
+        if forgets {
+            let grad = v.grad(slf.py());
+            v.lock().slot = Some(Arc::new(Slot::holding(grad)));
+        }
+        Ok(())
+    }
+
+    /// Sets `requires_grad` and returns the tensor itself.
+    #[pyo3(signature = (requires_grad=true))]
+    fn requires_grad_<'py>(slf: &Bound<'py, Self>, requires_grad: bool) -> PyResult<Bound<'py, Self>> {
+        Var::set_requires_grad(slf, requires_grad)?;
+        Ok(slf.clone())
+    }
+
+    /// Whether no recorded op made this tensor.
+    #[getter]
+    fn is_leaf(&self) -> bool {
+        !self.is_inner()
+    }
+
+    /// The gradient that `backward` has added up here, or None.
+    #[getter]
+    pub fn grad(&self, py: Python<'_>) -> Option<Py<Var>> {
+        let slot = self.lock().slot.clone()?;
+        slot.grad(py)
+    }
+
+    #[setter]
+    fn set_grad(slf: &Bound<'_, Self>, grad: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = slf.py();
+        if grad.is_none() {
+            Var::clear(slf.get());
+            return Ok(());
+        }
+        let Ok(new) = grad.cast::<Var>() else {
+            let text = format!(
+                "assigned grad expected to be a Tensor or None but got grad of type {}",
+                grad.get_type().name()?
+            );
+            return Err(raise(py, "ArgumentError", text));
+        };
+        if new.is(slf) {
+            return Err(raise(py, "ArgumentError", "can't assign Variable as its own grad"));
+        }
+        let (own, g) = (slf.get().tensor(), new.get().tensor());
+        if own.dims() != g.dims() {
+            let text = format!(
+                "attempting to assign a gradient of size '{:?}' to a tensor of size '{:?}'. Please ensure that the \
+                 gradient and the tensor are the same size",
+                g.dims(),
+                own.dims()
+            );
+            return Err(raise(py, "ShapeError", text));
+        }
+        if own.dtype() != g.dtype() {
+            let text = format!(
+                "attempting to assign a gradient with dtype '{}' to a tensor with dtype '{}'. The gradient must \
+                 match the tensor's dtype",
+                g.dtype(),
+                own.dtype()
+            );
+            return Err(raise(py, "DtypeError", text));
+        }
+        let slot = slf.get().lock().slot.get_or_insert_default().clone();
+        slot.put(Some(new.clone().unbind()));
+        Ok(())
+    }
+
+    #[deleter]
+    fn del_grad(&self) {
+        Var::clear(self);
+    }
+
+    /// The gradient as a NumPy array, or None.
+    fn gradient<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.grad(py).map(|g| convert::to_numpy(py, &g.get().tensor().array)).transpose()
+    }
+
+    /// Sets the gradient, if there is one, to zeros; or to None without `set_to_zero`.
+    #[pyo3(signature = (set_to_zero=true))]
+    fn clear_gradient(&self, py: Python<'_>, set_to_zero: bool) -> PyResult<()> {
+        if !set_to_zero {
+            self.clear();
+        } else if let Some(g) = self.grad(py) {
+            let old = g.get().tensor();
+            let zeros = lift(Array::full_of(old.dtype(), old.array.dims(), 0.0).contiguous())?;
+            let mut state = g.get().lock();
+            let edge = old.edge.filter(|e| e.node.is_leaf());
+            state.tensor = Tensor { array: zeros, edge, levels: old.levels };
+        }
+        Ok(())
+    }
+
+    /// Sets the gradient, if there is one, to zeros.
+    #[pyo3(signature = (set_to_zero=true))]
+    fn clear_grad(&self, py: Python<'_>, set_to_zero: bool) -> PyResult<()> {
+        self.clear_gradient(py, set_to_zero)
+    }
+
+    /// The same values without their history: an untracked leaf.
+    fn detach<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        let (t, dialect) = {
+            let state = slf.get().lock();
+            (state.tensor.detach(), state.dialect)
+        };
+        Var::result(slf.py(), t, dialect)
+    }
+
+    /// Differentiates this tensor and adds the gradients to the `.grad` of every leaf (or of `inputs` alone) that it
+    /// depends on.
+    ///
+    /// `gradient` (or `grad_tensor`) is what the derivative is multiplied with, a tensor of this one's shape; one
+    /// where it is None. What the ops kept is freed unless `retain_graph` (by default: unless `create_graph`, which
+    /// makes gradients that can be differentiated again).
+    #[pyo3(signature = (gradient=None, retain_graph=None, create_graph=false, inputs=None, *, grad_tensor=None,
+                        dump_backward_graph_path=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn backward<'py>(
+        slf: &Bound<'py, Self>,
+        gradient: Option<&Bound<'py, PyAny>>,
+        retain_graph: Option<bool>,
+        create_graph: bool,
+        inputs: Option<&Bound<'py, PyAny>>,
+        grad_tensor: Option<&Bound<'py, PyAny>>,
+        dump_backward_graph_path: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        let dialect = slf.get().lock().dialect;
+        let seed = match gradient.or(grad_tensor) {
+            None => None,
+            Some(g) => match g.cast::<Var>() {
+                Ok(v) => Some(v.clone()),
+                Err(_) => {
+                    let text = dialect.seed_type(&g.get_type().name()?.to_string());
+                    return Err(raise(py, "ArgumentError", text));
+                }
+            },
+        };
+        if let Some(path) = dump_backward_graph_path {
+            py.import("ferrograd._dump")?.call_method1("write", (path, (slf,)))?;
+        }
+        let inputs = match inputs {
+            None => None,
+            Some(one) if one.is_instance_of::<Var>() => Some(vec![one.extract::<End<'py>>()?]),
+            Some(many) => Some(many.try_iter()?.map(|i| Ok(i?.extract()?)).collect::<PyResult<Vec<_>>>()?),
+        };
+        if inputs.as_ref().is_some_and(Vec::is_empty) {
+            return Err(raise(py, "ArgumentError", "`inputs` argument to `backward()` cannot be empty."));
+        }
+        let seeds = seed.map(|s| vec![Some(s)]);
+        backward(
+            py,
+            vec![End::Tensor(slf.clone())],
+            seeds,
+            dialect as usize,
+            retain_graph,
+            create_graph,
+            inputs,
+        )
+    }
+}
+
+impl Var {
+    fn clear(&self) {
+        let slot = self.lock().slot.clone();
+        if let Some(slot) = slot {
+            slot.put(None);
+        }
+    }
+}
