@@ -11,7 +11,6 @@ it; ``grad`` and ``backward`` walk the record.
 
 from __future__ import annotations
 
-import sys as _sys
 from typing import Any as _Any
 
 import numpy as _np
@@ -36,11 +35,56 @@ from ferrograd._core import (
     UnusedInputError,
 )
 from ferrograd._core import gradient_edge as get_gradient_edge
-from ferrograd._core.native import *  # noqa: F403
+from ferrograd._core.native import *
+from ferrograd._core.native import __all__ as _ops
 from ferrograd._install import install_as
 from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 
-bool = _np.dtype("bool")  # noqa: A001
+__all__ = [
+    "ArgumentError",
+    "DtypeError",
+    "DuplicateTensorError",
+    "FerrogradError",
+    "FreedGraphError",
+    "GradientEdge",
+    "IndexOutOfRange",
+    "InternalError",
+    "LeafInplaceError",
+    "LinAlgError",
+    "NotDifferentiableError",
+    "ShapeError",
+    "Tensor",
+    "UnusedInputError",
+    "asarray",
+    "backward",
+    "bool",
+    "e",
+    "enable_grad",
+    "float32",
+    "float64",
+    "get_gradient_edge",
+    "grad",
+    "inf",
+    "install_as",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "is_grad_enabled",
+    "nan",
+    "newaxis",
+    "no_grad",
+    "pi",
+    "set_grad_enabled",
+    "tensor",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
+__all__ += _ops
+
+bool = _np.dtype("bool")
 int8 = _np.dtype("int8")
 int16 = _np.dtype("int16")
 int32 = _np.dtype("int32")

@@ -330,6 +330,7 @@ pub fn add_namespace(core: &Bound<'_, PyModule>, dialect: Dialect) -> PyResult<(
                 )?
             };
             place.setattr(short, f)?;
+            place.index()?.append(short)?;
         }
     }
     Ok(())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import json
 import math
+import operator
 import os
 import re
 import resource
@@ -122,7 +123,7 @@ def differentiate(result: Any, args: dict[int | str, Any]) -> None:
         outs = [t for t in leaves(result) if not t.stop_gradient]
         if not outs or not inputs or sum(math.prod(t.shape) for t in outs) > 10_000:
             return
-        result, _ = _core.run(outs, inputs, [None] * len(outs), True, order == 0, False, [])
+        result = _core.run(outs, inputs, None, 1, retain_graph=True, create_graph=order == 0)
         result = [g for g in result if g is not None]
 
 
@@ -184,7 +185,7 @@ def main() -> None:
     for names, params, _method in _core.registry():
         if names[0] in sys.argv[2:]:
             own = [r for r in rows if r.op in names or r.op.split(".")[-1] in names]
-            Walk(names, _core.native[names[0]], box).walk(params, [*own[:1], *own[1:][-1:]])
+            Walk(names, operator.attrgetter(names[0])(_core.native), box).walk(params, [*own[:1], *own[1:][-1:]])
             gc.collect()
 
 
