@@ -40,6 +40,17 @@ pub fn contiguous_strides(dims: &[usize]) -> Strides {
     strides
 }
 
+/// The offset, in elements, of entry `i` (counted in C order) of axes with these sizes and strides. Further strides
+/// are not looked at.
+pub fn offset(mut i: usize, dims: &[usize], strides: &[isize]) -> isize {
+    let mut at = 0;
+    for (&d, &s) in dims.iter().zip(&strides[..dims.len()]).rev() {
+        at += (i % d) as isize * s;
+        i /= d;
+    }
+    at
+}
+
 /// The shape that two shapes broadcast to.
 pub fn broadcast(op: &'static str, a: &[usize], b: &[usize]) -> Result<Dims> {
     let rank = a.len().max(b.len());

@@ -29,6 +29,10 @@ pub fn argument(kind: Kind, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
             },
         },
         Base::Tensors => tensors(o)?.map(Arg::Tensors),
+        Base::Rest => match tensor(o)? {
+            Some(t) => Some(Arg::Tensors(vec![t])),
+            None => tensors(o)?.map(Arg::Tensors),
+        },
         Base::Bool => truth(o).map(Arg::Bool),
         Base::Int => index(o)?.map(Arg::Int),
         Base::Float => match number(o)? {
@@ -37,6 +41,14 @@ pub fn argument(kind: Kind, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
         },
         Base::Number => number(o)?.map(Arg::Number),
         Base::Ints => ints(o)?.map(Arg::Ints),
+        Base::IntsOrStr => match o.extract() {
+            Ok(word) => Some(Arg::Str(word)),
+            Err(_) => ints(o)?.map(Arg::Ints),
+        },
+        Base::Pairs => match index(o)? {
+            Some(n) => Some(Arg::Int(n)),
+            None => pairs(o)?,
+        },
         Base::Str => o.extract().ok().map(Arg::Str),
         Base::DType => dtype(o)?.map(Arg::DType),
         Base::Index => Some(Arg::Index(indices(o)?)),
@@ -49,10 +61,13 @@ pub fn wanted(kind: Kind) -> String {
         Base::Tensor => "a Tensor",
         Base::Operand => "a Tensor or a number",
         Base::Tensors => "a list of Tensors",
+        Base::Rest => "Tensors or a list of them",
         Base::Bool => "a bool",
         Base::Int => "an int",
         Base::Float | Base::Number => "a number",
         Base::Ints => "an int or a list of ints",
+        Base::IntsOrStr => "an int, a list of ints or a str",
+        Base::Pairs => "an int or two lists of ints",
         Base::Str => "a str",
         Base::DType => "a dtype",
         Base::Index => "an index",
@@ -126,6 +141,13 @@ fn ints(o: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>>> {
         return Ok(None);
     }
     o.try_iter()?.map(|i| index(&i?)).collect()
+}
+
+fn pairs(o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
+    if !(o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>()) || o.len()? != 2 {
+        return Ok(None);
+    }
+    Ok(ints(&o.get_item(0)?)?.zip(ints(&o.get_item(1)?)?).map(|(x, y)| Arg::Pairs(x, y)))
 }
 
 /// A dtype: NumPy's, or whatever NumPy makes one of.

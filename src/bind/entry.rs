@@ -15,7 +15,7 @@ use super::dialect::Dialect;
 use super::error::raise;
 use super::var::Var;
 use crate::error::Error;
-use crate::ops::entry::{Arg, Entry, Lit, Param, Value};
+use crate::ops::entry::{Arg, Base, Entry, Lit, Param, Value};
 use crate::ops::registry;
 
 static ENTRIES: LazyLock<Vec<&'static Entry>> = LazyLock::new(|| registry().collect());
@@ -105,16 +105,13 @@ unsafe fn call<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: borrowed references that live through the call.
     let object = |p: *mut ffi::PyObject| unsafe { Bound::from_borrowed_ptr(py, p) };
-    let mut given: SmallVec<[Option<Bound<'py, PyAny>>; 6]> = SmallVec::from_elem(None, entry.params.len());
     // SAFETY: `n` positional arguments.
     let positional = slf.into_iter().chain((0..n).map(|i| unsafe { *args.add(i) }));
-    let count = n + usize::from(slf.is_some());
-    if count > given.len() {
-        return spread(py, entry, dialect, positional.map(object).collect(), count);
+    let mut given: Given<'py> = positional.map(|p| Some(object(p))).collect();
+    if given.len() > entry.params.len() {
+        given = gathered(py, entry, given)?;
     }
-    for (slot, p) in given.iter_mut().zip(positional) {
-        *slot = Some(object(p));
-    }
+    given.resize(entry.params.len(), None);
     if !names.is_null() {
         let names = object(names).cast_into::<PyTuple>()?;
         for (k, name) in names.iter_borrowed().enumerate() {
@@ -144,30 +141,27 @@ unsafe fn call<'py>(
     run(py, entry, dialect, &given)
 }
 
-/// `x.reshape(2, 3)` for `x.reshape([2, 3])`: where the last positional parameter takes integers, more positional
-/// arguments than parameters are one list.
-fn spread<'py>(
-    py: Python<'py>,
-    entry: &'static Entry,
-    dialect: Option<Dialect>,
-    all: Vec<Bound<'py, PyAny>>,
-    count: usize,
-) -> PyResult<Bound<'py, PyAny>> {
+/// The arguments of a call, by parameter.
+type Given<'py> = SmallVec<[Option<Bound<'py, PyAny>>; 6]>;
+
+/// More positional arguments than parameters: where a parameter takes them all (`einsum("ij,jk", a, b)`), or the first
+/// one after a method's tensor takes integers (`x.reshape(2, 3)`), they are its list.
+fn gathered<'py>(py: Python<'py>, entry: &'static Entry, all: Given<'py>) -> PyResult<Given<'py>> {
     let lead = usize::from(entry.method);
-    let spreads = entry.params.get(lead).is_some_and(|p| p.kind.base == crate::ops::entry::Base::Ints)
-        && all.len() > lead;
-    if !spreads {
+    let ints = entry.params.get(lead).is_some_and(|p| p.kind.base == Base::Ints);
+    let rest = entry.params.iter().position(|p| p.kind.base == Base::Rest);
+    let Some(at) = rest.or(ints.then_some(lead)) else {
         return Err(PyTypeError::new_err(format!(
-            "{}() takes at most {} arguments ({count} given)",
+            "{}() takes at most {} arguments ({} given)",
             entry.names[0],
-            entry.params.len()
+            entry.params.len(),
+            all.len()
         )));
-    }
-    let list = PyList::new(py, &all[lead..])?;
-    let mut given: SmallVec<[Option<Bound<'py, PyAny>>; 6]> = SmallVec::from_elem(None, entry.params.len());
-    given[0] = Some(all[0].clone());
-    given[lead] = Some(list.into_any());
-    run(py, entry, dialect, &given)
+    };
+    let list = PyList::new(py, all[at..].iter().flatten())?;
+    let mut given: Given<'py> = all[..at].into();
+    given.push(Some(list.into_any()));
+    Ok(given)
 }
 
 fn parameter(entry: &Entry, name: &str) -> Option<usize> {
@@ -250,6 +244,7 @@ fn too_large(py: Python<'_>, name: &str, param: &Param, error: PyErr) -> PyErr {
 /// The parameters as Python writes them.
 fn signature(entry: &Entry) -> String {
     let param = |p: &crate::ops::entry::Param| match p.default {
+        None if p.kind.base == Base::Rest => format!("*{}", p.name),
         None => p.name.to_owned(),
         Some(Lit::None) => format!("{}=None", p.name),
         Some(Lit::False) => format!("{}=False", p.name),
@@ -295,7 +290,7 @@ pub fn add_methods(py: Python<'_>) -> PyResult<()> {
     let class = py.get_type::<Var>();
     assert!(ENTRIES.len() <= METHODS.len(), "more ops than method slots");
     for (i, entry) in ENTRIES.iter().enumerate().filter(|(_, e)| e.method) {
-        for name in entry.names {
+        for name in entry.names.iter().filter(|n| !n.contains('.')) {
             // SAFETY: the definition is never freed, and the function has the signature that its flags say.
             let method = unsafe {
                 let d = definition(entry, name, METHODS[i], true);

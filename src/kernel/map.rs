@@ -73,3 +73,10 @@ pub fn apply(op: &'static str, table: &Table, x: &Array) -> Result<Array> {
 pub struct Shared(pub *mut u8);
 // SAFETY: whoever makes one promises that the parts written are disjoint.
 unsafe impl Sync for Shared {}
+
+impl Shared {
+    #[inline]
+    pub fn get(&self) -> *mut u8 {
+        self.0
+    }
+}

@@ -1,5 +1,7 @@
 //! Matrix products over broadcast leading axes.
 
+use std::ops::Range;
+
 use gemm::Parallelism;
 
 use super::map::Shared;
@@ -10,8 +12,12 @@ use crate::dtype::dispatch;
 use crate::error::{Result, bail};
 use crate::shape::{self, Dims};
 
-/// Products of fewer operations than this stay on one thread.
-const PARALLEL: usize = 1 << 21;
+/// Products of fewer multiplications than this stay on one thread.
+const PARALLEL: usize = 1 << 20;
+
+/// A large product is cut along its longer side into pieces of about this many rows or columns: enough for the
+/// packing of the other factor to be paid for.
+const SIDE: Range<usize> = 64..256;
 
 /// `x @ y` over the last two axes of both; the leading axes broadcast, `lanes` of them matched from the left.
 pub fn matmul(op: &'static str, x: &Array, y: &Array, lanes: usize) -> Result<Array> {
@@ -38,57 +44,44 @@ fn product<T: Num>(
     (m, k, n): (usize, usize, usize),
 ) -> Result<Array> {
     let batch = &dims[..dims.len() - 2];
-    let count: usize = batch.iter().product();
     let (sx, sy) = (x.strides(), y.strides());
-    let size = T::DTYPE.size() as isize;
-    let offset = |mut i: usize, strides: &[isize]| -> isize {
-        let mut at = 0;
-        for (d, s) in batch.iter().zip(strides).rev() {
-            at += (i % d) as isize * s;
-            i /= d;
-        }
-        at * size
-    };
     let inner = batch.len();
     let (xs, ys) = ((sx[inner], sx[inner + 1]), (sy[inner], sy[inner + 1]));
+    let work = m.saturating_mul(k).saturating_mul(n);
+    // The cuts depend on the sizes alone, and so do the bits.
+    let (rows, columns) = match work < PARALLEL {
+        true => (m, n),
+        false if m >= n => ((m / 2).clamp(SIDE.start, SIDE.end).next_multiple_of(16), n),
+        false => (m, (n / 2).clamp(SIDE.start, SIDE.end).next_multiple_of(16)),
+    };
+    let (down, across) = (m.div_ceil(rows.max(1)), n.div_ceil(columns.max(1)));
     Array::build_raw(op, T::DTYPE, dims, |out| {
-        if m * n == 0 || count == 0 {
-            return;
-        }
+        let pieces = batch.iter().product::<usize>() * down * across;
         let out = Shared(out);
-        let one = |i: usize, parallel: Parallelism| {
-            let out = &out;
-            // SAFETY: the offsets are those of matrices of `x` and `y`; each writes its own matrix of the output.
+        let one = |piece: usize| {
+            let (i, at) = (piece / (down * across), piece % (down * across));
+            let (r, c) = (at / across * rows, at % across * columns);
+            // SAFETY: the offsets are those of matrices of `x` and `y` and of a part of a matrix; each piece writes
+            // its own part of the output.
             unsafe {
-                let (a, b) = (x.ptr().offset(offset(i, &sx)), y.ptr().offset(offset(i, &sy)));
-                one_product::<T>(
-                    (m, k, n),
-                    a.cast(),
-                    xs,
-                    b.cast(),
-                    ys,
-                    out.0.cast::<T>().add(i * m * n),
-                    parallel,
-                );
+                let a = x.ptr().cast::<T>().offset(shape::offset(i, batch, &sx) + r as isize * xs.0);
+                let b = y.ptr().cast::<T>().offset(shape::offset(i, batch, &sy) + c as isize * ys.1);
+                let o = out.get().cast::<T>().add((i * m + r) * n + c);
+                one_product((rows.min(m - r), k, columns.min(n - c)), a, xs, b, ys, o, n);
             }
         };
-        let work = m * k * n;
-        if work * count < PARALLEL || par::threads() == 1 {
-            (0..count).for_each(|i| one(i, Parallelism::None));
-        } else if work < PARALLEL {
-            par::pieces(count, PARALLEL.div_ceil(8 * work.max(1)), &|r| {
-                r.for_each(|i| one(i, Parallelism::None))
-            });
+        if work.saturating_mul(pieces) < PARALLEL {
+            (0..pieces).for_each(one);
         } else {
-            // `gemm` takes the pool it is called in; outside of one it would build rayon's global pool.
-            par::pool().install(|| (0..count).for_each(|i| one(i, Parallelism::Rayon(0))));
+            let group = (PARALLEL / 8).div_ceil((work / (down * across).max(1)).max(1));
+            par::pieces(pieces, group, &|r| r.for_each(one));
         }
     })
 }
 
 /// # Safety
-/// The pointers and strides (rows, columns; in elements) are those of an `m × k`, a `k × n` and a contiguous
-/// `m × n` matrix.
+/// The pointers and strides (rows, columns; in elements) are those of an `m × k` and a `k × n` matrix; the output has
+/// room for `m × n`, its rows `run` apart.
 unsafe fn one_product<T: Num>(
     (m, k, n): (usize, usize, usize),
     a: *const T,
@@ -96,19 +89,18 @@ unsafe fn one_product<T: Num>(
     b: *const T,
     (rb, cb): (isize, isize),
     out: *mut T,
-    parallel: Parallelism,
+    run: usize,
 ) {
     // SAFETY: the caller's promise; `gemm` overwrites the output without reading it.
     unsafe {
-        if T::DTYPE.is_float() {
-            let run = n as isize;
+        if T::DTYPE.is_float() && k > 0 {
             return gemm::gemm(
                 m,
                 n,
                 k,
                 out,
                 1,
-                run,
+                run as isize,
                 false,
                 a,
                 ca,
@@ -121,16 +113,20 @@ unsafe fn one_product<T: Num>(
                 false,
                 false,
                 false,
-                parallel,
+                Parallelism::None,
             );
         }
         for i in 0..m {
-            for j in 0..n {
-                let at = |p: usize| {
-                    let p = p as isize;
-                    (*a.offset(i as isize * ra + p * ca)).mul(*b.offset(p * rb + j as isize * cb))
-                };
-                out.add(i * n + j).write((0..k).fold(T::ZERO, |acc, p| acc.add(at(p))));
+            let row = std::slice::from_raw_parts_mut(out.add(i * run), n);
+            row.fill(T::ZERO);
+            for p in 0..k as isize {
+                let (x, b) = (*a.offset(i as isize * ra + p * ca), b.offset(p * rb));
+                if cb == 1 {
+                    let b = std::slice::from_raw_parts(b, n);
+                    row.iter_mut().zip(b).for_each(|(o, &y)| *o = o.add(x.mul(y)));
+                } else {
+                    row.iter_mut().zip(0..).for_each(|(o, j)| *o = o.add(x.mul(*b.offset(j * cb))));
+                }
             }
         }
     }

@@ -1,18 +1,22 @@
 //! Products summed over shared axes.
 
+use std::borrow::Cow;
+
 use smallvec::smallvec;
 
-use super::arithmetic::{Class, promoted};
-use super::entry::{Operand, entries};
-use super::movement::{matrix_transpose, reshape_to};
-use crate::array::Array;
+use super::arithmetic::{Class, add, multiply, promoted};
+use super::einsum::tensordot;
+use super::entry::{Operand, Pairs, entries};
+use super::movement::{matrix_transpose, permute_dims, reshape_to};
+use crate::array::{Array, Item};
+use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
 use crate::kernel::matmul;
-use crate::shape::Dims;
+use crate::shape::{self, Dims};
 
 /// The product of matrices in the last two axes.
-struct Matmul;
+pub(super) struct Matmul;
 
 impl Op for Matmul {
     fn name(&self) -> &'static str {
@@ -47,34 +51,145 @@ impl Op for Matmul {
 
 /// The matrix product, with the vector and batch cases of NumPy's `matmul`.
 pub fn matmul(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
-    let (x, y) = promoted(Class::Num, x, y)?;
+    let (x, y) = numbers("matmul", x, y)?;
     let (a, b) = (x.dims(), y.dims());
-    if a.is_empty() || b.is_empty() {
+    let (&[.., inner], &[.., _]) = (a, b) else {
         bail!(Shape, "matmul", "{a:?} @ {b:?}: a 0-d tensor is not a matrix");
+    };
+    let outer = b[b.len().saturating_sub(2)];
+    if inner != outer {
+        bail!(Shape, "matmul", "{a:?} @ {b:?}: inner sizes {inner} and {outer} differ");
     }
-    let inner = (a[a.len() - 1], b[b.len().saturating_sub(2)]);
-    if inner.0 != inner.1 {
-        bail!(Shape, "matmul", "{a:?} @ {b:?}: inner sizes {} and {} differ", inner.0, inner.1);
-    }
-    if a.len() > 1 && b.len() > 1 {
+    if a.len() > 1 && b.len() > 1 && (a.len() == 2 || b.len() > 2) {
         return apply(Matmul, &[&x, &y]);
     }
-    // A vector on the left is a row, on the right a column; its other axis goes again afterwards.
-    let row = reshape_to(&x, &if a.len() == 1 { Dims::from_slice(&[1, a[0]]) } else { Dims::from_slice(a) })?;
-    let column =
-        reshape_to(&y, &if b.len() == 1 { Dims::from_slice(&[b[0], 1]) } else { Dims::from_slice(b) })?;
-    let out = apply(Matmul, &[&row, &column])?;
-    let mut dims = Dims::from_slice(out.dims());
-    if b.len() == 1 {
-        dims.pop();
+    // A vector on the left is a row, on the right a column; its other axis goes again afterwards. Leading axes that
+    // only the left one has are more rows of one matrix, so that its gradient and the right one's are one product each.
+    let rows = if b.len() > 2 { Dims::from_slice(&[1]) } else { Dims::from_slice(&[shape::len(&a[..a.len() - 1])]) };
+    let left = reshape_to(&x, &joined(&rows, &[inner]))?;
+    let right = if b.len() == 1 { reshape_to(&y, &[b[0], 1])? } else { y.clone().into_owned() };
+    let out = apply(Matmul, &[&left, &right])?;
+    let (lead, kept) = (&a[..a.len() - 1], if b.len() == 1 { &[][..] } else { &b[b.len() - 1..] });
+    let batch = &b[..b.len().saturating_sub(2)];
+    reshape_to(&out, &joined(batch, &joined(lead, kept)))
+}
+
+/// Two operands in the dtype of their product; truth values have none.
+fn numbers<'a>(op: &'static str, x: Operand<'a>, y: Operand<'a>) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
+    if let (Operand::Tensor(a), Operand::Tensor(b)) = (x, y) {
+        if a.dtype() == DType::Bool && b.dtype() == DType::Bool {
+            bail!(Dtype, op, "not defined for bool; cast to an integer or a float first");
+        }
     }
-    if a.len() == 1 {
-        dims.remove(dims.len() - if b.len() == 1 { 1 } else { 2 });
+    promoted(Class::Num, x, y)
+}
+
+fn joined(a: &[usize], b: &[usize]) -> Dims {
+    a.iter().chain(b).copied().collect()
+}
+
+/// The inner product over an axis of both; the other axes broadcast.
+pub fn vecdot(x: Operand<'_>, y: Operand<'_>, axis: i64) -> Result<Tensor> {
+    let (x, y) = numbers("vecdot", x, y)?;
+    let last = |t: &Tensor| -> Result<Tensor> {
+        let axis = shape::axis("vecdot", axis, t.rank())?;
+        let order: Vec<i64> = (0..t.rank()).filter(|&a| a != axis).chain([axis]).map(|a| a as i64).collect();
+        if axis + 1 == t.rank() { Ok(t.clone()) } else { permute_dims(t, &order) }
+    };
+    let (x, y) = (last(&x)?, last(&y)?);
+    let (a, b) = (x.dims(), y.dims());
+    let ([lead_a @ .., m], [lead_b @ .., n]) = (a, b) else { unreachable!("`axis` asked for an axis of both") };
+    if m != n {
+        bail!(Shape, "vecdot", "{a:?} and {b:?}: the sizes {m} and {n} of the axis differ");
     }
-    reshape_to(&out, &dims)
+    let dims = shape::broadcast("vecdot", lead_a, lead_b)?;
+    let row = reshape_to(&x, &joined(lead_a, &[1, *m]))?;
+    let column = reshape_to(&y, &joined(lead_b, &[*n, 1]))?;
+    reshape_to(&apply(Matmul, &[&row, &column])?, &dims)
+}
+
+/// The inner product of two vectors, or of the rows of two matrices.
+pub fn dot(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    if x.dims() != y.dims() || !matches!(x.rank(), 1 | 2) {
+        bail!(Shape, "dot", "{:?} and {:?} are not two vectors (or two lists of them) of one size", x.dims(), y.dims());
+    }
+    vecdot(x.into(), y.into(), -1)
+}
+
+/// The products summed over the last axis of both: every row of `x` with every row of `y`.
+pub fn inner(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    match (x.rank(), y.rank()) {
+        (0, _) | (_, 0) => multiply(x.into(), y.into()),
+        _ => tensordot(x, y, Pairs::Named(&[-1], &[-1])),
+    }
+}
+
+/// Every element of `x` times every element of `y`, both taken as vectors.
+pub fn outer(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    let (m, n) = (shape::len(x.dims()), shape::len(y.dims()));
+    multiply((&reshape_to(x, &[m, 1])?).into(), (&reshape_to(y, &[1, n])?).into())
+}
+
+/// The Kronecker product.
+pub fn kron(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    let rank = x.rank().max(y.rank());
+    let full = |t: &Tensor| -> Dims { std::iter::repeat_n(1, rank - t.rank()).chain(t.dims().iter().copied()).collect() };
+    let (a, b) = (full(x), full(y));
+    let fine: Dims = a.iter().flat_map(|&d| [d, 1]).collect();
+    let coarse: Dims = b.iter().flat_map(|&d| [1, d]).collect();
+    let out = multiply((&reshape_to(x, &fine)?).into(), (&reshape_to(y, &coarse)?).into())?;
+    // The sizes are those of an array that exists, in pairs.
+    reshape_to(&out, &a.iter().zip(&b).map(|(m, n)| m * n).collect::<Dims>())
+}
+
+/// `x @ weight.T + bias`, or `x @ weight + bias` where the weight is already `[in, out]`.
+pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, transpose: bool) -> Result<Tensor> {
+    if !matches!(weight.rank(), 1 | 2) {
+        bail!(Shape, "linear", "a weight is a matrix (or one row of one), {:?} is not", weight.dims());
+    }
+    let flip = transpose && weight.rank() == 2;
+    let product = if flip { matmul(x.into(), (&matrix_transpose(weight)?).into()) } else { matmul(x.into(), weight.into()) }?;
+    match bias {
+        Some(bias) => add((&product).into(), bias.into()),
+        None => Ok(product),
+    }
+}
+
+/// `beta * input + alpha * (x @ y)`.
+pub fn addmm(input: &Tensor, x: &Tensor, y: &Tensor, beta: Item, alpha: Item) -> Result<Tensor> {
+    let scaled = |t: &Tensor, by: Item| match by {
+        Item::Int(1) => Ok(t.clone()),
+        by => multiply(t.into(), Operand::Number(by)),
+    };
+    add((&scaled(input, beta)?).into(), (&scaled(&matmul(x.into(), y.into())?, alpha)?).into())
 }
 
 entries! {
-    method matmul (x: Operand<'_>, y: Operand<'_>)
-        "The matrix product over the last two axes; the axes before them broadcast, and a vector counts as one row or column.";
+    method matmul | mm | bmm | mv (x: Operand<'_>, y: Operand<'_>)
+        "The matrix product over the last two axes: z[…, i, j] = Σₖ x[…, i, k] · y[…, k, j].\n\n\
+        The axes before them broadcast. A vector on the left is a row, on the right a column, and that axis is left out\n\
+        of the result. Shapes that do not fit are a ShapeError, truth values a DtypeError.\n\n\
+        >>> fg.matmul(fg.ones((2, 3)), fg.ones((3, 4))).shape\n(2, 4)";
+    method dot (x: &Tensor, y: &Tensor)
+        "The inner product Σₖ x[k] · y[k] of two vectors; of two matrices, row by row.\n\n\
+        >>> fg.dot(fg.ones(3), fg.ones(3)).item()\n3.0";
+    method vecdot (x: Operand<'_>, y: Operand<'_>, axis: i64 = Int(-1))
+        "The inner product over an axis that both have with the same size; the other axes broadcast.\n\n\
+        >>> fg.vecdot(fg.ones((2, 3)), fg.ones(3)).shape\n(2,)";
+    method inner (x: &Tensor, y: &Tensor)
+        "The products summed over the last axis of both: every row of x with every row of y.\n\n\
+        >>> fg.inner(fg.ones((2, 3)), fg.ones((4, 3))).shape\n(2, 4)";
+    method outer | ger (x: &Tensor, y: &Tensor)
+        "The matrix of products z[i, j] = x[i] · y[j]; both are taken as vectors.\n\n\
+        >>> fg.outer(fg.ones(2), fg.ones(3)).shape\n(2, 3)";
+    method kron (x: &Tensor, y: &Tensor)
+        "The Kronecker product: y repeated as blocks, each times one element of x.\n\n\
+        >>> fg.kron(fg.ones((2, 2)), fg.ones((1, 3))).shape\n(2, 6)";
+    function linear (x: &Tensor, weight: &Tensor, bias: Option<&Tensor> = None, transpose: bool = True)
+        "An affine map of the last axis: x @ weight.T + bias, with a weight of shape [out, in].\n\n\
+        With transpose=False the weight is [in, out] and taken as it is. Neither form copies it.\n\n\
+        >>> fg.linear(fg.ones((5, 3)), fg.ones((2, 3))).shape\n(5, 2)";
+    method addmm (input: &Tensor, x: &Tensor, y: &Tensor, beta: Item = Int(1), alpha: Item = Int(1))
+        "beta * input + alpha * (x @ y); the input broadcasts.\n\n\
+        >>> fg.addmm(fg.ones(2), fg.ones((3, 4)), fg.ones((4, 2))).shape\n(3, 2)";
 }

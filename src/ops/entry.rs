@@ -42,6 +42,8 @@ pub enum Base {
     /// A tensor or a number, which is weak: it can raise the kind of the result, never its width.
     Operand,
     Tensors,
+    /// All further arguments, tensors; or one list of them. Always the last parameter.
+    Rest,
     Bool,
     Int,
     Float,
@@ -49,6 +51,10 @@ pub enum Base {
     Number,
     /// A list of integers, or one.
     Ints,
+    /// A list of integers, or one, or a word.
+    IntsOrStr,
+    /// An integer, or two lists of integers.
+    Pairs,
     Str,
     DType,
     Index,
@@ -75,6 +81,7 @@ pub enum Arg {
     Number(Item),
     Float(f64),
     Ints(SmallVec<[i64; 4]>),
+    Pairs(SmallVec<[i64; 4]>, SmallVec<[i64; 4]>),
     Str(String),
     DType(DType),
     Tensor(Tensor),
@@ -149,6 +156,10 @@ impl From<f64> for Operand<'_> {
     }
 }
 
+/// Tensors given one after another, or as one list.
+#[derive(Clone, Copy)]
+pub struct Rest<'a>(pub &'a [Tensor]);
+
 /// Which axes: none means all.
 pub type Axes<'a> = Option<&'a [i64]>;
 
@@ -195,6 +206,53 @@ impl<'a> FromArg<'a> for Operand<'a> {
     }
 }
 
+impl<'a> FromArg<'a> for Rest<'a> {
+    const KIND: Kind = Kind { base: Base::Rest, optional: false };
+    fn from_arg(arg: &'a Arg) -> Option<Self> {
+        match arg {
+            Arg::Tensors(t) => Some(Rest(t)),
+            _ => None,
+        }
+    }
+}
+
+/// Sizes, or the word for a rule that makes them.
+#[derive(Clone, Copy)]
+pub enum IntsOrStr<'a> {
+    Ints(&'a [i64]),
+    Str(&'a str),
+}
+
+impl<'a> FromArg<'a> for IntsOrStr<'a> {
+    const KIND: Kind = Kind { base: Base::IntsOrStr, optional: false };
+    fn from_arg(arg: &'a Arg) -> Option<Self> {
+        match arg {
+            Arg::Ints(i) => Some(IntsOrStr::Ints(i)),
+            Arg::Int(i) => Some(IntsOrStr::Ints(std::slice::from_ref(i))),
+            Arg::Str(s) => Some(IntsOrStr::Str(s)),
+            _ => None,
+        }
+    }
+}
+
+/// Axes of two tensors that belong together: by name, or so many last ones of the first with the first ones of the second.
+#[derive(Clone, Copy)]
+pub enum Pairs<'a> {
+    Count(i64),
+    Named(&'a [i64], &'a [i64]),
+}
+
+impl<'a> FromArg<'a> for Pairs<'a> {
+    const KIND: Kind = Kind { base: Base::Pairs, optional: false };
+    fn from_arg(arg: &'a Arg) -> Option<Self> {
+        match arg {
+            Arg::Int(n) => Some(Pairs::Count(*n)),
+            Arg::Pairs(x, y) => Some(Pairs::Named(x, y)),
+            _ => None,
+        }
+    }
+}
+
 impl<'a, T: FromArg<'a>> FromArg<'a> for Option<T> {
     const KIND: Kind = Kind { optional: true, ..T::KIND };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
@@ -214,7 +272,11 @@ pub fn take<'a, T: FromArg<'a>>(op: &'static str, args: &'a [Arg], i: usize) -> 
 
 /// The entries of a family: `method sum | reduce_sum(x: &Tensor, axis: Axes<'_> = None) "documentation";`, where
 /// `sum` is the function, `method` makes it a tensor's method too (`function` does not), and more names follow bars.
+/// After `in linalg;` the first name of each is `linalg.name`, in a namespace of its own; the names after bars are not.
 macro_rules! entries {
+    (in $space:ident; $($place:ident $f:ident $(| $alias:ident)* ( $($p:ident : $t:ty $(= $d:ident $(($v:expr))?)?),* $(,)? ) $doc:expr;)*) => {
+        pub(crate) const ENTRIES: &[$crate::ops::entry::Entry] = &[ $( $crate::ops::entry::entry!($place [concat!(stringify!($space), ".", stringify!($f)) $(, stringify!($alias))*] $f ( $($p : $t $(= $d $(($v))?)?),* ) $doc) ),* ];
+    };
     ($($place:ident $f:ident $(| $alias:ident)* ( $($p:ident : $t:ty $(= $d:ident $(($v:expr))?)?),* $(,)? ) $doc:expr;)*) => {
         pub(crate) const ENTRIES: &[$crate::ops::entry::Entry] = &[ $( $crate::ops::entry::entry!($place [stringify!($f) $(, stringify!($alias))*] $f ( $($p : $t $(= $d $(($v))?)?),* ) $doc) ),* ];
     };

@@ -6,6 +6,8 @@ mod operators;
 pub mod arithmetic;
 pub mod contract;
 pub mod create;
+mod diagonal;
+pub mod einsum;
 pub mod index;
 pub mod lanes;
 pub mod movement;
@@ -21,6 +23,7 @@ pub fn registry() -> impl Iterator<Item = &'static Entry> {
         arithmetic::ENTRIES,
         contract::ENTRIES,
         create::ENTRIES,
+        einsum::ENTRIES,
         index::ENTRIES,
         movement::ENTRIES,
         pointwise::ENTRIES,

@@ -21,8 +21,9 @@ class Case:
 
     op: the name in the native namespace (dots allowed: ``linalg.inv``).
     inputs: the tensors given first, as NumPy arrays (a list of arrays for an op that takes a list).
+    lead: arguments that are no tensors and stand before the inputs.
     kw: further arguments by name, passed on as they are.
-    ref: the same function on NumPy arrays; called with the inputs and ``kw``. None where values have no oracle (the
+    ref: the same function on NumPy arrays; called with ``lead``, the inputs and ``kw``. None where values have no oracle (the
         row then says why in ``note``).
     order: how often the result is differentiated, 0 for ops without a derivative.
     wrt: positions of the inputs that are differentiated; None for all floating ones.
@@ -36,6 +37,7 @@ class Case:
     order: int = 3
     wrt: tuple[int, ...] | None = None
     pick: Callable[[Any], Any] = lambda result: result
+    lead: tuple[Any, ...] = ()
     rtol: float = 1e-12
     grad_tol: float = 1e-6
     note: str = ""
@@ -43,7 +45,7 @@ class Case:
     @property
     def id(self) -> str:
         shapes = "-".join("x".join(map(str, np.shape(i))) if not isinstance(i, list) else "list" for i in self.inputs)
-        extra = "-".join(f"{k}={v}" for k, v in self.kw.items())
+        extra = "-".join([*map(str, self.lead), *(f"{k}={v}" for k, v in self.kw.items())])
         return f"{self.op}[{shapes}]{extra}"
 
 

@@ -67,18 +67,20 @@ def wrong(kind: str) -> Iterator[Any]:
     yield from FLOATS
     loose = tensors()
     yield from loose
-    if kind in ("Ints", "Int", "Index", "Tensors", "Operand", "Tensor"):
+    if kind in ("Ints", "IntsOrStr", "Pairs", "Int", "Index", "Tensors", "Rest", "Operand", "Tensor"):
         yield from LISTS
-    if kind == "Tensors":
+    if kind in ("Tensors", "Rest"):
         for t in loose:
             yield [t]
             yield [t, loose[5]]
         yield from ([loose[4], "x"], [loose[4], None], (loose[4],) * 100, [loose[13], loose[14]], [2.0, 1])
+    if kind == "Pairs":
+        yield from ([0, 1], [[0, 1], [1, 0]], ([-1], [-1]), [[0], [0, 1]], [[0, 0], [0, 0]], [[2**62], [0]], [[0], "x"])
     if kind == "DType":
         yield from DTYPES
     if kind == "Index":
         yield from INDEXES
-    if kind == "Str":
+    if kind in ("Str", "IntsOrStr"):
         yield from ("", "nonsense", "é" * 1000, "ij,jk->ik", "...", "i->ii", "ii->", "->", "none", "sum")
 
 
@@ -102,7 +104,7 @@ def base(case: Case) -> dict[int | str, Any]:
         a = np.asarray(a)
         return fg.tensor(a, requires_grad=bool(case.order) and a.dtype.kind == "f")
 
-    return {**{i: one(a) for i, a in enumerate(case.inputs)}, **case.kw}
+    return {**dict(enumerate([*case.lead, *map(one, case.inputs)])), **case.kw}
 
 
 def leaves(value: Any) -> list[Any]:
