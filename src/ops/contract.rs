@@ -65,7 +65,8 @@ pub fn matmul(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     }
     // A vector on the left is a row, on the right a column; its other axis goes again afterwards. Leading axes that
     // only the left one has are more rows of one matrix, so that its gradient and the right one's are one product each.
-    let rows = if b.len() > 2 { Dims::from_slice(&[1]) } else { Dims::from_slice(&[shape::len(&a[..a.len() - 1])]) };
+    let rows =
+        if b.len() > 2 { Dims::from_slice(&[1]) } else { Dims::from_slice(&[shape::len(&a[..a.len() - 1])]) };
     let left = reshape_to(&x, &joined(&rows, &[inner]))?;
     let right = if b.len() == 1 { reshape_to(&y, &[b[0], 1])? } else { y.clone().into_owned() };
     let out = apply(Matmul, &[&left, &right])?;
@@ -75,7 +76,11 @@ pub fn matmul(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
 }
 
 /// Two operands in the dtype of their product; truth values have none.
-fn numbers<'a>(op: &'static str, x: Operand<'a>, y: Operand<'a>) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
+fn numbers<'a>(
+    op: &'static str,
+    x: Operand<'a>,
+    y: Operand<'a>,
+) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
     if let (Operand::Tensor(a), Operand::Tensor(b)) = (x, y) {
         if a.dtype() == DType::Bool && b.dtype() == DType::Bool {
             bail!(Dtype, op, "not defined for bool; cast to an integer or a float first");
@@ -98,7 +103,9 @@ pub fn vecdot(x: Operand<'_>, y: Operand<'_>, axis: i64) -> Result<Tensor> {
     };
     let (x, y) = (last(&x)?, last(&y)?);
     let (a, b) = (x.dims(), y.dims());
-    let ([lead_a @ .., m], [lead_b @ .., n]) = (a, b) else { unreachable!("`axis` asked for an axis of both") };
+    let ([lead_a @ .., m], [lead_b @ .., n]) = (a, b) else {
+        unreachable!("`axis` asked for an axis of both")
+    };
     if m != n {
         bail!(Shape, "vecdot", "{a:?} and {b:?}: the sizes {m} and {n} of the axis differ");
     }
@@ -111,7 +118,13 @@ pub fn vecdot(x: Operand<'_>, y: Operand<'_>, axis: i64) -> Result<Tensor> {
 /// The inner product of two vectors, or of the rows of two matrices.
 pub fn dot(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     if x.dims() != y.dims() || !matches!(x.rank(), 1 | 2) {
-        bail!(Shape, "dot", "{:?} and {:?} are not two vectors (or two lists of them) of one size", x.dims(), y.dims());
+        bail!(
+            Shape,
+            "dot",
+            "{:?} and {:?} are not two vectors (or two lists of them) of one size",
+            x.dims(),
+            y.dims()
+        );
     }
     vecdot(x.into(), y.into(), -1)
 }
@@ -133,7 +146,9 @@ pub fn outer(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// The Kronecker product.
 pub fn kron(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let rank = x.rank().max(y.rank());
-    let full = |t: &Tensor| -> Dims { std::iter::repeat_n(1, rank - t.rank()).chain(t.dims().iter().copied()).collect() };
+    let full = |t: &Tensor| -> Dims {
+        std::iter::repeat_n(1, rank - t.rank()).chain(t.dims().iter().copied()).collect()
+    };
     let (a, b) = (full(x), full(y));
     let fine: Dims = a.iter().flat_map(|&d| [d, 1]).collect();
     let coarse: Dims = b.iter().flat_map(|&d| [1, d]).collect();
@@ -148,7 +163,11 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, transpose: boo
         bail!(Shape, "linear", "a weight is a matrix (or one row of one), {:?} is not", weight.dims());
     }
     let flip = transpose && weight.rank() == 2;
-    let product = if flip { matmul(x.into(), (&matrix_transpose(weight)?).into()) } else { matmul(x.into(), weight.into()) }?;
+    let product = if flip {
+        matmul(x.into(), (&matrix_transpose(weight)?).into())
+    } else {
+        matmul(x.into(), weight.into())
+    }?;
     match bias {
         Some(bias) => add((&product).into(), bias.into()),
         None => Ok(product),

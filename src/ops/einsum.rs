@@ -46,7 +46,13 @@ impl Formula {
         };
         let parts: Vec<&str> = left.split(',').collect();
         if parts.len() != ranks.len() {
-            bail!(Argument, OP, "'{text}' is a formula of {} operands, {} were given", parts.len(), ranks.len());
+            bail!(
+                Argument,
+                OP,
+                "'{text}' is a formula of {} operands, {} were given",
+                parts.len(),
+                ranks.len()
+            );
         }
         let operands = parts
             .iter()
@@ -105,7 +111,8 @@ fn implicit(operands: &[Labels]) -> Labels {
     let mut all: Labels = operands.iter().flatten().copied().collect();
     all.sort_unstable();
     let count = |l: Label| all.iter().filter(|&&o| o == l).count();
-    let mut result: Labels = all.iter().copied().filter(|&l| matches!(l, Label::Rest(_)) || count(l) == 1).collect();
+    let mut result: Labels =
+        all.iter().copied().filter(|&l| matches!(l, Label::Rest(_)) || count(l) == 1).collect();
     result.dedup();
     result
 }
@@ -147,7 +154,13 @@ impl Term {
     fn new(text: &str, mut labels: Labels, mut x: Tensor) -> Result<Term> {
         while let Some((i, j)) = repeated(&labels) {
             if x.dims()[i] != x.dims()[j] {
-                bail!(Shape, OP, "'{text}': a repeated label has the sizes {} and {}", x.dims()[i], x.dims()[j]);
+                bail!(
+                    Shape,
+                    OP,
+                    "'{text}': a repeated label has the sizes {} and {}",
+                    x.dims()[i],
+                    x.dims()[j]
+                );
             }
             let order: Vec<i64> =
                 (0..labels.len()).filter(|&a| a != i && a != j).chain([i, j]).map(|a| a as i64).collect();
@@ -196,7 +209,9 @@ impl Term {
         let x = Term { x: self.x.clone(), labels: x }.summed(|l| kept(l) || b.contains(&l))?;
         let y = Term { x: other.x.clone(), labels: b.clone() }.summed(|l| kept(l) || a.contains(&l))?;
         let both = |l: &Label| x.labels.contains(l) && y.labels.contains(l);
-        let pick = |from: &Labels, f: &dyn Fn(&Label) -> bool| from.iter().copied().filter(|l| f(l)).collect::<Labels>();
+        let pick = |from: &Labels, f: &dyn Fn(&Label) -> bool| {
+            from.iter().copied().filter(|l| f(l)).collect::<Labels>()
+        };
         let batch = pick(&x.labels, &|l| both(l) && kept(*l));
         let inner = pick(&x.labels, &|l| both(l) && !kept(*l));
         let rows = pick(&x.labels, &|l| !both(l));
@@ -210,7 +225,8 @@ impl Term {
         } else {
             (list(&[&batch, &rows, &inner]), list(&[&batch, &inner, &columns]))
         };
-        let (x, y) = (x.ordered(&list(&[&batch, &rows, &inner]))?, y.ordered(&list(&[&batch, &inner, &columns]))?);
+        let (x, y) =
+            (x.ordered(&list(&[&batch, &rows, &inner]))?, y.ordered(&list(&[&batch, &inner, &columns]))?);
         if inner.is_empty() {
             let (x, y) = (reshape_to(&x, &sizes.dims(&left))?, reshape_to(&y, &sizes.dims(&right))?);
             return Ok(Term { x: multiply_same(&x, &y)?, labels });
@@ -286,7 +302,8 @@ pub fn tensordot(x: &Tensor, y: &Tensor, axes: Pairs<'_>) -> Result<Tensor> {
                 bail!(Argument, OP, "{} axes are paired with {}", a.len(), b.len());
             }
             (shape::axes(OP, a, m)?, shape::axes(OP, b, n)?);
-            let at = |list: &[i64], rank| list.iter().map(|&i| shape::axis(OP, i, rank)).collect::<Result<Dims>>();
+            let at =
+                |list: &[i64], rank| list.iter().map(|&i| shape::axis(OP, i, rank)).collect::<Result<Dims>>();
             (at(a, m)?, at(b, n)?)
         }
     };
