@@ -23,8 +23,8 @@ class Case:
     inputs: the tensors given first, as NumPy arrays (a list of arrays for an op that takes a list).
     lead: arguments that are no tensors and stand before the inputs.
     kw: further arguments by name, passed on as they are.
-    ref: the same function on NumPy arrays; called with ``lead``, the inputs and ``kw``. None where values have no oracle (the
-        row then says why in ``note``).
+    ref: the same function on NumPy arrays; called with ``lead``, the inputs and ``kw``. None where values have no
+        oracle (the row then says why in ``note``).
     order: how often the result is differentiated, 0 for ops without a derivative.
     wrt: positions of the inputs that are differentiated; None for all floating ones.
     pick: chooses the differentiable part of a result with several tensors.
