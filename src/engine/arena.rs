@@ -1,66 +1,70 @@
 //! The arena: the part of the graph that a call needs, laid out flat.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::Request;
 use crate::graph::{Edge, Node};
+use crate::shape;
 
 /// No slot: an edge that leads nowhere needed.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// Nodes whose outputs have fewer bytes are not worth another thread's attention.
+const LIGHT: usize = 4 << 10;
+
 /// The reachable graph in post-order of an iterative walk: inputs stand before their consumers, and the order depends
 /// on the graph alone. A slot is one output of one node, and holds the sum of its cotangents.
-pub(super) struct Arena {
-    pub(super) nodes: Vec<Arc<Node>>,
+pub(super) struct Arena<'a> {
+    pub(super) nodes: Vec<&'a Arc<Node>>,
     /// By node: its first slot, and its first entry in `targets`. One more at the end.
-    pub(super) first_slot: Vec<u32>,
-    pub(super) first_target: Vec<u32>,
+    first_slot: Vec<u32>,
+    first_target: Vec<u32>,
     /// By edge: the slot it leads to, or [`NONE`] where nothing that is wanted lies that way.
-    pub(super) targets: Vec<u32>,
-    /// By node: whether its gradient is wanted, or needed for one that is.
-    pub(super) live: Vec<bool>,
+    targets: Vec<u32>,
+    /// By node: whether it has an input that is wanted, or that is needed for one that is.
+    works: Vec<bool>,
+    /// By slot: whether its gradient is part of the answer.
+    pub(super) asked: Vec<bool>,
     /// By the request's roots and wanted values: their slots ([`NONE`]: not reached).
     pub(super) roots: Vec<u32>,
     pub(super) wanted: Vec<u32>,
+    /// Bytes of the outputs of all nodes that are worth another thread's attention.
+    heavy: usize,
 }
 
-impl Arena {
-    pub(super) fn new(request: &Request<'_>) -> Arena {
-        let mut index: FxHashMap<*const Node, u32> = FxHashMap::default();
+/// A node of the walk whose inputs are being visited.
+struct Frame<'a> {
+    node: &'a Arc<Node>,
+    next: usize,
+    /// Where its targets begin in the walk's own list.
+    start: usize,
+    /// Whether another edge may lead here.
+    shared: bool,
+}
+
+/// Which nodes have been met: their index, or [`NONE`] while they are open.
+type Index = FxHashMap<*const Node, u32>;
+
+impl<'a> Arena<'a> {
+    pub(super) fn new(request: &'a Request<'_>) -> Arena<'a> {
         let mut arena = Arena {
             nodes: vec![],
             first_slot: vec![0],
             first_target: vec![0],
             targets: vec![],
-            live: vec![],
+            works: vec![],
+            asked: vec![],
             roots: vec![],
             wanted: vec![],
+            heavy: 0,
         };
-        let blocked = |e: &Edge| request.blocked.iter().any(|b| b.is_same(e));
-        let mut stack: Vec<(&Arc<Node>, usize)> = vec![];
+        let mut index = Index::default();
+        let blocked = |e: &Edge| !request.blocked.is_empty() && request.blocked.iter().any(|b| b.is_same(e));
         for (root, _) in request.roots.iter().filter(|(root, _)| !blocked(root)) {
-            if index.insert(Arc::as_ptr(&root.node), NONE).is_some() {
-                continue;
-            }
-            stack.push((&root.node, 0));
-            while let Some((node, next)) = stack.last_mut() {
-                let node: &Arc<Node> = node;
-                if let Some(edge) = node.inputs.get(*next) {
-                    *next += 1;
-                    if let Some(edge) = edge.as_ref().filter(|e| !blocked(e)) {
-                        index.entry(Arc::as_ptr(&edge.node)).or_insert_with(|| {
-                            stack.push((&edge.node, 0));
-                            NONE
-                        });
-                    }
-                } else {
-                    index.insert(Arc::as_ptr(node), arena.nodes.len() as u32);
-                    arena.push(node, &index, &blocked);
-                    stack.pop();
-                }
-            }
+            arena.walk(&root.node, &mut index, &blocked);
         }
         let slot = |e: &Edge| {
             let node = index.get(&Arc::as_ptr(&e.node)).filter(|_| !blocked(e));
@@ -68,46 +72,113 @@ impl Arena {
         };
         arena.roots = request.roots.iter().map(|(e, _)| slot(e)).collect();
         arena.wanted = request.wanted.iter().map(slot).collect();
-        arena.prune(request, &index);
+        arena.drop_unreached();
+        arena.prune(request.leaves);
         arena
     }
 
-    fn push(
-        &mut self,
-        node: &Arc<Node>,
-        index: &FxHashMap<*const Node, u32>,
-        blocked: &impl Fn(&Edge) -> bool,
-    ) {
-        for edge in &node.inputs {
-            let edge = edge.as_ref().filter(|e| !blocked(e));
-            self.targets
-                .push(edge.map_or(NONE, |e| self.first_slot[index[&Arc::as_ptr(&e.node)] as usize] + e.out));
+    fn walk(&mut self, root: &'a Arc<Node>, index: &mut Index, blocked: &impl Fn(&Edge) -> bool) {
+        if index.insert(Arc::as_ptr(root), NONE).is_some_and(|old| {
+            index.insert(Arc::as_ptr(root), old);
+            true
+        }) {
+            return;
         }
-        self.nodes.push(node.clone());
-        self.first_slot.push(self.first_slot.last().expect("starts with one") + node.outs.len() as u32);
-        self.first_target.push(self.targets.len() as u32);
+        let mut targets: Vec<u32> = vec![NONE; root.inputs.len()];
+        let mut stack = vec![Frame { node: root, next: 0, start: 0, shared: true }];
+        while let Some(frame) = stack.last_mut() {
+            let node = frame.node;
+            let Some(edge) = node.inputs.get(frame.next) else {
+                // All inputs have been placed: so is this node.
+                let placed = self.place(node, &targets[frame.start..]);
+                targets.truncate(frame.start);
+                if frame.shared {
+                    index.insert(Arc::as_ptr(node), placed);
+                }
+                stack.pop();
+                if let Some(consumer) = stack.last_mut() {
+                    let edge = consumer.node.inputs[consumer.next].as_ref().expect("led here");
+                    targets[consumer.start + consumer.next] = self.first_slot[placed as usize] + edge.out;
+                    consumer.next += 1;
+                }
+                continue;
+            };
+            let at = frame.start + frame.next;
+            let Some(edge) = edge.as_ref().filter(|e| !blocked(e)) else {
+                frame.next += 1;
+                continue;
+            };
+            // A node that this edge alone holds will not be met again.
+            let shared = Arc::strong_count(&edge.node) > 1;
+            if shared {
+                if let Some(&known) = index.get(&Arc::as_ptr(&edge.node)) {
+                    targets[at] = self.first_slot[known as usize] + edge.out;
+                    frame.next += 1;
+                    continue;
+                }
+                index.insert(Arc::as_ptr(&edge.node), NONE);
+            }
+            let start = targets.len();
+            targets.resize(start + edge.node.inputs.len(), NONE);
+            stack.push(Frame { node: &edge.node, next: 0, start, shared });
+        }
     }
 
-    /// One ascending pass: a node is live if it is wanted, or if one of its inputs is.
-    fn prune(&mut self, request: &Request<'_>, index: &FxHashMap<*const Node, u32>) {
-        let mut live: Vec<bool> = self.nodes.iter().map(|n| request.leaves && n.is_leaf()).collect();
-        for edge in &request.wanted {
-            if let Some(&i) = index.get(&Arc::as_ptr(&edge.node)) {
-                live[i as usize] = true;
+    fn place(&mut self, node: &'a Arc<Node>, targets: &[u32]) -> u32 {
+        self.targets.extend_from_slice(targets);
+        self.nodes.push(node);
+        self.first_slot.push(self.first_slot.last().expect("starts with one") + node.outs.len() as u32);
+        self.first_target.push(self.targets.len() as u32);
+        let bytes = bytes(node);
+        if bytes >= LIGHT {
+            self.heavy = self.heavy.saturating_add(bytes);
+        }
+        self.nodes.len() as u32 - 1
+    }
+
+    /// A node can be reached through one output while another output, which is wanted, is not.
+    fn drop_unreached(&mut self) {
+        let several = |&s: &u32| s != NONE && self.nodes[self.owner(s)].outs.len() > 1;
+        if !self.wanted.iter().any(several) {
+            return;
+        }
+        let mut reached = vec![false; self.slots()];
+        for &s in self.roots.iter().chain(&self.targets).filter(|s| **s != NONE) {
+            reached[s as usize] = true;
+        }
+        for s in self.wanted.iter_mut().filter(|s| **s != NONE) {
+            if !reached[*s as usize] {
+                *s = NONE;
             }
         }
-        let mut slot_live = vec![false; self.slots()];
-        for i in 0..self.nodes.len() {
+    }
+
+    /// One ascending pass: a slot is live if it is asked for, or if an input of its node is live. Edges to others
+    /// are cut.
+    fn prune(&mut self, leaves: bool) {
+        self.asked = vec![false; self.slots()];
+        for &s in self.wanted.iter().filter(|s| **s != NONE) {
+            self.asked[s as usize] = true;
+        }
+        let mut live = self.asked.clone();
+        self.works = Vec::with_capacity(self.nodes.len());
+        for (i, node) in self.nodes.iter().enumerate() {
+            let mut works = false;
             for t in &mut self.targets[self.first_target[i] as usize..self.first_target[i + 1] as usize] {
-                if *t != NONE && slot_live[*t as usize] {
-                    live[i] = true;
+                if *t != NONE && live[*t as usize] {
+                    works = true;
                 } else {
                     *t = NONE;
                 }
             }
-            slot_live[self.first_slot[i] as usize..self.first_slot[i + 1] as usize].fill(live[i]);
+            self.works.push(works);
+            if works {
+                live[self.first_slot[i] as usize..self.first_slot[i + 1] as usize].fill(true);
+            } else if leaves && node.is_leaf() {
+                live[self.first_slot[i] as usize] = true;
+                self.asked[self.first_slot[i] as usize] = true;
+            }
         }
-        self.live = live;
     }
 
     pub(super) fn slots(&self) -> usize {
@@ -115,12 +186,61 @@ impl Arena {
     }
 
     /// The slots of a node's outputs.
-    pub(super) fn outs(&self, node: usize) -> std::ops::Range<usize> {
+    #[inline]
+    pub(super) fn outs(&self, node: usize) -> Range<usize> {
         self.first_slot[node] as usize..self.first_slot[node + 1] as usize
     }
 
     /// The slots that a node's inputs lead to.
+    #[inline]
     pub(super) fn ins(&self, node: usize) -> &[u32] {
-        &self.targets[self.first_target[node] as usize..self.first_target[node + 1] as usize]
+        &self.targets[self.edges(node)]
     }
+
+    /// The numbers of the edges to a node's inputs.
+    #[inline]
+    pub(super) fn edges(&self, node: usize) -> Range<usize> {
+        self.first_target[node] as usize..self.first_target[node + 1] as usize
+    }
+
+    /// Whether a node's rule has to run, if a cotangent arrives.
+    #[inline]
+    pub(super) fn works(&self, node: usize) -> bool {
+        self.works[node]
+    }
+
+    /// The node that a slot belongs to.
+    pub(super) fn owner(&self, slot: u32) -> usize {
+        self.first_slot.partition_point(|&first| first <= slot) - 1
+    }
+
+    /// Whether several threads would be done sooner: there is enough work, and not all of it lies on one path.
+    pub(super) fn is_wide(&self, enough: usize) -> bool {
+        if self.heavy < enough {
+            return false;
+        }
+        // The heaviest path that ends at each slot, consumers first.
+        let mut path = vec![0; self.slots()];
+        let (mut total, mut longest) = (0usize, 0);
+        for i in (0..self.nodes.len()).rev().filter(|&i| self.works[i]) {
+            let own = Some(bytes(self.nodes[i])).filter(|&b| b >= LIGHT).unwrap_or(0);
+            let here = self.outs(i).map(|s| path[s]).max().unwrap_or(0) + own;
+            for &t in self.ins(i).iter().filter(|t| **t != NONE) {
+                path[t as usize] = here.max(path[t as usize]);
+            }
+            total = total.saturating_add(own);
+            longest = longest.max(here);
+        }
+        total >= enough && total - total / 4 >= longest
+    }
+}
+
+/// How many bytes a node's outputs have: the measure of how long its rule runs.
+#[inline]
+pub(super) fn bytes(node: &Node) -> usize {
+    let bytes = |m: &crate::graph::Meta| {
+        let lanes = m.levels.as_slice().iter().fold(1usize, |n, l| n.saturating_mul(l.lanes));
+        (shape::len(&m.dims) * m.dtype.size()).saturating_mul(lanes)
+    };
+    node.outs.iter().fold(0, |sum, m| sum.saturating_add(bytes(m)))
 }

@@ -32,6 +32,8 @@ pub struct Answer {
     pub reached: Vec<bool>,
     /// The leaves (other than the wanted ones) and their gradients, if they were asked for.
     pub leaves: Vec<(Arc<Node>, Tensor)>,
+    /// How many threads ran nodes.
+    pub threads: usize,
 }
 
 impl Request<'_> {
@@ -40,7 +42,7 @@ impl Request<'_> {
     /// # Errors
     /// What the rules report; [`crate::Error::Freed`] where an earlier call has freed the graph.
     pub fn run(self) -> Result<Answer> {
-        super::run::run(self)
+        super::run::run(&self)
     }
 }
 

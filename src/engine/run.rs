@@ -1,147 +1,86 @@
-//! The run over the arena.
+//! The run over the arena: on the calling thread alone, or with others.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
-use smallvec::SmallVec;
-
-use super::arena::{Arena, NONE};
+use super::arena::{NONE, bytes};
+use super::parallel;
+use super::pass::{Cotangents, Pass};
 use super::request::seed;
+use super::sum::added;
+use super::tick::Ticker;
 use super::{Answer, Request};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, bail};
+use crate::graph::Tensor;
 use crate::graph::site::Site;
-use crate::graph::{Grads, Keep, Kept, Kind, Levels, Live, Meta, Node, Saved, Tensor};
-use crate::ops::arithmetic::add_same;
-use crate::ops::lanes::{spread_lanes, sum_lanes};
-use crate::ops::reduce::sum_to;
+use crate::kernel::par;
 
-pub(super) fn run(request: Request<'_>) -> Result<Answer> {
+pub(super) fn run(request: &Request<'_>) -> Result<Answer> {
     let site = Site::current();
-    catch_unwind(AssertUnwindSafe(|| site.within(|| sequential(&request))))
+    catch_unwind(AssertUnwindSafe(|| site.within(|| answer(request))))
         .unwrap_or_else(|panic| Err(Error::from_panic(panic)))
 }
 
-fn sequential(request: &Request<'_>) -> Result<Answer> {
-    let arena = Arena::new(request);
-    let live_levels = Live::all();
-    let mut sums: Vec<Option<Tensor>> = vec![None; arena.slots()];
-    for (&slot, (edge, g)) in arena.roots.iter().zip(&request.roots) {
-        if slot != NONE {
-            let g = seed(edge, g)?;
-            add_into(
-                &mut sums[slot as usize],
-                if request.create_graph { g } else { g.detach() },
-                request.create_graph,
-            )?;
-        }
+fn answer(request: &Request<'_>) -> Result<Answer> {
+    let pass = Pass::new(request);
+    if request.leaves && !pass.live.is_empty() {
+        bail!(Argument, "backward", "inside vmap each lane has its own gradient, and a tensor has one: use grad");
     }
-    let mut answer = Answer { wanted: vec![None; request.wanted.len()], ..Answer::default() };
-    answer.reached = arena.wanted.iter().map(|&s| s != NONE).collect();
-    let mut wanted: Vec<(u32, usize)> =
-        arena.wanted.iter().copied().zip(0..).filter(|w| w.0 != NONE).collect();
-    wanted.sort_unstable();
-    for i in (0..arena.nodes.len()).rev().filter(|&i| arena.live[i]) {
-        let node = &arena.nodes[i];
-        let outs = arena.outs(i);
-        let g: SmallVec<[Option<Tensor>; 1]> = outs.clone().map(|s| sums[s].take()).collect();
-        let mut asked = false;
-        while let Some(&(slot, k)) = wanted.last().filter(|w| w.0 as usize >= outs.start) {
-            answer.wanted[k] = g[slot as usize - outs.start].clone();
-            asked = true;
-            wanted.pop();
-        }
-        if node.is_leaf() {
-            if let (true, false, Some(g)) = (request.leaves, asked, &g[0]) {
-                answer.leaves.push((node.clone(), g.clone()));
-            }
-            continue;
-        }
-        if g.iter().all(Option::is_none) || arena.ins(i).iter().all(|&t| t == NONE) {
-            continue;
-        }
-        let grads = differentiate(node, g, request, &live_levels)?;
-        for (&t, grad) in arena.ins(i).iter().zip(grads) {
-            if let (Some(grad), true) = (grad, t != NONE) {
-                add_into(&mut sums[t as usize], grad, request.create_graph)?;
-            }
-        }
-    }
-    Ok(answer)
+    let seeds = seeds(request, &pass)?;
+    let wide = par::threads() > 1 && pass.arena.is_wide(par::MIN_BYTES);
+    let (sums, threads) =
+        if wide { parallel::run(&pass, request, seeds)? } else { (sequential(&pass, request, seeds)?, 1) };
+    Ok(collect(request, &pass, sums, threads))
 }
 
-/// The gradients of a node's inputs, each in the shape and levels of its input.
-fn differentiate(
-    node: &Arc<Node>,
-    mut g: SmallVec<[Option<Tensor>; 1]>,
+/// By slot: the sum of its seeds, in the order of the roots.
+fn seeds(request: &Request<'_>, pass: &Pass<'_>) -> Result<Vec<Option<Tensor>>> {
+    let mut sums = vec![None; pass.arena.slots()];
+    for (&slot, (edge, g)) in pass.arena.roots.iter().zip(&request.roots).filter(|(s, _)| **s != NONE) {
+        let g = if request.create_graph { seed(edge, g)? } else { seed(edge, &g.detach())? };
+        let sum = &mut sums[slot as usize];
+        *sum = added(sum.take(), Some(g), request.create_graph)?;
+    }
+    Ok(sums)
+}
+
+/// Descending order, in which a node's consumers come before it: no counters, no locks.
+fn sequential(
+    pass: &Pass<'_>,
     request: &Request<'_>,
-    live: &Levels,
-) -> Result<Grads> {
-    let Kind::Op(op) = &node.kind else { unreachable!("leaves end a path") };
-    let kept = take_kept(node, request.retain_graph)?;
-    for (g, meta) in g.iter_mut().zip(&node.outs).filter(|(_, meta)| !meta.levels.is_empty()) {
-        let closed = Levels::new(meta.levels.as_slice().iter().copied().filter(|l| !live.contains(*l)));
-        if let Some(t) = g {
-            *t = spread_lanes(t, &closed)?;
+    mut sums: Vec<Option<Tensor>>,
+) -> Result<Vec<Option<Tensor>>> {
+    let arena = &pass.arena;
+    let mut ticker = Ticker::new(request);
+    for (i, &node) in arena.nodes.iter().enumerate().rev().filter(|(i, _)| arena.works(*i)) {
+        let take = |s: usize| if arena.asked[s] { sums[s].clone() } else { sums[s].take() };
+        let g: Cotangents = arena.outs(i).map(take).collect();
+        if g.iter().all(Option::is_none) {
+            continue;
         }
-    }
-    let mut grads = op.vjp(&g, &Saved { node, kept: &kept, record: request.create_graph })?;
-    debug_assert_eq!(grads.len(), node.inputs.len(), "{}: one gradient an input", node.name());
-    for (grad, edge) in grads.iter_mut().zip(&node.inputs) {
-        match (grad.as_mut(), edge) {
-            (Some(t), Some(edge)) => fit(t, edge.meta(), live, node)?,
-            _ => *grad = None,
+        let grads = pass.differentiate(node, g)?;
+        for (&t, grad) in arena.ins(i).iter().zip(grads) {
+            if t != NONE && grad.is_some() {
+                let sum = &mut sums[t as usize];
+                *sum = added(sum.take(), grad, pass.create_graph)?;
+            }
         }
+        ticker.after(bytes(node))?;
     }
-    Ok(grads)
+    Ok(sums)
 }
 
-/// What the node kept: taken out, so that it is freed afterwards, unless the graph is to be retained.
-fn take_kept(node: &Node, retain: bool) -> Result<SmallVec<[Option<Keep>; 2]>> {
-    let mut kept = node.kept();
-    match &mut *kept {
-        Kept::Freed => {
-            let made =
-                node.site.describe().map_or(String::new(), |at| format!(" The node was made at {at}."));
-            Err(Error::Freed { op: node.name(), made })
-        }
-        Kept::Live(list) if retain || list.is_empty() => Ok(list.clone()),
-        Kept::Live(list) => {
-            let list = std::mem::take(list);
-            *kept = Kept::Freed;
-            Ok(list)
+fn collect(request: &Request<'_>, pass: &Pass<'_>, mut sums: Vec<Option<Tensor>>, threads: usize) -> Answer {
+    let arena = &pass.arena;
+    let found = |&s: &u32| (s != NONE).then(|| sums[s as usize].clone()).flatten();
+    let wanted: Vec<Option<Tensor>> = arena.wanted.iter().map(found).collect();
+    let mut leaves = vec![];
+    if request.leaves {
+        arena.wanted.iter().filter(|s| **s != NONE).for_each(|&s| sums[s as usize] = None);
+        for (i, &node) in arena.nodes.iter().enumerate().rev().filter(|(_, n)| n.is_leaf()) {
+            if let Some(g) = sums[arena.outs(i).start].take() {
+                leaves.push((node.clone(), g));
+            }
         }
     }
-}
-
-/// Broadcasting undone: the gradient summed over the logical axes that its input had not, and over the hidden axes
-/// of levels that its input had not, unless the level's call is still running.
-#[inline]
-fn fit(t: &mut Tensor, meta: &Meta, live: &Levels, node: &Node) -> Result<()> {
-    assert_eq!(t.dtype(), meta.dtype, "{}: a gradient has its input's dtype", node.name());
-    if t.dims() != meta.dims.as_slice() {
-        *t = sum_to(t, &meta.dims)?;
-    }
-    if !t.levels.is_empty() {
-        let strange =
-            t.levels.as_slice().iter().copied().filter(|l| !meta.levels.contains(*l) && !live.contains(*l));
-        *t = sum_lanes(t, &Levels::new(strange))?;
-    }
-    Ok(())
-}
-
-/// Adds a cotangent to a slot: in place where nobody else holds the sum.
-#[inline]
-fn add_into(slot: &mut Option<Tensor>, g: Tensor, record: bool) -> Result<()> {
-    *slot = Some(match slot.take() {
-        None => g,
-        Some(sum) => accumulate(sum, g, record)?,
-    });
-    Ok(())
-}
-
-fn accumulate(mut sum: Tensor, g: Tensor, record: bool) -> Result<Tensor> {
-    if !record && sum.levels == g.levels && crate::ops::arithmetic::add_in_place(&mut sum.array, &g.array) {
-        return Ok(sum);
-    }
-    add_same(&sum, &g)
+    Answer { wanted, reached: arena.wanted.iter().map(|&s| s != NONE).collect(), leaves, threads }
 }

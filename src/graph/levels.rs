@@ -76,6 +76,18 @@ impl Live {
     pub fn all() -> Levels {
         LIVE.with_borrow(|l| Levels::new(l.iter().copied()))
     }
+
+    /// Runs `f` with these levels live on this thread and no others: for threads that work for another one.
+    pub fn within<R>(levels: &Levels, f: impl FnOnce() -> R) -> R {
+        struct Restore(Vec<Level>);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                LIVE.set(std::mem::take(&mut self.0));
+            }
+        }
+        let _restore = Restore(LIVE.replace(levels.as_slice().to_vec()));
+        f()
+    }
 }
 
 impl Drop for Live {

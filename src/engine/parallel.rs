@@ -1,0 +1,216 @@
+//! The run over the arena by several threads: a list of ready nodes, the highest first, drained by one driver a
+//! thread with the caller among them.
+//!
+//! Nodes are never jobs of the pool, so a kernel that waits inside it picks up only pieces of kernels. A driver on a
+//! thread of the pool that finds nothing ready gives the thread back (a kernel of the caller's may be waiting for
+//! one) and is called again when there is more; only the caller sleeps here.
+
+use std::collections::BinaryHeap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use smallvec::SmallVec;
+
+use super::Request;
+use super::arena::{Arena, NONE, bytes};
+use super::pass::{Cotangents, Pass};
+use super::sum::Sum;
+use super::tick::{PERIOD, Ticker};
+use crate::error::{Error, Result};
+use crate::graph::site::Site;
+use crate::graph::{Live, Tensor};
+use crate::kernel::par::{self, Caller};
+
+struct Run<'a> {
+    pass: &'a Pass<'a>,
+    /// By edge: its position among those that lead to the same slot, consumers in descending order.
+    positions: Vec<u32>,
+    /// By slot.
+    sums: Vec<Sum>,
+    /// By node: how many edges that lead to it have brought nothing yet.
+    pending: Vec<AtomicU32>,
+    ready: Mutex<Ready>,
+    /// Wakes the caller.
+    wake: Condvar,
+    /// Which threads ran nodes, one bit each.
+    ran: AtomicU64,
+    site: Site,
+}
+
+struct Ready {
+    nodes: BinaryHeap<u32>,
+    /// Nodes whose rules have not run.
+    left: usize,
+    /// Helpers called and not gone again.
+    helpers: usize,
+    asleep: bool,
+    failed: Option<Error>,
+}
+
+type Nodes = SmallVec<[u32; 4]>;
+
+/// By slot: the sums that are part of the answer; and how many threads ran nodes.
+pub(super) fn run(
+    pass: &Pass<'_>,
+    request: &Request<'_>,
+    seeds: Vec<Option<Tensor>>,
+) -> Result<(Vec<Option<Tensor>>, usize)> {
+    let run = Run::new(pass, seeds);
+    par::crew(&|crew| run.helper(crew), |crew| run.caller(crew, Ticker::new(request)));
+    if let Some(error) = run.lock().failed.take() {
+        return Err(error);
+    }
+    let sums = run.sums.iter().zip(&pass.arena.asked).map(|(s, asked)| s.take(false).filter(|_| *asked));
+    Ok((sums.collect(), run.ran.load(Relaxed).count_ones() as usize))
+}
+
+impl<'a> Run<'a> {
+    fn new(pass: &'a Pass<'a>, seeds: Vec<Option<Tensor>>) -> Run<'a> {
+        let arena = &pass.arena;
+        let (positions, pending) = order(arena);
+        let works = |i: &u32| arena.works(*i as usize);
+        let all = (0..arena.nodes.len() as u32).filter(works);
+        let first = all.clone().filter(|&i| pending[i as usize] == 0).collect();
+        Run {
+            pass,
+            positions,
+            sums: seeds.into_iter().map(Sum::new).collect(),
+            ready: Mutex::new(Ready { nodes: first, left: all.count(), helpers: 0, asleep: false, failed: None }),
+            pending: pending.into_iter().map(AtomicU32::new).collect(),
+            wake: Condvar::new(),
+            ran: AtomicU64::new(0),
+            site: Site::current(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ready> {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// On a thread of the pool: with the caller's site and levels, until nothing is ready.
+    fn helper(&self, crew: Caller<'_>) {
+        let drive = || -> Result<()> {
+            let mut done = None;
+            while let Some(i) = self.next_of_helper(done, crew) {
+                done = Some(self.node(i)?);
+            }
+            Ok(())
+        };
+        let all = || self.site.within(|| Live::within(&self.pass.live, drive));
+        self.end(catch_unwind(AssertUnwindSafe(all)));
+    }
+
+    /// On the calling thread: until all is done or has failed.
+    fn caller(&self, crew: Caller<'_>, mut ticker: Ticker<'_>) {
+        let drive = || -> Result<()> {
+            let mut done = None;
+            while let Some(i) = self.next_of_caller(done, crew, &mut ticker)? {
+                done = Some(self.node(i)?);
+                ticker.after(bytes(self.pass.arena.nodes[i as usize]))?;
+            }
+            Ok(())
+        };
+        self.end(catch_unwind(AssertUnwindSafe(drive)));
+    }
+
+    /// After an error nothing more is begun.
+    fn end(&self, result: std::thread::Result<Result<()>>) {
+        if let Err(error) = result.unwrap_or_else(|panic| Err(Error::from_panic(panic))) {
+            let mut ready = self.lock();
+            ready.nodes.clear();
+            ready.failed.get_or_insert(error);
+            self.wake.notify_one();
+        }
+    }
+
+    fn next_of_helper(&self, done: Option<Nodes>, crew: Caller<'_>) -> Option<u32> {
+        let mut ready = self.lock();
+        self.finish(&mut ready, done);
+        let next = ready.nodes.pop();
+        if next.is_none() {
+            ready.helpers -= 1;
+        }
+        self.rouse(ready, crew);
+        next
+    }
+
+    fn next_of_caller(
+        &self,
+        mut done: Option<Nodes>,
+        crew: Caller<'_>,
+        ticker: &mut Ticker<'_>,
+    ) -> Result<Option<u32>> {
+        loop {
+            let mut ready = self.lock();
+            self.finish(&mut ready, done.take());
+            if let Some(next) = ready.nodes.pop() {
+                self.rouse(ready, crew);
+                return Ok(Some(next));
+            }
+            if ready.left == 0 || ready.failed.is_some() {
+                return Ok(None);
+            }
+            ready.asleep = true;
+            let (mut ready, _) = par::waiting(|| self.wake.wait_timeout(ready, PERIOD))
+                .unwrap_or_else(PoisonError::into_inner);
+            ready.asleep = false;
+            drop(ready);
+            ticker.look()?;
+        }
+    }
+
+    /// Books a node that has run, with the nodes that this made ready.
+    fn finish(&self, ready: &mut Ready, done: Option<Nodes>) {
+        if let (Some(nodes), None) = (done, &ready.failed) {
+            ready.left -= 1;
+            ready.nodes.extend(nodes);
+        }
+    }
+
+    /// Hands for what is ready: the caller if it sleeps, else one more helper. That one sees to the next.
+    fn rouse(&self, mut ready: MutexGuard<'_, Ready>, crew: Caller<'_>) {
+        let over = ready.left == 0 || ready.failed.is_some();
+        if ready.asleep && (over || !ready.nodes.is_empty()) {
+            self.wake.notify_one();
+        } else if !over && !ready.nodes.is_empty() && ready.helpers + 1 < par::threads() {
+            ready.helpers += 1;
+            drop(ready);
+            crew.call();
+        }
+    }
+
+    /// Runs a node's rule and brings its gradients where they belong. Returns the nodes that are ready now.
+    fn node(&self, i: u32) -> Result<Nodes> {
+        self.ran.fetch_or(1 << par::worker().min(63), Relaxed);
+        let (arena, i) = (&self.pass.arena, i as usize);
+        let g: Cotangents = arena.outs(i).map(|s| self.sums[s].take(arena.asked[s])).collect();
+        let grads = self.pass.differentiate(arena.nodes[i], g)?;
+        let mut ready = Nodes::new();
+        for ((edge, &slot), grad) in arena.edges(i).zip(arena.ins(i)).zip(grads).filter(|e| *e.0.1 != NONE) {
+            self.sums[slot as usize].bring(self.positions[edge], grad, self.pass.create_graph)?;
+            // Whoever brings last knows that all have been added: an edge is counted only after it has added, for
+            // itself and for those that were early.
+            let owner = arena.owner(slot);
+            if self.pending[owner].fetch_sub(1, AcqRel) == 1 && arena.works(owner) {
+                ready.push(owner as u32);
+            }
+        }
+        Ok(ready)
+    }
+}
+
+/// By edge its position among those that lead to the same slot; by node how many edges lead to it.
+fn order(arena: &Arena<'_>) -> (Vec<u32>, Vec<u32>) {
+    let edges = arena.edges(arena.nodes.len() - 1).end;
+    let (mut positions, mut pending) = (vec![0; edges], vec![0; arena.nodes.len()]);
+    let mut next = vec![0; arena.slots()];
+    for i in (0..arena.nodes.len()).rev().filter(|&i| arena.works(i)) {
+        for (edge, &slot) in arena.edges(i).zip(arena.ins(i)).filter(|(_, s)| **s != NONE) {
+            positions[edge] = next[slot as usize];
+            next[slot as usize] += 1;
+            pending[arena.owner(slot)] += 1;
+        }
+    }
+    (positions, pending)
+}

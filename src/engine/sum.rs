@@ -1,0 +1,82 @@
+//! Sums of cotangents. Whatever the order in which they arrive, they are added in one order, so the bits of a
+//! gradient depend on the graph alone.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::error::Result;
+use crate::graph::Tensor;
+use crate::ops::arithmetic::{add_in_place, add_same};
+
+/// A cotangent added to a sum: in place where nobody else holds the sum and nothing is recorded.
+#[inline]
+pub(super) fn added(sum: Option<Tensor>, g: Option<Tensor>, record: bool) -> Result<Option<Tensor>> {
+    let (mut sum, g) = match (sum, g) {
+        (Some(sum), Some(g)) => (sum, g),
+        (sum, g) => return Ok(sum.or(g)),
+    };
+    if !record && sum.levels == g.levels && add_in_place(&mut sum.array, &g.array) {
+        return Ok(Some(sum));
+    }
+    add_same(&sum, &g).map(Some)
+}
+
+/// The sum of one slot while several threads bring cotangents. Each edge that leads to the slot has a position;
+/// what it brings (a cotangent, or the news that there is none) is added at once when it is its turn, by whoever
+/// brings it, and waits when it is early.
+#[derive(Default)]
+pub(super) struct Sum(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    sum: Option<Tensor>,
+    /// The position whose turn it is.
+    next: u32,
+    /// Whether some thread is adding right now, with the sum in its hands.
+    busy: bool,
+    early: BTreeMap<u32, Option<Tensor>>,
+}
+
+impl Sum {
+    /// A sum that begins with the seeds of the slot.
+    pub(super) fn new(seed: Option<Tensor>) -> Sum {
+        Sum(Mutex::new(State { sum: seed, ..State::default() }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Brings what the edge at a position has. No lock is held while arrays are added.
+    pub(super) fn bring(&self, position: u32, g: Option<Tensor>, record: bool) -> Result<()> {
+        let mut state = self.lock();
+        if state.busy || position != state.next {
+            state.early.insert(position, g);
+            return Ok(());
+        }
+        state.busy = true;
+        let mut sum = state.sum.take();
+        let mut item = g;
+        loop {
+            drop(state);
+            sum = added(sum, item, record)?;
+            state = self.lock();
+            state.next += 1;
+            let next = state.next;
+            match state.early.remove(&next) {
+                Some(early) => item = early,
+                None => {
+                    state.sum = sum;
+                    state.busy = false;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// The sum, once every edge has brought what it has; it stays here too if it is part of the answer.
+    pub(super) fn take(&self, keep: bool) -> Option<Tensor> {
+        let mut state = self.lock();
+        if keep { state.sum.clone() } else { state.sum.take() }
+    }
+}
