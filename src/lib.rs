@@ -8,13 +8,14 @@ pub mod graph;
 mod kernel;
 pub mod ops;
 pub mod shape;
+pub mod transform;
 
 #[cfg(feature = "python")]
 mod bind;
 
 pub use array::Array;
 pub use dtype::DType;
-pub use engine::{backward, grad};
+pub use engine::{backward, grad, push};
 pub use error::{Error, Result};
 pub use graph::Tensor;
 pub use kernel::par;

@@ -100,6 +100,7 @@ fn roots(
     py: Python<'_>,
     outputs: &[End<'_>],
     seeds: &Seeds<'_>,
+    batched: bool,
     dialect: Dialect,
 ) -> PyResult<Vec<(Edge, Tensor)>> {
     if let Some(s) = seeds.as_ref().filter(|s| s.len() != outputs.len()) {
@@ -131,7 +132,8 @@ fn roots(
                 return Err(raise(py, "ArgumentError", text));
             }
         };
-        if seed.dims() != meta.dims.as_slice() {
+        // The engine checks seeds with one more axis.
+        if !batched && seed.dims() != meta.dims.as_slice() {
             return Err(raise(py, "ShapeError", dialect.seed_mismatch(i, seed.dims(), &meta.dims)));
         }
         roots.push((edge, seed));
@@ -146,9 +148,10 @@ fn answer(
     outputs: &[End<'_>],
     inputs: &[End<'_>],
     seeds: &Seeds<'_>,
+    batched: bool,
     dialect: Dialect,
 ) -> PyResult<Answer> {
-    request.roots = roots(py, outputs, seeds, dialect)?;
+    request.roots = roots(py, outputs, seeds, batched, dialect)?;
     for (i, input) in inputs.iter().enumerate() {
         let edge = input.edge();
         if edge.is_none() && dialect.refuses_untracked_input() {
@@ -159,7 +162,7 @@ fn answer(
         // A fresh leaf, which nothing reaches, stands in for what is not tracked.
         request.wanted.extend(edge.or_else(|| Tensor::scalar(0.0).leaf().edge));
     }
-    lift(super::enter::detached(py, || request.run()))
+    super::engine::run(py, request, batched)
 }
 
 /// What becomes of inputs that no gradient reaches.
@@ -172,10 +175,11 @@ enum Unused {
 
 /// The gradients of `outputs` with respect to `inputs`, each a tensor or None. `outputs` and `inputs` are tensors or
 /// gradient edges. With `leaves` all other leaves add to their `.grad`. `blocked` are tensors into which nothing
-/// flows. `unused` says what becomes of inputs that nothing reaches: "refused", "none" or "zeros".
+/// flows. `unused` says what becomes of inputs that nothing reaches: "refused", "none" or "zeros". With `batched`
+/// every seed has one more axis, the first, and so have the gradients.
 #[pyfunction]
 #[pyo3(signature = (outputs, inputs, seeds, dialect, *, retain_graph=None, create_graph=false, leaves=false,
-                    blocked=vec![], unused="none"))]
+                    blocked=vec![], unused="none", batched=false))]
 #[allow(clippy::too_many_arguments)]
 fn run<'py>(
     py: Python<'py>,
@@ -188,6 +192,7 @@ fn run<'py>(
     leaves: bool,
     blocked: Vec<End<'py>>,
     unused: &str,
+    batched: bool,
 ) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
     let dialect = Dialect::from_index(dialect);
     let unused = match unused {
@@ -202,7 +207,7 @@ fn run<'py>(
         blocked: blocked.iter().filter_map(End::edge).collect(),
         ..Request::default()
     };
-    let answer = answer(py, request, &outputs, &inputs, &seeds, dialect)?;
+    let answer = answer(py, request, &outputs, &inputs, &seeds, batched, dialect)?;
     let result = dialect_of(&outputs).unwrap_or(dialect);
     let mut grads = Vec::with_capacity(inputs.len());
     for (i, (g, input)) in answer.wanted.into_iter().zip(&inputs).enumerate() {
@@ -271,7 +276,7 @@ pub fn backward<'py>(
         ..Request::default()
     };
     let inputs = inputs.unwrap_or_default();
-    let answer = answer(py, request, &outputs, &inputs, &seeds, dialect)?;
+    let answer = answer(py, request, &outputs, &inputs, &seeds, false, dialect)?;
     let mut found = slots(answer.leaves);
     for (input, g) in inputs.iter().zip(answer.wanted) {
         if let (Some(slot), Some(g)) = (input.slot(), g) {

@@ -4,6 +4,7 @@ mod autograd;
 mod convert;
 mod deposit;
 mod dialect;
+mod engine;
 mod enter;
 mod entry;
 mod error;
@@ -26,5 +27,6 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
         entry::add_namespace(m, dialect)?;
     }
     m.add_function(wrap_pyfunction!(entry::listed, m)?)?;
+    engine::add(m)?;
     autograd::add(m)
 }

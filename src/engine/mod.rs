@@ -1,6 +1,9 @@
-//! The backward pass: what is asked, the reachable graph laid out flat, and the run over it.
+//! Passes over the record: what is asked, the reachable graph laid out flat, the run over it backwards or forwards,
+//! and its picture.
 
 mod arena;
+mod dump;
+mod forward;
 mod parallel;
 mod pass;
 mod request;
@@ -8,4 +11,6 @@ mod run;
 mod sum;
 mod tick;
 
+pub use dump::{Dump, dump, gradient_name};
+pub use forward::push;
 pub use request::{Answer, Request, backward, grad};

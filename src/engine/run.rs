@@ -23,7 +23,11 @@ pub(super) fn run(request: &Request<'_>) -> Result<Answer> {
 fn answer(request: &Request<'_>) -> Result<Answer> {
     let pass = Pass::new(request);
     if request.leaves && !pass.live.is_empty() {
-        bail!(Argument, "backward", "inside vmap each lane has its own gradient, and a tensor has one: use grad");
+        bail!(
+            Argument,
+            "backward",
+            "inside vmap each lane has its own gradient, and a tensor has one: use grad"
+        );
     }
     let seeds = seeds(request, &pass)?;
     let wide = par::threads() > 1 && pass.arena.is_wide(par::MIN_BYTES);

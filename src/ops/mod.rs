@@ -3,6 +3,7 @@
 pub mod entry;
 mod operators;
 
+pub mod alias;
 pub mod arithmetic;
 pub mod contract;
 pub mod create;

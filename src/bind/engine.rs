@@ -1,0 +1,186 @@
+//! The engine as Python meets it: requests run with the GIL released and Ctrl-C heard, threads, levels of batching,
+//! tangents and pictures of the graph.
+
+use std::cell::Cell;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use pyo3::prelude::*;
+
+use super::convert::lift;
+use super::dialect::Dialect;
+use super::enter::detached;
+use super::error::raise;
+use super::var::Var;
+use crate::engine::{Answer, Request};
+use crate::error::Result;
+use crate::graph::{Edge, Live, Tensor};
+use crate::kernel::par;
+use crate::ops::alias::alias;
+use crate::transform;
+
+thread_local! {
+    static THREADS_OF_LAST_RUN: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Runs a request while other Python threads run, and hears Ctrl-C. With `batched` the seeds have one more axis, the
+/// first, and so have the gradients.
+pub fn run(py: Python<'_>, request: Request<'_>, batched: bool) -> PyResult<Answer> {
+    // Python hears signals on its main thread only; another thread need not take the GIL to ask.
+    let elsewhere = OnceLock::new();
+    let tick = || -> Result<()> {
+        if elsewhere.get() == Some(&true) {
+            return Ok(());
+        }
+        Python::attach(|py| {
+            if elsewhere.get().is_none() {
+                let threading = py.import("threading")?;
+                let (here, main) =
+                    (threading.call_method0("current_thread")?, threading.call_method0("main_thread")?);
+                let _ = elsewhere.set(!here.is(&main));
+            }
+            py.check_signals()
+        })?;
+        Ok(())
+    };
+    let request = Request { tick: Some(&tick), ..request };
+    let answer = lift(detached(py, || if batched { transform::batched(request) } else { request.run() }))?;
+    THREADS_OF_LAST_RUN.set(answer.threads);
+    Ok(answer)
+}
+
+/// Sets how many threads work, the calling one among them. No result depends on it.
+#[pyfunction]
+fn set_num_threads(py: Python<'_>, n: i64) -> PyResult<()> {
+    match usize::try_from(n) {
+        Ok(n @ 1..=par::MAX_THREADS) => par::set_threads(n),
+        _ => {
+            let text = format!("set_num_threads: {n} is not between 1 and {}", par::MAX_THREADS);
+            return Err(raise(py, "ArgumentError", text));
+        }
+    }
+    Ok(())
+}
+
+/// How many threads work, the calling one among them.
+#[pyfunction]
+fn num_threads() -> usize {
+    par::threads()
+}
+
+/// How many threads ran nodes in the last backward pass that this thread asked for.
+#[pyfunction]
+fn threads_of_last_run() -> usize {
+    THREADS_OF_LAST_RUN.get()
+}
+
+/// How many nodes of graphs exist in this process.
+#[pyfunction]
+fn live_nodes() -> usize {
+    crate::graph::live_nodes()
+}
+
+/// A level of batching: live between ``__enter__`` and ``__exit__``, on the thread that entered it.
+#[pyclass(frozen, module = "ferrograd._core")]
+pub struct Level {
+    lanes: usize,
+    live: Mutex<Option<Live>>,
+}
+
+impl Level {
+    fn level(&self, py: Python<'_>) -> PyResult<crate::graph::Level> {
+        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let level = live.as_ref().map(Live::level);
+        level.ok_or_else(|| raise(py, "ArgumentError", "vmap: the level is not live"))
+    }
+}
+
+#[pymethods]
+impl Level {
+    #[new]
+    fn new(lanes: usize) -> Level {
+        Level { lanes, live: Mutex::new(None) }
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        let level = slf.get();
+        *level.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(Live::new(level.lanes));
+        slf
+    }
+
+    #[pyo3(signature = (*_error))]
+    fn __exit__(&self, _error: &Bound<'_, pyo3::types::PyTuple>) {
+        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The tensor with its axis hidden: ops see a single lane.
+    fn enter<'py>(&self, py: Python<'py>, x: &Bound<'py, Var>, axis: i64) -> PyResult<Bound<'py, Var>> {
+        let t = lift(transform::enter_at(&x.get().operand(), self.level(py)?, axis))?;
+        Var::result(py, t, x.get().lock().dialect)
+    }
+
+    /// The tensor with its lanes as an axis; one that is the same in all lanes is repeated.
+    fn leave<'py>(&self, py: Python<'py>, x: &Bound<'py, Var>, axis: i64) -> PyResult<Bound<'py, Var>> {
+        let t = lift(transform::leave_at(&x.get().operand(), self.level(py)?, axis))?;
+        Var::result(py, t, x.get().lock().dialect)
+    }
+}
+
+/// The tensor itself as a new place in the graph, tracked in any case: what can be differentiated for without what
+/// it was computed from.
+#[pyfunction]
+fn fresh<'py>(py: Python<'py>, x: &Bound<'py, Var>) -> PyResult<Bound<'py, Var>> {
+    Var::result(py, lift(alias(&x.get().operand()))?, x.get().lock().dialect)
+}
+
+/// The tangents of `outputs` where `inputs` move along `tangents`: a tensor each, or None where nothing arrives.
+#[pyfunction]
+fn push<'py>(
+    py: Python<'py>,
+    outputs: Vec<Bound<'py, Var>>,
+    inputs: Vec<Bound<'py, Var>>,
+    tangents: Vec<Bound<'py, Var>>,
+    create_graph: bool,
+) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
+    if inputs.len() != tangents.len() {
+        let text = format!("jvp: got {} inputs and {} tangents", inputs.len(), tangents.len());
+        return Err(raise(py, "ArgumentError", text));
+    }
+    let mut moved = vec![];
+    for (i, (x, t)) in inputs.iter().zip(&tangents).enumerate() {
+        let (x, t) = (x.get().tensor(), t.get().tensor());
+        if x.dims() != t.dims() {
+            let text = format!("jvp: tangent {i} has shape {:?}, its input {:?}", t.dims(), x.dims());
+            return Err(raise(py, "ShapeError", text));
+        }
+        moved.extend(x.edge.map(|e| (e, t)));
+    }
+    let edges: Vec<Option<Edge>> = outputs.iter().map(|v| v.get().tensor().edge).collect();
+    let tracked: Vec<Edge> = edges.iter().flatten().cloned().collect();
+    let mut found = lift(detached(py, || crate::engine::push(&tracked, &moved, create_graph)))?.into_iter();
+    let dialect = outputs.first().map_or(Dialect::Native, |v| v.get().lock().dialect);
+    let mut result = |edge: Option<Edge>| {
+        let t: Option<Tensor> = edge.and_then(|_| found.next().flatten());
+        t.map(|t| Var::result(py, t, dialect)).transpose()
+    };
+    edges.into_iter().map(&mut result).collect()
+}
+
+/// Pictures of the graph below `outputs` in the dot language, as gradients flow and as values flow, and the place in
+/// the program where each node was made.
+#[pyfunction]
+fn dump(py: Python<'_>, outputs: Vec<Bound<'_, Var>>) -> PyResult<(String, String, String)> {
+    let roots: Vec<Edge> = outputs.iter().filter_map(|v| v.get().tensor().edge).collect();
+    let d = lift(detached(py, || Ok(crate::engine::dump(&roots))))?;
+    Ok((d.backward, d.forward, d.calls))
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Level>()?;
+    m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
+    m.add_function(wrap_pyfunction!(num_threads, m)?)?;
+    m.add_function(wrap_pyfunction!(threads_of_last_run, m)?)?;
+    m.add_function(wrap_pyfunction!(live_nodes, m)?)?;
+    m.add_function(wrap_pyfunction!(fresh, m)?)?;
+    m.add_function(wrap_pyfunction!(push, m)?)?;
+    m.add_function(wrap_pyfunction!(dump, m)?)
+}
