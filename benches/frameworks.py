@@ -1,0 +1,251 @@
+"""The frameworks behind one small interface, so that every row of the table is written once."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Function = Callable[..., Any]
+
+
+class NumPy:
+    """Kernels only."""
+
+    module: Any
+
+    def __init__(self) -> None:
+        self.module = np
+        self.start()
+
+    def start(self) -> None: ...
+
+    def const(self, a: np.ndarray) -> Any:
+        return a
+
+    def done(self, result: Any) -> Any:
+        """Waits for whatever is still being computed."""
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.module, name)
+
+    def total(self, x: Any) -> Any:
+        return x.sum()
+
+    def transpose(self, x: Any) -> Any:
+        return x.T
+
+
+class Tape(NumPy):
+    """torch, and everything that speaks its language: record while computing, then ask for gradients."""
+
+    name = "torch"
+
+    def start(self) -> None:
+        self.module = importlib.import_module(self.name)
+
+    def const(self, a: np.ndarray) -> Any:
+        return self.module.tensor(a)
+
+    def leaf(self, a: np.ndarray) -> Any:
+        return self.module.tensor(a, requires_grad=True)
+
+    def grad(self, out: Any, inputs: list[Any], create_graph: bool = False) -> Any:
+        return self.module.autograd.grad(out, inputs, create_graph=create_graph)
+
+    def transpose(self, x: Any) -> Any:
+        return x.transpose(0, 1)
+
+    def softmax(self, x: Any) -> Any:
+        return self.module.softmax(x, -1)
+
+    def cross_entropy(self, x: Any, labels: Any) -> Any:
+        return self.module.nn.functional.cross_entropy(x, labels)
+
+    def gradients(self, f: Function, *arrays: np.ndarray) -> Callable[[], Any]:
+        """A call that computes a function of leaves and its gradients."""
+        leaves = [self.leaf(a) for a in arrays]
+        return lambda: self.grad(f(*leaves), leaves)
+
+    def inner(self, f: Function, x: np.ndarray) -> Any:
+        """A gradient that is itself differentiable in what `f` closes over."""
+        leaf = self.leaf(x)
+        return self.grad(f(leaf), [leaf], True)[0]
+
+    def nth(self, f: Function, order: int, x: np.ndarray) -> Callable[[], Any]:
+        leaf = self.leaf(x)
+
+        def run() -> Any:
+            y = f(leaf)
+            for k in range(order):
+                y = self.grad(self.total(y), [leaf], k + 1 < order)[0]
+            return y
+
+        return run
+
+    def jacobian(self, f: Function, x: np.ndarray) -> Callable[[], Any]:
+        leaf, eye = self.leaf(x), self.const(np.eye(len(x), dtype=x.dtype))
+        return lambda: self.module.autograd.grad(f(leaf), [leaf], [eye], is_grads_batched=True)
+
+
+class Torch(Tape):
+    def start(self) -> None:
+        super().start()
+        self.module.set_num_threads(2)
+
+
+class Ferrograd(Tape):
+    name = "ferrograd.torch"
+
+
+class Paddle(Tape):
+    name = "paddle"
+
+    def const(self, a: np.ndarray) -> Any:
+        return self.module.to_tensor(a)
+
+    def leaf(self, a: np.ndarray) -> Any:
+        return self.module.to_tensor(a, stop_gradient=False)
+
+    def grad(self, out: Any, inputs: list[Any], create_graph: bool = False) -> Any:
+        return self.module.grad(out, inputs, create_graph=create_graph)
+
+    def transpose(self, x: Any) -> Any:
+        return x.transpose([1, 0])
+
+    def softmax(self, x: Any) -> Any:
+        return self.module.nn.functional.softmax(x, -1)
+
+    def relu(self, x: Any) -> Any:
+        return self.module.nn.functional.relu(x)
+
+    def jacobian(self, f: Function, x: np.ndarray) -> Callable[[], Any]:
+        leaf, rows = self.leaf(x), [self.const(r) for r in np.eye(len(x), dtype=x.dtype)]
+
+        def run() -> Any:
+            y = f(leaf)
+            return [self.module.grad(y, leaf, r, retain_graph=True) for r in rows]
+
+        return run
+
+
+class Functional(NumPy):
+    """Gradients as functions of functions."""
+
+    def grad_of(self, f: Function, count: int) -> Function:
+        raise NotImplementedError
+
+    def compiled(self, f: Function) -> Function:
+        return f
+
+    def gradients(self, f: Function, *arrays: np.ndarray) -> Callable[[], Any]:
+        inputs = [self.const(a) for a in arrays]
+        run = self.compiled(self.grad_of(f, len(inputs)))
+        return lambda: run(*inputs)
+
+    def inner(self, f: Function, x: np.ndarray) -> Any:
+        return self.grad_of(f, 1)(self.const(x))[0]
+
+    def nth(self, f: Function, order: int, x: np.ndarray) -> Callable[[], Any]:
+        for _ in range(order):
+            f = self._next(f)
+        value = self.const(x)
+        run = self.compiled(f)
+        return lambda: run(value)
+
+    def _next(self, f: Function) -> Function:
+        derivative = self.grad_of(lambda x: self.total(f(x)), 1)
+        return lambda x: derivative(x)[0]
+
+    def softmax(self, x: Any) -> Any:
+        e = self.module.exp(x - self.module.max(x, -1, keepdims=True))
+        return e / self.module.sum(e, -1, keepdims=True)
+
+    def relu(self, x: Any) -> Any:
+        return self.module.maximum(x, 0)
+
+    def cross_entropy(self, x: Any, labels: Any) -> Any:
+        x = x - self.module.max(x, -1, keepdims=True)
+        picked = x[self.module.arange(len(labels)), labels]
+        return self.module.mean(self.module.log(self.module.sum(self.module.exp(x), -1)) - picked)
+
+
+class Autograd(Functional):
+    def start(self) -> None:
+        self.module = importlib.import_module("autograd.numpy")
+        self.root = importlib.import_module("autograd")
+
+    def grad_of(self, f: Function, count: int) -> Function:
+        return self.root.grad(f, tuple(range(count)))
+
+    def jacobian(self, f: Function, x: np.ndarray) -> Callable[[], Any]:
+        run = self.root.jacobian(f)
+        return lambda: run(x)
+
+
+class Jax(Functional):
+    def start(self) -> None:
+        self.root = importlib.import_module("jax")
+        self.root.config.update("jax_enable_x64", True)
+        self.module = importlib.import_module("jax.numpy")
+
+    def const(self, a: np.ndarray) -> Any:
+        return self.module.asarray(a)
+
+    def done(self, result: Any) -> Any:
+        return self.root.block_until_ready(result)
+
+    def grad_of(self, f: Function, count: int) -> Function:
+        return self.root.grad(f, tuple(range(count)))
+
+    def softmax(self, x: Any) -> Any:
+        return self.root.nn.softmax(x, -1)
+
+    def jacobian(self, f: Function, x: np.ndarray) -> Callable[[], Any]:
+        run, value = self.compiled(self.root.jacrev(f)), self.const(x)
+        return lambda: run(value)
+
+
+class JaxJit(Jax):
+    """The same, compiled: for the rows that differentiate."""
+
+    def compiled(self, f: Function) -> Function:
+        return self.root.jit(f)
+
+
+class Mlx(Functional):
+    def start(self) -> None:
+        self.module = importlib.import_module("mlx.core")
+        self.module.set_default_device(self.module.cpu)
+
+    def const(self, a: np.ndarray) -> Any:
+        if a.dtype == np.float64:
+            raise TypeError("no float64")
+        return self.module.array(a)
+
+    def done(self, result: Any) -> Any:
+        self.module.eval(result)
+        return result
+
+    def grad_of(self, f: Function, count: int) -> Function:
+        run = self.module.grad(f, argnums=list(range(count)))
+        return lambda *xs: run(*xs)
+
+    def softmax(self, x: Any) -> Any:
+        return self.module.softmax(x, -1)
+
+
+#: By column: the class, and the package that must be there.
+FRAMEWORKS: dict[str, tuple[type[NumPy], str]] = {
+    "ferrograd": (Ferrograd, "ferrograd"),
+    "torch": (Torch, "torch"),
+    "paddle": (Paddle, "paddle"),
+    "jax": (Jax, "jax"),
+    "jax jit": (JaxJit, "jax"),
+    "mlx": (Mlx, "mlx"),
+    "autograd": (Autograd, "autograd"),
+    "numpy": (NumPy, "numpy"),
+}

@@ -1,0 +1,43 @@
+//! Kernels on arrays that do not fit into a cache, through the public functions and without recording.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use ferrograd::ops::{contract, movement, pointwise, reduce};
+use ferrograd::{Array, Result, Tensor};
+
+fn ramp(dims: &[usize]) -> Tensor {
+    let n: usize = dims.iter().product();
+    let data: Vec<f32> = (0..n).map(|i| (i % 1000) as f32 / 500.0 - 1.0).collect();
+    Tensor::constant(Array::from_slice(&data, dims).unwrap())
+}
+
+fn kernels(c: &mut Criterion) {
+    let (x, row) = (ramp(&[2048, 2048]), ramp(&[2048]));
+    let transposed = movement::permute_dims(&x, &[1, 0]).unwrap();
+    let mut group = c.benchmark_group("4 M f32");
+    group.throughput(Throughput::Elements(4 << 20)).sample_size(20);
+    let mut run = |name: &str, f: &dyn Fn() -> Result<Tensor>| {
+        group.bench_function(name, |b| b.iter(|| f().unwrap()));
+    };
+    run("multiply", &|| Ok(&x * &x));
+    run("add a row", &|| Ok(&x + &row));
+    run("add the transpose", &|| Ok(&x + &transposed));
+    run("exp", &|| pointwise::exp(&x));
+    run("sin", &|| pointwise::sin(&x));
+    run("sum", &|| reduce::sum(&x, None, false, None));
+    run("sum over axis 0", &|| reduce::sum(&x, Some(&[0]), false, None));
+    run("sum over axis 1", &|| reduce::sum(&x, Some(&[1]), false, None));
+    group.finish();
+
+    let mut group = c.benchmark_group("matmul f32");
+    for n in [64, 512, 1024] {
+        let a = ramp(&[n, n]);
+        group.throughput(Throughput::Elements(2 * (n as u64).pow(3)));
+        group.bench_function(n.to_string(), |b| {
+            b.iter(|| contract::matmul((&a).into(), (&a).into()).unwrap());
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, kernels);
+criterion_main!(benches);
