@@ -1,19 +1,10 @@
-# The four commands: make demo, make test, make check, make bench. Each sets up what it needs in .venv.
+# make demo, make test, make check, make bench. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
 PYTHON ?= python3
-VENV := .venv
-BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
+SOURCES := $(shell find src python -name '*.rs' -o -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
 .PHONY: demo test check bench install clean
-
-$(BIN)/ready: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --group dev
-	touch $@
-
-# The wheel as a user gets it, in the environment of our own.
-install: $(BIN)/ready
-	$(PIP) --no-deps --force-reinstall .
 
 demo: install
 	$(BIN)/python examples/demo.py
@@ -26,15 +17,28 @@ check: install
 	cargo fmt --check
 	cargo clippy --quiet --all-targets -- -D warnings
 	cargo clippy --quiet --features python -- -D warnings
-	cargo doc --quiet --no-deps
-	$(BIN)/ruff format --check python tests examples benches
-	$(BIN)/ruff check python tests examples benches
-	$(BIN)/mypy
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/python -m mypy
 	$(BIN)/python -m mypy.stubtest ferrograd
 
 bench: install
 	cargo bench
 	$(BIN)/python benches/peers.py
 
+# The wheel as a user gets it, in the environment of our own.
+install: .venv/installed
+
+.venv/installed: .venv/ready Cargo.toml Cargo.lock pyproject.toml $(SOURCES)
+	$(PIP) --no-deps --force-reinstall .
+	touch $@
+
+.venv/ready: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) --upgrade pip
+	$(PIP) --group dev
+	touch $@
+
 clean:
-	rm -rf target $(VENV)
+	rm -rf target .venv

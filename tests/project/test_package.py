@@ -1,0 +1,54 @@
+"""The package as it is installed: what is in it, and that importing it starts nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import ferrograd as fg
+import pytest
+
+FOLDER = Path(fg.__file__ or "").parent
+
+
+def test_the_package_is_typed() -> None:
+    assert (FOLDER / "py.typed").exists()
+
+
+def test_nothing_strays_into_the_wheel() -> None:
+    try:
+        files = metadata.files("ferrograd") or []
+    except metadata.PackageNotFoundError:
+        pytest.skip("run from the source folder, so there is no wheel to look into")
+    own = [f for f in files if not f.parts[0].endswith(".dist-info") and "__pycache__" not in f.parts]
+    assert {f.parts[0] for f in own} == {"ferrograd"}
+    assert {f.suffix for f in own} <= {".py", ".pyi", ".so", ".pyd", ".typed"}
+    assert sum(f.suffix in (".so", ".pyd") for f in own) == 1
+    assert sum(Path(str(f.locate())).stat().st_size for f in own) < 15_000_000
+
+
+def test_it_depends_on_numpy_only() -> None:
+    try:
+        needs = metadata.requires("ferrograd") or []
+    except metadata.PackageNotFoundError:
+        pytest.skip("run from the source folder, so there is no metadata")
+    assert [n.split(">")[0] for n in needs if "extra ==" not in n] == ["numpy"]
+
+
+def run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts the threads in /proc")
+def test_import_starts_no_thread() -> None:
+    count = "len(os.listdir('/proc/self/task'))"
+    out = run(f"import os, numpy; a = {count}; import ferrograd; print({count} - a)")
+    assert out.strip() == "0"
+
+
+def test_import_brings_in_nothing_heavy() -> None:
+    out = run("import sys, numpy; a = set(sys.modules); import ferrograd; print(*sorted(set(sys.modules) - a))")
+    roots = {m.split(".")[0] for m in out.split()} - set(sys.stdlib_module_names)
+    assert roots == {"ferrograd"}

@@ -1,0 +1,60 @@
+"""Every function of the registry has what a function must have."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import ferrograd as fg
+import pytest
+from ferrograd import _core
+
+from tests.cases import all_cases
+
+REGISTRY = _core.registry()
+ROWS = {row.op.split(".")[-1] for row in all_cases()}
+STUB = Path(fg.__file__ or "").parent / "_core.pyi"
+#: Names of other libraries, which the native functions take as synonyms and do not use themselves.
+FOREIGN = {"input", "other", "dim", "dims", "keepdim", "size", "perm"}
+
+
+@pytest.mark.parametrize("names", [names for names, _, _ in REGISTRY], ids=lambda n: n[0])
+def test_every_function_has_a_row(names: list[str]) -> None:
+    assert ROWS & {n.split(".")[-1] for n in names}, f"{names[0]} has no row in tests/cases"
+
+
+def test_every_row_has_a_function() -> None:
+    known = {n.split(".")[-1] for names, _, _ in REGISTRY for n in names}
+    assert known >= ROWS
+
+
+def test_names_are_given_once() -> None:
+    counts = Counter(n for names, _, _ in REGISTRY for n in names)
+    assert [n for n, c in counts.items() if c > 1] == []
+
+
+def test_parameters_are_named_alike() -> None:
+    wrong = {}
+    for names, params, _method in REGISTRY:
+        kinds = {p: kind for p, kind, _, _ in params}
+        own = [p for p in kinds if p in FOREIGN]
+        if params and kinds[params[0][0]] in ("Tensor", "Operand") and params[0][0] in ("a", "t", "tensor", "self"):
+            own.append(params[0][0])
+        if own:
+            wrong[names[0]] = own
+    assert not wrong
+
+
+def test_required_parameters_come_first() -> None:
+    for names, params, _method in REGISTRY:
+        given = [default is None for _, _, _, default in params]
+        assert given == sorted(given, reverse=True), names[0]
+
+
+@pytest.mark.skipif(not STUB.exists(), reason="the stubs are made with the package")
+def test_every_function_has_a_stub() -> None:
+    tree = ast.parse(STUB.read_text())
+    there = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
+    missing = [n for names, _, _ in REGISTRY for n in names if n.split(".")[-1] not in there]
+    assert not missing
