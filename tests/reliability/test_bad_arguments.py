@@ -1,4 +1,4 @@
-"""Every function of the registry with wrong arguments: it returns or raises as promised, and never takes Python down."""
+"""Every function of the registry with wrong arguments: it returns or raises as promised, and Python survives."""
 
 from __future__ import annotations
 
