@@ -16,7 +16,8 @@ fn branches(c: &mut Criterion) {
         let data: Vec<f32> = (0..elements).map(|i| 1.0 / (1.0 + i as f32)).collect();
         let x = Tensor::constant(Array::from_slice(&data, &[elements]).unwrap()).leaf();
         for threads in [1, 2] {
-            let id = BenchmarkId::new(format!("backward of {elements} elements"), format!("{threads} threads"));
+            let id =
+                BenchmarkId::new(format!("backward of {elements} elements"), format!("{threads} threads"));
             group.bench_function(id, |b| {
                 par::set_threads(threads);
                 let run = |y: Tensor| grad(&[&y], &[&x], false).unwrap();
