@@ -106,8 +106,8 @@ mod tests {
 
     #[test]
     fn a_graph_is_drawn_both_ways_with_leaves_and_values() {
-        let x = Tensor::constant(crate::Array::full(&[1, 2], 1f32)).leaf();
-        let w = Tensor::constant(crate::Array::full(&[2, 2], 1f32)).leaf();
+        let x = Tensor::constant(crate::array::Array::full(&[1, 2], 1f32)).leaf();
+        let w = Tensor::constant(crate::array::Array::full(&[2, 2], 1f32)).leaf();
         let y = matmul((&x).into(), (&w).into()).unwrap();
         let d = dump(&[y.edge.unwrap()]);
         assert_eq!(

@@ -80,3 +80,56 @@ impl Sum {
         if keep { state.sum.clone() } else { state.sum.take() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers 0..n in an order that depends on `seed`.
+    fn shuffled(n: usize, seed: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..n).collect();
+        order.sort_by_key(|i| (i * 7919 + seed * 104_729) % 1009 * (i + seed) % 1013);
+        order
+    }
+
+    #[test]
+    fn the_order_of_arrival_does_not_matter_but_would() {
+        let items: Vec<Tensor> =
+            (0..64).map(|i| Tensor::scalar((0.1 + 0.37 * i as f32).sin() * 10f32.powi(i % 5))).collect();
+        let bits = |t: &Tensor| t.array.to_vec::<f32>()[0].to_bits();
+        let (mut ordered, mut by_arrival) = (vec![], vec![]);
+        for seed in 0..20 {
+            let (sum, mut naive) = (Sum::new(None), None);
+            for i in shuffled(items.len(), seed) {
+                // Some edges bring nothing.
+                let g = (i % 7 != 3).then(|| items[i].clone());
+                naive = added(naive, g.clone(), false).unwrap();
+                sum.bring(i as u32, g, false).unwrap();
+            }
+            ordered.push(bits(&sum.take(false).unwrap()));
+            by_arrival.push(bits(&naive.unwrap()));
+        }
+        ordered.dedup();
+        by_arrival.dedup();
+        assert_eq!(ordered.len(), 1);
+        assert!(by_arrival.len() > 1, "sums in the order of arrival should differ");
+    }
+
+    #[test]
+    fn threads_that_bring_at_once_lose_nothing() {
+        for _ in 0..50 {
+            let sum = Sum::new(Some(Tensor::scalar(1.0f64)));
+            std::thread::scope(|s| {
+                for k in 0..4u32 {
+                    let sum = &sum;
+                    s.spawn(move || {
+                        (0..25).for_each(|i| {
+                            sum.bring(4 * i + k, Some(Tensor::scalar(1.0f64)), false).unwrap();
+                        });
+                    });
+                }
+            });
+            assert_eq!(sum.take(false).unwrap().array.item().to_f64(), 101.0);
+        }
+    }
+}
