@@ -6,6 +6,7 @@ from typing import Any
 
 import ferrograd as fg
 import numpy as np
+from ferrograd.func import vmap
 
 from tests.cases import Case
 
@@ -128,3 +129,126 @@ def gradients(case: Case) -> None:
             f"{case.id}: derivative {order + 1} is {exact.item()}, differences say {numeric}"
         )
         s = exact
+
+
+def close(got: Any, want: Any, case: Case, what: str) -> None:
+    """Equal but for rounding: two ways to the same numbers."""
+    got, want = np.asarray(got), np.asarray(want)
+    assert got.shape == want.shape, f"{case.id}: {what}: shape {got.shape}, not {want.shape}"
+    assert got.dtype == want.dtype, f"{case.id}: {what}: dtype {got.dtype}, not {want.dtype}"
+    if want.dtype.kind != "f":
+        np.testing.assert_array_equal(got, want, err_msg=f"{case.id}: {what}")
+        return
+    tolerance = 1e-9 if want.dtype == np.float64 else 1e-4
+    scale = max(1.0, float(np.max(np.abs(want[np.isfinite(want)]), initial=0)))
+    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * scale, err_msg=f"{case.id}: {what}")
+
+
+def weights_of(outs: list[Any], seed: int) -> list[np.ndarray]:
+    generator = np.random.default_rng(seed)
+    return [generator.normal(size=tuple(o.shape)).astype(o.dtype) for o in outs]
+
+
+def array(t: Any) -> np.ndarray:
+    """The values of a tensor, tracked or not."""
+    return np.asarray(t)
+
+
+def forward(case: Case) -> None:
+    """The tangent rules against the gradient rules: ``<v, J u> = <J^T v, u>``, and once more differentiated."""
+    args = tensors(case, track=True)
+    xs = leaves(case, args)
+    outs = call(case, args)
+    u = [fg.tensor(d) for d in weights_of(xs, 1)]
+    v = weights_of(outs, 2)
+
+    def along(record: bool) -> Any:
+        moved = fg._core.push(outs, xs, u, record)
+        for t, y in zip(moved, outs, strict=True):
+            assert t is None or (t.shape == y.shape and t.dtype == y.dtype), f"{case.id}: tangent {t} of {y}"
+        return inner(
+            [fg.zeros(y.shape, dtype=y.dtype) if t is None else t for t, y in zip(moved, outs, strict=True)], v
+        )
+
+    back = inner(run([inner(outs, v)], xs, create_graph=True), [array(d) for d in u])
+    close(along(False), back, case, "tangent")
+    if case.order > 1:
+        for got, want in zip(run([along(True)], xs), run([back], xs), strict=True):
+            close(got, want, case, "gradient of the tangent")
+
+
+LANES = 3
+
+
+def lanes_of(a: np.ndarray) -> np.ndarray:
+    """Variations of an input that stay in the domain of its op."""
+    if a.dtype.kind == "f":
+        return np.stack([a * np.asarray(1 - 0.01 * k, dtype=a.dtype) for k in range(LANES)])
+    return np.stack([np.roll(a, k, axis=-1) if a.ndim else a for k in range(LANES)])
+
+
+def batched(case: Case) -> None:
+    """Lanes against loops: cotangents in a batch, and the op over lanes of each input, with its gradients."""
+    args = tensors(case, track=True)
+    xs = leaves(case, args)
+    if case.order:
+        outs = call(case, args)
+        seeds = [np.stack([w * (k + 1) for k in range(LANES)]) for w in weights_of(outs, 3)]
+        tracked = [(o, s) for o, s in zip(outs, seeds, strict=True) if not o.stop_gradient]
+        together = fg._core.run(
+            [o for o, _ in tracked], xs, [fg.tensor(s) for _, s in tracked], 1, retain_graph=True, batched=True
+        )
+        one_by_one = [run(outs, xs, [fg.tensor(s[k]) for s in seeds]) for k in range(LANES)]
+        for i, got in enumerate(together):
+            want = np.stack([array(gs[i]) for gs in one_by_one])
+            close(np.zeros_like(want) if got is None else array(got), want, case, f"batched cotangents, input {i}")
+    for i, a in enumerate(case.inputs):
+        for j in range(len(a)) if isinstance(a, list) else [None]:
+            over_lanes(case, i, j)
+
+
+def over_lanes(case: Case, i: int, j: int | None) -> None:
+    """The op under ``vmap`` with lanes in input ``i`` (in its part ``j``, where it is a list) against a loop."""
+    original = case.inputs[i] if j is None else case.inputs[i][j]
+    stack = lanes_of(np.asarray(original))
+
+    def at(x: Any, args: list[Any]) -> list[Any]:
+        moved = list(args)
+        if j is None:
+            moved[i] = x
+        else:
+            moved[i] = [x if k == j else part for k, part in enumerate(args[i])]
+        return moved
+
+    def of(x: Any, args: list[Any]) -> list[Any]:
+        result = call(case, at(x, args)) if case.order else flat(function(case.op)(*case.lead, *at(x, args), **case.kw))
+        return [y for y in result if isinstance(y, fg.Tensor)]
+
+    args = tensors(case, track=True)
+    track = i in differentiated(case)
+    split = fg.tensor(stack, requires_grad=track)
+    try:
+        together = vmap(lambda x: of(x, args))(split)
+    except fg.ArgumentError as refused:
+        # What depends on values has no lanes; it says so.
+        if "vmap" not in str(refused):
+            raise
+        return
+    parts = [fg.tensor(lane, requires_grad=track) for lane in stack]
+    one_by_one = [of(x, args) for x in parts]
+    for k, got in enumerate(together):
+        close(got, np.stack([array(ys[k]) for ys in one_by_one]), case, f"lanes in input {i}, output {k}")
+    if not case.order:
+        return
+    others = [x for x in leaves(case, args) if track is False or x is not (args[i] if j is None else args[i][j])]
+    v = weights_of(together, 4)
+    got = run([inner(together, v)], [split, *others] if track else others)
+    loop = [inner(ys, [w[k] for w in v]) for k, ys in enumerate(one_by_one)]
+    total = loop[0]
+    for part in loop[1:]:
+        total = total + part
+    want = [array(g) for g in run([total], [*parts, *others] if track else others)]
+    if track:
+        want = [np.stack(want[:LANES]), *want[LANES:]]
+    for g, w in zip(got, want, strict=True):
+        close(g, w, case, f"gradients over lanes in input {i}")

@@ -1,4 +1,4 @@
-"""Every row of the table: values, derivatives, and that no op is without a row."""
+"""Every row of the table: values, derivatives in both modes, lanes."""
 
 import pytest
 
@@ -16,3 +16,13 @@ def test_value(case: Case) -> None:
 @pytest.mark.parametrize("case", [c for c in ROWS if c.order], ids=lambda c: c.id)
 def test_gradients(case: Case) -> None:
     check.gradients(case)
+
+
+@pytest.mark.parametrize("case", [c for c in ROWS if c.order], ids=lambda c: c.id)
+def test_forward(case: Case) -> None:
+    check.forward(case)
+
+
+@pytest.mark.parametrize("case", [c for c in ROWS if c.inputs], ids=lambda c: c.id)
+def test_batched(case: Case) -> None:
+    check.batched(case)
