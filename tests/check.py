@@ -78,8 +78,8 @@ def run(outputs: list[Any], inputs: list[Any], seeds: list[Any] | None = None, c
     tracked = [(o, s) for o, s in zip(outputs, seeds, strict=True) if not o.stop_gradient]
     if not tracked:
         return [fg.zeros(x.shape, dtype=x.dtype) for x in inputs]
-    outs, seeds = zip(*tracked, strict=True)
-    found = fg._core.run(list(outs), inputs, list(seeds), 1, retain_graph=True, create_graph=create_graph)
+    outs, starts = zip(*tracked, strict=True)
+    found = fg._core.run(list(outs), inputs, list(starts), 1, retain_graph=True, create_graph=create_graph)
     return [fg.zeros(x.shape, dtype=x.dtype) if g is None else g for g, x in zip(found, inputs, strict=True)]
 
 

@@ -92,10 +92,10 @@ class no_grad(_Mode):
     __slots__ = ()
 
     @overload
-    def __new__(cls) -> no_grad: ...
+    def __new__(cls, f: None = None) -> no_grad: ...
     @overload
-    def __new__(cls, f: Callable[P, R]) -> Callable[P, R]: ...
-    def __new__(cls, f: Callable[P, R] | None = None) -> no_grad | Callable[P, R]:
+    def __new__(cls, f: Callable[P, R]) -> Callable[P, R]: ...  # type: ignore[misc]
+    def __new__(cls, f: Callable[P, R] | None = None) -> no_grad | Callable[P, R]:  # type: ignore[misc]
         mode = super().__new__(cls)
         _Mode.__init__(mode, False)
         return mode if f is None else mode(f)
@@ -115,10 +115,10 @@ class enable_grad(_Mode):
     __slots__ = ()
 
     @overload
-    def __new__(cls) -> enable_grad: ...
+    def __new__(cls, f: None = None) -> enable_grad: ...
     @overload
-    def __new__(cls, f: Callable[P, R]) -> Callable[P, R]: ...
-    def __new__(cls, f: Callable[P, R] | None = None) -> enable_grad | Callable[P, R]:
+    def __new__(cls, f: Callable[P, R]) -> Callable[P, R]: ...  # type: ignore[misc]
+    def __new__(cls, f: Callable[P, R] | None = None) -> enable_grad | Callable[P, R]:  # type: ignore[misc]
         mode = super().__new__(cls)
         _Mode.__init__(mode, True)
         return mode if f is None else mode(f)

@@ -60,7 +60,7 @@ def test_operands_come_one_by_one_or_as_a_list() -> None:
     ):
         assert call().shape == (2, 4)
     assert fg.einsum("ij->i", x).shape == (2,)
-    assert fg.einsum("ij->i", operands=[x]).shape == (2,)
+    assert fg.einsum("ij->i", operands=[x]).shape == (2,)  # type: ignore[call-arg]
 
 
 def test_a_chain_is_multiplied_in_the_cheap_order() -> None:

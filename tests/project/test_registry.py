@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
-from pathlib import Path
 
-import ferrograd as fg
 import pytest
 from ferrograd import _core
 
@@ -14,7 +11,6 @@ from tests.cases import all_cases
 
 REGISTRY = _core.registry()
 ROWS = {row.op.split(".")[-1] for row in all_cases()}
-STUB = Path(fg.__file__ or "").parent / "_core.pyi"
 #: Names of other libraries, which the native functions take as synonyms and do not use themselves.
 FOREIGN = {"input", "other", "dim", "dims", "keepdim", "size", "perm"}
 
@@ -50,11 +46,3 @@ def test_required_parameters_come_first() -> None:
     for names, params, _method in REGISTRY:
         given = [default is None for _, _, _, default in params]
         assert given == sorted(given, reverse=True), names[0]
-
-
-@pytest.mark.skipif(not STUB.exists(), reason="the stubs are made with the package")
-def test_every_function_has_a_stub() -> None:
-    tree = ast.parse(STUB.read_text())
-    there = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
-    missing = [n for names, _, _ in REGISTRY for n in names if n.split(".")[-1] not in there]
-    assert not missing

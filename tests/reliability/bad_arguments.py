@@ -104,7 +104,9 @@ def base(case: Case) -> dict[int | str, Any]:
         a = np.asarray(a)
         return fg.tensor(a, requires_grad=bool(case.order) and a.dtype.kind == "f")
 
-    return {**dict(enumerate([*case.lead, *map(one, case.inputs)])), **case.kw}
+    args: dict[int | str, Any] = dict(enumerate([*case.lead, *map(one, case.inputs)]))
+    args.update(case.kw)
+    return args
 
 
 def leaves(value: Any) -> list[Any]:

@@ -1,0 +1,6 @@
+"""The functions of the registry, making tensors of the paddle dialect.
+
+Written by tests/project/stubs.py."""
+
+from ferrograd._core.native import *
+from ferrograd._core.native import __all__ as __all__

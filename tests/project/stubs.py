@@ -1,0 +1,270 @@
+"""The stubs of the extension module, written from what it says of itself: ``python -m tests.project.stubs``.
+
+Parameters and their types come from the registry; what a function returns is seen by calling it with its rows of the
+table of cases.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from pathlib import Path
+from typing import Any
+
+from ferrograd import _core
+
+from tests import check
+from tests.cases import Case, all_cases
+
+FOLDER = Path(__file__).parents[2] / "python/ferrograd/_core"
+HEAD = '"""{}\n\nWritten by tests/project/stubs.py."""\n\n'
+
+Params = list[tuple[str, str, bool, str | None]]
+Entry = tuple[list[str], Params, bool]
+
+#: What the parameters of a kind take.
+KINDS = {
+    "Tensor": "_Array",
+    "Operand": "_Operand",
+    "Tensors": "Sequence[_Array]",
+    "Rest": "_Array | Sequence[_Array]",
+    "Bool": "bool",
+    "Int": "SupportsIndex",
+    "Float": "_Number",
+    "Number": "_Number",
+    "Ints": "_Ints",
+    "Str": "str",
+    "DType": "DTypeLike",
+    "Index": "Any",
+    "Object": "object",
+}
+#: Attributes and methods of the classes whose types the signature does not show.
+KNOWN = {
+    "shape": "tuple[int, ...]",
+    "dtype": "np.dtype[Any]",
+    "ndim": "int",
+    "size": "Any",
+    "grad": "Any",
+    "stop_gradient": "bool",
+    "requires_grad": "bool",
+    "is_leaf": "bool",
+    "numpy": "np.ndarray[Any, Any]",
+    "__array__": "np.ndarray[Any, Any]",
+    "__len__": "int",
+    "__float__": "float",
+    "__int__": "int",
+    "__bool__": "bool",
+    "__index__": "int",
+    "__hash__": "int",
+    "__iter__": "Iterator[Tensor]",
+    "__getitem__": "Tensor",
+    "__eq__": "Tensor",
+    "__ne__": "Tensor",
+    "__setitem__": "None",
+    "__delitem__": "None",
+    "detach": "Tensor",
+    "T": "Tensor",
+    "mT": "Tensor",
+}
+#: The flag of a type that other types may derive from (``Py_TPFLAGS_BASETYPE``).
+SUBCLASSABLE = 1 << 10
+#: Methods of ``object`` whose signatures a class may not widen without saying so.
+WIDENED = {"__eq__", "__ne__"}
+OPERATORS = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift lt le gt ge neg pos abs invert"
+ARITHMETIC = {f"__{p}{n}__" for n in OPERATORS.split(" ") for p in ("", "r", "i")}
+#: What the functions of the module itself return.
+FUNCTIONS = {
+    "make": "Tensor",
+    "is_grad_enabled": "bool",
+    "set_grad_mode": "bool",
+    "live_nodes": "int",
+    "num_threads": "int",
+    "registry": "list[tuple[list[str], list[tuple[str, str, bool, str | None]], bool]]",
+}
+
+
+def default(value: str) -> str:
+    """A default of the registry (``Int(3)``, ``None``) as Python writes it."""
+    inner = value[value.find("(") + 1 : -1] if "(" in value else value
+    if value.startswith("Str"):
+        return inner
+    return f"({inner[1:-1]},)" if value.startswith("Ints") and "," not in inner else inner.replace("inf", "...")
+
+
+def parameter(param: tuple[str, str, bool, str | None]) -> str:
+    name, kind, optional, given = param
+    star = "*" if kind == "Rest" else ""
+    text = f"{star}{name}: {KINDS.get(kind, 'Any')}" + (" | None" if optional else "")
+    return text if given is None else f"{text} = {default(given)}"
+
+
+def seen(result: Any) -> str:
+    """The type of what came back."""
+    if isinstance(result, list):
+        return "list[Tensor]"
+    if isinstance(result, tuple):
+        return f"tuple[{', '.join(map(seen, result))}]" if len(result) < 5 else "tuple[Tensor, ...]"
+    return {"Tensor": "Tensor", "NoneType": "None"}.get(type(result).__name__, type(result).__name__)
+
+
+def returned(names: list[str], rows: list[Case]) -> str:
+    """The types that the rows of a function give."""
+    kinds = set()
+    for row in rows:
+        if row.op in names:
+            try:
+                kinds.add(seen(check.function(row.op)(*check.tensors(row), **row.kw)))
+            except Exception:
+                kinds.add("Any")
+    return " | ".join(sorted(kinds)) or "Any"
+
+
+def indented(text: str, by: str) -> str:
+    return "\n".join(by + line if line else "" for line in text.splitlines())
+
+
+def native() -> str:
+    """The module of the registry's functions."""
+    rows = all_cases()
+    places: dict[str, list[str]] = {}
+    exported = []
+    for names, params, _method in _core.registry():
+        result = returned(names, rows)
+        for name in names:
+            place, _, short = name.rpartition(".")
+            line = f"def {short}({', '.join(map(parameter, params))}) -> {result}: ..."
+            places.setdefault(place, []).append(line if not place else f"    @staticmethod\n    {line}")
+            exported += [] if place else [short]
+    text = HEAD.format("The functions of the registry.") + IMPORTS
+    text += "\n__all__ = [\n" + "".join(f'    "{n}",\n' for n in exported) + "]\n\n"
+    for place, lines in places.items():
+        text += (f"\nclass {place}:\n" if place else "") + "\n".join(lines) + "\n"
+    return text
+
+
+IMPORTS = """from collections.abc import Sequence
+from typing import Any, SupportsIndex, final
+
+import numpy as np
+from numpy.typing import DTypeLike
+from typing_extensions import disjoint_base
+
+from ferrograd._core import _Array, _Ints, _Number, _Operand, Tensor
+"""
+
+
+def signature(name: str, value: Any, first: str = "") -> str:
+    """The parameters of a builtin, untyped: its own text."""
+    try:
+        given = inspect.signature(value)
+    except ValueError:
+        return f"({first}{', ' if first else ''}*args: Any, **kwargs: Any)"
+    parts = []
+    for p in given.parameters.values():
+        typed = p.name if p.name == "self" else f"{p.name}: Any"
+        if name in WIDENED and p.name != "self":
+            typed = f"{p.name}: object"
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            typed = ("*" if p.kind == p.VAR_POSITIONAL else "**") + typed
+        parts.append((p, typed if p.default is p.empty else f"{typed} = {p.default!r}"))
+    text, only, star = [], False, False
+    for p, part in parts:
+        if only and p.kind != p.POSITIONAL_ONLY:
+            text.append("/")
+            only = False
+        if p.kind == p.KEYWORD_ONLY and not star:
+            text.append("*")
+            star = True
+        star |= p.kind == p.VAR_POSITIONAL
+        only |= p.kind == p.POSITIONAL_ONLY
+        text.append(part)
+    return "(" + ", ".join([*text, "/"] if only else text) + ")"
+
+
+def method(name: str, value: Any) -> str:
+    result = KNOWN.get(name, "Tensor" if name in ARITHMETIC else "Any")
+    ignore = "  # type: ignore[override]" if name in WIDENED else ""
+    return f"    def {name}{signature(name, value, 'self')} -> {result}: ...{ignore}"
+
+
+def writable(cls: type, name: str) -> bool:
+    """Whether an attribute of the tensor class can be set, found out by setting it to what it is."""
+    if not issubclass(cls, _core.Tensor):
+        return False
+    sample = _core.make(1.0, None, True, 0)
+    try:
+        setattr(sample, name, getattr(sample, name))
+    except AttributeError as e:
+        return "not writable" not in str(e)
+    except Exception:
+        return True
+    return True
+
+
+def of_class(name: str, cls: type) -> str:
+    """A class with its own members; a method of the registry is typed as its function is."""
+    functions = {n: params for names, params, is_method in _core.registry() if is_method for n in names}
+    rows = all_cases()
+    results = {n: returned(names, rows) for names, _, _ in _core.registry() for n in names}
+    bases = ", ".join(b.__name__ for b in cls.__bases__ if b is not object)
+    lines = []
+    if isinstance(vars(cls).get("__new__"), types.BuiltinFunctionType) and not issubclass(
+        cls, Exception | _core.Tensor
+    ):
+        lines.append(f"    def __new__{signature('__new__', cls).replace('(', '(cls, ', 1)} -> {name}: ...")
+    for key, value in sorted(vars(cls).items()):
+        if key in ("__doc__", "__module__", "__weakref__", "__dict__", "__new__", "__init__", "del_grad"):
+            continue
+        if isinstance(value, types.GetSetDescriptorType):
+            kind = KNOWN.get(key, "Any")
+            lines.append(f"    @property\n    def {key}(self) -> {kind}: ...")
+            if writable(cls, key):
+                lines.append(f"    @{key}.setter\n    def {key}(self, value: Any) -> None: ...")
+        elif isinstance(value, types.MethodDescriptorType) and key in functions and cls.__name__ == "Tensor":
+            rest = ", ".join(["self", *map(parameter, functions[key][1:])])
+            lines.append(f"    def {key}({rest}) -> {results[key]}: ...")
+        elif key == "__hash__" and value is None:
+            lines.append("    __hash__: None  # type: ignore[assignment]")
+        elif callable(value) or isinstance(value, types.MethodDescriptorType | types.WrapperDescriptorType):
+            lines.append(method(key, value))
+        elif isinstance(value, staticmethod | classmethod):
+            lines.append(f"    @{type(value).__name__}\n" + method(key, value.__func__))
+        else:
+            lines.append(f"    {key}: Any")
+    own_layout = cls.__basicsize__ != (cls.__base__ or cls).__basicsize__ and not issubclass(cls, Exception)
+    marks = "@disjoint_base\n" * own_layout if cls.__flags__ & SUBCLASSABLE else "@final\n"
+    return f"{marks}class {name}{f'({bases})' if bases else ''}:\n" + ("\n".join(lines) or "    ...") + "\n"
+
+
+def core() -> str:
+    """The extension module itself."""
+    text = HEAD.format("The extension module.") + IMPORTS.partition("\nfrom ferrograd")[0] + "\n"
+    text = text.replace("import Sequence", "import Iterator, Sequence")
+    text += "from ferrograd._core import native, paddle, torch\n\n"
+    text += "_Number = float | np.generic\n_Array = Tensor | np.ndarray[Any, Any]\n_Operand = _Array | _Number\n"
+    text += "_Ints = SupportsIndex | Sequence[SupportsIndex]\n\n"
+    members = {n: v for n, v in vars(_core).items() if not n.startswith("__") and not isinstance(v, types.ModuleType)}
+    classes = {n: v for n, v in members.items() if isinstance(v, type)}
+    for name in sorted(classes, key=lambda n: (len(classes[n].__mro__), n)):
+        text += of_class(name, classes[name]) + "\n"
+    for name, value in sorted(members.items()):
+        if name not in classes:
+            text += f"def {name}{signature(name, value)} -> {FUNCTIONS.get(name, 'Any')}: ...\n"
+    return text
+
+
+def pages() -> dict[str, str]:
+    """The stub files by name."""
+    dialect = HEAD.format("The functions of the registry, making tensors of the {0} dialect.")
+    line = "from ferrograd._core.native import *\nfrom ferrograd._core.native import __all__ as __all__\n"
+    return {
+        "__init__.pyi": core(),
+        "native.pyi": native(),
+        **{f"{name}.pyi": dialect.format(name) + line for name in ("paddle", "torch")},
+    }
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for page, text in pages().items():
+        (FOLDER / page).write_text(text)
