@@ -12,6 +12,7 @@ mod grad_methods;
 mod operators;
 mod site;
 mod var;
+mod write;
 
 use pyo3::prelude::*;
 

@@ -1,0 +1,38 @@
+"""The Paddle dialect: code written against Paddle's dynamic graph runs with this module in its place.
+
+>>> import ferrograd.paddle as paddle
+>>> x = paddle.to_tensor(3.0, stop_gradient=False)
+>>> y = x * x
+>>> y.backward()
+>>> x.gradient()
+array(6., dtype=float32)
+"""
+
+from __future__ import annotations
+
+from ferrograd._core import PaddleTensor as Tensor
+from ferrograd._core.paddle import *
+from ferrograd._core.paddle import __all__ as _ops
+from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from ferrograd.paddle import _creation, _methods, autograd, fluid, imperative
+from ferrograd.paddle._autograd import grad
+from ferrograd.paddle._creation import *
+from ferrograd.paddle._dtypes import *
+from ferrograd.paddle._dtypes import __all__ as _dtypes
+
+_methods.install([_creation])
+
+__all__ = [
+    "Tensor",
+    "autograd",
+    "enable_grad",
+    "fluid",
+    "grad",
+    "imperative",
+    "is_grad_enabled",
+    "no_grad",
+    "set_grad_enabled",
+]
+__all__ += _ops
+__all__ += _dtypes
+__all__ += _creation.__all__

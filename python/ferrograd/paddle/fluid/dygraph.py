@@ -1,0 +1,50 @@
+"""``paddle.fluid.dygraph``: the dynamic graph as Paddle 1.8 had it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ferrograd._core import Tensor
+from ferrograd._modes import no_grad
+from ferrograd.paddle import _autograd
+from ferrograd.paddle._creation import to_tensor
+
+__all__ = ["BackwardStrategy", "grad", "guard", "no_grad", "to_variable"]
+
+
+class BackwardStrategy:
+    """How gradients are summed. The order of sums depends on the graph alone here, whatever is chosen."""
+
+    sort_sum_gradient = False
+
+
+@contextmanager
+def guard(place: object = None) -> Iterator[None]:
+    """The dynamic graph, which is always there."""
+    yield
+
+
+def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None, dtype: Any = None) -> Tensor:
+    """:func:`paddle.to_tensor` by its old name."""
+    return to_tensor(value, dtype)
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool = False,
+    no_grad_vars: Tensor | Sequence[Tensor] | set[Tensor] | None = None,
+    backward_strategy: BackwardStrategy | None = None,
+) -> tuple[Any, ...]:
+    """:func:`paddle.grad`, as a tuple."""
+    return tuple(
+        _autograd.grad(
+            outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, no_grad_vars
+        )
+    )

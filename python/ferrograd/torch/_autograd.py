@@ -1,0 +1,116 @@
+"""``torch.autograd.grad`` and ``torch.autograd.backward``."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ferrograd import _core
+from ferrograd._autograd import End, cotangents, unused
+from ferrograd._core import ArgumentError, GradientEdge, Tensor
+
+TORCH = 2
+
+
+def ends(value: object, what: str) -> list[End]:
+    """A tensor or gradient edge, or a sequence of them, as a list."""
+    if isinstance(value, (Tensor, GradientEdge)):
+        return [value]
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+        raise ArgumentError(f"{what}: a Tensor, a GradientEdge or a sequence of them, not {type(value).__name__}")
+    found = list(value)
+    for i, one in enumerate(found):
+        if not isinstance(one, (Tensor, GradientEdge)):
+            raise ArgumentError(f"{what}: the element at index {i} is {type(one).__name__}, not a Tensor")
+    return found
+
+
+def wanted(inputs: object, caller: str) -> list[End]:
+    """The inputs of ``grad`` or ``backward``: :func:`ends`, or the values of a dict."""
+    if isinstance(inputs, Mapping):
+        if not isinstance(inputs, dict):
+            raise ArgumentError(
+                f"`inputs` argument to `{caller}()` must be a dict, not {type(inputs).__name__}. "
+                "Other Mapping types are not supported."
+            )
+        inputs = list(inputs.values())
+    found = ends(inputs, f"`inputs` argument to `{caller}()`")
+    if not found:
+        raise ArgumentError(f"`inputs` argument to `{caller}()` cannot be empty.")
+    return found
+
+
+def grad(
+    outputs: End | Sequence[End],
+    inputs: End | Sequence[End] | dict[Any, End],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> Any:
+    """The sums of the gradients of ``outputs`` with respect to each of ``inputs``: a tuple, or a dict for a dict.
+
+    With ``is_grads_batched`` the first axis of every ``grad_outputs`` counts vectors, and so does that of the results.
+    See :func:`ferrograd.grad` for the other arguments.
+
+    >>> import ferrograd.torch as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> torch.autograd.grad((x * x).sum(), x)[0].numpy()
+    array([2., 4.], dtype=float32)
+    """
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
+            "other parts of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    found = _core.run(
+        ends(outputs, "grad: outputs"),
+        wanted(inputs, "grad"),
+        cotangents(grad_outputs),
+        TORCH,
+        retain_graph=retain_graph,
+        create_graph=create_graph,
+        unused=unused(allow_unused, materialize_grads),
+        batched=is_grads_batched,
+    )
+    return dict(zip(inputs, found, strict=True)) if isinstance(inputs, dict) else tuple(found)
+
+
+def backward(
+    tensors: End | Sequence[End],
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Tensor | Sequence[Tensor | None] | None = None,
+    inputs: End | Sequence[End] | dict[Any, End] | None = None,
+) -> None:
+    """Adds the gradients of the sum of ``tensors`` to the ``.grad`` of every leaf, or of ``inputs`` alone.
+
+    >>> import ferrograd.torch as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> torch.autograd.backward((x * x).sum())
+    >>> x.grad.numpy()
+    array([2., 4.], dtype=float32)
+    """
+    if grad_variables is not None:
+        if grad_tensors is not None:
+            raise ArgumentError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. "
+                "Please only use `grad_tensors`."
+            )
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        grad_tensors = grad_variables
+    _core.backward(
+        ends(tensors, "backward: tensors"),
+        cotangents(grad_tensors),
+        TORCH,
+        retain_graph=retain_graph,
+        create_graph=create_graph,
+        inputs=None if inputs is None else wanted(inputs, "backward"),
+    )

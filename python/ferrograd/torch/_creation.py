@@ -1,0 +1,99 @@
+"""torch's functions that make tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd import _core
+from ferrograd._core import Tensor
+from ferrograd._core import torch as ops
+from ferrograd.torch._autograd import TORCH
+
+__all__ = ["as_tensor", "from_numpy", "full", "ones", "tensor", "zeros"]
+
+
+def _placed(result: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
+    """The result, written into ``out`` if that is given."""
+    if out is not None:
+        out.set_value(result)
+        result = out
+    if requires_grad:
+        result.requires_grad = True
+    return result
+
+
+def _shape(size: tuple[Any, ...]) -> Any:
+    """The sizes given one by one, or as one sequence."""
+    return size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+
+
+def tensor(
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: object = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Numbers, nested lists, arrays or tensors as a tensor, copied.
+
+    Python floats become the default float; what has a dtype keeps it.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.tensor([[1, 2], [3, 4]], dtype=torch.float64).requires_grad
+    False
+    """
+    return _core.make(data, dtype, requires_grad, TORCH)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: object = None) -> Tensor:
+    """The object as a tensor; a tensor of that dtype is returned as it is."""
+    if isinstance(data, Tensor):
+        return data if dtype is None or data.dtype == dtype else ops.astype(data, dtype)
+    return _core.make(data, dtype, False, TORCH)
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """A NumPy array as a tensor, copied."""
+    return _core.make(ndarray, None, False, TORCH)
+
+
+def zeros(
+    *size: Any,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Zeros of a shape."""
+    return _placed(ops.zeros(_shape(size), dtype), out, requires_grad)
+
+
+def ones(
+    *size: Any,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Ones of a shape."""
+    return _placed(ops.ones(_shape(size), dtype), out, requires_grad)
+
+
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """One number in a whole shape."""
+    return _placed(ops.full(size, fill_value, dtype), out, requires_grad)
