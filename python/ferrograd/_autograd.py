@@ -81,6 +81,7 @@ def grad(
     allow_unused: bool | None = None,
     no_grad_vars: Tensor | Iterable[Tensor] | None = None,
     *,
+    is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> Tree:
     """The gradients of the sum of ``outputs`` with respect to ``inputs``, in the structure of ``inputs``.
@@ -90,7 +91,8 @@ def grad(
     ``retain_graph`` (by default: unless ``create_graph``, which makes results that can be differentiated again).
     Without ``only_inputs`` all other leaves add their gradients to their ``.grad``. Nothing flows into
     ``no_grad_vars``. An input that nothing reaches is an error, or None with ``allow_unused``, or zeros with
-    ``materialize_grads``.
+    ``materialize_grads``. With ``is_grads_batched`` the first axis of every ``grad_outputs`` counts vectors, and so
+    does that of the results: all of them in one pass.
 
     Raises:
         UnusedInputError: an input on which no output depends.
@@ -113,6 +115,7 @@ def grad(
         leaves=not only_inputs,
         blocked=[] if no_grad_vars is None else list(leaves_of(no_grad_vars, "grad: no_grad_vars")),
         unused=unused(allow_unused, materialize_grads),
+        batched=is_grads_batched,
     )
     result: Tree = rebuilt(inputs, iter(found))
     return result
