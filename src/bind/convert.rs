@@ -37,7 +37,8 @@ pub fn argument(kind: Kind, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
         Base::Int => index(o)?.map(Arg::Int),
         Base::Float => match number(o)? {
             Some(n) => Some(Arg::Float(n.to_f64())),
-            None => o.cast::<Var>().is_ok().then(|| o.extract().map(Arg::Float)).transpose()?,
+            // A tensor of one element counts as its number.
+            None => o.cast::<Var>().ok().and_then(|_| o.extract().ok()).map(Arg::Float),
         },
         Base::Number => number(o)?.map(Arg::Number),
         Base::Ints => ints(o)?.map(Arg::Ints),
@@ -50,6 +51,7 @@ pub fn argument(kind: Kind, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
             None => pairs(o)?,
         },
         Base::Str => o.extract().ok().map(Arg::Str),
+        Base::Choice => truth(o).map(Arg::Bool).or_else(|| o.extract().ok().map(Arg::Str)),
         Base::DType => dtype(o)?.map(Arg::DType),
         Base::Index => Some(Arg::Index(indices(o)?)),
     })
@@ -69,6 +71,7 @@ pub fn wanted(kind: Kind) -> String {
         Base::IntsOrStr => "an int, a list of ints or a str",
         Base::Pairs => "an int or two lists of ints",
         Base::Str => "a str",
+        Base::Choice => "a bool or a str",
         Base::DType => "a dtype",
         Base::Index => "an index",
     };

@@ -27,16 +27,16 @@ pub unsafe fn run<T: Copy, U>(row: impl Fn(T) -> U, n: usize, x: *const u8, out:
     }
 }
 
-/// The loops of a row `x => expression`, for the dtypes of a trait: `num` (every number), `real` (floats), or
-/// either with a truth value as result (`num test`, `real test`).
+/// The loops of a row `x => expression`, for the dtypes of a class: `num` (every number), `real` (floats), `test`
+/// (floats, with a truth value as result) or `bits` (integers and truth values).
 macro_rules! map_table {
     (num $x:ident => $e:expr) => { $crate::kernel::map::map_table!(@ Num, T, None, $x, $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
     (real $x:ident => $e:expr) => { $crate::kernel::map::map_table!(@ Real, T, None, $x, $e, F32 f32, F64 f64) };
-    (num test $x:ident => $e:expr) => { $crate::kernel::map::map_table!(@ Num, Bool8, Some(DType::Bool), $x, $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
-    (real test $x:ident => $e:expr) => { $crate::kernel::map::map_table!(@ Real, Bool8, Some(DType::Bool), $x, $e, F32 f32, F64 f64) };
+    (test $x:ident => $e:expr) => { $crate::kernel::map::map_table!(@ Real, Bool8, Some(DType::Bool), $x, $e, F32 f32, F64 f64) };
+    (bits $x:ident => $e:expr) => { $crate::kernel::map::map_table!(@ Bits, T, None, $x, $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
     (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $e:expr, $($V:ident $t:ty),*) => {{
         #[allow(unused_imports)]
-        use $crate::{dtype::{Bool8, DType}, kernel::{map, num::{Num, Real, truth}}};
+        use $crate::{dtype::{Bool8, DType}, kernel::{map, num::{Bits, Num, Real, truth}}};
         #[inline(always)]
         fn row<T: $Trait>($x: T) -> $Out { $e }
         let mut loops: [Option<map::Loop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];

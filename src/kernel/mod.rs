@@ -4,5 +4,8 @@ pub(crate) mod map;
 pub(crate) mod matmul;
 pub(crate) mod num;
 pub mod par;
+pub(crate) mod real;
 pub(crate) mod reduce;
+pub(crate) mod select;
+pub(crate) mod walk;
 pub(crate) mod zip;

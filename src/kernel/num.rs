@@ -1,6 +1,9 @@
-//! The traits that rows of ops are written against: `Num` for every number, `Real` for floating point.
+//! The traits that rows of ops are written against: `Num` for every number, `Real` for floating point, `Bits` for
+//! integers and truth values.
 
 use crate::dtype::{Bool8, Element};
+
+pub use super::real::Real;
 
 /// Arithmetic of every numeric dtype. Integers wrap around, as NumPy's do.
 pub trait Num: Element {
@@ -81,44 +84,8 @@ macro_rules! unsigned {
 signed!(i8 i16 i32 i64);
 unsigned!(u8 u16 u32 u64);
 
-/// Floating point.
-pub trait Real: Num {
-    const INFINITY: Self;
-    fn lit(v: f64) -> Self;
-    fn div(self, o: Self) -> Self;
-    fn exp(self) -> Self;
-    fn exp_m1(self) -> Self;
-    fn ln(self) -> Self;
-    fn ln_1p(self) -> Self;
-    fn log2(self) -> Self;
-    fn log10(self) -> Self;
-    fn sqrt(self) -> Self;
-    fn sin(self) -> Self;
-    fn cos(self) -> Self;
-    fn tan(self) -> Self;
-    fn asin(self) -> Self;
-    fn acos(self) -> Self;
-    fn atan(self) -> Self;
-    fn atan2(self, o: Self) -> Self;
-    fn sinh(self) -> Self;
-    fn cosh(self) -> Self;
-    fn tanh(self) -> Self;
-    fn asinh(self) -> Self;
-    fn acosh(self) -> Self;
-    fn atanh(self) -> Self;
-    fn erf(self) -> Self;
-    fn floor(self) -> Self;
-    fn ceil(self) -> Self;
-    fn trunc(self) -> Self;
-    /// To the nearest integer, halves to the even one.
-    fn round(self) -> Self;
-    fn is_finite(self) -> bool;
-    /// `x` with the sign of `o`.
-    fn copysign(self, o: Self) -> Self;
-}
-
 macro_rules! float {
-    ($($t:ident $erf:path),*) => { $(
+    ($($t:ty)*) => { $(
         impl Num for $t {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -132,55 +99,92 @@ macro_rules! float {
             }
             #[inline(always)] fn floor_div(self, o: Self) -> Self {
                 if o == 0.0 { return self / o; }
-                let q = (self - Num::modulo(self, o)) / o;
-                // The quotient is a whole number but for rounding.
+                let r = self % o;
+                let q = (self - r) / o - if r != 0.0 && (r < 0.0) != (o < 0.0) { 1.0 } else { 0.0 };
+                // A whole number but for rounding.
                 if q == 0.0 { <$t>::copysign(0.0, self / o) } else { let f = q.floor(); if q - f > 0.5 { f + 1.0 } else { f } }
             }
             #[inline(always)] fn modulo(self, o: Self) -> Self {
                 let r = self % o;
                 if r == 0.0 { <$t>::copysign(0.0, o) } else if (r < 0.0) != (o < 0.0) { r + o } else { r }
             }
-            #[inline(always)] fn pow(self, o: Self) -> Self { self.powf(o) }
+            /// The small exponents of everyday use are products: with one exponent for all elements they vectorise.
+            #[inline(always)] fn pow(self, o: Self) -> Self {
+                if o == 2.0 { self * self } else if o == 1.0 { self } else if o == 3.0 { self * self * self }
+                else { self.powf(o) }
+            }
             #[inline(always)] fn nan(self) -> bool { self.is_nan() }
-        }
-        impl Real for $t {
-            const INFINITY: Self = <$t>::INFINITY;
-            #[inline(always)] fn lit(v: f64) -> Self { v as $t }
-            #[inline(always)] fn div(self, o: Self) -> Self { self / o }
-            #[inline(always)] fn exp(self) -> Self { <$t>::exp(self) }
-            #[inline(always)] fn exp_m1(self) -> Self { <$t>::exp_m1(self) }
-            #[inline(always)] fn ln(self) -> Self { <$t>::ln(self) }
-            #[inline(always)] fn ln_1p(self) -> Self { <$t>::ln_1p(self) }
-            #[inline(always)] fn log2(self) -> Self { <$t>::log2(self) }
-            #[inline(always)] fn log10(self) -> Self { <$t>::log10(self) }
-            #[inline(always)] fn sqrt(self) -> Self { <$t>::sqrt(self) }
-            #[inline(always)] fn sin(self) -> Self { <$t>::sin(self) }
-            #[inline(always)] fn cos(self) -> Self { <$t>::cos(self) }
-            #[inline(always)] fn tan(self) -> Self { <$t>::tan(self) }
-            #[inline(always)] fn asin(self) -> Self { <$t>::asin(self) }
-            #[inline(always)] fn acos(self) -> Self { <$t>::acos(self) }
-            #[inline(always)] fn atan(self) -> Self { <$t>::atan(self) }
-            #[inline(always)] fn atan2(self, o: Self) -> Self { <$t>::atan2(self, o) }
-            #[inline(always)] fn sinh(self) -> Self { <$t>::sinh(self) }
-            #[inline(always)] fn cosh(self) -> Self { <$t>::cosh(self) }
-            #[inline(always)] fn tanh(self) -> Self { <$t>::tanh(self) }
-            #[inline(always)] fn asinh(self) -> Self { <$t>::asinh(self) }
-            #[inline(always)] fn acosh(self) -> Self { <$t>::acosh(self) }
-            #[inline(always)] fn atanh(self) -> Self { <$t>::atanh(self) }
-            #[inline(always)] fn erf(self) -> Self { $erf(self) }
-            #[inline(always)] fn floor(self) -> Self { <$t>::floor(self) }
-            #[inline(always)] fn ceil(self) -> Self { <$t>::ceil(self) }
-            #[inline(always)] fn trunc(self) -> Self { <$t>::trunc(self) }
-            #[inline(always)] fn round(self) -> Self { <$t>::round_ties_even(self) }
-            #[inline(always)] fn is_finite(self) -> bool { <$t>::is_finite(self) }
-            #[inline(always)] fn copysign(self, o: Self) -> Self { <$t>::copysign(self, o) }
         }
     )* };
 }
-float!(f32 libm::erff, f64 libm::erf);
+float!(f32 f64);
 
 /// A truth value from a comparison, as an array element.
 #[inline(always)]
 pub fn truth(b: bool) -> Bool8 {
     Bool8::from(b)
+}
+
+/// Integers and truth values, bit by bit.
+pub trait Bits: Element {
+    fn and(self, o: Self) -> Self;
+    fn or(self, o: Self) -> Self;
+    fn xor(self, o: Self) -> Self;
+    /// All bits inverted; the other truth value.
+    fn not(self) -> Self;
+    /// Shifts by a negative number or by the width and more shift everything out.
+    fn shl(self, o: Self) -> Self;
+    fn shr(self, o: Self) -> Self;
+}
+
+macro_rules! bits {
+    ($($t:ty, $fill:expr);* $(;)?) => { $(
+        impl Bits for $t {
+            #[inline(always)] fn and(self, o: Self) -> Self { self & o }
+            #[inline(always)] fn or(self, o: Self) -> Self { self | o }
+            #[inline(always)] fn xor(self, o: Self) -> Self { self ^ o }
+            #[inline(always)] fn not(self) -> Self { !self }
+            #[inline(always)] fn shl(self, o: Self) -> Self {
+                u32::try_from(o).ok().and_then(|o| self.checked_shl(o)).unwrap_or(0)
+            }
+            #[inline(always)] fn shr(self, o: Self) -> Self {
+                u32::try_from(o).ok().and_then(|o| self.checked_shr(o)).unwrap_or($fill(self))
+            }
+        }
+    )* };
+}
+macro_rules! signed_bits {
+    ($($t:ty)*) => { bits! { $($t, |x: $t| if x < 0 { -1 } else { 0 };)* } };
+}
+macro_rules! unsigned_bits {
+    ($($t:ty)*) => { bits! { $($t, |_: $t| 0;)* } };
+}
+signed_bits!(i8 i16 i32 i64);
+unsigned_bits!(u8 u16 u32 u64);
+
+impl Bits for Bool8 {
+    #[inline(always)]
+    fn and(self, o: Self) -> Self {
+        Bool8(self.0 & o.0)
+    }
+    #[inline(always)]
+    fn or(self, o: Self) -> Self {
+        Bool8(self.0 | o.0)
+    }
+    #[inline(always)]
+    fn xor(self, o: Self) -> Self {
+        Bool8(self.0 ^ o.0)
+    }
+    #[inline(always)]
+    fn not(self) -> Self {
+        Bool8(self.0 ^ 1)
+    }
+    #[inline(always)]
+    fn shl(self, o: Self) -> Self {
+        Bool8(self.0 & (o.0 ^ 1))
+    }
+    #[inline(always)]
+    fn shr(self, o: Self) -> Self {
+        Bool8(self.0 & (o.0 ^ 1))
+    }
 }

@@ -1,13 +1,12 @@
 //! Two arrays in, one out, element by element, broadcast against each other.
 
-use smallvec::SmallVec;
-
 use super::map::Shared;
 use super::par;
+use super::walk::{Walk, stepwise};
 use crate::array::Array;
 use crate::dtype::{DTYPES, DType};
 use crate::error::{Result, bail};
-use crate::shape::{self, Dims};
+use crate::shape;
 
 /// Applies a row to `n` pairs; `sx` and `sy` are 1, or 0 where one element serves all.
 pub type Loop = unsafe fn(n: usize, x: *const u8, sx: usize, y: *const u8, sy: usize, out: *mut u8);
@@ -49,15 +48,17 @@ pub unsafe fn run<T: Copy, U>(
     }
 }
 
-/// The loops of a row `x, y => expression`, for the dtypes of a trait: `num`, `real`, or `num test` where the
-/// result is a truth value.
+/// The loops of a row `x, y => expression`, for the dtypes of a class: `num` (every number), `real` (floats), `test`
+/// (every dtype, with a truth value as result), `bits` (integers and truth values) or `int` (integers).
 macro_rules! zip_table {
     (num $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Num, T, None, $x, $y, $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
     (real $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Real, T, None, $x, $y, $e, F32 f32, F64 f64) };
-    (all test $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Element, Bool8, Some(DType::Bool), $x, $y, $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (test $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Element, Bool8, Some(DType::Bool), $x, $y, $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (bits $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Bits, T, None, $x, $y, $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
+    (int $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Bits, T, None, $x, $y, $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
     (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $y:ident, $e:expr, $($V:ident $t:ty),*) => {{
         #[allow(unused_imports)]
-        use $crate::{dtype::{Bool8, DType, Element}, kernel::{zip, num::{Num, Real, truth}}};
+        use $crate::{dtype::{Bool8, DType, Element}, kernel::{zip, num::{Bits, Num, Real, truth}}};
         #[inline(always)]
         fn row<T: $Trait>($x: T, $y: T) -> $Out { $e }
         let mut loops: [Option<zip::Loop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
@@ -116,66 +117,29 @@ fn straight(
     })
 }
 
-/// One axis of a broadcast walk: its size, and how far each input steps (in elements).
-type Walk = SmallVec<[(usize, isize, isize); 4]>;
-
 fn broadcast(op: &'static str, row: Loop, out: DType, x: &Array, y: &Array, lanes: usize) -> Result<Array> {
     let rank = x.rank().max(y.rank());
-    let (x, y) = (x.with_rank(rank, lanes), y.with_rank(rank, lanes));
-    let dims: Dims = shape::broadcast(op, x.dims(), y.dims())?;
-    let (x, y) = (stepwise(&x)?, stepwise(&y)?);
-    let (ex, ey) = (x.expand(&dims, 0), y.expand(&dims, 0));
-    let mut walk = Walk::new();
-    for ((&d, &sx), &sy) in dims.iter().zip(&ex.strides()).zip(&ey.strides()).filter(|((d, _), _)| **d != 1) {
-        match walk.last_mut() {
-            Some((n, px, py)) if *px == sx * d as isize && *py == sy * d as isize => {
-                (*n, *px, *py) = (*n * d, sx, sy);
-            }
-            _ => walk.push((d, sx, sy)),
-        }
-    }
-    let (n, sx, sy) = walk.pop().unwrap_or((1, 1, 1));
-    let (from, to) = (x.dtype().size(), out.size());
-    let runs: usize = walk.iter().map(|w| w.0).product();
-    Array::build_raw(op, out, &dims, |o| {
-        if n == 0 || runs == 0 {
-            return;
-        }
+    let ins = [stepwise(&x.with_rank(rank, lanes))?, stepwise(&y.with_rank(rank, lanes))?];
+    let walk = Walk::new(op, &ins)?;
+    let (from, to, n) = (x.dtype().size(), out.size(), walk.len());
+    Array::build_raw(op, out, &walk.dims, |o| {
         let o = Shared(o);
         let work = |range: std::ops::Range<usize>| {
             let o = &o;
-            for run in range {
-                let (mut left, mut ox, mut oy) = (run, 0, 0);
-                for &(d, sx, sy) in walk.iter().rev() {
-                    let i = (left % d) as isize;
-                    left /= d;
-                    ox += i * sx;
-                    oy += i * sy;
-                }
-                // SAFETY: the offsets are those of elements, each run writes its own part of the output, and
-                // `stepwise` left only the inner steps 0 and 1.
+            walk.runs(range, |at, [x, y], n| {
+                // SAFETY: the walk stays inside each array, each piece writes its own part of the output, and
+                // `stepwise` left only the steps 0 and 1.
                 unsafe {
-                    row(
-                        n,
-                        ex.ptr().offset(ox * from as isize),
-                        sx as usize,
-                        ey.ptr().offset(oy * from as isize),
-                        sy as usize,
-                        o.0.add(run * n * to),
-                    );
+                    let x = ins[0].ptr().offset(x * from as isize);
+                    let y = ins[1].ptr().offset(y * from as isize);
+                    row(n, x, walk.steps[0], y, walk.steps[1], o.0.add(at * to));
                 }
-            }
+            });
         };
-        if runs * n * from < par::MIN_BYTES {
-            work(0..runs);
+        if n * from < par::MIN_BYTES {
+            work(0..n);
         } else {
-            par::pieces(runs, par::PIECE.div_ceil(n), &work);
+            par::pieces(n, par::PIECE, &work);
         }
     })
-}
-
-/// The array with an inner step that a loop knows (0 or 1), copied if need be.
-fn stepwise(x: &Array) -> Result<Array> {
-    let inner = x.dims().iter().zip(&x.strides()).rev().find(|(d, _)| **d != 1).map_or(1, |(_, s)| *s);
-    if inner == 0 || inner == 1 { Ok(x.clone()) } else { x.contiguous() }
 }

@@ -1,28 +1,29 @@
-//! Functions of two tensors, element by element, broadcast against each other.
-
-use std::borrow::Cow;
+//! Functions of two tensors, element by element, broadcast against each other: the family, and the rows of arithmetic.
 
 use smallvec::smallvec;
 
+use super::compare::{and_same, or_same};
 use super::entry::{Entry, Operand, entry};
-use super::movement::cast;
-use crate::array::{Array, Item};
-use crate::dtype::{DType, Kind};
+use super::pointwise::{log_or_zero, one_less, reciprocal_or_zero, sign};
+pub use super::promote::default_float;
+pub(super) use super::promote::{Class, promoted};
+use crate::array::Array;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
-use crate::kernel::zip::{self, Table, zip_table};
+use crate::kernel::zip::{self, Table};
 
 /// A row of the family.
-trait Binary: Send + Sync + 'static {
+pub(super) trait Binary: Send + Sync + 'static {
     const NAME: &'static str;
     const TABLE: &'static Table;
     /// What the derivative by the first and by the second input reads.
     const KEEPS: [Keeps; 2];
-    /// `g` times the derivative by input `i`. Linear in `g`, so it serves both directions.
-    fn rule(i: usize, g: &Tensor, s: &Saved<'_>) -> Result<Tensor>;
+    /// `g` times the derivative by input `i`; none for zero. Linear in `g`, so it serves both directions.
+    fn rule(i: usize, g: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>>;
 }
 
-struct Zip<B>(std::marker::PhantomData<fn(B)>);
+pub(super) struct Zip<B>(pub std::marker::PhantomData<fn(B)>);
 
 impl<B: Binary> Op for Zip<B> {
     fn name(&self) -> &'static str {
@@ -40,11 +41,11 @@ impl<B: Binary> Op for Zip<B> {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let Some(g) = &g[0] else { return Ok(smallvec![None, None]) };
-        (0..2).map(|i| s.needs(i).then(|| B::rule(i, g, s)).transpose()).collect()
+        (0..2).map(|i| if s.needs(i) { B::rule(i, g, s) } else { Ok(None) }).collect()
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let part = |i: usize| t[i].as_ref().map(|t| B::rule(i, t, s)).transpose();
+        let part = |i: usize| t[i].as_ref().map_or(Ok(None), |t| B::rule(i, t, s));
         Ok(smallvec![match (part(0)?, part(1)?) {
             (Some(a), Some(b)) => Some(a + b),
             (a, b) => a.or(b),
@@ -52,141 +53,162 @@ impl<B: Binary> Op for Zip<B> {
     }
 }
 
-/// Rows `Name function, same(other names): class x, y => number; [kept] g => gradient of x; [kept] g => gradient of y; "documentation"`.
-/// The class is that of [`zip_table!`]; the kept letters are `x`, `y` (the inputs) and `z` (the output). The function
-/// takes operands and promotes them; `same` takes two tensors of one dtype.
-macro_rules! binary {
-    ($($Row:ident $f:ident, $same:ident $(($($alias:ident),*))?: $class:ident $x:ident, $y:ident => $e:expr;
-        [$($kx:ident),*] $gx:ident => $dx:expr; [$($ky:ident),*] $gy:ident => $dy:expr; $doc:expr)*) => {
-        $(
-            struct $Row;
-            impl Binary for $Row {
-                const NAME: &'static str = stringify!($f);
-                const TABLE: &'static Table = zip_table!($class $x, $y => $e);
-                const KEEPS: [Keeps; 2] = [
-                    Keeps::NOTHING $(.and(binary!(@keeps $kx)))*,
-                    Keeps::NOTHING $(.and(binary!(@keeps $ky)))*,
-                ];
-                fn rule(i: usize, g: &Tensor, _s: &Saved<'_>) -> Result<Tensor> {
-                    Ok(if i == 0 {
-                        $( let $kx = &binary!(@saved _s $kx); )*
-                        let $gx = g;
-                        $dx
-                    } else {
-                        $( let $ky = &binary!(@saved _s $ky); )*
-                        let $gy = g;
-                        $dy
-                    })
+/// The derivative of a function that is constant piece by piece.
+pub(super) fn zero() -> Option<Tensor> {
+    None
+}
+
+/// A row as a function of two tensors of one dtype:
+/// `Name function "public name": class x, y => number; [kept] g => gradient of x; [kept] g => gradient of y;`.
+/// The class is that of [`zip_table!`](crate::kernel::zip); the kept letters are `x`, `y` (the inputs) and `z` (the output). A gradient is
+/// a tensor or [`zero()`].
+macro_rules! binary_rows {
+    ($($(#[$attr:meta])* $Row:ident $same:ident $name:expr, $class:ident $x:ident, $y:ident => $e:expr;
+        [$($kx:ident),*] $gx:ident => $dx:expr; [$($ky:ident),*] $gy:ident => $dy:expr;)*) => { $(
+        struct $Row;
+        impl $crate::ops::arithmetic::Binary for $Row {
+            const NAME: &'static str = $name;
+            const TABLE: &'static $crate::kernel::zip::Table = $crate::kernel::zip::zip_table!($class $x, $y => $e);
+            const KEEPS: [Keeps; 2] = [
+                Keeps::NOTHING $(.and($crate::ops::arithmetic::binary_rows!(@keeps $kx)))*,
+                Keeps::NOTHING $(.and($crate::ops::arithmetic::binary_rows!(@keeps $ky)))*,
+            ];
+            fn rule(i: usize, g: &Tensor, _s: &Saved<'_>) -> Result<Option<Tensor>> {
+                if i == 0 {
+                    $( let $kx = &$crate::ops::arithmetic::binary_rows!(@saved _s $kx); )*
+                    let $gx = g;
+                    Ok(Option::from($dx))
+                } else {
+                    $( let $ky = &$crate::ops::arithmetic::binary_rows!(@saved _s $ky); )*
+                    let $gy = g;
+                    Ok(Option::from($dy))
                 }
             }
-            #[doc = $doc]
-            pub fn $f(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
-                let (x, y) = promoted(binary!(@class $class), x, y)?;
-                $same(&x, &y)
-            }
-            #[doc = concat!("[`", stringify!($f), "`] of two tensors of one dtype.")]
-            #[inline]
-            pub fn $same(x: &Tensor, y: &Tensor) -> Result<Tensor> {
-                apply(Zip::<$Row>(std::marker::PhantomData), &[x, y])
-            }
-        )*
-        pub(crate) const ENTRIES: &[Entry] = &[
-            $( entry!(method [stringify!($f) $($(, stringify!($alias))*)?] $f (x: Operand<'_>, y: Operand<'_>) $doc) ),*
-        ];
-    };
+        }
+        $(#[$attr])*
+        #[inline]
+        pub fn $same(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+            apply($crate::ops::arithmetic::Zip::<$Row>(std::marker::PhantomData), &[x, y])
+        }
+    )* };
     (@keeps x) => { Keeps::inputs(1) };
     (@keeps y) => { Keeps::inputs(2) };
     (@keeps z) => { Keeps::outputs(1) };
     (@saved $s:ident x) => { $s.input(0) };
     (@saved $s:ident y) => { $s.input(1) };
     (@saved $s:ident z) => { $s.output(0) };
+}
+
+/// Rows of [`binary_rows!`] that are public: `Name function, same(other names): …; "documentation", "example" => "what
+/// it prints";`. The function takes operands and promotes them; `same` takes two tensors of one dtype. After `bools`
+/// comes the function that stands for it where both operands are truth values.
+macro_rules! binary {
+    ($($Row:ident $f:ident, $same:ident $(($($alias:ident),*))? $(bools $bools:ident)?: $class:ident $x:ident, $y:ident => $e:expr;
+        [$($kx:ident),*] $gx:ident => $dx:expr; [$($ky:ident),*] $gy:ident => $dy:expr;
+        $doc:expr, $example:expr => $result:expr;)*) => {
+        binary_rows! { $(
+            #[doc = concat!("[`", stringify!($f), "`] of two tensors of one dtype.")]
+            $Row $same stringify!($f), $class $x, $y => $e; [$($kx),*] $gx => $dx; [$($ky),*] $gy => $dy;
+        )* }
+        $(
+            #[doc = $doc]
+            pub fn $f(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
+                let (x, y) = promoted(binary!(@class $class), x, y)?;
+                $(if x.dtype() == DType::Bool {
+                    return $bools(&x, &y);
+                })?
+                $same(&x, &y)
+            }
+        )*
+        pub(crate) const ENTRIES: &[Entry] = &[ $(
+            entry!(method [stringify!($f) $($(, stringify!($alias))*)?] $f (x: Operand<'_>, y: Operand<'_>)
+                concat!($doc, binary!(@note $class), "\n\n>>> ", $example, "\n", $result))
+        ),* ];
+    };
     (@class num) => { Class::Num };
     (@class real) => { Class::Real };
+    (@note num) => { " The shapes broadcast and the dtypes promote." };
+    (@note real) => { " The shapes broadcast, the dtypes promote, and integers are taken as the default float." };
 }
+pub(super) use binary_rows;
 
 binary! {
-    Add add, add_same: num x, y => x.add(y);
+    Add add, add_same bools or_same: num x, y => x.add(y);
         [] g => g.clone(); [] g => g.clone();
-        "The sum, element by element."
+        "The sum, element by element; of truth values, whether either holds.",
+        "fg.add(fg.tensor([1.0, 2.0]), 0.5).tolist()" => "[1.5, 2.5]";
     Sub subtract, subtract_same(sub): num x, y => x.sub(y);
         [] g => g.clone(); [] g => -g;
-        "The difference, element by element."
-    Mul multiply, multiply_same(mul): num x, y => x.mul(y);
+        "The difference, element by element; refused for truth values (`^` and `~` are theirs).",
+        "fg.subtract(fg.tensor([1.0, 2.0]), 0.5).tolist()" => "[0.5, 1.5]";
+    Mul multiply, multiply_same(mul) bools and_same: num x, y => x.mul(y);
         [y] g => g * y; [x] g => g * x;
-        "The product, element by element."
+        "The product, element by element; of truth values, whether both hold.",
+        "fg.multiply(fg.tensor([1.0, 2.0]), 3).tolist()" => "[3.0, 6.0]";
     Div divide, divide_same(div, true_divide): real x, y => x.div(y);
         [y] g => g / y; [y, z] g => -(g * z / y);
-        "The quotient, element by element; of two integers it is a float."
+        "The quotient, element by element.",
+        "fg.divide(fg.tensor([1, 3]), 2).tolist()" => "[0.5, 1.5]";
+    FloorDivide floor_divide, floor_divide_same: num x, y => x.floor_div(y);
+        [] _g => zero(); [] _g => zero();
+        "The quotient rounded towards minus infinity; an integer divided by 0 is 0. Its derivative is zero.",
+        "fg.floor_divide(fg.tensor([7, -7]), 2).tolist()" => "[3, -4]";
+    Remainder remainder, remainder_same(mod): num x, y => x.modulo(y);
+        [] g => g.clone(); [x, y] g => -(g * floor_divide_same(x, y)?);
+        "What `floor_divide` leaves, x - y * floor(x / y), with the sign of y; an integer modulo 0 is 0.",
+        "fg.remainder(fg.tensor([7, -7]), 3).tolist()" => "[1, 2]";
+    Pow pow, pow_same(power): num x, y => x.pow(y);
+        [x, y] g => g * pow_slope(x, y)?; [x, z] g => g * z * log_or_zero(x)?;
+        "x to the power of y. The derivatives are exact at zero: that of `x ** 0` is 0, and by an exponent it is 0 where \
+        x is 0. An integer to a negative power is cut to an integer.",
+        "fg.pow(fg.tensor([1.0, 2.0, 3.0]), 2).tolist()" => "[1.0, 4.0, 9.0]";
+    Atan2 atan2, atan2_same(arctan2): real x, y => x.atan2(y);
+        [x, y] g => turned(g, y, x, y)?; [x, y] g => -turned(g, x, x, y)?;
+        "The angle of the point (y, x): that of x / y in the quadrant that the signs tell, in radians from -pi to pi. \
+        Its derivative at (0, 0) is 0.",
+        "fg.atan2(fg.tensor([0.0]), fg.tensor([2.0])).tolist()" => "[0.0]";
+    Hypot hypot, hypot_same: real x, y => x.hypot(y);
+        [x, z] g => g * (x * reciprocal_or_zero(z)?); [y, z] g => g * (y * reciprocal_or_zero(z)?);
+        "The length of the vector (x, y), without overflow. Its derivative at (0, 0) is 0.",
+        "fg.hypot(fg.tensor([3.0]), fg.tensor([4.0])).tolist()" => "[5.0]";
+    Copysign copysign, copysign_same: real x, y => x.copysign(y);
+        [x, y] g => g * copysign_same(&sign(x)?, &multiply_same(&sign(x)?, y)?)?; [] _g => zero();
+        "The magnitude of x with the sign of y.",
+        "fg.copysign(fg.tensor([3.0]), -0.0).tolist()" => "[-3.0]";
+    Maximum maximum, maximum_same bools or_same: num x, y => x.max(y);
+        [x, y] g => masked(g, &larger_share(x, y)?)?; [x, y] g => masked(g, &larger_share(y, x)?)?;
+        "The larger one of two elements; NaN if either is. Where they are equal each gets half of the gradient.",
+        "fg.maximum(fg.tensor([1.0, 5.0]), 3.0).tolist()" => "[3.0, 5.0]";
+    Minimum minimum, minimum_same bools and_same: num x, y => x.min(y);
+        [x, y] g => masked(g, &smaller_share(x, y)?)?; [x, y] g => masked(g, &smaller_share(y, x)?)?;
+        "The smaller one of two elements; NaN if either is. Where they are equal each gets half of the gradient.",
+        "fg.minimum(fg.tensor([1.0, 5.0]), 3.0).tolist()" => "[1.0, 3.0]";
 }
 
-/// Which dtypes a row computes in: any number, or floats only.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
-    Num,
-    Real,
+binary_rows! {
+    /// `y x^(y - 1)`, the derivative of `x^y` by `x`; 0 where `y` is 0.
+    PowSlope pow_slope "pow_slope",
+        real x, y => if y == T::ZERO { T::ZERO } else { y.mul(x.pow(y.sub(T::ONE))) };
+        [x, y] g => g * (y * pow_slope(x, &one_less(y)?)?);
+        [x, y, z] g => g * (pow_same(x, &(y - 1.0))? + z * log_or_zero(x)?);
+    /// The part of the gradient of `maximum` that goes to `x`. A NaN takes all of it.
+    LargerShare larger_share "larger_share",
+        real x, y => if x > y || (x.nan() && !y.nan()) { T::ONE } else if x < y || (y.nan() && !x.nan()) { T::ZERO } else { T::lit(0.5) };
+        [] _g => zero(); [] _g => zero();
+    /// The part of the gradient of `minimum` that goes to `x`. A NaN takes all of it.
+    SmallerShare smaller_share "smaller_share",
+        real x, y => if x < y || (x.nan() && !y.nan()) { T::ONE } else if x > y || (y.nan() && !x.nan()) { T::ZERO } else { T::lit(0.5) };
+        [] _g => zero(); [] _g => zero();
+    /// `x * y` for a piecewise constant `y`, and 0 where `y` is 0, whatever `x` is.
+    Masked masked "masked",
+        real x, y => if y == T::ZERO { T::ZERO } else { x.mul(y) };
+        [y] g => masked(g, y)?; [] _g => zero();
 }
 
-/// Both operands as tensors of the dtype of the result: that of the table of tensors, raised in kind (never in width)
-/// by a weak number, and to the default float where the op knows only floats.
-pub(super) fn promoted<'a>(
-    class: Class,
-    x: Operand<'a>,
-    y: Operand<'a>,
-) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
-    if let (Operand::Tensor(x), Operand::Tensor(y)) = (x, y) {
-        if x.dtype() == y.dtype()
-            && (x.dtype().is_float() || (class == Class::Num && x.dtype() != DType::Bool))
-        {
-            return Ok((Cow::Borrowed(x), Cow::Borrowed(y)));
-        }
-    }
-    let common = match (x, y) {
-        (Operand::Tensor(x), Operand::Tensor(y)) => x.dtype().promote(y.dtype()),
-        (Operand::Tensor(t), Operand::Number(n)) | (Operand::Number(n), Operand::Tensor(t)) => {
-            raised(t.dtype(), n)
-        }
-        (Operand::Number(a), Operand::Number(b)) => raised(raised(DType::Bool, a), b),
-    };
-    let dtype = match (class, common.kind()) {
-        (Class::Real, Kind::Bool | Kind::Int) => default_float(),
-        (Class::Num, Kind::Bool) => DType::I64,
-        _ => common,
-    };
-    Ok((as_tensor(x, dtype)?, as_tensor(y, dtype)?))
-}
-
-/// The dtype of a tensor's, raised in kind where the number is of a stronger one.
-pub(super) fn raised(dtype: DType, by: Item) -> DType {
-    match (dtype.kind(), by) {
-        (Kind::Bool, Item::Int(_)) => DType::I64,
-        (Kind::Bool | Kind::Int, Item::Float(_)) => default_float(),
-        _ => dtype,
-    }
-}
-
-/// An operand as a tensor of a dtype.
-pub(super) fn as_tensor(x: Operand<'_>, dtype: DType) -> Result<Cow<'_, Tensor>> {
-    Ok(match x {
-        Operand::Tensor(t) if t.dtype() == dtype => Cow::Borrowed(t),
-        Operand::Tensor(t) => Cow::Owned(cast(t, dtype)?),
-        Operand::Number(Item::Int(i)) if !dtype.is_float() => Cow::Owned(Tensor::constant(
-            crate::dtype::dispatch!(dtype, all T => Array::scalar(<T as crate::dtype::Element>::from_i64(i as i64))),
-        )),
-        Operand::Number(n) => Cow::Owned(Tensor::scalar_of(dtype, n.to_f64())),
-    })
-}
-
-/// The dtype of floats that nothing else decides.
-pub fn default_float() -> DType {
-    DType::F32
-}
-
-/// The tensor itself if it is a float, else in the default float.
-pub(super) fn promoted_float(x: &Tensor) -> Result<Cow<'_, Tensor>> {
-    if x.dtype().is_float() {
-        return Ok(Cow::Borrowed(x));
-    }
-    Ok(Cow::Owned(cast(x, default_float())?))
+/// `g n / (x² + y²)`, and 0 at the origin: the derivative of an angle.
+fn turned(g: &Tensor, n: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    let s = reciprocal_or_zero(&hypot_same(x, y)?)?;
+    Ok(g * (n * &s) * s)
 }
 
 /// Adds `y` into `x` where nobody else can see `x`; says whether it did. The same bits as [`add_same`].

@@ -56,6 +56,8 @@ pub enum Base {
     /// An integer, or two lists of integers.
     Pairs,
     Str,
+    /// A flag or a name.
+    Choice,
     DType,
     Index,
 }
@@ -160,6 +162,13 @@ impl From<f64> for Operand<'_> {
 #[derive(Clone, Copy)]
 pub struct Rest<'a>(pub &'a [Tensor]);
 
+/// A flag, or a name where there are more than two choices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice<'a> {
+    Bool(bool),
+    Name(&'a str),
+}
+
 /// Which axes: none means all.
 pub type Axes<'a> = Option<&'a [i64]>;
 
@@ -248,6 +257,17 @@ impl<'a> FromArg<'a> for Pairs<'a> {
         match arg {
             Arg::Int(n) => Some(Pairs::Count(*n)),
             Arg::Pairs(x, y) => Some(Pairs::Named(x, y)),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> FromArg<'a> for Choice<'a> {
+    const KIND: Kind = Kind { base: Base::Choice, optional: false };
+    fn from_arg(arg: &'a Arg) -> Option<Self> {
+        match arg {
+            Arg::Bool(b) => Some(Choice::Bool(*b)),
+            Arg::Str(s) => Some(Choice::Name(s)),
             _ => None,
         }
     }

@@ -3,8 +3,10 @@
 pub mod entry;
 mod operators;
 
+pub mod activation;
 pub mod alias;
 pub mod arithmetic;
+pub mod compare;
 pub mod contract;
 pub mod create;
 mod diagonal;
@@ -13,7 +15,9 @@ pub mod index;
 pub mod lanes;
 pub mod movement;
 pub mod pointwise;
+pub mod promote;
 pub mod reduce;
+pub mod select;
 
 pub use entry::{Axes, Entry, Operand};
 pub use index::Index;
@@ -21,14 +25,19 @@ pub use index::Index;
 /// Every public function, family by family.
 pub fn registry() -> impl Iterator<Item = &'static Entry> {
     [
+        activation::ENTRIES,
+        activation::ROWS,
         arithmetic::ENTRIES,
+        compare::ENTRIES,
         contract::ENTRIES,
         create::ENTRIES,
         einsum::ENTRIES,
         index::ENTRIES,
         movement::ENTRIES,
         pointwise::ENTRIES,
+        pointwise::ROWS,
         reduce::ENTRIES,
+        select::ENTRIES,
     ]
     .into_iter()
     .flatten()

@@ -1,25 +1,29 @@
-//! Functions of one tensor, element by element. The family answers everything but the row: the number, its
-//! derivative, and what the derivative reads.
+//! Functions of one tensor, element by element: the family, and the rows of elementary functions. The family answers
+//! everything but the row: the number, its derivative, and what the derivative reads.
+
+use std::f64::consts::{LN_2, LN_10, PI};
 
 use smallvec::smallvec;
 
-use super::arithmetic::promoted_float;
+use super::arithmetic::{divide_same, multiply_same, zero};
 use super::entry::{Entry, entry};
+use super::promote::promoted_float;
 use crate::array::Array;
-use crate::error::Result;
+use crate::dtype::Kind;
+use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
-use crate::kernel::map::{self, Table, map_table};
+use crate::kernel::map::{self, Table};
 
 /// A row of the family.
-trait Unary: Send + Sync + 'static {
+pub(super) trait Unary: Send + Sync + 'static {
     const NAME: &'static str;
     const TABLE: &'static Table;
     const KEEPS: Keeps;
-    /// `g` times the derivative. Linear in `g`, so it serves both directions.
-    fn rule(g: &Tensor, s: &Saved<'_>) -> Result<Tensor>;
+    /// `g` times the derivative; none for zero. Linear in `g`, so it serves both directions.
+    fn rule(g: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>>;
 }
 
-struct Map<U>(std::marker::PhantomData<fn(U)>);
+pub(super) struct Map<U>(pub std::marker::PhantomData<fn(U)>);
 
 impl<U: Unary> Op for Map<U> {
     fn name(&self) -> &'static str {
@@ -36,7 +40,7 @@ impl<U: Unary> Op for Map<U> {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![g[0].as_ref().map(|g| U::rule(g, s)).transpose()?])
+        Ok(smallvec![g[0].as_ref().map_or(Ok(None), |g| U::rule(g, s))?])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
@@ -44,50 +48,198 @@ impl<U: Unary> Op for Map<U> {
     }
 }
 
-/// Rows `Name function(other names): class [kept] x => number; g => gradient; "documentation"`. The class is that of
-/// [`map_table!`]; the kept letters are `x` (the input) and `y` (the output), bound to tensors in the gradient.
-/// Integers given to a `real` row are taken as the default float.
-macro_rules! unary {
-    ($($Row:ident $f:ident $(($($alias:ident),*))?: $class:ident [$($k:ident),*] $x:ident => $e:expr; $g:ident => $rule:expr; $doc:expr)*) => {
-        $(
-            struct $Row;
-            impl Unary for $Row {
-                const NAME: &'static str = stringify!($f);
-                const TABLE: &'static Table = map_table!($class $x => $e);
-                const KEEPS: Keeps = Keeps::NOTHING $(.and(unary!(@keeps $k)))*;
-                fn rule($g: &Tensor, _s: &Saved<'_>) -> Result<Tensor> {
-                    $( let $k = &unary!(@saved _s $k); )*
-                    Ok($rule)
-                }
+/// Rows `Name function: class [kept] x => number; g => gradient; "documentation";`. The class is that of
+/// [`map_table!`](crate::kernel::map), or `whole`: integers come back as they are, floats as `real`. The kept letters
+/// are `x` (the input) and `y` (the output), bound to tensors in the gradient, which is a tensor or [`zero()`]. Integers
+/// given to a `real` or `test` row are taken as the default float.
+macro_rules! unary_rows {
+    ($($Row:ident $f:ident: $class:ident [$($k:ident),*] $x:ident => $e:expr; $g:ident => $rule:expr; $doc:expr;)*) => { $(
+        struct $Row;
+        impl $crate::ops::pointwise::Unary for $Row {
+            const NAME: &'static str = stringify!($f);
+            const TABLE: &'static $crate::kernel::map::Table = $crate::ops::pointwise::unary_rows!(@table $class $x => $e);
+            const KEEPS: Keeps = Keeps::NOTHING $(.and($crate::ops::pointwise::unary_rows!(@keeps $k)))*;
+            fn rule($g: &Tensor, _s: &Saved<'_>) -> Result<Option<Tensor>> {
+                $( let $k = &$crate::ops::pointwise::unary_rows!(@saved _s $k); )*
+                Ok(Option::from($rule))
             }
-            #[doc = $doc]
-            pub fn $f(x: &Tensor) -> Result<Tensor> {
-                unary!(@apply $class $Row, x)
-            }
-        )*
-        pub(crate) const ENTRIES: &[Entry] = &[
-            $( entry!(method [stringify!($f) $($(, stringify!($alias))*)?] $f (x: &Tensor) $doc) ),*
-        ];
-    };
+        }
+        #[doc = $doc]
+        pub fn $f(x: &Tensor) -> Result<Tensor> {
+            $crate::ops::pointwise::unary_rows!(@apply $class $Row, x)
+        }
+    )* };
+    (@table whole $x:ident => $e:expr) => { $crate::kernel::map::map_table!(real $x => $e) };
+    (@table $class:ident $x:ident => $e:expr) => { $crate::kernel::map::map_table!($class $x => $e) };
     (@keeps x) => { Keeps::inputs(1) };
     (@keeps y) => { Keeps::outputs(1) };
     (@saved $s:ident x) => { $s.input(0) };
     (@saved $s:ident y) => { $s.output(0) };
-    (@apply real $Row:ident, $x:ident) => { apply(Map::<$Row>(std::marker::PhantomData), &[&*promoted_float($x)?]) };
-    (@apply num $Row:ident, $x:ident) => { apply(Map::<$Row>(std::marker::PhantomData), &[$x]) };
+    (@apply real $Row:ident, $x:ident) => { apply($crate::ops::pointwise::Map::<$Row>(std::marker::PhantomData), &[&*promoted_float($x)?]) };
+    (@apply test $Row:ident, $x:ident) => { $crate::ops::pointwise::unary_rows!(@apply real $Row, $x) };
+    (@apply whole $Row:ident, $x:ident) => {
+        if $x.dtype().kind() == Kind::Int { Ok($x.clone()) } else { $crate::ops::pointwise::unary_rows!(@apply num $Row, $x) }
+    };
+    (@apply $class:ident $Row:ident, $x:ident) => { apply($crate::ops::pointwise::Map::<$Row>(std::marker::PhantomData), &[$x]) };
 }
 
-unary! {
-    Neg negative(neg): num []
-        x => x.neg(); g => -g;
-        "The additive inverse, element by element."
-    Sin sin: real [x]
-        x => x.sin(); g => g * cos(x)?;
-        "The sine of each element, in radians."
-    Cos cos: real [x]
-        x => x.cos(); g => -(g * sin(x)?);
-        "The cosine of each element, in radians."
-    Exp exp: real [y]
-        x => x.exp(); g => g * y;
-        "e to the power of each element."
+/// Rows of [`unary_rows!`] that are public: other names in brackets after the function, and after the documentation an
+/// example and what it prints.
+macro_rules! unary {
+    ($($Row:ident $f:ident $(($($alias:ident),*))?: $class:ident [$($k:ident),*] $x:ident => $e:expr; $g:ident => $rule:expr;
+        $doc:expr, $example:expr => $result:expr;)*) => {
+        $crate::ops::pointwise::unary_rows! { $( $Row $f: $class [$($k),*] $x => $e; $g => $rule; $doc; )* }
+        pub(crate) const ROWS: &[Entry] = &[ $(
+            entry!(method [stringify!($f) $($(, stringify!($alias))*)?] $f (x: &Tensor)
+                concat!($doc, $crate::ops::pointwise::unary!(@note $class), "\n\n>>> ", $example, "\n", $result))
+        ),* ];
+    };
+    (@note num) => { "" };
+    (@note bits) => { "" };
+    (@note real) => { " Integers are taken as the default float." };
+    (@note whole) => { " Integers come back as they are; the derivative is zero." };
+    (@note test) => { " A tensor of truth values." };
 }
+pub(super) use {unary, unary_rows};
+
+unary! {
+    Abs abs(absolute): num [x] x => x.abs(); g => g * sign(x)?;
+        "The absolute value of each element. Its derivative at 0 is 0.",
+        "fg.abs(fg.tensor([-2.0, 3.0])).tolist()" => "[2.0, 3.0]";
+    Sign sign(sgn): num [] x => x.sign(); _g => zero();
+        "-1, 0 or 1 for a negative element, zero, a positive one; NaN for NaN.",
+        "fg.sign(fg.tensor([-2.0, 0.0])).tolist()" => "[-1.0, 0.0]";
+    Neg negative(neg): num [] x => x.neg(); g => -g;
+        "The additive inverse, element by element.",
+        "fg.negative(fg.tensor([1.0, -2.0])).tolist()" => "[-1.0, 2.0]";
+    Positive positive: num [] x => x; g => g.clone();
+        "The elements as they are.",
+        "fg.positive(fg.tensor([1.0, -2.0])).tolist()" => "[1.0, -2.0]";
+    Square square: num [x] x => x.mul(x); g => g * (x * 2.0);
+        "The square of each element.",
+        "fg.square(fg.tensor([3.0, -2.0])).tolist()" => "[9.0, 4.0]";
+    Reciprocal reciprocal: real [y] x => T::ONE.div(x); g => -(g * y * y);
+        "One divided by each element.",
+        "fg.reciprocal(fg.tensor([2.0, 4.0])).tolist()" => "[0.5, 0.25]";
+    Exp exp: real [y] x => x.exp(); g => g * y;
+        "e to the power of each element.",
+        "fg.exp(fg.tensor([0.0])).tolist()" => "[1.0]";
+    Expm1 expm1: real [x] x => x.exp_m1(); g => g * exp(x)?;
+        "exp(x) - 1, exact near zero.",
+        "fg.expm1(fg.tensor([0.0])).tolist()" => "[0.0]";
+    Log log: real [x] x => x.ln(); g => g / x;
+        "The natural logarithm of each element; -inf at 0, NaN below.",
+        "fg.log(fg.tensor([1.0])).tolist()" => "[0.0]";
+    Log1p log1p: real [x] x => x.ln_1p(); g => g / (x + 1.0);
+        "log(1 + x), exact near zero.",
+        "fg.log1p(fg.tensor([0.0])).tolist()" => "[0.0]";
+    Log2 log2: real [x] x => x.log2(); g => g / (x * LN_2);
+        "The logarithm to base 2 of each element.",
+        "fg.log2(fg.tensor([8.0])).tolist()" => "[3.0]";
+    Log10 log10: real [x] x => x.log10(); g => g / (x * LN_10);
+        "The logarithm to base 10 of each element.",
+        "fg.log10(fg.tensor([1000.0])).tolist()" => "[3.0]";
+    Sqrt sqrt: real [y] x => x.sqrt(); g => g / (y * 2.0);
+        "The square root of each element; NaN below 0. Its derivative at 0 is inf.",
+        "fg.sqrt(fg.tensor([4.0, 9.0])).tolist()" => "[2.0, 3.0]";
+    Rsqrt rsqrt: real [y] x => T::ONE.div(x.sqrt()); g => g * (y * y * y * -0.5);
+        "One divided by the square root of each element.",
+        "fg.rsqrt(fg.tensor([4.0])).tolist()" => "[0.5]";
+    Sin sin: real [x] x => x.sin(); g => g * cos(x)?;
+        "The sine of each element, in radians.",
+        "fg.sin(fg.tensor([0.0])).tolist()" => "[0.0]";
+    Cos cos: real [x] x => x.cos(); g => -(g * sin(x)?);
+        "The cosine of each element, in radians.",
+        "fg.cos(fg.tensor([0.0])).tolist()" => "[1.0]";
+    Tan tan: real [y] x => x.tan(); g => g * (y * y + 1.0);
+        "The tangent of each element, in radians.",
+        "fg.tan(fg.tensor([0.0])).tolist()" => "[0.0]";
+    Asin asin(arcsin): real [x] x => x.asin(); g => g * rsqrt(&((1.0 - x) * (x + 1.0)))?;
+        "The angle in [-pi/2, pi/2] with that sine; NaN outside of [-1, 1].",
+        "fg.asin(fg.tensor([0.0])).tolist()" => "[0.0]";
+    Acos acos(arccos): real [x] x => x.acos(); g => -(g * rsqrt(&((1.0 - x) * (x + 1.0)))?);
+        "The angle in [0, pi] with that cosine; NaN outside of [-1, 1].",
+        "fg.acos(fg.tensor([1.0])).tolist()" => "[0.0]";
+    Atan atan(arctan): real [x] x => x.atan(); g => g / (x * x + 1.0);
+        "The angle in [-pi/2, pi/2] with that tangent.",
+        "fg.atan(fg.tensor([0.0])).tolist()" => "[0.0]";
+    Sinh sinh: real [x] x => x.sinh(); g => g * cosh(x)?;
+        "The hyperbolic sine of each element.",
+        "fg.sinh(fg.tensor([0.0])).tolist()" => "[0.0]";
+    Cosh cosh: real [x] x => x.cosh(); g => g * sinh(x)?;
+        "The hyperbolic cosine of each element.",
+        "fg.cosh(fg.tensor([0.0])).tolist()" => "[1.0]";
+    Tanh tanh: real [x] x => x.tanh(); g => g * sech_squared(x)?;
+        "The hyperbolic tangent of each element. Its derivatives are exact far out too.",
+        "fg.tanh(fg.tensor([0.0])).tolist()" => "[0.0]";
+    Asinh asinh(arcsinh): real [x] x => x.asinh(); g => g / hypot_one(x)?;
+        "The number with that hyperbolic sine.",
+        "fg.asinh(fg.tensor([0.0])).tolist()" => "[0.0]";
+    Acosh acosh(arccosh): real [x] x => x.acosh(); g => g / (sqrt(&(x - 1.0))? * sqrt(&(x + 1.0))?);
+        "The number above 0 with that hyperbolic cosine; NaN below 1.",
+        "fg.acosh(fg.tensor([1.0])).tolist()" => "[0.0]";
+    Atanh atanh(arctanh): real [x] x => x.atanh(); g => g / ((1.0 - x) * (x + 1.0));
+        "The number with that hyperbolic tangent; NaN outside of [-1, 1].",
+        "fg.atanh(fg.tensor([0.0])).tolist()" => "[0.0]";
+    Erf erf: real [x] x => x.erf(); g => g * (exp(&-(x * x))? * (2.0 / PI.sqrt()));
+        "The error function, 2 / sqrt(pi) times the integral of exp(-t²) from 0 to x.",
+        "fg.erf(fg.tensor([0.0])).tolist()" => "[0.0]";
+    Floor floor: whole [] x => x.floor(); _g => zero();
+        "The largest integer that is not above the element.",
+        "fg.floor(fg.tensor([1.5, -1.5])).tolist()" => "[1.0, -2.0]";
+    Ceil ceil: whole [] x => x.ceil(); _g => zero();
+        "The smallest integer that is not below the element.",
+        "fg.ceil(fg.tensor([1.5, -1.5])).tolist()" => "[2.0, -1.0]";
+    Trunc trunc(fix): whole [] x => x.trunc(); _g => zero();
+        "The element without its fraction.",
+        "fg.trunc(fg.tensor([1.5, -1.5])).tolist()" => "[1.0, -1.0]";
+    IsNan isnan: test [] x => truth(x.nan()); _g => zero();
+        "Whether the element is NaN.",
+        "fg.isnan(fg.tensor([1.0, float('nan')])).tolist()" => "[False, True]";
+    IsInf isinf: test [] x => truth(x.abs() == T::INFINITY); _g => zero();
+        "Whether the element is inf or -inf.",
+        "fg.isinf(fg.tensor([1.0, float('inf')])).tolist()" => "[False, True]";
+    IsFinite isfinite: test [] x => truth(x.is_finite()); _g => zero();
+        "Whether the element is neither infinite nor NaN.",
+        "fg.isfinite(fg.tensor([1.0, float('inf')])).tolist()" => "[True, False]";
+    Invert bitwise_invert(bitwise_not): bits [] x => x.not(); _g => zero();
+        "All bits of each integer inverted; the other truth value. Refused for floats.",
+        "fg.bitwise_invert(fg.tensor([0, 1])).tolist()" => "[-1, -2]";
+}
+
+unary_rows! {
+    RoundEven round_even: whole [] x => x.round(); _g => zero();
+        "The nearest integer, halves to the even one.";
+    SechSquared sech_squared: real [x, y] x => x.sech_squared(); g => g * (y * tanh(x)? * -2.0);
+        "The derivative of tanh, without the cancellation of `1 - tanh²`.";
+    HypotOne hypot_one: real [x, y] x => x.hypot(T::ONE); g => g * (x / y);
+        "`sqrt(x² + 1)`, without overflow.";
+    LogOrZero log_or_zero: real [x] x => if x == T::ZERO { x } else { x.ln() }; g => g * reciprocal_or_zero(x)?;
+        "The natural logarithm, and 0 at 0.";
+    ReciprocalOrZero reciprocal_or_zero: real [y] x => if x == T::ZERO { x } else { T::ONE.div(x) }; g => -(g * y * y);
+        "The reciprocal, and 0 at 0.";
+    OneLess one_less: real [] x => if x == T::ZERO { x } else { x.sub(T::ONE) }; g => g.clone();
+        "`x - 1`, and 0 at 0: the exponents of the repeated derivatives of a power end there.";
+}
+
+/// The elements rounded to a number of decimal places, halves to the even digit.
+pub fn round(x: &Tensor, decimals: i64) -> Result<Tensor> {
+    if decimals == 0 || (x.dtype().kind() == Kind::Int && decimals > 0) {
+        return round_even(x);
+    }
+    let Some(places) = i32::try_from(decimals.abs()).ok().filter(|p| *p <= 300) else {
+        bail!(Argument, "round", "{decimals} decimals are beyond the range of a float");
+    };
+    let (x, scale) = (promoted_float(x)?, 10f64.powi(places));
+    let scale = Tensor::scalar_of(x.dtype(), scale);
+    if decimals > 0 {
+        divide_same(&round_even(&multiply_same(&x, &scale)?)?, &scale)
+    } else {
+        multiply_same(&round_even(&divide_same(&x, &scale)?)?, &scale)
+    }
+}
+
+pub(crate) const ENTRIES: &[Entry] = &[entry!(method ["round"] round (x: &Tensor, decimals: i64 = Int(0))
+    "The nearest number with that many decimal places, halves to the even digit; negative places round to tens, \
+    hundreds … Integers come back as they are; the derivative is zero.\n\n\
+    >>> fg.round(fg.tensor([0.5, 1.5, 2.4])).tolist()\n[0.0, 2.0, 2.0]")];

@@ -1,0 +1,113 @@
+//! `Real`: the functions of floating point that rows of ops are made of.
+
+use super::num::Num;
+
+/// Floating point.
+pub trait Real: Num {
+    const INFINITY: Self;
+    fn lit(v: f64) -> Self;
+    fn div(self, o: Self) -> Self;
+    fn exp(self) -> Self;
+    fn exp_m1(self) -> Self;
+    fn ln(self) -> Self;
+    fn ln_1p(self) -> Self;
+    fn log2(self) -> Self;
+    fn log10(self) -> Self;
+    fn sqrt(self) -> Self;
+    fn sin(self) -> Self;
+    fn cos(self) -> Self;
+    fn tan(self) -> Self;
+    fn asin(self) -> Self;
+    fn acos(self) -> Self;
+    fn atan(self) -> Self;
+    fn atan2(self, o: Self) -> Self;
+    fn sinh(self) -> Self;
+    fn cosh(self) -> Self;
+    fn tanh(self) -> Self;
+    fn asinh(self) -> Self;
+    fn acosh(self) -> Self;
+    fn atanh(self) -> Self;
+    fn erf(self) -> Self;
+    fn floor(self) -> Self;
+    fn ceil(self) -> Self;
+    fn trunc(self) -> Self;
+    /// To the nearest integer, halves to the even one.
+    fn round(self) -> Self;
+    fn is_finite(self) -> bool;
+    /// `x` with the sign of `o`.
+    fn copysign(self, o: Self) -> Self;
+    /// The root of the sum of the squares, without overflow.
+    fn hypot(self, o: Self) -> Self;
+    /// `1 / (1 + e^-x)`, to full precision on both sides.
+    fn sigmoid(self) -> Self;
+    /// The derivative of the sigmoid, `e^-|x| / (1 + e^-|x|)²`: nothing cancels far out.
+    fn sigmoid_slope(self) -> Self;
+    /// The derivative of tanh, `4 e^-2|x| / (1 + e^-2|x|)²`.
+    fn sech_squared(self) -> Self;
+    /// `ln(1 + e^x)`, without overflow.
+    fn softplus(self) -> Self;
+    /// The density of the standard normal distribution.
+    fn normal_density(self) -> Self;
+    /// The standard normal distribution function, to full relative precision on the left.
+    fn normal_cdf(self) -> Self;
+}
+
+macro_rules! float {
+    ($($t:ident $erf:path, $erfc:path);*) => { $(
+        impl Real for $t {
+            const INFINITY: Self = <$t>::INFINITY;
+            #[inline(always)] fn lit(v: f64) -> Self { v as $t }
+            #[inline(always)] fn div(self, o: Self) -> Self { self / o }
+            #[inline(always)] fn exp(self) -> Self { <$t>::exp(self) }
+            #[inline(always)] fn exp_m1(self) -> Self { <$t>::exp_m1(self) }
+            #[inline(always)] fn ln(self) -> Self { <$t>::ln(self) }
+            #[inline(always)] fn ln_1p(self) -> Self { <$t>::ln_1p(self) }
+            #[inline(always)] fn log2(self) -> Self { <$t>::log2(self) }
+            #[inline(always)] fn log10(self) -> Self { <$t>::log10(self) }
+            #[inline(always)] fn sqrt(self) -> Self { <$t>::sqrt(self) }
+            #[inline(always)] fn sin(self) -> Self { <$t>::sin(self) }
+            #[inline(always)] fn cos(self) -> Self { <$t>::cos(self) }
+            #[inline(always)] fn tan(self) -> Self { <$t>::tan(self) }
+            #[inline(always)] fn asin(self) -> Self { <$t>::asin(self) }
+            #[inline(always)] fn acos(self) -> Self { <$t>::acos(self) }
+            #[inline(always)] fn atan(self) -> Self { <$t>::atan(self) }
+            #[inline(always)] fn atan2(self, o: Self) -> Self { <$t>::atan2(self, o) }
+            #[inline(always)] fn sinh(self) -> Self { <$t>::sinh(self) }
+            #[inline(always)] fn cosh(self) -> Self { <$t>::cosh(self) }
+            #[inline(always)] fn tanh(self) -> Self { <$t>::tanh(self) }
+            #[inline(always)] fn asinh(self) -> Self { <$t>::asinh(self) }
+            #[inline(always)] fn acosh(self) -> Self { <$t>::acosh(self) }
+            #[inline(always)] fn atanh(self) -> Self { <$t>::atanh(self) }
+            #[inline(always)] fn erf(self) -> Self { $erf(self) }
+            #[inline(always)] fn floor(self) -> Self { <$t>::floor(self) }
+            #[inline(always)] fn ceil(self) -> Self { <$t>::ceil(self) }
+            #[inline(always)] fn trunc(self) -> Self { <$t>::trunc(self) }
+            #[inline(always)] fn round(self) -> Self { <$t>::round_ties_even(self) }
+            #[inline(always)] fn is_finite(self) -> bool { <$t>::is_finite(self) }
+            #[inline(always)] fn copysign(self, o: Self) -> Self { <$t>::copysign(self, o) }
+            #[inline(always)] fn hypot(self, o: Self) -> Self { <$t>::hypot(self, o) }
+            #[inline(always)] fn sigmoid(self) -> Self {
+                let e = (-self.abs()).exp();
+                if self < 0.0 { e / (1.0 + e) } else { 1.0 / (1.0 + e) }
+            }
+            #[inline(always)] fn sigmoid_slope(self) -> Self {
+                let e = (-self.abs()).exp();
+                e / ((1.0 + e) * (1.0 + e))
+            }
+            #[inline(always)] fn sech_squared(self) -> Self {
+                let e = (-2.0 * self.abs()).exp();
+                4.0 * e / ((1.0 + e) * (1.0 + e))
+            }
+            #[inline(always)] fn softplus(self) -> Self {
+                (if self > 0.0 { self } else { 0.0 }) + (-self.abs()).exp().ln_1p()
+            }
+            #[inline(always)] fn normal_density(self) -> Self {
+                (-0.5 * self * self).exp() * (1.0 / (2.0 * std::f64::consts::PI).sqrt()) as $t
+            }
+            #[inline(always)] fn normal_cdf(self) -> Self {
+                0.5 * $erfc(self * -std::f64::consts::FRAC_1_SQRT_2 as $t)
+            }
+        }
+    )* };
+}
+float!(f32 libm::erff, libm::erfcf; f64 libm::erf, libm::erfc);

@@ -1,0 +1,73 @@
+//! Arrays walked together under broadcasting: cut into runs in which each one stands still or steps by one element.
+
+use smallvec::SmallVec;
+
+use crate::array::Array;
+use crate::error::Result;
+use crate::shape::{self, Dims, Strides};
+
+/// A walk over `N` arrays of one rank, broadcast against each other.
+pub struct Walk<const N: usize> {
+    /// The shape that they broadcast to.
+    pub dims: Dims,
+    /// How far each array steps inside a run, in elements: 0 or 1.
+    pub steps: [usize; N],
+    run: usize,
+    /// The axes outside of a run: the size, and how far each array steps.
+    outer: SmallVec<[(usize, [isize; N]); 4]>,
+}
+
+impl<const N: usize> Walk<N> {
+    /// The arrays have one rank and have been made [`stepwise`].
+    pub fn new(op: &'static str, ins: &[Array; N]) -> Result<Walk<N>> {
+        let mut dims = Dims::from_slice(ins[0].dims());
+        for a in &ins[1..] {
+            dims = shape::broadcast(op, &dims, a.dims())?;
+        }
+        let strides: [Strides; N] = std::array::from_fn(|i| ins[i].expand(&dims, 0).strides());
+        let mut outer: SmallVec<[(usize, [isize; N]); 4]> = SmallVec::new();
+        for (axis, &d) in dims.iter().enumerate().filter(|(_, d)| **d != 1) {
+            let step: [isize; N] = std::array::from_fn(|i| strides[i][axis]);
+            match outer.last_mut() {
+                // Neighbours that every array walks as one axis are one axis.
+                Some((n, last)) if (0..N).all(|i| last[i] == step[i] * d as isize) => {
+                    (*n, *last) = (*n * d, step);
+                }
+                _ => outer.push((d, step)),
+            }
+        }
+        let (run, steps) = outer.pop().unwrap_or((1, [1; N]));
+        Ok(Walk { dims, steps: steps.map(|s| s as usize), run, outer })
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        shape::len(&self.dims)
+    }
+
+    /// Calls `f(first, offsets, n)` for each piece of a run in this range of elements: the piece begins at element
+    /// `first` of the result and at these offsets (in elements) of the arrays, and has `n` elements.
+    pub fn runs(&self, range: std::ops::Range<usize>, mut f: impl FnMut(usize, [isize; N], usize)) {
+        let mut at = range.start;
+        while at < range.end {
+            let (mut left, inside) = (at / self.run, at % self.run);
+            let mut offsets = self.steps.map(|s| (s * inside) as isize);
+            for (d, steps) in self.outer.iter().rev() {
+                let i = (left % d) as isize;
+                left /= d;
+                for (offset, step) in offsets.iter_mut().zip(steps) {
+                    *offset += i * step;
+                }
+            }
+            let n = (self.run - inside).min(range.end - at);
+            f(at, offsets, n);
+            at += n;
+        }
+    }
+}
+
+/// The array with an inner step of 0 or 1, copied if need be.
+pub fn stepwise(x: &Array) -> Result<Array> {
+    let inner = x.dims().iter().zip(&x.strides()).rev().find(|(d, _)| **d != 1).map_or(1, |(_, s)| *s);
+    if inner == 0 || inner == 1 { Ok(x.clone()) } else { x.contiguous() }
+}

@@ -1,0 +1,129 @@
+//! The element-wise functions of neural networks. Each has a derivative of its own that is right far out, where the
+//! textbook formula cancels or overflows.
+
+use super::arithmetic::{add_same, binary_rows, divide_same, multiply_same, zero};
+use super::compare::less_same;
+use super::entry::{Choice, Entry, entry};
+use super::movement::reshape_to;
+use super::pointwise::{square, tanh, unary, unary_rows};
+use super::promote::{Class, promoted, promoted_float};
+use super::select::select;
+use crate::error::{Result, bail};
+use crate::graph::{Keeps, Saved, Tensor, apply};
+use crate::shape;
+
+unary! {
+    Sigmoid sigmoid(expit): real [x] x => x.sigmoid(); g => g * sigmoid_slope(x)?;
+        "The logistic function, 1 / (1 + exp(-x)).",
+        "fg.sigmoid(fg.tensor([0.0])).tolist()" => "[0.5]";
+    Relu relu: num [y] x => x.max(T::ZERO); g => gate(g, y)?;
+        "The element where it is positive, else 0. Its derivative at 0 is 0.",
+        "fg.relu(fg.tensor([-1.0, 2.0])).tolist()" => "[0.0, 2.0]";
+    Silu silu(swish): real [x] x => x.mul(x.sigmoid()); g => g * silu_slope(x)?;
+        "x * sigmoid(x).",
+        "fg.silu(fg.tensor([0.0])).tolist()" => "[0.0]";
+}
+
+unary_rows! {
+    SigmoidSlope sigmoid_slope: real [x, y] x => x.sigmoid_slope(); g => -(g * (y * tanh(&(x * 0.5))?));
+        "The derivative of the sigmoid.";
+    SiluSlope silu_slope: real [x] x => x.sigmoid().add(x.mul(x.sigmoid_slope()));
+        g => g * (sigmoid_slope(x)? * (2.0 - x * tanh(&(x * 0.5))?));
+        "The derivative of silu.";
+    Softplus softplus_one: real [x] x => x.softplus(); g => g * sigmoid(x)?;
+        "`ln(1 + e^x)`.";
+    Gelu gelu_exact: real [x] x => x.mul(x.normal_cdf()); g => g * gelu_slope(x)?;
+        "The element times the standard normal distribution function.";
+    GeluSlope gelu_slope: real [x] x => x.normal_cdf().add(x.mul(x.normal_density())); g => g * gelu_curve(x)?;
+        "The derivative of gelu.";
+    GeluCurve gelu_curve: real [x] x => x.normal_density().mul(T::lit(2.0).sub(x.mul(x)));
+        g => -(g * (normal_density(x)? * x * (4.0 - x * x)));
+        "The second derivative of gelu.";
+    NormalDensity normal_density: real [x, y] x => x.normal_density(); g => -(g * (x * y));
+        "The density of the standard normal distribution.";
+}
+
+binary_rows! {
+    /// The first where the second is positive, else 0.
+    Gate gate "gate", num x, y => if y > T::ZERO { x } else { T::ZERO };
+        [y] g => gate(g, y)?; [] _g => zero();
+    /// The first where it is positive, else its product with the second.
+    LeakyRelu leaky_relu_same "leaky_relu", real x, y => if x > T::ZERO { x } else { x.mul(y) };
+        [x, y] g => select(&is_positive(x)?, g, &(g * y))?;
+        [x] g => select(&is_positive(x)?, &Tensor::scalar_of(g.dtype(), 0.0), &(g * x))?;
+}
+
+fn is_positive(x: &Tensor) -> Result<Tensor> {
+    less_same(&Tensor::scalar_of(x.dtype(), 0.0), x)
+}
+
+/// The element where it is positive, else `negative_slope` times it.
+pub fn leaky_relu(x: &Tensor, negative_slope: f64) -> Result<Tensor> {
+    let x = promoted_float(x)?;
+    leaky_relu_same(&x, &Tensor::scalar_of(x.dtype(), negative_slope))
+}
+
+/// The element where it is positive, else a learned multiple of it: `weight` broadcasts, or has one number for each
+/// channel (axis 1).
+pub fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+    let (x, weight) = promoted(Class::Real, x.into(), weight.into())?;
+    if weight.rank() != 1 || x.rank() < 2 {
+        return leaky_relu_same(&x, &weight);
+    }
+    let mut dims = shape::dims(weight.dims());
+    dims.resize(x.rank() - 1, 1);
+    leaky_relu_same(&x, &reshape_to(&weight, &dims)?)
+}
+
+/// `ln(1 + e^(beta x)) / beta`, and `x` itself from `beta x > threshold` on.
+pub fn softplus(x: &Tensor, beta: f64, threshold: f64) -> Result<Tensor> {
+    let x = promoted_float(x)?;
+    let number = |v| Tensor::scalar_of(x.dtype(), v);
+    if beta == 1.0 && threshold >= EXACT {
+        return softplus_one(&x);
+    }
+    let scaled = multiply_same(&x, &number(beta))?;
+    let soft = divide_same(&softplus_one(&scaled)?, &number(beta))?;
+    if threshold >= EXACT {
+        return Ok(soft);
+    }
+    select(&less_same(&number(threshold), &scaled)?, &x, &soft)
+}
+
+/// From this threshold on `softplus` keeps the exact formula: it differs from `x` by less than float32 can show.
+const EXACT: f64 = 20.0;
+
+/// `x` times the standard normal distribution function, or the common approximation of it by tanh.
+pub fn gelu(x: &Tensor, approximate: Choice<'_>) -> Result<Tensor> {
+    let x = promoted_float(x)?;
+    match approximate {
+        Choice::Bool(false) | Choice::Name("none") => gelu_exact(&x),
+        Choice::Bool(true) | Choice::Name("tanh") => {
+            // (1 + tanh u) / 2 is sigmoid(2 u), which does not cancel on the left.
+            let number = |v| Tensor::scalar_of(x.dtype(), v);
+            let scale = 2.0 * (2.0 / std::f64::consts::PI).sqrt();
+            let cubic = multiply_same(&square(&x)?, &number(0.044715 * scale))?;
+            let inner = multiply_same(&x, &add_same(&cubic, &number(scale))?)?;
+            multiply_same(&x, &sigmoid(&inner)?)
+        }
+        Choice::Name(other) => bail!(Argument, "gelu", "approximate is 'none' or 'tanh', not '{other}'"),
+    }
+}
+
+pub(crate) const ENTRIES: &[Entry] = &[
+    entry!(method ["leaky_relu"] leaky_relu (x: &Tensor, negative_slope: f64 = Float(0.01))
+        "The element where it is positive, else `negative_slope` times it (at 0 too).\n\n\
+        >>> fg.leaky_relu(fg.tensor([-100.0, 2.0])).tolist()\n[-1.0, 2.0]"),
+    entry!(method ["prelu"] prelu (x: &Tensor, weight: &Tensor)
+        "The element where it is positive, else `weight` times it. A weight of one axis has one number for each channel \
+        (axis 1); any other broadcasts.\n\n\
+        >>> fg.prelu(fg.tensor([-1.0, 2.0]), fg.tensor(0.5)).tolist()\n[-0.5, 2.0]"),
+    entry!(method ["softplus"] softplus (x: &Tensor, beta: f64 = Float(1.0), threshold: f64 = Float(20.0))
+        "log(1 + exp(beta * x)) / beta, without overflow. Where beta * x is above a threshold below 20 the result is x \
+        itself; from 20 on the two agree to float32 precision and the formula is kept.\n\n\
+        >>> fg.softplus(fg.tensor([-1000.0, 1000.0])).tolist()\n[0.0, 1000.0]"),
+    entry!(method ["gelu"] gelu (x: &Tensor, approximate: Choice<'_> = Str("none"))
+        "x times the standard normal distribution function of x. With approximate='tanh' (or True) the distribution \
+        function is approximated: 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x³))).\n\n\
+        >>> fg.gelu(fg.tensor([0.0])).tolist()\n[0.0]"),
+];

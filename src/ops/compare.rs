@@ -1,0 +1,199 @@
+//! Comparisons, logic and bits: functions of two tensors, element by element, that have no derivative.
+
+use std::borrow::Cow;
+
+use super::arithmetic::{add_same, binary_rows, multiply_same, subtract_same, zero};
+use super::entry::{Entry, Operand, entry};
+use super::movement::cast;
+use super::pointwise::{abs, bitwise_invert, isfinite};
+use super::promote::{Class, as_tensor, holds, promoted};
+use crate::array::Item;
+use crate::dtype::{Bool8, DType, Kind};
+use crate::error::{Result, bail};
+use crate::graph::{Keeps, Saved, Tensor, apply};
+
+/// Rows of [`binary_rows!`] without derivatives.
+macro_rules! plain_rows {
+    ($($Row:ident $same:ident $name:expr, $class:ident $x:ident, $y:ident => $e:expr;)*) => {
+        binary_rows! { $(
+            #[doc = concat!("`", $name, "` of two tensors of one dtype.")]
+            $Row $same $name, $class $x, $y => $e; [] _g => zero(); [] _g => zero();
+        )* }
+    };
+}
+
+plain_rows! {
+    Equal equal_same "equal", test x, y => truth(x == y);
+    NotEqual not_equal_same "not_equal", test x, y => truth(x != y);
+    Less less_same "less", test x, y => truth(x < y);
+    LessEqual less_equal_same "less_equal", test x, y => truth(x <= y);
+    And and_same "bitwise_and", bits x, y => x.and(y);
+    Or or_same "bitwise_or", bits x, y => x.or(y);
+    Xor xor_same "bitwise_xor", bits x, y => x.xor(y);
+    Left left_same "bitwise_left_shift", int x, y => x.shl(y);
+    Right right_same "bitwise_right_shift", int x, y => x.shr(y);
+}
+
+/// Both operands in a dtype that they can be compared in. A number is compared as it is: beside integers a fraction
+/// or an integer that their dtype cannot hold makes both float64.
+fn comparable<'a>(x: Operand<'a>, y: Operand<'a>) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
+    let beside = |t: &Tensor, n: Item| match n {
+        Item::Int(i) if t.dtype().kind() == Kind::Int && !holds(t.dtype(), i) => {
+            Some(Item::Float(if i < 0 { f64::NEG_INFINITY } else { f64::INFINITY }))
+        }
+        Item::Float(_) if !t.dtype().is_float() => Some(n),
+        _ => None,
+    };
+    let wide = |x| as_tensor(x, DType::F64);
+    match (x, y) {
+        (Operand::Tensor(t), Operand::Number(n)) => {
+            if let Some(n) = beside(t, n) {
+                return Ok((wide(x)?, wide(Operand::Number(n))?));
+            }
+        }
+        (Operand::Number(n), Operand::Tensor(t)) => {
+            if let Some(n) = beside(t, n) {
+                return Ok((wide(Operand::Number(n))?, wide(y)?));
+            }
+        }
+        _ => {}
+    }
+    promoted(Class::Num, x, y)
+}
+
+macro_rules! comparisons {
+    ($($f:ident($x:ident, $y:ident) => $compared:expr, $doc:expr;)*) => { $(
+        #[doc = $doc]
+        pub fn $f($x: Operand<'_>, $y: Operand<'_>) -> Result<Tensor> {
+            let ($x, $y) = comparable($x, $y)?;
+            $compared
+        }
+    )* };
+}
+comparisons! {
+    equal(x, y) => equal_same(&x, &y), "Whether the elements are equal.";
+    not_equal(x, y) => not_equal_same(&x, &y), "Whether the elements differ.";
+    less(x, y) => less_same(&x, &y), "Whether the first element is smaller.";
+    less_equal(x, y) => less_equal_same(&x, &y), "Whether the first element is not larger.";
+    greater(x, y) => less_same(&y, &x), "Whether the first element is larger.";
+    greater_equal(x, y) => less_equal_same(&y, &x), "Whether the first element is not smaller.";
+}
+
+/// An operand as truth values: whether its elements are not 0.
+fn truths(x: Operand<'_>) -> Result<Tensor> {
+    match x {
+        Operand::Tensor(t) => cast(t, DType::Bool),
+        number => Ok(as_tensor(number, DType::Bool)?.into_owned()),
+    }
+}
+
+macro_rules! logical {
+    ($($f:ident => $same:ident, $doc:expr;)*) => { $(
+        #[doc = $doc]
+        pub fn $f(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
+            $same(&truths(x)?, &truths(y)?)
+        }
+    )* };
+}
+logical! {
+    logical_and => and_same, "Whether both elements are not 0.";
+    logical_or => or_same, "Whether either element is not 0.";
+    logical_xor => xor_same, "Whether exactly one element is not 0.";
+}
+
+/// Whether the element is 0.
+pub fn logical_not(x: &Tensor) -> Result<Tensor> {
+    bitwise_invert(&truths(x.into())?)
+}
+
+macro_rules! bitwise {
+    ($($f:ident => $same:ident, $doc:expr;)*) => { $(
+        #[doc = $doc]
+        pub fn $f(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
+            let (x, y) = promoted(Class::Num, x, y)?;
+            $same(&x, &y)
+        }
+    )* };
+}
+bitwise! {
+    bitwise_and => and_same, "The bits that both integers have.";
+    bitwise_or => or_same, "The bits that either integer has.";
+    bitwise_xor => xor_same, "The bits that exactly one integer has.";
+    bitwise_left_shift => left_same, "The bits moved up.";
+    bitwise_right_shift => right_same, "The bits moved down.";
+}
+
+/// Whether the elements are equal up to `atol + rtol * |y|`.
+pub fn isclose(x: &Tensor, y: Operand<'_>, rtol: f64, atol: f64, equal_nan: bool) -> Result<Tensor> {
+    if !(rtol >= 0.0 && atol >= 0.0) {
+        bail!(Argument, "isclose", "tolerances are not negative, rtol is {rtol} and atol {atol}");
+    }
+    let (x, y) = promoted(Class::Num, x.into(), y)?;
+    let wide = |t: &Tensor| if t.dtype().is_float() { Ok(t.detach()) } else { cast(&t.detach(), DType::F64) };
+    let (x, y) = (wide(&x)?, wide(&y)?);
+    let number = |v| Tensor::scalar_of(x.dtype(), v);
+    let bound = add_same(&multiply_same(&abs(&y)?, &number(rtol))?, &number(atol))?;
+    let within = less_equal_same(&abs(&subtract_same(&x, &y)?)?, &bound)?;
+    // An infinite bound is within reach of everything.
+    let near = or_same(&and_same(&within, &isfinite(&y)?)?, &equal_same(&x, &y)?)?;
+    if !equal_nan {
+        return Ok(near);
+    }
+    or_same(&near, &and_same(&not_equal_same(&x, &x)?, &not_equal_same(&y, &y)?)?)
+}
+
+/// Whether [`isclose`] holds everywhere.
+pub fn allclose(x: &Tensor, y: Operand<'_>, rtol: f64, atol: f64, equal_nan: bool) -> Result<bool> {
+    let close = isclose(x, y, rtol, atol, equal_nan)?;
+    if !close.levels.is_empty() {
+        bail!(Argument, "allclose", "inside vmap each lane has its own answer: take isclose(...) and all()");
+    }
+    Ok(close.array.to_vec::<Bool8>().iter().all(|b| b.0 != 0))
+}
+
+/// An entry of two operands, with an example and what it prints.
+macro_rules! pair {
+    ($f:ident $(| $alias:ident)*, $doc:expr, $example:expr => $result:expr) => {
+        entry!(method [stringify!($f) $(, stringify!($alias))*] $f (x: Operand<'_>, y: Operand<'_>)
+            concat!($doc, " The shapes broadcast.\n\n>>> ", $example, "\n", $result))
+    };
+}
+
+pub(crate) const ENTRIES: &[Entry] = &[
+    pair!(equal | eq, "Whether the elements are equal, as truth values; NaN equals nothing.",
+        "fg.equal(fg.tensor([1, 2]), 2).tolist()" => "[False, True]"),
+    pair!(not_equal | ne, "Whether the elements differ, as truth values.",
+        "fg.not_equal(fg.tensor([1, 2]), 2).tolist()" => "[True, False]"),
+    pair!(less | lt | less_than, "Whether x is smaller than y, as truth values.",
+        "fg.less(fg.tensor([1, 2]), 2).tolist()" => "[True, False]"),
+    pair!(less_equal | le, "Whether x is not larger than y, as truth values.",
+        "fg.less_equal(fg.tensor([1, 2]), 1.5).tolist()" => "[True, False]"),
+    pair!(greater | gt | greater_than, "Whether x is larger than y, as truth values.",
+        "fg.greater(fg.tensor([1, 2]), 1).tolist()" => "[False, True]"),
+    pair!(greater_equal | ge, "Whether x is not smaller than y, as truth values.",
+        "fg.greater_equal(fg.tensor([1, 2]), 2).tolist()" => "[False, True]"),
+    pair!(logical_and, "Whether both elements are not 0.",
+        "fg.logical_and(fg.tensor([0, 2]), True).tolist()" => "[False, True]"),
+    pair!(logical_or, "Whether either element is not 0.",
+        "fg.logical_or(fg.tensor([0, 2]), False).tolist()" => "[False, True]"),
+    pair!(logical_xor, "Whether exactly one of two elements is not 0.",
+        "fg.logical_xor(fg.tensor([0, 2]), True).tolist()" => "[True, False]"),
+    entry!(method ["logical_not"] logical_not (x: &Tensor)
+        "Whether the element is 0.\n\n>>> fg.logical_not(fg.tensor([0, 2])).tolist()\n[True, False]"),
+    pair!(bitwise_and, "The bits that both integers have; of truth values, whether both hold.",
+        "fg.bitwise_and(fg.tensor([6]), 3).tolist()" => "[2]"),
+    pair!(bitwise_or, "The bits that either integer has; of truth values, whether either holds.",
+        "fg.bitwise_or(fg.tensor([6]), 3).tolist()" => "[7]"),
+    pair!(bitwise_xor, "The bits that exactly one integer has; of truth values, whether they differ.",
+        "fg.bitwise_xor(fg.tensor([6]), 3).tolist()" => "[5]"),
+    pair!(bitwise_left_shift, "The bits of each integer moved up by y places; what leaves the dtype is lost.",
+        "fg.bitwise_left_shift(fg.tensor([3]), 2).tolist()" => "[12]"),
+    pair!(bitwise_right_shift, "The bits of each integer moved down by y places, its sign kept.",
+        "fg.bitwise_right_shift(fg.tensor([-8]), 2).tolist()" => "[-2]"),
+    entry!(method ["isclose"] isclose (x: &Tensor, y: Operand<'_>, rtol: f64 = Float(1e-5), atol: f64 = Float(1e-8), equal_nan: bool = False)
+        "Whether |x - y| <= atol + rtol * |y|, element by element. Infinities are close to themselves only, NaN to \
+        nothing, or to NaN with `equal_nan`.\n\n>>> fg.isclose(fg.tensor([1.0]), 1.000001).tolist()\n[True]"),
+    entry!(method ["allclose"] allclose (x: &Tensor, y: Operand<'_>, rtol: f64 = Float(1e-5), atol: f64 = Float(1e-8), equal_nan: bool = False)
+        "Whether `isclose` holds for every element, as a bool of Python's.\n\n\
+        >>> fg.allclose(fg.tensor([1.0]), 1.000001)\nTrue"),
+];

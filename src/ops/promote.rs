@@ -1,0 +1,113 @@
+//! Which dtype an op computes in, and its operands brought to that dtype.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+use super::entry::Operand;
+use super::movement::cast;
+use crate::array::{Array, Item};
+use crate::dtype::{DType, Element, Kind, dispatch};
+use crate::error::{Result, bail};
+use crate::graph::Tensor;
+
+/// Which dtypes a row computes in: that of its operands, whatever it is, or floats only.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    Num,
+    Real,
+}
+
+/// Both operands as tensors of the dtype of the result: that of the table of tensors, raised in kind (never in width)
+/// by a weak number, and to the default float where the op knows only floats.
+#[inline]
+pub(super) fn promoted<'a>(
+    class: Class,
+    x: Operand<'a>,
+    y: Operand<'a>,
+) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
+    if let (Operand::Tensor(x), Operand::Tensor(y)) = (x, y) {
+        if x.dtype() == y.dtype() && (class == Class::Num || x.dtype().is_float()) {
+            return Ok((Cow::Borrowed(x), Cow::Borrowed(y)));
+        }
+    }
+    let dtype = match common(x, y) {
+        d if class == Class::Real && !d.is_float() => default_float(),
+        d => d,
+    };
+    Ok((as_tensor(x, dtype)?, as_tensor(y, dtype)?))
+}
+
+/// The dtype of two operands.
+pub(super) fn common(x: Operand<'_>, y: Operand<'_>) -> DType {
+    match (x, y) {
+        (Operand::Tensor(x), Operand::Tensor(y)) => x.dtype().promote(y.dtype()),
+        (Operand::Tensor(t), Operand::Number(n)) | (Operand::Number(n), Operand::Tensor(t)) => {
+            raised(t.dtype(), n)
+        }
+        (Operand::Number(a), Operand::Number(b)) => raised(raised(DType::Bool, a), b),
+    }
+}
+
+/// The dtype of a tensor's, raised in kind where the number is of a stronger one.
+pub(super) fn raised(dtype: DType, by: Item) -> DType {
+    match (dtype.kind(), by) {
+        (Kind::Bool, Item::Int(_)) => DType::I64,
+        (Kind::Bool | Kind::Int, Item::Float(_)) => default_float(),
+        _ => dtype,
+    }
+}
+
+/// An operand as a tensor of a dtype. A Python integer that the dtype cannot hold is refused, not wrapped around.
+pub(super) fn as_tensor(x: Operand<'_>, dtype: DType) -> Result<Cow<'_, Tensor>> {
+    Ok(match x {
+        Operand::Tensor(t) if t.dtype() == dtype => Cow::Borrowed(t),
+        Operand::Tensor(t) => Cow::Owned(cast(t, dtype)?),
+        Operand::Number(Item::Int(i)) if dtype.kind() == Kind::Int => {
+            if !holds(dtype, i) {
+                bail!(Argument, "operand", "the number {i} does not fit into {dtype}");
+            }
+            // Congruent modulo 2^64, which is what `from_i64` wants of a large uint64.
+            Cow::Owned(Tensor::constant(dispatch!(dtype, all T => Array::scalar(T::from_i64(i as i64)))))
+        }
+        Operand::Number(n) => Cow::Owned(Tensor::scalar_of(dtype, n.to_f64())),
+    })
+}
+
+/// The smallest and the largest number of an integer dtype.
+pub(super) fn range(dtype: DType) -> (i128, i128) {
+    dispatch!(dtype, int T => (i128::from(T::MIN), i128::from(T::MAX)), else (0, 1))
+}
+
+/// Whether an integer dtype can hold a number.
+pub(super) fn holds(dtype: DType, i: i128) -> bool {
+    let (low, high) = range(dtype);
+    (low..=high).contains(&i)
+}
+
+/// The tensor itself if it is a float, else in the default float.
+pub(super) fn promoted_float(x: &Tensor) -> Result<Cow<'_, Tensor>> {
+    if x.dtype().is_float() {
+        return Ok(Cow::Borrowed(x));
+    }
+    Ok(Cow::Owned(cast(x, default_float())?))
+}
+
+static DEFAULT_FLOAT: AtomicU8 = AtomicU8::new(DType::F32 as u8);
+
+/// The dtype of floats that nothing else decides: that of results of Python floats and of functions of integers.
+#[inline]
+pub fn default_float() -> DType {
+    DType::ALL[usize::from(DEFAULT_FLOAT.load(Relaxed))]
+}
+
+/// Sets [`default_float`].
+///
+/// # Errors
+/// For a dtype that is no float.
+pub fn set_default_float(dtype: DType) -> Result<()> {
+    if !dtype.is_float() {
+        bail!(Dtype, "set_default_dtype", "the default is a floating dtype, not {dtype}");
+    }
+    DEFAULT_FLOAT.store(dtype as u8, Relaxed);
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! Elements chosen by a truth value, and elements kept between bounds.
+
+use smallvec::smallvec;
+
+use super::arithmetic::{binary_rows, promoted};
+use super::compare::less_same;
+use super::entry::{Entry, Operand, entry};
+use super::movement::cast;
+use super::promote::{Class, as_tensor, common, range};
+use crate::array::{Array, Item};
+use crate::dtype::{DType, Kind};
+use crate::error::Result;
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::kernel;
+
+/// Inputs: the condition (truth values), and two tensors of one dtype.
+struct Select;
+
+/// `g` where the condition holds (or where it does not), else 0.
+fn part(condition: &Tensor, holds: bool, g: &Tensor) -> Result<Tensor> {
+    let zero = Tensor::scalar_of(g.dtype(), 0.0);
+    if holds { select(condition, g, &zero) } else { select(condition, &zero, g) }
+}
+
+impl Op for Select {
+    fn name(&self) -> &'static str {
+        "where"
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        Ok(smallvec![kernel::select::select("where", ins[0], ins[1], ins[2], lanes)?])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::inputs(1)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = &g[0] else { return Ok(smallvec![None, None, None]) };
+        let c = s.input(0);
+        let by = |i: usize| s.needs(i).then(|| part(&c, i == 1, g)).transpose();
+        Ok(smallvec![None, by(1)?, by(2)?])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let c = s.input(0);
+        Ok(smallvec![match (&t[1], &t[2]) {
+            (Some(x), Some(y)) => Some(select(&c, x, y)?),
+            (Some(x), None) => Some(part(&c, true, x)?),
+            (None, Some(y)) => Some(part(&c, false, y)?),
+            (None, None) => None,
+        }])
+    }
+}
+
+/// The elements of `x` where the condition (of truth values) holds, else those of `y`, which has the dtype of `x`.
+pub fn select(condition: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    apply(Select, &[condition, x, y])
+}
+
+/// [`select`] with operands of any dtypes; a condition that is no truth value holds where it is not 0.
+pub fn where_(condition: &Tensor, x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
+    let (x, y) = promoted(Class::Num, x, y)?;
+    select(&cast(condition, DType::Bool)?, &x, &y)
+}
+
+binary_rows! {
+    /// The first, or the second where that is larger. At equality the first counts.
+    AtLeast at_least "clip", num x, y => if x < y || y.nan() { y } else { x };
+        [x, y] g => part(&less_same(x, y)?, false, g)?; [x, y] g => part(&less_same(x, y)?, true, g)?;
+    /// The first, or the second where that is smaller. At equality the first counts.
+    AtMost at_most "clip", num x, y => if x > y || y.nan() { y } else { x };
+        [x, y] g => part(&less_same(y, x)?, false, g)?; [x, y] g => part(&less_same(y, x)?, true, g)?;
+}
+
+/// The elements of `x` kept between bounds: those below `min` become `min`, those above `max` become `max`.
+pub fn clip(x: &Tensor, min: Option<Operand<'_>>, max: Option<Operand<'_>>) -> Result<Tensor> {
+    let mut dtype = x.dtype();
+    for bound in [min, max].into_iter().flatten() {
+        dtype = dtype.promote(common(x.into(), bound));
+    }
+    let mut out = cast(x, dtype)?;
+    if let Some(min) = min {
+        out = at_least(&out, &*as_tensor(within(min, dtype), dtype)?)?;
+    }
+    if let Some(max) = max {
+        out = at_most(&out, &*as_tensor(within(max, dtype), dtype)?)?;
+    }
+    Ok(out)
+}
+
+/// A bound that an integer dtype cannot hold bounds nothing on one side: the dtype's own bound stands for it.
+fn within(bound: Operand<'_>, dtype: DType) -> Operand<'_> {
+    match bound {
+        Operand::Number(Item::Int(i)) if dtype.kind() == Kind::Int => {
+            let (low, high) = range(dtype);
+            Operand::Number(Item::Int(i.clamp(low, high)))
+        }
+        other => other,
+    }
+}
+
+pub(crate) const ENTRIES: &[Entry] = &[
+    entry!(function ["where"] where_ (condition: &Tensor, x: Operand<'_>, y: Operand<'_>)
+        "The elements of x where the condition holds (is not 0), else those of y. The shapes of all three broadcast, the \
+        dtypes of x and y promote. The gradient of an element that was not chosen is 0, whatever arrives.\n\n\
+        >>> fg.where(fg.tensor([True, False]), 1.0, fg.tensor([5.0, 6.0])).tolist()\n[1.0, 6.0]"),
+    entry!(method ["clip", "clamp"] clip (x: &Tensor, min: Option<Operand<'_>> = None, max: Option<Operand<'_>> = None)
+        "The elements of x kept between bounds, which are numbers, tensors that broadcast with x, or None. If the bounds \
+        cross, max wins. The gradient is 1 inside and at the bounds; outside it goes to the bound.\n\n\
+        >>> fg.clip(fg.tensor([-1.0, 0.5, 2.0]), 0, 1).tolist()\n[0.0, 0.5, 1.0]"),
+];
