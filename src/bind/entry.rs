@@ -29,6 +29,11 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("axes", "perm"),
     ("axes", "dims"),
     ("shape", "size"),
+    ("target", "label"),
+    ("eps", "epsilon"),
+    ("repeats", "repeat_times"),
+    ("k", "diagonal"),
+    ("k", "offset"),
 ];
 
 type Function = unsafe extern "C" fn(

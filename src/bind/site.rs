@@ -11,9 +11,13 @@ use rustc_hash::FxHashMap;
 use crate::graph::site::{Host, Site, set_host};
 
 type GetLasti = unsafe extern "C" fn(*mut ffi::PyFrameObject) -> c_int;
+type GetBack = unsafe extern "C" fn(*mut ffi::PyFrameObject) -> *mut ffi::PyFrameObject;
 
-/// `PyFrame_GetLasti`, which the stable ABI does not promise: looked up in the running process.
-static LASTI: OnceLock<Option<GetLasti>> = OnceLock::new();
+/// `PyFrame_GetLasti` and `PyFrame_GetBack`, which the stable ABI does not promise: looked up in the running process.
+static FRAMES: OnceLock<Option<(GetLasti, GetBack)>> = OnceLock::new();
+
+/// The number that stands for every place in the library's own Python code: the site is its caller's.
+const OWN: u32 = u32::MAX;
 
 #[derive(Default)]
 struct Sites {
@@ -29,40 +33,86 @@ unsafe extern "C" {
 }
 
 pub fn install(_py: Python<'_>) {
-    LASTI.get_or_init(|| {
-        // SAFETY: a null handle searches the global scope; the name is a C string.
-        let found = unsafe { dlsym(std::ptr::null_mut(), c"PyFrame_GetLasti".as_ptr()) };
-        // SAFETY: CPython declares the function with this signature since 3.11.
-        (!found.is_null()).then(|| unsafe { std::mem::transmute::<*mut c_void, GetLasti>(found) })
+    FRAMES.get_or_init(|| {
+        // SAFETY: a null handle searches the global scope; the names are C strings.
+        let (lasti, back) = unsafe {
+            (
+                dlsym(std::ptr::null_mut(), c"PyFrame_GetLasti".as_ptr()),
+                dlsym(std::ptr::null_mut(), c"PyFrame_GetBack".as_ptr()),
+            )
+        };
+        if lasti.is_null() || back.is_null() {
+            return None;
+        }
+        // SAFETY: CPython declares the functions with these signatures since 3.11.
+        Some(unsafe {
+            (
+                std::mem::transmute::<*mut c_void, GetLasti>(lasti),
+                std::mem::transmute::<*mut c_void, GetBack>(back),
+            )
+        })
     });
     set_host(Host { current, describe });
 }
 
-/// The site of the running Python frame. Called only where the GIL is held: the engine's own threads run inside
-/// [`Site::within`].
+/// The site of the running Python frame, or of the nearest one outside this library. Called only where the GIL is
+/// held: the engine's own threads run inside [`Site::within`].
 fn current() -> Site {
-    let Some(Some(lasti)) = LASTI.get() else { return Site(0) };
-    // SAFETY: the GIL is held (see above); the frame is borrowed, the code object owned.
-    let (code, last) = unsafe {
-        let frame = ffi::PyEval_GetFrame();
+    let Some(Some((lasti, back))) = FRAMES.get() else { return Site(0) };
+    // SAFETY: the GIL is held (see above); the frame is borrowed.
+    let mut frame = unsafe { ffi::PyEval_GetFrame() };
+    let mut held = std::ptr::null_mut();
+    let site = loop {
         if frame.is_null() {
-            return Site(0);
+            break Site(0);
         }
-        (ffi::PyFrame_GetCode(frame).cast::<ffi::PyObject>(), lasti(frame))
+        // SAFETY: the GIL is held and the frame is running or held; the code object is owned.
+        let (code, last) = unsafe { (ffi::PyFrame_GetCode(frame).cast::<ffi::PyObject>(), lasti(frame)) };
+        let id = known(code, last).unwrap_or_else(|| intern(frame, code, last));
+        // SAFETY: owned by this call; the interned reference keeps the object alive.
+        unsafe { ffi::Py_DECREF(code) };
+        if id != OWN {
+            break Site(id);
+        }
+        // SAFETY: as above; the caller's frame is owned, and let go when the next one is reached.
+        unsafe {
+            frame = back(frame);
+            ffi::Py_XDECREF(held);
+        }
+        held = frame.cast();
     };
+    // SAFETY: owned since the loop took it.
+    unsafe { ffi::Py_XDECREF(held) };
+    site
+}
+
+#[inline]
+fn known(code: *mut ffi::PyObject, last: i32) -> Option<u32> {
+    let guard = SITES.lock().unwrap_or_else(PoisonError::into_inner);
+    guard.as_ref()?.ids.get(&(code as usize, last)).copied()
+}
+
+/// The number of a place that is met for the first time.
+#[cold]
+fn intern(frame: *mut ffi::PyFrameObject, code: *mut ffi::PyObject, last: i32) -> u32 {
+    // SAFETY: the GIL is held; both references are borrowed from the caller's.
+    let (frame, held) = unsafe {
+        let py = Python::assume_attached();
+        (Bound::from_borrowed_ptr(py, frame.cast()), Bound::from_borrowed_ptr(py, code).unbind())
+    };
+    let own = is_own(&frame);
     let mut guard = SITES.lock().unwrap_or_else(PoisonError::into_inner);
     let sites = guard.get_or_insert_default();
-    let next = sites.list.len() as u32 + 1;
-    let id = *sites.ids.entry((code as usize, last)).or_insert(next);
-    if id == next {
-        // SAFETY: the GIL is held and `code` is an owned reference, handed over here.
-        let code = unsafe { Bound::from_owned_ptr(Python::assume_attached(), code) };
-        sites.list.push((code.unbind(), last));
-    } else {
-        // SAFETY: the GIL is held; the interned reference keeps the object alive.
-        unsafe { ffi::Py_DECREF(code) };
-    }
-    Site(id)
+    sites.list.push((held, last));
+    let id = if own { OWN } else { sites.list.len() as u32 };
+    *sites.ids.entry((code as usize, last)).or_insert(id)
+}
+
+/// Whether a frame runs the library's own code.
+fn is_own(frame: &Bound<'_, PyAny>) -> bool {
+    let name =
+        frame.getattr("f_globals").and_then(|g| g.get_item("__name__")).and_then(|n| n.extract::<String>());
+    name.is_ok_and(|n| n.starts_with("ferrograd."))
 }
 
 /// `file:line` of a site.

@@ -87,7 +87,7 @@ def test_s32_and_once_more(d: Dialect) -> None:
 @every
 def test_s39_a_seed_of_another_shape(d: Dialect) -> None:
     x = d.leaf([1.0, 2.0])
-    with pytest.raises(ValueError, match="(?i)shape") as caught:
+    with pytest.raises(ValueError, match=r"(?i)shape") as caught:
         d.grad([x * x], [x], [d.tensor([1.0])])
     assert isinstance(caught.value, (AssertionError, RuntimeError))
     assert "[1]" in str(caught.value)

@@ -75,6 +75,9 @@ ARITHMETIC = {f"__{p}{n}__" for n in OPERATORS.split(" ") for p in ("", "r", "i"
 #: What the functions of the module itself return.
 FUNCTIONS = {
     "make": "Tensor",
+    "run": "list[Any]",
+    "backward": "None",
+    "gradient_edge": "GradientEdge",
     "is_grad_enabled": "bool",
     "set_grad_mode": "bool",
     "live_nodes": "int",

@@ -11,16 +11,22 @@ array(6., dtype=float32)
 from __future__ import annotations
 
 from ferrograd._core import PaddleTensor as Tensor
-from ferrograd._core.paddle import *
-from ferrograd._core.paddle import __all__ as _ops
 from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from ferrograd.paddle import _creation, _methods, autograd, fluid, imperative
+from ferrograd.paddle import _creation, _functions, _methods, autograd, fluid, imperative
 from ferrograd.paddle._autograd import grad
 from ferrograd.paddle._creation import *
 from ferrograd.paddle._dtypes import *
 from ferrograd.paddle._dtypes import __all__ as _dtypes
+from ferrograd.paddle._functions import *
 
-_methods.install([_creation])
+# isort: split
+from ferrograd._core.paddle import *  # type: ignore[assignment]
+from ferrograd._core.paddle import __all__ as _ops
+
+# What means something else in Paddle stands before the function of the registry that has the same name.
+for _module in (_creation, _functions):
+    globals().update({name: getattr(_module, name) for name in _module.__all__})
+_methods.install([_creation, _functions])
 
 __all__ = [
     "Tensor",
@@ -36,3 +42,4 @@ __all__ = [
 __all__ += _ops
 __all__ += _dtypes
 __all__ += _creation.__all__
+__all__ += _functions.__all__

@@ -11,13 +11,21 @@
 from __future__ import annotations
 
 from ferrograd._core import TorchTensor as Tensor
-from ferrograd._core.torch import *
-from ferrograd._core.torch import __all__ as _ops
 from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from ferrograd.torch import _creation, autograd
+from ferrograd.torch import _creation, _functions, _methods, autograd
 from ferrograd.torch._creation import *
 from ferrograd.torch._dtypes import *
 from ferrograd.torch._dtypes import __all__ as _dtypes
+from ferrograd.torch._functions import *
+
+# isort: split
+from ferrograd._core.torch import *  # type: ignore[assignment]
+from ferrograd._core.torch import __all__ as _ops
+
+# What means something else in torch stands before the function of the registry that has the same name.
+for _module in (_creation, _functions):
+    globals().update({name: getattr(_module, name) for name in _module.__all__})
+_methods.install([_functions])
 
 __all__ = [
     "Tensor",
@@ -30,3 +38,4 @@ __all__ = [
 __all__ += _ops
 __all__ += _dtypes
 __all__ += _creation.__all__
+__all__ += _functions.__all__

@@ -1,0 +1,296 @@
+"""``paddle.grad`` and ``paddle.autograd.backward``. Numbers are rows of the table of semantic cases."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from pathlib import Path
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+from ferrograd import paddle
+from ferrograd.paddle.fluid import dygraph
+
+from tests.dialects import values
+
+
+def leaf(data: Any, dtype: Any = None) -> Any:
+    return paddle.to_tensor(data, dtype, stop_gradient=False)
+
+
+@pytest.mark.parametrize(("create_graph", "expected"), [(False, 2), (True, 4)])
+def test_s1_s2_the_gradient_in_the_graph(create_graph: bool, expected: float) -> None:
+    x = paddle.ones(shape=[1], dtype="float32")
+    x.stop_gradient = False
+    y = x * x
+    dx = paddle.grad(outputs=[y], inputs=[x], create_graph=create_graph, retain_graph=True)[0]
+    (y + dx).backward()
+    assert x.gradient().dtype == np.float32
+    assert x.gradient().tolist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"), [(None, None, 7), (None, 4.0, 16), (4.0, None, 19), (3.0, 4.0, 24)]
+)
+def test_s3_grad_outputs(first: float | None, second: float | None, expected: float) -> None:
+    x = leaf(2.0)
+    given = [None if g is None else paddle.to_tensor(g) for g in (first, second)]
+    seeds = None if given == [None, None] else given
+    dx = paddle.grad(outputs=[x * x, x * 3], inputs=[x], grad_outputs=seeds)[0]
+    assert dx.numpy().shape == ()
+    assert values(dx) == expected
+
+
+def test_s4_s6_backward_and_clear_grad() -> None:
+    x = leaf([[1, 2], [3, 4]], "float32")
+    y = paddle.to_tensor([[3, 2], [3, 4]], dtype="float32")
+    g1 = paddle.to_tensor([[1, 2], [2, 3]], dtype="float32")
+    g2 = paddle.to_tensor([[1, 1], [1, 1]], dtype="float32")
+    z1, z2 = paddle.matmul(x, y), paddle.matmul(x, y)
+    x.clear_grad()
+    assert values(x.grad) is None
+    paddle.autograd.backward([z1, z2], [g1, g2], True)
+    assert values(x.grad) == [[12, 18], [17, 25]]
+    assert not x.grad.stop_gradient
+    x.clear_grad()
+    assert values(x.grad) == [[0, 0], [0, 0]]
+    paddle.autograd.backward([z1, z2], [g1, None], True)
+    assert values(x.grad) == [[12, 18], [17, 25]]
+    x.clear_gradient(set_to_zero=False)
+    assert x.grad is None
+    paddle.autograd.backward([z1, z2])
+    assert values(x.grad) == [[10, 14], [10, 14]]
+
+
+def test_s7_a_bare_tensor_of_many_elements() -> None:
+    x = leaf(np.arange(-5, 5, 0.01), "float32")
+    paddle.autograd.backward(paddle.sin(x))
+    np.testing.assert_allclose(x.grad.numpy(), np.cos(x.numpy()), rtol=1e-6, atol=1e-7)
+
+
+def test_s8_numpy_of_a_tracked_tensor() -> None:
+    x = leaf([1.0, 2.0])
+    assert isinstance(np.asarray(x), np.ndarray)
+    assert x.numpy().tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(("create_graph", "expected"), [(False, 2), (True, 4)])
+def test_s9_s10_the_names_of_paddle_1_8(create_graph: bool, expected: float) -> None:
+    with paddle.imperative.guard():
+        x = paddle.ones(shape=[1], dtype="float32", device=None, out=None)
+        x.stop_gradient = False
+        y = x * x
+        found = paddle.fluid.dygraph.grad(
+            outputs=[y], inputs=[x], create_graph=create_graph, retain_graph=True, backward_strategy=None
+        )
+        assert isinstance(found, tuple)
+        (y + found[0]).backward()
+    assert x.gradient().tolist() == [expected]
+
+
+def test_s9_positions_of_fluid_dygraph_grad() -> None:
+    assert list(inspect.signature(dygraph.grad).parameters) == [
+        *["outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs", "allow_unused"],
+        *["no_grad_vars", "backward_strategy"],
+    ]
+
+
+def test_s11_the_signature_of_grad() -> None:
+    parameters = inspect.signature(paddle.grad).parameters
+    assert {name: p.default for name, p in parameters.items()} == {
+        "outputs": inspect.Parameter.empty,
+        "inputs": inspect.Parameter.empty,
+        "grad_outputs": None,
+        "retain_graph": None,
+        "create_graph": False,
+        "only_inputs": True,
+        "allow_unused": False,
+        "no_grad_vars": None,
+        "dump_backward_graph_path": None,
+    }
+    assert parameters["dump_backward_graph_path"].kind is inspect.Parameter.KEYWORD_ONLY
+
+
+def test_s12_the_signature_of_backward() -> None:
+    parameters = inspect.signature(paddle.autograd.backward).parameters
+    assert list(parameters) == ["tensors", "grad_tensors", "retain_graph", "dump_backward_graph_path"]
+    assert parameters["retain_graph"].default is False
+    assert parameters["dump_backward_graph_path"].kind is inspect.Parameter.KEYWORD_ONLY
+
+
+def test_s14_only_inputs_false() -> None:
+    x, w, b = leaf([1.0, 2.0]), leaf([3.0, 4.0]), leaf([5.0, 6.0])
+    with_others = paddle.grad([x * w + b], [x], only_inputs=False)
+    alone = paddle.grad([x * w + b], [x])
+    assert values(with_others[0]) == values(alone[0]) == [3, 4]
+    assert x.grad is None
+    assert values(w.grad) == [1, 2]
+    assert values(b.grad) == [1, 1]
+    paddle.grad([x * w + b], [x], only_inputs=False)
+    assert values(w.grad) == [2, 4]
+
+
+def test_s15_arguments_of_another_kind() -> None:
+    x, x2 = leaf([1.0]), leaf([2.0])
+    y = x * x2
+    calls: list[tuple[Any, ...]] = [
+        (None, None),
+        (1, x),
+        (x, 1),
+        ([1], [x]),
+        ([x], [1]),
+        ([x, x2], [x], [y]),
+    ]
+    for args in calls:
+        with pytest.raises(AssertionError):
+            paddle.grad(*args)
+    for bad in ([1], 1):
+        with pytest.raises(AssertionError):
+            paddle.grad([y], [x], no_grad_vars=bad)  # type: ignore[arg-type]
+
+
+def test_s16_no_inputs_or_outputs() -> None:
+    x = leaf([1.0])
+    with pytest.raises(AssertionError, match="inputs cannot be empty"):
+        paddle.grad([x * x], [])
+    with pytest.raises(AssertionError, match="outputs cannot be empty"):
+        paddle.grad([], [x])
+
+
+def test_s21_an_unused_input() -> None:
+    x, z = leaf([1.0]), leaf([1.0])
+    with pytest.raises(ValueError, match=r"The 1-th input does not appear in the backward graph.*allow_unused"):
+        paddle.grad([x * x], [x, z])
+
+
+def test_s25_duplicates() -> None:
+    x = leaf([1.0])
+    y = x * x
+    for outputs, inputs in (([y], [x, x]), ([y, y], [x])):
+        with pytest.raises(RuntimeError, match="duplicate"):
+            paddle.grad(outputs, inputs)
+
+
+def test_s27_duplicates_in_backward() -> None:
+    y = leaf([1.0]) * 2
+    with pytest.raises(AssertionError, match=r"contains duplicate paddle\.Tensor object"):
+        paddle.autograd.backward([y, y])
+
+
+def test_s28_an_untracked_input() -> None:
+    x, w = paddle.to_tensor([1.0]), leaf([2.0])
+    with pytest.raises(ValueError, match="The 0-th input"):
+        paddle.grad(x * w, [x])
+    assert paddle.grad(x * w, [x], allow_unused=True) == [None]
+
+
+@pytest.mark.parametrize("container", [lambda t: t, lambda t: [t], lambda t: (t,), lambda t: {t}])
+def test_s34_no_grad_vars(container: Any) -> None:
+    x = leaf([3.0])
+    a = x * 2
+    assert values(paddle.grad([a * x], [x], no_grad_vars=container(a))[0]) == [6]
+    assert not a.stop_gradient
+
+
+def test_s35_an_input_among_no_grad_vars() -> None:
+    x = leaf([3.0])
+    a = 2 * x
+    with pytest.raises(ValueError, match=r"0-th.*no_grad_vars"):
+        paddle.grad([a * x], [x], no_grad_vars=[x])
+    assert paddle.grad([2 * x * x], [x], no_grad_vars=[x], allow_unused=True) == [None]
+
+
+def test_s36_every_path_cut() -> None:
+    x = leaf([3.0])
+    a = 2 * x
+    y = a * 5
+    assert paddle.grad([y], [x], no_grad_vars=[a], allow_unused=True, retain_graph=True) == [None]
+    assert values(paddle.grad([y, x * x], [x], no_grad_vars=[y])[0]) == [6]
+
+
+def test_s37_seeds_of_another_number() -> None:
+    x = leaf([3.0])
+    y = x * x
+    with pytest.raises(AssertionError, match="The length of grad_outputs must be equal to outputs"):
+        paddle.grad([y], [x], [y, y])
+    assert values(paddle.grad([y], [x], [])[0]) == [6]
+
+
+def test_s42_seeds_of_another_kind() -> None:
+    x = leaf([3.0])
+    with pytest.raises(AssertionError):
+        paddle.grad([x * x], [x], [1.0])  # type: ignore[list-item]
+
+
+def test_s43_flags_of_another_kind() -> None:
+    x = leaf([3.0])
+    y = x * x
+    with pytest.raises(AssertionError, match="create_graph must be True or False"):
+        paddle.grad([y], [x], create_graph=1)  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match="retain_graph must be None, True or False"):
+        paddle.grad([y], [x], retain_graph=1)  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match="allow_unused must be True or False"):
+        paddle.grad([y], [x], allow_unused=None)  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match="retain_graph must be True or False"):
+        paddle.autograd.backward([y], None, 1)  # type: ignore[arg-type]
+
+
+def test_s48_untracked_outputs_are_passed_over() -> None:
+    x = leaf([3.0])
+    assert values(paddle.grad([x * x, paddle.to_tensor([1.0])], [x])[0]) == [6]
+
+
+def test_s49_backward_of_an_untracked_tensor() -> None:
+    assert paddle.to_tensor([1.0]).backward() is None
+
+
+def test_s51_seeds_of_tensor_backward() -> None:
+    y = leaf([1.0, 2.0]) * 2
+    with pytest.raises(AssertionError, match="Tensor shape not match"):
+        y.backward(paddle.ones([1]))
+    with pytest.raises(AssertionError, match=r"must be paddle\.Tensor"):
+        y.backward(np.ones(2))
+
+
+def test_s127_pictures_of_the_graph(tmp_path: Path) -> None:
+    x = leaf([[1.0, 2.0]])
+    w = leaf([[1.0], [2.0]])
+    where = tmp_path / "made" / "here"
+    y = paddle.matmul(x, w)
+    y.backward(dump_backward_graph_path=str(where))
+    names = sorted(os.listdir(where))
+    assert [n.split("_", 3)[-1] for n in names] == ["backward_graph.dot", "call_stack.log", "ref_forward_graph.dot"]
+    picture = (where / names[0]).read_text()
+    assert picture.startswith("digraph G {")
+    assert "MatmulGradNode" in picture
+    assert "GradNodeAccumulation" in picture
+    assert "Place(cpu)" in picture
+    assert "float32[1, 2]" in picture
+    assert "test_grad.py" in (where / names[1]).read_text()
+    y = paddle.matmul(x, w)
+    paddle.grad([y], [x], dump_backward_graph_path=str(where), retain_graph=True)
+    paddle.autograd.backward([y], dump_backward_graph_path=str(where))
+    assert len(os.listdir(where)) == 9
+
+
+def test_s127_bad_paths(tmp_path: Path) -> None:
+    x = leaf([1.0])
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(AssertionError, match="path must be string type"):
+        paddle.grad([x * x], [x], dump_backward_graph_path=3)  # type: ignore[arg-type]
+    with pytest.raises(NotADirectoryError, match=r" path:'.*file' must be directory "):
+        (x * x).backward(dump_backward_graph_path=str(file))
+    with pytest.raises(OSError, match=r"Create '.*below' failed : "):
+        paddle.autograd.backward([x * x], dump_backward_graph_path=str(file / "below"))
+    assert x.grad is None
+
+
+def test_results_are_lists_of_paddle_tensors() -> None:
+    x = leaf([1.0])
+    found = paddle.grad(x * x, x)
+    assert isinstance(found, list)
+    assert isinstance(found[0], paddle.Tensor)
+    assert isinstance(found[0], fg.Tensor)
