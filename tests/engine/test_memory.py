@@ -1,0 +1,76 @@
+"""Depth and memory: long chains, wide fans, nodes that go when nobody holds them."""
+
+import gc
+
+import ferrograd as fg
+import numpy as np
+import pytest
+
+from tests.engine.test_threads import script
+
+
+@pytest.mark.parametrize("what", ["backward", "drop", "create_graph"])
+def test_long_chains(what: str) -> None:
+    script(f"""
+        n = 300_000 if "{what}" == "create_graph" else 1_000_000
+        x = fg.tensor(1.0, requires_grad=True)
+        y = x
+        for _ in range(n):
+            y = fg.sin(y) if "{what}" == "create_graph" else y + 1.0
+        if "{what}" == "backward":
+            fg.backward(y)
+            assert x.grad.item() == 1.0
+        if "{what}" == "create_graph":
+            g = fg.grad(y, x, create_graph=True)
+            assert fg._core.live_nodes() > 2 * n
+            del g
+        del y
+        x = None
+        assert fg._core.live_nodes() == 0, fg._core.live_nodes()
+    """)
+
+
+def test_nodes_go_without_the_garbage_collector() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        before = fg._core.live_nodes()
+        x = fg.tensor(np.ones(3), requires_grad=True)
+        w = fg.tensor(np.ones((3, 3)), requires_grad=True)
+        y = (fg.sin(w @ x) * x).sum()
+        dx = fg.grad(y, x, create_graph=True)
+        fg.backward((dx * dx).sum())
+        assert fg._core.live_nodes() > before
+        del x, w, y, dx
+        assert fg._core.live_nodes() == before
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_large_leaf_used_often_needs_little_memory(threads: int) -> None:
+    out = script(f"""
+        fg._core.set_num_threads({threads})
+        x = fg.tensor(np.ones(1_000_000, dtype=np.float32), requires_grad=True)
+        c = fg.tensor(np.ones(1_000_000, dtype=np.float32))
+        fg.backward((x * c).sum())
+        y = x * c
+        for _ in range(99):
+            y = y + x * c
+        y = y.sum()
+        open("/proc/self/clear_refs", "w").write("5")
+        before = peak()
+        fg.backward(y)
+        print(peak() - before)
+    """)
+    assert float(out) <= 70
+
+
+def test_the_graph_as_text() -> None:
+    x = fg.tensor([[1.0, 2.0]], requires_grad=True)
+    w = fg.tensor([[1.0], [2.0]], requires_grad=True)
+    backward, forward, calls = fg._core.dump([x @ w])
+    assert backward.startswith('digraph G {\nnode_0[label="MatmulGradNode"]\nnode_1[label="GradNodeAccumulation"]')
+    assert 'node_0->node_1[label="Place(cpu)\\nfloat32[1, 2]"]' in backward
+    assert 'node_1->node_0[label="Place(cpu)\\nfloat32[1, 2]"]' in forward
+    assert "test_memory.py:" in calls

@@ -1,0 +1,204 @@
+"""Threads: our own, Python's, forked processes and Ctrl-C. What could hang or leak runs in a process of its own."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+
+import ferrograd as fg
+import numpy as np
+import pytest
+
+PRELUDE = """
+import os, signal, sys, threading, time
+import numpy as np
+import ferrograd as fg
+
+def wide(x, branches=64):
+    parts = [fg.sin(x * (0.1 + k)) * x for k in range(branches)]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total.sum()
+
+def peak():
+    for line in open("/proc/self/status"):
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) / 1024
+"""
+
+
+def script(text: str, timeout: float = 60) -> str:
+    """The output of a Python program that must end well."""
+    done = subprocess.run(
+        [sys.executable, "-c", PRELUDE + textwrap.dedent(text)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_several_threads_run_one_graph_with_the_same_bits() -> None:
+    out = script("""
+        found = set()
+        for n in (1, 2, 4):
+            fg._core.set_num_threads(n)
+            assert fg._core.num_threads() == n
+            most = 0
+            for _ in range(200):
+                x = fg.tensor(np.linspace(0, 1, 20000, dtype=np.float32), requires_grad=True)
+                g = fg.grad(wide(x), x, create_graph=True)
+                most = max(most, fg._core.threads_of_last_run())
+                found.add(np.asarray(g).tobytes())
+                if most > 1 or n == 1:
+                    break
+            print(n, most > 1)
+        assert len(found) == 1
+    """)
+    assert out.split("\n")[:3] == ["1 False", "2 True", "4 True"]
+
+
+@pytest.mark.parametrize("n", [0, -1, 65])
+def test_a_number_of_threads_out_of_range(n: int) -> None:
+    with pytest.raises(fg.ArgumentError, match="between 1 and 64"):
+        fg._core.set_num_threads(n)
+
+
+def test_many_python_threads_share_leaves() -> None:
+    x = fg.tensor(np.arange(1.0, 5.0), requires_grad=True)
+    big = fg.tensor(np.ones(20_000), requires_grad=True)
+    rounds, workers = 20, 32
+    failed: list[BaseException] = []
+
+    def work(k: int) -> None:
+        try:
+            for _ in range(rounds):
+                fg.backward((x * float(k)).sum())
+            y = big * 1.0
+            for _ in range(20):
+                y = y + big * 2.0
+            fg.backward(y.sum())
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(workers)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert not failed
+    np.testing.assert_array_equal(np.asarray(x.grad), np.full(4, rounds * sum(range(workers))))
+    np.testing.assert_array_equal(np.asarray(big.grad), np.full(20_000, workers * 41.0))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_computes() -> None:
+    script(
+        """
+        import warnings
+        warnings.simplefilter("ignore", DeprecationWarning)
+        def work():
+            x = fg.tensor(np.ones(200_000, dtype=np.float32), requires_grad=True)
+            m = fg.tensor(np.ones((300, 300), dtype=np.float32), requires_grad=True)
+            fg.backward([wide(x), (m @ m).sum()])
+            assert np.asarray(m.grad)[0, 0] == 600
+        fg._core.set_num_threads(2)
+        work()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(5)
+            work()
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        work()
+        """
+    )
+
+
+def test_other_python_threads_go_on_during_a_backward_pass() -> None:
+    script("""
+        x = fg.tensor(np.ones(1_000_000), requires_grad=True)
+        y = x
+        for _ in range(10):
+            y = fg.sin(y) * x
+        y = y.sum()
+        count, going = 0, True
+        def counting():
+            global count
+            while going:
+                count += 1
+                time.sleep(0.001)
+        t = threading.Thread(target=counting)
+        t.start()
+        before = count
+        fg.backward(y)
+        during = count - before
+        going = False
+        t.join()
+        assert during > 1, during
+    """)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_ctrl_c_stops_a_backward_pass(threads: int) -> None:
+    script(f"""
+        fg._core.set_num_threads({threads})
+        m = fg.tensor(np.eye(400))
+        x = fg.tensor(np.ones((400, 400)), requires_grad=True)
+        def chains(n):
+            ys = [x, x]
+            for _ in range(n):
+                ys = [y @ m for y in ys]
+            return (ys[0] + ys[1]).sum()
+        def seconds(n):
+            y = chains(n)
+            start = time.perf_counter()
+            fg.grad(y, x)
+            return time.perf_counter() - start
+        seconds(2)
+        # About two seconds on any machine.
+        y = chains(int(2 / (seconds(10) / 10)))
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            fg.backward(y, retain_graph=True)
+        except KeyboardInterrupt:
+            # Heard after the end, it would find the gradient there.
+            assert x.grad is None
+        else:
+            raise AssertionError("not interrupted")
+        fg.backward(y)
+        assert (np.asarray(x.grad) == 2).all()
+    """)
+
+
+def test_an_error_inside_leaves_gradients_as_they_were() -> None:
+    x = fg.tensor([1.0, 2.0], requires_grad=True)
+    w = fg.tensor([3.0, 4.0], requires_grad=True)
+    square = x * x
+    fg.backward(square.sum())
+    before = np.asarray(x.grad).copy()
+    for _ in range(2):
+        with pytest.raises(fg.FreedGraphError, match=r"multiply: .*retain_graph=True.*test_threads\.py:\d+"):
+            fg.backward((square * w + x * w).sum())
+        np.testing.assert_array_equal(np.asarray(x.grad), before)
+        assert w.grad is None
+    fg.backward((x * w).sum())
+    np.testing.assert_array_equal(np.asarray(w.grad), [1.0, 2.0])
+
+
+def test_no_threads_but_ours() -> None:
+    out = script("""
+        fg._core.set_num_threads(3)
+        main = {t for t in os.listdir("/proc/self/task")}
+        x = fg.tensor(np.ones((600, 600), dtype=np.float32), requires_grad=True)
+        fg.backward(((x @ x) + fg.sin(x)).sum() + wide(fg.tensor(np.ones(50_000), requires_grad=True)))
+        for t in set(os.listdir("/proc/self/task")) - main:
+            print(open(f"/proc/self/task/{t}/comm").read().strip())
+    """)
+    names = out.split()
+    assert names
+    assert all(name.startswith("ferrograd-") for name in names), names
