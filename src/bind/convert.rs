@@ -52,6 +52,10 @@ pub fn argument(kind: Kind, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
         },
         Base::Str => o.extract().ok().map(Arg::Str),
         Base::Choice => truth(o).map(Arg::Bool).or_else(|| o.extract().ok().map(Arg::Str)),
+        Base::Order => match number(o)? {
+            Some(n) => Some(Arg::Number(n)),
+            None => o.extract().ok().map(Arg::Str),
+        },
         Base::DType => dtype(o)?.map(Arg::DType),
         Base::Index => Some(Arg::Index(indices(o)?)),
     })
@@ -72,6 +76,7 @@ pub fn wanted(kind: Kind) -> String {
         Base::Pairs => "an int or two lists of ints",
         Base::Str => "a str",
         Base::Choice => "a bool or a str",
+        Base::Order => "a number or a str",
         Base::DType => "a dtype",
         Base::Index => "an index",
     };

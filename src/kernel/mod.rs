@@ -1,5 +1,8 @@
 //! Numbers only: arrays in, array out. Nothing here knows of graphs or gradients.
 
+pub(crate) mod along;
+pub(crate) mod chunks;
+pub(crate) mod extreme;
 pub(crate) mod map;
 pub(crate) mod matmul;
 pub(crate) mod num;
@@ -8,4 +11,7 @@ pub(crate) mod real;
 pub(crate) mod reduce;
 pub(crate) mod select;
 pub(crate) mod walk;
+pub(crate) mod rows;
+pub(crate) mod scan;
+pub(crate) mod sort;
 pub(crate) mod zip;

@@ -58,6 +58,8 @@ pub enum Base {
     Str,
     /// A flag or a name.
     Choice,
+    /// A number or a name, as the orders of norms are.
+    Order,
     DType,
     Index,
 }
@@ -161,6 +163,25 @@ impl From<f64> for Operand<'_> {
 /// Tensors given one after another, or as one list.
 #[derive(Clone, Copy)]
 pub struct Rest<'a>(pub &'a [Tensor]);
+/// A number or a name: the order of a norm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Order<'a> {
+    Number(f64),
+    Name(&'a str),
+}
+
+impl<'a> FromArg<'a> for Order<'a> {
+    const KIND: Kind = Kind { base: Base::Order, optional: false };
+    fn from_arg(arg: &'a Arg) -> Option<Self> {
+        match arg {
+            Arg::Str(s) => Some(Order::Name(s)),
+            Arg::Number(i) => Some(Order::Number(i.to_f64())),
+            Arg::Float(f) => Some(Order::Number(*f)),
+            Arg::Int(i) => Some(Order::Number(*i as f64)),
+            _ => None,
+        }
+    }
+}
 
 /// A flag, or a name where there are more than two choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ mod operators;
 
 pub mod activation;
 pub mod alias;
+mod along;
 pub mod arithmetic;
 pub mod compare;
 pub mod contract;
@@ -13,11 +14,15 @@ mod diagonal;
 pub mod einsum;
 pub mod index;
 pub mod lanes;
+pub mod loss;
 pub mod movement;
+pub mod normalize;
 pub mod pointwise;
 pub mod promote;
 pub mod reduce;
 pub mod select;
+pub mod scan;
+pub mod sort;
 
 pub use entry::{Axes, Entry, Operand};
 pub use index::Index;
@@ -33,11 +38,20 @@ pub fn registry() -> impl Iterator<Item = &'static Entry> {
         create::ENTRIES,
         einsum::ENTRIES,
         index::ENTRIES,
+        loss::ENTRIES,
         movement::ENTRIES,
+        normalize::ENTRIES,
         pointwise::ENTRIES,
         pointwise::ROWS,
         reduce::ENTRIES,
         select::ENTRIES,
+        reduce::extreme::ENTRIES,
+        reduce::logic::ENTRIES,
+        reduce::moments::ENTRIES,
+        reduce::norm::ENTRIES,
+        reduce::product::ENTRIES,
+        scan::ENTRIES,
+        sort::ENTRIES,
     ]
     .into_iter()
     .flatten()

@@ -2,10 +2,95 @@
 
 import numpy as np
 
-from tests.cases import Case, normal
+from tests.cases import Case, normal, uniform
+
+X = normal(2, 3, 4)
+ZEROS = np.array([[2.0, 0.0, 3.0], [0.0, 0.0, 4.0], [1.5, -2.0, 0.5]])
+AXES = [{}, {"axis": 1}, {"axis": (0, -1), "keepdims": True}, {"axis": -1, "keepdims": True}, {"axis": ()}]
+
+
+def variants(op, ref, x=X, **more):
+    return [Case(op, (x,), kw, ref=ref, **more) for kw in AXES]
+
+
+def ddof(f):
+    return lambda x, correction=0.0, **kw: f(x, ddof=correction, **kw)
+
+
+def norm(x, p=2.0, axis=None, keepdims=False):
+    """The definition, for any order."""
+    axis = tuple(range(x.ndim)) if axis is None else axis
+    a, p = np.abs(x), 2.0 if p == "fro" else p
+    if p == 0:
+        return np.count_nonzero(x, axis=axis, keepdims=keepdims).astype(x.dtype)
+    if np.isinf(p):
+        return (np.max if p > 0 else np.min)(a, axis=axis, keepdims=keepdims)
+    return np.sum(a**p, axis=axis, keepdims=keepdims) ** (1 / p)
+
+
+def lower_median(x, axis, keepdims=False):
+    """The median and where it is; the lower one of two."""
+    i = np.argsort(x, axis=axis, kind="stable").take([(x.shape[axis] - 1) // 2], axis=axis)
+    v = np.take_along_axis(x, i, axis)
+    return (v, i) if keepdims else (v.squeeze(axis), i.squeeze(axis))
+
+
+def with_index(value, where):
+    return lambda x, axis, keepdims=False: (
+        value(x, axis=axis, keepdims=keepdims),
+        where(x, axis=axis, keepdims=keepdims),
+    )
+
+
+def first(result):
+    return result[0]
+
 
 CASES = [
-    Case("sum", (normal(2, 3, 4),), ref=np.sum),
-    Case("sum", (normal(2, 3, 4),), {"axis": 1}, ref=np.sum),
-    Case("sum", (normal(2, 3, 4),), {"axis": (0, -1), "keepdims": True}, ref=np.sum),
+    *variants("sum", np.sum),
+    Case("sum", (np.array([True, False, True]),), ref=np.sum, order=0),
+    Case("sum", (np.array([[200, 100], [7, 1]], np.uint8),), {"axis": 0}, ref=np.sum, order=0),
+    Case("sum", (np.array([2**62, 2**61, -5]),), ref=np.sum, order=0),
+    Case("sum", (normal(0, 3),), {"axis": 0}, ref=np.sum),
+    *variants("mean", np.mean),
+    Case("mean", (np.array([True, False, True]),), ref=lambda x: np.mean(x, dtype=np.float32), order=0, rtol=1e-6),
+    *variants("prod", np.prod),
+    Case("prod", (ZEROS,), ref=np.prod),
+    Case("prod", (ZEROS,), {"axis": 0}, ref=np.prod),
+    Case("prod", (ZEROS,), {"axis": -1, "keepdims": True}, ref=np.prod),
+    Case("prod", (np.array([3, 4, -5], np.int8),), ref=np.prod, order=0),
+    Case("prod", (normal(3, 0),), {"axis": 1}, ref=np.prod),
+    *variants("max", np.max),
+    *variants("min", np.min),
+    Case("max", (np.array([[True, False], [False, False]]),), {"axis": 1}, ref=np.max, order=0),
+    Case("min", (np.array([[3, -7], [2, 120]], np.int8),), {"axis": 0}, ref=np.min, order=0),
+    *variants("median", np.median),
+    Case("median", (normal(5, 3),), {"axis": 0}, ref=np.median),
+    Case("max_with_index", (X,), {"axis": 1}, ref=with_index(np.max, np.argmax), pick=first),
+    Case("max_with_index", (X,), {"axis": -1, "keepdims": True}, ref=with_index(np.max, np.argmax), pick=first),
+    Case("min_with_index", (X,), {"axis": 0}, ref=with_index(np.min, np.argmin), pick=first),
+    Case("median_with_index", (X,), {"axis": -1}, ref=lower_median, pick=first),
+    Case("median_with_index", (X,), {"axis": 1, "keepdims": True}, ref=lower_median, pick=first),
+    Case("argmax", (X,), ref=np.argmax, order=0),
+    Case("argmax", (X,), {"axis": 1}, ref=np.argmax, order=0),
+    Case("argmax", (X,), {"keepdims": True}, ref=np.argmax, order=0),
+    Case("argmin", (X,), ref=np.argmin, order=0),
+    Case(
+        "argmin", (np.array([[2, 1, 1], [0, 0, 0]], np.uint8),), {"axis": -1, "keepdims": True}, ref=np.argmin, order=0
+    ),
+    *variants("any", np.any, np.array([[[0.0, 0.0], [np.nan, 0.0]]]), order=0),
+    *variants("all", np.all, np.array([[[0.0, 1.0], [np.nan, 2.0]]]), order=0),
+    Case("any", (np.array([[1, 0], [0, 0]], np.int16),), {"axis": 1}, ref=np.any, order=0),
+    Case("all", (np.array([[True, True], [False, True]]),), {"axis": 0}, ref=np.all, order=0),
+    *variants("count_nonzero", lambda x, **kw: np.asarray(np.count_nonzero(x, **kw), np.int64), np.round(X), order=0),
+    *variants("var", ddof(np.var)),
+    *variants("std", ddof(np.std), normal(2, 3, 4) * 3)[:4],
+    Case("var", (X,), {"axis": (0, 2), "correction": 1.0}, ref=ddof(np.var)),
+    Case("std", (X,), {"axis": 1, "correction": 1.0, "keepdims": True}, ref=ddof(np.std)),
+    *variants("norm", norm),
+    *[
+        Case("norm", (uniform(0.5, 2, 2, 3) * [1, -1, 1],), {"p": p, "axis": 1}, ref=norm)
+        for p in (0.0, 0.5, 1.0, 3.0, -1.0)
+    ],
+    *[Case("norm", (X,), {"p": p, "axis": (0, 2)}, ref=norm) for p in (2.0, 3.0, np.inf, -np.inf, "fro")],
 ]

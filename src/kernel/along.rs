@@ -1,0 +1,69 @@
+//! Elements picked along an axis by position, and put back there. A position of -1 stands for no element.
+
+use super::chunks::{self, Blocks};
+use crate::array::Array;
+use crate::dtype::dispatch;
+use crate::error::Result;
+use crate::kernel::num::Num;
+use crate::shape::Dims;
+
+/// Both arrays with the same `lanes` leading sizes, each of which is 1 or the same in both.
+pub fn same_lanes(x: &Array, y: &Array, lanes: usize) -> (Array, Array) {
+    let common = |own: &Array| -> Dims {
+        let hidden =
+            x.dims()[..lanes].iter().zip(&y.dims()[..lanes]).map(|(&a, &b)| if a == 1 { b } else { a });
+        hidden.chain(own.dims()[lanes..].iter().copied()).collect()
+    };
+    (x.expand(&common(x), lanes), y.expand(&common(y), lanes))
+}
+
+/// `out[.., j, ..] = x[.., at[.., j, ..], ..]` along an axis; 0 where the position is -1.
+///
+/// # Panics
+/// When a position is outside the axis.
+pub fn pick(op: &'static str, x: &Array, at: &Array, axis: usize) -> Result<Array> {
+    let (x, at) = (x.contiguous()?, at.contiguous()?);
+    let (from, to) = (Blocks::of(x.dims(), axis), Blocks::of(at.dims(), axis));
+    let at_all = at.as_slice::<i64>().expect("contiguous");
+    dispatch!(x.dtype(), all T => {
+        let x = x.as_slice::<T>().expect("contiguous");
+        chunks::build::<T>(op, at.dims(), to.len(), |first, out| {
+            if to.len() == 0 { return; }
+            for (b, out) in out.chunks_exact_mut(to.len()).enumerate() {
+                let x = &x[(first + b) * from.len()..][..from.len()];
+                let at = &at_all[(first + b) * to.len()..][..to.len()];
+                for (i, (out, &j)) in out.iter_mut().zip(at).enumerate() {
+                    if j >= 0 { *out = x[j as usize * from.inner + i % from.inner]; }
+                }
+            }
+        })
+    })
+}
+
+/// The transpose of [`pick`]: zeros with `n` rows along the axis, and `out[.., at[.., j, ..], ..] += g[.., j, ..]`.
+///
+/// # Panics
+/// When a position is outside the axis, or the dtype is bool.
+pub fn put(op: &'static str, g: &Array, at: &Array, axis: usize, n: usize) -> Result<Array> {
+    let (g, at) = (g.contiguous()?, at.contiguous()?);
+    let mut dims = Dims::from_slice(g.dims());
+    dims[axis] = n;
+    let (from, to) = (Blocks::of(g.dims(), axis), Blocks::of(&dims, axis));
+    let at_all = at.as_slice::<i64>().expect("contiguous");
+    dispatch!(g.dtype(), num T => {
+        let g = g.as_slice::<T>().expect("contiguous");
+        chunks::build::<T>(op, &dims, to.len(), |first, out| {
+            if to.len() == 0 { return; }
+            for (b, out) in out.chunks_exact_mut(to.len()).enumerate() {
+                let g = &g[(first + b) * from.len()..][..from.len()];
+                let at = &at_all[(first + b) * from.len()..][..from.len()];
+                for (i, (&g, &j)) in g.iter().zip(at).enumerate() {
+                    if j >= 0 {
+                        let out = &mut out[j as usize * to.inner + i % to.inner];
+                        *out = Num::add(*out, g);
+                    }
+                }
+            }
+        })
+    }, else unreachable!("truth values have no gradient"))
+}

@@ -1,0 +1,75 @@
+//! New arrays written chunk by chunk, by several threads where there is enough to do.
+
+use super::map::Shared;
+use super::par;
+use crate::array::Array;
+use crate::dtype::Element;
+use crate::error::Result;
+
+/// A shape seen from one of its axes: blocks of `n` rows of `inner` elements.
+#[derive(Clone, Copy)]
+pub struct Blocks {
+    pub n: usize,
+    pub inner: usize,
+}
+
+impl Blocks {
+    pub fn of(dims: &[usize], axis: usize) -> Blocks {
+        Blocks { n: dims[axis], inner: dims[axis + 1..].iter().product() }
+    }
+
+    /// Elements of one block.
+    pub fn len(self) -> usize {
+        self.n * self.inner
+    }
+}
+
+/// An array of this shape in chunks of `size` elements: `work` gets the number of a chunk and the chunks from there
+/// on that are one thread's to write (zeros so far).
+pub fn build<T: Element>(
+    op: &'static str,
+    dims: &[usize],
+    size: usize,
+    work: impl Fn(usize, &mut [T]) + Sync,
+) -> Result<Array> {
+    Ok(build_two::<T, u8>(op, (dims, size), (&[0], 0), |first, out, _| work(first, out))?.0)
+}
+
+/// [`build`] of two arrays with the same number of chunks each.
+pub fn build_two<A: Element, B: Element>(
+    op: &'static str,
+    (dims_a, size_a): (&[usize], usize),
+    (dims_b, size_b): (&[usize], usize),
+    work: impl Fn(usize, &mut [A], &mut [B]) + Sync,
+) -> Result<(Array, Array)> {
+    let mut second = None;
+    let first = Array::build::<A>(op, dims_a, |a| {
+        second = Some(Array::build::<B>(op, dims_b, |b| {
+            let size = size_a.max(size_b);
+            let count = if size_a > 0 { a.len() / size_a } else { b.len().checked_div(size_b).unwrap_or(0) };
+            assert!(count * size_a == a.len() && count * size_b == b.len(), "{op}: chunks of unequal number");
+            if count * size * size_of::<A>() < par::MIN_BYTES {
+                return work(0, a, b);
+            }
+            let (a, b) = (Shared(a.as_mut_ptr().cast()), Shared(b.as_mut_ptr().cast()));
+            par::pieces(count, par::PIECE.div_ceil(size), &|r| {
+                let (a, b) = (&a, &b);
+                // SAFETY: the chunks of this piece, inside both arrays (the count was checked) and no other piece's.
+                let (a, b) = unsafe {
+                    (
+                        std::slice::from_raw_parts_mut(
+                            a.0.cast::<A>().add(r.start * size_a),
+                            r.len() * size_a,
+                        ),
+                        std::slice::from_raw_parts_mut(
+                            b.0.cast::<B>().add(r.start * size_b),
+                            r.len() * size_b,
+                        ),
+                    )
+                };
+                work(r.start, a, b);
+            });
+        }));
+    })?;
+    Ok((first, second.expect("built with the first")?))
+}

@@ -1,0 +1,89 @@
+//! The largest and smallest elements along axes: their values, where they are, and the running ones.
+
+use super::chunks::{self, Blocks};
+use super::reduce::{self, Table, reduce_table};
+use super::zip::{self, zip_table};
+use crate::array::Array;
+use crate::dtype::{Element, dispatch};
+use crate::error::Result;
+use crate::shape::Dims;
+
+pub const MAX: &Table = reduce_table!(ord T::from_f64(f64::NEG_INFINITY); a, x => Num::max(a, x));
+pub const MIN: &Table = reduce_table!(ord T::from_f64(f64::INFINITY); a, x => Num::min(a, x));
+
+/// Whether two elements are the same value; NaN is the same as NaN.
+#[inline(always)]
+#[allow(clippy::eq_op)]
+fn same<T: Element>(a: T, b: T) -> bool {
+    a == b || (a != a && b != b)
+}
+
+/// Where the largest (or smallest) element along an axis first occurs, and its value; the axis stays with size 1.
+pub fn first(op: &'static str, x: &Array, axis: usize, largest: bool) -> Result<(Array, Array)> {
+    let mut dims = Dims::from_slice(x.dims());
+    dims[axis] = 1;
+    let x = x.contiguous()?;
+    let values = reduce::apply(op, if largest { MAX } else { MIN }, &x, &[axis])?.reshape(&dims)?;
+    let Blocks { n, inner } = Blocks::of(x.dims(), axis);
+    let indices = dispatch!(x.dtype(), all T => {
+        let (x, best) = (x.as_slice::<T>().expect("contiguous"), values.as_slice::<T>().expect("contiguous"));
+        chunks::build::<i64>(op, &dims, inner, |first, out| {
+            if inner == 0 { return; }
+            for (b, out) in (first..).zip(out.chunks_exact_mut(inner)) {
+                let (x, best) = (&x[b * n * inner..][..n * inner], &best[b * inner..][..inner]);
+                if let ([out], [best]) = (&mut *out, best) {
+                    *out = x.iter().position(|&v| same(v, *best)).unwrap_or(0) as i64;
+                    continue;
+                }
+                // From the last row to the first, so that the first occurrence stays.
+                for (k, row) in x.chunks_exact(inner).enumerate().rev() {
+                    for ((out, &v), &best) in out.iter_mut().zip(row).zip(best) {
+                        if same(v, best) { *out = k as i64; }
+                    }
+                }
+            }
+        })
+    })?;
+    Ok((values, indices))
+}
+
+/// The largest (or smallest) element so far along an axis and where it is: the latest of equal ones. A NaN stays.
+#[allow(clippy::eq_op)]
+pub fn running(op: &'static str, x: &Array, axis: usize, largest: bool) -> Result<(Array, Array)> {
+    let x = x.contiguous()?;
+    let dims = x.dims();
+    let blocks = Blocks::of(dims, axis);
+    let (inner, len) = (blocks.inner, blocks.len());
+    dispatch!(x.dtype(), all T => {
+        let x = x.as_slice::<T>().expect("contiguous");
+        chunks::build_two::<T, i64>(op, (dims, len), (dims, len), |first, values, indices| {
+            if len == 0 { return; }
+            let outs = values.chunks_exact_mut(len).zip(indices.chunks_exact_mut(len));
+            for (b, (values, indices)) in (first..).zip(outs) {
+                let x = &x[b * len..][..len];
+                values[..inner].copy_from_slice(&x[..inner]);
+                for i in inner..len {
+                    let (new, old) = (x[i], values[i - inner]);
+                    let beats = if largest { new >= old } else { new <= old };
+                    let takes = new != new || (old == old && beats);
+                    values[i] = if takes { new } else { old };
+                    indices[i] = if takes { (i / inner) as i64 } else { indices[i - inner] };
+                }
+            }
+        })
+    })
+}
+
+/// How the weight 1 is shared by the elements that equal the result of a selection: 0 for all others, and equal parts
+/// for them. `z` has the axes with size 1. The weights are of the array's dtype.
+pub fn shares(op: &'static str, x: &Array, z: &Array, axes: &[usize], lanes: usize) -> Result<Array> {
+    const SAME: &zip::Table =
+        zip_table!(real x, y => if x == y || (x.nan() && y.nan()) { T::ONE } else { T::ZERO });
+    const DIV: &zip::Table = zip_table!(real x, y => x.div(y));
+    const SUM: &Table = reduce_table!(num T::ZERO; a, x => a.add(x));
+    let hits = zip::apply(op, SAME, x, z, lanes)?;
+    let count = reduce::apply(op, SUM, &hits, axes)?;
+    let mut dims = Dims::from_slice(hits.dims());
+    axes.iter().for_each(|&a| dims[a] = 1);
+    zip::apply(op, DIV, &hits, &count.reshape(&dims)?, 0)
+}

@@ -1,0 +1,121 @@
+//! Elements picked along one axis by position: linear in the elements, and what selections and losses are made of.
+
+use smallvec::smallvec;
+
+use crate::array::Array;
+use crate::error::Result;
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::kernel::along;
+
+/// The elements at the positions of the second input (int64, of the same rank; -1 for none, which gives 0). The axis
+/// is counted back from the last one.
+struct Pick {
+    back: usize,
+}
+
+/// The transpose of [`Pick`]: elements added into zeros with `n` rows along the axis.
+struct Put {
+    back: usize,
+    n: usize,
+}
+
+impl Op for Pick {
+    fn name(&self) -> &'static str {
+        "pick"
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        let (x, at) = along::same_lanes(ins[0], ins[1], lanes);
+        Ok(smallvec![along::pick("pick", &x, &at, x.rank() - self.back)?])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::inputs(2)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let n = s.dims(0)[s.dims(0).len() - self.back];
+        let dx = g[0].as_ref().map(|g| put(g, &s.input(1), self.back, n)).transpose()?;
+        Ok(smallvec![dx, None])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![t[0].as_ref().map(|t| pick(t, &s.input(1), self.back)).transpose()?])
+    }
+}
+
+impl Op for Put {
+    fn name(&self) -> &'static str {
+        "put"
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        let (g, at) = along::same_lanes(ins[0], ins[1], lanes);
+        Ok(smallvec![along::put("put", &g, &at, g.rank() - self.back, self.n)?])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::inputs(2)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![g[0].as_ref().map(|g| pick(g, &s.input(1), self.back)).transpose()?, None])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![t[0].as_ref().map(|t| put(t, &s.input(1), self.back, self.n)).transpose()?])
+    }
+}
+
+/// `out[.., j, ..] = x[.., at[.., j, ..], ..]` along the axis that is `back` from the end; all positions are inside.
+pub(super) fn pick(x: &Tensor, at: &Tensor, back: usize) -> Result<Tensor> {
+    apply(Pick { back }, &[x, at])
+}
+
+/// The transpose of [`pick`] from an axis of size `n`.
+pub(super) fn put(g: &Tensor, at: &Tensor, back: usize, n: usize) -> Result<Tensor> {
+    apply(Put { back, n }, &[g, at])
+}
+
+/// An op of one tensor whose first output are elements of it along an axis, and the second where they are.
+pub(super) trait Chosen: Send + Sync + 'static {
+    fn name(&self) -> &'static str;
+    /// The axis, counted back from the last one.
+    fn back(&self) -> usize;
+    fn choose(&self, x: &Array) -> Result<(Array, Array)>;
+}
+
+pub(super) struct Choice<C>(pub C);
+
+impl<C: Chosen> Op for Choice<C> {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+        let (values, indices) = self.0.choose(ins[0])?;
+        Ok(smallvec![values, indices])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::outputs(2)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let (back, dims) = (self.0.back(), s.dims(0));
+        let n = dims[dims.len() - back];
+        Ok(smallvec![g[0].as_ref().map(|g| put(g, &s.output(1), back, n)).transpose()?])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let t = t[0].as_ref().map(|t| pick(t, &s.output(1), self.0.back())).transpose()?;
+        Ok(smallvec![t, None])
+    }
+}
+
+/// Applies a choice.
+pub(super) fn choose(choice: impl Chosen, x: &Tensor) -> Result<(Tensor, Tensor)> {
+    let mut outs = crate::graph::apply_all(Choice(choice), &[x])?;
+    let indices = outs.pop().expect("positions");
+    Ok((outs.pop().expect("elements"), indices))
+}

@@ -1,0 +1,282 @@
+//! Largest, smallest and middle elements. Where the result is the value alone, equal elements share its gradient in
+//! equal parts; where it comes with an index, the gradient goes there.
+
+use smallvec::smallvec;
+
+use super::Folded;
+use crate::array::Array;
+use crate::error::{Result, bail};
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
+use crate::kernel::sort::{self, Want};
+use crate::kernel::{extreme, reduce};
+use crate::ops::along::{Chosen, choose};
+use crate::ops::arithmetic::promoted_float;
+use crate::ops::entry::{Axes, entries};
+use crate::ops::movement::reshape_to;
+use crate::shape::{self, Dims};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pole {
+    Max,
+    Min,
+    /// The two elements in the middle of the order.
+    Middle,
+}
+
+/// Elements selected by value over axes.
+#[derive(Clone)]
+struct Select {
+    op: &'static str,
+    pole: Pole,
+    folded: Folded,
+}
+
+impl Op for Select {
+    fn name(&self) -> &'static str {
+        self.op
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        let x = ins[0];
+        let axes = self.folded.axes(x.rank());
+        let n = axes.iter().map(|&a| x.dims()[a]).product::<usize>();
+        let results = (0..x.rank()).filter(|a| !axes.contains(a)).map(|a| x.dims()[a]).product::<usize>();
+        if n == 0 && results > 0 {
+            bail!(Argument, self.op, "{:?} has no elements on the axes to be folded", &x.dims()[lanes..]);
+        }
+        Ok(match self.pole {
+            Pole::Max => {
+                smallvec![self.folded.fold(x, |axes| reduce::apply(self.op, extreme::MAX, x, axes))?]
+            }
+            Pole::Min => {
+                smallvec![self.folded.fold(x, |axes| reduce::apply(self.op, extreme::MIN, x, axes))?]
+            }
+            Pole::Middle => {
+                let kept: Dims = (0..x.rank()).filter(|a| !axes.contains(a)).collect();
+                let order: Dims = kept.iter().chain(&axes).copied().collect();
+                let dims: Dims = kept.iter().map(|&a| x.dims()[a]).collect();
+                let rows = x.permute(&order).reshape(&dims.iter().copied().chain([n]).collect::<Dims>())?;
+                let (pairs, _) = sort::ordered(self.op, &rows, kept.len(), false, Want::Middle)?;
+                (0..2)
+                    .map(|i| {
+                        let one = pairs.slice_axis(kept.len(), i, 1, 1).reshape(&dims)?;
+                        self.folded.fold(x, |_| Ok(one))
+                    })
+                    .collect::<Result<Outs>>()?
+            }
+        })
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::inputs(1).and(Keeps::outputs(if self.pole == Pole::Middle { 3 } else { 1 }))
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let mut sum: Option<Tensor> = None;
+        for (i, g) in g.iter().enumerate() {
+            let Some(g) = g else { continue };
+            let part = self.folded.unfold(g, s.dims(0))? * self.shares(s, i)?;
+            sum = Some(match sum {
+                Some(other) => other + part,
+                None => part,
+            });
+        }
+        Ok(smallvec![sum])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(t) = &t[0] else {
+            return Ok(smallvec![None; if self.pole == Pole::Middle { 2 } else { 1 }]);
+        };
+        let outs = if self.pole == Pole::Middle { 2 } else { 1 };
+        (0..outs).map(|i| Ok(Some(self.folded.sum(&(t * self.shares(s, i)?))?))).collect()
+    }
+}
+
+impl Select {
+    /// The derivative of output `i` by each element.
+    fn shares(&self, s: &Saved<'_>, i: usize) -> Result<Tensor> {
+        let (x, z) = (s.input(0).detach(), s.output(i).detach());
+        apply(Shares(self.folded.clone()), &[&x, &self.folded.unfold(&z, x.dims())?])
+    }
+}
+
+/// The weights of [`extreme::shares`]: constants.
+struct Shares(Folded);
+
+impl Op for Shares {
+    fn name(&self) -> &'static str {
+        "shares"
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        Ok(smallvec![extreme::shares("shares", ins[0], ins[1], &self.0.axes(ins[0].rank()), lanes)?])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::NOTHING
+    }
+
+    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![None, None])
+    }
+
+    fn jvp(&self, _: &Tangents, _: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![None])
+    }
+}
+
+fn select(op: &'static str, pole: Pole, x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+    let folded = Folded::new(op, axis, keepdims, x.rank())?;
+    apply(Select { op, pole, folded }, &[x])
+}
+
+/// The largest element over axes.
+pub fn max(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+    select("max", Pole::Max, x, axis, keepdims)
+}
+
+/// The smallest element over axes.
+pub fn min(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+    select("min", Pole::Min, x, axis, keepdims)
+}
+
+/// The middle element over axes; of an even number the mean of the two in the middle.
+pub fn median(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+    let folded = Folded::new("median", axis, keepdims, x.rank())?;
+    let x = promoted_float(x)?;
+    let outs = apply_all(Select { op: "median", pole: Pole::Middle, folded }, &[&x])?;
+    Ok(&outs[0] * 0.5 + &outs[1] * 0.5)
+}
+
+/// One element along an axis, with its index.
+struct One {
+    op: &'static str,
+    pole: Pole,
+    back: usize,
+}
+
+impl Chosen for One {
+    fn name(&self) -> &'static str {
+        self.op
+    }
+
+    fn back(&self) -> usize {
+        self.back
+    }
+
+    fn choose(&self, x: &Array) -> Result<(Array, Array)> {
+        let axis = x.rank() - self.back;
+        if x.dims()[axis] == 0 && shape::len(&x.dims()[..axis]) * shape::len(&x.dims()[axis + 1..]) > 0 {
+            bail!(Argument, self.op, "the axis has no elements");
+        }
+        if self.pole == Pole::Middle {
+            let (values, indices) = sort::ordered(self.op, x, axis, false, Want::Middle)?;
+            return Ok((values.slice_axis(axis, 0, 1, 1), indices.slice_axis(axis, 0, 1, 1)));
+        }
+        extreme::first(self.op, x, axis, self.pole == Pole::Max)
+    }
+}
+
+fn with_index(
+    op: &'static str,
+    pole: Pole,
+    x: &Tensor,
+    axis: i64,
+    keepdims: bool,
+) -> Result<(Tensor, Tensor)> {
+    let axis = shape::axis(op, axis, x.rank())?;
+    let (values, indices) = choose(One { op, pole, back: x.rank() - axis }, x)?;
+    let mut dims = Dims::from_slice(x.dims());
+    if keepdims {
+        return Ok((values, indices));
+    }
+    dims.remove(axis);
+    Ok((reshape_to(&values, &dims)?, reshape_to(&indices, &dims)?))
+}
+
+/// The largest element along an axis and where it first occurs.
+pub fn max_with_index(x: &Tensor, axis: i64, keepdims: bool) -> Result<(Tensor, Tensor)> {
+    with_index("max_with_index", Pole::Max, x, axis, keepdims)
+}
+
+/// The smallest element along an axis and where it first occurs.
+pub fn min_with_index(x: &Tensor, axis: i64, keepdims: bool) -> Result<(Tensor, Tensor)> {
+    with_index("min_with_index", Pole::Min, x, axis, keepdims)
+}
+
+/// The middle element along an axis, the lower of two, and where it is.
+pub fn median_with_index(x: &Tensor, axis: i64, keepdims: bool) -> Result<(Tensor, Tensor)> {
+    with_index("median_with_index", Pole::Middle, x, axis, keepdims)
+}
+
+fn arg(op: &'static str, pole: Pole, x: &Tensor, axis: Option<i64>, keepdims: bool) -> Result<Tensor> {
+    let x = x.detach();
+    if let Some(axis) = axis {
+        return Ok(with_index(op, pole, &x, axis, keepdims)?.1);
+    }
+    let flat = reshape_to(&x, &[shape::len(x.dims())])?;
+    let index = with_index(op, pole, &flat, 0, false)?.1;
+    if keepdims { reshape_to(&index, &vec![1; x.rank()]) } else { Ok(index) }
+}
+
+/// Where the largest element along an axis (of all elements in C order if there is none) first occurs.
+pub fn argmax(x: &Tensor, axis: Option<i64>, keepdims: bool) -> Result<Tensor> {
+    arg("argmax", Pole::Max, x, axis, keepdims)
+}
+
+/// Where the smallest element along an axis (of all elements in C order if there is none) first occurs.
+pub fn argmin(x: &Tensor, axis: Option<i64>, keepdims: bool) -> Result<Tensor> {
+    arg("argmin", Pole::Min, x, axis, keepdims)
+}
+
+entries! {
+    method max | amax (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
+        "The largest element over axes (all of them if none are named); NaN if there is one.
+Equal largest elements share the gradient in equal parts. Raises ArgumentError where there are no elements.
+
+>>> fg.max(fg.tensor([[1., 4.], [3., 2.]]), axis=1).tolist()
+[4.0, 3.0]";
+    method min | amin (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
+        "The smallest element over axes (all of them if none are named); NaN if there is one.
+Equal smallest elements share the gradient in equal parts. Raises ArgumentError where there are no elements.
+
+>>> fg.min(fg.tensor([[1., 4.], [3., 2.]]), axis=1).tolist()
+[1.0, 2.0]";
+    method median (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
+        "The middle element over axes; of an even number the mean of the two in the middle. NaN if there is one.
+Elements equal to the median share the gradient in equal parts. Raises ArgumentError where there are no elements.
+
+>>> fg.median(fg.tensor([1., 4., 3., 2.])).item()
+2.5";
+    method max_with_index (x: &Tensor, axis: i64, keepdims: bool = False)
+        "The largest element along an axis and (int64) where it first occurs; the gradient goes there.
+
+>>> values, indices = fg.max_with_index(fg.tensor([[1., 4.], [3., 3.]]), axis=1)
+>>> values.tolist(), indices.tolist()
+([4.0, 3.0], [1, 0])";
+    method min_with_index (x: &Tensor, axis: i64, keepdims: bool = False)
+        "The smallest element along an axis and (int64) where it first occurs; the gradient goes there.
+
+>>> values, indices = fg.min_with_index(fg.tensor([[1., 4.], [3., 3.]]), axis=1)
+>>> values.tolist(), indices.tolist()
+([1.0, 3.0], [0, 0])";
+    method median_with_index (x: &Tensor, axis: i64, keepdims: bool = False)
+        "The middle element along an axis (the lower of two) and (int64) where it is; the gradient goes there.
+
+>>> values, indices = fg.median_with_index(fg.tensor([3., 1., 2., 4.]), axis=0)
+>>> values.item(), indices.item()
+(2.0, 2)";
+    method argmax (x: &Tensor, axis: Option<i64> = None, keepdims: bool = False)
+        "Where the largest element along an axis first occurs (int64); without an axis, in the flattened tensor.
+NaN counts as largest. Raises ArgumentError where there are no elements.
+
+>>> fg.argmax(fg.tensor([[1., 4.], [3., 2.]])).item()
+1";
+    method argmin (x: &Tensor, axis: Option<i64> = None, keepdims: bool = False)
+        "Where the smallest element along an axis first occurs (int64); without an axis, in the flattened tensor.
+NaN counts as smallest. Raises ArgumentError where there are no elements.
+
+>>> fg.argmin(fg.tensor([[1., 4.], [3., 2.]])).item()
+0";
+}

@@ -1,0 +1,89 @@
+//! Questions about many elements: any, all, how many. Anything that is not zero is true.
+
+use smallvec::smallvec;
+
+use super::Folded;
+use crate::array::Array;
+use crate::error::Result;
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::kernel::reduce::{self, Table, reduce_table};
+use crate::ops::entry::{Axes, entries};
+
+const ANY: &Table =
+    reduce_table!(all Bool8 Bool8(0); a, x => Bool8(a.0 | x.0); of v => Bool8::from(v != T::default()));
+const ALL: &Table =
+    reduce_table!(all Bool8 Bool8(1); a, x => Bool8(a.0 & x.0); of v => Bool8::from(v != T::default()));
+const COUNT: &Table = reduce_table!(all i64 0; a, x => a + x; of v => i64::from(v != T::default()));
+
+/// A fold without a derivative.
+struct Ask {
+    op: &'static str,
+    table: &'static Table,
+    folded: Folded,
+}
+
+impl Op for Ask {
+    fn name(&self) -> &'static str {
+        self.op
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+        Ok(smallvec![self.folded.fold(ins[0], |axes| reduce::apply(self.op, self.table, ins[0], axes))?])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::NOTHING
+    }
+
+    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![None])
+    }
+
+    fn jvp(&self, _: &Tangents, _: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![None])
+    }
+}
+
+fn ask(
+    op: &'static str,
+    table: &'static Table,
+    x: &Tensor,
+    axis: Axes<'_>,
+    keepdims: bool,
+) -> Result<Tensor> {
+    let folded = Folded::new(op, axis, keepdims, x.rank())?;
+    apply(Ask { op, table, folded }, &[x])
+}
+
+/// Whether any element over axes is true.
+pub fn any(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+    ask("any", ANY, x, axis, keepdims)
+}
+
+/// Whether all elements over axes are true.
+pub fn all(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+    ask("all", ALL, x, axis, keepdims)
+}
+
+/// How many elements over axes are not zero.
+pub fn count_nonzero(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+    ask("count_nonzero", COUNT, x, axis, keepdims)
+}
+
+entries! {
+    method any (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
+        "Whether any element over axes (all of them if none are named) is not zero; False of none.
+
+>>> fg.any(fg.tensor([0., 2.])).item()
+True";
+    method all (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
+        "Whether every element over axes (all of them if none are named) is not zero; True of none.
+
+>>> fg.all(fg.tensor([0., 2.])).item()
+False";
+    method count_nonzero (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
+        "How many elements over axes (all of them if none are named) are not zero (int64).
+
+>>> fg.count_nonzero(fg.tensor([0., 2.])).item()
+1";
+}

@@ -1,0 +1,179 @@
+//! Vector norms. At the zero vector, and wherever else a norm has a kink, every derivative is taken as zero.
+
+use smallvec::smallvec;
+
+use super::{Folded, count_nonzero, extreme};
+use crate::array::Array;
+use crate::error::{Result, bail};
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::kernel::map::{self, map_table};
+use crate::kernel::reduce::{self, reduce_table};
+use crate::kernel::zip::{self, zip_table};
+use crate::ops::arithmetic::promoted_float;
+use crate::ops::entry::{Axes, Order, entries};
+use crate::ops::movement::cast;
+
+/// The root of the sum of squares.
+#[derive(Clone)]
+struct Euclidean(Folded);
+
+impl Op for Euclidean {
+    fn name(&self) -> &'static str {
+        "norm"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+        const SQUARES: &reduce::Table = reduce_table!(real T::ZERO; a, x => a.add(x); of v => v.mul(v));
+        const ROOT: &map::Table = map_table!(real x => x.sqrt());
+        let squares = self.0.fold(ins[0], |axes| reduce::apply("norm", SQUARES, ins[0], axes))?;
+        Ok(smallvec![map::apply("norm", ROOT, &squares)?])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::inputs(1).and(Keeps::outputs(1))
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let x = s.input(0);
+        let scale = self.0.unfold(&ratio(g, &s.output(0))?, x.dims())?;
+        Ok(smallvec![Some(scale * x)])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(t) = &t[0] else { return Ok(smallvec![None]) };
+        Ok(smallvec![Some(ratio(&self.0.sum(&(t * s.input(0)))?, &s.output(0))?)])
+    }
+}
+
+/// The Euclidean norm over axes.
+pub(super) fn euclidean(x: &Tensor, folded: Folded) -> Result<Tensor> {
+    apply(Euclidean(folded), &[x])
+}
+
+/// `x / y`, and 0 where `y` is 0.
+struct Ratio;
+
+impl Op for Ratio {
+    fn name(&self) -> &'static str {
+        "ratio"
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        const TABLE: &zip::Table = zip_table!(real x, y => if y == T::ZERO { T::ZERO } else { x.div(y) });
+        Ok(smallvec![zip::apply("ratio", TABLE, ins[0], ins[1], lanes)?])
+    }
+
+    fn keeps(&self, needs: Needs) -> Keeps {
+        Keeps::inputs(2).and(Keeps::outputs(1).when(needs.has(1)))
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = &g[0] else { return Ok(smallvec![None, None]) };
+        let y = s.input(1);
+        Ok(smallvec![
+            s.needs(0).then(|| ratio(g, &y)).transpose()?,
+            s.needs(1).then(|| ratio(&-(g * s.output(0)), &y)).transpose()?,
+        ])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let y = s.input(1);
+        let top = match (&t[0], &t[1]) {
+            (Some(x), Some(y)) => x - s.output(0) * y,
+            (Some(x), None) => x.clone(),
+            (None, Some(y)) => -(s.output(0) * y),
+            (None, None) => return Ok(smallvec![None]),
+        };
+        Ok(smallvec![Some(ratio(&top, &y)?)])
+    }
+}
+
+fn ratio(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    apply(Ratio, &[x, y])
+}
+
+/// `|x|^p`, times the sign of `x` if `odd`.
+#[derive(Clone, Copy)]
+struct AbsPow {
+    p: f64,
+    odd: bool,
+    /// Whether this is a derivative: a negative power of 0 is then taken as 0.
+    derived: bool,
+}
+
+impl Op for AbsPow {
+    fn name(&self) -> &'static str {
+        "abs_pow"
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        const ABS: &map::Table = map_table!(real x => x.abs());
+        const SIGN: &map::Table = map_table!(real x => x.sign());
+        const POW: &zip::Table = zip_table!(real x, p => x.pow(p));
+        const HOLLOW: &zip::Table =
+            zip_table!(real x, p => if x == T::ZERO && p < T::ZERO { T::ZERO } else { x.pow(p) });
+        const MUL: &zip::Table = zip_table!(real x, y => x.mul(y));
+        let mut out = map::apply("abs_pow", ABS, ins[0])?;
+        if self.p != 1.0 {
+            let p = Array::full_of(out.dtype(), &vec![1; out.rank()], self.p);
+            out = zip::apply("abs_pow", if self.derived { HOLLOW } else { POW }, &out, &p, lanes)?;
+        }
+        if self.odd {
+            out = zip::apply("abs_pow", MUL, &map::apply("abs_pow", SIGN, ins[0])?, &out, 0)?;
+        }
+        Ok(smallvec![out])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::inputs(1).when(self.p != 0.0)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = g[0].as_ref().filter(|_| self.p != 0.0) else { return Ok(smallvec![None]) };
+        let derivative = apply(AbsPow { p: self.p - 1.0, odd: !self.odd, derived: true }, &[&s.input(0)])?;
+        Ok(smallvec![Some(g * derivative * self.p)])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        self.vjp(t, s)
+    }
+}
+
+/// `|x|^p` with derivative 0 at 0.
+pub(crate) fn abs_pow(x: &Tensor, p: f64) -> Result<Tensor> {
+    apply(AbsPow { p, odd: false, derived: false }, &[x])
+}
+
+/// The norm of the vectors that lie on the axes.
+pub fn norm(x: &Tensor, p: Order<'_>, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+    let p = match p {
+        Order::Number(p) => p,
+        Order::Name("fro") => 2.0,
+        Order::Name("inf") => f64::INFINITY,
+        Order::Name("-inf") => f64::NEG_INFINITY,
+        Order::Name(name) => bail!(Argument, "norm", "no norm of vectors is called '{name}'"),
+    };
+    let folded = Folded::new("norm", axis, keepdims, x.rank())?;
+    let x = &*promoted_float(x)?;
+    match p {
+        _ if p.is_nan() => bail!(Argument, "norm", "the order is not a number"),
+        2.0 => euclidean(x, folded),
+        1.0 => folded.sum(&abs_pow(x, 1.0)?),
+        0.0 => cast(&count_nonzero(x, axis, keepdims)?, x.dtype()),
+        f64::INFINITY if folded.count(x.dims()) == 0 => folded.sum(x),
+        f64::INFINITY => extreme::max(&abs_pow(x, 1.0)?, axis, keepdims),
+        f64::NEG_INFINITY => extreme::min(&abs_pow(x, 1.0)?, axis, keepdims),
+        p => abs_pow(&folded.sum(&abs_pow(x, p)?)?, 1.0 / p),
+    }
+}
+
+entries! {
+    method norm | vector_norm (x: &Tensor, p: Order<'_> = Float(2.0), axis: Axes<'_> = None, keepdims: bool = False)
+        "The p-norm over axes (all of them if none are named), sum(|x|^p)^(1/p): any number, inf and -inf for the
+largest and the smallest |x|, 0 for the number of elements that are not zero, 'fro' for 2. Every derivative at the
+zero vector is 0.
+
+>>> fg.norm(fg.tensor([[3., 4.], [6., 8.]]), axis=1).tolist()
+[5.0, 10.0]";
+}

@@ -1,0 +1,63 @@
+//! The product over axes. Its derivative is the product of the other elements, which needs no division and so is exact
+//! wherever there are zeros, to any order.
+
+use smallvec::smallvec;
+
+use super::{Folded, wide};
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::kernel::reduce::{self, Table, reduce_table};
+use crate::ops::entry::{Axes, entries};
+use crate::ops::movement::cast;
+use crate::ops::scan::before;
+
+const PROD: &Table = reduce_table!(num T::ONE; a, x => a.mul(x));
+
+struct Prod(Folded);
+
+impl Op for Prod {
+    fn name(&self) -> &'static str {
+        "prod"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+        Ok(smallvec![self.0.fold(ins[0], |axes| reduce::apply("prod", PROD, ins[0], axes))?])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::inputs(1)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        Ok(smallvec![Some(self.0.unfold(g, s.dims(0))? * others(&s.input(0), &self.0)?)])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(t) = &t[0] else { return Ok(smallvec![None]) };
+        Ok(smallvec![Some(self.0.sum(&(t * others(&s.input(0), &self.0)?))?)])
+    }
+}
+
+/// For each element the product of all others on the folded axes.
+fn others(x: &Tensor, folded: &Folded) -> Result<Tensor> {
+    let rows = folded.rows(x)?;
+    folded.unrows(&(before(&rows, 1, false)? * before(&rows, 1, true)?), x.dims())
+}
+
+/// The product over axes. Truth values and integers are multiplied in 64 bits.
+pub fn prod(x: &Tensor, axis: Axes<'_>, keepdims: bool, dtype: Option<DType>) -> Result<Tensor> {
+    let folded = Folded::new("prod", axis, keepdims, x.rank())?;
+    apply(Prod(folded), &[&cast(x, wide(dtype, x.dtype()))?])
+}
+
+entries! {
+    method prod (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False, dtype: Option<DType> = None)
+        "The product over axes (all of them if none are named); 1 of none. Truth values and integers are multiplied in
+64 bits. The gradient is the product of the other elements, exact with zeros.
+
+>>> fg.prod(fg.tensor([2., 3., 4.])).item()
+24.0";
+}

@@ -1,0 +1,222 @@
+//! Running sums, products and extremes along an axis.
+//!
+//! Products are made of one linear recurrence, whose derivatives are recurrences again: no division, so zeros are exact
+//! to any order.
+
+use smallvec::smallvec;
+
+use super::along::{Chosen, choose};
+use super::arithmetic::multiply_same;
+use super::entry::entries;
+use super::movement::{Lin, Linear, broadcast_to, cast, reshape_to};
+use super::reduce::wide;
+use crate::array::Array;
+use crate::dtype::{DType, dispatch};
+use crate::error::Result;
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::kernel::scan::{self, Way};
+use crate::kernel::{along, extreme};
+use crate::shape::{self, Dims};
+
+/// A direction along an axis that is counted back from the last one.
+#[derive(Clone, Copy)]
+struct Run {
+    back: usize,
+    reverse: bool,
+}
+
+impl Run {
+    fn way(self, rank: usize) -> Way {
+        Way { axis: rank - self.back, reverse: self.reverse }
+    }
+
+    fn turned(self) -> Run {
+        Run { reverse: !self.reverse, ..self }
+    }
+}
+
+#[derive(Clone)]
+struct CumSum(Run);
+
+impl Linear for CumSum {
+    const NAME: &'static str = "cumsum";
+
+    fn array(&self, x: &Array, _: usize) -> Result<Array> {
+        scan::sum("cumsum", x, self.0.way(x.rank()))
+    }
+
+    fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
+        apply(Lin(CumSum(self.0.turned())), &[g])
+    }
+}
+
+/// Every row moved one step along the way; zeros where it starts.
+#[derive(Clone)]
+struct Shift(Run);
+
+impl Linear for Shift {
+    const NAME: &'static str = "shift";
+
+    fn array(&self, x: &Array, _: usize) -> Result<Array> {
+        scan::shift("shift", x, self.0.way(x.rank()))
+    }
+
+    fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
+        shift(g, self.0.turned())
+    }
+}
+
+fn shift(x: &Tensor, run: Run) -> Result<Tensor> {
+    apply(Lin(Shift(run)), &[x])
+}
+
+/// The recurrence `h[k] = b[k] + c h[k-1]` of inputs `a`, `b`, where `c` is `a[k]` if `own`, else `a[k-1]`.
+#[derive(Clone, Copy)]
+struct Recur {
+    run: Run,
+    own: bool,
+}
+
+impl Recur {
+    fn of(self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        apply(self, &[a, b])
+    }
+}
+
+impl Op for Recur {
+    fn name(&self) -> &'static str {
+        "recur"
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        let (a, b) = along::same_lanes(ins[0], ins[1], lanes);
+        Ok(smallvec![scan::recur("cumprod", &a, &b, self.run.way(b.rank()), self.own)?])
+    }
+
+    fn keeps(&self, needs: Needs) -> Keeps {
+        Keeps::inputs(1).and(Keeps::outputs(1).when(needs.has(0)))
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = &g[0] else { return Ok(smallvec![None, None]) };
+        // What flows back is the recurrence with the same coefficients the other way round.
+        let flow = Recur { run: self.run.turned(), own: !self.own }.of(&s.input(0), g)?;
+        let da = || -> Result<Tensor> {
+            let h = s.output(0);
+            Ok(if self.own { &flow * shift(&h, self.run)? } else { h * shift(&flow, self.run.turned())? })
+        };
+        let da = s.needs(0).then(da).transpose()?;
+        Ok(smallvec![da, Some(flow)])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let by_a = |t: &Tensor| -> Result<Tensor> {
+            let h = s.output(0);
+            Ok(if self.own { t * shift(&h, self.run)? } else { shift(&(t * h), self.run)? })
+        };
+        let a = t[0].as_ref().map(by_a).transpose()?;
+        let sum = match (a, &t[1]) {
+            (Some(a), Some(b)) => Some(a + b),
+            (a, b) => a.or_else(|| b.clone()),
+        };
+        Ok(smallvec![sum.map(|b| self.of(&s.input(0), &b)).transpose()?])
+    }
+}
+
+/// The product of the elements before each one along an axis (`back` from the end); of those after it, if `reverse`.
+pub(super) fn before(x: &Tensor, back: usize, reverse: bool) -> Result<Tensor> {
+    let n = x.dims()[x.rank() - back];
+    let mut dims = Dims::from_elem(1, x.rank());
+    dims[x.rank() - back] = n;
+    let start = dispatch!(x.dtype(), all T => {
+        Array::build::<T>("cumprod", &dims, |one| {
+            let first = if reverse { one.last_mut() } else { one.first_mut() };
+            first.into_iter().for_each(|v| *v = crate::dtype::Element::from_i64(1));
+        })
+    })?;
+    let start = broadcast_to(&Tensor::constant(start), x.dims())?;
+    Recur { run: Run { back, reverse }, own: false }.of(x, &start)
+}
+
+/// The tensor and the axis, or without an axis the flattened tensor and its only one; counted back from the last.
+fn along_axis(op: &'static str, x: &Tensor, axis: Option<i64>) -> Result<(Tensor, usize)> {
+    match axis {
+        Some(a) => Ok((x.clone(), x.rank() - shape::axis(op, a, x.rank())?)),
+        None => Ok((reshape_to(x, &[shape::len(x.dims())])?, 1)),
+    }
+}
+
+/// The sums of the elements up to each one along an axis. Truth values and integers are summed in 64 bits.
+pub fn cumsum(x: &Tensor, axis: Option<i64>, dtype: Option<DType>) -> Result<Tensor> {
+    let (x, back) = along_axis("cumsum", x, axis)?;
+    apply(Lin(CumSum(Run { back, reverse: false })), &[&cast(&x, wide(dtype, x.dtype()))?])
+}
+
+/// The products of the elements up to each one along an axis. Truth values and integers are multiplied in 64 bits.
+pub fn cumprod(x: &Tensor, axis: Option<i64>, dtype: Option<DType>) -> Result<Tensor> {
+    let (x, back) = along_axis("cumprod", x, axis)?;
+    let x = cast(&x, wide(dtype, x.dtype()))?;
+    multiply_same(&x, &before(&x, back, false)?)
+}
+
+/// The largest or smallest element so far.
+struct Running {
+    op: &'static str,
+    largest: bool,
+    back: usize,
+}
+
+impl Chosen for Running {
+    fn name(&self) -> &'static str {
+        self.op
+    }
+
+    fn back(&self) -> usize {
+        self.back
+    }
+
+    fn choose(&self, x: &Array) -> Result<(Array, Array)> {
+        extreme::running(self.op, x, x.rank() - self.back, self.largest)
+    }
+}
+
+/// The largest element up to each one along an axis, and where the latest such is.
+pub fn cummax(x: &Tensor, axis: Option<i64>) -> Result<(Tensor, Tensor)> {
+    let (x, back) = along_axis("cummax", x, axis)?;
+    choose(Running { op: "cummax", largest: true, back }, &x)
+}
+
+/// The smallest element up to each one along an axis, and where the latest such is.
+pub fn cummin(x: &Tensor, axis: Option<i64>) -> Result<(Tensor, Tensor)> {
+    let (x, back) = along_axis("cummin", x, axis)?;
+    choose(Running { op: "cummin", largest: false, back }, &x)
+}
+
+entries! {
+    method cumsum (x: &Tensor, axis: Option<i64> = None, dtype: Option<DType> = None)
+        "The sums of the elements up to each one along an axis (of the flattened tensor if there is none). Truth values
+and integers are summed in 64 bits.
+
+>>> fg.cumsum(fg.tensor([1., 2., 3.])).tolist()
+[1.0, 3.0, 6.0]";
+    method cumprod (x: &Tensor, axis: Option<i64> = None, dtype: Option<DType> = None)
+        "The products of the elements up to each one along an axis (of the flattened tensor if there is none). Truth
+values and integers are multiplied in 64 bits. Derivatives are exact with zeros.
+
+>>> fg.cumprod(fg.tensor([1., 2., 3.])).tolist()
+[1.0, 2.0, 6.0]";
+    method cummax (x: &Tensor, axis: Option<i64> = None)
+        "The largest element up to each one along an axis (of the flattened tensor if there is none) and (int64) where
+it is, the latest of equal ones; the gradient goes there. A NaN stays.
+
+>>> values, indices = fg.cummax(fg.tensor([2., 1., 3.]))
+>>> values.tolist(), indices.tolist()
+([2.0, 2.0, 3.0], [0, 0, 2])";
+    method cummin (x: &Tensor, axis: Option<i64> = None)
+        "The smallest element up to each one along an axis (of the flattened tensor if there is none) and (int64) where
+it is, the latest of equal ones; the gradient goes there. A NaN stays.
+
+>>> values, indices = fg.cummin(fg.tensor([2., 1., 3.]))
+>>> values.tolist(), indices.tolist()
+([2.0, 1.0, 1.0], [0, 1, 1])";
+}

@@ -1,0 +1,33 @@
+"""Softmax and its relatives, and layers that standardise."""
+
+import numpy as np
+from scipy import special
+
+from tests.cases import Case, normal, uniform
+
+X = normal(2, 3, 4) * 3
+
+
+def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
+    axes = tuple(range(x.ndim - len(normalized_shape), x.ndim))
+    y = (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
+    y = y if weight is None else y * weight
+    return y if bias is None else y + bias
+
+
+CASES = [
+    *[Case("softmax", (X,), {"axis": axis}, ref=special.softmax) for axis in (-1, 0, 1)],
+    *[Case("log_softmax", (X,), {"axis": axis}, ref=special.log_softmax) for axis in (-1, 0, 1)],
+    *[
+        Case("logsumexp", (X,), kw, ref=special.logsumexp)
+        for kw in ({}, {"axis": 1}, {"axis": (0, 2), "keepdims": True}, {"axis": -1})
+    ],
+    Case("layer_norm", (X,), {"normalized_shape": [4]}, ref=layer_norm, rtol=1e-11),
+    Case(
+        "layer_norm",
+        (normal(2, 3, 2),),
+        {"normalized_shape": [3, 2], "weight": uniform(0.5, 2, 3, 2), "bias": normal(3, 2, seed=2), "eps": 0.1},
+        ref=layer_norm,
+        rtol=1e-11,
+    ),
+]

@@ -1,0 +1,46 @@
+"""Running sums, products and extremes along an axis."""
+
+import numpy as np
+
+from tests.cases import Case, normal
+
+X = normal(2, 3, 4)
+ZEROS = np.array([[2.0, 0.0, 3.0, 0.0, 5.0], [0.0, 1.5, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0, 0.0]])
+
+
+def running(better, ufunc):
+    """Values and the latest place of each."""
+
+    def ref(x, axis=None):
+        x = np.moveaxis(x.reshape(-1) if axis is None else x, axis or 0, 0)
+        places = np.zeros(x.shape, np.int64)
+        values = ufunc.accumulate(x, axis=0)
+        for k in range(1, len(x)):
+            places[k] = np.where(better(x[k], values[k - 1]), k, places[k - 1])
+        return np.moveaxis(values, 0, axis or 0), np.moveaxis(places, 0, axis or 0)
+
+    return ref
+
+
+def first(result):
+    return result[0]
+
+
+CASES = [
+    *[Case("cumsum", (X,), kw, ref=np.cumsum) for kw in ({}, {"axis": 0}, {"axis": 1}, {"axis": -1})],
+    Case("cumsum", (np.array([100, 100, 100], np.int8),), ref=np.cumsum, order=0),
+    Case("cumsum", (np.array([True, True, False]),), ref=np.cumsum, order=0),
+    *[Case("cumprod", (X,), kw, ref=np.cumprod) for kw in ({}, {"axis": 0}, {"axis": 1}, {"axis": -1})],
+    Case("cumprod", (ZEROS,), {"axis": 1}, ref=np.cumprod),
+    Case("cumprod", (ZEROS,), {"axis": 0}, ref=np.cumprod),
+    Case("cumprod", (np.array([100, 100, 100], np.uint8),), ref=np.cumprod, order=0),
+    *[
+        Case("cummax", (X,), kw, ref=running(np.greater_equal, np.maximum), pick=first)
+        for kw in ({}, {"axis": 1}, {"axis": -1})
+    ],
+    *[
+        Case("cummin", (X,), kw, ref=running(np.less_equal, np.minimum), pick=first)
+        for kw in ({}, {"axis": 0}, {"axis": 2})
+    ],
+    Case("cummax", (np.array([1, 3, 2, 3]),), ref=running(np.greater_equal, np.maximum), order=0),
+]
