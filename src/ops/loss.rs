@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use smallvec::smallvec;
 
 use super::along::pick;
-use super::arithmetic::{promoted_float, subtract};
+use super::arithmetic::subtract;
 use super::entry::{Operand, entries};
 use super::movement::{cast, permute_dims, reshape_to};
 use super::normalize::{log_softmax, softmax, softmax_gradient, sum_rows};
+use super::promote::promoted_float;
 use super::reduce::{mean, norm::abs_pow, sum};
 use crate::array::Array;
 use crate::dtype::{DType, Kind};
@@ -247,7 +248,7 @@ impl<'a> Rows<'a> {
 /// The cross entropy between the softmax of logits and targets.
 #[allow(clippy::too_many_arguments)]
 pub fn cross_entropy(
-    input: &Tensor,
+    x: &Tensor,
     target: &Tensor,
     weight: Option<&Tensor>,
     ignore_index: i64,
@@ -260,18 +261,12 @@ pub fn cross_entropy(
     if !(0.0..=1.0).contains(&label_smoothing) {
         bail!(Argument, op, "label_smoothing is between 0 and 1, not {label_smoothing}");
     }
-    let rows = Rows::new(op, input, axis)?;
+    let rows = Rows::new(op, x, axis)?;
     let weight = rows.weight(weight)?;
     let smooth = label_smoothing / rows.classes.max(1) as f64;
     if target.dtype().is_float() {
-        if target.dims() != input.dims() {
-            bail!(
-                Shape,
-                op,
-                "soft targets have the input's shape {:?}, not {:?}",
-                input.dims(),
-                target.dims()
-            );
+        if target.dims() != x.dims() {
+            bail!(Shape, op, "soft targets have the input's shape {:?}, not {:?}", x.dims(), target.dims());
         }
         let mut p = rows.last(&cast(target, rows.x.dtype())?)?;
         if label_smoothing > 0.0 {
@@ -302,7 +297,7 @@ pub fn cross_entropy(
 
 /// The negative log-likelihood of classes, given log-probabilities.
 pub fn nll_loss(
-    input: &Tensor,
+    x: &Tensor,
     target: &Tensor,
     weight: Option<&Tensor>,
     ignore_index: i64,
@@ -311,7 +306,7 @@ pub fn nll_loss(
 ) -> Result<Tensor> {
     let op = "nll_loss";
     let reduction = Reduction::parse(op, reduction)?;
-    let rows = Rows::new(op, input, axis)?;
+    let rows = Rows::new(op, x, axis)?;
     let weight = rows.weight(weight)?;
     let (named, ignored) = rows.named(target, ignore_index)?;
     let weights = rows.sample_weights(&named, ignored, weight.as_ref())?;
@@ -324,44 +319,44 @@ pub fn nll_loss(
 }
 
 /// The difference of predictions and targets, as floats.
-fn difference(input: &Tensor, target: Operand<'_>) -> Result<Tensor> {
-    let d = subtract(Operand::Tensor(input), target)?;
+fn difference(x: &Tensor, target: Operand<'_>) -> Result<Tensor> {
+    let d = subtract(Operand::Tensor(x), target)?;
     Ok(promoted_float(&d)?.into_owned())
 }
 
 /// The squared difference.
-pub fn mse_loss(input: &Tensor, target: Operand<'_>, reduction: &str) -> Result<Tensor> {
+pub fn mse_loss(x: &Tensor, target: Operand<'_>, reduction: &str) -> Result<Tensor> {
     let reduction = Reduction::parse("mse_loss", reduction)?;
-    let d = difference(input, target)?;
+    let d = difference(x, target)?;
     reduction.of(&(&d * &d), None)
 }
 
 /// The absolute difference.
-pub fn l1_loss(input: &Tensor, target: Operand<'_>, reduction: &str) -> Result<Tensor> {
+pub fn l1_loss(x: &Tensor, target: Operand<'_>, reduction: &str) -> Result<Tensor> {
     let reduction = Reduction::parse("l1_loss", reduction)?;
-    reduction.of(&abs_pow(&difference(input, target)?, 1.0)?, None)
+    reduction.of(&abs_pow(&difference(x, target)?, 1.0)?, None)
 }
 
 entries! {
-    function cross_entropy (input: &Tensor, target: &Tensor, weight: Option<&Tensor> = None, ignore_index: i64 = Int(-100), reduction: &str = Str("mean"), label_smoothing: f64 = Float(0.0), axis: Option<i64> = None)
+    function cross_entropy (x: &Tensor, target: &Tensor, weight: Option<&Tensor> = None, ignore_index: i64 = Int(-100), reduction: &str = Str("mean"), label_smoothing: f64 = Float(0.0), axis: Option<i64> = None)
         "The cross entropy between the softmax of logits along `axis` (by default 1, for a vector 0) and targets: integers
-(the shape without that axis, or with size 1 there) or probabilities (floats of the input's shape). `weight` has a number
+(the shape without that axis, or with size 1 there) or probabilities (floats of the shape of `x`). `weight` has a number
 for each class; samples whose target is `ignore_index` count nothing; `reduction` is 'mean' (by the weights), 'sum' or
 'none'. Raises IndexOutOfRange for a target that is no class.
 
 >>> fg.cross_entropy(fg.tensor([[0., 0.]]), fg.tensor([1])).item()
 0.6931471824645996";
-    function nll_loss (input: &Tensor, target: &Tensor, weight: Option<&Tensor> = None, ignore_index: i64 = Int(-100), reduction: &str = Str("mean"), axis: Option<i64> = None)
+    function nll_loss (x: &Tensor, target: &Tensor, weight: Option<&Tensor> = None, ignore_index: i64 = Int(-100), reduction: &str = Str("mean"), axis: Option<i64> = None)
         "The negative log-probability of each sample's class: `cross_entropy` of what is a log-softmax already.
 
 >>> fg.nll_loss(fg.tensor([[-1., -2.]]), fg.tensor([1])).item()
 2.0";
-    function mse_loss (input: &Tensor, target: Operand<'_>, reduction: &str = Str("mean"))
+    function mse_loss (x: &Tensor, target: Operand<'_>, reduction: &str = Str("mean"))
         "The squared difference of predictions and targets; `reduction` is 'mean', 'sum' or 'none'.
 
 >>> fg.mse_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
 2.0";
-    function l1_loss (input: &Tensor, target: Operand<'_>, reduction: &str = Str("mean"))
+    function l1_loss (x: &Tensor, target: Operand<'_>, reduction: &str = Str("mean"))
         "The absolute difference of predictions and targets; `reduction` is 'mean', 'sum' or 'none'.
 
 >>> fg.l1_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()

@@ -20,8 +20,8 @@ pub mod normalize;
 pub mod pointwise;
 pub mod promote;
 pub mod reduce;
-pub mod select;
 pub mod scan;
+pub mod select;
 pub mod sort;
 
 pub use entry::{Axes, Entry, Operand};

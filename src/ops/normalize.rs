@@ -2,10 +2,11 @@
 
 use smallvec::smallvec;
 
-use super::arithmetic::{add, multiply, promoted_float};
+use super::arithmetic::{add, multiply};
 use super::entry::{Axes, Operand, entries};
 use super::movement::{permute_dims, reshape_to};
 use super::pointwise::exp;
+use super::promote::promoted_float;
 use super::reduce::{Folded, mean, sum};
 use crate::array::Array;
 use crate::error::{Result, bail};

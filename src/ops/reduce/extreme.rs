@@ -10,9 +10,9 @@ use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, T
 use crate::kernel::sort::{self, Want};
 use crate::kernel::{extreme, reduce};
 use crate::ops::along::{Chosen, choose};
-use crate::ops::arithmetic::promoted_float;
 use crate::ops::entry::{Axes, entries};
 use crate::ops::movement::reshape_to;
+use crate::ops::promote::promoted_float;
 use crate::shape::{self, Dims};
 
 #[derive(Clone, Copy, PartialEq, Eq)]

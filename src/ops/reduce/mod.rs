@@ -8,9 +8,10 @@ pub(crate) mod product;
 
 use smallvec::SmallVec;
 
-use super::arithmetic::{divide_same, promoted_float};
+use super::arithmetic::divide_same;
 use super::entry::{Axes, entries};
 use super::movement::{Lin, Linear, broadcast_to, cast, permute_dims, reshape_to};
+use super::promote::promoted_float;
 use crate::array::Array;
 use crate::dtype::{DType, Kind};
 use crate::error::Result;

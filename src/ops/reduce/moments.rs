@@ -4,8 +4,8 @@ use super::norm::euclidean;
 use super::{Folded, mean};
 use crate::error::Result;
 use crate::graph::Tensor;
-use crate::ops::arithmetic::promoted_float;
 use crate::ops::entry::{Axes, entries};
+use crate::ops::promote::promoted_float;
 
 /// The deviations from the mean over axes, those axes, and the number to divide by.
 fn deviations(

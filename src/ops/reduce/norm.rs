@@ -9,9 +9,9 @@ use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, T
 use crate::kernel::map::{self, map_table};
 use crate::kernel::reduce::{self, reduce_table};
 use crate::kernel::zip::{self, zip_table};
-use crate::ops::arithmetic::promoted_float;
 use crate::ops::entry::{Axes, Order, entries};
 use crate::ops::movement::cast;
+use crate::ops::promote::promoted_float;
 
 /// The root of the sum of squares.
 #[derive(Clone)]

@@ -1,0 +1,283 @@
+"""Reductions, scans and sorting at the hard points: ties, zeros, NaN and infinities, nothing to reduce."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+
+from tests.check import run
+
+INF, NAN = np.inf, np.nan
+
+
+def gradient(f: Any, x: Any) -> list[float]:
+    """The gradient of the sum of a function's result."""
+    t = fg.tensor(np.array(x, float), requires_grad=True)
+    (g,) = run([f(t).sum()], [t])
+    return np.asarray(g).tolist()
+
+
+def hessian(f: Any, x: Any) -> np.ndarray:
+    """The second derivatives of the sum of a function's result."""
+    t = fg.tensor(np.array(x, float), requires_grad=True)
+    (g,) = run([f(t).sum()], [t], create_graph=True)
+    rows = [run([(g * fg.tensor(row)).sum()], [t], create_graph=True)[0] for row in np.eye(len(x))]
+    return np.stack([np.asarray(r) for r in rows])
+
+
+def along(f: Any, x: Any, order: int) -> list[np.ndarray]:
+    """The derivatives along (1, 1, …), to an order."""
+    t = fg.tensor(np.array(x, float), requires_grad=True)
+    s, found = f(t).sum(), []
+    for _ in range(order):
+        (g,) = run([s], [t], create_graph=True)
+        found.append(np.asarray(g))
+        s = g.sum()
+    return found
+
+
+TIES = [2.0, 2.0, 1.0, 2.0]
+THIRD = 1 / 3
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "want"),
+    [
+        (fg.max, TIES, [THIRD, THIRD, 0, THIRD]),
+        (fg.min, [1.0, 2.0, 1.0], [0.5, 0, 0.5]),
+        (lambda x: fg.max(x, axis=0), TIES, [THIRD, THIRD, 0, THIRD]),
+        (lambda x: fg.amax(x, axis=0, keepdims=True), TIES, [THIRD, THIRD, 0, THIRD]),
+        (lambda x: fg.min(x, axis=0), [1.0, 2.0, 1.0], [0.5, 0, 0.5]),
+        (fg.median, TIES, [THIRD, THIRD, 0, THIRD]),
+        (fg.median, [1.0, 2.0, 3.0, 10.0], [0, 0.5, 0.5, 0]),
+        (fg.median, [1.0, 2.0, 2.0, 3.0, 3.0, 9.0], [0, 0.25, 0.25, 0.25, 0.25, 0]),
+        (lambda x: fg.max_with_index(x, 0)[0], TIES, [1, 0, 0, 0]),
+        (lambda x: fg.min_with_index(x, 0)[0], TIES, [0, 0, 1, 0]),
+        (lambda x: fg.median_with_index(x, 0)[0], TIES, [1, 0, 0, 0]),
+        (lambda x: fg.cummax(x)[0], TIES, [1, 2, 0, 1]),
+        (lambda x: fg.cummin(x)[0], TIES, [1, 1, 2, 0]),
+        (fg.prod, [0.0, 2.0, 3.0], [6, 0, 0]),
+        (fg.prod, [0.0, 2.0, 0.0], [0, 0, 0]),
+        (fg.prod, [2.0, 3.0, 0.0, 0.0], [0, 0, 0, 0]),
+        (fg.cumprod, [2.0, 0.0, 3.0, 0.0], [1, 8, 0, 0]),
+        (fg.max, [NAN, 1.0], [1, 0]),
+        (fg.min, [1.0, NAN, NAN], [0, 0.5, 0.5]),
+        (fg.median, [1.0, NAN, 0.0], [0, 1, 0]),
+        (fg.norm, [0.0, 0.0], [0, 0]),
+        (fg.std, [3.0, 3.0, 3.0], [0, 0, 0]),
+        (fg.logsumexp, [INF, 0.0], [1, 0]),
+        (fg.logsumexp, [-INF, -INF], [0, 0]),
+        (fg.logsumexp, [-INF, 2.0], [0, 1]),
+        (fg.logsumexp, [800.0, -800.0], [1, 0]),
+        (fg.logsumexp, [1000.0, 1000.0], [0.5, 0.5]),
+        (lambda x: fg.softmax(x) * fg.tensor([1.0, 2.0]), [1000.0, -1000.0], [0, 0]),
+    ],
+)
+def test_first_derivatives(f: Any, x: Any, want: Any) -> None:
+    np.testing.assert_allclose(gradient(f, x), want, atol=1e-15)
+
+
+@pytest.mark.parametrize("p", [0, 0.5, 1, 1.5, 2, 3, INF, -INF, "fro"])
+def test_a_norm_has_zero_derivatives_at_zero(p: Any) -> None:
+    for g in along(lambda x: fg.norm(x, p), [0.0, 0.0, 0.0], 4):
+        assert g.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("p", [0.5, 1, 2, 3])
+def test_a_norm_with_a_zero_element_has_finite_derivatives(p: float) -> None:
+    for g in along(lambda x: fg.norm(x, p), [0.0, 1.0, -2.0], 4):
+        assert np.isfinite(g).all()
+
+
+def test_std_of_equal_elements_has_zero_derivatives() -> None:
+    for g in along(fg.std, [3.0, 3.0, 3.0], 3):
+        assert g.tolist() == [0, 0, 0]
+
+
+def test_second_derivatives_of_products_with_zeros() -> None:
+    others = [[0, 3, 2], [3, 0, 0], [2, 0, 0]]
+    assert hessian(fg.prod, [0.0, 2.0, 3.0]).tolist() == others
+    assert hessian(fg.prod, [0.0, 2.0, 0.0]).tolist() == [[0, 0, 2], [0, 0, 0], [2, 0, 0]]
+    # 2 + 2·0 + 2·0·3 + 2·0·3·0 by hand: the mixed derivatives of each partial product.
+    want = [[0, 4, 0, 0], [4, 0, 2, 6], [0, 2, 0, 0], [0, 6, 0, 0]]
+    assert hessian(fg.cumprod, [2.0, 0.0, 3.0, 0.0]).tolist() == want
+    assert along(fg.cumprod, [2.0, 0.0, 3.0, 0.0], 2)[1].tolist() == [4, 12, 2, 6]
+
+
+def test_third_derivative_of_a_product_of_zeros() -> None:
+    assert along(fg.prod, [0.0, 0.0, 0.0], 3)[2].tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("f", [fg.logsumexp, fg.max, fg.median])
+@pytest.mark.parametrize("x", [[INF, 0.0], [-INF, -INF], [1.0, 1.0]])
+def test_second_derivatives_are_numbers(f: Any, x: Any) -> None:
+    if not (f is fg.median and INF in x):
+        assert np.isfinite(hessian(f, x)).all()
+
+
+def test_topk_sends_the_gradient_to_its_index() -> None:
+    x = fg.tensor(np.array(TIES), requires_grad=True)
+    values, indices = fg.topk(x, 1)
+    want = np.zeros(4)
+    want[np.asarray(indices)] = 1
+    (g,) = run([values.sum()], [x])
+    assert np.asarray(g).tolist() == want.tolist()
+
+
+def test_nan_stays() -> None:
+    x = fg.tensor([1.0, NAN, 3.0])
+    assert np.isnan(fg.max(x).item())
+    assert np.isnan(fg.min(x).item())
+    assert np.isnan(fg.median(x).item())
+    assert (fg.argmax(x).item(), fg.argmin(x).item()) == (1, 1)
+    values, indices = fg.cummax(x)
+    np.testing.assert_array_equal(np.asarray(values), [1, NAN, NAN])
+    assert np.asarray(indices).tolist() == [0, 1, 1]
+    values, indices = fg.topk(x, 2)
+    np.testing.assert_array_equal(np.asarray(values), [NAN, 3])
+    assert np.asarray(indices).tolist() == [1, 2]
+
+
+def test_infinities() -> None:
+    assert fg.logsumexp(fg.tensor([-INF, -INF])).item() == -INF
+    assert fg.logsumexp(fg.tensor([INF, -INF])).item() == INF
+    assert np.isnan(np.asarray(fg.softmax(fg.tensor([-INF, -INF])))).all()
+    assert np.asarray(fg.softmax(fg.tensor([-INF, 0.0]))).tolist() == [0, 1]
+    assert np.asarray(fg.softmax(fg.tensor([1000.0, -1000.0]))).tolist() == [1, 0]
+    assert np.asarray(fg.log_softmax(fg.tensor([1000.0, -1000.0]))).tolist() == [0, -2000]
+    assert fg.max(fg.tensor([-INF, -INF])).item() == -INF
+
+
+def test_nothing_to_reduce() -> None:
+    none = fg.zeros((0, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(fg.mean(none).item())
+        assert np.isnan(np.asarray(fg.mean(none, axis=0))).all()
+        assert np.isnan(fg.var(none).item())
+    assert fg.sum(none).item() == 0
+    assert np.asarray(fg.prod(none, axis=0)).tolist() == [1, 1, 1]
+    assert (fg.any(none).item(), fg.all(none).item(), fg.count_nonzero(none).item()) == (False, True, 0)
+    assert fg.logsumexp(none).item() == -INF
+    assert fg.norm(none).item() == 0
+    assert fg.norm(none, INF).item() == 0
+    for f in (fg.max, fg.min, fg.median, fg.argmax, fg.argmin):
+        with pytest.raises(fg.ArgumentError):
+            f(none)
+    for f in (fg.max, fg.median):
+        with pytest.raises(fg.ArgumentError, match=r"\[0, 3\]"):
+            f(none, axis=0)
+        assert f(none, axis=1).shape == (0,)
+    for f in (fg.sort, fg.argsort, fg.cumsum, fg.cumprod, fg.softmax):
+        assert 0 in f(none).shape
+
+
+def test_scalars() -> None:
+    x = fg.tensor(np.array(-2.0))
+    for f in (fg.sum, fg.mean, fg.prod, fg.max, fg.min, fg.median, fg.logsumexp):
+        assert f(x).item() == -2
+    assert fg.argmax(x).item() == 0
+    assert np.asarray(fg.cumsum(x)).tolist() == [-2]
+    assert fg.var(x).item() == 0
+    with pytest.raises(fg.IndexOutOfRange):
+        fg.sum(x, axis=0)
+
+
+def test_wrong_arguments() -> None:
+    x = fg.tensor([[1.0, 2.0]])
+    with pytest.raises(fg.IndexOutOfRange):
+        fg.max(x, axis=2)
+    with pytest.raises(fg.ArgumentError, match="twice"):
+        fg.sum(x, axis=(0, -2))
+    for k in (-1, 3, 2**62):
+        with pytest.raises(fg.ArgumentError, match="topk"):
+            fg.topk(x, k)
+    with pytest.raises(fg.ArgumentError, match="nuc"):
+        fg.norm(x, "nuc")
+    with pytest.raises(fg.ArgumentError):
+        fg.norm(x, NAN)
+    with pytest.raises(fg.ArgumentError, match="reduction"):
+        fg.mse_loss(x, x, reduction="avg")
+    with pytest.raises(fg.ShapeError):
+        fg.layer_norm(x, [3])
+
+
+def test_targets_are_checked() -> None:
+    x = fg.tensor(np.zeros((2, 3)))
+    for bad in (3, -1, 2**40):
+        with pytest.raises(fg.IndexOutOfRange, match=f"target {bad} is not one of the 3 classes"):
+            fg.cross_entropy(x, fg.tensor(np.array([0, bad])))
+    with pytest.raises(fg.ShapeError):
+        fg.cross_entropy(x, fg.tensor(np.array([0, 1, 2])))
+    with pytest.raises(fg.ShapeError):
+        fg.cross_entropy(x, fg.tensor(np.array([0, 1])), weight=fg.tensor([1.0, 2.0]))
+    with pytest.raises(fg.DtypeError):
+        fg.cross_entropy(x, fg.tensor(np.array([True, False])))
+    with pytest.raises(fg.ArgumentError):
+        fg.cross_entropy(x, fg.tensor(np.array([0, 1])), label_smoothing=1.5)
+
+
+def test_ignored_samples_count_nothing() -> None:
+    logits = np.array([[1.0, 2.0], [INF, NAN], [0.5, 0.0]])
+    x = fg.tensor(logits, requires_grad=True)
+    loss = fg.cross_entropy(x, fg.tensor(np.array([0, -100, 1])))
+    (g,) = run([loss], [x])
+    kept = fg.cross_entropy(fg.tensor(logits[[0, 2]]), fg.tensor(np.array([0, 1])))
+    assert loss.item() == kept.item()
+    assert np.asarray(g)[1].tolist() == [0, 0]
+    everything = fg.cross_entropy(x, fg.tensor(np.array([-100, -100, -100])))
+    assert np.isnan(everything.item())
+
+
+def test_cross_entropy_at_the_ends() -> None:
+    x = fg.tensor(np.array([[1000.0, -1000.0], [-1000.0, 1000.0]]), requires_grad=True)
+    loss = fg.cross_entropy(x, fg.tensor(np.array([0, 0])), reduction="none")
+    assert np.asarray(loss).tolist() == [0, 2000]
+    (g,) = run([loss.sum()], [x])
+    assert np.asarray(g).tolist() == [[0, 0], [-1, 1]]
+
+
+@pytest.mark.parametrize("name", ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"])
+def test_whole_numbers(name: str) -> None:
+    a = np.array([[3, 0, 5], [1, 1, 7]]).astype(name)
+    x = fg.tensor(a)
+    for op in ("sum", "prod", "cumsum", "cumprod", "max", "min", "any", "all", "argmax", "argmin", "sort", "argsort"):
+        for axis in (0, 1):
+            more = {"kind": "stable"} if "sort" in op else {}
+            want = getattr(np, op)(a, axis=axis, **more)
+            got = np.asarray(getattr(fg, op)(x, axis=axis))
+            assert got.dtype == want.dtype, op
+            np.testing.assert_array_equal(got, want, err_msg=op)
+    for op in ("mean", "var", "std", "median"):
+        got = np.asarray(getattr(fg, op)(x, axis=1))
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(got, getattr(np, op)(a.astype(float), axis=1), rtol=1e-6)
+
+
+def test_views_are_reduced_as_they_look() -> None:
+    a = np.random.default_rng(0).normal(size=(3, 4, 5))
+    x = fg.permute_dims(fg.tensor(a), (2, 0, 1))
+    b = np.transpose(a, (2, 0, 1))
+    for axis in (None, 0, 1, 2, (0, 1), (0, 2), (1, 2)):
+        for op in ("sum", "max", "prod", "var"):
+            got, want = getattr(fg, op)(x, axis=axis), getattr(np, op)(b, axis=axis)
+            np.testing.assert_allclose(np.asarray(got), want, rtol=1e-12)
+
+
+def test_large_arrays_and_threads() -> None:
+    a = np.random.default_rng(0).normal(size=(1500, 1000)).astype(np.float32)
+    bits = set()
+    for threads in (1, 2, 3):
+        fg._core.set_num_threads(threads)
+        x = fg.tensor(a)
+        parts = [fg.sum(x), fg.sum(x, axis=0), fg.sum(x, axis=1), fg.softmax(x), fg.cumsum(x, axis=1), fg.sort(x)]
+        bits.add(b"".join(np.asarray(p).tobytes() for p in parts))
+    assert len(bits) == 1
+    assert abs(fg.sum(x).item() - a.sum(dtype=float)) < 1e-2
+    np.testing.assert_array_equal(np.asarray(fg.max(x, axis=0)), a.max(axis=0))
+    np.testing.assert_array_equal(np.asarray(fg.argmax(x, axis=0)), a.argmax(axis=0))
+    np.testing.assert_array_equal(np.asarray(fg.sort(x, axis=0)), np.sort(a, axis=0))
