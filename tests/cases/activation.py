@@ -52,4 +52,3 @@ CASES = [
     Case("gelu", (X,), {"approximate": True}, ref=gelu),
     Case("gelu", (X,), {"approximate": False}, ref=gelu),
 ]
-

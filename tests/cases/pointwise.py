@@ -6,7 +6,9 @@ from scipy import special
 from tests.cases import Case, normal, uniform
 
 X = normal(3, 4)
-HARD = np.array([-np.inf, -1e300, -2.5, -1.0, -0.5, -1e-300, -0.0, 0.0, 1e-300, 0.5, 1.0, 1.5, 2.5, 1e300, np.inf, np.nan])
+HARD = np.array(
+    [-np.inf, -1e300, -2.5, -1.0, -0.5, -1e-300, -0.0, 0.0, 1e-300, 0.5, 1.0, 1.5, 2.5, 1e300, np.inf, np.nan]
+)
 
 
 def real(name, ref, low=-2.0, high=2.0, order=3):

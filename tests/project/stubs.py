@@ -35,6 +35,7 @@ KINDS = {
     "Ints": "_Ints",
     "Str": "str",
     "DType": "DTypeLike",
+    "Order": "_Number | str",
     "Index": "Any",
     "Object": "object",
 }

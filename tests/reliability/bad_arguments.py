@@ -80,7 +80,7 @@ def wrong(kind: str) -> Iterator[Any]:
         yield from DTYPES
     if kind == "Index":
         yield from INDEXES
-    if kind in ("Str", "IntsOrStr", "Choice"):
+    if kind in ("Str", "IntsOrStr", "Choice", "Order"):
         yield from ("", "nonsense", "é" * 1000, "ij,jk->ik", "...", "i->ii", "ii->", "->", "none", "sum")
 
 
