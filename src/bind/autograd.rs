@@ -209,12 +209,15 @@ fn run<'py>(
     };
     let answer = answer(py, request, &outputs, &inputs, &seeds, batched, dialect)?;
     let result = dialect_of(&outputs).unwrap_or(dialect);
+    let lanes = if batched { lanes_of(&seeds) } else { None };
     let mut grads = Vec::with_capacity(inputs.len());
     for (i, (g, input)) in answer.wanted.into_iter().zip(&inputs).enumerate() {
         let g = match (g, unused) {
             (Some(g), _) => Some(g),
+            // The input was used, in ways whose derivatives are all zero.
+            (None, _) if answer.reached[i] => Some(zeros(input, lanes)?),
             (None, Unused::Nothing) => None,
-            (None, Unused::Zeros) => Some(zeros(input)?),
+            (None, Unused::Zeros) => Some(zeros(input, lanes)?),
             (None, Unused::Refused) => {
                 let text = dialect.unused(i, why_unused(input, &blocked));
                 return Err(raise(py, "UnusedInputError", text));
@@ -233,14 +236,21 @@ fn run<'py>(
     Ok(grads)
 }
 
-fn zeros(like: &End<'_>) -> PyResult<Tensor> {
-    let (dtype, dims) = match like {
+/// The length of the first axis of batched seeds.
+fn lanes_of(seeds: &Seeds<'_>) -> Option<usize> {
+    seeds.iter().flatten().flatten().find_map(|g| g.get().lock().tensor.dims().first().copied())
+}
+
+/// Zeros in the shape of an input's gradient.
+fn zeros(like: &End<'_>, lanes: Option<usize>) -> PyResult<Tensor> {
+    let (dtype, own) = match like {
         End::Tensor(v) => {
             let state = v.get().lock();
             (state.tensor.dtype(), shape::Dims::from_slice(state.tensor.dims()))
         }
         End::Place(e) => (e.get().edge.meta().dtype, e.get().edge.meta().dims.clone()),
     };
+    let dims: shape::Dims = lanes.into_iter().chain(own).collect();
     lift(broadcast_to(&Tensor::scalar_of(dtype, 0.0), &dims))
 }
 

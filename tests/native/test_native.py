@@ -83,6 +83,14 @@ def test_materialize_grads() -> None:
     assert dz.dtype == np.float32
 
 
+def test_materialize_grads_of_batched_seeds() -> None:
+    x, z = leaf([1.0, 2.0]), leaf([3.0, 4.0, 5.0])
+    eye = fg.tensor(np.eye(2, dtype=np.float32))
+    dx, dz = fg.grad(x * x, (x, z), eye, is_grads_batched=True, materialize_grads=True)
+    assert values(dx) == [[2, 0], [0, 4]]
+    assert values(dz) == [[0, 0, 0], [0, 0, 0]]
+
+
 @pytest.mark.parametrize("bad", [None, 1, "x", [1], [None], object()])
 def test_arguments_of_another_kind(bad: object) -> None:
     x = leaf(2.0)
