@@ -62,7 +62,23 @@ unsafe extern "C" fn method<const N: usize>(
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: CPython calls this with the GIL held and `n` arguments plus one for each name.
-    unsafe { enter(|py| call(py, ENTRIES[N], None, Some(slf), args, n as usize, names)) }
+    unsafe { method_at(N, slf, args, n, names) }
+}
+
+/// The body of every [`method`], compiled once.
+///
+/// # Safety
+/// That of [`call`], with the GIL held.
+#[inline(never)]
+unsafe fn method_at(
+    entry: usize,
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    n: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: the caller's promise.
+    unsafe { enter(|py| call(py, ENTRIES[entry], None, Some(slf), args, n as usize, names)) }
 }
 
 /// Functions carry `entry * 4 + dialect` as the integer that is their `self`.

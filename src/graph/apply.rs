@@ -15,32 +15,44 @@ use crate::shape::{self, Dims};
 /// Whatever the op refuses. Nothing is recorded then.
 #[inline]
 pub fn apply<O: Op>(op: O, ins: &[&Tensor]) -> Result<Tensor> {
-    let (mut outs, levels) = forward(&op, ins)?;
-    if outs.len() > 1 {
-        return Ok(recorded(op, ins, outs, levels).swap_remove(0));
-    }
-    let needs = needs(ins);
-    let edge = (needs.0 != 0 && outs[0].dtype().is_float())
-        .then(|| Edge { node: Arc::new(record(op, ins, &outs, &levels, needs)), out: 0 });
-    let array = outs.pop().expect("an op has an output");
-    Ok(Tensor { array, edge, levels })
+    let (outs, levels) = forward(&op, ins)?;
+    Ok(first(boxed(op, ins), ins, outs, levels))
 }
 
 /// All outputs of an op, recorded as by [`apply`].
 ///
 /// # Errors
 /// Whatever the op refuses. Nothing is recorded then.
+#[inline]
 pub fn apply_all<O: Op>(op: O, ins: &[&Tensor]) -> Result<SmallVec<[Tensor; 1]>> {
     let (outs, levels) = forward(&op, ins)?;
-    Ok(recorded(op, ins, outs, levels))
+    Ok(all(boxed(op, ins), ins, outs, levels))
 }
 
 /// The second half of the door: an op that has been computed gets its node, if it needs one. For ops that change the
 /// levels themselves; all others go through [`apply`] or [`apply_all`].
 pub(crate) fn recorded<O: Op>(op: O, ins: &[&Tensor], outs: Outs, levels: Levels) -> SmallVec<[Tensor; 1]> {
-    let needs = needs(ins);
-    let node = (needs.0 != 0 && outs.iter().any(|o| o.dtype().is_float()))
-        .then(|| Arc::new(record(op, ins, &outs, &levels, needs)));
+    all(boxed(op, ins), ins, outs, levels)
+}
+
+/// The op for a node, if there is to be one. From here on nothing is compiled anew for each op.
+#[inline]
+fn boxed<O: Op>(op: O, ins: &[&Tensor]) -> Option<Box<dyn Op>> {
+    if ins.iter().any(|t| t.edge.is_some()) { Some(Box::new(op)) } else { None }
+}
+
+fn first(op: Option<Box<dyn Op>>, ins: &[&Tensor], mut outs: Outs, levels: Levels) -> Tensor {
+    if outs.len() > 1 {
+        return all(op, ins, outs, levels).swap_remove(0);
+    }
+    let node = op.filter(|_| outs[0].dtype().is_float()).map(|op| record(op, ins, &outs, &levels));
+    let array = outs.pop().expect("an op has an output");
+    Tensor { array, edge: node.map(|node| Edge { node, out: 0 }), levels }
+}
+
+fn all(op: Option<Box<dyn Op>>, ins: &[&Tensor], outs: Outs, levels: Levels) -> SmallVec<[Tensor; 1]> {
+    let node =
+        op.filter(|_| outs.iter().any(|o| o.dtype().is_float())).map(|op| record(op, ins, &outs, &levels));
     let edge = |i: usize, array: &Array| {
         let node = node.as_ref().filter(|_| array.dtype().is_float())?;
         Some(Edge { node: node.clone(), out: i as u32 })
@@ -52,16 +64,7 @@ pub(crate) fn recorded<O: Op>(op: O, ins: &[&Tensor], outs: Outs, levels: Levels
 }
 
 #[inline]
-fn needs(ins: &[&Tensor]) -> Needs {
-    let mut needs = 0;
-    for (i, t) in ins.iter().enumerate() {
-        needs |= u64::from(t.edge.is_some()) << i.min(63);
-    }
-    Needs(needs)
-}
-
-#[inline]
-fn forward<O: Op>(op: &O, ins: &[&Tensor]) -> Result<(Outs, Levels)> {
+fn forward(op: &dyn Op, ins: &[&Tensor]) -> Result<(Outs, Levels)> {
     let outs = match ins {
         _ if ins.iter().any(|t| !t.levels.is_empty()) => return forward_lanes(op, ins),
         [x] => op.forward(&[&x.array], 0),
@@ -71,9 +74,12 @@ fn forward<O: Op>(op: &O, ins: &[&Tensor]) -> Result<(Outs, Levels)> {
     Ok((outs?, Levels::default()))
 }
 
-#[inline]
-fn record<O: Op>(op: O, ins: &[&Tensor], outs: &Outs, levels: &Levels, needs: Needs) -> Node {
-    let Keeps { inputs, outputs } = op.keeps(needs);
+fn record(op: Box<dyn Op>, ins: &[&Tensor], outs: &Outs, levels: &Levels) -> Arc<Node> {
+    let mut needs = 0;
+    for (i, t) in ins.iter().enumerate() {
+        needs |= u64::from(t.edge.is_some()) << i.min(63);
+    }
+    let Keeps { inputs, outputs } = op.keeps(Needs(needs));
     let named = |mask: u64, i: usize| mask >> i.min(63) & 1 == 1;
     let keep = |array: &Array, levels: &Levels| Keep { array: array.clone(), levels: levels.clone() };
     let mut kept: SmallVec<[Option<Keep>; 2]> = SmallVec::new();
@@ -89,30 +95,23 @@ fn record<O: Op>(op: O, ins: &[&Tensor], outs: &Outs, levels: &Levels, needs: Ne
     }
     let mut metas: SmallVec<[Meta; 1]> = SmallVec::new();
     for o in outs {
-        metas.push(Meta {
-            dims: shape::dims(&o.dims()[levels.len()..]),
-            dtype: o.dtype(),
-            levels: levels.clone(),
-        });
+        let dims = shape::dims(&o.dims()[levels.len()..]);
+        metas.push(Meta { dims, dtype: o.dtype(), levels: levels.clone() });
     }
-    Node::new(Box::new(op), edges, metas, kept)
+    Arc::new(Node::new(op, edges, metas, kept))
 }
 
 /// The op over all lanes: each input gets all hidden axes, of size 1 where it lacks the level.
 #[cold]
-fn forward_lanes<O: Op>(op: &O, ins: &[&Tensor]) -> Result<(Outs, Levels)> {
+fn forward_lanes(op: &dyn Op, ins: &[&Tensor]) -> Result<(Outs, Levels)> {
     let levels = ins.iter().fold(Levels::default(), |all, t| all.union(&t.levels));
     let aligned: SmallVec<[Array; 4]> = ins.iter().map(|t| align(t, &levels)).collect();
     let arrays: SmallVec<[&Array; 4]> = aligned.iter().collect();
     let mut outs = op.forward(&arrays, levels.len())?;
     for out in &mut outs {
         // An op whose result depends on no lane may leave the axis at 1.
-        let dims: Dims = levels
-            .as_slice()
-            .iter()
-            .map(|l| l.lanes)
-            .chain(out.dims()[levels.len()..].iter().copied())
-            .collect();
+        let lanes = levels.as_slice().iter().map(|l| l.lanes);
+        let dims: Dims = lanes.chain(out.dims()[levels.len()..].iter().copied()).collect();
         *out = out.expand(&dims, levels.len());
     }
     Ok((outs, levels))

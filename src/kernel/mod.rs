@@ -3,6 +3,7 @@
 pub(crate) mod along;
 pub(crate) mod chunks;
 pub(crate) mod extreme;
+pub(crate) mod fast;
 pub(crate) mod map;
 pub(crate) mod matmul;
 pub(crate) mod num;
@@ -12,6 +13,7 @@ pub(crate) mod reduce;
 pub(crate) mod rows;
 pub(crate) mod scan;
 pub(crate) mod select;
+pub mod simd;
 pub(crate) mod sort;
 pub(crate) mod walk;
 pub(crate) mod zip;

@@ -1,8 +1,10 @@
 //! Two arrays in, one out, element by element, broadcast against each other.
 
+use super::fast::Fast;
 use super::map::Shared;
-use super::par;
+use super::num::Num;
 use super::walk::{Walk, stepwise};
+use super::{par, simd};
 use crate::array::Array;
 use crate::dtype::{DTYPES, DType};
 use crate::error::{Result, bail};
@@ -48,6 +50,47 @@ pub unsafe fn run<T: Copy, U>(
     }
 }
 
+/// A row of floats with vectors where the processor has them: `fast` first, `row` for the elements that come out NaN.
+///
+/// # Safety
+/// That of [`run`].
+#[inline(always)]
+pub unsafe fn run_float<T: Num>(
+    row: impl Fn(T, T) -> T + Copy,
+    fast: impl Fn(Fast<T>, Fast<T>) -> Fast<T> + Copy,
+    n: usize,
+    (x, sx): (*const u8, usize),
+    (y, sy): (*const u8, usize),
+    out: *mut u8,
+) where
+    Fast<T>: Num,
+{
+    simd::run(
+        // SAFETY: the caller's promise.
+        #[inline(always)]
+        || unsafe { run(row, n, (x, sx), (y, sy), out) },
+        #[inline(always)]
+        || {
+            for start in (0..n).step_by(simd::BLOCK) {
+                let count = simd::BLOCK.min(n - start);
+                let at = |p: *const u8, step: usize| p.cast::<Fast<T>>().wrapping_add(start * step);
+                let (x, y, out) = (at(x, sx), at(y, sy), out.cast::<Fast<T>>().wrapping_add(start));
+                // SAFETY: the caller's promise, for this block; `Fast` has the layout of its number.
+                unsafe {
+                    run(fast, count, (x.cast(), sx), (y.cast(), sy), out.cast());
+                    let mut sure = true;
+                    (0..count).for_each(|i| sure &= !(*out.add(i)).nan());
+                    if !sure {
+                        for i in (0..count).filter(|&i| (*out.add(i)).nan()) {
+                            out.add(i).write(Fast(row((*x.add(i * sx)).0, (*y.add(i * sy)).0)));
+                        }
+                    }
+                }
+            }
+        },
+    );
+}
+
 /// The loops of a row `x, y => expression`, for the dtypes of a class: `num` (every number), `real` (floats), `test`
 /// (every dtype, with a truth value as result), `bits` (integers and truth values) or `int` (integers).
 macro_rules! zip_table {
@@ -56,18 +99,30 @@ macro_rules! zip_table {
     (test $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Element, Bool8, Some(DType::Bool), $x, $y, $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
     (bits $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Bits, T, None, $x, $y, $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
     (int $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Bits, T, None, $x, $y, $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
-    (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $y:ident, $e:expr, $($V:ident $t:ty),*) => {{
+    (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $y:ident, $e:expr, $($V:ident $t:ident),*) => {{
         #[allow(unused_imports)]
-        use $crate::{dtype::{Bool8, DType, Element}, kernel::{zip, num::{Bits, Num, Real, truth}}};
+        use $crate::{dtype::{Bool8, DType, Element}, kernel::{fast::Fast, zip, num::{Bits, Num, Real, truth}}};
         #[inline(always)]
         fn row<T: $Trait>($x: T, $y: T) -> $Out { $e }
         let mut loops: [Option<zip::Loop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of `out`'s dtype.
-        $( loops[DType::$V as usize] = Some(|n, x, sx, y, sy, o| unsafe { zip::run(row::<$t>, n, (x, sx), (y, sy), o) }); )*
+        $( loops[DType::$V as usize] = Some($crate::kernel::zip::zip_loop!(row $Out $t)); )*
         &zip::Table { loops, out: $out }
     }};
 }
-pub(crate) use zip_table;
+/// The loop of a row for one type.
+macro_rules! zip_loop {
+    ($row:ident T f32) => {
+        |n, x, sx, y, sy, o| unsafe { zip::run_float($row::<f32>, $row::<Fast<f32>>, n, (x, sx), (y, sy), o) }
+    };
+    ($row:ident T f64) => {
+        |n, x, sx, y, sy, o| unsafe { zip::run_float($row::<f64>, $row::<Fast<f64>>, n, (x, sx), (y, sy), o) }
+    };
+    ($row:ident $Out:ident $t:ident) => {
+        |n, x, sx, y, sy, o| unsafe { zip::run($row::<$t>, n, (x, sx), (y, sy), o) }
+    };
+}
+pub(crate) use {zip_loop, zip_table};
 
 /// The row applied to every pair of two arrays of one dtype. `lanes` leading axes of both are matched from the
 /// left (each 1 or the same), the others broadcast from the right.

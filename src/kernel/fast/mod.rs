@@ -1,0 +1,66 @@
+//! `Fast`: a float whose functions are vector code. It stands for its number in the same rows; where a function cannot
+//! vouch for a result it gives NaN, and the loop asks the exact row for that element.
+
+mod poly;
+
+use crate::dtype::{DType, Element};
+use crate::kernel::num::{Num, Real};
+
+/// A float for the rows of vector loops. Only to be used inside [`super::simd::run`]: elsewhere a fused
+/// multiply-add is a slow call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+#[repr(transparent)]
+pub struct Fast<T>(pub T);
+
+macro_rules! fast {
+    ($t:ident: $exp:ident $exp_m1:ident $ln:ident $ln_1p:ident $sin:ident $cos:ident $tanh:ident $sigmoid:ident) => {
+        impl Element for Fast<$t> {
+            const DTYPE: DType = <$t as Element>::DTYPE;
+            #[inline(always)] fn from_f64(v: f64) -> Self { Fast(v as $t) }
+            #[inline(always)] fn from_i64(v: i64) -> Self { Fast(v as $t) }
+            #[inline(always)] fn to_f64(self) -> f64 { f64::from(self.0) }
+            #[inline(always)] fn to_i64(self) -> i64 { self.0 as i64 }
+        }
+        impl Num for Fast<$t> {
+            const ZERO: Self = Fast(0.0);
+            const ONE: Self = Fast(1.0);
+            fast!(@exact Num, $t, (add sub mul floor_div modulo pow max min) (neg abs sign));
+            #[inline(always)] fn nan(self) -> bool { self.0.is_nan() }
+        }
+        impl Real for Fast<$t> {
+            const INFINITY: Self = Fast($t::INFINITY);
+            fast!(@exact Real, $t, (div atan2 copysign hypot)
+                (log2 log10 sqrt tan asin acos atan sinh cosh asinh acosh atanh erf floor ceil trunc round normal_cdf));
+            #[inline(always)] fn lit(v: f64) -> Self { Fast(v as $t) }
+            #[inline(always)] fn is_finite(self) -> bool { self.0.is_finite() }
+            #[inline(always)] fn exp(self) -> Self { Fast(poly::$exp(self.0)) }
+            #[inline(always)] fn exp_m1(self) -> Self { Fast(poly::$exp_m1(self.0)) }
+            #[inline(always)] fn ln(self) -> Self { Fast(poly::$ln(self.0)) }
+            #[inline(always)] fn ln_1p(self) -> Self { Fast(poly::$ln_1p(self.0)) }
+            #[inline(always)] fn sin(self) -> Self { Fast(poly::$sin(self.0)) }
+            #[inline(always)] fn cos(self) -> Self { Fast(poly::$cos(self.0)) }
+            #[inline(always)] fn tanh(self) -> Self { Fast(poly::$tanh(self.0)) }
+            #[inline(always)] fn sigmoid(self) -> Self { Fast(poly::$sigmoid(self.0)) }
+            #[inline(always)] fn sigmoid_slope(self) -> Self {
+                let e = poly::$exp(-self.0.abs());
+                Fast(e / ((1.0 + e) * (1.0 + e)))
+            }
+            #[inline(always)] fn sech_squared(self) -> Self {
+                let e = poly::$exp(-2.0 * self.0.abs());
+                Fast(4.0 * e / ((1.0 + e) * (1.0 + e)))
+            }
+            #[inline(always)] fn softplus(self) -> Self {
+                Fast((if self.0 > 0.0 { self.0 } else { 0.0 }) + poly::$ln_1p(poly::$exp(-self.0.abs())))
+            }
+            #[inline(always)] fn normal_density(self) -> Self {
+                Fast(poly::$exp(-0.5 * self.0 * self.0) * (1.0 / (2.0 * std::f64::consts::PI).sqrt()) as $t)
+            }
+        }
+    };
+    (@exact $Trait:ident, $t:ident, ($($two:ident)*) ($($one:ident)*)) => {
+        $( #[inline(always)] fn $two(self, o: Self) -> Self { Fast($Trait::$two(self.0, o.0)) } )*
+        $( #[inline(always)] fn $one(self) -> Self { Fast($Trait::$one(self.0)) } )*
+    };
+}
+fast!(f32: exp32 exp_m132 ln32 ln_1p32 sin32 cos32 tanh32 sigmoid32);
+fast!(f64: exp64 exp_m164 ln64 ln_1p64 sin64 cos64 tanh64 sigmoid64);

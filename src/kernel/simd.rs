@@ -1,0 +1,88 @@
+//! Loops compiled for more than one instruction set, chosen at run time. A loop is plain Rust; inside one of the
+//! wrappers below the compiler may use that set's vectors.
+
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+/// Elements that a loop handles before it looks whether all came out well: small enough to stay in the cache.
+pub const BLOCK: usize = 256;
+
+/// The instruction sets that loops are compiled for, weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Level {
+    Baseline = 1,
+    Avx2,
+    Avx512,
+}
+
+/// The best level of this processor, or a lower one that `FERROGRAD_CPU` (`baseline`, `avx2`, `avx512`) asks for.
+#[inline]
+pub fn level() -> Level {
+    static LEVEL: AtomicU8 = AtomicU8::new(0);
+    match LEVEL.load(Relaxed) {
+        0 => {
+            let level = detect();
+            LEVEL.store(level as u8, Relaxed);
+            level
+        }
+        1 => Level::Baseline,
+        2 => Level::Avx2,
+        _ => Level::Avx512,
+    }
+}
+
+#[cold]
+fn detect() -> Level {
+    let asked = match std::env::var("FERROGRAD_CPU").as_deref() {
+        Ok("baseline") => Level::Baseline,
+        Ok("avx2") => Level::Avx2,
+        _ => Level::Avx512,
+    };
+    asked.min(best())
+}
+
+#[cfg(target_arch = "x86_64")]
+fn best() -> Level {
+    use std::arch::is_x86_feature_detected as has;
+    if !(has!("avx2") && has!("fma")) {
+        Level::Baseline
+    } else if has!("avx512f") && has!("avx512vl") && has!("avx512dq") && has!("avx512bw") {
+        Level::Avx512
+    } else {
+        Level::Avx2
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn best() -> Level {
+    Level::Baseline
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn avx2<R>(f: impl FnOnce() -> R) -> R {
+    f()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw")]
+fn avx512<R>(f: impl FnOnce() -> R) -> R {
+    f()
+}
+
+/// Runs `vector` compiled for this processor's vectors, with fused multiply-add, or `plain` where there are none.
+/// Both must be `#[inline(always)]` closures, and so must be what they call.
+#[inline(always)]
+pub fn run<R>(plain: impl FnOnce() -> R, vector: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    match level() {
+        // SAFETY: `level` found these features on this processor.
+        Level::Avx512 => return unsafe { avx512(vector) },
+        // SAFETY: as above.
+        Level::Avx2 => return unsafe { avx2(vector) },
+        Level::Baseline => {}
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = vector;
+    plain()
+}
