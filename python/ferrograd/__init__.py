@@ -33,12 +33,15 @@ from ferrograd._core import (
     ShapeError,
     Tensor,
     UnusedInputError,
+    from_dlpack,
 )
 from ferrograd._core import gradient_edge as get_gradient_edge
 from ferrograd._core.native import *
 from ferrograd._core.native import __all__ as _ops
+from ferrograd._info import __array_namespace_info__
 from ferrograd._install import install_as
 from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from ferrograd._size import Size
 
 __all__ = [
     "ArgumentError",
@@ -53,8 +56,10 @@ __all__ = [
     "LinAlgError",
     "NotDifferentiableError",
     "ShapeError",
+    "Size",
     "Tensor",
     "UnusedInputError",
+    "__array_namespace_info__",
     "asarray",
     "backward",
     "bool",
@@ -62,6 +67,7 @@ __all__ = [
     "enable_grad",
     "float32",
     "float64",
+    "from_dlpack",
     "get_gradient_edge",
     "grad",
     "inf",

@@ -316,7 +316,7 @@ fn make<'py>(
             raise(py, "DtypeError", text)
         })?),
     };
-    let array = super::convert::from_object(data, dtype)?;
+    let array = super::sequence::from_object(data, dtype)?;
     let v = Var::result(py, Tensor::constant(array), Dialect::from_index(dialect))?;
     v.get().require(py, track)?;
     Ok(v)

@@ -3,16 +3,18 @@
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, npyffi};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyString, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use super::var::Var;
 use crate::array::{Array, Item};
-use crate::dtype::{Bool8, DType, dispatch};
-use crate::error::{Error, Result};
+use crate::dtype::{Bool8, DType};
+use crate::error::Result;
 use crate::graph::Tensor;
 use crate::ops::Index;
 use crate::ops::entry::{Arg, Base, Kind};
+use crate::shape::Strides;
 
 /// A Python object as an argument of a kind. `Ok(None)` where it is not of that kind.
 pub fn argument(kind: Kind, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
@@ -115,8 +117,18 @@ pub fn number(o: &Bound<'_, PyAny>) -> PyResult<Option<Item>> {
             Err(_) => Ok(Some(Item::Float(o.extract()?))),
         };
     }
-    let generic = o.py().import("numpy")?.getattr("generic")?;
-    if o.is_instance(&generic)? { number(&o.call_method0("item")?) } else { Ok(None) }
+    if !is_numpy_scalar(o)? {
+        return Ok(None);
+    }
+    let item = o.call_method0("item")?;
+    // NumPy's long double is its own Python number.
+    if is_numpy_scalar(&item)? { Ok(Some(Item::Float(o.extract()?))) } else { number(&item) }
+}
+
+/// Whether an object is a scalar of NumPy's: it has a dtype.
+pub fn is_numpy_scalar(o: &Bound<'_, PyAny>) -> PyResult<bool> {
+    static GENERIC: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    o.is_instance(GENERIC.import(o.py(), "numpy", "generic")?)
 }
 
 fn truth(o: &Bound<'_, PyAny>) -> Option<bool> {
@@ -224,21 +236,19 @@ pub fn from_numpy(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
             format!("a NumPy array of dtype {} cannot become a Tensor", a.dtype()),
         ));
     };
-    let contiguous =
-        py.import("numpy")?.call_method1("ascontiguousarray", (a,))?.cast_into::<PyUntypedArray>()?;
-    let (n, dims) = (contiguous.len(), a.shape().to_vec());
-    // SAFETY: NumPy's memory of a contiguous array of this dtype; the GIL is held while it is read.
-    let data = unsafe { (*contiguous.as_array_ptr()).fields.data.cast::<u8>() };
-    let array = dispatch!(dtype, all T => Array::build::<T>("tensor", &dims, |out| {
-        // SAFETY: as above: `n` elements of `T`, which NumPy aligns.
-        unsafe { std::ptr::copy_nonoverlapping(data.cast::<T>(), out.as_mut_ptr(), n) };
-    }))?;
-    if dtype == DType::Bool {
-        // NumPy takes every byte but 0 as true.
-        let clean: Vec<Bool8> = array.to_vec::<Bool8>().into_iter().map(|b| Bool8::from(b.0 != 0)).collect();
-        return Ok(Array::from_slice(&clean, &dims)?);
+    let (size, dims) = (dtype.size() as isize, a.shape());
+    if a.strides().iter().any(|s| s % size != 0) {
+        // Fields of records may lie at any distance.
+        let packed = py.import("numpy")?.call_method1("ascontiguousarray", (a,))?;
+        return from_numpy(packed.cast::<PyUntypedArray>()?);
     }
-    Ok(array)
+    let strides: Strides = a.strides().iter().map(|s| s / size).collect();
+    // SAFETY: the shape, the strides and the memory are those of a NumPy array of this dtype; the GIL is held
+    // while it is read.
+    unsafe {
+        let data = (*a.as_array_ptr()).fields.data.cast::<u8>();
+        Ok(Array::copied("tensor", dtype, dims, &strides, data)?)
+    }
 }
 
 /// Keeps an array's memory alive for NumPy.
@@ -317,60 +327,13 @@ fn one_index(o: &Bound<'_, PyAny>) -> PyResult<Index> {
         return Ok(Index::Tensor(t));
     }
     if o.is_instance_of::<PyList>() {
-        return Ok(Index::Tensor(Tensor::constant(from_object(o, None)?)));
+        return Ok(Index::Tensor(Tensor::constant(super::sequence::from_object(o, None)?)));
     }
     Err(super::error::raise(
         py,
         "ArgumentError",
         format!("an index is an integer, slice, None, Ellipsis, list or array, not {}", o.get_type().name()?),
     ))
-}
-
-/// Numbers, nested lists of them, tensors, arrays or anything NumPy reads, as an array. Python floats become the
-/// default float; what has a dtype keeps it.
-pub fn from_object(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Array> {
-    let py = o.py();
-    let array = if let Some(t) = tensor(o)? {
-        t.array
-    } else if o.is_instance_of::<PyFloat>() || o.is_instance_of::<PyInt>() {
-        match number(o)? {
-            Some(Item::Bool(b)) => Array::scalar(Bool8::from(b)),
-            Some(Item::Int(i)) => Array::scalar(i64::try_from(i).map_err(|_| too_large())?),
-            _ if o.get_type().name()? == "float64" => Array::scalar(o.extract::<f64>()?),
-            _ if dtype == Some(DType::F64) => Array::scalar(o.extract::<f64>()?),
-            _ => Array::full_of(crate::ops::arithmetic::default_float(), &[], o.extract()?),
-        }
-    } else {
-        let made = py.import("numpy")?.call_method1("asarray", (o,))?;
-        let array = from_numpy(&made.cast_into::<PyUntypedArray>()?)?;
-        // A list of Python floats has no dtype of its own.
-        let typed = !(o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>()) || holds_typed(o);
-        if array.dtype() == DType::F64 && !typed && dtype.is_none() {
-            crate::ops::movement::cast(&Tensor::constant(array), crate::ops::arithmetic::default_float())?
-                .array
-        } else {
-            array
-        }
-    };
-    match dtype {
-        Some(d) => Ok(crate::ops::movement::cast(&Tensor::constant(array), d)?.array),
-        None => Ok(array),
-    }
-}
-
-fn too_large() -> Error {
-    Error::Argument { op: "tensor", what: "an integer that does not fit into 64 bits".to_owned() }
-}
-
-/// Whether a nested list holds something with a dtype (its first element decides).
-fn holds_typed(o: &Bound<'_, PyAny>) -> bool {
-    match o.get_item(0) {
-        Ok(first) if first.is_instance_of::<PyList>() || first.is_instance_of::<PyTuple>() => {
-            holds_typed(&first)
-        }
-        Ok(first) => first.hasattr("dtype").unwrap_or(false),
-        Err(_) => false,
-    }
 }
 
 /// Takes a new object out of the garbage collector's lists: it holds no Python object, so it is in no cycle, and a

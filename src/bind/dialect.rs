@@ -119,4 +119,19 @@ impl Dialect {
             _ => format!("gradients can be either Tensors or None, but got {got}"),
         }
     }
+
+    /// `size`: the number of elements, or (torch) a method that gives the shape.
+    pub fn size_is_a_method(self) -> bool {
+        self == Dialect::Torch
+    }
+
+    /// `numel()` and `rank()`: integers, or (Paddle) 0-d tensors.
+    pub fn counts_are_tensors(self) -> bool {
+        self == Dialect::Paddle
+    }
+
+    /// `name` of a tensor that was given none: made up (Paddle), or None.
+    pub fn names_itself(self) -> bool {
+        self == Dialect::Paddle
+    }
 }

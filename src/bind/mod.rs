@@ -1,15 +1,21 @@
 //! The Python module, and the only room that knows Python. It computes nothing.
 
+mod attributes;
 mod autograd;
+mod buffer;
 mod convert;
 mod deposit;
 mod dialect;
+mod dlpack;
 mod engine;
 mod enter;
 mod entry;
 mod error;
 mod grad_methods;
+mod interop;
 mod operators;
+mod protocol;
+mod sequence;
 mod site;
 mod var;
 mod write;
@@ -29,5 +35,6 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     m.add_function(wrap_pyfunction!(entry::listed, m)?)?;
     engine::add(m)?;
+    dlpack::add(m)?;
     autograd::add(m)
 }

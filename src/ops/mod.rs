@@ -9,6 +9,7 @@ mod along;
 pub mod arithmetic;
 pub mod compare;
 pub mod contract;
+pub mod copy;
 pub mod create;
 mod diagonal;
 pub mod einsum;
@@ -35,6 +36,7 @@ pub fn registry() -> impl Iterator<Item = &'static Entry> {
         arithmetic::ENTRIES,
         compare::ENTRIES,
         contract::ENTRIES,
+        copy::ENTRIES,
         create::ENTRIES,
         einsum::ENTRIES,
         index::ENTRIES,

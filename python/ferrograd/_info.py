@@ -1,0 +1,58 @@
+"""What the array API standard asks a namespace about itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._device import DEVICES, Device
+
+_KINDS = {
+    "bool": ("bool",),
+    "signed integer": ("int8", "int16", "int32", "int64"),
+    "unsigned integer": ("uint8", "uint16", "uint32", "uint64"),
+    "real floating": ("float32", "float64"),
+    "complex floating": (),
+}
+_GROUPS = {
+    "integral": ("signed integer", "unsigned integer"),
+    "numeric": ("signed integer", "unsigned integer", "real floating", "complex floating"),
+}
+
+
+class _Info:
+    """The answers of `__array_namespace_info__()`."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """What is supported: all indexing, and results whose shape depends on values."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> Device:
+        """Where new tensors live."""
+        return DEVICES[0]
+
+    def devices(self) -> list[Device]:
+        """All devices."""
+        return [DEVICES[0]]
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
+        """The dtypes of new tensors where none is named."""
+        names = {"real floating": "float32", "integral": "int64", "indexing": "int64"}
+        return {key: np.dtype(name) for key, name in names.items()}
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
+        """The dtypes, of all kinds, of one, or of several."""
+        kinds = kind if isinstance(kind, tuple) else tuple(_KINDS) if kind is None else (kind,)
+        found: dict[str, np.dtype[Any]] = {}
+        for k in kinds:
+            if k not in _KINDS and k not in _GROUPS:
+                raise ValueError(f"dtypes: {k!r} is no kind of dtype")
+            for part in _GROUPS.get(k, (k,)):
+                found |= {name: np.dtype(name) for name in _KINDS[part]}
+        return found
+
+
+def __array_namespace_info__() -> _Info:  # noqa: N807
+    """The namespace's answers to the array API's inspection functions."""
+    return _Info()

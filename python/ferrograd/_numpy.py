@@ -1,0 +1,395 @@
+"""NumPy's functions on tensors: its universal functions and most others are this library's, and so differentiable."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import ferrograd as fg
+
+# ufuncs whose name here is another: NumPy's, then SciPy's.
+_RENAMED = {
+    "absolute": "abs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "conjugate": "conj",
+    "fabs": "abs",
+    "float_power": "power",
+    "invert": "bitwise_invert",
+    "left_shift": "bitwise_left_shift",
+    "right_shift": "bitwise_right_shift",
+    "mod": "remainder",
+    "degrees": "rad2deg",
+    "radians": "deg2rad",
+    "rint": "round",
+    "true_divide": "divide",
+    "expit": "sigmoid",
+    "gammaln": "lgamma",
+    "log_expit": "log_sigmoid",
+    "psi": "digamma",
+    "zeta": "zeta",
+}
+# ufuncs that have the same name here.
+_SAME = frozenset(
+    """
+    add subtract multiply divide floor_divide remainder fmod power logaddexp logaddexp2 maximum minimum fmax fmin
+    hypot copysign heaviside nextafter ldexp matmul vecdot gcd lcm
+    negative positive sign exp exp2 expm1 log log2 log10 log1p sqrt cbrt square reciprocal
+    sin cos tan sinh cosh tanh deg2rad rad2deg floor ceil trunc signbit isfinite isinf isnan
+    greater greater_equal less less_equal equal not_equal logical_and logical_or logical_not logical_xor
+    bitwise_and bitwise_or bitwise_xor
+    erf erfc erfinv erfcx gamma digamma polygamma gammainc gammaincc i0 i0e i1 i1e logit xlogy xlog1py entr ndtr
+    log_ndtr ndtri sinc
+    """.split()
+)
+_REDUCE = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
+    "logaddexp": "logsumexp",
+}
+_ACCUMULATE = {"add": "cumulative_sum", "multiply": "cumulative_prod", "logaddexp": "logcumsumexp"}
+
+# NumPy function: function here, then the parameters that it shares by NumPy's names: first those given by position,
+# after the bar those given by name (`theirs>ours` where the names differ).
+_FUNCTIONS = {
+    "sum": "sum: a | axis dtype keepdims",
+    "prod": "prod: a | axis dtype keepdims",
+    "mean": "mean: a | axis keepdims",
+    "max": "max: a | axis keepdims",
+    "amax": "max: a | axis keepdims",
+    "min": "min: a | axis keepdims",
+    "amin": "min: a | axis keepdims",
+    "std": "std: a | axis keepdims ddof>correction correction",
+    "var": "var: a | axis keepdims ddof>correction correction",
+    "all": "all: a | axis keepdims",
+    "any": "any: a | axis keepdims",
+    "median": "median: a | axis keepdims",
+    "nansum": "nansum: a | axis keepdims",
+    "nanmean": "nanmean: a | axis keepdims",
+    "argmax": "argmax: a | axis keepdims",
+    "argmin": "argmin: a | axis keepdims",
+    "count_nonzero": "count_nonzero: a | axis keepdims",
+    "cumsum": "cumulative_sum: a | axis dtype",
+    "cumprod": "cumulative_prod: a | axis dtype",
+    "cumulative_sum": "cumulative_sum: x | axis dtype include_initial",
+    "cumulative_prod": "cumulative_prod: x | axis dtype include_initial",
+    "diff": "diff: a | n axis prepend append",
+    "trace": "trace: a | offset",
+    "ptp": "ptp: a | axis keepdims",
+    "stack": "stack: arrays | axis",
+    "concat": "concat: arrays | axis",
+    "concatenate": "concat: arrays | axis",
+    "vstack": "vstack: tup |",
+    "hstack": "hstack: tup |",
+    "dstack": "dstack: tup |",
+    "column_stack": "column_stack: tup |",
+    "reshape": "reshape: a | shape newshape>shape",
+    "ravel": "ravel: a |",
+    "permute_dims": "permute_dims: a axes |",
+    "matrix_transpose": "matrix_transpose: x |",
+    "swapaxes": "swapaxes: a axis1 axis2 |",
+    "moveaxis": "moveaxis: a source destination |",
+    "squeeze": "squeeze: a | axis",
+    "expand_dims": "expand_dims: a | axis",
+    "broadcast_to": "broadcast_to: array shape |",
+    "flip": "flip: m | axis",
+    "roll": "roll: a shift | axis",
+    "rot90": "rot90: m | k axes",
+    "tile": "tile: A reps |",
+    "repeat": "repeat: a repeats | axis",
+    "tril": "tril: m | k",
+    "triu": "triu: m | k",
+    "diag": "diag: v | k",
+    "diagonal": "diagonal: a | offset",
+    "where": "where: condition x y |",
+    "clip": "clip: a | a_min>min a_max>max min max",
+    "nan_to_num": "nan_to_num: x | nan posinf neginf",
+    "round": "round: a | decimals",
+    "real": "real: val |",
+    "imag": "imag: val |",
+    "angle": "angle: z |",
+    "sinc": "sinc: x |",
+    "i0": "i0: x |",
+    "sort": "sort: a | axis",
+    "argsort": "argsort: a | axis",
+    "take": "take: a indices | axis",
+    "take_along_axis": "take_along_axis: arr indices | axis",
+    "dot": "dot: a b |",
+    "inner": "inner: a b |",
+    "outer": "outer: a b |",
+    "vdot": "vdot: a b |",
+    "kron": "kron: a b |",
+    "cross": "cross: a b | axis",
+    "tensordot": "tensordot: a b | axes",
+    "copy": "clone: a |",
+    "zeros_like": "zeros_like: a | dtype",
+    "ones_like": "ones_like: a | dtype",
+    "empty_like": "empty_like: prototype | dtype",
+    "full_like": "full_like: a fill_value | dtype",
+    "linalg.inv": "linalg.inv: a |",
+    "linalg.det": "linalg.det: a |",
+    "linalg.slogdet": "linalg.slogdet: a |",
+    "linalg.solve": "linalg.solve: a b |",
+    "linalg.cholesky": "linalg.cholesky: a |",
+    "linalg.qr": "linalg.qr: a | mode",
+    "linalg.svd": "linalg.svd: a | full_matrices",
+    "linalg.svdvals": "linalg.svdvals: x |",
+    "linalg.eigh": "linalg.eigh: a |",
+    "linalg.eigvalsh": "linalg.eigvalsh: a |",
+    "linalg.pinv": "linalg.pinv: a |",
+    "linalg.matrix_power": "linalg.matrix_power: a n |",
+    "linalg.norm": "linalg.norm: x | ord axis keepdims",
+    "linalg.vector_norm": "linalg.vector_norm: x | ord axis keepdims",
+    "linalg.matrix_norm": "linalg.matrix_norm: x | ord keepdims",
+    "fft.fft": "fft.fft: a | n axis norm",
+    "fft.ifft": "fft.ifft: a | n axis norm",
+    "fft.rfft": "fft.rfft: a | n axis norm",
+    "fft.irfft": "fft.irfft: a | n axis norm",
+    "fft.fftn": "fft.fftn: a | s axes norm",
+    "fft.ifftn": "fft.ifftn: a | s axes norm",
+    "fft.fftshift": "fft.fftshift: x | axes",
+    "fft.ifftshift": "fft.ifftshift: x | axes",
+}
+# Parameters of NumPy functions that Python cannot ask for, because they are written in C.
+_SIGNATURES = {
+    "concatenate": "arrays axis out dtype casting",
+    "concat": "arrays axis out dtype casting",
+    "where": "condition x y",
+    "dot": "a b out",
+    "inner": "a b",
+    "vdot": "a b",
+}
+
+
+@cache
+def _native(path: str) -> Callable[..., Any] | None:
+    """The function of that name here."""
+    place: Any = fg
+    for part in path.split("."):
+        place = getattr(place, part, None)
+    return place if callable(place) else None
+
+
+def _tensor_in(o: Any) -> bool:
+    """Whether there is a tensor among nested arguments."""
+    if isinstance(o, (list, tuple)):
+        return any(map(_tensor_in, o))
+    return isinstance(o, fg.Tensor)
+
+
+def _tracked_in(o: Any) -> bool:
+    return any(map(_tracked_in, o)) if isinstance(o, (list, tuple)) else getattr(o, "requires_grad", False)
+
+
+# Universal functions
+
+
+def ufunc(f: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+    """What `__array_ufunc__` answers."""
+    out = options.pop("out", ())
+    for o in (*inputs, *out):
+        if not isinstance(o, (fg.Tensor, np.ndarray)) and hasattr(type(o), "__array_ufunc__"):
+            return NotImplemented
+    compute = _METHODS.get(method)
+    if compute is None:
+        raise TypeError(f"numpy.{f.__name__}.{method} has no counterpart for Tensors")
+    result = compute(f, *(_operand(o) for o in inputs), **options)
+    return _deliver(f, result, out)
+
+
+def _operand(o: Any) -> Any:
+    """Lists become arrays; numbers stay weak."""
+    return np.asarray(o) if isinstance(o, (list, tuple)) else o
+
+
+def _of(f: np.ufunc, names: dict[str, str], what: str) -> Callable[..., Any]:
+    found = _native(names[f.__name__]) if f.__name__ in names else None
+    if found is None:
+        raise TypeError(
+            f"{what} has no counterpart for Tensors; {what}(numpy.asarray(x)) computes on the values, without a gradient"
+        )
+    return found
+
+
+def _call(f: np.ufunc, *inputs: Any, where: Any = True, dtype: Any = None, **options: Any) -> Any:
+    if where is not True:
+        raise TypeError(f"numpy.{f.__name__}: where= is not taken for Tensors; write where(mask, x, y)")
+    _no_more(f, options)
+    if dtype is not None:
+        inputs = tuple(o.astype(dtype) if hasattr(o, "astype") else o for o in inputs)
+    if f.__name__ == "divmod":
+        return _call(np.floor_divide, *inputs), _call(np.remainder, *inputs)
+    names = _RENAMED if f.__name__ in _RENAMED else {name: name for name in _SAME & {f.__name__}}
+    return _of(f, names, f"numpy.{f.__name__}")(*inputs)
+
+
+def _reduce(f: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False, **options: Any) -> Any:
+    _no_more(f, options)
+    g = _of(f, _REDUCE, f"numpy.{f.__name__}.reduce")
+    return g(x if dtype is None else x.astype(dtype), axis=axis, keepdims=keepdims)
+
+
+def _accumulate(f: np.ufunc, x: Any, axis: int = 0, dtype: Any = None, **options: Any) -> Any:
+    _no_more(f, options)
+    g = _of(f, _ACCUMULATE, f"numpy.{f.__name__}.accumulate")
+    return g(x if dtype is None else x.astype(dtype), axis=axis)
+
+
+def _outer(f: np.ufunc, x: Any, y: Any, **options: Any) -> Any:
+    rank = np.ndim(y)
+    if isinstance(x, (fg.Tensor, np.ndarray)) and rank:
+        x = x.reshape((*x.shape, *[1] * rank))
+    return _call(f, x, y, **options)
+
+
+_METHODS: dict[str, Callable[..., Any]] = {
+    "__call__": _call,
+    "reduce": _reduce,
+    "accumulate": _accumulate,
+    "outer": _outer,
+}
+
+
+def _no_more(f: np.ufunc, options: dict[str, Any]) -> None:
+    """Refuses options that would change the result and are not taken."""
+    neutral: dict[str, Any] = {"casting": "same_kind", "order": "K", "subok": True, "where": True}
+    for name, value in options.items():
+        if value is None or value is np._NoValue or name in neutral and value == neutral[name]:
+            continue
+        raise TypeError(f"numpy.{f.__name__}: {name}= is not taken for Tensors")
+
+
+def _deliver(f: Any, result: Any, out: tuple[Any, ...]) -> Any:
+    """Puts a result where `out=` asks for it."""
+    if not out or out == (None,):
+        return result
+    results = result if isinstance(result, tuple) else (result,)
+    for target, value in zip(out, results, strict=True):
+        if isinstance(target, fg.Tensor):
+            if not hasattr(fg.Tensor, "__setitem__"):
+                raise TypeError(f"numpy.{f.__name__}: out= cannot be a Tensor; bind the result to a name instead")
+            target[...] = value
+        elif getattr(value, "requires_grad", False):
+            raise TypeError(
+                f"numpy.{f.__name__}: a tracked result cannot be written into an ndarray, where its gradient would "
+                "be lost; leave out= away, or detach() the inputs"
+            )
+        else:
+            np.copyto(target, value, casting="same_kind")
+    return out if len(out) > 1 else out[0]
+
+
+# The other functions
+
+
+def function(f: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What `__array_function__` answers: this library's function where there is one; NumPy's, on read-only views of
+    the values, where there is none."""
+    for t in types:
+        if not issubclass(t, (fg.Tensor, np.ndarray)):
+            return NotImplemented
+    special = _SPECIAL.get(f)
+    if special is not None:
+        return special(*args, **kwargs)
+    name = _name(f)
+    if name in _FUNCTIONS:
+        target, _, parameters = _FUNCTIONS[name].partition(": ")
+        native = _native(target)
+        if native is not None:
+            return _translated(f, name, native, parameters, args, kwargs)
+    return f(*_values(args), **{k: _values(v) for k, v in kwargs.items()})
+
+
+def _name(f: Callable[..., Any]) -> str:
+    module = getattr(f, "__module__", None) or "numpy"
+    prefix = module.removeprefix("numpy").lstrip(".")
+    return f"{prefix}.{f.__name__}" if prefix in ("linalg", "fft") else f.__name__
+
+
+@cache
+def _parameters(f: Callable[..., Any], name: str) -> inspect.Signature:
+    if name in _SIGNATURES:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([inspect.Parameter(p, kind, default=None) for p in _SIGNATURES[name].split()])
+    return inspect.signature(f)
+
+
+def _translated(
+    f: Callable[..., Any],
+    name: str,
+    native: Callable[..., Any],
+    parameters: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """The call with NumPy's arguments as a call of ours."""
+    signature = _parameters(f, name)
+    given = signature.bind(*args, **kwargs).arguments
+    first, _, rest = parameters.partition("|")
+    positional = [_argument(given.pop(p)) for p in first.split() if p in given]
+    keywords = {}
+    for p in rest.split():
+        theirs, _, ours = p.partition(">")
+        if theirs in given:
+            value = given.pop(theirs)
+            if value is not np._NoValue and not (value is None and theirs != "axis"):
+                keywords[ours or theirs] = value
+    out = given.pop("out", None)
+    for p, value in given.items():
+        default = signature.parameters[p].default
+        if value is not None and value is not np._NoValue and value is not default and value != default:
+            raise TypeError(f"numpy.{name}: {p}= is not taken for Tensors")
+    return _deliver(f, native(*positional, **keywords), () if out is None else (out,))
+
+
+def _argument(o: Any) -> Any:
+    """Numbers and arrays among the tensors of a list become tensors."""
+    if isinstance(o, (list, tuple)) and _tensor_in(o):
+        return [p if isinstance(p, fg.Tensor) else fg.tensor(p) for p in o]
+    return o
+
+
+def _values(o: Any) -> Any:
+    """NumPy arrays in place of tensors."""
+    if isinstance(o, fg.Tensor):
+        return np.asarray(o)
+    if isinstance(o, (list, tuple)) and _tensor_in(o):
+        parts = [_values(p) for p in o]
+        return type(o)(*parts) if hasattr(o, "_fields") else type(o)(parts)
+    return o
+
+
+def _transpose(a: Any, axes: Any = None) -> Any:
+    return a.T if axes is None else fg.permute_dims(a, axes)
+
+
+def _einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
+    if options:
+        raise TypeError(f"numpy.einsum: {', '.join(options)} not taken for Tensors")
+    native = _native("einsum")
+    if native is None:
+        return np.einsum(*_values(operands), optimize=optimize)
+    return _deliver(np.einsum, native(*operands), () if out is None else (out,))
+
+
+_SPECIAL: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.transpose: _transpose,
+    np.einsum: _einsum,
+    np.shape: lambda a: tuple(a.shape),
+    np.ndim: lambda a: a.ndim,
+    np.iscomplexobj: lambda x: x.dtype.kind == "c",
+    np.isrealobj: lambda x: x.dtype.kind != "c",
+}

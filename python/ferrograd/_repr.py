@@ -1,0 +1,247 @@
+"""Tensors as text: the native form, which follows NumPy's print options, Paddle's and torch's."""
+
+from __future__ import annotations
+
+import html as _html
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Format = Callable[[Any], str]
+
+
+@dataclass
+class Options:
+    """How a dialect prints."""
+
+    precision: int
+    threshold: int = 1000
+    edgeitems: int = 3
+    linewidth: int = 80
+    sci_mode: bool | None = None
+
+    def change(self, **options: Any) -> None:
+        """Sets the options that are not None."""
+        for name, value in options.items():
+            if value is not None:
+                setattr(self, name, value)
+
+
+PADDLE = Options(precision=8)
+TORCH = Options(precision=4)
+
+
+def show(
+    a: np.ndarray,
+    shape: Sequence[int],
+    dialect: int,
+    name: str,
+    tracked: bool,
+    op: str | None,
+    lanes: Sequence[int],
+) -> str:
+    """The text of a tensor with these values. Only elements that are shown are looked at."""
+    if lanes:
+        return _native(a, name, tracked, lanes)
+    if dialect == 1:
+        return _paddle(a, tracked)
+    if dialect == 2:
+        return _torch(a, name, tracked, op)
+    return _native(a, name, tracked, lanes)
+
+
+def _native(a: np.ndarray, name: str, tracked: bool, lanes: Sequence[int]) -> str:
+    text = name + "(" + np.array2string(a, separator=", ", prefix=name + "(")
+    if a.size == 0 and a.ndim != 1 or a.size > np.get_printoptions()["threshold"]:
+        text += f", shape={a.shape[len(lanes) :]}"
+    text += f", dtype={a.dtype}"
+    if tracked:
+        text += ", requires_grad=True"
+    if lanes:
+        text += f", lanes={tuple(lanes)}"
+    return text + ")"
+
+
+def html(
+    a: np.ndarray,
+    shape: Sequence[int],
+    dialect: int,
+    name: str,
+    tracked: bool,
+    op: str | None,
+    lanes: Sequence[int],
+) -> str:
+    """A small table for notebooks: the facts, the range of a small tensor, the values."""
+    facts = {"shape": tuple(shape), "dtype": a.dtype, "requires_grad": tracked}
+    if op is not None:
+        facts["op"] = op
+    if 0 < a.size <= 10_000 and a.dtype.kind in "fiu":
+        finite = a[np.isfinite(a)]
+        if finite.size:
+            facts["min"], facts["max"] = finite.min(), finite.max()
+        if finite.size < a.size:
+            facts["not finite"] = a.size - finite.size
+    row = " &middot; ".join(f"{key} <b>{_html.escape(str(value))}</b>" for key, value in facts.items())
+    with np.printoptions(threshold=100, linewidth=80):
+        values = np.array2string(a, separator=", ")
+    values = values if len(values) <= 1200 else values[:1200] + " ..."
+    return (
+        f'<div><div style="opacity:.8">{_html.escape(name)} {row}</div>'
+        f'<pre style="margin:.3em 0 0">{_html.escape(values)}</pre></div>'
+    )
+
+
+def _shown(n: int, options: Options, summary: bool) -> Iterator[int | None]:
+    """The indices of an axis that are shown; None for the gap."""
+    edge = options.edgeitems
+    if not summary or n <= 2 * edge:
+        yield from range(n)
+        return
+    yield from range(edge)
+    yield None
+    yield from range(n - edge, n)
+
+
+def _edges(a: np.ndarray, options: Options, summary: bool) -> np.ndarray:
+    """The elements that are shown, flat."""
+    if a.size == 0:
+        return a.reshape(-1)
+    for axis, n in enumerate(a.shape):
+        if summary and n > 2 * options.edgeitems:
+            a = np.take(a, [i for i in _shown(n, options, True) if i is not None], axis=axis)
+    return a.reshape(-1)
+
+
+def _nested(a: np.ndarray, indent: int, options: Options, summary: bool, width: int, one: Format, gap: str) -> str:
+    """Rows in brackets, as both Paddle and torch lay them out."""
+    if a.ndim == 0:
+        return one(a[()])
+    if a.ndim == 1:
+        items = [gap if i is None else one(a[i]) for i in _shown(a.shape[0], options, summary)]
+        line = max(1, (options.linewidth - indent) // (width + 2))
+        lines = [", ".join(items[i : i + line]) for i in range(0, len(items), line)]
+        return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+    parts = [
+        "..." if i is None else _nested(a[i], indent + 1, options, summary, width, one, gap)
+        for i in _shown(a.shape[0], options, summary)
+    ]
+    return "[" + ("," + "\n" * (a.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
+
+
+def _paddle(a: np.ndarray, tracked: bool) -> str:
+    o = PADDLE
+
+    def bare(v: Any) -> str:
+        kind = a.dtype.kind
+        if kind == "c":
+            form = "e" if o.sci_mode else "f"
+            sign = "+" if v.imag >= 0 else ""
+            return f"({v.real:.{o.precision}{form}}{sign}{v.imag:.{o.precision}{form}}j)"
+        if kind != "f":
+            return str(v)
+        if o.sci_mode:
+            return f"{v:.{o.precision}e}"
+        return f"{v:.0f}." if math.isinf(v) or v == math.floor(v) else f"{v:.{o.precision}f}"
+
+    def safe(v: Any) -> str:
+        return "nan" if v != v and a.dtype.kind == "f" else bare(v)
+
+    summary = a.ndim > 0 and a.size > o.threshold
+    # Paddle takes the width from the edge items even where it shows all.
+    shown = _edges(a, o, True)
+    width = max((len(safe(v)) for v in shown), default=0)
+    signed = a.dtype.kind in "fi" and bool((shown < 0).any())
+
+    def one(v: Any) -> str:
+        text = safe(v)
+        if len(text) >= width:
+            return text
+        return (text if not signed or v < 0 else " " + text).ljust(width)
+
+    body = _nested(a, len("Tensor("), o, summary, width, one, "...")
+    shape = list(a.shape)
+    return (
+        f"Tensor(shape={shape}, dtype={a.dtype}, place=Place(cpu), stop_gradient={not tracked},\n" + " " * 7 + body + ")"
+    )
+
+
+def _torch_format(values: np.ndarray, o: Options) -> tuple[int, Format]:
+    """The width and the way to write one element, from all that are shown."""
+    if values.dtype.kind != "f":
+        return max((len(str(v)) for v in values), default=1), str
+    numbers = [float(v) for v in values if v != 0 and math.isfinite(v)]
+    width, whole, scientific = 1, True, False
+    if numbers:
+        low, high = min(map(abs, numbers)), max(map(abs, numbers))
+        whole = all(v == math.ceil(v) for v in numbers)
+        scientific = high / low > 1000.0 or high > 1.0e8 or low < 1.0e-4 if o.sci_mode is None else o.sci_mode
+
+    def one(v: Any) -> str:
+        if scientific:
+            return f"{v:.{o.precision}e}"
+        if whole:
+            return f"{v:.0f}." if math.isfinite(v) else f"{v:.0f}"
+        return f"{v:.{o.precision}f}"
+
+    return max((len(one(v)) for v in numbers), default=width), one
+
+
+def _torch(a: np.ndarray, name: str, tracked: bool, op: str | None) -> str:
+    o = TORCH
+    prefix = "tensor(" if name == "Tensor" else f"{name}("
+    suffixes = []
+    default = np.dtype("float32")
+    if a.size == 0:
+        body = "[]"
+        if a.ndim != 1:
+            suffixes.append(f"size={a.shape}")
+        if a.dtype != default:
+            suffixes.append(f"dtype=torch.{a.dtype}")
+    else:
+        summary = a.size > o.threshold
+        shown = _edges(a, o, summary)
+        if a.dtype.kind == "c":
+            left, real = _torch_format(shown.real, o)
+            right, imag = _torch_format(shown.imag, o)
+
+            def one(v: Any) -> str:
+                tail = (imag(v.imag).rjust(right) + "j").lstrip()
+                return real(v.real).rjust(left) + (tail if tail[0] in "+-" else "+" + tail)
+
+            width = left + right + 1
+        else:
+            width, plain = _torch_format(shown, o)
+
+            def one(v: Any) -> str:
+                return plain(v).rjust(width)
+
+        body = _nested(a, len(prefix), o, summary, width, one, " ...")
+        if a.dtype not in (default, np.dtype("int64"), np.dtype("bool"), np.dtype("complex64")):
+            suffixes.append(f"dtype=torch.{a.dtype}")
+    if op is not None:
+        suffixes.append(f"grad_fn=<{_node_name(op)}>")
+    elif tracked:
+        suffixes.append("requires_grad=True")
+    text = prefix + body
+    last = len(text) - text.rfind("\n") + 1
+    for suffix in suffixes:
+        if last + len(suffix) + 2 > o.linewidth:
+            text += ",\n" + " " * len(prefix) + suffix
+            last = len(prefix) + len(suffix)
+        else:
+            text += ", " + suffix
+            last += len(suffix) + 2
+    return text + ")"
+
+
+# torch's short names of the ops that its users know by them.
+_SHORT = {"multiply": "Mul", "subtract": "Sub", "divide": "Div", "power": "Pow", "negative": "Neg", "matmul": "Mm"}
+
+
+def _node_name(op: str) -> str:
+    """The name of an op's node in torch's manner."""
+    stem = _SHORT.get(op) or "".join(word.capitalize() for word in op.split("_"))
+    return stem + "Backward0"

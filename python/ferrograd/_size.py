@@ -1,0 +1,108 @@
+"""Shapes: tuples that also behave as the lists they are elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, SupportsIndex, overload
+
+
+class Size(tuple[int, ...]):
+    """The sizes of a tensor's axes: a tuple that equals a list of the same numbers and joins with one.
+
+    >>> import ferrograd as fg
+    >>> shape = fg.zeros([2, 3]).shape
+    >>> shape == (2, 3), shape == [2, 3], [1] + shape, shape + [4], shape[1:]
+    (True, True, (1, 2, 3), (2, 3, 4), (3,))
+    """
+
+    __slots__ = ()
+    _prefix = ""
+
+    def __eq__(self, other: object) -> bool:
+        """Equal to a tuple or a list of the same numbers."""
+        return tuple.__eq__(self, tuple(other) if isinstance(other, list) else other)
+
+    def __ne__(self, other: object) -> bool:
+        """Not equal."""
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+    def __add__(self, other: Iterable[int]) -> Size:  # type: ignore[override]
+        """The sizes followed by others."""
+        if not isinstance(other, (tuple, list)):
+            return NotImplemented
+        return type(self)(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other: Iterable[int]) -> Size:
+        """Other sizes followed by these."""
+        if not isinstance(other, (tuple, list)):
+            return NotImplemented
+        return type(self)((*other, *self))
+
+    def __mul__(self, n: SupportsIndex) -> Size:
+        """The sizes repeated."""
+        return type(self)(tuple.__mul__(self, n))
+
+    __rmul__ = __mul__
+
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> int: ...
+    @overload
+    def __getitem__(self, key: slice[Any, Any, Any], /) -> Size: ...
+    def __getitem__(self, key: Any, /) -> Any:
+        """One size, or a slice of them."""
+        part = tuple.__getitem__(self, key)
+        return type(self)(part) if isinstance(key, slice) else part
+
+    def __repr__(self) -> str:
+        """As a tuple, or as the dialect's own class shows itself."""
+        return f"{self._prefix}({list(self)})" if self._prefix else tuple.__repr__(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as its class and numbers."""
+        return type(self), (tuple(self),)
+
+    def numel(self) -> int:
+        """How many elements a tensor of this shape has."""
+        n = 1
+        for d in self:
+            n *= d
+        return n
+
+
+class PaddleSize(Size):
+    """The shape of a tensor of the Paddle dialect."""
+
+    __slots__ = ()
+    _prefix = "paddle.Size"
+
+
+class TorchSize(Size):
+    """The shape of a tensor of the torch dialect."""
+
+    __slots__ = ()
+    _prefix = "torch.Size"
+
+
+SIZES = (Size, PaddleSize, TorchSize)
+
+
+class SizeMethod:
+    """`x.size` of the torch dialect: called without an argument the shape, with one the size of that axis."""
+
+    __slots__ = ("_shape",)
+
+    def __init__(self, shape: Size) -> None:
+        self._shape = shape
+
+    def __call__(self, dim: int | None = None) -> int | Size:
+        """The shape, or the size of one axis."""
+        if dim is None:
+            return self._shape
+        try:
+            return self._shape[dim]
+        except IndexError:
+            n = len(self._shape)
+            text = f"size: Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"
+            raise IndexError(text) from None

@@ -1,0 +1,140 @@
+//! A tensor among other libraries: NumPy's protocols, copies, pickles. What Python says better stands in `_numpy.py`
+//! and `_copy.py`.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyModule, PyTuple};
+
+use super::convert;
+use super::var::Var;
+
+static UFUNC: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+static REDUCE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+impl Var {
+    /// The same values as a tensor of their own: a leaf with the same flag, name, dialect and gradient.
+    fn twin<'py>(&self, py: Python<'py>, grad: Option<Bound<'py, Var>>) -> PyResult<Bound<'py, Var>> {
+        let (tensor, dialect, name) = {
+            let state = self.lock();
+            (state.tensor.clone(), state.dialect, state.name.clone())
+        };
+        let twin = Var::result(py, tensor.detach(), dialect)?;
+        twin.get().track(tensor.is_tracked());
+        let mut state = twin.get().lock();
+        state.name = name;
+        if let (Some(slot), Some(g)) = (&state.slot, grad) {
+            slot.put(Some(g.unbind()));
+        }
+        drop(state);
+        Ok(twin)
+    }
+}
+
+#[pymethods]
+impl Var {
+    /// A read-only NumPy view of the values.
+    fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (tracked, dialect) = {
+            let state = self.lock();
+            (state.tensor.is_tracked(), state.dialect)
+        };
+        if tracked && !dialect.numpy_of_tracked() {
+            let text =
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.";
+            return Err(pyo3::exceptions::PyRuntimeError::new_err(text));
+        }
+        convert::to_numpy(py, &self.values("numpy")?)
+    }
+
+    /// A read-only NumPy view of the values, or a copy where another dtype or a copy is asked for.
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let view = convert::to_numpy(py, &self.values("numpy.asarray")?)?;
+        if dtype.is_none() && copy != Some(true) {
+            return Ok(view);
+        }
+        let kwargs = PyDict::new(py);
+        if copy.is_some() {
+            kwargs.set_item("copy", copy)?;
+        }
+        py.import("numpy")?.call_method(
+            if copy.is_some() { "array" } else { "asarray" },
+            (view, dtype),
+            Some(&kwargs),
+        )
+    }
+
+    /// NumPy's universal functions on tensors are this library's: `numpy.sin(x)` is differentiable.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn __array_ufunc__<'py>(
+        slf: &Bound<'py, Self>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        UFUNC.import(slf.py(), "ferrograd._numpy", "ufunc")?.call(args, kwargs)
+    }
+
+    /// NumPy's other functions on tensors, where this library has them; NumPy's own on the values otherwise.
+    fn __array_function__<'py>(
+        slf: &Bound<'py, Self>,
+        function: &Bound<'py, PyAny>,
+        types: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyAny>,
+        kwargs: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        FUNCTION.import(slf.py(), "ferrograd._numpy", "function")?.call1((function, types, args, kwargs))
+    }
+
+    /// The namespace of the Python array API standard.
+    #[pyo3(signature = (*, api_version=None))]
+    fn __array_namespace__<'py>(
+        &self,
+        py: Python<'py>,
+        api_version: Option<&str>,
+    ) -> PyResult<Bound<'py, PyModule>> {
+        if let Some(version) =
+            api_version.filter(|v| !matches!(*v, "2021.12" | "2022.12" | "2023.12" | "2024.12" | "2025.12"))
+        {
+            let text = format!("version {version} of the array API is not known here");
+            return Err(super::error::raise(py, "ArgumentError", text));
+        }
+        py.import("ferrograd")
+    }
+
+    fn __copy__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Var>> {
+        self.twin(py, self.grad(py).map(|g| g.into_bound(py)))
+    }
+
+    fn __deepcopy__<'py>(slf: &Bound<'py, Self>, memo: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let key = slf.as_ptr() as usize;
+        if let Some(known) = memo.get_item(key)? {
+            return Ok(known);
+        }
+        let grad = match slf.get().grad(py).map(|g| g.into_bound(py)) {
+            Some(g) => Some(Var::__deepcopy__(&g, memo)?.cast_into()?),
+            None => None,
+        };
+        let twin = slf.get().twin(py, grad)?.into_any();
+        memo.set_item(key, &twin)?;
+        Ok(twin)
+    }
+
+    fn __reduce_ex__<'py>(slf: &Bound<'py, Self>, protocol: i64) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let array = slf.get().values("pickle")?;
+        let (tracked, dialect, name) = {
+            let state = slf.get().lock();
+            (state.tensor.is_tracked(), state.dialect as usize, state.name.as_deref().map(str::to_owned))
+        };
+        let view = convert::to_numpy(py, &array.contiguous()?)?;
+        let reduce = REDUCE.import(py, "ferrograd._copy", "reduce")?;
+        reduce.call1((view, tracked, dialect, name, protocol))
+    }
+}

@@ -1,0 +1,35 @@
+//! The same values in memory of their own.
+
+use super::entry::entries;
+use super::movement::{Lin, Linear};
+use crate::array::Array;
+use crate::error::Result;
+use crate::graph::{Saved, Tensor, apply};
+
+#[derive(Clone)]
+struct Clone;
+
+impl Linear for Clone {
+    const NAME: &'static str = "clone";
+
+    fn array(&self, x: &Array, _: usize) -> Result<Array> {
+        x.packed()
+    }
+
+    fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
+        Ok(g.clone())
+    }
+}
+
+/// A copy in C order, recorded.
+pub fn clone(x: &Tensor) -> Result<Tensor> {
+    apply(Lin(Clone), &[x])
+}
+
+entries! {
+    method clone (x: &Tensor) "A copy in memory of its own, through which gradients flow.
+
+>>> x = fg.tensor([1., 2.], requires_grad=True)
+>>> x.clone()
+Tensor([1., 2.], dtype=float32, requires_grad=True)";
+}
