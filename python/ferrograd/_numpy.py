@@ -267,14 +267,20 @@ def _no_more(f: np.ufunc, options: dict[str, Any]) -> None:
     """Refuses options that would change the result and are not taken."""
     neutral: dict[str, Any] = {"casting": "same_kind", "order": "K", "subok": True, "where": True}
     for name, value in options.items():
-        if value is None or value is np._NoValue or name in neutral and value == neutral[name]:
-            continue
-        raise TypeError(f"numpy.{f.__name__}: {name}= is not taken for Tensors")
+        if not _same(value, neutral.get(name)):
+            raise TypeError(f"numpy.{f.__name__}: {name}= is not taken for Tensors")
+
+
+def _same(value: Any, neutral: Any) -> bool:
+    """Whether an option was left as it is: arrays are never."""
+    if value is None or value is np._NoValue or value is neutral:
+        return True
+    return isinstance(value, (bool, int, float, str)) and bool(value == neutral)
 
 
 def _deliver(f: Any, result: Any, out: tuple[Any, ...]) -> Any:
     """Puts a result where `out=` asks for it."""
-    if not out or out == (None,):
+    if not out or out[0] is None:
         return result
     results = result if isinstance(result, tuple) else (result,)
     for target, value in zip(out, results, strict=True):
@@ -349,8 +355,7 @@ def _translated(
                 keywords[ours or theirs] = value
     out = given.pop("out", None)
     for p, value in given.items():
-        default = signature.parameters[p].default
-        if value is not None and value is not np._NoValue and value is not default and value != default:
+        if not _same(value, signature.parameters[p].default):
             raise TypeError(f"numpy.{name}: {p}= is not taken for Tensors")
     return _deliver(f, native(*positional, **keywords), () if out is None else (out,))
 

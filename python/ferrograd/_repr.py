@@ -164,7 +164,10 @@ def _paddle(a: np.ndarray, tracked: bool) -> str:
     body = _nested(a, len("Tensor("), o, summary, width, one, "...")
     shape = list(a.shape)
     return (
-        f"Tensor(shape={shape}, dtype={a.dtype}, place=Place(cpu), stop_gradient={not tracked},\n" + " " * 7 + body + ")"
+        f"Tensor(shape={shape}, dtype={a.dtype}, place=Place(cpu), stop_gradient={not tracked},\n"
+        + " " * 7
+        + body
+        + ")"
     )
 
 

@@ -1,0 +1,10 @@
+"""The same values in memory of their own."""
+
+import numpy as np
+
+from tests.cases import Case, normal
+
+CASES = [
+    Case("clone", (normal(2, 3),), ref=np.copy),
+    Case("clone", (normal(3, 2).T,), ref=np.copy),
+]

@@ -1,0 +1,254 @@
+"""NumPy takes tensors, and its functions on them are differentiable."""
+
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+import scipy.special
+from ferrograd import _numpy
+
+TORCH = 2
+
+
+def gradient(y: Any, x: Any) -> Any:
+    (g,), _ = fg._core.run([y], [x], [None], False, False, False, [])
+    return np.asarray(g)
+
+
+# Values
+
+
+def test_asarray_is_a_read_only_view() -> None:
+    t = fg.tensor(np.arange(6.0).reshape(2, 3), requires_grad=True)
+    a = np.asarray(t)
+    assert a.dtype == np.float64
+    assert not a.flags.writeable
+    assert np.shares_memory(a, np.asarray(t))
+    with pytest.raises(ValueError, match="read-only"):
+        a[0] = 1
+    np.testing.assert_array_equal(np.asarray(t.T), a.T)
+    assert np.shares_memory(np.asarray(t.T), a)
+
+
+def test_copies() -> None:
+    t = fg.tensor([1.0, 2.0])
+    copy = np.array(t)
+    copy[0] = 9
+    assert t.tolist() == [1.0, 2.0]
+    assert np.asarray(t, dtype=np.float64).dtype == np.float64
+    assert np.shares_memory(np.array(t, copy=False), np.asarray(t))
+    for call in (np.asarray, lambda x, **kw: x.__array__(**kw)):
+        with pytest.raises(ValueError, match="copy"):
+            call(t, dtype=np.float64, copy=False)
+    assert t.__array__(copy=True).flags.writeable
+    assert not t.__array__().flags.writeable
+    assert t.__array__(np.float64).dtype == np.float64
+
+
+def test_a_tracked_torch_tensor_refuses_only_numpy() -> None:
+    t = fg._core.make([1.0], None, True, TORCH)
+    with pytest.raises(RuntimeError, match="requires grad"):
+        t.numpy()
+    assert np.asarray(t).tolist() == [1.0]
+
+
+def test_lists_of_tensors() -> None:
+    x = fg.tensor([1.0, 2.0], requires_grad=True)
+    parts = [x.sum(), (x * x).sum()]
+    assert np.array(parts).tolist() == [3.0, 5.0]
+    assert np.array(parts).dtype == np.float32
+    assert np.array([x, x]).shape == (2, 2)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "uint64", "float32", "float64"])
+def test_buffer(dtype: str) -> None:
+    a = np.array([[1, 0, 1], [0, 1, 1]], dtype)
+    t = fg.tensor(a)
+    m = memoryview(t)
+    assert m.readonly
+    assert m.shape == (2, 3)
+    assert m.strides == a.strides
+    assert m.tolist() == a.tolist()
+    assert m.format == memoryview(a).format
+    assert bytes(t) == a.tobytes()
+    back = np.frombuffer(t, dtype)
+    assert back.tolist() == a.ravel().tolist()
+    assert memoryview(t.T).tolist() == a.T.tolist()
+
+
+def test_buffer_outlives_the_tensor() -> None:
+    m = memoryview(fg.tensor(np.arange(1000)))
+    assert m[999] == 999
+    m.release()
+
+
+def test_buffer_refusals() -> None:
+    t = fg.tensor(np.zeros((2, 3)))
+    with pytest.raises(BufferError, match="contiguous"):
+        np.frombuffer(t.T)
+    with pytest.raises((BufferError, TypeError)):
+        memoryview(t)[0, 0] = 1
+    assert memoryview(fg.tensor(1.0)).tolist() == 1.0
+    assert memoryview(fg.tensor(np.zeros((0, 2)))).shape == (0, 2)
+
+
+# Universal functions
+
+X = np.array([[0.3, 0.5], [0.7, 0.9]])
+
+
+UNARY = [n for n in (*_numpy._SAME, *_numpy._RENAMED) if getattr(getattr(np, n, None), "nin", 0) == 1]
+
+
+@pytest.mark.parametrize("name", sorted(UNARY))
+def test_unary(name: str) -> None:
+    f = getattr(np, name)
+    if f.types[0][0] != "?" and not any(t.startswith("d") for t in f.types):
+        values = np.array([1, 6, 3])
+    else:
+        values = X + 1 if name == "arccosh" else X
+    if _numpy._native(_numpy._RENAMED.get(name, name)) is None:
+        with pytest.raises(TypeError, match=f"numpy.{name} has no counterpart"):
+            f(fg.tensor(values))
+        return
+    want = f(values)
+    x = fg.tensor(values, requires_grad=values.dtype.kind == "f")
+    y = f(x)
+    assert isinstance(y, fg.Tensor)
+    assert y.dtype == want.dtype
+    np.testing.assert_allclose(y, want, rtol=1e-12)
+    if want.dtype.kind == "f":
+        h = 1e-6
+        slope = (f(values + h) - f(values - h)) / (2 * h)
+        np.testing.assert_allclose(gradient(y.sum(), x), slope, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("f", [np.add, np.subtract, np.multiply, np.divide, np.matmul], ids=str)
+def test_an_array_on_either_side(f: Any) -> None:
+    x = fg.tensor(X, requires_grad=True)
+    for y, want in ((f(X + 1, x), f(X + 1, X)), (f(x, X + 1), f(X, X + 1))):
+        assert y.requires_grad
+        np.testing.assert_allclose(y, want, rtol=1e-12)
+    for y in (X + x, X * x, X - x, X / x, X @ x):
+        assert isinstance(y, fg.Tensor)
+        assert y.requires_grad
+
+
+def test_dtypes_of_mixed_operands() -> None:
+    f32 = fg.tensor([1.0, 2.0])
+    assert (f32 * np.float64(2)).dtype == np.float32
+    assert (np.float64(2) * f32).dtype == np.float32
+    assert (f32 * np.array(2.0)).dtype == np.float64
+    assert (np.array(2.0) * f32).dtype == np.float64
+    assert (np.ones(2) * f32).dtype == np.float64
+    assert (fg.tensor([1, 2]) * np.float32(1.5)).dtype == np.float32
+    assert (np.int64(2) * fg.tensor(np.int8([1]))).dtype == np.int8
+    assert (f32 * np.longdouble(2)).dtype == np.float32
+    assert (f32 * np.bool_(True)).dtype == np.float32
+
+
+def test_reduce_accumulate_outer() -> None:
+    x = fg.tensor(X, requires_grad=True)
+    np.testing.assert_allclose(np.add.reduce(x), X.sum(0))
+    np.testing.assert_allclose(np.add.reduce(x, axis=(0, 1)), X.sum())
+    assert np.add.reduce(x, axis=1, keepdims=True).shape == (2, 1)
+    assert np.add.reduce(x).requires_grad
+    y = np.multiply.outer(x, np.array([1.0, 2.0, 3.0]))
+    assert y.shape == (2, 2, 3)
+    assert y.requires_grad
+    np.testing.assert_allclose(y, np.multiply.outer(X, np.array([1.0, 2.0, 3.0])))
+
+
+def test_dtype_option() -> None:
+    assert np.add(fg.tensor([1.0]), 1, dtype=np.float64).dtype == np.float64
+
+
+def test_out() -> None:
+    x = fg.tensor(X, requires_grad=True)
+    target = np.zeros((2, 2))
+    with pytest.raises(TypeError, match="gradient"):
+        np.sin(x, out=target)
+    assert not target.any()
+    constant = fg.tensor(X)
+    assert np.multiply(constant, 2.0, out=target) is target
+    np.testing.assert_allclose(target, 2 * X)
+    target += constant
+    np.testing.assert_allclose(target, 3 * X)
+
+
+def test_what_there_is_not() -> None:
+    x = fg.tensor(X)
+    with pytest.raises(TypeError, match=r"numpy\.spacing"):
+        np.spacing(x)
+    with pytest.raises(TypeError, match=r"add\.at"):
+        np.add.at(x, [0], 1)
+    with pytest.raises(TypeError, match="where"):
+        np.sin(x, where=X > 0.5)
+    with pytest.raises(TypeError, match="initial"):
+        np.add.reduce(x, initial=3.0)
+
+    class Other:
+        def __array_ufunc__(self, *args: Any, **kwargs: Any) -> str:
+            return "other"
+
+    assert np.add(x, Other()) == "other"
+
+
+# Other functions
+
+
+def test_functions() -> None:
+    x = fg.tensor(X, requires_grad=True)
+    for y, want in (
+        (np.sum(x), X.sum()),
+        (np.sum(x, axis=0, keepdims=True), X.sum(0, keepdims=True)),
+        (np.sum(x, 1), X.sum(1)),
+        (np.reshape(x, (4,)), X.ravel()),
+        (np.reshape(x, -1), X.ravel()),
+        (np.transpose(x), X.T),
+        (np.transpose(x, (1, 0)), X.T),
+        (np.copy(x), X),
+    ):
+        assert isinstance(y, fg.Tensor)
+        assert y.requires_grad
+        np.testing.assert_allclose(y, want)
+    assert np.shape(x) == (2, 2)
+    assert np.ndim(x) == 2
+    assert np.size(x) == 4
+
+
+def test_functions_that_are_numpys_own() -> None:
+    x = fg.tensor(X, requires_grad=True)
+    assert isinstance(np.percentile(x, 50), float)
+    assert np.array_equal(x, X)
+    assert np.allclose([x, x], [X, X])
+    with pytest.raises(TypeError, match="where"):
+        np.sum(x, where=X > 0.5)
+
+
+def test_scipys_universal_functions_go_here_or_say_so() -> None:
+    x = fg.tensor(X, requires_grad=True)
+    if hasattr(fg, "erf"):
+        assert scipy.special.erf(x).requires_grad
+    with pytest.raises(TypeError, match="ellipk"):
+        scipy.special.ellipk(x)
+
+
+# The array API
+
+
+def test_namespace() -> None:
+    x = fg.tensor([1.0])
+    assert x.__array_namespace__() is fg
+    assert x.__array_namespace__(api_version="2024.12") is fg
+    with pytest.raises(ValueError, match="1999"):
+        x.__array_namespace__(api_version="1999.12")
+    info = fg.__array_namespace_info__()
+    assert info.default_device() == x.device
+    assert info.default_dtypes()["real floating"] == x.dtype
+    assert set(info.dtypes(kind="integral")) == {f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)}
+    for name, dtype in info.dtypes().items():
+        assert fg.tensor([0, 1], dtype=dtype).dtype == name
+    with pytest.raises(ValueError, match="'nothing'"):
+        info.dtypes(kind="nothing")

@@ -1,0 +1,121 @@
+"""Tensors as text: the native form under NumPy's options, Paddle's and torch's forms as those libraries print them."""
+
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+
+PADDLE, TORCH = 1, 2
+
+
+def made(values: Any, dialect: int = 0, track: bool = False) -> Any:
+    return fg._core.make(values, None, track, dialect)
+
+
+def test_native() -> None:
+    assert repr(made([[1.0, 1.0]], track=True)) == "Tensor([[1., 1.]], dtype=float32, requires_grad=True)"
+    assert repr(made(3)) == "Tensor(3, dtype=int64)"
+    assert repr(made([True, False])) == "Tensor([ True, False], dtype=bool)"
+    assert repr(made(np.zeros((0, 3)))) == "Tensor([], shape=(0, 3), dtype=float64)"
+    assert repr(made([])) == "Tensor([], dtype=float32)"
+    assert str(made([0.5])) == repr(made([0.5]))
+
+
+def test_native_follows_the_print_options() -> None:
+    t = made(np.array([1 / 3, 2 / 3]))
+    with np.printoptions(precision=2):
+        assert repr(t) == "Tensor([0.33, 0.67], dtype=float64)"
+    with np.printoptions(threshold=3, edgeitems=1):
+        assert repr(made(np.arange(9))) == "Tensor([0, ..., 8], shape=(9,), dtype=int64)"
+
+
+def test_result_of_an_op_and_not_finite() -> None:
+    x = made([1.0, float("nan"), float("inf")], track=True)
+    assert repr(x * 2) == "Tensor([ 2., nan, inf], dtype=float32, requires_grad=True)"
+
+
+def test_only_the_edges_are_looked_at() -> None:
+    huge = made(np.broadcast_to(np.float32(1), (10**6, 1000)).astype(np.float32)[:1, :1]).sum() * made(np.ones(1))
+    huge = fg._core.make(np.ones((2, 3)), None, False, 0) * huge
+    assert "dtype=float64" in repr(huge)
+
+
+PADDLE_TEXTS = [
+    (np.float32([[12, 18], [17, 25]]), "[[12., 18.],\n        [17., 25.]]"),
+    (np.float32([1.5, 2]), "[1.50000000, 2.        ]"),
+    (np.float32(7), "7."),
+    (np.float32(0.1), "0.10000000"),
+    (np.array([True, False]), "[True , False]"),
+    (np.arange(2000, dtype=np.float32), "[0.   , 1.   , 2.   , ..., 1997., 1998., 1999.]"),
+    (np.float32([-1, 0.5, 10]), "[-1.       , 0.50000000,  10.      ]"),
+    (np.float32([np.nan, np.inf, -np.inf]), "[ nan ,  inf., -inf.]"),
+    (np.int64([[1, -2]]), "[[ 1, -2]]"),
+    (np.zeros((0, 3), np.float32), "[]"),
+    (
+        np.arange(8, dtype=np.float64).reshape(2, 2, 2),
+        "[[[0., 1.],\n         [2., 3.]],\n\n        [[4., 5.],\n         [6., 7.]]]",
+    ),
+    (np.float64([1e10, 1e-9]), "[10000000000., 0.00000000  ]"),
+]
+
+
+@pytest.mark.parametrize(("a", "body"), PADDLE_TEXTS, ids=lambda p: str(p)[:20])
+def test_paddle(a: np.ndarray, body: str) -> None:
+    head = f"Tensor(shape={list(np.shape(a))}, dtype={a.dtype}, place=Place(cpu), stop_gradient=True,\n       "
+    assert repr(made(a, PADDLE)) == head + body + ")"
+
+
+def test_paddle_tracked() -> None:
+    text = "Tensor(shape=[1], dtype=float32, place=Place(cpu), stop_gradient=False,\n       [2.])"
+    assert repr(made([2.0], PADDLE, track=True)) == text
+
+
+TORCH_TEXTS = [
+    (np.float32([1, 2]), "tensor([1., 2.])"),
+    (np.float32([1, 2.5]), "tensor([1.0000, 2.5000])"),
+    (np.float32(7), "tensor(7.)"),
+    (np.float64([1]), "tensor([1.], dtype=torch.float64)"),
+    (np.int64([1, -20]), "tensor([  1, -20])"),
+    (np.int32([1]), "tensor([1], dtype=torch.int32)"),
+    (np.array([True, False]), "tensor([ True, False])"),
+    (np.float32([1e-5, 1]), "tensor([1.0000e-05, 1.0000e+00])"),
+    (np.float32([np.nan, np.inf, 2]), "tensor([nan, inf, 2.])"),
+    (np.zeros(0, np.float32), "tensor([])"),
+    (np.zeros((2, 0), np.int64), "tensor([], size=(2, 0), dtype=torch.int64)"),
+    (np.float32([[1, 2], [3, 4]]), "tensor([[1., 2.],\n        [3., 4.]])"),
+    (
+        np.arange(2000, dtype=np.float32),
+        "tensor([0.0000e+00, 1.0000e+00, 2.0000e+00,  ..., 1.9970e+03, 1.9980e+03,\n        1.9990e+03])",
+    ),
+]
+
+
+@pytest.mark.parametrize(("a", "text"), TORCH_TEXTS, ids=lambda p: str(p)[:20])
+def test_torch(a: np.ndarray, text: str) -> None:
+    assert repr(made(a, TORCH)) == text
+
+
+def test_torch_tracked() -> None:
+    x = made([1.0, 2.0], TORCH, track=True)
+    assert repr(x) == "tensor([1., 2.], requires_grad=True)"
+    assert repr(x * 2) == "tensor([2., 4.], grad_fn=<MulBackward0>)"
+
+
+def test_format() -> None:
+    assert f"{made(3.14159):.3f}" == "3.142"
+    assert f"{made([3.14159]):.3f}" == "3.142"
+    assert f"{made(2)}" == "2"
+    assert f"{made([1.0])}" == "Tensor([1.], dtype=float32)"
+    with pytest.raises(TypeError, match=r"\[2\]"):
+        f"{made([1.0, 2.0]):.3f}"
+
+
+def test_rich_and_html() -> None:
+    x = made([[1.0, float("nan")]], track=True)
+    facts = dict((x * 2).__rich_repr__())
+    assert facts == {"shape": (1, 2), "dtype": "float32", "requires_grad": True, "op": "multiply"}
+    page = x._repr_html_()
+    assert "float32" in page
+    assert "not finite" in page
+    assert len(made(np.zeros((500, 500)))._repr_html_()) < 2000
