@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import ferrograd as fg
 import numpy as np
 import pytest
 
@@ -9,14 +10,12 @@ from tests import check
 from tests.cases import Case, all_cases
 
 
-def converted(value: Any) -> Any:
+def converted(value: Any, integer: type[np.integer] = np.int64) -> Any:
     """The same argument with NumPy's integers; None if there is no integer in it."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return np.int64(value)
+    if type(value) is int:
+        return integer(value)
     if isinstance(value, (list, tuple)) and value and all(type(v) is int for v in value):
-        return np.array(value)
+        return type(value)(map(integer, value))
     return None
 
 
@@ -27,8 +26,17 @@ ROWS = [c for c in all_cases() if any(converted(v) is not None for v in c.kw.val
 def test_numpy_integers(case: Case) -> None:
     f = check.function(case.op)
     want = check.flat(f(*check.tensors(case), **case.kw))
-    for change in (converted, lambda v: tuple(map(np.int32, v)) if isinstance(v, (list, tuple)) else np.int16(v)):
-        kw = {k: v if converted(v) is None else change(v) for k, v in case.kw.items()}
+    for integer in (np.int64, np.int16):
+        kw = {k: v if converted(v) is None else converted(v, integer) for k, v in case.kw.items()}
         got = check.flat(f(*check.tensors(case), **kw))
         for g, w in zip(got, want, strict=True):
             np.testing.assert_array_equal(np.asarray(g), np.asarray(w))
+
+
+def test_shapes_and_axes_as_arrays() -> None:
+    x = fg.tensor(np.zeros((2, 6)))
+    assert x.reshape(np.array([3, 4])).shape == (3, 4)
+    assert x.sum(axis=np.array([0, 1])).shape == ()
+    assert x.reshape(fg.tensor(3), fg.tensor([4])).shape == (3, 4)
+    assert fg.zeros(np.int64(3)).shape == (3,)
+    assert fg.zeros(x.shape[:1] + [np.int8(2)]).shape == (2, 2)
