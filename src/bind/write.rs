@@ -2,7 +2,6 @@
 
 use pyo3::prelude::*;
 
-use super::convert;
 use super::error::raise;
 use super::var::Var;
 
@@ -20,7 +19,7 @@ impl Var {
                 "set_value: inside vmap a tensor's lanes cannot be written",
             ));
         }
-        let array = convert::from_object(value, Some(old.dtype()))?;
+        let array = super::sequence::from_object(value, Some(old.dtype()))?;
         if array.dims() != old.dims() {
             let text = format!(
                 "set_value: a tensor of shape {:?} cannot take values of shape {:?}",

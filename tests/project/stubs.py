@@ -41,7 +41,7 @@ KINDS = {
 }
 #: Attributes and methods of the classes whose types the signature does not show.
 KNOWN = {
-    "shape": "tuple[int, ...]",
+    "shape": "Size",
     "dtype": "np.dtype[Any]",
     "ndim": "int",
     "size": "Any",
@@ -50,6 +50,20 @@ KNOWN = {
     "requires_grad": "bool",
     "is_leaf": "bool",
     "numpy": "np.ndarray[Any, Any]",
+    "dim": "int",
+    "itemsize": "int",
+    "element_size": "int",
+    "nbytes": "int",
+    "strides": "tuple[int, ...]",
+    "is_contiguous": "bool",
+    "contiguous": "Tensor",
+    "cpu": "Tensor",
+    "to": "Tensor",
+    "to_device": "Tensor",
+    "__copy__": "Tensor",
+    "__repr__": "str",
+    "__format__": "str",
+    "__complex__": "complex",
     "__array__": "np.ndarray[Any, Any]",
     "__len__": "int",
     "__float__": "float",
@@ -75,6 +89,7 @@ OPERATORS = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshif
 ARITHMETIC = {f"__{p}{n}__" for n in OPERATORS.split(" ") for p in ("", "r", "i")}
 #: What the functions of the module itself return.
 FUNCTIONS = {
+    "from_dlpack": "Tensor",
     "make": "Tensor",
     "run": "list[Any]",
     "backward": "None",
@@ -244,7 +259,7 @@ def core() -> str:
     """The extension module itself."""
     text = HEAD.format("The extension module.") + IMPORTS.partition("\nfrom ferrograd")[0] + "\n"
     text = text.replace("import Sequence", "import Iterator, Sequence")
-    text += "from ferrograd._core import native, paddle, torch\n\n"
+    text += "from ferrograd._core import native, paddle, torch\nfrom ferrograd._size import Size\n\n"
     text += "_Number = float | np.generic\n_Array = Tensor | np.ndarray[Any, Any]\n_Operand = _Array | _Number\n"
     text += "_Ints = SupportsIndex | Sequence[SupportsIndex]\n\n"
     members = {n: v for n, v in vars(_core).items() if not n.startswith("__") and not isinstance(v, types.ModuleType)}
