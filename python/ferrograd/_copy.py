@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from . import _core
 
 
-def reduce(view: np.ndarray, tracked: bool, dialect: int, name: str | None, protocol: int) -> tuple[Any, ...]:
+def reduce(view: np.ndarray[Any, Any], tracked: bool, dialect: int, name: str | None, protocol: int) -> tuple[Any, ...]:
     """What `__reduce_ex__` answers: protocol 5 hands the memory over without a copy."""
-    data = pickle.PickleBuffer(view) if protocol >= 5 else view.tobytes()
+    data = pickle.PickleBuffer(cast(Any, view)) if protocol >= 5 else view.tobytes()
     return _rebuild, (str(view.dtype), view.shape, data, tracked, dialect, name)
 
 

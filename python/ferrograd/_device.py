@@ -14,7 +14,7 @@ class Device(str):
         return "cpu"
 
     @property
-    def index(self) -> None:
+    def index(self) -> None:  # type: ignore[override]
         """The number of the device among its kind: the only CPU has none."""
         return None
 

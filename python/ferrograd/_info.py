@@ -53,6 +53,6 @@ class _Info:
         return found
 
 
-def __array_namespace_info__() -> _Info:  # noqa: N807
+def __array_namespace_info__() -> _Info:
     """The namespace's answers to the array API's inspection functions."""
     return _Info()

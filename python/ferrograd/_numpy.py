@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import ferrograd as fg
+from ferrograd import _core
 
 # ufuncs whose name here is another: NumPy's, then SciPy's.
 _RENAMED = {
@@ -39,7 +40,7 @@ _RENAMED = {
     "zeta": "zeta",
 }
 # ufuncs that have the same name here.
-_SAME = frozenset(
+_SAME = set(
     """
     add subtract multiply divide floor_divide remainder fmod power logaddexp logaddexp2 maximum minimum fmax fmin
     hypot copysign heaviside nextafter ldexp matmul vecdot gcd lcm
@@ -49,7 +50,7 @@ _SAME = frozenset(
     bitwise_and bitwise_or bitwise_xor
     erf erfc erfinv erfcx gamma digamma polygamma gammainc gammaincc i0 i0e i1 i1e logit xlogy xlog1py entr ndtr
     log_ndtr ndtri sinc
-    """.split()
+    """.split()  # noqa: SIM905
 )
 _REDUCE = {
     "add": "sum",
@@ -201,13 +202,21 @@ def ufunc(f: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
     """What `__array_ufunc__` answers."""
     out = options.pop("out", ())
     for o in (*inputs, *out):
-        if not isinstance(o, (fg.Tensor, np.ndarray)) and hasattr(type(o), "__array_ufunc__"):
+        if type(o) not in _KNOWN and not isinstance(o, (fg.Tensor, np.ndarray)) and hasattr(type(o), "__array_ufunc__"):
             return NotImplemented
+    if method == "__call__" and not options and not out and f in _PLAIN:
+        return _PLAIN[f](*inputs)
     compute = _METHODS.get(method)
     if compute is None:
         raise TypeError(f"numpy.{f.__name__}.{method} has no counterpart for Tensors")
     result = compute(f, *(_operand(o) for o in inputs), **options)
     return _deliver(f, result, out)
+
+
+# Types that need no look at their attributes, and the functions of ufuncs that were called with nothing but tensors,
+# arrays and numbers: the short way.
+_KNOWN = {fg.Tensor, _core.PaddleTensor, _core.TorchTensor, np.ndarray, float, int, bool, np.float64, np.float32}
+_PLAIN: dict[np.ufunc, Callable[..., Any]] = {}
 
 
 def _operand(o: Any) -> Any:
@@ -219,7 +228,8 @@ def _of(f: np.ufunc, names: dict[str, str], what: str) -> Callable[..., Any]:
     found = _native(names[f.__name__]) if f.__name__ in names else None
     if found is None:
         raise TypeError(
-            f"{what} has no counterpart for Tensors; {what}(numpy.asarray(x)) computes on the values, without a gradient"
+            f"{what} has no counterpart for Tensors; {what}(numpy.asarray(x)) computes on the values, "
+            "without a gradient"
         )
     return found
 
@@ -233,7 +243,9 @@ def _call(f: np.ufunc, *inputs: Any, where: Any = True, dtype: Any = None, **opt
     if f.__name__ == "divmod":
         return _call(np.floor_divide, *inputs), _call(np.remainder, *inputs)
     names = _RENAMED if f.__name__ in _RENAMED else {name: name for name in _SAME & {f.__name__}}
-    return _of(f, names, f"numpy.{f.__name__}")(*inputs)
+    native = _of(f, names, f"numpy.{f.__name__}")
+    _PLAIN[f] = lambda *inputs: native(*map(_operand, inputs))
+    return native(*inputs)
 
 
 def _reduce(f: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False, **options: Any) -> Any:
@@ -285,8 +297,6 @@ def _deliver(f: Any, result: Any, out: tuple[Any, ...]) -> Any:
     results = result if isinstance(result, tuple) else (result,)
     for target, value in zip(out, results, strict=True):
         if isinstance(target, fg.Tensor):
-            if not hasattr(fg.Tensor, "__setitem__"):
-                raise TypeError(f"numpy.{f.__name__}: out= cannot be a Tensor; bind the result to a name instead")
             target[...] = value
         elif getattr(value, "requires_grad", False):
             raise TypeError(
@@ -326,11 +336,19 @@ def _name(f: Callable[..., Any]) -> str:
 
 
 @cache
-def _parameters(f: Callable[..., Any], name: str) -> inspect.Signature:
+def _defaults(f: Callable[..., Any], name: str) -> dict[str, Any]:
+    """The parameters of a NumPy function in order, with their defaults."""
     if name in _SIGNATURES:
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        return inspect.Signature([inspect.Parameter(p, kind, default=None) for p in _SIGNATURES[name].split()])
-    return inspect.signature(f)
+        return dict.fromkeys(_SIGNATURES[name].split())
+    return {p.name: p.default for p in inspect.signature(f).parameters.values()}
+
+
+@cache
+def _shared(parameters: str) -> tuple[list[str], list[tuple[str, str]]]:
+    """A row's parameters: those given by position, and (theirs, ours) of those given by name."""
+    first, _, rest = parameters.partition("|")
+    named = [p.partition(">") for p in rest.split()]
+    return first.split(), [(theirs, ours or theirs) for theirs, _, ours in named]
 
 
 def _translated(
@@ -342,20 +360,20 @@ def _translated(
     kwargs: dict[str, Any],
 ) -> Any:
     """The call with NumPy's arguments as a call of ours."""
-    signature = _parameters(f, name)
-    given = signature.bind(*args, **kwargs).arguments
-    first, _, rest = parameters.partition("|")
-    positional = [_argument(given.pop(p)) for p in first.split() if p in given]
+    defaults = _defaults(f, name)
+    # NumPy has checked the arguments against its signature before it asks us.
+    given = dict(zip(defaults, args, strict=False)) | kwargs
+    first, named = _shared(parameters)
+    positional = [_argument(given.pop(p)) for p in first if p in given]
     keywords = {}
-    for p in rest.split():
-        theirs, _, ours = p.partition(">")
+    for theirs, ours in named:
         if theirs in given:
             value = given.pop(theirs)
             if value is not np._NoValue and not (value is None and theirs != "axis"):
-                keywords[ours or theirs] = value
+                keywords[ours] = value
     out = given.pop("out", None)
     for p, value in given.items():
-        if not _same(value, signature.parameters[p].default):
+        if not _same(value, defaults[p]):
             raise TypeError(f"numpy.{name}: {p}= is not taken for Tensors")
     return _deliver(f, native(*positional, **keywords), () if out is None else (out,))
 

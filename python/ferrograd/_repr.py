@@ -35,7 +35,7 @@ TORCH = Options(precision=4)
 
 
 def show(
-    a: np.ndarray,
+    a: np.ndarray[Any, Any],
     shape: Sequence[int],
     dialect: int,
     name: str,
@@ -53,9 +53,9 @@ def show(
     return _native(a, name, tracked, lanes)
 
 
-def _native(a: np.ndarray, name: str, tracked: bool, lanes: Sequence[int]) -> str:
+def _native(a: np.ndarray[Any, Any], name: str, tracked: bool, lanes: Sequence[int]) -> str:
     text = name + "(" + np.array2string(a, separator=", ", prefix=name + "(")
-    if a.size == 0 and a.ndim != 1 or a.size > np.get_printoptions()["threshold"]:
+    if (a.size == 0 and a.ndim != 1) or a.size > np.get_printoptions()["threshold"]:
         text += f", shape={a.shape[len(lanes) :]}"
     text += f", dtype={a.dtype}"
     if tracked:
@@ -66,7 +66,7 @@ def _native(a: np.ndarray, name: str, tracked: bool, lanes: Sequence[int]) -> st
 
 
 def html(
-    a: np.ndarray,
+    a: np.ndarray[Any, Any],
     shape: Sequence[int],
     dialect: int,
     name: str,
@@ -105,7 +105,7 @@ def _shown(n: int, options: Options, summary: bool) -> Iterator[int | None]:
     yield from range(n - edge, n)
 
 
-def _edges(a: np.ndarray, options: Options, summary: bool) -> np.ndarray:
+def _edges(a: np.ndarray[Any, Any], options: Options, summary: bool) -> np.ndarray[Any, Any]:
     """The elements that are shown, flat."""
     if a.size == 0:
         return a.reshape(-1)
@@ -115,7 +115,7 @@ def _edges(a: np.ndarray, options: Options, summary: bool) -> np.ndarray:
     return a.reshape(-1)
 
 
-def _nested(a: np.ndarray, indent: int, options: Options, summary: bool, width: int, one: Format, gap: str) -> str:
+def _nested(a: np.ndarray[Any, Any], indent: int, options: Options, summary: bool, width: int, one: Format, gap: str) -> str:
     """Rows in brackets, as both Paddle and torch lay them out."""
     if a.ndim == 0:
         return one(a[()])
@@ -131,7 +131,7 @@ def _nested(a: np.ndarray, indent: int, options: Options, summary: bool, width: 
     return "[" + ("," + "\n" * (a.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
-def _paddle(a: np.ndarray, tracked: bool) -> str:
+def _paddle(a: np.ndarray[Any, Any], tracked: bool) -> str:
     o = PADDLE
 
     def bare(v: Any) -> str:
@@ -171,7 +171,7 @@ def _paddle(a: np.ndarray, tracked: bool) -> str:
     )
 
 
-def _torch_format(values: np.ndarray, o: Options) -> tuple[int, Format]:
+def _torch_format(values: np.ndarray[Any, Any], o: Options) -> tuple[int, Format]:
     """The width and the way to write one element, from all that are shown."""
     if values.dtype.kind != "f":
         return max((len(str(v)) for v in values), default=1), str
@@ -192,7 +192,7 @@ def _torch_format(values: np.ndarray, o: Options) -> tuple[int, Format]:
     return max((len(one(v)) for v in numbers), default=width), one
 
 
-def _torch(a: np.ndarray, name: str, tracked: bool, op: str | None) -> str:
+def _torch(a: np.ndarray[Any, Any], name: str, tracked: bool, op: str | None) -> str:
     o = TORCH
     prefix = "tensor(" if name == "Tensor" else f"{name}("
     suffixes = []

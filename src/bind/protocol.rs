@@ -1,6 +1,4 @@
-//! A tensor as Python's own kinds of object: text, a number, a dictionary key.
-
-use std::hash::{DefaultHasher, Hash, Hasher};
+//! A tensor as text and as a Python number.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -138,13 +136,6 @@ impl Var {
                 Err(raise(py, "DtypeError", text))
             }
         }
-    }
-
-    /// Identity: a tensor is a dictionary key.
-    fn __hash__(slf: &Bound<'_, Self>) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (slf.as_ptr() as usize).hash(&mut hasher);
-        hasher.finish()
     }
 
     /// One element as a Python number: the only one, or the one at a position (`item(i)` counts in C order,

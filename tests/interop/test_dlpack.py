@@ -47,7 +47,7 @@ def test_a_tensor_is_shared() -> None:
 def name(capsule: Any) -> str:
     get = ctypes.pythonapi.PyCapsule_GetName
     get.restype, get.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    return get(capsule).decode()
+    return str(get(capsule).decode())
 
 
 def test_export_options() -> None:

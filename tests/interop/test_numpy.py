@@ -5,8 +5,8 @@ from typing import Any
 import ferrograd as fg
 import numpy as np
 import pytest
-import scipy.special
-from ferrograd import _numpy
+import scipy.special  # type: ignore[import-untyped]
+from ferrograd import _core, _numpy
 
 TORCH = 2
 
@@ -46,7 +46,7 @@ def test_copies() -> None:
 
 
 def test_a_tracked_torch_tensor_refuses_only_numpy() -> None:
-    t = fg._core.make([1.0], None, True, TORCH)
+    t = _core.make([1.0], None, True, TORCH)
     with pytest.raises(RuntimeError, match="requires grad"):
         t.numpy()
     assert np.asarray(t).tolist() == [1.0]
@@ -62,8 +62,8 @@ def test_lists_of_tensors() -> None:
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "uint64", "float32", "float64"])
 def test_buffer(dtype: str) -> None:
-    a = np.array([[1, 0, 1], [0, 1, 1]], dtype)
-    t = fg.tensor(a)
+    a: Any = np.array([[1, 0, 1], [0, 1, 1]], dtype)
+    t: Any = fg.tensor(a)
     m = memoryview(t)
     assert m.readonly
     assert m.shape == (2, 3)
@@ -76,20 +76,25 @@ def test_buffer(dtype: str) -> None:
     assert memoryview(t.T).tolist() == a.T.tolist()
 
 
+def lent(values: Any) -> memoryview:
+    t: Any = fg.tensor(values)
+    return memoryview(t)
+
+
 def test_buffer_outlives_the_tensor() -> None:
-    m = memoryview(fg.tensor(np.arange(1000)))
+    m = lent(np.arange(1000))
     assert m[999] == 999
     m.release()
 
 
 def test_buffer_refusals() -> None:
-    t = fg.tensor(np.zeros((2, 3)))
+    t: Any = fg.tensor(np.zeros((2, 3)))
     with pytest.raises(BufferError, match="contiguous"):
         np.frombuffer(t.T)
     with pytest.raises((BufferError, TypeError)):
         memoryview(t)[0, 0] = 1
-    assert memoryview(fg.tensor(1.0)).tolist() == 1.0
-    assert memoryview(fg.tensor(np.zeros((0, 2)))).shape == (0, 2)
+    assert np.asarray(lent(1.0)).item() == 1.0
+    assert lent(np.zeros((0, 2))).shape == (0, 2)
 
 
 # Universal functions
@@ -103,7 +108,7 @@ UNARY = [n for n in (*_numpy._SAME, *_numpy._RENAMED) if getattr(getattr(np, n, 
 @pytest.mark.parametrize("name", sorted(UNARY))
 def test_unary(name: str) -> None:
     f = getattr(np, name)
-    if f.types[0][0] != "?" and not any(t.startswith("d") for t in f.types):
+    if not any(t.startswith("d") for t in f.types):
         values = np.array([1, 6, 3])
     else:
         values = X + 1 if name == "arccosh" else X
@@ -142,7 +147,7 @@ def test_dtypes_of_mixed_operands() -> None:
     assert (np.array(2.0) * f32).dtype == np.float64
     assert (np.ones(2) * f32).dtype == np.float64
     assert (fg.tensor([1, 2]) * np.float32(1.5)).dtype == np.float32
-    assert (np.int64(2) * fg.tensor(np.int8([1]))).dtype == np.int8
+    assert (np.int64(2) * fg.tensor(np.array([1], np.int8))).dtype == np.int8
     assert (f32 * np.longdouble(2)).dtype == np.float32
     assert (f32 * np.bool_(True)).dtype == np.float32
 
@@ -191,7 +196,8 @@ def test_what_there_is_not() -> None:
         def __array_ufunc__(self, *args: Any, **kwargs: Any) -> str:
             return "other"
 
-    assert np.add(x, Other()) == "other"
+    other: Any = Other()
+    assert np.add(x, other) == "other"
 
 
 # Other functions

@@ -8,6 +8,7 @@ from typing import Any
 import ferrograd as fg
 import numpy as np
 import pytest
+from ferrograd import _core
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_float64_keeps_every_bit() -> None:
 
 @pytest.mark.parametrize("data", [[[1, 2], [3]], [1, [2]], [[1], 2], [[1, 2], []], [[[1]], [2]], [np.ones(2), [1.0]]])
 def test_ragged(data: Any) -> None:
-    with pytest.raises(fg._core.ShapeError):
+    with pytest.raises(_core.ShapeError):
         fg.tensor(data)
 
 

@@ -5,6 +5,7 @@ import pickle
 import ferrograd as fg
 import numpy as np
 import pytest
+from ferrograd import _core
 
 PADDLE, TORCH = 1, 2
 
@@ -14,14 +15,14 @@ def test_shape() -> None:
     assert isinstance(shape, tuple)
     assert shape == (2, 3)
     assert shape == [2, 3]
-    assert [2, 3] == shape
+    assert [2, 3] == shape  # noqa: SIM300
     assert shape != [3, 2]
     assert shape != (2,)
     assert hash(shape) == hash((2, 3))
-    for joined in (shape + [4], shape + (4,), shape + shape[:1] * 0 + [4]):
+    for joined in (shape + [4], shape + (4,), shape + shape[:1] * 0 + [4]):  # noqa: RUF005
         assert type(joined) is fg.Size
         assert joined == (2, 3, 4)
-    for joined in ([4] + shape, (4,) + shape):
+    for joined in ([4] + shape, (4,) + shape):  # noqa: RUF005
         assert type(joined) is fg.Size
         assert joined == (4, 2, 3)
     assert type(shape[1:]) is fg.Size
@@ -31,12 +32,12 @@ def test_shape() -> None:
     assert pickle.loads(pickle.dumps(shape)) == shape
     assert np.zeros(shape).shape == shape
     with pytest.raises(TypeError):
-        shape + 1
+        shape + 1  # type: ignore[operator]
 
 
 def test_shape_in_the_dialects() -> None:
-    assert repr(fg._core.make([1.0], None, False, PADDLE).shape) == "paddle.Size([1])"
-    assert repr(fg._core.make([1.0], None, False, TORCH).shape) == "torch.Size([1])"
+    assert repr(_core.make([1.0], None, False, PADDLE).shape) == "paddle.Size([1])"
+    assert repr(_core.make([1.0], None, False, TORCH).shape) == "torch.Size([1])"
 
 
 def test_counts() -> None:
@@ -48,7 +49,7 @@ def test_counts() -> None:
 
 def test_counts_in_the_dialects() -> None:
     a = np.zeros((2, 3), np.float32)
-    p, t = (fg._core.make(a, None, False, d) for d in (PADDLE, TORCH))
+    p, t = (_core.make(a, None, False, d) for d in (PADDLE, TORCH))
     assert p.size == 6
     assert "dtype=int64" in repr(p.numel())
     assert int(p.numel()) == 6
@@ -93,7 +94,7 @@ def test_device() -> None:
     assert t.device == "cpu"
     assert str(t.device) == "cpu"
     assert repr(t.place) == "Place(cpu)"
-    assert repr(fg._core.make([1.0], None, False, TORCH).device) == "device(type='cpu')"
+    assert repr(_core.make([1.0], None, False, TORCH).device) == "device(type='cpu')"
     assert t.cpu() is t
     assert t.to_device("cpu") is t
     assert t.to_device(t.device) is t
@@ -124,7 +125,7 @@ def test_name() -> None:
     assert t.name is None
     t.name = "weight"
     assert t.name == "weight"
-    p, q = (fg._core.make([1.0], None, False, PADDLE) for _ in range(2))
+    p, q = (_core.make([1.0], None, False, PADDLE) for _ in range(2))
     assert p.name.startswith("generated_tensor_")
     assert p.name == p.name != q.name
 

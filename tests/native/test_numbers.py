@@ -5,6 +5,7 @@ import operator
 import ferrograd as fg
 import numpy as np
 import pytest
+from ferrograd import _core
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1, 1)])
@@ -30,7 +31,7 @@ def test_types() -> None:
 @pytest.mark.parametrize("convert", [float, int, complex, bool, operator.index, lambda t: t.item()])
 @pytest.mark.parametrize("shape", [(2, 3), (0,)])
 def test_several_elements(convert: object, shape: tuple[int, ...]) -> None:
-    with pytest.raises(fg._core.ArgumentError) as e:
+    with pytest.raises(_core.ArgumentError) as e:
         convert(fg.tensor(np.zeros(shape, np.int64)))  # type: ignore[operator]
     assert str(list(shape)) in str(e.value)
     for base in (TypeError, ValueError, RuntimeError, AssertionError):

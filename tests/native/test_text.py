@@ -5,12 +5,17 @@ from typing import Any
 import ferrograd as fg
 import numpy as np
 import pytest
+from ferrograd import _core, _repr
 
 PADDLE, TORCH = 1, 2
 
 
+def array_of(dtype: Any, values: Any) -> Any:
+    return np.array(values, dtype)
+
+
 def made(values: Any, dialect: int = 0, track: bool = False) -> Any:
-    return fg._core.make(values, None, track, dialect)
+    return _core.make(values, None, track, dialect)
 
 
 def test_native() -> None:
@@ -35,28 +40,46 @@ def test_result_of_an_op_and_not_finite() -> None:
     assert repr(x * 2) == "Tensor([ 2., nan, inf], dtype=float32, requires_grad=True)"
 
 
-def test_only_the_edges_are_looked_at() -> None:
-    huge = made(np.broadcast_to(np.float32(1), (10**6, 1000)).astype(np.float32)[:1, :1]).sum() * made(np.ones(1))
-    huge = fg._core.make(np.ones((2, 3)), None, False, 0) * huge
-    assert "dtype=float64" in repr(huge)
+@pytest.mark.parametrize("dialect", [0, PADDLE, TORCH])
+def test_only_the_edges_are_looked_at(dialect: int) -> None:
+    """An array of a billion elements that all lie in one place: reading each of them would take minutes."""
+    huge = np.broadcast_to(np.float32(2.5), (10**6, 1000))
+    text = _repr.show(huge, huge.shape, dialect, "Tensor", False, None, [])
+    assert "2.5" in text
+    assert len(text) < 1000
+
+
+def test_lanes() -> None:
+    """Inside vmap a tensor shows all its lanes and has no values of its own."""
+    seen = []
+
+    def f(x: Any) -> Any:
+        seen.append(repr(x))
+        for wrong in (float, bool, np.asarray, lambda x: x.tolist(), memoryview, lambda x: x.numpy(), fg.tensor):
+            with pytest.raises((ValueError, BufferError), match="vmap"):
+                wrong(x)
+        return x * 2
+
+    fg.func.vmap(f)(made([1.0, 2.0]))
+    assert seen == ["Tensor([1., 2.], dtype=float32, lanes=(2,))"]
 
 
 PADDLE_TEXTS = [
-    (np.float32([[12, 18], [17, 25]]), "[[12., 18.],\n        [17., 25.]]"),
-    (np.float32([1.5, 2]), "[1.50000000, 2.        ]"),
+    (array_of(np.float32, [[12, 18], [17, 25]]), "[[12., 18.],\n        [17., 25.]]"),
+    (array_of(np.float32, [1.5, 2]), "[1.50000000, 2.        ]"),
     (np.float32(7), "7."),
     (np.float32(0.1), "0.10000000"),
     (np.array([True, False]), "[True , False]"),
     (np.arange(2000, dtype=np.float32), "[0.   , 1.   , 2.   , ..., 1997., 1998., 1999.]"),
-    (np.float32([-1, 0.5, 10]), "[-1.       , 0.50000000,  10.      ]"),
-    (np.float32([np.nan, np.inf, -np.inf]), "[ nan ,  inf., -inf.]"),
-    (np.int64([[1, -2]]), "[[ 1, -2]]"),
+    (array_of(np.float32, [-1, 0.5, 10]), "[-1.       , 0.50000000,  10.      ]"),
+    (array_of(np.float32, [np.nan, np.inf, -np.inf]), "[ nan ,  inf., -inf.]"),
+    (array_of(np.int64, [[1, -2]]), "[[ 1, -2]]"),
     (np.zeros((0, 3), np.float32), "[]"),
     (
         np.arange(8, dtype=np.float64).reshape(2, 2, 2),
         "[[[0., 1.],\n         [2., 3.]],\n\n        [[4., 5.],\n         [6., 7.]]]",
     ),
-    (np.float64([1e10, 1e-9]), "[10000000000., 0.00000000  ]"),
+    (array_of(np.float64, [1e10, 1e-9]), "[10000000000., 0.00000000  ]"),
 ]
 
 
@@ -72,18 +95,18 @@ def test_paddle_tracked() -> None:
 
 
 TORCH_TEXTS = [
-    (np.float32([1, 2]), "tensor([1., 2.])"),
-    (np.float32([1, 2.5]), "tensor([1.0000, 2.5000])"),
+    (array_of(np.float32, [1, 2]), "tensor([1., 2.])"),
+    (array_of(np.float32, [1, 2.5]), "tensor([1.0000, 2.5000])"),
     (np.float32(7), "tensor(7.)"),
-    (np.float64([1]), "tensor([1.], dtype=torch.float64)"),
-    (np.int64([1, -20]), "tensor([  1, -20])"),
-    (np.int32([1]), "tensor([1], dtype=torch.int32)"),
+    (array_of(np.float64, [1]), "tensor([1.], dtype=torch.float64)"),
+    (array_of(np.int64, [1, -20]), "tensor([  1, -20])"),
+    (array_of(np.int32, [1]), "tensor([1], dtype=torch.int32)"),
     (np.array([True, False]), "tensor([ True, False])"),
-    (np.float32([1e-5, 1]), "tensor([1.0000e-05, 1.0000e+00])"),
-    (np.float32([np.nan, np.inf, 2]), "tensor([nan, inf, 2.])"),
+    (array_of(np.float32, [1e-5, 1]), "tensor([1.0000e-05, 1.0000e+00])"),
+    (array_of(np.float32, [np.nan, np.inf, 2]), "tensor([nan, inf, 2.])"),
     (np.zeros(0, np.float32), "tensor([])"),
     (np.zeros((2, 0), np.int64), "tensor([], size=(2, 0), dtype=torch.int64)"),
-    (np.float32([[1, 2], [3, 4]]), "tensor([[1., 2.],\n        [3., 4.]])"),
+    (array_of(np.float32, [[1, 2], [3, 4]]), "tensor([[1., 2.],\n        [3., 4.]])"),
     (
         np.arange(2000, dtype=np.float32),
         "tensor([0.0000e+00, 1.0000e+00, 2.0000e+00,  ..., 1.9970e+03, 1.9980e+03,\n        1.9990e+03])",
