@@ -39,4 +39,5 @@ def test_shapes_and_axes_as_arrays() -> None:
     assert x.sum(axis=np.array([0, 1])).shape == ()
     assert x.reshape(fg.tensor(3), fg.tensor([4])).shape == (3, 4)
     assert fg.zeros(np.int64(3)).shape == (3,)
-    assert fg.zeros(x.shape[:1] + (np.int8(2),))  # type: ignore[operator].shape == (2, 2)
+    joined: Any = x.shape[:1] + (np.int8(2),)  # noqa: RUF005
+    assert fg.zeros(joined).shape == (2, 2)
