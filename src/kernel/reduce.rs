@@ -42,10 +42,11 @@ const WIDE: usize = 16;
 #[inline(always)]
 pub fn pairwise<T: Copy, A: Copy>(init: A, lift: impl Fn(T) -> A, join: impl Fn(A, A) -> A, x: &[T]) -> A {
     // As many independent accumulators as hide the latency of an addition and fit into registers.
-    if size_of::<A>() <= 4 {
-        tree::<32, T, A>(init, &lift, &join, x)
-    } else {
-        tree::<16, T, A>(init, &lift, &join, x)
+    match x.len() {
+        0..8 => x.iter().fold(init, |acc, &v| join(acc, lift(v))),
+        8..128 => leaf::<8, T, A>(init, &lift, &join, x),
+        _ if size_of::<A>() <= 4 => tree::<64, T, A>(init, &lift, &join, x),
+        _ => tree::<32, T, A>(init, &lift, &join, x),
     }
 }
 
@@ -55,28 +56,39 @@ fn tree<const LANES: usize, T: Copy, A: Copy>(
     join: &impl Fn(A, A) -> A,
     x: &[T],
 ) -> A {
-    if x.len() > LEAF {
-        let (a, b) = x.split_at((x.len() / 2).next_multiple_of(LANES));
-        return join(tree::<LANES, T, A>(init, lift, join, a), tree::<LANES, T, A>(init, lift, join, b));
+    if x.len() <= LEAF {
+        return leaf::<LANES, T, A>(init, lift, join, x);
     }
-    if x.len() < LANES {
-        return x.iter().fold(init, |acc, &v| join(acc, lift(v)));
-    }
+    let (a, b) = x.split_at((x.len() / 2).next_multiple_of(LANES));
+    join(tree::<LANES, T, A>(init, lift, join, a), tree::<LANES, T, A>(init, lift, join, b))
+}
+
+/// Element `i` goes to accumulator `i % LANES`; these are then joined in a tree.
+#[inline(always)]
+#[allow(clippy::needless_range_loop)]
+fn leaf<const LANES: usize, T: Copy, A: Copy>(
+    init: A,
+    lift: &impl Fn(T) -> A,
+    join: &impl Fn(A, A) -> A,
+    x: &[T],
+) -> A {
     let mut lanes = [init; LANES];
     let (whole, rest) = x.as_chunks::<LANES>();
     for chunk in whole {
-        for (lane, &v) in lanes.iter_mut().zip(chunk) {
-            *lane = join(*lane, lift(v));
+        for l in 0..LANES {
+            lanes[l] = join(lanes[l], lift(chunk[l]));
         }
     }
+    // A copy, so that the accumulators themselves are only used at fixed places and stay in registers.
+    let mut sums = lanes;
     let mut half = LANES / 2;
     while half > 0 {
         for l in 0..half {
-            lanes[l] = join(lanes[l], lanes[l + half]);
+            sums[l] = join(sums[l], sums[l + half]);
         }
         half /= 2;
     }
-    rest.iter().fold(lanes[0], |acc, &v| join(acc, lift(v)))
+    rest.iter().fold(sums[0], |acc, &v| join(acc, lift(v)))
 }
 
 /// `n` rows of equal length, `stride` apart, folded into `out`.

@@ -24,24 +24,54 @@ impl Way {
     }
 }
 
+/// A scan of one block: `first(i)` where nothing came before, then `next(i, j, before)` with the result `before` at the
+/// place `j` before `i`.
+#[inline(always)]
+fn scan<T: Copy>(
+    way: Way,
+    blocks: Blocks,
+    out: &mut [T],
+    first: impl Fn(usize) -> T,
+    next: impl Fn(usize, usize, T) -> T,
+) {
+    if blocks.inner != 1 {
+        return way.walk(blocks, |at, before| match before {
+            Some(before) => {
+                (0..blocks.inner).for_each(|i| out[at + i] = next(at + i, before + i, out[before + i]))
+            }
+            None => (0..blocks.inner).for_each(|i| out[at + i] = first(at + i)),
+        });
+    }
+    // Along a row the last result stays in a register.
+    let n = out.len();
+    if way.reverse {
+        let Some(mut last) = n.checked_sub(1).map(&first) else { return };
+        out[n - 1] = last;
+        for i in (0..n - 1).rev() {
+            last = next(i, i + 1, last);
+            out[i] = last;
+        }
+    } else if n > 0 {
+        let mut last = first(0);
+        out[0] = last;
+        for i in 1..n {
+            last = next(i, i - 1, last);
+            out[i] = last;
+        }
+    }
+}
+
 /// `out[k] = x[k] + out[k-1]` along the way.
 pub fn sum(op: &'static str, x: &Array, way: Way) -> Result<Array> {
     fn go<T: Num>(op: &'static str, x: &Array, way: Way) -> Result<Array> {
         let x = x.contiguous()?;
         let blocks = Blocks::of(x.dims(), way.axis);
-        let (len, inner) = (blocks.len(), blocks.inner);
+        let len = blocks.len();
         let all = x.as_slice::<T>().expect("contiguous");
-        chunks::build::<T>(op, x.dims(), len, |first, out| {
-            for (b, out) in (first..).zip(out.chunks_exact_mut(len.max(1))) {
+        chunks::build::<T>(op, x.dims(), len, |start, out| {
+            for (b, out) in (start..).zip(out.chunks_exact_mut(len.max(1))) {
                 let x = &all[b * len..][..len];
-                way.walk(blocks, |at, before| {
-                    for i in 0..inner {
-                        out[at + i] = match before {
-                            Some(before) => out[before + i].add(x[at + i]),
-                            None => x[at + i],
-                        };
-                    }
-                });
+                scan(way, blocks, out, |i| x[i], |i, _, last| last.add(x[i]));
             }
         })
     }
@@ -54,22 +84,13 @@ pub fn recur(op: &'static str, a: &Array, b: &Array, way: Way, own: bool) -> Res
     fn go<T: Num>(op: &'static str, a: &Array, b: &Array, way: Way, own: bool) -> Result<Array> {
         let (a, b) = (a.contiguous()?, b.contiguous()?);
         let blocks = Blocks::of(b.dims(), way.axis);
-        let (len, inner) = (blocks.len(), blocks.inner);
+        let len = blocks.len();
         let (all_a, all_b) = (a.as_slice::<T>().expect("contiguous"), b.as_slice::<T>().expect("contiguous"));
-        chunks::build::<T>(op, b.dims(), len, |first, out| {
-            for (block, out) in (first..).zip(out.chunks_exact_mut(len.max(1))) {
+        chunks::build::<T>(op, b.dims(), len, |start, out| {
+            for (block, out) in (start..).zip(out.chunks_exact_mut(len.max(1))) {
                 let (a, b) = (&all_a[block * len..][..len], &all_b[block * len..][..len]);
-                way.walk(blocks, |at, before| {
-                    for i in 0..inner {
-                        out[at + i] = match before {
-                            Some(before) => {
-                                let c = if own { a[at + i] } else { a[before + i] };
-                                b[at + i].add(c.mul(out[before + i]))
-                            }
-                            None => b[at + i],
-                        };
-                    }
-                });
+                let next = |i: usize, j: usize, last: T| b[i].add(a[if own { i } else { j }].mul(last));
+                scan(way, blocks, out, |i| b[i], next);
             }
         })
     }
