@@ -74,6 +74,15 @@ impl Array {
         Ok((Array(Arc::new(Inner { data, dims: shape::dims(dims), strides: None, dtype })), n))
     }
 
+    /// An array of zeros.
+    ///
+    /// # Errors
+    /// As [`Array::build`].
+    pub fn zeros(op: &'static str, dtype: DType, dims: &[usize]) -> Result<Array> {
+        // The memory of a new buffer is zeroed.
+        Ok(Array::allocate(op, dtype, dims)?.0)
+    }
+
     /// An array of one repeated value. Takes no memory for its elements: every stride is zero.
     pub fn full<T: Element>(dims: &[usize], value: T) -> Array {
         let mut data = Data::Inline([0; INLINE / 8]);

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString, PyTuple};
+use pyo3::types::{PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use super::convert;
@@ -34,6 +34,10 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("repeats", "repeat_times"),
     ("k", "diagonal"),
     ("k", "offset"),
+    ("stop", "end"),
+    ("num", "steps"),
+    ("n_rows", "n"),
+    ("n_cols", "m"),
 ];
 
 type Function = unsafe extern "C" fn(
@@ -129,7 +133,7 @@ unsafe fn call<'py>(
     // SAFETY: `n` positional arguments.
     let positional = slf.into_iter().chain((0..n).map(|i| unsafe { *args.add(i) }));
     let mut given: Given<'py> = positional.map(|p| Some(object(p))).collect();
-    if given.len() > entry.params.len() {
+    if given.len() > entry.params.len() || one_by_one(entry, &given) {
         given = gathered(py, entry, given)?;
     }
     given.resize(entry.params.len(), None);
@@ -183,6 +187,12 @@ fn gathered<'py>(py: Python<'py>, entry: &'static Entry, all: Given<'py>) -> PyR
     let mut given: Given<'py> = all[..at].into();
     given.push(Some(list.into_any()));
     Ok(given)
+}
+
+/// Whether an integer stands where a dtype should: the sizes of a shape, as in `zeros(2, 3)`.
+fn one_by_one(entry: &Entry, given: &Given<'_>) -> bool {
+    let shaped = matches!(entry.params, [shape, dtype, ..] if shape.kind.base == Base::Ints && dtype.kind.base == Base::DType);
+    shaped && given.get(1).is_some_and(|o| o.as_ref().is_some_and(|o| o.is_instance_of::<PyInt>()))
 }
 
 fn parameter(entry: &Entry, name: &str) -> Option<usize> {
@@ -250,6 +260,7 @@ fn run<'py>(
             PyTuple::new(py, list.into_iter().map(var).collect::<PyResult<Vec<_>>>()?)?.into_any()
         }
         Value::Bool(b) => pyo3::types::PyBool::new(py, b).to_owned().into_any(),
+        Value::DType(d) => convert::descr(py, d).into_any(),
         Value::None => py.None().into_bound(py),
     })
 }

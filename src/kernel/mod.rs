@@ -8,6 +8,7 @@ pub(crate) mod map;
 pub(crate) mod matmul;
 pub(crate) mod num;
 pub mod par;
+pub(crate) mod random;
 pub(crate) mod real;
 pub(crate) mod reduce;
 pub(crate) mod rows;

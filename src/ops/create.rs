@@ -1,15 +1,17 @@
-//! Tensors made from nothing.
+//! Tensors made from nothing, and the default float dtype.
 
 use super::arithmetic::default_float;
-use super::entry::entries;
-use crate::array::Array;
-use crate::dtype::DType;
+use super::entry::{Operand, Value, entries};
+use super::movement::broadcast_to;
+use super::promote::{as_tensor, holds, raised, set_default_float};
+use crate::array::{Array, Item};
+use crate::dtype::{DType, Element, Kind, dispatch};
 use crate::error::{Error, Result, bail};
 use crate::graph::Tensor;
 use crate::shape::{self, Dims};
 
-/// A Python shape as sizes.
-fn sizes(op: &'static str, shape: &[i64], dtype: DType) -> Result<Dims> {
+/// A Python shape as sizes: negative ones are refused, and more elements than memory can have.
+pub(super) fn sizes(op: &'static str, shape: &[i64], dtype: DType) -> Result<Dims> {
     let Ok(dims) = shape.iter().map(|&d| usize::try_from(d)).collect::<Result<Dims, _>>() else {
         bail!(Shape, op, "{shape:?} has a negative size");
     };
@@ -22,10 +24,15 @@ fn sizes(op: &'static str, shape: &[i64], dtype: DType) -> Result<Dims> {
     Ok(dims)
 }
 
+/// A constant, in memory of its own, with the shape and levels of another tensor.
+fn alike(x: &Tensor, array: Array) -> Result<Tensor> {
+    Ok(Tensor { array: array.contiguous()?, edge: None, levels: x.levels.clone() })
+}
+
 /// Zeros of a shape.
 pub fn zeros(shape: &[i64], dtype: Option<DType>) -> Result<Tensor> {
     let dtype = dtype.unwrap_or_else(default_float);
-    Ok(Tensor::constant(Array::full_of(dtype, &sizes("zeros", shape, dtype)?, 0.0).contiguous()?))
+    Ok(Tensor::constant(Array::zeros("zeros", dtype, &sizes("zeros", shape, dtype)?)?))
 }
 
 /// Ones of a shape.
@@ -34,7 +41,193 @@ pub fn ones(shape: &[i64], dtype: Option<DType>) -> Result<Tensor> {
     Ok(Tensor::constant(Array::full_of(dtype, &sizes("ones", shape, dtype)?, 1.0).contiguous()?))
 }
 
+/// A tensor of a shape with elements of no particular value.
+pub fn empty(shape: &[i64], dtype: Option<DType>) -> Result<Tensor> {
+    zeros(shape, dtype)
+}
+
+/// One value in every place of a shape. The dtype, if it is not given, is the value's: the default float, int64, bool.
+pub fn full(shape: &[i64], fill_value: Operand<'_>, dtype: Option<DType>) -> Result<Tensor> {
+    let own = match fill_value {
+        Operand::Tensor(t) => t.dtype(),
+        Operand::Number(n) => raised(DType::Bool, n),
+    };
+    let dtype = dtype.unwrap_or(own);
+    let dims = sizes("full", shape, dtype)?;
+    let spread = broadcast_to(&*as_tensor(fill_value, dtype)?, &dims)?;
+    if spread.is_tracked() {
+        return Ok(spread);
+    }
+    alike(&spread, spread.array.clone())
+}
+
+/// Zeros of a tensor's shape and dtype.
+pub fn zeros_like(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+    alike(x, Array::zeros("zeros_like", dtype.unwrap_or(x.dtype()), x.array.dims())?)
+}
+
+/// Ones of a tensor's shape and dtype.
+pub fn ones_like(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+    alike(x, Array::full_of(dtype.unwrap_or(x.dtype()), x.array.dims(), 1.0))
+}
+
+/// A tensor of a tensor's shape and dtype with elements of no particular value.
+pub fn empty_like(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+    zeros_like(x, dtype)
+}
+
+/// One value in every place of a tensor's shape.
+pub fn full_like(x: &Tensor, fill_value: Operand<'_>, dtype: Option<DType>) -> Result<Tensor> {
+    let shape: Vec<i64> = x.dims().iter().map(|&d| d as i64).collect();
+    full(&shape, fill_value, Some(dtype.unwrap_or(x.dtype())))
+}
+
+/// A number as an exact integer, if it is one by kind.
+fn integer(n: Item) -> Option<i128> {
+    match n {
+        Item::Bool(b) => Some(i128::from(b)),
+        Item::Int(i) => Some(i),
+        Item::Float(_) => None,
+    }
+}
+
+/// The numbers from `start` on in steps, as many as lie before `stop`.
+pub fn arange(
+    start: Option<Item>,
+    stop: Option<Item>,
+    step: Option<Item>,
+    dtype: Option<DType>,
+) -> Result<Tensor> {
+    let (start, stop) = match (start, stop) {
+        (Some(start), Some(stop)) => (start, stop),
+        (Some(stop), None) | (None, Some(stop)) => (Item::Int(0), stop),
+        (None, None) => bail!(Argument, "arange", "nothing says where to stop"),
+    };
+    let step = step.unwrap_or(Item::Int(1));
+    let whole = integer(start).zip(integer(stop)).zip(integer(step));
+    let dtype = dtype.unwrap_or(if whole.is_some() { DType::I64 } else { default_float() });
+    if dtype == DType::Bool {
+        bail!(Dtype, "arange", "not defined for bool");
+    }
+    if let Some(((start, stop), step)) = whole {
+        if step == 0 {
+            bail!(Argument, "arange", "a step of 0 never arrives");
+        }
+        // 128 bits hold the differences of what 64 bits hold, and more than memory does of anything else.
+        let span = stop.checked_sub(start).filter(|s| s.checked_abs().is_some());
+        let n = span.map_or(usize::MAX, |span| {
+            let whole = span / step + i128::from(span % step != 0 && (span < 0) == (step < 0));
+            usize::try_from(whole.max(0)).unwrap_or(usize::MAX)
+        });
+        let last =
+            |n: usize| i128::try_from(n).ok().and_then(|n| start.checked_add(step.checked_mul(n - 1)?));
+        if dtype.kind() == Kind::Int && n > 0 && n < usize::MAX {
+            for end in [Some(start), last(n)] {
+                if !end.is_some_and(|end| holds(dtype, end)) {
+                    bail!(Argument, "arange", "the numbers from {start} to {stop} do not fit into {dtype}");
+                }
+            }
+        }
+        return dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("arange", &[n], |out| {
+            for (i, o) in out.iter_mut().enumerate() {
+                let v = start.wrapping_add(step.wrapping_mul(i as i128));
+                *o = if T::DTYPE.is_float() { T::from_f64(v as f64) } else { T::from_i64(v as i64) };
+            }
+        })?)));
+    }
+    let (start, stop, step) = (start.to_f64(), stop.to_f64(), step.to_f64());
+    let n = ((stop - start) / step).ceil();
+    if step == 0.0 || n.is_nan() {
+        bail!(Argument, "arange", "no steps of {step} lead from {start} to {stop}");
+    }
+    let n = if n >= 9e18 { usize::MAX } else { n.max(0.0) as usize };
+    dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("arange", &[n], |out| {
+        for (i, o) in out.iter_mut().enumerate() {
+            *o = T::from_f64(start + i as f64 * step);
+        }
+    })?)))
+}
+
+/// `num` numbers at equal distances from `start` to `stop`.
+pub fn linspace(start: f64, stop: f64, num: i64, dtype: Option<DType>, endpoint: bool) -> Result<Tensor> {
+    let dtype = dtype.unwrap_or_else(default_float);
+    let n = sizes("linspace", &[num], dtype)?[0];
+    let parts = if endpoint { n.saturating_sub(1) } else { n }.max(1) as f64;
+    let step = (stop - start) / parts;
+    let at = |i: usize| match i as f64 {
+        i if endpoint && i == parts => stop,
+        i if step.is_finite() => start + i * step,
+        // Two ends so far apart that their difference overflows.
+        i => start * (1.0 - i / parts) + stop * (i / parts),
+    };
+    dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("linspace", &[n], |out| {
+        for (i, o) in out.iter_mut().enumerate() {
+            *o = T::from_f64(if T::DTYPE.is_float() { at(i) } else { at(i).floor() });
+        }
+    })?)))
+}
+
+/// Ones on a diagonal, zeros elsewhere.
+pub fn eye(n_rows: i64, n_cols: Option<i64>, k: i64, dtype: Option<DType>) -> Result<Tensor> {
+    let dtype = dtype.unwrap_or_else(default_float);
+    let dims = sizes("eye", &[n_rows, n_cols.unwrap_or(n_rows)], dtype)?;
+    dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("eye", &dims, |out| {
+        out.fill(T::default());
+        for row in 0..dims[0] {
+            let column = usize::try_from(row as i128 + i128::from(k)).unwrap_or(usize::MAX);
+            if column < dims[1] {
+                out[row * dims[1] + column] = T::from_i64(1);
+            }
+        }
+    })?)))
+}
+
+/// Sets the dtype of floats that nothing else decides.
+pub fn set_default_dtype(dtype: DType) -> Result<Value> {
+    set_default_float(dtype)?;
+    Ok(Value::None)
+}
+
+/// The dtype of floats that nothing else decides.
+pub fn get_default_dtype() -> Result<DType> {
+    Ok(default_float())
+}
+
 entries! {
-    function zeros (shape: &[i64], dtype: Option<DType> = None) "Zeros of a shape.";
-    function ones (shape: &[i64], dtype: Option<DType> = None) "Ones of a shape.";
+    function zeros (shape: &[i64], dtype: Option<DType> = None)
+        "Zeros of a shape, in the default float dtype unless another is given.\n\n>>> fg.zeros((2,)).tolist()\n[0.0, 0.0]";
+    function ones (shape: &[i64], dtype: Option<DType> = None)
+        "Ones of a shape, in the default float dtype unless another is given.\n\n>>> fg.ones((2,)).tolist()\n[1.0, 1.0]";
+    function empty (shape: &[i64], dtype: Option<DType> = None)
+        "A tensor of a shape, to be written into. Memory is never shown as it was found: the elements are zeros.\n\n\
+        >>> fg.empty((2, 3)).shape\n(2, 3)";
+    function full (shape: &[i64], fill_value: Operand<'_>, dtype: Option<DType> = None)
+        "One value in every place of a shape. Unless it is given, the dtype is that of the value: the default float, \
+        int64, bool; a tensor's own, which may have any shape that broadcasts to it.\n\n\
+        >>> fg.full((2,), 7).tolist()\n[7, 7]";
+    function zeros_like (x: &Tensor, dtype: Option<DType> = None)
+        "Zeros of the shape and dtype of x; a constant.\n\n>>> fg.zeros_like(fg.tensor([1, 2])).tolist()\n[0, 0]";
+    function ones_like (x: &Tensor, dtype: Option<DType> = None)
+        "Ones of the shape and dtype of x; a constant.\n\n>>> fg.ones_like(fg.tensor([5, 2])).tolist()\n[1, 1]";
+    function empty_like (x: &Tensor, dtype: Option<DType> = None)
+        "A tensor of the shape and dtype of x, to be written into; zeros, as with `empty`.\n\n\
+        >>> fg.empty_like(fg.tensor([1, 2])).shape\n(2,)";
+    function full_like (x: &Tensor, fill_value: Operand<'_>, dtype: Option<DType> = None)
+        "One value in every place of the shape of x, in its dtype unless another is given.\n\n\
+        >>> fg.full_like(fg.tensor([1.0, 2.0]), 7).tolist()\n[7.0, 7.0]";
+    function arange (start: Option<Item> = None, stop: Option<Item> = None, step: Option<Item> = None, dtype: Option<DType> = None)
+        "The numbers from start (0 if only one number is given) on in steps, as many as lie before stop. int64, or the \
+        default float if one of the numbers is a float. A step that leads away from stop gives none.\n\n\
+        >>> fg.arange(3).tolist()\n[0, 1, 2]\n>>> fg.arange(5, 0, -2).tolist()\n[5, 3, 1]";
+    function linspace (start: f64, stop: f64, num: i64, dtype: Option<DType> = None, endpoint: bool = True)
+        "num numbers at equal distances from start to stop, which is among them unless endpoint is False.\n\n\
+        >>> fg.linspace(0, 1, 5).tolist()\n[0.0, 0.25, 0.5, 0.75, 1.0]";
+    function eye (n_rows: i64, n_cols: Option<i64> = None, k: i64 = Int(0), dtype: Option<DType> = None)
+        "Ones on the diagonal (the k-th above the main one), zeros elsewhere; square unless n_cols is given.\n\n\
+        >>> fg.eye(2).tolist()\n[[1.0, 0.0], [0.0, 1.0]]";
+    function set_default_dtype (dtype: DType)
+        "Sets the dtype of floats that nothing else decides: Python floats, functions of integers, `zeros` and the like.\n\n\
+        >>> fg.set_default_dtype(fg.float32)";
+    function get_default_dtype ()
+        "The dtype of floats that nothing else decides.\n\n>>> fg.get_default_dtype()\ndtype('float32')";
 }

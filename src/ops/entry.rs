@@ -113,6 +113,7 @@ pub enum Value {
     List(Vec<Tensor>),
     Tuple(Vec<Tensor>),
     Bool(bool),
+    DType(DType),
     None,
 }
 
@@ -139,6 +140,12 @@ impl From<(Tensor, Tensor, Tensor)> for Value {
 impl From<bool> for Value {
     fn from(b: bool) -> Value {
         Value::Bool(b)
+    }
+}
+
+impl From<DType> for Value {
+    fn from(d: DType) -> Value {
+        Value::DType(d)
     }
 }
 

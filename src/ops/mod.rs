@@ -20,6 +20,7 @@ pub mod movement;
 pub mod normalize;
 pub mod pointwise;
 pub mod promote;
+pub mod random;
 pub mod reduce;
 pub mod scan;
 pub mod select;
@@ -45,6 +46,7 @@ pub fn registry() -> impl Iterator<Item = &'static Entry> {
         normalize::ENTRIES,
         pointwise::ENTRIES,
         pointwise::ROWS,
+        random::ENTRIES,
         reduce::ENTRIES,
         select::ENTRIES,
         reduce::extreme::ENTRIES,

@@ -6,7 +6,7 @@ from tests.cases import Case, normal, uniform
 from tests.cases.pointwise import quiet
 
 A, B = normal(2, 3), normal(3, seed=1)
-I, J = np.array([[-7, 7, 5], [0, 3, -2]]), np.array([2, -3, 0])
+WHOLE, OTHER = np.array([[-7, 7, 5], [0, 3, -2]]), np.array([2, -3, 0])
 SPECIAL = np.array([-np.inf, -3.0, -2.0, -0.5, -0.0, 0.0, 0.5, 2.0, 3.0, np.inf, np.nan])
 GRID = (SPECIAL[:, None], SPECIAL)
 
@@ -18,7 +18,7 @@ def whole(ref, zero):
 
 CASES = [
     Case("add", (A, B), ref=np.add),
-    Case("add", (I, J), ref=np.add),
+    Case("add", (WHOLE, OTHER), ref=np.add),
     Case("subtract", (normal(2, 1), normal(1, 3, seed=1)), ref=np.subtract),
     Case("multiply", (A, normal(seed=1)), ref=np.multiply),
     Case("multiply", (A.T, normal(3, 1, seed=1)), ref=np.multiply),
@@ -27,15 +27,15 @@ CASES = [
     Case("divide", GRID, ref=quiet(np.divide), order=0),
     Case("floor_divide", (A, B), ref=np.floor_divide, order=1),
     Case("floor_divide", GRID, ref=quiet(np.floor_divide), order=0),
-    Case("floor_divide", (I, J), ref=whole(np.floor_divide, 0)),
+    Case("floor_divide", (WHOLE, OTHER), ref=whole(np.floor_divide, 0)),
     Case("remainder", (A, B), ref=np.remainder),
     Case("remainder", GRID, ref=quiet(np.remainder), order=0),
-    Case("remainder", (I, J), ref=whole(np.remainder, 0)),
+    Case("remainder", (WHOLE, OTHER), ref=whole(np.remainder, 0)),
     Case("pow", (uniform(0.5, 2, 2, 3), B), ref=np.power),
     Case("pow", (A, np.array(3.0)), ref=np.power, wrt=(0,)),
     Case("pow", (A, np.array([2.0, 4.0, -1.0])), ref=np.power, wrt=(0,)),
     Case("pow", GRID, ref=quiet(np.power), order=0),
-    Case("pow", (I, np.array([2, 0, 3])), ref=np.power),
+    Case("pow", (WHOLE, np.array([2, 0, 3])), ref=np.power),
     Case("atan2", (A, B), ref=np.arctan2),
     Case("atan2", GRID, ref=np.arctan2, order=0),
     Case("hypot", (A, B), ref=np.hypot),
@@ -44,8 +44,8 @@ CASES = [
     Case("copysign", GRID, ref=np.copysign, order=0),
     Case("maximum", (A, B), ref=np.maximum),
     Case("maximum", GRID, ref=np.maximum, order=0),
-    Case("maximum", (I, J), ref=np.maximum),
+    Case("maximum", (WHOLE, OTHER), ref=np.maximum),
     Case("minimum", (A, B), ref=np.minimum),
     Case("minimum", GRID, ref=np.minimum, order=0),
-    Case("minimum", (I, J), ref=np.minimum),
+    Case("minimum", (WHOLE, OTHER), ref=np.minimum),
 ]

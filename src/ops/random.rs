@@ -1,0 +1,289 @@
+//! Random numbers. One state, a seed and a place in its stream; each draw takes the next stretch of the stream, so the
+//! numbers depend on the seed and on the draws before, never on threads.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, PoisonError};
+
+use super::arithmetic::{add_same, default_float, masked, multiply_same, subtract_same};
+use super::compare::less_same;
+use super::create::sizes;
+use super::entry::{Operand, Value, entries};
+use super::movement::{broadcast_to, cast};
+use super::promote::{as_tensor, common, holds, promoted_float};
+use crate::array::Array;
+use crate::dtype::{DType, Kind, dispatch};
+use crate::error::{Result, bail};
+use crate::graph::Tensor;
+use crate::kernel::random::{Stream, below, fill, halves, normal as gauss, philox, uniform32, uniform64};
+use crate::shape;
+
+static STATE: Mutex<Option<Stream>> = Mutex::new(None);
+
+fn with_state<R>(f: impl FnOnce(&mut Stream) -> R) -> R {
+    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    // Unless it is set, the seed is whatever the system gives hash maps for keys.
+    f(state.get_or_insert_with(|| Stream { seed: RandomState::new().hash_one(0), block: 0 }))
+}
+
+/// The next stretch of the stream, long enough for `n` numbers of which a block makes `each`.
+fn next(n: usize, each: usize) -> Stream {
+    with_state(|state| {
+        let stretch = *state;
+        state.block = state.block.wrapping_add(n.div_ceil(each) as u64);
+        stretch
+    })
+}
+
+fn real(op: &'static str, dtype: Option<DType>) -> Result<DType> {
+    match dtype.unwrap_or_else(default_float) {
+        d if d.is_float() => Ok(d),
+        d => bail!(Dtype, op, "random floats are no {d}"),
+    }
+}
+
+fn uniform_array(op: &'static str, dims: &[usize], dtype: DType) -> Result<Array> {
+    let n = shape::len(dims);
+    match dtype {
+        DType::F32 => fill(op, dims, next(n, 4), |b| b.map(uniform32)),
+        _ => fill(op, dims, next(n, 2), |b| halves(b).map(uniform64)),
+    }
+}
+
+fn normal_array(op: &'static str, dims: &[usize], dtype: DType) -> Result<Array> {
+    let n = shape::len(dims);
+    // The first number of a pair lies in (0, 1]: its logarithm is finite.
+    match dtype {
+        DType::F32 => fill(op, dims, next(n, 4), |[a, b, c, d]| {
+            let pair = |u: u32, v: u32| {
+                let step = 1.0 / (1u64 << 32) as f64;
+                gauss((f64::from(u) + 1.0) * step, f64::from(v) * step).map(|z| z as f32)
+            };
+            let ([p, q], [r, s]) = (pair(a, b), pair(c, d));
+            [p, q, r, s]
+        }),
+        _ => fill(op, dims, next(n, 2), |b| {
+            let [u, v] = halves(b).map(uniform64);
+            gauss(1.0 - u, v)
+        }),
+    }
+}
+
+/// Fresh numbers with the shape and the levels of another tensor: every lane has its own.
+fn alike(x: &Tensor, array: Array) -> Tensor {
+    Tensor { array, edge: None, levels: x.levels.clone() }
+}
+
+/// Uniform numbers in [0, 1).
+pub fn rand(shape: &[i64], dtype: Option<DType>) -> Result<Tensor> {
+    let dtype = real("rand", dtype)?;
+    Ok(Tensor::constant(uniform_array("rand", &sizes("rand", shape, dtype)?, dtype)?))
+}
+
+/// Normal numbers with mean 0 and deviation 1.
+pub fn randn(shape: &[i64], dtype: Option<DType>) -> Result<Tensor> {
+    let dtype = real("randn", dtype)?;
+    Ok(Tensor::constant(normal_array("randn", &sizes("randn", shape, dtype)?, dtype)?))
+}
+
+/// [`rand`] with the shape and dtype of a tensor.
+pub fn rand_like(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+    let dtype = real("rand_like", dtype.or(Some(x.dtype())))?;
+    Ok(alike(x, uniform_array("rand_like", x.array.dims(), dtype)?))
+}
+
+/// [`randn`] with the shape and dtype of a tensor.
+pub fn randn_like(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+    let dtype = real("randn_like", dtype.or(Some(x.dtype())))?;
+    Ok(alike(x, normal_array("randn_like", x.array.dims(), dtype)?))
+}
+
+/// Integers from `low` up to but not including `high`, or from 0 up to `low`.
+pub fn randint(low: i64, high: Option<i64>, shape: &[i64], dtype: Option<DType>) -> Result<Tensor> {
+    let (low, high) = high.map_or((0, low), |high| (low, high));
+    let dtype = dtype.unwrap_or(DType::I64);
+    if low >= high {
+        bail!(Argument, "randint", "no integer lies from {low} up to {high}");
+    }
+    let fits =
+        dtype.kind() != Kind::Int || (holds(dtype, i128::from(low)) && holds(dtype, i128::from(high) - 1));
+    if dtype == DType::Bool || !fits {
+        bail!(Dtype, "randint", "{dtype} does not hold the integers from {low} up to {high}");
+    }
+    let dims = sizes("randint", shape, dtype)?;
+    let range = high.wrapping_sub(low) as u64;
+    let number = |bits| low.wrapping_add(below(bits, range) as i64);
+    let stream = next(shape::len(&dims), 2);
+    dispatch!(dtype, all T => Ok(Tensor::constant(fill("randint", &dims, stream, |b| {
+        halves(b).map(|bits| <T as crate::dtype::Element>::from_i64(number(bits)))
+    })?)))
+}
+
+/// The integers below `n` in random order.
+pub fn randperm(n: i64, dtype: Option<DType>) -> Result<Tensor> {
+    let dtype = dtype.unwrap_or(DType::I64);
+    let dims = sizes("randperm", &[n], DType::I64)?;
+    if dtype == DType::Bool || (dtype.kind() == Kind::Int && n > 0 && !holds(dtype, i128::from(n) - 1)) {
+        bail!(Dtype, "randperm", "{dtype} does not hold the integers below {n}");
+    }
+    let order = Array::build::<i64>("randperm", &dims, |out| {
+        for (i, o) in out.iter_mut().enumerate() {
+            *o = i as i64;
+        }
+        // Fisher and Yates' shuffle, from the back.
+        let stream = next(out.len(), 1);
+        for i in (1..out.len()).rev() {
+            let [bits, _] = halves(philox(stream.seed, stream.block.wrapping_add(i as u64)));
+            out.swap(i, below(bits, i as u64 + 1) as usize);
+        }
+    })?;
+    cast(&Tensor::constant(order), dtype)
+}
+
+/// `start + scale * numbers` with numbers of the shape that is asked for or that the two broadcast to.
+fn scaled(
+    op: &'static str,
+    (start, scale): (&Tensor, &Tensor),
+    shape: Option<&[i64]>,
+    draw: fn(&'static str, &[usize], DType) -> Result<Array>,
+) -> Result<Tensor> {
+    let mut like = add_same(&start.detach(), &scale.detach())?;
+    if let Some(shape) = shape {
+        like = broadcast_to(&like, &sizes(op, shape, start.dtype())?)?;
+    }
+    let numbers = alike(&like, draw(op, like.array.dims(), like.dtype())?);
+    add_same(start, &multiply_same(&numbers, scale)?)
+}
+
+fn floats(op: &'static str, x: Operand<'_>, y: Operand<'_>, dtype: Option<DType>) -> Result<[Tensor; 2]> {
+    let dtype = match dtype {
+        Some(_) => real(op, dtype)?,
+        None => Some(common(x, y)).filter(|d| d.is_float()).unwrap_or_else(default_float),
+    };
+    Ok([as_tensor(x, dtype)?.into_owned(), as_tensor(y, dtype)?.into_owned()])
+}
+
+/// Uniform numbers in `[low, high)`; differentiable in both.
+pub fn uniform(
+    low: Operand<'_>,
+    high: Operand<'_>,
+    shape: Option<&[i64]>,
+    dtype: Option<DType>,
+) -> Result<Tensor> {
+    let [low, high] = floats("uniform", low, high, dtype)?;
+    scaled("uniform", (&low, &subtract_same(&high, &low)?), shape, uniform_array)
+}
+
+/// Normal numbers; differentiable in the mean and the deviation.
+pub fn normal(
+    mean: Operand<'_>,
+    std: Operand<'_>,
+    shape: Option<&[i64]>,
+    dtype: Option<DType>,
+) -> Result<Tensor> {
+    let [mean, std] = floats("normal", mean, std, dtype)?;
+    if any("normal", &std, |s| s < 0.0)? {
+        bail!(Argument, "normal", "a standard deviation is not negative");
+    }
+    scaled("normal", (&mean, &std), shape, normal_array)
+}
+
+/// Whether an element of a tensor of floats satisfies a condition, in any lane.
+fn any(op: &'static str, x: &Tensor, is: impl Fn(f64) -> bool) -> Result<bool> {
+    dispatch!(x.dtype(), float T => Ok(x.array.view::<T>().iter().any(|&v| is(f64::from(v)))),
+        else bail!(Dtype, op, "not defined for {}", x.dtype()))
+}
+
+/// 1 with the probability that the element of `x` says, else 0.
+pub fn bernoulli(x: &Tensor) -> Result<Tensor> {
+    let p = promoted_float(&x.detach())?.into_owned();
+    if any("bernoulli", &p, |p| !(0.0..=1.0).contains(&p))? {
+        bail!(Argument, "bernoulli", "a probability lies between 0 and 1");
+    }
+    let drawn = alike(&p, uniform_array("bernoulli", p.array.dims(), p.dtype())?);
+    cast(&less_same(&drawn, &p)?, p.dtype())
+}
+
+/// Each element set to 0 with probability `p`, the others divided by `1 - p`.
+pub fn dropout(x: &Tensor, p: f64, training: bool) -> Result<Tensor> {
+    if !(0.0..=1.0).contains(&p) {
+        bail!(Argument, "dropout", "p is a probability between 0 and 1, not {p}");
+    }
+    let x = promoted_float(x)?;
+    if !training || p == 0.0 {
+        return Ok(x.into_owned());
+    }
+    let scale = if p == 1.0 { 0.0 } else { 1.0 / (1.0 - p) };
+    let (dims, stream) = (x.array.dims(), next(x.array.len(), 4));
+    let dropped = |bits: u32| f64::from(bits) < p * (1u64 << 32) as f64;
+    let mask = match x.dtype() {
+        DType::F32 => {
+            fill("dropout", dims, stream, |b| b.map(|u| if dropped(u) { 0.0 } else { scale as f32 }))?
+        }
+        _ => fill("dropout", dims, stream, |b| b.map(|u| if dropped(u) { 0.0 } else { scale }))?,
+    };
+    masked(&x, &alike(&x, mask))
+}
+
+/// Starts the stream of a seed.
+pub fn manual_seed(seed: i64) -> Result<Value> {
+    with_state(|state| *state = Stream { seed: seed.cast_unsigned(), block: 0 });
+    Ok(Value::None)
+}
+
+/// The state: the seed and the place in its stream.
+pub fn get_rng_state() -> Result<Tensor> {
+    let Stream { seed, block } = with_state(|state| *state);
+    Ok(Tensor::constant(Array::from_slice(&[seed, block], &[2])?))
+}
+
+/// Goes back to a state.
+pub fn set_rng_state(state: &Tensor) -> Result<Value> {
+    if state.dtype() != DType::U64 || state.array.dims() != [2] {
+        bail!(Argument, "set_rng_state", "a state is what get_rng_state() gave: two numbers of uint64");
+    }
+    let words = state.array.to_vec::<u64>();
+    with_state(|state| *state = Stream { seed: words[0], block: words[1] });
+    Ok(Value::None)
+}
+
+entries! {
+    function rand (shape: &[i64], dtype: Option<DType> = None)
+        "Uniform numbers in [0, 1), in the default float dtype unless another is given. Inside `vmap` all lanes see the \
+        same numbers; `rand_like` of a tensor with lanes gives each its own.\n\n>>> fg.rand((2, 3)).shape\n(2, 3)";
+    function randn | standard_normal (shape: &[i64], dtype: Option<DType> = None)
+        "Normal numbers with mean 0 and standard deviation 1. Inside `vmap` all lanes see the same numbers; `randn_like` \
+        of a tensor with lanes gives each its own.\n\n>>> fg.randn((2, 3)).shape\n(2, 3)";
+    function rand_like (x: &Tensor, dtype: Option<DType> = None)
+        "Uniform numbers in [0, 1) of the shape and dtype of x, fresh ones for every lane.\n\n\
+        >>> fg.rand_like(fg.tensor([1.0, 2.0])).shape\n(2,)";
+    function randn_like (x: &Tensor, dtype: Option<DType> = None)
+        "Normal numbers of the shape and dtype of x, fresh ones for every lane.\n\n\
+        >>> fg.randn_like(fg.tensor([1.0, 2.0])).shape\n(2,)";
+    function randint (low: i64, high: Option<i64> = None, shape: &[i64] = Ints(&[]), dtype: Option<DType> = None)
+        "Integers from low up to but not including high (with one number, from 0 up to it), each as likely, int64 \
+        unless another dtype is given.\n\n>>> fg.randint(0, 10, (2, 3)).shape\n(2, 3)";
+    function randperm (n: i64, dtype: Option<DType> = None)
+        "The integers below n in random order, every order as likely.\n\n>>> sorted(fg.randperm(4).tolist())\n[0, 1, 2, 3]";
+    function uniform (low: Operand<'_> = Float(0.0), high: Operand<'_> = Float(1.0), shape: Option<&[i64]> = None, dtype: Option<DType> = None)
+        "Uniform numbers from low up to high, which are numbers or tensors that broadcast to the shape (to each other if \
+        none is given). Differentiable in both.\n\n>>> fg.uniform(-1.0, 1.0, (2, 3)).shape\n(2, 3)";
+    function normal (mean: Operand<'_> = Float(0.0), std: Operand<'_> = Float(1.0), shape: Option<&[i64]> = None, dtype: Option<DType> = None)
+        "Normal numbers with a mean and a standard deviation, which are numbers or tensors that broadcast to the shape \
+        (to each other if none is given). Differentiable in both.\n\n>>> fg.normal(5.0, 2.0, (2, 3)).shape\n(2, 3)";
+    method bernoulli (x: &Tensor)
+        "1 with the probability that the element of x says, else 0, in the dtype of x; fresh numbers for every lane. \
+        Refused for elements outside of [0, 1].\n\n>>> fg.bernoulli(fg.tensor([0.0, 1.0])).tolist()\n[0.0, 1.0]";
+    function dropout (x: &Tensor, p: f64 = Float(0.5), training: bool = True)
+        "Each element set to 0 with probability p and the others divided by 1 - p, so that the mean stays; x itself when \
+        not training. The same elements are dropped from the gradient. Fresh numbers for every lane.\n\n\
+        >>> fg.dropout(fg.tensor([1.0, 2.0]), 0.5, training=False).tolist()\n[1.0, 2.0]";
+    function manual_seed | seed (seed: i64)
+        "Starts the random numbers of a seed: the same draws after it give the same numbers, on any number of threads.\n\n\
+        >>> fg.manual_seed(0)";
+    function get_rng_state ()
+        "The state of the random numbers, two numbers of uint64: the seed and the place in its stream.\n\n\
+        >>> fg.manual_seed(7)\n>>> fg.get_rng_state().tolist()\n[7, 0]";
+    function set_rng_state (state: &Tensor)
+        "Goes back to a state of the random numbers: the same numbers follow again.\n\n\
+        >>> fg.set_rng_state(fg.get_rng_state())";
+}

@@ -1,0 +1,134 @@
+"""Which dtype a result has: within a kind NumPy's table, across kinds the stronger kind's dtype, numbers weak."""
+
+import operator
+
+import ferrograd as fg
+import numpy as np
+import pytest
+
+BOOL = ["bool"]
+INTS = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
+FLOATS = ["float32", "float64"]
+DTYPES = BOOL + INTS + FLOATS
+
+
+def kind(dtype: str) -> int:
+    return next(i for i, group in enumerate((BOOL, INTS, FLOATS)) if dtype in group)
+
+
+def promoted(a: str, b: str) -> str:
+    if kind(a) != kind(b):
+        return max(a, b, key=kind)
+    return np.promote_types(a, b).name
+
+
+def tensor(dtype: str):
+    return fg.tensor(np.ones(2, dtype))
+
+
+@pytest.mark.parametrize("b", DTYPES)
+@pytest.mark.parametrize("a", DTYPES)
+def test_pairs(a, b):
+    x, y = tensor(a), tensor(b)
+    want = promoted(a, b)
+    assert (x + y).dtype == want
+    assert (x * y).dtype == want
+    assert fg.maximum(x, y).dtype == want
+    assert fg.where(fg.tensor([True, False]), x, y).dtype == want
+    assert (x / y).dtype == (want if want in FLOATS else "float32")
+    assert (x == y).dtype == "bool"
+    if want == "bool":
+        for refused in (operator.sub, operator.floordiv, operator.mod, operator.pow):
+            with pytest.raises(fg.DtypeError):
+                refused(x, y)
+    else:
+        for op in (operator.sub, operator.floordiv, operator.mod, operator.pow):
+            assert op(x, y).dtype == want
+    if want in FLOATS:
+        with pytest.raises(fg.DtypeError):
+            x & y
+    else:
+        assert (x & y).dtype == (x | y).dtype == (x ^ y).dtype == want
+    # Arrays take part in full, on either side and with no axes too.
+    assert (x + np.ones(2, b)).dtype == want
+    assert (x + np.ones((), b)).dtype == want
+    assert (x + fg.tensor(np.ones((), b))).dtype == want
+
+
+WEAK = {
+    "bool": [True, np.True_],
+    "int": [1, np.int8(1), np.int64(1), np.uint64(1)],
+    "float": [1.0, np.float32(1), np.float64(1)],
+}
+
+
+@pytest.mark.parametrize(("weak", "number"), [(k, n) for k, group in WEAK.items() for n in group])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numbers_are_weak(dtype, weak, number):
+    x = tensor(dtype)
+    stronger = {"bool": 0, "int": 1, "float": 2}[weak] > kind(dtype)
+    want = {"int": "int64", "float": "float32"}[weak] if stronger else dtype
+    assert (x + number).dtype == want
+    assert (x * number).dtype == want
+    assert (number + x).dtype == want
+    assert fg.maximum(x, number).dtype == want
+    assert (x / number).dtype == (want if want in FLOATS else "float32")
+    assert (x < number).dtype == "bool"
+
+
+@pytest.mark.parametrize("dtype", BOOL + INTS)
+@pytest.mark.parametrize("f", [fg.sin, fg.exp, fg.sqrt, fg.sigmoid, fg.gelu, fg.softplus, fg.leaky_relu])
+def test_functions_of_integers_are_default_floats(f, dtype):
+    assert f(tensor(dtype)).dtype == np.float32
+
+
+def test_truth_values():
+    t, f = fg.tensor([True, True, False]), fg.tensor([True, False, False])
+    assert np.asarray(t + f).tolist() == [True, True, False]
+    assert np.asarray(t * f).tolist() == [True, False, False]
+    assert np.asarray(fg.maximum(t, f)).tolist() == [True, True, False]
+    assert np.asarray(fg.minimum(t, f)).tolist() == [True, False, False]
+    for refused in (lambda: t - f, lambda: -t, lambda: abs(t), lambda: t << f):
+        with pytest.raises(fg.DtypeError):
+            refused()
+    assert np.asarray(~t).tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("dtype", INTS)
+def test_integers_wrap_around_as_numpys(dtype):
+    info = np.iinfo(dtype)
+    a = np.array([info.min, info.max, info.max, 3], dtype)
+    b = np.array([info.max, info.max, 2, 0], dtype)
+    x, y = fg.tensor(a), fg.tensor(b)
+    with np.errstate(all="ignore"):
+        for op in (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod):
+            assert np.asarray(op(x, y)).tolist() == op(a, b).tolist()
+        assert np.asarray(x ** fg.tensor(np.array(3, dtype))).tolist() == (a ** np.array(3, dtype)).tolist()
+        assert np.asarray(-x).tolist() == (-a).tolist()
+        assert np.asarray(abs(x)).tolist() == abs(a).tolist()
+    shift = np.array([0, 1, info.bits, 3], dtype)
+    assert np.asarray(x << fg.tensor(shift)).tolist() == (a << shift).tolist()
+    assert np.asarray(x >> fg.tensor(shift)).tolist() == (a >> shift).tolist()
+
+
+def test_the_smallest_integer_divided_by_minus_one_does_not_trap():
+    x = fg.tensor(np.array([-(2**63)]))
+    assert np.asarray(x // -1).tolist() == [-(2**63)]
+    assert np.asarray(x % -1).tolist() == [0]
+    assert np.asarray(x // 0).tolist() == [0]
+    assert np.asarray(x % 0).tolist() == [0]
+
+
+def test_numbers_that_do_not_fit():
+    x = fg.tensor(np.array([0, 255], np.uint8))
+    for refused in (lambda: x + 256, lambda: x * -1, lambda: fg.tensor([1]) + 2**63):
+        with pytest.raises(fg.ArgumentError, match="does not fit"):
+            refused()
+    assert np.asarray(x < 256).tolist() == [True, True]
+    assert np.asarray(x > -1).tolist() == [True, True]
+    assert np.asarray(x == 256).tolist() == [False, False]
+    assert np.asarray(x >= 254.5).tolist() == [False, True]
+    assert np.asarray(fg.greater(300, x)).tolist() == [True, True]
+    assert np.asarray(fg.tensor([2**62 + 1]) == 2.0**62).tolist() == [True]
+    assert np.asarray(fg.clip(x, -1, 300)).tolist() == [0, 255]
+    assert fg.clip(x, 0.5, None).dtype == np.float32
