@@ -2,6 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use smallvec::smallvec;
+
 use super::arena::{NONE, bytes};
 use super::parallel;
 use super::pass::{Cotangents, Pass};
@@ -56,8 +58,10 @@ fn sequential(
     let arena = &pass.arena;
     let mut ticker = Ticker::new(request);
     for (i, &node) in arena.nodes.iter().enumerate().rev().filter(|(i, _)| arena.works(*i)) {
-        let take = |s: usize| if arena.asked[s] { sums[s].clone() } else { sums[s].take() };
-        let g: Cotangents = arena.outs(i).map(take).collect();
+        let mut take = |s: usize| if arena.asked[s] { sums[s].clone() } else { sums[s].take() };
+        let outs = arena.outs(i);
+        let g: Cotangents =
+            if outs.len() == 1 { smallvec![take(outs.start)] } else { outs.map(take).collect() };
         if g.iter().all(Option::is_none) {
             continue;
         }

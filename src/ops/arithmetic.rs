@@ -41,7 +41,8 @@ impl<B: Binary> Op for Zip<B> {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let Some(g) = &g[0] else { return Ok(smallvec![None, None]) };
-        (0..2).map(|i| if s.needs(i) { B::rule(i, g, s) } else { Ok(None) }).collect()
+        let part = |i: usize| if s.needs(i) { B::rule(i, g, s) } else { Ok(None) };
+        Ok(smallvec![part(0)?, part(1)?])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
