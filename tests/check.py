@@ -53,7 +53,7 @@ def leaves(case: Case, args: list[Any]) -> list[Any]:
 
 def call(case: Case, args: list[Any]) -> list[Any]:
     """The differentiable outputs of the row's op on these arguments."""
-    return flat(case.pick(function(case.op)(*case.lead, *args, **case.kw)))
+    return flat(case.pick(function(case.op)(*case.lead, *case.prepare(*args), **case.kw)))
 
 
 def value(case: Case) -> None:
@@ -61,8 +61,8 @@ def value(case: Case) -> None:
     if case.ref is None:
         assert case.note, f"{case.id}: a row without an oracle says why"
         return
-    got = flat(function(case.op)(*case.lead, *tensors(case), **case.kw))
-    want = flat(case.ref(*case.lead, *case.inputs, **case.kw))
+    got = flat(function(case.op)(*case.lead, *case.prepare(*tensors(case)), **case.kw))
+    want = flat(case.ref(*case.lead, *case.prepare(*case.inputs), **case.kw))
     assert len(got) == len(want)
     for g, w in zip(got, want, strict=True):
         g = np.asarray(g)

@@ -16,6 +16,7 @@ pub mod einsum;
 pub mod index;
 pub mod lanes;
 pub mod loss;
+pub mod linalg;
 pub mod movement;
 pub mod normalize;
 pub mod pointwise;
@@ -42,6 +43,12 @@ pub fn registry() -> impl Iterator<Item = &'static Entry> {
         einsum::ENTRIES,
         index::ENTRIES,
         loss::ENTRIES,
+        linalg::cholesky::ENTRIES,
+        linalg::determinant::ENTRIES,
+        linalg::eigen::ENTRIES,
+        linalg::qr::ENTRIES,
+        linalg::solve::ENTRIES,
+        linalg::svd::ENTRIES,
         movement::ENTRIES,
         normalize::ENTRIES,
         pointwise::ENTRIES,

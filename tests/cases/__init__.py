@@ -22,6 +22,7 @@ class Case:
     op: the name in the native namespace (dots allowed: ``linalg.inv``).
     inputs: the tensors given first, as NumPy arrays (a list of arrays for an op that takes a list).
     lead: arguments that are no tensors and stand before the inputs.
+    prepare: what is made of the inputs, of tensors and arrays alike, before the op gets them.
     kw: further arguments by name, passed on as they are.
     ref: the same function on NumPy arrays; called with ``lead``, the inputs and ``kw``. None where values have no
         oracle (the row then says why in ``note``).
@@ -38,6 +39,7 @@ class Case:
     wrt: tuple[int, ...] | None = None
     pick: Callable[[Any], Any] = lambda result: result
     lead: tuple[Any, ...] = ()
+    prepare: Callable[..., tuple[Any, ...]] = lambda *inputs: inputs
     rtol: float = 1e-12
     grad_tol: float = 1e-6
     note: str = ""

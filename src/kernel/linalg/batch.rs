@@ -1,0 +1,146 @@
+//! A batch of matrices: each brought into `faer`'s form, worked on beside the others, and its results written.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use faer::traits::RealField;
+use faer::{Mat, MatRef};
+
+use crate::array::Array;
+use crate::error::{Result, bail};
+use crate::kernel::map::Shared;
+use crate::kernel::num::Real;
+use crate::kernel::par;
+use crate::shape::{self, Dims};
+
+pub(super) trait Field: Real + RealField {
+    const NAN: Self;
+}
+impl Field for f32 {
+    const NAN: f32 = f32::NAN;
+}
+impl Field for f64 {
+    const NAN: f64 = f64::NAN;
+}
+
+/// Multiplications below which a batch stays on the calling thread.
+const PARALLEL: usize = 1 << 17;
+
+/// What an array of matrices is: its leading axes, and the sizes of a matrix.
+pub(super) struct Batch<'a> {
+    x: &'a Array,
+    lead: &'a [usize],
+    pub rows: usize,
+    pub columns: usize,
+}
+
+impl<'a> Batch<'a> {
+    pub fn of(x: &'a Array) -> Batch<'a> {
+        let (lead, matrix) = x.dims().split_at(x.rank() - 2);
+        Batch { x, lead, rows: matrix[0], columns: matrix[1] }
+    }
+
+    fn count(&self) -> usize {
+        self.lead.iter().product()
+    }
+
+    /// Matrix `i` in columns, for a factorisation to overwrite; nothing if it is not finite throughout.
+    pub fn matrix<T: Field>(&self, i: usize) -> Option<Mat<T>> {
+        self.part_of(i, |_, _| true)
+    }
+
+    /// The same, with zeros where `keep` is false; what was there is not looked at.
+    pub fn part_of<T: Field>(&self, i: usize, keep: impl Fn(usize, usize) -> bool) -> Option<Mat<T>> {
+        let strides = self.x.strides();
+        let [.., down, across] = *strides else { unreachable!("a matrix has two axes") };
+        let start = shape::offset(i, self.lead, &strides);
+        let mut finite = true;
+        let copy = Mat::from_fn(self.rows, self.columns, |r, c| {
+            if !keep(r, c) {
+                return T::ZERO;
+            }
+            let offset = start + r as isize * down + c as isize * across;
+            // SAFETY: the offset of an element of the array, which is of type `T`.
+            let v = unsafe { *self.x.ptr().cast::<T>().offset(offset) };
+            finite &= Real::is_finite(v);
+            v
+        });
+        finite.then_some(copy)
+    }
+
+    fn dims(&self, own: &[usize]) -> Dims {
+        self.lead.iter().chain(own).copied().collect()
+    }
+
+    /// Runs `f` on every matrix. The first one, in order, that `f` fails for is the answer.
+    pub fn each(&self, work: usize, f: impl Fn(usize) -> bool + Sync) -> Option<usize> {
+        let failed = AtomicUsize::new(usize::MAX);
+        let one = |i: usize| {
+            if !f(i) {
+                failed.fetch_min(i, Relaxed);
+            }
+        };
+        let group = PARALLEL.div_ceil(8 * work.max(1));
+        if work.saturating_mul(self.count()) < PARALLEL {
+            (0..self.count()).for_each(one);
+        } else {
+            par::pieces(self.count(), group, &|r| r.for_each(one));
+        }
+        Some(failed.into_inner()).filter(|&i| i != usize::MAX)
+    }
+
+    /// The error that matrix `i` is to blame for.
+    pub fn blame(&self, op: &'static str, i: Option<usize>, what: &str) -> Result<()> {
+        let Some(mut i) = i else { return Ok(()) };
+        if self.lead.is_empty() {
+            bail!(Singular, op, "the matrix {what}");
+        }
+        let mut index = vec![0; self.lead.len()];
+        for (at, &d) in index.iter_mut().zip(self.lead).rev() {
+            *at = i % d;
+            i /= d;
+        }
+        bail!(Singular, op, "the matrix at {index:?} of the batch {what}")
+    }
+}
+
+/// An output of so many elements a matrix, which threads write one matrix each of.
+pub(super) struct Out<T> {
+    pub array: Array,
+    start: Shared,
+    each: usize,
+    of: std::marker::PhantomData<T>,
+}
+
+impl<T: Field> Out<T> {
+    pub fn new(op: &'static str, batch: &Batch<'_>, own: &[usize]) -> Result<Out<T>> {
+        let mut start = std::ptr::null_mut();
+        let array = Array::build_raw(op, T::DTYPE, &batch.dims(own), |p| start = p)?;
+        Ok(Out { array, start: Shared(start), each: own.iter().product(), of: std::marker::PhantomData })
+    }
+
+    /// The elements of matrix `i`.
+    #[allow(clippy::mut_from_ref)]
+    pub fn part(&self, i: usize) -> &mut [T] {
+        // SAFETY: the array is not shared before the kernel returns it, `each` calls with every `i` below the number of
+        // matrices once, and a closure takes a part of an output once.
+        unsafe { std::slice::from_raw_parts_mut(self.start.get().cast::<T>().add(i * self.each), self.each) }
+    }
+
+    /// Writes matrix `i` in rows; NaN where there is none.
+    pub fn put(&self, i: usize, matrix: Option<MatRef<'_, T>>) {
+        let out = self.part(i);
+        match matrix {
+            None => out.fill(T::NAN),
+            Some(m) => {
+                for (r, row) in out.chunks_exact_mut(m.ncols().max(1)).enumerate() {
+                    row.iter_mut().enumerate().for_each(|(c, o)| *o = m[(r, c)]);
+                }
+            }
+        }
+    }
+}
+
+/// The number of multiplications of a factorisation, or nearly.
+pub(super) fn cube(n: usize) -> usize {
+    n.saturating_mul(n).saturating_mul(n)
+}

@@ -1,0 +1,63 @@
+//! Triangles: the Cholesky factor, and systems of a triangle.
+
+use faer::Par;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor;
+use faer::linalg::triangular_solve as triangle;
+
+use super::batch::{Batch, Out, cube};
+use crate::array::Array;
+use crate::dtype::dispatch;
+use crate::error::{Result, bail};
+use crate::kernel::num::Num;
+
+/// The lower triangle `l` with `l @ lᵀ` the matrix whose lower triangle is that of `x`.
+pub fn cholesky(op: &'static str, x: &Array) -> Result<Array> {
+    dispatch!(x.dtype(), float T => {
+        let (x, n) = (Batch::of(x), x.dims()[x.rank() - 1]);
+        let out = Out::<T>::new(op, &x, &[n, n])?;
+        let failed = x.each(cube(n), |i| {
+            let Some(mut l) = x.part_of::<T>(i, |r, c| r >= c) else {
+                out.put(i, None);
+                return true;
+            };
+            let mut memory =
+                MemBuffer::new(factor::cholesky_in_place_scratch::<T>(n, Par::Seq, Default::default()));
+            let stack = MemStack::new(&mut memory);
+            let done = factor::cholesky_in_place(
+                l.as_mut(), Default::default(), Par::Seq, stack, Default::default());
+            l.as_mut().col_iter_mut().enumerate().for_each(|(c, column)| column.subrows_mut(0, c).fill(T::ZERO));
+            out.put(i, Some(l.as_ref()));
+            done.is_ok()
+        });
+        x.blame(op, failed, "is not positive definite")?;
+        Ok(out.array)
+    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+}
+
+/// The solution of `a @ x = b` for a triangle `a`, the other half of which is not looked at; `unit` says that its
+/// diagonal is ones and not looked at either. Both have the same leading axes.
+pub fn triangular_solve(op: &'static str, a: &Array, b: &Array, upper: bool, unit: bool) -> Result<Array> {
+    dispatch!(a.dtype(), float T => {
+        let (a, b) = (Batch::of(a), Batch::of(b));
+        let out = Out::<T>::new(op, &b, &[b.rows, b.columns])?;
+        let used = |r: usize, c: usize| (if upper { r < c } else { r > c }) || (r == c && !unit);
+        let failed = a.each(a.rows.saturating_mul(a.rows).saturating_mul(b.columns), |i| {
+            let triangle = a.part_of::<T>(i, used);
+            let singular = !unit && triangle.as_ref().is_some_and(|t| (0..a.rows).any(|k| t[(k, k)] == T::ZERO));
+            let mut x = b.matrix::<T>(i).filter(|_| triangle.is_some() && !singular);
+            if let (Some(x), Some(a)) = (&mut x, &triangle) {
+                match (upper, unit) {
+                    (false, false) => triangle::solve_lower_triangular_in_place(a.as_ref(), x.as_mut(), Par::Seq),
+                    (false, true) => triangle::solve_unit_lower_triangular_in_place(a.as_ref(), x.as_mut(), Par::Seq),
+                    (true, false) => triangle::solve_upper_triangular_in_place(a.as_ref(), x.as_mut(), Par::Seq),
+                    (true, true) => triangle::solve_unit_upper_triangular_in_place(a.as_ref(), x.as_mut(), Par::Seq),
+                }
+            }
+            out.put(i, x.as_ref().map(|x| x.as_ref()));
+            !singular
+        });
+        a.blame(op, failed, "has a zero on its diagonal")?;
+        Ok(out.array)
+    }, else bail!(Dtype, op, "not defined for {}", a.dtype()))
+}

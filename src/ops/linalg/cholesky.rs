@@ -1,0 +1,78 @@
+//! The Cholesky factor.
+//!
+//! Rule: I. Murray, "Differentiation of the Cholesky decomposition" (2016).
+
+use smallvec::smallvec;
+
+use super::parts::weigh;
+use super::solve::triangle;
+use super::{mm, square, sym, t};
+use crate::array::Array;
+use crate::error::Result;
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::kernel::linalg as kernel;
+use crate::ops::arithmetic::promoted_float;
+use crate::ops::entry::entries;
+
+struct Cholesky;
+
+/// The lower triangle with half the diagonal.
+fn phi(x: &Tensor) -> Result<Tensor> {
+    weigh(x, 1.0, 0.5, 0.0)
+}
+
+/// `l⁻ᵀ x`.
+fn back(l: &Tensor, x: &Tensor) -> Result<Tensor> {
+    triangle(&t(l)?, x, true, false)
+}
+
+/// `l⁻¹ x`.
+fn forth(l: &Tensor, x: &Tensor) -> Result<Tensor> {
+    triangle(l, x, false, false)
+}
+
+impl Op for Cholesky {
+    fn name(&self) -> &'static str {
+        "linalg.cholesky"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+        Ok(smallvec![kernel::cholesky(self.name(), ins[0])?])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::outputs(1)
+    }
+
+    /// `sym(l⁻ᵀ Φ(lᵀ g) l⁻¹)`: the gradient is symmetric, as the matrix is.
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let l = s.output(0);
+        let p = phi(&mm(&t(&l)?, g)?)?;
+        Ok(smallvec![Some(sym(&t(&back(&l, &t(&back(&l, &p)?)?)?)?)?)])
+    }
+
+    /// `l Φ(l⁻¹ sym(d) l⁻ᵀ)`.
+    fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(d) = &d[0] else { return Ok(smallvec![None]) };
+        let l = s.output(0);
+        let inner = forth(&l, &t(&forth(&l, &sym(d)?)?)?)?;
+        Ok(smallvec![Some(mm(&l, &phi(&inner)?)?)])
+    }
+}
+
+/// The lower triangle `l` with `l @ lᵀ = x`, or the upper one `u` with `uᵀ @ u = x`.
+pub fn cholesky(x: &Tensor, upper: bool) -> Result<Tensor> {
+    square("linalg.cholesky", x)?;
+    let x = promoted_float(x)?;
+    if upper { t(&apply(Cholesky, &[&t(&x)?])?) } else { apply(Cholesky, &[&x]) }
+}
+
+entries! {
+    in linalg;
+    method cholesky | cholesky (x: &Tensor, upper: bool = False)
+        "The lower triangle l with l @ l.T = x for symmetric positive definite x; with upper, its transpose.\n\n\
+        Only that triangle of x is read. The gradient is that of a symmetric matrix. A matrix that is not positive\n\
+        definite is a LinAlgError.\n\n\
+        >>> fg.linalg.cholesky(4 * fg.ones((1, 1))).tolist()\n[[2.0]]";
+}

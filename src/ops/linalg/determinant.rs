@@ -1,0 +1,180 @@
+//! Determinants, also where they vanish.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::parts::{columns, epsilon, weigh};
+use super::solve::inverse_or_nan;
+use super::{mm, over_matrices, square, svd, t};
+use crate::array::Array;
+use crate::dtype::dispatch;
+use crate::error::Result;
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
+use crate::kernel::linalg as kernel;
+use crate::ops::arithmetic::promoted_float;
+use crate::ops::diagonal::{diagonal_of, on_diagonal};
+use crate::ops::entry::entries;
+use crate::ops::movement::{matrix_transpose, reshape_to};
+use crate::ops::reduce::sum;
+use crate::shape::Dims;
+
+/// The determinant; its rules are for matrices that have an inverse.
+struct Det;
+
+impl Op for Det {
+    fn name(&self) -> &'static str {
+        "linalg.det"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+        let [det, _] = kernel::det(self.name(), ins[0])?;
+        Ok(smallvec![det])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::inputs(1).and(Keeps::outputs(1))
+    }
+
+    /// `g det(x) x⁻ᵀ`.
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let inverse = t(&inverse_or_nan(&s.input(0))?)?;
+        Ok(smallvec![Some(over_matrices(&(g * s.output(0)))? * inverse)])
+    }
+
+    /// `det(x) trace(x⁻¹ d)`.
+    fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(d) = &d[0] else { return Ok(smallvec![None]) };
+        Ok(smallvec![Some(s.output(0) * trace_of_quotient(&s.input(0), d)?)])
+    }
+}
+
+/// `trace(x⁻¹ d)`.
+fn trace_of_quotient(x: &Tensor, d: &Tensor) -> Result<Tensor> {
+    sum(&(t(&inverse_or_nan(x)?)? * d), Some(&[-2, -1]), false, None)
+}
+
+/// The sign of the determinant, whose derivative is zero, and the logarithm of its size.
+struct SlogDet;
+
+impl Op for SlogDet {
+    fn name(&self) -> &'static str {
+        "linalg.slogdet"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+        Ok(kernel::slogdet(self.name(), ins[0])?.into_iter().collect())
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::inputs(1)
+    }
+
+    /// `g x⁻ᵀ`.
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = &g[1] else { return Ok(smallvec![None]) };
+        Ok(smallvec![Some(over_matrices(g)? * t(&inverse_or_nan(&s.input(0))?)?)])
+    }
+
+    /// `trace(x⁻¹ d)`.
+    fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(d) = &d[0] else { return Ok(smallvec![None, None]) };
+        Ok(smallvec![None, Some(trace_of_quotient(&s.input(0), d)?)])
+    }
+}
+
+/// The determinant as a polynomial, right to every order for every matrix; the work grows with the fourth power of the
+/// size. R. Bird, "A simple division-free algorithm for computing determinants" (2011).
+fn polynomial(x: &Tensor) -> Result<Tensor> {
+    let n = *x.dims().last().expect("a matrix has two axes");
+    // Minus the sum of what comes later on a diagonal is a product with this triangle.
+    let later = weigh(&Tensor::constant(Array::full_of(x.dtype(), &[n, n], -1.0)), 0.0, 0.0, 1.0)?;
+    let mut f = x.clone();
+    for _ in 1..n {
+        let sums = mm(&later, &over_rows(&diagonal_of(&f)?)?)?;
+        let sums = on_diagonal(&reshape_to(&sums, &x.dims()[..x.rank() - 1])?)?;
+        f = mm(&(weigh(&f, 0.0, 0.0, 1.0)? + sums), x)?;
+    }
+    let corner = columns(&t(&columns(&f, 0, 1)?)?, 0, 1)?;
+    let corner = reshape_to(&corner, &x.dims()[..x.rank() - 2])?;
+    Ok(if n % 2 == 0 { -corner } else { corner })
+}
+
+/// The numbers of a list down the rows of a column.
+fn over_rows(x: &Tensor) -> Result<Tensor> {
+    reshape_to(x, &x.dims().iter().copied().chain([1]).collect::<Dims>())
+}
+
+/// The determinant of a matrix that is singular or nearly so. In the frame of its singular vectors, which are taken as
+/// constants, the matrix is `[[p, q], [r, s]]` with an invertible `p` and a small `s`, and its determinant is
+/// `det(p) det(s - r p⁻¹ q)`, where the second factor is a polynomial of a small matrix.
+fn near_singular(x: &Tensor) -> Result<Tensor> {
+    let (u, s, vh) = svd::reduced(&x.detach())?;
+    let n = s.dims()[s.rank() - 1];
+    let large = fewest_large(&s.array);
+    let frame = |x: &Tensor, start, count| {
+        let array = x.array.slice_axis(x.array.rank() - 1, start, count, 1);
+        Tensor { array, ..x.clone() }
+    };
+    let (u, v) = (u, matrix_transpose(&vh)?);
+    let sign = slogdet(&u)?.0 * slogdet(&v)?.0;
+    let part = |i: usize, j: usize| {
+        let at = |i| if i == 0 { (0, large) } else { (large, n - large) };
+        let (left, right) = (frame(&u, at(i).0, at(i).1), frame(&v, at(j).0, at(j).1));
+        mm(&t(&left)?, &mm(x, &right)?)
+    };
+    if large == 0 {
+        return Ok(sign * polynomial(&part(1, 1)?)?);
+    }
+    let p = part(0, 0)?;
+    let rest = part(1, 1)? - mm(&part(1, 0)?, &mm(&inverse_or_nan(&p)?, &part(0, 1)?)?)?;
+    Ok(sign * apply(Det, &[&p])? * polynomial(&rest)?)
+}
+
+/// How many singular values every matrix of a batch has that are not small beside its largest.
+fn fewest_large(s: &Array) -> usize {
+    let n = s.dims()[s.rank() - 1];
+    let least = epsilon(s.dtype()).sqrt().sqrt();
+    dispatch!(s.dtype(), float T => {
+        let lists = s.to_vec::<T>();
+        let large = |list: &[T]| list.iter().filter(|&&v| f64::from(v) > least * f64::from(list[0])).count();
+        lists.chunks_exact(n.max(1)).map(large).min().unwrap_or(n)
+    }, else n)
+}
+
+/// Whether a matrix of the batch has a pivot that is small beside its largest.
+fn any_near_singular(ratios: &Array) -> bool {
+    let least = epsilon(ratios.dtype()).sqrt().sqrt();
+    dispatch!(ratios.dtype(), float T => ratios.to_vec::<T>().iter().any(|&r| f64::from(r) <= least), else false)
+}
+
+/// The determinant.
+pub fn det(x: &Tensor) -> Result<Tensor> {
+    square("linalg.det", x)?;
+    let x = promoted_float(x)?;
+    let y = apply(Det, &[&x])?;
+    if !x.is_tracked() || !any_near_singular(&kernel::det("linalg.det", &x.array)?[1]) {
+        return Ok(y);
+    }
+    // The value is that of the factorisation, the derivatives are those of the other form.
+    let other = near_singular(&x)?;
+    Ok(y.detach() + (&other - other.detach()))
+}
+
+/// The sign of the determinant and the logarithm of its size.
+pub fn slogdet(x: &Tensor) -> Result<(Tensor, Tensor)> {
+    square("linalg.slogdet", x)?;
+    let both: SmallVec<[Tensor; 1]> = apply_all(SlogDet, &[&*promoted_float(x)?])?;
+    let [sign, log] = <[Tensor; 2]>::try_from(both.into_vec()).expect("two outputs");
+    Ok((sign, log))
+}
+
+entries! {
+    in linalg;
+    method det | det (x: &Tensor)
+        "The determinant of square matrices. Its derivatives are right where it is zero, too.\n\n\
+        >>> fg.linalg.det(2 * fg.ones((1, 1))).item()\n2.0";
+    method slogdet | slogdet (x: &Tensor)
+        "The sign of the determinant and the logarithm of its absolute value: 0 and -inf for a singular matrix.\n\n\
+        The derivative of the sign is zero, that of the logarithm inv(x).T; it is NaN for a singular matrix.\n\n\
+        >>> [t.item() for t in fg.linalg.slogdet(fg.ones((1, 1)))]\n[1.0, 0.0]";
+}

@@ -1,0 +1,119 @@
+//! Eigenvalues and eigenvectors of symmetric matrices.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::parts::reciprocal_gaps;
+use super::{mm, square, sym, t, total};
+use crate::array::Array;
+use crate::error::{Result, bail};
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
+use crate::kernel::linalg as kernel;
+use crate::ops::arithmetic::promoted_float;
+use crate::ops::diagonal::{diagonal_of, on_diagonal};
+use crate::ops::entry::entries;
+
+/// Eigenvalues `w` and eigenvectors `v`. Where eigenvalues are equal the vectors of their space are not determined, and
+/// what is asked for must not depend on which ones they are; they are then differentiated as if they did not turn.
+struct Eigh {
+    upper: bool,
+}
+
+impl Op for Eigh {
+    fn name(&self) -> &'static str {
+        "linalg.eigh"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+        Ok(kernel::eigh(self.name(), ins[0], self.upper, true)?.into_iter().collect())
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::outputs(3)
+    }
+
+    /// `sym(v (diag(gw) + F ∘ vᵀ gv) vᵀ)` with `F[i, j] = 1 / (w[j] - w[i])`.
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let v = s.output(1);
+        let values = g[0].as_ref().map(on_diagonal).transpose()?;
+        let turns = |g: &Tensor| -> Result<Tensor> { Ok(mm(&t(&v)?, g)? * reciprocal_gaps(&s.output(0))?) };
+        let turns = g[1].as_ref().map(turns).transpose()?;
+        let inner = total([values, turns]);
+        Ok(smallvec![inner.map(|x| sym(&mm(&mm(&v, &x)?, &t(&v)?)?)).transpose()?])
+    }
+
+    /// With `p = vᵀ sym(d) v`: `dw = diag(p)` and `dv = v (F ∘ p)`.
+    fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(d) = &d[0] else { return Ok(smallvec![None, None]) };
+        let v = s.output(1);
+        let p = mm(&mm(&t(&v)?, &sym(d)?)?, &v)?;
+        let turns = mm(&v, &(&p * reciprocal_gaps(&s.output(0))?))?;
+        Ok(smallvec![Some(diagonal_of(&p)?), Some(turns)])
+    }
+}
+
+/// The eigenvalues alone, where no gradient is wanted.
+struct Values {
+    upper: bool,
+}
+
+impl Op for Values {
+    fn name(&self) -> &'static str {
+        "linalg.eigvalsh"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+        let [w, _] = kernel::eigh(self.name(), ins[0], self.upper, false)?;
+        Ok(smallvec![w])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::NOTHING
+    }
+
+    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        unreachable!("a tracked matrix goes through linalg.eigh")
+    }
+
+    fn jvp(&self, _: &Tangents, _: &Saved<'_>) -> Result<Grads> {
+        unreachable!("a tracked matrix goes through linalg.eigh")
+    }
+}
+
+fn is_upper(op: &'static str, uplo: &str) -> Result<bool> {
+    match uplo {
+        "L" | "l" => Ok(false),
+        "U" | "u" => Ok(true),
+        _ => bail!(Argument, op, "UPLO is 'L' or 'U', not '{uplo}'"),
+    }
+}
+
+/// The eigenvalues, rising, and the eigenvectors in columns.
+#[allow(non_snake_case)]
+pub fn eigh(x: &Tensor, UPLO: &str) -> Result<(Tensor, Tensor)> {
+    square("linalg.eigh", x)?;
+    let upper = is_upper("linalg.eigh", UPLO)?;
+    let both: SmallVec<[Tensor; 1]> = apply_all(Eigh { upper }, &[&*promoted_float(x)?])?;
+    let [w, v] = <[Tensor; 2]>::try_from(both.into_vec()).expect("two outputs");
+    Ok((w, v))
+}
+
+/// The eigenvalues, rising.
+#[allow(non_snake_case)]
+pub fn eigvalsh(x: &Tensor, UPLO: &str) -> Result<Tensor> {
+    square("linalg.eigvalsh", x)?;
+    let upper = is_upper("linalg.eigvalsh", UPLO)?;
+    if x.is_tracked() { Ok(eigh(x, UPLO)?.0) } else { apply(Values { upper }, &[&*promoted_float(x)?]) }
+}
+
+entries! {
+    in linalg;
+    function eigh (x: &Tensor, UPLO: &str = Str("L"))
+        "Eigenvalues w (rising) and eigenvectors v (columns) of symmetric matrices: x @ v = v * w.\n\n\
+        Only the lower (or upper) triangle is read; the gradient is that of a symmetric matrix. Vectors are determined up\n\
+        to their sign, and only as a space where eigenvalues are equal; what depends on more has no derivative, and the\n\
+        rate of turns within such a space is taken as zero.\n\n\
+        >>> fg.linalg.eigh(2 * fg.ones((1, 1)))[0].tolist()\n[2.0]";
+    function eigvalsh (x: &Tensor, UPLO: &str = Str("L"))
+        "The eigenvalues, rising, of symmetric matrices of which only the lower (or upper) triangle is read.\n\n\
+        >>> fg.linalg.eigvalsh(2 * fg.ones((1, 1))).tolist()\n[2.0]";
+}

@@ -1,0 +1,69 @@
+//! Linear algebra on matrices in the last two axes; the axes before them are a batch.
+//!
+//! Rules: M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
+//! differentiation" (2008), unless a file names another source.
+
+pub mod cholesky;
+pub mod determinant;
+pub mod eigen;
+mod parts;
+pub mod qr;
+pub mod solve;
+pub mod svd;
+
+use super::contract::Matmul;
+use super::movement::{matrix_transpose, reshape_to};
+use crate::error::{Result, bail};
+use crate::graph::{Tensor, apply};
+use crate::shape::Dims;
+
+/// The names under which the rules below read like their formulas.
+fn t(x: &Tensor) -> Result<Tensor> {
+    matrix_transpose(x)
+}
+
+fn mm(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    apply(Matmul, &[x, y])
+}
+
+/// `(x + xᵀ) / 2`.
+fn sym(x: &Tensor) -> Result<Tensor> {
+    Ok((x + t(x)?) * 0.5)
+}
+
+/// `(x - xᵀ) / 2`.
+fn skew(x: &Tensor) -> Result<Tensor> {
+    Ok((x - t(x)?) * 0.5)
+}
+
+/// Numbers, one a matrix, in a shape that broadcasts against the matrices.
+fn over_matrices(x: &Tensor) -> Result<Tensor> {
+    reshape_to(x, &x.dims().iter().copied().chain([1, 1]).collect::<Dims>())
+}
+
+/// Numbers, one a column, in a shape that broadcasts against the matrices.
+fn over_columns(x: &Tensor) -> Result<Tensor> {
+    let (&n, lead) = x.dims().split_last().expect("a list of numbers");
+    reshape_to(x, &lead.iter().copied().chain([1, n]).collect::<Dims>())
+}
+
+/// Two gradients or tangents together; none is zero.
+fn total(parts: impl IntoIterator<Item = Option<Tensor>>) -> Option<Tensor> {
+    parts.into_iter().flatten().reduce(|a, b| a + b)
+}
+
+/// The numbers of rows and columns, where there are two axes.
+fn matrix(op: &'static str, x: &Tensor) -> Result<(usize, usize)> {
+    match *x.dims() {
+        [.., m, n] => Ok((m, n)),
+        ref dims => bail!(Shape, op, "{dims:?} is not the shape of a matrix or of a batch of them"),
+    }
+}
+
+/// The number of rows, which is that of the columns too.
+fn square(op: &'static str, x: &Tensor) -> Result<usize> {
+    match matrix(op, x)? {
+        (m, n) if m == n => Ok(n),
+        _ => bail!(Shape, op, "{:?} is not the shape of a square matrix or of a batch of them", x.dims()),
+    }
+}

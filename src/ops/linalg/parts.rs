@@ -1,0 +1,177 @@
+//! Parts of matrices, and reciprocals of gaps between numbers: what the rules of factorisations are made of.
+
+use smallvec::smallvec;
+
+use super::total;
+use crate::array::Array;
+use crate::dtype::{DType, Element, dispatch};
+use crate::error::{Result, bail};
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::kernel::num::{Num, Real};
+use crate::ops::movement::{Lin, Linear, reshape_to};
+use crate::ops::reduce::sum;
+use crate::shape::Dims;
+
+/// A matrix with what is below, on and above its diagonal scaled. Where the factor is 0 the result is 0, whatever
+/// was there. Its own transpose.
+#[derive(Clone)]
+struct Weigh {
+    below: f64,
+    on: f64,
+    above: f64,
+}
+
+impl Linear for Weigh {
+    const NAME: &'static str = "weigh_triangles";
+
+    fn array(&self, x: &Array, _: usize) -> Result<Array> {
+        let x = x.contiguous()?;
+        let [.., m, n] = *x.dims() else { unreachable!("a matrix has two axes") };
+        dispatch!(x.dtype(), float T => Array::build::<T>(Self::NAME, x.dims(), |out| {
+            let by = |w: f64, v: T| if w == 0.0 { T::ZERO } else { v.mul(T::lit(w)) };
+            for (at, (o, &v)) in out.iter_mut().zip(x.as_slice::<T>().expect("contiguous")).enumerate() {
+                let (i, j) = (at / n % m, at % n);
+                *o = by(if i > j { self.below } else if i < j { self.above } else { self.on }, v);
+            }
+        }), else bail!(Dtype, Self::NAME, "not defined for {}", x.dtype()))
+    }
+
+    fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
+        apply(Lin(self.clone()), &[g])
+    }
+}
+
+/// What is below, on and above the diagonal of `x`, each times its factor.
+pub(super) fn weigh(x: &Tensor, below: f64, on: f64, above: f64) -> Result<Tensor> {
+    apply(Lin(Weigh { below, on, above }), &[x])
+}
+
+/// The distance from 1 to the next number.
+pub(super) fn epsilon(dtype: DType) -> f64 {
+    if dtype == DType::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
+}
+
+/// Of a list `w`, the matrix of `1 / (w[j] ± w[i])`, with 0 where the divisor is 0 but for rounding: a rotation within
+/// a space that equal numbers share changes nothing that can be asked for, so its rate is taken as none.
+#[derive(Clone)]
+struct Reciprocals {
+    sums: bool,
+}
+
+impl Op for Reciprocals {
+    fn name(&self) -> &'static str {
+        if self.sums { "reciprocal_sums" } else { "reciprocal_gaps" }
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+        let w = ins[0].contiguous()?;
+        let n = w.dims()[w.rank() - 1];
+        let dims: Dims = w.dims().iter().copied().chain([n]).collect();
+        let sums = self.sums;
+        let out = dispatch!(w.dtype(), float T => Array::build::<T>(self.name(), &dims, |out| {
+            let lists = w.as_slice::<T>().expect("contiguous").chunks_exact(n.max(1));
+            for (matrix, w) in out.chunks_exact_mut((n * n).max(1)).zip(lists) {
+                let largest = w.iter().fold(T::ZERO, |m, v| m.max(v.abs()));
+                let least = largest.mul(T::lit(10.0 * n as f64 * epsilon(T::DTYPE)));
+                for (at, o) in matrix.iter_mut().enumerate() {
+                    let (i, j) = (at / n, at % n);
+                    let d = if sums { w[j].add(w[i]) } else { w[j].sub(w[i]) };
+                    *o = if d.abs() <= least { T::ZERO } else { T::ONE.div(d) };
+                }
+            }
+        }), else bail!(Dtype, self.name(), "not defined for {}", w.dtype()))?;
+        Ok(smallvec![out])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::outputs(1)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let f = s.output(0);
+        let d = -(g * &f * &f);
+        let (rows, columns) = (sum(&d, Some(&[-1]), false, None)?, sum(&d, Some(&[-2]), false, None)?);
+        Ok(smallvec![Some(if self.sums { columns + rows } else { columns - rows })])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(t) = &t[0] else { return Ok(smallvec![None]) };
+        let f = s.output(0);
+        let column = reshape_to(t, &t.dims().iter().copied().chain([1]).collect::<Dims>())?;
+        let row = super::over_columns(t)?;
+        let d = if self.sums { row + column } else { row - column };
+        Ok(smallvec![total([Some(-(d * &f * &f))])])
+    }
+}
+
+/// The matrix of `1 / (w[j] - w[i])`; 0 where they are equal.
+pub(super) fn reciprocal_gaps(w: &Tensor) -> Result<Tensor> {
+    apply(Reciprocals { sums: false }, &[w])
+}
+
+/// The matrix of `1 / (w[j] + w[i])`; 0 where both are 0.
+pub(super) fn reciprocal_sums(w: &Tensor) -> Result<Tensor> {
+    apply(Reciprocals { sums: true }, &[w])
+}
+
+/// Columns `start..start + count` of a matrix.
+#[derive(Clone)]
+struct Columns {
+    start: usize,
+    count: usize,
+}
+
+impl Linear for Columns {
+    const NAME: &'static str = "columns";
+
+    fn array(&self, x: &Array, _: usize) -> Result<Array> {
+        Ok(x.slice_axis(x.rank() - 1, self.start, self.count, 1))
+    }
+
+    fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
+        let width = *s.dims(0).last().expect("a matrix has two axes");
+        apply(Lin(Among { start: self.start, width }), &[g])
+    }
+}
+
+/// A matrix of `width` columns, from `start` on those given, the others zero.
+#[derive(Clone)]
+struct Among {
+    start: usize,
+    width: usize,
+}
+
+impl Linear for Among {
+    const NAME: &'static str = "among_columns";
+
+    fn array(&self, x: &Array, _: usize) -> Result<Array> {
+        let x = x.contiguous()?;
+        let (&count, lead) = x.dims().split_last().expect("a matrix has two axes");
+        let dims: Dims = lead.iter().copied().chain([self.width]).collect();
+        dispatch!(x.dtype(), float T => Array::build::<T>(Self::NAME, &dims, |out| {
+            out.fill(T::ZERO);
+            let rows = x.as_slice::<T>().expect("contiguous").chunks_exact(count.max(1));
+            for (out, row) in out.chunks_exact_mut(self.width.max(1)).zip(rows) {
+                out[self.start..self.start + count].copy_from_slice(row);
+            }
+        }), else bail!(Dtype, Self::NAME, "not defined for {}", x.dtype()))
+    }
+
+    fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
+        columns(g, self.start, *s.dims(0).last().expect("a matrix has two axes"))
+    }
+}
+
+/// Columns `start..start + count` of `x`.
+pub(super) fn columns(x: &Tensor, start: usize, count: usize) -> Result<Tensor> {
+    apply(Lin(Columns { start, count }), &[x])
+}
+
+/// The columns of two matrices side by side.
+pub(super) fn beside_each_other(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    let width = |t: &Tensor| *t.dims().last().expect("a matrix has two axes");
+    let both = width(x) + width(y);
+    let left = apply(Lin(Among { start: 0, width: both }), &[x])?;
+    Ok(left + apply(Lin(Among { start: width(x), width: both }), &[y])?)
+}

@@ -1,0 +1,132 @@
+//! The QR factorisation.
+//!
+//! Rule: S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions with application in
+//! optimum experimental design" (2010).
+
+use smallvec::{SmallVec, smallvec};
+
+use super::parts::{beside_each_other, columns, weigh};
+use super::solve::triangle;
+use super::{matrix, mm, t, total};
+use crate::array::Array;
+use crate::error::{Result, bail};
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
+use crate::kernel::linalg as kernel;
+use crate::ops::arithmetic::promoted_float;
+use crate::ops::entry::entries;
+
+/// The reduced factors of a matrix with at least as many rows as columns.
+struct Qr;
+
+/// `x r⁻ᵀ`.
+fn over_transposed(x: &Tensor, r: &Tensor) -> Result<Tensor> {
+    t(&triangle(r, &t(x)?, true, false)?)
+}
+
+/// `x r⁻¹`.
+fn over(x: &Tensor, r: &Tensor) -> Result<Tensor> {
+    t(&triangle(&t(r)?, &t(x)?, false, false)?)
+}
+
+impl Op for Qr {
+    fn name(&self) -> &'static str {
+        "linalg.qr"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+        Ok(kernel::qr(self.name(), ins[0])?.into_iter().collect())
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::outputs(3)
+    }
+
+    /// `(gq + q copyltu(m)) r⁻ᵀ` with `m = r grᵀ - gqᵀ q`, where `copyltu` mirrors the lower triangle.
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let (q, r) = (s.output(0), s.output(1));
+        let from_r = g[1].as_ref().map(|g| mm(&r, &t(g)?)).transpose()?;
+        let from_q = g[0].as_ref().map(|g| mm(&-t(g)?, &q)).transpose()?;
+        let Some(m) = total([from_r, from_q]) else { return Ok(smallvec![None]) };
+        let mirrored = weigh(&m, 1.0, 1.0, 0.0)? + t(&weigh(&m, 1.0, 0.0, 0.0)?)?;
+        let x = total([g[0].clone(), Some(mm(&q, &mirrored)?)]);
+        Ok(smallvec![x.map(|x| over_transposed(&x, &r)).transpose()?])
+    }
+
+    /// With `c = qᵀ d r⁻¹` and the turn `w = tril(c, -1) - tril(c, -1)ᵀ`: `dq = d r⁻¹ - q (c - w)`, `dr = (c - w) r`.
+    fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(d) = &d[0] else { return Ok(smallvec![None, None]) };
+        let (q, r) = (s.output(0), s.output(1));
+        let x = over(d, &r)?;
+        let c = mm(&t(&q)?, &x)?;
+        let upper = weigh(&c, 0.0, 1.0, 1.0)? + t(&weigh(&c, 1.0, 0.0, 0.0)?)?;
+        Ok(smallvec![Some(x - mm(&q, &upper)?), Some(mm(&upper, &r)?)])
+    }
+}
+
+/// Orthonormal columns that complete those of the input to a basis. They are determined only as a space, and turn
+/// as little as they can.
+struct Complement;
+
+impl Op for Complement {
+    fn name(&self) -> &'static str {
+        "linalg.complement"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+        Ok(smallvec![kernel::complement(self.name(), ins[0])?])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::inputs(1).and(Keeps::outputs(1))
+    }
+
+    /// `-c gᵀ q` for columns `q` and their complement `c`.
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        Ok(smallvec![Some(-mm(&s.output(0), &mm(&t(g)?, &s.input(0))?)?)])
+    }
+
+    /// `-q dᵀ c`.
+    fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(d) = &d[0] else { return Ok(smallvec![None]) };
+        Ok(smallvec![Some(-mm(&s.input(0), &mm(&t(d)?, &s.output(0))?)?)])
+    }
+}
+
+/// Orthonormal columns with those that complete them to a basis.
+pub(super) fn with_complement(q: &Tensor) -> Result<Tensor> {
+    beside_each_other(q, &apply(Complement, &[q])?)
+}
+
+/// Orthonormal columns `q` and an upper triangle `r` with `q @ r = x`.
+pub fn qr(x: &Tensor, mode: &str) -> Result<(Tensor, Tensor)> {
+    let (m, n) = matrix("linalg.qr", x)?;
+    let complete = match mode {
+        "reduced" | "some" => false,
+        "complete" => true,
+        _ => bail!(Argument, "linalg.qr", "the mode is 'reduced' or 'complete', not '{mode}'"),
+    };
+    let x = promoted_float(x)?;
+    // Of a wide matrix the first columns decide q, and the others only follow.
+    let first = if m < n { columns(&x, 0, m)? } else { x.clone().into_owned() };
+    let both: SmallVec<[Tensor; 1]> = apply_all(Qr, &[&first])?;
+    let [q, r] = <[Tensor; 2]>::try_from(both.into_vec()).expect("two outputs");
+    if m < n {
+        let others = mm(&t(&q)?, &columns(&x, m, n - m)?)?;
+        return Ok((q, beside_each_other(&r, &others)?));
+    }
+    if complete && m > n {
+        let nothing = columns(&t(&x)?, 0, m - n)? * 0.0;
+        return Ok((with_complement(&q)?, t(&beside_each_other(&t(&r)?, &nothing)?)?));
+    }
+    Ok((q, r))
+}
+
+entries! {
+    in linalg;
+    function qr (x: &Tensor, mode: &str = Str("reduced"))
+        "Orthonormal columns q and an upper triangle r with q @ r = x.\n\n\
+        For x of shape [m, n], q is [m, k] and r is [k, n] with k = min(m, n); q is [m, m] and r is [m, n] with\n\
+        mode='complete'. The columns that complete q are determined only as a space.\n\n\
+        >>> [t.shape for t in fg.linalg.qr(fg.ones((3, 2)))]\n[(3, 2), (2, 2)]";
+}

@@ -1,0 +1,241 @@
+//! Systems of linear equations, inverses and powers.
+
+use smallvec::smallvec;
+
+use super::parts::weigh;
+use super::{matrix, mm, square, t, total};
+use crate::array::Array;
+use crate::error::{Result, bail};
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::kernel::linalg as kernel;
+use crate::ops::arithmetic::{Class, promoted, promoted_float};
+use crate::ops::entry::{Operand, entries};
+use crate::ops::movement::{broadcast_to, reshape_to};
+use crate::shape::{self, Dims};
+
+/// Two arrays of matrices over the same leading axes.
+fn aligned(op: &'static str, a: &Array, b: &Array, lanes: usize) -> Result<(Array, Array)> {
+    let rank = a.rank().max(b.rank());
+    let (a, b) = (a.with_rank(rank, lanes), b.with_rank(rank, lanes));
+    let (lead_a, own_a) = a.dims().split_at(rank - 2);
+    let (lead_b, own_b) = b.dims().split_at(rank - 2);
+    let lead = shape::broadcast(op, lead_a, lead_b)?;
+    let full = |own: &[usize]| lead.iter().chain(own).copied().collect::<Dims>();
+    Ok((a.expand(&full(own_a), 0), b.expand(&full(own_b), 0)))
+}
+
+/// Which equations are solved: of a whole matrix, or of a triangle of it.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Within rules a singular matrix has solutions of NaN, since a rule refuses nothing.
+    Full {
+        strict: bool,
+    },
+    Triangle {
+        upper: bool,
+        unit: bool,
+    },
+}
+
+impl Kind {
+    /// The kind of the transposed matrix.
+    fn transposed(self) -> Kind {
+        match self {
+            Kind::Full { .. } => Kind::Full { strict: false },
+            Kind::Triangle { upper, unit } => Kind::Triangle { upper: !upper, unit },
+        }
+    }
+
+    /// What of a matrix the equations read.
+    fn part(self, x: &Tensor) -> Result<Tensor> {
+        match self {
+            Kind::Full { .. } => Ok(x.clone()),
+            Kind::Triangle { upper, unit } => {
+                weigh(x, f64::from(u8::from(!upper)), f64::from(u8::from(!unit)), f64::from(u8::from(upper)))
+            }
+        }
+    }
+}
+
+/// The solution `x` of `a @ x = b`.
+#[derive(Clone)]
+struct Solve(Kind);
+
+impl Op for Solve {
+    fn name(&self) -> &'static str {
+        match self.0 {
+            Kind::Full { .. } => "linalg.solve",
+            Kind::Triangle { .. } => "linalg.solve_triangular",
+        }
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        let (a, b) = aligned(self.name(), ins[0], ins[1], lanes)?;
+        Ok(smallvec![match self.0 {
+            Kind::Full { strict } => kernel::solve(self.name(), &a, &b, strict)?,
+            Kind::Triangle { upper, unit } => kernel::triangular_solve(self.name(), &a, &b, upper, unit)?,
+        }])
+    }
+
+    fn keeps(&self, needs: Needs) -> Keeps {
+        Keeps::inputs(1).and(Keeps::outputs(1).when(needs.has(0)))
+    }
+
+    /// Solving `aᵀ @ h = g` gives `h` for `b`, and `-h xᵀ` for `a`.
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = &g[0] else { return Ok(smallvec![None, None]) };
+        let h = apply(Solve(self.0.transposed()), &[&t(&s.input(0))?, g])?;
+        let a = s.needs(0).then(|| self.0.part(&-mm(&h, &t(&s.output(0))?)?)).transpose()?;
+        Ok(smallvec![a, Some(h)])
+    }
+
+    fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let a = d[0].as_ref().map(|d| mm(&-self.0.part(d)?, &s.output(0))).transpose()?;
+        let Some(right) = total([d[1].clone(), a]) else { return Ok(smallvec![None]) };
+        Ok(smallvec![Some(apply(self.clone(), &[&s.input(0), &right])?)])
+    }
+}
+
+/// The inverse. Within rules a singular matrix has one of NaN, since a rule refuses nothing.
+#[derive(Clone)]
+struct Inverse {
+    strict: bool,
+}
+
+impl Op for Inverse {
+    fn name(&self) -> &'static str {
+        "linalg.inv"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+        Ok(smallvec![kernel::inverse(self.name(), ins[0], self.strict)?])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::outputs(1)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let yt = t(&s.output(0))?;
+        Ok(smallvec![Some(-mm(&mm(&yt, g)?, &yt)?)])
+    }
+
+    fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(d) = &d[0] else { return Ok(smallvec![None]) };
+        let y = s.output(0);
+        Ok(smallvec![Some(-mm(&mm(&y, d)?, &y)?)])
+    }
+}
+
+/// The inverse for rules.
+pub(super) fn inverse_or_nan(x: &Tensor) -> Result<Tensor> {
+    apply(Inverse { strict: false }, &[x])
+}
+
+/// The solution of a triangle's equations, for rules and for [`solve_triangular`].
+pub(super) fn triangle(a: &Tensor, b: &Tensor, upper: bool, unit: bool) -> Result<Tensor> {
+    apply(Solve(Kind::Triangle { upper, unit }), &[a, b])
+}
+
+/// The solution of `a @ x = b`, where a vector `b` stands for one column.
+pub fn solve(a: Operand<'_>, b: Operand<'_>) -> Result<Tensor> {
+    const OP: &str = "linalg.solve";
+    let (a, b) = promoted(Class::Real, a, b)?;
+    let n = square(OP, &a)?;
+    let vector = b.rank() == 1;
+    let right = if vector { reshape_to(&b, &[b.dims()[0], 1])? } else { b.clone().into_owned() };
+    if matrix(OP, &right)?.0 != n {
+        bail!(Shape, OP, "{n} equations of {:?} have right sides of shape {:?}", a.dims(), b.dims());
+    }
+    let x = apply(Solve(Kind::Full { strict: true }), &[&a, &right])?;
+    if vector { reshape_to(&x, &a.dims()[..a.rank() - 1]) } else { Ok(x) }
+}
+
+/// The inverse.
+pub fn inv(x: &Tensor) -> Result<Tensor> {
+    square("linalg.inv", x)?;
+    apply(Inverse { strict: true }, &[&*promoted_float(x)?])
+}
+
+/// The solution of `a @ x = b`, or of `x @ a = b`, for a triangle `a`.
+pub fn solve_triangular(
+    a: &Tensor,
+    b: &Tensor,
+    upper: bool,
+    left: bool,
+    unitriangular: bool,
+) -> Result<Tensor> {
+    const OP: &str = "linalg.solve_triangular";
+    let (a, b) = promoted(Class::Real, a.into(), b.into())?;
+    let (n, (rows, columns)) = (square(OP, &a)?, matrix(OP, &b)?);
+    if n != if left { rows } else { columns } {
+        bail!(Shape, OP, "{n} equations of {:?} have right sides of shape {:?}", a.dims(), b.dims());
+    }
+    if left {
+        triangle(&a, &b, upper, unitriangular)
+    } else {
+        t(&triangle(&t(&a)?, &t(&b)?, !upper, unitriangular)?)
+    }
+}
+
+/// The solution of `(l @ lᵀ) @ x = b`, of `(uᵀ @ u) @ x = b` where the factor is upper.
+pub fn cholesky_solve(b: &Tensor, factor: &Tensor, upper: bool) -> Result<Tensor> {
+    const OP: &str = "linalg.cholesky_solve";
+    let (b, factor) = promoted(Class::Real, b.into(), factor.into())?;
+    let (n, (rows, _)) = (square(OP, &factor)?, matrix(OP, &b)?);
+    if n != rows {
+        bail!(Shape, OP, "{n} equations of {:?} have right sides of shape {:?}", factor.dims(), b.dims());
+    }
+    let (first, last) =
+        if upper { (t(&factor)?, factor.into_owned()) } else { (factor.clone().into_owned(), t(&factor)?) };
+    triangle(&last, &triangle(&first, &b, false, false)?, true, false)
+}
+
+/// The matrix times itself `n` times; for negative `n`, its inverse.
+pub fn matrix_power(x: &Tensor, n: i64) -> Result<Tensor> {
+    let size = square("linalg.matrix_power", x)?;
+    let mut base = if n < 0 { inv(x)? } else { x.clone() };
+    let mut left = n.unsigned_abs();
+    let mut power: Option<Tensor> = None;
+    while left > 0 {
+        if left & 1 == 1 {
+            power = Some(power.map_or_else(|| Ok(base.clone()), |p| mm(&p, &base))?);
+        }
+        left >>= 1;
+        if left > 0 {
+            base = mm(&base, &base)?;
+        }
+    }
+    match power {
+        Some(p) => Ok(p),
+        None => broadcast_to(&identity(x, size)?, x.dims()),
+    }
+}
+
+/// The identity in the dtype of `x`.
+pub(super) fn identity(x: &Tensor, n: usize) -> Result<Tensor> {
+    crate::ops::diagonal::on_diagonal(&Tensor::constant(Array::full_of(x.dtype(), &[n], 1.0)))
+}
+
+entries! {
+    in linalg;
+    function solve (a: Operand<'_>, b: Operand<'_>)
+        "The solution x of a @ x = b for square matrices a; a vector b is one column.\n\n\
+        The leading axes broadcast. Integers are taken as the default float. A singular matrix is a LinAlgError.\n\n\
+        >>> fg.linalg.solve(2 * fg.ones((1, 1)), fg.ones(1)).tolist()\n[0.5]";
+    method inv | inverse (x: &Tensor)
+        "The inverse of square matrices. A singular matrix is a LinAlgError.\n\n\
+        >>> fg.linalg.inv(2 * fg.ones((1, 1))).tolist()\n[[0.5]]";
+    function solve_triangular | triangular_solve (a: &Tensor, b: &Tensor, upper: bool = True, left: bool = True, unitriangular: bool = False)
+        "The solution x of a @ x = b (of x @ a = b if not left) for an upper or lower triangle a.\n\n\
+        The other half of a is not looked at, nor its diagonal if unitriangular (it is taken as ones). A zero on the\n\
+        diagonal is a LinAlgError.\n\n\
+        >>> fg.linalg.solve_triangular(2 * fg.ones((1, 1)), fg.ones((1, 1))).tolist()\n[[0.5]]";
+    function cholesky_solve | cholesky_solve (b: &Tensor, factor: &Tensor, upper: bool = False)
+        "The solution x of a @ x = b, given the Cholesky factor of a.\n\n\
+        >>> fg.linalg.cholesky_solve(fg.ones((1, 1)), 2 * fg.ones((1, 1))).tolist()\n[[0.25]]";
+    method matrix_power | matrix_power (x: &Tensor, n: i64)
+        "Square matrices multiplied by themselves n times; of the inverse for negative n.\n\n\
+        >>> fg.linalg.matrix_power(2 * fg.ones((1, 1)), -3).tolist()\n[[0.125]]";
+}

@@ -1,0 +1,149 @@
+//! The singular value decomposition and what follows from it.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::parts::{reciprocal_gaps, reciprocal_sums};
+use super::qr::with_complement;
+use super::{matrix, mm, over_columns, skew, sym, t, total};
+use crate::array::Array;
+use crate::error::Result;
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
+use crate::kernel::linalg as kernel;
+use crate::ops::arithmetic::promoted_float;
+use crate::ops::diagonal::{diagonal_of, on_diagonal};
+use crate::ops::entry::entries;
+
+/// The reduced decomposition `u @ diag(s) @ vh`. Where singular values are equal (or zero) the vectors of their space are
+/// not determined, and are differentiated as if they did not turn in it.
+struct Svd;
+
+/// What the rules read, with `D[i, j] = 1 / (s[j] - s[i])`, `E[i, j] = 1 / (s[j] + s[i])`, `r = 1 / s`; zeros for poles.
+struct Frame {
+    u: Tensor,
+    vh: Tensor,
+    gaps: Tensor,
+    sums: Tensor,
+    reciprocals: Tensor,
+}
+
+impl Frame {
+    fn of(s: &Saved<'_>) -> Result<Frame> {
+        let values = s.output(1);
+        let sums = reciprocal_sums(&values)?;
+        let reciprocals = over_columns(&(diagonal_of(&sums)? * 2.0))?;
+        Ok(Frame { u: s.output(0), vh: s.output(2), gaps: reciprocal_gaps(&values)?, sums, reciprocals })
+    }
+}
+
+/// What of `x` is orthogonal to the orthonormal columns of `q`.
+fn beside(q: &Tensor, x: &Tensor) -> Result<Tensor> {
+    Ok(x - mm(q, &mm(&t(q)?, x)?)?)
+}
+
+impl Op for Svd {
+    fn name(&self) -> &'static str {
+        "linalg.svd"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+        Ok(kernel::svd(self.name(), ins[0], true)?.into_iter().collect())
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::outputs(7)
+    }
+
+    /// The transpose of the tangents below: with `m = uᵀ gu` and `n = vᵀ gv`, the part between the spaces of `u` and `v`
+    /// is `½ ((m + n)∘D + its transpose + (m - n)∘E - its transpose) + diag(gs)`.
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Frame { u, vh, gaps, sums, reciprocals } = Frame::of(s)?;
+        let gv = g[2].as_ref().map(t).transpose()?;
+        let m = g[0].as_ref().map(|g| mm(&t(&u)?, g)).transpose()?;
+        let n = gv.as_ref().map(|g| mm(&vh, g)).transpose()?;
+        let both = total([m.clone(), n.clone()]).map(|x| x * &gaps);
+        let apart = total([m, n.map(|n| -n)]).map(|x| x * &sums);
+        let both = both.as_ref().map(sym).transpose()?;
+        let apart = apart.as_ref().map(skew).transpose()?;
+        let values = g[1].as_ref().map(on_diagonal).transpose()?;
+        let inner = total([both, apart, values]).map(|p| mm(&mm(&u, &p)?, &vh)).transpose()?;
+        let left = g[0].as_ref().map(|g| mm(&(beside(&u, g)? * &reciprocals), &vh)).transpose()?;
+        let right = gv.map(|g| mm(&u, &t(&(beside(&t(&vh)?, &g)? * &reciprocals))?)).transpose()?;
+        Ok(smallvec![total([inner, left, right])])
+    }
+
+    /// With `p = uᵀ d v`: `ds = diag(p)`, `du = u (½ (p + pᵀ)∘D + ½ (p - pᵀ)∘E) + (1 - u uᵀ) d v / s`, and `dv` alike.
+    fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(d) = &d[0] else { return Ok(smallvec![None, None, None]) };
+        let Frame { u, vh, gaps, sums, reciprocals } = Frame::of(s)?;
+        let v = t(&vh)?;
+        let (dv, du) = (mm(d, &v)?, mm(&t(d)?, &u)?);
+        let p = mm(&t(&u)?, &dv)?;
+        let (even, odd) = (sym(&p)? * &gaps, skew(&p)? * &sums);
+        let left = mm(&u, &(&even + &odd))? + beside(&u, &dv)? * &reciprocals;
+        let right = mm(&v, &(&even - &odd))? + beside(&v, &du)? * &reciprocals;
+        Ok(smallvec![Some(left), Some(diagonal_of(&p)?), Some(t(&right)?)])
+    }
+}
+
+/// The singular values alone, where no gradient is wanted.
+struct Values;
+
+impl Op for Values {
+    fn name(&self) -> &'static str {
+        "linalg.svdvals"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+        let [_, s, _] = kernel::svd(self.name(), ins[0], false)?;
+        Ok(smallvec![s])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::NOTHING
+    }
+
+    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        unreachable!("a tracked matrix goes through linalg.svd")
+    }
+
+    fn jvp(&self, _: &Tangents, _: &Saved<'_>) -> Result<Grads> {
+        unreachable!("a tracked matrix goes through linalg.svd")
+    }
+}
+
+/// The reduced decomposition of a matrix of floats.
+pub(super) fn reduced(x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
+    let all: SmallVec<[Tensor; 1]> = apply_all(Svd, &[x])?;
+    let [u, s, vh] = <[Tensor; 3]>::try_from(all.into_vec()).expect("three outputs");
+    Ok((u, s, vh))
+}
+
+/// The decomposition `u @ diag(s) @ vh`, with `u` and `vh` completed to square matrices if they are to be full.
+pub fn svd(x: &Tensor, full_matrices: bool) -> Result<(Tensor, Tensor, Tensor)> {
+    let (m, n) = matrix("linalg.svd", x)?;
+    let (u, s, vh) = reduced(&*promoted_float(x)?)?;
+    Ok(match full_matrices {
+        true if m > n => (with_complement(&u)?, s, vh),
+        true if m < n => (u, s, t(&with_complement(&t(&vh)?)?)?),
+        _ => (u, s, vh),
+    })
+}
+
+/// The singular values, falling.
+pub fn svdvals(x: &Tensor) -> Result<Tensor> {
+    matrix("linalg.svdvals", x)?;
+    let x = promoted_float(x)?;
+    if x.is_tracked() { Ok(reduced(&x)?.1) } else { apply(Values, &[&x]) }
+}
+
+entries! {
+    in linalg;
+    function svd (x: &Tensor, full_matrices: bool = True)
+        "The factors u, s, vh of x = u[:, :k] @ diag(s) @ vh[:k, :] with orthonormal u and vh, k = min(m, n), s falling.\n\n\
+        u is [m, m] and vh is [n, n], or [m, k] and [k, n] without full_matrices. Vectors are determined up to a common\n\
+        sign, and only as a space where singular values are equal or zero; what depends on more has no derivative.\n\n\
+        >>> fg.linalg.svd(2 * fg.ones((1, 1)))[1].tolist()\n[2.0]";
+    function svdvals (x: &Tensor)
+        "The singular values, falling.\n\n\
+        >>> fg.linalg.svdvals(2 * fg.ones((1, 1))).tolist()\n[2.0]";
+}

@@ -1,0 +1,112 @@
+"""Linear algebra on matrices in the last two axes.
+
+Factorisations that leave a sign or a phase free are differentiated through what does not depend on it, and their values
+are tested in ``tests/ops/test_linalg.py``.
+"""
+
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+
+from tests.cases import Case, normal
+
+
+def transposed(x: Any) -> Any:
+    return x.swapaxes(-1, -2) if isinstance(x, np.ndarray) else fg.matrix_transpose(x)
+
+
+def symmetric(x: Any) -> tuple[Any]:
+    """A symmetric matrix made of a square one."""
+    return ((x + transposed(x)) * 0.5,)
+
+
+def positive(x: Any) -> tuple[Any]:
+    """A positive definite matrix made of a square one."""
+    return (x @ transposed(x) + 3 * np.eye(x.shape[-1]) if isinstance(x, np.ndarray) else fg.matmul(x, transposed(x)) + fg.tensor(3 * np.eye(x.shape[-1])),)
+
+
+def solve_triangular(a, b, upper=True, left=True, unitriangular=False):
+    a = np.triu(a) if upper else np.tril(a)
+    if unitriangular:
+        a = a - np.eye(a.shape[-1]) * a + np.eye(a.shape[-1])
+    return np.linalg.solve(a, b) if left else transposed(np.linalg.solve(transposed(a), transposed(b)))
+
+
+def projector(q: Any) -> Any:
+    """What an orthonormal basis says of its space, whatever the signs of its vectors."""
+    weights = fg.tensor(np.arange(1.0, q.shape[-1] + 1))
+    return fg.matmul(q * weights, transposed(q))
+
+
+def decomposed(result: Any) -> list[Any]:
+    """The singular values and both spaces of a decomposition."""
+    u, s, vh = result
+    return [s, projector(u), projector(transposed(vh))]
+
+
+NO_ORACLE = "signs are free: values are tested by what the factors make"
+A, B = normal(3, 3), normal(2, 3, 3, seed=1)
+SQUARE = normal(3, 3, seed=3) + 3 * np.eye(3)
+
+CASES = [
+    Case("linalg.solve", (SQUARE, normal(3, 2, seed=1)), ref=np.linalg.solve, rtol=1e-11),
+    Case("linalg.solve", (SQUARE, normal(3, seed=1)), ref=np.linalg.solve, rtol=1e-11),
+    Case("linalg.solve", (B, normal(4, 1, 3, 2, seed=1)), ref=np.linalg.solve, rtol=1e-10, grad_tol=1e-5),
+    Case("linalg.solve", (B + 3 * np.eye(3), normal(3, seed=1)), ref=lambda a, b: np.linalg.solve(a, b)),
+    Case("linalg.inv", (SQUARE,), ref=np.linalg.inv, rtol=1e-11),
+    Case("linalg.inv", (B + 3 * np.eye(3),), ref=np.linalg.inv, rtol=1e-10),
+    Case("linalg.det", (A,), ref=np.linalg.det),
+    Case("linalg.det", (normal(2, 2, 4, 4),), ref=np.linalg.det, rtol=1e-11),
+    Case("linalg.det", (np.outer([1.0, 2.0, 3.0], [1.0, -1.0, 2.0]),), ref=lambda x: np.zeros(()), note="rank one"),
+    Case("linalg.det", (np.zeros((3, 3)),), ref=np.linalg.det, note="zero"),
+    Case("linalg.det", (np.array([np.diag([1.0, 0, 2, 3]), np.eye(4)]),), ref=np.linalg.det, note="one singular"),
+    Case("linalg.slogdet", (A,), ref=lambda x: tuple(np.linalg.slogdet(x)), pick=lambda r: r[1]),
+    Case("linalg.slogdet", (B,), ref=lambda x: tuple(np.linalg.slogdet(x)), pick=lambda r: r[1]),
+    Case("linalg.cholesky", (A,), prepare=positive, ref=np.linalg.cholesky),
+    Case("linalg.cholesky", (B,), {"upper": True}, prepare=positive, ref=lambda x, upper: transposed(np.linalg.cholesky(x))),
+    Case(
+        "linalg.cholesky_solve",
+        (normal(3, 2), SQUARE),
+        ref=lambda b, l: np.linalg.solve(np.tril(l) @ np.tril(l).T, b),
+        rtol=1e-10,
+    ),
+    Case(
+        "linalg.cholesky_solve",
+        (normal(3, 2), SQUARE),
+        {"upper": True},
+        ref=lambda b, u, upper: np.linalg.solve(np.triu(u).T @ np.triu(u), b),
+        rtol=1e-10,
+    ),
+    Case("linalg.solve_triangular", (SQUARE, normal(3, 2, seed=1)), ref=solve_triangular),
+    Case("linalg.solve_triangular", (SQUARE, normal(4, 3, 2, seed=1)), {"upper": False}, ref=solve_triangular),
+    Case("linalg.solve_triangular", (SQUARE, normal(2, 3, seed=1)), {"left": False}, ref=solve_triangular),
+    Case("linalg.solve_triangular", (A, normal(3, 2, seed=1)), {"unitriangular": True}, ref=solve_triangular),
+    Case("linalg.matrix_power", (B,), {"n": 3}, ref=np.linalg.matrix_power),
+    Case("linalg.matrix_power", (SQUARE,), {"n": -2}, ref=np.linalg.matrix_power, rtol=1e-10),
+    Case("linalg.matrix_power", (SQUARE,), {"n": 0}, ref=np.linalg.matrix_power, order=0),
+    Case("linalg.qr", (normal(4, 3),), pick=lambda r: [fg.matmul(transposed(r[1]), r[1]), projector(r[0])], note=NO_ORACLE),
+    Case("linalg.qr", (normal(2, 3, 3),), pick=lambda r: [projector(r[0])], note=NO_ORACLE),
+    Case("linalg.qr", (normal(2, 4),), pick=lambda r: [fg.matmul(transposed(r[1]), r[1])], note=NO_ORACLE),
+    Case(
+        "linalg.qr",
+        (normal(4, 2),),
+        {"mode": "complete"},
+        pick=lambda r: [fg.matmul(r[0] * fg.tensor([1.0, 2, 5, 5]), transposed(r[0])), fg.matmul(transposed(r[1]), r[1])],
+        note=NO_ORACLE,
+    ),
+    Case("linalg.svd", (normal(4, 3),), {"full_matrices": False}, pick=decomposed, note=NO_ORACLE, grad_tol=1e-5),
+    Case("linalg.svd", (normal(2, 2, 3),), {"full_matrices": False}, pick=decomposed, note=NO_ORACLE, grad_tol=1e-5),
+    Case(
+        "linalg.svd",
+        (normal(4, 2),),
+        pick=lambda r: [r[1], fg.matmul(r[0] * fg.tensor([1.0, 2, 5, 5]), transposed(r[0]))],
+        note=NO_ORACLE,
+    ),
+    Case("linalg.svdvals", (normal(4, 3),), ref=lambda x: np.linalg.svd(x, compute_uv=False)),
+    Case("linalg.svdvals", (normal(2, 3, 4),), ref=lambda x: np.linalg.svd(x, compute_uv=False)),
+    Case("linalg.eigh", (A,), prepare=symmetric, pick=lambda r: [r[0], projector(r[1])], note=NO_ORACLE),
+    Case("linalg.eigh", (B,), {"UPLO": "U"}, prepare=symmetric, pick=lambda r: [projector(r[1])], note=NO_ORACLE, grad_tol=1e-5),
+    Case("linalg.eigvalsh", (A,), prepare=symmetric, ref=np.linalg.eigvalsh),
+    Case("linalg.eigvalsh", (B,), {"UPLO": "U"}, prepare=symmetric, ref=np.linalg.eigvalsh),
+]
