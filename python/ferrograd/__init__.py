@@ -15,7 +15,7 @@ from typing import Any as _Any
 
 import numpy as _np
 
-from ferrograd import _core
+from ferrograd import _core, linalg
 from ferrograd._autograd import NATIVE as _NATIVE
 from ferrograd._autograd import backward, grad
 from ferrograd._core import (
@@ -77,6 +77,7 @@ __all__ = [
     "int32",
     "int64",
     "is_grad_enabled",
+    "linalg",
     "nan",
     "newaxis",
     "no_grad",

@@ -23,7 +23,11 @@ def symmetric(x: Any) -> tuple[Any]:
 
 def positive(x: Any) -> tuple[Any]:
     """A positive definite matrix made of a square one."""
-    return (x @ transposed(x) + 3 * np.eye(x.shape[-1]) if isinstance(x, np.ndarray) else fg.matmul(x, transposed(x)) + fg.tensor(3 * np.eye(x.shape[-1])),)
+    return (
+        x @ transposed(x) + 3 * np.eye(x.shape[-1])
+        if isinstance(x, np.ndarray)
+        else fg.matmul(x, transposed(x)) + fg.tensor(3 * np.eye(x.shape[-1])),
+    )
 
 
 def solve_triangular(a, b, upper=True, left=True, unitriangular=False):
@@ -64,7 +68,13 @@ CASES = [
     Case("linalg.slogdet", (A,), ref=lambda x: tuple(np.linalg.slogdet(x)), pick=lambda r: r[1]),
     Case("linalg.slogdet", (B,), ref=lambda x: tuple(np.linalg.slogdet(x)), pick=lambda r: r[1]),
     Case("linalg.cholesky", (A,), prepare=positive, ref=np.linalg.cholesky),
-    Case("linalg.cholesky", (B,), {"upper": True}, prepare=positive, ref=lambda x, upper: transposed(np.linalg.cholesky(x))),
+    Case(
+        "linalg.cholesky",
+        (B,),
+        {"upper": True},
+        prepare=positive,
+        ref=lambda x, upper: transposed(np.linalg.cholesky(x)),
+    ),
     Case(
         "linalg.cholesky_solve",
         (normal(3, 2), SQUARE),
@@ -85,14 +95,22 @@ CASES = [
     Case("linalg.matrix_power", (B,), {"n": 3}, ref=np.linalg.matrix_power),
     Case("linalg.matrix_power", (SQUARE,), {"n": -2}, ref=np.linalg.matrix_power, rtol=1e-10),
     Case("linalg.matrix_power", (SQUARE,), {"n": 0}, ref=np.linalg.matrix_power, order=0),
-    Case("linalg.qr", (normal(4, 3),), pick=lambda r: [fg.matmul(transposed(r[1]), r[1]), projector(r[0])], note=NO_ORACLE),
+    Case(
+        "linalg.qr",
+        (normal(4, 3),),
+        pick=lambda r: [fg.matmul(transposed(r[1]), r[1]), projector(r[0])],
+        note=NO_ORACLE,
+    ),
     Case("linalg.qr", (normal(2, 3, 3),), pick=lambda r: [projector(r[0])], note=NO_ORACLE),
     Case("linalg.qr", (normal(2, 4),), pick=lambda r: [fg.matmul(transposed(r[1]), r[1])], note=NO_ORACLE),
     Case(
         "linalg.qr",
         (normal(4, 2),),
         {"mode": "complete"},
-        pick=lambda r: [fg.matmul(r[0] * fg.tensor([1.0, 2, 5, 5]), transposed(r[0])), fg.matmul(transposed(r[1]), r[1])],
+        pick=lambda r: [
+            fg.matmul(r[0] * fg.tensor([1.0, 2, 5, 5]), transposed(r[0])),
+            fg.matmul(transposed(r[1]), r[1]),
+        ],
         note=NO_ORACLE,
     ),
     Case("linalg.svd", (normal(4, 3),), {"full_matrices": False}, pick=decomposed, note=NO_ORACLE, grad_tol=1e-5),
@@ -106,7 +124,15 @@ CASES = [
     Case("linalg.svdvals", (normal(4, 3),), ref=lambda x: np.linalg.svd(x, compute_uv=False)),
     Case("linalg.svdvals", (normal(2, 3, 4),), ref=lambda x: np.linalg.svd(x, compute_uv=False)),
     Case("linalg.eigh", (A,), prepare=symmetric, pick=lambda r: [r[0], projector(r[1])], note=NO_ORACLE),
-    Case("linalg.eigh", (B,), {"UPLO": "U"}, prepare=symmetric, pick=lambda r: [projector(r[1])], note=NO_ORACLE, grad_tol=1e-5),
+    Case(
+        "linalg.eigh",
+        (B,),
+        {"UPLO": "U"},
+        prepare=symmetric,
+        pick=lambda r: [projector(r[1])],
+        note=NO_ORACLE,
+        grad_tol=1e-5,
+    ),
     Case("linalg.eigvalsh", (A,), prepare=symmetric, ref=np.linalg.eigvalsh),
     Case("linalg.eigvalsh", (B,), {"UPLO": "U"}, prepare=symmetric, ref=np.linalg.eigvalsh),
 ]
