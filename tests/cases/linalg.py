@@ -78,14 +78,14 @@ CASES = [
     Case(
         "linalg.cholesky_solve",
         (normal(3, 2), SQUARE),
-        ref=lambda b, l: np.linalg.solve(np.tril(l) @ np.tril(l).T, b),
+        ref=lambda x, y: np.linalg.solve(np.tril(y) @ np.tril(y).T, x),
         rtol=1e-10,
     ),
     Case(
         "linalg.cholesky_solve",
         (normal(3, 2), SQUARE),
         {"upper": True},
-        ref=lambda b, u, upper: np.linalg.solve(np.triu(u).T @ np.triu(u), b),
+        ref=lambda x, y, upper: np.linalg.solve(np.triu(y).T @ np.triu(y), x),
         rtol=1e-10,
     ),
     Case("linalg.solve_triangular", (SQUARE, normal(3, 2, seed=1)), ref=solve_triangular),

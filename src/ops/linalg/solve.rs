@@ -138,18 +138,18 @@ pub(super) fn triangle(a: &Tensor, b: &Tensor, upper: bool, unit: bool) -> Resul
     apply(Solve(Kind::Triangle { upper, unit }), &[a, b])
 }
 
-/// The solution of `a @ x = b`, where a vector `b` stands for one column.
-pub fn solve(a: Operand<'_>, b: Operand<'_>) -> Result<Tensor> {
+/// The solution `z` of `x @ z = y`, where a vector `y` stands for one column.
+pub fn solve(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     const OP: &str = "linalg.solve";
-    let (a, b) = promoted(Class::Real, a, b)?;
+    let (a, b) = promoted(Class::Real, x, y)?;
     let n = square(OP, &a)?;
     let vector = b.rank() == 1;
     let right = if vector { reshape_to(&b, &[b.dims()[0], 1])? } else { b.clone().into_owned() };
     if matrix(OP, &right)?.0 != n {
         bail!(Shape, OP, "{n} equations of {:?} have right sides of shape {:?}", a.dims(), b.dims());
     }
-    let x = apply(Solve(Kind::Full { strict: true }), &[&a, &right])?;
-    if vector { reshape_to(&x, &a.dims()[..a.rank() - 1]) } else { Ok(x) }
+    let z = apply(Solve(Kind::Full { strict: true }), &[&a, &right])?;
+    if vector { reshape_to(&z, &a.dims()[..a.rank() - 1]) } else { Ok(z) }
 }
 
 /// The inverse.
@@ -158,16 +158,16 @@ pub fn inv(x: &Tensor) -> Result<Tensor> {
     apply(Inverse { strict: true }, &[&*promoted_float(x)?])
 }
 
-/// The solution of `a @ x = b`, or of `x @ a = b`, for a triangle `a`.
+/// The solution `z` of `x @ z = y`, or of `z @ x = y`, for a triangle `x`.
 pub fn solve_triangular(
-    a: &Tensor,
-    b: &Tensor,
+    x: &Tensor,
+    y: &Tensor,
     upper: bool,
     left: bool,
     unitriangular: bool,
 ) -> Result<Tensor> {
     const OP: &str = "linalg.solve_triangular";
-    let (a, b) = promoted(Class::Real, a.into(), b.into())?;
+    let (a, b) = promoted(Class::Real, x.into(), y.into())?;
     let (n, (rows, columns)) = (square(OP, &a)?, matrix(OP, &b)?);
     if n != if left { rows } else { columns } {
         bail!(Shape, OP, "{n} equations of {:?} have right sides of shape {:?}", a.dims(), b.dims());
@@ -179,10 +179,10 @@ pub fn solve_triangular(
     }
 }
 
-/// The solution of `(l @ lᵀ) @ x = b`, of `(uᵀ @ u) @ x = b` where the factor is upper.
-pub fn cholesky_solve(b: &Tensor, factor: &Tensor, upper: bool) -> Result<Tensor> {
+/// The solution `z` of `(y @ yᵀ) @ z = x`, or of `(yᵀ @ y) @ z = x` where the factor is upper.
+pub fn cholesky_solve(x: &Tensor, y: &Tensor, upper: bool) -> Result<Tensor> {
     const OP: &str = "linalg.cholesky_solve";
-    let (b, factor) = promoted(Class::Real, b.into(), factor.into())?;
+    let (b, factor) = promoted(Class::Real, x.into(), y.into())?;
     let (n, (rows, _)) = (square(OP, &factor)?, matrix(OP, &b)?);
     if n != rows {
         bail!(Shape, OP, "{n} equations of {:?} have right sides of shape {:?}", factor.dims(), b.dims());
@@ -220,20 +220,20 @@ pub(super) fn identity(x: &Tensor, n: usize) -> Result<Tensor> {
 
 entries! {
     in linalg;
-    function solve (a: Operand<'_>, b: Operand<'_>)
-        "The solution x of a @ x = b for square matrices a; a vector b is one column.\n\n\
+    function solve (x: Operand<'_>, y: Operand<'_>)
+        "The solution z of x @ z = y for square matrices x; a vector y is one column.\n\n\
         The leading axes broadcast. Integers are taken as the default float. A singular matrix is a LinAlgError.\n\n\
         >>> fg.linalg.solve(2 * fg.ones((1, 1)), fg.ones(1)).tolist()\n[0.5]";
     method inv | inverse (x: &Tensor)
         "The inverse of square matrices. A singular matrix is a LinAlgError.\n\n\
         >>> fg.linalg.inv(2 * fg.ones((1, 1))).tolist()\n[[0.5]]";
-    function solve_triangular | triangular_solve (a: &Tensor, b: &Tensor, upper: bool = True, left: bool = True, unitriangular: bool = False)
-        "The solution x of a @ x = b (of x @ a = b if not left) for an upper or lower triangle a.\n\n\
-        The other half of a is not looked at, nor its diagonal if unitriangular (it is taken as ones). A zero on the\n\
+    function solve_triangular | triangular_solve (x: &Tensor, y: &Tensor, upper: bool = True, left: bool = True, unitriangular: bool = False)
+        "The solution z of x @ z = y (of z @ x = y if not left) for an upper or lower triangle x.\n\n\
+        The other half of x is not looked at, nor its diagonal if unitriangular (it is taken as ones). A zero on the\n\
         diagonal is a LinAlgError.\n\n\
         >>> fg.linalg.solve_triangular(2 * fg.ones((1, 1)), fg.ones((1, 1))).tolist()\n[[0.5]]";
-    function cholesky_solve | cholesky_solve (b: &Tensor, factor: &Tensor, upper: bool = False)
-        "The solution x of a @ x = b, given the Cholesky factor of a.\n\n\
+    function cholesky_solve | cholesky_solve (x: &Tensor, y: &Tensor, upper: bool = False)
+        "The solution z of a @ z = x, given the Cholesky factor y of a.\n\n\
         >>> fg.linalg.cholesky_solve(fg.ones((1, 1)), 2 * fg.ones((1, 1))).tolist()\n[[0.25]]";
     method matrix_power | matrix_power (x: &Tensor, n: i64)
         "Square matrices multiplied by themselves n times; of the inverse for negative n.\n\n\
