@@ -67,6 +67,7 @@ CASES = [
     Case("linalg.det", (np.array([np.diag([1.0, 0, 2, 3]), np.eye(4)]),), ref=np.linalg.det, note="one singular"),
     Case("linalg.slogdet", (A,), ref=lambda x: tuple(np.linalg.slogdet(x)), pick=lambda r: r[1]),
     Case("linalg.slogdet", (B,), ref=lambda x: tuple(np.linalg.slogdet(x)), pick=lambda r: r[1]),
+    Case("linalg.logdet", (B,), prepare=positive, ref=lambda x: np.linalg.slogdet(x)[1]),
     Case("linalg.cholesky", (A,), prepare=positive, ref=np.linalg.cholesky),
     Case(
         "linalg.cholesky",

@@ -11,8 +11,8 @@ use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
 use crate::kernel::linalg as kernel;
-use crate::ops::arithmetic::promoted_float;
 use crate::ops::entry::entries;
+use crate::ops::promote::promoted_float;
 
 struct Cholesky;
 

@@ -10,10 +10,11 @@ use crate::dtype::dispatch;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
 use crate::kernel::linalg as kernel;
-use crate::ops::arithmetic::promoted_float;
 use crate::ops::diagonal::{diagonal_of, on_diagonal};
 use crate::ops::entry::entries;
 use crate::ops::movement::{matrix_transpose, reshape_to};
+use crate::ops::pointwise::log;
+use crate::ops::promote::promoted_float;
 use crate::ops::reduce::sum;
 use crate::shape::Dims;
 
@@ -168,6 +169,12 @@ pub fn slogdet(x: &Tensor) -> Result<(Tensor, Tensor)> {
     Ok((sign, log))
 }
 
+/// The logarithm of the determinant; NaN where that is negative.
+pub fn logdet(x: &Tensor) -> Result<Tensor> {
+    let (sign, size) = slogdet(x)?;
+    Ok(size + log(&sign.detach())?)
+}
+
 entries! {
     in linalg;
     method det | det (x: &Tensor)
@@ -177,4 +184,7 @@ entries! {
         "The sign of the determinant and the logarithm of its absolute value: 0 and -inf for a singular matrix.\n\n\
         The derivative of the sign is zero, that of the logarithm inv(x).T; it is NaN for a singular matrix.\n\n\
         >>> [t.item() for t in fg.linalg.slogdet(fg.ones((1, 1)))]\n[1.0, 0.0]";
+    method logdet | logdet (x: &Tensor)
+        "The logarithm of the determinant: -inf for a singular matrix, NaN where the determinant is negative.\n\n\
+        >>> fg.linalg.logdet(fg.ones((1, 1))).item()\n0.0";
 }

@@ -8,9 +8,9 @@ use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
 use crate::kernel::linalg as kernel;
-use crate::ops::arithmetic::promoted_float;
 use crate::ops::diagonal::{diagonal_of, on_diagonal};
 use crate::ops::entry::entries;
+use crate::ops::promote::promoted_float;
 
 /// Eigenvalues `w` and eigenvectors `v`. Where eigenvalues are equal the vectors of their space are not determined, and
 /// what is asked for must not depend on which ones they are; they are then differentiated as if they did not turn.

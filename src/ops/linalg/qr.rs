@@ -12,8 +12,8 @@ use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
 use crate::kernel::linalg as kernel;
-use crate::ops::arithmetic::promoted_float;
 use crate::ops::entry::entries;
+use crate::ops::promote::promoted_float;
 
 /// The reduced factors of a matrix with at least as many rows as columns.
 struct Qr;

@@ -8,9 +8,9 @@ use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
 use crate::kernel::linalg as kernel;
-use crate::ops::arithmetic::{Class, promoted, promoted_float};
 use crate::ops::entry::{Operand, entries};
 use crate::ops::movement::{broadcast_to, reshape_to};
+use crate::ops::promote::{Class, promoted, promoted_float};
 use crate::shape::{self, Dims};
 
 /// Two arrays of matrices over the same leading axes.
