@@ -67,7 +67,14 @@ fn product<T: Num>(
                 let a = x.ptr().cast::<T>().offset(shape::offset(i, batch, &sx) + r as isize * xs.0);
                 let b = y.ptr().cast::<T>().offset(shape::offset(i, batch, &sy) + c as isize * ys.1);
                 let o = out.get().cast::<T>().add((i * m + r) * n + c);
-                one_product((rows.min(m - r), k, columns.min(n - c)), a, xs, b, ys, o, n);
+                product_into(
+                    (rows.min(m - r), k, columns.min(n - c)),
+                    (a, xs.0, xs.1),
+                    (b, ys.0, ys.1),
+                    o,
+                    n,
+                    false,
+                );
             }
         };
         if work.saturating_mul(pieces) < PARALLEL {
@@ -79,19 +86,20 @@ fn product<T: Num>(
     })
 }
 
+/// The product of one pair of matrices, put into the output or (with `add`) added to it.
+///
 /// # Safety
-/// The pointers and strides (rows, columns; in elements) are those of an `m × k` and a `k × n` matrix; the output has
-/// room for `m × n`, its rows `run` apart.
-unsafe fn one_product<T: Num>(
+/// The factors are given as pointer and steps from row to row and from column to column (in elements): of an `m × k`
+/// and a `k × n` matrix. The output has room for `m × n`, its rows `run` apart, and holds numbers if they are added to.
+pub(super) unsafe fn product_into<T: Num>(
     (m, k, n): (usize, usize, usize),
-    a: *const T,
-    (ra, ca): (isize, isize),
-    b: *const T,
-    (rb, cb): (isize, isize),
+    (a, ra, ca): (*const T, isize, isize),
+    (b, rb, cb): (*const T, isize, isize),
     out: *mut T,
     run: usize,
+    add: bool,
 ) {
-    // SAFETY: the caller's promise; `gemm` overwrites the output without reading it.
+    // SAFETY: the caller's promise; `gemm` reads the output only to add to it.
     unsafe {
         if T::DTYPE.is_float() && k > 0 {
             return gemm::gemm(
@@ -101,14 +109,14 @@ unsafe fn one_product<T: Num>(
                 out,
                 1,
                 run as isize,
-                false,
+                add,
                 a,
                 ca,
                 ra,
                 b,
                 cb,
                 rb,
-                T::ZERO,
+                if add { T::ONE } else { T::ZERO },
                 T::ONE,
                 false,
                 false,
@@ -118,7 +126,9 @@ unsafe fn one_product<T: Num>(
         }
         for i in 0..m {
             let row = std::slice::from_raw_parts_mut(out.add(i * run), n);
-            row.fill(T::ZERO);
+            if !add {
+                row.fill(T::ZERO);
+            }
             for p in 0..k as isize {
                 let (x, b) = (*a.offset(i as isize * ra + p * ca), b.offset(p * rb));
                 if cb == 1 {

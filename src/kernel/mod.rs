@@ -2,6 +2,7 @@
 
 pub(crate) mod along;
 pub(crate) mod chunks;
+pub(crate) mod conv;
 pub(crate) mod extreme;
 pub(crate) mod fast;
 pub(crate) mod linalg;

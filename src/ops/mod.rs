@@ -10,13 +10,14 @@ pub mod arithmetic;
 pub mod compare;
 pub mod contract;
 pub mod copy;
+pub mod conv;
 pub mod create;
 mod diagonal;
 pub mod einsum;
 pub mod index;
 pub mod lanes;
-pub mod loss;
 pub mod linalg;
+pub mod loss;
 pub mod movement;
 pub mod normalize;
 pub mod pointwise;
@@ -39,6 +40,7 @@ pub fn registry() -> impl Iterator<Item = &'static Entry> {
         compare::ENTRIES,
         contract::ENTRIES,
         copy::ENTRIES,
+        conv::ENTRIES,
         create::ENTRIES,
         einsum::ENTRIES,
         index::ENTRIES,
