@@ -61,14 +61,20 @@ _REDUCE = {
     "logical_or": "any",
     "logaddexp": "logsumexp",
 }
-_ACCUMULATE = {"add": "cumulative_sum", "multiply": "cumulative_prod", "logaddexp": "logcumsumexp"}
+_ACCUMULATE = {
+    "add": "cumsum",
+    "multiply": "cumprod",
+    "maximum": "cummax",
+    "minimum": "cummin",
+    "logaddexp": "logcumsumexp",
+}
 
 # NumPy function: function here, then the parameters that it shares by NumPy's names: first those given by position,
 # after the bar those given by name (`theirs>ours` where the names differ).
 _FUNCTIONS = {
     "sum": "sum: a | axis dtype keepdims",
     "prod": "prod: a | axis dtype keepdims",
-    "mean": "mean: a | axis keepdims",
+    "mean": "mean: a | axis dtype keepdims",
     "max": "max: a | axis keepdims",
     "amax": "max: a | axis keepdims",
     "min": "min: a | axis keepdims",
@@ -83,10 +89,10 @@ _FUNCTIONS = {
     "argmax": "argmax: a | axis keepdims",
     "argmin": "argmin: a | axis keepdims",
     "count_nonzero": "count_nonzero: a | axis keepdims",
-    "cumsum": "cumulative_sum: a | axis dtype",
-    "cumprod": "cumulative_prod: a | axis dtype",
-    "cumulative_sum": "cumulative_sum: x | axis dtype include_initial",
-    "cumulative_prod": "cumulative_prod: x | axis dtype include_initial",
+    "cumsum": "cumsum: a | axis dtype",
+    "cumprod": "cumprod: a | axis dtype",
+    "cumulative_sum": "cumsum: x | axis dtype",
+    "cumulative_prod": "cumprod: x | axis dtype",
     "diff": "diff: a | n axis prepend append",
     "trace": "trace: a | offset",
     "ptp": "ptp: a | axis keepdims",
@@ -128,10 +134,8 @@ _FUNCTIONS = {
     "argsort": "argsort: a | axis",
     "take": "take: a indices | axis",
     "take_along_axis": "take_along_axis: arr indices | axis",
-    "dot": "dot: a b |",
     "inner": "inner: a b |",
     "outer": "outer: a b |",
-    "vdot": "vdot: a b |",
     "kron": "kron: a b |",
     "cross": "cross: a b | axis",
     "tensordot": "tensordot: a b | axes",
@@ -169,9 +173,7 @@ _SIGNATURES = {
     "concatenate": "arrays axis out dtype casting",
     "concat": "arrays axis out dtype casting",
     "where": "condition x y",
-    "dot": "a b out",
     "inner": "a b",
-    "vdot": "a b",
 }
 
 
@@ -399,6 +401,18 @@ def _transpose(a: Any, axes: Any = None) -> Any:
     return a.T if axes is None else fg.permute_dims(a, axes)
 
 
+def _dot(a: Any, b: Any, out: Any = None) -> Any:
+    """NumPy's product: of vectors and matrices the matrix product, of more axes a last with a second-to-last one."""
+    rank = np.ndim(a), np.ndim(b)
+    if 0 in rank:
+        result = fg.multiply(a, b)
+    elif max(rank) <= 2:
+        result = fg.matmul(a, b)
+    else:
+        result = fg.tensordot(a, b, axes=([-1], [max(-2, -rank[1])]))
+    return _deliver(np.dot, result, () if out is None else (out,))
+
+
 def _einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
     if options:
         raise TypeError(f"numpy.einsum: {', '.join(options)} not taken for Tensors")
@@ -410,6 +424,7 @@ def _einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: A
 
 _SPECIAL: dict[Callable[..., Any], Callable[..., Any]] = {
     np.transpose: _transpose,
+    np.dot: _dot,
     np.einsum: _einsum,
     np.shape: lambda a: tuple(a.shape),
     np.ndim: lambda a: a.ndim,

@@ -115,7 +115,9 @@ def _edges(a: np.ndarray[Any, Any], options: Options, summary: bool) -> np.ndarr
     return a.reshape(-1)
 
 
-def _nested(a: np.ndarray[Any, Any], indent: int, options: Options, summary: bool, width: int, one: Format, gap: str) -> str:
+def _nested(
+    a: np.ndarray[Any, Any], indent: int, options: Options, summary: bool, width: int, one: Format, gap: str
+) -> str:
     """Rows in brackets, as both Paddle and torch lay them out."""
     if a.ndim == 0:
         return one(a[()])

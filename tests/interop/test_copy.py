@@ -89,7 +89,8 @@ def test_pickle_into_another_process() -> None:
 def test_a_pickle_does_not_own_its_source() -> None:
     source = bytearray(np.arange(4.0).tobytes())
     t = fg.tensor(np.arange(4.0))
-    rebuild, (dtype, shape, _, *rest) = t.__reduce_ex__(5)
+    parts: Any = t.__reduce_ex__(5)
+    rebuild, (dtype, shape, _, *rest) = parts
     back = rebuild(dtype, shape, source, *rest)
     source[:] = bytes(len(source))
     assert back.tolist() == [0.0, 1.0, 2.0, 3.0]

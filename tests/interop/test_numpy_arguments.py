@@ -34,7 +34,7 @@ def test_numpy_integers(case: Case) -> None:
 
 
 def test_shapes_and_axes_as_arrays() -> None:
-    x = fg.tensor(np.zeros((2, 6)))
+    x: Any = fg.tensor(np.zeros((2, 6)))
     assert x.reshape(np.array([3, 4])).shape == (3, 4)
     assert x.sum(axis=np.array([0, 1])).shape == ()
     assert x.reshape(fg.tensor(3), fg.tensor([4])).shape == (3, 4)
