@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -299,7 +299,7 @@ def _deliver(f: Any, result: Any, out: tuple[Any, ...]) -> Any:
     results = result if isinstance(result, tuple) else (result,)
     for target, value in zip(out, results, strict=True):
         if isinstance(target, fg.Tensor):
-            target[...] = value
+            cast(Any, target)[...] = value
         elif getattr(value, "requires_grad", False):
             raise TypeError(
                 f"numpy.{f.__name__}: a tracked result cannot be written into an ndarray, where its gradient would "

@@ -6,6 +6,7 @@ import ferrograd as fg
 import numpy as np
 import pytest
 from ferrograd import _core, _repr
+from ferrograd.func import vmap
 
 PADDLE, TORCH = 1, 2
 
@@ -60,7 +61,7 @@ def test_lanes() -> None:
                 wrong(x)
         return x * 2
 
-    fg.func.vmap(f)(made([1.0, 2.0]))
+    vmap(f)(made([1.0, 2.0]))
     assert seen == ["Tensor([1., 2.], dtype=float32, lanes=(2,))"]
 
 
