@@ -4,6 +4,7 @@ pub(crate) mod along;
 pub(crate) mod chunks;
 pub(crate) mod extreme;
 pub(crate) mod fast;
+pub(crate) mod index;
 pub(crate) mod map;
 pub(crate) mod matmul;
 pub(crate) mod num;
