@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::{Array, Data};
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::shape::{self, Dims, Strides};
 
@@ -43,15 +42,6 @@ impl Layout {
 }
 
 impl Array {
-    /// Zeros in memory of their own.
-    ///
-    /// # Errors
-    /// [`crate::Error::Memory`].
-    pub fn zeros(op: &'static str, dtype: DType, dims: &[usize]) -> Result<Array> {
-        // `allocate` hands out zeroed memory.
-        Ok(Array::allocate(op, dtype, dims)?.0)
-    }
-
     /// The layout of this array's own elements.
     pub fn layout(&self) -> Layout {
         Layout { dims: Dims::from_slice(self.dims()), strides: self.strides(), offset: 0 }
