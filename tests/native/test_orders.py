@@ -51,7 +51,8 @@ def test_s59_tanh_differentiated_six_times(d: Dialect) -> None:
 
 @every
 @pytest.mark.parametrize(
-    ("a", "b", "c"), [((3, 3), (3, 3), (3, 3)), ((2, 2), (2, 2), (2,)), ((3, 2, 2), (1, 2, 2), (2, 2)), ((3,), (3,), ())]
+    ("a", "b", "c"),
+    [((3, 3), (3, 3), (3, 3)), ((2, 2), (2, 2), (2,)), ((3, 2, 2), (1, 2, 2), (2, 2)), ((3,), (3,), ())],
 )
 def test_s61_sigmoid_of_a_product_to_the_third_order(d: Dialect, a: Any, b: Any, c: Any) -> None:
     generator = np.random.default_rng(3)
