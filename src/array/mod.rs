@@ -3,6 +3,7 @@
 mod buffer;
 mod pack;
 mod view;
+mod write;
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,6 +14,8 @@ use crate::dtype::{DType, Element, dispatch};
 use crate::error::{Error, Result};
 use crate::shape::{self, Dims, Strides};
 use buffer::Buffer;
+pub use write::Layout;
+pub(crate) use write::{by_size, copy};
 
 /// Bytes that live in the header instead of a buffer of their own.
 const INLINE: usize = 16;

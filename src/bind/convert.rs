@@ -1,7 +1,7 @@
 //! Python objects to arguments and arrays, and back.
 
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, npyffi};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyString, PyTuple, PyType};
@@ -52,6 +52,11 @@ pub fn argument(kind: Kind, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
             Some(n) => Some(Arg::Int(n)),
             None => pairs(o)?,
         },
+        Base::Count => match index(o)? {
+            Some(i) => Some(Arg::Int(i)),
+            None => ints(o)?.map(Arg::Ints),
+        },
+        Base::Widths => widths(o)?.map(Arg::Widths),
         Base::Str => o.extract().ok().map(Arg::Str),
         Base::Choice => truth(o).map(Arg::Bool).or_else(|| o.extract().ok().map(Arg::Str)),
         Base::Order => match number(o)? {
@@ -59,7 +64,7 @@ pub fn argument(kind: Kind, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
             None => o.extract().ok().map(Arg::Str),
         },
         Base::DType => dtype(o)?.map(Arg::DType),
-        Base::Index => Some(Arg::Index(indices(o)?)),
+        Base::Index => indices(o)?.map(Arg::Index),
     })
 }
 
@@ -73,14 +78,15 @@ pub fn wanted(kind: Kind) -> String {
         Base::Bool => "a bool",
         Base::Int => "an int",
         Base::Float | Base::Number => "a number",
-        Base::Ints => "an int or a list of ints",
         Base::IntsOrStr => "an int, a list of ints or a str",
         Base::Pairs => "an int or two lists of ints",
+        Base::Ints | Base::Count => "an int or a list of ints",
+        Base::Widths => "an int, a pair of ints or a list of pairs",
         Base::Str => "a str",
         Base::Choice => "a bool or a str",
         Base::Order => "a number or a str",
         Base::DType => "a dtype",
-        Base::Index => "an index",
+        Base::Index => "an index (integers, slices, None, Ellipsis, lists or arrays)",
     };
     if kind.optional { format!("{base} or None") } else { base.to_owned() }
 }
@@ -168,6 +174,26 @@ fn pairs(o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
         return Ok(None);
     }
     Ok(ints(&o.get_item(0)?)?.zip(ints(&o.get_item(1)?)?).map(|(x, y)| Arg::Pairs(x, y)))
+}
+
+/// A list of pairs; one pair is a list of one, and a number is the pair of itself and itself.
+fn widths(o: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[(i64, i64); 4]>>> {
+    match ints(o)?.as_deref() {
+        Some(&[n]) => return Ok(Some(SmallVec::from_elem((n, n), 1))),
+        Some(&[a, b]) => return Ok(Some(SmallVec::from_elem((a, b), 1))),
+        Some([]) => return Ok(Some(SmallVec::new())),
+        Some(_) => return Ok(None),
+        None => {}
+    }
+    if o.is_instance_of::<PyString>() || o.try_iter().is_err() {
+        return Ok(None);
+    }
+    let pair = |item: PyResult<Bound<'_, PyAny>>| match ints(&item?)?.as_deref() {
+        Some(&[n]) => Ok(Some((n, n))),
+        Some(&[a, b]) => Ok(Some((a, b))),
+        _ => Ok(None),
+    };
+    o.try_iter()?.map(pair).collect()
 }
 
 /// A dtype: NumPy's, or whatever NumPy makes one of.
@@ -287,53 +313,67 @@ pub fn to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAn
     }
 }
 
-/// The parts of an index expression.
-pub fn indices(o: &Bound<'_, PyAny>) -> PyResult<Vec<Index>> {
+/// The parts of an index expression. `Ok(None)` where it is none.
+pub fn indices(o: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Index>>> {
     match o.cast::<PyTuple>() {
         Ok(parts) => parts.iter().map(|p| one_index(&p)).collect(),
-        Err(_) => Ok(vec![one_index(o)?]),
+        Err(_) => Ok(one_index(o)?.map(|i| vec![i])),
     }
 }
 
-fn one_index(o: &Bound<'_, PyAny>) -> PyResult<Index> {
-    let py = o.py();
-    if o.is_none() {
-        return Ok(Index::NewAxis);
+/// The numbers of a slice; those that are None are the ends that its direction has.
+fn slice(s: &Bound<'_, PySlice>) -> Option<Index> {
+    let (mut start, mut stop, mut step) = (0, 0, 0);
+    // SAFETY: a slice and three places to write to; the GIL is held.
+    if unsafe { pyo3::ffi::PySlice_Unpack(s.as_ptr(), &mut start, &mut stop, &mut step) } < 0 {
+        drop(PyErr::take(s.py()));
+        return None;
     }
-    if o.is_instance_of::<PyEllipsis>() {
-        return Ok(Index::Ellipsis);
+    Some(Index::Slice { start: Some(start as i64), stop: Some(stop as i64), step: Some(step as i64) })
+}
+
+fn one_index(o: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
+    if let Ok(i) = o.cast_exact::<PyInt>() {
+        return Ok(Some(Index::Int(i.extract()?)));
     }
     if let Ok(s) = o.cast::<PySlice>() {
-        let part = |name: &str| -> PyResult<Option<i64>> {
-            let v = s.getattr(name)?;
-            if v.is_none() {
-                return Ok(None);
-            }
-            index(&v)?.map(Some).ok_or_else(|| {
-                super::error::raise(py, "ArgumentError", "slice indices must be integers or None")
-            })
-        };
-        return Ok(Index::Slice { start: part("start")?, stop: part("stop")?, step: part("step")? });
+        return Ok(slice(s));
+    }
+    if o.is_none() {
+        return Ok(Some(Index::NewAxis));
+    }
+    if o.is_instance_of::<PyEllipsis>() {
+        return Ok(Some(Index::Ellipsis));
     }
     if o.is_instance_of::<PyBool>() {
-        return Ok(Index::Tensor(Tensor::constant(Array::scalar(Bool8::from(o.is_truthy()?)))));
+        return Ok(Some(truth_index(o.is_truthy()?)));
     }
     if !o.is_instance_of::<Var>() && !o.is_instance_of::<PyUntypedArray>() {
         if let Some(i) = index(o)? {
-            return Ok(Index::Int(i));
+            return Ok(Some(Index::Int(i)));
         }
     }
     if let Some(t) = tensor(o)? {
-        return Ok(Index::Tensor(t));
+        return Ok(Some(Index::Tensor(t)));
     }
-    if o.is_instance_of::<PyList>() {
-        return Ok(Index::Tensor(Tensor::constant(super::sequence::from_object(o, None)?)));
+    if o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>() {
+        let list = match super::sequence::from_object(o, None) {
+            Ok(list) => list,
+            Err(e) if e.is_instance_of::<PyMemoryError>(o.py()) => return Err(e),
+            Err(_) => return Ok(None),
+        };
+        // A list without elements names no elements, whatever dtype it would have.
+        let list = if list.len() == 0 { lift(Array::zeros("index", DType::I64, list.dims()))? } else { list };
+        return Ok(Some(Index::Tensor(Tensor::constant(list))));
     }
-    Err(super::error::raise(
-        py,
-        "ArgumentError",
-        format!("an index is an integer, slice, None, Ellipsis, list or array, not {}", o.get_type().name()?),
-    ))
+    Ok(match number(o)? {
+        Some(Item::Bool(b)) => Some(truth_index(b)),
+        _ => None,
+    })
+}
+
+fn truth_index(b: bool) -> Index {
+    Index::Tensor(Tensor::constant(Array::scalar(Bool8::from(b))))
 }
 
 /// Takes a new object out of the garbage collector's lists: it holds no Python object, so it is in no cycle, and a

@@ -77,6 +77,11 @@ impl Dialect {
         self == Dialect::Torch
     }
 
+    /// `x += y`: writes into `x`, or (Paddle) makes a new tensor and gives it the name.
+    pub fn augments_in_place(self) -> bool {
+        self != Dialect::Paddle
+    }
+
     /// A shape as the library writes it.
     pub fn shape(self, dims: &[usize]) -> String {
         match self {

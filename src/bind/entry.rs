@@ -13,10 +13,11 @@ use smallvec::SmallVec;
 use super::convert;
 use super::dialect::Dialect;
 use super::error::raise;
+use super::inplace;
 use super::var::Var;
 use crate::error::Error;
 use crate::ops::entry::{Arg, Base, Entry, Lit, Param, Value};
-use crate::ops::registry;
+use crate::ops::{in_place, registry};
 
 static ENTRIES: LazyLock<Vec<&'static Entry>> = LazyLock::new(|| registry().collect());
 
@@ -31,13 +32,24 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("shape", "size"),
     ("target", "label"),
     ("eps", "epsilon"),
-    ("repeats", "repeat_times"),
+    ("shape", "sizes"),
+    ("start_axis", "start_dim"),
+    ("stop_axis", "end_dim"),
+    ("axis1", "dim1"),
+    ("axis2", "dim2"),
     ("k", "diagonal"),
     ("k", "offset"),
     ("stop", "end"),
     ("num", "steps"),
     ("n_rows", "n"),
     ("n_cols", "m"),
+    ("tensors", "arrays"),
+    ("tensors", "x"),
+    ("pad_width", "pad"),
+    ("value", "constant_values"),
+    ("repeats", "repeat_times"),
+    ("indices", "index"),
+    ("index", "indices"),
 ];
 
 type Function = unsafe extern "C" fn(
@@ -47,17 +59,21 @@ type Function = unsafe extern "C" fn(
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
-/// Methods get their entry's index as a constant, since a C method has no place for data of its own.
-const METHODS: [Function; 512] = {
-    macro_rules! row {
-        ($($hi:literal)*) => { [$(
-            method::<{ $hi * 8 }>, method::<{ $hi * 8 + 1 }>, method::<{ $hi * 8 + 2 }>, method::<{ $hi * 8 + 3 }>,
-            method::<{ $hi * 8 + 4 }>, method::<{ $hi * 8 + 5 }>, method::<{ $hi * 8 + 6 }>, method::<{ $hi * 8 + 7 }>,
-        )*] };
-    }
-    row!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-         32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63)
-};
+/// A function for each number below 512, which it gets as a constant, since a C method has no place for data of its own.
+macro_rules! numbered {
+    ($f:ident: $($hi:literal)*) => { [$(
+        $f::<{ $hi * 8 }>, $f::<{ $hi * 8 + 1 }>, $f::<{ $hi * 8 + 2 }>, $f::<{ $hi * 8 + 3 }>,
+        $f::<{ $hi * 8 + 4 }>, $f::<{ $hi * 8 + 5 }>, $f::<{ $hi * 8 + 6 }>, $f::<{ $hi * 8 + 7 }>,
+    )*] };
+    ($f:ident) => {
+        numbered!($f: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63)
+    };
+}
+
+/// The methods by the number of their entry, and their twins that write in place.
+const METHODS: [Function; 512] = numbered!(method);
+const TWINS: [Function; 512] = numbered!(twin);
 
 unsafe extern "C" fn method<const N: usize>(
     slf: *mut ffi::PyObject,
@@ -83,6 +99,59 @@ unsafe fn method_at(
 ) -> *mut ffi::PyObject {
     // SAFETY: the caller's promise.
     unsafe { enter(|py| call(py, ENTRIES[entry], None, Some(slf), args, n as usize, names)) }
+}
+
+/// The method whose result is written over the tensor that it is called on.
+unsafe extern "C" fn twin<const N: usize>(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    n: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: as above.
+    unsafe {
+        enter(|py| written(py, N, slf, || call(py, ENTRIES[N], None, Some(slf), args, n as usize, names)))
+    }
+}
+
+/// # Safety
+/// `slf` is a tensor.
+unsafe fn written<'py>(
+    py: Python<'py>,
+    entry: usize,
+    slf: *mut ffi::PyObject,
+    f: impl Fn() -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: a borrowed reference that lives through the call.
+    let slf = unsafe { Bound::from_borrowed_ptr(py, slf) };
+    inplace::replace(slf.cast::<Var>()?, ENTRIES[entry].names[0], RESHAPES[entry], f)?;
+    Ok(slf)
+}
+
+/// By entry: whether its twin may change the shape.
+static RESHAPES: LazyLock<Vec<bool>> = LazyLock::new(|| {
+    let reshaping: Vec<&Entry> = in_place().filter(|t| t.1).map(|t| t.0).collect();
+    ENTRIES.iter().map(|e| reshaping.iter().any(|r| std::ptr::eq(*r, *e))).collect()
+});
+
+/// An augmented assignment, by number.
+unsafe extern "C" fn augmented<const N: usize>(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    n: ffi::Py_ssize_t,
+    _names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: CPython calls this with the GIL held and `n` arguments.
+    unsafe {
+        enter(|py| {
+            if n != 1 {
+                return Err(PyTypeError::new_err(format!("expected 1 argument, got {n}")));
+            }
+            let x = Bound::from_borrowed_ptr(py, slf);
+            let y = Bound::from_borrowed_ptr(py, *args);
+            inplace::augmented(N, &x, &y)
+        })
+    }
 }
 
 /// Functions carry `entry * 4 + dialect` as the integer that is their `self`.
@@ -170,12 +239,14 @@ unsafe fn call<'py>(
 type Given<'py> = SmallVec<[Option<Bound<'py, PyAny>>; 6]>;
 
 /// More positional arguments than parameters: where a parameter takes them all (`einsum("ij,jk", a, b)`), or the first
-/// one after a method's tensor takes integers (`x.reshape(2, 3)`), they are its list.
+/// one is a list of tensors (`meshgrid(x, y)`), or the first one after a method's tensor takes integers
+/// (`x.reshape(2, 3)`), they are its list.
 fn gathered<'py>(py: Python<'py>, entry: &'static Entry, all: Given<'py>) -> PyResult<Given<'py>> {
     let lead = usize::from(entry.method);
     let ints = entry.params.get(lead).is_some_and(|p| p.kind.base == Base::Ints);
     let rest = entry.params.iter().position(|p| p.kind.base == Base::Rest);
-    let Some(at) = rest.or(ints.then_some(lead)) else {
+    let tensors = entry.params.first().filter(|p| p.kind.base == Base::Tensors).map(|_| 0);
+    let Some(at) = tensors.or(rest).or(ints.then_some(lead)) else {
         return Err(PyTypeError::new_err(format!(
             "{}() takes at most {} arguments ({} given)",
             entry.names[0],
@@ -189,10 +260,15 @@ fn gathered<'py>(py: Python<'py>, entry: &'static Entry, all: Given<'py>) -> PyR
     Ok(given)
 }
 
-/// Whether an integer stands where a dtype should: the sizes of a shape, as in `zeros(2, 3)`.
+/// Whether an integer stands where a dtype should (the sizes of a shape, as in `zeros(2, 3)`), or a tensor where a list of
+/// them should (`meshgrid(x, y)`).
 fn one_by_one(entry: &Entry, given: &Given<'_>) -> bool {
     let shaped = matches!(entry.params, [shape, dtype, ..] if shape.kind.base == Base::Ints && dtype.kind.base == Base::DType);
-    shaped && given.get(1).is_some_and(|o| o.as_ref().is_some_and(|o| o.is_instance_of::<PyInt>()))
+    let tensors = entry.params.first().is_some_and(|p| p.kind.base == Base::Tensors);
+    let is = |i: usize, kind: fn(&Bound<'_, PyAny>) -> bool| {
+        given.get(i).is_some_and(|o| o.as_ref().is_some_and(kind))
+    };
+    shaped && is(1, |o| o.is_instance_of::<PyInt>()) || tensors && is(0, |o| o.is_instance_of::<Var>())
 }
 
 fn parameter(entry: &Entry, name: &str) -> Option<usize> {
@@ -317,19 +393,47 @@ fn definition(entry: &'static Entry, name: &str, f: Function, method: bool) -> *
     }))
 }
 
-/// Every entry that is a method, under all its names, put on the tensor class.
+/// Every entry that is a method put on the tensor class, under all its names; then the twins that write in place, whose
+/// names end in an underscore, and the augmented assignments.
 pub fn add_methods(py: Python<'_>) -> PyResult<()> {
     let class = py.get_type::<Var>();
     assert!(ENTRIES.len() <= METHODS.len(), "more ops than method slots");
+    let put = |name: &str, entry: &'static Entry, f: Function| {
+        // SAFETY: the definition is never freed, and the function has the signature that its flags say.
+        let method = unsafe {
+            let d = definition(entry, name, f, true);
+            Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewMethod(class.as_type_ptr(), d))?
+        };
+        class.setattr(name, method)
+    };
     for (i, entry) in ENTRIES.iter().enumerate().filter(|(_, e)| e.method) {
         for name in entry.names.iter().filter(|n| !n.contains('.')) {
-            // SAFETY: the definition is never freed, and the function has the signature that its flags say.
-            let method = unsafe {
-                let d = definition(entry, name, METHODS[i], true);
-                Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewMethod(class.as_type_ptr(), d))?
-            };
-            class.setattr(*name, method)?;
+            put(name, entry, METHODS[i])?;
         }
+    }
+    for (twin, _) in in_place() {
+        let i =
+            ENTRIES.iter().position(|e| std::ptr::eq(*e, twin)).expect("a twin is an entry of the registry");
+        for name in twin.names.iter().filter(|n| !n.contains('.')) {
+            put(&format!("{name}_"), twin, TWINS[i])?;
+        }
+    }
+    const AUGMENTED: [Function; 16] = numbered!(augmented: 0 1);
+    for (i, (name, _)) in inplace::AUGMENTED.iter().enumerate() {
+        let text = |s: &str| CString::new(s).expect("no zero bytes").into_raw().cast_const().cast::<c_char>();
+        // SAFETY: as above.
+        let method = unsafe {
+            let d = Box::into_raw(Box::new(ffi::PyMethodDef {
+                ml_name: text(name),
+                ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: AUGMENTED[i] },
+                ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+                ml_doc: text(
+                    "Writes the result over the tensor on the left; in the Paddle dialect, makes a new one.",
+                ),
+            }));
+            Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewMethod(class.as_type_ptr(), d))?
+        };
+        class.setattr(*name, method)?;
     }
     Ok(())
 }

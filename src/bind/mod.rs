@@ -12,13 +12,14 @@ mod enter;
 mod entry;
 mod error;
 mod grad_methods;
+mod indexing;
+mod inplace;
 mod interop;
 mod operators;
 mod protocol;
 mod sequence;
 mod site;
 mod var;
-mod write;
 
 use pyo3::prelude::*;
 

@@ -16,6 +16,8 @@ pub struct State {
     pub dialect: Dialect,
     /// What the user calls it.
     pub name: Option<Box<str>>,
+    /// How often the value was written to.
+    pub version: u32,
 }
 
 /// An n-dimensional array that knows how it was computed.
@@ -26,7 +28,7 @@ pub struct Var {
 
 impl Var {
     pub fn new(tensor: Tensor, dialect: Dialect) -> Var {
-        Var { state: Mutex::new(State { tensor, slot: None, dialect, name: None }) }
+        Var { state: Mutex::new(State { tensor, slot: None, dialect, name: None, version: 0 }) }
     }
 
     /// A result of an op.

@@ -53,6 +53,10 @@ pub enum Base {
     Ints,
     /// A list of integers, or one, or a word.
     IntsOrStr,
+    /// A list of integers, or one, which are told apart.
+    Count,
+    /// Pairs of integers: a list of them, one, or a number that is both.
+    Widths,
     /// An integer, or two lists of integers.
     Pairs,
     Str,
@@ -86,6 +90,7 @@ pub enum Arg {
     Float(f64),
     Ints(SmallVec<[i64; 4]>),
     Pairs(SmallVec<[i64; 4]>, SmallVec<[i64; 4]>),
+    Widths(SmallVec<[(i64, i64); 4]>),
     Str(String),
     DType(DType),
     Tensor(Tensor),
@@ -200,6 +205,16 @@ pub enum Choice<'a> {
 /// Which axes: none means all.
 pub type Axes<'a> = Option<&'a [i64]>;
 
+/// A number, or a list of them.
+#[derive(Clone, Copy, Debug)]
+pub enum Count<'a> {
+    One(i64),
+    Many(&'a [i64]),
+}
+
+/// Pairs of numbers, such as what is put before and after the elements of each axis.
+pub type Widths<'a> = &'a [(i64, i64)];
+
 /// A Rust type that a parameter can have.
 pub trait FromArg<'a>: Sized {
     const KIND: Kind;
@@ -228,6 +243,18 @@ from_arg! {
     DType DType: Arg::DType(d) => Some(*d),
     Number Item: Arg::Number(i) => Some(*i),
     Index &'a [Index]: Arg::Index(i) => Some(i),
+    Widths Widths<'a>: Arg::Widths(w) => Some(w),
+}
+
+impl<'a> FromArg<'a> for Count<'a> {
+    const KIND: Kind = Kind { base: Base::Count, optional: false };
+    fn from_arg(arg: &'a Arg) -> Option<Self> {
+        match arg {
+            Arg::Int(i) => Some(Count::One(*i)),
+            Arg::Ints(list) => Some(Count::Many(list)),
+            _ => None,
+        }
+    }
 }
 
 impl<'a> FromArg<'a> for Operand<'a> {

@@ -33,6 +33,8 @@ pub use index::Index;
 
 /// Every public function, family by family.
 pub fn registry() -> impl Iterator<Item = &'static Entry> {
+    let families = [index::FAMILY, movement::KEEPING, movement::RESHAPING, movement::OTHERS];
+    let families = families.into_iter().flatten().copied();
     [
         activation::ENTRIES,
         activation::ROWS,
@@ -43,7 +45,6 @@ pub fn registry() -> impl Iterator<Item = &'static Entry> {
         conv::ENTRIES,
         create::ENTRIES,
         einsum::ENTRIES,
-        index::ENTRIES,
         loss::ENTRIES,
         linalg::cholesky::ENTRIES,
         linalg::determinant::ENTRIES,
@@ -67,5 +68,26 @@ pub fn registry() -> impl Iterator<Item = &'static Entry> {
         sort::ENTRIES,
     ]
     .into_iter()
+    .chain(families)
     .flatten()
+}
+
+/// The methods that have a twin which writes its result over the first tensor (`sin_`), and whether the result may have
+/// another shape than that. They are those of whole families, so an op need not say so itself.
+pub fn in_place() -> impl Iterator<Item = (&'static Entry, bool)> {
+    let elementwise = [
+        activation::ENTRIES,
+        activation::ROWS,
+        arithmetic::ENTRIES,
+        compare::ENTRIES,
+        pointwise::ENTRIES,
+        pointwise::ROWS,
+        select::ENTRIES,
+        scan::ENTRIES,
+        normalize::ENTRIES,
+    ];
+    let kept =
+        elementwise.into_iter().chain([index::FAMILY, movement::KEEPING].into_iter().flatten().copied());
+    let moved = movement::RESHAPING.iter().copied().flatten().map(|e| (e, true));
+    kept.flatten().map(|e| (e, false)).chain(moved).filter(|(e, _)| e.method)
 }

@@ -33,6 +33,8 @@ KINDS = {
     "Float": "_Number",
     "Number": "_Number",
     "Ints": "_Ints",
+    "Count": "_Ints",
+    "Widths": "_Ints | Sequence[_Ints]",
     "Str": "str",
     "DType": "DTypeLike",
     "Order": "_Number | str",
@@ -225,6 +227,10 @@ def of_class(name: str, cls: type) -> str:
     functions = {n: params for names, params, is_method in _core.registry() if is_method for n in names}
     rows = all_cases()
     results = {n: returned(names, rows) for names, _, _ in _core.registry() for n in names}
+
+    def written(key: str) -> str:
+        return key if key in functions else key.removesuffix("_")
+
     bases = ", ".join(b.__name__ for b in cls.__bases__ if b is not object)
     lines = []
     if isinstance(vars(cls).get("__new__"), types.BuiltinFunctionType) and not issubclass(
@@ -239,9 +245,10 @@ def of_class(name: str, cls: type) -> str:
             lines.append(f"    @property\n    def {key}(self) -> {kind}: ...")
             if writable(cls, key):
                 lines.append(f"    @{key}.setter\n    def {key}(self, value: Any) -> None: ...")
-        elif isinstance(value, types.MethodDescriptorType) and key in functions and cls.__name__ == "Tensor":
-            rest = ", ".join(["self", *map(parameter, functions[key][1:])])
-            lines.append(f"    def {key}({rest}) -> {results[key]}: ...")
+        elif isinstance(value, types.MethodDescriptorType) and cls.__name__ == "Tensor" and written(key) in functions:
+            # A twin that writes in place takes what its function takes.
+            rest = ", ".join(["self", *map(parameter, functions[written(key)][1:])])
+            lines.append(f"    def {key}({rest}) -> {results.get(key, 'Tensor')}: ...")
         elif key == "__hash__" and value is None:
             lines.append("    __hash__: None  # type: ignore[assignment]")
         elif callable(value) or isinstance(value, types.MethodDescriptorType | types.WrapperDescriptorType):

@@ -1,0 +1,183 @@
+//! Elements written in place, where nobody else can see them. Works on element size, never on dtype.
+
+use std::sync::Arc;
+
+use super::{Array, Data};
+use crate::error::Result;
+use crate::shape::{self, Dims, Strides};
+
+/// Some elements of an array: their shape, their strides, and the first of them, all counted in elements.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    pub dims: Dims,
+    pub strides: Strides,
+    pub offset: isize,
+}
+
+impl Layout {
+    /// All elements of a C-contiguous array.
+    pub fn contiguous(dims: &[usize]) -> Layout {
+        Layout { dims: Dims::from_slice(dims), strides: shape::contiguous_strides(dims), offset: 0 }
+    }
+
+    /// Whether every element lies among the first `len`.
+    pub fn fits(&self, len: usize) -> bool {
+        if self.dims.contains(&0) {
+            return true;
+        }
+        let reach = self.dims.iter().zip(&self.strides).map(|(&d, &s)| s * (d as isize - 1));
+        let (low, high) = reach.fold((self.offset, self.offset), |(l, h), r| (l + r.min(0), h + r.max(0)));
+        low >= 0 && high < len as isize
+    }
+
+    /// The axes in another order.
+    #[must_use]
+    pub fn permute(&self, order: &[usize]) -> Layout {
+        Layout {
+            dims: order.iter().map(|&a| self.dims[a]).collect(),
+            strides: order.iter().map(|&a| self.strides[a]).collect(),
+            offset: self.offset,
+        }
+    }
+}
+
+impl Array {
+    /// The layout of this array's own elements.
+    pub fn layout(&self) -> Layout {
+        Layout { dims: Dims::from_slice(self.dims()), strides: self.strides(), offset: 0 }
+    }
+
+    /// The elements at a layout, without a copy.
+    ///
+    /// # Panics
+    /// When the layout leaves the buffer.
+    #[must_use]
+    pub fn at(&self, layout: &Layout) -> Array {
+        self.restride(&layout.dims, &layout.strides, layout.offset)
+    }
+
+    /// Makes this array C-contiguous and the only holder of its memory, by a copy if need be, and gives the address
+    /// of its first element for writing.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub(crate) fn own(&mut self) -> Result<*mut u8> {
+        if !self.is_own() {
+            *self = self.packed()?;
+        }
+        Ok(Arc::get_mut(&mut self.0).expect("made unshared").data.as_mut_ptr())
+    }
+
+    /// Whether this array is C-contiguous and nobody else holds its memory.
+    fn is_own(&mut self) -> bool {
+        match Arc::get_mut(&mut self.0) {
+            Some(inner) if inner.strides.is_none() => match &mut inner.data {
+                Data::Inline(_) => true,
+                Data::Shared(buffer, _) => Arc::get_mut(buffer).is_some(),
+            },
+            _ => false,
+        }
+    }
+
+    /// Writes `value` over the elements at a layout of this array's C order: in place where this array is the only
+    /// holder of its memory, else into a copy that takes its place. `value` has the layout's shape and this dtype.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    ///
+    /// # Panics
+    /// When the layout leaves the array, or `value` does not fit it.
+    pub(crate) fn write(&mut self, to: &Layout, value: &Array) -> Result<()> {
+        assert!(
+            value.dtype() == self.dtype() && value.dims() == to.dims.as_slice(),
+            "write: another shape or dtype"
+        );
+        assert!(to.fits(self.len()), "write: {to:?} leaves {:?}", self.dims());
+        let size = self.dtype().size();
+        let ptr = self.own()?;
+        // SAFETY: the layout stays inside this array's memory, which nobody else holds, so `value` does not overlap it.
+        unsafe {
+            let to_ptr = ptr.offset(to.offset * size as isize);
+            copy(size, &to.dims, (value.ptr(), &value.strides()), (to_ptr, &to.strides));
+        }
+        Ok(())
+    }
+}
+
+/// Runs a block with `$T` a plain type of this many bytes: `by_size!(size, T => block)`.
+macro_rules! by_size {
+    ($size:expr, $T:ident => $body:expr) => {
+        match $size {
+            1 => {
+                type $T = u8;
+                $body
+            }
+            2 => {
+                type $T = u16;
+                $body
+            }
+            4 => {
+                type $T = u32;
+                $body
+            }
+            8 => {
+                type $T = u64;
+                $body
+            }
+            size => {
+                assert_eq!(size, 16, "elements have 1, 2, 4, 8 or 16 bytes");
+                type $T = [u64; 2];
+                $body
+            }
+        }
+    };
+}
+pub(crate) use by_size;
+
+/// Copies elements of `size` bytes from one strided place to another.
+///
+/// # Safety
+/// Both strides reach only elements for indices below `dims`; those written overlap nothing that is read, and are aligned.
+pub(crate) unsafe fn copy(size: usize, dims: &[usize], from: (*const u8, &[isize]), to: (*mut u8, &[isize])) {
+    if dims.contains(&0) {
+        return;
+    }
+    let (mut runs, mut steps, mut goals) = (Dims::new(), Strides::new(), Strides::new());
+    for ((&d, &s), &t) in dims.iter().zip(from.1).zip(to.1).filter(|((d, _), _)| **d != 1) {
+        match (runs.last_mut(), steps.last_mut(), goals.last_mut()) {
+            (Some(run), Some(step), Some(goal)) if *step == s * d as isize && *goal == t * d as isize => {
+                (*run, *step, *goal) = (*run * d, s, t);
+            }
+            _ => {
+                runs.push(d);
+                steps.push(s);
+                goals.push(t);
+            }
+        }
+    }
+    // SAFETY: the caller's promise; joined axes reach the same elements.
+    by_size!(size, T => unsafe { walk::<T>(&runs, (from.0.cast(), &steps), (to.0.cast(), &goals)) });
+}
+
+/// # Safety
+/// As [`copy`].
+unsafe fn walk<T: Copy>(dims: &[usize], (x, xs): (*const T, &[isize]), (y, ys): (*mut T, &[isize])) {
+    // SAFETY: the caller's promise holds for each part of the shape.
+    unsafe {
+        match (dims, xs, ys) {
+            ([], ..) => *y = *x,
+            ([n], [1], [1]) => std::ptr::copy_nonoverlapping(x, y, *n),
+            ([n], [s], [t]) => {
+                for i in 0..*n as isize {
+                    *y.offset(i * t) = *x.offset(i * s);
+                }
+            }
+            ([n, dims @ ..], [s, xs @ ..], [t, ys @ ..]) => {
+                for i in 0..*n as isize {
+                    walk(dims, (x.offset(i * s), xs), (y.offset(i * t), ys));
+                }
+            }
+            _ => unreachable!("one stride an axis"),
+        }
+    }
+}

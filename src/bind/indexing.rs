@@ -1,0 +1,92 @@
+//! `x[...]`: reading, writing, and a tensor as a sequence of its first axis.
+
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyIterator, PyList};
+
+use super::convert::{self, lift};
+use super::enter::detached;
+use super::error::raise;
+use super::inplace;
+use super::var::Var;
+use crate::graph::Tensor;
+use crate::ops::entry::{Operand, Value};
+use crate::ops::{Index, index, movement};
+
+/// Reading this many bytes by index arrays lets other Python threads run.
+const LONG: usize = 1 << 20;
+
+/// The parts of an index expression.
+fn index_of(key: &Bound<'_, PyAny>) -> PyResult<Vec<Index>> {
+    convert::indices(key)?.ok_or_else(|| {
+        let text = "an index is made of integers, slices of them (with a step other than 0), None, Ellipsis, lists and arrays";
+        raise(key.py(), "ArgumentError", text)
+    })
+}
+
+#[pymethods]
+impl Var {
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
+        let py = slf.py();
+        let key = index_of(key)?;
+        let x = slf.get().operand();
+        let copies = key.iter().any(|i| matches!(i, Index::Tensor(_)));
+        let out = if copies && x.array.len() * x.dtype().size() >= LONG {
+            detached(py, || index::get(&x, &key))
+        } else {
+            index::get(&x, &key)
+        };
+        Var::result(py, lift(out)?, slf.get().lock().dialect)
+    }
+
+    fn __setitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let key = index_of(key)?;
+        let held;
+        let value = if let Some(n) = convert::number(value)? {
+            Operand::Number(n)
+        } else {
+            held = match convert::tensor(value)? {
+                Some(t) => t,
+                None => Tensor::constant(super::sequence::from_object(value, None)?),
+            };
+            Operand::Tensor(&held)
+        };
+        let positions = key.iter().filter_map(|i| if let Index::Tensor(t) = i { Some(t) } else { None });
+        let written = if let Operand::Tensor(t) = value { Some(t) } else { None };
+        inplace::write(slf, "setitem", positions.chain(written), |x| index::put_in(x, &key, value))
+    }
+
+    fn __delitem__(&self, _key: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyTypeError::new_err("the elements of a Tensor cannot be deleted"))
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        let first = self.lock().tensor.dims().first().copied();
+        first.ok_or_else(|| PyTypeError::new_err("len() of a 0-d tensor"))
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
+        let (py, x) = (slf.py(), slf.get().operand());
+        if x.rank() == 0 {
+            return Err(PyTypeError::new_err("iteration over a 0-d tensor"));
+        }
+        let dialect = slf.get().lock().dialect;
+        let rows = match lift(movement::unbind(&x, 0))? {
+            Value::Tuple(rows) => {
+                rows.into_iter().map(|t| Var::result(py, t, dialect)).collect::<PyResult<Vec<_>>>()?
+            }
+            _ => vec![],
+        };
+        PyList::new(py, rows)?.try_iter()
+    }
+
+    /// Whether an element equals the value.
+    fn __contains__(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let equal = slf.as_any().rich_compare(value, CompareOp::Eq)?;
+        match equal.cast::<Var>() {
+            Ok(equal) => Ok(lift(index::argwhere(&equal.get().tensor()))?.dims()[0] > 0),
+            Err(_) => equal.is_truthy(),
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Elements picked and written along one axis by arrays of indices.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::rows::{add_at, join, pick};
+use super::{Index, index_put, put};
+use crate::array::Array;
+use crate::error::{Result, bail};
+use crate::graph::Tensor;
+use crate::kernel::index::Rows;
+use crate::ops::arithmetic::add_same;
+use crate::ops::entry::{Operand, entries};
+use crate::ops::movement::region::{Part, Region, view};
+use crate::ops::movement::{broadcast_to, reshape_to};
+use crate::ops::promote::as_tensor;
+use crate::shape::{self, Dims};
+
+/// Numbers in one axis.
+fn line(op: &'static str, n: usize, numbers: impl Iterator<Item = i64>) -> Result<Tensor> {
+    let fill = |out: &mut [i64]| out.iter_mut().zip(numbers).for_each(|(o, i)| *o = i);
+    Ok(Tensor::constant(Array::build(op, &[n], fill)?))
+}
+
+/// The slices of an axis at `n` indices known here.
+pub(in crate::ops) fn take_along(
+    op: &'static str,
+    x: &Tensor,
+    at: usize,
+    n: usize,
+    indices: impl Iterator<Item = i64>,
+) -> Result<Tensor> {
+    take_at(op, x, at, &line(op, n, indices)?)
+}
+
+/// The slices of an axis at indices, whose axes take the axis' place.
+fn take_at(op: &'static str, x: &Tensor, at: usize, indices: &Tensor) -> Result<Tensor> {
+    let positions = join(op, &[indices], smallvec![x.dims()[at]], smallvec![at])?;
+    pick(op, x, Rows { outer: at, merged: 1 }, &positions)
+}
+
+/// The slices of an axis at indices; without an axis, the elements of the flattened tensor.
+pub fn take(x: &Tensor, indices: &Tensor, axis: Option<i64>) -> Result<Tensor> {
+    match axis {
+        Some(axis) => take_at("take", x, shape::axis("take", axis, x.rank())?, indices),
+        None => take_at("take", &reshape_to(x, &[shape::len(x.dims())])?, 0, indices),
+    }
+}
+
+/// [`take`] of indices in one axis (or none), in the order of arguments of `index_select`.
+pub fn index_select(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
+    if index.rank() > 1 {
+        bail!(Shape, "index_select", "the indices have one axis, not the shape {:?}", index.dims());
+    }
+    let index = if index.rank() == 0 { reshape_to(index, &[1])? } else { index.clone() };
+    take_at("index_select", x, shape::axis("index_select", axis, x.rank())?, &index)
+}
+
+/// The positions that indices along one axis name in the whole tensor, of the indices' shape: on the other axes each
+/// index speaks of its own place.
+fn positions(op: &'static str, dims: &[usize], at: usize, index: &Tensor) -> Result<Tensor> {
+    let rank = dims.len();
+    let lines: Vec<Tensor> = (0..rank)
+        .filter(|&a| a != at)
+        .map(|a| {
+            // The other axes of the index may be of size 1 only if the tensor's are: the callers broadcast before.
+            let n = index.dims()[a];
+            let mut own: Dims = smallvec![1; rank];
+            own[a] = n;
+            reshape_to(&line(op, n, 0..n as i64)?, &own)
+        })
+        .collect::<Result<_>>()?;
+    let mut lines = lines.iter();
+    let all: SmallVec<[&Tensor; 4]> =
+        (0..rank).filter_map(|a| if a == at { Some(index) } else { lines.next() }).collect();
+    join(op, &all, dims.into(), (0..rank).collect())
+}
+
+fn all(rank: usize) -> Rows {
+    Rows { outer: 0, merged: rank }
+}
+
+/// The rank of both, which are to be the same; a 0-d tensor counts as one of one axis.
+fn same_rank(op: &'static str, x: &Tensor, index: &Tensor, axis: i64) -> Result<usize> {
+    if x.rank() != index.rank() {
+        bail!(Shape, op, "the indices have {} axes, the tensor {}", index.rank(), x.rank());
+    }
+    shape::axis(op, axis, x.rank())
+}
+
+/// The elements `x[i, index[i, j], …]`: `index` is no larger than `x` on the other axes.
+pub fn gather(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
+    const OP: &str = "gather";
+    if x.rank() == 0 && index.rank() == 0 {
+        return reshape_to(&gather(&reshape_to(x, &[1])?, axis, &reshape_to(index, &[1])?)?, &[]);
+    }
+    let at = same_rank(OP, x, index, axis)?;
+    within(OP, x, at, index)?;
+    pick(OP, x, all(x.rank()), &positions(OP, x.dims(), at, index)?)
+}
+
+/// That the indices are no larger than the tensor on the other axes.
+fn within(op: &'static str, x: &Tensor, at: usize, index: &Tensor) -> Result<()> {
+    if (0..x.rank()).any(|a| a != at && index.dims()[a] > x.dims()[a]) {
+        bail!(
+            Shape,
+            op,
+            "indices of shape {:?} reach beyond {:?} on another axis than {at}",
+            index.dims(),
+            x.dims()
+        );
+    }
+    Ok(())
+}
+
+/// The tensor and the indices with their other axes broadcast against each other.
+fn broadcast_others(op: &'static str, x: &Tensor, at: usize, index: &Tensor) -> Result<(Tensor, Tensor)> {
+    let mut one: Dims = index.dims().into();
+    one[at] = x.dims()[at];
+    let mut dims = match shape::broadcast(op, x.dims(), &one) {
+        Ok(dims) => dims,
+        Err(_) => bail!(
+            Shape,
+            op,
+            "indices of shape {:?} do not broadcast to {:?} on the axes other than {at}",
+            index.dims(),
+            x.dims()
+        ),
+    };
+    let x = broadcast_to(x, &dims)?;
+    dims[at] = index.dims()[at];
+    Ok((x, broadcast_to(index, &dims)?))
+}
+
+/// The elements at indices along an axis; the other axes broadcast.
+pub fn take_along_axis(x: &Tensor, indices: &Tensor, axis: Option<i64>) -> Result<Tensor> {
+    const OP: &str = "take_along_axis";
+    let Some(axis) = axis else {
+        return take_along_axis(&reshape_to(x, &[shape::len(x.dims())])?, indices, Some(0));
+    };
+    let at = same_rank(OP, x, indices, axis)?;
+    let (x, indices) = broadcast_others(OP, x, at, indices)?;
+    pick(OP, &x, all(x.rank()), &positions(OP, x.dims(), at, &indices)?)
+}
+
+/// The tensor with values written (or added) at indices along an axis; the other axes of indices and values broadcast.
+pub fn put_along_axis(
+    x: &Tensor,
+    indices: &Tensor,
+    values: Operand<'_>,
+    axis: Option<i64>,
+    reduce: &str,
+) -> Result<Tensor> {
+    const OP: &str = "put_along_axis";
+    let Some(axis) = axis else {
+        let flat = reshape_to(x, &[shape::len(x.dims())])?;
+        return reshape_to(&put_along_axis(&flat, indices, values, Some(0), reduce)?, x.dims());
+    };
+    let at = same_rank(OP, x, indices, axis)?;
+    let mut dims: Dims = x.dims().into();
+    dims[at] = indices.dims()[at];
+    let values = as_tensor(values, x.dtype())?;
+    written(OP, x, at, &broadcast_to(indices, &dims)?, &broadcast_to(&values, &dims)?, reduce)
+}
+
+/// Values written or added at indices along an axis, both of one shape.
+fn written(
+    op: &'static str,
+    x: &Tensor,
+    at: usize,
+    index: &Tensor,
+    values: &Tensor,
+    reduce: &str,
+) -> Result<Tensor> {
+    let positions = positions(op, x.dims(), at, index)?;
+    match reduce {
+        "assign" => {
+            let flat = reshape_to(x, &[shape::len(x.dims())])?;
+            reshape_to(&put(&flat, &[Index::Tensor(positions)], Operand::Tensor(values))?, x.dims())
+        }
+        "add" | "sum" => add_same(x, &add_at(op, x.dims(), all(x.rank()), &positions, values)?),
+        _ => bail!(Argument, op, "reduce is 'assign' or 'add', not '{reduce}'"),
+    }
+}
+
+/// Of the values, those that the indices have a place for.
+fn cut(op: &'static str, src: Operand<'_>, x: &Tensor, index: &Tensor) -> Result<Tensor> {
+    let src = as_tensor(src, x.dtype())?;
+    if src.rank() == 0 {
+        return broadcast_to(&src, index.dims());
+    }
+    if src.rank() != index.rank() || src.dims().iter().zip(index.dims()).any(|(s, i)| s < i) {
+        bail!(
+            Shape,
+            op,
+            "values of shape {:?} do not cover the indices of shape {:?}",
+            src.dims(),
+            index.dims()
+        );
+    }
+    let part = |&count: &usize| Part::Span { start: 0, step: 1, count };
+    view(op, &src, Region::Box(index.dims().iter().map(part).collect()))
+}
+
+/// The tensor with `src` written at `x[i, index[i, j], …]`, in the order of arguments of torch's function.
+pub fn scatter(x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>) -> Result<Tensor> {
+    scattered("scatter", x, axis, index, src, "assign")
+}
+
+/// The tensor with `src` added at `x[i, index[i, j], …]`; places named twice get both.
+pub fn scatter_add(x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>) -> Result<Tensor> {
+    scattered("scatter_add", x, axis, index, src, "add")
+}
+
+fn scattered(
+    op: &'static str,
+    x: &Tensor,
+    axis: i64,
+    index: &Tensor,
+    src: Operand<'_>,
+    reduce: &str,
+) -> Result<Tensor> {
+    let at = same_rank(op, x, index, axis)?;
+    within(op, x, at, index)?;
+    written(op, x, at, index, &cut(op, src, x, index)?, reduce)
+}
+
+/// The parts of an index expression for indices of one axis.
+fn along(op: &'static str, x: &Tensor, axis: i64, index: &Tensor) -> Result<SmallVec<[Index; 4]>> {
+    let at = shape::axis(op, axis, x.rank())?;
+    let whole = Index::Slice { start: None, stop: None, step: None };
+    Ok((0..at).map(|_| whole.clone()).chain([Index::Tensor(index.clone())]).collect())
+}
+
+/// The tensor with slices added at indices of an axis.
+pub fn index_add(x: &Tensor, axis: i64, index: &Tensor, source: &Tensor) -> Result<Tensor> {
+    index_put(x, &along("index_add", x, axis, index)?, Operand::Tensor(source), true)
+}
+
+/// The tensor with a number written over the slices at indices of an axis.
+pub fn index_fill(x: &Tensor, axis: i64, index: &Tensor, value: Operand<'_>) -> Result<Tensor> {
+    put(x, &along("index_fill", x, axis, index)?, value)
+}
+
+/// The slice of an axis at one index; the axis goes.
+pub fn select(x: &Tensor, axis: i64, index: i64) -> Result<Tensor> {
+    view("select", x, one("select", x, axis, index)?)
+}
+
+fn one(op: &'static str, x: &Tensor, axis: i64, index: i64) -> Result<Region> {
+    let at = shape::axis(op, axis, x.rank())?;
+    let n = x.dims()[at] as i64;
+    if index < -n || index >= n {
+        bail!(Index, op, "index {index} is out of bounds for axis {at} with size {n}");
+    }
+    Ok(Region::at(x.dims(), at, if index < 0 { index + n } else { index } as usize))
+}
+
+/// So many slices of an axis from one on.
+pub fn narrow(x: &Tensor, axis: i64, start: i64, length: i64) -> Result<Tensor> {
+    let at = shape::axis("narrow", axis, x.rank())?;
+    let n = x.dims()[at] as i64;
+    let first = if start < 0 { start.saturating_add(n) } else { start };
+    if first < 0 || length < 0 || first > n || length > n - first {
+        bail!(Index, "narrow", "{length} elements from {start} on are not in axis {at} of size {n}");
+    }
+    view("narrow", x, Region::span(x.dims(), at, first as usize, length as usize))
+}
+
+/// The tensor with another one written over the slice of an axis at one index.
+pub fn select_scatter(x: &Tensor, y: &Tensor, axis: i64, index: i64) -> Result<Tensor> {
+    super::put_region("select_scatter", x, one("select_scatter", x, axis, index)?, y)
+}
+
+/// The tensor with another one written over a slice of an axis.
+pub fn slice_scatter(
+    x: &Tensor,
+    y: &Tensor,
+    axis: i64,
+    start: Option<i64>,
+    stop: Option<i64>,
+    step: i64,
+) -> Result<Tensor> {
+    let at = shape::axis("slice_scatter", axis, x.rank())?;
+    let whole = Index::Slice { start: None, stop: None, step: None };
+    let index: Vec<Index> =
+        (0..at).map(|_| whole.clone()).chain([Index::Slice { start, stop, step: Some(step) }]).collect();
+    put(x, &index, Operand::Tensor(y))
+}
+
+entries! {
+    method take (x: &Tensor, indices: &Tensor, axis: Option<i64> = None)
+        "The slices of an axis at indices, whose axes take the axis' place; without `axis`, the elements of the flattened tensor. Negative indices count from the end.\n\nRaises IndexOutOfRange.\n\n>>> fg.take(fg.tensor([[1, 2], [3, 4]]), fg.tensor([1, 0, 1]), axis=1).numpy()\narray([[2, 1, 2],\n       [4, 3, 4]])";
+    method index_select (x: &Tensor, axis: i64, index: &Tensor)
+        "The slices of an axis at the indices of a vector.\n\n>>> fg.index_select(fg.tensor([1, 2, 3]), 0, fg.tensor([2, 0])).numpy()\narray([3, 1])";
+    method gather (x: &Tensor, axis: i64, index: &Tensor)
+        "The elements along an axis at indices: for axis 1, `out[i, j] = x[i, index[i, j]]`. The indices have as many axes as `x` and are no larger on the others.\n\n>>> fg.gather(fg.tensor([[1, 2], [3, 4]]), 1, fg.tensor([[1, 1], [0, 0]])).numpy()\narray([[2, 2],\n       [3, 3]])";
+    method take_along_axis (x: &Tensor, indices: &Tensor, axis: Option<i64> = Int(-1))
+        "The elements along an axis at indices, such as `argsort` gives; the other axes broadcast. With axis None, of the flattened tensor.\n\n>>> fg.take_along_axis(fg.tensor([[1, 2], [3, 4]]), fg.tensor([[1], [0]]), 1).numpy()\narray([[2],\n       [3]])";
+    method put_along_axis (x: &Tensor, indices: &Tensor, values: Operand<'_>, axis: Option<i64> = Int(-1), reduce: &str = Str("assign"))
+        "`x` with values written (`reduce` 'assign') or added ('add') at indices along an axis; indices and values broadcast to `x` on the other axes. Of values written to one place the last stays; values added to one place all count.\n\n>>> fg.put_along_axis(fg.zeros((2, 2)), fg.tensor([[1], [0]]), 5., 1).numpy()\narray([[0., 5.],\n       [5., 0.]], dtype=float32)";
+    method scatter (x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>)
+        "`x` with the elements of `src` written at indices along an axis: for axis 1, `out[i, index[i, j]] = src[i, j]`. Of values written to one place the last stays.\n\n>>> fg.scatter(fg.zeros((1, 3)), 1, fg.tensor([[2, 0]]), fg.tensor([[1., 2.]])).numpy()\narray([[2., 0., 1.]], dtype=float32)";
+    method scatter_add (x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>)
+        "`x` with the elements of `src` added at indices along an axis: for axis 1, `out[i, index[i, j]] += src[i, j]`.\n\n>>> fg.scatter_add(fg.zeros((1, 2)), 1, fg.tensor([[1, 1]]), fg.tensor([[1., 2.]])).numpy()\narray([[0., 3.]], dtype=float32)";
+    method index_add (x: &Tensor, axis: i64, index: &Tensor, source: &Tensor)
+        "`x` with the slices of `source` added at the indices of a vector along an axis.\n\n>>> fg.index_add(fg.zeros((2,)), 0, fg.tensor([1, 1]), fg.tensor([1., 2.])).numpy()\narray([0., 3.], dtype=float32)";
+    method index_fill (x: &Tensor, axis: i64, index: &Tensor, value: Operand<'_>)
+        "`x` with a number written over the slices at the indices of a vector along an axis.\n\n>>> fg.index_fill(fg.zeros((3,)), 0, fg.tensor([0, 2]), 7).numpy()\narray([7., 0., 7.], dtype=float32)";
+    method select (x: &Tensor, axis: i64, index: i64)
+        "The slice of an axis at one index; the axis goes. Shares memory.\n\n>>> fg.select(fg.tensor([[1, 2], [3, 4]]), 1, 0).numpy()\narray([1, 3])";
+    method narrow (x: &Tensor, axis: i64, start: i64, length: i64)
+        "`length` slices of an axis from `start` on. Shares memory.\n\n>>> fg.narrow(fg.tensor([1, 2, 3, 4]), 0, 1, 2).numpy()\narray([2, 3])";
+    method select_scatter (x: &Tensor, y: &Tensor, axis: i64, index: i64)
+        "`x` with `y` written over the slice of an axis at one index.\n\n>>> fg.select_scatter(fg.zeros((2, 2)), fg.ones((2,)), 0, 1).numpy()\narray([[0., 0.],\n       [1., 1.]], dtype=float32)";
+    method slice_scatter (x: &Tensor, y: &Tensor, axis: i64 = Int(0), start: Option<i64> = None, stop: Option<i64> = None, step: i64 = Int(1))
+        "`x` with `y` written over a slice of an axis.\n\n>>> fg.slice_scatter(fg.zeros((4,)), fg.ones((2,)), 0, 1, 3).numpy()\narray([0., 1., 1., 0.], dtype=float32)";
+}

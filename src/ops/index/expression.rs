@@ -1,0 +1,257 @@
+//! An index expression `x[...]` understood as NumPy does: first a view, then positions on some axes of the view.
+
+use smallvec::SmallVec;
+
+use super::Index;
+use super::rows::{join, pick};
+use crate::dtype::DType;
+use crate::error::{Result, bail};
+use crate::graph::Tensor;
+use crate::kernel::index::{Rows, nonzero};
+use crate::ops::movement::axes::permuted;
+use crate::ops::movement::region::{Part, Parts, Region, view};
+use crate::shape::Dims;
+
+/// An index expression, resolved against a shape.
+pub(super) struct Expression {
+    /// What the integers, slices, new axes and the ellipsis leave.
+    pub parts: Parts,
+    /// The shape that they leave.
+    pub dims: Dims,
+    pub list: Option<List>,
+}
+
+/// Positions on axes of the view.
+pub(super) struct List {
+    /// The order of the view's axes that makes the ones spoken of neighbours.
+    pub order: SmallVec<[usize; 4]>,
+    pub rows: Rows,
+    /// Positions on those axes, taken together in C order.
+    pub positions: Tensor,
+}
+
+/// An index array: the axes of the view that it speaks of (truth values: as many as they have), and its numbers.
+struct Given {
+    axes: std::ops::Range<usize>,
+    size: usize,
+    first: usize,
+    numbers: Tensor,
+}
+
+/// Where the index arrays, and the integers among them, stand.
+#[derive(PartialEq)]
+enum Run {
+    Before,
+    Inside,
+    After,
+    Separated,
+}
+
+impl Run {
+    fn array(&mut self) {
+        *self = match self {
+            Run::Before | Run::Inside => Run::Inside,
+            _ => Run::Separated,
+        };
+    }
+
+    fn other(&mut self) {
+        if *self == Run::Inside {
+            *self = Run::After;
+        }
+    }
+}
+
+impl Expression {
+    pub fn new(op: &'static str, dims: &[usize], index: &[Index]) -> Result<Expression> {
+        let takes = |i: &Index| match i {
+            Index::NewAxis | Index::Ellipsis => 0,
+            Index::Tensor(t) if t.dtype() == DType::Bool => t.rank(),
+            _ => 1,
+        };
+        let taken: usize = index.iter().map(takes).sum();
+        let Some(free) = dims.len().checked_sub(taken) else {
+            bail!(
+                Index,
+                op,
+                "too many indices: the shape {dims:?} has {} axes, {taken} are indexed",
+                dims.len()
+            );
+        };
+        if index.iter().filter(|i| matches!(i, Index::Ellipsis)).count() > 1 {
+            bail!(Index, op, "an index can have only one ellipsis ('...')");
+        }
+        let (mut parts, mut shown) = (Parts::new(), Dims::new());
+        let mut given: SmallVec<[Given; 2]> = SmallVec::new();
+        let (mut run, mut at) = (Run::Before, None);
+        let mut axis = 0;
+        for i in index {
+            match i {
+                Index::Int(_) | Index::Tensor(_) => {
+                    run.array();
+                    at.get_or_insert(shown.len());
+                }
+                _ => run.other(),
+            }
+            match i {
+                Index::Int(i) => {
+                    let n = dims[axis] as i64;
+                    if *i < -n || *i >= n {
+                        bail!(Index, op, "index {i} is out of bounds for axis {axis} with size {n}");
+                    }
+                    parts.push(Part::At(if *i < 0 { i + n } else { *i } as usize));
+                    axis += 1;
+                }
+                Index::Slice { start, stop, step } => {
+                    let part = span(op, dims[axis], *start, *stop, *step)?;
+                    if let Part::Span { count, .. } = part {
+                        shown.push(count);
+                    }
+                    parts.push(part);
+                    axis += 1;
+                }
+                Index::NewAxis => {
+                    parts.push(Part::New);
+                    shown.push(1);
+                }
+                Index::Ellipsis => {
+                    for _ in 0..free {
+                        parts.push(Part::whole(dims[axis]));
+                        shown.push(dims[axis]);
+                        axis += 1;
+                    }
+                }
+                Index::Tensor(t) => {
+                    let axes = shown.len()..shown.len() + takes(i);
+                    for k in 0..takes(i) {
+                        parts.push(Part::whole(dims[axis + k]));
+                        shown.push(dims[axis + k]);
+                    }
+                    let size = dims[axis..axis + takes(i)].iter().product();
+                    let numbers =
+                        if t.dtype() == DType::Bool { marked(op, t, dims, axis)? } else { t.detach() };
+                    given.push(Given { axes, size, first: axis, numbers });
+                    axis += takes(i);
+                }
+            }
+        }
+        shown.extend_from_slice(&dims[axis..]);
+        let list = if given.is_empty() {
+            None
+        } else {
+            Some(List::new(op, &given, run, at.unwrap_or(0), shown.len())?)
+        };
+        Ok(Expression { parts, dims: shown, list })
+    }
+
+    /// Whether the view is the tensor itself.
+    pub fn is_whole(&self, dims: &[usize]) -> bool {
+        self.parts.len() <= dims.len() && self.parts.iter().zip(dims).all(|(p, &d)| p.is_whole(d))
+    }
+
+    /// The shape that the expression reads.
+    pub fn values(&self) -> Dims {
+        match &self.list {
+            None => self.dims.clone(),
+            Some(list) => {
+                let dims: Dims = list.order.iter().map(|&a| self.dims[a]).collect();
+                list.rows.values(&dims, list.positions.dims())
+            }
+        }
+    }
+
+    pub fn region(&self) -> Region {
+        Region::Box(self.parts.clone())
+    }
+}
+
+impl List {
+    fn new(op: &'static str, given: &[Given], run: Run, at: usize, rank: usize) -> Result<List> {
+        let spoken: SmallVec<[usize; 4]> = given.iter().flat_map(|g| g.axes.clone()).collect();
+        let numbers: SmallVec<[&Tensor; 4]> = given.iter().map(|g| &g.numbers).collect();
+        let sizes = given.iter().map(|g| g.size).collect();
+        let positions = join(op, &numbers, sizes, given.iter().map(|g| g.first).collect())?;
+        let rest = (0..rank).filter(|a| !spoken.contains(a));
+        // Index arrays apart from each other put their axes first.
+        let (outer, order) = if run == Run::Separated {
+            (0, spoken.iter().copied().chain(rest).collect())
+        } else {
+            (at, (0..rank).collect())
+        };
+        Ok(List { order, rows: Rows { outer, merged: spoken.len() }, positions })
+    }
+}
+
+/// The positions of the true elements of a mask.
+fn marked(op: &'static str, mask: &Tensor, dims: &[usize], axis: usize) -> Result<Tensor> {
+    let own = &dims[axis..axis + mask.rank()];
+    if let Some(k) = (0..own.len()).find(|&k| own[k] != mask.dims()[k]) {
+        bail!(
+            Index,
+            op,
+            "a mask of shape {:?} does not fit: axis {} has size {}, the mask has {} there",
+            mask.dims(),
+            axis + k,
+            own[k],
+            mask.dims()[k]
+        );
+    }
+    if !mask.levels.is_empty() {
+        bail!(
+            Argument,
+            op,
+            "a mask reads as many elements as are true in it, and under vmap that number differs from lane to lane; use where or masked_fill"
+        );
+    }
+    Ok(Tensor::constant(nonzero(&mask.array)?))
+}
+
+/// A slice of an axis, as Python's `slice.indices`.
+fn span(
+    op: &'static str,
+    size: usize,
+    start: Option<i64>,
+    stop: Option<i64>,
+    step: Option<i64>,
+) -> Result<Part> {
+    let (n, step) = (size as i64, step.unwrap_or(1));
+    if step == 0 {
+        bail!(Argument, op, "the step of a slice cannot be zero");
+    }
+    let (low, high) = if step > 0 { (0, n) } else { (-1, n - 1) };
+    let clamp = |v: i64| if v < 0 { v.saturating_add(n).max(low) } else { v.min(high) };
+    let start = start.map_or(if step > 0 { low } else { high }, clamp);
+    let stop = stop.map_or(if step > 0 { high } else { low }, clamp);
+    let way = if step > 0 { stop - start } else { start - stop };
+    let count = if way <= 0 { 0 } else { (way as u64 - 1) / step.unsigned_abs() + 1 };
+    let step = isize::try_from(step).unwrap_or(isize::MAX);
+    Ok(Part::Span {
+        start: start.max(0) as usize,
+        // The step between fewer than two elements is of no matter.
+        step: if count < 2 { 1 } else { step },
+        count: count as usize,
+    })
+}
+
+/// The elements at an index expression. Integers, slices, new axes and an ellipsis give a view; index arrays and masks
+/// a copy.
+///
+/// # Errors
+/// [`crate::Error::Index`] for an index that is not there or a mask of another shape.
+pub fn get(x: &Tensor, index: &[Index]) -> Result<Tensor> {
+    const OP: &str = "getitem";
+    // One integer is the commonest index of all.
+    if let ([Index::Int(i)], Some(&n)) = (index, x.dims().first()) {
+        let n = n as i64;
+        if (-n..n).contains(i) {
+            let part = Part::At(if *i < 0 { i + n } else { *i } as usize);
+            return view(OP, x, Region::Box(Parts::from_slice(&[part])));
+        }
+    }
+    let e = Expression::new(OP, x.dims(), index)?;
+    let shown = if e.is_whole(x.dims()) && e.list.is_some() { x.clone() } else { view(OP, x, e.region())? };
+    match e.list {
+        None => Ok(shown),
+        Some(list) => pick(OP, &permuted(&shown, list.order.iter().copied())?, list.rows, &list.positions),
+    }
+}

@@ -1,0 +1,133 @@
+//! Elements chosen by truth values.
+
+use crate::array::Array;
+use crate::dtype::{Bool8, DType};
+use crate::error::{Result, bail};
+use crate::graph::Tensor;
+use crate::kernel::index;
+use crate::ops::entry::{Operand, Value, entries};
+use crate::ops::movement::{broadcast_to, cast, expand_dims, reshape_to, stack};
+use crate::ops::promote::as_tensor;
+use crate::ops::select::select;
+use crate::shape;
+
+use super::{Index, get, put};
+
+fn truth<'a>(op: &'static str, mask: &'a Tensor) -> Result<&'a Tensor> {
+    if mask.dtype() != DType::Bool {
+        bail!(Dtype, op, "a mask holds truth values, not {}", mask.dtype());
+    }
+    Ok(mask)
+}
+
+/// The tensor with a number where a mask holds.
+pub fn masked_fill(x: &Tensor, mask: &Tensor, value: Operand<'_>) -> Result<Tensor> {
+    let value = as_tensor(value, x.dtype())?;
+    if value.rank() != 0 {
+        bail!(Shape, "masked_fill", "the value is a number or 0-d, not of shape {:?}", value.dims());
+    }
+    select(truth("masked_fill", mask)?, &value, x)
+}
+
+/// The elements where a mask holds, in one axis. Both broadcast against each other.
+pub fn masked_select(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
+    let dims = shape::broadcast("masked_select", x.dims(), truth("masked_select", mask)?.dims())?;
+    get(&broadcast_to(x, &dims)?, &[Index::Tensor(broadcast_to(mask, &dims)?)])
+}
+
+/// The tensor with the elements of another one, in C order, where a mask holds.
+pub fn masked_scatter(x: &Tensor, mask: &Tensor, source: &Tensor) -> Result<Tensor> {
+    let mask = broadcast_to(truth("masked_scatter", mask)?, x.dims())?;
+    let count = positions("masked_scatter", &mask)?.len();
+    let flat = reshape_to(source, &[shape::len(source.dims())])?;
+    if flat.dims()[0] < count {
+        bail!(Shape, "masked_scatter", "{} elements for {count} places", flat.dims()[0]);
+    }
+    let first = Index::Slice { start: None, stop: Some(count as i64), step: None };
+    put(x, &[Index::Tensor(mask)], Operand::Tensor(&get(&flat, &[first])?))
+}
+
+/// The positions of the elements that are not zero.
+fn positions(op: &'static str, x: &Tensor) -> Result<Array> {
+    if !x.levels.is_empty() {
+        bail!(
+            Argument,
+            op,
+            "the size of the result depends on the values, and under vmap those differ from lane to lane"
+        );
+    }
+    index::nonzero(&x.array)
+}
+
+/// The indices of the elements that are not zero: one tensor an axis.
+fn indices(op: &'static str, x: &Tensor) -> Result<Vec<Tensor>> {
+    if x.rank() == 0 {
+        bail!(Shape, op, "a 0-d tensor has no axis to count along");
+    }
+    let positions = positions(op, x)?;
+    (0..x.rank()).map(|a| Ok(Tensor::constant(index::unjoin(&positions, x.dims(), a)?))).collect()
+}
+
+/// The indices of the elements that are not zero: one tensor an axis.
+pub fn nonzero(x: &Tensor) -> Result<Value> {
+    Ok(Value::Tuple(indices("nonzero", x)?))
+}
+
+/// The same, one row an element.
+pub fn argwhere(x: &Tensor) -> Result<Tensor> {
+    // A 0-d tensor has rows without numbers; how many there are still says whether it is zero.
+    if x.rank() == 0 {
+        let rows = positions("argwhere", x)?.len();
+        return Ok(Tensor::constant(Array::zeros("argwhere", DType::I64, &[rows, 0])?));
+    }
+    stack(&indices("argwhere", x)?, 1)
+}
+
+/// Rows of zeros with a one at each index.
+pub fn one_hot(x: &Tensor, num_classes: i64, dtype: Option<DType>) -> Result<Tensor> {
+    if x.dtype().is_float() || x.dtype() == DType::Bool {
+        bail!(Dtype, "one_hot", "classes are integers, not {}", x.dtype());
+    }
+    let classes = match num_classes {
+        -1 if !x.levels.is_empty() => bail!(
+            Argument,
+            "one_hot",
+            "the number of classes depends on the values, and under vmap those differ from lane to lane; give num_classes"
+        ),
+        -1 => {
+            let all = cast(x, DType::I64)?.array.to_vec::<i64>();
+            all.iter().max().map_or(0, |m| m.saturating_add(1))
+        }
+        n => n,
+    };
+    let Ok(size) = usize::try_from(classes) else {
+        bail!(Argument, "one_hot", "{classes} is not a number of classes");
+    };
+    let mut dims: crate::shape::Dims = x.dims().into();
+    dims.push(size);
+    let held =
+        shape::checked_len(&dims).and_then(|n| n.checked_mul(8)).is_some_and(|n| n <= isize::MAX as usize);
+    let dtype = dtype.unwrap_or(DType::I64);
+    if !held {
+        return Err(crate::error::Error::Memory { op: "one_hot", dims: dims.to_vec(), dtype });
+    }
+    let zeros = broadcast_to(&Tensor::scalar_of(dtype, 0.0), &dims)?;
+    let one = Tensor::constant(Array::full(&[], Bool8::from(true)));
+    let rows = expand_dims(x, &[-1])?;
+    super::put_along_axis(&zeros, &rows, Operand::Tensor(&one), Some(-1), "assign")
+}
+
+entries! {
+    method masked_fill (x: &Tensor, mask: &Tensor, value: Operand<'_>)
+        "`x` with a number where a mask of truth values holds; the mask broadcasts against `x`. Works under vmap.\n\n>>> fg.masked_fill(fg.tensor([1, 2]), fg.tensor([True, False]), 9).numpy()\narray([9, 2])";
+    method masked_select (x: &Tensor, mask: &Tensor)
+        "The elements where a mask of truth values holds, in C order in one axis; both broadcast against each other.\n\n>>> fg.masked_select(fg.tensor([1, 2, 3]), fg.tensor([True, False, True])).numpy()\narray([1, 3])";
+    method masked_scatter (x: &Tensor, mask: &Tensor, source: &Tensor)
+        "`x` with the first elements of `source`, in C order, where a mask of truth values holds.\n\n>>> fg.masked_scatter(fg.tensor([1, 2, 3]), fg.tensor([True, False, True]), fg.tensor([7, 8])).numpy()\narray([7, 2, 8])";
+    method nonzero (x: &Tensor)
+        "The indices (int64) of the elements that are not zero, in C order: one tensor for each axis.\n\n>>> fg.nonzero(fg.tensor([0, 3, 0, 4]))[0].numpy()\narray([1, 3])";
+    function argwhere (x: &Tensor)
+        "The indices (int64) of the elements that are not zero, in C order: one row an element.\n\n>>> fg.argwhere(fg.tensor([[0, 3], [4, 0]])).numpy()\narray([[0, 1],\n       [1, 0]])";
+    method one_hot (x: &Tensor, num_classes: i64 = Int(-1), dtype: Option<DType> = None)
+        "A new last axis of `num_classes` zeros (int64 unless `dtype` says otherwise) with a one at the index that `x` gives; with -1 there are as many classes as the largest index asks for.\n\n>>> fg.one_hot(fg.tensor([0, 2])).numpy()\narray([[1, 0, 0],\n       [0, 0, 1]])";
+}

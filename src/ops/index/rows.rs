@@ -1,0 +1,125 @@
+//! Picking by positions and adding up at positions: each is the other's gradient.
+
+use smallvec::{SmallVec, smallvec};
+
+use crate::array::Array;
+use crate::error::Result;
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::kernel::index::{self, Rows};
+use crate::shape::Dims;
+
+/// The values of input 0 at the positions of input 1.
+struct Pick {
+    name: &'static str,
+    rows: Rows,
+}
+
+impl Op for Pick {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        Ok(smallvec![index::pick(self.name, ins[0], self.rows, ins[1], lanes)?])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::inputs(2)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let g = g[0].as_ref().map(|g| add_at(self.name, s.dims(0), self.rows, &s.input(1), g)).transpose()?;
+        Ok(smallvec![g, None])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![t[0].as_ref().map(|t| pick(self.name, t, self.rows, &s.input(1))).transpose()?])
+    }
+}
+
+/// The values of a tensor at positions. Each position names a place on the `rows` taken together.
+pub(super) fn pick(name: &'static str, x: &Tensor, rows: Rows, positions: &Tensor) -> Result<Tensor> {
+    apply(Pick { name, rows }, &[x, positions])
+}
+
+/// Zeros, with the values of input 0 added at the positions of input 1.
+struct AddAt {
+    name: &'static str,
+    rows: Rows,
+    dims: Dims,
+}
+
+impl Op for AddAt {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        Ok(smallvec![index::add(self.name, &self.dims, self.rows, ins[1], ins[0], lanes)?])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::inputs(2)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![g[0].as_ref().map(|g| pick(self.name, g, self.rows, &s.input(1))).transpose()?, None])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let sum = |t| add_at(self.name, &self.dims, self.rows, &s.input(1), t);
+        Ok(smallvec![t[0].as_ref().map(sum).transpose()?])
+    }
+}
+
+/// Zeros of a shape with values added at positions; values of a position named twice add up in its order.
+pub(super) fn add_at(
+    name: &'static str,
+    dims: &[usize],
+    rows: Rows,
+    positions: &Tensor,
+    values: &Tensor,
+) -> Result<Tensor> {
+    apply(AddAt { name, rows, dims: dims.into() }, &[values, positions])
+}
+
+/// Indices of axes of these sizes as positions on all of them.
+struct Join {
+    name: &'static str,
+    sizes: SmallVec<[usize; 4]>,
+    /// The axis of each, for errors.
+    axes: SmallVec<[usize; 4]>,
+}
+
+impl Op for Join {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        Ok(smallvec![index::join(self.name, ins, &self.sizes, &self.axes, lanes)?])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::NOTHING
+    }
+
+    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        Ok(self.sizes.iter().map(|_| None).collect())
+    }
+
+    fn jvp(&self, _: &Tangents, _: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![None])
+    }
+}
+
+/// Indices of axes of these sizes, broadcast against each other, as positions on all of them in C order: checked,
+/// and negative ones counted from the end. `axes` are their numbers, for errors.
+pub(super) fn join(
+    name: &'static str,
+    indices: &[&Tensor],
+    sizes: SmallVec<[usize; 4]>,
+    axes: SmallVec<[usize; 4]>,
+) -> Result<Tensor> {
+    apply(Join { name, sizes, axes }, indices)
+}

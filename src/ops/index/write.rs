@@ -1,0 +1,240 @@
+//! Values written over parts of a tensor.
+
+use std::borrow::Cow;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::Index;
+use super::expression::{Expression, List};
+use super::rows::{add_at, pick};
+use crate::array::{Array, Layout};
+use crate::dtype::DType;
+use crate::error::{Result, bail};
+use crate::graph::{
+    Cotangents, Grads, Keeps, Levels, Needs, Op, Outs, Saved, Tangents, Tensor, apply, recorded,
+};
+use crate::kernel::index::{self, Rows};
+use crate::ops::arithmetic::add_same;
+use crate::ops::entry::Operand;
+use crate::ops::movement::axes::permuted;
+use crate::ops::movement::region::{Region, hidden_size, place, view};
+use crate::ops::movement::{broadcast_to, expand_dims, reshape_to};
+use crate::ops::promote::as_tensor;
+use crate::ops::select::select;
+use crate::shape::{self, Dims};
+
+/// Input 0 with input 1, broadcast, written over a region, or at the positions of input 2 within the region.
+#[derive(Clone)]
+struct Put {
+    name: &'static str,
+    region: Region,
+    at: Option<(SmallVec<[usize; 4]>, Rows)>,
+}
+
+impl Put {
+    /// The write itself: in place if nobody else holds the memory of `x`. An error leaves `x` as it was.
+    fn write(&self, x: &mut Array, ins: &[&Array], lanes: usize) -> Result<()> {
+        let hidden = |a: usize| if x.dims()[a] == 1 { hidden_size(ins, a) } else { x.dims()[a] };
+        let sizes: Dims = (0..lanes).map(hidden).chain(x.dims()[lanes..].iter().copied()).collect();
+        if x.dims() != sizes.as_slice() {
+            *x = x.expand(&sizes, lanes);
+        }
+        let to = self.region.of(&Layout::contiguous(x.dims()), lanes);
+        let Some((order, rows)) = &self.at else {
+            return x.write(&to, &ins[0].expand(&to.dims, lanes));
+        };
+        let order: Dims = (0..lanes).chain(order.iter().map(|a| a + lanes)).collect();
+        let to = to.permute(&order);
+        let mut dims: Dims = to.dims[..lanes].into();
+        dims.extend(rows.values(&to.dims[lanes..], &ins[1].dims()[lanes..]));
+        index::put(x, &to, *rows, ins[1], &ins[0].expand(&dims, lanes), lanes)
+    }
+
+    fn apply(&self, x: &Tensor, value: &Tensor, positions: Option<&Tensor>) -> Result<Tensor> {
+        let ins: SmallVec<[&Tensor; 4]> = [x, value].into_iter().chain(positions).collect();
+        apply(self.clone(), &ins)
+    }
+
+    /// What the region holds in a tensor.
+    fn read(&self, x: &Tensor, positions: Option<&Tensor>) -> Result<Tensor> {
+        let shown = view(self.name, x, self.region.clone())?;
+        match (&self.at, positions) {
+            (Some((order, rows)), Some(p)) => {
+                pick(self.name, &permuted(&shown, order.iter().copied())?, *rows, p)
+            }
+            _ => Ok(shown),
+        }
+    }
+
+    /// Of a cotangent read at positions: zero where a later position overwrites the value.
+    fn lasting(&self, g: Tensor, positions: Option<&Tensor>) -> Result<Tensor> {
+        let (Some((_, rows)), Some(p)) = (&self.at, positions) else { return Ok(g) };
+        let Some(last) = index::last(&p.array, p.levels.len())? else { return Ok(g) };
+        let last = Tensor { array: last, edge: None, levels: p.levels.clone() };
+        let inner = g.rank() - rows.outer - p.rank();
+        let after: SmallVec<[i64; 4]> = (0..inner).map(|i| -1 - i as i64).collect();
+        select(&expand_dims(&last, &after)?, &g, &Tensor::scalar_of(g.dtype(), 0.0))
+    }
+}
+
+impl Op for Put {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        let mut x = ins[0].clone();
+        self.write(&mut x, &ins[1..], lanes)?;
+        Ok(smallvec![x])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::inputs(4).when(self.at.is_some())
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let positions = self.at.is_some().then(|| s.input(2));
+        let Some(g) = &g[0] else { return Ok((0..s.inputs()).map(|_| None).collect()) };
+        let zero = Tensor::scalar_of(g.dtype(), 0.0);
+        let of_x = s.needs(0).then(|| self.apply(g, &zero, positions.as_ref())).transpose()?;
+        let read = || self.lasting(self.read(g, positions.as_ref())?, positions.as_ref());
+        let of_value = s.needs(1).then(read).transpose()?;
+        let mut grads: Grads = smallvec![of_x, of_value];
+        grads.extend(positions.map(|_| None));
+        Ok(grads)
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let positions = self.at.is_some().then(|| s.input(2));
+        let zero = |of: &Tensor| Tensor::scalar_of(of.dtype(), 0.0);
+        Ok(smallvec![match (&t[0], &t[1]) {
+            (Some(x), value) => {
+                Some(self.apply(x, value.as_ref().unwrap_or(&zero(x)), positions.as_ref())?)
+            }
+            (None, Some(value)) => {
+                let x = broadcast_to(&zero(value), s.out_dims(0))?;
+                Some(self.apply(&x, value, positions.as_ref())?)
+            }
+            (None, None) => None,
+        }])
+    }
+}
+
+/// A value as a tensor of a dtype and of at most the rank of what it is written over.
+fn fitted<'a>(op: &'static str, value: Operand<'a>, dtype: DType, dims: &[usize]) -> Result<Cow<'a, Tensor>> {
+    let mut value = as_tensor(value, dtype)?;
+    if let Some(extra) = value.rank().checked_sub(dims.len()).filter(|&e| e > 0) {
+        let rest: Dims = value.dims()[extra..].into();
+        if shape::len(&value.dims()[..extra]) == 1 {
+            value = Cow::Owned(reshape_to(&value, &rest)?);
+        }
+    }
+    let fits = shape::broadcast(op, value.dims(), dims).is_ok_and(|d| d.as_slice() == dims);
+    if !fits {
+        bail!(
+            Shape,
+            op,
+            "a value of shape {:?} does not broadcast to the shape {dims:?} that it is written over",
+            value.dims()
+        );
+    }
+    Ok(value)
+}
+
+/// The tensor with a value, broadcast and cast to its dtype, written where `x[index]` reads. Where index arrays name a
+/// position twice, the last value stays.
+///
+/// # Errors
+/// As [`super::get`]; [`crate::Error::Shape`] where the value does not broadcast.
+pub fn put(x: &Tensor, index: &[Index], value: Operand<'_>) -> Result<Tensor> {
+    let mut out = x.clone();
+    put_in(&mut out, index, value)?;
+    Ok(out)
+}
+
+/// [`put`] that makes the result the tensor's own value: written in place where nobody else holds its memory. An error
+/// leaves the tensor as it was.
+///
+/// # Errors
+/// As [`put`].
+pub fn put_in(x: &mut Tensor, index: &[Index], value: Operand<'_>) -> Result<()> {
+    const OP: &str = "setitem";
+    if let Some(filled) = filled(x, index, value) {
+        *x = filled?;
+        return Ok(());
+    }
+    let e = Expression::new(OP, x.dims(), index)?;
+    let value = fitted(OP, value, x.dtype(), &e.values())?;
+    let region = e.region();
+    let (at, positions) = match e.list {
+        Some(List { order, rows, positions }) => (Some((order, rows)), Some(positions)),
+        None => (None, None),
+    };
+    let put = Put { name: OP, region, at };
+    let lanes = |t: &Tensor| !t.levels.is_empty();
+    if lanes(x) || lanes(&value) || positions.as_ref().is_some_and(lanes) {
+        *x = put.apply(x, &value, positions.as_ref())?;
+        return Ok(());
+    }
+    let ins: SmallVec<[&Array; 2]> =
+        [&value.array].into_iter().chain(positions.as_ref().map(|p| &p.array)).collect();
+    put.write(&mut x.array, &ins, 0)?;
+    if x.is_tracked() || value.is_tracked() {
+        // The rules read no value of `x`, so it does not matter that it is overwritten.
+        let ins: SmallVec<[&Tensor; 4]> = [&*x, &*value].into_iter().chain(positions.as_ref()).collect();
+        let out = recorded(put, &ins, smallvec![x.array.clone()], Levels::default()).remove(0);
+        drop(ins);
+        *x = out;
+    }
+    Ok(())
+}
+
+/// `x[mask] = number`: no positions are needed, so it works under vmap too.
+fn filled(x: &Tensor, index: &[Index], value: Operand<'_>) -> Option<Result<Tensor>> {
+    let [Index::Tensor(mask)] = index else { return None };
+    let scalar = match value {
+        Operand::Number(_) => true,
+        Operand::Tensor(t) => t.rank() == 0,
+    };
+    if mask.dtype() != DType::Bool || mask.dims() != x.dims() || !scalar {
+        return None;
+    }
+    Some(as_tensor(value, x.dtype()).and_then(|v| select(mask, &v, x)))
+}
+
+/// A tensor written over a region of another one.
+pub(in crate::ops) fn put_region(
+    name: &'static str,
+    x: &Tensor,
+    region: Region,
+    value: &Tensor,
+) -> Result<Tensor> {
+    let dims = region.of(&Layout::contiguous(x.dims()), 0).dims;
+    let value = fitted(name, value.into(), x.dtype(), &dims)?;
+    Put { name, region, at: None }.apply(x, &value, None)
+}
+
+/// [`put`], or with `accumulate` the value added where `x[index]` reads: positions named twice get both.
+///
+/// # Errors
+/// As [`put`].
+pub fn index_put(x: &Tensor, indices: &[Index], value: Operand<'_>, accumulate: bool) -> Result<Tensor> {
+    const OP: &str = "index_put";
+    if !accumulate {
+        return put(x, indices, value);
+    }
+    let e = Expression::new(OP, x.dims(), indices)?;
+    let value = broadcast_to(&*fitted(OP, value, x.dtype(), &e.values())?, &e.values())?;
+    let part = match &e.list {
+        None => value,
+        Some(List { order, rows, positions }) => {
+            let dims: Dims = order.iter().map(|&a| e.dims[a]).collect();
+            let sum = add_at(OP, &dims, *rows, positions, &value)?;
+            let mut back: SmallVec<[usize; 4]> = order.clone();
+            order.iter().enumerate().for_each(|(i, &a)| back[a] = i);
+            permuted(&sum, back)?
+        }
+    };
+    let whole = if e.is_whole(x.dims()) { part } else { place(OP, x.dims(), &[&part], [e.region()], None)? };
+    add_same(x, &whole)
+}

@@ -1,0 +1,105 @@
+//! Axes in another order.
+
+use smallvec::SmallVec;
+
+use super::{Lin, Linear};
+use crate::array::Array;
+use crate::error::{Result, bail};
+use crate::graph::{Saved, Tensor, apply};
+use crate::ops::entry::{Axes, entries};
+use crate::shape::{self, Dims};
+
+/// An order of the last axes, each counted from the end: hidden axes before them stay where they are.
+#[derive(Clone)]
+struct Permute(SmallVec<[usize; 4]>);
+
+impl Linear for Permute {
+    const NAME: &'static str = "transpose";
+
+    fn array(&self, x: &Array, lanes: usize) -> Result<Array> {
+        let order: Dims = (0..lanes).chain(self.0.iter().map(|&a| a + lanes)).collect();
+        Ok(x.permute(&order))
+    }
+
+    fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
+        let mut inverse = self.0.clone();
+        for (i, &a) in self.0.iter().enumerate() {
+            inverse[a] = i;
+        }
+        apply(Lin(Permute(inverse)), &[g])
+    }
+}
+
+/// The axes in another order.
+pub fn permute_dims(x: &Tensor, axes: &[i64]) -> Result<Tensor> {
+    let order = axes
+        .iter()
+        .map(|&a| shape::axis("permute_dims", a, x.rank()))
+        .collect::<Result<SmallVec<[usize; 4]>>>()?;
+    if shape::axes("permute_dims", axes, x.rank())?.len() != x.rank() {
+        bail!(Argument, "permute_dims", "{axes:?} does not name each of the {} axes once", x.rank());
+    }
+    permuted(x, order)
+}
+
+/// The last two axes swapped.
+pub fn matrix_transpose(x: &Tensor) -> Result<Tensor> {
+    let n = x.rank();
+    if n < 2 {
+        bail!(Shape, "matrix_transpose", "a matrix has two axes, {:?} has {n}", x.dims());
+    }
+    let order = (0..n - 2).chain([n - 1, n - 2]).collect();
+    apply(Lin(Permute(order)), &[x])
+}
+
+/// The axes in another order, or (none) in the reverse one.
+pub fn transpose(x: &Tensor, axes: Axes<'_>) -> Result<Tensor> {
+    match axes {
+        Some(axes) => permute_dims(x, axes),
+        None => permuted(x, (0..x.rank()).rev()),
+    }
+}
+
+/// The axes in another order, which is known to name each once. No op where they stay.
+pub(in crate::ops) fn permuted(x: &Tensor, order: impl IntoIterator<Item = usize>) -> Result<Tensor> {
+    let order: SmallVec<[usize; 4]> = order.into_iter().collect();
+    if order.iter().copied().eq(0..x.rank()) { Ok(x.clone()) } else { apply(Lin(Permute(order)), &[x]) }
+}
+
+/// Two axes swapped.
+pub fn swapaxes(x: &Tensor, axis1: i64, axis2: i64) -> Result<Tensor> {
+    let (a, b) = (shape::axis("swapaxes", axis1, x.rank())?, shape::axis("swapaxes", axis2, x.rank())?);
+    let mut order: SmallVec<[usize; 4]> = (0..x.rank()).collect();
+    order.swap(a, b);
+    permuted(x, order)
+}
+
+/// Axes moved to other places; the rest keep their order.
+pub fn moveaxis(x: &Tensor, source: &[i64], destination: &[i64]) -> Result<Tensor> {
+    if source.len() != destination.len() {
+        bail!(Argument, "moveaxis", "{} axes do not go to {} places", source.len(), destination.len());
+    }
+    shape::axes("moveaxis", source, x.rank())?;
+    shape::axes("moveaxis", destination, x.rank())?;
+    let mut to: SmallVec<[(usize, usize); 4]> = SmallVec::new();
+    for (&s, &d) in source.iter().zip(destination) {
+        to.push((shape::axis("moveaxis", d, x.rank())?, shape::axis("moveaxis", s, x.rank())?));
+    }
+    to.sort_unstable();
+    let mut order: SmallVec<[usize; 4]> = (0..x.rank()).filter(|a| to.iter().all(|t| t.1 != *a)).collect();
+    to.iter().for_each(|&(d, s)| order.insert(d, s));
+    permuted(x, order)
+}
+
+entries! {
+    method permute_dims | permute (x: &Tensor, axes: &[i64])
+        "The axes in another order, each named once. Shares memory.\n\n>>> fg.permute_dims(fg.ones((2, 3, 4)), (2, 0, 1)).shape\n(4, 2, 3)";
+    method transpose (x: &Tensor, axes: Axes<'_> = None)
+        "The axes in another order, or without `axes` in the reverse one. Shares memory.\n\n>>> fg.transpose(fg.ones((2, 3, 4))).shape\n(4, 3, 2)";
+    method matrix_transpose (x: &Tensor)
+        "The last two axes swapped. Shares memory.\n\n>>> fg.matrix_transpose(fg.ones((2, 3, 4))).shape\n(2, 4, 3)";
+    method swapaxes | swapdims (x: &Tensor, axis1: i64, axis2: i64)
+        "Two axes swapped. Shares memory.\n\n>>> fg.swapaxes(fg.ones((2, 3, 4)), 0, 2).shape\n(4, 3, 2)";
+    method moveaxis | movedim (x: &Tensor, source: &[i64], destination: &[i64])
+        "The axes of `source` moved to the places of `destination`; the others keep their order. Shares memory.\n\n>>> fg.moveaxis(fg.ones((2, 3, 4)), 0, -1).shape\n(3, 4, 2)";
+}

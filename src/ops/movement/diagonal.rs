@@ -1,0 +1,112 @@
+//! Diagonals and triangles.
+
+use super::region::{Region, place, view};
+use super::{Lin, Linear, moveaxis, reshape_to};
+use crate::array::Array;
+use crate::error::{Error, Result, bail};
+use crate::graph::{Saved, Tensor, apply};
+use crate::kernel;
+use crate::ops::entry::entries;
+use crate::shape::{self, Dims};
+
+/// A diagonal of two axes, which go; it becomes the last axis.
+pub fn diagonal(x: &Tensor, offset: i64, axis1: i64, axis2: i64) -> Result<Tensor> {
+    view("diagonal", x, region("diagonal", x.rank(), offset, axis1, axis2)?)
+}
+
+fn region(op: &'static str, rank: usize, offset: i64, axis1: i64, axis2: i64) -> Result<Region> {
+    let axes = (shape::axis(op, axis1, rank)?, shape::axis(op, axis2, rank)?);
+    if axes.0 == axes.1 {
+        bail!(Argument, op, "axes {axis1} and {axis2} are the same");
+    }
+    Ok(Region::Diagonal { axes, offset })
+}
+
+/// The last axis laid on a diagonal of two new axes, zero elsewhere.
+pub fn diag_embed(x: &Tensor, offset: i64, axis1: i64, axis2: i64) -> Result<Tensor> {
+    let Some((&n, lead)) = x.dims().split_last() else {
+        bail!(Shape, "diag_embed", "a 0-d tensor has no axis to lay on a diagonal");
+    };
+    let size = usize::try_from(offset.unsigned_abs()).ok().and_then(|o| n.checked_add(o));
+    let Some(size) = size else {
+        return Err(Error::Memory { op: "diag_embed", dims: vec![usize::MAX; 2], dtype: x.dtype() });
+    };
+    region("diag_embed", lead.len() + 2, offset, axis1, axis2)?;
+    let mut dims: Dims = lead.into();
+    dims.extend([size, size]);
+    let laid = Region::Diagonal { axes: (lead.len(), lead.len() + 1), offset };
+    moveaxis(&place("diag_embed", &dims, &[x], [laid], None)?, &[-2, -1], &[axis1, axis2])
+}
+
+/// The diagonal of a matrix, or the matrix of a diagonal.
+pub fn diag(x: &Tensor, k: i64) -> Result<Tensor> {
+    match x.rank() {
+        1 => diag_embed(x, k, 0, 1),
+        2 => diagonal(x, k, 0, 1),
+        _ => bail!(Shape, "diag", "a vector or a matrix is needed, not the shape {:?}", x.dims()),
+    }
+}
+
+/// All elements on the diagonal of a matrix.
+pub fn diagflat(x: &Tensor, k: i64) -> Result<Tensor> {
+    diag_embed(&reshape_to(x, &[shape::len(x.dims())])?, k, 0, 1)
+}
+
+/// The elements of matrices on one side of a diagonal; zero on the other. It is its own transpose.
+#[derive(Clone)]
+struct Triangle {
+    upper: bool,
+    k: i64,
+}
+
+impl Linear for Triangle {
+    const NAME: &'static str = "triangle";
+
+    fn array(&self, x: &Array, _: usize) -> Result<Array> {
+        kernel::index::triangle(x, self.upper, self.k)
+    }
+
+    fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
+        apply(Lin(self.clone()), &[g])
+    }
+}
+
+fn triangle(op: &'static str, x: &Tensor, upper: bool, k: i64) -> Result<Tensor> {
+    if x.rank() < 2 {
+        bail!(Shape, op, "a matrix has two axes, {:?} has {}", x.dims(), x.rank());
+    }
+    apply(Lin(Triangle { upper, k }), &[x])
+}
+
+/// The elements of matrices on and below a diagonal; zero above.
+pub fn tril(x: &Tensor, k: i64) -> Result<Tensor> {
+    triangle("tril", x, false, k)
+}
+
+/// The elements of matrices on and above a diagonal; zero below.
+pub fn triu(x: &Tensor, k: i64) -> Result<Tensor> {
+    triangle("triu", x, true, k)
+}
+
+/// A tensor with another one written over one of its diagonals.
+pub fn diagonal_scatter(x: &Tensor, y: &Tensor, offset: i64, axis1: i64, axis2: i64) -> Result<Tensor> {
+    let region = region("diagonal_scatter", x.rank(), offset, axis1, axis2)?;
+    crate::ops::index::put_region("diagonal_scatter", x, region, y)
+}
+
+entries! {
+    method diagonal (x: &Tensor, offset: i64 = Int(0), axis1: i64 = Int(0), axis2: i64 = Int(1))
+        "A diagonal of two axes, which go; it becomes the last axis. `offset` counts to the right of the main diagonal. Shares memory.\n\n>>> fg.diagonal(fg.tensor([[1, 2], [3, 4]])).numpy()\narray([1, 4])";
+    method diag (x: &Tensor, k: i64 = Int(0))
+        "The k-th diagonal of a matrix, or the matrix with a vector on its k-th diagonal.\n\n>>> fg.diag(fg.tensor([1, 2])).numpy()\narray([[1, 0],\n       [0, 2]])";
+    method diag_embed (x: &Tensor, offset: i64 = Int(0), axis1: i64 = Int(-2), axis2: i64 = Int(-1))
+        "The last axis laid on a diagonal of two new axes at these places, zero elsewhere.\n\n>>> fg.diag_embed(fg.ones((5, 2)), offset=1).shape\n(5, 3, 3)";
+    method diagflat (x: &Tensor, k: i64 = Int(0))
+        "The matrix with all elements of `x`, in C order, on its k-th diagonal.\n\n>>> fg.diagflat(fg.ones((2, 2))).shape\n(4, 4)";
+    method tril (x: &Tensor, k: i64 = Int(0))
+        "The elements of matrices (the last two axes) on and below the k-th diagonal; zero above.\n\n>>> fg.tril(fg.tensor([[1, 2], [3, 4]])).numpy()\narray([[1, 0],\n       [3, 4]])";
+    method triu (x: &Tensor, k: i64 = Int(0))
+        "The elements of matrices (the last two axes) on and above the k-th diagonal; zero below.\n\n>>> fg.triu(fg.tensor([[1, 2], [3, 4]])).numpy()\narray([[1, 2],\n       [0, 4]])";
+    method diagonal_scatter (x: &Tensor, y: &Tensor, offset: i64 = Int(0), axis1: i64 = Int(0), axis2: i64 = Int(1))
+        "`x` with `y` written over one of its diagonals.\n\n>>> fg.diagonal_scatter(fg.zeros((2, 2)), fg.ones((2,))).numpy()\narray([[1., 0.],\n       [0., 1.]], dtype=float32)";
+}

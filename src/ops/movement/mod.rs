@@ -1,0 +1,107 @@
+//! Elements moved, repeated or given another type; nothing is computed.
+
+pub(super) mod axes;
+mod broadcast;
+mod diagonal;
+mod join;
+mod pad;
+pub(super) mod region;
+mod shapes;
+mod split;
+
+use smallvec::smallvec;
+
+use super::entry::{Entry, entries};
+use crate::array::Array;
+use crate::dtype::{DType, Element, dispatch};
+use crate::error::Result;
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::shape::Dims;
+
+pub use axes::{matrix_transpose, moveaxis, permute_dims, swapaxes};
+pub use broadcast::{broadcast_to, expand, meshgrid, tile};
+pub use diagonal::{diagonal, tril, triu};
+pub use join::{concat, stack};
+pub use pad::{flip, pad, roll};
+pub use shapes::{expand_dims, flatten, reshape, reshape_to, squeeze};
+pub use split::{split, split_sizes, unbind};
+
+/// A linear op on one tensor that keeps nothing: the array, and its transpose applied to a cotangent. The tangent is
+/// the op itself applied to the input's tangent.
+pub(super) trait Linear: Clone + Send + Sync + 'static {
+    const NAME: &'static str;
+    fn array(&self, x: &Array, lanes: usize) -> Result<Array>;
+    fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor>;
+}
+
+pub(super) struct Lin<L>(pub L);
+
+impl<L: Linear> Op for Lin<L> {
+    fn name(&self) -> &'static str {
+        L::NAME
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        Ok(smallvec![self.0.array(ins[0], lanes)?])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::NOTHING
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![g[0].as_ref().map(|g| self.0.transpose(g, s)).transpose()?])
+    }
+
+    fn jvp(&self, t: &Tangents, _: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![t[0].as_ref().map(|t| apply(Lin(self.0.clone()), &[t])).transpose()?])
+    }
+}
+
+/// The hidden axes of `x` followed by `dims`.
+fn with_hidden(x: &Array, lanes: usize, dims: &[usize]) -> Dims {
+    x.dims()[..lanes].iter().chain(dims).copied().collect()
+}
+
+#[derive(Clone)]
+struct Cast(DType);
+
+impl Linear for Cast {
+    const NAME: &'static str = "cast";
+
+    fn array(&self, x: &Array, _: usize) -> Result<Array> {
+        let x = x.contiguous()?;
+        dispatch!(x.dtype(), all A => {
+            let from = x.as_slice::<A>().expect("contiguous");
+            dispatch!(self.0, all B => {
+                Array::build::<B>("cast", x.dims(), |out| {
+                    for (o, &v) in out.iter_mut().zip(from) {
+                        *o = if A::DTYPE.is_float() || B::DTYPE.is_float() { B::from_f64(v.to_f64()) } else { B::from_i64(v.to_i64()) };
+                    }
+                })
+            })
+        })
+    }
+
+    fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
+        cast(g, s.dtype(0))
+    }
+}
+
+/// The elements converted to another dtype. A float becomes an integer by cutting off its fraction.
+pub fn cast(x: &Tensor, dtype: DType) -> Result<Tensor> {
+    if x.dtype() == dtype { Ok(x.clone()) } else { apply(Lin(Cast(dtype)), &[x]) }
+}
+
+entries! {
+    method cast | astype (x: &Tensor, dtype: DType)
+        "The elements converted to another dtype. A float becomes an integer by cutting off its fraction.\n\n\
+         >>> fg.cast(fg.tensor([1.5, -1.5]), 'int64').numpy()\narray([ 1, -1])";
+}
+
+/// The entries whose results have the shape of their first tensor, or can have.
+pub(crate) const KEEPING: &[&[Entry]] = &[ENTRIES, diagonal::ENTRIES, pad::ENTRIES];
+/// The entries that give the same elements another shape.
+pub(crate) const RESHAPING: &[&[Entry]] = &[axes::ENTRIES, shapes::ENTRIES];
+/// All other entries of the family.
+pub(crate) const OTHERS: &[&[Entry]] = &[broadcast::ENTRIES, join::ENTRIES, split::ENTRIES];

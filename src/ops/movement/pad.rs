@@ -1,0 +1,151 @@
+//! Elements moved along their axes: padded, rolled, reversed.
+
+use smallvec::SmallVec;
+
+use super::join::concat;
+use super::region::{Part, Region, place, view};
+use crate::error::{Error, Result, bail};
+use crate::graph::Tensor;
+use crate::ops::entry::{Axes, Operand, Widths, entries};
+use crate::ops::index::take_along;
+use crate::ops::promote::as_tensor;
+use crate::shape;
+
+/// What stands beyond the border.
+#[derive(Clone, Copy)]
+enum Border {
+    /// The elements mirrored at the border element: `c b | a b c | b a`.
+    Reflect,
+    /// Mirrored at the border: `b a | a b c | c b`.
+    Symmetric,
+    /// The border element: `a a | a b c | c c`.
+    Edge,
+    /// From the other side: `b c | a b c | a b`.
+    Wrap,
+}
+
+impl Border {
+    /// Which of `n` elements stands at place `i`, which may lie beyond the border. `n` is not 0.
+    fn at(self, i: i64, n: i64) -> i64 {
+        match self {
+            Border::Edge => i.clamp(0, n - 1),
+            Border::Wrap => i.rem_euclid(n),
+            Border::Reflect if n == 1 => 0,
+            Border::Reflect => {
+                let j = i.rem_euclid(2 * (n - 1));
+                j.min(2 * (n - 1) - j)
+            }
+            Border::Symmetric => {
+                let j = i.rem_euclid(2 * n);
+                j.min(2 * n - 1 - j)
+            }
+        }
+    }
+}
+
+/// Elements put before and after those of each axis.
+pub fn pad(x: &Tensor, pad_width: Widths<'_>, mode: &str, value: Operand<'_>) -> Result<Tensor> {
+    let rank = x.rank();
+    let widths: SmallVec<[(i64, i64); 4]> = match *pad_width {
+        [one] => std::iter::repeat_n(one, rank).collect(),
+        ref list if list.len() == rank => list.into(),
+        _ => bail!(Shape, "pad", "{} pairs of widths for the {rank} axes of {:?}", pad_width.len(), x.dims()),
+    };
+    if let Some(w) = widths.iter().find(|w| w.0 < 0 || w.1 < 0) {
+        bail!(Argument, "pad", "the widths {w:?} are not both 0 or more");
+    }
+    let size = |(&d, w): (&usize, &(i64, i64))| (d as i64).checked_add(w.0)?.checked_add(w.1);
+    let sizes: Option<SmallVec<[i64; 4]>> = x.dims().iter().zip(&widths).map(size).collect();
+    let huge = || Error::Memory { op: "pad", dims: vec![usize::MAX], dtype: x.dtype() };
+    let dims = crate::ops::create::sizes("pad", &sizes.ok_or_else(huge)?, x.dtype())?;
+    let border = match mode {
+        "constant" => {
+            let parts = x.dims().iter().zip(&widths);
+            let parts = parts.map(|(&d, w)| Part::Span { start: w.0 as usize, step: 1, count: d });
+            let fill = as_tensor(value, x.dtype())?;
+            if fill.rank() != 0 || fill.is_tracked() || !fill.levels.is_empty() {
+                bail!(Argument, "pad", "the value is a number, not a tensor of shape {:?}", fill.dims());
+            }
+            return place("pad", &dims, &[x], [Region::Box(parts.collect())], Some(fill.array.clone()));
+        }
+        "reflect" => Border::Reflect,
+        "symmetric" => Border::Symmetric,
+        "edge" | "replicate" => Border::Edge,
+        "wrap" | "circular" => Border::Wrap,
+        _ => bail!(
+            Argument,
+            "pad",
+            "mode is 'constant', 'reflect', 'symmetric', 'edge' ('replicate') or 'wrap' ('circular'), not '{mode}'"
+        ),
+    };
+    let mut out = x.clone();
+    for (axis, &(before, after)) in widths.iter().enumerate().filter(|(_, w)| **w != (0, 0)) {
+        let n = x.dims()[axis] as i64;
+        if n == 0 {
+            bail!(Shape, "pad", "axis {axis} of {:?} has no elements to pad with", x.dims());
+        }
+        let indices = (-before..n + after).map(|i| border.at(i, n));
+        out = take_along("pad", &out, axis, dims[axis], indices)?;
+    }
+    Ok(out)
+}
+
+/// The order of elements reversed along axes, all of them if none are named.
+pub fn flip(x: &Tensor, axis: Axes<'_>) -> Result<Tensor> {
+    let axes = match axis {
+        Some(list) => shape::axes("flip", list, x.rank())?,
+        None => (0..x.rank()).collect(),
+    };
+    let part = |(a, &d): (usize, &usize)| match axes.contains(&a) {
+        true => Part::Span { start: d.saturating_sub(1), step: -1, count: d },
+        false => Part::whole(d),
+    };
+    view("flip", x, Region::Box(x.dims().iter().enumerate().map(part).collect()))
+}
+
+/// The elements moved along axes, those beyond the end coming in at the start; along all elements in C order if no
+/// axis is named.
+pub fn roll(x: &Tensor, shifts: &[i64], axis: Axes<'_>) -> Result<Tensor> {
+    let Some(axes) = axis else {
+        let &[shift] = shifts else { bail!(Argument, "roll", "{} shifts need as many axes", shifts.len()) };
+        let flat = super::reshape_to(x, &[shape::len(x.dims())])?;
+        return super::reshape_to(&roll(&flat, &[shift], Some(&[0]))?, x.dims());
+    };
+    if shifts.len() != axes.len() && shifts.len() != 1 {
+        bail!(Argument, "roll", "{} shifts for {} axes", shifts.len(), axes.len());
+    }
+    let mut out = x.clone();
+    for (&axis, &shift) in axes.iter().zip(shifts.iter().cycle()) {
+        let at = shape::axis("roll", axis, x.rank())?;
+        let n = x.dims()[at];
+        let first = if n == 0 { 0 } else { shift.rem_euclid(n as i64) as usize };
+        if first != 0 {
+            let part = |start, count| view("roll", &out, Region::span(x.dims(), at, start, count));
+            out = concat(&[part(n - first, first)?, part(0, n - first)?], Some(at as i64))?;
+        }
+    }
+    Ok(out)
+}
+
+/// A quarter turn, so many times, in the plane of two axes, from the first to the second.
+pub fn rot90(x: &Tensor, k: i64, axes: &[i64]) -> Result<Tensor> {
+    let &[a, b] = axes else { bail!(Argument, "rot90", "a plane has two axes, not {}", axes.len()) };
+    shape::axes("rot90", axes, x.rank())?;
+    match k.rem_euclid(4) {
+        0 => Ok(x.clone()),
+        1 => super::swapaxes(&flip(x, Some(&[b]))?, a, b),
+        2 => flip(x, Some(axes)),
+        _ => flip(&super::swapaxes(x, a, b)?, Some(&[b])),
+    }
+}
+
+entries! {
+    method pad (x: &Tensor, pad_width: Widths<'_>, mode: &str = Str("constant"), value: Operand<'_> = Int(0))
+        "Elements put before and after those of each axis. `pad_width` is a number, a pair for all axes, or a list of pairs `(before, after)`, one an axis. `mode` is 'constant' (with `value`), 'reflect', 'symmetric', 'edge' or 'replicate', 'wrap' or 'circular'.\n\n>>> fg.pad(fg.tensor([1, 2, 3]), (1, 2), mode='reflect').numpy()\narray([2, 1, 2, 3, 2, 1])";
+    method flip (x: &Tensor, axis: Axes<'_> = None)
+        "The order of elements reversed along axes (all of them if none are named). Shares memory.\n\n>>> fg.flip(fg.tensor([1, 2, 3])).numpy()\narray([3, 2, 1])";
+    method roll (x: &Tensor, shifts: &[i64], axis: Axes<'_> = None)
+        "The elements moved by `shifts` places along axes; those beyond the end come in at the start. Without `axis` all elements in C order are moved.\n\n>>> fg.roll(fg.tensor([1, 2, 3]), 1).numpy()\narray([3, 1, 2])";
+    method rot90 (x: &Tensor, k: i64 = Int(1), axes: &[i64] = Ints(&[0, 1]))
+        "`k` quarter turns in the plane of two axes, from the first towards the second.\n\n>>> fg.rot90(fg.tensor([[1, 2], [3, 4]])).numpy()\narray([[2, 4],\n       [1, 3]])";
+}

@@ -1,0 +1,234 @@
+//! Parts of an array, as layouts: seen without a copy ([`views`]) and laid into a larger whole ([`place`]). The two are
+//! each other's transpose, and between them they are slicing, splitting, joining, padding and diagonals.
+
+use smallvec::{SmallVec, smallvec};
+
+use crate::array::{Array, Layout};
+use crate::error::Result;
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
+use crate::shape::{Dims, Strides};
+
+/// What becomes of one axis; the axes that no part speaks of come last and stay whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::ops) enum Part {
+    /// The axis goes; its element here stays.
+    At(usize),
+    /// `count` elements from `start` on, `step` apart.
+    Span { start: usize, step: isize, count: usize },
+    /// A new axis of size 1.
+    New,
+}
+
+impl Part {
+    /// An axis of this size, untouched.
+    pub fn whole(size: usize) -> Part {
+        Part::Span { start: 0, step: 1, count: size }
+    }
+
+    pub fn is_whole(self, size: usize) -> bool {
+        self == Part::whole(size)
+    }
+}
+
+pub(in crate::ops) type Parts = SmallVec<[Part; 2]>;
+
+/// A part of an array, with no element in it twice.
+#[derive(Clone, Debug)]
+pub(in crate::ops) enum Region {
+    Box(Parts),
+    /// The diagonal of two axes, which go; it becomes the last axis. The offset counts to the right of the main one.
+    Diagonal {
+        axes: (usize, usize),
+        offset: i64,
+    },
+}
+
+impl Region {
+    /// One span of one axis.
+    pub fn span(dims: &[usize], axis: usize, start: usize, count: usize) -> Region {
+        let mut parts: Parts = dims[..axis].iter().map(|&d| Part::whole(d)).collect();
+        parts.push(Part::Span { start, step: 1, count });
+        Region::Box(parts)
+    }
+
+    /// One element of one axis, which goes.
+    pub fn at(dims: &[usize], axis: usize, i: usize) -> Region {
+        let mut parts: Parts = dims[..axis].iter().map(|&d| Part::whole(d)).collect();
+        parts.push(Part::At(i));
+        Region::Box(parts)
+    }
+
+    /// The region of an array of this layout; its first `lanes` axes are hidden and stay.
+    pub fn of(&self, whole: &Layout, lanes: usize) -> Layout {
+        let mut offset = whole.offset;
+        let mut dims: Dims = whole.dims[..lanes].into();
+        let mut strides: Strides = whole.strides[..lanes].into();
+        let mut axes = whole.dims[lanes..].iter().copied().zip(whole.strides[lanes..].iter().copied());
+        match self {
+            Region::Box(parts) => {
+                for part in parts {
+                    if *part == Part::New {
+                        dims.push(1);
+                        strides.push(0);
+                        continue;
+                    }
+                    let (_, stride) = axes.next().expect("a part for each axis");
+                    match *part {
+                        Part::At(i) => offset += i as isize * stride,
+                        Part::Span { start, step, count } => {
+                            if count > 0 {
+                                offset += start as isize * stride;
+                            }
+                            dims.push(count);
+                            strides.push(stride * step);
+                        }
+                        Part::New => {}
+                    }
+                }
+                let (d, s): (Dims, Strides) = axes.unzip();
+                dims.extend(d);
+                strides.extend(s);
+            }
+            Region::Diagonal { axes: (a, b), offset: k } => {
+                let all: SmallVec<[(usize, isize); 4]> = axes.collect();
+                for (_, &(d, s)) in all.iter().enumerate().filter(|(i, _)| i != a && i != b) {
+                    dims.push(d);
+                    strides.push(s);
+                }
+                let (count, row, column) = diagonal_of(all[*a].0, all[*b].0, *k);
+                if count > 0 {
+                    offset += row as isize * all[*a].1 + column as isize * all[*b].1;
+                }
+                dims.push(count);
+                strides.push(all[*a].1 + all[*b].1);
+            }
+        }
+        Layout { dims, strides, offset }
+    }
+}
+
+/// How many elements a diagonal has, and the row and column of the first.
+fn diagonal_of(rows: usize, columns: usize, offset: i64) -> (usize, usize, usize) {
+    let shift = usize::try_from(offset.unsigned_abs()).unwrap_or(usize::MAX);
+    let (row, column) = if offset < 0 { (shift, 0) } else { (0, shift) };
+    (rows.saturating_sub(row).min(columns.saturating_sub(column)), row, column)
+}
+
+/// Regions of one tensor, each an output; they do not overlap.
+#[derive(Clone)]
+struct Views {
+    name: &'static str,
+    regions: SmallVec<[Region; 1]>,
+}
+
+impl Op for Views {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        let whole = ins[0].layout();
+        Ok(self.regions.iter().map(|r| ins[0].at(&r.of(&whole, lanes))).collect())
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::NOTHING
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let (regions, parts): (_, SmallVec<[&Tensor; 4]>) =
+            self.regions.iter().zip(g).filter_map(|(r, g)| Some((r.clone(), g.as_ref()?))).unzip();
+        let dims = s.dims(0).into();
+        Ok(smallvec![Some(apply(Place { name: self.name, dims, regions, fill: None }, &parts)?)])
+    }
+
+    fn jvp(&self, t: &Tangents, _: &Saved<'_>) -> Result<Grads> {
+        let Some(t) = &t[0] else { return Ok(self.regions.iter().map(|_| None).collect()) };
+        Ok(apply_all(self.clone(), &[t])?.into_iter().map(Some).collect())
+    }
+}
+
+/// Tensors laid into a whole, each at its region; the regions do not overlap.
+#[derive(Clone)]
+struct Place {
+    name: &'static str,
+    dims: Dims,
+    regions: SmallVec<[Region; 1]>,
+    /// The value of the elements in no region, 0-d; none for zero.
+    fill: Option<Array>,
+}
+
+impl Op for Place {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        let mut dims: Dims = (0..lanes).map(|a| hidden_size(ins, a)).collect();
+        dims.extend_from_slice(&self.dims);
+        let mut out = match &self.fill {
+            Some(value) => value.expand(&dims, 0).packed()?,
+            None => Array::zeros(self.name, ins[0].dtype(), &dims)?,
+        };
+        let whole = out.layout();
+        for (x, region) in ins.iter().zip(&self.regions) {
+            let to = region.of(&whole, lanes);
+            out.write(&to, &x.expand(&to.dims, lanes))?;
+        }
+        Ok(smallvec![out])
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::NOTHING
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = &g[0] else { return Ok(self.regions.iter().map(|_| None).collect()) };
+        let needed = self.regions.iter().enumerate().filter(|(i, _)| s.needs(*i));
+        let mut parts =
+            apply_all(Views { name: self.name, regions: needed.map(|(_, r)| r.clone()).collect() }, &[g])?
+                .into_iter();
+        Ok((0..self.regions.len()).map(|i| if s.needs(i) { parts.next() } else { None }).collect())
+    }
+
+    fn jvp(&self, t: &Tangents, _: &Saved<'_>) -> Result<Grads> {
+        let (regions, parts): (_, SmallVec<[&Tensor; 4]>) =
+            self.regions.iter().zip(t).filter_map(|(r, t)| Some((r.clone(), t.as_ref()?))).unzip();
+        Ok(smallvec![Some(apply(Place { regions, fill: None, ..self.clone() }, &parts)?)])
+    }
+}
+
+/// The size of a hidden axis: that of any array that has it.
+pub(in crate::ops) fn hidden_size(ins: &[&Array], axis: usize) -> usize {
+    ins.iter().map(|x| x.dims()[axis]).find(|&d| d != 1).unwrap_or(1)
+}
+
+/// Regions of a tensor that do not overlap, without copies. Outputs that are not used cost nothing, and their gradient is zero.
+pub(in crate::ops) fn views(
+    name: &'static str,
+    x: &Tensor,
+    regions: impl IntoIterator<Item = Region>,
+) -> Result<Vec<Tensor>> {
+    let regions: SmallVec<[Region; 1]> = regions.into_iter().collect();
+    if regions.is_empty() {
+        return Ok(vec![]);
+    }
+    Ok(apply_all(Views { name, regions }, &[x])?.into_vec())
+}
+
+/// One region of a tensor, without a copy.
+pub(in crate::ops) fn view(name: &'static str, x: &Tensor, region: Region) -> Result<Tensor> {
+    apply(Views { name, regions: smallvec![region] }, &[x])
+}
+
+/// Tensors of one dtype laid into a tensor of this shape, each at its region; elsewhere it is `fill` (0-d, of that
+/// dtype), or zero. The regions do not overlap, and there is at least one.
+pub(in crate::ops) fn place(
+    name: &'static str,
+    dims: &[usize],
+    parts: &[&Tensor],
+    regions: impl IntoIterator<Item = Region>,
+    fill: Option<Array>,
+) -> Result<Tensor> {
+    apply(Place { name, dims: dims.into(), regions: regions.into_iter().collect(), fill }, parts)
+}

@@ -1,0 +1,147 @@
+//! Other shapes over the same elements in C order.
+
+use super::{Lin, Linear, with_hidden};
+use crate::array::Array;
+use crate::error::{Result, bail};
+use crate::graph::{Saved, Tensor, apply};
+use crate::ops::entry::{Axes, entries};
+use crate::shape::{self, Dims};
+
+#[derive(Clone)]
+struct Reshape(Dims);
+
+impl Linear for Reshape {
+    const NAME: &'static str = "reshape";
+
+    fn array(&self, x: &Array, lanes: usize) -> Result<Array> {
+        x.reshape(&with_hidden(x, lanes, &self.0))
+    }
+
+    fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
+        reshape_to(g, s.dims(0))
+    }
+}
+
+/// The elements in C order under another shape with as many elements.
+pub fn reshape_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
+    if x.dims() == dims {
+        return Ok(x.clone());
+    }
+    if shape::checked_len(dims) != Some(shape::len(x.dims())) {
+        bail!(
+            Shape,
+            "reshape",
+            "{:?} has {} elements, which do not fill {dims:?}",
+            x.dims(),
+            shape::len(x.dims())
+        );
+    }
+    apply(Lin(Reshape(Dims::from_slice(dims))), &[x])
+}
+
+/// A shape in Python's spelling for `n` elements: one size may be -1 and is then what the others leave.
+fn filled(op: &'static str, n: usize, shape: &[i64]) -> Result<Dims> {
+    let known =
+        shape.iter().filter(|&&d| d != -1).try_fold(1usize, |p, &d| p.checked_mul(usize::try_from(d).ok()?));
+    let Some(known) = known else { bail!(Shape, op, "{shape:?} is not a shape of {n} elements") };
+    let free = shape.iter().filter(|&&d| d == -1).count();
+    if free > 1 {
+        bail!(Shape, op, "{shape:?} leaves more than one size open");
+    }
+    let fits = if free == 1 { known != 0 && n.is_multiple_of(known) } else { known == n };
+    if !fits {
+        bail!(Shape, op, "{n} elements do not fill the shape {shape:?}");
+    }
+    Ok(shape.iter().map(|&d| usize::try_from(d).unwrap_or_else(|_| n / known)).collect())
+}
+
+/// The elements in C order under another shape; one size may be -1.
+pub fn reshape(x: &Tensor, shape: &[i64]) -> Result<Tensor> {
+    reshape_to(x, &filled("reshape", shape::len(x.dims()), shape)?)
+}
+
+/// The tensor in the shape of another one.
+pub fn reshape_as(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    reshape_to(x, y.dims())
+}
+
+/// The axes from one to another joined into one.
+pub fn flatten(x: &Tensor, start_axis: i64, stop_axis: i64) -> Result<Tensor> {
+    let dims = x.dims();
+    if dims.is_empty() {
+        shape::axis("flatten", start_axis, 1)?;
+        shape::axis("flatten", stop_axis, 1)?;
+        return reshape_to(x, &[1]);
+    }
+    let start = shape::axis("flatten", start_axis, dims.len())?;
+    let stop = shape::axis("flatten", stop_axis, dims.len())?;
+    if start > stop {
+        bail!(Argument, "flatten", "the first axis ({start_axis}) lies after the last one ({stop_axis})");
+    }
+    let mut joined: Dims = dims[..start].into();
+    joined.push(shape::len(&dims[start..=stop]));
+    joined.extend_from_slice(&dims[stop + 1..]);
+    reshape_to(x, &joined)
+}
+
+/// All elements in one axis.
+pub fn ravel(x: &Tensor) -> Result<Tensor> {
+    reshape_to(x, &[shape::len(x.dims())])
+}
+
+/// One axis cut into several, of which one size may be -1.
+pub fn unflatten(x: &Tensor, axis: i64, shape: &[i64]) -> Result<Tensor> {
+    let at = shape::axis("unflatten", axis, x.rank())?;
+    let inner = filled("unflatten", x.dims()[at], shape)?;
+    let mut dims: Dims = x.dims()[..at].into();
+    dims.extend_from_slice(&inner);
+    dims.extend_from_slice(&x.dims()[at + 1..]);
+    reshape_to(x, &dims)
+}
+
+/// The axes of size 1 taken away: all of them, or the named ones.
+pub fn squeeze(x: &Tensor, axis: Axes<'_>) -> Result<Tensor> {
+    let gone = match axis {
+        None => (0..x.rank()).filter(|&a| x.dims()[a] == 1).collect(),
+        Some(list) => shape::axes("squeeze", list, x.rank())?,
+    };
+    if let Some(a) = gone.iter().find(|&&a| x.dims()[a] != 1) {
+        bail!(Shape, "squeeze", "axis {a} of {:?} has size {}, not 1", x.dims(), x.dims()[*a]);
+    }
+    let kept = (0..x.rank()).filter(|a| !gone.contains(a));
+    reshape_to(x, &kept.map(|a| x.dims()[a]).collect::<Dims>())
+}
+
+/// New axes of size 1, at these places of the result.
+pub fn expand_dims(x: &Tensor, axis: &[i64]) -> Result<Tensor> {
+    let rank = x.rank() + axis.len();
+    let new = shape::axes("expand_dims", axis, rank)?;
+    let mut old = x.dims().iter().copied();
+    reshape_to(
+        x,
+        &(0..rank).map(|a| if new.contains(&a) { 1 } else { old.next().unwrap_or(1) }).collect::<Dims>(),
+    )
+}
+
+/// Axes of size 1 put before the others until there are this many.
+pub(super) fn at_least(x: &Tensor, rank: usize) -> Result<Tensor> {
+    let missing = rank.saturating_sub(x.rank());
+    reshape_to(x, &std::iter::repeat_n(1, missing).chain(x.dims().iter().copied()).collect::<Dims>())
+}
+
+entries! {
+    method reshape | view (x: &Tensor, shape: &[i64])
+        "The elements in C order under another shape; one size may be -1 and is then what the others leave. Shares memory where strides allow it.\n\nRaises ShapeError where the number of elements differs.\n\n>>> fg.reshape(fg.tensor([1, 2, 3, 4]), (2, -1)).numpy()\narray([[1, 2],\n       [3, 4]])";
+    method reshape_as | view_as (x: &Tensor, y: &Tensor)
+        "The elements of `x` in C order under the shape of `y`.\n\n>>> fg.reshape_as(fg.ones((4,)), fg.ones((2, 2))).shape\n(2, 2)";
+    method flatten (x: &Tensor, start_axis: i64 = Int(0), stop_axis: i64 = Int(-1))
+        "The axes from `start_axis` to `stop_axis`, both among them, joined into one; a 0-d tensor gets one axis.\n\n>>> fg.flatten(fg.ones((2, 3, 4)), 1).shape\n(2, 12)";
+    method ravel (x: &Tensor)
+        "All elements in C order, in one axis.\n\n>>> fg.ravel(fg.ones((2, 3))).shape\n(6,)";
+    method unflatten (x: &Tensor, axis: i64, shape: &[i64])
+        "One axis cut into axes of these sizes, one of which may be -1.\n\n>>> fg.unflatten(fg.ones((2, 6)), 1, (3, -1)).shape\n(2, 3, 2)";
+    method squeeze (x: &Tensor, axis: Axes<'_> = None)
+        "Axes of size 1 taken away: all of them, or those named, which must have size 1 (else ShapeError).\n\n>>> fg.squeeze(fg.ones((1, 3, 1)), 0).shape\n(3, 1)";
+    method expand_dims | unsqueeze (x: &Tensor, axis: &[i64] = Ints(&[0]))
+        "New axes of size 1, at these places of the result's shape.\n\n>>> fg.expand_dims(fg.ones((3,)), (0, -1)).shape\n(1, 3, 1)";
+}

@@ -1,0 +1,153 @@
+//! A tensor cut into parts, which are views. The parts are outputs of one node: those that are not used cost nothing.
+
+use super::region::{Region, view, views};
+use crate::error::{Result, bail};
+use crate::graph::Tensor;
+use crate::ops::entry::{Count, Value, entries};
+use crate::shape;
+
+/// The parts of these sizes, which fill the axis.
+fn spans(
+    op: &'static str,
+    x: &Tensor,
+    at: usize,
+    sizes: impl IntoIterator<Item = usize>,
+) -> Result<Vec<Tensor>> {
+    let mut start = 0;
+    let regions = sizes.into_iter().map(|n| {
+        start += n;
+        Region::span(x.dims(), at, start - n, n)
+    });
+    views(op, x, regions)
+}
+
+/// `n` elements in `count` parts of which the first ones are one longer.
+fn even(n: usize, count: usize) -> impl Iterator<Item = usize> {
+    (0..count).map(move |i| n / count + usize::from(i < n % count))
+}
+
+/// The sizes of the parts between cuts; cuts beyond the end, or before an earlier one, give empty parts, as slices do.
+fn between(n: usize, cuts: &[i64]) -> Vec<(usize, usize)> {
+    let clamp =
+        |c: i64| if c < 0 { (c + n as i64).max(0) as usize } else { (c as u64).min(n as u64) as usize };
+    let starts = std::iter::once(0).chain(cuts.iter().map(|&c| clamp(c)));
+    let stops = cuts.iter().map(|&c| clamp(c)).chain([n]);
+    starts.zip(stops).map(|(a, b)| (a, b.saturating_sub(a))).collect()
+}
+
+/// The most parts that a tensor is cut into: each is a tensor of its own.
+const MOST: usize = 1 << 24;
+
+/// A number of parts that can be held.
+fn parts(op: &'static str, count: i64) -> Result<usize> {
+    match usize::try_from(count) {
+        Ok(c) if c > 0 && c <= MOST => Ok(c),
+        _ => bail!(Argument, op, "{count} is not a number of parts between 1 and {MOST}"),
+    }
+}
+
+fn held(op: &'static str, count: usize) -> Result<()> {
+    if count > MOST {
+        bail!(Argument, op, "{count} parts are more than {MOST}");
+    }
+    Ok(())
+}
+
+/// Equal parts, or the parts between indices.
+pub fn split(x: &Tensor, sections: Count<'_>, axis: i64) -> Result<Value> {
+    let at = shape::axis("split", axis, x.rank())?;
+    let n = x.dims()[at];
+    if let Count::One(count) = sections {
+        let count = parts("split", count)?;
+        if !n.is_multiple_of(count) {
+            bail!(Shape, "split", "axis {axis} of size {n} does not divide into {count} equal parts");
+        }
+    }
+    tensor_split(x, sections, axis)
+}
+
+/// Parts as equal as can be, or the parts between indices.
+pub fn tensor_split(x: &Tensor, sections: Count<'_>, axis: i64) -> Result<Value> {
+    let at = shape::axis("tensor_split", axis, x.rank())?;
+    let n = x.dims()[at];
+    let list = match sections {
+        Count::One(count) => spans("split", x, at, even(n, parts("tensor_split", count)?))?,
+        Count::Many(cuts) => {
+            let parts = between(n, cuts);
+            let region = |&(start, n): &(usize, usize)| Region::span(x.dims(), at, start, n);
+            if parts.windows(2).all(|w| w[0].0 + w[0].1 <= w[1].0) {
+                views("split", x, parts.iter().map(region))?
+            } else {
+                // Cuts that go back make parts that overlap, which one node cannot have as outputs.
+                parts.iter().map(|p| view("split", x, region(p))).collect::<Result<_>>()?
+            }
+        }
+    };
+    Ok(Value::Tuple(list))
+}
+
+/// Parts of these sizes, one of which may be -1.
+pub fn split_sizes(x: &Tensor, sizes: &[i64], axis: i64) -> Result<Value> {
+    let at = shape::axis("split_sizes", axis, x.rank())?;
+    let n = x.dims()[at];
+    let known: Option<usize> = sizes
+        .iter()
+        .filter(|&&s| s != -1)
+        .try_fold(0usize, |sum, &s| sum.checked_add(usize::try_from(s).ok()?));
+    let free = sizes.iter().filter(|&&s| s == -1).count();
+    let left = match known {
+        Some(k) if (free == 0 && k == n) || (free == 1 && k <= n) => n - k,
+        _ => bail!(Shape, "split_sizes", "sizes {sizes:?} do not add up to the {n} of axis {axis}"),
+    };
+    let sizes = sizes.iter().map(|&s| usize::try_from(s).unwrap_or(left));
+    Ok(Value::Tuple(spans("split", x, at, sizes)?))
+}
+
+/// Parts of one size; the last one is what is left.
+pub fn split_every(x: &Tensor, length: i64, axis: i64) -> Result<Value> {
+    let at = shape::axis("split_every", axis, x.rank())?;
+    let n = x.dims()[at];
+    let size = match usize::try_from(length) {
+        Ok(s) if s > 0 || n == 0 => s.max(1),
+        _ => bail!(Argument, "split_every", "{length} is not a size to split axis {axis} of size {n} by"),
+    };
+    let count = n.div_ceil(size).max(1);
+    held("split_every", count)?;
+    Ok(Value::Tuple(spans("split", x, at, (0..count).map(|i| size.min(n - i * size)))?))
+}
+
+/// At most so many parts of one size; the last one is what is left.
+pub fn chunk(x: &Tensor, chunks: i64, axis: i64) -> Result<Value> {
+    let at = shape::axis("chunk", axis, x.rank())?;
+    let n = x.dims()[at];
+    if chunks < 1 {
+        bail!(Argument, "chunk", "{chunks} is not a number of parts");
+    }
+    split_every(
+        x,
+        i64::try_from(n.div_ceil(usize::try_from(chunks).unwrap_or(usize::MAX))).unwrap_or(i64::MAX),
+        axis,
+    )
+}
+
+/// The slices along an axis, which goes.
+pub fn unbind(x: &Tensor, axis: i64) -> Result<Value> {
+    let at = shape::axis("unbind", axis, x.rank())?;
+    held("unbind", x.dims()[at])?;
+    Ok(Value::Tuple(views("unbind", x, (0..x.dims()[at]).map(|i| Region::at(x.dims(), at, i)))?))
+}
+
+entries! {
+    method split (x: &Tensor, sections: Count<'_>, axis: i64 = Int(0))
+        "The tensor cut along an axis, as NumPy does: into so many equal parts, or at these indices. The parts are views.\n\nRaises ShapeError where the parts would not be equal.\n\n>>> [t.shape for t in fg.split(fg.ones((5,)), [2, 3])]\n[(2,), (1,), (2,)]";
+    method tensor_split | array_split (x: &Tensor, sections: Count<'_>, axis: i64 = Int(0))
+        "The tensor cut along an axis into so many parts, the first ones one longer where it does not divide, or at these indices.\n\n>>> [t.shape for t in fg.tensor_split(fg.ones((5,)), 3)]\n[(2,), (2,), (1,)]";
+    method split_sizes | split_with_sizes (x: &Tensor, sizes: &[i64], axis: i64 = Int(0))
+        "The tensor cut along an axis into parts of these sizes, one of which may be -1.\n\n>>> [t.shape for t in fg.split_sizes(fg.ones((5,)), [2, -1])]\n[(2,), (3,)]";
+    method split_every (x: &Tensor, length: i64, axis: i64 = Int(0))
+        "The tensor cut along an axis into parts of one size; the last one is what is left.\n\n>>> [t.shape for t in fg.split_every(fg.ones((5,)), 2)]\n[(2,), (2,), (1,)]";
+    method chunk (x: &Tensor, chunks: i64, axis: i64 = Int(0))
+        "The tensor cut along an axis into at most so many parts of one size; the last one is what is left.\n\n>>> [t.shape for t in fg.chunk(fg.ones((5,)), 2)]\n[(3,), (2,)]";
+    method unbind | unstack (x: &Tensor, axis: i64 = Int(0))
+        "The slices along an axis, which goes, as views.\n\n>>> [t.shape for t in fg.unbind(fg.ones((2, 3)), axis=1)]\n[(2,), (2,), (2,)]";
+}
