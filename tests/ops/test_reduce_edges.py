@@ -281,3 +281,15 @@ def test_large_arrays_and_threads() -> None:
     np.testing.assert_array_equal(np.asarray(fg.max(x, axis=0)), a.max(axis=0))
     np.testing.assert_array_equal(np.asarray(fg.argmax(x, axis=0)), a.argmax(axis=0))
     np.testing.assert_array_equal(np.asarray(fg.sort(x, axis=0)), np.sort(a, axis=0))
+
+
+def test_layer_norm_differentiates_its_weight_and_bias() -> None:
+    a = np.random.default_rng(0).normal(size=(4, 3))
+    w = fg.tensor(np.array([0.5, 1.0, 2.0]), requires_grad=True)
+    b = fg.tensor(np.zeros(3), requires_grad=True)
+    seed = np.random.default_rng(1).normal(size=(4, 3))
+    y = fg.layer_norm(fg.tensor(a), [3], w, b)
+    dw, db = run([(y * fg.tensor(seed)).sum()], [w, b])
+    plain = (a - a.mean(1, keepdims=True)) / np.sqrt(a.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(np.asarray(dw), (seed * plain).sum(0), rtol=1e-12)
+    np.testing.assert_allclose(np.asarray(db), seed.sum(0), rtol=1e-12)
