@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ._device import DEVICES, Device
+from ferrograd._core.native import get_default_dtype
+from ferrograd._device import DEVICES, Device
 
 _KINDS = {
     "bool": ("bool",),
@@ -38,8 +39,8 @@ class _Info:
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
         """The dtypes of new tensors where none is named."""
-        names = {"real floating": "float32", "integral": "int64", "indexing": "int64"}
-        return {key: np.dtype(name) for key, name in names.items()}
+        whole = np.dtype("int64")
+        return {"real floating": np.dtype(get_default_dtype()), "integral": whole, "indexing": whole}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
         """The dtypes, of all kinds, of one, or of several."""

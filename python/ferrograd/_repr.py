@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ferrograd._core.native import get_default_dtype
+
 Format = Callable[[Any], str]
 
 
@@ -198,7 +200,7 @@ def _torch(a: np.ndarray[Any, Any], name: str, tracked: bool, op: str | None) ->
     o = TORCH
     prefix = "tensor(" if name == "Tensor" else f"{name}("
     suffixes = []
-    default = np.dtype("float32")
+    default = np.dtype(get_default_dtype())
     if a.size == 0:
         body = "[]"
         if a.ndim != 1:

@@ -120,6 +120,16 @@ def test_torch(a: np.ndarray, text: str) -> None:
     assert repr(made(a, TORCH)) == text
 
 
+def test_torch_leaves_the_default_dtype_out() -> None:
+    fg.set_default_dtype(fg.float64)
+    try:
+        assert repr(made([1.0], TORCH)) == "tensor([1.])"
+        assert repr(made(array_of(np.float32, [1]), TORCH)) == "tensor([1.], dtype=torch.float32)"
+        assert fg.__array_namespace_info__().default_dtypes()["real floating"] == np.float64
+    finally:
+        fg.set_default_dtype(fg.float32)
+
+
 def test_torch_tracked() -> None:
     x = made([1.0, 2.0], TORCH, track=True)
     assert repr(x) == "tensor([1., 2.], requires_grad=True)"
