@@ -237,11 +237,9 @@ from_arg! {
     Tensors &'a [Tensor]: Arg::Tensors(t) => Some(t),
     Bool bool: Arg::Bool(b) => Some(*b),
     Int i64: Arg::Int(i) => Some(*i),
-    Float f64: Arg::Float(f) => Some(*f),
     Ints &'a [i64]: Arg::Ints(i) => Some(i),
     Str &'a str: Arg::Str(s) => Some(s),
     DType DType: Arg::DType(d) => Some(*d),
-    Number Item: Arg::Number(i) => Some(*i),
     Index &'a [Index]: Arg::Index(i) => Some(i),
     Widths Widths<'a>: Arg::Widths(w) => Some(w),
 }
@@ -312,6 +310,30 @@ impl<'a> FromArg<'a> for Pairs<'a> {
         match arg {
             Arg::Int(n) => Some(Pairs::Count(*n)),
             Arg::Pairs(x, y) => Some(Pairs::Named(x, y)),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> FromArg<'a> for Item {
+    const KIND: Kind = Kind { base: Base::Number, optional: false };
+    fn from_arg(arg: &'a Arg) -> Option<Self> {
+        // A default is an integer or a float of its own.
+        match arg {
+            Arg::Number(n) => Some(*n),
+            Arg::Int(i) => Some(Item::Int(i128::from(*i))),
+            Arg::Float(f) => Some(Item::Float(*f)),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> FromArg<'a> for f64 {
+    const KIND: Kind = Kind { base: Base::Float, optional: false };
+    fn from_arg(arg: &'a Arg) -> Option<Self> {
+        match arg {
+            Arg::Float(f) => Some(*f),
+            Arg::Int(i) => Some(*i as f64),
             _ => None,
         }
     }

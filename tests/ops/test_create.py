@@ -27,6 +27,8 @@ def test_arange_forms():
     assert fg.arange(3, 1).shape == (0,)
     assert fg.arange(3.0).dtype == np.float32
     assert fg.arange(0, 1, 0.25).shape == (4,)
+    assert np.asarray(fg.arange(2**63 - 3, 2**63 - 1)).tolist() == [2**63 - 3, 2**63 - 2]
+    assert np.asarray(fg.full((1,), 2**64 - 1, dtype="uint64")).tolist() == [2**64 - 1]
     assert np.asarray(fg.arange(-(2**63), 2**63 - 1, 2**62)).tolist() == [-(2**63), -(2**62), 0, 2**62]
 
 
