@@ -46,7 +46,7 @@ pub fn build_two<A: Element, B: Element>(
     let first = Array::build::<A>(op, dims_a, |a| {
         second = Some(Array::build::<B>(op, dims_b, |b| {
             let size = size_a.max(size_b);
-            let count = if size_a > 0 { a.len() / size_a } else { b.len().checked_div(size_b).unwrap_or(0) };
+            let count = a.len().checked_div(size_a).or_else(|| b.len().checked_div(size_b)).unwrap_or(0);
             assert!(count * size_a == a.len() && count * size_b == b.len(), "{op}: chunks of unequal number");
             if count * size * size_of::<A>() < par::MIN_BYTES {
                 return work(0, a, b);

@@ -160,10 +160,12 @@ macro_rules! reduce_table {
         #[allow(unused_imports)]
         use $crate::{dtype::{Bool8, DType, Element}, kernel::{reduce, num::{Num, Real}}};
         #[inline(always)]
+        #[allow(clippy::extra_unused_type_parameters)]
         fn init<T: $Trait>() -> $A { $init }
         #[inline(always)]
         fn lift<T: $Trait>($v: T) -> $A { $lift }
         #[inline(always)]
+        #[allow(clippy::extra_unused_type_parameters)]
         fn join<T: $Trait>($a: $A, $x: $A) -> $A { $e }
         let mut loops: [Option<reduce::Loop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         let mut joins: [Option<reduce::Loop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];

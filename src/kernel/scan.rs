@@ -54,9 +54,9 @@ fn scan<T: Copy>(
     } else if n > 0 {
         let mut last = first(0);
         out[0] = last;
-        for i in 1..n {
+        for (i, out) in out.iter_mut().enumerate().skip(1) {
             last = next(i, i - 1, last);
-            out[i] = last;
+            *out = last;
         }
     }
 }

@@ -77,7 +77,7 @@ pub fn order(op: &'static str, x: &Array, axis: usize, descending: bool, want: W
                 match want {
                     Want::First(_) => out.iter_mut().zip(picked).for_each(|(o, i)| *o = i),
                     Want::Middle => {
-                        let nan = pairs.iter().find(|p| p.0 == u64::MAX && all[b * n + p.1] != all[b * n + p.1]);
+                        let nan = pairs.iter().find(|p| all[b * n + p.1].to_f64().is_nan());
                         let at = |k: usize| nan.map_or(pairs[k].1, |p| p.1) as i64;
                         (out[0], out[1]) = (at((n - 1) / 2), at(n / 2));
                     }
