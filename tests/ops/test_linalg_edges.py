@@ -1,0 +1,219 @@
+"""Factorisations put together again, hard matrices, sizes of zero, batches, and what is refused."""
+
+from collections.abc import Callable
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+
+from tests.check import run
+
+MATRICES = [(4, 4), (5, 3), (3, 5), (2, 3, 3), (2, 0, 3, 3), (0, 0), (3, 0), (0, 3), (1, 1)]
+
+
+def normal(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def t(x: Any) -> np.ndarray:
+    return np.swapaxes(np.asarray(x), -1, -2)
+
+
+def near(got: Any, want: Any, tol: float = 1e-12) -> None:
+    np.testing.assert_allclose(np.asarray(got), want, rtol=tol, atol=tol)
+
+
+def orthonormal(q: Any) -> None:
+    q = np.asarray(q)
+    near(t(q) @ q, np.broadcast_to(np.eye(q.shape[-1]), (*q.shape[:-2], q.shape[-1], q.shape[-1])))
+
+
+@pytest.mark.parametrize("shape", MATRICES)
+@pytest.mark.parametrize("mode", ["reduced", "complete"])
+def test_qr_makes_the_matrix(shape: tuple[int, ...], mode: str) -> None:
+    x = normal(*shape)
+    q, r = fg.linalg.qr(x, mode=mode)
+    want = np.linalg.qr(x, mode=mode)
+    assert (q.shape, r.shape) == (want[0].shape, want[1].shape)
+    near(np.asarray(q) @ np.asarray(r), x)
+    orthonormal(q)
+    near(r, np.triu(r))
+
+
+@pytest.mark.parametrize("shape", MATRICES)
+@pytest.mark.parametrize("full", [True, False])
+def test_svd_makes_the_matrix(shape: tuple[int, ...], full: bool) -> None:
+    x = normal(*shape)
+    u, s, vh = map(np.asarray, fg.linalg.svd(x, full_matrices=full))
+    want = np.linalg.svd(x, full_matrices=full)
+    assert [u.shape, s.shape, vh.shape] == [w.shape for w in want]
+    k = s.shape[-1]
+    near((u[..., :k] * s[..., None, :]) @ vh[..., :k, :], x)
+    near(s, want[1])
+    orthonormal(u)
+    orthonormal(t(vh))
+    near(fg.linalg.svdvals(x), want[1])
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (2, 3, 3), (0, 0), (3, 0, 2, 2), (1, 1)])
+@pytest.mark.parametrize("uplo", ["L", "U"])
+def test_eigh_reads_one_triangle(shape: tuple[int, ...], uplo: str) -> None:
+    x = normal(*shape)
+    part = np.tril(x) + t(np.tril(x, -1)) if uplo == "L" else np.triu(x) + t(np.triu(x, 1))
+    w, v = map(np.asarray, fg.linalg.eigh(x, UPLO=uplo))
+    near((v * w[..., None, :]) @ t(v), part)
+    orthonormal(v)
+    near(w, np.linalg.eigvalsh(part))
+    near(fg.linalg.eigvalsh(x, UPLO=uplo), w)
+
+
+@pytest.mark.parametrize("n", [40, 200])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_larger_matrices(n: int, dtype: Any) -> None:
+    x = normal(n, n).astype(dtype)
+    tol = 2000 * np.finfo(dtype).eps
+    inverse = fg.linalg.inv(x)
+    assert inverse.dtype == dtype
+    near(np.asarray(inverse) @ x, np.eye(n), 100 * tol)
+    u, s, vh = map(np.asarray, fg.linalg.svd(x))
+    near((u * s) @ vh, x, tol)
+    sign, log = fg.linalg.slogdet(x)
+    near(sign.item() * 1.0, np.linalg.slogdet(x)[0])
+    near(log.item(), np.linalg.slogdet(x.astype(np.float64))[1], tol)
+
+
+@pytest.mark.parametrize("f", [fg.linalg.det, fg.linalg.inv, fg.linalg.cholesky, fg.linalg.slogdet])
+def test_matrices_of_no_size(f: Callable[..., Any]) -> None:
+    numpy: Any = getattr(np.linalg, f.__name__)
+    for shape in [(0, 0), (2, 0, 0), (0, 3, 3)]:
+        got, want = f(np.zeros(shape)), numpy(np.zeros(shape))
+        for g, w in zip(got, want, strict=True) if isinstance(got, tuple) else [(got, want)]:
+            assert g.shape == w.shape
+            near(g, w)
+
+
+def second(f: Callable[[Any], Any], x: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """The second derivative of a number along a direction."""
+    leaf = fg.tensor(x, requires_grad=True)
+    (g,) = run([f(leaf)], [leaf], create_graph=True)
+    (h,) = run([(g * fg.tensor(direction)).sum()], [leaf])
+    return np.asarray(h)
+
+
+def test_the_second_derivative_of_a_determinant_that_is_zero() -> None:
+    e = normal(3, 3, seed=1)
+    for x in (np.zeros((3, 3)), np.diag([1.0, 0, 0]), np.diag([1.0, 2, 0]), np.ones((3, 3)), np.diag([1e-9, 1, 1e3])):
+        step = 1e-4 * max(1.0, np.abs(x).max())
+
+        def cofactors(m: np.ndarray) -> np.ndarray:
+            minor = [[np.delete(np.delete(m, i, 0), j, 1) for j in range(3)] for i in range(3)]
+            return np.array([[(-1) ** (i + j) * np.linalg.det(minor[i][j]) for j in range(3)] for i in range(3)])
+
+        leaf = fg.tensor(x, requires_grad=True)
+        near(run([fg.linalg.det(leaf)], [leaf])[0], cofactors(x), 1e-9)
+        want = (cofactors(x + step * e) - cofactors(x - step * e)) / (2 * step)
+        near(second(fg.linalg.det, x, e), want, 1e-6)
+
+
+def test_the_determinant_of_a_singular_matrix_in_single_precision() -> None:
+    x = fg.tensor(np.array([[1, 2], [2, 4]], np.float32), requires_grad=True)
+    y = fg.linalg.det(x)
+    assert y.item() == 0.0
+    near(run([y], [x])[0], [[4, -2], [-2, 1]], 1e-5)
+
+
+@pytest.mark.parametrize("values", [(1.0, 1.0, 1.0), (2.0, 2.0, 5.0), (0.0, 0.0, 0.0), (-1.0, 1.0, 1.0)])
+def test_functions_of_equal_eigenvalues_have_gradients(values: tuple[float, ...]) -> None:
+    q = np.linalg.qr(normal(3, 3))[0]
+    x = (q * np.array(values)) @ q.T
+    x = (x + x.T) / 2
+    leaf = fg.tensor(x, requires_grad=True)
+    for w in (fg.linalg.eigvalsh(leaf), fg.linalg.eigh(leaf)[0]):
+        near(run([(w * w).sum()], [leaf])[0], 2 * x)
+        near(run([fg.exp(w).sum()], [leaf])[0], (q * np.exp(values)) @ q.T)
+    # Along the matrix itself, the second derivative of the sum of squares is twice the matrix.
+    near(second(lambda a: (fg.linalg.eigvalsh(a) ** 2).sum(), x, x), 2 * x, 1e-10)
+
+
+@pytest.mark.parametrize("values", [(1.0, 1.0, 1.0), (3.0, 2.0, 2.0), (2.0, 0.0, 0.0)])
+def test_functions_of_equal_singular_values_have_gradients(values: tuple[float, ...]) -> None:
+    u, v = np.linalg.qr(normal(4, 3))[0], np.linalg.qr(normal(3, 3, seed=1))[0]
+    x = (u * np.array(values)) @ v.T
+    leaf = fg.tensor(x, requires_grad=True)
+    s = fg.linalg.svdvals(leaf)
+    near(run([(s * s).sum()], [leaf])[0], 2 * x)
+    near(second(lambda a: (fg.linalg.svdvals(a) ** 2).sum(), x, x), 2 * x, 1e-10)
+
+
+def test_unused_factors_have_no_gradient() -> None:
+    x = fg.tensor(normal(3, 3), requires_grad=True)
+    for outs in (fg.linalg.qr(x), fg.linalg.svd(x), fg.linalg.eigh(x), fg.linalg.slogdet(x)):
+        for out in outs:
+            assert np.isfinite(np.asarray(run([out.sum()], [x])[0])).all()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_matrix_that_is_not_finite_has_results_of_nan(bad: float) -> None:
+    x = np.array([np.eye(3), np.eye(3)])
+    x[1, 1, 0] = bad
+    linalg = fg.linalg
+    for f in (linalg.inv, linalg.det, linalg.cholesky, linalg.eigvalsh, linalg.svdvals, linalg.logdet):
+        y = np.asarray(f(x))
+        assert np.isfinite(y[0]).all()
+        assert np.isnan(y[1]).all()
+    for f in (linalg.qr, linalg.svd, linalg.eigh, linalg.slogdet):
+        for y in f(x):
+            assert np.isfinite(np.asarray(y)[0]).all()
+            assert np.isnan(np.asarray(y)[1]).any()
+
+
+SINGULAR = np.array([[np.eye(2), np.eye(2)], [np.eye(2), np.ones((2, 2))]])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: fg.linalg.inv(np.ones((2, 2))), r"linalg.inv: the matrix is singular"),
+        (lambda: fg.linalg.inv(SINGULAR), r"linalg.inv: the matrix at \[1, 1\] of the batch is singular"),
+        (
+            lambda: fg.linalg.solve(SINGULAR, np.ones(2)),
+            r"linalg.solve: the matrix at \[1, 1\] of the batch is singular",
+        ),
+        (lambda: fg.linalg.cholesky(-np.eye(2)), r"linalg.cholesky: the matrix is not positive definite"),
+        (lambda: fg.linalg.solve_triangular(np.diag([1.0, 0]), np.eye(2)), r"has a zero on its diagonal"),
+        (lambda: fg.linalg.matrix_power(np.zeros((2, 2)), -1), r"is singular"),
+    ],
+)
+def test_singular_matrices_are_refused(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(fg.LinAlgError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: fg.linalg.inv(np.ones((2, 3))),
+        lambda: fg.linalg.det(np.ones(3)),
+        lambda: fg.linalg.svd(np.ones(())),
+        lambda: fg.linalg.solve(np.eye(3), np.ones(2)),
+        lambda: fg.linalg.solve(np.ones((2, 3, 3)), np.ones((5, 3, 1))),
+        lambda: fg.linalg.cholesky_solve(np.ones((2, 1)), np.eye(3)),
+        lambda: fg.linalg.solve_triangular(np.eye(2), np.ones((3, 1))),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(call: Callable[[], Any]) -> None:
+    with pytest.raises(fg.ShapeError):
+        call()
+
+
+def test_words_are_checked() -> None:
+    with pytest.raises(fg.ArgumentError, match="UPLO"):
+        fg.linalg.eigh(np.eye(2), UPLO="X")
+    with pytest.raises(fg.ArgumentError, match="mode"):
+        fg.linalg.qr(np.eye(2), mode="full")
+
+
+def test_integers_are_taken_as_the_default_float() -> None:
+    assert fg.linalg.inv(np.array([[2, 0], [0, 4]])).dtype == np.float32
+    assert fg.linalg.solve(np.array([[2]]), np.array([4])).dtype == np.float32
