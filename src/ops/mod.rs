@@ -21,6 +21,7 @@ pub mod loss;
 pub mod movement;
 pub mod normalize;
 pub mod pointwise;
+pub mod pool;
 pub mod promote;
 pub mod random;
 pub mod reduce;
@@ -56,6 +57,7 @@ pub fn registry() -> impl Iterator<Item = &'static Entry> {
         normalize::ENTRIES,
         pointwise::ENTRIES,
         pointwise::ROWS,
+        pool::ENTRIES,
         random::ENTRIES,
         reduce::ENTRIES,
         select::ENTRIES,

@@ -59,6 +59,23 @@ def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     return conv2d(x[:, :, None], weight[:, :, None], bias, (1, stride), pads, (1, dilation), groups)[:, :, 0]
 
 
+def max_pool2d(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+    (kh, kw), (py, px), (dy, dx) = two(kernel_size), two(padding), two(dilation)
+    sy, sx = two(kernel_size if stride is None else stride)
+
+    def places(n, k, p, s, d):
+        n = n + 2 * p - d * (k - 1) - 1
+        return -(-n // s) + 1 if ceil_mode else n // s + 1
+
+    rows, columns = places(x.shape[2], kh, py, sy, dy), places(x.shape[3], kw, px, sx, dx)
+    x = np.pad(x, ((0, 0), (0, 0), (py, py + sy), (px, px + sx)), constant_values=-np.inf)
+    out = np.zeros((*x.shape[:2], rows, columns))
+    for i, j in np.ndindex(rows, columns):
+        window = x[:, :, i * sy : i * sy + dy * (kh - 1) + 1 : dy, j * sx : j * sx + dx * (kw - 1) + 1 : dx]
+        out[:, :, i, j] = window.max((2, 3))
+    return out
+
+
 X, W = normal(2, 4, 5, 6), normal(6, 4, 3, 2, seed=1)
 
 CASES = [
@@ -79,4 +96,8 @@ CASES = [
     ),
     Case("conv1d", (normal(2, 4, 7), normal(3, 4, 3), normal(3)), {"stride": 2, "padding": 1}, ref=conv1d),
     Case("conv1d", (normal(2, 4, 7), normal(4, 2, 3)), {"padding": "same", "dilation": 2, "groups": 2}, ref=conv1d),
+    Case("max_pool2d", (normal(2, 3, 6, 7),), {"kernel_size": 2}, ref=max_pool2d),
+    Case("max_pool2d", (normal(2, 3, 6, 7),), {"kernel_size": (3, 2), "stride": 2, "padding": 1}, ref=max_pool2d),
+    Case("max_pool2d", (normal(1, 2, 7, 7),), {"kernel_size": 3, "dilation": 2, "stride": 1}, ref=max_pool2d),
+    Case("max_pool2d", (normal(1, 2, 7, 8),), {"kernel_size": 2, "stride": 2, "ceil_mode": True}, ref=max_pool2d),
 ]

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from scipy.signal import correlate2d
 
+from tests.check import run
+
 
 def normal(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape)
@@ -72,3 +74,36 @@ def test_refusals(call: Callable[[], Any]) -> None:
 def test_a_result_that_memory_cannot_hold() -> None:
     with pytest.raises(MemoryError):
         fg.conv2d(np.ones((1, 1, 2, 2)), np.ones((1, 1, 1, 1)), padding=2**40)
+
+
+def test_the_largest_pixel_is_the_first_one_and_nan_is_larger() -> None:
+    x = fg.tensor(np.ones((1, 1, 4, 4)), requires_grad=True)
+    (g,) = run([fg.max_pool2d(x, 2).sum()], [x])
+    want = np.zeros((4, 4))
+    want[::2, ::2] = 1
+    np.testing.assert_array_equal(np.asarray(g)[0, 0], want)
+    bad = np.ones((1, 1, 2, 4))
+    bad[0, 0, 1, 1] = np.nan
+    np.testing.assert_array_equal(np.asarray(fg.max_pool2d(bad, 2)), [[[[np.nan, 1.0]]]])
+
+
+def test_overlapping_windows_add_up() -> None:
+    x = fg.tensor(np.arange(9.0).reshape(1, 1, 3, 3), requires_grad=True)
+    (g,) = run([fg.max_pool2d(x, 2, stride=1).sum()], [x])
+    np.testing.assert_array_equal(np.asarray(g)[0, 0], [[0, 0, 0], [0, 1, 1], [0, 1, 1]])
+
+
+@pytest.mark.parametrize(
+    "kw",
+    [
+        {"kernel_size": 0},
+        {"kernel_size": 5},
+        {"kernel_size": 2, "stride": 0},
+        {"kernel_size": 2, "padding": 2},
+        {"kernel_size": 2, "dilation": 9},
+        {"kernel_size": (1, 2, 3)},
+    ],
+)
+def test_poolings_that_are_refused(kw: dict[str, Any]) -> None:
+    with pytest.raises(fg.ArgumentError):
+        fg.max_pool2d(np.ones((1, 1, 4, 4)), **kw)

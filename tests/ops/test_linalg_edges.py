@@ -1,5 +1,8 @@
 """Factorisations put together again, hard matrices, sizes of zero, batches, and what is refused."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -153,6 +156,13 @@ def test_unused_factors_have_no_gradient() -> None:
             assert np.isfinite(np.asarray(run([out.sum()], [x])[0])).all()
 
 
+def test_a_rule_refuses_nothing() -> None:
+    x = fg.tensor(np.ones((3, 3)), requires_grad=True)
+    q, r = fg.linalg.qr(x)
+    assert np.isnan(np.asarray(run([q.sum() + r.sum()], [x])[0])).any()
+    assert np.isnan(np.asarray(run([fg.linalg.slogdet(x)[1]], [x])[0])).any()
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_matrix_that_is_not_finite_has_results_of_nan(bad: float) -> None:
     x = np.array([np.eye(3), np.eye(3)])
@@ -217,3 +227,30 @@ def test_words_are_checked() -> None:
 def test_integers_are_taken_as_the_default_float() -> None:
     assert fg.linalg.inv(np.array([[2, 0], [0, 4]])).dtype == np.float32
     assert fg.linalg.solve(np.array([[2]]), np.array([4])).dtype == np.float32
+
+
+THREADS = """
+import os
+import ferrograd as fg
+import numpy as np
+
+def threads():
+    return {t: open(f"/proc/self/task/{t}/comm").read().strip() for t in os.listdir("/proc/self/task")}
+
+before = threads()
+x = np.random.default_rng(0).normal(size=(4, 120, 120))
+for f in (fg.linalg.inv, fg.linalg.svd, fg.linalg.eigh, fg.linalg.qr, fg.linalg.det):
+    f(x)
+    f(np.random.default_rng(0).normal(size=(300, 300)))
+fg.matmul(x, x)
+made = [name for task, name in threads().items() if task not in before]
+assert made, "the batch was to be worked on in parallel"
+assert all(name.startswith("ferrograd") for name in made), made
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads are listed in /proc")
+def test_no_thread_is_made_but_those_of_the_pool() -> None:
+    environment = {**os.environ, "FERROGRAD_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr

@@ -36,8 +36,16 @@ pub fn cholesky(op: &'static str, x: &Array) -> Result<Array> {
 }
 
 /// The solution of `a @ x = b` for a triangle `a`, the other half of which is not looked at; `unit` says that its
-/// diagonal is ones and not looked at either. Both have the same leading axes.
-pub fn triangular_solve(op: &'static str, a: &Array, b: &Array, upper: bool, unit: bool) -> Result<Array> {
+/// diagonal is ones and not looked at either. Both have the same leading axes. A zero on the diagonal is an error, or
+/// NaN where `strict` is not set.
+pub fn triangular_solve(
+    op: &'static str,
+    a: &Array,
+    b: &Array,
+    upper: bool,
+    unit: bool,
+    strict: bool,
+) -> Result<Array> {
     dispatch!(a.dtype(), float T => {
         let (a, b) = (Batch::of(a), Batch::of(b));
         let out = Out::<T>::new(op, &b, &[b.rows, b.columns])?;
@@ -57,7 +65,7 @@ pub fn triangular_solve(op: &'static str, a: &Array, b: &Array, upper: bool, uni
             out.put(i, x.as_ref().map(|x| x.as_ref()));
             !singular
         });
-        a.blame(op, failed, "has a zero on its diagonal")?;
+        a.blame(op, failed.filter(|_| strict), "has a zero on its diagonal")?;
         Ok(out.array)
     }, else bail!(Dtype, op, "not defined for {}", a.dtype()))
 }

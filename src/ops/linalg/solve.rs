@@ -24,17 +24,12 @@ fn aligned(op: &'static str, a: &Array, b: &Array, lanes: usize) -> Result<(Arra
     Ok((a.expand(&full(own_a), 0), b.expand(&full(own_b), 0)))
 }
 
-/// Which equations are solved: of a whole matrix, or of a triangle of it.
+/// Which equations are solved: of a whole matrix, or of a triangle of it. Within rules, which refuse nothing, they are
+/// not `strict`: a singular matrix has solutions of NaN.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// Within rules a singular matrix has solutions of NaN, since a rule refuses nothing.
-    Full {
-        strict: bool,
-    },
-    Triangle {
-        upper: bool,
-        unit: bool,
-    },
+    Full { strict: bool },
+    Triangle { upper: bool, unit: bool, strict: bool },
 }
 
 impl Kind {
@@ -42,7 +37,7 @@ impl Kind {
     fn transposed(self) -> Kind {
         match self {
             Kind::Full { .. } => Kind::Full { strict: false },
-            Kind::Triangle { upper, unit } => Kind::Triangle { upper: !upper, unit },
+            Kind::Triangle { upper, unit, .. } => Kind::Triangle { upper: !upper, unit, strict: false },
         }
     }
 
@@ -50,7 +45,7 @@ impl Kind {
     fn part(self, x: &Tensor) -> Result<Tensor> {
         match self {
             Kind::Full { .. } => Ok(x.clone()),
-            Kind::Triangle { upper, unit } => {
+            Kind::Triangle { upper, unit, .. } => {
                 weigh(x, f64::from(u8::from(!upper)), f64::from(u8::from(!unit)), f64::from(u8::from(upper)))
             }
         }
@@ -73,7 +68,8 @@ impl Op for Solve {
         let (a, b) = aligned(self.name(), ins[0], ins[1], lanes)?;
         Ok(smallvec![match self.0 {
             Kind::Full { strict } => kernel::solve(self.name(), &a, &b, strict)?,
-            Kind::Triangle { upper, unit } => kernel::triangular_solve(self.name(), &a, &b, upper, unit)?,
+            Kind::Triangle { upper, unit, strict } =>
+                kernel::triangular_solve(self.name(), &a, &b, upper, unit, strict)?,
         }])
     }
 
@@ -133,9 +129,9 @@ pub(super) fn inverse_or_nan(x: &Tensor) -> Result<Tensor> {
     apply(Inverse { strict: false }, &[x])
 }
 
-/// The solution of a triangle's equations, for rules and for [`solve_triangular`].
+/// The solution of a triangle's equations, for rules.
 pub(super) fn triangle(a: &Tensor, b: &Tensor, upper: bool, unit: bool) -> Result<Tensor> {
-    apply(Solve(Kind::Triangle { upper, unit }), &[a, b])
+    apply(Solve(Kind::Triangle { upper, unit, strict: false }), &[a, b])
 }
 
 /// The solution `z` of `x @ z = y`, where a vector `y` stands for one column.
@@ -172,11 +168,10 @@ pub fn solve_triangular(
     if n != if left { rows } else { columns } {
         bail!(Shape, OP, "{n} equations of {:?} have right sides of shape {:?}", a.dims(), b.dims());
     }
-    if left {
-        triangle(&a, &b, upper, unitriangular)
-    } else {
-        t(&triangle(&t(&a)?, &t(&b)?, !upper, unitriangular)?)
-    }
+    let solved = |a: &Tensor, b: &Tensor, upper| {
+        apply(Solve(Kind::Triangle { upper, unit: unitriangular, strict: true }), &[a, b])
+    };
+    if left { solved(&a, &b, upper) } else { t(&solved(&t(&a)?, &t(&b)?, !upper)?) }
 }
 
 /// The solution `z` of `(y @ yᵀ) @ z = x`, or of `(yᵀ @ y) @ z = x` where the factor is upper.
