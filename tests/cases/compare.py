@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.cases import Case
-from tests.cases.arithmetic import GRID, WHOLE, OTHER
+from tests.cases.arithmetic import GRID, OTHER, WHOLE
 
 BOOLS = (np.array([[True], [False]]), np.array([True, False]))
 SHIFTS = (np.array([[-7, 7, 5], [0, 3, -2]]), np.array([0, 3, 70]))

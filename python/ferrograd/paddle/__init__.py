@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from ferrograd._core import PaddleTensor as Tensor
 from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from ferrograd.paddle import _creation, _functions, _methods, autograd, fluid, imperative
+from ferrograd.paddle import _creation, _framework, _functions, _methods, autograd, fluid, imperative, linalg, nn
 from ferrograd.paddle._autograd import grad
 from ferrograd.paddle._creation import *
 from ferrograd.paddle._dtypes import *
 from ferrograd.paddle._dtypes import __all__ as _dtypes
+from ferrograd.paddle._framework import *
 from ferrograd.paddle._functions import *
 
 # isort: split
@@ -36,10 +37,13 @@ __all__ = [
     "grad",
     "imperative",
     "is_grad_enabled",
+    "linalg",
+    "nn",
     "no_grad",
     "set_grad_enabled",
 ]
 __all__ += _ops
 __all__ += _dtypes
 __all__ += _creation.__all__
+__all__ += _framework.__all__
 __all__ += _functions.__all__

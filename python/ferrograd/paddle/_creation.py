@@ -9,7 +9,20 @@ from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
 from ferrograd.paddle._autograd import PADDLE
 
-__all__ = ["assign", "full", "ones", "to_tensor", "zeros"]
+__all__ = [
+    "arange",
+    "assign",
+    "empty",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "ones",
+    "ones_like",
+    "to_tensor",
+    "zeros",
+    "zeros_like",
+]
 
 
 def _placed(result: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
@@ -71,9 +84,54 @@ def full(
     requires_grad: bool = False,
 ) -> Tensor:
     """One number in a whole shape; of the default float unless a dtype is given, or the number is a truth value."""
-    if dtype is None and isinstance(fill_value, bool):
-        dtype = "bool"
-    return _placed(ops.full(shape, fill_value, dtype or "float32"), out, requires_grad)
+    if dtype is None and not isinstance(fill_value, bool):
+        fill_value = float(fill_value)
+    return _placed(ops.full(shape, fill_value, dtype), out, requires_grad)
+
+
+def empty(
+    shape: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    *,
+    out: Tensor | None = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of a shape whose values do not matter; they are zeros."""
+    return _placed(ops.zeros(shape, dtype), out, requires_grad)
+
+
+def zeros_like(x: Tensor, dtype: Any = None, name: str | None = None, *, requires_grad: bool = False) -> Tensor:
+    """Zeros in the shape of a tensor, and in its dtype unless one is given."""
+    return _placed(ops.zeros_like(x, dtype), None, requires_grad)
+
+
+def ones_like(x: Tensor, dtype: Any = None, name: str | None = None, *, requires_grad: bool = False) -> Tensor:
+    """Ones in the shape of a tensor, and in its dtype unless one is given."""
+    return _placed(ops.ones_like(x, dtype), None, requires_grad)
+
+
+def full_like(
+    x: Tensor, fill_value: Any, dtype: Any = None, name: str | None = None, *, requires_grad: bool = False
+) -> Tensor:
+    """One number in the shape of a tensor, and in its dtype unless one is given."""
+    return _placed(ops.full_like(x, fill_value, dtype), None, requires_grad)
+
+
+def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, name: str | None = None) -> Tensor:
+    """The numbers from ``start`` on, ``step`` apart, before ``end``; from 0 up to ``start`` without an ``end``."""
+    return ops.arange(start, end, step, dtype)
+
+
+def linspace(start: Any, stop: Any, num: int, dtype: Any = None, name: str | None = None) -> Tensor:
+    """``num`` numbers at equal distances from ``start`` to ``stop``."""
+    return ops.linspace(start, stop, num, dtype)
+
+
+def eye(num_rows: int, num_columns: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+    """A matrix with ones on its diagonal, zeros elsewhere."""
+    return ops.eye(num_rows, num_columns, 0, dtype)
 
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from ferrograd._core import TorchTensor as Tensor
 from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from ferrograd.torch import _creation, _functions, _methods, autograd
+from ferrograd.torch import _creation, _functions, _methods, autograd, linalg, nn
 from ferrograd.torch._creation import *
 from ferrograd.torch._dtypes import *
 from ferrograd.torch._dtypes import __all__ as _dtypes
@@ -32,6 +32,8 @@ __all__ = [
     "autograd",
     "enable_grad",
     "is_grad_enabled",
+    "linalg",
+    "nn",
     "no_grad",
     "set_grad_enabled",
 ]

@@ -9,7 +9,21 @@ from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
 from ferrograd.torch._autograd import TORCH
 
-__all__ = ["as_tensor", "from_numpy", "full", "ones", "tensor", "zeros"]
+__all__ = [
+    "arange",
+    "as_tensor",
+    "empty",
+    "eye",
+    "from_numpy",
+    "full",
+    "full_like",
+    "linspace",
+    "ones",
+    "ones_like",
+    "tensor",
+    "zeros",
+    "zeros_like",
+]
 
 
 def _placed(result: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
@@ -97,3 +111,87 @@ def full(
 ) -> Tensor:
     """One number in a whole shape."""
     return _placed(ops.full(size, fill_value, dtype), out, requires_grad)
+
+
+def empty(
+    *size: Any,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of a shape whose values do not matter; they are zeros."""
+    return _placed(ops.zeros(_shape(size), dtype), out, requires_grad)
+
+
+def zeros_like(
+    input: Tensor, *, dtype: Any = None, layout: object = None, device: object = None, requires_grad: bool = False
+) -> Tensor:
+    """Zeros in the shape of a tensor, and in its dtype unless one is given."""
+    return _placed(ops.zeros_like(input, dtype), None, requires_grad)
+
+
+def ones_like(
+    input: Tensor, *, dtype: Any = None, layout: object = None, device: object = None, requires_grad: bool = False
+) -> Tensor:
+    """Ones in the shape of a tensor, and in its dtype unless one is given."""
+    return _placed(ops.ones_like(input, dtype), None, requires_grad)
+
+
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """One number in the shape of a tensor, and in its dtype unless one is given."""
+    return _placed(ops.full_like(input, fill_value, dtype), None, requires_grad)
+
+
+def arange(
+    start: Any,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The numbers from ``start`` on, ``step`` apart, before ``end``; from 0 up to ``start`` without an ``end``."""
+    return _placed(ops.arange(start, end, step, dtype), out, requires_grad)
+
+
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``steps`` numbers at equal distances from ``start`` to ``end``."""
+    return _placed(ops.linspace(start, end, steps, dtype), out, requires_grad)
+
+
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A matrix with ones on its diagonal, zeros elsewhere."""
+    return _placed(ops.eye(n, m, 0, dtype), out, requires_grad)

@@ -1,0 +1,7 @@
+"""``paddle.nn``."""
+
+from __future__ import annotations
+
+from ferrograd.paddle.nn import functional
+
+__all__ = ["functional"]

@@ -1,0 +1,136 @@
+"""Functions and methods whose order of arguments, defaults or meaning are Paddle's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from ferrograd import paddle
+
+from tests.dialects import values
+
+A = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+def t(data: Any = A) -> Any:
+    return paddle.to_tensor(data)
+
+
+def test_split() -> None:
+    assert [tuple(p.shape) for p in paddle.split(t(), 2, axis=2)] == [(2, 3, 2)] * 2
+    assert [tuple(p.shape) for p in t().split([1, -1], axis=1)] == [(2, 1, 4), (2, 2, 4)]
+    assert isinstance(t().split(2), list)
+
+
+def test_transpose_takes_the_whole_order() -> None:
+    assert tuple(t().transpose([2, 0, 1]).shape) == (4, 2, 3)
+    assert tuple(paddle.transpose(t(), perm=[1, 0, 2]).shape) == (3, 2, 4)
+
+
+def test_reshape_keeps_sizes_named_zero() -> None:
+    assert tuple(t().reshape([0, -1]).shape) == (2, 12)
+    assert tuple(t().reshape([-1, 0, 2]).shape) == (4, 3, 2)
+
+
+def test_gather_and_scatter_rows() -> None:
+    x = t([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    assert values(paddle.gather(x, t([2, 0]))) == [[5, 6], [1, 2]]
+    assert values(x.gather(t([1]), axis=1)) == [[2], [4], [6]]
+    index, updates = t([0, 0]), t([[1.0, 1.0], [2.0, 2.0]])
+    assert values(paddle.scatter(x, t([1]), t([[9.0, 9.0]]))) == [[1, 2], [9, 9], [5, 6]]
+    assert values(paddle.scatter(x, index, updates, overwrite=False)) == [[3, 3], [3, 4], [5, 6]]
+
+
+def test_index_functions_take_the_index_before_the_axis() -> None:
+    x = t([[1.0, 2.0], [3.0, 4.0]])
+    assert values(paddle.index_select(x, t([1]), 1)) == [[2], [4]]
+    assert values(x.index_add(t([0]), 0, t([[1.0, 1.0]]))) == [[2, 3], [3, 4]]
+    assert values(paddle.index_fill(x, t([0]), 0, 7.0)) == [[7, 7], [3, 4]]
+
+
+def test_reductions() -> None:
+    assert values(paddle.max(t(), axis=1)) == A.max(1).tolist()
+    assert values(t().min(axis=0, keepdim=True)) == A.min(0, keepdims=True).tolist()
+    np.testing.assert_allclose(np.asarray(t().std()), A.std(ddof=1), rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(paddle.var(t(), 1, False)), A.var(1), rtol=1e-6)
+    assert values(paddle.sum(t(), 1, None, True)) == A.sum(1, keepdims=True).tolist()
+    np.testing.assert_allclose(np.asarray(paddle.norm(t())), np.linalg.norm(A), rtol=1e-6)
+    assert paddle.argmax(t(), axis=1, dtype="int32").dtype == "int32"
+
+
+def test_median() -> None:
+    x = t([4.0, 1.0, 3.0, 2.0])
+    assert values(paddle.median(x)) == 2.5
+    assert values(paddle.median(x, mode="min")) == 2
+    found = paddle.median(x, axis=0, mode="min")
+    assert isinstance(found, tuple)
+    assert [values(f) for f in found] == [2, 3]
+    with pytest.raises(ValueError, match="mode"):
+        paddle.median(x, mode="max")
+
+
+def test_sorting() -> None:
+    x = t([3.0, 1.0, 2.0])
+    assert values(paddle.sort(x, descending=True)) == [3, 2, 1]
+    top, where = paddle.topk(x, 2)
+    assert (values(top), values(where)) == ([3, 2], [0, 2])
+    running, at = paddle.cummax(x, 0)
+    assert (values(running), values(at)) == ([3, 3, 3], [0, 0, 0])
+
+
+def test_matmul_transposes() -> None:
+    x, y = t(A[0]), t(A[1])
+    np.testing.assert_allclose(np.asarray(paddle.matmul(x, y, transpose_y=True)), A[0] @ A[1].T)
+    np.testing.assert_allclose(np.asarray(x.matmul(y, True)), A[0].T @ A[1])
+
+
+def test_joining() -> None:
+    x = t([1.0, 2.0])
+    assert values(paddle.concat([x, x])) == [1, 2, 1, 2]
+    assert values(paddle.concat(x=[x, x], axis=0)) == [1, 2, 1, 2]
+    assert values(paddle.stack([x, x], axis=1)) == [[1, 1], [2, 2]]
+    assert [values(p) for p in paddle.unstack(paddle.stack([x, 2 * x]))] == [[1, 2], [2, 4]]
+
+
+def test_meshgrid_runs_along_the_first_axis() -> None:
+    a, b = paddle.meshgrid(t([1.0, 2.0]), t([3.0, 4.0, 5.0]))
+    assert tuple(a.shape) == (2, 3)
+    assert values(a) == [[1, 1, 1], [2, 2, 2]]
+    assert values(b) == [[3, 4, 5], [3, 4, 5]]
+
+
+def test_equal_all_and_nonzero() -> None:
+    assert values(paddle.equal_all(t([1.0]), t([1.0]))) is True
+    assert values(paddle.equal_all(t([1.0]), t([1.0, 2.0]))) is False
+    assert values(paddle.nonzero(t([0.0, 3.0, 4.0]))) == [[1], [2]]
+    assert [values(i) for i in paddle.nonzero(t([0.0, 3.0, 4.0]), as_tuple=True)] == [[1, 2]]
+
+
+def test_functional() -> None:
+    F: Any = paddle.nn.functional
+    generator = np.random.default_rng(0)
+    x, w, b = generator.normal(size=(4, 3)), generator.normal(size=(3, 5)), generator.normal(size=5)
+    np.testing.assert_allclose(np.asarray(F.linear(t(x), t(w), t(b))), x @ w + b)
+    logits = t(x @ w)
+    picked = np.array([0, 4, 2, 1])
+    logp = np.log(np.exp(x @ w) / np.exp(x @ w).sum(-1, keepdims=True))
+    expected = -logp[np.arange(4), picked]
+    np.testing.assert_allclose(np.asarray(F.cross_entropy(logits, t(picked))), expected.mean())
+    loss = F.cross_entropy(logits, t(picked[:, None]), reduction="none")
+    np.testing.assert_allclose(np.asarray(loss), expected[:, None])
+    np.testing.assert_allclose(
+        np.asarray(F.cross_entropy(F.softmax(logits), t(picked), use_softmax=False)), expected.mean()
+    )
+    assert F.one_hot(t([1, 0]), 3).dtype == "float32"
+    np.testing.assert_allclose(np.asarray(F.mse_loss(input=t(x), label=t(2 * x))), np.mean(x * x))
+    assert tuple(F.pad(t(), [1, 2]).shape) == (2, 3, 7)
+    assert tuple(F.pad(t(), [1, 0, 0, 0, 0, 2]).shape) == (3, 3, 6)
+
+
+def test_gradients_flow_through_methods() -> None:
+    x = paddle.to_tensor([3.0, 1.0, 2.0], stop_gradient=False)
+    first, _ = x.split([2, 1])
+    assert isinstance(first, paddle.Tensor)
+    first.sum().backward()
+    assert x.gradient().tolist() == [1, 1, 0]

@@ -1,0 +1,55 @@
+"""The code of the documents that the library implements, as they print it, under the name ``paddle``.
+
+Each text file holds one block exactly as its page gives it. What the extraction of the page lost is put back: prompts
+and printed lines are taken out, and the functions of the tutorial get their indentation again. The ``.out`` files hold
+what Paddle 3.3.1 prints (for the ``fluid`` pages, whose functions it no longer has, what the pages say).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+BLOCKS = sorted(HERE.glob("*.txt"))
+
+#: Lines of a notebook that are not Python, and stand alone on the page.
+NOTEBOOK = {"in[1]", "output[1]", "%matplotlib inline"}
+
+
+def code(page: str) -> str:
+    """The program of a block."""
+    lines = textwrap.dedent(page).splitlines()
+    if any(line.startswith(">>> ") for line in lines):
+        return "\n".join(line[4:] for line in lines if line.startswith((">>> ", "... ")) or line == "...")
+    lines = [line for line in lines if line not in NOTEBOOK]
+    if any(line.startswith("    ") for line in lines):
+        return "\n".join(lines)
+    whole, inside = [], False
+    for line in lines:
+        whole.append("    " + line if inside else line)
+        inside = line.startswith("def ") or (inside and not line.startswith("return"))
+    return "\n".join(whole)
+
+
+@pytest.mark.parametrize("page", BLOCKS, ids=lambda page: page.stem)
+def test_block(page: Path) -> None:
+    program = "import ferrograd\nferrograd.install_as('paddle')\n" + code(page.read_text(encoding="utf-8"))
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"MPLBACKEND": "agg"},
+        timeout=120,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == page.with_suffix(".out").read_text(encoding="utf-8")
+
+
+def test_every_page_with_code_is_here() -> None:
+    assert {page.stem[:3] for page in BLOCKS} == {"000", "001", "002", "003"}
