@@ -6,9 +6,11 @@ import ferrograd as fg
 import pytest
 from ferrograd import paddle, torch
 
-PADDLE = """argmax argmin assign concat cummax cummin equal_all full_like gather index_add index_fill
-index_select matmul median nonzero norm ones_like put_along_axis reshape scatter split stack std sum take_along_axis topk transpose
-unbind unstack var zeros_like"""
+PADDLE = """
+argmax argmin assign concat cummax cummin equal_all full_like gather index_add index_fill
+index_select matmul median nonzero norm ones_like put_along_axis reshape scatter split stack std sum
+take_along_axis topk transpose unbind unstack var zeros_like
+"""
 TORCH = """cummax cummin equal index_add max median min nonzero norm sort split std t topk transpose unbind var"""
 
 
