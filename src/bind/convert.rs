@@ -348,10 +348,11 @@ fn one_index(o: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
     if o.is_instance_of::<PyBool>() {
         return Ok(Some(truth_index(o.is_truthy()?)));
     }
-    if !o.is_instance_of::<Var>() && !o.is_instance_of::<PyUntypedArray>() {
-        if let Some(i) = index(o)? {
-            return Ok(Some(Index::Int(i)));
-        }
+    if !o.is_instance_of::<Var>()
+        && !o.is_instance_of::<PyUntypedArray>()
+        && let Some(i) = index(o)?
+    {
+        return Ok(Some(Index::Int(i)));
     }
     if let Some(t) = tensor(o)? {
         return Ok(Some(Index::Tensor(t)));

@@ -215,7 +215,7 @@ impl Var {
         let inputs = match inputs {
             None => None,
             Some(one) if one.is_instance_of::<Var>() => Some(vec![one.extract::<End<'py>>()?]),
-            Some(many) => Some(many.try_iter()?.map(|i| Ok(i?.extract()?)).collect::<PyResult<Vec<_>>>()?),
+            Some(many) => Some(many.try_iter()?.map(|i| i?.extract()).collect::<PyResult<Vec<_>>>()?),
         };
         if inputs.as_ref().is_some_and(Vec::is_empty) {
             return Err(raise(py, "ArgumentError", "`inputs` argument to `backward()` cannot be empty."));

@@ -159,11 +159,14 @@ macro_rules! reduce_table {
     (@ $Trait:ident, $A:ident, $out:expr, $init:expr, $a:ident, $x:ident, $e:expr, $v:ident, $lift:expr, $($V:ident $t:ty),*) => {{
         #[allow(unused_imports)]
         use $crate::{dtype::{Bool8, DType, Element}, kernel::{reduce, num::{Num, Real}}};
+        // A row that names its own type of results has no use for that of the elements.
+        #[allow(clippy::extra_unused_type_parameters)]
         #[inline(always)]
         #[allow(clippy::extra_unused_type_parameters)]
         fn init<T: $Trait>() -> $A { $init }
         #[inline(always)]
         fn lift<T: $Trait>($v: T) -> $A { $lift }
+        #[allow(clippy::extra_unused_type_parameters)]
         #[inline(always)]
         #[allow(clippy::extra_unused_type_parameters)]
         fn join<T: $Trait>($a: $A, $x: $A) -> $A { $e }

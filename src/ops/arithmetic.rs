@@ -224,7 +224,7 @@ pub(crate) fn add_in_place(x: &mut Array, y: &Array) -> bool {
 }
 
 /// Whether [`add_in_place`] would succeed.
-pub(crate) fn can_add_in_place(x: &mut Array, y: &Array) -> bool {
+pub fn can_add_in_place(x: &mut Array, y: &Array) -> bool {
     y.is_contiguous()
         && x.dtype() == y.dtype()
         && x.dims() == y.dims()

@@ -81,10 +81,10 @@ fn numbers<'a>(
     x: Operand<'a>,
     y: Operand<'a>,
 ) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
-    if let (Operand::Tensor(a), Operand::Tensor(b)) = (x, y) {
-        if a.dtype() == DType::Bool && b.dtype() == DType::Bool {
-            bail!(Dtype, op, "not defined for bool; cast to an integer or a float first");
-        }
+    if let (Operand::Tensor(a), Operand::Tensor(b)) = (x, y)
+        && (a.dtype(), b.dtype()) == (DType::Bool, DType::Bool)
+    {
+        bail!(Dtype, op, "not defined for bool; cast to an integer or a float first");
     }
     promoted(Class::Num, x, y)
 }

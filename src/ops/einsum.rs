@@ -301,7 +301,8 @@ pub fn tensordot(x: &Tensor, y: &Tensor, axes: Pairs<'_>) -> Result<Tensor> {
             if a.len() != b.len() {
                 bail!(Argument, OP, "{} axes are paired with {}", a.len(), b.len());
             }
-            (shape::axes(OP, a, m)?, shape::axes(OP, b, n)?);
+            shape::axes(OP, a, m)?;
+            shape::axes(OP, b, n)?;
             let at =
                 |list: &[i64], rank| list.iter().map(|&i| shape::axis(OP, i, rank)).collect::<Result<Dims>>();
             (at(a, m)?, at(b, n)?)

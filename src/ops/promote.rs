@@ -25,10 +25,11 @@ pub(super) fn promoted<'a>(
     x: Operand<'a>,
     y: Operand<'a>,
 ) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
-    if let (Operand::Tensor(x), Operand::Tensor(y)) = (x, y) {
-        if x.dtype() == y.dtype() && (class == Class::Num || x.dtype().is_float()) {
-            return Ok((Cow::Borrowed(x), Cow::Borrowed(y)));
-        }
+    if let (Operand::Tensor(x), Operand::Tensor(y)) = (x, y)
+        && x.dtype() == y.dtype()
+        && (class == Class::Num || x.dtype().is_float())
+    {
+        return Ok((Cow::Borrowed(x), Cow::Borrowed(y)));
     }
     let dtype = match common(x, y) {
         d if class == Class::Real && !d.is_float() => default_float(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,22 +11,40 @@ from pathlib import Path
 import pytest
 from ferrograd import _core
 
+from tests.reliability.bad_calls import modules
+
 ENTRIES = [names[0] for names, _, _ in _core.registry()]
 CHUNKS = [ENTRIES[i::12] for i in range(12)]
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("chunk", CHUNKS, ids=lambda c: c[0] if c else "none")
-def test_wrong_arguments(chunk: list[str], tmp_path: Path) -> None:
-    box = tmp_path / "call"
+def survey(worker: str, names: list[str], folder: Path) -> None:
+    """Runs a worker in a process of its own and fails with what it noted, or with the call that it died in."""
+    box = folder / "call"
     box.touch()
-    command = [sys.executable, "-W", "error", "-m", "tests.reliability.bad_arguments", str(box), *chunk]
+    command = [sys.executable, "-W", "error", "-m", f"tests.reliability.{worker}", str(box), *names]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False
+        )
     except subprocess.TimeoutExpired:
         pytest.fail(f"hangs: {box.read_text().strip()}")
-    problems = [json.loads(line) for line in done.stdout.splitlines()]
-    report = "\n".join(f"{p['call']}\n    {p['what']}" for p in problems[:60])
+    problems = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    alike: dict[tuple[str, str], list[str]] = {}
+    for p in problems:
+        alike.setdefault((p["call"].partition("(")[0], p["what"]), []).append(p["call"])
+    report = "\n".join(f"{calls[0]} and {len(calls) - 1} more\n    {k[1]}" for k, calls in list(alike.items())[:60])
     if done.returncode:
         pytest.fail(f"died with {done.returncode} in {box.read_text().strip()}\n{done.stderr[-2000:]}\n{report}")
     assert not problems, f"{len(problems)} calls:\n{report}"
+
+
+@pytest.mark.parametrize("chunk", CHUNKS, ids=lambda c: c[0] if c else "none")
+def test_wrong_arguments(chunk: list[str], tmp_path: Path) -> None:
+    survey("bad_arguments", chunk, tmp_path)
+
+
+@pytest.mark.parametrize("module", modules())
+def test_wrong_calls(module: str, tmp_path: Path) -> None:
+    survey("bad_calls", [module], tmp_path)

@@ -1,0 +1,66 @@
+"""What is written down runs: every function's examples, the modules' docstrings, and the README."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import operator
+import pkgutil
+import re
+from pathlib import Path
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+from ferrograd import _core
+
+ROOT = Path(__file__).parents[2]
+OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+ENTRIES = [names[0] for names, _, _ in _core.registry()]
+MODULES = [
+    "ferrograd",
+    *(m.name for m in pkgutil.walk_packages(fg.__path__, "ferrograd.") if m.name != "ferrograd._core"),
+]
+PAGES = [p for p in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))] if p.exists()]
+
+
+def run(test: doctest.DocTest) -> None:
+    report: list[str] = []
+    doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.append)
+    assert not report, "".join(report)
+
+
+def examples(text: str, name: str, scope: dict[str, Any]) -> doctest.DocTest:
+    return doctest.DocTestParser().get_doctest(text, scope, name, None, 0)
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_function(name: str) -> None:
+    test = examples(inspect.getdoc(operator.attrgetter(name)(_core.native)) or "", name, {"fg": fg, "np": np})
+    assert test.examples, f"{name}: its documentation has no example"
+    run(test)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_module(name: str) -> None:
+    module = importlib.import_module(name)
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module, extraglobs={"fg": fg, "np": np}):
+        run(test)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_page(page: Path) -> None:
+    """The Python blocks of a page in one scope; those with prompts are compared with their output."""
+    scope: dict[str, Any] = {}
+    for i, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text("utf8"), re.DOTALL)):
+        if ">>>" in block:
+            test = examples(block, f"{page.name}[{i}]", scope)
+            runner = doctest.DocTestRunner(optionflags=OPTIONS)
+            report: list[str] = []
+            runner.run(test, out=report.append, clear_globs=False)
+            scope = test.globs
+            assert not report, "".join(report)
+        else:
+            exec(compile(block, f"{page.name}[{i}]", "exec"), scope)

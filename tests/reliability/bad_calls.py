@@ -1,0 +1,83 @@
+"""The worker that gives wrong arguments to every public function written in Python, the dialects' too.
+
+``python -m tests.reliability.bad_calls BLACKBOX MODULE...``, as :mod:`tests.reliability.bad_arguments`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import pkgutil
+import resource
+import sys
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import ferrograd as fg
+from ferrograd import _core
+
+from tests.reliability.bad_arguments import MEMORY, PROMISED, Walk, brief, wrong
+
+#: Functions written in Python refuse with the library's classes, or those that Python's own functions use, or warn.
+ALLOWED = (*PROMISED, ValueError, ImportError, OSError, Warning)
+
+
+def modules() -> list[str]:
+    """The public modules."""
+    found = ["ferrograd", *(m.name for m in pkgutil.walk_packages(fg.__path__, "ferrograd."))]
+    return [m for m in found if not any(part.startswith("_") for part in m.split("."))]
+
+
+def functions(module: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The public functions and classes of a module that are written in Python there."""
+    place = importlib.import_module(module)
+    for name in getattr(place, "__all__", [n for n in vars(place) if not n.startswith("_")]):
+        value = getattr(place, name)
+        if isinstance(value, types.FunctionType) and value.__module__.startswith("ferrograd"):
+            yield name, value
+
+
+class Call(Walk):
+    """Calls one function with each of its parameters wrong in turn."""
+
+    def attempt(self, args: list[Any]) -> None:
+        label = f"{self.names[0]}({', '.join(map(brief, args))})"
+        os.pwrite(self.box, label.encode("utf8", "replace").ljust(2000)[:2000], 0)
+        try:
+            self.function(*args)
+        except ALLOWED as e:
+            if isinstance(e, _core.InternalError):
+                self.note(label, f"a defect: {e}")
+        except BaseException as e:
+            self.note(label, f"{type(e).__name__} is not promised: {e}")
+        finally:
+            _core.set_grad_mode(True)
+
+    def wrongly(self) -> None:
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        params = [p for p in inspect.signature(self.function).parameters.values() if p.kind in kinds]
+        self.attempt([])
+        self.attempt([None] * 30)
+        for i in range(len(params)):
+            for value in wrong("Tensors"):
+                x = fg.tensor([1.0, 2.0], requires_grad=True)
+                args = [x * x if p.default is p.empty else p.default for p in params[: i + 1]]
+                args[i] = value
+                args += [x * x for p in params[i + 1 :] if p.default is p.empty]
+                self.attempt(args)
+
+
+def main() -> None:
+    """Walks the modules named on the command line."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    box = os.open(Path(sys.argv[1]), os.O_RDWR | os.O_CREAT)
+    for module in sys.argv[2:]:
+        for name, function in functions(module):
+            Call([f"{module}.{name}"], function, box).wrongly()
+
+
+if __name__ == "__main__":
+    main()
