@@ -53,7 +53,6 @@ pub fn registry() -> impl Iterator<Item = &'static Entry> {
         linalg::qr::ENTRIES,
         linalg::solve::ENTRIES,
         linalg::svd::ENTRIES,
-        movement::ENTRIES,
         normalize::ENTRIES,
         pointwise::ENTRIES,
         pointwise::ROWS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _core
+from ferrograd import _check, _core
 from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
 from ferrograd.paddle._autograd import PADDLE
@@ -138,4 +138,6 @@ def assign(x: Any, output: Tensor | None = None) -> Tensor:
     """A copy through which gradients flow, written into ``output`` if that is given."""
     if not isinstance(x, Tensor):
         x = to_tensor(x)
+    if output is not None:
+        _check.tensor(output, "assign", "output")
     return _placed(ops.clone(x), output, False)

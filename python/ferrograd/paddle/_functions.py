@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
+from ferrograd import _check
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as ops
 
@@ -53,7 +54,7 @@ def argmin(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: Any
 
 def concat(x: Sequence[Tensor], axis: Any = 0, name: str | None = None) -> Tensor:
     """Tensors joined along an axis."""
-    return ops.concat(x, int(axis))
+    return ops.concat(x, _check.whole(axis, "concat", "axis"))
 
 
 def cummax(x: Tensor, axis: int | None = None, dtype: Any = "int64", name: Any = None) -> tuple[Tensor, Tensor]:
@@ -70,6 +71,7 @@ def cummin(x: Tensor, axis: int | None = None, dtype: Any = "int64", name: Any =
 
 def equal_all(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     """Whether two tensors have the same shape and elements, as a 0-d tensor."""
+    x, y = _check.tensor(x, "equal_all", "x"), _check.tensor(y, "equal_all", "y")
     if tuple(x.shape) != tuple(y.shape):
         return ops.zeros([], "bool")
     return ops.all(ops.equal(x, y))
@@ -77,7 +79,7 @@ def equal_all(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
 
 def gather(x: Tensor, index: Tensor, axis: Any = None, name: str | None = None) -> Tensor:
     """The slices of ``x`` along an axis (the first without one) at the positions in ``index``."""
-    return ops.index_select(x, 0 if axis is None else int(axis), index)
+    return ops.index_select(x, 0 if axis is None else _check.whole(axis, "gather", "axis"), index)
 
 
 def index_add(x: Tensor, index: Tensor, axis: int, value: Tensor, name: str | None = None) -> Tensor:
@@ -163,10 +165,10 @@ def scatter(x: Tensor, index: Tensor, updates: Tensor, overwrite: bool = True, n
 
 def split(x: Tensor, num_or_sections: Any, axis: Any = 0, name: str | None = None) -> list[Tensor]:
     """Parts along an axis: so many equal ones, or of these sizes, one of which may be -1 (what is left)."""
-    axis = int(axis)
+    axis = _check.whole(axis, "split", "axis")
     if isinstance(num_or_sections, int):
         return list(ops.split(x, num_or_sections, axis))
-    sizes = [int(n) for n in num_or_sections]
+    sizes = _check.wholes(num_or_sections, "split", "num_or_sections")
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = x.shape[axis] - builtins.sum(sizes) - 1
     return list(ops.split_sizes(x, sizes, axis))
@@ -196,7 +198,7 @@ def topk(
     x: Tensor, k: Any, axis: int | None = None, largest: bool = True, sorted: bool = True, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """The ``k`` largest (or smallest) elements along an axis, and where they stand."""
-    values, indices = ops.topk(x, int(k), -1 if axis is None else axis, largest, sorted)
+    values, indices = ops.topk(x, _check.whole(k, "topk", "k"), -1 if axis is None else axis, largest, sorted)
     return values, indices
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ferrograd import _check
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
 
@@ -48,6 +49,7 @@ def cummin(input: Tensor, dim: int) -> ValuesAndIndices:
 
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
+    input, other = _check.tensor(input, "equal", "input"), _check.tensor(other, "equal", "other")
     return tuple(input.shape) == tuple(other.shape) and bool(ops.all(ops.equal(input, other)))
 
 
@@ -141,7 +143,7 @@ def std(
 
 def t(input: Tensor) -> Tensor:
     """A matrix transposed; a tensor with fewer axes as it is."""
-    if input.ndim > 2:
+    if _check.tensor(input, "t", "input").ndim > 2:
         raise ArgumentError(f"t: expects a tensor with at most 2 axes, {list(input.shape)} has {input.ndim}")
     return ops.matrix_transpose(input) if input.ndim == 2 else input
 

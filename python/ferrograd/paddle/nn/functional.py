@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ferrograd import _check
 from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._core.paddle import (
@@ -82,6 +83,7 @@ def cross_entropy(
     Labels are integers, whose shape lacks the axis or has size 1 there, or with ``soft_label`` probabilities. Without
     ``use_softmax`` the input holds probabilities already.
     """
+    input, label = _check.tensor(input, "cross_entropy", "input"), _check.tensor(label, "cross_entropy", "label")
     kept = not soft_label and label.ndim == input.ndim
     if kept:
         label = ops.squeeze(label, axis)
@@ -111,7 +113,7 @@ def pad(
     ``pad`` has a pair for every axis, from the first on; or pairs for some of the axes after the channels (or before
     them, as ``data_format`` says), from the last on.
     """
-    pairs = [(int(pad[i]), int(pad[i + 1])) for i in range(0, len(pad), 2)]
+    x, pairs = _check.tensor(x, "pad", "x"), _check.pairs(pad, "pad", "pad")
     if len(pairs) == x.ndim:
         widths = pairs if pad_from_left_axis else pairs[::-1]
     else:

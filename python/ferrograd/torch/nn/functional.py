@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ferrograd import _check
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._core.torch import (
@@ -120,6 +121,6 @@ def l1_loss(
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """``input`` with so many elements before and after each axis; the pairs of ``pad`` start at the last axis."""
-    pairs = [(int(pad[i]), int(pad[i + 1])) for i in range(0, len(pad), 2)]
+    input, pairs = _check.tensor(input, "pad", "input"), _check.pairs(pad, "pad", "pad")
     widths = [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1]
     return ops.pad(input, widths, mode, 0.0 if value is None else value)
