@@ -107,9 +107,7 @@ FUNCTIONS = {
 def default(value: str) -> str:
     """A default of the registry (``Int(3)``, ``None``) as Python writes it."""
     inner = value[value.find("(") + 1 : -1] if "(" in value else value
-    if value.startswith("Str"):
-        return inner
-    return f"({inner[1:-1]},)" if value.startswith("Ints") and "," not in inner else inner.replace("inf", "...")
+    return inner.replace("inf", "...")
 
 
 def parameter(param: tuple[str, str, bool, str | None]) -> str:
@@ -125,7 +123,8 @@ def seen(result: Any) -> str:
         return "list[Tensor]"
     if isinstance(result, tuple):
         return f"tuple[{', '.join(map(seen, result))}]" if len(result) < 5 else "tuple[Tensor, ...]"
-    return {"Tensor": "Tensor", "NoneType": "None"}.get(type(result).__name__, type(result).__name__)
+    name = type(result).__name__
+    return "None" if result is None else name if name in ("Tensor", "bool", "int", "float", "str") else "Any"
 
 
 def returned(names: list[str], rows: list[Case]) -> str:
@@ -144,22 +143,22 @@ def indented(text: str, by: str) -> str:
     return "\n".join(by + line if line else "" for line in text.splitlines())
 
 
-def native() -> str:
-    """The module of the registry's functions."""
+def native() -> dict[str, str]:
+    """The modules of the registry's functions, by name; the functions of no module are in ``__init__``."""
     rows = all_cases()
-    places: dict[str, list[str]] = {}
-    exported = []
+    places: dict[str, list[tuple[str, str]]] = {"__init__": []}
     for names, params, _method in _core.registry():
         result = returned(names, rows)
         for name in names:
             place, _, short = name.rpartition(".")
             line = f"def {short}({', '.join(map(parameter, params))}) -> {result}: ..."
-            places.setdefault(place, []).append(line if not place else f"    @staticmethod\n    {line}")
-            exported += [] if place else [short]
-    text = HEAD.format("The functions of the registry.") + IMPORTS
-    text += "\n__all__ = [\n" + "".join(f'    "{n}",\n' for n in exported) + "]\n\n"
+            places.setdefault(place or "__init__", []).append((short, line))
+    text = {}
     for place, lines in places.items():
-        text += (f"\nclass {place}:\n" if place else "") + "\n".join(lines) + "\n"
+        exported = "\n__all__ = [\n" + "".join(f'    "{n}",\n' for n, _ in lines) + "]\n\n"
+        inner = "".join(f"from . import {p} as {p}\n" for p in places if p != "__init__") * (place == "__init__")
+        text[place] = HEAD.format("Functions of the registry.") + IMPORTS + inner + exported
+        text[place] += "\n".join(line for _, line in lines) + "\n"
     return text
 
 
@@ -281,16 +280,21 @@ def core() -> str:
 
 def pages() -> dict[str, str]:
     """The stub files by name."""
-    dialect = HEAD.format("The functions of the registry, making tensors of the {0} dialect.")
-    line = "from ferrograd._core.native import *\nfrom ferrograd._core.native import __all__ as __all__\n"
-    return {
-        "__init__.pyi": core(),
-        "native.pyi": native(),
-        **{f"{name}.pyi": dialect.format(name) + line for name in ("paddle", "torch")},
-    }
+    found = {"__init__.pyi": core()}
+    for place, text in native().items():
+        found[f"native/{place}.pyi"] = text
+        path = "" if place == "__init__" else f".{place}"
+        for dialect in ("paddle", "torch"):
+            line = "from ferrograd._core.native{0} import *\nfrom ferrograd._core.native{0} import __all__ as __all__\n"
+            found[f"{dialect}/{place}.pyi"] = HEAD.format(f"The same functions, for {dialect}.") + line.format(path)
+    for dialect in ("paddle", "torch"):
+        parts = [p.split("/")[1][:-4] for p in found if p.startswith("native/") and "__init__" not in p]
+        found[f"{dialect}/__init__.pyi"] += "".join(f"from . import {p} as {p}\n" for p in parts)
+    return found
 
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for page, text in pages().items():
+        (FOLDER / page).parent.mkdir(exist_ok=True)
         (FOLDER / page).write_text(text)

@@ -1,6 +1,7 @@
-"""The functions of the registry, making tensors of the torch dialect.
+"""The same functions, for torch.
 
 Written by tests/project/stubs.py."""
 
 from ferrograd._core.native import *
 from ferrograd._core.native import __all__ as __all__
+from . import linalg as linalg

@@ -1,0 +1,6 @@
+"""The same functions, for torch.
+
+Written by tests/project/stubs.py."""
+
+from ferrograd._core.native.linalg import *
+from ferrograd._core.native.linalg import __all__ as __all__
