@@ -11,170 +11,7 @@ import numpy as np
 
 import ferrograd as fg
 from ferrograd import _core
-
-# ufuncs whose name here is another: NumPy's, then SciPy's.
-_RENAMED = {
-    "absolute": "abs",
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arctanh": "atanh",
-    "conjugate": "conj",
-    "fabs": "abs",
-    "float_power": "power",
-    "invert": "bitwise_invert",
-    "left_shift": "bitwise_left_shift",
-    "right_shift": "bitwise_right_shift",
-    "mod": "remainder",
-    "degrees": "rad2deg",
-    "radians": "deg2rad",
-    "rint": "round",
-    "true_divide": "divide",
-    "expit": "sigmoid",
-    "gammaln": "lgamma",
-    "log_expit": "log_sigmoid",
-    "psi": "digamma",
-    "zeta": "zeta",
-}
-# ufuncs that have the same name here.
-_SAME = set(
-    """
-    add subtract multiply divide floor_divide remainder fmod power logaddexp logaddexp2 maximum minimum fmax fmin
-    hypot copysign heaviside nextafter ldexp matmul vecdot gcd lcm
-    negative positive sign exp exp2 expm1 log log2 log10 log1p sqrt cbrt square reciprocal
-    sin cos tan sinh cosh tanh deg2rad rad2deg floor ceil trunc signbit isfinite isinf isnan
-    greater greater_equal less less_equal equal not_equal logical_and logical_or logical_not logical_xor
-    bitwise_and bitwise_or bitwise_xor
-    erf erfc erfinv erfcx gamma digamma polygamma gammainc gammaincc i0 i0e i1 i1e logit xlogy xlog1py entr ndtr
-    log_ndtr ndtri sinc
-    """.split()  # noqa: SIM905
-)
-_REDUCE = {
-    "add": "sum",
-    "multiply": "prod",
-    "maximum": "max",
-    "minimum": "min",
-    "logical_and": "all",
-    "logical_or": "any",
-    "logaddexp": "logsumexp",
-}
-_ACCUMULATE = {
-    "add": "cumsum",
-    "multiply": "cumprod",
-    "maximum": "cummax",
-    "minimum": "cummin",
-    "logaddexp": "logcumsumexp",
-}
-
-# NumPy function: function here, then the parameters that it shares by NumPy's names: first those given by position,
-# after the bar those given by name (`theirs>ours` where the names differ).
-_FUNCTIONS = {
-    "sum": "sum: a | axis dtype keepdims",
-    "prod": "prod: a | axis dtype keepdims",
-    "mean": "mean: a | axis dtype keepdims",
-    "max": "max: a | axis keepdims",
-    "amax": "max: a | axis keepdims",
-    "min": "min: a | axis keepdims",
-    "amin": "min: a | axis keepdims",
-    "std": "std: a | axis keepdims ddof>correction correction",
-    "var": "var: a | axis keepdims ddof>correction correction",
-    "all": "all: a | axis keepdims",
-    "any": "any: a | axis keepdims",
-    "median": "median: a | axis keepdims",
-    "nansum": "nansum: a | axis keepdims",
-    "nanmean": "nanmean: a | axis keepdims",
-    "argmax": "argmax: a | axis keepdims",
-    "argmin": "argmin: a | axis keepdims",
-    "count_nonzero": "count_nonzero: a | axis keepdims",
-    "cumsum": "cumsum: a | axis dtype",
-    "cumprod": "cumprod: a | axis dtype",
-    "cumulative_sum": "cumsum: x | axis dtype",
-    "cumulative_prod": "cumprod: x | axis dtype",
-    "diff": "diff: a | n axis prepend append",
-    "trace": "trace: a | offset",
-    "ptp": "ptp: a | axis keepdims",
-    "stack": "stack: arrays | axis",
-    "concat": "concat: arrays | axis",
-    "concatenate": "concat: arrays | axis",
-    "vstack": "vstack: tup |",
-    "hstack": "hstack: tup |",
-    "dstack": "dstack: tup |",
-    "column_stack": "column_stack: tup |",
-    "reshape": "reshape: a | shape newshape>shape",
-    "ravel": "ravel: a |",
-    "permute_dims": "permute_dims: a axes |",
-    "matrix_transpose": "matrix_transpose: x |",
-    "swapaxes": "swapaxes: a axis1 axis2 |",
-    "moveaxis": "moveaxis: a source destination |",
-    "squeeze": "squeeze: a | axis",
-    "expand_dims": "expand_dims: a | axis",
-    "broadcast_to": "broadcast_to: array shape |",
-    "flip": "flip: m | axis",
-    "roll": "roll: a shift | axis",
-    "rot90": "rot90: m | k axes",
-    "tile": "tile: A reps |",
-    "repeat": "repeat: a repeats | axis",
-    "tril": "tril: m | k",
-    "triu": "triu: m | k",
-    "diag": "diag: v | k",
-    "diagonal": "diagonal: a | offset",
-    "where": "where: condition x y |",
-    "clip": "clip: a | a_min>min a_max>max min max",
-    "nan_to_num": "nan_to_num: x | nan posinf neginf",
-    "round": "round: a | decimals",
-    "real": "real: val |",
-    "imag": "imag: val |",
-    "angle": "angle: z |",
-    "sinc": "sinc: x |",
-    "i0": "i0: x |",
-    "sort": "sort: a | axis",
-    "argsort": "argsort: a | axis",
-    "take": "take: a indices | axis",
-    "take_along_axis": "take_along_axis: arr indices | axis",
-    "inner": "inner: a b |",
-    "outer": "outer: a b |",
-    "kron": "kron: a b |",
-    "cross": "cross: a b | axis",
-    "tensordot": "tensordot: a b | axes",
-    "copy": "clone: a |",
-    "zeros_like": "zeros_like: a | dtype",
-    "ones_like": "ones_like: a | dtype",
-    "empty_like": "empty_like: prototype | dtype",
-    "full_like": "full_like: a fill_value | dtype",
-    "linalg.inv": "linalg.inv: a |",
-    "linalg.det": "linalg.det: a |",
-    "linalg.slogdet": "linalg.slogdet: a |",
-    "linalg.solve": "linalg.solve: a b |",
-    "linalg.cholesky": "linalg.cholesky: a |",
-    "linalg.qr": "linalg.qr: a | mode",
-    "linalg.svd": "linalg.svd: a | full_matrices",
-    "linalg.svdvals": "linalg.svdvals: x |",
-    "linalg.eigh": "linalg.eigh: a |",
-    "linalg.eigvalsh": "linalg.eigvalsh: a |",
-    "linalg.pinv": "linalg.pinv: a |",
-    "linalg.matrix_power": "linalg.matrix_power: a n |",
-    "linalg.norm": "linalg.norm: x | ord axis keepdims",
-    "linalg.vector_norm": "linalg.vector_norm: x | ord axis keepdims",
-    "linalg.matrix_norm": "linalg.matrix_norm: x | ord keepdims",
-    "fft.fft": "fft.fft: a | n axis norm",
-    "fft.ifft": "fft.ifft: a | n axis norm",
-    "fft.rfft": "fft.rfft: a | n axis norm",
-    "fft.irfft": "fft.irfft: a | n axis norm",
-    "fft.fftn": "fft.fftn: a | s axes norm",
-    "fft.ifftn": "fft.ifftn: a | s axes norm",
-    "fft.fftshift": "fft.fftshift: x | axes",
-    "fft.ifftshift": "fft.ifftshift: x | axes",
-}
-# Parameters of NumPy functions that Python cannot ask for, because they are written in C.
-_SIGNATURES = {
-    "concatenate": "arrays axis out dtype casting",
-    "concat": "arrays axis out dtype casting",
-    "where": "condition x y",
-    "inner": "a b",
-}
+from ferrograd._numpy_table import ACCUMULATE, FUNCTIONS, REDUCE, RENAMED, SAME, SIGNATURES
 
 
 @cache
@@ -244,7 +81,7 @@ def _call(f: np.ufunc, *inputs: Any, where: Any = True, dtype: Any = None, **opt
         inputs = tuple(o.astype(dtype) if hasattr(o, "astype") else o for o in inputs)
     if f.__name__ == "divmod":
         return _call(np.floor_divide, *inputs), _call(np.remainder, *inputs)
-    names = _RENAMED if f.__name__ in _RENAMED else {name: name for name in _SAME & {f.__name__}}
+    names = RENAMED if f.__name__ in RENAMED else {name: name for name in SAME & {f.__name__}}
     native = _of(f, names, f"numpy.{f.__name__}")
     _PLAIN[f] = lambda *inputs: native(*map(_operand, inputs))
     return native(*inputs)
@@ -252,13 +89,13 @@ def _call(f: np.ufunc, *inputs: Any, where: Any = True, dtype: Any = None, **opt
 
 def _reduce(f: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False, **options: Any) -> Any:
     _no_more(f, options)
-    g = _of(f, _REDUCE, f"numpy.{f.__name__}.reduce")
+    g = _of(f, REDUCE, f"numpy.{f.__name__}.reduce")
     return g(x if dtype is None else x.astype(dtype), axis=axis, keepdims=keepdims)
 
 
 def _accumulate(f: np.ufunc, x: Any, axis: int = 0, dtype: Any = None, **options: Any) -> Any:
     _no_more(f, options)
-    g = _of(f, _ACCUMULATE, f"numpy.{f.__name__}.accumulate")
+    g = _of(f, ACCUMULATE, f"numpy.{f.__name__}.accumulate")
     return g(x if dtype is None else x.astype(dtype), axis=axis)
 
 
@@ -323,8 +160,8 @@ def function(f: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...]
     if special is not None:
         return special(*args, **kwargs)
     name = _name(f)
-    if name in _FUNCTIONS:
-        target, _, parameters = _FUNCTIONS[name].partition(": ")
+    if name in FUNCTIONS:
+        target, _, parameters = FUNCTIONS[name].partition(": ")
         native = _native(target)
         if native is not None:
             return _translated(f, name, native, parameters, args, kwargs)
@@ -340,8 +177,8 @@ def _name(f: Callable[..., Any]) -> str:
 @cache
 def _defaults(f: Callable[..., Any], name: str) -> dict[str, Any]:
     """The parameters of a NumPy function in order, with their defaults."""
-    if name in _SIGNATURES:
-        return dict.fromkeys(_SIGNATURES[name].split())
+    if name in SIGNATURES:
+        return dict.fromkeys(SIGNATURES[name].split())
     return {p.name: p.default for p in inspect.signature(f).parameters.values()}
 
 

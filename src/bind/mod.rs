@@ -3,6 +3,7 @@
 mod attributes;
 mod autograd;
 mod buffer;
+mod call;
 mod convert;
 mod deposit;
 mod dialect;

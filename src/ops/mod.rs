@@ -1,5 +1,6 @@
 //! The ops, one file a family. An op is one `impl` (usually one row) and one entry, both in its family's file.
 
+mod args;
 pub mod entry;
 mod operators;
 

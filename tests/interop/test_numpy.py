@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.special  # type: ignore[import-untyped]
 from ferrograd import _core, _numpy
+from ferrograd._numpy_table import RENAMED, SAME
 
 TORCH = 2
 
@@ -102,7 +103,7 @@ def test_buffer_refusals() -> None:
 X = np.array([[0.3, 0.55], [0.7, 0.9]])
 
 
-UNARY = [n for n in (*_numpy._SAME, *_numpy._RENAMED) if getattr(getattr(np, n, None), "nin", 0) == 1]
+UNARY = [n for n in (*SAME, *RENAMED) if getattr(getattr(np, n, None), "nin", 0) == 1]
 
 
 @pytest.mark.parametrize("name", sorted(UNARY))
@@ -110,7 +111,7 @@ def test_unary(name: str) -> None:
     f = getattr(np, name)
     inside = X + 1 if name == "arccosh" else X
     values = inside if any(t.startswith("d") for t in f.types) else np.array([1, 6, 3])
-    if _numpy._native(_numpy._RENAMED.get(name, name)) is None:
+    if _numpy._native(RENAMED.get(name, name)) is None:
         with pytest.raises(TypeError, match=f"numpy.{name} has no counterpart"):
             f(fg.tensor(values))
         return

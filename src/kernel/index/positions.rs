@@ -1,0 +1,127 @@
+//! Lists of positions: made of indices and of truth values, taken apart again, and looked through for repeats.
+
+use super::flat;
+use crate::array::Array;
+use crate::dtype::{Bool8, DType, Element, dispatch};
+use crate::error::{Result, bail};
+use crate::shape::{self, Dims};
+
+/// Indices of neighbouring axes of these sizes, broadcast against each other, as positions on all of them in C order.
+/// Negative ones count from the end. `first` is the axis that the sizes begin at, for errors.
+pub fn join(
+    op: &'static str,
+    indices: &[&Array],
+    sizes: &[usize],
+    first: &[usize],
+    lanes: usize,
+) -> Result<Array> {
+    let mut dims = Dims::new();
+    for index in indices {
+        let lane_first = index.with_rank(indices.iter().map(|i| i.rank()).max().unwrap_or(0), lanes);
+        match shape::broadcast(op, &dims, lane_first.dims()) {
+            Ok(d) => dims = d,
+            Err(_) => {
+                let all: Vec<&[usize]> = indices.iter().map(|i| &i.dims()[lanes..]).collect();
+                bail!(Index, op, "index arrays of shapes {all:?} do not broadcast against each other");
+            }
+        }
+    }
+    let mut out: Option<Array> = None;
+    for ((index, &size), &axis) in indices.iter().zip(sizes).zip(first) {
+        let whole = normal(op, index, size, axis)?;
+        out = Some(match out {
+            None => whole.expand(&dims, lanes).contiguous()?,
+            Some(mut sum) => {
+                let next = whole.expand(&dims, lanes).contiguous()?;
+                let n = sum.len();
+                let to = sum.own()?.cast::<i64>();
+                // SAFETY: contiguous, of this type, made or copied above, and held by nobody else.
+                let to = unsafe { std::slice::from_raw_parts_mut(to, n) };
+                let from = next.as_slice::<i64>().expect("contiguous");
+                to.iter_mut().zip(from).for_each(|(t, &f)| *t = *t * size as i64 + f);
+                sum
+            }
+        });
+    }
+    match out {
+        Some(out) => Ok(out),
+        None => Array::zeros(op, DType::I64, &dims),
+    }
+}
+
+/// Indices of an axis as positions: checked, and negative ones counted from the end.
+fn normal(op: &'static str, index: &Array, size: usize, axis: usize) -> Result<Array> {
+    let index = index.contiguous()?;
+    let n = size as i64;
+    let mut wrong = None;
+    let out = dispatch!(index.dtype(), int T => {
+        let from = index.as_slice::<T>().expect("contiguous");
+        Array::build::<i64>(op, index.dims(), |out| {
+            for (o, &i) in out.iter_mut().zip(from) {
+                let i64_of = i.to_i64();
+                let at = if i64_of < 0 && i < T::default() { i64_of + n } else { i64_of };
+                // An unsigned index beyond the range of i64 is negative here.
+                if (at as u64) >= size as u64 {
+                    wrong = Some(i.to_i128());
+                    break;
+                }
+                *o = at;
+            }
+        })
+    }, else bail!(Dtype, op, "indices are integers or truth values, not {}", index.dtype()))?;
+    match wrong {
+        Some(i) => bail!(Index, op, "index {i} is out of bounds for axis {axis} with size {size}"),
+        None => Ok(out),
+    }
+}
+
+/// The number of an element, exactly.
+trait Exact {
+    fn to_i128(self) -> i128;
+}
+macro_rules! exact {
+    ($($t:ty)*) => { $( impl Exact for $t { fn to_i128(self) -> i128 { i128::from(self) } } )* };
+}
+exact!(u8 i8 u16 i16 u32 i32 u64 i64);
+
+/// The positions of the elements that are not zero, in C order, with all axes as one.
+pub fn nonzero(x: &Array) -> Result<Array> {
+    let x = x.contiguous()?;
+    dispatch!(x.dtype(), all T => {
+        let from = x.as_slice::<T>().expect("contiguous");
+        let count = from.iter().filter(|&&v| v != T::default()).count();
+        Array::build::<i64>("nonzero", &[count], |out| {
+            let found = from.iter().enumerate().filter(|(_, v)| **v != T::default());
+            out.iter_mut().zip(found).for_each(|(o, (i, _))| *o = i as i64);
+        })
+    })
+}
+
+/// Positions in C order as indices of one axis.
+pub fn unjoin(positions: &Array, dims: &[usize], axis: usize) -> Result<Array> {
+    let (after, size) = (shape::len(&dims[axis + 1..]).max(1) as i64, dims[axis].max(1) as i64);
+    let positions = positions.contiguous()?;
+    let from = positions.as_slice::<i64>().expect("contiguous");
+    Array::build::<i64>("nonzero", positions.dims(), |out| {
+        out.iter_mut().zip(from).for_each(|(o, &p)| *o = p / after % size);
+    })
+}
+
+/// Truth values: which of the positions of a list are not named again later in it. None where all are.
+pub fn last(positions: &Array, lanes: usize) -> Result<Option<Array>> {
+    let list = flat(positions, lanes)?;
+    let n = *list.dims().last().expect("one axis at least");
+    let from = list.as_slice::<i64>().expect("contiguous");
+    let mut all = true;
+    let out = Array::build::<Bool8>("index_put", positions.dims(), |out| {
+        for (out, list) in out.chunks_exact_mut(n.max(1)).zip(from.chunks_exact(n.max(1))) {
+            let mut seen = rustc_hash::FxHashSet::default();
+            for (o, i) in out.iter_mut().zip(list).rev() {
+                let first = seen.insert(*i);
+                all &= first;
+                *o = first.into();
+            }
+        }
+    })?;
+    Ok((!all).then_some(out))
+}

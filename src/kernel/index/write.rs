@@ -1,0 +1,134 @@
+//! Values written over, or added up into, the elements at positions.
+
+use std::ops::Range;
+
+use super::{Axis, Plan, Rows, flat, flat_values, out_bytes, unzip};
+use crate::array::{Array, Layout, by_size, copy};
+use crate::dtype::dispatch;
+use crate::error::{Result, bail};
+use crate::kernel::map::Shared;
+use crate::kernel::num::Num;
+use crate::kernel::par;
+use crate::shape::Dims;
+
+/// Writes `values` over the elements of `x` at positions within a layout of its C order: in place where nobody else
+/// holds the memory. Where positions repeat, the last one stays. `x` has all hidden axes in full.
+pub fn put(
+    x: &mut Array,
+    to: &Layout,
+    rows: Rows,
+    positions: &Array,
+    values: &Array,
+    lanes: usize,
+) -> Result<()> {
+    assert!(to.fits(x.len()) && x.dtype() == values.dtype(), "put: {to:?} leaves {:?}", x.dims());
+    let list = flat(positions, lanes)?;
+    let values = flat_values(values, lanes + rows.outer, positions.rank() - lanes)?;
+    if values.len() == 0 {
+        return Ok(());
+    }
+    let plan = Plan::new(to, rows, lanes, &list, &values);
+    let size = x.dtype().size();
+    // SAFETY: a layout that fits begins inside the array.
+    let address = unsafe { x.own()?.offset(to.offset * size as isize) };
+    plan.lists(0..plan.places(), |ox, ov, list| {
+        // SAFETY: as in `pick`; nobody else holds the memory that is written.
+        unsafe {
+            let to = address.offset(ox * size as isize);
+            let from = values.ptr().offset(ov * size as isize);
+            by_size!(size, T => {
+                let (to, from) = (to.cast::<T>(), from.cast::<T>());
+                if plan.inner.is_empty() {
+                    for (k, &i) in list.iter().enumerate() {
+                        *to.offset(i as isize * plan.step) = *from.offset(k as isize * plan.value_step);
+                    }
+                    return;
+                }
+                let (dims, xs, vs) = unzip(&plan.inner);
+                for (k, &i) in list.iter().enumerate() {
+                    let to = to.offset(i as isize * plan.step);
+                    copy(size, &dims, (from.offset(k as isize * plan.value_step).cast(), &vs), (to.cast(), &xs));
+                }
+            });
+        }
+    });
+    Ok(())
+}
+
+/// Zeros of a shape (`dims`, after the hidden axes of the inputs), with `values` added at positions, in the order of
+/// the positions: the result does not depend on threads.
+pub fn add(
+    op: &'static str,
+    dims: &[usize],
+    rows: Rows,
+    positions: &Array,
+    values: &Array,
+    lanes: usize,
+) -> Result<Array> {
+    let hidden = |a| if values.dims()[a] == 1 { positions.dims()[a] } else { values.dims()[a] };
+    let hidden: Dims = (0..lanes).map(hidden).collect();
+    let all: Dims = hidden.iter().chain(&values.dims()[lanes..]).copied().collect();
+    let values = flat_values(&values.expand(&all, lanes), lanes + rows.outer, positions.rank() - lanes)?;
+    let list = flat(positions, lanes)?;
+    let mut out = Array::zeros(op, values.dtype(), &hidden.iter().chain(dims).copied().collect::<Dims>())?;
+    if values.len() == 0 {
+        return Ok(out);
+    }
+    let plan = Plan::new(&out.layout(), rows, lanes, &list, &values);
+    dispatch!(values.dtype(), num T => sum::<T>(&mut out, &plan, &values)?, else bail!(Dtype, op, "truth values are not added up"));
+    Ok(out)
+}
+
+fn sum<T: Num>(out: &mut Array, plan: &Plan<'_>, values: &Array) -> Result<()> {
+    let to = Shared(out.own()?);
+    // The columns of a block are independent of each other, as are the outer places.
+    let work = |places: Range<usize>, columns: Range<usize>| {
+        let to = &to;
+        plan.lists(places, |ox, ov, list| {
+            // SAFETY: as in `pick`; this call alone writes the places and columns that it is given.
+            unsafe {
+                let (to, from) = (to.0.cast::<T>().offset(ox), values.ptr().cast::<T>().offset(ov));
+                for (k, &i) in list.iter().enumerate() {
+                    let (to, from) =
+                        (to.offset(i as isize * plan.step), from.offset(k as isize * plan.value_step));
+                    match plan.inner[..] {
+                        [] => *to = (*to).add(*from),
+                        [(_, x, v)] => {
+                            for c in columns.clone() {
+                                let to = to.offset(c as isize * x);
+                                *to = (*to).add(*from.offset(c as isize * v));
+                            }
+                        }
+                        ref axes => added(axes, to, from),
+                    }
+                }
+            }
+        });
+    };
+    let whole = plan.places();
+    let columns = if let [(n, ..)] = plan.inner[..] { n } else { 1 };
+    if out_bytes(plan, size_of::<T>()) < par::MIN_BYTES {
+        work(0..whole, 0..columns);
+    } else if whole > 1 {
+        par::pieces(whole, par::PIECE.div_ceil(plan.n * plan.block()), &|r| work(r, 0..columns));
+    } else {
+        par::pieces(columns, par::PIECE.div_ceil(plan.n).next_multiple_of(64), &|r| work(0..1, r));
+    }
+    Ok(())
+}
+
+/// # Safety
+/// The strides reach only elements.
+unsafe fn added<T: Num>(axes: &[Axis], to: *mut T, from: *const T) {
+    // SAFETY: the caller's promise holds for each part of the shape.
+    unsafe {
+        match axes {
+            [] => *to = (*to).add(*from),
+            [(n, x, v), axes @ ..] => {
+                for i in 0..*n as isize {
+                    added(axes, to.offset(i * x), from.offset(i * v));
+                }
+            }
+        }
+    }
+}
