@@ -97,12 +97,15 @@ macro_rules! map_table {
 /// The loop of a row for one type.
 macro_rules! map_loop {
     ($row:ident T f32) => {
+        // SAFETY: `apply` passes arrays of the dtype that it looked up.
         |n, x, o| unsafe { map::run_float($row::<f32>, $row::<Fast<f32>>, n, x, o) }
     };
     ($row:ident T f64) => {
+        // SAFETY: `apply` passes arrays of the dtype that it looked up.
         |n, x, o| unsafe { map::run_float($row::<f64>, $row::<Fast<f64>>, n, x, o) }
     };
     ($row:ident $Out:ident $t:ident) => {
+        // SAFETY: `apply` passes arrays of the dtype that it looked up.
         |n, x, o| unsafe { map::run($row::<$t>, n, x, o) }
     };
 }

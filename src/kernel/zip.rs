@@ -113,12 +113,15 @@ macro_rules! zip_table {
 /// The loop of a row for one type.
 macro_rules! zip_loop {
     ($row:ident T f32) => {
+        // SAFETY: `apply` passes arrays of the dtype that it looked up.
         |n, x, sx, y, sy, o| unsafe { zip::run_float($row::<f32>, $row::<Fast<f32>>, n, (x, sx), (y, sy), o) }
     };
     ($row:ident T f64) => {
+        // SAFETY: `apply` passes arrays of the dtype that it looked up.
         |n, x, sx, y, sy, o| unsafe { zip::run_float($row::<f64>, $row::<Fast<f64>>, n, (x, sx), (y, sy), o) }
     };
     ($row:ident $Out:ident $t:ident) => {
+        // SAFETY: `apply` passes arrays of the dtype that it looked up.
         |n, x, sx, y, sy, o| unsafe { zip::run($row::<$t>, n, (x, sx), (y, sy), o) }
     };
 }

@@ -100,7 +100,7 @@ macro_rules! entry {
             } ),* ],
             doc: $doc,
             method: $crate::ops::entry::is_method!($place),
-            #[allow(unused_assignments, unused_mut, unused_variables)]
+            #[allow(unused_assignments, unused_mut, unused_variables, non_snake_case)]
             call: |args| {
                 let mut i = 0;
                 $( let $p: $t = $crate::ops::entry::take($first, args, i)?; i += 1; )*
