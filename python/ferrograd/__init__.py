@@ -130,3 +130,6 @@ def asarray(obj: _Any, /, *, dtype: _Any = None, device: object = None, copy: _A
     if isinstance(obj, Tensor) and not copy:
         return obj if dtype is None or obj.dtype == dtype else obj.astype(dtype)
     return _core.make(obj, dtype, False, _NATIVE)
+
+
+from ferrograd import func as func  # noqa: E402  (it uses the names above)

@@ -104,7 +104,7 @@ FUNCTIONS = {
     "roll": "roll: a shift | axis",
     "rot90": "rot90: m | k axes",
     "tile": "tile: A reps |",
-    "repeat": "repeat: a repeats | axis",
+    "repeat": "repeat_interleave: a repeats | axis",
     "tril": "tril: m | k",
     "triu": "triu: m | k",
     "diag": "diag: v | k",

@@ -19,7 +19,9 @@ __all__ = [
     "linspace",
     "ones",
     "ones_like",
+    "randint",
     "to_tensor",
+    "uniform",
     "zeros",
     "zeros_like",
 ]
@@ -141,3 +143,17 @@ def assign(x: Any, output: Tensor | None = None) -> Tensor:
     if output is not None:
         _check.tensor(output, "assign", "output")
     return _placed(ops.clone(x), output, False)
+
+
+def randint(low: int = 0, high: Any = None, shape: Any = (1,), dtype: Any = None, name: str | None = None) -> Tensor:
+    """Integers from ``low`` (0 if one bound is given) up to, and without, ``high``."""
+    return ops.randint(low, high, shape, dtype)
+
+
+def uniform(
+    shape: Any, dtype: Any = None, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None
+) -> Tensor:
+    """Numbers spread evenly over [``min``, ``max``); with a ``seed`` other than 0, the stream starts anew from it."""
+    if seed:
+        ops.seed(seed)
+    return ops.uniform(min, max, shape, dtype)

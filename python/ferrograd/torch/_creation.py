@@ -20,6 +20,9 @@ __all__ = [
     "linspace",
     "ones",
     "ones_like",
+    "rand",
+    "randint",
+    "randn",
     "tensor",
     "zeros",
     "zeros_like",
@@ -195,3 +198,19 @@ def eye(
 ) -> Tensor:
     """A matrix with ones on its diagonal, zeros elsewhere."""
     return _placed(ops.eye(n, m, 0, dtype), out, requires_grad)
+
+
+def rand(*size: Any, dtype: Any = None, device: object = None, requires_grad: bool = False) -> Tensor:
+    """Numbers spread evenly over [0, 1)."""
+    return _placed(ops.rand(_shape(size), dtype), None, requires_grad)
+
+
+def randn(*size: Any, dtype: Any = None, device: object = None, requires_grad: bool = False) -> Tensor:
+    """Numbers of the standard normal distribution."""
+    return _placed(ops.randn(_shape(size), dtype), None, requires_grad)
+
+
+def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, device: object = None) -> Tensor:
+    """Integers from ``low`` (0 if one bound is given) up to, and without, ``high``."""
+    low, high, size = (0, low, high) if size is None else (low, high, size)
+    return ops.randint(low, high, size, dtype)

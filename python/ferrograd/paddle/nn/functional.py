@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ferrograd import _check
-from ferrograd._core import Tensor
+from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._core.paddle import (
+    conv2d,
     l1_loss,
-    layer_norm,
     leaky_relu,
+    max_pool2d,
     mse_loss,
     nll_loss,
     prelu,
@@ -24,13 +25,16 @@ from ferrograd._core.paddle import (
 )
 
 __all__ = [
+    "conv2d",
     "cross_entropy",
+    "dropout",
     "gelu",
     "l1_loss",
     "layer_norm",
     "leaky_relu",
     "linear",
     "log_softmax",
+    "max_pool2d",
     "mse_loss",
     "nll_loss",
     "one_hot",
@@ -54,6 +58,46 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, name: str | No
 def gelu(x: Tensor, approximate: bool = False, name: str | None = None) -> Tensor:
     """x times the standard normal distribution function of x, or its approximation by a tanh."""
     return ops.gelu(x, "tanh" if approximate else "none")
+
+
+def dropout(
+    x: Tensor,
+    p: float = 0.5,
+    axis: Any = None,
+    training: bool = True,
+    mode: str = "upscale_in_train",
+    name: str | None = None,
+) -> Tensor:
+    """``x`` with elements put to zero with probability ``p``.
+
+    The others are divided by ``1 - p`` in training, or with the mode ``downscale_in_infer`` all are multiplied by it
+    outside of training. With ``axis`` whole slices are dropped: one draw serves all that lies off these axes.
+    """
+    if mode not in ("upscale_in_train", "downscale_in_infer"):
+        raise ArgumentError(f"dropout: mode must be 'upscale_in_train' or 'downscale_in_infer', not {mode!r}")
+    kept = 1.0 if mode == "upscale_in_train" else 1.0 - p
+    if not training:
+        return ops.multiply(x, kept)
+    if axis is None:
+        return ops.multiply(ops.dropout(x, p, True), kept)
+    axes = [
+        a % _check.tensor(x, "dropout", "x").ndim
+        for a in _check.wholes([axis] if isinstance(axis, int) else axis, "dropout", "axis")
+    ]
+    shape = [n if i in axes else 1 for i, n in enumerate(x.shape)]
+    return ops.multiply(x, ops.multiply(ops.dropout(ops.ones(shape, x.dtype), p, True), kept))
+
+
+def layer_norm(
+    x: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    epsilon: float = 1e-05,
+    name: str | None = None,
+) -> Tensor:
+    """``x`` with mean 0 and variance 1 over its last axes, then scaled and shifted."""
+    return ops.layer_norm(x, normalized_shape, weight, bias, epsilon)
 
 
 def softmax(x: Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:

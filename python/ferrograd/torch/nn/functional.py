@@ -9,10 +9,14 @@ from ferrograd import _check
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._core.torch import (
+    conv1d,
+    conv2d,
+    conv_transpose2d,
     gelu,
     layer_norm,
     leaky_relu,
     linear,
+    max_pool2d,
     one_hot,
     prelu,
     relu,
@@ -23,13 +27,18 @@ from ferrograd._core.torch import (
 )
 
 __all__ = [
+    "conv1d",
+    "conv2d",
+    "conv_transpose2d",
     "cross_entropy",
+    "dropout",
     "gelu",
     "l1_loss",
     "layer_norm",
     "leaky_relu",
     "linear",
     "log_softmax",
+    "max_pool2d",
     "mse_loss",
     "nll_loss",
     "one_hot",
@@ -48,6 +57,12 @@ def _axis(what: str, dim: int | None) -> int:
     if dim is None:
         raise ArgumentError(f"{what}: dim must be given; torch guesses it here, and warns that it should not")
     return dim
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """``input`` with elements put to zero with probability ``p`` and the others divided by ``1 - p``."""
+    result = ops.dropout(input, p, training)
+    return input.copy_(result) if inplace else result
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
