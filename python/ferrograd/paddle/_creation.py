@@ -7,6 +7,7 @@ from typing import Any
 from ferrograd import _check, _core
 from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
+from ferrograd._creation import placed
 from ferrograd.paddle._autograd import PADDLE
 
 __all__ = [
@@ -25,16 +26,6 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
-
-
-def _placed(result: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
-    """The result, written into ``out`` if that is given."""
-    if out is not None:
-        out.set_value(result)
-        result = out
-    if requires_grad:
-        result.stop_gradient = False
-    return result
 
 
 def to_tensor(data: Any, dtype: Any = None, place: object = None, stop_gradient: bool = True) -> Tensor:
@@ -59,7 +50,7 @@ def zeros(
     requires_grad: bool = False,
 ) -> Tensor:
     """Zeros of a shape."""
-    return _placed(ops.zeros(shape, dtype), out, requires_grad)
+    return placed(ops.zeros(shape, dtype), out, requires_grad)
 
 
 def ones(
@@ -72,7 +63,7 @@ def ones(
     requires_grad: bool = False,
 ) -> Tensor:
     """Ones of a shape."""
-    return _placed(ops.ones(shape, dtype), out, requires_grad)
+    return placed(ops.ones(shape, dtype), out, requires_grad)
 
 
 def full(
@@ -88,7 +79,7 @@ def full(
     """One number in a whole shape; of the default float unless a dtype is given, or the number is a truth value."""
     if dtype is None and not isinstance(fill_value, bool):
         fill_value = float(fill_value)
-    return _placed(ops.full(shape, fill_value, dtype), out, requires_grad)
+    return placed(ops.full(shape, fill_value, dtype), out, requires_grad)
 
 
 def empty(
@@ -101,24 +92,24 @@ def empty(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of a shape whose values do not matter; they are zeros."""
-    return _placed(ops.zeros(shape, dtype), out, requires_grad)
+    return placed(ops.zeros(shape, dtype), out, requires_grad)
 
 
 def zeros_like(x: Tensor, dtype: Any = None, name: str | None = None, *, requires_grad: bool = False) -> Tensor:
     """Zeros in the shape of a tensor, and in its dtype unless one is given."""
-    return _placed(ops.zeros_like(x, dtype), None, requires_grad)
+    return placed(ops.zeros_like(x, dtype), None, requires_grad)
 
 
 def ones_like(x: Tensor, dtype: Any = None, name: str | None = None, *, requires_grad: bool = False) -> Tensor:
     """Ones in the shape of a tensor, and in its dtype unless one is given."""
-    return _placed(ops.ones_like(x, dtype), None, requires_grad)
+    return placed(ops.ones_like(x, dtype), None, requires_grad)
 
 
 def full_like(
     x: Tensor, fill_value: Any, dtype: Any = None, name: str | None = None, *, requires_grad: bool = False
 ) -> Tensor:
     """One number in the shape of a tensor, and in its dtype unless one is given."""
-    return _placed(ops.full_like(x, fill_value, dtype), None, requires_grad)
+    return placed(ops.full_like(x, fill_value, dtype), None, requires_grad)
 
 
 def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, name: str | None = None) -> Tensor:
@@ -142,7 +133,7 @@ def assign(x: Any, output: Tensor | None = None) -> Tensor:
         x = to_tensor(x)
     if output is not None:
         _check.tensor(output, "assign", "output")
-    return _placed(ops.clone(x), output, False)
+    return placed(ops.clone(x), output, False)
 
 
 def randint(low: int = 0, high: Any = None, shape: Any = (1,), dtype: Any = None, name: str | None = None) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
+from ferrograd._creation import placed
 from ferrograd.torch._autograd import TORCH
 
 __all__ = [
@@ -27,16 +28,6 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
-
-
-def _placed(result: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
-    """The result, written into ``out`` if that is given."""
-    if out is not None:
-        out.set_value(result)
-        result = out
-    if requires_grad:
-        result.requires_grad = True
-    return result
 
 
 def _shape(size: tuple[Any, ...]) -> Any:
@@ -85,7 +76,7 @@ def zeros(
     requires_grad: bool = False,
 ) -> Tensor:
     """Zeros of a shape."""
-    return _placed(ops.zeros(_shape(size), dtype), out, requires_grad)
+    return placed(ops.zeros(_shape(size), dtype), out, requires_grad)
 
 
 def ones(
@@ -98,7 +89,7 @@ def ones(
     requires_grad: bool = False,
 ) -> Tensor:
     """Ones of a shape."""
-    return _placed(ops.ones(_shape(size), dtype), out, requires_grad)
+    return placed(ops.ones(_shape(size), dtype), out, requires_grad)
 
 
 def full(
@@ -113,7 +104,7 @@ def full(
     requires_grad: bool = False,
 ) -> Tensor:
     """One number in a whole shape."""
-    return _placed(ops.full(size, fill_value, dtype), out, requires_grad)
+    return placed(ops.full(size, fill_value, dtype), out, requires_grad)
 
 
 def empty(
@@ -126,21 +117,21 @@ def empty(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of a shape whose values do not matter; they are zeros."""
-    return _placed(ops.zeros(_shape(size), dtype), out, requires_grad)
+    return placed(ops.zeros(_shape(size), dtype), out, requires_grad)
 
 
 def zeros_like(
     input: Tensor, *, dtype: Any = None, layout: object = None, device: object = None, requires_grad: bool = False
 ) -> Tensor:
     """Zeros in the shape of a tensor, and in its dtype unless one is given."""
-    return _placed(ops.zeros_like(input, dtype), None, requires_grad)
+    return placed(ops.zeros_like(input, dtype), None, requires_grad)
 
 
 def ones_like(
     input: Tensor, *, dtype: Any = None, layout: object = None, device: object = None, requires_grad: bool = False
 ) -> Tensor:
     """Ones in the shape of a tensor, and in its dtype unless one is given."""
-    return _placed(ops.ones_like(input, dtype), None, requires_grad)
+    return placed(ops.ones_like(input, dtype), None, requires_grad)
 
 
 def full_like(
@@ -153,7 +144,7 @@ def full_like(
     requires_grad: bool = False,
 ) -> Tensor:
     """One number in the shape of a tensor, and in its dtype unless one is given."""
-    return _placed(ops.full_like(input, fill_value, dtype), None, requires_grad)
+    return placed(ops.full_like(input, fill_value, dtype), None, requires_grad)
 
 
 def arange(
@@ -168,7 +159,7 @@ def arange(
     requires_grad: bool = False,
 ) -> Tensor:
     """The numbers from ``start`` on, ``step`` apart, before ``end``; from 0 up to ``start`` without an ``end``."""
-    return _placed(ops.arange(start, end, step, dtype), out, requires_grad)
+    return placed(ops.arange(start, end, step, dtype), out, requires_grad)
 
 
 def linspace(
@@ -183,7 +174,7 @@ def linspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """``steps`` numbers at equal distances from ``start`` to ``end``."""
-    return _placed(ops.linspace(start, end, steps, dtype), out, requires_grad)
+    return placed(ops.linspace(start, end, steps, dtype), out, requires_grad)
 
 
 def eye(
@@ -197,17 +188,17 @@ def eye(
     requires_grad: bool = False,
 ) -> Tensor:
     """A matrix with ones on its diagonal, zeros elsewhere."""
-    return _placed(ops.eye(n, m, 0, dtype), out, requires_grad)
+    return placed(ops.eye(n, m, 0, dtype), out, requires_grad)
 
 
 def rand(*size: Any, dtype: Any = None, device: object = None, requires_grad: bool = False) -> Tensor:
     """Numbers spread evenly over [0, 1)."""
-    return _placed(ops.rand(_shape(size), dtype), None, requires_grad)
+    return placed(ops.rand(_shape(size), dtype), None, requires_grad)
 
 
 def randn(*size: Any, dtype: Any = None, device: object = None, requires_grad: bool = False) -> Tensor:
     """Numbers of the standard normal distribution."""
-    return _placed(ops.randn(_shape(size), dtype), None, requires_grad)
+    return placed(ops.randn(_shape(size), dtype), None, requires_grad)
 
 
 def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, device: object = None) -> Tensor:
