@@ -30,6 +30,7 @@ impl Array {
     ///
     /// # Safety
     /// With every index inside `dims` the strides lead from `data` to an element that may be read.
+    #[cfg(feature = "python")]
     pub(crate) unsafe fn copied(
         op: &'static str,
         dtype: DType,

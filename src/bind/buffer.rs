@@ -64,9 +64,7 @@ fn refusal(array: &Array, flags: c_int) -> Option<&'static str> {
         Some("a Tensor's memory is read-only; take numpy.array(x) for a copy to write to")
     } else if asks(ffi::PyBUF_C_CONTIGUOUS) && !c || asks(ffi::PyBUF_F_CONTIGUOUS) && !f {
         Some("the Tensor is not contiguous in the order asked for")
-    } else if !c && !(f && asks(ffi::PyBUF_ANY_CONTIGUOUS)) && !asks(ffi::PyBUF_STRIDES)
-        || asks(ffi::PyBUF_ANY_CONTIGUOUS) && !(c || f)
-    {
+    } else if !(c || asks(ffi::PyBUF_STRIDES)) || asks(ffi::PyBUF_ANY_CONTIGUOUS) && !(c || f) {
         Some("the Tensor is not contiguous")
     } else {
         None

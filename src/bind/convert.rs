@@ -176,8 +176,11 @@ fn pairs(o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
     Ok(ints(&o.get_item(0)?)?.zip(ints(&o.get_item(1)?)?).map(|(x, y)| Arg::Pairs(x, y)))
 }
 
+/// Pairs of whole numbers, such as the widths before and after an axis.
+type Pairs = SmallVec<[(i64, i64); 4]>;
+
 /// A list of pairs; one pair is a list of one, and a number is the pair of itself and itself.
-fn widths(o: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[(i64, i64); 4]>>> {
+fn widths(o: &Bound<'_, PyAny>) -> PyResult<Option<Pairs>> {
     match ints(o)?.as_deref() {
         Some(&[n]) => return Ok(Some(SmallVec::from_elem((n, n), 1))),
         Some(&[a, b]) => return Ok(Some(SmallVec::from_elem((a, b), 1))),

@@ -266,10 +266,11 @@ fn sequence(o: &Bound<'_, PyAny>, items: Items<'_, '_>, dtype: Option<DType>) ->
 fn common(o: &Bound<'_, PyAny>, found: &mut (Option<DType>, Option<Item>), depth: usize) -> PyResult<()> {
     let py = o.py();
     if let Some(item) = plain(o)? {
-        if let Item::Int(i) = item {
-            if i64::try_from(i).is_err() && u64::try_from(i).is_err() {
-                return Err(too_large(o));
-            }
+        if let Item::Int(i) = item
+            && i64::try_from(i).is_err()
+            && u64::try_from(i).is_err()
+        {
+            return Err(too_large(o));
         }
         let stronger = |old: &Item| own_dtype(*old).kind() >= own_dtype(item).kind();
         if !found.1.as_ref().is_some_and(stronger) {

@@ -80,7 +80,7 @@ pub fn normal(u: f64, v: f64) -> [f64; 2] {
 /// A number below `range`, as likely as any other up to one part in 2⁶⁴ / range.
 #[inline]
 pub fn below(bits: u64, range: u64) -> u64 {
-    (u128::from(bits) * u128::from(range) >> 64) as u64
+    ((u128::from(bits) * u128::from(range)) >> 64) as u64
 }
 
 #[cfg(test)]

@@ -114,7 +114,7 @@ fn finished(op: &'static str, y: Tensor, had_batch: bool, bias: Option<&Tensor>)
 
 fn shared(op: &'static str, groups: i64, a: usize, b: usize) -> Result<usize> {
     match usize::try_from(groups) {
-        Ok(n) if n > 0 && a % n == 0 && b % n == 0 => Ok(n),
+        Ok(n) if n > 0 && a.is_multiple_of(n) && b.is_multiple_of(n) => Ok(n),
         _ => bail!(Argument, op, "{a} and {b} channels cannot be split into {groups} groups"),
     }
 }

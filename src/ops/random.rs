@@ -11,7 +11,7 @@ use super::entry::{Operand, Value, entries};
 use super::movement::{broadcast_to, cast};
 use super::promote::{as_tensor, common, holds, promoted_float};
 use crate::array::Array;
-use crate::dtype::{DType, Kind, dispatch};
+use crate::dtype::{DType, Element, Kind, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::kernel::random::{Stream, below, fill, halves, normal as gauss, philox, uniform32, uniform64};
@@ -189,7 +189,7 @@ pub fn normal(
 
 /// Whether an element of a tensor of floats satisfies a condition, in any lane.
 fn any(op: &'static str, x: &Tensor, is: impl Fn(f64) -> bool) -> Result<bool> {
-    dispatch!(x.dtype(), float T => Ok(x.array.view::<T>().iter().any(|&v| is(f64::from(v)))),
+    dispatch!(x.dtype(), float T => Ok(x.array.view::<T>().iter().any(|&v| is(v.to_f64()))),
         else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }
 

@@ -240,14 +240,14 @@ fn ln_of64(k: f64, f: f64, low: f64) -> f64 {
 
 #[inline(always)]
 pub fn ln32(x: f32) -> f32 {
-    let x = if x >= f32::MIN_POSITIVE && x <= f32::MAX { x } else { f32::NAN };
+    let x = if (f32::MIN_POSITIVE..=f32::MAX).contains(&x) { x } else { f32::NAN };
     let (k, f) = mantissa32(x);
     if x > 0.0 { ln_of32(k, f, 0.0) } else { f32::NAN }
 }
 
 #[inline(always)]
 pub fn ln64(x: f64) -> f64 {
-    let ok = x >= f64::MIN_POSITIVE && x <= f64::MAX;
+    let ok = (f64::MIN_POSITIVE..=f64::MAX).contains(&x);
     let (k, f) = mantissa64(x);
     if ok { ln_of64(k, f, 0.0) } else { f64::NAN }
 }
@@ -272,7 +272,7 @@ pub fn ln_1p64(x: f64) -> f64 {
 }
 
 /// π/2 in parts of 33 bits, so that whole multiples up to a million are exact.
-const HALF_PI: [f64; 3] = [1.570_796_326_734_125_614_2, 6.077_100_506_303_966e-11, 2.022_266_248_795_951e-21];
+const HALF_PI: [f64; 3] = [1.570_796_326_734_125_6, 6.077_100_506_303_966e-11, 2.022_266_248_795_951e-21];
 const LARGEST: f64 = 1_048_576.0;
 
 /// The quadrant of `x` (as bits, of which the lowest two count) and what is left, at most π/4 in size, with its

@@ -102,7 +102,9 @@ pub fn svd(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 3]> {
         let compute = if vectors { values::ComputeSvdVectors::Thin } else { values::ComputeSvdVectors::No };
         let failed = x.each(cube(m.max(n)).saturating_mul(8), |i| {
             let Some(a) = x.matrix::<T>(i) else {
-                (u.put(i, None), s.put(i, None), vh.put(i, None));
+                u.put(i, None);
+                s.put(i, None);
+                vh.put(i, None);
                 return true;
             };
             let mut left = vectors.then(|| Mat::zeros(m, k));
@@ -141,7 +143,8 @@ pub fn eigh(op: &'static str, x: &Array, upper: bool, vectors: bool) -> Result<[
         let compute = if vectors { evd::ComputeEigenvectors::Yes } else { evd::ComputeEigenvectors::No };
         let failed = x.each(cube(n).saturating_mul(4), |i| {
             let Some(a) = x.part_of::<T>(i, |r, c| if upper { r <= c } else { r >= c }) else {
-                (w.put(i, None), v.put(i, None));
+                w.put(i, None);
+                v.put(i, None);
                 return true;
             };
             let a = if upper { a.transpose() } else { a.as_ref() };

@@ -6,7 +6,7 @@ use super::parts::{columns, epsilon, weigh};
 use super::solve::inverse_or_nan;
 use super::{mm, over_matrices, square, svd, t};
 use crate::array::Array;
-use crate::dtype::dispatch;
+use crate::dtype::{Element, dispatch};
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
 use crate::kernel::linalg as kernel;
@@ -97,7 +97,7 @@ fn polynomial(x: &Tensor) -> Result<Tensor> {
     }
     let corner = columns(&t(&columns(&f, 0, 1)?)?, 0, 1)?;
     let corner = reshape_to(&corner, &x.dims()[..x.rank() - 2])?;
-    Ok(if n % 2 == 0 { -corner } else { corner })
+    Ok(if n.is_multiple_of(2) { -corner } else { corner })
 }
 
 /// The numbers of a list down the rows of a column.
@@ -137,7 +137,7 @@ fn fewest_large(s: &Array) -> usize {
     let least = epsilon(s.dtype()).sqrt().sqrt();
     dispatch!(s.dtype(), float T => {
         let lists = s.to_vec::<T>();
-        let large = |list: &[T]| list.iter().filter(|&&v| f64::from(v) > least * f64::from(list[0])).count();
+        let large = |list: &[T]| list.iter().filter(|&&v| v.to_f64() > least * list[0].to_f64()).count();
         lists.chunks_exact(n.max(1)).map(large).min().unwrap_or(n)
     }, else n)
 }
@@ -145,7 +145,7 @@ fn fewest_large(s: &Array) -> usize {
 /// Whether a matrix of the batch has a pivot that is small beside its largest.
 fn any_near_singular(ratios: &Array) -> bool {
     let least = epsilon(ratios.dtype()).sqrt().sqrt();
-    dispatch!(ratios.dtype(), float T => ratios.to_vec::<T>().iter().any(|&r| f64::from(r) <= least), else false)
+    dispatch!(ratios.dtype(), float T => ratios.to_vec::<T>().iter().any(|&r| r.to_f64() <= least), else false)
 }
 
 /// The determinant.
