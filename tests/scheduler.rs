@@ -8,8 +8,7 @@ use std::time::Duration;
 use ferrograd::engine::{Answer, Request};
 use ferrograd::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, apply, apply_all};
 use ferrograd::ops::contract::matmul;
-use ferrograd::ops::pointwise::{cos, exp, sin};
-use ferrograd::ops::reduce;
+use ferrograd::ops::pointwise::sin;
 use ferrograd::{Array, Error, Result, Tensor, par};
 
 /// The number of threads is one for the process: tests that set it take turns.
@@ -29,10 +28,6 @@ fn request<'a>(outputs: &[&Tensor], wanted: &[&Tensor]) -> Request<'a> {
         wanted: wanted.iter().map(|t| t.edge.clone().unwrap()).collect(),
         ..Request::default()
     }
-}
-
-fn sum(x: &Tensor) -> Tensor {
-    reduce::sum(x, None, false, None).unwrap()
 }
 
 fn value(t: &Tensor) -> f64 {
@@ -114,7 +109,8 @@ impl Op for Rule {
 
 #[test]
 fn errors_and_panics_of_a_rule_come_out_and_the_engine_goes_on() {
-    let rules: [(fn() -> Result<()>, &str); 3] = [
+    type Outcome = fn() -> Result<()>;
+    let rules: [(Outcome, &str); 3] = [
         (|| Err(Error::Interrupted), "interrupted"),
         (|| panic!("a rule panics"), "a rule panics"),
         (|| Error::Interrupted.throw(), "interrupted"),

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::Array;
-use crate::dtype::{Bool8, DType};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::shape::{Dims, Strides};
 
@@ -41,8 +41,8 @@ impl Array {
         // SAFETY: the caller's promise.
         let mut array = unsafe { gather(op, dtype, dims, strides, data)? };
         if dtype == DType::Bool {
-            let bytes = array.as_mut_slice::<Bool8>().expect("a new array is unshared");
-            bytes.iter_mut().for_each(|b| *b = Bool8::from(b.0 != 0));
+            let bytes = array.as_mut_slice::<crate::dtype::Bool8>().expect("a new array is unshared");
+            bytes.iter_mut().for_each(|b| *b = crate::dtype::Bool8::from(b.0 != 0));
         }
         Ok(array)
     }
