@@ -38,11 +38,12 @@ impl Array {
         strides: &[isize],
         data: *const u8,
     ) -> Result<Array> {
+        use crate::dtype::Bool8;
         // SAFETY: the caller's promise.
         let mut array = unsafe { gather(op, dtype, dims, strides, data)? };
         if dtype == DType::Bool {
-            let bytes = array.as_mut_slice::<crate::dtype::Bool8>().expect("a new array is unshared");
-            bytes.iter_mut().for_each(|b| *b = crate::dtype::Bool8::from(b.0 != 0));
+            let bytes = array.as_mut_slice::<Bool8>().expect("a new array is unshared");
+            bytes.iter_mut().for_each(|b| *b = Bool8::from(b.0 != 0));
         }
         Ok(array)
     }

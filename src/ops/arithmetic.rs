@@ -223,7 +223,7 @@ pub(crate) fn add_in_place(x: &mut Array, y: &Array) -> bool {
     crate::dtype::dispatch!(y.dtype(), float T => go::<T>(x, y), else false)
 }
 
-/// Whether [`add_in_place`] would succeed.
+/// Whether `add_in_place` would succeed.
 pub fn can_add_in_place(x: &mut Array, y: &Array) -> bool {
     y.is_contiguous()
         && x.dtype() == y.dtype()
