@@ -140,7 +140,7 @@ impl Var {
     }
 
     #[deleter]
-    fn del_grad(&self) {
+    fn delete_grad(&self) {
         Var::clear(self);
     }
 

@@ -6,11 +6,14 @@ table of cases.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import types
 from pathlib import Path
 from typing import Any
 
+import ferrograd.paddle
+import ferrograd.torch  # noqa: F401  (the dialects put functions of their own on their classes)
 from ferrograd import _core
 
 from tests import check
@@ -89,6 +92,8 @@ SUBCLASSABLE = 1 << 10
 WIDENED = {"__eq__", "__ne__"}
 OPERATORS = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift lt le gt ge neg pos abs invert"
 ARITHMETIC = {f"__{p}{n}__" for n in OPERATORS.split(" ") for p in ("", "r", "i")}
+#: A dialect's tensors take what its library's take; and ``==`` of tensors is a tensor.
+OVERRIDE = '# mypy: disable-error-code="override"\n\n'
 #: What the functions of the module itself return.
 FUNCTIONS = {
     "from_dlpack": "Tensor",
@@ -203,8 +208,16 @@ def signature(name: str, value: Any, first: str = "") -> str:
 
 def method(name: str, value: Any) -> str:
     result = KNOWN.get(name, "Tensor" if name in ARITHMETIC else "Any")
-    ignore = "  # type: ignore[override]" if name in WIDENED else ""
-    return f"    def {name}{signature(name, value, 'self')} -> {result}: ...{ignore}"
+    return f"    def {name}{signature(name, value, 'self')} -> {result}: ..."
+
+
+def of_dialect(name: str, f: types.FunctionType) -> str:
+    """A function that a dialect put on its class, as it is written there."""
+    tree = ast.parse(inspect.getsource(f)).body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    tree.args.args[0].annotation = None
+    result = ast.unparse(tree.returns or ast.Constant(None))
+    return f"    def {name}({ast.unparse(tree.args)}) -> {result}: ..."
 
 
 def writable(cls: type, name: str) -> bool:
@@ -230,6 +243,7 @@ def of_class(name: str, cls: type) -> str:
     def written(key: str) -> str:
         return key if key in functions else key.removesuffix("_")
 
+    own = {n for n, v in vars(cls).items() if isinstance(v, types.FunctionType)}
     bases = ", ".join(b.__name__ for b in cls.__bases__ if b is not object)
     lines = []
     if isinstance(vars(cls).get("__new__"), types.BuiltinFunctionType) and not issubclass(
@@ -237,7 +251,7 @@ def of_class(name: str, cls: type) -> str:
     ):
         lines.append(f"    def __new__{signature('__new__', cls).replace('(', '(cls, ', 1)} -> {name}: ...")
     for key, value in sorted(vars(cls).items()):
-        if key in ("__doc__", "__module__", "__weakref__", "__dict__", "__new__", "__init__", "del_grad"):
+        if key in ("__doc__", "__module__", "__weakref__", "__dict__", "__new__", "__init__"):
             continue
         if isinstance(value, types.GetSetDescriptorType):
             kind = KNOWN.get(key, "Any")
@@ -248,6 +262,8 @@ def of_class(name: str, cls: type) -> str:
             # A twin that writes in place takes what its function takes.
             rest = ", ".join(["self", *map(parameter, functions[written(key)][1:])])
             lines.append(f"    def {key}({rest}) -> {results.get(key, 'Tensor')}: ...")
+        elif key in own:
+            lines.append(of_dialect(key, value))
         elif key == "__hash__" and value is None:
             lines.append("    __hash__: None  # type: ignore[assignment]")
         elif callable(value) or isinstance(value, types.MethodDescriptorType | types.WrapperDescriptorType):
@@ -263,13 +279,16 @@ def of_class(name: str, cls: type) -> str:
 
 def core() -> str:
     """The extension module itself."""
-    text = HEAD.format("The extension module.") + IMPORTS.partition("\nfrom ferrograd")[0] + "\n"
+    text = HEAD.format("The extension module.") + OVERRIDE + IMPORTS.partition("\nfrom ferrograd")[0] + "\n"
     text = text.replace("import Sequence", "import Iterator, Sequence")
-    text += "from ferrograd._core import native, paddle, torch\nfrom ferrograd._size import Size\n\n"
+    text += "from ferrograd._core import native, paddle, torch\nfrom ferrograd._size import Size\n"
+    text += "from ferrograd.torch._functions import ValuesAndIndices\n\n"
     text += "_Number = float | np.generic\n_Array = Tensor | np.ndarray[Any, Any]\n_Operand = _Array | _Number\n"
     text += "_Ints = SupportsIndex | Sequence[SupportsIndex]\n\n"
     members = {n: v for n, v in vars(_core).items() if not n.startswith("__") and not isinstance(v, types.ModuleType)}
     classes = {n: v for n, v in members.items() if isinstance(v, type)}
+    exported = sorted(n for n in members if not n.startswith("_"))
+    text += "__all__ = [\n" + "".join(f'    "{n}",\n' for n in exported) + "]\n\n"
     for name in sorted(classes, key=lambda n: (len(classes[n].__mro__), n)):
         text += of_class(name, classes[name]) + "\n"
     for name, value in sorted(members.items()):

@@ -8,6 +8,7 @@ import pytest
 from ferrograd import _core
 
 from tests.cases import all_cases
+from tests.project import stubs
 
 REGISTRY = _core.registry()
 ROWS = {row.op.split(".")[-1] for row in all_cases()}
@@ -46,3 +47,8 @@ def test_required_parameters_come_first() -> None:
     for names, params, _method in REGISTRY:
         given = [default is None for _, _, _, default in params]
         assert given == sorted(given, reverse=True), names[0]
+
+
+def test_the_stubs_are_those_of_the_module() -> None:
+    stale = [page for page, text in stubs.pages().items() if (stubs.FOLDER / page).read_text() != text]
+    assert not stale, "write them again: python -m tests.project.stubs"
