@@ -64,7 +64,7 @@ def double(f: Any) -> Callable[[], Any]:
 
 @row("sin of 1000, forward + backward")
 def sine(f: Any) -> Callable[[], Any]:
-    return f.gradients(lambda x: f.total(f.sin(x)), np.arange(-5, 5, 0.01, np.float32))
+    return f.gradients(lambda x: f.total(f.sin(x)), np.arange(-5, 5, 0.01, dtype=np.float32))
 
 
 @row("third derivative of tanh, 1000 f64")

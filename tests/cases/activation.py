@@ -1,5 +1,7 @@
 """The element-wise functions of neural networks."""
 
+from typing import Any
+
 import numpy as np
 from scipy import special
 
@@ -9,19 +11,19 @@ X = normal(3, 4)
 FAR = np.array([-1000.0, -800, -40, -20, -1, 0, 1, 20, 40, 800, 1000, np.nan])
 
 
-def softplus(x, beta=1.0, threshold=20.0):
+def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     with np.errstate(invalid="ignore"):
         soft = np.logaddexp(0, beta * x) / beta
     return np.where(beta * x > threshold, x, soft) if threshold < 20 else soft
 
 
-def gelu(x, approximate="none"):
+def gelu(x: Any, approximate: str = "none") -> Any:
     if approximate in ("tanh", True):
         return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
     return x * special.ndtr(x)
 
 
-def prelu(x, weight):
+def prelu(x: Any, weight: Any) -> Any:
     return np.where(x > 0, x, x * weight)
 
 

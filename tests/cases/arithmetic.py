@@ -1,5 +1,8 @@
 """Functions of two tensors, element by element."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from tests.cases import Case, normal, uniform
@@ -11,7 +14,7 @@ SPECIAL = np.array([-np.inf, -3.0, -2.0, -0.5, -0.0, 0.0, 0.5, 2.0, 3.0, np.inf,
 GRID = (SPECIAL[:, None], SPECIAL)
 
 
-def whole(ref, zero):
+def whole(ref: Callable[..., Any], zero: float) -> Callable[..., Any]:
     """NumPy's integer division, without its warning of zeros."""
     return quiet(lambda x, y: np.where(y == 0, zero, ref(x, np.where(y == 0, 1, y))))
 

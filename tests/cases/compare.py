@@ -1,5 +1,8 @@
 """Comparisons, logic and bits."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from tests.cases import Case
@@ -9,7 +12,7 @@ BOOLS = (np.array([[True], [False]]), np.array([True, False]))
 SHIFTS = (np.array([[-7, 7, 5], [0, 3, -2]]), np.array([0, 3, 70]))
 
 
-def plain(name, ref, *inputs):
+def plain(name: str, ref: Callable[..., Any], *inputs: Any) -> list[Case]:
     return [Case(name, pair, ref=ref, order=0) for pair in inputs]
 
 

@@ -1,15 +1,17 @@
 """Products summed over shared axes."""
 
+from typing import Any
+
 import numpy as np
 
 from tests.cases import Case, normal
 
 
-def linear(x, weight, bias=0.0, transpose=True):
+def linear(x: Any, weight: Any, bias: float = 0.0, transpose: bool = True) -> Any:
     return np.matmul(x, weight.T if transpose else weight) + bias
 
 
-def formula(subscripts, *shapes):
+def formula(subscripts: str, *shapes: Any) -> Case:
     operands = tuple(normal(*shape, seed=i) for i, shape in enumerate(shapes))
     return Case("einsum", operands, ref=np.einsum, lead=(subscripts,))
 

@@ -11,7 +11,9 @@ def two(v: Any) -> tuple[int, int]:
     return tuple(v) if np.ndim(v) else (int(v), int(v))
 
 
-def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+def conv2d(
+    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Any:
     """Each window of the padded image times each filter, place by place."""
     (sy, sx), (dy, dx) = two(stride), two(dilation)
     kh, kw = weight.shape[2:]
@@ -35,7 +37,16 @@ def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     return out if bias is None else out + bias[:, None, None]
 
 
-def conv_transpose2d(x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+def conv_transpose2d(
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Any:
     """Each pixel times each filter, added up place by place."""
     (sy, sx), (dy, dx), (py, px), (ey, ex) = two(stride), two(dilation), two(padding), two(output_padding)
     batch, channels, h, w = x.shape
@@ -54,16 +65,20 @@ def conv_transpose2d(x, weight, bias=None, stride=1, padding=0, output_padding=0
     return out if bias is None else out + bias[:, None, None]
 
 
-def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+def conv1d(
+    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Any:
     pads = padding if isinstance(padding, str) else (0, padding)
     return conv2d(x[:, :, None], weight[:, :, None], bias, (1, stride), pads, (1, dilation), groups)[:, :, 0]
 
 
-def max_pool2d(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+def max_pool2d(
+    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Any:
     (kh, kw), (py, px), (dy, dx) = two(kernel_size), two(padding), two(dilation)
     sy, sx = two(kernel_size if stride is None else stride)
 
-    def places(n, k, p, s, d):
+    def places(n: Any, k: Any, p: Any, s: Any, d: Any) -> Any:
         n = n + 2 * p - d * (k - 1) - 1
         return -(-n // s) + 1 if ceil_mode else n // s + 1
 

@@ -1,5 +1,8 @@
 """Tensors made from nothing."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from tests.cases import Case
@@ -7,11 +10,11 @@ from tests.cases import Case
 X = np.arange(6.0).reshape(2, 3)
 
 
-def made(op, ref, **kw):
+def made(op: str, ref: Callable[..., Any], **kw: Any) -> Case:
     return Case(op, (), kw, ref=ref, order=0)
 
 
-def like(name):
+def like(name: str) -> Callable[..., Any]:
     return lambda x, dtype=None: getattr(np, name)(x, dtype=dtype)
 
 

@@ -30,7 +30,7 @@ def positive(x: Any) -> tuple[Any]:
     )
 
 
-def solve_triangular(a, b, upper=True, left=True, unitriangular=False):
+def solve_triangular(a: Any, b: Any, upper: bool = True, left: bool = True, unitriangular: bool = False) -> Any:
     a = np.triu(a) if upper else np.tril(a)
     if unitriangular:
         a = a - np.eye(a.shape[-1]) * a + np.eye(a.shape[-1])

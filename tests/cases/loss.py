@@ -1,5 +1,7 @@
 """Losses: how far predictions are from targets."""
 
+from typing import Any
+
 import numpy as np
 from scipy import special
 
@@ -13,12 +15,14 @@ WEIGHT = uniform(0.5, 2, 4)
 SOFT = special.softmax(normal(5, 4, seed=3), axis=1)
 
 
-def reduce(loss, weights, reduction):
+def reduce(loss: np.ndarray, weights: np.ndarray, reduction: str) -> Any:
     total = {"none": loss, "sum": loss.sum(), "mean": loss.sum() / weights.sum()}
     return total[reduction]
 
 
-def nll_loss(x, target, weight=None, ignore_index=-100, reduction="mean", axis=None):
+def nll_loss(
+    x: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean", axis: int | None = None
+) -> Any:
     x = np.moveaxis(x, (1 if x.ndim > 1 else 0) if axis is None else axis, -1)
     target = target.reshape(x.shape[:-1])
     live = target != ignore_index
@@ -27,7 +31,15 @@ def nll_loss(x, target, weight=None, ignore_index=-100, reduction="mean", axis=N
     return reduce(-np.take_along_axis(x, t[..., None], -1)[..., 0] * w, w, reduction)
 
 
-def cross_entropy(x, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0, axis=None):
+def cross_entropy(
+    x: Any,
+    target: Any,
+    weight: Any = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+    axis: int | None = None,
+) -> Any:
     axis = (1 if x.ndim > 1 else 0) if axis is None else axis
     p = special.log_softmax(x, axis=axis)
     c = x.shape[axis]
@@ -42,15 +54,15 @@ def cross_entropy(x, target, weight=None, ignore_index=-100, reduction="mean", l
     return reduce(loss, weights, reduction)
 
 
-VARIANTS = [{}, {"reduction": "sum"}, {"reduction": "none"}, {"label_smoothing": 0.1}]
+VARIANTS: list[dict[str, Any]] = [{}, {"reduction": "sum"}, {"reduction": "none"}, {"label_smoothing": 0.1}]
 
 
-def mse_loss(x, y, reduction="mean"):
+def mse_loss(x: Any, y: Any, reduction: str = "mean") -> Any:
     loss = (x - y) ** 2
     return reduce(loss, np.ones(loss.shape), reduction)
 
 
-def l1_loss(x, y, reduction="mean"):
+def l1_loss(x: Any, y: Any, reduction: str = "mean") -> Any:
     loss = np.abs(x - y)
     return reduce(loss, np.ones(loss.shape), reduction)
 

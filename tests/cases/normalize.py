@@ -1,5 +1,7 @@
 """Softmax and its relatives, and layers that standardise."""
 
+from typing import Any
+
 import numpy as np
 from scipy import special
 
@@ -8,7 +10,7 @@ from tests.cases import Case, normal, uniform
 X = normal(2, 3, 4) * 3
 
 
-def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
+def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Any:
     axes = tuple(range(x.ndim - len(normalized_shape), x.ndim))
     y = (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
     y = y if weight is None else y * weight

@@ -1,5 +1,8 @@
 """Functions of one tensor, element by element."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from scipy import special
 
@@ -11,7 +14,7 @@ HARD = np.array(
 )
 
 
-def real(name, ref, low=-2.0, high=2.0, order=3):
+def real(name: str, ref: Callable[..., Any], low: float = -2.0, high: float = 2.0, order: int = 3) -> list[Case]:
     """A function of floats on its domain, 0-d and at hard values."""
     with np.errstate(all="ignore"):
         return [
@@ -22,8 +25,8 @@ def real(name, ref, low=-2.0, high=2.0, order=3):
         ]
 
 
-def quiet(ref):
-    def silent(*args, **kw):
+def quiet(ref: Callable[..., Any]) -> Callable[..., Any]:
+    def silent(*args: Any, **kw: Any) -> Any:
         with np.errstate(all="ignore"):
             return ref(*args, **kw)
 

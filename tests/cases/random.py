@@ -1,5 +1,7 @@
 """Random numbers. Values have no oracle: tests/ops/test_random.py looks at their distributions."""
 
+from typing import Any
+
 import numpy as np
 
 from tests.cases import Case, normal
@@ -8,7 +10,7 @@ X = normal(2, 3)
 NOTE = "tests/ops/test_random.py"
 
 
-def drawn(op, *inputs, **kw):
+def drawn(op: str, *inputs: Any, **kw: Any) -> Case:
     return Case(op, inputs, kw, order=0, note=NOTE)
 
 

@@ -1,23 +1,32 @@
 """Axes folded into one number."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from tests.cases import Case, normal, uniform
 
 X = normal(2, 3, 4)
 ZEROS = np.array([[2.0, 0.0, 3.0], [0.0, 0.0, 4.0], [1.5, -2.0, 0.5]])
-AXES = [{}, {"axis": 1}, {"axis": (0, -1), "keepdims": True}, {"axis": -1, "keepdims": True}, {"axis": ()}]
+AXES: list[dict[str, Any]] = [
+    {},
+    {"axis": 1},
+    {"axis": (0, -1), "keepdims": True},
+    {"axis": -1, "keepdims": True},
+    {"axis": ()},
+]
 
 
-def variants(op, ref, x=X, **more):
+def variants(op: str, ref: Callable[..., Any], x: Any = X, **more: Any) -> list[Case]:
     return [Case(op, (x,), kw, ref=ref, **more) for kw in AXES]
 
 
-def ddof(f):
+def ddof(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, correction=0.0, **kw: f(x, ddof=correction, **kw)
 
 
-def norm(x, p=2.0, axis=None, keepdims=False):
+def norm(x: Any, p: Any = 2.0, axis: Any = None, keepdims: bool = False) -> Any:
     """The definition, for any order."""
     axis = tuple(range(x.ndim)) if axis is None else axis
     a, p = np.abs(x), 2.0 if p == "fro" else p
@@ -28,21 +37,21 @@ def norm(x, p=2.0, axis=None, keepdims=False):
     return np.sum(a**p, axis=axis, keepdims=keepdims) ** (1 / p)
 
 
-def lower_median(x, axis, keepdims=False):
+def lower_median(x: Any, axis: int | None, keepdims: bool = False) -> Any:
     """The median and where it is; the lower one of two."""
     i = np.argsort(x, axis=axis, kind="stable").take([(x.shape[axis] - 1) // 2], axis=axis)
     v = np.take_along_axis(x, i, axis)
     return (v, i) if keepdims else (v.squeeze(axis), i.squeeze(axis))
 
 
-def with_index(value, where):
+def with_index(value: Callable[..., Any], where: Any) -> Callable[..., Any]:
     return lambda x, axis, keepdims=False: (
         value(x, axis=axis, keepdims=keepdims),
         where(x, axis=axis, keepdims=keepdims),
     )
 
 
-def first(result):
+def first(result: Any) -> Any:
     return result[0]
 
 

@@ -1,5 +1,8 @@
 """Running sums, products and extremes along an axis."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from tests.cases import Case, normal
@@ -8,10 +11,10 @@ X = normal(2, 3, 4)
 ZEROS = np.array([[2.0, 0.0, 3.0, 0.0, 5.0], [0.0, 1.5, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0, 0.0]])
 
 
-def running(better, ufunc):
+def running(better: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., Any]:
     """Values and the latest place of each."""
 
-    def ref(x, axis=None):
+    def ref(x: Any, axis: int | None = None) -> Any:
         x = np.moveaxis(x.reshape(-1) if axis is None else x, axis or 0, 0)
         places = np.zeros(x.shape, np.int64)
         values = ufunc.accumulate(x, axis=0)
@@ -22,7 +25,7 @@ def running(better, ufunc):
     return ref
 
 
-def first(result):
+def first(result: Any) -> Any:
     return result[0]
 
 

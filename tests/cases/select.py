@@ -1,5 +1,7 @@
 """Elements chosen by a truth value, and kept between bounds."""
 
+from typing import Any
+
 import numpy as np
 
 from tests.cases import Case, normal
@@ -7,7 +9,7 @@ from tests.cases import Case, normal
 C = normal(2, 3) > 0
 
 
-def clip(x, min=None, max=None):
+def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     return np.clip(x, min, max)
 
 

@@ -1,5 +1,7 @@
 """Elements in order along an axis."""
 
+from typing import Any
+
 import numpy as np
 
 from tests.cases import Case, normal
@@ -8,7 +10,7 @@ X = normal(3, 4, 5)
 TIES = np.array([[3, 1, 3, 2, 1], [0, 0, 7, -5, 7]])
 
 
-def argsort(x, axis=-1, descending=False):
+def argsort(x: Any, axis: int = -1, descending: bool = False) -> Any:
     """Equal elements keep their order either way; NaN is the greatest."""
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
@@ -16,19 +18,19 @@ def argsort(x, axis=-1, descending=False):
     return n - 1 - np.flip(np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
 
 
-def sort(x, axis=-1, descending=False):
+def sort(x: Any, axis: int = -1, descending: bool = False) -> Any:
     return np.take_along_axis(x, argsort(x, axis, descending), axis)
 
 
-def both(x, axis=-1, descending=False):
+def both(x: Any, axis: int = -1, descending: bool = False) -> Any:
     return sort(x, axis, descending), argsort(x, axis, descending)
 
 
-def topk(x, k, axis=-1, largest=True):
+def topk(x: Any, k: Any, axis: int = -1, largest: bool = True) -> Any:
     return tuple(part.take(range(k), axis=axis) for part in both(x, axis, largest))
 
 
-def first(result):
+def first(result: Any) -> Any:
     return result[0]
 
 

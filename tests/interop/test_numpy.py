@@ -5,7 +5,7 @@ from typing import Any
 import ferrograd as fg
 import numpy as np
 import pytest
-import scipy.special  # type: ignore[import-untyped]
+import scipy.special
 from ferrograd import _core, _numpy
 from ferrograd._numpy_table import RENAMED, SAME
 

@@ -1,5 +1,8 @@
 """Tensors made from nothing: dtypes, refusals, the default dtype."""
 
+from collections.abc import Callable
+from typing import Any
+
 import ferrograd as fg
 import numpy as np
 import pytest
@@ -9,18 +12,18 @@ import pytest
     ("value", "dtype"),
     [(1.5, "float32"), (2, "int64"), (True, "bool"), (np.float64(1), "float32"), (np.int8(1), "int64")],
 )
-def test_full_takes_the_dtype_of_its_value(value, dtype):
+def test_full_takes_the_dtype_of_its_value(value: Any, dtype: str) -> None:
     assert fg.full((2,), value).dtype == np.dtype(dtype)
 
 
-def test_full_of_a_tensor():
+def test_full_of_a_tensor() -> None:
     v = fg.tensor(3.0, requires_grad=True)
     (g,) = fg.grad(fg.full((2, 3), v).sum(), [v])
     assert g.item() == 6
     assert fg.full((2,), fg.tensor(3)).dtype == np.int64
 
 
-def test_arange_forms():
+def test_arange_forms() -> None:
     assert np.asarray(fg.arange(3)).tolist() == [0, 1, 2]
     assert np.asarray(fg.arange(1, 3)).tolist() == [1, 2]
     assert np.asarray(fg.arange(5, 1, -2)).tolist() == [5, 3]
@@ -50,7 +53,7 @@ def test_arange_forms():
         lambda: fg.set_default_dtype("int32"),
     ],
 )
-def test_refused(wrong):
+def test_refused(wrong: Callable[[], Any]) -> None:
     with pytest.raises(fg.ArgumentError):
         wrong()
 
@@ -70,25 +73,27 @@ def test_refused(wrong):
         lambda: fg.eye(2**31),
     ],
 )
-def test_too_large(large):
+def test_too_large(large: Callable[[], Any]) -> None:
     with pytest.raises(MemoryError):
         large()
 
 
-def test_linspace_ends_where_it_says():
+def test_linspace_ends_where_it_says() -> None:
     x = np.asarray(fg.linspace(-1e308, 1e308, 5, dtype="float64"))
     assert x.tolist() == [-1e308, -5e307, 0, 5e307, 1e308]
     assert np.asarray(fg.linspace(0.1, 0.7, 50, dtype="float64"))[-1] == 0.7
 
 
-def test_sizes_one_by_one():
-    assert fg.zeros(2, 3).shape == (2, 3)
+def test_sizes_one_by_one() -> None:
+    zeros: Any = fg.zeros
+    rand: Any = fg.rand
+    assert zeros(2, 3).shape == (2, 3)
     assert fg.ones(4).shape == (4,)
-    assert fg.rand(2, 3, 4).shape == (2, 3, 4)
+    assert rand(2, 3, 4).shape == (2, 3, 4)
     assert fg.zeros(2, np.int32).dtype == np.int32
 
 
-def test_default_dtype():
+def test_default_dtype() -> None:
     assert fg.get_default_dtype() == np.float32
     fg.set_default_dtype(np.float64)
     try:
@@ -102,7 +107,7 @@ def test_default_dtype():
         fg.set_default_dtype("float32")
 
 
-def test_likes_are_constants():
+def test_likes_are_constants() -> None:
     x = fg.tensor([1.0], requires_grad=True)
     for made in (fg.zeros_like(x), fg.ones_like(x), fg.full_like(x, 3), fg.empty_like(x)):
         assert made.stop_gradient

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import ferrograd as fg
 import numpy as np
@@ -34,7 +34,7 @@ def orthonormal(q: Any) -> None:
 
 @pytest.mark.parametrize("shape", MATRICES)
 @pytest.mark.parametrize("mode", ["reduced", "complete"])
-def test_qr_makes_the_matrix(shape: tuple[int, ...], mode: str) -> None:
+def test_qr_makes_the_matrix(shape: tuple[int, ...], mode: Literal["reduced", "complete"]) -> None:
     x = normal(*shape)
     q, r = fg.linalg.qr(x, mode=mode)
     want = np.linalg.qr(x, mode=mode)
@@ -167,7 +167,7 @@ def test_a_rule_refuses_nothing() -> None:
 def test_a_matrix_that_is_not_finite_has_results_of_nan(bad: float) -> None:
     x = np.array([np.eye(3), np.eye(3)])
     x[1, 1, 0] = bad
-    linalg = fg.linalg
+    linalg: Any = fg.linalg
     for f in (linalg.inv, linalg.det, linalg.cholesky, linalg.eigvalsh, linalg.svdvals, linalg.logdet):
         y = np.asarray(f(x))
         assert np.isfinite(y[0]).all()

@@ -1,6 +1,8 @@
 """Python's operators with tensors, numbers, NumPy scalars and arrays on either side."""
 
 import operator
+from collections.abc import Callable
+from typing import Any
 
 import ferrograd as fg
 import numpy as np
@@ -14,7 +16,7 @@ COMPARISONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, 
 BITS = [operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift]
 
 
-def same(t, a):
+def same(t: Any, a: Any) -> None:
     assert isinstance(t, fg.Tensor)
     np.testing.assert_allclose(np.asarray(t), a, rtol=1e-15)
 
@@ -23,7 +25,7 @@ def same(t, a):
 @pytest.mark.parametrize(
     "other", [2.5, 2, np.float64(2.5), np.int64(2), A.T, fg.tensor(A.T)], ids=lambda o: type(o).__name__
 )
-def test_floats(op, other):
+def test_floats(op: Callable[..., Any], other: Any) -> None:
     x = fg.tensor(A)
     same(op(x, other), op(A, np.asarray(other)))
     if not isinstance(other, np.ndarray):
@@ -32,13 +34,13 @@ def test_floats(op, other):
 
 @pytest.mark.parametrize("op", [*ARITHMETIC[:3], *ARITHMETIC[4:], *COMPARISONS, *BITS], ids=lambda o: o.__name__)
 @pytest.mark.parametrize("other", [3, np.int64(3), np.abs(WHOLE.T)], ids=lambda o: type(o).__name__)
-def test_integers(op, other):
+def test_integers(op: Callable[..., Any], other: Any) -> None:
     same(op(fg.tensor(WHOLE), other), op(WHOLE, np.asarray(other)))
     if not isinstance(other, np.ndarray):
         same(op(other, abs(fg.tensor(WHOLE))), op(np.asarray(other), np.abs(WHOLE)))
 
 
-def test_power():
+def test_power() -> None:
     x = fg.tensor(np.abs(A))
     same(x**2, A**2)
     same(2**x, 2 ** np.abs(A))
@@ -47,7 +49,7 @@ def test_power():
         pow(x, 2, 3)
 
 
-def test_divmod():
+def test_divmod() -> None:
     q, r = divmod(fg.tensor(A), 2)
     same(q, A // 2)
     same(r, A % 2)
@@ -58,7 +60,7 @@ def test_divmod():
         divmod(fg.tensor(A), "x")
 
 
-def test_unary():
+def test_unary() -> None:
     x = fg.tensor(A)
     same(-x, -A)
     same(+x, A)
@@ -68,13 +70,13 @@ def test_unary():
     same(round(x / 3, 2), np.round(A / 3, 2))
 
 
-def test_matmul():
+def test_matmul() -> None:
     same(fg.tensor(A) @ A, A @ A)
     same(fg.tensor(A) @ fg.tensor(A), A @ A)
 
 
-def test_other_types_are_left_to_python():
-    x = fg.tensor(A)
+def test_other_types_are_left_to_python() -> None:
+    x: Any = fg.tensor(A)
     for op in (*ARITHMETIC, operator.pow, operator.lt, operator.and_):
         with pytest.raises(TypeError):
             op(x, "text")
@@ -84,7 +86,7 @@ def test_other_types_are_left_to_python():
     assert (x != None) is True  # noqa: E711
 
 
-def test_a_tensor_is_a_key():
+def test_a_tensor_is_a_key() -> None:
     x, y = fg.tensor(A), fg.tensor(A)
     table = {x: 1, y: 2}
     assert table[x] == 1
@@ -94,7 +96,7 @@ def test_a_tensor_is_a_key():
     assert hash(x) == hash(x)
 
 
-def test_operators_are_differentiable():
+def test_operators_are_differentiable() -> None:
     x = fg.tensor([2.0], requires_grad=True)
     (g,) = fg.grad(3 / x + 2**x - (1 - x) * x % 5 + abs(-x), [x])
     np.testing.assert_allclose(np.asarray(g), [-3 / 4 + 4 * np.log(2) - (1 - 4) + 1], rtol=1e-6)

@@ -1,6 +1,8 @@
 """Which dtype a result has: within a kind NumPy's table, across kinds the stronger kind's dtype, numbers weak."""
 
 import operator
+from collections.abc import Callable
+from typing import Any
 
 import ferrograd as fg
 import numpy as np
@@ -22,13 +24,13 @@ def promoted(a: str, b: str) -> str:
     return np.promote_types(a, b).name
 
 
-def tensor(dtype: str):
+def tensor(dtype: str) -> Any:
     return fg.tensor(np.ones(2, dtype))
 
 
 @pytest.mark.parametrize("b", DTYPES)
 @pytest.mark.parametrize("a", DTYPES)
-def test_pairs(a, b):
+def test_pairs(a: Any, b: Any) -> None:
     x, y = tensor(a), tensor(b)
     want = promoted(a, b)
     assert (x + y).dtype == want
@@ -64,7 +66,7 @@ WEAK = {
 
 @pytest.mark.parametrize(("weak", "number"), [(k, n) for k, group in WEAK.items() for n in group])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_numbers_are_weak(dtype, weak, number):
+def test_numbers_are_weak(dtype: str, weak: Any, number: Any) -> None:
     x = tensor(dtype)
     stronger = {"bool": 0, "int": 1, "float": 2}[weak] > kind(dtype)
     want = {"int": "int64", "float": "float32"}[weak] if stronger else dtype
@@ -78,24 +80,25 @@ def test_numbers_are_weak(dtype, weak, number):
 
 @pytest.mark.parametrize("dtype", BOOL + INTS)
 @pytest.mark.parametrize("f", [fg.sin, fg.exp, fg.sqrt, fg.sigmoid, fg.gelu, fg.softplus, fg.leaky_relu])
-def test_functions_of_integers_are_default_floats(f, dtype):
+def test_functions_of_integers_are_default_floats(f: Callable[..., Any], dtype: str) -> None:
     assert f(tensor(dtype)).dtype == np.float32
 
 
-def test_truth_values():
+def test_truth_values() -> None:
     t, f = fg.tensor([True, True, False]), fg.tensor([True, False, False])
     assert np.asarray(t + f).tolist() == [True, True, False]
     assert np.asarray(t * f).tolist() == [True, False, False]
     assert np.asarray(fg.maximum(t, f)).tolist() == [True, True, False]
     assert np.asarray(fg.minimum(t, f)).tolist() == [True, False, False]
-    for refused in (lambda: t - f, lambda: -t, lambda: abs(t), lambda: t << f):
+    wrong: list[Callable[[], Any]] = [lambda: t - f, lambda: -t, lambda: abs(t), lambda: t << f]
+    for refused in wrong:
         with pytest.raises(fg.DtypeError):
             refused()
     assert np.asarray(~t).tolist() == [False, False, True]
 
 
 @pytest.mark.parametrize("dtype", INTS)
-def test_integers_wrap_around_as_numpys(dtype):
+def test_integers_wrap_around_as_numpys(dtype: str) -> None:
     info = np.iinfo(dtype)
     a = np.array([info.min, info.max, info.max, 3], dtype)
     b = np.array([info.max, info.max, 2, 0], dtype)
@@ -111,7 +114,7 @@ def test_integers_wrap_around_as_numpys(dtype):
     assert np.asarray(x >> fg.tensor(shift)).tolist() == (a >> shift).tolist()
 
 
-def test_the_smallest_integer_divided_by_minus_one_does_not_trap():
+def test_the_smallest_integer_divided_by_minus_one_does_not_trap() -> None:
     x = fg.tensor(np.array([-(2**63)]))
     assert np.asarray(x // -1).tolist() == [-(2**63)]
     assert np.asarray(x % -1).tolist() == [0]
@@ -119,9 +122,10 @@ def test_the_smallest_integer_divided_by_minus_one_does_not_trap():
     assert np.asarray(x % 0).tolist() == [0]
 
 
-def test_numbers_that_do_not_fit():
+def test_numbers_that_do_not_fit() -> None:
     x = fg.tensor(np.array([0, 255], np.uint8))
-    for refused in (lambda: x + 256, lambda: x * -1, lambda: fg.tensor([1]) + 2**63):
+    wrong: list[Callable[[], Any]] = [lambda: x + 256, lambda: x * -1, lambda: fg.tensor([1]) + 2**63]
+    for refused in wrong:
         with pytest.raises(fg.ArgumentError, match="does not fit"):
             refused()
     assert np.asarray(x < 256).tolist() == [True, True]

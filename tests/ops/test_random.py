@@ -1,5 +1,8 @@
 """Random numbers: their distributions, that a seed repeats them, and what is refused."""
 
+from collections.abc import Callable
+from typing import Any
+
 import ferrograd as fg
 import numpy as np
 import pytest
@@ -30,7 +33,7 @@ def numbers(t: object) -> np.ndarray:
     ],
     ids=["rand", "randn", "uniform", "normal", "rand_like", "randn_like"],
 )
-def test_distribution(draw, law, dtype):
+def test_distribution(draw: Callable[..., Any], law: Any, dtype: str) -> None:
     t = draw(dtype)
     assert t.dtype == np.dtype(dtype)
     x = numbers(t)
@@ -40,7 +43,7 @@ def test_distribution(draw, law, dtype):
     assert abs(np.corrcoef(x[:-1], x[1:])[0, 1]) < 5 / np.sqrt(N)
 
 
-def test_integers_are_equally_likely():
+def test_integers_are_equally_likely() -> None:
     x = numbers(fg.randint(-3, 7, (N,)))
     counts = np.unique(x, return_counts=True)
     assert counts[0].tolist() == list(range(-3, 7))
@@ -51,7 +54,7 @@ def test_integers_are_equally_likely():
     assert np.asarray(fg.randint(0, 256, (N,), dtype="uint8")).max() == 255
 
 
-def test_permutations_are_equally_likely():
+def test_permutations_are_equally_likely() -> None:
     seen = {tuple(np.asarray(fg.randperm(3))) for _ in range(200)}
     assert len(seen) == 6
     assert sorted(np.asarray(fg.randperm(1000))) == list(range(1000))
@@ -59,7 +62,7 @@ def test_permutations_are_equally_likely():
     assert fg.randperm(5, dtype="int32").dtype == np.int32
 
 
-def test_bernoulli_has_the_probability_asked_for():
+def test_bernoulli_has_the_probability_asked_for() -> None:
     p = np.repeat([0.1, 0.7], N)
     x = numbers(fg.bernoulli(fg.tensor(p)))
     assert set(x) == {0, 1}
@@ -68,8 +71,8 @@ def test_bernoulli_has_the_probability_asked_for():
     assert numbers(fg.bernoulli(fg.tensor([0.0] * 50 + [1.0] * 50))).tolist() == [0] * 50 + [1] * 50
 
 
-def test_a_seed_repeats_the_stream():
-    def draws():
+def test_a_seed_repeats_the_stream() -> Any:
+    def draws() -> Any:
         return [numbers(d) for d in (fg.rand((5,)), fg.randn((7,)), fg.randint(0, 9, (4,)), fg.randperm(6))]
 
     fg.manual_seed(5)
@@ -84,7 +87,7 @@ def test_a_seed_repeats_the_stream():
         assert a.tolist() == b.tolist()
 
 
-def test_large_draws_are_the_small_ones_continued():
+def test_large_draws_are_the_small_ones_continued() -> None:
     """Numbers are functions of their place: where a kernel is cut, and by how many threads, does not show."""
     fg.manual_seed(9)
     large = numbers(fg.randn((1 << 18,), dtype="float64"))
@@ -93,7 +96,7 @@ def test_large_draws_are_the_small_ones_continued():
     assert (large == small).all()
 
 
-def test_scales_are_differentiable():
+def test_scales_are_differentiable() -> None:
     fg.manual_seed(3)
     mean, std = fg.tensor([1.0, 2.0], requires_grad=True), fg.tensor(0.5, requires_grad=True)
     z = fg.normal(mean, std, (3, 2))
@@ -103,7 +106,7 @@ def test_scales_are_differentiable():
     np.testing.assert_allclose(np.asarray(gs), noise.sum(), rtol=1e-5)
 
 
-def test_dropout_drops_the_gradient_with_the_value():
+def test_dropout_drops_the_gradient_with_the_value() -> None:
     x = fg.tensor(np.arange(1.0, N + 1), requires_grad=True)
     y = fg.dropout(x, 0.25)
     kept = np.asarray(y) != 0
@@ -134,12 +137,12 @@ def test_dropout_drops_the_gradient_with_the_value():
         lambda: fg.set_rng_state(fg.ones((2,))),
     ],
 )
-def test_refused(wrong):
+def test_refused(wrong: Callable[[], Any]) -> None:
     with pytest.raises(fg.ArgumentError):
         wrong()
 
 
 @pytest.mark.parametrize("draw", [fg.rand, fg.randn, lambda shape: fg.randint(5, shape=shape)])
-def test_too_large(draw):
+def test_too_large(draw: Callable[..., Any]) -> None:
     with pytest.raises(MemoryError):
         draw((2**62, 8))

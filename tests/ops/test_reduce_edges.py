@@ -172,8 +172,8 @@ def test_nothing_to_reduce() -> None:
         with pytest.raises(fg.ArgumentError, match=r"\[0, 3\]"):
             f(none, axis=0)
         assert f(none, axis=1).shape == (0,)
-    for f in (fg.sort, fg.argsort, fg.cumsum, fg.cumprod, fg.softmax):
-        assert 0 in f(none).shape
+    for g in (fg.sort, fg.argsort, fg.cumsum, fg.cumprod, fg.softmax):
+        assert 0 in g(none).shape
 
 
 def test_scalars() -> None:

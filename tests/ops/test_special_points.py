@@ -1,5 +1,8 @@
 """Derivatives at the hard points: zeros, ties, bounds, far out, NaN."""
 
+from collections.abc import Callable
+from typing import Any
+
 import ferrograd as fg
 import numpy as np
 import pytest
@@ -7,7 +10,7 @@ import pytest
 inf, nan = np.inf, np.nan
 
 
-def derivatives(f, x, orders):
+def derivatives(f: Callable[..., Any], x: Any, orders: int) -> Any:
     """f and its derivatives at a point, one after another."""
     t = fg.tensor(np.float64(x), requires_grad=True)
     y, out = f(t), []
@@ -69,12 +72,12 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("f", "x", "want"), [r[1:] for r in ROWS], ids=[r[0] for r in ROWS])
-def test_point(f, x, want):
+def test_point(f: Callable[..., Any], x: Any, want: Any) -> None:
     np.testing.assert_allclose(derivatives(f, x, len(want)), want, rtol=1e-6, atol=1e-15)
 
 
 @pytest.mark.parametrize("x", [20.0, 40.0, 100.0, -20.0, -100.0])
-def test_derivatives_far_out_do_not_cancel(x):
+def test_derivatives_far_out_do_not_cancel(x: Any) -> None:
     """The leading terms: 4 e^-2x for tanh and e^-x for sigmoid; each further order brings a factor."""
     e = np.exp(-2 * abs(x))
     np.testing.assert_allclose(derivatives(fg.tanh, x, 3), [4 * e, -8 * e * np.sign(x), 16 * e], rtol=1e-12)
@@ -82,7 +85,7 @@ def test_derivatives_far_out_do_not_cancel(x):
     np.testing.assert_allclose(derivatives(fg.sigmoid, x, 3), [e, -e * np.sign(x), e], rtol=10 * max(e, 1e-16) + 1e-12)
 
 
-def test_pow_by_its_exponent():
+def test_pow_by_its_exponent() -> None:
     x = fg.tensor([0.0, 0.0, 2.0, -2.0])
     y = fg.tensor([2.0, 0.0, 3.0, 3.0], requires_grad=True)
     (g,) = fg.grad((x**y).sum(), [y])
@@ -90,14 +93,14 @@ def test_pow_by_its_exponent():
     np.testing.assert_array_equal(np.asarray(x ** y.detach()), [0, 1, 8, -8])
 
 
-def test_maximum_of_a_reversed_vector():
+def test_maximum_of_a_reversed_vector() -> None:
     x = fg.tensor([2.0, 2.0, 1.0, 2.0], requires_grad=True)
     flipped = fg.tensor(np.eye(4, dtype=np.float32)[::-1].copy()) @ x
     (g,) = fg.grad(fg.maximum(x, flipped).sum(), [x])
     assert np.asarray(g).tolist() == [1, 2, 0, 1]
 
 
-def test_tensor_bounds_of_clip():
+def test_tensor_bounds_of_clip() -> None:
     x = fg.tensor([-1.0, 0.0, 0.5, 1.0, 2.0], requires_grad=True)
     low, high = fg.tensor(0.0, requires_grad=True), fg.tensor([1.0] * 5, requires_grad=True)
     gx, gl, gh = fg.grad(fg.clip(x, low, high).sum(), [x, low, high])
@@ -106,7 +109,7 @@ def test_tensor_bounds_of_clip():
     assert np.asarray(gh).tolist() == [0, 0, 0, 0, 1]
 
 
-def test_where_gives_the_other_side_nothing():
+def test_where_gives_the_other_side_nothing() -> None:
     x = fg.tensor([0.0, 4.0], requires_grad=True)
     (g,) = fg.grad(fg.where(fg.tensor([False, True]), 1 / x, 3.0).sum(), [x], create_graph=True)
     np.testing.assert_array_equal(np.asarray(g), [nan, -0.0625])
@@ -116,14 +119,14 @@ def test_where_gives_the_other_side_nothing():
     assert b is None
 
 
-def test_results_without_derivative_are_constants():
+def test_results_without_derivative_are_constants() -> None:
     x = fg.tensor([1.0, 2.0], requires_grad=True)
     for result in (x > 1, x == x, fg.isnan(x), fg.logical_and(x, x), fg.isclose(x, x)):
         assert result.stop_gradient
     assert not fg.floor(x).stop_gradient
 
 
-def test_derivatives_of_steps_are_zeros():
+def test_derivatives_of_steps_are_zeros() -> None:
     x = fg.tensor([1.0, 2.5], requires_grad=True)
     (g,) = fg.grad((fg.floor(x) + fg.sign(x) + fg.round(x)).sum(), [x])
     assert np.asarray(g).tolist() == [0, 0]

@@ -51,7 +51,7 @@ def test_max_min_and_median_along_an_axis_have_indices() -> None:
 
 def test_s139_the_returned_element_has_the_gradient() -> None:
     x = torch.tensor([2.0, 2.0, 1.0, 2.0], requires_grad=True)
-    found = x.max(0)
+    found: Any = x.max(0)
     found.values.backward()
     expected = [0.0] * 4
     expected[int(found.indices.item())] = 1.0
