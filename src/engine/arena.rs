@@ -209,6 +209,17 @@ impl<'a> Arena<'a> {
         self.works[node]
     }
 
+    /// Whether a gradient at the node is needed.
+    pub(super) fn is_live(&self, node: usize) -> bool {
+        self.works[node] || self.outs(node).any(|s| self.asked[s])
+    }
+
+    /// Whether the run passes the value at an edge.
+    pub(super) fn expects(&self, edge: &Edge) -> bool {
+        let at = self.nodes.iter().position(|n| Arc::ptr_eq(n, &edge.node));
+        at.is_some_and(|i| self.works[i] || self.asked[self.first_slot[i] as usize + edge.out as usize])
+    }
+
     /// The node that a slot belongs to.
     pub(super) fn owner(&self, slot: u32) -> usize {
         self.first_slot.partition_point(|&first| first <= slot) - 1

@@ -4,6 +4,8 @@
 //! Nodes are never jobs of the pool, so a kernel that waits inside it picks up only pieces of kernels. A driver on a
 //! thread of the pool that finds nothing ready gives the thread back (a kernel of the caller's may be waiting for
 //! one) and is called again when there is more; only the caller sleeps here.
+//!
+//! What calls the host language (hooks, and ops defined there) is on a list of its own, which only the caller drains.
 
 use std::collections::BinaryHeap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,12 +42,22 @@ struct Run<'a> {
 
 struct Ready {
     nodes: BinaryHeap<u32>,
-    /// Nodes whose rules have not run.
+    /// Those that only the caller may run.
+    callers: BinaryHeap<u32>,
+    /// Nodes that are ready or running.
     left: usize,
     /// Helpers called and not gone again.
     helpers: usize,
     asleep: bool,
     failed: Option<Error>,
+}
+
+impl Ready {
+    fn add(&mut self, arena: &Arena<'_>, i: u32) {
+        let list = if arena.nodes[i as usize].is_callers() { &mut self.callers } else { &mut self.nodes };
+        list.push(i);
+        self.left += 1;
+    }
 }
 
 type Nodes = SmallVec<[u32; 4]>;
@@ -69,20 +81,24 @@ impl<'a> Run<'a> {
     fn new(pass: &'a Pass<'a>, seeds: Vec<Option<Tensor>>) -> Run<'a> {
         let arena = &pass.arena;
         let (positions, pending) = order(arena);
-        let works = |i: &u32| arena.works(*i as usize);
-        let all = (0..arena.nodes.len() as u32).filter(works);
-        let first = all.clone().filter(|&i| pending[i as usize] == 0).collect();
+        let mut ready = Ready {
+            nodes: BinaryHeap::new(),
+            callers: BinaryHeap::new(),
+            left: 0,
+            helpers: 0,
+            asleep: false,
+            failed: None,
+        };
+        for i in 0..arena.nodes.len() {
+            if pending[i] == 0 && runs(arena, i) {
+                ready.add(arena, i as u32);
+            }
+        }
         Run {
             pass,
             positions,
             sums: seeds.into_iter().map(Sum::new).collect(),
-            ready: Mutex::new(Ready {
-                nodes: first,
-                left: all.count(),
-                helpers: 0,
-                asleep: false,
-                failed: None,
-            }),
+            ready: Mutex::new(ready),
             pending: pending.into_iter().map(AtomicU32::new).collect(),
             wake: Condvar::new(),
             ran: AtomicU64::new(0),
@@ -125,6 +141,7 @@ impl<'a> Run<'a> {
         if let Err(error) = result.unwrap_or_else(|panic| Err(Error::from_panic(panic))) {
             let mut ready = self.lock();
             ready.nodes.clear();
+            ready.callers.clear();
             ready.failed.get_or_insert(error);
             self.wake.notify_one();
         }
@@ -133,7 +150,12 @@ impl<'a> Run<'a> {
     fn next_of_helper(&self, done: Option<Nodes>, crew: Caller<'_>) -> Option<u32> {
         let mut ready = self.lock();
         self.finish(&mut ready, done);
-        let next = ready.nodes.pop();
+        let mut next = ready.nodes.pop();
+        // Hooks may have been hung on it since it was found ready.
+        while let Some(i) = next.filter(|&i| self.pass.arena.nodes[i as usize].is_callers()) {
+            ready.callers.push(i);
+            next = ready.nodes.pop();
+        }
         if next.is_none() {
             ready.helpers -= 1;
         }
@@ -150,7 +172,7 @@ impl<'a> Run<'a> {
         loop {
             let mut ready = self.lock();
             self.finish(&mut ready, done.take());
-            if let Some(next) = ready.nodes.pop() {
+            if let Some(next) = ready.callers.pop().or_else(|| ready.nodes.pop()) {
                 self.rouse(ready, crew);
                 return Ok(Some(next));
             }
@@ -169,15 +191,15 @@ impl<'a> Run<'a> {
     /// Books a node that has run, with the nodes that this made ready.
     fn finish(&self, ready: &mut Ready, done: Option<Nodes>) {
         if let (Some(nodes), None) = (done, &ready.failed) {
+            nodes.into_iter().for_each(|i| ready.add(&self.pass.arena, i));
             ready.left -= 1;
-            ready.nodes.extend(nodes);
         }
     }
 
     /// Hands for what is ready: the caller if it sleeps, else one more helper. That one sees to the next.
     fn rouse(&self, mut ready: MutexGuard<'_, Ready>, crew: Caller<'_>) {
         let over = ready.left == 0 || ready.failed.is_some();
-        if ready.asleep && (over || !ready.nodes.is_empty()) {
+        if ready.asleep && (over || !ready.nodes.is_empty() || !ready.callers.is_empty()) {
             self.wake.notify_one();
         } else if !over && !ready.nodes.is_empty() && ready.helpers + 1 < par::threads() {
             ready.helpers += 1;
@@ -190,20 +212,33 @@ impl<'a> Run<'a> {
     fn node(&self, i: u32) -> Result<Nodes> {
         self.ran.fetch_or(1 << par::worker().min(63), Relaxed);
         let (arena, i) = (&self.pass.arena, i as usize);
+        let mut ready = Nodes::new();
+        if let Some(hooks) = arena.nodes[i].hooks().filter(|_| arena.is_live(i)) {
+            let mut g: Cotangents = arena.outs(i).map(|s| self.sums[s].take(false)).collect();
+            self.pass.arrive(i, hooks, &mut g)?;
+            arena.outs(i).zip(g).for_each(|(s, g)| self.sums[s].put(g));
+        }
+        if !arena.works(i) {
+            return Ok(ready);
+        }
         let g: Cotangents = arena.outs(i).map(|s| self.sums[s].take(arena.asked[s])).collect();
         let grads = self.pass.differentiate(arena.nodes[i], g)?;
-        let mut ready = Nodes::new();
         for ((edge, &slot), grad) in arena.edges(i).zip(arena.ins(i)).zip(grads).filter(|e| *e.0.1 != NONE) {
             self.sums[slot as usize].bring(self.positions[edge], grad, self.pass.create_graph)?;
             // Whoever brings last knows that all have been added: an edge is counted only after it has added, for
             // itself and for those that were early.
             let owner = arena.owner(slot);
-            if self.pending[owner].fetch_sub(1, AcqRel) == 1 && arena.works(owner) {
+            if self.pending[owner].fetch_sub(1, AcqRel) == 1 && runs(arena, owner) {
                 ready.push(owner as u32);
             }
         }
         Ok(ready)
     }
+}
+
+/// Whether there is something to do at a node once its gradients are complete.
+fn runs(arena: &Arena<'_>, i: usize) -> bool {
+    arena.works(i) || (arena.nodes[i].hooks().is_some() && arena.is_live(i))
 }
 
 /// By edge its position among those that lead to the same slot; by node how many edges lead to it.

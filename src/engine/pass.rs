@@ -1,13 +1,14 @@
 //! One node of a backward pass: its rule applied, and its inputs' gradients brought into their shapes and levels.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use smallvec::SmallVec;
 
 use super::Request;
-use super::arena::Arena;
-use crate::error::{Error, Result};
-use crate::graph::{Grads, Keep, Kept, Kind, Levels, Live, Meta, Node, Saved, Tensor};
+use super::arena::{Arena, NONE};
+use crate::error::{Error, Result, bail};
+use crate::graph::{Edge, Grads, Hooks, Keep, Kept, Kind, Levels, Live, Meta, Node, Passing, Saved, Tensor};
 use crate::ops::lanes::{spread_lanes, sum_lanes};
 use crate::ops::reduce::sum_to;
 
@@ -18,7 +19,13 @@ pub(super) struct Pass<'a> {
     retain_graph: bool,
     /// The levels whose calls are running.
     pub(super) live: Levels,
+    /// The gradients of all leaves but the wanted ones are added to what they have; and those of the wanted values.
+    leaves: bool,
+    deposits: bool,
+    number: u64,
 }
+
+static RUNS: AtomicU64 = AtomicU64::new(1);
 
 pub(super) type Cotangents = SmallVec<[Option<Tensor>; 1]>;
 
@@ -29,7 +36,76 @@ impl<'a> Pass<'a> {
             create_graph: request.create_graph,
             retain_graph: request.retain_graph,
             live: Live::all(),
+            leaves: request.leaves,
+            deposits: request.deposits,
+            number: RUNS.fetch_add(1, Relaxed),
         }
+    }
+
+    /// Shows the complete gradients at a node to its hooks.
+    pub(super) fn arrive(&self, i: usize, hooks: &dyn Hooks, g: &mut Cotangents) -> Result<()> {
+        let node = self.arena.nodes[i];
+        self.hooked(node, g, |at, g| hooks.arrive(at, g))?;
+        if self.arena.works(i) || !self.adds(i) || g.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        if !node.is_leaf() {
+            // The node does not run, but its gradient goes on, into a tensor.
+            return self.hooked(node, &mut g.clone(), |at, g| hooks.before(at, g));
+        }
+        self.hooked(node, g, |at, g| hooks.before(at, g))?;
+        self.hooked(node, g, |at, g| {
+            g[0] = g[0].take().map(|t| hooks.deposit(at, t)).transpose()?.flatten();
+            Ok(())
+        })
+    }
+
+    /// Whether a gradient at the node is to be added to what a tensor has.
+    fn adds(&self, i: usize) -> bool {
+        let outs = self.arena.outs(i);
+        if self.arena.wanted.iter().any(|&s| s != NONE && outs.contains(&(s as usize))) {
+            self.deposits
+        } else {
+            self.leaves && self.arena.nodes[i].is_leaf()
+        }
+    }
+
+    /// Calls hooks of a node on gradients of its outputs, and checks what they made of them.
+    fn hooked(
+        &self,
+        node: &Arc<Node>,
+        g: &mut Cotangents,
+        f: impl FnOnce(&Passing<'_>, &mut [Option<Tensor>]) -> Result<()>,
+    ) -> Result<()> {
+        f(&self.passing(node, &|e| self.arena.expects(e)), g)?;
+        for (t, meta) in g.iter_mut().zip(&node.outs) {
+            if let Some(t) = t {
+                self.check(t, meta, node)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn passing<'b>(&self, node: &'b Arc<Node>, expects: &'b dyn Fn(&Edge) -> bool) -> Passing<'b> {
+        Passing { node, create_graph: self.create_graph, run: self.number, expects }
+    }
+
+    /// A gradient that hooks have had in their hands.
+    fn check(&self, t: &mut Tensor, meta: &Meta, node: &Node) -> Result<()> {
+        if t.dims() != meta.dims.as_slice() || t.dtype() != meta.dtype {
+            let (dims, dtype) = (&meta.dims, meta.dtype);
+            bail!(
+                Shape,
+                node.name(),
+                "a hook made {:?} of dtype {} of a gradient of shape {dims:?} and dtype {dtype}",
+                t.dims(),
+                t.dtype()
+            );
+        }
+        if !self.create_graph {
+            t.edge = None;
+        }
+        fit(t, meta, &self.live, node)
     }
 
     /// The gradients of a node's inputs, each in the shape and levels of its input.
@@ -44,12 +120,24 @@ impl<'a> Pass<'a> {
                 *t = spread_lanes(t, &closed(meta, &self.live))?;
             }
         }
+        if let Some(hooks) = node.hooks() {
+            self.hooked(node, &mut g, |at, g| hooks.before(at, g))?;
+        }
         let mut grads = op.vjp(&g, &Saved { node, kept: &kept, record: self.create_graph })?;
         debug_assert_eq!(grads.len(), node.inputs.len(), "{}: one gradient an input", node.name());
         for (grad, edge) in grads.iter_mut().zip(&node.inputs) {
             match (grad.as_mut(), edge) {
                 (Some(t), Some(edge)) => fit(t, edge.meta(), &self.live, node)?,
                 _ => *grad = None,
+            }
+        }
+        if let Some(hooks) = node.hooks() {
+            hooks.after(&self.passing(node, &|e| self.arena.expects(e)), &mut grads, &g)?;
+            for (grad, edge) in grads.iter_mut().zip(&node.inputs) {
+                match (grad.as_mut(), edge) {
+                    (Some(t), Some(edge)) => self.check(t, edge.meta(), node)?,
+                    _ => *grad = None,
+                }
             }
         }
         Ok(grads)

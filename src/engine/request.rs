@@ -15,6 +15,8 @@ pub struct Request<'a> {
     pub wanted: Vec<Edge>,
     /// Whether the gradients of all other leaves are wanted too.
     pub leaves: bool,
+    /// Whether the gradients of `wanted` are to be added to what their tensors have. Only hooks ask.
+    pub deposits: bool,
     /// Values whose edges are cut: nothing flows into them.
     pub blocked: Vec<Edge>,
     pub retain_graph: bool,

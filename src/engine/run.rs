@@ -57,9 +57,17 @@ fn sequential(
 ) -> Result<Vec<Option<Tensor>>> {
     let arena = &pass.arena;
     let mut ticker = Ticker::new(request);
-    for (i, &node) in arena.nodes.iter().enumerate().rev().filter(|(i, _)| arena.works(*i)) {
-        let mut take = |s: usize| if arena.asked[s] { sums[s].clone() } else { sums[s].take() };
+    for (i, &node) in arena.nodes.iter().enumerate().rev() {
         let outs = arena.outs(i);
+        if let Some(hooks) = node.hooks().filter(|_| arena.is_live(i)) {
+            let mut g: Cotangents = outs.clone().map(|s| sums[s].take()).collect();
+            pass.arrive(i, hooks, &mut g)?;
+            sums[outs.clone()].iter_mut().zip(g).for_each(|(sum, g)| *sum = g);
+        }
+        if !arena.works(i) {
+            continue;
+        }
+        let mut take = |s: usize| if arena.asked[s] { sums[s].clone() } else { sums[s].take() };
         let g: Cotangents =
             if outs.len() == 1 { smallvec![take(outs.start)] } else { outs.map(take).collect() };
         if g.iter().all(Option::is_none) {

@@ -74,6 +74,11 @@ impl Sum {
         }
     }
 
+    /// Another sum in place of the one that was taken.
+    pub(super) fn put(&self, sum: Option<Tensor>) {
+        self.lock().sum = sum;
+    }
+
     /// The sum, once every edge has brought what it has; it stays here too if it is part of the answer.
     pub(super) fn take(&self, keep: bool) -> Option<Tensor> {
         let mut state = self.lock();

@@ -1,6 +1,7 @@
 //! What is recorded: tensors, nodes and edges, the contract of an op, and the one door through which ops are applied.
 
 mod apply;
+mod hooks;
 mod levels;
 mod node;
 mod op;
@@ -9,6 +10,7 @@ mod tensor;
 
 pub(crate) use apply::{align, recorded};
 pub use apply::{apply, apply_all};
+pub use hooks::{Hooks, Passing};
 pub use levels::{Level, Levels, Live};
 pub(crate) use node::Kept;
 pub use node::{Edge, Keep, Kind, Meta, Node, live_nodes};

@@ -2,12 +2,12 @@
 
 use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use smallvec::{SmallVec, smallvec};
 
 use super::site::Site;
-use super::{Levels, Op, Tensor};
+use super::{Hooks, Levels, Op, Tensor};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::shape::Dims;
@@ -71,6 +71,8 @@ pub struct Node {
     pub inputs: SmallVec<[Option<Edge>; 2]>,
     pub outs: SmallVec<[Meta; 1]>,
     kept: Mutex<Kept>,
+    /// Boxed twice, so that a node without hooks has one word for them.
+    hooks: OnceLock<Box<Box<dyn Hooks>>>,
     /// The call in the user's program that made this node.
     pub site: Site,
 }
@@ -90,7 +92,14 @@ impl Node {
         kept: SmallVec<[Option<Keep>; 2]>,
     ) -> Node {
         LIVE.fetch_add(1, Relaxed);
-        Node { kind: Kind::Op(op), inputs, outs, kept: Mutex::new(Kept::Live(kept)), site: Site::current() }
+        Node {
+            kind: Kind::Op(op),
+            inputs,
+            outs,
+            kept: Mutex::new(Kept::Live(kept)),
+            hooks: OnceLock::new(),
+            site: Site::current(),
+        }
     }
 
     pub(super) fn leaf(of: &Tensor, owner: Weak<dyn Any + Send + Sync>) -> Node {
@@ -100,6 +109,7 @@ impl Node {
             inputs: smallvec![],
             outs: smallvec![Meta::of(of)],
             kept: Mutex::new(Kept::Live(smallvec![])),
+            hooks: OnceLock::new(),
             site: Site::current(),
         }
     }
@@ -113,6 +123,30 @@ impl Node {
 
     pub fn is_leaf(&self) -> bool {
         matches!(self.kind, Kind::Leaf(_))
+    }
+
+    /// What hangs on this node, if there is something to be called.
+    #[inline]
+    pub fn hooks(&self) -> Option<&dyn Hooks> {
+        self.attached().filter(|h| !h.is_empty())
+    }
+
+    /// What hangs on this node.
+    #[inline]
+    pub fn attached(&self) -> Option<&dyn Hooks> {
+        self.hooks.get().map(|h| &***h)
+    }
+
+    /// What hangs on this node, made by `f` where nothing does yet.
+    pub fn attached_or(&self, f: impl FnOnce() -> Box<dyn Hooks>) -> &dyn Hooks {
+        &***self.hooks.get_or_init(|| Box::new(f()))
+    }
+
+    /// Whether only the thread that asked for the gradients may run this node: its rule or its hooks are the host
+    /// language's.
+    #[inline]
+    pub(crate) fn is_callers(&self) -> bool {
+        matches!(&self.kind, Kind::Op(op) if op.calls_host()) || self.hooks().is_some()
     }
 
     pub(crate) fn kept(&self) -> MutexGuard<'_, Kept> {

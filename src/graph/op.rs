@@ -23,6 +23,12 @@ pub trait Op: Send + Sync + 'static {
     /// The public name, as in errors and pictures of the graph.
     fn name(&self) -> &'static str;
 
+    /// Whether the rules call the host language. They are then run by the thread that asked for the gradients, with no
+    /// lock held, while other threads go on.
+    fn calls_host(&self) -> bool {
+        false
+    }
+
     /// Checks and computes. Every refusal is an `Err` from here.
     ///
     /// The arrays begin with `lanes` hidden axes, each of size 1 or the number of lanes of its level, and the results

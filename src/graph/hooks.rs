@@ -1,0 +1,57 @@
+//! Hooks: functions of the caller's that see the gradients at a node pass, and may change them.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::{Cotangents, Edge, Node, Tensor};
+use crate::error::Result;
+
+/// What hangs on one node. Called on the thread that asked for the gradients, with no lock held and as a part of no
+/// kernel: it may record, differentiate, and change what hangs on any node. What it leaves in `g` must have the shape and
+/// dtype of what was there.
+pub trait Hooks: Any + Send + Sync {
+    /// Whether there is nothing to be called at present.
+    fn is_empty(&self) -> bool;
+
+    /// By the node's outputs: their gradients, complete and not used yet. None where no gradient arrives.
+    ///
+    /// # Errors
+    /// From the host language.
+    fn arrive(&self, at: &Passing<'_>, g: &mut [Option<Tensor>]) -> Result<()>;
+
+    /// The same gradients before the node's rule reads them, or before a leaf's gradient is added to what it has.
+    ///
+    /// # Errors
+    /// From the host language.
+    fn before(&self, at: &Passing<'_>, g: &mut [Option<Tensor>]) -> Result<()>;
+
+    /// By the node's inputs: the gradients that its rule made of `g`.
+    ///
+    /// # Errors
+    /// From the host language.
+    fn after(&self, at: &Passing<'_>, grads: &mut [Option<Tensor>], g: &Cotangents) -> Result<()>;
+
+    /// A leaf's gradient is about to be added to what it has: given back to be added at the end of the run, with all
+    /// others, or none where that has been done.
+    ///
+    /// # Errors
+    /// From the host language.
+    fn deposit(&self, at: &Passing<'_>, g: Tensor) -> Result<Option<Tensor>>;
+}
+
+/// The run that passes a node.
+pub struct Passing<'a> {
+    pub node: &'a Arc<Node>,
+    /// Whether what the hooks compute is to be recorded.
+    pub create_graph: bool,
+    /// The run's number: no two runs of the process have the same.
+    pub run: u64,
+    pub(crate) expects: &'a dyn Fn(&Edge) -> bool,
+}
+
+impl Passing<'_> {
+    /// Whether this run passes the value at an edge.
+    pub fn expects(&self, edge: &Edge) -> bool {
+        (self.expects)(edge)
+    }
+}
