@@ -32,6 +32,18 @@ fn set_grad_mode(on: bool) -> bool {
     ENABLED.replace(on)
 }
 
+/// Runs `f` with ops recorded on this thread or not.
+pub fn with_grad_mode<R>(on: bool, f: impl FnOnce() -> R) -> R {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            ENABLED.set(self.0);
+        }
+    }
+    let _restore = Restore(ENABLED.replace(on));
+    f()
+}
+
 /// One output of a node of the graph: where a gradient can be asked for without the tensor.
 #[pyclass(frozen, module = "ferrograd")]
 pub struct GradientEdge {

@@ -22,6 +22,15 @@ thread_local! {
     static FIXED: Cell<Option<Site>> = const { Cell::new(None) };
 }
 
+/// Puts the thread's site back when dropped.
+struct Restore(Option<Site>);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        FIXED.set(self.0);
+    }
+}
+
 /// Makes a host known. The first one stays.
 pub fn set_host(host: Host) {
     let _ = HOST.set(host);
@@ -40,22 +49,14 @@ impl Site {
 
     /// Runs `f` as if it were called from this site: for threads that do not run the host's code.
     pub fn within<R>(self, f: impl FnOnce() -> R) -> R {
-        struct Restore(Option<Site>);
-        impl Drop for Restore {
-            fn drop(&mut self) {
-                FIXED.set(self.0);
-            }
-        }
         let _restore = Restore(FIXED.replace(Some(self)));
         f()
     }
 
     /// Runs `f` in the host's own code again, inside [`Site::within`].
     pub fn outside<R>(f: impl FnOnce() -> R) -> R {
-        let old = FIXED.replace(None);
-        let result = f();
-        FIXED.set(old);
-        result
+        let _restore = Restore(FIXED.replace(None));
+        f()
     }
 
     /// `file:line` of the site, where the host knows it.
