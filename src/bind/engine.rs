@@ -112,6 +112,11 @@ impl Level {
         *self.live.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
+    /// Whether the tensor has the level's lanes.
+    fn has(&self, py: Python<'_>, x: &Bound<'_, Var>) -> PyResult<bool> {
+        Ok(x.get().tensor().levels.contains(self.level(py)?))
+    }
+
     /// The tensor with its axis hidden: ops see a single lane.
     fn enter<'py>(&self, py: Python<'py>, x: &Bound<'py, Var>, axis: i64) -> PyResult<Bound<'py, Var>> {
         let t = lift(transform::enter_at(&x.get().operand(), self.level(py)?, axis))?;
@@ -165,6 +170,16 @@ fn push<'py>(
     edges.into_iter().map(&mut result).collect()
 }
 
+/// Whether the record below `outputs` goes on beyond `places`: to a leaf that is none of them.
+#[pyfunction]
+fn leads_beyond(py: Python<'_>, outputs: Vec<Bound<'_, Var>>, places: Vec<Bound<'_, Var>>) -> PyResult<bool> {
+    let edges = |vars: Vec<Bound<'_, Var>>| -> Vec<Edge> {
+        vars.iter().filter_map(|v| v.get().tensor().edge).collect()
+    };
+    let (outputs, places) = (edges(outputs), edges(places));
+    lift(detached(py, || Ok(crate::engine::leads_beyond(&outputs, &places))))
+}
+
 /// Pictures of the graph below `outputs` in the dot language, as gradients flow and as values flow, and the place in
 /// the program where each node was made.
 #[pyfunction]
@@ -182,5 +197,6 @@ pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(live_nodes, m)?)?;
     m.add_function(wrap_pyfunction!(fresh, m)?)?;
     m.add_function(wrap_pyfunction!(push, m)?)?;
+    m.add_function(wrap_pyfunction!(leads_beyond, m)?)?;
     m.add_function(wrap_pyfunction!(dump, m)?)
 }

@@ -2,6 +2,7 @@
 //! and its picture.
 
 mod arena;
+mod beyond;
 mod dump;
 mod forward;
 mod parallel;
@@ -11,6 +12,7 @@ mod run;
 mod sum;
 mod tick;
 
+pub use beyond::leads_beyond;
 pub use dump::{Dump, dump, gradient_name};
 pub use forward::push;
 pub use request::{Answer, Request, backward, grad};

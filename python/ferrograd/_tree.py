@@ -1,0 +1,114 @@
+"""Nested structures of values: lists, tuples, named tuples, dicts and dataclasses, to any depth.
+
+What is none of these is a leaf; None is a structure without leaves.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ferrograd._core import ArgumentError
+
+
+def _parts(tree: Any) -> list[tuple[Any, Any]] | None:
+    """The keys and parts of a structure; None for a leaf."""
+    if tree is None:
+        return []
+    if isinstance(tree, (list, tuple)):
+        return list(enumerate(tree))
+    if isinstance(tree, Mapping):
+        return list(tree.items())
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        return [(f.name, getattr(tree, f.name)) for f in dataclasses.fields(tree)]
+    return None
+
+
+def _with(tree: Any, parts: list[Any]) -> Any:
+    """The structure with other parts."""
+    if tree is None:
+        return None
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*parts)
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(parts)
+    if isinstance(tree, Mapping):
+        named = dict(zip(tree, parts, strict=True))
+        if type(tree) is dict:
+            return named
+        twin = copy.copy(tree)
+        twin.update(named)  # type: ignore[attr-defined]
+        return twin
+    twin = copy.copy(tree)
+    for f, part in zip(dataclasses.fields(tree), parts, strict=True):
+        object.__setattr__(twin, f.name, part)
+    return twin
+
+
+def leaves(tree: Any) -> list[Any]:
+    """The leaves of a structure, in order.
+
+    >>> leaves({"a": [1, 2], "b": (3, None)})
+    [1, 2, 3]
+    """
+    parts = _parts(tree)
+    return [tree] if parts is None else [leaf for _, part in parts for leaf in leaves(part)]
+
+
+def rebuilt(tree: Any, values: Iterator[Any]) -> Any:
+    """The structure with the next values as its leaves.
+
+    >>> rebuilt({"a": [1, 2], "b": 3}, iter("xyz"))
+    {'a': ['x', 'y'], 'b': 'z'}
+    """
+    parts = _parts(tree)
+    return next(values) if parts is None else _with(tree, [rebuilt(part, values) for _, part in parts])
+
+
+def mapped(f: Callable[[Any], Any], tree: Any) -> Any:
+    """The structure with ``f`` of each leaf."""
+    return rebuilt(tree, map(f, leaves(tree)))
+
+
+def matched(tree: Any, like: Any, what: str, at: str = "") -> list[Any]:
+    """The leaves of a structure in the order of another one, which it must resemble.
+
+    >>> matched({"b": 3, "a": (1, 2)}, {"a": ("x", "y"), "b": "z"}, "tangents")
+    [1, 2, 3]
+    """
+    wanted = _parts(like)
+    if wanted is None:
+        if _parts(tree) is not None:
+            raise ArgumentError(f"{what}{at}: one value is expected, not {_named(tree)}")
+        return [tree]
+    given = _parts(tree)
+    keys = [k for k, _ in wanted]
+    if given is None or isinstance(tree, Mapping) != isinstance(like, Mapping) or {k for k, _ in given} != set(keys):
+        raise ArgumentError(f"{what}{at}: {_named(tree)} does not have the structure of {_named(like)}")
+    found = dict(given)
+    return [leaf for k, part in wanted for leaf in matched(found[k], part, what, f"{at}[{k!r}]")]
+
+
+def spread(axes: Any, tree: Any, what: str, at: str = "") -> list[Any]:
+    """An entry for each leaf of ``tree``: one that is no container (or None) stands for all leaves below its place.
+
+    >>> spread((0, None), ([1, 2], 3), "in_axes")
+    [0, 0, None]
+    """
+    parts = _parts(tree)
+    if axes is None or _parts(axes) is None:
+        return [axes] * len(leaves(tree))
+    given = dict(_parts(axes) or [])
+    if parts is None or isinstance(axes, Mapping) != isinstance(tree, Mapping) or list(given) != [k for k, _ in parts]:
+        raise ArgumentError(f"{what}{at}: {axes!r} does not have the structure of {_named(tree)}")
+    return [leaf for k, part in parts for leaf in spread(given[k], part, what, f"{at}[{k!r}]")]
+
+
+def _named(tree: Any) -> str:
+    parts = _parts(tree)
+    if parts is None or tree is None:
+        return type(tree).__name__
+    keys = f" with {[k for k, _ in parts]}" if isinstance(tree, Mapping) else f" of {len(parts)}"
+    return f"a {type(tree).__name__}{keys}"

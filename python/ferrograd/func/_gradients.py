@@ -1,0 +1,126 @@
+"""First derivatives as functions of functions: gradients, pullbacks, tangents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from ferrograd.func._record import Record, matching
+
+
+def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The function that computes the gradient of ``f``, in the structure of the arguments that ``argnums`` names.
+
+    ``f`` returns one tensor of one element; with ``has_aux`` a pair of that and of something else, which is returned
+    beside the gradient. Arguments are tensors of floats, numbers, or nested lists, tuples, dicts and dataclasses of
+    them; the others, and keyword arguments, are passed on. Calls nest to any order. What ``f`` closes over keeps its
+    own gradient.
+
+    Raises:
+        ShapeError: ``f`` returns several elements.
+        DtypeError: an argument that is to be differentiated for has no floats.
+
+    >>> from ferrograd.func import grad
+    >>> grad(grad(lambda x: x**3))(fg.tensor(2.0)).item()
+    12.0
+    """
+
+    @wraps(f)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        record = Record("grad", f, args, kwargs, argnums, has_aux)
+        found = record.as_wrt(record.gradient())
+        return (found, record.settled(record.aux)) if has_aux else found
+
+    return gradient
+
+
+def value_and_grad(
+    f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., tuple[Any, Any]]:
+    """As :func:`grad`, with the value of ``f`` before the gradient: ``(value, gradient)``.
+
+    With ``has_aux`` the value is the pair that ``f`` returned.
+
+    >>> from ferrograd.func import value_and_grad
+    >>> value, slope = value_and_grad(lambda x: (x * x).sum())(fg.tensor([1.0, 2.0]))
+    >>> value.item(), slope.tolist()
+    (5.0, [2.0, 4.0])
+    """
+
+    @wraps(f)
+    def both(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        record = Record("value_and_grad", f, args, kwargs, argnums, has_aux)
+        found = record.as_wrt(record.gradient())
+        return record.with_aux if has_aux else record.value, found
+
+    return both
+
+
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value of ``f(*primals)`` and its pullback: ``(value, pullback)``, with ``has_aux`` also the auxiliary part.
+
+    ``pullback(cotangent)`` takes what has the structure and the shapes of the value and gives the tuple of the products
+    of the cotangent with the Jacobians, one for each of ``primals``. It may be called often.
+
+    >>> from ferrograd.func import vjp
+    >>> value, pullback = vjp(lambda x, y: x * y, fg.tensor(2.0), fg.tensor(5.0))
+    >>> [g.item() for g in pullback(fg.tensor(1.0))]
+    [5.0, 2.0]
+    """
+    record = Record("vjp", f, primals, argnums=range(len(primals)), has_aux=has_aux)
+
+    def pullback(cotangent: Any) -> Any:
+        seeds = matching(cotangent, record.result, record.outputs, "vjp: the cotangent")
+        return record.as_wrt(record.pull(seeds))
+
+    if has_aux:
+        value, aux = record.with_aux
+        return value, pullback, aux
+    return record.value, pullback
+
+
+def _moved(what: str, f: Callable[..., Any], primals: Any, has_aux: bool = False) -> Record:
+    return Record(what, f, tuple(primals), argnums=range(len(primals)), has_aux=has_aux)
+
+
+def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+    """The value of ``f(*primals)`` and its derivative along ``tangents``, in forward mode: ``(value, derivative)``.
+
+    ``primals`` and ``tangents`` are tuples of the same structure, with tensors of the same shapes. The derivative has
+    the structure of the value. With ``has_aux`` the auxiliary part follows.
+
+    Raises:
+        ShapeError: a tangent has another shape than its primal.
+
+    >>> from ferrograd.func import jvp
+    >>> jvp(lambda x: x * x, (fg.tensor(3.0),), (fg.tensor(10.0),))[1].item()
+    60.0
+    """
+    record = _moved("jvp", f, primals, has_aux)
+    moved = record.pushed(matching(tuple(tangents), record.wrt, record.inside, "jvp: the tangents"))
+    if has_aux:
+        value, aux = record.with_aux
+        return value, moved, aux
+    return record.value, moved
+
+
+def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """The value of ``f(*primals)`` and the linear function that takes tangents to the derivative along them.
+
+    ``f`` runs once; the linear function takes a tangent for each of ``primals`` and may be called often.
+
+    >>> from ferrograd.func import linearize
+    >>> value, along = linearize(lambda x: x * x, fg.tensor(3.0))
+    >>> value.item(), along(fg.tensor(1.0)).item(), along(fg.tensor(10.0)).item()
+    (9.0, 6.0, 60.0)
+    """
+    record = _moved("linearize", f, primals)
+
+    def along(*tangents: Any) -> Any:
+        return record.pushed(matching(tangents, record.wrt, record.inside, "linearize: the tangents"))
+
+    return record.value, along
+
+
+__all__ = ["grad", "jvp", "linearize", "value_and_grad", "vjp"]

@@ -1,0 +1,114 @@
+"""Products with second derivatives, their diagonal, and derivatives of any order along a direction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from ferrograd import _core, _tree
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd.func._gradients import value_and_grad
+from ferrograd.func._jacobians import basis, joined, size, spans
+from ferrograd.func._record import Record, matching, real
+
+
+def hvp(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """The value of ``f(*primals)`` and the product of its Hessian with ``tangents``: ``(value, product)``.
+
+    ``f`` returns one element. ``primals`` and ``tangents`` are tuples of the same structure, which the product has
+    too. Forward mode over reverse mode: the cost is that of a few gradients.
+
+    >>> from ferrograd.func import hvp
+    >>> hvp(lambda x: (x**3).sum(), (fg.tensor([1.0, 2.0]),), (fg.tensor([1.0, 1.0]),))[1][0].tolist()
+    [6.0, 12.0]
+    """
+    primals = tuple(primals)
+    both = value_and_grad(f, argnums=range(len(primals)))
+    record = Record("hvp", both, primals, argnums=range(len(primals)))
+    moved = matching(tuple(tangents), record.wrt, record.inside, "hvp: the tangents")
+    value, _ = record.value
+    return value, record.pushed(moved)[1]
+
+
+def vhp(f: Callable[..., Any], primals: Any, cotangents: Any) -> tuple[Any, Any]:
+    """The value of ``f(*primals)`` and the product of ``cotangents`` with its Hessian: reverse mode over forward mode.
+
+    See :func:`hvp`, which is the same but for rounding, since Hessians are symmetric.
+
+    >>> from ferrograd.func import vhp
+    >>> vhp(lambda x: (x**3).sum(), (fg.tensor([1.0, 2.0]),), (fg.tensor([1.0, 1.0]),))[1][0].tolist()
+    [6.0, 12.0]
+    """
+    primals = tuple(primals)
+    record = Record("vhp", f, primals, argnums=range(len(primals)))
+    y = record.scalar()
+    moved = matching(tuple(cotangents), record.wrt, record.inside, "vhp: the cotangents")
+    slope = record.push(moved, record=True)[0]
+    outputs, seeds = ([], []) if slope is None else ([slope], [_core.native.ones_like(y)])
+    return record.value, record.as_wrt(record.pull(seeds, outputs, record=record.recorded(moved)))
+
+
+def hessian_diagonal(
+    f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, *, chunk_size: int | None = None
+) -> Callable[..., Any]:
+    """The function that computes the second derivative of ``f`` by each element of its arguments.
+
+    The result has the structure and the shapes of the arguments that ``argnums`` names. ``f`` returns one element.
+    Rows of the Hessian are computed ``chunk_size`` at once, and of these only the diagonal is kept.
+
+    >>> from ferrograd.func import hessian_diagonal
+    >>> hessian_diagonal(lambda x: (x**3).sum() * x[0])(fg.tensor([1.0, 2.0])).tolist()
+    [12.0, 12.0]
+    """
+
+    @wraps(f)
+    def diagonal(*args: Any, **kwargs: Any) -> Any:
+        def gradients(*args: Any, **kwargs: Any) -> Any:
+            return value_and_grad(f, argnums)(*args, **kwargs)[1]
+
+        record = Record("hessian_diagonal", gradients, args, kwargs, argnums)
+        found = []
+        for k, x in enumerate(record.inside):
+            parts = []
+            for start, end in spans(record.what, size(x), size(x), chunk_size):
+                with _core.Level(end - start) as level:
+                    tangents: list[Tensor | None] = [None] * len(record.inside)
+                    tangents[k] = level.enter(basis(x, start, end), 0)
+                    moved = record.push(tangents)[k]
+                    rows = level.leave(_core.native.zeros_like(x) if moved is None else moved, 0)
+                parts.append(_core.native.diagonal(rows.reshape([end - start, size(x)]), start))
+            found.append(joined(parts).reshape(list(x.shape)) if parts else _core.native.zeros_like(x))
+        return record.as_wrt(found)
+
+    return diagonal
+
+
+def taylor(f: Callable[..., Any], x: Any, v: Any, order: int) -> list[Any]:
+    """The derivatives of ``f(x + t v)`` by ``t`` at 0, from the value to that of ``order``: ``order + 1`` results.
+
+    ``x`` and ``v`` are of the same structure. The coefficients of Taylor's series are these divided by ``k!``. Each
+    derivative is the forward-mode derivative of the one before it, so that the cost grows about as ``3**order``.
+
+    >>> from ferrograd.func import taylor
+    >>> [y.item() for y in taylor(lambda x: x**3, fg.tensor(2.0), fg.tensor(1.0), 3)]
+    [8.0, 12.0, 12.0, 6.0]
+    """
+    if not isinstance(order, int) or order < 0:
+        raise ArgumentError(f"taylor: order must be an int that is not negative, not {order!r}")
+    at = [real(a, "taylor: x") for a in _tree.leaves(x)]
+    along = matching(v, x, at, "taylor: v")
+
+    def moved(*at: Tensor) -> Any:
+        return f(_tree.rebuilt(x, iter(at)))
+
+    record = Record("taylor", moved, tuple(at), argnums=range(len(at)))
+    recorded = record.recorded(along)
+    found = [record.result]
+    for k in range(1, order + 1):
+        found.append(record.pushed(along, record=recorded or k < order))
+        record.outputs = _tree.leaves(found[-1])
+    return found if recorded else [_tree.mapped(lambda t: t.detach(), y) for y in found]
+
+
+__all__ = ["hessian_diagonal", "hvp", "taylor", "vhp"]
