@@ -48,9 +48,17 @@ def value_and_grad(
     (5.0, [2.0, 4.0])
     """
 
+    return named("value_and_grad", f, argnums, has_aux)
+
+
+def named(
+    what: str, f: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False
+) -> Callable[..., tuple[Any, Any]]:
+    """:func:`value_and_grad` for a transform that gives its own name in errors."""
+
     @wraps(f)
     def both(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        record = Record("value_and_grad", f, args, kwargs, argnums, has_aux)
+        record = Record(what, f, args, kwargs, argnums, has_aux)
         found = record.as_wrt(record.gradient())
         return record.with_aux if has_aux else record.value, found
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ferrograd import _core, _tree
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd.func._gradients import value_and_grad
+from ferrograd.func._gradients import named
 from ferrograd.func._jacobians import basis, joined, size, spans
 from ferrograd.func._record import Record, matching, real
 
@@ -24,7 +24,7 @@ def hvp(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
     [6.0, 12.0]
     """
     primals = tuple(primals)
-    both = value_and_grad(f, argnums=range(len(primals)))
+    both = named("hvp", f, range(len(primals)))
     record = Record("hvp", both, primals, argnums=range(len(primals)))
     moved = matching(tuple(tangents), record.wrt, record.inside, "hvp: the tangents")
     value, _ = record.value
@@ -65,7 +65,7 @@ def hessian_diagonal(
     @wraps(f)
     def diagonal(*args: Any, **kwargs: Any) -> Any:
         def gradients(*args: Any, **kwargs: Any) -> Any:
-            return value_and_grad(f, argnums)(*args, **kwargs)[1]
+            return named("hessian_diagonal", f, argnums)(*args, **kwargs)[1]
 
         record = Record("hessian_diagonal", gradients, args, kwargs, argnums)
         found = []

@@ -1,0 +1,143 @@
+"""Transforms within transforms: no derivative is mistaken for another."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+from ferrograd.func import grad, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
+
+from tests.func.tools import same, sample
+
+ONE = fg.tensor(np.float64(1.0))
+
+
+def reverse(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return grad(f)
+
+
+def forward(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: jvp(f, (x,), (fg.ones_like(x),))[1]
+
+
+def linear(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: linearize(f, x)[1](fg.ones_like(x))
+
+
+def pulled(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: vjp(f, x)[1](fg.ones_like(x))[0]
+
+
+def eager(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The derivative from the record itself."""
+
+    def slope(x: Any) -> Any:
+        with fg.enable_grad():
+            x = x * 1.0
+            if not x.requires_grad:
+                x.requires_grad = True
+            return fg.grad(f(x), x, create_graph=True)
+
+    return slope
+
+
+WAYS = [reverse, forward, linear, pulled, jacrev, jacfwd, eager]
+
+
+@pytest.mark.parametrize("ways", list(itertools.product(WAYS, repeat=2)), ids=lambda w: "-".join(f.__name__ for f in w))
+def test_two_deep(ways: Any) -> None:
+    outer, inner = ways
+    x = fg.tensor(np.float64(0.7))
+    same(
+        outer(inner(lambda x: fg.sin(x) * x**3))(x),
+        6 * 0.7 * np.sin(0.7) + 6 * 0.49 * np.cos(0.7) - 0.343 * np.sin(0.7),
+    )
+
+
+@pytest.mark.parametrize("ways", list(itertools.product(WAYS, repeat=2)), ids=lambda w: "-".join(f.__name__ for f in w))
+def test_perturbations_are_told_apart(ways: Any) -> None:
+    outer, inner = ways
+    x = fg.tensor(np.float64(3.0))
+    # d/dx x * (d/dy (x + y)) = 1, and d/dx x * (d/dy (x * y * y) at 2) = 8 x
+    same(outer(lambda x: x * inner(lambda y: x + y)(ONE))(x), 1.0)
+    same(outer(lambda x: x * inner(lambda y: x * y * y)(ONE * 2))(x), 24.0)
+    # The inner point is the outer variable itself.
+    same(outer(lambda x: x * inner(lambda y: x * y * y)(x))(x), 6 * 9.0)
+
+
+@pytest.mark.parametrize("depth", [3, 4, 5])
+def test_deep(depth: int) -> None:
+    ways = itertools.cycle([reverse, forward, jacrev, jacfwd])
+    f: Any = lambda x: x**6  # noqa: E731
+    want = 1.0
+    for k in range(depth):
+        f = next(ways)(f)
+        want *= 6 - k
+    same(f(fg.tensor(np.float64(2.0))), want * 2.0 ** (6 - depth))
+
+
+def test_three_levels_of_closures() -> None:
+    def f(a: Any, b: Any, c: Any) -> Any:
+        return a * b**2 * c**3
+
+    def by_c(a: Any, b: Any) -> Any:
+        return jvp(lambda c: f(a, b, c), (ONE * 3,), (ONE,))[1]
+
+    def by_b(a: Any) -> Any:
+        return grad(lambda b: by_c(a, b))(ONE * 5)
+
+    # d/da of d/db of d/dc: 1 * 2 b * 3 c^2
+    same(grad(by_b)(ONE), 10 * 27.0)
+
+
+def test_outer_tensors_through_every_pair() -> None:
+    for outer, inner in itertools.product([reverse, forward], repeat=2):
+        w = fg.tensor(np.float64(2.0), requires_grad=True)
+        second = outer(inner(lambda x, w=w: w**2 * x**3))(fg.tensor(np.float64(5.0)))
+        assert second.requires_grad
+        same(fg.grad(second, w), 2 * 2 * 6 * 5.0)
+
+
+def test_batches_between_derivatives() -> None:
+    x = sample(3)
+    n = np.asarray(x)
+    same(vmap(grad(grad(fg.sin)))(x), -np.sin(n))
+    same(grad(lambda x: vmap(grad(fg.sin))(x).sum())(x), -np.sin(n))
+    same(jvp(vmap(grad(fg.sin)), (x,), (x,))[1], -np.sin(n) * n)
+    same(vmap(lambda a: jvp(grad(fg.sin), (a,), (a,))[1])(x), -np.sin(n) * n)
+    same(jacfwd(vmap(grad(fg.sin)))(x), np.diag(-np.sin(n)))
+    same(
+        grad(lambda s: vmap(lambda a: jvp(lambda b: fg.sin(s * b), (a,), (ONE,))[1])(x).sum())(ONE),
+        (np.cos(n) - n * np.sin(n)).sum(),
+    )
+
+
+def test_a_gradient_penalty() -> None:
+    w, x = sample(3, 3), sample(4, 3, seed=1)
+
+    def penalty(w: Any) -> Any:
+        slopes = vmap(grad(lambda row: fg.tanh(row @ w).sum()))(x)
+        return ((fg.norm(slopes, axis=-1) - 1) ** 2).sum()
+
+    value, g = value_and_grad(penalty)(w)
+    step = 1e-6
+    e = np.zeros((3, 3))
+    e[1, 2] = step
+    up, down = penalty(w + fg.tensor(e)), penalty(w - fg.tensor(e))
+    same(np.asarray(g)[1, 2], (up.item() - down.item()) / (2 * step), 1e-6)
+    assert value.shape == ()
+
+
+def test_no_node_outlives_its_transform() -> None:
+    import gc
+
+    gc.collect()
+    before = fg._core.live_nodes()
+    f = jacfwd(jacrev(lambda x: fg.outer(fg.sin(x), x)))
+    for _ in range(3):
+        f(sample(3))
+    assert fg._core.live_nodes() == before

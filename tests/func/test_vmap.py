@@ -1,0 +1,129 @@
+"""Batching against plain loops: axes, structures, chunks, and gradients of samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+from ferrograd.func import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vmap
+
+from tests.func.tools import same, sample
+
+
+@pytest.mark.parametrize("chunk", [None, 1, 2, 7])
+def test_axes(chunk: int | None) -> None:
+    x, y = sample(3, 5), sample(3, 4, seed=1)
+    want = np.stack([np.outer(np.asarray(x)[:, i], np.asarray(y)[:, 0]) for i in range(5)])
+    for out in (0, 1, 2, -1):
+        got = vmap(fg.outer, in_axes=(1, None), out_axes=out, chunk_size=chunk)(x, y[:, 0])
+        same(got, np.moveaxis(want, 0, out))
+    same(vmap(fg.outer, in_axes=[-1, None], chunk_size=chunk)(x, y[:, 0]), want)
+
+
+def test_structures() -> None:
+    p = {"a": sample(4, 2), "b": (sample(3, 4), 2.0)}
+
+    def f(p: Any, flag: bool) -> Any:
+        return {"s": p["a"] * p["b"][1], "t": [p["b"][0].sum(), fg.ones(2)]} if flag else None
+
+    got = vmap(f, in_axes=({"a": 0, "b": (1, None)}, None), out_axes={"s": 1, "t": [0, None]})(p, True)
+    same(got["s"], 2 * np.asarray(p["a"]).T)
+    same(got["t"][0], np.asarray(p["b"][0]).sum(0))
+    same(got["t"][1], np.ones(2))
+
+
+def test_a_result_without_lanes_is_repeated() -> None:
+    same(vmap(lambda x: fg.ones(2))(sample(3)), np.ones((3, 2)))
+    same(vmap(lambda x: 2.0)(sample(3)), np.full(3, 2.0))
+
+
+def test_nested() -> None:
+    x, y = sample(3), sample(4, seed=1)
+    got = vmap(vmap(lambda a, b: fg.sin(a) * b, (None, 0)), (0, None))(x, y)
+    same(got, np.outer(np.sin(x), y))
+
+
+def mlp(p: Any, x: Any, label: Any) -> Any:
+    h = fg.relu(x @ p["w1"] + p["b1"])
+    return fg.cross_entropy((h @ p["w2"] + p["b2"]).reshape([1, -1]), label.reshape([1]))
+
+
+@pytest.mark.parametrize("chunk", [None, 3])
+def test_gradients_of_samples(chunk: int | None) -> None:
+    shapes = {"w1": (5, 4), "b1": (4,), "w2": (4, 3), "b2": (3,)}
+    p = {k: sample(*s, seed=i) for i, (k, s) in enumerate(shapes.items())}
+    x, labels = sample(8, 5, seed=9), fg.tensor(np.arange(8) % 3)
+    values, each = vmap(value_and_grad(mlp), in_axes=(None, 0, 0), chunk_size=chunk)(p, x, labels)
+    for i in range(8):
+        value, one = value_and_grad(mlp)(p, x[i], labels[i])
+        same(values[i], value)
+        for k in p:
+            same(each[k][i], one[k])
+    whole = grad(lambda p: sum(mlp(p, x[i], labels[i]) for i in range(8)))(p)
+    for k in p:
+        same(each[k].sum(axis=0), whole[k])
+
+
+def test_every_transform_inside() -> None:
+    x = sample(3, 2)
+
+    def f(x: Any) -> Any:
+        return fg.sin(x[0]) * x * x[1]
+
+    for of in (jacrev, jacfwd, hessian):
+        got = vmap(of(f))(x)
+        for i in range(3):
+            same(got[i], of(f)(x[i]))
+    moved = vmap(lambda x, v: jvp(f, (x,), (v,))[1])(x, x)
+    for i in range(3):
+        same(moved[i], jvp(f, (x[i],), (x[i],))[1])
+    both = vmap(lambda a: vmap(grad(lambda b: (fg.sin(a) * b**3).sum()))(fg.stack([a, 2 * a])))(x)
+    a = np.asarray(x)
+    same(both, np.stack([np.sin(a) * 3 * a**2, np.sin(a) * 12 * a**2], 1))
+
+
+def test_outside() -> None:
+    w, x = sample(2), sample(3, 2, seed=1)
+    a, n = np.asarray(w), np.asarray(x)
+
+    def total(w: Any) -> Any:
+        return vmap(lambda row: (fg.sin(w * row)).sum())(x).sum()
+
+    same(grad(total)(w), (np.cos(a * n) * n).sum(0))
+    same(hessian(total)(w), np.diag((-np.sin(a * n) * n * n).sum(0)))
+    same(jvp(total, (w,), (w,))[1], (np.cos(a * n) * n * a).sum())
+    rows = jacfwd(lambda w: vmap(lambda row: fg.sin(w * row))(x))(w)
+    same(rows, np.einsum("bi,ij->bij", np.cos(a * n) * n, np.eye(2)))
+
+
+def test_gradient_of_a_tracked_tensor_inside_and_after() -> None:
+    w, x = sample(2, track=True), sample(3, 2, seed=1)
+    g = vmap(grad(lambda row: (w * row**3).sum()))(x)
+    same(g, 3 * np.asarray(w) * np.asarray(x) ** 2)
+    same(fg.grad(g.sum(), w), (3 * np.asarray(x) ** 2).sum(0))
+
+
+def test_refusals() -> None:
+    x = sample(3, 2)
+    with pytest.raises(fg.ShapeError, match="nothing has lanes"):
+        vmap(fg.sin, in_axes=None)(x)
+    with pytest.raises(fg.ShapeError, match=r"different numbers of lanes: \[2, 3\]"):
+        vmap(fg.add, in_axes=(0, 1))(x, x)
+    with pytest.raises(fg.IndexOutOfRange, match="no axis 2"):
+        vmap(fg.sin, in_axes=2)(x)
+    with pytest.raises(fg.ArgumentError, match="in_axes"):
+        vmap(fg.sin, in_axes=(0, 0))(x)
+    with pytest.raises(fg.ArgumentError, match="in_axes holds ints"):
+        vmap(fg.sin, in_axes="0")(x)
+    with pytest.raises(fg.ArgumentError, match="out_axes"):
+        vmap(fg.sin, out_axes=(0, 0))(x)
+    with pytest.raises(fg.ArgumentError, match="out_axes is None"):
+        vmap(fg.sin, out_axes=None)(x)
+    with pytest.raises(fg.ArgumentError, match="chunk_size"):
+        vmap(fg.sin, chunk_size=0)
+    with pytest.raises(fg.ArgumentError, match="not str"):
+        vmap(lambda x: "text")(x)
+    with pytest.raises(fg.FerrogradError, match="vmap"):
+        vmap(lambda x: x.sum().item())(x)
