@@ -4,9 +4,17 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Array, Buffer, Data, INLINE, Inner};
+use super::{Array, Buffer, Data, INLINE, Inner, Layout};
 use crate::error::Result;
 use crate::shape::{self, Dims, Strides};
+
+/// The bytes of a header in a buffer of their own.
+fn buffer_of(words: &[u64; INLINE / 8]) -> Arc<Buffer> {
+    let buffer = Buffer::new(INLINE).expect("sixteen bytes");
+    // SAFETY: the new buffer has `INLINE` bytes.
+    unsafe { std::ptr::copy_nonoverlapping(words.as_ptr().cast(), buffer.ptr(), INLINE) };
+    Arc::new(buffer)
+}
 
 impl Array {
     /// The array over the same elements with these sizes and strides, starting `offset` elements after this one's first.
@@ -31,12 +39,9 @@ impl Array {
         );
         let data = match &self.0.data {
             Data::Inline(words) if offset == 0 && low == 0 => Data::Inline(*words),
+            // An offset into the header's own bytes has no place to be kept: give them a buffer.
             Data::Inline(words) => {
-                // An offset into the header's own bytes has no place to be kept: give them a buffer.
-                let buffer = Buffer::new(INLINE).expect("sixteen bytes");
-                // SAFETY: the new buffer has `INLINE` bytes.
-                unsafe { std::ptr::copy_nonoverlapping(words.as_ptr().cast(), buffer.ptr(), INLINE) };
-                Data::Shared(Arc::new(buffer), if empty { 0 } else { (offset * size) as usize })
+                Data::Shared(buffer_of(words), if empty { 0 } else { (offset * size) as usize })
             }
             Data::Shared(buffer, _) if empty => Data::Shared(buffer.clone(), 0),
             Data::Shared(buffer, _) => Data::Shared(buffer.clone(), (start + offset * size) as usize),
@@ -51,6 +56,52 @@ impl Array {
         };
         let strides = (!contiguous).then(|| strides.into());
         Array(Arc::new(Inner { data, dims: shape::dims(dims), strides, dtype: self.dtype() }))
+    }
+
+    /// The elements at a layout of this array's C order, whose first `lanes` axes are hidden: they stay, before the
+    /// layout's own. This array is C-contiguous.
+    ///
+    /// # Panics
+    /// When the layout leaves the buffer.
+    #[must_use]
+    pub fn part(&self, layout: &Layout, lanes: usize) -> Array {
+        self.at(&layout.under(self.dims(), lanes))
+    }
+
+    /// The same elements in C order and in memory that views can share: this array if it has such, else a copy.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub fn shareable(&self) -> Result<Array> {
+        let array = self.contiguous()?;
+        let Data::Inline(words) = &array.0.data else { return Ok(array) };
+        let data = Data::Shared(buffer_of(words), 0);
+        Ok(Array(Arc::new(Inner { data, dims: array.0.dims.clone(), strides: None, dtype: array.dtype() })))
+    }
+
+    /// Where this array's elements lie in the C order of another one that shares its memory; the first `lanes` axes of
+    /// both are hidden, and not counted. None where they do not lie in it.
+    pub fn layout_in(&self, whole: &Array, lanes: usize) -> Option<Layout> {
+        let (Data::Shared(own, start), Data::Shared(other, first)) = (&self.0.data, &whole.0.data) else {
+            return None;
+        };
+        let (strides, outer) = (self.strides(), whole.strides());
+        let hidden =
+            self.dims().get(..lanes)? == whole.dims().get(..lanes)? && strides[..lanes] == outer[..lanes];
+        if !Arc::ptr_eq(own, other) || !hidden || self.dtype() != whole.dtype() || !whole.is_contiguous() {
+            return None;
+        }
+        let offset = (*start as isize - *first as isize) / self.dtype().size() as isize;
+        let layout = Layout { dims: self.dims()[lanes..].into(), strides: strides[lanes..].into(), offset };
+        (self.len() > 0 && layout.fits(shape::len(&whole.dims()[lanes..]))).then_some(layout)
+    }
+
+    /// Whether both lie in one memory.
+    pub fn shares_memory(&self, other: &Array) -> bool {
+        match (&self.0.data, &other.0.data) {
+            (Data::Shared(own, _), Data::Shared(other, _)) => Arc::ptr_eq(own, other),
+            _ => self.is_same(other),
+        }
     }
 
     /// The elements in C order under another shape; shares the buffer where the strides allow it.

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::{Array, Data};
 use crate::error::Result;
 use crate::shape::{self, Dims, Strides};
 
 /// Some elements of an array: their shape, their strides, and the first of them, all counted in elements.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
     pub dims: Dims,
     pub strides: Strides,
@@ -20,6 +22,17 @@ impl Layout {
         Layout { dims: Dims::from_slice(dims), strides: shape::contiguous_strides(dims), offset: 0 }
     }
 
+    /// This layout of the C order of an array of these dims, whose first `lanes` axes are hidden and stay.
+    #[must_use]
+    pub fn under(&self, dims: &[usize], lanes: usize) -> Layout {
+        let hidden = &shape::contiguous_strides(dims)[..lanes];
+        Layout {
+            dims: dims[..lanes].iter().chain(&self.dims).copied().collect(),
+            strides: hidden.iter().chain(&self.strides).copied().collect(),
+            offset: self.offset,
+        }
+    }
+
     /// Whether every element lies among the first `len`.
     pub fn fits(&self, len: usize) -> bool {
         if self.dims.contains(&0) {
@@ -28,6 +41,23 @@ impl Layout {
         let reach = self.dims.iter().zip(&self.strides).map(|(&d, &s)| s * (d as isize - 1));
         let (low, high) = reach.fold((self.offset, self.offset), |(l, h), r| (l + r.min(0), h + r.max(0)));
         low >= 0 && high < len as isize
+    }
+
+    /// Whether it may name an element twice. It never says no where one is named twice.
+    pub fn overlaps(&self) -> bool {
+        if self.dims.contains(&0) {
+            return false;
+        }
+        let axes = self.dims.iter().zip(&self.strides).filter(|(d, _)| **d > 1);
+        let mut axes: SmallVec<[(usize, usize); 4]> = axes.map(|(&d, s)| (s.unsigned_abs(), d)).collect();
+        axes.sort_unstable();
+        let mut reach = 0;
+        // Where each step is longer than all shorter axes reach, no two indices meet.
+        axes.into_iter().any(|(step, d)| {
+            let meets = step <= reach;
+            reach += step * (d - 1);
+            meets
+        })
     }
 
     /// The axes in another order.

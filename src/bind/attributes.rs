@@ -30,7 +30,7 @@ fn shape_of<'py>(py: Python<'py>, dims: &[usize], dialect: Dialect) -> PyResult<
 impl Var {
     /// The value, with its edge where ops are being recorded, and the dialect.
     fn parts(&self) -> (Tensor, Dialect) {
-        (self.operand(), self.lock().dialect)
+        (self.operand(), self.dialect())
     }
 
     /// A count in the dialect's manner: Paddle's counts are 0-d tensors.
@@ -49,22 +49,20 @@ impl Var {
     /// The sizes of the axes: a tuple that also equals a list of the same numbers.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let state = self.lock();
-        let (dims, dialect) = (state.tensor.dims().to_vec(), state.dialect);
-        drop(state);
+        let (dims, dialect) = (self.tensor().dims().to_vec(), self.dialect());
         shape_of(py, &dims, dialect)
     }
 
     /// The NumPy dtype of the elements.
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> Bound<'py, PyArrayDescr> {
-        convert::descr(py, self.lock().tensor.dtype())
+        convert::descr(py, self.tensor().dtype())
     }
 
     /// The number of axes.
     #[getter]
     fn ndim(&self) -> usize {
-        self.lock().tensor.rank()
+        self.tensor().rank()
     }
 
     /// The number of axes.
@@ -81,9 +79,7 @@ impl Var {
     /// numbers.
     #[getter]
     fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let state = self.lock();
-        let (dims, dialect) = (state.tensor.dims().to_vec(), state.dialect);
-        drop(state);
+        let (dims, dialect) = (self.tensor().dims().to_vec(), self.dialect());
         if dialect.size_is_a_method() {
             let method = SIZE_METHOD.import(py, "ferrograd._size", "SizeMethod")?;
             return method.call1((shape_of(py, &dims, dialect)?,));
@@ -93,14 +89,14 @@ impl Var {
 
     /// The number of elements.
     fn numel<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let n = crate::shape::len(self.lock().tensor.dims());
+        let n = crate::shape::len(self.tensor().dims());
         self.count(py, n, true)
     }
 
     /// Bytes of one element.
     #[getter]
     fn itemsize(&self) -> usize {
-        self.lock().tensor.dtype().size()
+        self.tensor().dtype().size()
     }
 
     /// Bytes of one element.
@@ -111,7 +107,7 @@ impl Var {
     /// Bytes of all elements.
     #[getter]
     fn nbytes(&self) -> usize {
-        let t = &self.lock().tensor;
+        let t = self.tensor();
         crate::shape::len(t.dims()).saturating_mul(t.dtype().size())
     }
 
@@ -167,17 +163,14 @@ impl Var {
 
     /// The axes in reversed order.
     #[getter(T)]
-    fn reversed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Var>> {
-        let (t, dialect) = self.parts();
-        let order: Vec<i64> = (0..t.rank() as i64).rev().collect();
-        Var::result(py, lift(movement::permute_dims(&t, &order))?, dialect)
+    fn reversed<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Var>> {
+        Var::seen(slf, |t| movement::transpose(t, None))
     }
 
     /// The last two axes swapped.
     #[getter(mT)]
-    fn matrix_transposed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Var>> {
-        let (t, dialect) = self.parts();
-        Var::result(py, lift(movement::matrix_transpose(&t))?, dialect)
+    fn matrix_transposed<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Var>> {
+        Var::seen(slf, movement::matrix_transpose)
     }
 
     /// The same values in C order: this tensor if they are so already.
@@ -222,7 +215,7 @@ impl Var {
                 return Ok(());
             }
             if let Ok(v) = o.cast::<Var>() {
-                dtype = Some(v.get().lock().tensor.dtype());
+                dtype = Some(v.get().tensor().dtype());
             } else if let Some(d) = convert::dtype(o)? {
                 dtype = Some(d);
             } else {

@@ -26,6 +26,18 @@ pub fn grad_enabled() -> bool {
     ENABLED.get()
 }
 
+/// Runs `f` with recording on.
+pub fn recording<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            ENABLED.set(self.0);
+        }
+    }
+    let _restore = Restore(ENABLED.replace(true));
+    f()
+}
+
 /// Sets whether ops are recorded on this thread; returns what it was.
 #[pyfunction]
 fn set_grad_mode(on: bool) -> bool {
@@ -82,7 +94,7 @@ pub enum End<'py> {
 impl End<'_> {
     fn edge(&self) -> Option<Edge> {
         match self {
-            End::Tensor(v) => v.get().lock().tensor.edge.clone(),
+            End::Tensor(v) => v.get().tensor().edge,
             End::Place(e) => Some(e.get().edge.clone()),
         }
     }
@@ -102,7 +114,7 @@ pub type Seeds<'py> = Option<Vec<Option<Bound<'py, Var>>>>;
 /// The dialect of the first output that has one.
 fn dialect_of(outputs: &[End<'_>]) -> Option<Dialect> {
     outputs.iter().find_map(|e| match e {
-        End::Tensor(v) => Some(v.get().lock().dialect),
+        End::Tensor(v) => Some(v.get().dialect()),
         End::Place(_) => None,
     })
 }
@@ -250,15 +262,15 @@ fn run<'py>(
 
 /// The length of the first axis of batched seeds.
 fn lanes_of(seeds: &Seeds<'_>) -> Option<usize> {
-    seeds.iter().flatten().flatten().find_map(|g| g.get().lock().tensor.dims().first().copied())
+    seeds.iter().flatten().flatten().find_map(|g| g.get().tensor().dims().first().copied())
 }
 
 /// Zeros in the shape of an input's gradient.
 fn zeros(like: &End<'_>, lanes: Option<usize>) -> PyResult<Tensor> {
     let (dtype, own) = match like {
         End::Tensor(v) => {
-            let state = v.get().lock();
-            (state.tensor.dtype(), shape::Dims::from_slice(state.tensor.dims()))
+            let t = v.get().tensor();
+            (t.dtype(), shape::Dims::from_slice(t.dims()))
         }
         End::Place(e) => (e.get().edge.meta().dtype, e.get().edge.meta().dims.clone()),
     };

@@ -126,6 +126,13 @@ pub fn run<'py>(
         }
         args.push(arg);
     }
+    // Whoever sees the result may write to it, and the tensor it was made of is to see that.
+    let base =
+        given.first().and_then(|o| o.as_ref()).filter(|_| entry.views).and_then(|o| o.cast::<Var>().ok());
+    if let (Some(base), Some(Arg::Tensor(x))) = (base, args.first_mut()) {
+        convert::lift(base.get().share())?;
+        *x = base.get().operand();
+    }
     // Long work lets other Python threads run.
     let result = if bytes < 1 << 20 {
         (entry.call)(&args)
@@ -133,7 +140,10 @@ pub fn run<'py>(
         super::enter::detached(py, || (entry.call)(&args))
     };
     let dialect = from.or(dialect).unwrap_or(Dialect::Native);
-    let var = |t| Var::result(py, t, dialect);
+    let var = |t| match base {
+        Some(base) => Var::view_of(base, t, dialect),
+        None => Var::result(py, t, dialect),
+    };
     Ok(match result.map_err(|e| e.of(entry.names))? {
         Value::Tensor(t) => var(t)?.into_any(),
         Value::List(list) => {

@@ -88,10 +88,13 @@ pub fn deposit(
     for (slot, made) in ready {
         match (made, slot.grad(py)) {
             (Deposit::Fresh(v), _) => slot.put(Some(v)),
-            (Deposit::Sum(t), Some(old)) => old.get().lock().tensor.array = t.array,
+            (Deposit::Sum(t), Some(old)) => lift(old.get().lock().assign(&t, false)).map(drop)?,
             (Deposit::Add(g), Some(old)) => {
-                let written = add_in_place(&mut old.get().lock().tensor.array, &g.array);
-                assert!(written, "the interpreter's lock is held since this was found to be possible");
+                let written = old.get().lock().all(|a| add_in_place(a, &g.array));
+                assert!(
+                    written == Some(true),
+                    "the interpreter's lock is held since this was found to be possible"
+                );
             }
             (_, None) => {}
         }
@@ -114,16 +117,15 @@ fn prepare(
         Ok(Deposit::Fresh(v.unbind()))
     };
     let Some(old) = slot.grad(py) else { return fresh(g) };
-    let mut state = old.get().lock();
-    let recorded = state.tensor.edge.as_ref().is_some_and(|e| !e.node.is_leaf());
-    if create_graph || recorded || state.tensor.levels != g.levels {
+    let sum = old.get().tensor();
+    let recorded = sum.edge.as_ref().is_some_and(|e| !e.node.is_leaf());
+    if create_graph || recorded || sum.levels != g.levels {
         // The old gradient may stand in graphs: the sum is another tensor.
-        let sum = lift(add_same(&state.tensor, &g))?;
-        drop(state);
-        return fresh(sum);
+        return fresh(lift(add_same(&sum, &g))?);
     }
-    if can_add_in_place(&mut state.tensor.array, &g.array) {
+    drop(sum);
+    if old.get().lock().all(|a| can_add_in_place(a, &g.array)) == Some(true) {
         return Ok(Deposit::Add(g));
     }
-    Ok(Deposit::Sum(lift(add_same(&state.tensor.detach(), &g))?))
+    Ok(Deposit::Sum(lift(add_same(&old.get().tensor().detach(), &g))?))
 }

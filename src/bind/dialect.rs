@@ -82,6 +82,11 @@ impl Dialect {
         self != Dialect::Paddle
     }
 
+    /// A write, while recording, to a view made while not: recorded like any other, or (torch) an error.
+    pub fn refuses_writes_to_unrecorded_views(self) -> bool {
+        self == Dialect::Torch
+    }
+
     /// A shape as the library writes it.
     pub fn shape(self, dims: &[usize]) -> String {
         match self {

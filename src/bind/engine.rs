@@ -120,13 +120,13 @@ impl Level {
     /// The tensor with its axis hidden: ops see a single lane.
     fn enter<'py>(&self, py: Python<'py>, x: &Bound<'py, Var>, axis: i64) -> PyResult<Bound<'py, Var>> {
         let t = lift(transform::enter_at(&x.get().operand(), self.level(py)?, axis))?;
-        Var::result(py, t, x.get().lock().dialect)
+        Var::result(py, t, x.get().dialect())
     }
 
     /// The tensor with its lanes as an axis; one that is the same in all lanes is repeated.
     fn leave<'py>(&self, py: Python<'py>, x: &Bound<'py, Var>, axis: i64) -> PyResult<Bound<'py, Var>> {
         let t = lift(transform::leave_at(&x.get().operand(), self.level(py)?, axis))?;
-        Var::result(py, t, x.get().lock().dialect)
+        Var::result(py, t, x.get().dialect())
     }
 }
 
@@ -134,7 +134,7 @@ impl Level {
 /// it was computed from.
 #[pyfunction]
 fn fresh<'py>(py: Python<'py>, x: &Bound<'py, Var>) -> PyResult<Bound<'py, Var>> {
-    Var::result(py, lift(alias(&x.get().operand()))?, x.get().lock().dialect)
+    Var::result(py, lift(alias(&x.get().operand()))?, x.get().dialect())
 }
 
 /// The tangents of `outputs` where `inputs` move along `tangents`: a tensor each, or None where nothing arrives.
@@ -162,7 +162,7 @@ fn push<'py>(
     let edges: Vec<Option<Edge>> = outputs.iter().map(|v| v.get().tensor().edge).collect();
     let tracked: Vec<Edge> = edges.iter().flatten().cloned().collect();
     let mut found = lift(detached(py, || crate::engine::push(&tracked, &moved, create_graph)))?.into_iter();
-    let dialect = outputs.first().map_or(Dialect::Native, |v| v.get().lock().dialect);
+    let dialect = outputs.first().map_or(Dialect::Native, |v| v.get().dialect());
     let mut result = |edge: Option<Edge>| {
         let t: Option<Tensor> = edge.and_then(|_| found.next().flatten());
         t.map(|t| Var::result(py, t, dialect)).transpose()

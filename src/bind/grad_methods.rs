@@ -15,18 +15,20 @@ use crate::graph::Tensor;
 impl Var {
     /// Starts or stops tracking.
     pub fn track(&self, on: bool) {
-        let mut state = self.lock();
-        if on && !state.tensor.is_tracked() {
-            let slot = state.slot.get_or_insert_default().clone();
-            state.tensor = slot.leaf(&state.tensor);
-        } else if !on {
-            state.tensor.edge = None;
+        let t = self.tensor();
+        if on == t.is_tracked() {
+            return;
         }
+        let mut state = self.lock();
+        let edge = if on { state.slot.get_or_insert_default().leaf(&t).edge } else { None };
+        let old = state.restart(edge);
+        drop(state);
+        drop(old);
     }
 
     /// [`Var::track`] on request: refused where there are no derivatives.
     pub fn require(&self, py: Python<'_>, on: bool) -> PyResult<()> {
-        let dtype = self.lock().tensor.dtype();
+        let dtype = self.tensor().dtype();
         if on && !dtype.is_float() {
             let text = format!(
                 "Only Tensors of floating point and complex dtype can require gradients, not {dtype}"
@@ -38,7 +40,7 @@ impl Var {
     }
 
     fn is_inner(&self) -> bool {
-        self.lock().tensor.edge.as_ref().is_some_and(|e| !e.node.is_leaf())
+        self.tensor().edge.is_some_and(|e| !e.node.is_leaf())
     }
 }
 
@@ -47,7 +49,7 @@ impl Var {
     /// Whether gradients stop here: `not requires_grad`.
     #[getter]
     fn stop_gradient(&self) -> bool {
-        !self.lock().tensor.is_tracked()
+        !self.tensor().is_tracked()
     }
 
     #[setter]
@@ -69,7 +71,7 @@ impl Var {
                         variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().";
             return Err(raise(slf.py(), "ArgumentError", text));
         }
-        let forgets = !on && v.lock().dialect.forgets_untracked_leaf();
+        let forgets = !on && v.dialect().forgets_untracked_leaf();
         v.require(slf.py(), on)?;
         if forgets {
             let grad = v.grad(slf.py());
@@ -156,10 +158,15 @@ impl Var {
             self.clear();
         } else if let Some(g) = self.grad(py) {
             let old = g.get().tensor();
-            let zeros = lift(Array::full_of(old.dtype(), old.array.dims(), 0.0).contiguous())?;
+            let array = Array::full_of(old.dtype(), old.array.dims(), 0.0);
+            let zeros = Tensor { array: lift(array.contiguous())?, edge: None, levels: old.levels };
+            if old.edge.is_some_and(|e| !e.node.is_leaf()) {
+                g.get().track(false);
+            }
             let mut state = g.get().lock();
-            let edge = old.edge.filter(|e| e.node.is_leaf());
-            state.tensor = Tensor { array: zeros, edge, levels: old.levels };
+            let done = state.assign(&zeros, false);
+            drop(state);
+            lift(done).map(drop)?;
         }
         Ok(())
     }
@@ -168,15 +175,6 @@ impl Var {
     #[pyo3(signature = (set_to_zero=true))]
     fn clear_grad(&self, py: Python<'_>, set_to_zero: bool) -> PyResult<()> {
         self.clear_gradient(py, set_to_zero)
-    }
-
-    /// The same values without their history: an untracked leaf.
-    fn detach<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
-        let (t, dialect) = {
-            let state = slf.get().lock();
-            (state.tensor.detach(), state.dialect)
-        };
-        Var::result(slf.py(), t, dialect)
     }
 
     /// Differentiates this tensor and adds the gradients to the `.grad` of every leaf (or of `inputs` alone) that it
@@ -198,7 +196,7 @@ impl Var {
         dump_backward_graph_path: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<()> {
         let py = slf.py();
-        let dialect = slf.get().lock().dialect;
+        let dialect = slf.get().dialect();
         let seed = match gradient.or(grad_tensor) {
             None => None,
             Some(g) => match g.cast::<Var>() {

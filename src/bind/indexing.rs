@@ -10,7 +10,6 @@ use super::enter::detached;
 use super::error::raise;
 use super::inplace;
 use super::var::Var;
-use crate::graph::Tensor;
 use crate::ops::entry::{Operand, Value};
 use crate::ops::{Index, index, movement};
 
@@ -30,31 +29,29 @@ impl Var {
     fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
         let py = slf.py();
         let key = index_of(key)?;
+        if !key.iter().any(|i| matches!(i, Index::Tensor(_))) {
+            return Var::seen(slf, |x| index::get(x, &key));
+        }
         let x = slf.get().operand();
-        let copies = key.iter().any(|i| matches!(i, Index::Tensor(_)));
-        let out = if copies && x.array.len() * x.dtype().size() >= LONG {
+        let out = if x.array.len() * x.dtype().size() >= LONG {
             detached(py, || index::get(&x, &key))
         } else {
             index::get(&x, &key)
         };
-        Var::result(py, lift(out)?, slf.get().lock().dialect)
+        Var::result(py, lift(out)?, slf.get().dialect())
     }
 
     fn __setitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let key = index_of(key)?;
         let held;
+        let source = value.cast::<Var>().ok();
         let value = if let Some(n) = convert::number(value)? {
             Operand::Number(n)
         } else {
-            held = match convert::tensor(value)? {
-                Some(t) => t,
-                None => Tensor::constant(super::sequence::from_object(value, None)?),
-            };
+            held = inplace::source(value)?;
             Operand::Tensor(&held)
         };
-        let positions = key.iter().filter_map(|i| if let Index::Tensor(t) = i { Some(t) } else { None });
-        let written = if let Operand::Tensor(t) = value { Some(t) } else { None };
-        inplace::write(slf, "setitem", positions.chain(written), |x| index::put_in(x, &key, value))
+        inplace::write(slf, "setitem", &key, value, source)
     }
 
     fn __delitem__(&self, _key: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -62,19 +59,20 @@ impl Var {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        let first = self.lock().tensor.dims().first().copied();
+        let first = self.tensor().dims().first().copied();
         first.ok_or_else(|| PyTypeError::new_err("len() of a 0-d tensor"))
     }
 
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
+        lift(slf.get().share())?;
         let (py, x) = (slf.py(), slf.get().operand());
         if x.rank() == 0 {
             return Err(PyTypeError::new_err("iteration over a 0-d tensor"));
         }
-        let dialect = slf.get().lock().dialect;
+        let dialect = slf.get().dialect();
         let rows = match lift(movement::unbind(&x, 0))? {
             Value::Tuple(rows) => {
-                rows.into_iter().map(|t| Var::result(py, t, dialect)).collect::<PyResult<Vec<_>>>()?
+                rows.into_iter().map(|t| Var::view_of(slf, t, dialect)).collect::<PyResult<Vec<_>>>()?
             }
             _ => vec![],
         };

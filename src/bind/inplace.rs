@@ -1,56 +1,52 @@
 //! Writes into a tensor that Python holds. Every one of them ends here, so this is where their rules stand: a leaf whose
-//! gradient is wanted is refused while recording, shape and kind of dtype stay, and the version counts.
+//! gradient is wanted is refused while recording, and so is a view of one; shape and kind of dtype stay.
 //!
 //! What a node keeps is a snapshot (arrays are immutable and shared), so no write can make a gradient wrong.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use super::autograd::grad_enabled;
+use super::autograd::{grad_enabled, recording};
 use super::convert::{self, lift};
 use super::error::raise;
-use super::var::{State, Var};
-use crate::error::Result;
-use crate::graph::Tensor;
+use super::storage::Old;
+use super::var::{State, Value, Var};
+use crate::graph::{Meta, Tensor};
 use crate::ops::entry::Operand;
 use crate::ops::movement::cast;
 use crate::ops::{Index, index};
 
-/// That a write is allowed: not into a leaf whose gradient is wanted, while recording.
-fn allowed(py: Python<'_>, op: &str, state: &State) -> PyResult<()> {
-    let leaf = state.tensor.edge.as_ref().is_some_and(|e| e.node.is_leaf());
-    if leaf && grad_enabled() {
+/// That a write is allowed: while recording not into a leaf whose gradient is wanted, nor into a view of one.
+fn allowed(slf: &Bound<'_, Var>, op: &str) -> PyResult<()> {
+    if !grad_enabled() {
+        return Ok(());
+    }
+    let leaf = slf.get().tensor().edge.is_some_and(|e| e.node.is_leaf());
+    let mut state = slf.get().lock();
+    let dialect = state.dialect;
+    let of_leaf = matches!(&state.value, Value::Part(p) if p.is_of_leaf());
+    if leaf || of_leaf {
+        let what = if leaf { "a leaf" } else { "a view of a leaf" };
         let text = format!(
-            "{op}: a leaf Variable that requires grad is being used in an in-place operation. Leaf Var that doesn't \
+            "{op}: {what} Variable that requires grad is being used in an in-place operation. Leaf Var that doesn't \
              stop gradient can't use inplace strategy: write to a result of it, or under no_grad."
         );
-        return Err(raise(py, "LeafInplaceError", text));
+        return Err(raise(slf.py(), "LeafInplaceError", text));
     }
-    Ok(())
-}
-
-/// Writes into a tensor: `f` changes its value and edge. Where recording is off it sees no edge, and the edge stays.
-/// `others` are the tensors that it reads.
-pub fn write<'a>(
-    slf: &Bound<'_, Var>,
-    op: &str,
-    others: impl Iterator<Item = &'a Tensor>,
-    f: impl FnOnce(&mut Tensor) -> Result<()>,
-) -> PyResult<()> {
-    let py = slf.py();
-    let mut state = slf.get().lock();
-    allowed(py, op, &state)?;
-    let lanes = |t: &Tensor| t.levels.as_slice().iter().any(|l| !state.tensor.levels.contains(*l));
-    if others.into_iter().any(lanes) {
-        return Err(lanes_error(py, op));
+    let Value::Part(p) = &mut state.value else { return Ok(()) };
+    if p.was_made_unrecorded() {
+        if dialect.refuses_writes_to_unrecorded_views() {
+            let text = format!(
+                "{op}: A view was created in no_grad mode and is being modified inplace with grad mode enabled: make \
+                 the view where it is written, or write under no_grad"
+            );
+            return Err(PyRuntimeError::new_err(text));
+        }
+        // From here on it is recorded like any other view.
+        let old = p.forget_edge();
+        drop(state);
+        drop(old);
     }
-    let edge = if grad_enabled() { None } else { state.tensor.edge.take() };
-    let done = f(&mut state.tensor);
-    if edge.is_some() {
-        state.tensor.edge = edge;
-    }
-    lift(done)?;
-    state.version = state.version.wrapping_add(1);
     Ok(())
 }
 
@@ -58,6 +54,49 @@ fn lanes_error(py: Python<'_>, op: &str) -> PyErr {
     let text =
         format!("{op}: under vmap, lanes cannot be written into a tensor that is the same for all lanes");
     raise(py, "ArgumentError", text)
+}
+
+/// Writes a value over the elements at an index. `source` is the tensor that the value is of, if it is one.
+pub fn write(
+    slf: &Bound<'_, Var>,
+    op: &str,
+    index: &[Index],
+    value: Operand<'_>,
+    source: Option<&Bound<'_, Var>>,
+) -> PyResult<()> {
+    allowed(slf, op)?;
+    let levels = slf.get().tensor().levels;
+    let lanes = |t: &Tensor| t.levels.as_slice().iter().any(|l| !levels.contains(*l));
+    let has_lanes = |i: &Index| matches!(i, Index::Tensor(t) if lanes(t));
+    if index.iter().any(has_lanes) || matches!(value, Operand::Tensor(t) if lanes(t)) {
+        return Err(lanes_error(slf.py(), op));
+    }
+    let mark = source.and_then(|s| s.get().mark());
+    let mut state = slf.get().lock();
+    let apart;
+    let value = match (&state.value, value) {
+        (Value::Part(p), Operand::Tensor(t)) if p.shares_memory(&t.array) => {
+            // `x[i] += y` ends by writing the view `x[i]` to where it is.
+            if mark.is_some_and(|m| {
+                p.is_akin(&m) && lift(index::region(&p.layout, index)).is_ok_and(|l| l == Some(m.layout))
+            }) {
+                p.touch();
+                return Ok(());
+            }
+            // Elements of their own, so that those written have one holder.
+            apart = Tensor { array: lift(t.array.packed())?, ..t.clone() };
+            Operand::Tensor(&apart)
+        }
+        (_, value) => value,
+    };
+    let done = state.write(grad_enabled(), |t, layout| index::put_at(t, layout, index, value));
+    finish(state, done)
+}
+
+/// Unlocks, then lets go of what a write left behind.
+fn finish(state: std::sync::MutexGuard<'_, State>, done: crate::error::Result<Old>) -> PyResult<()> {
+    drop(state);
+    lift(done).map(drop)
 }
 
 /// Makes the result of `f` the tensor's value, in the tensor's dtype. `f` is called again where another thread has
@@ -70,47 +109,46 @@ pub fn replace<'py>(
 ) -> PyResult<()> {
     let py = slf.py();
     loop {
-        let before = {
-            let state = slf.get().lock();
-            allowed(py, op, &state)?;
-            state.tensor.array.clone()
+        allowed(slf, op)?;
+        let (meta, inner) = {
+            let t = slf.get().tensor();
+            (Meta::of(&t), t.edge.is_some_and(|e| !e.node.is_leaf()))
         };
-        let result = f()?;
-        let Ok(result) = result.cast::<Var>() else {
+        let dtype = meta.dtype;
+        let before = slf.get().lock().version();
+        // Where recording is off a result still keeps its history, and this is part of it.
+        let result = if reshapes && inner { recording(&f)? } else { f()? };
+        let Ok(result) = result.cast_into::<Var>() else {
             return Err(PyRuntimeError::new_err(format!(
                 "{op}: the result is no single tensor to be written"
             )));
         };
         let new = result.get().tensor();
-        let dtype = before.dtype();
         if new.dtype().kind() > dtype.kind() {
             let text =
                 format!("{op}: result type {} can't be cast to the desired output type {dtype}", new.dtype());
             return Err(raise(py, "DtypeError", text));
         }
-        let new = lift(cast(&new, dtype))?;
-        let mut state = slf.get().lock();
-        if !state.tensor.array.is_same(&before) {
-            continue;
-        }
-        if new.levels != state.tensor.levels {
+        if new.levels != meta.levels {
             return Err(lanes_error(py, op));
         }
-        if !reshapes && new.dims() != state.tensor.dims() {
+        if !reshapes && new.dims() != meta.dims.as_slice() {
             let text = format!(
                 "{op}: the result has shape {:?}, which cannot be written into the shape {:?}",
                 new.dims(),
-                state.tensor.dims()
+                meta.dims
             );
             return Err(raise(py, "ShapeError", text));
         }
-        let new = if grad_enabled() { new } else { Tensor { edge: state.tensor.edge.clone(), ..new } };
-        let old = std::mem::replace(&mut state.tensor, new);
-        state.version = state.version.wrapping_add(1);
-        drop(state);
-        // The last holder of a graph may run Python when it goes: not under the lock.
-        drop(old);
-        return Ok(());
+        let new = lift(cast(&new, dtype))?;
+        let mark = if reshapes { result.get().mark() } else { None };
+        drop(result);
+        let mut state = slf.get().lock();
+        if state.version() != before {
+            continue;
+        }
+        let done = if reshapes { Ok(state.reshape(new, mark)) } else { state.assign(&new, grad_enabled()) };
+        return finish(state, done);
     }
 }
 
@@ -137,7 +175,7 @@ pub const AUGMENTED: &[(&str, Operator)] = &[
 pub fn augmented<'py>(i: usize, x: &Bound<'py, PyAny>, y: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let (name, operator) = AUGMENTED[i];
     let var = x.cast::<Var>()?;
-    if !var.get().lock().dialect.augments_in_place() {
+    if !var.get().dialect().augments_in_place() {
         return operator(x, y);
     }
     replace(var, name, false, || operator(x, y))?;
@@ -145,14 +183,13 @@ pub fn augmented<'py>(i: usize, x: &Bound<'py, PyAny>, y: &Bound<'py, PyAny>) ->
 }
 
 /// Writes a value over all elements.
-fn fill<'py>(slf: &Bound<'py, Var>, op: &str, value: Operand<'_>) -> PyResult<Bound<'py, Var>> {
-    let other = if let Operand::Tensor(t) = value { Some(t) } else { None };
-    write(slf, op, other.into_iter(), |x| index::put_in(x, &[Index::Ellipsis], value))?;
+fn fill<'py>(slf: &Bound<'py, Var>, op: &str, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Var>> {
+    write(slf, op, &[Index::Ellipsis], Operand::Tensor(&source(value)?), value.cast::<Var>().ok())?;
     Ok(slf.clone())
 }
 
 /// A tensor, an array or anything else that one is made of.
-fn source(o: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+pub fn source(o: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     match convert::tensor(o)? {
         Some(t) => Ok(t),
         None => Ok(Tensor::constant(super::sequence::from_object(o, None)?)),
@@ -164,13 +201,13 @@ impl Var {
     /// How often the value was written to in place.
     #[getter]
     fn inplace_version(&self) -> u32 {
-        self.lock().version
+        self.lock().version()
     }
 
     /// How often the value was written to in place.
     #[getter]
     fn _version(&self) -> u32 {
-        self.lock().version
+        self.lock().version()
     }
 
     /// Writes the values of another tensor, broadcast and cast, over this one's; gradients flow to the other.
@@ -181,14 +218,12 @@ impl Var {
         non_blocking: bool,
     ) -> PyResult<Bound<'py, Self>> {
         let _ = non_blocking;
-        fill(slf, "copy_", Operand::Tensor(&source(src)?))
+        fill(slf, "copy_", src)
     }
 
     /// Writes values of the same shape over this tensor's without recording it: a leaf stays the leaf that it is.
     fn set_value(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let new = source(value)?;
-        let mut state = slf.get().lock();
-        let old = &state.tensor;
+        let (new, old) = (source(value)?.detach(), slf.get().tensor());
         if new.levels != old.levels || !new.levels.is_empty() {
             return Err(lanes_error(slf.py(), "set_value"));
         }
@@ -200,21 +235,23 @@ impl Var {
             );
             return Err(raise(slf.py(), "ShapeError", text));
         }
-        state.tensor.array = lift(cast(&new.detach(), old.dtype()))?.array;
-        state.version = state.version.wrapping_add(1);
-        Ok(())
+        let new = lift(cast(&new, old.dtype()))?;
+        drop(old);
+        let mut state = slf.get().lock();
+        let done = state.assign(&new, false);
+        finish(state, done)
     }
 
     /// Writes a number over all elements.
     fn fill_<'py>(slf: &Bound<'py, Self>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
-        match convert::number(value)? {
-            Some(n) => fill(slf, "fill_", Operand::Number(n)),
-            None => fill(slf, "fill_", Operand::Tensor(&source(value)?)),
-        }
+        let Some(n) = convert::number(value)? else { return fill(slf, "fill_", value) };
+        write(slf, "fill_", &[Index::Ellipsis], Operand::Number(n), None)?;
+        Ok(slf.clone())
     }
 
     /// Writes zero over all elements.
     fn zero_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
-        fill(slf, "zero_", Operand::from(0.0))
+        write(slf, "zero_", &[Index::Ellipsis], Operand::from(0.0), None)?;
+        Ok(slf.clone())
     }
 }

@@ -15,9 +15,10 @@ static REDUCE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 impl Var {
     /// The same values as a tensor of their own: a leaf with the same flag, name, dialect and gradient.
     fn twin<'py>(&self, py: Python<'py>, grad: Option<Bound<'py, Var>>) -> PyResult<Bound<'py, Var>> {
-        let (tensor, dialect, name) = {
+        let tensor = self.tensor();
+        let (dialect, name) = {
             let state = self.lock();
-            (state.tensor.clone(), state.dialect, state.name.clone())
+            (state.dialect, state.name.clone())
         };
         let twin = Var::result(py, tensor.detach(), dialect)?;
         twin.get().track(tensor.is_tracked());
@@ -35,10 +36,7 @@ impl Var {
 impl Var {
     /// A read-only NumPy view of the values.
     fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (tracked, dialect) = {
-            let state = self.lock();
-            (state.tensor.is_tracked(), state.dialect)
-        };
+        let (tracked, dialect) = (self.tensor().is_tracked(), self.dialect());
         if tracked && !dialect.numpy_of_tracked() {
             let text =
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.";
@@ -130,8 +128,9 @@ impl Var {
         let py = slf.py();
         let array = slf.get().values("pickle")?;
         let (tracked, dialect, name) = {
+            let tracked = slf.get().tensor().is_tracked();
             let state = slf.get().lock();
-            (state.tensor.is_tracked(), state.dialect as usize, state.name.as_deref().map(str::to_owned))
+            (tracked, state.dialect as usize, state.name.as_deref().map(str::to_owned))
         };
         let view = convert::to_numpy(py, &array.contiguous()?)?;
         let reduce = REDUCE.import(py, "ferrograd._copy", "reduce")?;

@@ -20,7 +20,9 @@ mod operators;
 mod protocol;
 mod sequence;
 mod site;
+mod storage;
 mod var;
+mod view;
 
 use pyo3::prelude::*;
 

@@ -39,11 +39,11 @@ fn binary<'py>(
     };
     let x = Operand::Tensor(&x);
     let out = if swap { f(y, x) } else { f(x, y) };
-    Ok(Var::result(py, out?, slf.get().lock().dialect)?.into_any())
+    Ok(Var::result(py, out?, slf.get().dialect())?.into_any())
 }
 
 fn unary<'py>(slf: &Bound<'py, Var>, f: impl FnOnce(&Tensor) -> Result<Tensor>) -> PyResult<Bound<'py, Var>> {
-    Var::result(slf.py(), f(&slf.get().operand())?, slf.get().lock().dialect)
+    Var::result(slf.py(), f(&slf.get().operand())?, slf.get().dialect())
 }
 
 /// The methods of binary operators: the forward and the reflected name, and the op.

@@ -115,7 +115,7 @@ impl Var {
     }
 
     fn __bool__(&self) -> PyResult<bool> {
-        let gist = if self.lock().tensor.array.len() == 0 {
+        let gist = if self.tensor().array.len() == 0 {
             "Boolean value of Tensor with no values is ambiguous"
         } else {
             "Boolean value of Tensor with more than one value is ambiguous; use any() or all()"
@@ -132,7 +132,7 @@ impl Var {
         match self.single("index", gist)? {
             item @ Item::Int(_) => python(py, item),
             _ => {
-                let text = format!("index: {gist}; this one is {}", self.lock().tensor.dtype());
+                let text = format!("index: {gist}; this one is {}", self.tensor().dtype());
                 Err(raise(py, "DtypeError", text))
             }
         }
@@ -191,8 +191,8 @@ impl Var {
 fn describe<'py>(slf: &Bound<'py, Var>, f: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = slf.py();
     let (t, dialect) = {
-        let state = slf.get().lock();
-        (state.tensor.clone(), state.dialect)
+        let state = slf.get();
+        (state.tensor(), state.dialect())
     };
     let op = t.edge.as_ref().filter(|e| !e.node.is_leaf()).map(|e| e.node.name());
     let lanes: Vec<usize> = t.levels.as_slice().iter().map(|l| l.lanes).collect();

@@ -1,4 +1,4 @@
-//! `Var`: what Python holds. A lock around a tensor, the place of its gradient and its dialect.
+//! `Var`: what Python holds. A lock around a value, the place of its gradient and its dialect.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,17 +7,29 @@ use pyo3::prelude::*;
 use super::autograd::grad_enabled;
 use super::deposit::Slot;
 use super::dialect::Dialect;
-use crate::graph::Tensor;
+use super::storage::{Mark, Old, Part};
+use crate::array::{Array, Layout};
+use crate::error::Result;
+use crate::graph::{Edge, Tensor};
+use crate::ops::{Index, index};
+
+/// The value of a tensor.
+pub enum Value {
+    /// Nobody else's.
+    Own(Tensor),
+    /// In memory that views or detached tensors see too.
+    Part(Box<Part>),
+}
 
 pub struct State {
-    pub tensor: Tensor,
+    pub value: Value,
     /// Where its gradient is put, once it is a leaf.
     pub slot: Option<Arc<Slot>>,
     pub dialect: Dialect,
     /// What the user calls it.
     pub name: Option<Box<str>>,
-    /// How often the value was written to.
-    pub version: u32,
+    /// How often a value of its own was written to.
+    version: u32,
 }
 
 /// An n-dimensional array that knows how it was computed.
@@ -27,14 +39,19 @@ pub struct Var {
 }
 
 impl Var {
-    pub fn new(tensor: Tensor, dialect: Dialect) -> Var {
-        Var { state: Mutex::new(State { tensor, slot: None, dialect, name: None, version: 0 }) }
+    pub fn new(value: Value, dialect: Dialect) -> Var {
+        Var { state: Mutex::new(State { value, slot: None, dialect, name: None, version: 0 }) }
     }
 
     /// A result of an op.
     #[inline]
     pub fn result(py: Python<'_>, tensor: Tensor, dialect: Dialect) -> PyResult<Bound<'_, Var>> {
-        let var = dialect.object(py, Var::new(tensor, dialect))?;
+        Var::object(py, Value::Own(tensor), dialect)
+    }
+
+    #[inline]
+    pub fn object(py: Python<'_>, value: Value, dialect: Dialect) -> PyResult<Bound<'_, Var>> {
+        let var = dialect.object(py, Var::new(value, dialect))?;
         super::convert::untrack(&var);
         Ok(var)
     }
@@ -43,10 +60,17 @@ impl Var {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tensor with its edge.
+    /// The value as it is now, with its edge.
     #[inline]
     pub fn tensor(&self) -> Tensor {
-        self.lock().tensor.clone()
+        let mut state = self.lock();
+        let (tensor, old) = match &mut state.value {
+            Value::Own(t) => return t.clone(),
+            Value::Part(p) => p.read(),
+        };
+        drop(state);
+        drop(old);
+        tensor
     }
 
     /// The tensor as an op takes it: without its edge where recording is off.
@@ -56,7 +80,124 @@ impl Var {
         if grad_enabled() { t } else { t.detach() }
     }
 
+    /// Where the elements lie, if others may see them.
+    pub fn mark(&self) -> Option<Mark> {
+        match &self.lock().value {
+            Value::Own(_) => None,
+            Value::Part(p) => Some(p.mark()),
+        }
+    }
+
+    pub fn dialect(&self) -> Dialect {
+        self.lock().dialect
+    }
+
     pub fn dialect_of(o: &Bound<'_, PyAny>) -> Option<Dialect> {
-        o.cast::<Var>().ok().map(|v| v.get().lock().dialect)
+        o.cast::<Var>().ok().map(|v| v.get().dialect())
+    }
+}
+
+impl State {
+    /// How often the value was written to, by whomever.
+    pub fn version(&self) -> u32 {
+        match &self.value {
+            Value::Own(_) => self.version,
+            Value::Part(p) => p.writes(),
+        }
+    }
+
+    /// The value as a part of memory that others may see.
+    pub fn part(&mut self) -> &mut Part {
+        if let Value::Own(t) = &self.value {
+            self.value = Value::Part(Box::new(Part::whole(t, self.version)));
+        }
+        match &mut self.value {
+            Value::Part(p) => p,
+            Value::Own(_) => unreachable!("just made a part"),
+        }
+    }
+
+    /// Begins a new history with this edge: a leaf, or untracked.
+    pub fn restart(&mut self, edge: Option<Edge>) -> Old {
+        match &mut self.value {
+            Value::Own(t) => Old(std::mem::replace(&mut t.edge, edge)),
+            Value::Part(p) => p.restart(edge),
+        }
+    }
+
+    /// Writes: `f` changes a tensor, at the layout if one is given. Only if `record` does it see and change the edge;
+    /// else the edge stays. An error leaves everything as it was, as `f` must.
+    pub fn write(
+        &mut self,
+        record: bool,
+        f: impl FnOnce(&mut Tensor, Option<&Layout>) -> Result<()>,
+    ) -> Result<Old> {
+        let t = match &mut self.value {
+            Value::Own(t) => t,
+            Value::Part(p) => return p.write(record, f),
+        };
+        let before = t.edge.clone();
+        if !record {
+            t.edge = None;
+        }
+        let done = f(t, None);
+        if !record {
+            t.edge.clone_from(&before);
+        }
+        done?;
+        self.version = self.version.wrapping_add(1);
+        Ok(Old(before))
+    }
+
+    /// Makes another value of the same shape and dtype this one's.
+    pub fn assign(&mut self, new: &Tensor, record: bool) -> Result<Old> {
+        let packs = matches!(self.value, Value::Part(_));
+        self.write(record, |t, layout| match layout {
+            None => {
+                t.array = if packs { new.array.contiguous()? } else { new.array.clone() };
+                t.edge.clone_from(&new.edge);
+                Ok(())
+            }
+            Some(_) => index::put_at(t, layout, &[Index::Ellipsis], new.into()),
+        })
+    }
+
+    /// Makes the result of an op that moves elements about this tensor's value. `mark` is where its elements lie, if it
+    /// is a view.
+    pub fn reshape(&mut self, mut new: Tensor, mark: Option<Mark>) -> Old {
+        let edge = match &self.value {
+            Value::Own(t) => t.edge.clone(),
+            Value::Part(p) => p.edge(),
+        };
+        if let (Some(_), Some(slot)) = (edge.as_ref().filter(|e| e.node.is_leaf()), &self.slot) {
+            new = slot.leaf(&new);
+        }
+        let moved = match (&mut self.value, mark) {
+            (Value::Part(p), Some(mark)) => p.move_to(&mark, new.edge.clone()),
+            _ => None,
+        };
+        if moved.is_none() {
+            self.version = self.version().wrapping_add(1);
+            self.value = Value::Own(new);
+        }
+        Old(edge)
+    }
+
+    /// The place of an array that lies in this tensor's memory.
+    pub fn see(&mut self, t: &Tensor) -> Option<(&mut Part, Layout)> {
+        let layout = match &self.value {
+            Value::Own(own) if own.levels != t.levels => None,
+            Value::Own(own) => t.array.layout_in(&own.array, t.levels.len()),
+            Value::Part(p) => p.layout_of(t),
+        }?;
+        Some((self.part(), layout))
+    }
+
+    /// The elements for writing in place, if they fill their memory.
+    pub fn all<R>(&mut self, f: impl FnOnce(&mut Array) -> R) -> Option<R> {
+        match &mut self.value {
+            Value::Own(t) => Some(f(&mut t.array)),
+            Value::Part(p) => p.all(f),
+        }
     }
 }

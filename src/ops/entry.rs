@@ -15,6 +15,9 @@ pub struct Entry {
     pub doc: &'static str,
     /// Whether it is also a method of the tensor given first.
     pub method: bool,
+    /// Whether its results may be views: where one shares the memory of a tensor that was given, writes to either are
+    /// seen by both.
+    pub views: bool,
     pub call: fn(&[Arg]) -> Result<Value>,
 }
 
@@ -78,7 +81,8 @@ pub enum Lit {
 }
 
 /// The entries of a family: `method sum | reduce_sum(x: &Tensor, axis: Axes<'_> = None) "documentation";`, where
-/// `sum` is the function, `method` makes it a tensor's method too (`function` does not), and more names follow bars.
+/// `sum` is the function, `method` makes it a tensor's method too (`function` does not; `view` is a method whose results
+/// share the tensor's memory where they can), and more names follow bars.
 /// After `in linalg;` the first name of each is `linalg.name`, in a namespace of its own; the names after bars are not.
 macro_rules! entries {
     (in $space:ident; $($place:ident $f:ident $(| $alias:ident)* ( $($p:ident : $t:ty $(= $d:ident $(($v:expr))?)?),* $(,)? ) $doc:expr;)*) => {
@@ -100,6 +104,7 @@ macro_rules! entry {
             } ),* ],
             doc: $doc,
             method: $crate::ops::entry::is_method!($place),
+            views: $crate::ops::entry::is_view!($place),
             #[allow(unused_assignments, unused_mut, unused_variables, non_snake_case)]
             call: |args| {
                 let mut i = 0;
@@ -114,11 +119,22 @@ macro_rules! default {
     ($d:ident $(($v:expr))?) => { Some($crate::ops::entry::Lit::$d $(($v))?) };
 }
 macro_rules! is_method {
-    (method) => {
-        true
-    };
     (function) => {
         false
     };
+    (method) => {
+        true
+    };
+    (view) => {
+        true
+    };
 }
-pub(crate) use {default, entries, entry, is_method};
+macro_rules! is_view {
+    (view) => {
+        true
+    };
+    ($place:ident) => {
+        false
+    };
+}
+pub(crate) use {default, entries, entry, is_method, is_view};

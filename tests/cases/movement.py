@@ -45,6 +45,24 @@ def unbind(x: np.ndarray, axis: int = 0) -> list[np.ndarray]:
     return list(np.moveaxis(x, axis, 0))
 
 
+def as_strided(x: np.ndarray, shape: Any, strides: Any, offset: int = 0) -> np.ndarray:
+    flat = x.ravel()
+    places = sum(
+        (
+            np.arange(n).reshape([-1 if a == b else 1 for b in range(len(shape))]) * s
+            for a, (n, s) in enumerate(zip(shape, strides, strict=True))
+        ),
+        np.full((1,) * len(shape), offset),
+    )
+    return np.asarray(flat[np.broadcast_to(places, shape)])
+
+
+def as_strided_scatter(x: np.ndarray, y: np.ndarray, shape: Any, strides: Any, offset: int = 0) -> np.ndarray:
+    flat = x.ravel().copy()
+    flat[as_strided(np.arange(x.size), shape, strides, offset)] = y
+    return flat.reshape(x.shape)
+
+
 X = normal(2, 3, 4)
 WIDTHS = ((0, 0), (2, 1), (3, 2))
 
@@ -65,6 +83,20 @@ CASES = [
     Case("squeeze", (normal(1, 3, 1),), {"axis": (0, 2)}, ref=np.squeeze),
     Case("expand_dims", (X,), {"axis": 1}, ref=np.expand_dims),
     Case("expand_dims", (X,), {"axis": (0, -1)}, ref=np.expand_dims),
+    Case("as_strided", (X,), {"shape": (2, 3), "strides": (1, 8), "offset": 3}, ref=as_strided),
+    Case("as_strided", (normal(6),), {"shape": (4, 3), "strides": (1, 1)}, ref=as_strided),
+    Case("as_strided", (normal(6),), {"shape": (2, 3), "strides": (0, -2), "offset": 5}, ref=as_strided),
+    Case("as_strided", (normal(2, 3).T,), {"shape": (), "strides": (), "offset": 4}, ref=as_strided),
+    Case("as_strided", (normal(3),), {"shape": (2, 0), "strides": (9, 9), "offset": 1}, ref=as_strided),
+    Case(
+        "as_strided_scatter",
+        (X, normal(2, 3, seed=1)),
+        {"shape": (2, 3), "strides": (12, 4), "offset": 3},
+        ref=as_strided_scatter,
+    ),
+    Case(
+        "as_strided_scatter", (normal(2, 3), normal(seed=1)), {"shape": (2,), "strides": (4,)}, ref=as_strided_scatter
+    ),
     Case("permute_dims", (X,), {"axes": (2, 0, 1)}, ref=lambda x, axes: np.transpose(x, axes)),
     Case("permute_dims", (X,), {"axes": (-1, -2, -3)}, ref=lambda x, axes: np.transpose(x, axes)),
     Case("transpose", (X,), ref=np.transpose),

@@ -289,9 +289,9 @@ def test_views_share_and_copies_do_not() -> None:
     before = x.numpy()
     view, copy = x[:, ::-1], x[[1]]
     x[1] = -1
-    # Arrays are immutable: what was read earlier is what it was.
+    # Arrays are immutable: what NumPy was given is what it was.
     same(before, np.arange(6.0).reshape(2, 3))
-    same(view, [[2, 1, 0], [5, 4, 3]])
+    same(view, [[2, 1, 0], [-1, -1, -1]])
     same(copy, [[3, 4, 5]])
 
 

@@ -306,9 +306,9 @@ entries! {
         "`x` with the slices of `source` added at the indices of a vector along an axis.\n\n>>> fg.index_add(fg.zeros((2,)), 0, fg.tensor([1, 1]), fg.tensor([1., 2.])).numpy()\narray([0., 3.], dtype=float32)";
     method index_fill (x: &Tensor, axis: i64, index: &Tensor, value: Operand<'_>)
         "`x` with a number written over the slices at the indices of a vector along an axis.\n\n>>> fg.index_fill(fg.zeros((3,)), 0, fg.tensor([0, 2]), 7).numpy()\narray([7., 0., 7.], dtype=float32)";
-    method select (x: &Tensor, axis: i64, index: i64)
+    view select (x: &Tensor, axis: i64, index: i64)
         "The slice of an axis at one index; the axis goes. Shares memory.\n\n>>> fg.select(fg.tensor([[1, 2], [3, 4]]), 1, 0).numpy()\narray([1, 3])";
-    method narrow (x: &Tensor, axis: i64, start: i64, length: i64)
+    view narrow (x: &Tensor, axis: i64, start: i64, length: i64)
         "`length` slices of an axis from `start` on. Shares memory.\n\n>>> fg.narrow(fg.tensor([1, 2, 3, 4]), 0, 1, 2).numpy()\narray([2, 3])";
     method select_scatter (x: &Tensor, y: &Tensor, axis: i64, index: i64)
         "`x` with `y` written over the slice of an axis at one index.\n\n>>> fg.select_scatter(fg.zeros((2, 2)), fg.ones((2,)), 0, 1).numpy()\narray([[0., 0.],\n       [1., 1.]], dtype=float32)";

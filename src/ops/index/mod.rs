@@ -14,8 +14,9 @@ pub(super) use along::take_along;
 pub use along::{gather, index_select, put_along_axis, scatter, scatter_add, take, take_along_axis};
 pub use expression::get;
 pub use mask::{argwhere, masked_fill, masked_select, nonzero, one_hot};
+pub(super) use rows::add_at_places;
 pub(super) use write::put_region;
-pub use write::{index_put, put, put_in};
+pub use write::{index_put, put, put_at, region};
 
 /// One part of an index expression `x[...]`.
 #[derive(Clone)]

@@ -2,7 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::array::Array;
+use crate::array::{Array, Layout};
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
 use crate::kernel::index::{self, Rows};
@@ -81,6 +81,26 @@ pub(super) fn add_at(
     values: &Tensor,
 ) -> Result<Tensor> {
     apply(AddAt { name, rows, dims: dims.into() }, &[values, positions])
+}
+
+/// `n` zeros with values added at the places of a layout of them; values of a place named twice add up.
+pub(in crate::ops) fn add_at_places(
+    name: &'static str,
+    n: usize,
+    layout: &Layout,
+    values: &Tensor,
+) -> Result<Tensor> {
+    let places = Array::build::<i64>(name, &layout.dims, |out| {
+        for (i, place) in out.iter_mut().enumerate() {
+            let (mut left, mut at) = (i, layout.offset);
+            for (&d, &s) in layout.dims.iter().zip(&layout.strides).rev() {
+                at += (left % d) as isize * s;
+                left /= d;
+            }
+            *place = at as i64;
+        }
+    })?;
+    add_at(name, &[n], Rows { outer: 0, merged: 1 }, &Tensor::constant(places), values)
 }
 
 /// Indices of axes of these sizes as positions on all of them.

@@ -18,7 +18,7 @@ use crate::ops::arithmetic::add_same;
 use crate::ops::entry::Operand;
 use crate::ops::movement::axes::permuted;
 use crate::ops::movement::region::{Region, hidden_size, place, view};
-use crate::ops::movement::{broadcast_to, expand_dims, reshape_to};
+use crate::ops::movement::{broadcast_to, expand_dims, reshape_to, strided};
 use crate::ops::promote::as_tensor;
 use crate::ops::select::select;
 use crate::shape::{self, Dims};
@@ -148,24 +148,32 @@ fn fitted<'a>(op: &'static str, value: Operand<'a>, dtype: DType, dims: &[usize]
 /// As [`super::get`]; [`crate::Error::Shape`] where the value does not broadcast.
 pub fn put(x: &Tensor, index: &[Index], value: Operand<'_>) -> Result<Tensor> {
     let mut out = x.clone();
-    put_in(&mut out, index, value)?;
+    put_at(&mut out, None, index, value)?;
     Ok(out)
 }
 
-/// [`put`] that makes the result the tensor's own value: written in place where nobody else holds its memory. An error
-/// leaves the tensor as it was.
+/// [`put`] that makes the result the tensor's own value: written in place where nobody else holds its memory. With a
+/// layout the index is one of the elements that it names in the tensor's C order. An error leaves the tensor as it was.
 ///
 /// # Errors
-/// As [`put`].
-pub fn put_in(x: &mut Tensor, index: &[Index], value: Operand<'_>) -> Result<()> {
+/// As [`put`]; [`crate::Error::Argument`] where an element would be written twice.
+pub fn put_at(x: &mut Tensor, layout: Option<&Layout>, index: &[Index], value: Operand<'_>) -> Result<()> {
     const OP: &str = "setitem";
-    if let Some(filled) = filled(x, index, value) {
-        *x = filled?;
-        return Ok(());
+    if let Some((mask, value)) = fill(layout.map_or(x.dims(), |l| &l.dims), index, value) {
+        let value = as_tensor(value, x.dtype())?;
+        let Some(layout) = layout else {
+            *x = select(mask, &value, x)?;
+            return Ok(());
+        };
+        let part = select(mask, &value, &strided(x, layout)?)?;
+        return put_at(x, Some(layout), &[Index::Ellipsis], (&part).into());
     }
-    let e = Expression::new(OP, x.dims(), index)?;
+    let e = Expression::new(OP, layout.map_or(x.dims(), |l| &l.dims), index)?;
     let value = fitted(OP, value, x.dtype(), &e.values())?;
-    let region = e.region();
+    let region = match layout {
+        None => e.region(),
+        Some(layout) => Region::At(written(&e, layout)?),
+    };
     let (at, positions) = match e.list {
         Some(List { order, rows, positions }) => (Some((order, rows)), Some(positions)),
         None => (None, None),
@@ -190,16 +198,36 @@ pub fn put_in(x: &mut Tensor, index: &[Index], value: Operand<'_>) -> Result<()>
 }
 
 /// `x[mask] = number`: no positions are needed, so it works under vmap too.
-fn filled(x: &Tensor, index: &[Index], value: Operand<'_>) -> Option<Result<Tensor>> {
+fn fill<'a>(dims: &[usize], index: &'a [Index], value: Operand<'a>) -> Option<(&'a Tensor, Operand<'a>)> {
     let [Index::Tensor(mask)] = index else { return None };
     let scalar = match value {
         Operand::Number(_) => true,
         Operand::Tensor(t) => t.rank() == 0,
     };
-    if mask.dtype() != DType::Bool || mask.dims() != x.dims() || !scalar {
-        return None;
+    (mask.dtype() == DType::Bool && mask.dims() == dims && scalar).then_some((mask, value))
+}
+
+/// The region that an expression of the elements at a layout speaks of, for a write.
+fn written(e: &Expression, layout: &Layout) -> Result<Layout> {
+    let region = e.region().of(layout, 0);
+    if region.overlaps() {
+        bail!(
+            Argument,
+            "setitem",
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location, \
+             as expand makes them. Please clone() the tensor before performing the operation"
+        );
     }
-    Some(as_tensor(value, x.dtype()).and_then(|v| select(mask, &v, x)))
+    Ok(region)
+}
+
+/// The elements that an index without arrays names of those at a layout; none where it has arrays.
+///
+/// # Errors
+/// As [`super::get`].
+pub fn region(layout: &Layout, index: &[Index]) -> Result<Option<Layout>> {
+    let e = Expression::new("setitem", &layout.dims, index)?;
+    Ok(e.list.is_none().then(|| e.region().of(layout, 0)))
 }
 
 /// A tensor written over a region of another one.

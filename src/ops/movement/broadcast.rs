@@ -139,9 +139,9 @@ pub fn meshgrid(tensors: &[Tensor], indexing: &str) -> Result<Vec<Tensor>> {
 }
 
 entries! {
-    method expand | broadcast_to (x: &Tensor, shape: &[i64])
+    view expand | broadcast_to (x: &Tensor, shape: &[i64])
         "The tensor repeated, without a copy, to a shape that it broadcasts to; -1 keeps the size of an axis.\n\nRaises ShapeError where the shapes do not go together.\n\n>>> fg.broadcast_to(fg.ones((3, 1)), (2, -1, 4)).shape\n(2, 3, 4)";
-    method expand_as (x: &Tensor, y: &Tensor)
+    view expand_as (x: &Tensor, y: &Tensor)
         "`x` broadcast, without a copy, to the shape of `y`.\n\n>>> fg.expand_as(fg.ones((1,)), fg.ones((2, 3))).shape\n(2, 3)";
     function broadcast_tensors | broadcast_arrays (tensors: &[Tensor])
         "Tensors broadcast against each other, without copies.\n\n>>> [t.shape for t in fg.broadcast_tensors(fg.ones((2, 1)), fg.ones((3,)))]\n[(2, 3), (2, 3)]";

@@ -95,7 +95,7 @@ pub fn diagonal_scatter(x: &Tensor, y: &Tensor, offset: i64, axis1: i64, axis2: 
 }
 
 entries! {
-    method diagonal (x: &Tensor, offset: i64 = Int(0), axis1: i64 = Int(0), axis2: i64 = Int(1))
+    view diagonal (x: &Tensor, offset: i64 = Int(0), axis1: i64 = Int(0), axis2: i64 = Int(1))
         "A diagonal of two axes, which go; it becomes the last axis. `offset` counts to the right of the main diagonal. Shares memory.\n\n>>> fg.diagonal(fg.tensor([[1, 2], [3, 4]])).numpy()\narray([1, 4])";
     method diag (x: &Tensor, k: i64 = Int(0))
         "The k-th diagonal of a matrix, or the matrix with a vector on its k-th diagonal.\n\n>>> fg.diag(fg.tensor([1, 2])).numpy()\narray([[1, 0],\n       [0, 2]])";

@@ -8,6 +8,7 @@ mod pad;
 pub(super) mod region;
 mod shapes;
 mod split;
+pub(super) mod strided;
 
 use smallvec::smallvec;
 
@@ -18,13 +19,14 @@ use crate::error::Result;
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
 use crate::shape::Dims;
 
-pub use axes::{matrix_transpose, moveaxis, permute_dims, swapaxes};
+pub use axes::{matrix_transpose, moveaxis, permute_dims, swapaxes, transpose};
 pub use broadcast::{broadcast_to, expand, meshgrid, tile};
 pub use diagonal::{diagonal, tril, triu};
 pub use join::{concat, stack};
 pub use pad::{flip, pad, roll};
 pub use shapes::{expand_dims, flatten, reshape, reshape_to, squeeze};
 pub use split::{split, split_sizes, unbind};
+pub use strided::strided;
 
 /// A linear op on one tensor that keeps nothing: the array, and its transpose applied to a cotangent. The tangent is
 /// the op itself applied to the input's tangent.
@@ -104,4 +106,4 @@ pub(crate) const KEEPING: &[&[Entry]] = &[ENTRIES, diagonal::ENTRIES, pad::ENTRI
 /// The entries that give the same elements another shape.
 pub(crate) const RESHAPING: &[&[Entry]] = &[axes::ENTRIES, shapes::ENTRIES];
 /// All other entries of the family.
-pub(crate) const OTHERS: &[&[Entry]] = &[broadcast::ENTRIES, join::ENTRIES, split::ENTRIES];
+pub(crate) const OTHERS: &[&[Entry]] = &[broadcast::ENTRIES, join::ENTRIES, split::ENTRIES, strided::ENTRIES];

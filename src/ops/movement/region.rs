@@ -41,6 +41,8 @@ pub(in crate::ops) enum Region {
         axes: (usize, usize),
         offset: i64,
     },
+    /// The elements at a layout of the C order: what a view of a view is of the whole. Only of arrays that lie so.
+    At(Layout),
 }
 
 impl Region {
@@ -60,6 +62,9 @@ impl Region {
 
     /// The region of an array of this layout; its first `lanes` axes are hidden and stay.
     pub fn of(&self, whole: &Layout, lanes: usize) -> Layout {
+        if let Region::At(layout) = self {
+            return layout.under(&whole.dims, lanes);
+        }
         let mut offset = whole.offset;
         let mut dims: Dims = whole.dims[..lanes].into();
         let mut strides: Strides = whole.strides[..lanes].into();
@@ -102,6 +107,7 @@ impl Region {
                 dims.push(count);
                 strides.push(all[*a].1 + all[*b].1);
             }
+            Region::At(_) => unreachable!("answered above"),
         }
         Layout { dims, strides, offset }
     }
@@ -127,8 +133,10 @@ impl Op for Views {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
-        let whole = ins[0].layout();
-        Ok(self.regions.iter().map(|r| ins[0].at(&r.of(&whole, lanes))).collect())
+        let packs = self.regions.iter().any(|r| matches!(r, Region::At(_)));
+        let x = if packs { ins[0].contiguous()? } else { ins[0].clone() };
+        let whole = x.layout();
+        Ok(self.regions.iter().map(|r| x.at(&r.of(&whole, lanes))).collect())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {

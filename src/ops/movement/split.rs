@@ -138,16 +138,16 @@ pub fn unbind(x: &Tensor, axis: i64) -> Result<Value> {
 }
 
 entries! {
-    method split (x: &Tensor, sections: Count<'_>, axis: i64 = Int(0))
+    view split (x: &Tensor, sections: Count<'_>, axis: i64 = Int(0))
         "The tensor cut along an axis, as NumPy does: into so many equal parts, or at these indices. The parts are views.\n\nRaises ShapeError where the parts would not be equal.\n\n>>> [t.shape for t in fg.split(fg.ones((5,)), [2, 3])]\n[(2,), (1,), (2,)]";
-    method tensor_split | array_split (x: &Tensor, sections: Count<'_>, axis: i64 = Int(0))
+    view tensor_split | array_split (x: &Tensor, sections: Count<'_>, axis: i64 = Int(0))
         "The tensor cut along an axis into so many parts, the first ones one longer where it does not divide, or at these indices.\n\n>>> [t.shape for t in fg.tensor_split(fg.ones((5,)), 3)]\n[(2,), (2,), (1,)]";
-    method split_sizes | split_with_sizes (x: &Tensor, sizes: &[i64], axis: i64 = Int(0))
+    view split_sizes | split_with_sizes (x: &Tensor, sizes: &[i64], axis: i64 = Int(0))
         "The tensor cut along an axis into parts of these sizes, one of which may be -1.\n\n>>> [t.shape for t in fg.split_sizes(fg.ones((5,)), [2, -1])]\n[(2,), (3,)]";
-    method split_every (x: &Tensor, length: i64, axis: i64 = Int(0))
+    view split_every (x: &Tensor, length: i64, axis: i64 = Int(0))
         "The tensor cut along an axis into parts of one size; the last one is what is left.\n\n>>> [t.shape for t in fg.split_every(fg.ones((5,)), 2)]\n[(2,), (2,), (1,)]";
-    method chunk (x: &Tensor, chunks: i64, axis: i64 = Int(0))
+    view chunk (x: &Tensor, chunks: i64, axis: i64 = Int(0))
         "The tensor cut along an axis into at most so many parts of one size; the last one is what is left.\n\n>>> [t.shape for t in fg.chunk(fg.ones((5,)), 2)]\n[(3,), (2,)]";
-    method unbind | unstack (x: &Tensor, axis: i64 = Int(0))
+    view unbind | unstack (x: &Tensor, axis: i64 = Int(0))
         "The slices along an axis, which goes, as views.\n\n>>> [t.shape for t in fg.unbind(fg.ones((2, 3)), axis=1)]\n[(2,), (2,), (2,)]";
 }

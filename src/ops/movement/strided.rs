@@ -1,0 +1,107 @@
+//! The elements at any layout of a tensor's C order: what a view of a view is of the whole.
+
+use smallvec::SmallVec;
+
+use super::region::{Region, place};
+use super::{Lin, Linear, reshape_to};
+use crate::array::{Array, Layout};
+use crate::error::{Error, Result, bail};
+use crate::graph::{Saved, Tensor, apply};
+use crate::ops::create::sizes;
+use crate::ops::entry::entries;
+use crate::ops::index::{add_at_places, put_region};
+use crate::ops::reduce::sum_to;
+use crate::shape::{self, Dims, Strides};
+
+#[derive(Clone)]
+struct Strided(Layout);
+
+impl Linear for Strided {
+    const NAME: &'static str = "as_strided";
+
+    fn array(&self, x: &Array, lanes: usize) -> Result<Array> {
+        Ok(x.contiguous()?.part(&self.0, lanes))
+    }
+
+    fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
+        // Elements repeated by a stride of zero are summed before anything is laid out.
+        let once = |(&d, &s): (&usize, &isize)| if s == 0 { d.min(1) } else { d };
+        let dims: Dims = self.0.dims.iter().zip(&self.0.strides).map(once).collect();
+        let g = sum_to(g, &dims)?;
+        let layout = Layout { dims, ..self.0.clone() };
+        if layout.overlaps() {
+            return reshape_to(&add_at_places(Self::NAME, shape::len(s.dims(0)), &layout, &g)?, s.dims(0));
+        }
+        place(Self::NAME, s.dims(0), &[&g], [Region::At(layout)], None)
+    }
+}
+
+/// The elements at a layout of the tensor's C order, without a copy where the tensor lies so.
+///
+/// # Panics
+/// When the layout leaves the tensor.
+pub fn strided(x: &Tensor, layout: &Layout) -> Result<Tensor> {
+    apply(Lin(Strided(layout.clone())), &[x])
+}
+
+/// The layout in Python's spelling, checked against the tensor.
+fn layout(op: &'static str, x: &Tensor, shape: &[i64], strides: &[i64], offset: i64) -> Result<Layout> {
+    if shape.len() != strides.len() {
+        bail!(Argument, op, "{} sizes and {} strides", shape.len(), strides.len());
+    }
+    let dims = sizes(op, shape, x.dtype())?;
+    let n = shape::len(x.dims());
+    let mut reach = [i128::from(offset); 2];
+    for (&d, &s) in dims.iter().zip(strides).filter(|(d, _)| **d > 0) {
+        let far = i128::from(s) * (d as i128 - 1);
+        reach[usize::from(far > 0)] = reach[usize::from(far > 0)].saturating_add(far);
+    }
+    if !dims.contains(&0) && (reach[0] < 0 || reach[1] >= n as i128) {
+        bail!(
+            Index,
+            op,
+            "{shape:?} with strides {strides:?} from {offset} on reaches from {} to {}; the tensor has {n} elements",
+            reach[0],
+            reach[1]
+        );
+    }
+    if dims.contains(&0) {
+        return Ok(Layout { strides: Strides::from_elem(0, dims.len()), dims, offset: 0 });
+    }
+    // An axis of one element is not walked along.
+    let step = |(&s, &d): (&i64, &usize)| if d == 1 { 0 } else { s as isize };
+    let strides: SmallVec<_> = strides.iter().zip(&dims).map(step).collect();
+    Ok(Layout { dims, strides, offset: offset as isize })
+}
+
+/// [`strided`] in Python's spelling.
+pub fn as_strided(x: &Tensor, shape: &[i64], strides: &[i64], offset: i64) -> Result<Tensor> {
+    let layout = layout("as_strided", x, shape, strides, offset)?;
+    if shape::checked_len(&layout.dims).is_none() {
+        return Err(Error::Memory { op: "as_strided", dims: layout.dims.to_vec(), dtype: x.dtype() });
+    }
+    strided(x, &layout)
+}
+
+/// The tensor with another one written over the elements at a layout.
+pub fn as_strided_scatter(
+    x: &Tensor,
+    y: &Tensor,
+    shape: &[i64],
+    strides: &[i64],
+    offset: i64,
+) -> Result<Tensor> {
+    const OP: &str = "as_strided_scatter";
+    let layout = layout(OP, x, shape, strides, offset)?;
+    if layout.overlaps() {
+        bail!(Argument, OP, "{shape:?} with strides {strides:?} names elements more than once");
+    }
+    put_region(OP, x, Region::At(layout), y)
+}
+
+entries! {
+    view as_strided (x: &Tensor, shape: &[i64], strides: &[i64], offset: i64 = Int(0))
+        "The elements of `x` in C order from `offset` on, those that many steps apart along each axis: `out[i, j] = x.ravel()[offset + i * strides[0] + j * strides[1]]`. Shares memory; windows may overlap, and gradients of elements read twice add up.\n\nRaises IndexOutOfRange where the strides leave `x`.\n\n>>> fg.as_strided(fg.tensor([1, 2, 3, 4]), (3, 2), (1, 1)).numpy()\narray([[1, 2],\n       [2, 3],\n       [3, 4]])";
+    method as_strided_scatter (x: &Tensor, y: &Tensor, shape: &[i64], strides: &[i64], offset: i64 = Int(0))
+        "`x` with `y` written over the elements that `as_strided` reads. These may not overlap.\n\n>>> fg.as_strided_scatter(fg.zeros((2, 2)), fg.ones((2,)), (2,), (3,)).numpy()\narray([[1., 0.],\n       [0., 1.]], dtype=float32)";
+}
