@@ -1,7 +1,10 @@
-//! The memory of an array: aligned, initialised, and refused rather than aborted when it is not to be had.
+//! The memory of an array: aligned, initialised, refused rather than aborted when it is not to be had, and kept for
+//! the next array of its size when it is no longer used.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Buffers of at least this many bytes start on a cache line.
 const LARGE: usize = 1024;
@@ -20,8 +23,26 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// `bytes` zeroed bytes, or nothing if there is no such memory.
+    /// At least `bytes` bytes with unspecified values, or nothing if there is no such memory.
     pub(super) fn new(bytes: usize) -> Option<Buffer> {
+        let (class, bytes) = class(bytes);
+        match class.and_then(take) {
+            Some(buffer) => Some(buffer),
+            None => Buffer::fresh(bytes),
+        }
+    }
+
+    /// The same, all zero.
+    pub(super) fn zeroed(bytes: usize) -> Option<Buffer> {
+        let (class, bytes) = class(bytes);
+        let Some(buffer) = class.and_then(take) else { return Buffer::fresh(bytes) };
+        // SAFETY: the buffer has at least so many bytes, and nobody else holds it.
+        unsafe { buffer.ptr().write_bytes(0, bytes) };
+        Some(buffer)
+    }
+
+    /// `bytes` zeroed bytes from the system.
+    fn fresh(bytes: usize) -> Option<Buffer> {
         // Asking the allocator for more than 16-byte alignment makes it clear large zeroed blocks by hand;
         // so a little more is asked for, and the start moved.
         let slack = if bytes >= LARGE { LINE - 16 } else { 0 };
@@ -42,11 +63,141 @@ impl Buffer {
     pub(super) fn len(&self) -> usize {
         self.layout.size() - self.skip
     }
+
+    fn free(&self) {
+        // SAFETY: allocated in `fresh` with this layout; called once, by whoever gives the buffer up.
+        unsafe { dealloc(self.base.as_ptr(), self.layout) }
+    }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout, and freed once.
-        unsafe { dealloc(self.base.as_ptr(), self.layout) }
+        let kept = self.layout.size() >= SMALLEST && {
+            let (class, bytes) = class(self.layout.size() - (LINE - 16));
+            let whole = bytes + LINE - 16 == self.layout.size();
+            class.is_some_and(|class| whole && put(class, Kept { base: self.base, skip: self.skip }, bytes))
+        };
+        if !kept {
+            self.free();
+        }
+    }
+}
+
+/// Smaller buffers are the allocator's to keep, larger ones the system's.
+const SMALLEST: usize = 4 << 10;
+const LARGEST: usize = 1 << 30;
+/// Four sizes between a power of two and the next.
+const STEPS: usize = 4;
+const CLASSES: usize = STEPS * (LARGEST / SMALLEST).ilog2() as usize;
+
+/// A buffer that waits for the next array of its class, whose size says the rest.
+struct Kept {
+    base: NonNull<u8>,
+    skip: usize,
+}
+
+// SAFETY: memory that nobody uses.
+unsafe impl Send for Kept {}
+
+/// By class: the buffers that wait, the last one first to go. A list that is locked is passed over, so that neither
+/// another thread nor the child of a fork ever waits for it.
+static WAITING: [Mutex<Vec<Kept>>; CLASSES] = [const { Mutex::new(Vec::new()) }; CLASSES];
+/// Bytes that wait, and how many may.
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+static LIMIT: AtomicUsize = AtomicUsize::new(256 << 20);
+
+/// The class of a size, if there is one, and the size of that class.
+#[inline]
+fn class(bytes: usize) -> (Option<usize>, usize) {
+    if !(SMALLEST..LARGEST).contains(&bytes) {
+        return (None, bytes);
+    }
+    let power = bytes.ilog2();
+    let step = 1usize << (power - STEPS.ilog2());
+    let size = bytes.next_multiple_of(step);
+    let at = size.ilog2();
+    let class = STEPS * (at - SMALLEST.ilog2()) as usize + (size >> (at - STEPS.ilog2())) - STEPS;
+    if class < CLASSES { (Some(class), size) } else { (None, bytes) }
+}
+
+/// The size of a class.
+fn size(class: usize) -> usize {
+    (STEPS + class % STEPS) * (SMALLEST / STEPS) << (class / STEPS)
+}
+
+fn take(class: usize) -> Option<Buffer> {
+    let Kept { base, skip } = WAITING[class].try_lock().ok()?.pop()?;
+    BYTES.fetch_sub(size(class), Relaxed);
+    let layout = Layout::from_size_align(size(class) + LINE - 16, 16).ok()?;
+    Some(Buffer { base, skip, layout })
+}
+
+/// Whether the buffer is kept.
+fn put(class: usize, kept: Kept, bytes: usize) -> bool {
+    if BYTES.fetch_add(bytes, Relaxed) + bytes <= LIMIT.load(Relaxed)
+        && let Ok(mut list) = WAITING[class].try_lock()
+        && list.try_reserve(1).is_ok()
+    {
+        list.push(kept);
+        return true;
+    }
+    BYTES.fetch_sub(bytes, Relaxed);
+    false
+}
+
+/// Gives the memory that waits for new arrays back to the system. Returns how many bytes that were.
+pub fn empty_cache() -> usize {
+    let mut freed = 0;
+    for class in 0..CLASSES {
+        while let Some(buffer) = take(class) {
+            freed += size(class);
+            buffer.free();
+            std::mem::forget(buffer);
+        }
+    }
+    freed
+}
+
+/// Sets how many bytes may wait for new arrays, and returns how many might before. What waits beyond them is given back.
+pub fn set_cache_limit(bytes: usize) -> usize {
+    let before = LIMIT.swap(bytes, Relaxed);
+    if bytes < before {
+        empty_cache();
+    }
+    before
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_has_the_class_of_its_own_size() {
+        for bytes in (SMALLEST..1 << 16).chain([1 << 20, (1 << 20) + 1, LARGEST - 1]) {
+            let (found, rounded) = class(bytes);
+            assert!(rounded >= bytes && rounded <= bytes + bytes / 4, "{bytes} {rounded}");
+            if let Some(found) = found {
+                assert_eq!((size(found), class(rounded)), (rounded, (Some(found), rounded)));
+            }
+        }
+        assert_eq!(class(SMALLEST - 1), (None, SMALLEST - 1));
+        assert_eq!(class(usize::MAX), (None, usize::MAX));
+    }
+
+    #[test]
+    fn memory_is_used_again_and_zeroed_where_it_is_asked_for() {
+        let bytes = 123_457;
+        let first = Buffer::new(bytes).expect("memory");
+        // SAFETY: the buffer has so many bytes.
+        unsafe { first.ptr().write_bytes(7, bytes) };
+        let at = first.ptr() as usize;
+        drop(first);
+        let again = Buffer::zeroed(bytes).expect("memory");
+        // Another test may have taken it.
+        if again.ptr() as usize == at {
+            // SAFETY: as above.
+            assert!((0..bytes).all(|i| unsafe { *again.ptr().add(i) } == 0));
+        }
+        assert_eq!(again.ptr() as usize % LINE, 0);
     }
 }

@@ -14,6 +14,7 @@ use crate::dtype::{DType, Element, dispatch};
 use crate::error::{Error, Result};
 use crate::shape::{self, Dims, Strides};
 use buffer::Buffer;
+pub use buffer::{empty_cache, set_cache_limit};
 pub use write::Layout;
 pub(crate) use write::{by_size, copy};
 
@@ -44,7 +45,7 @@ impl Array {
     /// # Errors
     /// [`Error::Memory`] when the shape is too large for memory.
     pub fn build<T: Element>(op: &'static str, dims: &[usize], fill: impl FnOnce(&mut [T])) -> Result<Array> {
-        let (mut array, n) = Array::allocate(op, T::DTYPE, dims)?;
+        let (mut array, n) = Array::allocate(op, T::DTYPE, dims, Buffer::new)?;
         let inner = Arc::get_mut(&mut array.0).expect("a new array is unshared");
         // SAFETY: `allocate` gave initialised, aligned memory for `n` elements of `T`, and nobody else holds it.
         fill(unsafe { std::slice::from_raw_parts_mut(inner.data.as_mut_ptr().cast::<T>(), n) });
@@ -59,20 +60,25 @@ impl Array {
         dims: &[usize],
         fill: impl FnOnce(*mut u8),
     ) -> Result<Array> {
-        let (mut array, _) = Array::allocate(op, dtype, dims)?;
+        let (mut array, _) = Array::allocate(op, dtype, dims, Buffer::new)?;
         fill(Arc::get_mut(&mut array.0).expect("a new array is unshared").data.as_mut_ptr());
         Ok(array)
     }
 
     #[inline]
-    fn allocate(op: &'static str, dtype: DType, dims: &[usize]) -> Result<(Array, usize)> {
+    fn allocate(
+        op: &'static str,
+        dtype: DType,
+        dims: &[usize],
+        buffer: fn(usize) -> Option<Buffer>,
+    ) -> Result<(Array, usize)> {
         let bytes = shape::checked_len(dims).and_then(|n| Some((n, n.checked_mul(dtype.size())?)));
         let memory = || Error::Memory { op, dims: dims.to_vec(), dtype };
         let (n, bytes) = bytes.ok_or_else(memory)?;
         let data = if bytes <= INLINE {
             Data::Inline([0; INLINE / 8])
         } else {
-            Data::Shared(Arc::new(Buffer::new(bytes).ok_or_else(memory)?), 0)
+            Data::Shared(Arc::new(buffer(bytes).ok_or_else(memory)?), 0)
         };
         Ok((Array(Arc::new(Inner { data, dims: shape::dims(dims), strides: None, dtype })), n))
     }
@@ -82,8 +88,7 @@ impl Array {
     /// # Errors
     /// As [`Array::build`].
     pub fn zeros(op: &'static str, dtype: DType, dims: &[usize]) -> Result<Array> {
-        // The memory of a new buffer is zeroed.
-        Ok(Array::allocate(op, dtype, dims)?.0)
+        Ok(Array::allocate(op, dtype, dims, Buffer::zeroed)?.0)
     }
 
     /// An array of one repeated value. Takes no memory for its elements: every stride is zero.

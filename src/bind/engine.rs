@@ -73,6 +73,23 @@ fn threads_of_last_run() -> usize {
     THREADS_OF_LAST_RUN.get()
 }
 
+/// Gives the memory that is kept for new arrays back to the system. Returns how many bytes that were.
+#[pyfunction]
+fn empty_cache() -> usize {
+    crate::array::empty_cache()
+}
+
+/// Sets how many bytes of memory may be kept for new arrays (256 MiB unless set). Returns how many it were before.
+#[pyfunction]
+fn set_cache_limit(py: Python<'_>, bytes: i64) -> PyResult<usize> {
+    match usize::try_from(bytes) {
+        Ok(bytes) => Ok(crate::array::set_cache_limit(bytes)),
+        Err(_) => {
+            Err(raise(py, "ArgumentError", format!("set_cache_limit: {bytes} is not a number of bytes")))
+        }
+    }
+}
+
 /// How many nodes of graphs exist in this process.
 #[pyfunction]
 fn live_nodes() -> usize {
@@ -194,6 +211,8 @@ pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(threads_of_last_run, m)?)?;
+    m.add_function(wrap_pyfunction!(empty_cache, m)?)?;
+    m.add_function(wrap_pyfunction!(set_cache_limit, m)?)?;
     m.add_function(wrap_pyfunction!(live_nodes, m)?)?;
     m.add_function(wrap_pyfunction!(fresh, m)?)?;
     m.add_function(wrap_pyfunction!(push, m)?)?;

@@ -29,6 +29,7 @@ pub fn pick(op: &'static str, x: &Array, at: &Array, axis: usize) -> Result<Arra
         let x = x.as_slice::<T>().expect("contiguous");
         chunks::build::<T>(op, at.dims(), to.len(), |first, out| {
             if to.len() == 0 { return; }
+            out.fill(T::default());
             for (b, out) in out.chunks_exact_mut(to.len()).enumerate() {
                 let x = &x[(first + b) * from.len()..][..from.len()];
                 let at = &at_all[(first + b) * to.len()..][..to.len()];
@@ -54,6 +55,7 @@ pub fn put(op: &'static str, g: &Array, at: &Array, axis: usize, n: usize) -> Re
         let g = g.as_slice::<T>().expect("contiguous");
         chunks::build::<T>(op, &dims, to.len(), |first, out| {
             if to.len() == 0 { return; }
+            out.fill(T::default());
             for (b, out) in out.chunks_exact_mut(to.len()).enumerate() {
                 let g = &g[(first + b) * from.len()..][..from.len()];
                 let at = &at_all[(first + b) * from.len()..][..from.len()];

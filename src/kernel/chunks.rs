@@ -25,7 +25,7 @@ impl Blocks {
 }
 
 /// An array of this shape in chunks of `size` elements: `work` gets the number of a chunk and the chunks from there
-/// on that are one thread's to write (zeros so far).
+/// on that are one thread's to write, all of them.
 pub fn build<T: Element>(
     op: &'static str,
     dims: &[usize],

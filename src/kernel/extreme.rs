@@ -35,6 +35,7 @@ pub fn first(op: &'static str, x: &Array, axis: usize, largest: bool) -> Result<
                     *out = x.iter().position(|&v| same(v, *best)).unwrap_or(0) as i64;
                     continue;
                 }
+                out.fill(0);
                 // From the last row to the first, so that the first occurrence stays.
                 for (k, row) in x.chunks_exact(inner).enumerate().rev() {
                     for ((out, &v), &best) in out.iter_mut().zip(row).zip(best) {
@@ -62,6 +63,7 @@ pub fn running(op: &'static str, x: &Array, axis: usize, largest: bool) -> Resul
             for (b, (values, indices)) in (first..).zip(outs) {
                 let x = &x[b * len..][..len];
                 values[..inner].copy_from_slice(&x[..inner]);
+                indices[..inner].fill(0);
                 for i in inner..len {
                     let (new, old) = (x[i], values[i - inner]);
                     let beats = if largest { new >= old } else { new <= old };

@@ -1,7 +1,8 @@
 //! Whole rows (the last axis) at a time: softmax and its relatives, and the standardised row.
 
-use super::chunks;
-use super::num::Real;
+use super::fast::Fast;
+use super::num::{Num, Real};
+use super::{chunks, map, simd};
 use super::reduce::pairwise;
 use crate::array::Array;
 use crate::dtype::{DType, dispatch};
@@ -27,34 +28,64 @@ fn total<T: Real>(x: &[T]) -> T {
     pairwise(T::ZERO, |v| v, |a, b| a.add(b), x)
 }
 
-/// log(sum(exp(row))), and the same less its largest element.
-fn log_sum_exp<T: Real>(row: &[T]) -> (T, T) {
+/// `exp(x - m)`, element by element.
+fn exp_less<T: Real>(x: &[T], m: T, out: &mut [T])
+where
+    Fast<T>: Real,
+{
+    assert_eq!(x.len(), out.len());
+    // SAFETY: both slices have so many elements.
+    unsafe {
+        map::run_float(
+            #[inline(always)]
+            move |v: T| v.sub(m).exp(),
+            #[inline(always)]
+            move |v: Fast<T>| v.sub(Fast(m)).exp(),
+            x.len(),
+            x.as_ptr().cast(),
+            out.as_mut_ptr().cast(),
+        );
+    }
+}
+
+/// The largest element of a row, and log(sum(exp(row))) less that.
+fn log_sum_exp<T: Real>(row: &[T]) -> (T, T)
+where
+    Fast<T>: Real,
+{
     let m = largest(row);
     if !m.is_finite() {
         return (m, T::ZERO);
     }
-    let rest = pairwise(T::ZERO, |v: T| v.sub(m).exp(), |a, b| a.add(b), row).ln();
-    (m, rest)
+    let mut exps = [T::ZERO; simd::BLOCK];
+    let mut sum = T::ZERO;
+    for block in row.chunks(simd::BLOCK) {
+        let exps = &mut exps[..block.len()];
+        exp_less(block, m, exps);
+        sum = sum.add(total(exps));
+    }
+    (m, sum.ln())
 }
 
 /// The softmax of every row.
 pub fn softmax(op: &'static str, x: &Array, which: Softmax) -> Result<Array> {
-    fn row<T: Real>(which: Softmax, x: &[T], out: &mut [T]) {
+    fn row<T: Real>(which: Softmax, x: &[T], out: &mut [T])
+    where
+        Fast<T>: Real,
+    {
         let m = largest(x);
         if which == Softmax::Weights && !m.is_finite() && !m.nan() {
-            if m == T::INFINITY {
-                let hits = x.iter().filter(|&&v| v == m).count();
-                let share = T::ONE.div(T::lit(hits as f64));
-                out.iter_mut().zip(x).for_each(|(o, &v)| *o = if v == m { share } else { T::ZERO });
-            }
+            let hits = x.iter().filter(|&&v| v == T::INFINITY).count();
+            let share = T::ONE.div(T::lit(hits as f64));
+            out.iter_mut().zip(x).for_each(|(o, &v)| *o = if v == T::INFINITY { share } else { T::ZERO });
             return;
         }
         if which == Softmax::Log {
-            let rest = pairwise(T::ZERO, |v: T| v.sub(m).exp(), |a, b| a.add(b), x).ln();
+            let rest = if m.is_finite() { log_sum_exp(x).1 } else { T::lit(f64::NAN) };
             out.iter_mut().zip(x).for_each(|(o, &v)| *o = v.sub(m).sub(rest));
             return;
         }
-        out.iter_mut().zip(x).for_each(|(o, &v)| *o = v.sub(m).exp());
+        exp_less(x, m, out);
         let sum = total(out);
         out.iter_mut().for_each(|o| *o = o.div(sum));
     }
@@ -72,10 +103,14 @@ pub fn softmax(op: &'static str, x: &Array, which: Softmax) -> Result<Array> {
 
 /// The gradient of the softmax: `z * (g - sum(g * z))` by row, for the logarithm `g - exp(z) * sum(g)`.
 pub fn softmax_gradient(op: &'static str, g: &Array, z: &Array, log: bool) -> Result<Array> {
-    fn row<T: Real>(log: bool, g: &[T], z: &[T], out: &mut [T]) {
+    fn row<T: Real>(log: bool, g: &[T], z: &[T], out: &mut [T])
+    where
+        Fast<T>: Real,
+    {
         if log {
             let sum = total(g);
-            out.iter_mut().zip(g.iter().zip(z)).for_each(|(o, (&g, &z))| *o = g.sub(z.exp().mul(sum)));
+            exp_less(z, T::ZERO, out);
+            out.iter_mut().zip(g).for_each(|(o, &g)| *o = g.sub(o.mul(sum)));
             return;
         }
         out.iter_mut().zip(g.iter().zip(z)).for_each(|(o, (&g, &z))| *o = g.mul(z));
@@ -96,7 +131,10 @@ pub fn softmax_gradient(op: &'static str, g: &Array, z: &Array, log: bool) -> Re
 
 /// log(sum(exp(x))) of every row; the last axis stays with size 1.
 pub fn logsumexp(op: &'static str, x: &Array) -> Result<Array> {
-    fn go<T: Real>(op: &'static str, x: &Array) -> Result<Array> {
+    fn go<T: Real>(op: &'static str, x: &Array) -> Result<Array>
+    where
+        Fast<T>: Real,
+    {
         let (n, all) = (last(x), x.as_slice::<T>().expect("contiguous"));
         chunks::build::<T>(op, &column(x), 1, |first, out| {
             for (b, out) in (first..).zip(out) {
@@ -115,16 +153,18 @@ pub fn logsumexp(op: &'static str, x: &Array) -> Result<Array> {
 /// # Panics
 /// When a class is outside the row.
 pub fn cross_entropy(op: &'static str, x: &Array, classes: &Array) -> Result<(Array, Array)> {
-    fn go<T: Real>(op: &'static str, x: &Array, classes: &[i64]) -> Result<(Array, Array)> {
+    fn go<T: Real>(op: &'static str, x: &Array, classes: &[i64]) -> Result<(Array, Array)>
+    where
+        Fast<T>: Real,
+    {
         let (n, dims, all) = (last(x), column(x), x.as_slice::<T>().expect("contiguous"));
         chunks::build_two::<T, T>(op, (&dims, 1), (&dims, 1), |first, loss, lse| {
             for (b, (loss, lse)) in (first..).zip(loss.iter_mut().zip(lse)) {
                 let row = &all[b * n..][..n];
                 let (m, rest) = log_sum_exp(row);
                 *lse = m.add(rest);
-                if classes[b] >= 0 {
-                    *loss = m.sub(row[classes[b] as usize]).add(rest);
-                }
+                let class = usize::try_from(classes[b]).ok();
+                *loss = class.map_or(T::ZERO, |class| m.sub(row[class]).add(rest));
             }
         })
     }
@@ -135,13 +175,21 @@ pub fn cross_entropy(op: &'static str, x: &Array, classes: &Array) -> Result<(Ar
 
 /// The gradient of [`cross_entropy`]: `g * (exp(x - lse) - [the class])`, zeros for a row without class.
 pub fn cross_entropy_gradient(op: &'static str, [g, x, lse, classes]: [&Array; 4]) -> Result<Array> {
-    fn go<T: Real>(op: &'static str, [g, x, lse]: [&Array; 3], classes: &[i64]) -> Result<Array> {
+    fn go<T: Real>(op: &'static str, [g, x, lse]: [&Array; 3], classes: &[i64]) -> Result<Array>
+    where
+        Fast<T>: Real,
+    {
         let (n, all) = (last(x), x.as_slice::<T>().expect("contiguous"));
         let (g, lse) = (g.as_slice::<T>().expect("contiguous"), lse.as_slice::<T>().expect("contiguous"));
         chunks::build::<T>(op, x.dims(), n, |first, out| {
-            for (b, out) in (first..).zip(out.chunks_exact_mut(n.max(1))).filter(|(b, _)| classes[*b] >= 0) {
+            for (b, out) in (first..).zip(out.chunks_exact_mut(n.max(1))) {
                 let row = &all[b * n..][..n];
-                out.iter_mut().zip(row).for_each(|(o, &v)| *o = g[b].mul(v.sub(lse[b]).exp()));
+                if classes[b] < 0 {
+                    out.fill(T::ZERO);
+                    continue;
+                }
+                exp_less(row, lse[b], out);
+                out.iter_mut().for_each(|o| *o = g[b].mul(*o));
                 let hit = &mut out[classes[b] as usize];
                 *hit = (*hit).sub(g[b]);
             }

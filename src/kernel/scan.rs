@@ -106,6 +106,7 @@ pub fn shift(op: &'static str, x: &Array, way: Way) -> Result<Array> {
     dispatch!(x.dtype(), all T => {
         let all = x.as_slice::<T>().expect("contiguous");
         chunks::build::<T>(op, x.dims(), len, |first, out| {
+            out.fill(T::default());
             for (b, out) in (first..).zip(out.chunks_exact_mut(len.max(1))) {
                 way.walk(blocks, |at, before| {
                     if let Some(before) = before {

@@ -130,6 +130,7 @@ pub(super) fn before(x: &Tensor, back: usize, reverse: bool) -> Result<Tensor> {
     dims[x.rank() - back] = n;
     let start = dispatch!(x.dtype(), all T => {
         Array::build::<T>("cumprod", &dims, |one| {
+            one.fill(T::default());
             let first = if reverse { one.last_mut() } else { one.first_mut() };
             first.into_iter().for_each(|v| *v = crate::dtype::Element::from_i64(1));
         })

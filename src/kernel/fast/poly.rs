@@ -68,10 +68,12 @@ fn exp_tail64(r: f64) -> f64 {
 /// `e^x` and its rounding error.
 #[inline(always)]
 fn exp_parts32(x: f32) -> (f32, f32) {
-    let (n, r, low) = split32(within32(x, 87.0));
+    let vanishes = x < -104.0;
+    let (n, r, low) = split32(if vanishes { 0.0 } else { within32(x, 87.0) });
     let head = 1.0 + r;
     let tail = (exp_tail32(r) * r).mul_add(r, (1.0 - head) + r + low);
-    let (sum, scale) = (head + tail, power_of_two32(n));
+    let sum = head + tail;
+    let scale = if vanishes { 0.0 } else { power_of_two32(n) };
     (sum * scale, (tail - (sum - head)) * scale)
 }
 
@@ -121,10 +123,12 @@ pub fn tanh32(x: f32) -> f32 {
 
 #[inline(always)]
 fn exp_parts64(x: f64) -> (f64, f64) {
-    let (n, r, low) = split64(within64(x, 708.0));
+    let vanishes = x < -746.0;
+    let (n, r, low) = split64(if vanishes { 0.0 } else { within64(x, 708.0) });
     let head = 1.0 + r;
     let tail = (exp_tail64(r) * r).mul_add(r, (1.0 - head) + r + low);
-    let (sum, scale) = (head + tail, power_of_two64(n));
+    let sum = head + tail;
+    let scale = if vanishes { 0.0 } else { power_of_two64(n) };
     (sum * scale, (tail - (sum - head)) * scale)
 }
 
