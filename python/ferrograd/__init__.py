@@ -33,9 +33,13 @@ from ferrograd._core import (
     ShapeError,
     Tensor,
     UnusedInputError,
+    empty_cache,
     from_dlpack,
+    set_cache_limit,
+    set_num_threads,
 )
 from ferrograd._core import gradient_edge as get_gradient_edge
+from ferrograd._core import num_threads as get_num_threads
 from ferrograd._core.native import *
 from ferrograd._core.native import __all__ as _ops
 from ferrograd._info import __array_namespace_info__
@@ -64,11 +68,13 @@ __all__ = [
     "backward",
     "bool",
     "e",
+    "empty_cache",
     "enable_grad",
     "float32",
     "float64",
     "from_dlpack",
     "get_gradient_edge",
+    "get_num_threads",
     "grad",
     "inf",
     "install_as",
@@ -82,7 +88,9 @@ __all__ = [
     "newaxis",
     "no_grad",
     "pi",
+    "set_cache_limit",
     "set_grad_enabled",
+    "set_num_threads",
     "tensor",
     "uint8",
     "uint16",

@@ -1,11 +1,9 @@
 //! Strided elements, an array's or another library's, brought into C order. Works on element size, never on dtype.
 
-use smallvec::SmallVec;
-
-use super::Array;
+use super::{Array, copy};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::shape::{Dims, Strides};
+use crate::shape;
 
 impl Array {
     /// The same elements in C order: this array if it is so already, else a copy.
@@ -17,6 +15,16 @@ impl Array {
             return Ok(self.clone());
         }
         self.packed()
+    }
+
+    /// Copies the elements to `out` in C order.
+    ///
+    /// # Safety
+    /// `out` has room for them, is aligned, and is nobody else's.
+    pub(crate) unsafe fn pack_into(&self, out: *mut u8) {
+        let to = shape::contiguous_strides(self.dims());
+        // SAFETY: the strides reach only elements of this array; the rest is the caller's promise.
+        unsafe { copy(self.dtype().size(), self.dims(), (self.ptr(), &self.strides()), (out, &to)) };
     }
 
     /// A copy in C order.
@@ -59,65 +67,8 @@ unsafe fn gather(
     data: *const u8,
 ) -> Result<Array> {
     Array::build_raw(op, dtype, dims, |out| {
-        if dims.contains(&0) {
-            return;
-        }
-        let (dims, strides) = merged(dims, strides);
+        let size = dtype.size();
         // SAFETY: `out` has as many elements as the shape, and the strides reach only elements.
-        unsafe {
-            match dtype.size() {
-                1 => pack::<u8>(&dims, &strides, data.cast(), out.cast()),
-                2 => pack::<u16>(&dims, &strides, data.cast(), out.cast()),
-                4 => pack::<u32>(&dims, &strides, data.cast(), out.cast()),
-                _ => pack::<u64>(&dims, &strides, data.cast(), out.cast()),
-            };
-        }
+        unsafe { copy(size, dims, (data, strides), (out, &shape::contiguous_strides(dims))) };
     })
-}
-
-/// The shape without axes of size 1, neighbours that lie in one run joined.
-fn merged(dims: &[usize], strides: &[isize]) -> (Dims, Strides) {
-    let mut out: SmallVec<[(usize, isize); 4]> = SmallVec::new();
-    for (&d, &s) in dims.iter().zip(strides).filter(|(d, _)| **d != 1) {
-        match out.last_mut() {
-            Some((run, stride)) if *stride == s * d as isize => {
-                *run *= d;
-                *stride = s;
-            }
-            _ => out.push((d, s)),
-        }
-    }
-    out.into_iter().unzip()
-}
-
-/// # Safety
-/// `out` has room for every element and is aligned; `x` with the strides reaches only elements.
-unsafe fn pack<T: Copy>(dims: &[usize], strides: &[isize], x: *const T, out: *mut T) -> usize {
-    // SAFETY: the caller's promise holds for each part of the shape.
-    unsafe {
-        match (dims, strides) {
-            ([], _) => {
-                *out = x.read_unaligned();
-                1
-            }
-            ([n], [1]) => {
-                std::ptr::copy_nonoverlapping(x.cast::<u8>(), out.cast(), *n * size_of::<T>());
-                *n
-            }
-            ([n], [s]) => {
-                for i in 0..*n {
-                    *out.add(i) = x.wrapping_offset(i as isize * s).read_unaligned();
-                }
-                *n
-            }
-            ([n, dims @ ..], [s, strides @ ..]) => {
-                let mut done = 0;
-                for i in 0..*n {
-                    done += pack(dims, strides, x.offset(i as isize * s), out.add(done));
-                }
-                done
-            }
-            _ => unreachable!("one stride an axis"),
-        }
-    }
 }

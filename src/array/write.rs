@@ -164,7 +164,7 @@ macro_rules! by_size {
 }
 pub(crate) use by_size;
 
-/// Copies elements of `size` bytes from one strided place to another.
+/// Copies elements of `size` bytes from one strided place to another. Those that are read need no alignment.
 ///
 /// # Safety
 /// Both strides reach only elements for indices below `dims`; those written overlap nothing that is read, and are aligned.
@@ -185,29 +185,77 @@ pub(crate) unsafe fn copy(size: usize, dims: &[usize], from: (*const u8, &[isize
             }
         }
     }
-    // SAFETY: the caller's promise; joined axes reach the same elements.
+    // The axis along which reading goes fastest stands beside the last one, so that the two are copied in tiles.
+    let rank = runs.len();
+    if let Some(near) = (0..rank).min_by_key(|&a| steps[a].unsigned_abs()).filter(|&a| a + 2 < rank) {
+        runs[near..rank - 1].rotate_left(1);
+        steps[near..rank - 1].rotate_left(1);
+        goals[near..rank - 1].rotate_left(1);
+    }
+    // SAFETY: the caller's promise; joined and exchanged axes reach the same elements.
     by_size!(size, T => unsafe { walk::<T>(&runs, (from.0.cast(), &steps), (to.0.cast(), &goals)) });
 }
 
 /// # Safety
 /// As [`copy`].
-unsafe fn walk<T: Copy>(dims: &[usize], (x, xs): (*const T, &[isize]), (y, ys): (*mut T, &[isize])) {
-    // SAFETY: the caller's promise holds for each part of the shape.
+unsafe fn walk<T: Copy + Default>(
+    dims: &[usize],
+    (x, xs): (*const T, &[isize]),
+    (y, ys): (*mut T, &[isize]),
+) {
+    // SAFETY: the caller's promise holds for each part of the shape. Addresses are formed with `wrapping_offset`, as
+    // those of elements that need no alignment.
     unsafe {
         match (dims, xs, ys) {
-            ([], ..) => *y = *x,
-            ([n], [1], [1]) => std::ptr::copy_nonoverlapping(x, y, *n),
+            ([], ..) => *y = x.read_unaligned(),
+            ([n], [1], [1]) => {
+                std::ptr::copy_nonoverlapping(x.cast::<u8>(), y.cast(), *n * size_of::<T>());
+            }
             ([n], [s], [t]) => {
                 for i in 0..*n as isize {
-                    *y.offset(i * t) = *x.offset(i * s);
+                    *y.offset(i * t) = x.wrapping_offset(i * s).read_unaligned();
+                }
+            }
+            ([m, n], [a, b], [c, d]) if a.unsigned_abs() < b.unsigned_abs() && *m >= TILE && *n >= TILE => {
+                let tiles = (0..*m).step_by(TILE).flat_map(|i| (0..*n).step_by(TILE).map(move |j| (i, j)));
+                for (i, j) in tiles {
+                    let x = x.wrapping_offset(i as isize * a + j as isize * b);
+                    let y = y.offset(i as isize * c + j as isize * d);
+                    tile([TILE.min(m - i), TILE.min(n - j)], (x, [*a, *b]), (y, [*c, *d]));
                 }
             }
             ([n, dims @ ..], [s, xs @ ..], [t, ys @ ..]) => {
                 for i in 0..*n as isize {
-                    walk(dims, (x.offset(i * s), xs), (y.offset(i * t), ys));
+                    walk(dims, (x.wrapping_offset(i * s), xs), (y.offset(i * t), ys));
                 }
             }
             _ => unreachable!("one stride an axis"),
+        }
+    }
+}
+
+/// Rows and columns of a tile: what is read and written a cache line at a time is turned in between.
+const TILE: usize = 16;
+
+/// # Safety
+/// As [`copy`].
+unsafe fn tile<T: Copy + Default>(
+    [m, n]: [usize; 2],
+    (x, xs): (*const T, [isize; 2]),
+    (y, ys): (*mut T, [isize; 2]),
+) {
+    let mut lines = [[T::default(); TILE]; TILE];
+    for (j, line) in lines.iter_mut().enumerate().take(n) {
+        let x = x.wrapping_offset(j as isize * xs[1]);
+        for (i, v) in line.iter_mut().enumerate().take(m) {
+            // SAFETY: the caller's promise.
+            *v = unsafe { x.wrapping_offset(i as isize * xs[0]).read_unaligned() };
+        }
+    }
+    for i in 0..m {
+        for (j, line) in lines.iter().enumerate().take(n) {
+            // SAFETY: the caller's promise.
+            unsafe { *y.offset(i as isize * ys[0] + j as isize * ys[1]) = line[i] };
         }
     }
 }

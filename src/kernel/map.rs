@@ -2,6 +2,7 @@
 
 use super::fast::Fast;
 use super::num::Num;
+use super::walk::contiguous;
 use super::{par, simd};
 use crate::array::Array;
 use crate::dtype::{DTYPES, DType};
@@ -116,7 +117,7 @@ pub fn apply(op: &'static str, table: &Table, x: &Array) -> Result<Array> {
     let Some(row) = table.loops[x.dtype() as usize] else {
         bail!(Dtype, op, "not defined for {}", x.dtype());
     };
-    let x = x.contiguous()?;
+    let x = contiguous(x)?;
     let out = table.out.unwrap_or(x.dtype());
     let (from, to, n) = (x.dtype().size(), out.size(), x.len());
     Array::build_raw(op, out, x.dims(), |o| {

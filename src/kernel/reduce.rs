@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::map::Shared;
 use super::par;
+use super::walk::contiguous;
 use crate::array::Array;
 use crate::dtype::{DTYPES, DType};
 use crate::error::{Result, bail};
@@ -199,7 +200,7 @@ pub fn apply(op: &'static str, table: &Table, x: &Array, axes: &[usize]) -> Resu
         back.sort_unstable_by_key(|&i| kept[i]);
         return Ok(y.permute(&back));
     }
-    dense(op, (fold, join), &x.contiguous()?, axes, out)
+    dense(op, (fold, join), &contiguous(x)?, axes, out)
 }
 
 /// The order of axes in which a permuted array is contiguous; none where it is so already or never is.

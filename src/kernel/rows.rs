@@ -2,8 +2,8 @@
 
 use super::fast::Fast;
 use super::num::{Num, Real};
-use super::{chunks, map, simd};
 use super::reduce::pairwise;
+use super::{chunks, map, simd};
 use crate::array::Array;
 use crate::dtype::{DType, dispatch};
 use crate::error::{Result, bail};

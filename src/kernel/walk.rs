@@ -1,7 +1,11 @@
 //! Arrays walked together under broadcasting: cut into runs in which each one stands still or steps by one element.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
+use super::map::Shared;
+use super::par;
 use crate::array::Array;
 use crate::error::Result;
 use crate::shape::{self, Dims, Strides};
@@ -69,5 +73,26 @@ impl<const N: usize> Walk<N> {
 /// The array with an inner step of 0 or 1, copied if need be.
 pub fn stepwise(x: &Array) -> Result<Array> {
     let inner = x.dims().iter().zip(&x.strides()).rev().find(|(d, _)| **d != 1).map_or(1, |(_, s)| *s);
-    if inner == 0 || inner == 1 { Ok(x.clone()) } else { x.contiguous() }
+    if inner == 0 || inner == 1 { Ok(x.clone()) } else { contiguous(x) }
+}
+
+/// The array in C order, copied if need be, by several threads where it is large.
+pub fn contiguous(x: &Array) -> Result<Array> {
+    if x.is_contiguous() {
+        return Ok(x.clone());
+    }
+    let (rows, size) = (x.dims()[0], x.dtype().size());
+    let row = x.len() / rows.max(1);
+    Array::build_raw("contiguous", x.dtype(), x.dims(), |out| {
+        let out = Shared(out);
+        let part = |r: Range<usize>| {
+            // SAFETY: the rows of this piece, which no other piece writes.
+            unsafe { x.slice_axis(0, r.start, r.len(), 1).pack_into(out.get().add(r.start * row * size)) };
+        };
+        if x.len() * size < par::MIN_BYTES {
+            part(0..rows);
+        } else {
+            par::pieces(rows, par::PIECE.div_ceil(row).next_multiple_of(16), &part);
+        }
+    })
 }

@@ -74,3 +74,21 @@ def test_the_graph_as_text() -> None:
     assert 'node_0->node_1[label="Place(cpu)\\nfloat32[1, 2]"]' in backward
     assert 'node_1->node_0[label="Place(cpu)\\nfloat32[1, 2]"]' in forward
     assert "test_memory.py:" in calls
+
+
+def test_memory_of_arrays_is_kept_for_others_within_a_limit() -> None:
+    script("""
+        fg.empty_cache()
+        x = fg.tensor(np.full(100_000, 3.0))
+        del x
+        assert fg.empty_cache() >= 800_000 and fg.empty_cache() == 0
+        y = fg.tensor(np.full(100_000, 3.0))
+        del y
+        assert (np.asarray(fg.zeros(100_000)) == 0).all()
+        before = fg.set_cache_limit(0)
+        del_me = fg.ones(100_000) + 1.0
+        del del_me
+        assert fg.empty_cache() == 0 and fg.set_cache_limit(before) == 0
+    """)
+    with pytest.raises(fg.ArgumentError, match="set_cache_limit: -1"):
+        fg.set_cache_limit(-1)
