@@ -97,7 +97,11 @@ def test_three_levels_of_closures() -> None:
 def test_outer_tensors_through_every_pair() -> None:
     for outer, inner in itertools.product([reverse, forward], repeat=2):
         w = fg.tensor(np.float64(2.0), requires_grad=True)
-        second = outer(inner(lambda x, w=w: w**2 * x**3))(fg.tensor(np.float64(5.0)))
+
+        def f(x: Any, w: Any = w) -> Any:
+            return w**2 * x**3
+
+        second = outer(inner(f))(fg.tensor(np.float64(5.0)))
         assert second.requires_grad
         same(fg.grad(second, w), 2 * 2 * 6 * 5.0)
 

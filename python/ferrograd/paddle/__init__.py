@@ -12,7 +12,18 @@ from __future__ import annotations
 
 from ferrograd._core import PaddleTensor as Tensor
 from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from ferrograd.paddle import _creation, _framework, _functions, _methods, autograd, fluid, imperative, linalg, nn
+from ferrograd.paddle import (
+    _creation,
+    _framework,
+    _functions,
+    _methods,
+    autograd,
+    fluid,
+    imperative,
+    incubate,
+    linalg,
+    nn,
+)
 from ferrograd.paddle._autograd import grad
 from ferrograd.paddle._creation import *
 from ferrograd.paddle._dtypes import *
@@ -36,6 +47,7 @@ __all__ = [
     "fluid",
     "grad",
     "imperative",
+    "incubate",
     "is_grad_enabled",
     "linalg",
     "nn",

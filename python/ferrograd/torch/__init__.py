@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from ferrograd._core import TorchTensor as Tensor
 from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from ferrograd.torch import _creation, _functions, _methods, autograd, linalg, nn
+from ferrograd.torch import _creation, _functions, _methods, autograd, func, linalg, nn
 from ferrograd.torch._creation import *
 from ferrograd.torch._dtypes import *
 from ferrograd.torch._dtypes import __all__ as _dtypes
 from ferrograd.torch._functions import *
+from ferrograd.torch._vmap import vmap
 
 # isort: split
 from ferrograd._core.torch import *  # type: ignore[assignment]
@@ -31,11 +32,13 @@ __all__ = [
     "Tensor",
     "autograd",
     "enable_grad",
+    "func",
     "is_grad_enabled",
     "linalg",
     "nn",
     "no_grad",
     "set_grad_enabled",
+    "vmap",
 ]
 __all__ += _ops
 __all__ += _dtypes
