@@ -38,6 +38,7 @@ from ferrograd._core import (
     set_cache_limit,
     set_num_threads,
 )
+from ferrograd._core import __version__ as __version__
 from ferrograd._core import gradient_edge as get_gradient_edge
 from ferrograd._core import num_threads as get_num_threads
 from ferrograd._core.native import *
@@ -64,6 +65,7 @@ __all__ = [
     "Tensor",
     "UnusedInputError",
     "__array_namespace_info__",
+    "__version__",
     "asarray",
     "backward",
     "bool",

@@ -35,3 +35,10 @@ def pairs(values: Any, function: str, name: str) -> list[tuple[int, int]]:
     if len(flat) % 2:
         raise ArgumentError(f"{function}: {name} must have a pair for each axis, not {len(flat)} numbers")
     return list(zip(flat[::2], flat[1::2], strict=True))
+
+
+def ones(x: Any, function: str, axes: Any) -> list[int]:
+    """Those of the axes that have size 1, and those that there are not, which the op refuses."""
+    sizes = tensor(x, function, "x").shape
+    given = wholes(axes, function, "axis") if isinstance(axes, list | tuple) else [whole(axes, function, "axis")]
+    return [i for i in given if not -len(sizes) <= i < len(sizes) or sizes[i] == 1]

@@ -250,6 +250,31 @@ def _dot(a: Any, b: Any, out: Any = None) -> Any:
     return _deliver(np.dot, result, () if out is None else (out,))
 
 
+def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """NumPy's norm: of vectors, or (with an order, along two axes) of matrices."""
+    rank = np.ndim(x)
+    axes = (axis,) if isinstance(axis, int) else tuple(range(rank)) if axis is None else tuple(axis)
+    if ord is None or len(axes) == 1:
+        return fg.norm(x, 2.0 if ord is None else ord, axes, keepdims)
+    if len(axes) != 2:
+        raise ValueError("Improper number of dimensions to norm.")
+    if ord in ("fro", "f"):
+        return fg.norm(x, 2.0, axes, keepdims)
+    x = fg.moveaxis(x, axes, (-2, -1))
+    best = fg.max if ord == "nuc" or ord > 0 else fg.min
+    if ord in (1, -1):
+        result = best(fg.sum(fg.abs(x), -2), -1)
+    elif ord in (np.inf, -np.inf):
+        result = best(fg.sum(fg.abs(x), -1), -1)
+    elif ord in (2, -2):
+        result = best(fg.linalg.svdvals(x), -1)
+    elif ord == "nuc":
+        result = fg.sum(fg.linalg.svdvals(x), -1)
+    else:
+        raise ValueError("Invalid norm order for matrices.")
+    return fg.expand_dims(result, axes) if keepdims else result
+
+
 def _einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
     if options:
         raise TypeError(f"numpy.einsum: {', '.join(options)} not taken for Tensors")
@@ -263,6 +288,7 @@ _SPECIAL: dict[Callable[..., Any], Callable[..., Any]] = {
     np.transpose: _transpose,
     np.dot: _dot,
     np.einsum: _einsum,
+    np.linalg.norm: _norm,
     np.shape: lambda a: tuple(a.shape),
     np.ndim: lambda a: a.ndim,
     np.iscomplexobj: lambda x: x.dtype.kind == "c",

@@ -122,7 +122,7 @@ fn class(bytes: usize) -> (Option<usize>, usize) {
 
 /// The size of a class.
 fn size(class: usize) -> usize {
-    (STEPS + class % STEPS) * (SMALLEST / STEPS) << (class / STEPS)
+    ((STEPS + class % STEPS) * (SMALLEST / STEPS)) << (class / STEPS)
 }
 
 fn take(class: usize) -> Option<Buffer> {

@@ -312,7 +312,11 @@ pub fn backward<'py>(
     let inputs = inputs.unwrap_or_default();
     let answer = answer(py, request, &outputs, &inputs, &seeds, false, dialect)?;
     let mut found = slots(answer.leaves);
-    for (input, g) in inputs.iter().zip(answer.wanted) {
+    for ((input, g), used) in inputs.iter().zip(answer.wanted).zip(answer.reached) {
+        let g = match g {
+            None if used => Some(zeros(input, None)?),
+            g => g,
+        };
         if let (Some(slot), Some(g)) = (input.slot(), g) {
             found.push((slot, g));
         }

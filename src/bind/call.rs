@@ -9,7 +9,10 @@ use super::convert;
 use super::dialect::Dialect;
 use super::error::raise;
 use super::var::Var;
+use crate::error::{Error, Result};
+use crate::graph::Tensor;
 use crate::ops::entry::{Arg, Base, Entry, Lit, Param, Value};
+use crate::ops::movement::reshape_to;
 
 /// Names that other libraries give to a parameter, accepted everywhere.
 const SYNONYMS: &[(&str, &str)] = &[
@@ -19,6 +22,9 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("y", "other"),
     ("axes", "perm"),
     ("axes", "dims"),
+    ("axis", "dims"),
+    ("shift", "shifts"),
+    ("y", "exponent"),
     ("shape", "size"),
     ("target", "label"),
     ("eps", "epsilon"),
@@ -83,6 +89,37 @@ pub fn parameter(entry: &Entry, name: &str) -> Option<usize> {
     find(name).or_else(|| SYNONYMS.iter().filter(|s| s.1 == name).find_map(|s| find(s.0)))
 }
 
+/// Makes a vector of a 0-d tensor whose only axis was named, though it has none. Whether that was so.
+fn lifted(entry: &Entry, args: &mut [Arg]) -> bool {
+    let first = |i: i64| i == 0 || i == -1;
+    let named = entry.params.iter().zip(args.iter()).any(|(p, arg)| {
+        matches!(p.name, "axis" | "axes" | "axis1")
+            && match arg {
+                Arg::Int(i) => first(*i),
+                Arg::Ints(list) => !list.is_empty() && list.iter().all(|&i| first(i)),
+                _ => false,
+            }
+    });
+    match args {
+        [Arg::Tensor(t), ..] if named && t.rank() == 0 => {
+            reshape_to(t, &[1]).map(|vector| *t = vector).is_ok()
+        }
+        _ => false,
+    }
+}
+
+/// The result for a 0-d tensor from that for a vector of one element.
+fn lowered(value: Value) -> Result<Value> {
+    let lower = |t: Tensor| if t.dims() == [1] { reshape_to(&t, &[]) } else { Ok(t) };
+    let lower_all = |list: Vec<Tensor>| list.into_iter().map(lower).collect::<Result<Vec<_>>>();
+    Ok(match value {
+        Value::Tensor(t) => Value::Tensor(lower(t)?),
+        Value::List(list) => Value::List(lower_all(list)?),
+        Value::Tuple(list) => Value::Tuple(lower_all(list)?),
+        value => value,
+    })
+}
+
 pub fn run<'py>(
     py: Python<'py>,
     entry: &'static Entry,
@@ -100,7 +137,7 @@ pub fn run<'py>(
             {
                 Some(arg) => {
                     if from.is_none() {
-                        from = Var::dialect_of(o).or_else(|| among(param, o));
+                        from = Var::dialect_of(o);
                     }
                     arg
                 }
@@ -126,6 +163,7 @@ pub fn run<'py>(
         }
         args.push(arg);
     }
+    let dialect = from.or(dialect).unwrap_or(Dialect::Native);
     // Whoever sees the result may write to it, and the tensor it was made of is to see that.
     let base =
         given.first().and_then(|o| o.as_ref()).filter(|_| entry.views).and_then(|o| o.cast::<Var>().ok());
@@ -135,11 +173,15 @@ pub fn run<'py>(
     }
     // Long work lets other Python threads run.
     let result = if bytes < 1 << 20 {
-        (entry.call)(&args)
+        match (entry.call)(&args) {
+            Err(Error::Index { .. }) if dialect.numbers_have_an_axis() && lifted(entry, &mut args) => {
+                (entry.call)(&args).and_then(lowered)
+            }
+            result => result,
+        }
     } else {
         super::enter::detached(py, || (entry.call)(&args))
     };
-    let dialect = from.or(dialect).unwrap_or(Dialect::Native);
     let var = |t| match base {
         Some(base) => Var::view_of(base, t, dialect),
         None => Var::result(py, t, dialect),
@@ -156,14 +198,6 @@ pub fn run<'py>(
         Value::DType(d) => convert::descr(py, d).into_any(),
         Value::None => py.None().into_bound(py),
     })
-}
-
-/// The dialect of the first tensor in a list of them.
-fn among(param: &Param, o: &Bound<'_, PyAny>) -> Option<Dialect> {
-    if !matches!(param.kind.base, Base::Tensors | Base::Rest) {
-        return None;
-    }
-    o.try_iter().ok()?.flatten().find_map(|x| Var::dialect_of(&x))
 }
 
 /// Python's complaint of an integer of more than 64 bits, naming the function; any other exception as it is.

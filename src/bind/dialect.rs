@@ -140,6 +140,11 @@ impl Dialect {
         self == Dialect::Paddle
     }
 
+    /// A 0-d tensor where an axis is named: it counts as a vector of one element, or (native) it has no axis.
+    pub fn numbers_have_an_axis(self) -> bool {
+        self != Dialect::Native
+    }
+
     /// `name` of a tensor that was given none: made up (Paddle), or None.
     pub fn names_itself(self) -> bool {
         self == Dialect::Paddle

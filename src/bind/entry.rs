@@ -14,8 +14,8 @@ use super::dialect::Dialect;
 use super::inplace;
 use super::var::Var;
 use crate::error::Error;
-use crate::ops::entry::{Entry, Param};
-use crate::ops::{in_place, registry};
+use crate::ops::entry::{Entry, Param, Twin};
+use crate::ops::registry;
 
 static ENTRIES: LazyLock<Vec<&'static Entry>> = LazyLock::new(|| registry().collect());
 
@@ -91,15 +91,10 @@ unsafe fn written<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: a borrowed reference that lives through the call.
     let slf = unsafe { Bound::from_borrowed_ptr(py, slf) };
-    inplace::replace(slf.cast::<Var>()?, ENTRIES[entry].names[0], RESHAPES[entry], f)?;
+    let reshapes = ENTRIES[entry].twin == Twin::Reshaped;
+    inplace::replace(slf.cast::<Var>()?, ENTRIES[entry].names[0], reshapes, f)?;
     Ok(slf)
 }
-
-/// By entry: whether its twin may change the shape.
-static RESHAPES: LazyLock<Vec<bool>> = LazyLock::new(|| {
-    let reshaping: Vec<&Entry> = in_place().filter(|t| t.1).map(|t| t.0).collect();
-    ENTRIES.iter().map(|e| reshaping.iter().any(|r| std::ptr::eq(*r, *e))).collect()
-});
 
 /// An augmented assignment, by number.
 unsafe extern "C" fn augmented<const N: usize>(
@@ -246,13 +241,9 @@ pub fn add_methods(py: Python<'_>) -> PyResult<()> {
     for (i, entry) in ENTRIES.iter().enumerate().filter(|(_, e)| e.method) {
         for name in entry.names.iter().filter(|n| !n.contains('.')) {
             put(name, entry, METHODS[i])?;
-        }
-    }
-    for (twin, _) in in_place() {
-        let i =
-            ENTRIES.iter().position(|e| std::ptr::eq(*e, twin)).expect("a twin is an entry of the registry");
-        for name in twin.names.iter().filter(|n| !n.contains('.')) {
-            put(&format!("{name}_"), twin, TWINS[i])?;
+            if entry.twin != Twin::None {
+                put(&format!("{name}_"), entry, TWINS[i])?;
+            }
         }
     }
     const AUGMENTED: [Function; 16] = numbered!(augmented: 0 1);

@@ -5,6 +5,7 @@
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 
 use super::autograd::{grad_enabled, recording};
 use super::convert::{self, lift};
@@ -150,6 +151,23 @@ pub fn replace<'py>(
         let done = if reshapes { Ok(state.reshape(new, mark)) } else { state.assign(&new, grad_enabled()) };
         return finish(state, done);
     }
+}
+
+/// Writes what `f` makes of a tensor (and of `args`) over it.
+#[pyfunction]
+#[pyo3(signature = (x, op, reshapes, f, args, kwargs))]
+pub fn overwrite<'py>(
+    x: Bound<'py, Var>,
+    op: &str,
+    reshapes: bool,
+    f: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, Var>> {
+    let partial = x.py().import("functools")?.getattr("partial")?;
+    let call = partial.call1((f, &x))?;
+    replace(&x, op, reshapes, || call.call(args, Some(kwargs)))?;
+    Ok(x)
 }
 
 type Operator = for<'py> fn(&Bound<'py, PyAny>, &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>;

@@ -37,7 +37,9 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     for dialect in dialect::Dialect::ALL {
         entry::add_namespace(m, dialect)?;
     }
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add_function(wrap_pyfunction!(entry::listed, m)?)?;
+    m.add_function(wrap_pyfunction!(inplace::overwrite, m)?)?;
     engine::add(m)?;
     dlpack::add(m)?;
     autograd::add(m)

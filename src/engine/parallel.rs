@@ -89,10 +89,8 @@ impl<'a> Run<'a> {
             asleep: false,
             failed: None,
         };
-        for i in 0..arena.nodes.len() {
-            if pending[i] == 0 && runs(arena, i) {
-                ready.add(arena, i as u32);
-            }
+        for (i, _) in pending.iter().enumerate().filter(|(i, n)| **n == 0 && runs(arena, *i)) {
+            ready.add(arena, i as u32);
         }
         Run {
             pass,

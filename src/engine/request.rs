@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::graph::{Edge, Node, Tensor};
+use crate::graph::{Edge, Meta, Node, Tensor};
 use crate::ops::movement::{broadcast_to, cast};
 
 /// One call of `grad` or `backward`.
@@ -51,6 +51,11 @@ impl Request<'_> {
 /// A seed of ones for a tensor.
 pub fn ones(t: &Tensor) -> Result<Tensor> {
     broadcast_to(&Tensor::scalar_of(t.dtype(), 1.0), t.dims())
+}
+
+/// The gradient of a value that was used in ways whose derivatives are all zero.
+pub fn zeros(meta: &Meta) -> Result<Tensor> {
+    broadcast_to(&Tensor::scalar_of(meta.dtype, 0.0), &meta.dims)
 }
 
 /// The sums of the gradients of `outputs` with respect to each of `inputs`: none where an input was not used.

@@ -2,12 +2,13 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use rustc_hash::FxHashSet;
 use smallvec::smallvec;
 
 use super::arena::{NONE, bytes};
 use super::parallel;
 use super::pass::{Cotangents, Pass};
-use super::request::seed;
+use super::request::{seed, zeros};
 use super::sum::added;
 use super::tick::Ticker;
 use super::{Answer, Request};
@@ -35,7 +36,7 @@ fn answer(request: &Request<'_>) -> Result<Answer> {
     let wide = par::threads() > 1 && pass.arena.is_wide(par::MIN_BYTES);
     let (sums, threads) =
         if wide { parallel::run(&pass, request, seeds)? } else { (sequential(&pass, request, seeds)?, 1) };
-    Ok(collect(request, &pass, sums, threads))
+    collect(request, &pass, sums, threads)
 }
 
 /// By slot: the sum of its seeds, in the order of the roots.
@@ -85,18 +86,30 @@ fn sequential(
     Ok(sums)
 }
 
-fn collect(request: &Request<'_>, pass: &Pass<'_>, mut sums: Vec<Option<Tensor>>, threads: usize) -> Answer {
+fn collect(
+    request: &Request<'_>,
+    pass: &Pass<'_>,
+    mut sums: Vec<Option<Tensor>>,
+    threads: usize,
+) -> Result<Answer> {
     let arena = &pass.arena;
     let found = |&s: &u32| (s != NONE).then(|| sums[s as usize].clone()).flatten();
     let wanted: Vec<Option<Tensor>> = arena.wanted.iter().map(found).collect();
     let mut leaves = vec![];
     if request.leaves {
-        arena.wanted.iter().filter(|s| **s != NONE).for_each(|&s| sums[s as usize] = None);
+        let returned: FxHashSet<u32> = arena.wanted.iter().copied().collect();
         for (i, &node) in arena.nodes.iter().enumerate().rev().filter(|(_, n)| n.is_leaf()) {
-            if let Some(g) = sums[arena.outs(i).start].take() {
-                leaves.push((node.clone(), g));
+            let slot = arena.outs(i).start;
+            if returned.contains(&(slot as u32)) {
+                continue;
+            }
+            match sums[slot].take() {
+                Some(g) => leaves.push((node.clone(), g)),
+                // The leaf was used, in ways whose derivatives are all zero. A hook may have taken what came.
+                None if node.hooks().is_none() => leaves.push((node.clone(), zeros(&node.outs[0])?)),
+                None => {}
             }
         }
     }
-    Answer { wanted, reached: arena.wanted.iter().map(|&s| s != NONE).collect(), leaves, threads }
+    Ok(Answer { wanted, reached: arena.wanted.iter().map(|&s| s != NONE).collect(), leaves, threads })
 }

@@ -111,18 +111,18 @@ pub fn gelu(x: &Tensor, approximate: Choice<'_>) -> Result<Tensor> {
 }
 
 pub(crate) const ENTRIES: &[Entry] = &[
-    entry!(method ["leaky_relu"] leaky_relu (x: &Tensor, negative_slope: f64 = Float(0.01))
+    entry!(twin ["leaky_relu"] leaky_relu (x: &Tensor, negative_slope: f64 = Float(0.01))
         "The element where it is positive, else `negative_slope` times it (at 0 too).\n\n\
         >>> fg.leaky_relu(fg.tensor([-100.0, 2.0])).tolist()\n[-1.0, 2.0]"),
-    entry!(method ["prelu"] prelu (x: &Tensor, weight: &Tensor)
+    entry!(twin ["prelu"] prelu (x: &Tensor, weight: &Tensor)
         "The element where it is positive, else `weight` times it. A weight of one axis has one number for each channel \
         (axis 1); any other broadcasts.\n\n\
         >>> fg.prelu(fg.tensor([-1.0, 2.0]), fg.tensor(0.5)).tolist()\n[-0.5, 2.0]"),
-    entry!(method ["softplus"] softplus (x: &Tensor, beta: f64 = Float(1.0), threshold: f64 = Float(20.0))
+    entry!(twin ["softplus"] softplus (x: &Tensor, beta: f64 = Float(1.0), threshold: f64 = Float(20.0))
         "log(1 + exp(beta * x)) / beta, without overflow. Where beta * x is above a threshold below 20 the result is x \
         itself; from 20 on the two agree to float32 precision and the formula is kept.\n\n\
         >>> fg.softplus(fg.tensor([-1000.0, 1000.0])).tolist()\n[0.0, 1000.0]"),
-    entry!(method ["gelu"] gelu (x: &Tensor, approximate: Choice<'_> = Str("none"))
+    entry!(twin ["gelu"] gelu (x: &Tensor, approximate: Choice<'_> = Str("none"))
         "x times the standard normal distribution function of x. With approximate='tanh' (or True) the distribution \
         function is approximated: 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x³))).\n\n\
         >>> fg.gelu(fg.tensor([0.0])).tolist()\n[0.0]"),

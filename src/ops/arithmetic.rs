@@ -122,7 +122,7 @@ macro_rules! binary {
             }
         )*
         pub(crate) const ENTRIES: &[Entry] = &[ $(
-            entry!(method [stringify!($f) $($(, stringify!($alias))*)?] $f (x: Operand<'_>, y: Operand<'_>)
+            entry!(twin [stringify!($f) $($(, stringify!($alias))*)?] $f (x: Operand<'_>, y: Operand<'_>)
                 concat!($doc, binary!(@note $class), "\n\n>>> ", $example, "\n", $result))
         ),* ];
     };

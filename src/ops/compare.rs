@@ -154,7 +154,7 @@ pub fn allclose(x: &Tensor, y: Operand<'_>, rtol: f64, atol: f64, equal_nan: boo
 /// An entry of two operands, with an example and what it prints.
 macro_rules! pair {
     ($f:ident $(| $alias:ident)*, $doc:expr, $example:expr => $result:expr) => {
-        entry!(method [stringify!($f) $(, stringify!($alias))*] $f (x: Operand<'_>, y: Operand<'_>)
+        entry!(twin [stringify!($f) $(, stringify!($alias))*] $f (x: Operand<'_>, y: Operand<'_>)
             concat!($doc, " The shapes broadcast.\n\n>>> ", $example, "\n", $result))
     };
 }
@@ -178,7 +178,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "fg.logical_or(fg.tensor([0, 2]), False).tolist()" => "[False, True]"),
     pair!(logical_xor, "Whether exactly one of two elements is not 0.",
         "fg.logical_xor(fg.tensor([0, 2]), True).tolist()" => "[True, False]"),
-    entry!(method ["logical_not"] logical_not (x: &Tensor)
+    entry!(twin ["logical_not"] logical_not (x: &Tensor)
         "Whether the element is 0.\n\n>>> fg.logical_not(fg.tensor([0, 2])).tolist()\n[True, False]"),
     pair!(bitwise_and, "The bits that both integers have; of truth values, whether both hold.",
         "fg.bitwise_and(fg.tensor([6]), 3).tolist()" => "[2]"),

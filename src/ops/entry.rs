@@ -18,7 +18,18 @@ pub struct Entry {
     /// Whether its results may be views: where one shares the memory of a tensor that was given, writes to either are
     /// seen by both.
     pub views: bool,
+    pub twin: Twin,
     pub call: fn(&[Arg]) -> Result<Value>,
+}
+
+/// Whether an entry has a twin that writes its result over its first tensor (`sin_`).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Twin {
+    None,
+    /// The result has the shape of the tensor.
+    Kept,
+    /// The result may have another shape.
+    Reshaped,
 }
 
 pub struct Param {
@@ -81,8 +92,9 @@ pub enum Lit {
 }
 
 /// The entries of a family: `method sum | reduce_sum(x: &Tensor, axis: Axes<'_> = None) "documentation";`, where
-/// `sum` is the function, `method` makes it a tensor's method too (`function` does not; `view` is a method whose results
-/// share the tensor's memory where they can), and more names follow bars.
+/// `sum` is the function, and more names follow bars. `method` makes it a tensor's method too (`function` does not);
+/// `view` is a method whose results share the tensor's memory where they can; `twin` a method with a twin that writes
+/// in place; `reshaping` a view with a twin that may change the shape.
 /// After `in linalg;` the first name of each is `linalg.name`, in a namespace of its own; the names after bars are not.
 macro_rules! entries {
     (in $space:ident; $($place:ident $f:ident $(| $alias:ident)* ( $($p:ident : $t:ty $(= $d:ident $(($v:expr))?)?),* $(,)? ) $doc:expr;)*) => {
@@ -103,8 +115,9 @@ macro_rules! entry {
                 default: $crate::ops::entry::default!($($d $(($v))?)?),
             } ),* ],
             doc: $doc,
-            method: $crate::ops::entry::is_method!($place),
-            views: $crate::ops::entry::is_view!($place),
+            method: $crate::ops::entry::place!($place).0,
+            views: $crate::ops::entry::place!($place).1,
+            twin: $crate::ops::entry::place!($place).2,
             #[allow(unused_assignments, unused_mut, unused_variables, non_snake_case)]
             call: |args| {
                 let mut i = 0;
@@ -118,23 +131,22 @@ macro_rules! default {
     () => { None };
     ($d:ident $(($v:expr))?) => { Some($crate::ops::entry::Lit::$d $(($v))?) };
 }
-macro_rules! is_method {
+/// Whether a place in `entries!` makes a method, whether its results may be views, and its twin.
+macro_rules! place {
     (function) => {
-        false
+        (false, false, $crate::ops::entry::Twin::None)
     };
     (method) => {
-        true
+        (true, false, $crate::ops::entry::Twin::None)
     };
     (view) => {
-        true
+        (true, true, $crate::ops::entry::Twin::None)
+    };
+    (twin) => {
+        (true, false, $crate::ops::entry::Twin::Kept)
+    };
+    (reshaping) => {
+        (true, true, $crate::ops::entry::Twin::Reshaped)
     };
 }
-macro_rules! is_view {
-    (view) => {
-        true
-    };
-    ($place:ident) => {
-        false
-    };
-}
-pub(crate) use {default, entries, entry, is_method, is_view};
+pub(crate) use {default, entries, entry, place};

@@ -73,23 +73,3 @@ pub fn registry() -> impl Iterator<Item = &'static Entry> {
     .chain(families)
     .flatten()
 }
-
-/// The methods that have a twin which writes its result over the first tensor (`sin_`), and whether the result may have
-/// another shape than that. They are those of whole families, so an op need not say so itself.
-pub fn in_place() -> impl Iterator<Item = (&'static Entry, bool)> {
-    let elementwise = [
-        activation::ENTRIES,
-        activation::ROWS,
-        arithmetic::ENTRIES,
-        compare::ENTRIES,
-        pointwise::ENTRIES,
-        pointwise::ROWS,
-        select::ENTRIES,
-        scan::ENTRIES,
-        normalize::ENTRIES,
-    ];
-    let kept =
-        elementwise.into_iter().chain([index::FAMILY, movement::KEEPING].into_iter().flatten().copied());
-    let moved = movement::RESHAPING.iter().copied().flatten().map(|e| (e, true));
-    kept.flatten().map(|e| (e, false)).chain(moved).filter(|(e, _)| e.method)
-}

@@ -251,12 +251,12 @@ pub fn layer_norm(
 }
 
 entries! {
-    method softmax (x: &Tensor, axis: i64 = Int(-1))
+    twin softmax (x: &Tensor, axis: i64 = Int(-1))
         "exp(x) over its sum along an axis, computed without overflow. NaN for a row of -inf.
 
 >>> fg.softmax(fg.tensor([0., 0.])).tolist()
 [0.5, 0.5]";
-    method log_softmax (x: &Tensor, axis: i64 = Int(-1))
+    twin log_softmax (x: &Tensor, axis: i64 = Int(-1))
         "The logarithm of the softmax along an axis, x - log(sum(exp(x))), computed without overflow.
 
 >>> fg.log_softmax(fg.tensor([0., -1000.])).tolist()

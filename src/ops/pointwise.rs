@@ -90,10 +90,12 @@ macro_rules! unary {
         $doc:expr, $example:expr => $result:expr;)*) => {
         $crate::ops::pointwise::unary_rows! { $( $Row $f: $class [$($k),*] $x => $e; $g => $rule; $doc; )* }
         pub(crate) const ROWS: &[Entry] = &[ $(
-            entry!(method [stringify!($f) $($(, stringify!($alias))*)?] $f (x: &Tensor)
+            $crate::ops::pointwise::unary!(@entry $class [stringify!($f) $($(, stringify!($alias))*)?] $f (x: &Tensor)
                 concat!($doc, $crate::ops::pointwise::unary!(@note $class), "\n\n>>> ", $example, "\n", $result))
         ),* ];
     };
+    (@entry test $($row:tt)*) => { entry!(method $($row)*) };
+    (@entry $class:ident $($row:tt)*) => { entry!(twin $($row)*) };
     (@note num) => { "" };
     (@note bits) => { "" };
     (@note real) => { " Integers are taken as the default float." };
@@ -239,7 +241,7 @@ pub fn round(x: &Tensor, decimals: i64) -> Result<Tensor> {
     }
 }
 
-pub(crate) const ENTRIES: &[Entry] = &[entry!(method ["round"] round (x: &Tensor, decimals: i64 = Int(0))
+pub(crate) const ENTRIES: &[Entry] = &[entry!(twin ["round"] round (x: &Tensor, decimals: i64 = Int(0))
     "The nearest number with that many decimal places, halves to the even digit; negative places round to tens, \
     hundreds … Integers come back as they are; the derivative is zero.\n\n\
     >>> fg.round(fg.tensor([0.5, 1.5, 2.4])).tolist()\n[0.0, 2.0, 2.0]")];

@@ -194,13 +194,13 @@ pub fn cummin(x: &Tensor, axis: Option<i64>) -> Result<(Tensor, Tensor)> {
 }
 
 entries! {
-    method cumsum (x: &Tensor, axis: Option<i64> = None, dtype: Option<DType> = None)
+    twin cumsum (x: &Tensor, axis: Option<i64> = None, dtype: Option<DType> = None)
         "The sums of the elements up to each one along an axis (of the flattened tensor if there is none). Truth values
 and integers are summed in 64 bits.
 
 >>> fg.cumsum(fg.tensor([1., 2., 3.])).tolist()
 [1.0, 3.0, 6.0]";
-    method cumprod (x: &Tensor, axis: Option<i64> = None, dtype: Option<DType> = None)
+    twin cumprod (x: &Tensor, axis: Option<i64> = None, dtype: Option<DType> = None)
         "The products of the elements up to each one along an axis (of the flattened tensor if there is none). Truth
 values and integers are multiplied in 64 bits. Derivatives are exact with zeros.
 

@@ -105,7 +105,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "The elements of x where the condition holds (is not 0), else those of y. The shapes of all three broadcast, the \
         dtypes of x and y promote. The gradient of an element that was not chosen is 0, whatever arrives.\n\n\
         >>> fg.where(fg.tensor([True, False]), 1.0, fg.tensor([5.0, 6.0])).tolist()\n[1.0, 6.0]"),
-    entry!(method ["clip", "clamp"] clip (x: &Tensor, min: Option<Operand<'_>> = None, max: Option<Operand<'_>> = None)
+    entry!(twin ["clip", "clamp"] clip (x: &Tensor, min: Option<Operand<'_>> = None, max: Option<Operand<'_>> = None)
         "The elements of x kept between bounds, which are numbers, tensors that broadcast with x, or None. If the bounds \
         cross, max wins. The gradient is 1 inside and at the bounds; outside it goes to the bound.\n\n\
         >>> fg.clip(fg.tensor([-1.0, 0.5, 2.0]), 0, 1).tolist()\n[0.0, 0.5, 1.0]"),

@@ -123,3 +123,46 @@ def test_s57_a_graph_that_does_not_enter_the_freed_nodes(d: Dialect) -> None:
     (g,) = d.grad([x**3], [x], create_graph=True, retain_graph=False)
     assert values(g) == 12
     assert values(d.grad([g], [x])[0]) == 12
+
+
+@every
+def test_s94_a_detached_tensor_is_written_to(d: Dialect) -> None:
+    """It shares memory; what was saved stays what it was."""
+    x = d.leaf(3.0)
+    b = x * 1
+    c = b * b
+    version = b.inplace_version
+    b.detach().add_(1)
+    assert values(b) == 4
+    assert b.inplace_version == version + 1
+    d.backward([c])
+    assert values(x.grad) == 6
+
+
+@every
+@pytest.mark.parametrize(
+    "first",
+    [
+        lambda m, x: m.unbind(x)[0],
+        lambda m, x: m.meshgrid(x[0], x[1])[0],
+        lambda m, x: m.linalg.qr(x)[1],
+        lambda m, x: m.linalg.svd(x)[0],
+        lambda m, x: m.linalg.slogdet(x)[1],
+        lambda m, x: m.topk(x, 1)[0],
+        lambda m, x: m.split(x, 1)[0],
+    ],
+    ids=["unbind", "meshgrid", "qr", "svd", "slogdet", "topk", "split"],
+)
+def test_s149_one_of_several_outputs(d: Dialect, first: Any) -> None:
+    a = np.array([[1.0, 2.0], [3.0, 5.0]])
+    x = d.leaf(a)
+    y = first(d.module, x)
+    d.backward([y.sum()])
+    h = 1e-6
+    want = np.zeros((2, 2))
+    for at in np.ndindex(2, 2):
+        step = np.zeros((2, 2))
+        step[at] = h
+        plus, minus = (np.asarray(first(d.module, d.tensor(a + s))).sum() for s in (step, -step))
+        want[at] = (plus - minus) / (2 * h)
+    np.testing.assert_allclose(values(x.grad), want, atol=1e-7)

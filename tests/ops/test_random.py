@@ -146,3 +146,31 @@ def test_refused(wrong: Callable[[], Any]) -> None:
 def test_too_large(draw: Callable[..., Any]) -> None:
     with pytest.raises(MemoryError):
         draw((2**62, 8))
+
+
+DRAWS: dict[str, Callable[[int], Any]] = {
+    "rand": lambda n: fg.rand((n,)),
+    "rand64": lambda n: fg.rand((n,), dtype="float64"),
+    "randn": lambda n: fg.randn((n,)),
+    "normal": lambda n: fg.normal(1.0, 2.0, (n,), dtype="float64"),
+    "randint": lambda n: fg.randint(0, 1000, (n,)),
+    "randperm": lambda n: fg.randperm(n),
+    "bernoulli": lambda n: fg.bernoulli(fg.full((n,), 0.3)),
+    "dropout": lambda n: fg.dropout(fg.ones((n,)), 0.4),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_the_number_of_threads_changes_nothing(name: str) -> None:
+    n, before = 300_001, fg._core.num_threads()
+    drawn = []
+    try:
+        for threads in (1, 2, 4):
+            fg._core.set_num_threads(threads)
+            fg.manual_seed(3)
+            drawn.append((numbers(DRAWS[name](n)), numbers(fg.rand((3,)))))
+    finally:
+        fg._core.set_num_threads(before)
+    for values, following in drawn[1:]:
+        np.testing.assert_array_equal(values, drawn[0][0])
+        np.testing.assert_array_equal(following, drawn[0][1])

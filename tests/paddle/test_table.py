@@ -6,12 +6,22 @@ import ferrograd as fg
 import pytest
 from ferrograd import paddle, torch
 
+BOTH = """bool byte char data double float int is_floating_point long short type_as"""
 PADDLE = """
 argmax argmin assign concat cummax cummin equal_all full_like gather index_add index_fill
-index_select matmul median nonzero norm ones_like put_along_axis reshape scatter split stack std sum
-take_along_axis topk transpose unbind unstack var zeros_like
+index_select matmul median nonzero norm ones_like put_along_axis reshape scatter split squeeze stack
+std sum take_along_axis topk transpose unbind unstack var zeros_like
 """
-TORCH = """cummax cummin equal index_add max median min nonzero norm sort split std t topk transpose unbind var"""
+TORCH = """
+add addcdiv addcmul cummax cummin equal index_add lerp max median min ndimension nelement new_full
+new_ones new_tensor new_zeros nonzero norm sort split squeeze std sub t topk transpose type unbind
+var
+"""
+#: Those whose twins, which write in place, are the dialect's own too.
+TWINS = {
+    paddle: "index_add index_fill put_along_axis reshape scatter squeeze transpose",
+    torch: "add addcdiv addcmul index_add lerp squeeze sub t transpose",
+}
 
 
 def own(cls: type) -> set[str]:
@@ -19,8 +29,9 @@ def own(cls: type) -> set[str]:
 
 
 def test_methods_of_their_own() -> None:
-    assert own(paddle.Tensor) == set(PADDLE.split())
-    assert own(torch.Tensor) == set(TORCH.split())
+    for dialect, names in ((paddle, PADDLE), (torch, TORCH)):
+        twins = {f"{name}_" for name in TWINS[dialect].split()}
+        assert own(dialect.Tensor) == {*BOTH.split(), *names.split()} | twins
 
 
 def test_classes() -> None:

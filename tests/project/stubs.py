@@ -7,7 +7,9 @@ table of cases.
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
+import textwrap
 import types
 from pathlib import Path
 from typing import Any
@@ -217,12 +219,26 @@ def method(name: str, value: Any) -> str:
     return f"    def {name}{signature(name, value, 'self')} -> {result}: ..."
 
 
+class Qualified(ast.NodeTransformer):
+    """Types of Python's own, told from the methods of the same names in the class."""
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return (
+            ast.parse(f"builtins.{node.id}", mode="eval").body
+            if isinstance(vars(builtins).get(node.id), type)
+            else node
+        )
+
+
 def of_dialect(name: str, f: types.FunctionType) -> str:
     """A function that a dialect put on its class, as it is written there."""
-    tree = ast.parse(inspect.getsource(f)).body[0]
+    tree = ast.parse(textwrap.dedent(inspect.getsource(f))).body[0]
     assert isinstance(tree, ast.FunctionDef)
     tree.args.args[0].annotation = None
-    result = ast.unparse(tree.returns or ast.Constant(None))
+    for part in ast.walk(tree.args):
+        if isinstance(part, ast.arg) and part.annotation:
+            part.annotation = Qualified().visit(part.annotation)
+    result = ast.unparse(Qualified().visit(tree.returns or ast.Constant(None)))
     return f"    def {name}({ast.unparse(tree.args)}) -> {result}: ..."
 
 
@@ -286,15 +302,17 @@ def of_class(name: str, cls: type) -> str:
 def core() -> str:
     """The extension module itself."""
     text = HEAD.format("The extension module.") + OVERRIDE + IMPORTS.partition("\nfrom ferrograd")[0] + "\n"
-    text = text.replace("import Sequence", "import Iterator, Sequence")
+    text = text.replace(
+        "from collections.abc import Sequence", "import builtins\nfrom collections.abc import Iterator, Sequence"
+    )
     text += "from ferrograd._core import native, paddle, torch\nfrom ferrograd._size import Size\n"
     text += "from ferrograd.torch._functions import ValuesAndIndices\n\n"
     text += "_Number = float | np.generic\n_Array = Tensor | np.ndarray[Any, Any]\n_Operand = _Array | _Number\n"
     text += "_Ints = SupportsIndex | Sequence[SupportsIndex]\n\n"
     members = {n: v for n, v in vars(_core).items() if not n.startswith("__") and not isinstance(v, types.ModuleType)}
     classes = {n: v for n, v in members.items() if isinstance(v, type)}
-    exported = sorted(n for n in members if not n.startswith("_"))
-    text += "__all__ = [\n" + "".join(f'    "{n}",\n' for n in exported) + "]\n\n"
+    exported = sorted(_core.__all__)
+    text += "__version__: str\n\n__all__ = [\n" + "".join(f'    "{n}",\n' for n in exported) + "]\n\n"
     for name in sorted(classes, key=lambda n: (len(classes[n].__mro__), n)):
         text += of_class(name, classes[name]) + "\n"
     for name, value in sorted(members.items()):

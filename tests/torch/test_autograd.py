@@ -269,3 +269,10 @@ def test_a_fresh_grad_is_not_tracked() -> None:
     x = leaf(3.0)
     (x * x).backward()
     assert not x.grad.requires_grad
+
+
+def test_s126_the_edge_of_a_tensor_that_was_written_to() -> None:
+    x = torch.ones(3, requires_grad=True).clone()
+    before = get_gradient_edge(x)
+    x *= 2
+    assert [values(g) for g in torch.autograd.grad(x.sum(), [before, x])] == [[2] * 3, [1] * 3]

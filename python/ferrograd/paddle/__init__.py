@@ -10,44 +10,35 @@ array(6., dtype=float32)
 
 from __future__ import annotations
 
+from ferrograd import _dialect, _tensor
 from ferrograd._core import PaddleTensor as Tensor
 from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from ferrograd.paddle import (
-    _creation,
-    _framework,
-    _functions,
-    _methods,
-    autograd,
-    fluid,
-    imperative,
-    incubate,
-    linalg,
-    nn,
-)
+from ferrograd.paddle import _creation, _framework, _functions, autograd, fluid, imperative, linalg, nn
 from ferrograd.paddle._autograd import grad
 from ferrograd.paddle._creation import *
 from ferrograd.paddle._dtypes import *
 from ferrograd.paddle._dtypes import __all__ as _dtypes
 from ferrograd.paddle._framework import *
+from ferrograd.paddle._framework import VERSION as __version__
 from ferrograd.paddle._functions import *
 
 # isort: split
 from ferrograd._core.paddle import *  # type: ignore[assignment]
 from ferrograd._core.paddle import __all__ as _ops
 
+_dialect.install(Tensor, [_tensor, _creation, _functions])
 # What means something else in Paddle stands before the function of the registry that has the same name.
 for _module in (_creation, _functions):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
-_methods.install([_creation, _functions])
 
 __all__ = [
     "Tensor",
+    "__version__",
     "autograd",
     "enable_grad",
     "fluid",
     "grad",
     "imperative",
-    "incubate",
     "is_grad_enabled",
     "linalg",
     "nn",

@@ -30,6 +30,7 @@ __all__ = [
     "reshape",
     "scatter",
     "split",
+    "squeeze",
     "stack",
     "std",
     "sum",
@@ -172,6 +173,11 @@ def split(x: Tensor, num_or_sections: Any, axis: Any = 0, name: str | None = Non
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = x.shape[axis] - builtins.sum(sizes) - 1
     return list(ops.split_sizes(x, sizes, axis))
+
+
+def squeeze(x: Tensor, axis: Any = None, name: str | None = None) -> Tensor:
+    """Without the axes of size 1, or those of these axes that have size 1."""
+    return ops.squeeze(x) if axis is None else ops.squeeze(x, _check.ones(x, "squeeze", axis))
 
 
 def stack(x: Sequence[Tensor], axis: int = 0, name: str | None = None) -> Tensor:

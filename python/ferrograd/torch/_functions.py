@@ -9,10 +9,14 @@ from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
 
 __all__ = [
+    "add",
+    "addcdiv",
+    "addcmul",
     "cummax",
     "cummin",
     "equal",
     "index_add",
+    "lerp",
     "max",
     "median",
     "meshgrid",
@@ -21,7 +25,9 @@ __all__ = [
     "norm",
     "sort",
     "split",
+    "squeeze",
     "std",
+    "sub",
     "t",
     "topk",
     "transpose",
@@ -35,6 +41,21 @@ class ValuesAndIndices(NamedTuple):
 
     values: Tensor
     indices: Tensor
+
+
+def add(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
+    """``input + alpha * other``."""
+    return ops.add(input, other if alpha == 1 else other * alpha)
+
+
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
+    """``input + value * tensor1 / tensor2``."""
+    return add(input, ops.divide(tensor1, tensor2), alpha=value)
+
+
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
+    """``input + value * tensor1 * tensor2``."""
+    return add(input, ops.multiply(tensor1, tensor2), alpha=value)
 
 
 def cummax(input: Tensor, dim: int) -> ValuesAndIndices:
@@ -56,6 +77,11 @@ def equal(input: Tensor, other: Tensor) -> bool:
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """``input`` with ``alpha`` times slices of ``source`` added along an axis at the positions in ``index``."""
     return ops.index_add(input, dim, index, source if alpha == 1 else source * alpha)
+
+
+def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
+    """``input + weight * (end - input)``."""
+    return ops.add(input, ops.multiply(ops.subtract(end, input), weight))
 
 
 def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
@@ -113,6 +139,16 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     if isinstance(split_size_or_sections, int):
         return tuple(ops.split_every(tensor, split_size_or_sections, dim))
     return tuple(ops.split_sizes(tensor, split_size_or_sections, dim))
+
+
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """Without the axes of size 1, or those of these axes that have size 1."""
+    return ops.squeeze(input) if dim is None else ops.squeeze(input, _check.ones(input, "squeeze", dim))
+
+
+def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
+    """``input - alpha * other``."""
+    return ops.subtract(input, other if alpha == 1 else other * alpha)
 
 
 def _correction(unbiased: bool | None, correction: float | None) -> float:

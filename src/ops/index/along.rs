@@ -296,15 +296,15 @@ entries! {
         "The elements along an axis at indices: for axis 1, `out[i, j] = x[i, index[i, j]]`. The indices have as many axes as `x` and are no larger on the others.\n\n>>> fg.gather(fg.tensor([[1, 2], [3, 4]]), 1, fg.tensor([[1, 1], [0, 0]])).numpy()\narray([[2, 2],\n       [3, 3]])";
     method take_along_axis (x: &Tensor, indices: &Tensor, axis: Option<i64> = Int(-1))
         "The elements along an axis at indices, such as `argsort` gives; the other axes broadcast. With axis None, of the flattened tensor.\n\n>>> fg.take_along_axis(fg.tensor([[1, 2], [3, 4]]), fg.tensor([[1], [0]]), 1).numpy()\narray([[2],\n       [3]])";
-    method put_along_axis (x: &Tensor, indices: &Tensor, values: Operand<'_>, axis: Option<i64> = Int(-1), reduce: &str = Str("assign"))
+    twin put_along_axis (x: &Tensor, indices: &Tensor, values: Operand<'_>, axis: Option<i64> = Int(-1), reduce: &str = Str("assign"))
         "`x` with values written (`reduce` 'assign') or added ('add') at indices along an axis; indices and values broadcast to `x` on the other axes. Of values written to one place the last stays; values added to one place all count.\n\n>>> fg.put_along_axis(fg.zeros((2, 2)), fg.tensor([[1], [0]]), 5., 1).numpy()\narray([[0., 5.],\n       [5., 0.]], dtype=float32)";
-    method scatter (x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>)
+    twin scatter (x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>)
         "`x` with the elements of `src` written at indices along an axis: for axis 1, `out[i, index[i, j]] = src[i, j]`. Of values written to one place the last stays.\n\n>>> fg.scatter(fg.zeros((1, 3)), 1, fg.tensor([[2, 0]]), fg.tensor([[1., 2.]])).numpy()\narray([[2., 0., 1.]], dtype=float32)";
-    method scatter_add (x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>)
+    twin scatter_add (x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>)
         "`x` with the elements of `src` added at indices along an axis: for axis 1, `out[i, index[i, j]] += src[i, j]`.\n\n>>> fg.scatter_add(fg.zeros((1, 2)), 1, fg.tensor([[1, 1]]), fg.tensor([[1., 2.]])).numpy()\narray([[0., 3.]], dtype=float32)";
-    method index_add (x: &Tensor, axis: i64, index: &Tensor, source: &Tensor)
+    twin index_add (x: &Tensor, axis: i64, index: &Tensor, source: &Tensor)
         "`x` with the slices of `source` added at the indices of a vector along an axis.\n\n>>> fg.index_add(fg.zeros((2,)), 0, fg.tensor([1, 1]), fg.tensor([1., 2.])).numpy()\narray([0., 3.], dtype=float32)";
-    method index_fill (x: &Tensor, axis: i64, index: &Tensor, value: Operand<'_>)
+    twin index_fill (x: &Tensor, axis: i64, index: &Tensor, value: Operand<'_>)
         "`x` with a number written over the slices at the indices of a vector along an axis.\n\n>>> fg.index_fill(fg.zeros((3,)), 0, fg.tensor([0, 2]), 7).numpy()\narray([7., 0., 7.], dtype=float32)";
     view select (x: &Tensor, axis: i64, index: i64)
         "The slice of an axis at one index; the axis goes. Shares memory.\n\n>>> fg.select(fg.tensor([[1, 2], [3, 4]]), 1, 0).numpy()\narray([1, 3])";

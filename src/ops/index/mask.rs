@@ -118,11 +118,11 @@ pub fn one_hot(x: &Tensor, num_classes: i64, dtype: Option<DType>) -> Result<Ten
 }
 
 entries! {
-    method masked_fill (x: &Tensor, mask: &Tensor, value: Operand<'_>)
+    twin masked_fill (x: &Tensor, mask: &Tensor, value: Operand<'_>)
         "`x` with a number where a mask of truth values holds; the mask broadcasts against `x`. Works under vmap.\n\n>>> fg.masked_fill(fg.tensor([1, 2]), fg.tensor([True, False]), 9).numpy()\narray([9, 2])";
     method masked_select (x: &Tensor, mask: &Tensor)
         "The elements where a mask of truth values holds, in C order in one axis; both broadcast against each other.\n\n>>> fg.masked_select(fg.tensor([1, 2, 3]), fg.tensor([True, False, True])).numpy()\narray([1, 3])";
-    method masked_scatter (x: &Tensor, mask: &Tensor, source: &Tensor)
+    twin masked_scatter (x: &Tensor, mask: &Tensor, source: &Tensor)
         "`x` with the first elements of `source`, in C order, where a mask of truth values holds.\n\n>>> fg.masked_scatter(fg.tensor([1, 2, 3]), fg.tensor([True, False, True]), fg.tensor([7, 8])).numpy()\narray([7, 2, 8])";
     method nonzero (x: &Tensor)
         "The indices (int64) of the elements that are not zero, in C order: one tensor for each axis.\n\n>>> fg.nonzero(fg.tensor([0, 3, 0, 4]))[0].numpy()\narray([1, 3])";

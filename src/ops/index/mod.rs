@@ -37,6 +37,6 @@ pub enum Index {
 pub(crate) const FAMILY: &[&[Entry]] = &[ENTRIES, along::ENTRIES, mask::ENTRIES];
 
 entries! {
-    method index_put (x: &Tensor, indices: &[Index], value: crate::ops::Operand<'_>, accumulate: bool = False)
+    twin index_put (x: &Tensor, indices: &[Index], value: crate::ops::Operand<'_>, accumulate: bool = False)
         "`x` with `value`, broadcast and cast to the dtype of `x`, written where `x[indices]` reads; with `accumulate` it is added instead, and positions named twice get both. Without it the last value written to a position stays.\n\n>>> i = fg.tensor([0, 2, 0])\n>>> fg.index_put(fg.zeros((3,)), (i,), 1.0, accumulate=True).numpy()\narray([2., 0., 1.], dtype=float32)";
 }

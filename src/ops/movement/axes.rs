@@ -94,11 +94,11 @@ pub fn moveaxis(x: &Tensor, source: &[i64], destination: &[i64]) -> Result<Tenso
 entries! {
     view permute_dims | permute (x: &Tensor, axes: &[i64])
         "The axes in another order, each named once. Shares memory.\n\n>>> fg.permute_dims(fg.ones((2, 3, 4)), (2, 0, 1)).shape\n(4, 2, 3)";
-    view transpose (x: &Tensor, axes: Axes<'_> = None)
+    reshaping transpose (x: &Tensor, axes: Axes<'_> = None)
         "The axes in another order, or without `axes` in the reverse one. Shares memory.\n\n>>> fg.transpose(fg.ones((2, 3, 4))).shape\n(4, 3, 2)";
     view matrix_transpose (x: &Tensor)
         "The last two axes swapped. Shares memory.\n\n>>> fg.matrix_transpose(fg.ones((2, 3, 4))).shape\n(2, 4, 3)";
-    view swapaxes | swapdims (x: &Tensor, axis1: i64, axis2: i64)
+    reshaping swapaxes | swapdims (x: &Tensor, axis1: i64, axis2: i64)
         "Two axes swapped. Shares memory.\n\n>>> fg.swapaxes(fg.ones((2, 3, 4)), 0, 2).shape\n(4, 3, 2)";
     view moveaxis | movedim (x: &Tensor, source: &[i64], destination: &[i64])
         "The axes of `source` moved to the places of `destination`; the others keep their order. Shares memory.\n\n>>> fg.moveaxis(fg.ones((2, 3, 4)), 0, -1).shape\n(3, 4, 2)";

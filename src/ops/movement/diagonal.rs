@@ -7,6 +7,7 @@ use crate::error::{Error, Result, bail};
 use crate::graph::{Saved, Tensor, apply};
 use crate::kernel;
 use crate::ops::entry::entries;
+use crate::ops::reduce::sum;
 use crate::shape::{self, Dims};
 
 /// A diagonal of two axes, which go; it becomes the last axis.
@@ -20,6 +21,11 @@ fn region(op: &'static str, rank: usize, offset: i64, axis1: i64, axis2: i64) ->
         bail!(Argument, op, "axes {axis1} and {axis2} are the same");
     }
     Ok(Region::Diagonal { axes, offset })
+}
+
+/// The sum of a diagonal of two axes, which go.
+pub fn trace(x: &Tensor, offset: i64, axis1: i64, axis2: i64) -> Result<Tensor> {
+    sum(&diagonal(x, offset, axis1, axis2)?, Some(&[-1]), false, None)
 }
 
 /// The last axis laid on a diagonal of two new axes, zero elsewhere.
@@ -97,15 +103,17 @@ pub fn diagonal_scatter(x: &Tensor, y: &Tensor, offset: i64, axis1: i64, axis2: 
 entries! {
     view diagonal (x: &Tensor, offset: i64 = Int(0), axis1: i64 = Int(0), axis2: i64 = Int(1))
         "A diagonal of two axes, which go; it becomes the last axis. `offset` counts to the right of the main diagonal. Shares memory.\n\n>>> fg.diagonal(fg.tensor([[1, 2], [3, 4]])).numpy()\narray([1, 4])";
+    method trace (x: &Tensor, offset: i64 = Int(0), axis1: i64 = Int(0), axis2: i64 = Int(1))
+        "The sum of a diagonal of two axes, which go. `offset` counts to the right of the main diagonal.\n\n>>> fg.trace(fg.tensor([[1, 2], [3, 4]])).item()\n5";
     method diag (x: &Tensor, k: i64 = Int(0))
         "The k-th diagonal of a matrix, or the matrix with a vector on its k-th diagonal.\n\n>>> fg.diag(fg.tensor([1, 2])).numpy()\narray([[1, 0],\n       [0, 2]])";
     method diag_embed (x: &Tensor, offset: i64 = Int(0), axis1: i64 = Int(-2), axis2: i64 = Int(-1))
         "The last axis laid on a diagonal of two new axes at these places, zero elsewhere.\n\n>>> fg.diag_embed(fg.ones((5, 2)), offset=1).shape\n(5, 3, 3)";
     method diagflat (x: &Tensor, k: i64 = Int(0))
         "The matrix with all elements of `x`, in C order, on its k-th diagonal.\n\n>>> fg.diagflat(fg.ones((2, 2))).shape\n(4, 4)";
-    method tril (x: &Tensor, k: i64 = Int(0))
+    twin tril (x: &Tensor, k: i64 = Int(0))
         "The elements of matrices (the last two axes) on and below the k-th diagonal; zero above.\n\n>>> fg.tril(fg.tensor([[1, 2], [3, 4]])).numpy()\narray([[1, 0],\n       [3, 4]])";
-    method triu (x: &Tensor, k: i64 = Int(0))
+    twin triu (x: &Tensor, k: i64 = Int(0))
         "The elements of matrices (the last two axes) on and above the k-th diagonal; zero below.\n\n>>> fg.triu(fg.tensor([[1, 2], [3, 4]])).numpy()\narray([[1, 2],\n       [0, 4]])";
     method diagonal_scatter (x: &Tensor, y: &Tensor, offset: i64 = Int(0), axis1: i64 = Int(0), axis2: i64 = Int(1))
         "`x` with `y` written over one of its diagonals.\n\n>>> fg.diagonal_scatter(fg.zeros((2, 2)), fg.ones((2,))).numpy()\narray([[1., 0.],\n       [0., 1.]], dtype=float32)";

@@ -130,18 +130,18 @@ pub(super) fn at_least(x: &Tensor, rank: usize) -> Result<Tensor> {
 }
 
 entries! {
-    view reshape | view (x: &Tensor, shape: &[i64])
+    reshaping reshape | view (x: &Tensor, shape: &[i64])
         "The elements in C order under another shape; one size may be -1 and is then what the others leave. Shares memory where strides allow it.\n\nRaises ShapeError where the number of elements differs.\n\n>>> fg.reshape(fg.tensor([1, 2, 3, 4]), (2, -1)).numpy()\narray([[1, 2],\n       [3, 4]])";
     view reshape_as | view_as (x: &Tensor, y: &Tensor)
         "The elements of `x` in C order under the shape of `y`.\n\n>>> fg.reshape_as(fg.ones((4,)), fg.ones((2, 2))).shape\n(2, 2)";
-    view flatten (x: &Tensor, start_axis: i64 = Int(0), stop_axis: i64 = Int(-1))
+    reshaping flatten (x: &Tensor, start_axis: i64 = Int(0), stop_axis: i64 = Int(-1))
         "The axes from `start_axis` to `stop_axis`, both among them, joined into one; a 0-d tensor gets one axis.\n\n>>> fg.flatten(fg.ones((2, 3, 4)), 1).shape\n(2, 12)";
     view ravel (x: &Tensor)
         "All elements in C order, in one axis.\n\n>>> fg.ravel(fg.ones((2, 3))).shape\n(6,)";
     view unflatten (x: &Tensor, axis: i64, shape: &[i64])
         "One axis cut into axes of these sizes, one of which may be -1.\n\n>>> fg.unflatten(fg.ones((2, 6)), 1, (3, -1)).shape\n(2, 3, 2)";
-    view squeeze (x: &Tensor, axis: Axes<'_> = None)
+    reshaping squeeze (x: &Tensor, axis: Axes<'_> = None)
         "Axes of size 1 taken away: all of them, or those named, which must have size 1 (else ShapeError).\n\n>>> fg.squeeze(fg.ones((1, 3, 1)), 0).shape\n(3, 1)";
-    view expand_dims | unsqueeze (x: &Tensor, axis: &[i64] = Ints(&[0]))
+    reshaping expand_dims | unsqueeze (x: &Tensor, axis: &[i64] = Ints(&[0]))
         "New axes of size 1, at these places of the result's shape.\n\n>>> fg.expand_dims(fg.ones((3,)), (0, -1)).shape\n(1, 3, 1)";
 }

@@ -1,0 +1,67 @@
+"""What a dialect's own functions become: they take the other libraries' names for their parameters, and are methods."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from types import FunctionType, ModuleType
+from typing import Any
+
+from ferrograd import _core
+
+#: Names of one parameter.
+SYNONYMS = (("dim", "axis"), ("keepdim", "keepdims"), ("input", "x"), ("other", "y"))
+#: Names of the tensor that a method belongs to.
+FIRST = ("x", "input", "arr", "tensor")
+#: Functions without a native counterpart that have a twin which writes in place.
+WRITING = {"addcdiv", "addcmul", "lerp", "t"}
+#: Functions whose twins may change the shape.
+RESHAPING = {"reshape", "squeeze", "t", "transpose"}
+
+
+def renaming(f: FunctionType) -> Callable[..., Any]:
+    """The function, which takes the synonyms of its parameters as keywords too."""
+    own = inspect.signature(f).parameters
+    others = {s: name for group in SYNONYMS for name in group if name in own for s in group if s not in own}
+    if not others:
+        return f
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for name in others.keys() & kwargs.keys():
+            if others[name] in kwargs:
+                raise TypeError(f"{f.__name__}() got the argument '{others[name]}' under two names")
+            kwargs[others[name]] = kwargs.pop(name)
+        return f(*args, **kwargs)
+
+    return call
+
+
+def in_place(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
+    """The twin of a method that writes its result over the tensor."""
+
+    @functools.wraps(f)
+    def written(x: Any, *args: Any, **kwargs: Any) -> Any:
+        return _core.overwrite(x, name, name in RESHAPING, f, args, kwargs)
+
+    written.__name__ = f"{name}_"
+    return written
+
+
+def install(cls: type, modules: Iterable[ModuleType]) -> None:
+    """Puts every public function whose first parameter is a tensor on the dialect's class, with its twin."""
+    for module in modules:
+        for name in module.__all__:
+            f = getattr(module, name)
+            if isinstance(f, property):
+                setattr(cls, name, f)
+            if not isinstance(f, FunctionType):
+                continue
+            function = f if hasattr(f, "__wrapped__") else renaming(f)
+            setattr(module, name, function)
+            signature = inspect.signature(f)
+            if next(iter(signature.parameters), "") in FIRST:
+                setattr(cls, name, function)
+                if signature.return_annotation == "Tensor" and (name in WRITING or hasattr(_core.Tensor, f"{name}_")):
+                    setattr(cls, f"{name}_", in_place(name, function))
