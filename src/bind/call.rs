@@ -137,7 +137,7 @@ pub fn run<'py>(
             {
                 Some(arg) => {
                     if from.is_none() {
-                        from = Var::dialect_of(o);
+                        from = Var::dialect_of(o).or_else(|| among(param, o));
                     }
                     arg
                 }
@@ -198,6 +198,14 @@ pub fn run<'py>(
         Value::DType(d) => convert::descr(py, d).into_any(),
         Value::None => py.None().into_bound(py),
     })
+}
+
+/// The dialect of the first tensor in a list of them.
+fn among(param: &Param, o: &Bound<'_, PyAny>) -> Option<Dialect> {
+    if !matches!(param.kind.base, Base::Tensors | Base::Rest) {
+        return None;
+    }
+    o.try_iter().ok()?.flatten().find_map(|x| Var::dialect_of(&x))
 }
 
 /// Python's complaint of an integer of more than 64 bits, naming the function; any other exception as it is.

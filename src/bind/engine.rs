@@ -13,7 +13,7 @@ use super::error::raise;
 use super::var::Var;
 use crate::engine::{Answer, Request};
 use crate::error::Result;
-use crate::graph::{Edge, Live, Tensor};
+use crate::graph::{Draws, Edge, Live, Tensor};
 use crate::kernel::par;
 use crate::ops::alias::alias;
 use crate::transform;
@@ -100,6 +100,7 @@ fn live_nodes() -> usize {
 #[pyclass(frozen, module = "ferrograd._core")]
 pub struct Level {
     lanes: usize,
+    draws: Draws,
     live: Mutex<Option<Live>>,
 }
 
@@ -113,14 +114,29 @@ impl Level {
 
 #[pymethods]
 impl Level {
+    /// With `randomness` random numbers are "same" or "different" in all lanes, or drawing them is an "error".
     #[new]
-    fn new(lanes: usize) -> Level {
-        Level { lanes, live: Mutex::new(None) }
+    #[pyo3(signature = (lanes, randomness=None))]
+    fn new(py: Python<'_>, lanes: usize, randomness: Option<&str>) -> PyResult<Level> {
+        let draws = match randomness {
+            None => Draws::ByOperand,
+            Some("same") => Draws::Same,
+            Some("different") => Draws::Different,
+            Some("error") => Draws::Refused,
+            Some(other) => {
+                let text = format!(
+                    "Only allowed values for randomness are 'error', 'different', or 'same'. Got {other}"
+                );
+                return Err(raise(py, "ArgumentError", text));
+            }
+        };
+        Ok(Level { lanes, draws, live: Mutex::new(None) })
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         let level = slf.get();
-        *level.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(Live::new(level.lanes));
+        *level.live.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Live::drawing(level.lanes, level.draws));
         slf
     }
 

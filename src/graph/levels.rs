@@ -50,9 +50,23 @@ impl Levels {
     }
 }
 
+/// What random numbers are drawn while a level's call runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Draws {
+    /// For a tensor with lanes each lane its own, otherwise the same for all.
+    #[default]
+    ByOperand,
+    /// The same for all lanes.
+    Same,
+    /// Each lane its own.
+    Different,
+    /// None: to draw is an error.
+    Refused,
+}
+
 thread_local! {
     /// The levels whose calls are running on this thread, outermost first.
-    static LIVE: RefCell<Vec<Level>> = const { RefCell::new(Vec::new()) };
+    static LIVE: RefCell<Vec<(Level, Draws)>> = const { RefCell::new(Vec::new()) };
 }
 
 static NEXT: AtomicU32 = AtomicU32::new(1);
@@ -63,9 +77,30 @@ pub struct Live(Level);
 impl Live {
     /// A new innermost level.
     pub fn new(lanes: usize) -> Live {
+        Live::drawing(lanes, Draws::default())
+    }
+
+    /// A new innermost level that says what random numbers are drawn.
+    pub fn drawing(lanes: usize, draws: Draws) -> Live {
         let level = Level { id: NEXT.fetch_add(1, Relaxed), lanes };
-        LIVE.with_borrow_mut(|l| l.push(level));
+        LIVE.with_borrow_mut(|l| l.push((level, draws)));
         Live(level)
+    }
+
+    /// The levels that random numbers for a value with levels of its own have; none where drawing is refused.
+    pub fn drawn(own: &Levels) -> Option<Levels> {
+        LIVE.with_borrow(|live| {
+            let mut levels = own.clone();
+            for &(level, draws) in live {
+                levels = match draws {
+                    Draws::ByOperand => levels,
+                    Draws::Same => Levels::new(levels.as_slice().iter().copied().filter(|l| *l != level)),
+                    Draws::Different => levels.union(&Levels::new([level])),
+                    Draws::Refused => return None,
+                };
+            }
+            Some(levels)
+        })
     }
 
     pub fn level(&self) -> Level {
@@ -74,24 +109,25 @@ impl Live {
 
     /// The levels live on this thread.
     pub fn all() -> Levels {
-        LIVE.with_borrow(|l| Levels::new(l.iter().copied()))
+        LIVE.with_borrow(|l| Levels::new(l.iter().map(|(level, _)| *level)))
     }
 
     /// Runs `f` with these levels live on this thread and no others: for threads that work for another one.
     pub fn within<R>(levels: &Levels, f: impl FnOnce() -> R) -> R {
-        struct Restore(Vec<Level>);
+        struct Restore(Vec<(Level, Draws)>);
         impl Drop for Restore {
             fn drop(&mut self) {
                 LIVE.set(std::mem::take(&mut self.0));
             }
         }
-        let _restore = Restore(LIVE.replace(levels.as_slice().to_vec()));
+        let _restore =
+            Restore(LIVE.replace(levels.as_slice().iter().map(|l| (*l, Draws::default())).collect()));
         f()
     }
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
-        LIVE.with_borrow_mut(|l| l.retain(|x| *x != self.0));
+        LIVE.with_borrow_mut(|l| l.retain(|(x, _)| *x != self.0));
     }
 }

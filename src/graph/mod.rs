@@ -11,7 +11,7 @@ mod tensor;
 pub(crate) use apply::{align, recorded};
 pub use apply::{apply, apply_all};
 pub use hooks::{Hooks, Passing};
-pub use levels::{Level, Levels, Live};
+pub use levels::{Draws, Level, Levels, Live};
 pub(crate) use node::Kept;
 pub use node::{Edge, Keep, Kind, Meta, Node, live_nodes};
 pub use op::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents};

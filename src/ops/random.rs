@@ -13,9 +13,9 @@ use super::promote::{as_tensor, common, holds, promoted_float};
 use crate::array::Array;
 use crate::dtype::{DType, Element, Kind, dispatch};
 use crate::error::{Result, bail};
-use crate::graph::Tensor;
+use crate::graph::{Levels, Live, Tensor};
 use crate::kernel::random::{Stream, below, fill, halves, normal as gauss, philox, uniform32, uniform64};
-use crate::shape;
+use crate::shape::{self, Dims};
 
 static STATE: Mutex<Option<Stream>> = Mutex::new(None);
 
@@ -68,33 +68,57 @@ fn normal_array(op: &'static str, dims: &[usize], dtype: DType) -> Result<Array>
     }
 }
 
-/// Fresh numbers with the shape and the levels of another tensor: every lane has its own.
-fn alike(x: &Tensor, array: Array) -> Tensor {
-    Tensor { array, edge: None, levels: x.levels.clone() }
+/// Fresh numbers of a shape for a value with these levels, with the hidden axes that the running calls of `vmap` say.
+fn drawn(
+    op: &'static str,
+    own: &Levels,
+    dims: &[usize],
+    draw: impl FnOnce(&[usize]) -> Result<Array>,
+) -> Result<Tensor> {
+    let Some(levels) = Live::drawn(own) else {
+        bail!(
+            Argument,
+            op,
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or \
+             'different' randomness flags on vmap or perform the randomness operation out of vmap"
+        );
+    };
+    let dims: Dims = levels.as_slice().iter().map(|l| l.lanes).chain(dims.iter().copied()).collect();
+    Ok(Tensor { array: draw(&dims)?, edge: None, levels })
+}
+
+/// Fresh numbers of a shape, the same for all lanes unless `vmap` says otherwise.
+fn shaped(op: &'static str, dims: &[usize], draw: impl FnOnce(&[usize]) -> Result<Array>) -> Result<Tensor> {
+    drawn(op, &Levels::default(), dims, draw)
+}
+
+/// Fresh numbers with the shape of another tensor, for every lane its own unless `vmap` says otherwise.
+fn alike(op: &'static str, x: &Tensor, draw: impl FnOnce(&[usize]) -> Result<Array>) -> Result<Tensor> {
+    drawn(op, &x.levels, x.dims(), draw)
 }
 
 /// Uniform numbers in [0, 1).
 pub fn rand(shape: &[i64], dtype: Option<DType>) -> Result<Tensor> {
     let dtype = real("rand", dtype)?;
-    Ok(Tensor::constant(uniform_array("rand", &sizes("rand", shape, dtype)?, dtype)?))
+    shaped("rand", &sizes("rand", shape, dtype)?, |dims| uniform_array("rand", dims, dtype))
 }
 
 /// Normal numbers with mean 0 and deviation 1.
 pub fn randn(shape: &[i64], dtype: Option<DType>) -> Result<Tensor> {
     let dtype = real("randn", dtype)?;
-    Ok(Tensor::constant(normal_array("randn", &sizes("randn", shape, dtype)?, dtype)?))
+    shaped("randn", &sizes("randn", shape, dtype)?, |dims| normal_array("randn", dims, dtype))
 }
 
 /// [`rand`] with the shape and dtype of a tensor.
 pub fn rand_like(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
     let dtype = real("rand_like", dtype.or(Some(x.dtype())))?;
-    Ok(alike(x, uniform_array("rand_like", x.array.dims(), dtype)?))
+    alike("rand_like", x, |dims| uniform_array("rand_like", dims, dtype))
 }
 
 /// [`randn`] with the shape and dtype of a tensor.
 pub fn randn_like(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
     let dtype = real("randn_like", dtype.or(Some(x.dtype())))?;
-    Ok(alike(x, normal_array("randn_like", x.array.dims(), dtype)?))
+    alike("randn_like", x, |dims| normal_array("randn_like", dims, dtype))
 }
 
 /// Integers from `low` up to but not including `high`, or from 0 up to `low`.
@@ -112,10 +136,12 @@ pub fn randint(low: i64, high: Option<i64>, shape: &[i64], dtype: Option<DType>)
     let dims = sizes("randint", shape, dtype)?;
     let range = high.wrapping_sub(low) as u64;
     let number = |bits| low.wrapping_add(below(bits, range) as i64);
-    let stream = next(shape::len(&dims), 2);
-    dispatch!(dtype, all T => Ok(Tensor::constant(fill("randint", &dims, stream, |b| {
-        halves(b).map(|bits| <T as crate::dtype::Element>::from_i64(number(bits)))
-    })?)))
+    shaped("randint", &dims, |dims| {
+        let stream = next(shape::len(dims), 2);
+        dispatch!(dtype, all T => fill("randint", dims, stream, |b| {
+            halves(b).map(|bits| <T as crate::dtype::Element>::from_i64(number(bits)))
+        }))
+    })
 }
 
 /// The integers below `n` in random order.
@@ -125,18 +151,23 @@ pub fn randperm(n: i64, dtype: Option<DType>) -> Result<Tensor> {
     if dtype == DType::Bool || (dtype.kind() == Kind::Int && n > 0 && !holds(dtype, i128::from(n) - 1)) {
         bail!(Dtype, "randperm", "{dtype} does not hold the integers below {n}");
     }
-    let order = Array::build::<i64>("randperm", &dims, |out| {
-        for (i, o) in out.iter_mut().enumerate() {
-            *o = i as i64;
-        }
-        // Fisher and Yates' shuffle, from the back.
-        let stream = next(out.len(), 1);
-        for i in (1..out.len()).rev() {
-            let [bits, _] = halves(philox(stream.seed, stream.block.wrapping_add(i as u64)));
-            out.swap(i, below(bits, i as u64 + 1) as usize);
-        }
+    let each = dims[0].max(1);
+    let order = shaped("randperm", &dims, |dims| {
+        Array::build::<i64>("randperm", dims, |all| all.chunks_mut(each).for_each(shuffled))
     })?;
-    cast(&Tensor::constant(order), dtype)
+    cast(&order, dtype)
+}
+
+/// The indices of a list in random order: Fisher and Yates' shuffle, from the back.
+fn shuffled(out: &mut [i64]) {
+    for (i, o) in out.iter_mut().enumerate() {
+        *o = i as i64;
+    }
+    let stream = next(out.len(), 1);
+    for i in (1..out.len()).rev() {
+        let [bits, _] = halves(philox(stream.seed, stream.block.wrapping_add(i as u64)));
+        out.swap(i, below(bits, i as u64 + 1) as usize);
+    }
 }
 
 /// `start + scale * numbers` with numbers of the shape that is asked for or that the two broadcast to.
@@ -150,7 +181,7 @@ fn scaled(
     if let Some(shape) = shape {
         like = broadcast_to(&like, &sizes(op, shape, start.dtype())?)?;
     }
-    let numbers = alike(&like, draw(op, like.array.dims(), like.dtype())?);
+    let numbers = alike(op, &like, |dims| draw(op, dims, like.dtype()))?;
     add_same(start, &multiply_same(&numbers, scale)?)
 }
 
@@ -199,7 +230,7 @@ pub fn bernoulli(x: &Tensor) -> Result<Tensor> {
     if any("bernoulli", &p, |p| !(0.0..=1.0).contains(&p))? {
         bail!(Argument, "bernoulli", "a probability lies between 0 and 1");
     }
-    let drawn = alike(&p, uniform_array("bernoulli", p.array.dims(), p.dtype())?);
+    let drawn = alike("bernoulli", &p, |dims| uniform_array("bernoulli", dims, p.dtype()))?;
     cast(&less_same(&drawn, &p)?, p.dtype())
 }
 
@@ -213,15 +244,17 @@ pub fn dropout(x: &Tensor, p: f64, training: bool) -> Result<Tensor> {
         return Ok(x.into_owned());
     }
     let scale = if p == 1.0 { 0.0 } else { 1.0 / (1.0 - p) };
-    let (dims, stream) = (x.array.dims(), next(x.array.len(), 4));
     let dropped = |bits: u32| f64::from(bits) < p * (1u64 << 32) as f64;
-    let mask = match x.dtype() {
-        DType::F32 => {
-            fill("dropout", dims, stream, |b| b.map(|u| if dropped(u) { 0.0 } else { scale as f32 }))?
+    let mask = alike("dropout", &x, |dims| {
+        let stream = next(shape::len(dims), 4);
+        match x.dtype() {
+            DType::F32 => {
+                fill("dropout", dims, stream, |b| b.map(|u| if dropped(u) { 0.0 } else { scale as f32 }))
+            }
+            _ => fill("dropout", dims, stream, |b| b.map(|u| if dropped(u) { 0.0 } else { scale })),
         }
-        _ => fill("dropout", dims, stream, |b| b.map(|u| if dropped(u) { 0.0 } else { scale }))?,
-    };
-    masked(&x, &alike(&x, mask))
+    })?;
+    masked(&x, &mask)
 }
 
 /// Starts the stream of a seed.

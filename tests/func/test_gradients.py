@@ -182,13 +182,13 @@ def test_refusals() -> None:
     x = sample(3)
     with pytest.raises(fg.ShapeError, match=r"grad: the function returns one element, not a tensor of shape \(3,\)"):
         grad(lambda x: x)(x)
-    with pytest.raises(fg.DtypeError, match="floats, not of int64"):
+    with pytest.raises(fg.DtypeError, match="floating point dtype can require gradients, not int64"):
         grad(lambda x: x.sum())(fg.tensor([1, 2]))
     with pytest.raises(fg.ArgumentError, match="not str"):
         grad(lambda x: x.sum())("x")
-    with pytest.raises(fg.ArgumentError, match="argnums 3 for 1 positional arguments"):
+    with pytest.raises(fg.ArgumentError, match="Got argnum=3, but only 1 positional inputs"):
         grad(lambda x: x.sum(), argnums=3)(x)
-    with pytest.raises(fg.ArgumentError, match="twice"):
+    with pytest.raises(fg.ArgumentError, match="must be unique"):
         grad(lambda x, y: x.sum(), argnums=(0, -2))(x, x)
     with pytest.raises(fg.ArgumentError, match="has_aux"):
         grad(lambda x: x.sum(), has_aux=True)(x)

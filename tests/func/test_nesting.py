@@ -95,9 +95,13 @@ def test_three_levels_of_closures() -> None:
 
 
 def test_outer_tensors_through_every_pair() -> None:
-    w = fg.tensor(np.float64(2.0), requires_grad=True)
     for outer, inner in itertools.product([reverse, forward], repeat=2):
-        second = outer(inner(lambda x: w**2 * x**3))(fg.tensor(np.float64(5.0)))
+        w = fg.tensor(np.float64(2.0), requires_grad=True)
+
+        def f(x: Any, w: Any = w) -> Any:
+            return w**2 * x**3
+
+        second = outer(inner(f))(fg.tensor(np.float64(5.0)))
         assert second.requires_grad
         same(fg.grad(second, w), 2 * 2 * 6 * 5.0)
 

@@ -26,9 +26,8 @@ def differences(f: Callable[[Any], Any], x: Any, step: float = 1e-6) -> np.ndarr
     at = np.asarray(x)
     columns = []
     for i in range(at.size):
-        flat = np.zeros(at.size)
-        flat[i] = step
-        e = flat.reshape(at.shape)
+        e = np.zeros(at.shape)
+        e.flat[i] = step
         columns.append((np.asarray(f(fg.tensor(at + e))) - np.asarray(f(fg.tensor(at - e)))) / (2 * step))
     out = np.stack(columns, -1) if columns else np.zeros((*np.asarray(f(x)).shape, 0))
     return out.reshape(*out.shape[:-1], *at.shape)

@@ -29,7 +29,7 @@ def real(value: Any, what: str) -> Tensor:
     """The value as a tensor that derivatives can be taken for."""
     x = tensor(value, what)
     if x.dtype.kind != "f":
-        raise DtypeError(f"{what}: derivatives are taken for tensors of floats, not of {x.dtype}")
+        raise DtypeError(f"{what}: only Tensors of floating point dtype can require gradients, not {x.dtype}")
     return x
 
 
@@ -52,11 +52,15 @@ def chosen(what: str, args: tuple[Any, ...], argnums: int | Sequence[int]) -> li
     """The positions that ``argnums`` names."""
     places = []
     for i in [argnums] if isinstance(argnums, int) else argnums:
-        if not isinstance(i, int) or not -len(args) <= i < len(args):
-            raise ArgumentError(f"{what}: argnums {argnums} for {len(args)} positional arguments")
+        if not isinstance(i, int):
+            raise ArgumentError(f"{what}: argnums must be an int or ints, got {argnums!r}")
+        if not -len(args) <= i < len(args):
+            raise ArgumentError(f"{what}: Got argnum={i}, but only {len(args)} positional inputs")
         places.append(i % len(args))
+    if not places:
+        raise ArgumentError(f"{what}: argnums must be non-empty")
     if len(set(places)) != len(places):
-        raise ArgumentError(f"{what}: argnums {argnums} names an argument twice")
+        raise ArgumentError(f"{what}: argnums elements must be unique, got {argnums}")
     return places
 
 
@@ -161,6 +165,15 @@ class Record:
             batched=lanes is not None,
         )
 
+    def reached(self, outputs: Sequence[Tensor]) -> list[bool]:
+        """By argument: whether any of some tensors computed from them depends on it."""
+        outs = [y for y in outputs if y.requires_grad]
+        if not outs:
+            return [False] * len(self.inside)
+        seeds = [_core.native.ones_like(y) for y in outs]
+        found = _core.run(outs, self.inside, seeds, NATIVE, retain_graph=True, unused="none")
+        return [g is not None for g in found]
+
     def gradient(self, record: bool | None = None) -> list[Tensor]:
         """The gradients of the scalar output, and the end of the record unless they are recorded."""
         return self.pull([_core.native.ones_like(self.scalar())], retain=False, record=record)
@@ -173,7 +186,11 @@ class Record:
 
     def pushed(self, tangents: Seeds, record: bool | None = None) -> Any:
         """The tangents in the structure of the result, zeros where it is constant."""
-        found = zip(self.push(tangents, record), self.outputs, strict=True)
+        return self.filled(self.push(tangents, record))
+
+    def filled(self, moved: Seeds) -> Any:
+        """What :meth:`push` gave, in the structure of the result, zeros where it is constant."""
+        found = zip(moved, self.outputs, strict=True)
         return _tree.rebuilt(self.result, iter([zeros(y) if t is None else t for t, y in found]))
 
     def as_wrt(self, values: Sequence[Any]) -> Any:

@@ -12,14 +12,21 @@ from ferrograd.func._record import tensor
 
 
 def vmap(
-    f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, *, chunk_size: int | None = None
+    f: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    *,
+    chunk_size: int | None = None,
+    randomness: str | None = None,
 ) -> Callable[..., Any]:
     """A function that applies ``f`` to all lanes of its arguments at once.
 
     ``in_axes`` is the axis of each positional argument that holds its lanes, or None where all lanes share the
     argument; one number stands for all, and for all tensors of a structure. What is no tensor, and keyword arguments,
     are shared. The results have their lanes at ``out_axes``; None there says that a result is the same for all lanes.
-    With ``chunk_size`` so many lanes are computed at a time.
+    With ``chunk_size`` so many lanes are computed at a time. Random numbers are different in all lanes where they are
+    drawn for a tensor with lanes, else the same; ``randomness`` makes them ``"same"`` or ``"different"`` everywhere
+    (the same within each chunk), or an ``"error"``.
 
     Inside ``f`` a tensor has the shape of one lane, and gradients are those of one lane:
     ``vmap(grad(loss), (None, 0))`` computes the gradients of samples. Calls nest. What depends on values (``item``,
@@ -35,6 +42,8 @@ def vmap(
     """
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
         raise ArgumentError(f"vmap: chunk_size must be None or a positive int, not {chunk_size!r}")
+    if randomness not in (None, "error", "same", "different"):
+        raise ArgumentError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
 
     @wraps(f)
     def over_lanes(*args: Any, **kwargs: Any) -> Any:
@@ -49,7 +58,7 @@ def vmap(
                 x if a is None or (start, end) == (0, lanes) else _core.native.narrow(x, a, start, end - start)
                 for x, a in zip(values, axes, strict=True)
             ]
-            with _core.Level(end - start) as level:
+            with _core.Level(end - start, randomness) as level:
                 inside = [x if a is None else level.enter(x, a) for x, a in zip(part, axes, strict=True)]
                 result = f(*_tree.rebuilt(args, iter(inside)), **kwargs)
                 found = [tensor(y, "vmap: the result of the function") for y in _tree.leaves(result)]
@@ -99,7 +108,7 @@ def _left(level: _core.Level, y: Tensor, axis: Any) -> Tensor:
     if axis is not None:
         return level.leave(y, axis)
     if level.has(y):
-        raise ArgumentError("vmap: out_axes is None for a result that is not the same for all lanes")
+        raise ArgumentError("vmap: out_axes (out_dims) is None for a result that is not the same for all lanes")
     return y
 
 

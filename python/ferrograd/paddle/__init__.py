@@ -13,7 +13,17 @@ from __future__ import annotations
 from ferrograd import _dialect, _tensor
 from ferrograd._core import PaddleTensor as Tensor
 from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from ferrograd.paddle import _creation, _framework, _functions, autograd, fluid, imperative, linalg, nn
+from ferrograd.paddle import (
+    _creation,
+    _framework,
+    _functions,
+    autograd,
+    fluid,
+    imperative,
+    incubate,
+    linalg,
+    nn,
+)
 from ferrograd.paddle._autograd import grad
 from ferrograd.paddle._creation import *
 from ferrograd.paddle._dtypes import *
@@ -39,6 +49,7 @@ __all__ = [
     "fluid",
     "grad",
     "imperative",
+    "incubate",
     "is_grad_enabled",
     "linalg",
     "nn",

@@ -13,13 +13,14 @@ from __future__ import annotations
 from ferrograd import _dialect, _tensor
 from ferrograd._core import TorchTensor as Tensor
 from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from ferrograd.torch import _creation, _framework, _functions, autograd, linalg, nn
+from ferrograd.torch import _creation, _framework, _functions, autograd, func, linalg, nn
 from ferrograd.torch._creation import *
 from ferrograd.torch._dtypes import *
 from ferrograd.torch._dtypes import __all__ as _dtypes
 from ferrograd.torch._framework import *
 from ferrograd.torch._framework import VERSION as __version__
 from ferrograd.torch._functions import *
+from ferrograd.torch._vmap import vmap
 
 # isort: split
 from ferrograd._core.torch import *  # type: ignore[assignment]
@@ -35,11 +36,13 @@ __all__ = [
     "__version__",
     "autograd",
     "enable_grad",
+    "func",
     "is_grad_enabled",
     "linalg",
     "nn",
     "no_grad",
     "set_grad_enabled",
+    "vmap",
 ]
 __all__ += _ops
 __all__ += _dtypes

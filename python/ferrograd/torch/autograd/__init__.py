@@ -5,6 +5,16 @@ from __future__ import annotations
 from ferrograd._core import TorchTensor as Variable
 from ferrograd._modes import enable_grad, no_grad, set_grad_enabled
 from ferrograd.torch._autograd import backward, grad
-from ferrograd.torch.autograd import grad_mode, graph
+from ferrograd.torch.autograd import functional, grad_mode, graph
 
-__all__ = ["Variable", "backward", "enable_grad", "grad", "grad_mode", "graph", "no_grad", "set_grad_enabled"]
+__all__ = [
+    "Variable",
+    "backward",
+    "enable_grad",
+    "functional",
+    "grad",
+    "grad_mode",
+    "graph",
+    "no_grad",
+    "set_grad_enabled",
+]

@@ -1,0 +1,216 @@
+"""The derivatives of ``torch.func``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from ferrograd import _tree
+from ferrograd import func as transforms
+from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd.func._record import Record, chosen, matching
+
+Function = Callable[..., Any]
+Argnums = int | tuple[int, ...]
+
+
+def _over_tensors(what: str, derived: Function, argnums: Argnums) -> Function:
+    """The derived function, which refuses to differentiate for what is no tensor."""
+
+    @wraps(derived)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not isinstance(argnums, int | tuple):
+            raise ArgumentError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+        for x in (x for i in chosen(what, args, argnums) for x in _tree.leaves(args[i])):
+            if not isinstance(x, Tensor):
+                raise ArgumentError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+        return derived(*args, **kwargs)
+
+    return call
+
+
+def _scalar(f: Function, has_aux: bool) -> Function:
+    """The function, whose output must be a tensor without axes."""
+
+    @wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = f(*args, **kwargs)
+        if has_aux and not (isinstance(result, tuple) and len(result) == 2):
+            raise ArgumentError(
+                "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
+            )
+        y = result[0] if has_aux else result
+        if not isinstance(y, Tensor):
+            raise ArgumentError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(y)}")
+        if len(y.shape):
+            raise ShapeError(
+                "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+                f"{len(y.shape)} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+            )
+        return result
+
+    return call
+
+
+def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The function that computes the gradient of a function with a 0-d output; see :func:`ferrograd.func.grad`.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.func.grad(torch.sin)(torch.tensor(0.0)).item()
+    1.0
+    """
+    return _over_tensors("grad", transforms.grad(_scalar(func, has_aux), argnums, has_aux), argnums)
+
+
+def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """As :func:`grad`, with the output after the gradient: ``(gradient, output)``, or ``(gradient, (output, aux))``.
+
+    >>> import ferrograd.torch as torch
+    >>> [t.item() for t in torch.func.grad_and_value(lambda x: x * x)(torch.tensor(3.0))]
+    [6.0, 9.0]
+    """
+    both = transforms.value_and_grad(_scalar(func, has_aux), argnums, has_aux)
+
+    @wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = both(*args, **kwargs)
+        return gradient, value
+
+    return _over_tensors("grad_and_value", call, argnums)
+
+
+def _real_tensors(result: Any) -> None:
+    """The output of a function that ``vjp`` is taken of."""
+    for y in _tree.leaves(result):
+        if not isinstance(y, Tensor):
+            raise ArgumentError(
+                f"vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type {type(y)}"
+            )
+        if y.dtype.kind != "f":
+            raise ArgumentError(
+                "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                f"{y.dtype}"
+            )
+    if not _tree.leaves(result):
+        raise ArgumentError(
+            f"vjp(f, *primals): Expected f to be a function that has non-empty output (got output = {result})"
+        )
+
+
+def _checked(f: Function, has_aux: bool) -> Function:
+    """The function, whose output must be tensors of floats."""
+
+    @wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = f(*args, **kwargs)
+        if has_aux and not (isinstance(result, tuple) and len(result) == 2):
+            raise ArgumentError(
+                "vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True"
+            )
+        _real_tensors(result[0] if has_aux else result)
+        return result
+
+    return call
+
+
+def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
+    """The output of ``func(*primals)`` and its pullback, and the auxiliary part with ``has_aux``.
+
+    The pullback gives a tuple, with one product for each primal.
+
+    >>> import ferrograd.torch as torch
+    >>> y, pullback = torch.func.vjp(torch.square, torch.tensor([1.0, 2.0]))
+    >>> pullback(torch.tensor([1.0, 1.0]))[0].tolist()
+    [2.0, 4.0]
+    """
+
+    checked = _checked(func, has_aux)
+    everything = tuple(range(len(primals)))
+    return _over_tensors("vjp", lambda *args: transforms.vjp(checked, *args, has_aux=has_aux), everything)(*primals)
+
+
+def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+    """The output of ``func(*primals)`` and its derivative along ``tangents``, and the auxiliary part with ``has_aux``.
+
+    With ``strict`` an output that does not depend on the primals is an error instead of zeros.
+
+    >>> import ferrograd.torch as torch
+    >>> x = torch.tensor([1.0, 2.0])
+    >>> torch.func.jvp(torch.square, (x,), (x,))[1].tolist()
+    [2.0, 8.0]
+    """
+    if not isinstance(primals, tuple):
+        raise ArgumentError(
+            "jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
+        )
+
+    def pushed(*primals: Any) -> Any:
+        record = Record("jvp(f, primals, tangents)", func, primals, None, range(len(primals)), has_aux)
+        moved = record.push(matching(tangents, record.wrt, record.inside, "jvp(f, primals, tangents): the tangents"))
+        if strict and any(t is None for t in moved):
+            raise ArgumentError(
+                "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. "
+                "This is not allowed with strict=True."
+            )
+        return record, record.filled(moved)
+
+    record, moved = _over_tensors("jvp(f, primals, tangents)", pushed, tuple(range(len(primals))))(*primals)
+    if has_aux:
+        value, aux = record.with_aux
+        return value, moved, aux
+    return record.value, moved
+
+
+def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
+    """The output of ``func(*primals)`` and the linear function from tangents to derivatives along them.
+
+    >>> import ferrograd.torch as torch
+    >>> y, along = torch.func.linearize(torch.square, torch.tensor(3.0))
+    >>> along(torch.tensor(1.0)).item()
+    6.0
+    """
+    everything = tuple(range(len(primals)))
+    found: tuple[Any, Function] = _over_tensors("linearize", lambda *a: transforms.linearize(func, *a), everything)(
+        *primals
+    )
+    return found
+
+
+def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+    """The function that computes the Jacobian in reverse mode; see :func:`ferrograd.func.jacrev`.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.func.jacrev(torch.square)(torch.tensor([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    if not (chunk_size is None or chunk_size > 0):
+        raise ArgumentError("jacrev: `chunk_size` should be greater than 0.")
+    return _over_tensors(
+        "jacrev", transforms.jacrev(_checked(func, has_aux), argnums, has_aux, chunk_size=chunk_size), argnums
+    )
+
+
+def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
+    """The function that computes the Jacobian in forward mode; see :func:`ferrograd.func.jacfwd`.
+
+    The function runs once, so ``randomness`` makes no difference.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.func.jacfwd(torch.square)(torch.tensor([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    return _over_tensors("jacfwd", transforms.jacfwd(func, argnums, has_aux), argnums)
+
+
+def hessian(func: Function, argnums: Argnums = 0) -> Function:
+    """The function that computes the second derivatives; see :func:`ferrograd.func.hessian`.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.func.hessian(lambda x: (x**3).sum())(torch.tensor([1.0, 2.0])).tolist()
+    [[6.0, 0.0], [0.0, 12.0]]
+    """
+    return _over_tensors("hessian", transforms.hessian(func, argnums), argnums)
+
+
+__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]

@@ -1,0 +1,101 @@
+"""``torch.vmap``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from ferrograd import _tree
+from ferrograd import func as transforms
+from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError, Tensor
+
+
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """A function that applies ``func`` to all lanes of its arguments at once; see :func:`ferrograd.func.vmap`.
+
+    ``in_dims`` and ``out_dims`` are its ``in_axes`` and ``out_axes``. An argument that is no tensor takes None there.
+    ``randomness`` says whether random functions are refused inside (``"error"``), give the ``"same"`` numbers in all
+    lanes, or ``"different"`` ones.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.vmap(torch.dot)(torch.ones(2, 3), torch.ones(2, 3)).tolist()
+    [3.0, 3.0]
+    """
+    name = getattr(func, "__name__", repr(func))
+    if randomness not in ("error", "different", "same"):
+        raise ArgumentError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if chunk_size is not None and chunk_size < 1:
+        raise ArgumentError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @wraps(func)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        result = func(*args, **kwargs)
+        for y in _tree.leaves(result):
+            if not isinstance(y, Tensor):
+                raise ArgumentError(
+                    f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(y)}. "
+                    "Did you mean to set out_dims= to None for output?"
+                )
+        return result
+
+    over = transforms.vmap(checked, in_dims, out_dims, chunk_size=chunk_size, randomness=randomness)
+
+    @wraps(func)
+    def over_lanes(*args: Any, **kwargs: Any) -> Any:
+        _check(name, in_dims, args)
+        return over(*args, **kwargs)
+
+    return over_lanes
+
+
+def _check(name: str, in_dims: Any, args: tuple[Any, ...]) -> None:
+    """Refuses arguments that do not go with ``in_dims``."""
+    call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): "
+    if not isinstance(in_dims, int | tuple):
+        raise ArgumentError(
+            f"{call}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
+            f"got: {type(in_dims)}."
+        )
+    if not args:
+        raise ArgumentError(
+            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
+            "function with no inputs. The latter is unsupported."
+        )
+    sizes = []
+    for x, dim in zip(_tree.leaves(args), _tree.spread(in_dims, args, f"{call}in_dims is not compatible"), strict=True):
+        if dim is None:
+            continue
+        if not isinstance(dim, int):
+            raise ArgumentError(
+                f"{call}Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
+            )
+        if not isinstance(x, Tensor):
+            raise ArgumentError(
+                f"{call}Got in_dim={dim} for an input but the input is of type {type(x)}. We cannot vmap over "
+                "non-Tensor arguments, please use None as the respective in_dim"
+            )
+        rank = len(x.shape)
+        if not -rank <= dim < rank:
+            raise IndexOutOfRange(
+                f"{call}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {rank} so "
+                f"expected in_dim to satisfy -{rank} <= in_dim < {rank}."
+            )
+        sizes.append(x.shape[dim])
+    if not sizes:
+        raise ArgumentError("vmap: Expected at least one Tensor to vmap over")
+    if len(set(sizes)) > 1:
+        raise ShapeError(
+            "vmap: Expected all tensors to have the same size in the mapped dimension, "
+            f"got sizes {sizes} for the mapped dimension"
+        )
+
+
+__all__ = ["vmap"]

@@ -1,0 +1,266 @@
+"""``torch.autograd.functional``: derivatives of functions of tensors or tuples of tensors.
+
+Products along a direction are real forward mode, and Jacobians one batched pass; ``vectorize`` and the strategies say
+which mode is taken and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ferrograd import _core, _tree
+from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._modes import enable_grad, no_grad
+from ferrograd.func._jacobians import columns, rows
+from ferrograd.func._record import Record
+
+Function = Callable[..., Any]
+Values = tuple[Tensor, ...]
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+
+def _tuple(value: Any, what: str, caller: str) -> tuple[bool, Values]:
+    """Whether a tuple came, and the tensors as one."""
+    several = isinstance(value, tuple)
+    found = value if several else (value,)
+    for i, x in enumerate(found):
+        if not isinstance(x, Tensor):
+            which = f"value at index {i}" if several else f"given {what}"
+            raise ArgumentError(
+                f"The {what} given to {caller} must be either a Tensor or a tuple of Tensors but the {which} has type "
+                f"{type(x)}."
+            )
+    return several, found
+
+
+def _direction(v: Any, like: Values, several: bool, caller: str, none: str) -> Values:
+    """The tensors of ``v``, one by default if there is only one element."""
+    if v is None:
+        if len(like) != 1 or math.prod(like[0].shape) != 1:
+            raise ArgumentError(f"The vector v can only be None if {none}.")
+        return (_core.native.ones_like(like[0]),)
+    found = _tuple(v, "v", caller)[1]
+    if len(found) != len(like):
+        text = f"v is a tuple of invalid length: should be {len(like)} but got {len(found)}."
+        raise ArgumentError(text if several else "The given v should contain a single Tensor.")
+    for i, (t, x) in enumerate(zip(found, like, strict=True)):
+        if tuple(t.shape) != tuple(x.shape):
+            entry = f"Entry {i} in " if several else ""
+            raise ShapeError(f"{entry}v has invalid size: should be {x.shape} but got {t.shape}.")
+    return found
+
+
+class _Call(Record):
+    """A function recorded at its inputs, with the checks of ``strict``."""
+
+    def __init__(self, caller: str, func: Function, inputs: Any, create_graph: bool, strict: bool) -> None:
+        self.several, given = _tuple(inputs, "inputs", caller)
+        self.create_graph, self.strict = create_graph, strict
+        with enable_grad() if create_graph else no_grad():
+            super().__init__(caller, func, given, argnums=range(len(given)))
+        # With create_graph results are tracked whatever the inputs are.
+        self._beyond = create_graph
+        self.several_out, _ = _tuple(self.result, "outputs of the user-provided function", caller)
+        if strict:
+            for i, y in enumerate(self.outputs):
+                if not y.requires_grad:
+                    raise ArgumentError(
+                        f"Output {i} of the user-provided function does not require gradients. The outputs must be "
+                        "computed in a differentiable manner from the input when running in strict mode."
+                    )
+            for k, y in enumerate(self.outputs):
+                which = "The output" if caller != "jacobian" else f"Output {k}"
+                text = " of the user-provided function is independent of input {}. This is not allowed in strict mode."
+                self.depends([y] if caller == "jacobian" else self.outputs, which + text)
+
+    def depends(self, outputs: Any, text: str) -> None:
+        """In strict mode: every input matters for some tensors computed from them."""
+        if self.strict:
+            for i, found in enumerate(self.reached(outputs)):
+                if not found:
+                    raise ArgumentError(text.format(i))
+
+    def differentiable(self, results: Any, what: str) -> None:
+        """In strict mode with ``create_graph``: results depend on the inputs again."""
+        if self.create_graph:
+            self.depends(
+                results,
+                f"The {what} of the user-provided function is independent of input {{}}. This is not allowed in "
+                "strict mode when create_graph=True.",
+            )
+
+    def given(self, tree: Any) -> Any:
+        """What is returned: as it was computed with ``create_graph``, else untracked."""
+        if self.create_graph:
+            return tree
+        return _tree.mapped(lambda t: t.detach() if t.requires_grad else t, tree)
+
+    def answer(self, values: Any, several: bool, what: str) -> Any:
+        """The value of the function and the result."""
+        self.differentiable(values, what)
+        found = self.given(tuple(values))
+        return self.given(self.result), found if several else found[0]
+
+    def single(self) -> Tensor:
+        """The single element that the function returns."""
+        if self.several_out:
+            raise ArgumentError(f"The function given to {self.what} should return a single Tensor")
+        if math.prod(self.outputs[0].shape) != 1:
+            raise ShapeError(
+                f"The Tensor returned by the function given to {self.what} should contain a single element"
+            )
+        return self.outputs[0]
+
+
+_ONE_OUTPUT = "the user-provided function returns a single Tensor with a single element"
+_ONE_INPUT = "the input to the user-provided function is a single Tensor with a single element"
+
+
+def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """The output of ``func`` and the product of ``v`` with its Jacobian: ``(output, product)``.
+
+    ``inputs`` is a tensor or a tuple of them, and so is the product. ``v`` has the shapes of the output, and is one for
+    a single element. With ``create_graph`` both can be differentiated further. With ``strict`` an input that nothing
+    depends on is an error instead of zeros.
+
+    >>> import ferrograd.torch as torch
+    >>> y, g = torch.autograd.functional.vjp(lambda x: (x**3).sum(), torch.tensor([1.0, 2.0]))
+    >>> y.item(), g.tolist()
+    (9.0, [3.0, 12.0])
+    """
+    call = _Call("vjp", func, inputs, create_graph, strict)
+    seeds = _direction(v, tuple(call.outputs), call.several_out, "vjp", _ONE_OUTPUT)
+    return call.answer(call.pull(seeds, record=create_graph), call.several, "jacobian")
+
+
+def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """The output of ``func`` and the product of its Jacobian with ``v``, in forward mode: ``(output, product)``.
+
+    ``v`` has the shapes of the inputs, and is one for a single element. See :func:`vjp` for the rest.
+
+    >>> import ferrograd.torch as torch
+    >>> x = torch.tensor([1.0, 2.0])
+    >>> torch.autograd.functional.jvp(lambda x: x**3, x, x)[1].tolist()
+    [3.0, 24.0]
+    """
+    call = _Call("jvp", func, inputs, create_graph, strict)
+    moved = call.push(_direction(v, tuple(call.inside), call.several, "jvp", _ONE_INPUT), create_graph)
+    found = _tree.leaves(call.filled(moved))
+    return call.answer(found, call.several_out, "jacobian")
+
+
+def _second(caller: str, func: Function, inputs: Any, create_graph: bool, strict: bool) -> tuple[_Call, list[Tensor]]:
+    """The record of a function with one element, and its gradients, recorded too."""
+    call = _Call(caller, func, inputs, create_graph, strict)
+    y = call.single()
+    with enable_grad():
+        gradients = call.pull([_core.native.ones_like(y)], record=True)
+    call.depends(
+        gradients,
+        "While computing the hessian, found that the jacobian of the user-provided function with respect to input {} "
+        "is independent of the input. This is not allowed in strict mode. You should ensure that your function is "
+        "twice differentiable and that the jacobian depends on the inputs (this would be violated by a linear "
+        "function for example).",
+    )
+    return call, gradients
+
+
+def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """The output of ``func``, one element, and the product of ``v`` with its Hessian: ``(output, product)``.
+
+    See :func:`vjp` for the arguments.
+
+    >>> import ferrograd.torch as torch
+    >>> x = torch.tensor([1.0, 2.0])
+    >>> torch.autograd.functional.vhp(lambda x: (x**3).sum(), x, torch.ones(2))[1].tolist()
+    [6.0, 12.0]
+    """
+    call, gradients = _second("vhp", func, inputs, create_graph, strict)
+    seeds = _direction(v, tuple(call.inside), call.several, "vhp", _ONE_INPUT)
+    return call.answer(call.pull(seeds, gradients, record=create_graph), call.several, "hessian")
+
+
+def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """The output of ``func``, one element, and the product of its Hessian with ``v``: forward mode over reverse mode.
+
+    See :func:`vjp` for the arguments.
+
+    >>> import ferrograd.torch as torch
+    >>> x = torch.tensor([1.0, 2.0])
+    >>> torch.autograd.functional.hvp(lambda x: (x**3).sum(), x, torch.ones(2))[1].tolist()
+    [6.0, 12.0]
+    """
+    call, gradients = _second("hvp", func, inputs, create_graph, strict)
+    tangents = _direction(v, tuple(call.inside), call.several, "hvp", _ONE_INPUT)
+    moved = _core.push(gradients, call.inside, list(tangents), create_graph)
+    found = [_core.native.zeros_like(x) if t is None else t for x, t in zip(call.inside, moved, strict=True)]
+    return call.answer(found, call.several, "hessian")
+
+
+def _mode(strategy: str) -> Callable[..., Any]:
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise ArgumentError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs '
+            'than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+        )
+    return columns if strategy == "forward-mode" else rows
+
+
+def jacobian(
+    func: Function,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
+    """The Jacobian of ``func`` at ``inputs``: of the output's shape followed by the input's.
+
+    A tuple for several inputs, and a tuple of these for several outputs. See :func:`vjp` for ``create_graph`` and
+    ``strict``. All rows (all columns with the strategy ``"forward-mode"``) are computed in one pass.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.autograd.functional.jacobian(lambda x: x * x, torch.tensor([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    mode = _mode(strategy)
+    call = _Call("jacobian", func, inputs, create_graph, strict)
+    with enable_grad() if create_graph else no_grad():
+        found = mode(call, None)
+    by_output = found if call.several_out else (found,)
+    call.differentiable([b for part in by_output for b in part], "jacobian")
+    return call.given(_unpacked(by_output, call.several_out, call.several))
+
+
+def _unpacked(matrix: Any, several_out: bool, several: bool) -> Any:
+    """Blocks by output and input, less the tuples that the caller did not use."""
+    found = tuple(tuple(part) if several else part[0] for part in matrix)
+    return found if several_out else found[0]
+
+
+def hessian(
+    func: Function,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
+    """The Hessian of ``func``, which returns one element: a tuple of tuples for a tuple of inputs.
+
+    See :func:`jacobian` for the arguments.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.autograd.functional.hessian(lambda x: (x**3).sum(), torch.tensor([1.0, 2.0])).tolist()
+    [[6.0, 0.0], [0.0, 12.0]]
+    """
+    mode = _mode(outer_jacobian_strategy)
+    call, gradients = _second("hessian", func, inputs, create_graph, strict)
+    call.result, call.outputs = tuple(gradients), gradients
+    with enable_grad() if create_graph else no_grad():
+        found = mode(call, None)
+    call.differentiable([b for part in found for b in part], "hessian")
+    return call.given(_unpacked(found, call.several, call.several))

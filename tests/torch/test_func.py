@@ -1,0 +1,146 @@
+"""``torch.func`` and ``torch.vmap``: torch's arguments, containers and refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+from ferrograd import torch
+from ferrograd.torch import func
+
+from tests.func.tools import same
+
+
+def sample(*shape: int, seed: int = 0, track: bool = False) -> Any:
+    return torch.tensor(np.random.default_rng(seed).normal(size=shape), requires_grad=track)
+
+
+def test_grad_and_value() -> None:
+    x = sample(3)
+    n = np.asarray(x)
+    same(func.grad(lambda x: (x**3).sum())(x), 3 * n**2)
+    slope, value = func.grad_and_value(lambda x: (x**3).sum())(x)
+    same(value, (n**3).sum())
+    slope, (value, aux) = func.grad_and_value(lambda x: ((x**3).sum(), {"a": x}), has_aux=True)(x)
+    same(slope, 3 * n**2)
+    same(aux["a"], n)
+    slope, aux = func.grad(lambda x: (x.sum(), "aux"), has_aux=True)(x)
+    assert aux == "aux"
+
+
+def test_vjp_jvp_and_linearize() -> None:
+    x, y = sample(3), sample(3, seed=1)
+    value, pullback = func.vjp(lambda x: x**2, x)
+    found = pullback(y)
+    assert isinstance(found, tuple)
+    same(found[0], 2 * np.asarray(x) * np.asarray(y))
+    value, pullback, aux = func.vjp(lambda x, y: (x * y, 7), x, y, has_aux=True)
+    assert aux == 7
+    same(pullback(value)[1], np.asarray(x) ** 2 * np.asarray(y))
+    value, moved = func.jvp(lambda x, y: x * y, (x, y), (y, x))
+    same(moved, np.asarray(x) ** 2 + np.asarray(y) ** 2)
+    value, moved, aux = func.jvp(lambda x: (x**2, x), (x,), (y,), has_aux=True)
+    same(aux, x)
+    value, along = func.linearize(lambda x: x**2, x)
+    same(along(y), 2 * np.asarray(x) * np.asarray(y))
+
+
+def test_jacobians() -> None:
+    x = sample(2, 3)
+    n = np.asarray(x)
+    want = np.zeros((2, 3, 2, 3))
+    for i, j in np.ndindex(2, 3):
+        want[i, j, i, j] = 2 * n[i, j]
+    same(func.jacrev(lambda x: x**2, chunk_size=4)(x), want)
+    same(func.jacfwd(lambda x: x**2, randomness="same")(x), want)
+    assert type(func.jacrev(lambda x: x**2, chunk_size=4)(x)) is torch.Tensor
+    h = func.hessian(lambda x, y: (x**2 * y).sum(), argnums=(0, 1))(x, x)
+    same(h[0][1], want)
+    _, aux = func.jacfwd(lambda x: (x, x), has_aux=True)(x)
+    same(aux, x)
+
+
+def test_vmap_with_dims() -> None:
+    x, y = sample(3, 4), sample(3, seed=1)
+    same(torch.vmap(torch.dot, in_dims=(1, None))(x, y), np.asarray(x).T @ np.asarray(y))
+    a, b = func.vmap(lambda x: (x, x.sum()), out_dims=(1, 0), chunk_size=2)(x)
+    same(a, np.asarray(x).T)
+    same(b, np.asarray(x).sum(1))
+    assert type(a) is torch.Tensor
+
+
+def test_randomness() -> None:
+    x = sample(4)
+    torch.manual_seed(0)
+    draws: dict[str, Any] = {
+        "randn": lambda x: torch.randn(3),
+        "rand_like": torch.rand_like,
+        "randint": lambda x: torch.randint(0, 1 << 30, (3,)),
+        "randperm": lambda x: torch.randperm(9),
+        "normal": lambda x: torch.normal(x, 1.0),
+        "bernoulli": lambda x: torch.bernoulli(x * 0 + torch.full((64,), 0.5)),
+        "dropout": lambda x: torch.nn.functional.dropout(x * 0 + torch.ones(64)),
+    }
+    for name, draw in draws.items():
+        with pytest.raises(RuntimeError, match="called random operation while in randomness error mode"):
+            torch.vmap(draw)(x)
+        same_in_all = np.asarray(torch.vmap(draw, randomness="same")(x))
+        if name != "normal":
+            assert (same_in_all == same_in_all[0]).all(), name
+        different = np.asarray(torch.vmap(draw, randomness="different")(x))
+        assert different.shape == same_in_all.shape
+        assert (different != different[0]).any(), name
+    noise = np.asarray(torch.vmap(lambda x: torch.normal(x, 1.0), randomness="same")(x)) - np.asarray(x)
+    np.testing.assert_allclose(noise, noise[0])
+    nested = torch.vmap(
+        lambda x: torch.vmap(lambda y: torch.rand(2), randomness="same")(sample(5)), randomness="different"
+    )(x)
+    n = np.asarray(nested)
+    assert (n == n[:, :1]).all()
+    assert (n[0] != n[1]).all()
+    assert sorted(np.asarray(torch.vmap(lambda x: torch.randperm(9), randomness="different")(x))[2]) == list(range(9))
+
+
+X = sample(2)
+REFUSED: list[tuple[str, Any]] = [
+    ("scalar Tensor, got tensor with 1 dims", lambda: func.grad(lambda x: x)(X)),
+    ("to return a Tensor, got", lambda: func.grad(lambda x: 2.0)(X)),
+    ("Thing passed to transform API must be Tensor", lambda: func.grad(lambda x: x)(2.0)),
+    ("floating point dtype can require gradients", lambda: func.grad(torch.sum)(torch.tensor([1, 2]))),
+    ("Got argnum=2, but only 1 positional inputs", lambda: func.grad(torch.sum, argnums=2)(X)),
+    ("argnums elements must be unique", lambda: func.grad(torch.sum, argnums=(0, 0))(X)),
+    ("argnums must be non-empty", lambda: func.grad(torch.sum, argnums=())(X)),
+    ("argnums must be int or Tuple", lambda: func.grad(torch.sum, argnums="x")(X)),  # type: ignore[arg-type]
+    ("should be a tuple: .output, aux.", lambda: func.grad(torch.sum, has_aux=True)(X)),
+    ("should be a tuple: .output, aux.", lambda: func.vjp(torch.sum, X, has_aux=True)),
+    ("Expected primals to be a tuple", lambda: func.jvp(torch.sin, X, X)),
+    ("does not have the structure", lambda: func.jvp(torch.sin, (X,), (X, X))),
+    ("is expected", lambda: func.jvp(torch.sin, (X,), (sample(3),))),
+    ("not allowed with strict=True", lambda: func.jvp(lambda x: torch.ones(2), (X,), (X,), strict=True)),
+    ("must be floating-point", lambda: func.vjp(lambda x: x > 0, X)),
+    ("non-empty output", lambda: func.vjp(lambda x: [], X)),
+    ("to return only tensors", lambda: func.jacrev(lambda x: 2.0)(X)),
+    ("should be greater than 0", lambda: func.jacrev(torch.sin, chunk_size=0)),
+    ("for some input, but that input is a Tensor of dimensionality 1", lambda: torch.vmap(torch.sin, in_dims=3)(X)),
+    ("expected `in_dims` to be int or", lambda: torch.vmap(torch.sin, in_dims=None)(X)),
+    ("to have the same size in the mapped dimension", lambda: torch.vmap(torch.add)(X, sample(3))),
+    ("cannot vmap over non-Tensor arguments", lambda: torch.vmap(torch.add)(X, 3)),
+    ("must only return Tensors", lambda: torch.vmap(lambda x: 2)(X)),
+    ("out_dims", lambda: torch.vmap(torch.sin, out_dims=None)(X)),
+    ("got no inputs", lambda: torch.vmap(lambda: 1)()),
+    ("in_dims is not compatible", lambda: torch.vmap(torch.sin, in_dims=(0, 0))(X)),
+    ("must be either an integer dimension or None", lambda: torch.vmap(torch.sin, in_dims=("a",))(X)),
+    ("at least one Tensor to vmap over", lambda: torch.vmap(torch.add, in_dims=(None, None))(X, X)),
+    ("Only allowed values for randomness", lambda: torch.vmap(torch.sin, randomness="some")),
+    ("chunk_size should be None or greater than 0", lambda: torch.vmap(torch.sin, chunk_size=0)),
+]
+
+
+@pytest.mark.parametrize(("text", "call"), REFUSED, ids=[t for t, _ in REFUSED])
+def test_refusals(text: str, call: Any) -> None:
+    with pytest.raises(fg.FerrogradError, match=text) as caught:
+        call()
+    assert isinstance(caught.value, RuntimeError)
+    assert isinstance(caught.value, ValueError)
