@@ -43,6 +43,7 @@ from ferrograd._core import gradient_edge as get_gradient_edge
 from ferrograd._core import num_threads as get_num_threads
 from ferrograd._core.native import *
 from ferrograd._core.native import __all__ as _ops
+from ferrograd._function import Function, once_differentiable
 from ferrograd._info import __array_namespace_info__
 from ferrograd._install import install_as
 from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
@@ -54,6 +55,7 @@ __all__ = [
     "DuplicateTensorError",
     "FerrogradError",
     "FreedGraphError",
+    "Function",
     "GradientEdge",
     "IndexOutOfRange",
     "InternalError",
@@ -89,6 +91,7 @@ __all__ = [
     "nan",
     "newaxis",
     "no_grad",
+    "once_differentiable",
     "pi",
     "set_cache_limit",
     "set_grad_enabled",

@@ -388,6 +388,16 @@ pub fn untrack(o: &Bound<'_, Var>) {
     unsafe { pyo3::ffi::PyObject_GC_UnTrack(o.as_ptr().cast()) }
 }
 
+/// Puts an object back into the lists of the garbage collector.
+pub fn track(o: &Bound<'_, Var>) {
+    // SAFETY: as above; an object is put into the lists only if it is in none.
+    unsafe {
+        if pyo3::ffi::PyObject_GC_IsTracked(o.as_ptr()) == 0 {
+            pyo3::ffi::PyObject_GC_Track(o.as_ptr().cast());
+        }
+    }
+}
+
 /// A result of the core as `PyResult`.
 pub fn lift<T>(r: Result<T>) -> PyResult<T> {
     r.map_err(PyErr::from)

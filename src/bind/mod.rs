@@ -12,6 +12,7 @@ mod engine;
 mod enter;
 mod entry;
 mod error;
+mod function;
 mod grad_methods;
 mod indexing;
 mod inplace;
@@ -42,5 +43,6 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(inplace::overwrite, m)?)?;
     engine::add(m)?;
     dlpack::add(m)?;
+    function::add(m)?;
     autograd::add(m)
 }

@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
+use smallvec::SmallVec;
 
 use super::var::Var;
 use crate::array::{Array, Layout};
@@ -133,6 +134,18 @@ impl Part {
     /// The edge as it was last read.
     pub fn edge(&self) -> Option<Edge> {
         self.edge.clone()
+    }
+
+    pub fn edge_seen(&self) -> &Option<Edge> {
+        &self.edge
+    }
+
+    /// Shows the edges that only this tensor has: its own, and that of the history where it is nobody else's.
+    pub fn own_edges(&self, see: impl FnOnce(&[&Edge])) {
+        let alone = Arc::strong_count(&self.recorded) == 1;
+        let history = if alone { self.recorded.try_lock().ok() } else { None };
+        let edges = [self.edge.as_ref(), history.as_ref().and_then(|h| h.edge.as_ref())];
+        see(&edges.into_iter().flatten().collect::<SmallVec<[&Edge; 2]>>());
     }
 
     pub fn writes(&self) -> u32 {

@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
+use smallvec::SmallVec;
 
 use super::autograd::grad_enabled;
 use super::deposit::Slot;
@@ -10,7 +13,7 @@ use super::dialect::Dialect;
 use super::storage::{Mark, Old, Part};
 use crate::array::{Array, Layout};
 use crate::error::Result;
-use crate::graph::{Edge, Tensor};
+use crate::graph::{Edge, Tensor, held_by};
 use crate::ops::{Index, index};
 
 /// The value of a tensor.
@@ -19,6 +22,18 @@ pub enum Value {
     Own(Tensor),
     /// In memory that views or detached tensors see too.
     Part(Box<Part>),
+}
+
+impl Value {
+    /// Whether objects of Python's hang on the graph below.
+    #[inline]
+    fn has_host_parts(&self) -> bool {
+        let edge = match self {
+            Value::Own(t) => &t.edge,
+            Value::Part(p) => p.edge_seen(),
+        };
+        edge.as_ref().is_some_and(|e| e.node.has_host_parts())
+    }
 }
 
 pub struct State {
@@ -51,8 +66,11 @@ impl Var {
 
     #[inline]
     pub fn object(py: Python<'_>, value: Value, dialect: Dialect) -> PyResult<Bound<'_, Var>> {
+        let hosts = value.has_host_parts();
         let var = dialect.object(py, Var::new(value, dialect))?;
-        super::convert::untrack(&var);
+        if !hosts {
+            super::convert::untrack(&var);
+        }
         Ok(var)
     }
 
@@ -199,5 +217,34 @@ impl State {
             Value::Own(t) => Some(f(&mut t.array)),
             Value::Part(p) => p.all(f),
         }
+    }
+}
+
+#[pymethods]
+impl Var {
+    /// Shows Python's objects that live through this tensor alone to the garbage collector. Where another thread
+    /// is at the tensor it shows none: they are in use.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Ok(state) = self.state.try_lock() else { return Ok(()) };
+        let mut done = Ok(());
+        let mut see = |object: &dyn std::any::Any| {
+            if let (Some(object), true) = (object.downcast_ref::<Py<PyAny>>(), done.is_ok()) {
+                done = visit.call(object);
+            }
+        };
+        match &state.value {
+            Value::Own(t) => held_by(&t.edge.iter().collect::<SmallVec<[&Edge; 1]>>(), &mut see),
+            Value::Part(p) => {
+                p.own_edges(|edges| held_by(edges, &mut see));
+                done.and_then(|()| visit.call(&p.base))?;
+                return Ok(());
+            }
+        }
+        done
+    }
+
+    fn __clear__(&self) {
+        let old = self.lock().restart(None);
+        drop(old);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Edge, Keep, Keeps, Levels, Meta, Needs, Node, Op, Outs, Tensor};
+use super::{Edge, Keep, Keeps, KeptList, Levels, Meta, Needs, Node, Op, Outs, Tensor};
 use crate::array::Array;
 use crate::error::Result;
 use crate::shape::{self, Dims};
@@ -82,17 +82,25 @@ fn record(op: Box<dyn Op>, ins: &[&Tensor], outs: &Outs, levels: &Levels) -> Arc
     let Keeps { inputs, outputs } = op.keeps(Needs(needs));
     let named = |mask: u64, i: usize| mask >> i.min(63) & 1 == 1;
     let keep = |array: &Array, levels: &Levels| Keep { array: array.clone(), levels: levels.clone() };
-    let mut kept: SmallVec<[Option<Keep>; 2]> = SmallVec::new();
-    let mut edges: SmallVec<[Option<Edge>; 2]> = SmallVec::new();
-    for (i, t) in ins.iter().enumerate() {
-        edges.push(t.edge.clone());
-        if inputs | outputs != 0 {
-            kept.push(named(inputs, i).then(|| keep(&t.array, &t.levels)));
-        }
+    let mut kept = KeptList::new();
+    if inputs | outputs != 0 {
+        kept.extend(ins.iter().enumerate().map(|(i, t)| named(inputs, i).then(|| keep(&t.array, &t.levels))));
     }
     if outputs != 0 {
         kept.extend(outs.iter().enumerate().map(|(i, o)| named(outputs, i).then(|| keep(o, levels))));
     }
+    make_node(op, ins, outs, levels, kept)
+}
+
+/// The node of an op that has been computed, and of what it keeps.
+pub(crate) fn make_node(
+    op: Box<dyn Op>,
+    ins: &[&Tensor],
+    outs: &[Array],
+    levels: &Levels,
+    kept: KeptList,
+) -> Arc<Node> {
+    let edges: SmallVec<[Option<Edge>; 2]> = ins.iter().map(|t| t.edge.clone()).collect();
     let mut metas: SmallVec<[Meta; 1]> = SmallVec::new();
     for o in outs {
         let dims = shape::dims(&o.dims()[levels.len()..]);

@@ -2,17 +2,19 @@
 
 mod apply;
 mod hooks;
+mod host;
 mod levels;
 mod node;
 mod op;
 pub mod site;
 mod tensor;
 
-pub(crate) use apply::{align, recorded};
+pub(crate) use apply::{align, make_node, recorded};
 pub use apply::{apply, apply_all};
 pub use hooks::{Hooks, Passing};
+pub use host::held_by;
 pub use levels::{Draws, Level, Levels, Live};
-pub(crate) use node::Kept;
 pub use node::{Edge, Keep, Kind, Meta, Node, live_nodes};
+pub(crate) use node::{Kept, KeptList};
 pub use op::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents};
 pub use tensor::Tensor;

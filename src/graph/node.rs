@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use smallvec::{SmallVec, smallvec};
 
+use super::host::drop_in_turn;
 use super::site::Site;
 use super::{Hooks, Levels, Op, Tensor};
 use crate::array::Array;
@@ -58,10 +59,22 @@ pub struct Keep {
     pub levels: Levels,
 }
 
-/// What a node keeps: the kept inputs by position, then the kept outputs; nothing once freed.
+/// What the rules of a node read: the kept inputs by position, then the kept outputs; or as its op says.
+pub(crate) type KeptList = SmallVec<[Option<Keep>; 2]>;
+
+/// What a node keeps; nothing once freed.
 pub(crate) enum Kept {
-    Live(SmallVec<[Option<Keep>; 2]>),
+    Live(KeptList),
     Freed,
+}
+
+/// Whether a node holds objects of the host language's.
+#[derive(Clone, Copy, Default)]
+pub(super) struct HostParts {
+    /// In its op or in what it keeps.
+    own: bool,
+    /// Itself, or a node below it.
+    pub(super) below: bool,
 }
 
 /// One application of an op, or a leaf.
@@ -73,6 +86,7 @@ pub struct Node {
     kept: Mutex<Kept>,
     /// Boxed twice, so that a node without hooks has one word for them.
     hooks: OnceLock<Box<Box<dyn Hooks>>>,
+    pub(super) host: HostParts,
     /// The call in the user's program that made this node.
     pub site: Site,
 }
@@ -89,15 +103,18 @@ impl Node {
         op: Box<dyn Op>,
         inputs: SmallVec<[Option<Edge>; 2]>,
         outs: SmallVec<[Meta; 1]>,
-        kept: SmallVec<[Option<Keep>; 2]>,
+        kept: KeptList,
     ) -> Node {
         LIVE.fetch_add(1, Relaxed);
+        let own = op.calls_host();
+        let below = own || inputs.iter().flatten().any(|e| e.node.host.below);
         Node {
             kind: Kind::Op(op),
             inputs,
             outs,
             kept: Mutex::new(Kept::Live(kept)),
             hooks: OnceLock::new(),
+            host: HostParts { own, below },
             site: Site::current(),
         }
     }
@@ -110,6 +127,7 @@ impl Node {
             outs: smallvec![Meta::of(of)],
             kept: Mutex::new(Kept::Live(smallvec![])),
             hooks: OnceLock::new(),
+            host: HostParts::default(),
             site: Site::current(),
         }
     }
@@ -146,7 +164,19 @@ impl Node {
     /// language's.
     #[inline]
     pub(crate) fn is_callers(&self) -> bool {
-        matches!(&self.kind, Kind::Op(op) if op.calls_host()) || self.hooks().is_some()
+        self.host.own || self.hooks().is_some()
+    }
+
+    /// Whether objects of the host language's hang on this node or on one below it.
+    pub fn has_host_parts(&self) -> bool {
+        self.host.below
+    }
+
+    /// Shows the host's objects that this node holds.
+    pub(super) fn held(&self, see: &mut dyn FnMut(&dyn Any)) {
+        if let Kind::Op(op) = &self.kind {
+            op.held(see);
+        }
     }
 
     pub(crate) fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -158,6 +188,15 @@ impl Drop for Node {
     /// Drops the nodes below in a loop: a chain may have millions of them.
     fn drop(&mut self) {
         LIVE.fetch_sub(1, Relaxed);
+        let hooks = self.hooks.take();
+        if self.host.own || hooks.is_some() {
+            let kept = match self.kept.get_mut() {
+                Ok(Kept::Live(list)) => std::mem::take(list),
+                _ => KeptList::new(),
+            };
+            let kind = std::mem::replace(&mut self.kind, Kind::Leaf(Weak::<()>::new()));
+            drop_in_turn((kind, kept, hooks));
+        }
         let mut inputs = std::mem::take(&mut self.inputs);
         let mut work: SmallVec<[SmallVec<[Option<Edge>; 2]>; 1]> = SmallVec::new();
         loop {

@@ -1,5 +1,6 @@
 //! The contract of an op: all that the library knows of it.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -28,6 +29,9 @@ pub trait Op: Send + Sync + 'static {
     fn calls_host(&self) -> bool {
         false
     }
+
+    /// Shows what the op holds of the host language's, for the host's collector of cycles.
+    fn held(&self, _see: &mut dyn FnMut(&dyn Any)) {}
 
     /// Checks and computes. Every refusal is an `Err` from here.
     ///

@@ -5,12 +5,15 @@ from __future__ import annotations
 from ferrograd._core import TorchTensor as Variable
 from ferrograd._modes import enable_grad, no_grad, set_grad_enabled
 from ferrograd.torch._autograd import backward, grad
-from ferrograd.torch.autograd import functional, grad_mode, graph
+from ferrograd.torch.autograd import function, functional, grad_mode, graph
+from ferrograd.torch.autograd.function import Function
 
 __all__ = [
+    "Function",
     "Variable",
     "backward",
     "enable_grad",
+    "function",
     "functional",
     "grad",
     "grad_mode",

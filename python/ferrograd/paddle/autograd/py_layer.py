@@ -1,0 +1,70 @@
+"""``paddle.autograd.py_layer``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd import _function
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd._function import once_differentiable
+
+__all__ = ["PyLayer", "PyLayerContext", "once_differentiable"]
+
+
+class PyLayerContext(_function.Context):
+    """What a call of a :class:`PyLayer` hands to its backward."""
+
+    def set_grad_in_dtype_consistent(self, flag: bool) -> None:
+        """Whether backward gets its gradients in the dtypes of the results, which it always does."""
+
+
+class PyLayer(_function.Function):
+    """A function with a gradient of its own, as in Paddle: backward gets a gradient for each tensor that forward
+    returned, and returns one for each argument that is a tensor or a list of tensors. An argument that is returned as it
+    is counts as written to. See :class:`ferrograd.Function`."""
+
+    _context = PyLayerContext
+
+    @classmethod
+    def _layout(cls, values: tuple[Any, ...], found: list[Tensor]) -> list[Any]:
+        """By argument that holds tensors: where they are."""
+        return [place for place in super()._layout(values, found) if place is not None]
+
+    @classmethod
+    def _check_output(cls, ctx: _function.Context, inputs: list[Tensor], found: list[Tensor]) -> None:
+        """Refuses results that cannot be recorded."""
+        if not found:
+            raise ArgumentError(f"{cls.__name__}: At least one output of `PyLayer.forward` is a `Tensor`.")
+
+    @classmethod
+    def _role(cls, ctx: _function.Context, inputs: list[Tensor], y: Tensor) -> int:
+        """What becomes of a result: an argument counts as written to, unless the context says otherwise."""
+        role = super()._role(ctx, inputs, y)
+        if role != _function.ALIAS or ctx._not_inplace:
+            return role
+        _function.refuse_leaf(y, f"Leaf Var that doesn't stop gradient can't use inplace strategy ({cls.__name__}).")
+        return _function.WRITTEN
+
+    @classmethod
+    def _cotangents(cls, ctx: _function.Context, grads: list[Tensor | None]) -> list[Any]:
+        """The arguments of backward: one for each result that holds tensors."""
+        return [_function.filled(place, grads) for place in ctx._outs if place is not None]
+
+    @classmethod
+    def _take(cls, ctx: _function.Context, result: Any, found: list[Tensor | None]) -> None:
+        """Puts what backward returned where the layout of the arguments says. What is missing at the end is None."""
+        parts = _function._parts(result, ctx._ins, cls._several)
+        if len(parts) > len(ctx._ins):
+            raise ArgumentError(
+                f"{cls.__name__}: The number of outputs of `PyLayer.backward` should be {len(ctx._ins)}, but received "
+                f"{len(parts)}."
+            )
+        needs = ctx.needs_input_grad
+        for at in range(len(parts), len(ctx._ins)):
+            if needs[at] is True or isinstance(needs[at], list) and any(needs[at]):
+                raise ArgumentError(
+                    f"{cls.__name__}: backward function should not return empty at {at} position: that argument needs "
+                    "a gradient."
+                )
+        for place, part in zip(ctx._ins, parts, strict=False):
+            ctx._place(place, part, found, "backward")

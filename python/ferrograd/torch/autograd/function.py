@@ -1,0 +1,28 @@
+"""``torch.autograd.function``."""
+
+from __future__ import annotations
+
+from ferrograd import _function
+from ferrograd._function import once_differentiable
+
+__all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
+
+
+class FunctionCtx(_function.Context):
+    """What a call of a :class:`Function` hands to its backward."""
+
+
+class Function(_function.Function):
+    """A function with a gradient of its own, as in torch: tensors inside lists are constants, and only a tuple holds
+    several results. See :class:`ferrograd.Function`."""
+
+    _context = FunctionCtx
+    _nested = False
+    _several = (tuple,)
+
+
+class InplaceFunction(Function):
+    """A :class:`Function` that may be told to write into its argument."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        self.inplace = inplace

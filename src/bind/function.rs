@@ -1,0 +1,497 @@
+//! Functions defined in Python as ops: one call of such a function, and the node whose rules call Python.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use rustc_hash::FxHashSet;
+
+use super::convert::lift;
+use super::dialect::Dialect;
+use super::enter::called_back;
+use super::error::raise;
+use super::storage::Old;
+use super::var::{Value, Var};
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::error::{Error, Result, bail};
+use crate::graph::{
+    Cotangents, Edge, Grads, Keep, Keeps, Kept, KeptList, Levels, Meta, Needs, Node, Op, Outs, Saved,
+    Tangents, Tensor, align, make_node,
+};
+use crate::ops::movement::{broadcast_to, cast};
+use crate::shape::Dims;
+
+/// By saved tensor: where its edge comes from.
+enum Source {
+    Input(usize),
+    Output(usize),
+    Own(Option<Edge>),
+}
+
+/// An application of a function defined in Python. Its context answers for the rules.
+struct Defined {
+    context: Py<PyAny>,
+    name: &'static str,
+    /// By input: its place among the arguments that the user wrote, for errors.
+    places: Vec<usize>,
+    /// By input: its shape and dtype.
+    inputs: Box<[(Dims, DType)]>,
+    /// Whether the rules get zeros where there is no gradient or tangent.
+    materialize: bool,
+    dialect: Dialect,
+}
+
+thread_local! {
+    /// The nodes whose rules are running on this thread, with what they keep.
+    static RUNNING: RefCell<Vec<(Arc<Node>, KeptList)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// While it lives a node is among the running ones.
+struct Running;
+
+impl Running {
+    fn new(s: &Saved<'_>) -> Running {
+        RUNNING.with_borrow_mut(|list| list.push((s.node.clone(), s.kept.into())));
+        Running
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let done = RUNNING.with_borrow_mut(Vec::pop);
+        drop(done);
+    }
+}
+
+impl Defined {
+    /// Calls a method of the context with a tensor or None for each of `given`: the same for each that it returns.
+    fn call(
+        &self,
+        method: &str,
+        given: &[Option<Tensor>],
+        like: impl Fn(usize) -> (Dims, DType),
+        count: usize,
+        s: &Saved<'_>,
+    ) -> Result<Vec<Option<Tensor>>> {
+        called_back(s.node, "Error message in backward of", s.record, |py| {
+            let var = |(i, t): (usize, &Option<Tensor>)| match t {
+                Some(t) => Var::result(py, t.clone(), self.dialect).map(Some),
+                None if self.materialize => {
+                    let (dims, dtype) = like(i);
+                    let zeros = lift(broadcast_to(&Tensor::scalar_of(dtype, 0.0), &dims))?;
+                    Var::result(py, zeros, self.dialect).map(Some)
+                }
+                None => Ok(None),
+            };
+            let given = given.iter().enumerate().map(var).collect::<PyResult<Vec<_>>>()?;
+            let _running = Running::new(s);
+            let found = self.context.bind(py).call_method1(method, (PyList::new(py, given)?,))?;
+            let found: Vec<Option<Bound<'_, Var>>> = found.extract()?;
+            assert_eq!(found.len(), count, "{}: one result each", self.name);
+            let tensor = |v: Bound<'_, Var>| {
+                let t = v.get().tensor();
+                if s.record { t } else { t.detach() }
+            };
+            Ok(found.into_iter().map(|v| v.map(tensor)).collect())
+        })
+    }
+
+    fn refuse(&self, text: String) -> Error {
+        Python::attach(|py| raise(py, "ShapeError", text)).into()
+    }
+}
+
+impl Op for Defined {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn calls_host(&self) -> bool {
+        true
+    }
+
+    fn held(&self, see: &mut dyn FnMut(&dyn Any)) {
+        see(&self.context);
+    }
+
+    fn forward(&self, _: &[&Array], _: usize) -> Result<Outs> {
+        unreachable!("{} is computed before the door", self.name)
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::NOTHING
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let like = |i: usize| (s.node.outs[i].dims.clone(), s.node.outs[i].dtype);
+        let found = self.call("_backward", g, like, s.inputs(), s)?;
+        let fit = |(i, t): (usize, Option<Tensor>)| {
+            let (Some(t), true) = (t, s.needs(i)) else { return Ok(None) };
+            if !broadcasts(s.dims(i), t.dims()) {
+                let (got, wanted) = (t.dims(), s.dims(i));
+                return Err(self.refuse(format!(
+                    "Function {}Backward returned an invalid gradient at index {} - got {got:?} but expected shape \
+                     compatible with {wanted:?}",
+                    self.name, self.places[i],
+                )));
+            }
+            cast(&t, s.dtype(i)).map(Some)
+        };
+        found.into_iter().enumerate().map(fit).collect()
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let found = self.call("_jvp", t, |i| self.inputs[i].clone(), s.node.outs.len(), s)?;
+        let fit = |(meta, t): (&Meta, Option<Tensor>)| {
+            let Some(t) = t.filter(|_| meta.dtype.is_float()) else { return Ok(None) };
+            if !broadcasts(t.dims(), &meta.dims) {
+                let (name, got, wanted) = (self.name, t.dims(), &meta.dims);
+                return Err(self.refuse(format!(
+                    "{name}: its jvp gave a tangent of shape {got:?} for an output of shape {wanted:?}"
+                )));
+            }
+            cast(&t, meta.dtype).map(Some)
+        };
+        s.node.outs.iter().zip(found).map(fit).collect()
+    }
+}
+
+/// A gradient of a function whose backward is not to be differentiated.
+struct Once(&'static str);
+
+impl Once {
+    fn refuse<T>(&self) -> Result<T> {
+        bail!(
+            Argument,
+            self.0,
+            "trying to differentiate twice a function that was marked with @once_differentiable"
+        )
+    }
+}
+
+impl Op for Once {
+    fn name(&self) -> &'static str {
+        "once_differentiable"
+    }
+
+    fn forward(&self, _: &[&Array], _: usize) -> Result<Outs> {
+        unreachable!("{} is computed before the door", self.name())
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::NOTHING
+    }
+
+    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        self.refuse()
+    }
+
+    fn jvp(&self, _: &Tangents, _: &Saved<'_>) -> Result<Grads> {
+        self.refuse()
+    }
+}
+
+/// Whether a shape broadcasts to another one.
+fn broadcasts(from: &[usize], to: &[usize]) -> bool {
+    from.len() <= to.len() && from.iter().rev().zip(to.iter().rev()).all(|(f, t)| f == t || *f == 1)
+}
+
+/// The name for as long as the process lives: as many as there are names of classes.
+fn interned(name: &str) -> &'static str {
+    static NAMES: Mutex<Option<FxHashSet<&'static str>>> = Mutex::new(None);
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let names = names.get_or_insert_default();
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let name: &'static str = String::leak(name.to_owned());
+    names.insert(name);
+    name
+}
+
+/// What becomes of an output of a function.
+#[derive(Clone, Copy, PartialEq)]
+enum Role {
+    /// The object itself becomes tracked.
+    Result,
+    /// A new tensor of the same value: an input that was returned as it was.
+    Alias,
+    /// The object itself, an input that was written to, gets another history.
+    Written,
+    /// The object itself, without a history.
+    Fixed,
+    /// A new tensor without a history.
+    FixedAlias,
+}
+
+impl Role {
+    const ALL: [Role; 5] = [Role::Result, Role::Alias, Role::Written, Role::Fixed, Role::FixedAlias];
+}
+
+/// One call of a function defined in Python. First the tensors among its arguments, as they were before it ran; then,
+/// if it was recorded, the way to what its node keeps.
+#[pyclass(frozen, module = "ferrograd._core")]
+pub struct FunctionCall {
+    inputs: Mutex<Vec<(Py<Var>, Tensor)>>,
+    recorded: OnceLock<Recorded>,
+}
+
+/// The way from a context to its node, and no part of what keeps the node alive: the node holds the context.
+struct Recorded {
+    node: Weak<Node>,
+    /// By saved tensor.
+    sources: Vec<Source>,
+    /// The outputs that are attributes of the context.
+    outputs: Vec<(usize, Array)>,
+    dialect: Dialect,
+}
+
+#[pymethods]
+impl FunctionCall {
+    #[new]
+    fn new(inputs: Vec<Bound<'_, Var>>) -> FunctionCall {
+        let inputs = inputs.into_iter().map(|v| (v.clone().unbind(), v.get().operand())).collect();
+        FunctionCall { inputs: Mutex::new(inputs), recorded: OnceLock::new() }
+    }
+
+    /// Whether a gradient can flow into each of the tensors.
+    #[getter]
+    fn needs(&self) -> Vec<bool> {
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|x| x.1.is_tracked()).collect()
+    }
+
+    /// Records the call, if a gradient can flow through it, and returns its tensors. `outputs` are those that the
+    /// function returned, with the number of their role; `saved` those that it saved, each with a copy of when it was;
+    /// `own` the numbers of the outputs that the context wants back from [`FunctionCall::output`].
+    #[allow(clippy::too_many_arguments)]
+    fn finish<'py>(
+        &self,
+        py: Python<'py>,
+        context: Bound<'py, PyAny>,
+        name: &str,
+        places: Vec<usize>,
+        materialize: bool,
+        outputs: Vec<(Bound<'py, Var>, usize)>,
+        saved: Vec<(Bound<'py, Var>, Bound<'py, Var>)>,
+        own: Vec<usize>,
+    ) -> PyResult<Vec<Bound<'py, Var>>> {
+        let inputs = std::mem::take(&mut *self.inputs.lock().unwrap_or_else(PoisonError::into_inner));
+        let outs: Vec<Out<'py>> =
+            outputs.into_iter().map(|(object, role)| Out::new(object, Role::ALL[role])).collect();
+        let flows = inputs.iter().any(|x| x.1.is_tracked()) && outs.iter().any(Out::is_tracked);
+        if !flows {
+            return outs.into_iter().map(|out| out.result(py, None)).collect();
+        }
+        let dialect = outs[0].object.get().dialect();
+        let (mut kept, mut sources) = (KeptList::new(), vec![]);
+        for (object, copy) in &saved {
+            let t = copy.get().tensor();
+            sources.push(source(object, &t, &inputs, &outs));
+            kept.push(Some(Keep { array: t.array, levels: t.levels }));
+        }
+        let levels = outs.iter().fold(Levels::default(), |all, o| all.union(&o.tensor.levels));
+        let arrays: Vec<Array> = outs.iter().map(|o| over(&o.tensor, &levels)).collect();
+        let ins: Vec<&Tensor> = inputs.iter().map(|x| &x.1).collect();
+        let like = |t: &&Tensor| (Dims::from_slice(t.dims()), t.dtype());
+        let op = Defined {
+            context: context.unbind(),
+            name: interned(name),
+            places,
+            inputs: ins.iter().map(like).collect(),
+            materialize,
+            dialect,
+        };
+        let node = make_node(Box::new(op), &ins, &arrays, &levels, kept);
+        let outputs = own.into_iter().map(|i| (i, arrays[i].clone())).collect();
+        let recorded = Recorded { node: Arc::downgrade(&node), sources, outputs, dialect };
+        let _ = self.recorded.set(recorded);
+        let recorded = |(i, (out, array)): (usize, (Out<'py>, Array))| {
+            let edge = out.is_tracked().then(|| Edge { node: node.clone(), out: i as u32 });
+            out.result(py, edge.map(|edge| Tensor { array, edge: Some(edge), levels: levels.clone() }))
+        };
+        outs.into_iter().zip(arrays).enumerate().map(recorded).collect()
+    }
+
+    /// The tensors that the function saved.
+    fn saved<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, Var>>> {
+        let Some((Recorded { sources, dialect, .. }, node)) = self.node() else { return Ok(vec![]) };
+        let tensors = lift(kept(&node))?.into_iter().zip(sources).map(|(keep, source)| {
+            let Keep { array, levels } = keep.expect("each is kept");
+            let edge = match source {
+                Source::Input(i) => node.inputs[*i].clone(),
+                Source::Output(i) => Some(Edge { node: node.clone(), out: *i as u32 }),
+                Source::Own(edge) => edge.clone(),
+            };
+            Var::result(py, Tensor { array, edge, levels }, *dialect)
+        });
+        tensors.collect()
+    }
+
+    /// Whether the call was recorded.
+    #[getter]
+    fn is_recorded(&self) -> bool {
+        self.recorded.get().is_some()
+    }
+
+    /// An output as it was returned, with its history while there is one; none that the context does not own.
+    fn output<'py>(&self, py: Python<'py>, i: usize) -> PyResult<Option<Bound<'py, Var>>> {
+        let Some(Recorded { node, outputs, dialect, .. }) = self.recorded.get() else { return Ok(None) };
+        let Some((_, array)) = outputs.iter().find(|o| o.0 == i) else { return Ok(None) };
+        let node = node.upgrade();
+        let levels = node.as_ref().map_or_else(Levels::default, |n| n.outs[i].levels.clone());
+        let edge = node.filter(|_| array.dtype().is_float()).map(|node| Edge { node, out: i as u32 });
+        Var::result(py, Tensor { array: array.clone(), edge, levels }, *dialect).map(Some)
+    }
+
+    /// The gradients that a rule computed without recording it, as results of all that they depend on, through which
+    /// no gradient can flow: `g` are the gradients that the rule got.
+    fn refuse_twice<'py>(
+        &self,
+        py: Python<'py>,
+        grads: Vec<Option<Bound<'py, Var>>>,
+        g: Vec<Bound<'py, Var>>,
+    ) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
+        let Some((Recorded { dialect, .. }, node)) = self.node() else { return Ok(grads) };
+        let place = |edge: &Edge| Tensor { edge: Some(edge.clone()), ..Tensor::scalar(0.0) };
+        let mut ins: Vec<Tensor> = node.inputs.iter().flatten().map(place).collect();
+        ins.extend(g.iter().map(|v| v.get().tensor()));
+        let ins: Vec<&Tensor> = ins.iter().collect();
+        let refusing = |v: Bound<'py, Var>| {
+            let Tensor { array, levels, .. } = v.get().tensor();
+            let name = node.name();
+            let list = KeptList::new();
+            let node = make_node(Box::new(Once(name)), &ins, &[array.clone()], &levels, list);
+            Var::result(py, Tensor { array, edge: Some(Edge { node, out: 0 }), levels }, *dialect)
+        };
+        grads.into_iter().map(|v| v.map(refusing).transpose()).collect()
+    }
+
+    /// By output: a tracked tensor of zeros in its shape; None where it has no gradient.
+    fn seeds<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
+        let Some((Recorded { dialect, .. }, node)) = self.node() else { return Ok(vec![]) };
+        let seed = |meta: &Meta| {
+            let lanes = meta.levels.as_slice().iter().map(|l| l.lanes);
+            let dims: Dims = lanes.chain(meta.dims.iter().copied()).collect();
+            let array = Array::full_of(meta.dtype, &dims, 0.0);
+            let zeros = Tensor { array, edge: None, levels: meta.levels.clone() };
+            if meta.dtype.is_float() { Var::result(py, zeros.leaf(), *dialect).map(Some) } else { Ok(None) }
+        };
+        node.outs.iter().map(seed).collect()
+    }
+}
+
+impl FunctionCall {
+    fn node(&self) -> Option<(&Recorded, Arc<Node>)> {
+        let recorded = self.recorded.get()?;
+        Some((recorded, recorded.node.upgrade()?))
+    }
+}
+
+/// What a node keeps, also while its rule is running.
+fn kept(node: &Arc<Node>) -> Result<KeptList> {
+    let running = RUNNING.with_borrow(|list| {
+        list.iter().rev().find(|(other, _)| Arc::ptr_eq(other, node)).map(|(_, kept)| kept.clone())
+    });
+    match (running, &*node.kept()) {
+        (Some(list), _) => Ok(list),
+        (None, Kept::Live(list)) => Ok(list.clone()),
+        (None, Kept::Freed) => Err(Error::Freed { op: node.name(), made: String::new() }),
+    }
+}
+
+/// One tensor that the function returned.
+struct Out<'py> {
+    object: Bound<'py, Var>,
+    tensor: Tensor,
+    role: Role,
+}
+
+impl<'py> Out<'py> {
+    fn new(object: Bound<'py, Var>, role: Role) -> Out<'py> {
+        let tensor = object.get().tensor();
+        Out { object, tensor, role }
+    }
+
+    fn is_tracked(&self) -> bool {
+        !matches!(self.role, Role::Fixed | Role::FixedAlias) && self.tensor.dtype().is_float()
+    }
+
+    /// What the caller gets for it: with the recorded tensor, if there is one.
+    fn result(self, py: Python<'py>, recorded: Option<Tensor>) -> PyResult<Bound<'py, Var>> {
+        let dialect = self.object.get().dialect();
+        let Some(new) = recorded else {
+            return match self.role {
+                Role::Alias | Role::FixedAlias => Var::result(py, self.tensor.detach(), dialect),
+                Role::Fixed if self.tensor.is_tracked() => Var::result(py, self.tensor.detach(), dialect),
+                _ => Ok(self.object),
+            };
+        };
+        let mut state = self.object.get().lock();
+        let old = match (&mut state.value, self.role) {
+            (_, Role::Written) => lift(state.assign(&new, true))?,
+            // A result with a history of its own stays what it is, and so does a view.
+            (Value::Own(t), Role::Result) if is_new(&t.edge, &new.edge) => {
+                Old(std::mem::replace(t, new).edge)
+            }
+            (Value::Part(p), Role::Result)
+                if p.base.is_none()
+                    && is_new(p.edge_seen(), &new.edge)
+                    && new.levels == self.tensor.levels =>
+            {
+                p.restart(new.edge)
+            }
+            _ => {
+                drop(state);
+                return Var::result(py, new, dialect);
+            }
+        };
+        drop(state);
+        drop(old);
+        super::convert::track(&self.object);
+        Ok(self.object)
+    }
+}
+
+/// Whether the edge of a result is that of this call, or there is none yet.
+fn is_new(edge: &Option<Edge>, call: &Option<Edge>) -> bool {
+    match (edge, call) {
+        (Some(edge), Some(call)) => Arc::ptr_eq(&edge.node, &call.node),
+        (edge, _) => edge.is_none(),
+    }
+}
+
+/// Where the edge of a saved tensor comes from: it is an input as it was, an output as it is, or neither.
+fn source(object: &Bound<'_, Var>, saved: &Tensor, inputs: &[(Py<Var>, Tensor)], outs: &[Out<'_>]) -> Source {
+    let same = |t: &Tensor| t.array.is_same(&saved.array);
+    if let Some(i) = inputs.iter().position(|(x, t)| x.is(object) && same(t)) {
+        return Source::Input(i);
+    }
+    match outs.iter().position(|o| o.object.is(object) && same(&o.tensor)) {
+        Some(i) if outs[i].is_tracked() => Source::Output(i),
+        Some(_) => Source::Own(None),
+        None => Source::Own(saved.edge.clone()),
+    }
+}
+
+/// The tensor's array over all lanes of `levels`.
+fn over(t: &Tensor, levels: &Levels) -> Array {
+    if t.levels == *levels {
+        return t.array.clone();
+    }
+    let dims: Dims = levels.as_slice().iter().map(|l| l.lanes).chain(t.dims().iter().copied()).collect();
+    align(t, levels).expand(&dims, levels.len())
+}
+
+/// A tensor of the same value and history, which later writes to this one do not change.
+#[pyfunction]
+fn copy_of<'py>(py: Python<'py>, x: &Bound<'py, Var>) -> PyResult<Bound<'py, Var>> {
+    Var::result(py, x.get().tensor(), x.get().dialect())
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<FunctionCall>()?;
+    m.add_function(wrap_pyfunction!(copy_of, m)?)
+}
