@@ -1,18 +1,20 @@
-"""Functions with gradients of their own: one machinery for the native ``Function``, torch's and Paddle's ``PyLayer``."""
+"""Functions with gradients of their own: the machinery of ``Function``, natively and in torch, and of ``PyLayer``."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, TypeVar
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, LeafInplaceError, Tensor
 from ferrograd._modes import no_grad
 
 __all__ = ["Context", "Function", "once_differentiable"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 #: Where a saved tensor was.
 SLOT = object()
@@ -84,7 +86,7 @@ class Context:
     _not_inplace: bool = False
     _materialize: bool = True
     _finished: bool = False
-    _own: ClassVar[dict[str, int]] | dict[str, int] = {}  # noqa: RUF012
+    _own: Mapping[str, int] = {}  # noqa: RUF012  (never written to)
     _in_forward_mode: bool = False
     _call: _core.FunctionCall
     _function: type[Function]
@@ -187,7 +189,7 @@ class Context:
         return found
 
     def _transposed(self, tangents: list[Tensor | None]) -> list[Tensor | None]:
-        """Tangents without a ``jvp``: backward is linear in the gradients that it gets, and its transpose is the jvp."""
+        """Tangents without a ``jvp``: those of the transpose of backward, which is linear in the gradients it gets."""
         record = _core.is_grad_enabled()
         seeds = self._call.seeds()
         before = _core.set_grad_mode(True)
@@ -261,11 +263,11 @@ def _refilled(tree: Any, tensors: Iterator[Any]) -> Iterator[Any]:
 class Function:
     """A function with a gradient of its own: a subclass with static methods ``forward`` and ``backward``.
 
-    ``apply(*args)`` calls ``forward(ctx, *args)``, in which nothing is recorded. ``backward(ctx, *grads)`` gets a gradient
-    for each result and returns one for each argument: None for what is no tensor, a list for a list of tensors. Both are
-    written in ordinary functions, so gradients of gradients follow. With a static method ``setup_context(ctx, inputs,
-    output)``, ``forward`` gets no context. ``jvp(ctx, *tangents)`` and ``vmap(info, in_dims, *args)`` are used where they
-    are given and derived where they are not.
+    ``apply(*args)`` calls ``forward(ctx, *args)``, in which nothing is recorded. ``backward(ctx, *grads)`` gets a
+    gradient for each result and returns one for each argument: None for what is no tensor, a list for a list of
+    tensors. Both are written in ordinary functions, so gradients of gradients follow. With a static method
+    ``setup_context(ctx, inputs, output)``, ``forward`` gets no context. ``jvp(ctx, *tangents)`` and ``vmap(info,
+    in_dims, *args)`` are used where they are given and derived where they are not.
 
     >>> class Cube(fg.Function):
     ...     @staticmethod
@@ -417,7 +419,8 @@ class Function:
         name = f"{cls.__name__}Backward"
         if len(parts) != len(ctx._ins):
             raise ArgumentError(
-                f"function {name} returned an incorrect number of gradients (expected {len(ctx._ins)}, got {len(parts)})"
+                f"function {name} returned an incorrect number of gradients (expected {len(ctx._ins)}, got "
+                f"{len(parts)})"
             )
         for at, (place, part) in enumerate(zip(ctx._ins, parts, strict=False)):
             if place is None and part is not None:
@@ -451,7 +454,7 @@ def refuse_leaf(x: Tensor, text: str) -> None:
         raise LeafInplaceError(text)
 
 
-def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+def once_differentiable(backward: F) -> F:
     """Marks a backward whose results cannot be differentiated: nothing is recorded in it, and whoever asks for a
     gradient through it gets an error."""
 
@@ -461,4 +464,4 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
             return backward(*args)
 
     unrecorded._once = True  # type: ignore[attr-defined]
-    return unrecorded
+    return unrecorded  # type: ignore[return-value]

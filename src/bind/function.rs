@@ -363,7 +363,7 @@ impl FunctionCall {
             let Tensor { array, levels, .. } = v.get().tensor();
             let name = node.name();
             let list = KeptList::new();
-            let node = make_node(Box::new(Once(name)), &ins, &[array.clone()], &levels, list);
+            let node = make_node(Box::new(Once(name)), &ins, std::slice::from_ref(&array), &levels, list);
             Var::result(py, Tensor { array, edge: Some(Edge { node, out: 0 }), levels }, *dialect)
         };
         grads.into_iter().map(|v| v.map(refusing).transpose()).collect()

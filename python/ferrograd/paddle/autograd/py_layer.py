@@ -20,8 +20,8 @@ class PyLayerContext(_function.Context):
 
 class PyLayer(_function.Function):
     """A function with a gradient of its own, as in Paddle: backward gets a gradient for each tensor that forward
-    returned, and returns one for each argument that is a tensor or a list of tensors. An argument that is returned as it
-    is counts as written to. See :class:`ferrograd.Function`."""
+    returned, and returns one for each argument that is a tensor or a list of tensors. An argument that is returned as
+    it is counts as written to. See :class:`ferrograd.Function`."""
 
     _context = PyLayerContext
 
@@ -61,7 +61,7 @@ class PyLayer(_function.Function):
             )
         needs = ctx.needs_input_grad
         for at in range(len(parts), len(ctx._ins)):
-            if needs[at] is True or isinstance(needs[at], list) and any(needs[at]):
+            if needs[at] is True or (isinstance(needs[at], list) and any(needs[at])):
                 raise ArgumentError(
                     f"{cls.__name__}: backward function should not return empty at {at} position: that argument needs "
                     "a gradient."

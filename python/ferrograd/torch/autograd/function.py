@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ferrograd import _function
+from ferrograd._core import ArgumentError, Tensor
 from ferrograd._function import once_differentiable
 
 __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
@@ -10,6 +11,15 @@ __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 class FunctionCtx(_function.Context):
     """What a call of a :class:`Function` hands to its backward."""
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keeps tensors for backward as they are now."""
+        for at, x in enumerate(tensors):
+            if x is not None and not isinstance(x, Tensor):
+                raise ArgumentError(
+                    f"save_for_backward can only save variables, but argument {at} is of type {type(x).__name__}"
+                )
+        super().save_for_backward(*tensors)
 
 
 class Function(_function.Function):
