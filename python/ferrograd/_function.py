@@ -86,7 +86,7 @@ class Context:
     _not_inplace: bool = False
     _materialize: bool = True
     _finished: bool = False
-    _own: Mapping[str, int] = {}  # noqa: RUF012  (never written to)
+    _own: Mapping[str, int] = {}
     _in_forward_mode: bool = False
     _call: _core.FunctionCall
     _function: type[Function]
