@@ -4,9 +4,8 @@ use smallvec::SmallVec;
 
 use super::arithmetic::{Class, multiply_same, promoted};
 use super::contract::Matmul;
-use super::diagonal::diagonal_of;
 use super::entry::{Pairs, Rest, entries};
-use super::movement::{cast, permute_dims, reshape_to};
+use super::movement::{cast, diagonal_of, permute_dims, reshape_to};
 use super::reduce::sum;
 use crate::dtype::DType;
 use crate::error::{Result, bail};

@@ -13,7 +13,6 @@ pub mod contract;
 pub mod conv;
 pub mod copy;
 pub mod create;
-mod diagonal;
 pub mod einsum;
 pub mod index;
 pub mod lanes;

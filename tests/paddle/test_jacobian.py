@@ -133,7 +133,7 @@ def test_s123_products_of_functions() -> None:
         value, g = incubate.autograd.vjp(lambda x: x**3, xs)
         same(g, 3 * np.asarray(xs) ** 2)
         same(paddle.grad(g.sum(), xs)[0] if xs is y else g, 6 * np.asarray(y) if xs is y else g)
-        value, t = incubate.autograd.jvp(lambda x: x**3, xs, x)
+        _, t = incubate.autograd.jvp(lambda x: x**3, xs, x)
         same(t, 3 * np.asarray(xs) ** 2 * np.asarray(x))
     _, g = incubate.autograd.vjp(lambda x, y: (x * y, x), [x, y], [x, y])
     assert isinstance(g, tuple)

@@ -8,8 +8,8 @@ use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
 use crate::kernel::linalg as kernel;
-use crate::ops::diagonal::{diagonal_of, on_diagonal};
 use crate::ops::entry::entries;
+use crate::ops::movement::{diagonal_of, on_diagonal};
 use crate::ops::promote::promoted_float;
 
 /// Eigenvalues `w` and eigenvectors `v`. Where eigenvalues are equal the vectors of their space are not determined, and

@@ -8,7 +8,8 @@ use crate::dtype::{DType, Element, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
 use crate::kernel::num::{Num, Real};
-use crate::ops::movement::{Lin, Linear, reshape_to};
+use crate::ops::index::narrow;
+use crate::ops::movement::{Lin, Linear, concat, reshape_to};
 use crate::ops::reduce::sum;
 use crate::shape::Dims;
 
@@ -115,63 +116,12 @@ pub(super) fn reciprocal_sums(w: &Tensor) -> Result<Tensor> {
     apply(Reciprocals { sums: true }, &[w])
 }
 
-/// Columns `start..start + count` of a matrix.
-#[derive(Clone)]
-struct Columns {
-    start: usize,
-    count: usize,
-}
-
-impl Linear for Columns {
-    const NAME: &'static str = "columns";
-
-    fn array(&self, x: &Array, _: usize) -> Result<Array> {
-        Ok(x.slice_axis(x.rank() - 1, self.start, self.count, 1))
-    }
-
-    fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
-        let width = *s.dims(0).last().expect("a matrix has two axes");
-        apply(Lin(Among { start: self.start, width }), &[g])
-    }
-}
-
-/// A matrix of `width` columns, from `start` on those given, the others zero.
-#[derive(Clone)]
-struct Among {
-    start: usize,
-    width: usize,
-}
-
-impl Linear for Among {
-    const NAME: &'static str = "among_columns";
-
-    fn array(&self, x: &Array, _: usize) -> Result<Array> {
-        let x = x.contiguous()?;
-        let (&count, lead) = x.dims().split_last().expect("a matrix has two axes");
-        let dims: Dims = lead.iter().copied().chain([self.width]).collect();
-        dispatch!(x.dtype(), float T => Array::build::<T>(Self::NAME, &dims, |out| {
-            out.fill(T::ZERO);
-            let rows = x.as_slice::<T>().expect("contiguous").chunks_exact(count.max(1));
-            for (out, row) in out.chunks_exact_mut(self.width.max(1)).zip(rows) {
-                out[self.start..self.start + count].copy_from_slice(row);
-            }
-        }), else bail!(Dtype, Self::NAME, "not defined for {}", x.dtype()))
-    }
-
-    fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
-        columns(g, self.start, *s.dims(0).last().expect("a matrix has two axes"))
-    }
-}
-
 /// Columns `start..start + count` of `x`.
 pub(super) fn columns(x: &Tensor, start: usize, count: usize) -> Result<Tensor> {
-    apply(Lin(Columns { start, count }), &[x])
+    narrow(x, -1, start as i64, count as i64)
 }
 
 /// The columns of two matrices side by side.
 pub(super) fn beside_each_other(x: &Tensor, y: &Tensor) -> Result<Tensor> {
-    let width = |t: &Tensor| *t.dims().last().expect("a matrix has two axes");
-    let both = width(x) + width(y);
-    let left = apply(Lin(Among { start: 0, width: both }), &[x])?;
-    Ok(left + apply(Lin(Among { start: width(x), width: both }), &[y])?)
+    concat(&[x.clone(), y.clone()], Some(-1))
 }

@@ -210,7 +210,7 @@ pub fn matrix_power(x: &Tensor, n: i64) -> Result<Tensor> {
 
 /// The identity in the dtype of `x`.
 pub(super) fn identity(x: &Tensor, n: usize) -> Result<Tensor> {
-    crate::ops::diagonal::on_diagonal(&Tensor::constant(Array::full_of(x.dtype(), &[n], 1.0)))
+    crate::ops::movement::on_diagonal(&Tensor::constant(Array::full_of(x.dtype(), &[n], 1.0)))
 }
 
 entries! {

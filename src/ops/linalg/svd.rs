@@ -9,8 +9,8 @@ use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
 use crate::kernel::linalg as kernel;
-use crate::ops::diagonal::{diagonal_of, on_diagonal};
 use crate::ops::entry::entries;
+use crate::ops::movement::{diagonal_of, on_diagonal};
 use crate::ops::promote::promoted_float;
 
 /// The reduced decomposition `u @ diag(s) @ vh`. Where singular values are equal (or zero) the vectors of their space are

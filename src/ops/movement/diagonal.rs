@@ -23,6 +23,16 @@ fn region(op: &'static str, rank: usize, offset: i64, axis1: i64, axis2: i64) ->
     Ok(Region::Diagonal { axes, offset })
 }
 
+/// The elements `x[…, i, i]` of matrices.
+pub(in crate::ops) fn diagonal_of(x: &Tensor) -> Result<Tensor> {
+    diagonal(x, 0, -2, -1)
+}
+
+/// Matrices with the last axis on their diagonal.
+pub(in crate::ops) fn on_diagonal(x: &Tensor) -> Result<Tensor> {
+    diag_embed(x, 0, -2, -1)
+}
+
 /// The sum of a diagonal of two axes, which go.
 pub fn trace(x: &Tensor, offset: i64, axis1: i64, axis2: i64) -> Result<Tensor> {
     sum(&diagonal(x, offset, axis1, axis2)?, Some(&[-1]), false, None)

@@ -22,6 +22,7 @@ use crate::shape::Dims;
 pub use axes::{matrix_transpose, moveaxis, permute_dims, swapaxes, transpose};
 pub use broadcast::{broadcast_to, expand, meshgrid, tile};
 pub use diagonal::{diagonal, tril, triu};
+pub(super) use diagonal::{diagonal_of, on_diagonal};
 pub use join::{concat, stack};
 pub use pad::{flip, pad, roll};
 pub use shapes::{expand_dims, flatten, reshape, reshape_to, squeeze};
