@@ -250,6 +250,19 @@ def _dot(a: Any, b: Any, out: Any = None) -> Any:
     return _deliver(np.dot, result, () if out is None else (out,))
 
 
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
+    """NumPy's differences: a number prepended or appended stands for a slice."""
+
+    def part(o: Any) -> Any:
+        if o is np._NoValue or np.ndim(o):
+            return None if o is np._NoValue else o
+        shape = list(a.shape)
+        shape[axis] = 1
+        return fg.broadcast_to(fg.tensor(o, dtype=a.dtype), shape)
+
+    return fg.diff(a, n, axis, part(prepend), part(append))
+
+
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """NumPy's norm: of vectors, or (with an order, along two axes) of matrices."""
     rank = np.ndim(x)
@@ -289,6 +302,7 @@ _SPECIAL: dict[Callable[..., Any], Callable[..., Any]] = {
     np.dot: _dot,
     np.einsum: _einsum,
     np.linalg.norm: _norm,
+    np.diff: _diff,
     np.shape: lambda a: tuple(a.shape),
     np.ndim: lambda a: a.ndim,
     np.iscomplexobj: lambda x: x.dtype.kind == "c",

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use smallvec::smallvec;
 
-use super::arithmetic::{Class, add, multiply, promoted};
+use super::arithmetic::{Class, add, multiply, promoted, subtract};
 use super::einsum::tensordot;
 use super::entry::{Operand, Pairs, entries};
-use super::movement::{matrix_transpose, permute_dims, reshape_to};
+use super::movement::{matrix_transpose, permute_dims, reshape_to, roll};
 use crate::array::{Array, Item};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
@@ -183,7 +183,25 @@ pub fn addmm(input: &Tensor, x: &Tensor, y: &Tensor, beta: Item, alpha: Item) ->
     add((&scaled(input, beta)?).into(), (&scaled(&matmul(x.into(), y.into())?, alpha)?).into())
 }
 
+/// The cross product of vectors along an axis of size 3; the other axes broadcast.
+pub fn cross(x: &Tensor, y: &Tensor, axis: i64) -> Result<Tensor> {
+    const OP: &str = "cross";
+    for t in [x, y] {
+        let at = shape::axis(OP, axis, t.rank())?;
+        if t.dims()[at] != 3 {
+            bail!(Shape, OP, "axis {axis} of {:?} has size {}, not 3", t.dims(), t.dims()[at]);
+        }
+    }
+    let ahead = |t: &Tensor, n: i64| roll(t, &[-n], Some(&[axis]));
+    let (x1, x2, y1, y2) = (ahead(x, 1)?, ahead(x, 2)?, ahead(y, 1)?, ahead(y, 2)?);
+    let (plus, minus) = (multiply((&x1).into(), (&y2).into())?, multiply((&x2).into(), (&y1).into())?);
+    subtract((&plus).into(), (&minus).into())
+}
+
 entries! {
+    method cross (x: &Tensor, y: &Tensor, axis: i64 = Int(-1))
+        "The cross product of vectors along an axis, which has size 3 in both; the other axes broadcast.\n\n\
+        >>> fg.cross(fg.tensor([1.0, 0.0, 0.0]), fg.tensor([0.0, 1.0, 0.0])).tolist()\n[0.0, 0.0, 1.0]";
     method matmul | mm | bmm | mv (x: Operand<'_>, y: Operand<'_>)
         "The matrix product over the last two axes: z[…, i, j] = Σₖ x[…, i, k] · y[…, k, j].\n\n\
         The axes before them broadcast. A vector on the left is a row, on the right a column, and that axis is left out\n\

@@ -63,6 +63,7 @@ pub fn registry() -> impl Iterator<Item = &'static Entry> {
         reduce::extreme::ENTRIES,
         reduce::logic::ENTRIES,
         reduce::moments::ENTRIES,
+        reduce::nan::ENTRIES,
         reduce::norm::ENTRIES,
         reduce::product::ENTRIES,
         scan::ENTRIES,

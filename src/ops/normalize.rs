@@ -2,11 +2,11 @@
 
 use smallvec::smallvec;
 
-use super::arithmetic::{add, multiply};
+use super::arithmetic::{add, multiply, promoted};
 use super::entry::{Axes, Operand, entries};
-use super::movement::{permute_dims, reshape_to};
+use super::movement::{broadcast_to, permute_dims, reshape_to, stack};
 use super::pointwise::exp;
-use super::promote::promoted_float;
+use super::promote::{Class, promoted_float};
 use super::reduce::{Folded, mean, sum};
 use crate::array::Array;
 use crate::error::{Result, bail};
@@ -169,6 +169,13 @@ pub fn logsumexp(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
     reshape_to(&apply(LogSumExp, &[&folded.rows(&x)?])?, &folded.dims(x.dims()))
 }
 
+/// The logarithm of the sum of two exponentials.
+pub fn logaddexp(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
+    let (x, y) = promoted(Class::Real, x, y)?;
+    let dims = shape::broadcast("logaddexp", x.dims(), y.dims())?;
+    logsumexp(&stack(&[broadcast_to(&x, &dims)?, broadcast_to(&y, &dims)?], 0)?, Some(&[0]), false)
+}
+
 /// The last axis less its mean over the root of its variance plus `eps`, and one over that root.
 struct Standardize {
     eps: f64,
@@ -261,6 +268,11 @@ entries! {
 
 >>> fg.log_softmax(fg.tensor([0., -1000.])).tolist()
 [0.0, -1000.0]";
+    twin logaddexp (x: Operand<'_>, y: Operand<'_>)
+        "The logarithm of the sum of the exponentials of two tensors, whose shapes broadcast, without overflow.
+
+>>> fg.logaddexp(fg.tensor([0.0]), fg.tensor([0.0])).tolist()
+[0.6931471824645996]";
     method logsumexp (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
         "log(sum(exp(x))) over axes (all of them if none are named), computed without overflow; -inf of none.
 Its gradient is the softmax, and 0 where every element is -inf.

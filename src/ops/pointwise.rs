@@ -186,6 +186,18 @@ unary! {
     Erf erf: real [x] x => x.erf(); g => g * (exp(&-(x * x))? * (2.0 / PI.sqrt()));
         "The error function, 2 / sqrt(pi) times the integral of exp(-t²) from 0 to x.",
         "fg.erf(fg.tensor([0.0])).tolist()" => "[0.0]";
+    Exp2 exp2: real [y] x => T::lit(2.0).pow(x); g => g * (y * LN_2);
+        "2 to the power of each element.",
+        "fg.exp2(fg.tensor([3.0])).tolist()" => "[8.0]";
+    Logit logit: real [x] x => x.ln().sub(x.neg().ln_1p()); g => g * reciprocal(&(x - x * x))?;
+        "log(x / (1 - x)), which `sigmoid` undoes.",
+        "fg.logit(fg.tensor([0.5])).tolist()" => "[0.0]";
+    DegToRad deg2rad(radians): real [] x => x.mul(T::lit(PI / 180.0)); g => g * (PI / 180.0);
+        "Degrees as radians.",
+        "fg.deg2rad(fg.tensor([180.0])).tolist()" => "[3.1415927410125732]";
+    RadToDeg rad2deg(degrees): real [] x => x.mul(T::lit(180.0 / PI)); g => g * (180.0 / PI);
+        "Radians as degrees.",
+        "fg.rad2deg(fg.tensor([0.0])).tolist()" => "[0.0]";
     Floor floor: whole [] x => x.floor(); _g => zero();
         "The largest integer that is not above the element.",
         "fg.floor(fg.tensor([1.5, -1.5])).tolist()" => "[1.0, -2.0]";

@@ -6,13 +6,15 @@
 use smallvec::smallvec;
 
 use super::along::{Chosen, choose};
-use super::arithmetic::multiply_same;
-use super::entry::entries;
-use super::movement::{Lin, Linear, broadcast_to, cast, reshape_to};
+use super::arithmetic::{multiply_same, subtract_same};
+use super::compare::not_equal;
+use super::entry::{Operand, entries};
+use super::index::narrow;
+use super::movement::{Lin, Linear, broadcast_to, cast, concat, reshape_to};
 use super::reduce::wide;
 use crate::array::Array;
 use crate::dtype::{DType, dispatch};
-use crate::error::Result;
+use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
 use crate::kernel::scan::{self, Way};
 use crate::kernel::{along, extreme};
@@ -193,7 +195,41 @@ pub fn cummin(x: &Tensor, axis: Option<i64>) -> Result<(Tensor, Tensor)> {
     choose(Running { op: "cummin", largest: false, back }, &x)
 }
 
+/// The differences of neighbours along an axis, taken `n` times.
+pub fn diff(
+    x: &Tensor,
+    n: i64,
+    axis: i64,
+    prepend: Option<&Tensor>,
+    append: Option<&Tensor>,
+) -> Result<Tensor> {
+    const OP: &str = "diff";
+    let at = shape::axis(OP, axis, x.rank())?;
+    if n < 0 {
+        bail!(Argument, OP, "differences cannot be taken {n} times");
+    }
+    let parts: Vec<Tensor> = [prepend, Some(x), append].into_iter().flatten().cloned().collect();
+    let mut y = if parts.len() == 1 { x.clone() } else { concat(&parts, Some(at as i64))? };
+    for _ in 0..n.min(y.dims()[at] as i64) {
+        let short = y.dims()[at].saturating_sub(1) as i64;
+        let (later, earlier) =
+            (narrow(&y, at as i64, y.dims()[at].min(1) as i64, short)?, narrow(&y, at as i64, 0, short)?);
+        y = if y.dtype() == DType::Bool {
+            not_equal(Operand::Tensor(&later), Operand::Tensor(&earlier))?
+        } else {
+            subtract_same(&later, &earlier)?
+        };
+    }
+    Ok(y)
+}
+
 entries! {
+    method diff (x: &Tensor, n: i64 = Int(1), axis: i64 = Int(-1), prepend: Option<&Tensor> = None, append: Option<&Tensor> = None)
+        "The differences of neighbours along an axis, taken n times; of truth values, whether they differ. What is to be
+prepended and appended along the axis is joined to x before.
+
+>>> fg.diff(fg.tensor([1., 4., 9.])).tolist()
+[3.0, 5.0]";
     twin cumsum (x: &Tensor, axis: Option<i64> = None, dtype: Option<DType> = None)
         "The sums of the elements up to each one along an axis (of the flattened tensor if there is none). Truth values
 and integers are summed in 64 bits.

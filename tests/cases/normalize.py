@@ -18,6 +18,14 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
 
 
 CASES = [
+    Case("logaddexp", (normal(2, 3), normal(3, seed=1)), ref=np.logaddexp),
+    Case("logaddexp", (np.array([0.0, 1.0]), np.array([0.0, 1.0])), ref=np.logaddexp),
+    Case(
+        "logaddexp",
+        (np.array([np.inf, -np.inf, -np.inf, 1e300]), np.array([1.0, -np.inf, 2.0, 1.0])),
+        ref=np.logaddexp,
+        order=0,
+    ),
     *[Case("softmax", (X,), {"axis": axis}, ref=special.softmax) for axis in (-1, 0, 1)],
     *[Case("log_softmax", (X,), {"axis": axis}, ref=special.log_softmax) for axis in (-1, 0, 1)],
     *[

@@ -55,7 +55,25 @@ def first(result: Any) -> Any:
     return result[0]
 
 
+HOLES = np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan], [0.5, -2.0, np.nan]])
+
 CASES = [
+    *variants("nansum", np.nansum),
+    Case("nansum", (HOLES,), {"axis": 1}, ref=np.nansum, order=0),
+    Case("nansum", (np.array([1, 2]),), ref=np.nansum, order=0),
+    *variants("ptp", np.ptp)[:4],
+    Case("nanmean", (X,), {"axis": (0, -1), "keepdims": True}, ref=np.nanmean),
+    Case("nanmean", (HOLES,), {"axis": 0}, ref=np.nanmean, order=0),
+    Case("nan_to_num", (X,), ref=np.nan_to_num),
+    Case("nan_to_num", (np.array([np.nan, np.inf, -np.inf, 1.5]),), ref=np.nan_to_num, order=0),
+    Case(
+        "nan_to_num",
+        (np.array([np.nan, np.inf, -np.inf, 1.5]),),
+        {"nan": 7.0, "posinf": 8.0, "neginf": -9.0},
+        ref=np.nan_to_num,
+        order=0,
+    ),
+    Case("nan_to_num", (np.array([1, 2]),), ref=np.nan_to_num, order=0),
     *variants("sum", np.sum),
     Case("sum", (np.array([True, False, True]),), ref=np.sum, order=0),
     Case("sum", (np.array([[200, 100], [7, 1]], np.uint8),), {"axis": 0}, ref=np.sum, order=0),

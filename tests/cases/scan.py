@@ -30,6 +30,16 @@ def first(result: Any) -> Any:
 
 
 CASES = [
+    *[Case("diff", (X,), kw, ref=np.diff) for kw in ({}, {"n": 2, "axis": 1}, {"axis": 0}, {"n": 0}, {"n": 9})],
+    Case("diff", (np.array([True, False, False]),), ref=np.diff, order=0),
+    Case("diff", (np.array([3, 7, 1]),), ref=np.diff, order=0),
+    Case("diff", (normal(0, 3),), {"axis": 0}, ref=np.diff),
+    Case(
+        "diff",
+        (X, X[:, :1], X[:, :2]),
+        prepare=lambda x, before, after: (x, 1, 1, before, after),
+        ref=np.diff,
+    ),
     *[Case("cumsum", (X,), kw, ref=np.cumsum) for kw in ({}, {"axis": 0}, {"axis": 1}, {"axis": -1})],
     Case("cumsum", (np.array([100, 100, 100], np.int8),), ref=np.cumsum, order=0),
     Case("cumsum", (np.array([True, True, False]),), ref=np.cumsum, order=0),

@@ -10,6 +10,7 @@ use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, T
 use crate::kernel::sort::{self, Want};
 use crate::kernel::{extreme, reduce};
 use crate::ops::along::{Chosen, choose};
+use crate::ops::arithmetic::subtract_same;
 use crate::ops::entry::{Axes, entries};
 use crate::ops::movement::reshape_to;
 use crate::ops::promote::promoted_float;
@@ -229,7 +230,17 @@ pub fn argmin(x: &Tensor, axis: Option<i64>, keepdims: bool) -> Result<Tensor> {
     arg("argmin", Pole::Min, x, axis, keepdims)
 }
 
+/// The largest element less the smallest.
+pub fn ptp(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+    subtract_same(&max(x, axis, keepdims)?, &min(x, axis, keepdims)?)
+}
+
 entries! {
+    method ptp (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
+        "The largest element less the smallest over axes (all of them if none are named): peak to peak.
+
+>>> fg.ptp(fg.tensor([3., 1., 4.])).item()
+3.0";
     method max | amax (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
         "The largest element over axes (all of them if none are named); NaN if there is one.
 Equal largest elements share the gradient in equal parts. Raises ArgumentError where there are no elements.

@@ -3,6 +3,7 @@
 pub(crate) mod extreme;
 pub(crate) mod logic;
 pub(crate) mod moments;
+pub(crate) mod nan;
 pub(crate) mod norm;
 pub(crate) mod product;
 

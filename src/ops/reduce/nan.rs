@@ -1,0 +1,64 @@
+//! Functions that pass over NaN. No gradient goes to an element that was passed over.
+
+use crate::array::{Array, Item};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::graph::Tensor;
+use crate::ops::arithmetic::divide_same;
+use crate::ops::compare::equal;
+use crate::ops::entry::{Axes, Operand, entries};
+use crate::ops::pointwise::isnan;
+use crate::ops::promote::promoted_float;
+use crate::ops::select::select;
+
+use super::sum;
+
+/// The elements, with a number in the place of those where a condition holds.
+fn replaced(x: &Tensor, condition: &Tensor, by: f64) -> Result<Tensor> {
+    select(condition, &Tensor::scalar_of(x.dtype(), by), x)
+}
+
+/// The sum over axes of the elements that are numbers.
+pub fn nansum(x: &Tensor, axis: Axes<'_>, keepdims: bool, dtype: Option<DType>) -> Result<Tensor> {
+    sum(&if x.dtype().is_float() { replaced(x, &isnan(x)?, 0.0)? } else { x.clone() }, axis, keepdims, dtype)
+}
+
+/// The mean over axes of the elements that are numbers; NaN where there is none.
+pub fn nanmean(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+    let x = promoted_float(x)?;
+    let missing = isnan(&x)?;
+    let ones = Tensor::constant(Array::full_of(x.dtype(), x.dims(), 1.0));
+    let count = sum(&replaced(&ones, &missing, 0.0)?, axis, keepdims, None)?;
+    divide_same(&sum(&replaced(&x, &missing, 0.0)?, axis, keepdims, None)?, &count)
+}
+
+/// The elements, with numbers in the place of NaN and of the infinities.
+pub fn nan_to_num(x: &Tensor, nan: f64, posinf: Option<f64>, neginf: Option<f64>) -> Result<Tensor> {
+    if !x.dtype().is_float() {
+        return Ok(x.clone());
+    }
+    let largest = if x.dtype() == DType::F32 { f64::from(f32::MAX) } else { f64::MAX };
+    let is = |v: f64| equal(Operand::Tensor(x), Operand::Number(Item::Float(v)));
+    let y = replaced(x, &isnan(x)?, nan)?;
+    let y = replaced(&y, &is(f64::INFINITY)?, posinf.unwrap_or(largest))?;
+    replaced(&y, &is(f64::NEG_INFINITY)?, neginf.unwrap_or(-largest))
+}
+
+entries! {
+    method nansum (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False, dtype: Option<DType> = None)
+        "The sum over axes (all of them if none are named) of the elements that are not NaN.
+
+>>> fg.nansum(fg.tensor([1.0, float('nan'), 2.0])).item()
+3.0";
+    method nanmean (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
+        "The mean over axes (all of them if none are named) of the elements that are not NaN; NaN where all are.
+
+>>> fg.nanmean(fg.tensor([1.0, float('nan'), 2.0])).item()
+1.5";
+    twin nan_to_num (x: &Tensor, nan: f64 = Float(0.0), posinf: Option<f64> = None, neginf: Option<f64> = None)
+        "The elements, with numbers in the place of NaN and of the infinities: `nan`, `posinf` and `neginf`, or for the
+infinities the largest and the smallest number of the dtype. The gradient of what was replaced is 0.
+
+>>> fg.nan_to_num(fg.tensor([1.0, float('nan'), float('inf')]), posinf=9.0).tolist()
+[1.0, 0.0, 9.0]";
+}
