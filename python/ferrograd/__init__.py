@@ -18,6 +18,7 @@ import numpy as _np
 from ferrograd import _core, linalg
 from ferrograd._autograd import NATIVE as _NATIVE
 from ferrograd._autograd import backward, grad
+from ferrograd._checkpoint import CheckpointError, checkpoint, checkpoint_sequential
 from ferrograd._core import (
     ArgumentError,
     DtypeError,
@@ -47,10 +48,18 @@ from ferrograd._function import Function, once_differentiable
 from ferrograd._info import __array_namespace_info__
 from ferrograd._install import install_as
 from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from ferrograd._saved import (
+    compress_saved,
+    disable_saved_tensors_hooks,
+    save_on_cpu,
+    saved_tensors_hooks,
+    spill_saved,
+)
 from ferrograd._size import Size
 
 __all__ = [
     "ArgumentError",
+    "CheckpointError",
     "DtypeError",
     "DuplicateTensorError",
     "FerrogradError",
@@ -71,6 +80,10 @@ __all__ = [
     "asarray",
     "backward",
     "bool",
+    "checkpoint",
+    "checkpoint_sequential",
+    "compress_saved",
+    "disable_saved_tensors_hooks",
     "e",
     "empty_cache",
     "enable_grad",
@@ -93,9 +106,12 @@ __all__ = [
     "no_grad",
     "once_differentiable",
     "pi",
+    "save_on_cpu",
+    "saved_tensors_hooks",
     "set_cache_limit",
     "set_grad_enabled",
     "set_num_threads",
+    "spill_saved",
     "tensor",
     "uint8",
     "uint16",

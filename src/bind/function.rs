@@ -18,7 +18,7 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Error, Result, bail};
 use crate::graph::{
-    Cotangents, Edge, Grads, Keep, Keeps, Kept, KeptList, Levels, Meta, Needs, Node, Op, Outs, Saved,
+    self, Cotangents, Edge, Grads, Keep, Keeps, Kept, KeptList, Levels, Meta, Needs, Node, Op, Outs, Saved,
     Tangents, Tensor, align, make_node,
 };
 use crate::ops::movement::{broadcast_to, cast};
@@ -304,7 +304,7 @@ impl FunctionCall {
             materialize,
             dialect,
         };
-        let node = make_node(Box::new(op), &ins, &arrays, &levels, kept);
+        let node = make_node(Box::new(op), &ins, &arrays, &levels, lift(graph::kept(kept))?);
         let outputs = own.into_iter().map(|i| (i, arrays[i].clone())).collect();
         let recorded = Recorded { node: Arc::downgrade(&node), sources, outputs, dialect };
         let _ = self.recorded.set(recorded);
@@ -362,7 +362,7 @@ impl FunctionCall {
         let refusing = |v: Bound<'py, Var>| {
             let Tensor { array, levels, .. } = v.get().tensor();
             let name = node.name();
-            let list = KeptList::new();
+            let list = Kept::Live(KeptList::new());
             let node = make_node(Box::new(Once(name)), &ins, std::slice::from_ref(&array), &levels, list);
             Var::result(py, Tensor { array, edge: Some(Edge { node, out: 0 }), levels }, *dialect)
         };
@@ -395,11 +395,7 @@ fn kept(node: &Arc<Node>) -> Result<KeptList> {
     let running = RUNNING.with_borrow(|list| {
         list.iter().rev().find(|(other, _)| Arc::ptr_eq(other, node)).map(|(_, kept)| kept.clone())
     });
-    match (running, &*node.kept()) {
-        (Some(list), _) => Ok(list),
-        (None, Kept::Live(list)) => Ok(list.clone()),
-        (None, Kept::Freed) => Err(Error::Freed { op: node.name(), made: String::new() }),
-    }
+    running.map_or_else(|| node.take_kept(true), Ok)
 }
 
 /// One tensor that the function returned.

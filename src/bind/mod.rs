@@ -19,6 +19,7 @@ mod inplace;
 mod interop;
 mod operators;
 mod protocol;
+mod saved;
 mod sequence;
 mod site;
 mod storage;
@@ -44,5 +45,6 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     engine::add(m)?;
     dlpack::add(m)?;
     function::add(m)?;
+    saved::add(m)?;
     autograd::add(m)
 }

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Request;
 use super::arena::{Arena, NONE};
-use super::pass::{closed, kept};
+use super::pass::closed;
 use super::sum::added;
 use crate::error::{Error, Result};
 use crate::graph::site::Site;
@@ -60,7 +60,7 @@ fn ascend(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result<V
         if t.iter().all(Option::is_none) {
             continue;
         }
-        let kept = kept(node, true)?;
+        let kept = node.take_kept(true)?;
         let outs = op.jvp(&t as &Tangents, &Saved { node, kept: &kept, record })?;
         debug_assert_eq!(outs.len(), node.outs.len(), "{}: one tangent an output", node.name());
         for ((slot, t), meta) in arena.outs(i).zip(outs).zip(&node.outs) {

@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use super::Request;
 use super::arena::{Arena, NONE};
-use crate::error::{Error, Result, bail};
-use crate::graph::{Edge, Grads, Hooks, Keep, Kept, Kind, Levels, Live, Meta, Node, Passing, Saved, Tensor};
+use crate::error::{Result, bail};
+use crate::graph::{Edge, Grads, Hooks, Kind, Levels, Live, Meta, Node, Passing, Saved, Tensor};
 use crate::ops::lanes::{spread_lanes, sum_lanes};
 use crate::ops::reduce::sum_to;
 
@@ -114,7 +114,7 @@ impl<'a> Pass<'a> {
         if g.iter().all(Option::is_none) {
             return Ok(node.inputs.iter().map(|_| None).collect());
         }
-        let kept = kept(node, self.retain_graph)?;
+        let kept = node.take_kept(self.retain_graph)?;
         for (g, meta) in g.iter_mut().zip(&node.outs).filter(|(_, meta)| !meta.levels.is_empty()) {
             if let Some(t) = g {
                 *t = spread_lanes(t, &closed(meta, &self.live))?;
@@ -147,25 +147,6 @@ impl<'a> Pass<'a> {
 /// The levels of a value whose calls have ended.
 pub(super) fn closed(meta: &Meta, live: &Levels) -> Levels {
     Levels::new(meta.levels.as_slice().iter().copied().filter(|l| !live.contains(*l)))
-}
-
-/// What the node kept: taken out, so that it is freed afterwards, unless the graph is to be retained. A node that
-/// kept nothing is never freed.
-pub(super) fn kept(node: &Node, retain: bool) -> Result<SmallVec<[Option<Keep>; 2]>> {
-    {
-        let mut kept = node.kept();
-        match &mut *kept {
-            Kept::Freed => (),
-            Kept::Live(list) if retain || list.is_empty() => return Ok(list.clone()),
-            Kept::Live(list) => {
-                let list = std::mem::take(list);
-                *kept = Kept::Freed;
-                return Ok(list);
-            }
-        }
-    }
-    let made = node.site.describe().map_or(String::new(), |at| format!(" The node was made at {at}."));
-    Err(Error::Freed { op: node.name(), made })
 }
 
 /// Broadcasting undone: the gradient summed over the logical axes that its input had not, and over the hidden axes

@@ -13,8 +13,8 @@ use super::sum::added;
 use super::tick::Ticker;
 use super::{Answer, Request};
 use crate::error::{Error, Result, bail};
-use crate::graph::Tensor;
 use crate::graph::site::Site;
+use crate::graph::{Tensor, is_packing};
 use crate::kernel::par;
 
 pub(super) fn run(request: &Request<'_>) -> Result<Answer> {
@@ -33,7 +33,8 @@ fn answer(request: &Request<'_>) -> Result<Answer> {
         );
     }
     let seeds = seeds(request, &pass)?;
-    let wide = par::threads() > 1 && pass.arena.is_wide(par::MIN_BYTES);
+    // What other threads recorded would be kept as it is.
+    let wide = par::threads() > 1 && !is_packing() && pass.arena.is_wide(par::MIN_BYTES);
     let (sums, threads) =
         if wide { parallel::run(&pass, request, seeds)? } else { (sequential(&pass, request, seeds)?, 1) };
     collect(request, &pass, sums, threads)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Edge, Keep, Keeps, KeptList, Levels, Meta, Needs, Node, Op, Outs, Tensor};
+use super::{Edge, Keep, Keeps, Kept, KeptList, Levels, Meta, Needs, Node, Op, Outs, Tensor, pack};
 use crate::array::Array;
 use crate::error::Result;
 use crate::shape::{self, Dims};
@@ -16,7 +16,7 @@ use crate::shape::{self, Dims};
 #[inline]
 pub fn apply<O: Op>(op: O, ins: &[&Tensor]) -> Result<Tensor> {
     let (outs, levels) = forward(&op, ins)?;
-    Ok(first(boxed(op, ins), ins, outs, levels))
+    first(boxed(op, ins), ins, outs, levels)
 }
 
 /// All outputs of an op, recorded as by [`apply`].
@@ -26,12 +26,17 @@ pub fn apply<O: Op>(op: O, ins: &[&Tensor]) -> Result<Tensor> {
 #[inline]
 pub fn apply_all<O: Op>(op: O, ins: &[&Tensor]) -> Result<SmallVec<[Tensor; 1]>> {
     let (outs, levels) = forward(&op, ins)?;
-    Ok(all(boxed(op, ins), ins, outs, levels))
+    all(boxed(op, ins), ins, outs, levels)
 }
 
 /// The second half of the door: an op that has been computed gets its node, if it needs one. For ops that change the
 /// levels themselves; all others go through [`apply`] or [`apply_all`].
-pub(crate) fn recorded<O: Op>(op: O, ins: &[&Tensor], outs: Outs, levels: Levels) -> SmallVec<[Tensor; 1]> {
+pub(crate) fn recorded<O: Op>(
+    op: O,
+    ins: &[&Tensor],
+    outs: Outs,
+    levels: Levels,
+) -> Result<SmallVec<[Tensor; 1]>> {
     all(boxed(op, ins), ins, outs, levels)
 }
 
@@ -41,26 +46,32 @@ fn boxed<O: Op>(op: O, ins: &[&Tensor]) -> Option<Box<dyn Op>> {
     if ins.iter().any(|t| t.edge.is_some()) { Some(Box::new(op)) } else { None }
 }
 
-fn first(op: Option<Box<dyn Op>>, ins: &[&Tensor], mut outs: Outs, levels: Levels) -> Tensor {
+fn first(op: Option<Box<dyn Op>>, ins: &[&Tensor], mut outs: Outs, levels: Levels) -> Result<Tensor> {
     if outs.len() > 1 {
-        return all(op, ins, outs, levels).swap_remove(0);
+        return Ok(all(op, ins, outs, levels)?.swap_remove(0));
     }
-    let node = op.filter(|_| outs[0].dtype().is_float()).map(|op| record(op, ins, &outs, &levels));
+    let node =
+        op.filter(|_| outs[0].dtype().is_float()).map(|op| record(op, ins, &outs, &levels)).transpose()?;
     let array = outs.pop().expect("an op has an output");
-    Tensor { array, edge: node.map(|node| Edge { node, out: 0 }), levels }
+    Ok(Tensor { array, edge: node.map(|node| Edge { node, out: 0 }), levels })
 }
 
-fn all(op: Option<Box<dyn Op>>, ins: &[&Tensor], outs: Outs, levels: Levels) -> SmallVec<[Tensor; 1]> {
-    let node =
-        op.filter(|_| outs.iter().any(|o| o.dtype().is_float())).map(|op| record(op, ins, &outs, &levels));
+fn all(
+    op: Option<Box<dyn Op>>,
+    ins: &[&Tensor],
+    outs: Outs,
+    levels: Levels,
+) -> Result<SmallVec<[Tensor; 1]>> {
+    let node = op
+        .filter(|_| outs.iter().any(|o| o.dtype().is_float()))
+        .map(|op| record(op, ins, &outs, &levels))
+        .transpose()?;
     let edge = |i: usize, array: &Array| {
         let node = node.as_ref().filter(|_| array.dtype().is_float())?;
         Some(Edge { node: node.clone(), out: i as u32 })
     };
-    outs.into_iter()
-        .enumerate()
-        .map(|(i, array)| Tensor { edge: edge(i, &array), array, levels: levels.clone() })
-        .collect()
+    let tensor = |(i, array): (usize, Array)| Tensor { edge: edge(i, &array), array, levels: levels.clone() };
+    Ok(outs.into_iter().enumerate().map(tensor).collect())
 }
 
 #[inline]
@@ -74,7 +85,7 @@ fn forward(op: &dyn Op, ins: &[&Tensor]) -> Result<(Outs, Levels)> {
     Ok((outs?, Levels::default()))
 }
 
-fn record(op: Box<dyn Op>, ins: &[&Tensor], outs: &Outs, levels: &Levels) -> Arc<Node> {
+fn record(op: Box<dyn Op>, ins: &[&Tensor], outs: &Outs, levels: &Levels) -> Result<Arc<Node>> {
     let mut needs = 0;
     for (i, t) in ins.iter().enumerate() {
         needs |= u64::from(t.edge.is_some()) << i.min(63);
@@ -89,7 +100,7 @@ fn record(op: Box<dyn Op>, ins: &[&Tensor], outs: &Outs, levels: &Levels) -> Arc
     if outputs != 0 {
         kept.extend(outs.iter().enumerate().map(|(i, o)| named(outputs, i).then(|| keep(o, levels))));
     }
-    make_node(op, ins, outs, levels, kept)
+    Ok(make_node(op, ins, outs, levels, pack::kept(kept)?))
 }
 
 /// The node of an op that has been computed, and of what it keeps.
@@ -98,7 +109,7 @@ pub(crate) fn make_node(
     ins: &[&Tensor],
     outs: &[Array],
     levels: &Levels,
-    kept: KeptList,
+    kept: Kept,
 ) -> Arc<Node> {
     let edges: SmallVec<[Option<Edge>; 2]> = ins.iter().map(|t| t.edge.clone()).collect();
     let mut metas: SmallVec<[Meta; 1]> = SmallVec::new();

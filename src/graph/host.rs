@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::node::KeptList;
+use super::node::Kept;
 use super::{Edge, Hooks, Kind, Node};
 
 /// Shows what lives through these edges alone of the host's objects: those of every node all of whose owners are the
@@ -33,7 +33,7 @@ pub fn held_by(edges: &[&Edge], see: &mut dyn FnMut(&dyn Any)) {
 }
 
 /// What of a node the host owns.
-type Parts = (Kind, KeptList, Option<Box<Box<dyn Hooks>>>);
+type Parts = (Kind, Kept, Option<Box<Box<dyn Hooks>>>);
 
 thread_local! {
     /// What waits to be dropped, while something is being dropped on this thread.

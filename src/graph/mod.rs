@@ -6,6 +6,7 @@ mod host;
 mod levels;
 mod node;
 mod op;
+mod pack;
 pub mod site;
 mod tensor;
 
@@ -17,4 +18,6 @@ pub use levels::{Draws, Level, Levels, Live};
 pub use node::{Edge, Keep, Kind, Meta, Node, live_nodes};
 pub(crate) use node::{Kept, KeptList};
 pub use op::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents};
+pub use pack::{Packed, Packer, set_packer};
+pub(crate) use pack::{is_packing, kept, unpack};
 pub use tensor::Tensor;

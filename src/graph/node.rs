@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use smallvec::{SmallVec, smallvec};
 
 use super::host::drop_in_turn;
+use super::pack::{self, PackedKeep};
 use super::site::Site;
 use super::{Hooks, Levels, Op, Tensor};
 use crate::array::Array;
 use crate::dtype::DType;
+use crate::error::{Error, Result};
 use crate::shape::Dims;
 
 /// Output `out` of a node.
@@ -65,6 +67,7 @@ pub(crate) type KeptList = SmallVec<[Option<Keep>; 2]>;
 /// What a node keeps; nothing once freed.
 pub(crate) enum Kept {
     Live(KeptList),
+    Packed(Arc<[Option<PackedKeep>]>),
     Freed,
 }
 
@@ -103,16 +106,16 @@ impl Node {
         op: Box<dyn Op>,
         inputs: SmallVec<[Option<Edge>; 2]>,
         outs: SmallVec<[Meta; 1]>,
-        kept: KeptList,
+        kept: Kept,
     ) -> Node {
         LIVE.fetch_add(1, Relaxed);
-        let own = op.calls_host();
+        let own = op.calls_host() || matches!(kept, Kept::Packed(_));
         let below = own || inputs.iter().flatten().any(|e| e.node.host.below);
         Node {
             kind: Kind::Op(op),
             inputs,
             outs,
-            kept: Mutex::new(Kept::Live(kept)),
+            kept: Mutex::new(kept),
             hooks: OnceLock::new(),
             host: HostParts { own, below },
             site: Site::current(),
@@ -177,9 +180,33 @@ impl Node {
         if let Kind::Op(op) = &self.kind {
             op.held(see);
         }
+        if let Ok(Kept::Packed(list)) = self.kept.try_lock().as_deref() {
+            pack::held(list, see);
+        }
     }
 
-    pub(crate) fn kept(&self) -> MutexGuard<'_, Kept> {
+    /// What the node's rules read: taken out, so that it is freed afterwards, unless the graph is to be retained. A
+    /// node that kept nothing is never freed.
+    pub(crate) fn take_kept(&self, retain: bool) -> Result<KeptList> {
+        let mut kept = self.kept();
+        let taken = match &mut *kept {
+            Kept::Live(list) if retain || list.is_empty() => return Ok(list.clone()),
+            Kept::Packed(list) if retain => Kept::Packed(list.clone()),
+            kept => std::mem::replace(kept, Kept::Freed),
+        };
+        drop(kept);
+        match taken {
+            Kept::Live(list) => Ok(list),
+            Kept::Packed(list) => pack::unpack(self.name(), &list),
+            Kept::Freed => {
+                let made =
+                    self.site.describe().map_or(String::new(), |at| format!(" The node was made at {at}."));
+                Err(Error::Freed { op: self.name(), made })
+            }
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -190,10 +217,7 @@ impl Drop for Node {
         LIVE.fetch_sub(1, Relaxed);
         let hooks = self.hooks.take();
         if self.host.own || hooks.is_some() {
-            let kept = match self.kept.get_mut() {
-                Ok(Kept::Live(list)) => std::mem::take(list),
-                _ => KeptList::new(),
-            };
+            let kept = std::mem::replace(&mut *self.kept(), Kept::Freed);
             let kind = std::mem::replace(&mut self.kind, Kind::Leaf(Weak::<()>::new()));
             drop_in_turn((kind, kept, hooks));
         }

@@ -13,7 +13,7 @@ from __future__ import annotations
 from ferrograd import _dialect, _tensor
 from ferrograd._core import TorchTensor as Tensor
 from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from ferrograd.torch import _creation, _framework, _functions, autograd, func, linalg, nn
+from ferrograd.torch import _creation, _framework, _functions, autograd, func, linalg, nn, utils
 from ferrograd.torch._creation import *
 from ferrograd.torch._dtypes import *
 from ferrograd.torch._dtypes import __all__ as _dtypes
@@ -42,6 +42,7 @@ __all__ = [
     "nn",
     "no_grad",
     "set_grad_enabled",
+    "utils",
     "vmap",
 ]
 __all__ += _ops

@@ -6,6 +6,7 @@ from ferrograd.paddle._autograd import backward, grad
 from ferrograd.paddle._jacobian import Hessian, Jacobian, hessian, jacobian
 from ferrograd.paddle.autograd import py_layer
 from ferrograd.paddle.autograd.py_layer import PyLayer, PyLayerContext, once_differentiable
+from ferrograd.paddle.autograd.saved_tensors_hooks import saved_tensors_hooks
 
 __all__ = [
     "Hessian",
@@ -18,4 +19,5 @@ __all__ = [
     "jacobian",
     "once_differentiable",
     "py_layer",
+    "saved_tensors_hooks",
 ]

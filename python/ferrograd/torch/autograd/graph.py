@@ -4,5 +4,12 @@ from __future__ import annotations
 
 from ferrograd._core import GradientEdge
 from ferrograd._core import gradient_edge as get_gradient_edge
+from ferrograd.torch.autograd._saved import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
-__all__ = ["GradientEdge", "get_gradient_edge"]
+__all__ = [
+    "GradientEdge",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]

@@ -1,0 +1,176 @@
+"""Checkpoints: calls that keep their arguments only, and are made again when a gradient reads what was inside."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ferrograd import _core
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd._function import laid_out, replaced
+from ferrograd._modes import enable_grad
+from ferrograd._saved import saved_tensors_hooks
+
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
+
+T = TypeVar("T")
+
+
+class CheckpointError(RuntimeError):
+    """A call that was made again did something else than the first time."""
+
+
+class _Place:
+    """Stands for an array that was not kept; holds it for a moment, once it has been computed again."""
+
+    __slots__ = ("__weakref__", "value")
+
+    def __init__(self) -> None:
+        self.value: Tensor | None = None
+
+
+class _Call:
+    """A call whose inner arrays are computed again when they are read."""
+
+    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any, options: dict[str, Any]) -> None:
+        found: list[Tensor] = []
+        self._layout = laid_out([args, kwargs], found, True)
+        # Kept as a node keeps its inputs, so that a checkpoint around this one does without them.
+        self._tensors = [_core.SavedTensor(x) for x in found]
+        empty: Any = [None] * len(found)
+        self._args, self._kwargs = replaced((args, kwargs), self._layout, empty)
+        self._function = function
+        self._check = options["determinism_check"] != "none"
+        self._context = options["recompute_context"]
+        self._random = _core.native.get_rng_state() if options["preserve_rng_state"] else None
+        # By array, in the order in which they were kept: its place while a node holds that, its shape and dtype.
+        self._places: list[weakref.ref[_Place]] = []
+        self._kinds: list[tuple[Any, Any]] = []
+        self.ended = False
+
+    def pack(self, x: Tensor) -> _Place:
+        """What is kept in the place of an array: nothing but its number."""
+        place = _Place()
+        self._places.append(weakref.ref(place))
+        self._kinds.append((tuple(x.shape), x.dtype))
+        return place
+
+    def unpack(self, place: _Place) -> Tensor:
+        """The array of a place, which is empty afterwards."""
+        if place.value is None:
+            self._again()
+        value, place.value = place.value, None
+        if value is None:
+            raise CheckpointError("checkpoint: what was kept the first time was not kept when the call was made again")
+        return value
+
+    def _again(self) -> None:
+        """Makes the call again and puts what it keeps into the places that are still held."""
+        at = 0
+
+        def keep(x: Tensor) -> Tensor:
+            nonlocal at
+            if at < len(self._places):
+                kind = (tuple(x.shape), x.dtype)
+                if self._check and kind != self._kinds[at]:
+                    raise CheckpointError(
+                        f"checkpoint: Recomputed values have different metadata than during the forward pass: tensor "
+                        f"{at} was {self._kinds[at]}, recomputed {kind}"
+                    )
+                place = self._places[at]()
+                if place is not None:
+                    place.value = x
+            at += 1
+            return x
+
+        args, kwargs = replaced((self._args, self._kwargs), self._layout, [x.get() for x in self._tensors])
+        before = _core.native.get_rng_state()
+        if self._random is not None:
+            _core.native.set_rng_state(self._random)
+        try:
+            with enable_grad(), saved_tensors_hooks(keep, lambda x: x), self._context:
+                self._function(*args, **kwargs)
+        finally:
+            if self._random is not None:
+                _core.native.set_rng_state(before)
+        # A gradient that is computed inside the call makes it again before its end.
+        if self._check and self.ended and at != len(self._places):
+            raise CheckpointError(
+                "checkpoint: A different number of tensors was saved during the original forward and recomputation: "
+                f"{len(self._places)} and {at}"
+            )
+
+
+def checkpoint(
+    function: Callable[..., T],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable[[], tuple[Any, Any]] | None = None,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> T:
+    """``function(*args, **kwargs)``, which keeps nothing for its gradient but its arguments: it is called again when a
+    gradient is computed. Memory is saved, and time spent.
+
+    Gradients of any order, hooks and checkpoints inside work as without it. Random numbers are the same in both calls,
+    unless ``preserve_rng_state`` is False. ``context_fn`` gives two contexts, for the two calls. That both calls keep the
+    same shapes and dtypes is checked, unless ``determinism_check`` is "none". The other arguments are torch's and change
+    nothing.
+
+    >>> x = fg.tensor([0.5], requires_grad=True)
+    >>> y = fg.checkpoint(lambda x: fg.exp(fg.sin(x)), x)
+    >>> fg.allclose(fg.grad(y, x), fg.cos(x) * y)
+    True
+    """
+    if determinism_check not in ("default", "none"):
+        raise ArgumentError(f"checkpoint: determinism_check must be 'default' or 'none', not {determinism_check!r}")
+    first, second = context_fn() if context_fn else (contextlib.nullcontext(), contextlib.nullcontext())
+    if not _core.is_grad_enabled():
+        with first:
+            return function(*args, **kwargs)
+    options = {
+        "determinism_check": determinism_check,
+        "recompute_context": second,
+        "preserve_rng_state": preserve_rng_state,
+    }
+    call = _Call(function, args, kwargs, options)
+    with saved_tensors_hooks(call.pack, call.unpack), first:
+        result = function(*args, **kwargs)
+    call.ended = True
+    return result
+
+
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
+    """The functions one after the other, in ``segments`` parts, all but the last of them checkpoints.
+
+    >>> x = fg.tensor([0.5], requires_grad=True)
+    >>> y = fg.checkpoint_sequential([fg.sin, fg.exp, fg.tanh, fg.exp], 2, x)
+    >>> bool(fg.equal(y, fg.exp(fg.tanh(fg.exp(fg.sin(x))))))
+    True
+    """
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ArgumentError("Unexpected keyword arguments: " + ",".join(kwargs))
+    parts = list(functions)
+    if not 1 <= segments <= max(len(parts), 1):
+        raise ArgumentError(f"checkpoint_sequential: {segments} segments of {len(parts)} functions")
+
+    def run(start: int, end: int) -> Callable[[Any], Any]:
+        def forward(x: Any) -> Any:
+            for f in parts[start:end]:
+                x = f(x)
+            return x
+
+        return forward
+
+    size = len(parts) // segments
+    for start in range(0, size * (segments - 1), size):
+        input = checkpoint(run(start, start + size), input, preserve_rng_state=preserve)
+    return run(size * (segments - 1), len(parts))(input)

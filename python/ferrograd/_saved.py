@@ -1,0 +1,147 @@
+"""What nodes keep for their rules, in another form: hooks that pack and unpack it, and hooks made for a purpose."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import Tensor
+
+__all__ = [
+    "compress_saved",
+    "disable_saved_tensors_hooks",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+    "spill_saved",
+]
+
+
+class saved_tensors_hooks:
+    """What is recorded inside keeps ``pack_hook(x)`` in the place of each array ``x`` that a gradient will read.
+
+    ``unpack_hook`` gets that back and returns ``x``: of the same shape and dtype, when the gradient is computed. The hooks
+    see untracked tensors; under ``vmap``, with all lanes. Of nested hooks the innermost are used. They hold for the
+    thread that entered them.
+
+    >>> shapes = []
+    >>> def pack(x):
+    ...     shapes.append(x.shape)
+    ...     return x.numpy()
+    >>> a = fg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    >>> with fg.saved_tensors_hooks(pack, fg.tensor):
+    ...     y = (a * a).sum()
+    >>> fg.grad(y, a).tolist(), shapes
+    ([2.0, 4.0, 6.0], [(3,), (3,)])
+    """
+
+    _dialect: ClassVar[int] = 0
+
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+        self._before: list[Any] = []
+
+    def __enter__(self) -> None:
+        hooks = _core.SavedTensorsHooks(self.pack_hook, self.unpack_hook, self._dialect)
+        self._before.append(_core.set_saved_tensors_hooks(hooks))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _core.set_saved_tensors_hooks(self._before.pop(), back=True)
+
+
+class disable_saved_tensors_hooks:
+    """Entering hooks inside is an error with this message.
+
+    >>> with fg.disable_saved_tensors_hooks("not here"), fg.compress_saved():
+    ...     pass
+    Traceback (most recent call last):
+    RuntimeError: not here
+    """
+
+    def __init__(self, error_message: str) -> None:
+        self._message = error_message
+        self._before: list[str | None] = []
+
+    def __enter__(self) -> None:
+        self._before.append(_core.disable_saved_tensors_hooks(self._message))
+
+    def __exit__(self, *_: object) -> None:
+        _core.disable_saved_tensors_hooks(self._before.pop(), back=True)
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keeps what is saved on the CPU, where everything is already."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cpu") -> None:
+        super().__init__(lambda x: x, lambda x: x)
+
+
+class compress_saved(saved_tensors_hooks):
+    """Keeps numbers of 64 bits in 32: half the memory, for gradients with 7 digits.
+
+    >>> x = fg.tensor([0.5], dtype=fg.float64, requires_grad=True)
+    >>> with fg.compress_saved():
+    ...     y = fg.sin(x).sum()
+    >>> abs(fg.grad(y, x).item() - np.cos(0.5)) < 1e-7
+    True
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_compressed, _expanded)
+
+
+def _compressed(x: Tensor) -> tuple[np.dtype[Any], Tensor]:
+    return x.dtype, x.astype(np.float32) if x.dtype == np.float64 else x
+
+
+def _expanded(packed: tuple[np.dtype[Any], Tensor]) -> Tensor:
+    dtype, x = packed
+    return x.astype(dtype)
+
+
+class spill_saved(saved_tensors_hooks):
+    """Keeps arrays of at least ``min_bytes`` in files below ``directory`` (by default the system's for such files).
+    A file is deleted when what it was kept for is freed.
+
+    >>> x = fg.tensor([0.5, 1.5], requires_grad=True)
+    >>> with fg.spill_saved(min_bytes=0):
+    ...     y = (x * x).sum()
+    >>> fg.grad(y, x).tolist()
+    [1.0, 3.0]
+    """
+
+    def __init__(self, directory: str | os.PathLike[str] | None = None, min_bytes: int = 1 << 20) -> None:
+        def pack(x: Tensor) -> Any:
+            return _Spilled(x, directory) if x.nbytes >= min_bytes else x
+
+        def unpack(packed: Any) -> Tensor:
+            return packed.read() if isinstance(packed, _Spilled) else packed
+
+        super().__init__(pack, unpack)
+
+
+class _Spilled:
+    """An array in a file, which goes when this does."""
+
+    def __init__(self, x: Tensor, directory: str | os.PathLike[str] | None) -> None:
+        handle, self._path = tempfile.mkstemp(suffix=".npy", prefix="ferrograd-", dir=directory)
+        with os.fdopen(handle, "wb") as file:
+            np.save(file, np.asarray(x), allow_pickle=False)
+
+    def read(self) -> Tensor:
+        """The array."""
+        return _core.make(np.load(self._path, allow_pickle=False), None, False, 0)
+
+    def __del__(self, remove: Callable[[str], None] = os.remove) -> None:
+        try:
+            remove(self._path)
+        except (OSError, AttributeError):
+            # Deleted by somebody else, or never made.
+            return

@@ -1,0 +1,8 @@
+"""``paddle.distributed.fleet``: what of it makes sense in one process."""
+
+from __future__ import annotations
+
+from ferrograd.paddle.distributed.fleet import utils
+from ferrograd.paddle.distributed.fleet.utils import recompute
+
+__all__ = ["recompute", "utils"]

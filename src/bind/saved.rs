@@ -1,0 +1,156 @@
+//! Saved tensors: hooks that pack and unpack what nodes keep, and tensors kept as nodes keep them.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use pyo3::PyTraverseError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+
+use super::autograd::with_grad_mode;
+use super::convert::lift;
+use super::dialect::Dialect;
+use super::var::Var;
+use crate::array::Array;
+use crate::error::Result;
+use crate::graph::site::Site;
+use crate::graph::{Edge, Keep, Kept, KeptList, Packed, Packer, Tensor, kept, set_packer, unpack};
+
+/// A pair of hooks.
+#[pyclass(frozen, module = "ferrograd._core")]
+pub struct SavedTensorsHooks {
+    pack: Py<PyAny>,
+    unpack: Py<PyAny>,
+    dialect: Dialect,
+}
+
+/// The pair as the graph calls it.
+struct Hooks(Py<SavedTensorsHooks>);
+
+/// What a pack hook returned.
+struct Form {
+    value: Py<PyAny>,
+    hooks: Py<SavedTensorsHooks>,
+}
+
+thread_local! {
+    /// The hooks in force on this thread.
+    static HOOKS: RefCell<Option<Py<SavedTensorsHooks>>> = const { RefCell::new(None) };
+    /// Why hooks are not allowed on this thread.
+    static DISABLED: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Runs a hook: as an ordinary call of the thread, in which nothing is recorded.
+fn call<T>(f: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T> {
+    Ok(Site::outside(|| Python::attach(|py| with_grad_mode(false, || f(py))))?)
+}
+
+impl Packer for Hooks {
+    fn pack(&self, array: &Array) -> Result<Box<dyn Packed>> {
+        call(|py| {
+            let hooks = self.0.get();
+            let x = Var::result(py, Tensor::constant(array.clone()), hooks.dialect)?;
+            let value = hooks.pack.call1(py, (x,))?;
+            Ok(Box::new(Form { value, hooks: self.0.clone_ref(py) }) as Box<dyn Packed>)
+        })
+    }
+}
+
+impl Packed for Form {
+    fn unpack(&self) -> Result<Array> {
+        call(|py| {
+            let x = self.hooks.get().unpack.bind(py).call1((&self.value,))?;
+            let Ok(x) = x.cast::<Var>() else {
+                return Err(PyTypeError::new_err(format!(
+                    "Output of saved tensor unpack_hook expected to be a Tensor but got result of type {}",
+                    x.get_type().name()?
+                )));
+            };
+            Ok(x.get().tensor().array)
+        })
+    }
+
+    fn held(&self, see: &mut dyn FnMut(&dyn Any)) {
+        see(&self.value);
+        see(self.hooks.as_any());
+    }
+}
+
+#[pymethods]
+impl SavedTensorsHooks {
+    #[new]
+    fn new(pack: Py<PyAny>, unpack: Py<PyAny>, dialect: usize) -> SavedTensorsHooks {
+        SavedTensorsHooks { pack, unpack, dialect: Dialect::from_index(dialect) }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        visit.call(&self.pack)?;
+        visit.call(&self.unpack)
+    }
+}
+
+/// Sets the hooks of this thread, or none. Returns those before. Refused where they are disabled, unless those are
+/// only put `back`.
+#[pyfunction]
+#[pyo3(signature = (hooks, back=false))]
+fn set_saved_tensors_hooks(
+    py: Python<'_>,
+    hooks: Option<Py<SavedTensorsHooks>>,
+    back: bool,
+) -> PyResult<Option<Py<SavedTensorsHooks>>> {
+    let disabled = DISABLED.with_borrow(Clone::clone);
+    if let (Some(why), Some(_), false) = (disabled, &hooks, back) {
+        return Err(PyRuntimeError::new_err(why));
+    }
+    let packer = hooks.as_ref().map(|h| Arc::new(Hooks(h.clone_ref(py))) as Arc<dyn Packer>);
+    drop(set_packer(packer));
+    Ok(HOOKS.replace(hooks))
+}
+
+/// Disables hooks on this thread for a reason, or allows them again. Returns the reason before.
+#[pyfunction]
+#[pyo3(signature = (why, back=false))]
+fn disable_saved_tensors_hooks(why: Option<String>, back: bool) -> PyResult<Option<String>> {
+    if let (Some(why), true, false) = (&why, HOOKS.with_borrow(Option::is_some), back) {
+        return Err(PyRuntimeError::new_err(why.clone()));
+    }
+    Ok(DISABLED.replace(why))
+}
+
+/// A tensor kept as a node would keep it: packed where hooks are in force. Later writes do not change it.
+#[pyclass(frozen, module = "ferrograd._core")]
+pub struct SavedTensor {
+    kept: Kept,
+    edge: Option<Edge>,
+    dialect: Dialect,
+}
+
+#[pymethods]
+impl SavedTensor {
+    #[new]
+    fn new(x: &Bound<'_, Var>) -> PyResult<SavedTensor> {
+        let Tensor { array, edge, levels } = x.get().tensor();
+        let list: KeptList = [Some(Keep { array, levels })].into_iter().collect();
+        Ok(SavedTensor { kept: lift(kept(list))?, edge, dialect: x.get().dialect() })
+    }
+
+    /// The tensor with its history.
+    fn get<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Var>> {
+        let list = match &self.kept {
+            Kept::Live(list) => list.clone(),
+            Kept::Packed(list) => lift(unpack("saved tensor", list))?,
+            Kept::Freed => unreachable!("it is never freed"),
+        };
+        let Keep { array, levels } = list.into_iter().flatten().next().expect("one is kept");
+        Var::result(py, Tensor { array, edge: self.edge.clone(), levels }, self.dialect)
+    }
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<SavedTensorsHooks>()?;
+    m.add_class::<SavedTensor>()?;
+    m.add_function(wrap_pyfunction!(set_saved_tensors_hooks, m)?)?;
+    m.add_function(wrap_pyfunction!(disable_saved_tensors_hooks, m)?)
+}

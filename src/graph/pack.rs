@@ -1,0 +1,117 @@
+//! Kept arrays in a form of the host language's: packed when a node is recorded, unpacked before its rule runs.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use super::node::{Kept, KeptList};
+use super::{Keep, Levels};
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::error::{Result, bail};
+use crate::shape::Dims;
+
+/// Makes arrays, as they are kept, into something else. Called by the thread that records.
+pub trait Packer: Send + Sync {
+    /// # Errors
+    /// From the host language.
+    fn pack(&self, array: &Array) -> Result<Box<dyn Packed>>;
+}
+
+/// What became of an array.
+pub trait Packed: Send + Sync {
+    /// The array, of the same shape and dtype. Called by the thread that asked for gradients, perhaps several times.
+    ///
+    /// # Errors
+    /// From the host language.
+    fn unpack(&self) -> Result<Array>;
+
+    /// Shows what this holds of the host language's, for the host's collector of cycles.
+    fn held(&self, see: &mut dyn FnMut(&dyn Any));
+}
+
+/// A packed array, and what it was.
+pub(crate) struct PackedKeep {
+    form: Box<dyn Packed>,
+    dims: Dims,
+    dtype: DType,
+    levels: Levels,
+}
+
+thread_local! {
+    static PACKER: RefCell<Option<Arc<dyn Packer>>> = const { RefCell::new(None) };
+    /// Whether there is one: all that is asked where there is none.
+    static ON: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Sets what packs the arrays that nodes recorded on this thread keep. Returns what did before.
+pub fn set_packer(new: Option<Arc<dyn Packer>>) -> Option<Arc<dyn Packer>> {
+    ON.set(new.is_some());
+    PACKER.replace(new)
+}
+
+/// Whether arrays are packed on this thread.
+#[inline]
+pub(crate) fn is_packing() -> bool {
+    ON.get()
+}
+
+/// Runs `f` with arrays kept as they are: packing is not part of what is packed.
+fn unpacked<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(Option<Arc<dyn Packer>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            set_packer(self.0.take());
+        }
+    }
+    let _restore = Restore(set_packer(None));
+    f()
+}
+
+/// What a node keeps: packed, if arrays are packed on this thread.
+///
+/// # Errors
+/// From the packer.
+#[inline]
+pub(crate) fn kept(list: KeptList) -> Result<Kept> {
+    if list.is_empty() || !is_packing() { Ok(Kept::Live(list)) } else { packed(&list) }
+}
+
+#[cold]
+fn packed(list: &KeptList) -> Result<Kept> {
+    let Some(packer) = PACKER.with_borrow(Clone::clone) else { return Ok(Kept::Live(list.clone())) };
+    let pack = |keep: &Option<Keep>| {
+        let Some(Keep { array, levels }) = keep else { return Ok(None) };
+        let (dims, dtype) = (Dims::from_slice(array.dims()), array.dtype());
+        Ok(Some(PackedKeep { form: packer.pack(array)?, dims, dtype, levels: levels.clone() }))
+    };
+    Ok(Kept::Packed(unpacked(|| list.iter().map(pack).collect::<Result<_>>())?))
+}
+
+/// The arrays of a packed list.
+///
+/// # Errors
+/// From the host language; where it gives back something else than it got.
+pub(crate) fn unpack(name: &'static str, list: &[Option<PackedKeep>]) -> Result<KeptList> {
+    let unpack = |keep: &Option<PackedKeep>| {
+        let Some(PackedKeep { form, dims, dtype, levels }) = keep else { return Ok(None) };
+        let array = form.unpack()?;
+        if array.dims() != dims.as_slice() || array.dtype() != *dtype {
+            bail!(
+                Argument,
+                name,
+                "a saved tensor of shape {dims:?} and dtype {dtype} was unpacked as one of shape {:?} and dtype {}",
+                array.dims(),
+                array.dtype()
+            );
+        }
+        Ok(Some(Keep { array, levels: levels.clone() }))
+    };
+    unpacked(|| list.iter().map(unpack).collect())
+}
+
+pub(super) fn held(list: &[Option<PackedKeep>], see: &mut dyn FnMut(&dyn Any)) {
+    for keep in list.iter().flatten() {
+        keep.form.held(see);
+    }
+}

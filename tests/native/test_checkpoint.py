@@ -1,0 +1,274 @@
+"""Checkpoints: gradients of any order, nesting, randomness, transforms, checks, memory."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import weakref
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+from ferrograd import func
+from ferrograd.paddle.distributed.fleet.utils import recompute
+from ferrograd.torch.utils.checkpoint import checkpoint, checkpoint_sequential
+
+from tests.dialects import ALL, Dialect
+
+
+def leaf(data: Any) -> Any:
+    return fg.tensor(data, dtype=fg.float64, requires_grad=True)
+
+
+def deep(x: Any, times: int = 5) -> Any:
+    for _ in range(times):
+        x = fg.sin(x) * x + fg.exp(-x)
+    return x
+
+
+@pytest.mark.parametrize("dialect", ALL, ids=str)
+def test_gradients(dialect: Dialect) -> None:
+    call = {"native": fg.checkpoint, "paddle": recompute, "torch": checkpoint}[dialect.name]
+    x, w = dialect.leaf([0.5, 1.5]), dialect.leaf([2.0, 3.0])
+    calls = []
+
+    def f(x: Any, k: float, *, scale: float) -> Any:
+        calls.append(k)
+        return (x * w * w).sum() * scale  # w is not among the arguments
+
+    y = call(f, x, 2.0, scale=3.0, use_reentrant=False, preserve_rng_state=True)
+    assert calls == [2.0]
+    dx, dw = dialect.grad([y], [x, w])
+    assert calls == [2.0, 2.0]
+    assert (dx.tolist(), dw.tolist()) == ([12.0, 27.0], [6.0, 27.0])
+    call(f, x, 2.0, scale=1.0).backward()
+    assert x.grad.tolist() == [4.0, 9.0]
+    assert w.grad.tolist() == [2.0, 9.0]
+
+
+def test_orders() -> None:
+    x = leaf([0.3, 0.7])
+    plain, packed = deep(x).sum(), fg.checkpoint(deep, x).sum()
+    for _ in range(3):
+        plain = fg.grad(plain, x, create_graph=True).sum()
+        packed = fg.grad(packed, x, create_graph=True).sum()
+        np.testing.assert_allclose(packed.item(), plain.item())
+    inner = fg.checkpoint(lambda x: fg.grad(deep(x).sum(), x, create_graph=True).sum(), x)
+    np.testing.assert_allclose(
+        fg.grad(inner, x).tolist(), fg.grad(fg.grad(deep(x).sum(), x, create_graph=True).sum(), x).tolist()
+    )
+
+
+def test_nested() -> None:
+    calls = []
+
+    def inner(x: Any) -> Any:
+        calls.append("inner")
+        return deep(x, 2)
+
+    def outer(x: Any) -> Any:
+        calls.append("outer")
+        return fg.checkpoint(inner, fg.checkpoint(inner, x * 2) + 1) * x
+
+    x = leaf([0.3, 0.7])
+    y = fg.checkpoint(outer, x)
+    plain = deep(deep(x * 2, 2) + 1, 2) * x
+    np.testing.assert_allclose(y.tolist(), plain.tolist())
+    first = fg.grad(y.sum(), x, create_graph=True)
+    np.testing.assert_allclose(first.tolist(), fg.grad(plain.sum(), x, create_graph=True).tolist())
+    assert calls.count("outer") == 2
+    second = fg.grad(first.sum(), x)
+    wanted = fg.grad(fg.grad((deep(deep(x * 2, 2) + 1, 2) * x).sum(), x, create_graph=True).sum(), x)
+    np.testing.assert_allclose(second.tolist(), wanted.tolist())
+
+
+def test_random_numbers_are_the_same_again() -> None:
+    x = leaf(np.ones(100))
+
+    def noisy(x: Any) -> Any:
+        return x * fg.rand((100,)) * fg.exp(x)
+
+    fg.manual_seed(3)
+    y = fg.checkpoint(noisy, x)
+    fg.rand((5,))
+    state = fg.get_rng_state().tolist()
+    g = fg.grad(y.sum(), x)
+    assert fg.get_rng_state().tolist() == state
+    np.testing.assert_allclose(g.numpy(), 2 * y.numpy())
+    y = fg.checkpoint(noisy, x, preserve_rng_state=False)
+    assert abs(fg.grad(y.sum(), x).numpy() - 2 * y.numpy()).max() > 1e-3
+
+
+def test_arguments_are_kept_as_they_were() -> None:
+    x = leaf([2.0])
+    z = x * 1
+
+    def f(z: Any) -> Any:
+        out = z * z
+        z.mul_(10)
+        return out
+
+    y = fg.checkpoint(f, z)
+    z.add_(5)
+    assert fg.grad(y, x).tolist() == [4.0]
+
+
+def test_structures_modes_and_results() -> None:
+    x, y = leaf([1.0]), leaf([2.0])
+    out = fg.checkpoint(lambda parts: {"p": parts["x"] * parts["ys"][0], "n": 3}, {"x": x, "ys": [y]})
+    assert out["n"] == 3
+    assert [g.tolist() for g in fg.grad(out["p"], [x, y])] == [[2.0], [1.0]]
+    with fg.no_grad():
+        assert not fg.checkpoint(deep, x).requires_grad
+    assert fg.checkpoint(lambda: 5) == 5
+    unused = fg.checkpoint(lambda x, y: x * 2, x, y)
+    assert fg.grad(unused, [x, y], allow_unused=True)[1] is None
+
+
+def test_transforms() -> None:
+    x = leaf([[0.1, 0.2], [0.3, 0.4]])
+    rows = func.vmap(lambda row: fg.checkpoint(deep, row).sum())
+    np.testing.assert_allclose(fg.grad(rows(x).sum(), x).numpy(), fg.grad(deep(x).sum(), x).numpy())
+    each = func.vmap(lambda row: fg.grad(fg.checkpoint(deep, row).sum(), row))
+    np.testing.assert_allclose(each(x).numpy(), fg.grad(deep(x).sum(), x).numpy())
+    inside = fg.checkpoint(func.vmap(deep), x)
+    np.testing.assert_allclose(fg.grad(inside.sum(), x).numpy(), fg.grad(deep(x).sum(), x).numpy())
+    ones = fg.ones_like(x)
+    np.testing.assert_allclose(
+        func.jvp(lambda x: fg.checkpoint(deep, x), (x,), (ones,))[1].numpy(), func.jvp(deep, (x,), (ones,))[1].numpy()
+    )
+
+
+def test_hooks_of_tensors_and_functions_of_the_users() -> None:
+    class Twice(fg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2 * ctx.saved_tensors[0]
+
+    x = leaf([3.0])
+    y = fg.checkpoint(lambda x: fg.exp(Twice.apply(x)) * Twice.apply(x), x)
+    plain = fg.exp(x * x) * x * x
+    np.testing.assert_allclose(fg.grad(y, x).tolist(), fg.grad(plain, x).tolist())
+
+
+def test_what_differs_is_noticed() -> None:
+    state = {"n": 0}
+
+    def more(x: Any) -> Any:
+        state["n"] += 1
+        return deep(x, state["n"])
+
+    x = leaf([0.5])
+    with pytest.raises(fg.CheckpointError, match="different number of tensors"):
+        fg.grad(fg.checkpoint(more, x), x)
+
+    def other(x: Any) -> Any:
+        state["n"] += 1
+        return fg.sin(x if state["n"] % 2 else x.astype(np.float32)).astype(np.float64)
+
+    with pytest.raises(fg.CheckpointError, match="different metadata"):
+        fg.grad(fg.checkpoint(other, x), x)
+    error = KeyError("again")
+
+    def fails(x: Any) -> Any:
+        state["n"] += 1
+        if state["n"] > 1:
+            raise error
+        return fg.sin(x)
+
+    state["n"] = 0
+    y = fg.checkpoint(fails, x)
+    with pytest.raises(KeyError) as caught:
+        fg.grad(y, x)
+    assert caught.value is error
+    with pytest.raises(ValueError, match="determinism_check"):
+        fg.checkpoint(fails, x, determinism_check="maybe")
+
+
+def test_retained_graphs_and_contexts() -> None:
+    entered = []
+
+    @contextlib.contextmanager
+    def noted(name: str) -> Any:
+        entered.append(name)
+        yield
+
+    x = leaf([0.5])
+    y = fg.checkpoint(deep, x, context_fn=lambda: (noted("first"), contextlib.nullcontext()))
+    first = fg.grad(y, x, retain_graph=True).tolist()
+    assert fg.grad(y, x, retain_graph=True).tolist() == first
+    fg.grad(y, x)
+    with pytest.raises(fg.FreedGraphError):
+        fg.grad(y, x)
+    assert entered == ["first"]
+
+
+def test_sequences() -> None:
+    functions = [fg.sin, fg.exp, fg.tanh, fg.cos, fg.exp]
+    x = leaf([0.5])
+    plain = x
+    for f in functions:
+        plain = f(plain)
+    for segments in (1, 2, 3, 5):
+        y = checkpoint_sequential(functions, segments, x, use_reentrant=False)
+        np.testing.assert_allclose(fg.grad(y, x).tolist(), fg.grad(plain, x, retain_graph=True).tolist())
+    with pytest.raises(ValueError, match="6 segments"):
+        checkpoint_sequential(functions, 6, x)
+
+
+class Meter:
+    """How many arrays of a size live, at most, counted at hooks that every kept array passes."""
+
+    def __init__(self) -> None:
+        self.live = self.most = 0
+
+    def hooks(self) -> Any:
+        return fg.saved_tensors_hooks(self.pack, lambda held: held[0])
+
+    def pack(self, x: Any) -> Any:
+        self.live += 1
+        self.most = max(self.most, self.live)
+        held = (x, object.__new__(_Held))
+        weakref.finalize(held[1], self.gone)
+        return held
+
+    def gone(self) -> None:
+        self.live -= 1
+
+
+class _Held:
+    pass
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_less_is_kept(nested: bool) -> None:
+    def block(x: Any) -> Any:
+        return deep(x, 10)
+
+    def blocks(x: Any, wrap: Any) -> Any:
+        for _ in range(4):
+            x = wrap(block, x)
+        return x
+
+    def net(x: Any, wrap: Any) -> Any:
+        return fg.checkpoint(lambda x: blocks(x, wrap), x) if nested else blocks(x, wrap)
+
+    x = leaf(np.linspace(0, 1, 10))
+    kept = {}
+    for name, wrap in (("plain", lambda f, x: f(x)), ("checkpoint", fg.checkpoint)):
+        meter = Meter()
+        with meter.hooks():
+            y = (blocks if name == "plain" else net)(x, wrap)
+        kept[name] = meter.live
+        fg.grad(y.sum(), x)
+        del y
+        gc.collect()
+        assert meter.live == 0
+    assert kept["plain"] >= 100
+    assert kept["checkpoint"] <= 4 + 1, "the arguments of each call, and no more than that"
