@@ -118,9 +118,9 @@ def checkpoint(
     gradient is computed. Memory is saved, and time spent.
 
     Gradients of any order, hooks and checkpoints inside work as without it. Random numbers are the same in both calls,
-    unless ``preserve_rng_state`` is False. ``context_fn`` gives two contexts, for the two calls. That both calls keep the
-    same shapes and dtypes is checked, unless ``determinism_check`` is "none". The other arguments are torch's and change
-    nothing.
+    unless ``preserve_rng_state`` is False. ``context_fn`` gives two contexts, for the two calls. That both calls keep
+    the same shapes and dtypes is checked, unless ``determinism_check`` is "none". The other arguments are torch's and
+    change nothing.
 
     >>> x = fg.tensor([0.5], requires_grad=True)
     >>> y = fg.checkpoint(lambda x: fg.exp(fg.sin(x)), x)
