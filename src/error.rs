@@ -33,6 +33,9 @@ pub enum Error {
          earlier grad() or backward(). Pass retain_graph=True to the earlier call.{made}"
     )]
     Freed { op: &'static str, made: String },
+    /// A value that is not a number, where the caller watches for one.
+    #[error("{op}: {what}")]
+    NotFinite { op: &'static str, what: String },
     /// An op that has no derivative met a request for one.
     #[error("{op}: {what}")]
     NotDifferentiable { op: &'static str, what: String },

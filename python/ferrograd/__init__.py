@@ -31,6 +31,7 @@ from ferrograd._core import (
     LeafInplaceError,
     LinAlgError,
     NotDifferentiableError,
+    NotFiniteError,
     ShapeError,
     Tensor,
     UnusedInputError,
@@ -56,6 +57,14 @@ from ferrograd._saved import (
     spill_saved,
 )
 from ferrograd._size import Size
+from ferrograd._watch import (
+    debug_nans,
+    detect_anomaly,
+    is_anomaly_enabled,
+    profile,
+    safe_gradients,
+    set_detect_anomaly,
+)
 
 __all__ = [
     "ArgumentError",
@@ -71,6 +80,7 @@ __all__ = [
     "LeafInplaceError",
     "LinAlgError",
     "NotDifferentiableError",
+    "NotFiniteError",
     "ShapeError",
     "Size",
     "Tensor",
@@ -83,6 +93,8 @@ __all__ = [
     "checkpoint",
     "checkpoint_sequential",
     "compress_saved",
+    "debug_nans",
+    "detect_anomaly",
     "disable_saved_tensors_hooks",
     "e",
     "empty_cache",
@@ -99,6 +111,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "is_anomaly_enabled",
     "is_grad_enabled",
     "linalg",
     "nan",
@@ -106,9 +119,12 @@ __all__ = [
     "no_grad",
     "once_differentiable",
     "pi",
+    "profile",
+    "safe_gradients",
     "save_on_cpu",
     "saved_tensors_hooks",
     "set_cache_limit",
+    "set_detect_anomaly",
     "set_grad_enabled",
     "set_num_threads",
     "spill_saved",

@@ -27,6 +27,8 @@ class DuplicateTensorError(FerrogradError, RuntimeError, AssertionError):
     'A tensor given twice where once is meant.'
 class LeafInplaceError(FerrogradError, ValueError, RuntimeError):
     'A write into a leaf whose gradient is wanted.'
+class NotFiniteError(FerrogradError, FloatingPointError, RuntimeError):
+    'A value that is not a number, where one is watched for.'
 class NotDifferentiableError(FerrogradError, NotImplementedError):
     'An op without a derivative.'
 class LinAlgError(FerrogradError, ValueError, RuntimeError):
@@ -71,6 +73,7 @@ impl From<Error> for PyErr {
             Error::Index { .. } => "IndexOutOfRange",
             Error::Singular { .. } => "LinAlgError",
             Error::Freed { .. } => "FreedGraphError",
+            Error::NotFinite { .. } => "NotFiniteError",
             Error::NotDifferentiable { .. } => "NotDifferentiableError",
             Error::Internal(_) => "InternalError",
             Error::Memory { .. } => return PyMemoryError::new_err(error.to_string()),

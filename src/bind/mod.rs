@@ -25,6 +25,7 @@ mod site;
 mod storage;
 mod var;
 mod view;
+mod watch;
 
 use pyo3::prelude::*;
 
@@ -46,5 +47,6 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     dlpack::add(m)?;
     function::add(m)?;
     saved::add(m)?;
+    watch::add(m)?;
     autograd::add(m)
 }

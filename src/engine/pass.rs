@@ -2,15 +2,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
 
 use smallvec::SmallVec;
 
 use super::Request;
 use super::arena::{Arena, NONE};
 use crate::error::{Result, bail};
+use crate::graph::watch::{self, Watch};
 use crate::graph::{Edge, Grads, Hooks, Kind, Levels, Live, Meta, Node, Passing, Saved, Tensor};
+use crate::kernel::finite;
+use crate::ops::compare::equal;
+use crate::ops::entry::Operand;
 use crate::ops::lanes::{spread_lanes, sum_lanes};
 use crate::ops::reduce::sum_to;
+use crate::ops::select::select;
 
 /// What every node of a backward pass is told.
 pub(super) struct Pass<'a> {
@@ -23,6 +29,7 @@ pub(super) struct Pass<'a> {
     leaves: bool,
     deposits: bool,
     number: u64,
+    watch: Watch,
 }
 
 static RUNS: AtomicU64 = AtomicU64::new(1);
@@ -39,6 +46,7 @@ impl<'a> Pass<'a> {
             leaves: request.leaves,
             deposits: request.deposits,
             number: RUNS.fetch_add(1, Relaxed),
+            watch: request.watch,
         }
     }
 
@@ -123,7 +131,11 @@ impl<'a> Pass<'a> {
         if let Some(hooks) = node.hooks() {
             self.hooked(node, &mut g, |at, g| hooks.before(at, g))?;
         }
+        let start = self.watch.times.then(Instant::now);
         let mut grads = op.vjp(&g, &Saved { node, kept: &kept, record: self.create_graph })?;
+        if self.watch != Watch::default() {
+            self.look(node, &g, &mut grads, start)?;
+        }
         debug_assert_eq!(grads.len(), node.inputs.len(), "{}: one gradient an input", node.name());
         for (grad, edge) in grads.iter_mut().zip(&node.inputs) {
             match (grad.as_mut(), edge) {
@@ -141,6 +153,39 @@ impl<'a> Pass<'a> {
             }
         }
         Ok(grads)
+    }
+}
+
+impl Pass<'_> {
+    /// What the caller watches for, at the gradients that a rule has made.
+    #[cold]
+    fn look(&self, node: &Node, g: &Cotangents, grads: &mut Grads, start: Option<Instant>) -> Result<()> {
+        let Kind::Op(op) = &node.kind else { unreachable!("leaves have no rule") };
+        if let Some(start) = start {
+            watch::count_rule(op.name(), start, grads.iter().flatten().map(|t| &t.array));
+        }
+        if let (true, true, [Some(g)]) = (self.watch.safe, op.is_pointwise(), g.as_slice()) {
+            let zero = Tensor::scalar_of(g.dtype(), 0.0);
+            let still = equal(Operand::Tensor(g), Operand::Tensor(&zero))?;
+            for t in grads.iter_mut().flatten().filter(|t| t.dims() == g.dims()) {
+                *t = select(&still, &zero, t)?;
+            }
+        }
+        if self.watch.anomalies {
+            for (i, t) in grads.iter().enumerate() {
+                if t.as_ref().is_some_and(|t| finite::has(&t.array, finite::Kind::Nan)) {
+                    let at = node.site.describe().map_or(String::new(), |at| format!(", recorded at {at},"));
+                    bail!(
+                        NotFinite,
+                        "detect_anomaly",
+                        "Function '{}'{at} returned nan values in its {i}th output.{}",
+                        op.name(),
+                        watch::first()
+                    );
+                }
+            }
+        }
+        Ok(())
     }
 }
 

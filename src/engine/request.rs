@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::graph::watch::Watch;
 use crate::graph::{Edge, Meta, Node, Tensor};
 use crate::ops::movement::{broadcast_to, cast};
 
@@ -21,6 +22,8 @@ pub struct Request<'a> {
     pub blocked: Vec<Edge>,
     pub retain_graph: bool,
     pub create_graph: bool,
+    /// What the caller watches for.
+    pub watch: Watch,
     /// Called every few milliseconds on the calling thread; an error ends the run.
     pub tick: Option<&'a (dyn Fn() -> Result<()> + Sync)>,
 }

@@ -14,6 +14,7 @@ use super::tick::Ticker;
 use super::{Answer, Request};
 use crate::error::{Error, Result, bail};
 use crate::graph::site::Site;
+use crate::graph::watch::{self, Watch};
 use crate::graph::{Tensor, is_packing};
 use crate::kernel::par;
 
@@ -34,10 +35,22 @@ fn answer(request: &Request<'_>) -> Result<Answer> {
     }
     let seeds = seeds(request, &pass)?;
     // What other threads recorded would be kept as it is.
-    let wide = par::threads() > 1 && !is_packing() && pass.arena.is_wide(par::MIN_BYTES);
+    // What is watched is known to this thread alone; ops inside of rules are looked at only for NaN.
+    let alone = request.watch != Watch::default();
+    let _restore = Restore(watch::set(Watch { nans: request.watch.nans, ..Watch::default() }));
+    let wide = !alone && !is_packing() && par::threads() > 1 && pass.arena.is_wide(par::MIN_BYTES);
     let (sums, threads) =
         if wide { parallel::run(&pass, request, seeds)? } else { (sequential(&pass, request, seeds)?, 1) };
     collect(request, &pass, sums, threads)
+}
+
+/// Puts what the thread watches back when dropped.
+struct Restore(Watch);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        watch::set(self.0);
+    }
 }
 
 /// By slot: the sum of its seeds, in the order of the roots.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Edge, Keep, Keeps, Kept, KeptList, Levels, Meta, Needs, Node, Op, Outs, Tensor, pack};
+use super::{Edge, Keep, Keeps, Kept, KeptList, Levels, Meta, Needs, Node, Op, Outs, Tensor, pack, watch};
 use crate::array::Array;
 use crate::error::Result;
 use crate::shape::{self, Dims};
@@ -76,12 +76,17 @@ fn all(
 
 #[inline]
 fn forward(op: &dyn Op, ins: &[&Tensor]) -> Result<(Outs, Levels)> {
-    let outs = match ins {
-        _ if ins.iter().any(|t| !t.levels.is_empty()) => return forward_lanes(op, ins),
-        [x] => op.forward(&[&x.array], 0),
-        [x, y] => op.forward(&[&x.array, &y.array], 0),
-        _ => op.forward(&ins.iter().map(|t| &t.array).collect::<SmallVec<[&Array; 4]>>(), 0),
-    };
+    if ins.iter().any(|t| !t.levels.is_empty()) {
+        return forward_lanes(op, ins);
+    }
+    let outs = watch::over(
+        || op.name(),
+        || match ins {
+            [x] => op.forward(&[&x.array], 0),
+            [x, y] => op.forward(&[&x.array, &y.array], 0),
+            _ => op.forward(&ins.iter().map(|t| &t.array).collect::<SmallVec<[&Array; 4]>>(), 0),
+        },
+    );
     Ok((outs?, Levels::default()))
 }
 
@@ -126,7 +131,7 @@ fn forward_lanes(op: &dyn Op, ins: &[&Tensor]) -> Result<(Outs, Levels)> {
     let levels = ins.iter().fold(Levels::default(), |all, t| all.union(&t.levels));
     let aligned: SmallVec<[Array; 4]> = ins.iter().map(|t| align(t, &levels)).collect();
     let arrays: SmallVec<[&Array; 4]> = aligned.iter().collect();
-    let mut outs = op.forward(&arrays, levels.len())?;
+    let mut outs = watch::over(|| op.name(), || op.forward(&arrays, levels.len()))?;
     for out in &mut outs {
         // An op whose result depends on no lane may leave the axis at 1.
         let lanes = levels.as_slice().iter().map(|l| l.lanes);

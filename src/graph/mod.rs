@@ -9,6 +9,7 @@ mod op;
 mod pack;
 pub mod site;
 mod tensor;
+pub mod watch;
 
 pub(crate) use apply::{align, make_node, recorded};
 pub use apply::{apply, apply_all};

@@ -39,6 +39,11 @@ pub trait Op: Send + Sync + 'static {
     /// do too; the op's own axes come after them. An op that counts its axes from the end need not know of them.
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs>;
 
+    /// Whether each element of a result depends on the elements at its own place alone.
+    fn is_pointwise(&self) -> bool {
+        false
+    }
+
     /// What the rules read, given which inputs have gradients.
     fn keeps(&self, needs: Needs) -> Keeps;
 

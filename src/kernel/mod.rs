@@ -5,6 +5,7 @@ pub(crate) mod chunks;
 pub(crate) mod conv;
 pub(crate) mod extreme;
 pub(crate) mod fast;
+pub mod finite;
 pub(crate) mod index;
 pub(crate) mod linalg;
 pub(crate) mod map;

@@ -35,6 +35,10 @@ impl<B: Binary> Op for Zip<B> {
         Ok(smallvec![zip::apply(B::NAME, B::TABLE, ins[0], ins[1], lanes)?])
     }
 
+    fn is_pointwise(&self) -> bool {
+        true
+    }
+
     fn keeps(&self, needs: Needs) -> Keeps {
         B::KEEPS[0].when(needs.has(0)).and(B::KEEPS[1].when(needs.has(1)))
     }

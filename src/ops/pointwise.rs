@@ -35,6 +35,10 @@ impl<U: Unary> Op for Map<U> {
         Ok(smallvec![map::apply(U::NAME, U::TABLE, ins[0])?])
     }
 
+    fn is_pointwise(&self) -> bool {
+        true
+    }
+
     fn keeps(&self, _: Needs) -> Keeps {
         U::KEEPS
     }

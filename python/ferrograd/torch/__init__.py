@@ -12,7 +12,10 @@ from __future__ import annotations
 
 from ferrograd import _dialect, _tensor
 from ferrograd._core import TorchTensor as Tensor
+from ferrograd._core import num_threads as get_num_threads
+from ferrograd._core import set_num_threads
 from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from ferrograd._watch import is_anomaly_enabled
 from ferrograd.torch import _creation, _framework, _functions, autograd, func, linalg, nn, utils
 from ferrograd.torch._creation import *
 from ferrograd.torch._dtypes import *
@@ -37,11 +40,14 @@ __all__ = [
     "autograd",
     "enable_grad",
     "func",
+    "get_num_threads",
+    "is_anomaly_enabled",
     "is_grad_enabled",
     "linalg",
     "nn",
     "no_grad",
     "set_grad_enabled",
+    "set_num_threads",
     "utils",
     "vmap",
 ]

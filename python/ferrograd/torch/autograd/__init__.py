@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ferrograd._core import TorchTensor as Variable
 from ferrograd._modes import enable_grad, no_grad, set_grad_enabled
+from ferrograd._watch import detect_anomaly, set_detect_anomaly
 from ferrograd.torch._autograd import backward, grad
 from ferrograd.torch.autograd import function, functional, grad_mode, graph
 from ferrograd.torch.autograd.function import Function
@@ -12,6 +13,7 @@ __all__ = [
     "Function",
     "Variable",
     "backward",
+    "detect_anomaly",
     "enable_grad",
     "function",
     "functional",
@@ -19,5 +21,6 @@ __all__ = [
     "grad_mode",
     "graph",
     "no_grad",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]

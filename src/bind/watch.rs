@@ -1,0 +1,54 @@
+//! What a thread watches while it computes, as Python sets it.
+
+use pyo3::prelude::*;
+
+use super::error::raise;
+use crate::graph::watch::{self, Cost, Watch};
+
+/// Sets one thing that this thread watches: `nans`, `anomalies`, `safe` or `times`. Returns what it was.
+#[pyfunction(name = "watch")]
+fn set(py: Python<'_>, what: &str, on: bool) -> PyResult<bool> {
+    let mut new = watch::get();
+    let field = field(py, &mut new, what)?;
+    let before = std::mem::replace(field, on);
+    watch::set(new);
+    if what == "anomalies" && on && !before {
+        watch::forget_first();
+    }
+    Ok(before)
+}
+
+/// Whether this thread watches it.
+#[pyfunction]
+fn watching(py: Python<'_>, what: &str) -> PyResult<bool> {
+    field(py, &mut watch::get(), what).copied()
+}
+
+fn field<'a>(py: Python<'_>, watch: &'a mut Watch, what: &str) -> PyResult<&'a mut bool> {
+    Ok(match what {
+        "nans" => &mut watch.nans,
+        "anomalies" => &mut watch.anomalies,
+        "safe" => &mut watch.safe,
+        "times" => &mut watch.times,
+        _ => return Err(raise(py, "ArgumentError", format!("watch: {what:?} is nothing that is watched"))),
+    })
+}
+
+/// A name, and the calls, seconds and bytes of its op and of its rule.
+type Row = (&'static str, [(u64, f64, u64); 2]);
+
+/// What this thread has measured since it was last asked.
+#[pyfunction]
+fn take_profile() -> Vec<Row> {
+    let plain = |c: Cost| (c.calls, c.time.as_secs_f64(), c.bytes);
+    let mut rows: Vec<Row> =
+        watch::take_profile().into_iter().map(|(name, costs)| (name, costs.map(plain))).collect();
+    rows.sort_by_key(|row| row.0);
+    rows
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(set, m)?)?;
+    m.add_function(wrap_pyfunction!(watching, m)?)?;
+    m.add_function(wrap_pyfunction!(take_profile, m)?)
+}

@@ -1,0 +1,125 @@
+//! What is looked at while a thread computes, if asked: values that are not finite, and the time that ops take.
+//! Off, it costs the door one load.
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+
+use super::Outs;
+use super::site::Site;
+use crate::array::Array;
+use crate::error::{Result, bail};
+use crate::kernel::finite::{self, Kind};
+
+/// What a thread asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Watch {
+    /// A NaN in a result is an error of the op that made it.
+    pub nans: bool,
+    /// The first result that is not finite is remembered, and a NaN in a gradient is an error.
+    pub anomalies: bool,
+    /// A cotangent of zero stays zero, whatever a pointwise op multiplies it with.
+    pub safe: bool,
+    /// The time and the bytes of every op are added up.
+    pub times: bool,
+}
+
+/// How often an op ran, for how long, and how many bytes its results had.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    pub calls: u64,
+    pub time: Duration,
+    pub bytes: u64,
+}
+
+impl Cost {
+    fn add(&mut self, time: Duration, bytes: usize) {
+        self.calls += 1;
+        self.time += time;
+        self.bytes += bytes as u64;
+    }
+}
+
+/// By name: forward and backward.
+pub type Profile = FxHashMap<&'static str, [Cost; 2]>;
+
+/// How many threads watch.
+static WATCHING: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static WATCH: Cell<Watch> = const { Cell::new(Watch { nans: false, anomalies: false, safe: false, times: false }) };
+    static FIRST: Cell<Option<(&'static str, Site)>> = const { Cell::new(None) };
+    static PROFILE: RefCell<Profile> = RefCell::new(Profile::default());
+}
+
+/// What this thread watches.
+pub fn get() -> Watch {
+    if WATCHING.load(Relaxed) == 0 { Watch::default() } else { WATCH.get() }
+}
+
+/// Sets what this thread watches; returns what it did before.
+pub fn set(watch: Watch) -> Watch {
+    let before = WATCH.replace(watch);
+    match (before == Watch::default(), watch == Watch::default()) {
+        (true, false) => _ = WATCHING.fetch_add(1, Relaxed),
+        (false, true) => _ = WATCHING.fetch_sub(1, Relaxed),
+        _ => {}
+    }
+    before
+}
+
+/// Looks for the first value that is not finite from here on.
+pub fn forget_first() {
+    FIRST.set(None);
+}
+
+/// What this thread has measured since it was last asked.
+pub fn take_profile() -> Profile {
+    PROFILE.take()
+}
+
+/// Runs an op's computation under the eyes of this thread.
+#[inline]
+pub(super) fn over(name: impl FnOnce() -> &'static str, f: impl FnOnce() -> Result<Outs>) -> Result<Outs> {
+    if WATCHING.load(Relaxed) == 0 {
+        return f();
+    }
+    let start = Instant::now();
+    let outs = f()?;
+    looked(name(), &outs, start)?;
+    Ok(outs)
+}
+
+#[cold]
+fn looked(name: &'static str, outs: &Outs, start: Instant) -> Result<()> {
+    let watch = WATCH.get();
+    if watch.times {
+        count(name, 0, start, outs.iter());
+    }
+    if watch.nans && outs.iter().any(|o| finite::has(o, Kind::Nan)) {
+        bail!(NotFinite, name, "debug_nans: the result holds NaN");
+    }
+    if watch.anomalies && FIRST.get().is_none() && outs.iter().any(|o| finite::has(o, Kind::NotFinite)) {
+        FIRST.set(Some((name, Site::current())));
+    }
+    Ok(())
+}
+
+fn count<'a>(name: &'static str, direction: usize, start: Instant, arrays: impl Iterator<Item = &'a Array>) {
+    let (time, bytes) = (start.elapsed(), arrays.map(|a| a.len() * a.dtype().size()).sum());
+    PROFILE.with_borrow_mut(|p| p.entry(name).or_default()[direction].add(time, bytes));
+}
+
+/// Books the rule of an op that began at `start`.
+pub(crate) fn count_rule<'a>(name: &'static str, start: Instant, gradients: impl Iterator<Item = &'a Array>) {
+    count(name, 1, start, gradients);
+}
+
+/// Where the first result that is not finite was made since this thread began to watch for one, as a sentence.
+pub(crate) fn first() -> String {
+    let Some((name, site)) = FIRST.get() else { return String::new() };
+    let at = site.describe().map_or(String::new(), |at| format!(" at {at}"));
+    format!(" The first value that is not finite was made by {name}{at}.")
+}

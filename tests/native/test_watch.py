@@ -1,0 +1,137 @@
+"""Values that are not finite, gradients of zero and the time of each op, watched for."""
+
+from __future__ import annotations
+
+import threading
+
+import ferrograd as fg
+import numpy as np
+import pytest
+
+
+def leaf(values: object) -> fg.Tensor:
+    return fg.tensor(np.asarray(values, dtype=np.float64), requires_grad=True)
+
+
+def test_an_anomaly_names_the_rule_and_the_first_value_that_is_not_finite() -> None:
+    x = leaf([0.0, 1.0])
+    with fg.detect_anomaly():
+        y = fg.log(x)
+        z = fg.exp(y * 0.0 + 1.0)
+        with pytest.raises(RuntimeError, match=r"returned nan values in its 1th output") as caught:
+            fg.grad((z * y).sum(), x)
+    text = str(caught.value)
+    assert "by log at " in text
+    assert "test_watch.py:" in text
+    assert isinstance(caught.value, fg.NotFiniteError)
+
+
+def test_an_anomaly_leaves_gradients_and_graph_as_they_were() -> None:
+    x = leaf([0.0])
+    y = fg.sqrt(x) * 0.0
+    with fg.detect_anomaly(), pytest.raises(fg.NotFiniteError):
+        fg.backward(y.sum(), retain_graph=True)
+    assert x.grad is None
+    fg.backward(y.sum())
+    assert x.grad is not None
+    assert np.isnan(x.grad.item())
+
+
+def test_what_is_finite_is_no_anomaly_and_inf_gradients_are_none() -> None:
+    x = leaf([0.0])
+    with fg.detect_anomaly():
+        assert fg.grad(fg.sqrt(x).sum(), x).item() == np.inf
+    with fg.detect_anomaly(check_nan=False):
+        assert np.isnan(fg.grad((fg.sqrt(x) * 0.0).sum(), x).item())
+
+
+def test_debug_nans_raises_in_the_call_and_in_rules() -> None:
+    x = leaf([-1.0])
+    with fg.debug_nans(), pytest.raises(fg.NotFiniteError, match="sqrt: debug_nans"):
+        fg.sqrt(x)
+    with fg.debug_nans():
+        x = leaf([0.0])
+        y = (fg.sqrt(x) * 0.0).sum()
+        with pytest.raises(fg.NotFiniteError):
+            fg.grad(y, x)
+    assert np.isnan(fg.sqrt(leaf([-1.0])).item())
+
+
+def test_what_is_watched_is_the_threads_own() -> None:
+    found: list[bool] = []
+    with fg.debug_nans():
+        thread = threading.Thread(target=lambda: found.append(bool(np.isnan(fg.sqrt(leaf([-1.0])).item()))))
+        thread.start()
+        thread.join()
+    assert found == [True]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_branch_not_taken_contributes_nothing(threads: int) -> None:
+    before = fg.get_num_threads()
+    fg.set_num_threads(threads)
+    try:
+        for f, at, bad in [
+            (fg.sqrt, 0.0, 0.0),
+            (fg.log, 0.0, 0.0),
+            (lambda x: 1.0 / x, 0.0, 0.0),
+            (lambda x: x**0.5, 0.0, 0.0),
+            (fg.asin, 1.0, 1.0),
+            (lambda x: fg.atan2(x, x), 0.0, 0.0),
+        ]:
+            x = leaf([at, 0.25])
+            y = fg.where(x != bad, f(x), 7.0).sum()
+            plain = fg.grad(y, x, retain_graph=True)
+            with fg.safe_gradients():
+                g = fg.grad(y, x, create_graph=True)
+                second = fg.grad(g.sum(), x)
+            assert [g[0].item(), second[0].item()] == [0, 0], f
+            assert g[1].item() == plain[1].item()
+            assert np.isfinite(second[1].item())
+    finally:
+        fg.set_num_threads(before)
+
+
+def test_safe_gradients_change_nothing_where_no_cotangent_is_zero() -> None:
+    x, y = leaf([[1.0, 2.0], [3.0, 4.0]]), leaf([0.5, 2.0])
+    loss = (fg.tanh(x * y) @ fg.exp(x)).sum()
+    plain = fg.grad(loss, [x, y], retain_graph=True)
+    with fg.safe_gradients():
+        safe = fg.grad(loss, [x, y])
+    for a, b in zip(plain, safe, strict=True):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+    x = leaf([0.0])
+    with fg.safe_gradients():
+        assert fg.grad(fg.sqrt(x).sum(), x).item() == np.inf
+
+
+def test_a_profile_counts_ops_and_rules() -> None:
+    x = leaf(np.ones(1000))
+    with fg.profile() as p:
+        y = fg.sin(x) * fg.cos(x)
+        fg.backward(y.sum())
+    assert {n: c.calls for n, c in p.forward.items()} == {"sin": 1, "cos": 1, "multiply": 1, "sum": 1}
+    assert set(p.backward) == {"sin", "cos", "multiply", "sum"}
+    assert p.forward["sin"].bytes == 8000
+    assert p.backward["multiply"].bytes == 16000
+    assert all(c.seconds > 0 for c in [*p.forward.values(), *p.backward.values()])
+    lines = p.table().splitlines()
+    assert len(lines) == 7
+    assert lines[-1].startswith("total")
+    with fg.profile() as q:
+        pass
+    assert not q.forward
+    assert not q.backward
+
+
+def test_detection_can_be_switched_on_for_good() -> None:
+    fg.set_detect_anomaly(True)
+    try:
+        assert fg.is_anomaly_enabled()
+        with fg.set_detect_anomaly(False):
+            assert not fg.is_anomaly_enabled()
+        assert fg.is_anomaly_enabled()
+    finally:
+        fg.set_detect_anomaly(False)
+    with pytest.raises(fg.ArgumentError, match="nothing that is watched"):
+        fg._core.watching("clouds")
