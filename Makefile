@@ -1,10 +1,10 @@
-# make demo, make test, make check, make bench. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
+# make demo, make test, make fuzz, make check, make bench. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 SOURCES := $(shell find src python -name '*.rs' -o -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
-.PHONY: demo test check bench install clean
+.PHONY: demo test fuzz check bench install clean
 
 demo: install
 	$(BIN)/python examples/demo.py
@@ -12,6 +12,11 @@ demo: install
 test: install
 	cargo test --quiet
 	$(BIN)/python -m pytest
+
+# N random programs of views and writes, from a seed that is printed.
+N ?= 100000
+fuzz: install
+	$(BIN)/python -m tests.reliability.writes $(N)
 
 check: install
 	cargo fmt --check

@@ -26,18 +26,6 @@ pub fn grad_enabled() -> bool {
     ENABLED.get()
 }
 
-/// Runs `f` with recording on.
-pub fn recording<R>(f: impl FnOnce() -> R) -> R {
-    struct Restore(bool);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            ENABLED.set(self.0);
-        }
-    }
-    let _restore = Restore(ENABLED.replace(true));
-    f()
-}
-
 /// Sets whether ops are recorded on this thread; returns what it was.
 #[pyfunction]
 fn set_grad_mode(on: bool) -> bool {

@@ -10,7 +10,7 @@ use super::enter::detached;
 use super::error::raise;
 use super::inplace;
 use super::var::Var;
-use crate::ops::entry::{Operand, Value};
+use crate::ops::entry::Value;
 use crate::ops::{Index, index, movement};
 
 /// Reading this many bytes by index arrays lets other Python threads run.
@@ -43,15 +43,7 @@ impl Var {
 
     fn __setitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let key = index_of(key)?;
-        let held;
-        let source = value.cast::<Var>().ok();
-        let value = if let Some(n) = convert::number(value)? {
-            Operand::Number(n)
-        } else {
-            held = inplace::source(value)?;
-            Operand::Tensor(&held)
-        };
-        inplace::write(slf, "setitem", &key, value, source)
+        inplace::write(slf, "setitem", &key, value)
     }
 
     fn __delitem__(&self, _key: &Bound<'_, PyAny>) -> PyResult<()> {

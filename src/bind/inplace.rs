@@ -5,9 +5,9 @@
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyFloat, PyTuple};
 
-use super::autograd::{grad_enabled, recording};
+use super::autograd::{grad_enabled, with_grad_mode};
 use super::convert::{self, lift};
 use super::error::raise;
 use super::storage::Old;
@@ -57,22 +57,25 @@ fn lanes_error(py: Python<'_>, op: &str) -> PyErr {
     raise(py, "ArgumentError", text)
 }
 
-/// Writes a value over the elements at an index. `source` is the tensor that the value is of, if it is one.
-pub fn write(
-    slf: &Bound<'_, Var>,
-    op: &str,
-    index: &[Index],
-    value: Operand<'_>,
-    source: Option<&Bound<'_, Var>>,
-) -> PyResult<()> {
+/// Writes a number, a tensor or whatever one is made of over the elements at an index.
+pub fn write(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: &Bound<'_, PyAny>) -> PyResult<()> {
+    // The value is read after this: it may be the tensor itself.
     allowed(slf, op)?;
+    let held;
+    let read = match convert::number(value)? {
+        Some(n) => Operand::Number(n),
+        None => {
+            held = source(value)?;
+            Operand::Tensor(&held)
+        }
+    };
+    let (mark, value) = (value.cast::<Var>().ok().and_then(|v| v.get().mark()), read);
     let levels = slf.get().tensor().levels;
     let lanes = |t: &Tensor| t.levels.as_slice().iter().any(|l| !levels.contains(*l));
     let has_lanes = |i: &Index| matches!(i, Index::Tensor(t) if lanes(t));
     if index.iter().any(has_lanes) || matches!(value, Operand::Tensor(t) if lanes(t)) {
         return Err(lanes_error(slf.py(), op));
     }
-    let mark = source.and_then(|s| s.get().mark());
     let mut state = slf.get().lock();
     let apart;
     let value = match (&state.value, value) {
@@ -118,7 +121,7 @@ pub fn replace<'py>(
         let dtype = meta.dtype;
         let before = slf.get().lock().version();
         // Where recording is off a result still keeps its history, and this is part of it.
-        let result = if reshapes && inner { recording(&f)? } else { f()? };
+        let result = if reshapes && inner { with_grad_mode(true, &f)? } else { f()? };
         let Ok(result) = result.cast_into::<Var>() else {
             return Err(PyRuntimeError::new_err(format!(
                 "{op}: the result is no single tensor to be written"
@@ -202,12 +205,12 @@ pub fn augmented<'py>(i: usize, x: &Bound<'py, PyAny>, y: &Bound<'py, PyAny>) ->
 
 /// Writes a value over all elements.
 fn fill<'py>(slf: &Bound<'py, Var>, op: &str, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Var>> {
-    write(slf, op, &[Index::Ellipsis], Operand::Tensor(&source(value)?), value.cast::<Var>().ok())?;
+    write(slf, op, &[Index::Ellipsis], value)?;
     Ok(slf.clone())
 }
 
 /// A tensor, an array or anything else that one is made of.
-pub fn source(o: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+fn source(o: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     match convert::tensor(o)? {
         Some(t) => Ok(t),
         None => Ok(Tensor::constant(super::sequence::from_object(o, None)?)),
@@ -262,14 +265,11 @@ impl Var {
 
     /// Writes a number over all elements.
     fn fill_<'py>(slf: &Bound<'py, Self>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
-        let Some(n) = convert::number(value)? else { return fill(slf, "fill_", value) };
-        write(slf, "fill_", &[Index::Ellipsis], Operand::Number(n), None)?;
-        Ok(slf.clone())
+        fill(slf, "fill_", value)
     }
 
     /// Writes zero over all elements.
     fn zero_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
-        write(slf, "zero_", &[Index::Ellipsis], Operand::from(0.0), None)?;
-        Ok(slf.clone())
+        fill(slf, "zero_", &PyFloat::new(slf.py(), 0.0))
     }
 }

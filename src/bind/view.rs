@@ -8,6 +8,7 @@ use super::error::raise;
 use super::var::{Value, Var};
 use crate::error::Result;
 use crate::graph::Tensor;
+use crate::ops::alias::alias;
 
 impl Var {
     /// Makes the memory such that views can share it. The value and its edge stay.
@@ -22,6 +23,9 @@ impl Var {
     /// What an op made of `base`: a view where it shares the memory, else a tensor of its own.
     pub fn view_of<'py>(base: &Bound<'py, Var>, t: Tensor, dialect: Dialect) -> PyResult<Bound<'py, Var>> {
         let py = base.py();
+        // A view of a leaf is none, even where there was nothing to do.
+        let leaf = t.edge.as_ref().is_some_and(|e| e.node.is_leaf());
+        let t = if leaf { lift(alias(&t))? } else { t };
         let value = match base.get().lock().see(&t) {
             None => Value::Own(t),
             Some((part, layout)) => {

@@ -1,0 +1,16 @@
+"""Random programs of views and writes mean what they mean without shared memory: values, gradients, second derivatives.
+
+``make fuzz N=100000`` runs more of them, from a seed of its own that it prints.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.reliability.writes import run
+
+
+@pytest.mark.parametrize("block", range(20))
+def test_programs(block: int) -> None:
+    for seed in range(block * 150, (block + 1) * 150):
+        run(seed)

@@ -1,0 +1,552 @@
+"""Random programs of views and writes, and what they mean without memory that is shared.
+
+A program is a list of steps. The model keeps, for every memory, its values, and for every history of it the first and
+second derivatives of each element by the elements of the leaves. A tensor is an array of positions in a memory: NumPy
+takes a view of the positions where the library takes a view of the values, so the model knows nothing of strides.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+
+Array = np.ndarray
+#: A step: what is done, to which tensors (by number), with what.
+Step = tuple[str, tuple[int, ...], Any]
+
+
+@dataclass
+class Jet:
+    """Values with their first and second derivatives by ``k`` leaf elements, which stand last."""
+
+    v: Array
+    j: Array
+    h: Array
+    tracked: bool
+
+    def part(self, key: Any) -> Jet:
+        return Jet(self.v[key], self.j[key], self.h[key], self.tracked)
+
+    def broadcast(self, shape: tuple[int, ...]) -> Jet:
+        k = self.j.shape[-1]
+        lead = (1,) * (len(shape) - self.v.ndim)
+        return Jet(
+            np.broadcast_to(self.v, shape),
+            np.broadcast_to(self.j.reshape(lead + self.j.shape), (*shape, k)),
+            np.broadcast_to(self.h.reshape(lead + self.h.shape), (*shape, k, k)),
+            self.tracked,
+        )
+
+
+def constant(v: Array, k: int) -> Jet:
+    return Jet(v, np.zeros((*v.shape, k)), np.zeros((*v.shape, k, k)), False)
+
+
+def outer(a: Array, b: Array) -> Array:
+    return a[..., :, None] * b[..., None, :]
+
+
+def add(x: Jet, y: Jet) -> Jet:
+    return Jet(x.v + y.v, x.j + y.j, x.h + y.h, x.tracked or y.tracked)
+
+
+def mul(x: Jet, y: Jet) -> Jet:
+    xv, yv = x.v[..., None], y.v[..., None]
+    h = xv[..., None] * y.h + yv[..., None] * x.h + outer(x.j, y.j) + outer(y.j, x.j)
+    return Jet(x.v * y.v, xv * y.j + yv * x.j, h, x.tracked or y.tracked)
+
+
+def sin(x: Jet) -> Jet:
+    s, c = np.sin(x.v)[..., None], np.cos(x.v)[..., None]
+    return Jet(np.sin(x.v), c * x.j, c[..., None] * x.h - s[..., None] * outer(x.j, x.j), x.tracked)
+
+
+@dataclass
+class Memory:
+    values: Array
+    #: The shape that the elements had when the memory was made.
+    shape: tuple[int, ...]
+    positions: Array
+
+
+@dataclass
+class History:
+    j: Array
+    h: Array
+    tracked: bool = False
+    leaf: bool = False
+    changes: int = 0
+
+
+@dataclass
+class Model:
+    """A tensor of the model."""
+
+    memory: Memory
+    history: History
+    at: Array
+    #: Made while nothing was recorded, or of such a view: gradients do not flow to it until the history changes.
+    blind: int | None = None
+    view: bool = False
+
+    @property
+    def is_blind(self) -> bool:
+        return self.blind == self.history.changes
+
+    @property
+    def tracked(self) -> bool:
+        return self.history.tracked and not self.is_blind
+
+    def jet(self, recorded: bool = True) -> Jet:
+        v = self.memory.values[self.at]
+        if not (self.tracked and recorded):
+            return constant(v, self.history.j.shape[-1])
+        return Jet(v, self.history.j[self.at], self.history.h[self.at], True)
+
+    @property
+    def is_whole(self) -> bool:
+        return self.at.shape == self.memory.shape and np.array_equal(self.at.ravel(), self.memory.positions)
+
+
+def own(jet: Jet, leaf: bool = False) -> Model:
+    """A tensor with memory of its own."""
+    n, k = jet.v.size, jet.j.shape[-1]
+    history = History(jet.j.reshape(n, k).copy(), jet.h.reshape(n, k, k).copy(), jet.tracked, leaf)
+    memory = Memory(jet.v.reshape(n).copy(), jet.v.shape, np.arange(n))
+    return Model(memory, history, memory.positions.reshape(jet.v.shape))
+
+
+def seen(base: Model, at: Array, recorded: bool) -> Model:
+    """What an op that moves elements makes: a view where the positions still are one."""
+    if at.size == 0 or not np.may_share_memory(at, base.at):
+        jet = base.jet(recorded)
+        order = np.searchsorted(base.at.ravel(), at.ravel(), sorter=np.argsort(base.at.ravel(), kind="stable"))
+        order = np.argsort(base.at.ravel(), kind="stable")[order]
+        k = jet.j.shape[-1]
+        v, j, h = jet.v.reshape(-1), jet.j.reshape(-1, k), jet.h.reshape(-1, k, k)
+        return own(
+            Jet(v[order].reshape(at.shape), j[order].reshape(*at.shape, k), h[order].reshape(*at.shape, k, k), jet.tracked)
+        )
+    blind = base.history.changes if not recorded or base.is_blind else None
+    return Model(base.memory, base.history, at, blind, True)
+
+
+class Refused(Exception):
+    """The library is to refuse this step."""
+
+
+def write(t: Model, key: Any, jet: Jet, recorded: bool) -> None:
+    at = t.at[key]
+    if at.size and not isinstance(key, (list, np.ndarray)) and len(np.unique(at)) < at.size:
+        raise Refused
+    jet = jet.broadcast(at.shape)
+    t.memory.values[at] = jet.v
+    history = t.history
+    if recorded and (history.tracked or jet.tracked):
+        history.j[at], history.h[at] = jet.j, jet.h
+        history.tracked = True
+        history.changes += 1
+
+
+#: Ops that move elements, each on positions and on tensors alike.
+MOVES: dict[str, Callable[[Any, Any], Any]] = {
+    "index": lambda x, key: x[key if ... in key or not isinstance(x, Array) else (*key, ...)],
+    "reshape": lambda x, shape: x.reshape(shape),
+    "swap": lambda x, axes: x.swapaxes(*axes),
+    "unsqueeze": lambda x, axis: np.expand_dims(x, axis) if isinstance(x, Array) else x.unsqueeze(axis),
+    "squeeze": lambda x, axis: x.squeeze(axis),
+    "expand": lambda x, shape: np.broadcast_to(x, shape) if isinstance(x, Array) else x.expand(shape),
+    "diagonal": lambda x, offset: x.diagonal(offset, 0, 1),
+    "unbind": lambda x, axis: rows(x, axis) if isinstance(x, Array) else x.unbind(axis),
+    "chunk": lambda x, axis: chunks(x, axis) if isinstance(x, Array) else x.chunk(2, axis),
+}
+#: Those that change the tensor itself.
+SHAPERS: dict[str, str] = {"swap_": "swapaxes_", "unsqueeze_": "unsqueeze_", "squeeze_": "squeeze_", "reshape_": "reshape_"}
+
+
+def rows(x: Array, axis: int) -> list[Array]:
+    return [np.moveaxis(x, axis, 0)[i, ...] for i in range(x.shape[axis])]
+
+
+def chunks(x: Array, axis: int) -> list[Array]:
+    n = x.shape[axis]
+    length = max(1, -(-n // 2))
+    return np.split(x, range(length, n, length), axis) if n else [x]
+
+
+@dataclass
+class World:
+    """The tensors of a program in the model, made step by step."""
+
+    k: int
+    tensors: list[Model] = field(default_factory=list)
+    recorded: bool = True
+
+    def leaf(self, v: Array, first: int) -> None:
+        jet = constant(v, self.k)
+        jet.j.reshape(-1, self.k)[np.arange(v.size), first + np.arange(v.size)] = 1
+        jet.tracked = True
+        self.tensors.append(own(jet, leaf=True))
+
+    def begin(self, t: Model) -> None:
+        """A write to a tensor begins."""
+        if self.recorded:
+            if t.history.leaf:
+                raise Refused
+            if t.history.tracked and t.is_blind:
+                t.blind = None
+
+    def step(self, step: Step) -> None:
+        kind, which, what = step
+        ts = [self.tensors[i] for i in which]
+        x = ts[0] if ts else None
+        new: list[Model] = []
+        if kind == "grad":
+            self.recorded = what
+        elif kind == "constant":
+            new = [own(constant(what, self.k))]
+        elif x is None:
+            raise AssertionError(kind)
+        elif kind in MOVES:
+            at = MOVES[kind](x.at, what)
+            new = [seen(x, a, self.recorded) for a in (at if isinstance(at, list) else [at])]
+        elif kind in SHAPERS:
+            self.begin(x)
+            at = MOVES[kind[:-1]](x.at, what)
+            if x.history.leaf:
+                raise Refused
+            if at.size and np.may_share_memory(at, x.at):
+                x.at = at
+            else:
+                copy = seen(x, at, True)
+                x.memory, x.history, x.at, x.blind = copy.memory, copy.history, copy.at, None
+        elif kind == "pick":
+            new = [own(x.jet(self.recorded).part(what))]
+        elif kind in ("add", "mul", "sin"):
+            new = [own(self.compute(kind, ts, what))]
+        elif kind == "detach":
+            empty = History(np.zeros_like(x.history.j), np.zeros_like(x.history.h))
+            new = [Model(x.memory, empty, x.at)]
+        elif kind in ("add_", "mul_", "sin_"):
+            self.begin(x)
+            write(x, ..., self.compute(kind[:-1], ts, what), self.recorded)
+        elif kind == "set":
+            if len(ts) > 1:
+                self.set(x, what, ts[1])
+            else:
+                self.begin(x)
+                key, number = what
+                write(x, key, constant(np.asarray(number), self.k), self.recorded)
+        elif kind == "augment":
+            key, number = what
+            part = seen(x, MOVES["index"](x.at, key), self.recorded)
+            self.begin(part)
+            write(part, ..., mul(part.jet(self.recorded), constant(np.asarray(number), self.k)), self.recorded)
+            self.set(x, key, part)
+        elif kind == "data":
+            self.adopt(*ts)
+        self.tensors += new
+
+    def set(self, x: Model, key: Any, y: Model) -> None:
+        self.begin(x)
+        same = y.history is x.history and not isinstance(key, (list, np.ndarray))
+        # Written to where it is, a view changes nothing.
+        if not (same and np.array_equal(x.at[key], y.at) and y.tracked == x.history.tracked):
+            write(x, key, y.jet(self.recorded), self.recorded)
+
+    def compute(self, kind: str, ts: list[Model], what: Any) -> Jet:
+        x = ts[0].jet(self.recorded)
+        if kind == "sin":
+            return sin(x)
+        y = ts[1].jet(self.recorded) if len(ts) > 1 else constant(np.asarray(what), self.k)
+        shape = np.broadcast_shapes(x.v.shape, y.v.shape)
+        return {"add": add, "mul": mul}[kind](x.broadcast(shape), y.broadcast(shape))
+
+    def adopt(self, x: Model, y: Model) -> None:
+        """``x.data = y``: the memory of the one with the history of the other."""
+        if x.memory is y.memory and x.at.shape == y.at.shape and np.array_equal(x.at, y.at):
+            return
+        jet = x.jet()
+        leaf = x.history.leaf and not x.view
+        if jet.tracked and not leaf and not y.is_whole:
+            made = own(Jet(y.memory.values[y.at], jet.j, jet.h, True))
+            x.memory, x.history, x.at, x.blind, x.view = made.memory, made.history, made.at, None, False
+            return
+        n = y.memory.values.size
+        history = History(np.zeros((n, self.k)), np.zeros((n, self.k, self.k)), jet.tracked, leaf)
+        history.j[y.at], history.h[y.at] = jet.j, jet.h
+        x.memory, x.history, x.at, x.blind, x.view = y.memory, history, y.at, None, False
+
+
+def perform(step: Step, tensors: list[Any]) -> list[Any]:
+    """A step on the library's tensors: the tensors that it makes."""
+    kind, which, what = step
+    ts = [tensors[i] for i in which]
+    x = ts[0] if ts else None
+    y = ts[1] if len(ts) > 1 else what
+    if kind in MOVES:
+        made = MOVES[kind](x, what)
+        return list(made) if isinstance(made, (list, tuple)) else [made]
+    if kind == "set":
+        if len(ts) > 1:
+            ts[0][what] = y
+        else:
+            ts[0][what[0]] = what[1]
+        return []
+    if kind == "augment":
+        ts[0][what[0]] *= what[1]
+        return []
+    if kind == "data":
+        ts[0].data = y
+        return []
+    if kind in SHAPERS:
+        getattr(x, SHAPERS[kind])(*(what if kind == "swap_" else (what,)))
+        return []
+    actions: dict[str, Callable[[], Any]] = {
+        "constant": lambda: fg.tensor(what),
+        "pick": lambda: ts[0][what],
+        "add": lambda: ts[0] + y,
+        "mul": lambda: ts[0] * y,
+        "sin": lambda: fg.sin(ts[0]),
+        "detach": lambda: ts[0].detach(),
+        "add_": lambda: ts[0].add_(y),
+        "mul_": lambda: ts[0].mul_(y),
+        "sin_": lambda: ts[0].sin_(),
+    }
+    made = actions[kind]()
+    return [] if kind.endswith("_") else [made]
+
+
+class Writer:
+    """Writes random programs, looking at the model for shapes."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.world = World(k=6)
+        self.world.leaf(self.rng.uniform(-1, 1, (2, 2)), 0)
+        self.world.leaf(self.rng.uniform(-1, 1, (2,)), 4)
+
+    def choose(self, options: Any) -> Any:
+        return options[int(self.rng.integers(len(options)))]
+
+    def number(self) -> float:
+        return round(float(self.rng.uniform(-1.5, 1.5)), 2)
+
+    def slice(self, n: int) -> slice:
+        step = int(self.choose([1, 1, 1, 2, -1, -2]))
+        ends = [None, *range(-n, n + 1)]
+        return slice(self.choose(ends), self.choose(ends), step)
+
+    def key(self, shape: tuple[int, ...]) -> Any:
+        """A basic index."""
+        key: list[Any] = []
+        for n in shape[: int(self.rng.integers(len(shape) + 1))]:
+            if self.rng.random() < 0.15:
+                key.append(None)
+            key.append(int(self.rng.integers(-n, n)) if n and self.rng.random() < 0.5 else self.slice(n))
+        if self.rng.random() < 0.2:
+            key.append(...)
+        return tuple(key)
+
+    def wide(self, shape: tuple[int, ...]) -> Any:
+        """An index by an array, of the first axis or by a mask."""
+        if self.rng.random() < 0.4:
+            return self.rng.random(shape) < 0.5
+        n = shape[0]
+        return [int(i) for i in self.rng.integers(-n, n, size=int(self.rng.integers(1, 4)))]
+
+    def like(self, shape: tuple[int, ...]) -> int | None:
+        """A tensor that broadcasts to a shape."""
+        fits = []
+        for i, t in enumerate(self.world.tensors):
+            own = t.at.shape
+            if len(own) <= len(shape) and all(a in (1, b) for a, b in zip(own[::-1], shape[::-1], strict=False)):
+                fits.append(i)
+        return self.choose(fits) if fits else None
+
+    def movement(self, shape: tuple[int, ...]) -> tuple[str, Any] | None:
+        rank = len(shape)
+        axis = int(self.rng.integers(rank)) if rank else 0
+        kind = self.choose(
+            ["index", "index", "index", "reshape", "swap", "unsqueeze", "squeeze", "expand", "diagonal", "unbind", "chunk"]
+        )
+        size = int(np.prod(shape))
+        if kind == "index":
+            return kind, self.key(shape)
+        if kind == "reshape":
+            shapes = [(size,), shape, (1, *shape), *((d, size // d) for d in range(1, size + 1) if size % d == 0)]
+            return kind, self.choose(shapes)
+        if kind == "unsqueeze":
+            return kind, int(self.rng.integers(rank + 1))
+        if kind == "squeeze":
+            ones = [a for a in range(rank) if shape[a] == 1]
+            return (kind, self.choose(ones)) if ones else None
+        if kind == "expand":
+            grown = tuple(2 if n == 1 else n for n in shape)
+            return kind, (grown if self.rng.random() < 0.5 else (2, *grown))
+        if kind == "swap":
+            return (kind, (axis, int(self.rng.integers(rank)))) if rank else None
+        if kind == "diagonal":
+            return (kind, int(self.rng.integers(-1, 2))) if rank >= 2 else None
+        return (kind, axis) if rank else None
+
+    def step(self) -> Step | None:
+        i = int(self.rng.integers(len(self.world.tensors)))
+        t = self.world.tensors[i]
+        shape = t.at.shape
+        kind = self.choose(
+            ["move"] * 8
+            + ["set"] * 4
+            + ["inplace"] * 3
+            + ["compute"] * 2
+            + ["augment", "wide", "pick", "detach", "grad", "constant", "shaper", "data"]
+        )
+        if kind == "grad":
+            return "grad", (), bool(self.rng.random() < (0.3 if self.world.recorded else 0.9))
+        if kind == "constant":
+            dims = self.choose([(4,), (2, 3), (2, 2, 2), (3, 1), ()])
+            return "constant", (), self.rng.uniform(-1, 1, dims)
+        if kind == "move":
+            move = self.movement(shape)
+            return (move[0], (i,), move[1]) if move else None
+        if kind == "shaper":
+            move = self.movement(shape)
+            if not move or move[0] + "_" not in SHAPERS or t.history.leaf:
+                return None
+            return move[0] + "_", (i,), move[1]
+        if kind == "set":
+            key = self.key(shape)
+            other = self.like(t.at[key].shape)
+            if other is None or self.rng.random() < 0.3:
+                return "set", (i,), (key, self.number())
+            return "set", (i, other), key
+        if kind == "augment":
+            return "augment", (i,), (self.key(shape), self.number())
+        if kind in ("wide", "pick") and (not shape or shape[0] == 0):
+            return None
+        if kind == "wide":
+            if len(np.unique(t.at)) < t.at.size:
+                return None
+            key = self.wide(shape)
+            other = self.like(t.at[key].shape)
+            return ("set", (i,), (key, self.number())) if other is None else ("set", (i, other), key)
+        if kind == "pick":
+            return "pick", (i,), self.wide(shape)
+        if kind == "detach":
+            return "detach", (i,), None
+        if kind == "data":
+            same = [n for n, o in enumerate(self.world.tensors) if o.at.shape == shape and np.unique(o.at).size == o.at.size]
+            return ("data", (i, self.choose(same)), None) if same else None
+        op = self.choose(["add", "mul", "sin"])
+        tail = "_" if kind == "inplace" else ""
+        other = self.like(shape)
+        if op == "sin":
+            return op + tail, (i,), None
+        if other is None or self.rng.random() < 0.3:
+            return op + tail, (i,), self.number()
+        return op + tail, (i, other), None
+
+
+def close(got: Any, want: Array, what: str) -> None:
+    got = np.asarray(got)
+    assert got.shape == want.shape, f"{what}: shape {got.shape}, not {want.shape}"
+    scale = max(1.0, float(np.max(np.abs(want), initial=0)))
+    assert np.max(np.abs(got - want), initial=0) <= 1e-9 * scale, f"{what}:\n{got}\nbut the model has\n{want}"
+
+
+def derivatives(world: World, tensors: list[Any], rng: np.random.Generator) -> None:
+    """First and second derivatives of a random sum of everything."""
+    leaves = tensors[:2]
+    j, h, total = np.zeros(world.k), np.zeros((world.k, world.k)), 0.0
+    out: Any = None
+    for t, m in zip(tensors, world.tensors, strict=True):
+        if m.tracked and m.at.size:
+            w = rng.uniform(-1, 1, m.at.shape)
+            jet = m.jet()
+            j += np.tensordot(w, jet.j, m.at.ndim)
+            h += np.tensordot(w, jet.h, m.at.ndim)
+            total += float((w * jet.v).sum())
+            part = (t * fg.tensor(w)).sum()
+            out = part if out is None else out + part
+    close(out.detach(), np.asarray(total), "the sum")
+
+    def split(flat: Array) -> list[Array]:
+        return [flat[:4].reshape(2, 2), flat[4:]]
+
+    def grads(of: Any, record: bool) -> list[Any]:
+        found = fg.grad(of, leaves, create_graph=record, allow_unused=True)
+        return [fg.zeros(x.shape, dtype=x.dtype) if g is None else g for g, x in zip(found, leaves, strict=True)]
+
+    first = grads(out, True)
+    for i, (g, want) in enumerate(zip(first, split(j), strict=True)):
+        close(g.detach(), want, f"the gradient of leaf {i}")
+    u = rng.uniform(-1, 1, world.k)
+    along = sum((g * fg.tensor(d)).sum() for g, d in zip(first, split(u), strict=True))
+    second = grads(along, False) if getattr(along, "requires_grad", False) else [fg.zeros((2, 2)), fg.zeros((2,))]
+    for i, (g, want) in enumerate(zip(second, split(h @ u), strict=True)):
+        close(g, want, f"the second derivative of leaf {i}")
+
+
+def run(seed: int, length: int = 14) -> list[Step]:
+    """Writes a program, runs it in both worlds and compares them. The error of a wrong one holds the program."""
+    writer = Writer(seed)
+    world = writer.world
+    tensors: list[Any] = [fg.tensor(t.memory.values[t.at], requires_grad=True) for t in world.tensors]
+    program: list[Step] = []
+    try:
+        for _ in range(length):
+            step = writer.step()
+            if step is None:
+                continue
+            program.append(step)
+            go(step, world, tensors)
+            if any(np.max(np.abs(t.memory.values), initial=0) > 1e3 for t in world.tensors):
+                break
+        world.recorded = True
+        for i, (t, m) in enumerate(zip(tensors, world.tensors, strict=True)):
+            close(t.detach(), m.memory.values[m.at], f"tensor {i}")
+            assert t.requires_grad == m.tracked, f"tensor {i} is tracked: {t.requires_grad}, the model says {m.tracked}"
+            assert t._is_view() == (m.view and m.at.size > 0), f"tensor {i} is a view: {t._is_view()}"
+        derivatives(world, tensors, writer.rng)
+    except Exception as error:
+        lines = "\n".join(f"  {step}" for step in program)
+        error.add_note(f"seed {seed}:\n{lines}")
+        raise
+    return program
+
+
+def go(step: Step, world: World, tensors: list[Any]) -> None:
+    """One step in both worlds."""
+    recorded = world.recorded
+    try:
+        world.step(step)
+    except Refused:
+        with fg.set_grad_enabled(recorded):
+            try:
+                perform(step, tensors)
+            except RuntimeError:
+                return
+        raise AssertionError(f"{step} is to be refused") from None
+    if step[0] != "grad":
+        with fg.set_grad_enabled(recorded):
+            tensors += perform(step, tensors)
+
+
+def main() -> None:
+    """Runs as many programs as the command line says, from a seed that it may say too."""
+    n = int(sys.argv[1])
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else int.from_bytes(os.urandom(4)) * 10**6
+    print(f"{n} programs from seed {seed}", flush=True)
+    for i in range(n):
+        run(seed + i, length=10 + i % 30)
+    print("all as the model says")
+
+
+if __name__ == "__main__":
+    main()
