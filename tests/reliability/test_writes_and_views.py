@@ -12,5 +12,5 @@ from tests.reliability.writes import run
 
 @pytest.mark.parametrize("block", range(20))
 def test_programs(block: int) -> None:
-    for seed in range(block * 150, (block + 1) * 150):
+    for seed in range(block * 300, (block + 1) * 300):
         run(seed)

@@ -131,7 +131,12 @@ def seen(base: Model, at: Array, recorded: bool) -> Model:
         k = jet.j.shape[-1]
         v, j, h = jet.v.reshape(-1), jet.j.reshape(-1, k), jet.h.reshape(-1, k, k)
         return own(
-            Jet(v[order].reshape(at.shape), j[order].reshape(*at.shape, k), h[order].reshape(*at.shape, k, k), jet.tracked)
+            Jet(
+                v[order].reshape(at.shape),
+                j[order].reshape(*at.shape, k),
+                h[order].reshape(*at.shape, k, k),
+                jet.tracked,
+            )
         )
     blind = base.history.changes if not recorded or base.is_blind else None
     return Model(base.memory, base.history, at, blind, True)
@@ -167,7 +172,12 @@ MOVES: dict[str, Callable[[Any, Any], Any]] = {
     "chunk": lambda x, axis: chunks(x, axis) if isinstance(x, Array) else x.chunk(2, axis),
 }
 #: Those that change the tensor itself.
-SHAPERS: dict[str, str] = {"swap_": "swapaxes_", "unsqueeze_": "unsqueeze_", "squeeze_": "squeeze_", "reshape_": "reshape_"}
+SHAPERS: dict[str, str] = {
+    "swap_": "swapaxes_",
+    "unsqueeze_": "unsqueeze_",
+    "squeeze_": "squeeze_",
+    "reshape_": "reshape_",
+}
 
 
 def rows(x: Array, axis: int) -> list[Array]:
@@ -225,7 +235,7 @@ class World:
                 x.at = at
             else:
                 copy = seen(x, at, True)
-                x.memory, x.history, x.at, x.blind = copy.memory, copy.history, copy.at, None
+                x.memory, x.history, x.at, x.blind, x.view = copy.memory, copy.history, copy.at, None, False
         elif kind == "pick":
             new = [own(x.jet(self.recorded).part(what))]
         elif kind in ("add", "mul", "sin"):
@@ -374,7 +384,19 @@ class Writer:
         rank = len(shape)
         axis = int(self.rng.integers(rank)) if rank else 0
         kind = self.choose(
-            ["index", "index", "index", "reshape", "swap", "unsqueeze", "squeeze", "expand", "diagonal", "unbind", "chunk"]
+            [
+                "index",
+                "index",
+                "index",
+                "reshape",
+                "swap",
+                "unsqueeze",
+                "squeeze",
+                "expand",
+                "diagonal",
+                "unbind",
+                "chunk",
+            ]
         )
         size = int(np.prod(shape))
         if kind == "index":
@@ -441,7 +463,9 @@ class Writer:
         if kind == "detach":
             return "detach", (i,), None
         if kind == "data":
-            same = [n for n, o in enumerate(self.world.tensors) if o.at.shape == shape and np.unique(o.at).size == o.at.size]
+            same = [
+                n for n, o in enumerate(self.world.tensors) if o.at.shape == shape and np.unique(o.at).size == o.at.size
+            ]
             return ("data", (i, self.choose(same)), None) if same else None
         op = self.choose(["add", "mul", "sin"])
         tail = "_" if kind == "inplace" else ""
