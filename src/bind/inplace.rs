@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyFloat, PyTuple};
 use super::autograd::{grad_enabled, with_grad_mode};
 use super::convert::{self, lift};
 use super::error::raise;
-use super::storage::Old;
+use super::storage::{Mark, Old};
 use super::var::{State, Value, Var};
 use crate::graph::{Meta, Tensor};
 use crate::ops::entry::Operand;
@@ -78,21 +78,24 @@ pub fn write(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: &Bound<'_, 
     }
     let mut state = slf.get().lock();
     let apart;
-    let value = match (&state.value, value) {
-        (Value::Part(p), Operand::Tensor(t)) if p.shares_memory(&t.array) => {
+    let mut value = value;
+    if let Value::Part(p) = &state.value {
+        let is_place = |m: Mark| {
+            p.is_akin(&m) && index::region(&p.layout, index).is_ok_and(|l| l.as_ref() == Some(&m.layout))
+        };
+        if mark.is_some_and(is_place) {
             // `x[i] += y` ends by writing the view `x[i]` to where it is.
-            if mark.is_some_and(|m| {
-                p.is_akin(&m) && lift(index::region(&p.layout, index)).is_ok_and(|l| l == Some(m.layout))
-            }) {
-                p.touch();
-                return Ok(());
-            }
+            p.touch();
+            return Ok(());
+        }
+        if let Operand::Tensor(t) = value
+            && p.shares_memory(&t.array)
+        {
             // Elements of their own, so that those written have one holder.
             apart = Tensor { array: lift(t.array.packed())?, ..t.clone() };
-            Operand::Tensor(&apart)
+            value = Operand::Tensor(&apart);
         }
-        (_, value) => value,
-    };
+    }
     let done = state.write(grad_enabled(), |t, layout| index::put_at(t, layout, index, value));
     finish(state, done)
 }
