@@ -90,6 +90,29 @@ class Tape(NumPy):
         leaf, eye = self.leaf(x), self.const(np.eye(len(x), dtype=x.dtype))
         return lambda: self.module.autograd.grad(f(leaf), [leaf], [eye], is_grads_batched=True)
 
+    def jacrev(self, f: Function, x: np.ndarray) -> Callable[[], Any]:
+        value = self.const(x)
+        return lambda: self.module.func.jacrev(f)(value)
+
+    def functional_jacobian(self, f: Function, x: np.ndarray) -> Callable[[], Any]:
+        value = self.const(x)
+        return lambda: self.module.autograd.functional.jacobian(f, value)
+
+    def hessian(self, f: Function, x: np.ndarray) -> Callable[[], Any]:
+        value = self.const(x)
+        return lambda: self.module.func.hessian(f)(value)
+
+    def per_sample(self, f: Function, parameters: list[np.ndarray], *data: np.ndarray) -> Callable[[], Any]:
+        """A call that computes the gradients of a function of parameters and one sample, for many samples."""
+        p, samples = [self.const(a) for a in parameters], [self.const(a) for a in data]
+        axes = (None, *(0 for _ in data))
+        return lambda: self.module.func.vmap(self.module.func.grad(f), axes)(p, *samples)
+
+    def hvp(self, f: Function, parameters: list[np.ndarray]) -> Callable[[], Any]:
+        """A call that computes the Hessian of a function of parameters times these."""
+        p = [self.const(a) for a in parameters]
+        return lambda: self.module.func.jvp(self.module.func.grad(f), (p,), (p,))
+
 
 class Torch(Tape):
     def start(self) -> None:
@@ -207,6 +230,23 @@ class Jax(Functional):
     def jacobian(self, f: Function, x: np.ndarray) -> Callable[[], Any]:
         run, value = self.compiled(self.root.jacrev(f)), self.const(x)
         return lambda: run(value)
+
+    def jacrev(self, f: Function, x: np.ndarray) -> Callable[[], Any]:
+        return self.jacobian(f, x)
+
+    def hessian(self, f: Function, x: np.ndarray) -> Callable[[], Any]:
+        run, value = self.compiled(self.root.hessian(f)), self.const(x)
+        return lambda: run(value)
+
+    def per_sample(self, f: Function, parameters: list[np.ndarray], *data: np.ndarray) -> Callable[[], Any]:
+        run = self.compiled(self.root.vmap(self.root.grad(f), (None, *(0 for _ in data))))
+        p, samples = [self.const(a) for a in parameters], [self.const(a) for a in data]
+        return lambda: run(p, *samples)
+
+    def hvp(self, f: Function, parameters: list[np.ndarray]) -> Callable[[], Any]:
+        p = [self.const(a) for a in parameters]
+        run = self.compiled(lambda p: self.root.jvp(self.root.grad(f), (p,), (p,)))
+        return lambda: run(p)
 
 
 class JaxJit(Jax):

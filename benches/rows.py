@@ -138,6 +138,52 @@ def jacobian(f: Any) -> Callable[[], Any]:
     return f.jacobian(lambda x: f.tanh(f.matmul(w, x)), normal(256))
 
 
+@row("Jacobian of tanh(W x), 256 x 256, as a transform")
+def transformed(f: Any) -> Callable[[], Any]:
+    w = f.const(normal(256, 256) / 16)
+    return f.jacrev(lambda x: f.tanh(f.matmul(w, x)), normal(256))
+
+
+@row("Jacobian of tanh(W x), 256 x 256, autograd.functional")
+def functional(f: Any) -> Callable[[], Any]:
+    w = f.const(normal(256, 256) / 16)
+    return f.functional_jacobian(lambda x: f.tanh(f.matmul(w, x)), normal(256))
+
+
+@row("Hessian of the sum of tanh(W x) ** 2, 256")
+def hessian(f: Any) -> Callable[[], Any]:
+    w = f.const(normal(256, 256) / 16)
+    return f.hessian(lambda x: f.total(f.tanh(f.matmul(w, x)) ** 2), normal(256))
+
+
+def weights(hidden: int) -> list[np.ndarray]:
+    return [
+        normal(784, hidden) / 28,
+        np.zeros(hidden, np.float32),
+        normal(hidden, 10) / 11,
+        np.zeros(10, np.float32),
+    ]
+
+
+@row("gradients of 64 samples, MLP 784-128-10")
+def samples(f: Any) -> Callable[[], Any]:
+    def loss(p: Any, x: Any, label: Any) -> Any:
+        h = f.matmul(f.relu(f.matmul(x, p[0]) + p[1]), p[2]) + p[3]
+        return f.cross_entropy(h.reshape((1, 10)), label.reshape((1,)))
+
+    return f.per_sample(loss, weights(128), normal(64, 784), np.arange(64) % 10)
+
+
+@row("Hessian times vector, MLP 784-128-10, batch 64")
+def product(f: Any) -> Callable[[], Any]:
+    x, labels = f.const(normal(64, 784)), f.const(np.arange(64) % 10)
+
+    def loss(p: Any) -> Any:
+        return f.cross_entropy(f.matmul(f.relu(f.matmul(x, p[0]) + p[1]), p[2]) + p[3], labels)
+
+    return f.hvp(loss, weights(128))
+
+
 @row("1 000 000-node chain: forward, backward, drop", ALONE)
 def chain(f: Any) -> Callable[[], Any]:
     x = f.leaf(np.ones(1, np.float32))

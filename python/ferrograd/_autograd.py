@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
-from ferrograd import _core
+from ferrograd import _core, _tree
 from ferrograd._core import ArgumentError, GradientEdge, Tensor
 
 End = Tensor | GradientEdge
@@ -15,17 +15,15 @@ NATIVE = 0
 
 
 def leaves_of(tree: object, what: str) -> Iterator[End]:
-    """The tensors of nested lists, tuples and dicts, in order."""
+    """The tensors of a structure, in order; sets are structures too."""
     if isinstance(tree, (Tensor, GradientEdge)):
         yield tree
-    elif isinstance(tree, Mapping):
-        for part in tree.values():
-            yield from leaves_of(part, what)
-    elif isinstance(tree, (list, tuple, set, frozenset)):
-        for part in tree:
-            yield from leaves_of(part, what)
-    else:
+        return
+    parts = enumerate(tree) if isinstance(tree, (set, frozenset)) else _tree.children(tree)
+    if tree is None or parts is None:
         raise ArgumentError(f"{what}: a Tensor or nested lists, tuples and dicts of them, not {type(tree).__name__}")
+    for _, part in parts:
+        yield from leaves_of(part, what)
 
 
 def ends(tree: object, what: str) -> list[End]:
@@ -34,17 +32,6 @@ def ends(tree: object, what: str) -> list[End]:
     if not found:
         raise ArgumentError(f"{what} cannot be empty")
     return found
-
-
-def rebuilt(tree: Any, values: Iterator[Any]) -> Any:
-    """The containers of a tree with other values in them."""
-    if isinstance(tree, Mapping):
-        return {key: rebuilt(part, values) for key, part in tree.items()}
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(rebuilt(part, values) for part in tree))
-    if isinstance(tree, (list, tuple)):
-        return type(tree)(rebuilt(part, values) for part in tree)
-    return next(values)
 
 
 def cotangents(value: object) -> list[Tensor | None] | None:
@@ -86,13 +73,13 @@ def grad(
 ) -> Tree:
     """The gradients of the sum of ``outputs`` with respect to ``inputs``, in the structure of ``inputs``.
 
-    ``inputs`` is a tensor or nested lists, tuples and dicts of them. ``grad_outputs`` are what the derivatives of the
-    outputs are multiplied with, in the shapes of the outputs; None stands for one. What the ops kept is freed unless
-    ``retain_graph`` (by default: unless ``create_graph``, which makes results that can be differentiated again).
-    Without ``only_inputs`` all other leaves add their gradients to their ``.grad``. Nothing flows into
-    ``no_grad_vars``. An input that nothing reaches is an error, or None with ``allow_unused``, or zeros with
-    ``materialize_grads``. With ``is_grads_batched`` the first axis of every ``grad_outputs`` counts vectors, and so
-    does that of the results: all of them in one pass.
+    ``inputs`` is a tensor or nested lists, tuples, dicts and dataclasses of them. ``grad_outputs`` are what the
+    derivatives of the outputs are multiplied with, in the shapes of the outputs; None stands for one. What the ops
+    kept is freed unless ``retain_graph`` (by default: unless ``create_graph``, which makes results that can be
+    differentiated again). Without ``only_inputs`` all other leaves add their gradients to their ``.grad``. Nothing
+    flows into ``no_grad_vars``. An input that nothing reaches is an error, or None with ``allow_unused``, or zeros
+    with ``materialize_grads``. With ``is_grads_batched`` the first axis of every ``grad_outputs`` counts vectors, and
+    so does that of the results: all of them in one pass.
 
     Raises:
         UnusedInputError: an input on which no output depends.
@@ -117,7 +104,7 @@ def grad(
         unused=unused(allow_unused, materialize_grads),
         batched=is_grads_batched,
     )
-    result: Tree = rebuilt(inputs, iter(found))
+    result: Tree = _tree.rebuilt(inputs, iter(found))
     return result
 
 

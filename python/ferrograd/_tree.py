@@ -13,7 +13,7 @@ from typing import Any
 from ferrograd._core import ArgumentError
 
 
-def _parts(tree: Any) -> list[tuple[Any, Any]] | None:
+def children(tree: Any) -> list[tuple[Any, Any]] | None:
     """The keys and parts of a structure; None for a leaf."""
     if tree is None:
         return []
@@ -53,7 +53,7 @@ def leaves(tree: Any) -> list[Any]:
     >>> leaves({"a": [1, 2], "b": (3, None)})
     [1, 2, 3]
     """
-    parts = _parts(tree)
+    parts = children(tree)
     return [tree] if parts is None else [leaf for _, part in parts for leaf in leaves(part)]
 
 
@@ -63,7 +63,7 @@ def rebuilt(tree: Any, values: Iterator[Any]) -> Any:
     >>> rebuilt({"a": [1, 2], "b": 3}, iter("xyz"))
     {'a': ['x', 'y'], 'b': 'z'}
     """
-    parts = _parts(tree)
+    parts = children(tree)
     return next(values) if parts is None else _with(tree, [rebuilt(part, values) for _, part in parts])
 
 
@@ -78,12 +78,12 @@ def matched(tree: Any, like: Any, what: str, at: str = "") -> list[Any]:
     >>> matched({"b": 3, "a": (1, 2)}, {"a": ("x", "y"), "b": "z"}, "tangents")
     [1, 2, 3]
     """
-    wanted = _parts(like)
+    wanted = children(like)
     if wanted is None:
-        if _parts(tree) is not None:
+        if children(tree) is not None:
             raise ArgumentError(f"{what}{at}: one value is expected, not {_named(tree)}")
         return [tree]
-    given = _parts(tree)
+    given = children(tree)
     keys = [k for k, _ in wanted]
     if given is None or isinstance(tree, Mapping) != isinstance(like, Mapping) or {k for k, _ in given} != set(keys):
         raise ArgumentError(f"{what}{at}: {_named(tree)} does not have the structure of {_named(like)}")
@@ -97,17 +97,17 @@ def spread(axes: Any, tree: Any, what: str, at: str = "") -> list[Any]:
     >>> spread((0, None), ([1, 2], 3), "in_axes")
     [0, 0, None]
     """
-    parts = _parts(tree)
-    if axes is None or _parts(axes) is None:
+    parts = children(tree)
+    if axes is None or children(axes) is None:
         return [axes] * len(leaves(tree))
-    given = dict(_parts(axes) or [])
+    given = dict(children(axes) or [])
     if parts is None or isinstance(axes, Mapping) != isinstance(tree, Mapping) or list(given) != [k for k, _ in parts]:
         raise ArgumentError(f"{what}{at}: {axes!r} does not have the structure of {_named(tree)}")
     return [leaf for k, part in parts for leaf in spread(given[k], part, what, f"{at}[{k!r}]")]
 
 
 def _named(tree: Any) -> str:
-    parts = _parts(tree)
+    parts = children(tree)
     if parts is None or tree is None:
         return type(tree).__name__
     keys = f" with {[k for k, _ in parts]}" if isinstance(tree, Mapping) else f" of {len(parts)}"

@@ -8,6 +8,7 @@ from ferrograd._watch import detect_anomaly, set_detect_anomaly
 from ferrograd.torch._autograd import backward, grad
 from ferrograd.torch.autograd import function, functional, grad_mode, graph
 from ferrograd.torch.autograd.function import Function
+from ferrograd.torch.autograd.gradcheck import gradcheck, gradgradcheck
 
 __all__ = [
     "Function",
@@ -19,6 +20,8 @@ __all__ = [
     "functional",
     "grad",
     "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
     "graph",
     "no_grad",
     "set_detect_anomaly",

@@ -1,0 +1,14 @@
+"""Derivatives checked against differences.
+
+>>> import ferrograd as fg
+>>> from ferrograd.testing import check
+>>> check(lambda x: fg.sin(x) * x, [fg.tensor([0.3, -1.2], dtype="float64")], order=3)
+"""
+
+from __future__ import annotations
+
+from ferrograd.testing._check import check
+from ferrograd.testing._gradcheck import gradcheck, gradgradcheck
+from ferrograd.testing._report import GradcheckError
+
+__all__ = ["GradcheckError", "check", "gradcheck", "gradgradcheck"]

@@ -1,0 +1,299 @@
+"""``gradcheck`` and ``gradgradcheck``, with PyTorch's arguments."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core, _tree
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd.testing._problem import CENTRAL, Analytic, Problem, dialect
+from ferrograd.testing._report import GradcheckError, Matrix, compare
+
+Function = Callable[..., Any]
+
+
+def gradcheck(
+    func: Function,
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
+    """Whether the derivatives of ``func(*inputs)`` agree with central differences of step ``eps``.
+
+    ``inputs`` is a tensor or a tuple; those with ``requires_grad`` are differentiated for. Two numbers agree if they
+    differ by at most ``atol + rtol * |numerical|``. ``check_backward_ad`` and ``check_forward_ad`` say which modes are
+    checked, ``check_batched_grad`` and ``check_batched_forward_grad`` compare batched passes with single ones. With
+    ``check_undefined_grad`` outputs that get no cotangent must not matter. ``fast_mode`` compares along one random
+    direction instead of element by element. ``nondet_tol`` is how much two passes may differ. Gradients always have the
+    dtype of their input, and all tensors are dense, so ``check_grad_dtypes`` and ``masked`` change nothing.
+
+    Raises:
+        GradcheckError: they do not agree; the text names the worst element and both values. Without
+            ``raise_exception`` the answer is False.
+
+    >>> from ferrograd.testing import gradcheck
+    >>> gradcheck(fg.sin, (fg.tensor([0.5, 2.0], dtype="float64", requires_grad=True),))
+    True
+    """
+    if not (check_forward_ad or check_backward_ad):
+        raise ArgumentError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise ArgumentError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise ArgumentError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    given = _tuple(inputs)
+    problem = Problem(func, given, _differentiated(given))
+    modes = [m for m, on in (("reverse", check_backward_ad), ("forward", check_forward_ad)) if on]
+    try:
+        _deterministic(problem, nondet_tol)
+        analytic = Analytic(problem)
+        (_fast if fast_mode else _slow)(problem, analytic, modes, eps, rtol, atol)
+        if check_batched_forward_grad:
+            _batched_forward(problem, analytic)
+        if check_backward_ad:
+            _reentrant(analytic, nondet_tol)
+            if check_batched_grad:
+                _batched_reverse(analytic)
+            _undefined(analytic, check_undefined_grad)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _tuple(inputs: Any) -> tuple[Any, ...]:
+    return tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
+
+
+def _differentiated(inputs: Sequence[Any]) -> list[int]:
+    """The positions of the tracked inputs."""
+    which = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+    for i in which:
+        if inputs[i].dtype != np.float64:
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
+                "will likely fail if all the inputs are not of double precision floating point or complex. ",
+                stacklevel=3,
+            )
+    if not which:
+        raise ArgumentError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+        )
+    return which
+
+
+def _deterministic(problem: Problem, tolerance: float) -> None:
+    """The function gives the same values twice."""
+    first, second = problem.values(problem.at), problem.values(problem.at)
+    for i, (a, b) in enumerate(zip(first, second, strict=True)):
+        if a.shape != b.shape or not np.all((np.abs(a - b) <= tolerance) | (a == b) | (np.isnan(a) & np.isnan(b))):
+            raise GradcheckError(
+                f"The function is not deterministic: output {i} differs between two calls with the same inputs. The "
+                f"tolerance for nondeterminism was {tolerance}."
+            )
+
+
+def _slow(problem: Problem, analytic: Analytic, modes: list[str], eps: float, rtol: float, atol: float) -> None:
+    """Element by element."""
+    numerical = problem.numerical(eps, CENTRAL)
+    inputs = [a.shape for a in problem.at]
+    if not any(y.requires_grad for y in analytic.outputs):
+        if any(np.any(matrix) for row in numerical for matrix in row):
+            raise GradcheckError("Numerical gradient for function expected to be zero")
+        return
+    columns = analytic.columns(problem) if "forward" in modes else []
+    for i, y in enumerate(analytic.outputs):
+        if not y.requires_grad:
+            continue
+        for mode in modes:
+            found = analytic.rows(i) if mode == "reverse" else columns[i]
+            how = "" if mode == "reverse" else "computed with forward mode "
+            for j, (a, n) in enumerate(zip(found, numerical[i], strict=True)):
+                compare(a, n, (tuple(y.shape), inputs[j]), (i, j), how, rtol, atol)
+
+
+def _fast(problem: Problem, analytic: Analytic, modes: list[str], eps: float, rtol: float, atol: float) -> None:
+    """Along one random direction; where that fails, element by element for the report."""
+    generator = np.random.default_rng(0)
+    for j, a in enumerate(problem.at):
+        u = _length_one(generator.normal(size=a.shape))
+        direction = [u if k == j else np.zeros(b.shape) for k, b in enumerate(problem.at)]
+        numerical = problem.along(direction, eps, CENTRAL)
+        pushed = analytic.pushed(direction) if "forward" in modes else []
+        for i, (y, n) in enumerate(zip(analytic.outputs, numerical, strict=True)):
+            v = _length_one(generator.uniform(size=n.shape))
+            found = []
+            if "reverse" in modes:
+                seed = _core.make(v.reshape(tuple(y.shape)).astype(y.dtype), None, False, dialect(y))
+                g = analytic.pulled([y], [seed])[j] if y.requires_grad else None
+                found.append((0.0 if g is None else float(np.sum(np.asarray(g, np.float64) * u)), float(n @ v)))
+            if "forward" in modes:
+                found.append((float(pushed[i] @ v), float(n @ v)))
+            if not all(abs(a - b) <= atol + rtol * abs(b) for a, b in found):
+                _slow(problem, analytic, modes, eps, rtol, atol)
+                raise GradcheckError(
+                    f"Jacobian mismatch for output {i} with respect to input {j},\nnumerical:{found[-1][1]}\n"
+                    f"analytical:{found[-1][0]}\nFast gradcheck failed but element-wise differences are small. This "
+                    "means that the test might've passed in slow_mode!"
+                )
+
+
+def _length_one(v: Any) -> Matrix:
+    return np.asarray(v) / max(float(np.linalg.norm(v)), 1e-300)
+
+
+def _seeds(analytic: Analytic, i: int, count: int) -> Matrix:
+    y = analytic.outputs[i]
+    return np.random.default_rng(i).normal(size=(count, *y.shape)).astype(y.dtype)
+
+
+def _reentrant(analytic: Analytic, tolerance: float) -> None:
+    """A backward pass gives the same twice."""
+    for i, y in enumerate(analytic.outputs):
+        seed = _core.make(_seeds(analytic, i, 1)[0], None, False, 0)
+        pairs = zip(analytic.pulled([y], [seed]), analytic.pulled([y], [seed]), strict=True)
+        for a, b in pairs:
+            if a is not None and np.any(np.abs(np.asarray(a) - np.asarray(b)) > tolerance):
+                raise GradcheckError(
+                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
+                    "gives different values, although analytical gradient matches numerical gradient. The tolerance "
+                    f"for nondeterminism was {tolerance}."
+                )
+
+
+def _batched_reverse(analytic: Analytic) -> None:
+    """One batched pass gives what single ones give."""
+    for i, y in enumerate(analytic.outputs):
+        seeds = _seeds(analytic, i, 2)
+        single = [analytic.pulled([y], [_core.make(s, None, False, 0)]) for s in seeds]
+        batched = analytic.pulled([y], [_core.make(seeds, None, False, 0)], lanes=True)
+        for j, (got, *want) in enumerate(zip(batched, *single, strict=True)):
+            if got is not None:
+                _same(np.asarray(got), np.stack([np.asarray(w) for w in want]), i, j, "batched gradient")
+
+
+def _batched_forward(problem: Problem, analytic: Analytic) -> None:
+    columns = analytic.columns(problem)
+    for j in range(len(problem.at)):
+        for i, got in enumerate(analytic.batched_columns(j)):
+            _same(got, columns[i][j], i, j, "batched gradient computation with forward-mode AD")
+
+
+def _same(got: Matrix, want: Matrix, i: int, j: int, what: str) -> None:
+    if not np.allclose(got, want, rtol=1e-5, atol=1e-8, equal_nan=True):
+        raise GradcheckError(
+            f"For output {i} and input {j}:\n\ngradcheck or gradgradcheck failed while testing {what}.\n\n"
+            f"Got:\n{got}\n\nExpected:\n{want}"
+        )
+
+
+def _undefined(analytic: Analytic, each: bool) -> None:
+    """Cotangents that are zero, or not there, give zeros."""
+    outputs = [y for y in analytic.outputs if y.requires_grad]
+    zeros = [_core.native.zeros_like(y) for y in outputs]
+    left_out: list[int | None] = [None, *(range(len(outputs)) if each and len(outputs) > 1 else [])]
+    for missing in left_out:
+        kept = [k for k in range(len(outputs)) if k != missing]
+        try:
+            found = analytic.pulled([outputs[k] for k in kept], [zeros[k] for k in kept])
+        except (RuntimeError, TypeError, AttributeError) as e:
+            if missing is None:
+                raise
+            raise GradcheckError("Expected backward function to handle undefined output grads.") from e
+        if any(g is not None and np.any(np.asarray(g) != 0) for g in found):
+            raise GradcheckError(
+                "backward not multiplied by grad_output"
+                if missing is None
+                else "Expected all input grads to be undefined or zero when all output grads are undefined or zero."
+            )
+
+
+def gradgradcheck(
+    func: Function,
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
+    """Whether the second derivatives agree with differences of the first: :func:`gradcheck` of the gradient.
+
+    It is checked as a function of the inputs and of ``grad_outputs``, which are random unless they are given.
+    ``check_rev_over_rev`` and ``check_fwd_over_rev`` say which modes are checked. How ``grad_outputs`` are laid out in
+    memory makes no difference, so ``gen_non_contig_grad_outputs`` changes nothing.
+
+    >>> from ferrograd.testing import gradgradcheck
+    >>> gradgradcheck(fg.sin, (fg.tensor([0.5, 2.0], dtype="float64", requires_grad=True),))
+    True
+    """
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise ArgumentError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    if check_batched_grad and not check_rev_over_rev:
+        raise ArgumentError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
+    if check_undefined_grad and not check_rev_over_rev:
+        raise ArgumentError("Setting check_undefined_grad=True requires check_rev_over_rev to be True")
+    given = _tuple(inputs)
+    which = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
+
+    def outputs(*args: Any) -> list[Tensor]:
+        return [y for y in _tree.leaves(func(*args)) if isinstance(y, Tensor) and y.requires_grad]
+
+    if grad_outputs is None:
+        generator = np.random.default_rng(0)
+        seeds: tuple[Any, ...] = tuple(
+            _core.make(generator.uniform(-1, 1, y.shape).astype(y.dtype), None, True, dialect(y))
+            for y in outputs(*given)
+        )
+    else:
+        seeds = _tuple(grad_outputs)
+
+    def gradients(*args: Any) -> Any:
+        args, starts = args[: len(given)], args[len(given) :]
+        found = _core.run(outputs(*args), [args[i] for i in which], list(starts), 0, create_graph=True, unused="none")
+        return tuple(g for g in found if g is not None)
+
+    return gradcheck(
+        gradients,
+        given + seeds,
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
+        fast_mode=fast_mode,
+    )
+
+
+__all__ = ["gradcheck", "gradgradcheck"]

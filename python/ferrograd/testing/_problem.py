@@ -1,0 +1,154 @@
+"""A function at a point, with its Jacobians by differences, in reverse mode and in forward mode, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core, _tree
+from ferrograd._core import PaddleTensor, Tensor, TorchTensor
+from ferrograd._modes import enable_grad
+from ferrograd.testing._report import Matrix
+
+#: ``weights[k]`` belongs to the values at ``k`` and at ``-k`` steps (central differences of order 2 and 4).
+CENTRAL = {1: 1 / 2}
+WIDE = {1: 2 / 3, 2: -1 / 12}
+
+
+def dialect(x: Tensor) -> int:
+    """The number of a tensor's dialect."""
+    return 2 if isinstance(x, TorchTensor) else int(isinstance(x, PaddleTensor))
+
+
+class Problem:
+    """``f`` at ``inputs``, of which those at ``which`` are differentiated for."""
+
+    def __init__(self, f: Callable[..., Any], inputs: Sequence[Any], which: Sequence[int]) -> None:
+        self.f, self.inputs, self.which = f, list(inputs), list(which)
+        self.at = [np.array(inputs[i].detach()) for i in which]
+
+    def places(self, arrays: Sequence[Matrix]) -> list[Tensor]:
+        """Tracked leaves with these values."""
+        return [_core.make(a, None, True, dialect(self.inputs[i])) for i, a in zip(self.which, arrays, strict=True)]
+
+    def call(self, places: Sequence[Tensor]) -> list[Tensor]:
+        """The outputs where the differentiated inputs are these."""
+        args = list(self.inputs)
+        for i, x in zip(self.which, places, strict=True):
+            args[i] = x
+        with enable_grad():
+            return [y for y in _tree.leaves(self.f(*args)) if isinstance(y, Tensor)]
+
+    def values(self, arrays: Sequence[Matrix]) -> list[Matrix]:
+        """The outputs as float64 vectors."""
+        return [np.asarray(y, np.float64).ravel() for y in self.call(self.places(arrays))]
+
+    def along(self, direction: Sequence[Matrix], step: float, scheme: dict[int, float]) -> list[Matrix]:
+        """The derivatives of the outputs along a direction, by differences."""
+
+        def moved(k: int) -> tuple[list[Matrix], float]:
+            arrays = [(a + k * step * d).astype(a.dtype) for a, d in zip(self.at, direction, strict=True)]
+            # What rounding has made of the step counts.
+            taken = sum(float(np.vdot(b - a, d)) for a, b, d in zip(self.at, arrays, direction, strict=True))
+            return arrays, taken / sum(float(np.vdot(d, d)) for d in direction)
+
+        total: list[Matrix] = []
+        for k, weight in scheme.items():
+            (up, above), (down, below) = moved(k), moved(-k)
+            spread = (above - below) / (2 * k)
+            parts = [weight * (u - d) / spread for u, d in zip(self.values(up), self.values(down), strict=True)]
+            total = [t + p for t, p in zip(total, parts, strict=True)] if total else parts
+        return total
+
+    def units(self) -> Iterator[tuple[int, int, list[Matrix]]]:
+        """Each input's position, each of its elements, and the direction in which that element alone moves."""
+        for j, a in enumerate(self.at):
+            for k in range(a.size):
+                direction = [np.zeros(b.shape) for b in self.at]
+                direction[j].flat[k] = 1.0
+                yield j, k, direction
+
+    def numerical(self, step: float, scheme: dict[int, float]) -> list[list[Matrix]]:
+        """By output and input, the Jacobian ``[output elements, input elements]`` by differences."""
+        sizes = [v.size for v in self.values(self.at)]
+        found = [[np.zeros((m, a.size)) for a in self.at] for m in sizes]
+        for j, k, direction in self.units():
+            for row, values in zip(found, self.along(direction, step, scheme), strict=True):
+                row[j][:, k] = values
+        return found
+
+
+class Analytic:
+    """The record of a problem's outputs, and their derivatives."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.places = problem.places(problem.at)
+        self.outputs = problem.call(self.places)
+
+    def pulled(self, outputs: Sequence[Tensor], seeds: Sequence[Tensor], *, lanes: bool = False) -> list[Any]:
+        """The gradients of the inputs, None where nothing arrives."""
+        tracked = [(y, g) for y, g in zip(outputs, seeds, strict=True) if y.requires_grad]
+        if not tracked:
+            return [None] * len(self.places)
+        outs, starts = zip(*tracked, strict=True)
+        return _core.run(list(outs), self.places, list(starts), 0, retain_graph=True, unused="none", batched=lanes)
+
+    def rows(self, i: int) -> list[Matrix]:
+        """The Jacobians of an output by all inputs, one backward pass a row."""
+        y = self.outputs[i]
+        n = int(np.prod(y.shape))
+        found = [np.zeros((n, int(np.prod(x.shape)))) for x in self.places]
+        for k in range(n):
+            for matrix, g in zip(found, self.pulled([y], [unit(y, k)]), strict=True):
+                if g is not None:
+                    matrix[k] = np.asarray(g).ravel()
+        return found
+
+    def batched_rows(self, i: int) -> list[Matrix]:
+        """:meth:`rows` in one batched pass."""
+        y = self.outputs[i]
+        n = int(np.prod(y.shape))
+        seeds = _core.make(np.eye(n, dtype=y.dtype).reshape(n, *y.shape), None, False, 0)
+        found = self.pulled([y], [seeds], lanes=True)
+        shapes = [(n, int(np.prod(x.shape))) for x in self.places]
+        return [
+            np.zeros(shape) if g is None else np.asarray(g, np.float64).reshape(shape)
+            for shape, g in zip(shapes, found, strict=True)
+        ]
+
+    def pushed(self, direction: Sequence[Matrix]) -> list[Matrix]:
+        """The tangents of the outputs along a direction, as vectors."""
+        tangents = [_core.make(d.astype(x.dtype), None, False, 0) for d, x in zip(direction, self.places, strict=True)]
+        found = _core.push(self.outputs, self.places, tangents, False)
+        return [
+            np.zeros(int(np.prod(y.shape))) if t is None else np.asarray(t, np.float64).ravel()
+            for y, t in zip(self.outputs, found, strict=True)
+        ]
+
+    def columns(self, problem: Problem) -> list[list[Matrix]]:
+        """By output and input, the Jacobians in forward mode, one pass a column."""
+        found = [[np.zeros((int(np.prod(y.shape)), a.size)) for a in problem.at] for y in self.outputs]
+        for j, k, direction in problem.units():
+            for row, t in zip(found, self.pushed(direction), strict=True):
+                row[j][:, k] = t
+        return found
+
+    def batched_columns(self, j: int) -> list[Matrix]:
+        """The Jacobians of all outputs by an input, in one batched pass of forward mode."""
+        x = self.places[j]
+        n = int(np.prod(x.shape))
+        with _core.Level(n) as level:
+            units = _core.make(np.eye(n, dtype=x.dtype).reshape(n, *x.shape), None, False, 0)
+            found = _core.push(self.outputs, [x], [level.enter(units, 0)], False)
+            moved = [t if t is None else np.asarray(level.leave(t, 0), np.float64) for t in found]
+        sizes = [int(np.prod(y.shape)) for y in self.outputs]
+        return [np.zeros((m, n)) if t is None else t.reshape(n, m).T for m, t in zip(sizes, moved, strict=True)]
+
+
+def unit(y: Tensor, k: int) -> Tensor:
+    """The unit vector of an element, in the shape of a tensor."""
+    seed = np.zeros(tuple(y.shape), y.dtype)
+    seed.flat[k] = 1
+    return _core.make(seed, None, False, 0)
