@@ -154,6 +154,14 @@ for _name in ["eq", "ne", "lt", "le", "gt", "ge", "neg", "abs"]:
     setattr(Jacobian, f"__{_name}__", _forwarded(getattr(operator, _name)))
 
 
+def _checked(op: str, ys: Any, xs: Any) -> None:
+    """Refuses what is no tensor."""
+    for name, values in [("ys", [ys]), ("xs", xs if isinstance(xs, (list, tuple)) else [xs])]:
+        for value in values:
+            if not isinstance(value, (Tensor, Jacobian)):
+                raise ArgumentError(f"{op}: {name} must be paddle.Tensor, or several, but got {type(value).__name__}")
+
+
 def jacobian(ys: Any, xs: Any, batch_axis: int | None = None) -> Any:
     """The derivatives of ``ys`` by ``xs``, which ``ys`` was computed from, as a :class:`Jacobian`.
 
@@ -168,9 +176,10 @@ def jacobian(ys: Any, xs: Any, batch_axis: int | None = None) -> Any:
     if batch_axis is not None and batch_axis != 0:
         raise ArgumentError(f"batch_axis should be None or 0, but got {batch_axis}.")
     batched = batch_axis is not None
-    if isinstance(ys, Sequence):
+    if isinstance(ys, (list, tuple)):
         return tuple(jacobian(y, xs, batch_axis) for y in ys)
-    if isinstance(xs, Sequence):
+    _checked("jacobian", ys, xs)
+    if isinstance(xs, (list, tuple)):
         return tuple(Jacobian(ys, x, batched) for x in xs)
     return Jacobian(ys._evaluate_all() if isinstance(ys, Jacobian) else ys, xs, batched)
 
@@ -185,6 +194,7 @@ def hessian(ys: Tensor, xs: Any, batch_axis: int | None = None) -> Any:
     >>> paddle.autograd.hessian((x**3).sum(), x)[:].tolist()
     [[6.0, 0.0], [0.0, 12.0]]
     """
+    _checked("hessian", ys, xs)
     size = math.prod(ys.shape)
     if batch_axis is None:
         if size > 1:
@@ -199,7 +209,7 @@ def hessian(ys: Tensor, xs: Any, batch_axis: int | None = None) -> Any:
     else:
         raise ArgumentError(f"batch_axis should be None or int, but got {type(batch_axis)}.")
     batched = batch_axis is not None
-    several = isinstance(xs, Sequence)
+    several = isinstance(xs, (list, tuple))
     gradients = [Jacobian(ys, x, batched)._evaluate_all() for x in (xs if several else [xs])]
     if not several:
         return Hessian(gradients[0], xs, batched)
