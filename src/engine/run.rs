@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use rustc_hash::FxHashSet;
 use smallvec::smallvec;
 
-use super::arena::{NONE, bytes};
+use super::arena::{Arena, NONE, bytes};
 use super::parallel;
 use super::pass::{Cotangents, Pass};
 use super::request::{seed, zeros};
@@ -15,7 +15,7 @@ use super::{Answer, Request};
 use crate::error::{Error, Result, bail};
 use crate::graph::site::Site;
 use crate::graph::watch::{self, Watch};
-use crate::graph::{Tensor, is_packing};
+use crate::graph::{Kind, Tensor, is_packing};
 use crate::kernel::par;
 
 pub(super) fn run(request: &Request<'_>) -> Result<Answer> {
@@ -100,6 +100,19 @@ fn sequential(
     Ok(sums)
 }
 
+/// By slot: whether ops lead there from a root. What a function of the caller's calls no gradient is none.
+fn below_ops(arena: &Arena<'_>) -> Vec<bool> {
+    let mut below = vec![false; arena.slots()];
+    arena.roots.iter().filter(|s| **s != NONE).for_each(|&s| below[s as usize] = true);
+    for (i, node) in arena.nodes.iter().enumerate().rev() {
+        let own = matches!(&node.kind, Kind::Op(op) if !op.calls_host());
+        if own && arena.outs(i).any(|s| below[s]) {
+            arena.ins(i).iter().filter(|t| **t != NONE).for_each(|&t| below[t as usize] = true);
+        }
+    }
+    below
+}
+
 fn collect(
     request: &Request<'_>,
     pass: &Pass<'_>,
@@ -111,6 +124,7 @@ fn collect(
     let wanted: Vec<Option<Tensor>> = arena.wanted.iter().map(found).collect();
     let mut leaves = vec![];
     if request.leaves {
+        let mut used = None;
         let returned: FxHashSet<u32> = arena.wanted.iter().copied().collect();
         for (i, &node) in arena.nodes.iter().enumerate().rev().filter(|(_, n)| n.is_leaf()) {
             let slot = arena.outs(i).start;
@@ -120,7 +134,9 @@ fn collect(
             match sums[slot].take() {
                 Some(g) => leaves.push((node.clone(), g)),
                 // The leaf was used, in ways whose derivatives are all zero. A hook may have taken what came.
-                None if node.hooks().is_none() => leaves.push((node.clone(), zeros(&node.outs[0])?)),
+                None if node.hooks().is_none() && used.get_or_insert_with(|| below_ops(arena))[slot] => {
+                    leaves.push((node.clone(), zeros(&node.outs[0])?));
+                }
                 None => {}
             }
         }

@@ -11,7 +11,9 @@ pub mod site;
 mod tensor;
 pub mod watch;
 
-pub(crate) use apply::{align, make_node, recorded};
+#[cfg(feature = "python")]
+pub(crate) use apply::make_node;
+pub(crate) use apply::{align, recorded};
 pub use apply::{apply, apply_all};
 pub use hooks::{Hooks, Passing};
 pub use host::held_by;
@@ -19,6 +21,8 @@ pub use levels::{Draws, Level, Levels, Live};
 pub use node::{Edge, Keep, Kind, Meta, Node, live_nodes};
 pub(crate) use node::{Kept, KeptList};
 pub use op::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents};
+pub(crate) use pack::is_packing;
 pub use pack::{Packed, Packer, set_packer};
-pub(crate) use pack::{is_packing, kept, unpack};
+#[cfg(feature = "python")]
+pub(crate) use pack::{kept, unpack};
 pub use tensor::Tensor;
