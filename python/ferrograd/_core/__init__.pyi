@@ -37,6 +37,7 @@ __all__ = [
     "Level",
     "LinAlgError",
     "NotDifferentiableError",
+    "NotFiniteError",
     "PaddleTensor",
     "SavedTensor",
     "SavedTensorsHooks",
@@ -66,7 +67,10 @@ __all__ = [
     "set_grad_mode",
     "set_num_threads",
     "set_saved_tensors_hooks",
+    "take_profile",
     "threads_of_last_run",
+    "watch",
+    "watching",
 ]
 
 @final
@@ -753,6 +757,9 @@ class NotDifferentiableError(FerrogradError, NotImplementedError):
 class UnusedInputError(FerrogradError, ValueError, RuntimeError):
     ...
 
+class NotFiniteError(FerrogradError, FloatingPointError, RuntimeError):
+    ...
+
 class ArgumentError(FerrogradError, AssertionError, ValueError, TypeError, RuntimeError):
     ...
 
@@ -786,4 +793,7 @@ def set_cache_limit(bytes: Any) -> Any: ...
 def set_grad_mode(on: Any) -> bool: ...
 def set_num_threads(n: Any) -> Any: ...
 def set_saved_tensors_hooks(hooks: Any, back: Any = False) -> Any: ...
+def take_profile() -> Any: ...
 def threads_of_last_run() -> Any: ...
+def watch(what: Any, on: Any) -> Any: ...
+def watching(what: Any) -> Any: ...
