@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._function import laid_out, replaced
+from ferrograd._layout import laid_out, replaced
 from ferrograd._modes import enable_grad
 from ferrograd._saved import saved_tensors_hooks
 

@@ -64,7 +64,7 @@ def is_anomaly_enabled() -> bool:
     >>> fg.is_anomaly_enabled()
     False
     """
-    return _core.watching("anomalies")
+    return bool(_core.watching("anomalies"))
 
 
 @contextmanager

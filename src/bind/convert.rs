@@ -1,15 +1,16 @@
 //! Python objects to arguments and arrays, and back.
 
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, npyffi};
-use pyo3::exceptions::{PyMemoryError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PySlice, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 
+use super::subscript;
 use super::var::Var;
 use crate::array::{Array, Item};
-use crate::dtype::{Bool8, DType};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Tensor;
 use crate::ops::Index;
@@ -64,7 +65,7 @@ pub fn argument(kind: Kind, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
             None => o.extract().ok().map(Arg::Str),
         },
         Base::DType => dtype(o)?.map(Arg::DType),
-        Base::Index => indices(o)?.map(Arg::Index),
+        Base::Index => subscript::indices(o)?.map(Arg::Index),
     })
 }
 
@@ -316,16 +317,8 @@ pub fn to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAn
     }
 }
 
-/// The parts of an index expression. `Ok(None)` where it is none.
-pub fn indices(o: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Index>>> {
-    match o.cast::<PyTuple>() {
-        Ok(parts) => parts.iter().map(|p| one_index(&p)).collect(),
-        Err(_) => Ok(one_index(o)?.map(|i| vec![i])),
-    }
-}
-
 /// The numbers of a slice; those that are None are the ends that its direction has.
-fn slice(s: &Bound<'_, PySlice>) -> Option<Index> {
+pub fn slice(s: &Bound<'_, PySlice>) -> Option<Index> {
     let (mut start, mut stop, mut step) = (0, 0, 0);
     // SAFETY: a slice and three places to write to; the GIL is held.
     if unsafe { pyo3::ffi::PySlice_Unpack(s.as_ptr(), &mut start, &mut stop, &mut step) } < 0 {
@@ -333,51 +326,6 @@ fn slice(s: &Bound<'_, PySlice>) -> Option<Index> {
         return None;
     }
     Some(Index::Slice { start: Some(start as i64), stop: Some(stop as i64), step: Some(step as i64) })
-}
-
-fn one_index(o: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
-    if let Ok(i) = o.cast_exact::<PyInt>() {
-        return Ok(Some(Index::Int(i.extract()?)));
-    }
-    if let Ok(s) = o.cast::<PySlice>() {
-        return Ok(slice(s));
-    }
-    if o.is_none() {
-        return Ok(Some(Index::NewAxis));
-    }
-    if o.is_instance_of::<PyEllipsis>() {
-        return Ok(Some(Index::Ellipsis));
-    }
-    if o.is_instance_of::<PyBool>() {
-        return Ok(Some(truth_index(o.is_truthy()?)));
-    }
-    if !o.is_instance_of::<Var>()
-        && !o.is_instance_of::<PyUntypedArray>()
-        && let Some(i) = index(o)?
-    {
-        return Ok(Some(Index::Int(i)));
-    }
-    if let Some(t) = tensor(o)? {
-        return Ok(Some(Index::Tensor(t)));
-    }
-    if o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>() {
-        let list = match super::sequence::from_object(o, None) {
-            Ok(list) => list,
-            Err(e) if e.is_instance_of::<PyMemoryError>(o.py()) => return Err(e),
-            Err(_) => return Ok(None),
-        };
-        // A list without elements names no elements, whatever dtype it would have.
-        let list = if list.len() == 0 { lift(Array::zeros("index", DType::I64, list.dims()))? } else { list };
-        return Ok(Some(Index::Tensor(Tensor::constant(list))));
-    }
-    Ok(match number(o)? {
-        Some(Item::Bool(b)) => Some(truth_index(b)),
-        _ => None,
-    })
-}
-
-fn truth_index(b: bool) -> Index {
-    Index::Tensor(Tensor::constant(Array::scalar(Bool8::from(b))))
 }
 
 /// Takes a new object out of the garbage collector's lists: it holds no Python object, so it is in no cycle, and a

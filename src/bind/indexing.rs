@@ -5,10 +5,11 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList};
 
-use super::convert::{self, lift};
+use super::convert::lift;
 use super::enter::detached;
 use super::error::raise;
 use super::inplace;
+use super::subscript;
 use super::var::Var;
 use crate::ops::entry::Value;
 use crate::ops::{Index, index, movement};
@@ -18,7 +19,7 @@ const LONG: usize = 1 << 20;
 
 /// The parts of an index expression.
 fn index_of(key: &Bound<'_, PyAny>) -> PyResult<Vec<Index>> {
-    convert::indices(key)?.ok_or_else(|| {
+    subscript::indices(key)?.ok_or_else(|| {
         let text = "an index is made of integers, slices of them (with a step other than 0), None, Ellipsis, lists and arrays";
         raise(key.py(), "ArgumentError", text)
     })

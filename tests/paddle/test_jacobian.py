@@ -179,7 +179,7 @@ def test_refusals() -> None:
         jacobian(x * x, x)[5]
     with pytest.raises(fg.ShapeError, match="batch of 2"):
         jacobian(m, sample(3, 2), batch_axis=0)
-    with pytest.raises(TypeError, match="must be a Tensor"):
+    with pytest.raises(TypeError, match="ys must be"):
         jacobian(3, x)
     products = incubate.autograd
     with pytest.raises(TypeError, match="Expected 'fun' is Callable"):

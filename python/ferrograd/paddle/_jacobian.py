@@ -77,6 +77,14 @@ class Rows:
         return rows[(*index[:axis], slice(None), *index[axis + 1 :])] if plain else rows[index]
 
 
+def _forwarded(op: Callable[..., Any], swapped: bool = False) -> Callable[..., Any]:
+    def method(self: Jacobian, *other: Any) -> Any:
+        values = [x._evaluate_all() if isinstance(x, Jacobian) else x for x in (self, *other)]
+        return op(*reversed(values)) if swapped else op(*values)
+
+    return method
+
+
 class Jacobian:
     """The derivatives of ``ys`` by ``xs``: of the shape ``[M, N]``, or ``[B, M, N]`` with a batch.
 
@@ -132,26 +140,35 @@ class Jacobian:
     def __repr__(self) -> str:
         return repr(self._evaluate_all())
 
+    __add__ = _forwarded(operator.add)
+    __radd__ = _forwarded(operator.add, swapped=True)
+    __sub__ = _forwarded(operator.sub)
+    __rsub__ = _forwarded(operator.sub, swapped=True)
+    __mul__ = _forwarded(operator.mul)
+    __rmul__ = _forwarded(operator.mul, swapped=True)
+    __truediv__ = _forwarded(operator.truediv)
+    __rtruediv__ = _forwarded(operator.truediv, swapped=True)
+    __floordiv__ = _forwarded(operator.floordiv)
+    __rfloordiv__ = _forwarded(operator.floordiv, swapped=True)
+    __mod__ = _forwarded(operator.mod)
+    __rmod__ = _forwarded(operator.mod, swapped=True)
+    __pow__ = _forwarded(operator.pow)
+    __rpow__ = _forwarded(operator.pow, swapped=True)
+    __matmul__ = _forwarded(operator.matmul)
+    __rmatmul__ = _forwarded(operator.matmul, swapped=True)
+    __lt__ = _forwarded(operator.lt)
+    __le__ = _forwarded(operator.le)
+    __gt__ = _forwarded(operator.gt)
+    __ge__ = _forwarded(operator.ge)
+    __neg__ = _forwarded(operator.neg)
+    __abs__ = _forwarded(operator.abs)
+    __eq__ = _forwarded(operator.eq)
+    __ne__ = _forwarded(operator.ne)
     __hash__ = object.__hash__
 
 
 class Hessian(Jacobian):
     """The second derivatives of one element by ``xs``: the Jacobian of its gradient."""
-
-
-def _forwarded(op: Callable[..., Any], swapped: bool = False) -> Callable[..., Any]:
-    def method(self: Jacobian, *other: Any) -> Any:
-        values = [x._evaluate_all() if isinstance(x, Jacobian) else x for x in (self, *other)]
-        return op(*reversed(values)) if swapped else op(*values)
-
-    return method
-
-
-for _name in ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"]:
-    setattr(Jacobian, f"__{_name}__", _forwarded(getattr(operator, _name)))
-    setattr(Jacobian, f"__r{_name}__", _forwarded(getattr(operator, _name), swapped=True))
-for _name in ["eq", "ne", "lt", "le", "gt", "ge", "neg", "abs"]:
-    setattr(Jacobian, f"__{_name}__", _forwarded(getattr(operator, _name)))
 
 
 def _checked(op: str, ys: Any, xs: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from ferrograd import _function
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._function import once_differentiable
+from ferrograd._layout import filled
 
 __all__ = ["PyLayer", "PyLayerContext", "once_differentiable"]
 
@@ -48,7 +49,7 @@ class PyLayer(_function.Function):
     @classmethod
     def _cotangents(cls, ctx: _function.Context, grads: list[Tensor | None]) -> list[Any]:
         """The arguments of backward: one for each result that holds tensors."""
-        return [_function.filled(place, grads) for place in ctx._outs if place is not None]
+        return [filled(place, grads) for place in ctx._outs if place is not None]
 
     @classmethod
     def _take(cls, ctx: _function.Context, result: Any, found: list[Tensor | None]) -> None:
