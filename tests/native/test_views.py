@@ -1,0 +1,313 @@
+"""Views and detached tensors: who sees a write, whose gradient it changes, and who may write."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+from ferrograd import _core
+
+TORCH = 2
+
+
+def make(data: Any, tracked: bool = True, dialect: int = 0) -> Any:
+    return _core.make(np.asarray(data, np.float64), None, tracked, dialect)
+
+
+def same(got: Any, want: Any) -> None:
+    np.testing.assert_array_equal(np.asarray(got.detach()), want)
+
+
+def gradient(out: Any, a: Any) -> np.ndarray:
+    (g,) = fg.grad([out.sum()], [a], retain_graph=True)
+    return np.asarray(g)
+
+
+A = [1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_write_to_a_view_reaches_its_base() -> None:
+    a = make(A)
+    x = a * 1
+    v = x.reshape((2, 2))
+    v.mul_(3)
+    same(x, [3, 6, 9, 12])
+    np.testing.assert_array_equal(gradient(x, a), [3, 3, 3, 3])
+
+
+def test_a_write_to_the_base_reaches_its_views() -> None:
+    a = make(A)
+    x = a * 1
+    v = x[1:3]
+    x.multiply_(3)
+    same(v, [6, 9])
+    np.testing.assert_array_equal(gradient(v, a), [0, 3, 3, 0])
+
+
+@pytest.mark.parametrize("cut", [lambda x: x.unbind(), lambda x: x.split(4), lambda x: x.chunk(4), list])
+def test_parts_are_views(cut: Callable[[Any], Any]) -> None:
+    a = make(A)
+    x = a * 1
+    parts = cut(x)
+    parts[0].mul_(3)
+    same(x, [3, 2, 3, 4])
+    np.testing.assert_array_equal(gradient(x, a), [3, 1, 1, 1])
+
+
+def test_views_of_views_and_siblings() -> None:
+    a = make(np.arange(6.0).reshape(2, 3))
+    x = a * 1
+    t = x.T
+    d = t[1:].diagonal()
+    row = x[1]
+    d *= 10
+    same(x, [[0, 10, 2], [3, 4, 50]])
+    same(row, [3, 4, 50])
+    assert d._base is x
+    assert t._is_view()
+    assert not x._is_view()
+    np.testing.assert_array_equal(gradient(row, a), [[0, 0, 0], [1, 1, 10]])
+
+
+def test_second_derivatives_through_writes() -> None:
+    a = make([1.0, 2.0])
+    x = a * a
+    x[:1].mul_(x[1:])
+    (g,) = fg.grad([x[0]], [a], create_graph=True)
+    np.testing.assert_array_equal(np.asarray(g.detach()), [8, 4])
+    np.testing.assert_array_equal(gradient(g, a), [16, 10])
+
+
+def test_detached_tensors_share_values_only() -> None:
+    x = make(3.0)
+    b = x * 1
+    c = b * b
+    b.detach().add_(1)
+    same(b, 4)
+    assert b.inplace_version == 1
+    np.testing.assert_array_equal(gradient(c, x), 6)
+    b.data.add_(1)
+    assert b.item() == 5
+    d = b.detach()
+    w = make(2.0)
+    d.mul_(w)
+    same(b, 10)
+    np.testing.assert_array_equal(gradient(d, w), 5)
+    np.testing.assert_array_equal(gradient(b * b, x), 20)
+
+
+def test_detached_tensors_let_graphs_go() -> None:
+    x = make(np.ones(8))
+    before = fg._core.live_nodes()
+    kept = [(x * x).sum().detach() for _ in range(5)]
+    assert fg._core.live_nodes() == before
+    y = x * 1
+    gone = weakref.ref(y)
+    d = y.detach()
+    del y
+    assert gone() is None
+    same(d, np.ones(8))
+    assert len(kept) == 5
+
+
+def test_leaves_and_their_views_are_refused_while_recording() -> None:
+    a = make(A)
+    v = a[1:]
+    for write in (lambda: v.add_(1), lambda: v.__setitem__(0, 1.0), lambda: v[1:].zero_(), lambda: a.T.add_(1)):
+        with pytest.raises(_core.LeafInplaceError, match="a view of a leaf Variable that requires grad"):
+            write()
+    same(a, A)
+    with fg.no_grad():
+        v.add_(1)
+    same(a, [1, 3, 4, 5])
+    assert a.is_leaf
+    assert a.inplace_version == v.inplace_version == 1
+    np.testing.assert_array_equal(gradient(v * v, a), [0, 6, 8, 10])
+
+
+def test_repeated_elements_are_not_written() -> None:
+    x = make([1.0, 2.0], tracked=False)
+    e = x.expand((3, 2))
+    for write in (lambda: e.add_(1), lambda: e.__setitem__(..., 0.0), lambda: e[:, 0].fill_(0.0)):
+        with pytest.raises(RuntimeError, match="single memory location, as expand"):
+            write()
+    e[0] = 5.0
+    same(x, [5, 5])
+    same(e, np.full((3, 2), 5.0))
+
+
+def test_a_view_made_under_no_grad_is_recorded_when_written() -> None:
+    a = make(A)
+    x = a * 1
+    with fg.no_grad():
+        v = x[:2]
+    assert not v.requires_grad
+    v.mul_(3)
+    assert v.requires_grad
+    np.testing.assert_array_equal(gradient(x, a), [3, 3, 1, 1])
+    x = make(A, dialect=TORCH) * 1
+    with fg.no_grad():
+        v = x[:2]
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        v.mul_(3)
+
+
+def test_writes_that_are_not_recorded_keep_the_edges_of_views() -> None:
+    a = make(A)
+    x = a * 1
+    v = x[:2]
+    y = v * 2
+    with fg.no_grad():
+        x.mul_(5)
+    same(v, [5, 10])
+    np.testing.assert_array_equal(gradient(y, v), [2, 2])
+
+
+def test_a_constant_that_a_tracked_value_is_written_to_is_tracked_with_its_views() -> None:
+    w = make([2.0])
+    x = fg.zeros((2, 2), dtype="float64")
+    row, column = x[0], x[:, 0]
+    row[:1] = w * w
+    assert column.requires_grad
+    np.testing.assert_array_equal(gradient(column, w), [4])
+
+
+def test_the_idioms_of_optimisers() -> None:
+    def step_data(p: Any) -> None:
+        p.data -= 0.5 * p.grad
+
+    def step_add(p: Any) -> None:
+        p.data.add_(-0.5 * p.grad)
+
+    def step_no_grad(p: Any) -> None:
+        with fg.no_grad():
+            p -= 0.5 * p.grad
+
+    def step_copy(p: Any) -> None:
+        with fg.no_grad():
+            p.copy_(p - 0.5 * p.grad)
+
+    def step_value(p: Any) -> None:
+        p.set_value(p.detach() - 0.5 * p.grad)
+
+    def step_rebind(p: Any) -> None:
+        p.data = p.data - 0.5 * p.grad
+
+    for step in (step_data, step_add, step_no_grad, step_copy, step_value, step_rebind):
+        p = make([1.0, 2.0])
+        for _ in range(2):
+            (p * p).sum().backward()
+            step(p)
+            p.grad.zero_()
+        same(p, [0, 0])
+        assert p.is_leaf
+        assert p.requires_grad
+
+
+def test_views_of_a_gradient_see_what_is_added() -> None:
+    x = make(A)
+    x.sum().backward()
+    g, part, copy = x.grad, x.grad[1:], x.grad.detach()
+    (x * 2).sum().backward()
+    assert x.grad is g
+    same(part, [3, 3, 3])
+    same(copy, [3, 3, 3, 3])
+    part.zero_()
+    same(x.grad, [3, 0, 0, 0])
+
+
+def test_data_takes_the_memory_of_another_tensor() -> None:
+    p, t = make([1.0, 2.0]), make([5.0, 6.0, 7.0], tracked=False)
+    seen = p[:1]
+    p.data = t
+    t[0] = 9.0
+    same(p, [9, 6, 7])
+    same(seen, [1])
+    assert p.is_leaf
+    np.testing.assert_array_equal(gradient(p * p, p), [18, 12, 14])
+    with pytest.raises(_core.DtypeError):
+        p.data = fg.zeros((3,), dtype="float32")
+    with pytest.raises(_core.ShapeError):
+        (p * 1).data = make([1.0], tracked=False)
+
+
+def test_a_tensor_that_changes_its_shape_stays_the_base_of_its_views() -> None:
+    a = make(np.arange(6.0).reshape(2, 3))
+    x = a * 1
+    row = x[0]
+    x.transpose_().unsqueeze_(0)
+    assert x.shape == (1, 3, 2)
+    row.mul_(10)
+    same(x, [[[0, 3], [10, 4], [20, 5]]])
+    np.testing.assert_array_equal(gradient(x, a), [[10, 10, 10], [1, 1, 1]])
+    with fg.no_grad():
+        a.unsqueeze_(0)
+    assert a.is_leaf
+    np.testing.assert_array_equal(gradient(a * a, a), 2 * np.arange(6.0).reshape(1, 2, 3))
+
+
+def test_small_and_repeated_values_can_be_seen_too() -> None:
+    for x in (fg.zeros((2,)), fg.zeros((3, 4)), fg.tensor([[1.0]])):
+        v = x[0]
+        v.fill_(7.0)
+        same(x[:1], np.full(x[:1].shape, 7))
+        assert v.data_ptr() == x.data_ptr()
+
+
+def test_writes_of_a_part_to_where_it_is_and_beside_it() -> None:
+    a = make(A)
+    x = a * 1
+    x[1:] += 1
+    same(x, [1, 3, 4, 5])
+    x[1:] = x[:-1]
+    same(x, [1, 1, 3, 4])
+    np.testing.assert_array_equal(gradient(x, a), [2, 1, 1, 0])
+
+
+def test_loops_of_writes_do_not_copy_the_base() -> None:
+    x = fg.zeros((1000,))
+    first, last = x[:500], x[500:]
+    first[0] = 1.0
+    at = x.data_ptr()
+    for i in range(1, 50):
+        x[i] += 1.0
+        first[i] = last[i] * 2 + first[i - 1]
+    assert x.data_ptr() == at
+    seen = x.numpy()
+    x[0] = 9.0
+    assert seen[0] == 1
+
+
+def test_lanes_write_through_views() -> None:
+    def f(x: Any) -> Any:
+        y = x * 1
+        v = y.T[1]
+        v.mul_(x[0, 0])
+        y[0] += 1
+        return y
+
+    data = np.arange(12.0).reshape(3, 2, 2)
+    a = fg.tensor(data, requires_grad=True)
+    out = fg.func.vmap(f)(a)
+    parts = [f(fg.tensor(lane)) for lane in data]
+    same(out, np.stack([np.asarray(p) for p in parts]))
+    ones = [make(lane) for lane in data]
+    np.testing.assert_array_equal(gradient(out, a), np.stack([gradient(f(x), x) for x in ones]))
+
+
+def test_strided_windows_are_views_that_may_overlap() -> None:
+    x = make(A) * 1
+    w = fg.as_strided(x, (3, 2), (1, 1))
+    x[1] = 9.0
+    same(w, [[1, 9], [9, 3], [3, 4]])
+    with pytest.raises(RuntimeError, match="single memory location"):
+        w.add_(1)
+    fg.as_strided(x, (2,), (3,)).zero_()
+    same(x, [0, 9, 3, 0])
+    for bad in (((5,), (1,), 0), ((2,), (2**62,), 0), ((1,), (1,), -1), ((2, 2), (1,), 0), ((2,), (-1,), 0)):
+        with pytest.raises(_core.FerrogradError):
+            fg.as_strided(x, *bad)
