@@ -22,7 +22,7 @@ static SIZES: PyOnceLock<Py<PyTuple>> = PyOnceLock::new();
 static DEVICES: PyOnceLock<Py<PyTuple>> = PyOnceLock::new();
 static SIZE_METHOD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-fn shape_of<'py>(py: Python<'py>, dims: &[usize], dialect: Dialect) -> PyResult<Bound<'py, PyAny>> {
+pub fn shape_of<'py>(py: Python<'py>, dims: &[usize], dialect: Dialect) -> PyResult<Bound<'py, PyAny>> {
     let classes = SIZES.import(py, "ferrograd._size", "SIZES")?;
     classes.get_borrowed_item(dialect as usize)?.call1((PyTuple::new(py, dims)?,))
 }

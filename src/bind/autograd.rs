@@ -9,9 +9,10 @@ use super::convert::lift;
 use super::deposit::{Slot, deposit};
 use super::dialect::Dialect;
 use super::error::raise;
+use super::node::GradientEdge;
 use super::var::Var;
 use crate::engine::{Answer, Request};
-use crate::graph::{Edge, Tensor};
+use crate::graph::{Edge, Holder, Node, Tensor};
 use crate::ops::movement::broadcast_to;
 use crate::shape;
 
@@ -42,34 +43,6 @@ pub fn with_grad_mode<R>(on: bool, f: impl FnOnce() -> R) -> R {
     }
     let _restore = Restore(ENABLED.replace(on));
     f()
-}
-
-/// One output of a node of the graph: where a gradient can be asked for without the tensor.
-#[pyclass(frozen, module = "ferrograd")]
-pub struct GradientEdge {
-    pub edge: Edge,
-}
-
-#[pymethods]
-impl GradientEdge {
-    /// Which output of its node this is.
-    #[getter]
-    fn output_nr(&self) -> u32 {
-        self.edge.out
-    }
-
-    fn __repr__(&self) -> String {
-        format!("GradientEdge({}, output_nr={})", self.edge.node.name(), self.edge.out)
-    }
-}
-
-/// The place in the graph where a tensor's gradient arrives.
-#[pyfunction]
-fn gradient_edge(tensor: &Bound<'_, Var>) -> PyResult<GradientEdge> {
-    tensor.get().tensor().edge.map(|edge| GradientEdge { edge }).ok_or_else(|| {
-        let text = "It is not possible to get the gradient edge for a Tensor that does not require gradients";
-        raise(tensor.py(), "ArgumentError", text)
-    })
 }
 
 /// What can be differentiated, and asked for: a tensor, or a place in the graph.
@@ -238,13 +211,13 @@ fn run<'py>(
         let var = |g: Tensor| -> PyResult<Bound<'py, Var>> {
             let v = Var::result(py, if create_graph { g } else { g.detach() }, result)?;
             if create_graph {
-                v.get().track(true);
+                Var::track(&v, true)?;
             }
             Ok(v)
         };
         grads.push(g.map(var).transpose()?);
     }
-    deposit(py, slots(answer.leaves), create_graph, result)?;
+    deposit(py, slots(answer.leaves, answer.aside), create_graph, result)?;
     Ok(grads)
 }
 
@@ -274,8 +247,10 @@ fn why_unused(input: &End<'_>, blocked: &[End<'_>]) -> &'static str {
     }
 }
 
-fn slots(leaves: Vec<(Arc<crate::graph::Node>, Tensor)>) -> Vec<(Arc<Slot>, Tensor)> {
-    leaves.into_iter().filter_map(|(node, g)| Some((Slot::of(&node)?, g))).collect()
+/// Where the gradients go that are to be added to what tensors have: those of leaves, and those that hooks laid aside.
+fn slots(leaves: Vec<(Arc<Node>, Tensor)>, aside: Vec<(Holder, Tensor)>) -> Vec<(Arc<Slot>, Tensor)> {
+    let aside = aside.into_iter().filter_map(|(holder, g)| Some((holder.downcast().ok()?, g)));
+    leaves.into_iter().filter_map(|(node, g)| Some((Slot::of(&node)?, g))).chain(aside).collect()
 }
 
 /// Differentiates `outputs` and adds the gradients to the `.grad` of every leaf, or of `inputs` alone.
@@ -295,17 +270,21 @@ pub fn backward<'py>(
         retain_graph: retain_graph.unwrap_or(create_graph),
         create_graph,
         leaves: inputs.is_none(),
+        deposits: inputs.is_some(),
         ..Request::default()
     };
     let inputs = inputs.unwrap_or_default();
     let answer = answer(py, request, &outputs, &inputs, &seeds, false, dialect)?;
-    let mut found = slots(answer.leaves);
+    let mut found = slots(answer.leaves, answer.aside);
     for ((input, g), used) in inputs.iter().zip(answer.wanted).zip(answer.reached) {
         let g = match g {
             None if used => Some(zeros(input, None)?),
             g => g,
         };
-        if let (Some(slot), Some(g)) = (input.slot(), g) {
+        if let (Some(slot), Some(g)) = (input.slot(), g)
+            // One that is retained has been laid aside already.
+            && !found.iter().any(|(other, _)| Arc::ptr_eq(other, &slot))
+        {
             found.push((slot, g));
         }
     }
@@ -334,15 +313,13 @@ fn make<'py>(
     };
     let array = super::sequence::from_object(data, dtype)?;
     let v = Var::result(py, Tensor::constant(array), Dialect::from_index(dialect))?;
-    v.get().require(py, track)?;
+    Var::require(&v, track)?;
     Ok(v)
 }
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<GradientEdge>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(backward, m)?)?;
-    m.add_function(wrap_pyfunction!(gradient_edge, m)?)?;
     m.add_function(wrap_pyfunction!(make, m)?)?;
     m.add_function(wrap_pyfunction!(grad_enabled, m)?)?;
     m.add_function(wrap_pyfunction!(set_grad_mode, m)?)

@@ -336,9 +336,9 @@ pub fn untrack(o: &Bound<'_, Var>) {
     unsafe { pyo3::ffi::PyObject_GC_UnTrack(o.as_ptr().cast()) }
 }
 
-/// Puts an object back into the lists of the garbage collector.
+/// Shows an object to the garbage collector again: it is about to hold a Python object.
 pub fn track(o: &Bound<'_, Var>) {
-    // SAFETY: as above; an object is put into the lists only if it is in none.
+    // SAFETY: as in `untrack`; an object that is tracked is left alone.
     unsafe {
         if pyo3::ffi::PyObject_GC_IsTracked(o.as_ptr()) == 0 {
             pyo3::ffi::PyObject_GC_Track(o.as_ptr().cast());

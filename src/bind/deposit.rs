@@ -4,9 +4,12 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use pyo3::prelude::*;
+use pyo3::types::PyWeakrefReference;
+use pyo3::{PyTraverseError, PyVisit};
 
-use super::convert::lift;
+use super::convert::{lift, track};
 use super::dialect::Dialect;
+use super::hooks::List;
 use super::var::Var;
 use crate::graph::{Edge, Kind, Meta, Node, Tensor};
 use crate::ops::arithmetic::{add_in_place, add_same, can_add_in_place};
@@ -20,12 +23,44 @@ pub struct Slot(Mutex<Place>);
 pub struct Place {
     pub grad: Option<Py<Var>>,
     node: Weak<Node>,
+    /// The tensor, once it has been a leaf.
+    tensor: Option<Py<PyWeakrefReference>>,
+    /// What hung on its node, while it is no leaf.
+    hooks: Option<Arc<List>>,
 }
 
 impl Slot {
-    /// A slot with a gradient that no graph knows of.
-    pub fn holding(grad: Option<Py<Var>>) -> Slot {
-        Slot(Mutex::new(Place { grad, node: Weak::new() }))
+    /// The gradient and the hooks in a slot that no graph knows of.
+    pub fn forgotten(&self) -> Slot {
+        let mut place = self.lock();
+        let (grad, hooks) = (place.grad.take(), place.hooks.take());
+        Slot(Mutex::new(Place { grad, hooks, ..Place::default() }))
+    }
+
+    /// Keeps what hangs on a leaf that its tensor lets go.
+    pub fn keep_hooks(&self, leaf: &Node) {
+        self.lock().hooks = List::known(leaf).cloned();
+    }
+
+    pub fn hooks(&self) -> Option<Arc<List>> {
+        self.lock().hooks.clone()
+    }
+
+    /// Shows the garbage collector the gradient.
+    pub fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Ok(place) = self.0.try_lock() else { return Ok(()) };
+        place.grad.as_ref().map_or(Ok(()), |g| visit.call(g))
+    }
+
+    pub fn set_tensor(&self, tensor: Py<PyWeakrefReference>) {
+        let old = self.lock().tensor.replace(tensor);
+        drop(old);
+    }
+
+    /// The tensor, if it still exists and has been a leaf.
+    pub fn tensor<'py>(&self, py: Python<'py>) -> Option<Bound<'py, Var>> {
+        let tensor = self.lock().tensor.as_ref().map(|t| t.clone_ref(py))?;
+        tensor.bind(py).upgrade_as().ok().flatten()
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Place> {
@@ -51,7 +86,13 @@ impl Slot {
             Some(node) => Tensor { edge: Some(Edge { node, out: 0 }), ..t.clone() },
             None => t.leaf_of(owner),
         };
-        self.lock().node = leaf.edge.as_ref().map_or_else(Weak::new, |e| Arc::downgrade(&e.node));
+        let node = leaf.edge.as_ref().map(|e| &e.node);
+        let mut place = self.lock();
+        if let (Some(hooks), Some(node)) = (place.hooks.take(), node) {
+            List::on(node, || hooks);
+        }
+        place.node = node.map_or_else(Weak::new, Arc::downgrade);
+        drop(place);
         leaf
     }
 
@@ -87,7 +128,12 @@ pub fn deposit(
         .collect::<PyResult<Vec<_>>>()?;
     for (slot, made) in ready {
         match (made, slot.grad(py)) {
-            (Deposit::Fresh(v), _) => slot.put(Some(v)),
+            (Deposit::Fresh(v), _) => {
+                slot.put(Some(v));
+                if let Some(tensor) = slot.tensor(py) {
+                    track(&tensor);
+                }
+            }
             (Deposit::Sum(t), Some(old)) => lift(old.get().lock().assign(&t, false)).map(drop)?,
             (Deposit::Add(g), Some(old)) => {
                 let written = old.get().lock().all(|a| add_in_place(a, &g.array));
@@ -112,7 +158,7 @@ fn prepare(
     let fresh = |t: Tensor| -> PyResult<Deposit> {
         let v = Var::result(py, t, dialect)?;
         if dialect.tracks_fresh_grad() {
-            v.get().track(true);
+            Var::track(&v, true)?;
         }
         Ok(Deposit::Fresh(v.unbind()))
     };

@@ -3,6 +3,9 @@
 use pyo3::prelude::*;
 
 use super::var::Var;
+use crate::engine::{camel_case, gradient_name};
+use crate::graph::Node;
+use crate::ops::registry;
 
 /// Which library's manners a tensor has: set by the namespace that made it, inherited by results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +130,44 @@ impl Dialect {
         match self {
             Dialect::Paddle => format!("The type of grad_tensor must be paddle.Tensor, not {got}"),
             _ => format!("gradients can be either Tensors or None, but got {got}"),
+        }
+    }
+
+    /// `.grad` of a tensor that keeps none: None with a warning, or (Paddle) without.
+    pub fn warns_of_missing_grad(self) -> bool {
+        self != Dialect::Paddle
+    }
+
+    /// Taking a hook down a second time: a warning, or (torch) nothing.
+    pub fn warns_of_second_removal(self) -> bool {
+        self != Dialect::Torch
+    }
+
+    /// `grad_fn` of a leaf: None, or (Paddle) the node where its gradient is added up.
+    pub fn leaves_have_a_node(self) -> bool {
+        self == Dialect::Paddle
+    }
+
+    /// `next_functions`: pairs of node and output, or (Paddle) a list of nodes.
+    pub fn next_nodes_are_a_list(self) -> bool {
+        self == Dialect::Paddle
+    }
+
+    /// What a node is called, and its class: `MulBackward0` (torch), `MultiplyGradNode` (Paddle), or the op's name.
+    pub fn node_name(self, node: &Node) -> (String, String) {
+        match self {
+            Dialect::Native => (node.name().to_owned(), "Node".to_owned()),
+            Dialect::Paddle => (gradient_name(node), gradient_name(node)),
+            Dialect::Torch if node.is_leaf() => {
+                ("torch::autograd::AccumulateGrad".to_owned(), "AccumulateGrad".to_owned())
+            }
+            Dialect::Torch => {
+                // Of an op's names torch's is the shortest: mul, sub, div.
+                let names = registry().map(|e| e.names).find(|names| names.contains(&node.name()));
+                let shortest = names.and_then(|names| names.iter().min_by_key(|n| n.len()));
+                let name = camel_case(shortest.unwrap_or(&node.name())) + "Backward0";
+                (name.clone(), name)
+            }
         }
     }
 

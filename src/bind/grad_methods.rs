@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
+use pyo3::types::PyWeakrefReference;
 
 use super::autograd::{End, backward};
 use super::convert::{self, lift};
-use super::deposit::Slot;
 use super::error::raise;
 use super::var::Var;
 use crate::array::Array;
@@ -14,29 +15,46 @@ use crate::graph::Tensor;
 
 impl Var {
     /// Starts or stops tracking.
-    pub fn track(&self, on: bool) {
-        let t = self.tensor();
+    pub fn track(slf: &Bound<'_, Var>, on: bool) -> PyResult<()> {
+        let v = slf.get();
+        let t = v.tensor();
         if on == t.is_tracked() {
-            return;
+            return Ok(());
         }
-        let mut state = self.lock();
-        let edge = if on { state.slot.get_or_insert_default().leaf(&t).edge } else { None };
+        // Made first: nothing of Python's runs under the lock.
+        let weak = if on { Some(PyWeakrefReference::new(slf)?.unbind()) } else { None };
+        let mut state = v.lock();
+        let edge = weak.and_then(|weak| {
+            let slot = state.slot.get_or_insert_default();
+            slot.set_tensor(weak);
+            slot.leaf(&t).edge
+        });
         let old = state.restart(edge);
+        let slot = state.slot.clone();
         drop(state);
+        if let (Some(slot), Some(edge)) = (slot, t.edge.filter(|e| e.node.is_leaf())) {
+            slot.keep_hooks(&edge.node);
+        }
         drop(old);
+        Ok(())
     }
 
     /// [`Var::track`] on request: refused where there are no derivatives.
-    pub fn require(&self, py: Python<'_>, on: bool) -> PyResult<()> {
-        let dtype = self.tensor().dtype();
+    pub fn require(slf: &Bound<'_, Var>, on: bool) -> PyResult<()> {
+        let dtype = slf.get().tensor().dtype();
         if on && !dtype.is_float() {
             let text = format!(
                 "Only Tensors of floating point and complex dtype can require gradients, not {dtype}"
             );
-            return Err(raise(py, "DtypeError", text));
+            return Err(raise(slf.py(), "DtypeError", text));
         }
-        self.track(on);
-        Ok(())
+        Var::track(slf, on)
+    }
+
+    /// The gradient that has been added up here.
+    pub fn grad(&self, py: Python<'_>) -> Option<Py<Var>> {
+        let slot = self.lock().slot.clone()?;
+        slot.grad(py)
     }
 
     fn is_inner(&self) -> bool {
@@ -54,7 +72,7 @@ impl Var {
 
     #[setter]
     fn set_stop_gradient(slf: &Bound<'_, Self>, on: bool) -> PyResult<()> {
-        slf.get().require(slf.py(), !on)
+        Var::require(slf, !on)
     }
 
     /// Whether gradients are wanted: `not stop_gradient`.
@@ -72,10 +90,10 @@ impl Var {
             return Err(raise(slf.py(), "ArgumentError", text));
         }
         let forgets = !on && v.dialect().forgets_untracked_leaf();
-        v.require(slf.py(), on)?;
+        Var::require(slf, on)?;
         if forgets {
-            let grad = v.grad(slf.py());
-            v.lock().slot = Some(Arc::new(Slot::holding(grad)));
+            let slot = v.lock().slot.take();
+            v.lock().slot = slot.map(|s| Arc::new(s.forgotten()));
         }
         Ok(())
     }
@@ -93,11 +111,23 @@ impl Var {
         !self.is_inner()
     }
 
-    /// The gradient that `backward` has added up here, or None.
-    #[getter]
-    pub fn grad(&self, py: Python<'_>) -> Option<Py<Var>> {
-        let slot = self.lock().slot.clone()?;
-        slot.grad(py)
+    /// The gradient that `backward` has added up here, or None. A tensor that is no leaf has one only after
+    /// `retain_grad()`.
+    #[getter(grad)]
+    fn read_grad(&self, py: Python<'_>) -> PyResult<Option<Py<Var>>> {
+        let grad = self.grad(py);
+        if grad.is_none() && self.is_inner() && !self.retains_grad() {
+            let warns = self.lock().dialect.warns_of_missing_grad();
+            if warns {
+                let text = c"The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad \
+                             attribute won't be populated during autograd.backward(). If you indeed want the .grad \
+                             field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. \
+                             If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor \
+                             instead.";
+                PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)?;
+            }
+        }
+        Ok(grad)
     }
 
     #[setter]
@@ -137,6 +167,7 @@ impl Var {
             return Err(raise(py, "DtypeError", text));
         }
         let slot = slf.get().lock().slot.get_or_insert_default().clone();
+        convert::track(slf);
         slot.put(Some(new.clone().unbind()));
         Ok(())
     }
@@ -161,7 +192,7 @@ impl Var {
             let array = Array::full_of(old.dtype(), old.array.dims(), 0.0);
             let zeros = Tensor { array: lift(array.contiguous())?, edge: None, levels: old.levels };
             if old.edge.is_some_and(|e| !e.node.is_leaf()) {
-                g.get().track(false);
+                Var::track(&g.bind(py), false)?;
             }
             let mut state = g.get().lock();
             let done = state.assign(&zeros, false);

@@ -21,7 +21,7 @@ impl Var {
             (state.dialect, state.name.clone())
         };
         let twin = Var::result(py, tensor.detach(), dialect)?;
-        twin.get().track(tensor.is_tracked());
+        Var::track(&twin, tensor.is_tracked())?;
         let mut state = twin.get().lock();
         state.name = name;
         if let (Some(slot), Some(g)) = (&state.slot, grad) {

@@ -13,12 +13,18 @@ mod enter;
 mod entry;
 mod error;
 mod function;
+mod garbage;
 mod grad_methods;
+mod hook_methods;
+mod hooks;
 mod indexing;
 mod inplace;
 mod interop;
+mod multi;
+mod node;
 mod operators;
 mod protocol;
+mod retain;
 mod rules;
 mod saved;
 mod sequence;
@@ -50,5 +56,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     function::add(m)?;
     saved::add(m)?;
     watch::add(m)?;
+    node::add(m)?;
+    hook_methods::add(m)?;
     autograd::add(m)
 }

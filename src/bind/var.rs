@@ -2,18 +2,17 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pyo3::PyTraverseError;
-use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use smallvec::SmallVec;
 
 use super::autograd::grad_enabled;
+use super::convert;
 use super::deposit::Slot;
 use super::dialect::Dialect;
+use super::retain::Retained;
 use super::storage::{Mark, Old, Part};
 use crate::array::{Array, Layout};
 use crate::error::Result;
-use crate::graph::{Edge, Tensor, held_by};
+use crate::graph::{Edge, Tensor};
 use crate::ops::{Index, index};
 
 /// The value of a tensor.
@@ -25,14 +24,13 @@ pub enum Value {
 }
 
 impl Value {
-    /// Whether objects of Python's hang on the graph below.
+    /// Whether it may lead to objects of Python's: those that hang on the graph below, and what a view is of.
     #[inline]
     fn has_host_parts(&self) -> bool {
-        let edge = match self {
-            Value::Own(t) => &t.edge,
-            Value::Part(p) => p.edge_seen(),
-        };
-        edge.as_ref().is_some_and(|e| e.node.has_host_parts())
+        match self {
+            Value::Own(t) => t.edge.as_ref().is_some_and(|e| e.node.has_host_parts()),
+            Value::Part(_) => true,
+        }
     }
 }
 
@@ -40,6 +38,8 @@ pub struct State {
     pub value: Value,
     /// Where its gradient is put, once it is a leaf.
     pub slot: Option<Arc<Slot>>,
+    /// That its gradient is kept although it is no leaf.
+    retained: Option<Box<Retained>>,
     pub dialect: Dialect,
     /// What the user calls it.
     pub name: Option<Box<str>>,
@@ -55,7 +55,9 @@ pub struct Var {
 
 impl Var {
     pub fn new(value: Value, dialect: Dialect) -> Var {
-        Var { state: Mutex::new(State { value, slot: None, dialect, name: None, version: 0 }) }
+        Var {
+            state: Mutex::new(State { value, slot: None, retained: None, dialect, name: None, version: 0 }),
+        }
     }
 
     /// A result of an op.
@@ -69,13 +71,18 @@ impl Var {
         let hosts = value.has_host_parts();
         let var = dialect.object(py, Var::new(value, dialect))?;
         if !hosts {
-            super::convert::untrack(&var);
+            convert::untrack(&var);
         }
         Ok(var)
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lock, unless somebody has it.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
+        self.state.try_lock().ok()
     }
 
     /// The value as it is now, with its edge.
@@ -86,6 +93,7 @@ impl Var {
             Value::Own(t) => return t.clone(),
             Value::Part(p) => p.read(),
         };
+        state.follow(tensor.edge.as_ref());
         drop(state);
         drop(old);
         tensor
@@ -135,6 +143,25 @@ impl State {
         }
     }
 
+    /// Keeps the gradient, here and wherever the history goes: after all hooks (`last`) or in the order of registration.
+    pub fn retain(&mut self, edge: &Edge, last: bool) {
+        if self.retained.is_none() {
+            self.slot.get_or_insert_default();
+            self.retained = Some(Box::new(Retained::new(last)));
+            self.follow(Some(edge));
+        }
+    }
+
+    pub fn is_retained(&self) -> bool {
+        self.retained.is_some()
+    }
+
+    fn follow(&mut self, edge: Option<&Edge>) {
+        if let (Some(retained), Some(slot)) = (&mut self.retained, &self.slot) {
+            retained.follow(edge, slot, self.dialect);
+        }
+    }
+
     /// Begins a new history with this edge: a leaf, or untracked.
     pub fn restart(&mut self, edge: Option<Edge>) -> Old {
         match &mut self.value {
@@ -163,7 +190,9 @@ impl State {
             t.edge.clone_from(&before);
         }
         done?;
+        let after = t.edge.clone();
         self.version = self.version.wrapping_add(1);
+        self.follow(after.as_ref());
         Ok(Old(before))
     }
 
@@ -196,6 +225,7 @@ impl State {
         };
         if moved.is_none() {
             self.version = self.version().wrapping_add(1);
+            self.follow(new.edge.as_ref());
             self.value = Value::Own(new);
         }
         Old(edge)
@@ -217,34 +247,5 @@ impl State {
             Value::Own(t) => Some(f(&mut t.array)),
             Value::Part(p) => p.all(f),
         }
-    }
-}
-
-#[pymethods]
-impl Var {
-    /// Shows Python's objects that live through this tensor alone to the garbage collector. Where another thread
-    /// is at the tensor it shows none: they are in use.
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Ok(state) = self.state.try_lock() else { return Ok(()) };
-        let mut done = Ok(());
-        let mut see = |object: &dyn std::any::Any| {
-            if let (Some(object), true) = (object.downcast_ref::<Py<PyAny>>(), done.is_ok()) {
-                done = visit.call(object);
-            }
-        };
-        match &state.value {
-            Value::Own(t) => held_by(&t.edge.iter().collect::<SmallVec<[&Edge; 1]>>(), &mut see),
-            Value::Part(p) => {
-                p.own_edges(|edges| held_by(edges, &mut see));
-                done.and_then(|()| visit.call(&p.base))?;
-                return Ok(());
-            }
-        }
-        done
-    }
-
-    fn __clear__(&self) {
-        let old = self.lock().restart(None);
-        drop(old);
     }
 }

@@ -60,9 +60,9 @@ impl Var {
     }
 
     /// Forgets how this tensor was computed: it becomes an untracked leaf.
-    fn detach_<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
-        slf.get().track(false);
-        slf.clone()
+    fn detach_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        Var::track(slf, false)?;
+        Ok(slf.clone())
     }
 
     /// The values without their history, in the same memory. Set to a tensor, this one takes that one's memory and stays

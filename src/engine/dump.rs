@@ -80,13 +80,18 @@ pub fn gradient_name(node: &Node) -> String {
     if node.is_leaf() {
         return "GradNodeAccumulation".to_owned();
     }
-    let mut name = String::new();
-    for word in node.name().split('_') {
+    camel_case(node.name()) + "GradNode"
+}
+
+/// `LogSoftmax` for `log_softmax`.
+pub fn camel_case(name: &str) -> String {
+    let mut joined = String::new();
+    for word in name.split(['_', '.']) {
         let mut letters = word.chars();
-        name.extend(letters.next().map(|c| c.to_ascii_uppercase()));
-        name.push_str(letters.as_str());
+        joined.extend(letters.next().map(|c| c.to_ascii_uppercase()));
+        joined.push_str(letters.as_str());
     }
-    name + "GradNode"
+    joined
 }
 
 /// A value as the label of its edge: where it is, its dtype and its shape.

@@ -13,6 +13,6 @@ mod sum;
 mod tick;
 
 pub use beyond::leads_beyond;
-pub use dump::{Dump, dump, gradient_name};
+pub use dump::{Dump, camel_case, dump, gradient_name};
 pub use forward::push;
 pub use request::{Answer, Request, backward, grad};

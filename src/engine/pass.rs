@@ -1,7 +1,6 @@
 //! One node of a backward pass: its rule applied, and its inputs' gradients brought into their shapes and levels.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use smallvec::SmallVec;
@@ -10,7 +9,7 @@ use super::Request;
 use super::arena::{Arena, NONE};
 use crate::error::{Result, bail};
 use crate::graph::watch::{self, Watch};
-use crate::graph::{Edge, Grads, Hooks, Kind, Levels, Live, Meta, Node, Passing, Saved, Tensor};
+use crate::graph::{Edge, Grads, Hooks, Kind, Levels, Live, Meta, Node, Passing, Run, Saved, Tensor};
 use crate::kernel::finite;
 use crate::ops::compare::equal;
 use crate::ops::entry::Operand;
@@ -28,11 +27,9 @@ pub(super) struct Pass<'a> {
     /// The gradients of all leaves but the wanted ones are added to what they have; and those of the wanted values.
     leaves: bool,
     deposits: bool,
-    number: u64,
+    pub(super) run: Run,
     watch: Watch,
 }
-
-static RUNS: AtomicU64 = AtomicU64::new(1);
 
 pub(super) type Cotangents = SmallVec<[Option<Tensor>; 1]>;
 
@@ -45,8 +42,8 @@ impl<'a> Pass<'a> {
             live: Live::all(),
             leaves: request.leaves,
             deposits: request.deposits,
-            number: RUNS.fetch_add(1, Relaxed),
             watch: request.watch,
+            run: Run::default(),
         }
     }
 
@@ -94,8 +91,8 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    fn passing<'b>(&self, node: &'b Arc<Node>, expects: &'b dyn Fn(&Edge) -> bool) -> Passing<'b> {
-        Passing { node, create_graph: self.create_graph, run: self.number, expects }
+    fn passing<'b>(&'b self, node: &'b Arc<Node>, expects: &'b dyn Fn(&Edge) -> bool) -> Passing<'b> {
+        Passing { node, create_graph: self.create_graph, run: &self.run, expects }
     }
 
     /// A gradient that hooks have had in their hands.

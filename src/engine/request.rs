@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::graph::watch::Watch;
-use crate::graph::{Edge, Meta, Node, Tensor};
+use crate::graph::{Edge, Holder, Meta, Node, Tensor};
 use crate::ops::movement::{broadcast_to, cast};
 
 /// One call of `grad` or `backward`.
@@ -37,6 +37,8 @@ pub struct Answer {
     pub reached: Vec<bool>,
     /// The leaves (other than the wanted ones) and their gradients, if they were asked for.
     pub leaves: Vec<(Arc<Node>, Tensor)>,
+    /// What hooks laid aside for the end.
+    pub aside: Vec<(Holder, Tensor)>,
     /// How many threads ran nodes.
     pub threads: usize,
 }

@@ -1,6 +1,7 @@
 //! The run over the arena: on the calling thread alone, or with others.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::PoisonError;
 
 use rustc_hash::FxHashSet;
 use smallvec::smallvec;
@@ -141,5 +142,7 @@ fn collect(
             }
         }
     }
-    Ok(Answer { wanted, reached: arena.wanted.iter().map(|&s| s != NONE).collect(), leaves, threads })
+    let reached = arena.wanted.iter().map(|&s| s != NONE).collect();
+    let aside = std::mem::take(&mut *pass.run.aside.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Answer { wanted, reached, leaves, aside, threads })
 }

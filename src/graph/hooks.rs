@@ -1,7 +1,7 @@
 //! Hooks: functions of the caller's that see the gradients at a node pass, and may change them.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::{Cotangents, Edge, Node, Tensor};
 use crate::error::Result;
@@ -12,6 +12,9 @@ use crate::error::Result;
 pub trait Hooks: Any + Send + Sync {
     /// Whether there is nothing to be called at present.
     fn is_empty(&self) -> bool;
+
+    /// Shows what hangs here of the host language's, for the host's collector of cycles.
+    fn held(&self, _see: &mut dyn FnMut(&dyn Any)) {}
 
     /// By the node's outputs: their gradients, complete and not used yet. None where no gradient arrives.
     ///
@@ -44,14 +47,33 @@ pub struct Passing<'a> {
     pub node: &'a Arc<Node>,
     /// Whether what the hooks compute is to be recorded.
     pub create_graph: bool,
-    /// The run's number: no two runs of the process have the same.
-    pub run: u64,
+    pub(crate) run: &'a Run,
     pub(crate) expects: &'a dyn Fn(&Edge) -> bool,
+}
+
+/// Who holds a gradient that was laid aside.
+pub type Holder = Arc<dyn Any + Send + Sync>;
+
+/// What belongs to one run as a whole.
+#[derive(Default)]
+pub(crate) struct Run {
+    token: OnceLock<Arc<()>>,
+    pub(crate) aside: Mutex<Vec<(Holder, Tensor)>>,
 }
 
 impl Passing<'_> {
     /// Whether this run passes the value at an edge.
     pub fn expects(&self, edge: &Edge) -> bool {
         (self.expects)(edge)
+    }
+
+    /// What tells this run from all others, and lives as long as it.
+    pub fn run(&self) -> &Arc<()> {
+        self.run.token.get_or_init(Arc::default)
+    }
+
+    /// Lays a gradient aside for the end of the run: it is part of the answer.
+    pub fn lay_aside(&self, holder: Holder, g: Tensor) {
+        self.run.aside.lock().unwrap_or_else(PoisonError::into_inner).push((holder, g));
     }
 }

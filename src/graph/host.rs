@@ -18,8 +18,8 @@ pub fn held_by(edges: &[&Edge], see: &mut dyn FnMut(&dyn Any)) {
     let mut work: Vec<&Arc<Node>> = vec![];
     let mut count = |edge: &'_ Edge| {
         let owners = Arc::strong_count(&edge.node);
-        if !edge.node.host.below || owners == 1 {
-            return edge.node.host.below;
+        if !edge.node.has_host_parts() || owners == 1 {
+            return edge.node.has_host_parts();
         }
         let seen = met.entry(Arc::as_ptr(&edge.node)).or_default();
         *seen += 1;

@@ -1,7 +1,7 @@
 //! Nodes: one application of an op, or a leaf, with the edges to its inputs and what its rules will read.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use smallvec::{SmallVec, smallvec};
@@ -72,12 +72,12 @@ pub(crate) enum Kept {
 }
 
 /// Whether a node holds objects of the host language's.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 pub(super) struct HostParts {
     /// In its op or in what it keeps.
     own: bool,
-    /// Itself, or a node below it.
-    pub(super) below: bool,
+    /// Itself, or a node below it that did when this one was made.
+    below: AtomicBool,
 }
 
 /// One application of an op, or a leaf.
@@ -89,7 +89,7 @@ pub struct Node {
     kept: Mutex<Kept>,
     /// Boxed twice, so that a node without hooks has one word for them.
     hooks: OnceLock<Box<Box<dyn Hooks>>>,
-    pub(super) host: HostParts,
+    host: HostParts,
     /// The call in the user's program that made this node.
     pub site: Site,
 }
@@ -110,14 +110,14 @@ impl Node {
     ) -> Node {
         LIVE.fetch_add(1, Relaxed);
         let own = op.calls_host() || matches!(kept, Kept::Packed(_));
-        let below = own || inputs.iter().flatten().any(|e| e.node.host.below);
+        let below = own || inputs.iter().flatten().any(|e| e.node.has_host_parts());
         Node {
             kind: Kind::Op(op),
             inputs,
             outs,
             kept: Mutex::new(kept),
             hooks: OnceLock::new(),
-            host: HostParts { own, below },
+            host: HostParts { own, below: AtomicBool::new(below) },
             site: Site::current(),
         }
     }
@@ -160,6 +160,7 @@ impl Node {
 
     /// What hangs on this node, made by `f` where nothing does yet.
     pub fn attached_or(&self, f: impl FnOnce() -> Box<dyn Hooks>) -> &dyn Hooks {
+        self.host.below.store(true, Relaxed);
         &***self.hooks.get_or_init(|| Box::new(f()))
     }
 
@@ -172,7 +173,7 @@ impl Node {
 
     /// Whether objects of the host language's hang on this node or on one below it.
     pub fn has_host_parts(&self) -> bool {
-        self.host.below
+        self.host.below.load(Relaxed)
     }
 
     /// Shows the host's objects that this node holds.
@@ -182,6 +183,9 @@ impl Node {
         }
         if let Ok(Kept::Packed(list)) = self.kept.try_lock().as_deref() {
             pack::held(list, see);
+        }
+        if let Some(hooks) = self.attached() {
+            hooks.held(see);
         }
     }
 

@@ -1,0 +1,92 @@
+//! What the garbage collector sees of a tensor, a node or an edge: the Python objects that would go if it went.
+//!
+//! A Python object below a node is shown only by the one holder of that node: the collector must see each reference
+//! once, however many tensors lead to it. It is asked only while the GIL is held, under which alone lists are locked.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
+
+use super::deposit::Slot;
+use super::hooks::List;
+use super::var::{Value, Var};
+use crate::graph::{Edge, held_by};
+
+/// Shows the ops' objects that go if a holder's edges go. Returns the lists of hooks that do, once for each holder.
+fn show(edges: &[&Edge], mut visit: impl FnMut(&Py<PyAny>)) -> Vec<Arc<List>> {
+    let mut lists = vec![];
+    held_by(edges, &mut |held| {
+        if let Some(object) = held.downcast_ref() {
+            visit(object);
+        } else if let Some(list) = held.downcast_ref::<Arc<List>>() {
+            lists.push(list.clone());
+        }
+    });
+    lists
+}
+
+/// Those of the lists that are held nowhere else: several nodes may hold one.
+fn alone(lists: &[Arc<List>]) -> impl Iterator<Item = &Arc<List>> {
+    lists.iter().enumerate().filter_map(|(i, list)| {
+        let is_it = |other: &&Arc<List>| Arc::ptr_eq(other, list);
+        let is_first = !lists[..i].iter().any(|other| is_it(&other));
+        // Each holder's, and its copy here.
+        let seen = 2 * lists.iter().filter(is_it).count();
+        (is_first && Arc::strong_count(list) == seen).then_some(list)
+    })
+}
+
+fn visit_all(edges: &[&Edge], slot: Option<&Slot>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+    let mut done = Ok(());
+    let mut lists = show(edges, |object| {
+        if done.is_ok() {
+            done = visit.call(object);
+        }
+    });
+    done?;
+    lists.extend(slot.and_then(Slot::hooks));
+    alone(&lists).try_for_each(|list| list.visit(|o| visit.call(o)))
+}
+
+/// Shows what goes if the holder of an edge goes.
+pub fn visit_edge(edge: &Edge, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+    visit_all(&[edge], None, visit)
+}
+
+/// Lets go of what hangs there.
+pub fn clear_edge(edge: &Edge) {
+    let lists = show(&[edge], |_| ());
+    alone(&lists).for_each(|list| list.clear());
+}
+
+#[pymethods]
+impl Var {
+    /// Shows Python's objects that live through this tensor alone to the garbage collector. Where somebody is at the
+    /// tensor it shows none: they are in use.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Some(state) = self.try_lock() else { return Ok(()) };
+        let slot = state.slot.as_ref().filter(|slot| Arc::strong_count(slot) == 1).map(|slot| &**slot);
+        slot.map_or(Ok(()), |slot| slot.visit(&visit))?;
+        match &state.value {
+            Value::Own(t) => {
+                let edges: Vec<&Edge> = t.edge.iter().collect();
+                visit_all(&edges, slot, &visit)
+            }
+            Value::Part(p) => {
+                p.base.as_ref().map_or(Ok(()), |base| visit.call(base))?;
+                let mut done = Ok(());
+                p.own_edges(|edges| done = visit_all(edges, slot, &visit));
+                done
+            }
+        }
+    }
+
+    fn __clear__(&self) {
+        let mut state = self.lock();
+        let slot = state.slot.take();
+        let old = state.restart(None);
+        drop(state);
+        drop((slot, old));
+    }
+}

@@ -1,0 +1,48 @@
+//! The gradient of a tensor that is no leaf, kept for it: on whatever node its value comes from at the time.
+
+use std::sync::{Arc, Weak};
+
+use super::deposit::Slot;
+use super::dialect::Dialect;
+use super::hooks::{List, Role};
+use crate::graph::{Edge, Node};
+
+/// That a tensor's gradient is kept, and where that is noted.
+pub struct Retained {
+    /// After all hooks, or in the order of registration.
+    last: bool,
+    noted: Option<Note>,
+}
+
+struct Note {
+    node: Weak<Node>,
+    out: u32,
+    list: Weak<List>,
+    id: u64,
+}
+
+impl Retained {
+    pub fn new(last: bool) -> Retained {
+        Retained { last, noted: None }
+    }
+
+    /// Makes the note move to the edge that the tensor has now: a write gives it another.
+    pub fn follow(&mut self, edge: Option<&Edge>, slot: &Arc<Slot>, dialect: Dialect) {
+        let is_here =
+            |n: &Note| edge.is_some_and(|e| n.out == e.out && n.node.as_ptr() == Arc::as_ptr(&e.node));
+        if self.noted.as_ref().is_some_and(is_here) {
+            return;
+        }
+        if let Some(Note { list, id, .. }) = self.noted.take()
+            && let Some(list) = list.upgrade()
+        {
+            list.remove(id);
+        }
+        self.noted = edge.filter(|e| !e.node.is_leaf()).map(|e| {
+            let list = List::of(&e.node);
+            let role = Role::Retain { out: e.out, slot: Arc::downgrade(slot), last: self.last };
+            let id = list.add(role, dialect, None);
+            Note { node: Arc::downgrade(&e.node), out: e.out, list: Arc::downgrade(&list), id }
+        });
+    }
+}
