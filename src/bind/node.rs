@@ -266,6 +266,12 @@ pub fn object<'py>(py: Python<'py>, edge: &Edge, dialect: Dialect) -> PyResult<B
 
 #[pymethods]
 impl Var {
+    /// Which output of its node this tensor is.
+    #[getter]
+    fn output_nr(&self) -> u32 {
+        self.tensor().edge.map_or(0, |e| e.out)
+    }
+
     /// The node of the graph that this tensor came from: None for a tensor that is not tracked, and for a leaf (in
     /// Paddle's manner the node where its gradient is added up).
     #[getter]

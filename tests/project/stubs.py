@@ -90,7 +90,35 @@ KNOWN = {
     "detach": "Tensor",
     "T": "Tensor",
     "mT": "Tensor",
+    "grad_fn": "Node | None",
+    "output_nr": "int",
+    "retain_grad": "None",
+    "retain_grads": "None",
+    "retains_grad": "bool",
+    "register_hook": "RemovableHandle",
+    "register_prehook": "RemovableHandle",
+    "register_post_accumulate_grad_hook": "RemovableHandle",
+    "_register_backward_hook": "RemovableHandle",
 }
+#: The same for classes other than the tensor's.
+OTHERS = {
+    "__getitem__": "Any",
+    "__eq__": "bool",
+    "__ne__": "bool",
+    "__enter__": "Any",
+    "__exit__": "None",
+    "node": "Node",
+    "ownership_token": "None",
+    "name": "str",
+    "next_functions": "Any",
+    "metadata": "dict[Any, Any]",
+    "variable": "Tensor | None",
+    "site": "str | None",
+    "remove": "bool",
+    "id": "int | None",
+}
+#: Comparisons that CPython lists for every class that can be compared for equality.
+ORDER = {"__lt__", "__le__", "__gt__", "__ge__"}
 #: The flag of a type that other types may derive from (``Py_TPFLAGS_BASETYPE``).
 SUBCLASSABLE = 1 << 10
 #: Methods of ``object`` whose signatures a class may not widen without saying so.
@@ -106,6 +134,7 @@ FUNCTIONS = {
     "run": "list[Any]",
     "backward": "None",
     "gradient_edge": "GradientEdge",
+    "register_multi_grad_hook": "RemovableHandle",
     "is_grad_enabled": "bool",
     "set_grad_mode": "bool",
     "live_nodes": "int",
@@ -214,8 +243,15 @@ def signature(name: str, value: Any, first: str = "") -> str:
     return "(" + ", ".join([*text, "/"] if only else text) + ")"
 
 
-def method(name: str, value: Any) -> str:
-    result = KNOWN.get(name, "Tensor" if name in ARITHMETIC else "Any")
+def known(cls: type, name: str) -> str:
+    """The type of a member whose signature does not show it."""
+    if not issubclass(cls, _core.Tensor) and name in OTHERS:
+        return OTHERS[name]
+    return KNOWN.get(name, "Tensor" if name in ARITHMETIC else "Any")
+
+
+def method(cls: type, name: str, value: Any) -> str:
+    result = known(cls, name)
     return f"    def {name}{signature(name, value, 'self')} -> {result}: ..."
 
 
@@ -275,8 +311,10 @@ def of_class(name: str, cls: type) -> str:
     for key, value in sorted(vars(cls).items()):
         if key in ("__doc__", "__module__", "__weakref__", "__dict__", "__new__", "__init__"):
             continue
+        if key in ORDER and not issubclass(cls, _core.Tensor):
+            continue
         if isinstance(value, types.GetSetDescriptorType):
-            kind = KNOWN.get(key, "Any")
+            kind = known(cls, key)
             lines.append(f"    @property\n    def {key}(self) -> {kind}: ...")
             if writable(cls, key):
                 lines.append(f"    @{key}.setter\n    def {key}(self, value: Any) -> None: ...")
@@ -289,9 +327,9 @@ def of_class(name: str, cls: type) -> str:
         elif key == "__hash__" and value is None:
             lines.append("    __hash__: None  # type: ignore[assignment]")
         elif callable(value) or isinstance(value, types.MethodDescriptorType | types.WrapperDescriptorType):
-            lines.append(method(key, value))
+            lines.append(method(cls, key, value))
         elif isinstance(value, staticmethod | classmethod):
-            lines.append(f"    @{type(value).__name__}\n" + method(key, value.__func__))
+            lines.append(f"    @{type(value).__name__}\n" + method(cls, key, value.__func__))
         else:
             lines.append(f"    {key}: Any")
     own_layout = cls.__basicsize__ != (cls.__base__ or cls).__basicsize__ and not issubclass(cls, Exception)
