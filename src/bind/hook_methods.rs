@@ -139,7 +139,8 @@ impl Var {
         Ok(Var::hang(slf, (edge, dialect), Role::Added { bare: false }, hook))
     }
 
-    /// Calls `hook`, without arguments, after `backward` has added to the `.grad` of this leaf. Returns its number.
+    /// Calls `hook`, without arguments, after `backward` has added to the `.grad` of this leaf. Returns a handle with
+    /// `remove()`.
     fn _register_backward_hook(slf: &Bound<'_, Self>, hook: &Bound<'_, PyAny>) -> PyResult<RemovableHandle> {
         callable("_register_backward_hook", hook)?;
         let Some(edge) = slf.get().tensor().edge.filter(|e| e.node.is_leaf()) else {

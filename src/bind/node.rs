@@ -275,10 +275,12 @@ impl Var {
     /// The node of the graph that this tensor came from: None for a tensor that is not tracked, and for a leaf (in
     /// Paddle's manner the node where its gradient is added up).
     #[getter]
-    fn grad_fn<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (edge, dialect) = (self.tensor().edge, self.dialect());
+    fn grad_fn<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (edge, dialect) = (slf.get().tensor().edge, slf.get().dialect());
         let edge = edge.filter(|e| !e.node.is_leaf() || dialect.leaves_have_a_node());
-        edge.map(|e| object(py, &e, dialect)).transpose()
+        // What will hang on the node may lead back to the tensor.
+        super::convert::track(slf);
+        edge.map(|e| object(slf.py(), &e, dialect)).transpose()
     }
 }
 

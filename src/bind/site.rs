@@ -112,7 +112,7 @@ fn intern(frame: *mut ffi::PyFrameObject, code: *mut ffi::PyObject, last: i32) -
 fn is_own(frame: &Bound<'_, PyAny>) -> bool {
     let name =
         frame.getattr("f_globals").and_then(|g| g.get_item("__name__")).and_then(|n| n.extract::<String>());
-    name.is_ok_and(|n| n.starts_with("ferrograd."))
+    name.is_ok_and(|n| n == "ferrograd" || n.starts_with("ferrograd."))
 }
 
 /// `file:line` of a site.

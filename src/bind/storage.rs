@@ -119,7 +119,8 @@ impl Part {
         if self.seen != recorded.changes {
             self.seen = recorded.changes;
             let edge = recorded.edge.as_ref().and_then(|edge| {
-                if is_whole {
+                // A view has a place of its own in the graph, also a view of everything.
+                if is_whole && self.base.is_none() {
                     return Some(edge.clone());
                 }
                 let whole = Tensor { edge: Some(edge.clone()), ..whole.clone() };

@@ -1,0 +1,162 @@
+"""Nodes of the graph as objects, in every namespace."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import ferrograd as fg
+import pytest
+from ferrograd import paddle
+
+from tests.dialects import ALL, Dialect, values
+
+every = pytest.mark.parametrize("d", ALL, ids=repr)
+
+
+@every
+def test_names_and_inputs(d: Dialect) -> None:
+    x = d.leaf([1.0, 2.0])
+    y = x * 2
+    names = {"native": "multiply", "paddle": "MultiplyGradNode", "torch": "MulBackward0"}
+    assert y.grad_fn.name() == names[d.name]
+    assert isinstance(y.grad_fn, fg.Node)
+    assert (y * y).grad_fn.next_functions[0] == (y.grad_fn if d.name == "paddle" else (y.grad_fn, 0))
+    if d.name == "paddle":
+        assert [n.name() for n in y.grad_fn.next_functions] == ["GradNodeAccumulation"]
+        assert x.grad_fn.name() == "GradNodeAccumulation"
+    else:
+        (leaf, output), rest = y.grad_fn.next_functions
+        assert leaf.name() == {"native": "leaf", "torch": "torch::autograd::AccumulateGrad"}[d.name]
+        assert leaf.variable is x
+        assert (output, rest) == (0, (None, 0))
+        assert x.grad_fn is None
+        with pytest.raises(AttributeError, match="variable"):
+            _ = y.grad_fn.variable
+    assert d.tensor(1.0).grad_fn is None
+    assert tuple(y.grad_fn._input_metadata[0].shape) == (2,)
+    assert y.grad_fn._input_metadata[0].dtype == y.dtype
+    assert y.grad_fn.requires_grad
+    assert __file__ in y.grad_fn.site
+
+
+def test_class_names_are_torchs() -> None:
+    x = fg.torch.tensor([1.0, 2.0], requires_grad=True)
+    node = (x * x).grad_fn
+    assert type(node).__name__ == "MulBackward0"
+    assert type(node.next_functions[0][0]).__name__ == "AccumulateGrad"
+    assert repr(node).startswith("<MulBackward0 at 0x")
+    made = [x + x, x - x, x / x, -x, x.exp(), x.sum(), x.log_softmax(0)]
+    words = "Add Sub Div Neg Exp Sum LogSoftmax".split(" ")
+    assert [t.grad_fn.name() for t in made] == [f"{word}Backward0" for word in words]
+
+
+@every
+def test_identity(d: Dialect) -> None:
+    y = d.leaf(1.0) * 2
+    node = y.grad_fn
+    assert y.grad_fn is node
+    assert (y + 1).grad_fn != node
+    assert len({node, y.grad_fn}) == 1
+    assert node != 3
+    # Another object for the same node is equal to the first.
+    hashed = hash(node)
+    del node
+    assert hash(y.grad_fn) == hashed
+
+
+@every
+def test_notes_on_a_node_stay(d: Dialect) -> None:
+    y = d.leaf(1.0) * 2
+    assert y.grad_fn.metadata == {}
+    y.grad_fn.metadata["who"] = "me"
+    gc.collect()
+    assert y.grad_fn.metadata == {"who": "me"}
+
+
+@every
+def test_a_node_keeps_its_graph(d: Dialect) -> None:
+    before = fg._core.live_nodes()
+    x = d.leaf(3.0)
+    y = x * x
+    node = y.grad_fn
+    ref = weakref.ref(node)
+    edge = fg.get_gradient_edge(y)
+    assert edge.node is node
+    del y, node
+    assert ref() is None
+    d.module.autograd.backward([edge]) if d.name == "torch" else fg.backward([edge])
+    assert values(x.grad) == 6
+    del x, edge
+    assert fg._core.live_nodes() == before
+
+
+@every
+def test_edges(d: Dialect) -> None:
+    x = d.leaf([1.0, 2.0])
+    y = x.unbind()[1]
+    edge = fg.GradientEdge(y.grad_fn, y.output_nr)
+    assert edge == fg.get_gradient_edge(y)
+    assert len({edge, fg.get_gradient_edge(y)}) == 1
+    assert edge != fg.get_gradient_edge(x)
+    node, output, token = edge
+    assert (node is y.grad_fn, output, token) == (True, 1, None)
+    assert values(fg.grad(y * 3, edge)) == 3
+    with pytest.raises(IndexError):
+        fg.GradientEdge(y.grad_fn, 2)
+    with pytest.raises(IndexError):
+        edge[3]
+
+
+@every
+def test_hooks_of_a_node(d: Dialect) -> None:
+    log: list[Any] = []
+
+    def before(outputs: Any) -> Any:
+        log.append(("before", [values(g) for g in outputs]))
+        return (outputs[0] * 10,)
+
+    def after(inputs: Any, outputs: Any) -> Any:
+        log.append(("after", [values(g) for g in inputs], [values(g) for g in outputs]))
+        return (inputs[0] + 1, None)
+
+    x = d.leaf(2.0)
+    y = x * 3
+    handles = [y.grad_fn.register_prehook(before), y.grad_fn.register_hook(after)]
+    y.register_hook(lambda g: log.append(("tensor", values(g))))
+    assert values(d.grad([y], [x], retain_graph=True)[0]) == 31
+    assert log == [("tensor", 1), ("before", [1]), ("after", [30, None], [10])]
+    for handle in handles:
+        assert handle.remove()
+    assert values(d.grad([y], [x])[0]) == 3
+
+
+@every
+@pytest.mark.parametrize("kind", ["register_hook", "register_prehook"])
+def test_what_hooks_of_a_node_return_is_checked(d: Dialect, kind: str) -> None:
+    def run(result: Any) -> None:
+        x = d.leaf([1.0, 2.0])
+        y = x.exp()
+        getattr(y.grad_fn, kind)(lambda *_: result)
+        d.backward([y.sum()])
+
+    one = d.tensor([1.0, 1.0])
+    for result, text in (
+        (1, "expected tuple, but hook returned 'int'"),
+        (one, "expected tuple"),
+        ((), r"incorrect number of values \(got 0, but expected 1\)"),
+        ((one, one), r"incorrect number of values \(got 2, but expected 1\)"),
+        ((d.tensor([1.0]),), "has changed the size of value"),
+        ((3,), "expected Tensor but hook returned int"),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            run(result)
+    run(None)
+    run((None,))
+
+
+def test_paddles_leaves_have_nodes() -> None:
+    x = paddle.to_tensor(1.0, stop_gradient=False)
+    assert x.grad_fn is x.grad_fn
+    assert (x * 2).grad_fn.next_functions == [x.grad_fn]

@@ -1,0 +1,79 @@
+"""Hooks in Paddle's manner. Numbers are rows of the table of semantic cases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ferrograd import paddle
+
+from tests.dialects import values
+
+
+def leaf(data: Any) -> Any:
+    return paddle.to_tensor(data, stop_gradient=False)
+
+
+def test_s67_a_gradient_kept_before_a_hook() -> None:
+    x, y, z = leaf([0.0, 1.0]), leaf([4.0, 5.0]), leaf([1.0, 2.0])
+    w = x + y
+    w.retain_grads()
+    handle = w.register_hook(lambda g: g * 2)
+    o = (z * w).sum()
+    o.backward(retain_graph=True)
+    assert [values(t.grad) for t in (z, w, x, y)] == [[4, 6], [1, 2], [2, 4], [2, 4]]
+    assert handle.remove()
+    for t in (w, x, y, z):
+        t.clear_gradient()
+    o.backward()
+    assert [values(t.grad) for t in (w, x, y)] == [[1, 2], [1, 2], [1, 2]]
+
+
+def test_s74_a_hook_after_every_accumulation() -> None:
+    x = leaf(5.0)
+    x.stop_gradient = False
+    calls = []
+    x._register_backward_hook(lambda: calls.append(values(x.grad)))
+    for _ in range(5):
+        (x**4).backward()
+    assert calls == [500.0, 1000.0, 1500.0, 2000.0, 2500.0]
+    text = "Only can register backward hook for leaf Tensor"
+    with pytest.raises(ValueError, match=text):
+        (x * 2)._register_backward_hook(print)
+    with pytest.raises(ValueError, match="stop gradient"):
+        paddle.to_tensor(1.0)._register_backward_hook(print)
+
+
+def test_s74_a_hook_that_changes_the_gradient() -> None:
+    x = leaf(2.0)
+
+    def doubles() -> None:
+        with paddle.no_grad():
+            x.grad = x.grad * 2
+
+    x._register_backward_hook(doubles)
+    # 10 has been doubled five times, with the same 10 added before: 10 (2 + 4 + … + 32).
+    for _ in range(5):
+        (x * 10).backward()
+    assert values(x.grad) == 620
+
+
+def test_s84_a_part_that_is_not_used_keeps_nothing() -> None:
+    x = leaf([1.0, 2.0, 3.0, 4.0])
+    part1, part2 = paddle.split(x, 2)
+    part1.retain_grads()
+    part2.retain_grads()
+    part1.sum().backward(retain_graph=True)
+    assert part2.grad is None
+    assert part1.gradient().tolist() == [1, 1]
+    part2.sum().backward()
+    assert part2.gradient().tolist() == [1, 1]
+
+
+def test_gradients_in_hooks_are_paddles() -> None:
+    x = leaf([1.0])
+    seen: list[Any] = []
+    x.register_hook(seen.append)
+    (x * 2).backward()
+    assert type(seen[0]) is paddle.Tensor
+    assert seen[0].stop_gradient

@@ -1,0 +1,145 @@
+"""Hooks in torch's manner. Numbers are rows of the table of semantic cases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ferrograd import torch
+from ferrograd.torch.autograd.graph import Node, get_gradient_edge, register_multi_grad_hook
+
+from tests.dialects import values
+
+
+def leaf(data: Any) -> Any:
+    return torch.tensor(data, requires_grad=True)
+
+
+def test_s68_a_kept_gradient_is_the_last() -> None:
+    x, y, z = leaf(1.0), leaf(2.0), leaf(3.0)
+    w = x + y
+    w.retain_grad()
+    w.register_hook(lambda g: g * 2)
+    (z * w).backward()
+    assert [values(t.grad) for t in (w, x, y)] == [6, 6, 6]
+
+
+def test_s75_hooks_after_accumulation() -> None:
+    x = leaf([1.0, 2.0])
+    with pytest.raises(RuntimeError, match="post accumulate grad hooks cannot be registered on non-leaf tensors"):
+        (x * 2).register_post_accumulate_grad_hook(print)
+    with pytest.raises(RuntimeError, match="doesn't require gradient"):
+        torch.tensor(1.0).register_post_accumulate_grad_hook(print)
+
+    def step(p: Any) -> None:
+        with torch.no_grad():
+            p -= p.grad
+        p.grad = None
+
+    handle = x.register_post_accumulate_grad_hook(step)
+    (x * 3).sum().backward()
+    assert values(x) == [-2, -1]
+    assert x.grad is None
+    # No gradient is accumulated here.
+    torch.autograd.grad((x * 3).sum(), x)
+    assert values(x) == [-2, -1]
+    handle.remove()
+    (x * 3).sum().backward(inputs=[x])
+    assert values(x.grad) == [3, 3]
+    x.register_post_accumulate_grad_hook(lambda p: p.grad)
+    with pytest.raises(RuntimeError, match=r"Tensor post accumulate grad hooks should return None\."):
+        (x * 3).sum().backward()
+
+
+def test_s75_the_order_of_all_hooks_at_a_leaf() -> None:
+    x = leaf([1.0, 1.0, 1.0])
+    node = (x * 1).grad_fn.next_functions[0][0]
+
+    def after(inputs: Any, outputs: Any) -> None:
+        assert inputs == ()
+        x.grad = outputs[0] * 10
+
+    def added(p: Any) -> None:
+        assert p is x
+        p.grad.add_(0.5)
+
+    node.register_hook(after)
+    x.register_post_accumulate_grad_hook(added)
+    node.register_prehook(lambda outputs: (outputs[0] / 5.0,))
+    x.register_hook(lambda g: g - 2.0)
+    x.sum().backward()
+    assert values(x.grad) == [3, 3, 3]
+
+
+def test_s75_what_a_failed_pass_leaves() -> None:
+    x, w, v = leaf(2.0), leaf(3.0), leaf(4.0)
+    early: list[float] = []
+    w.register_post_accumulate_grad_hook(lambda p: early.append(p.grad.item()))
+
+    def fails(g: Any) -> None:
+        raise KeyError("mine")
+
+    x.register_hook(fails)
+    y = (x * x) * v
+    with pytest.raises(KeyError):
+        (y + w * 5 if early else w * 5 + y).backward()
+    assert (x.grad, v.grad) == (None, None)
+    # What its hook has seen is there.
+    assert (values(w.grad), early) in ((5, [5]), (None, []))
+
+
+def test_s76_hooks_of_nodes() -> None:
+    log: list[int] = []
+
+    def hook1(g: Any) -> Any:
+        log.append(1)
+        return g * 3
+
+    def hook2(outputs: Any) -> Any:
+        log.append(2)
+        return tuple(g * 2 for g in outputs)
+
+    a = leaf(1.0)
+    b = a.clone()
+    b.grad_fn.register_prehook(hook2)
+    b.register_hook(hook1)
+    b.grad_fn.register_prehook(hook2)
+    node = b.grad_fn.next_functions[0][0]
+    a.register_hook(hook1)
+    node.register_prehook(hook2)
+    a.register_hook(hook1)
+    b.sum().backward(retain_graph=True)
+    assert log == [1, 2, 2, 1, 1, 2]
+    assert values(a.grad) == 3 * 4 * 9 * 2
+    log.clear()
+    found = torch.autograd.grad(b.sum(), inputs=(a,), retain_graph=True)
+    assert log == [1, 2, 2, 1, 1]
+    assert values(found[0]) == 3 * 4 * 9
+    log.clear()
+    b.sum().backward(inputs=(b,))
+    assert log == [1, 2, 2]
+    assert b.grad.item() == 3
+
+
+def test_a_node_that_does_not_run_calls_no_hooks() -> None:
+    a, b = leaf(1.0), leaf(1.0)
+    c = a.clone()
+
+    def never(*_: Any) -> None:
+        raise AssertionError("this node does not run")
+
+    a.register_hook(never)
+    c.grad_fn.next_functions[0][0].register_hook(never)
+    (a + b + c).backward(inputs=[b])
+    assert values(b.grad) == 1
+
+
+def test_the_module_graph() -> None:
+    x = leaf(2.0)
+    assert isinstance((x * x).grad_fn, Node)
+    assert get_gradient_edge(x).node.variable is x
+    calls: list[Any] = []
+    handle = register_multi_grad_hook((x,), calls.append)
+    (x * x).backward()
+    assert values(calls[0][0]) == 4
+    assert handle.remove()
