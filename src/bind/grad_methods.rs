@@ -192,7 +192,7 @@ impl Var {
             let array = Array::full_of(old.dtype(), old.array.dims(), 0.0);
             let zeros = Tensor { array: lift(array.contiguous())?, edge: None, levels: old.levels };
             if old.edge.is_some_and(|e| !e.node.is_leaf()) {
-                Var::track(&g.bind(py), false)?;
+                Var::track(g.bind(py), false)?;
             }
             let mut state = g.get().lock();
             let done = state.assign(&zeros, false);
