@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyAttributeError, PyIndexError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyTuple, PyType, PyWeakrefReference};
+use pyo3::types::{PyDict, PyIterator, PyList, PyTuple, PyType, PyWeakrefReference};
 use pyo3::{PyTraverseError, PyVisit};
 
 use super::deposit::Slot;
@@ -68,6 +68,10 @@ impl GradientEdge {
 
     fn __len__(&self) -> usize {
         3
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        (self.node(py)?, self.edge.out, py.None()).into_pyobject(py)?.try_iter()
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, i: isize) -> PyResult<Bound<'py, PyAny>> {

@@ -144,7 +144,8 @@ def test_s73_what_a_hook_returns_is_checked(d: Dialect) -> None:
 
 @every
 def test_s77_s78_a_hook_is_called_only_where_a_gradient_is_computed(d: Dialect) -> None:
-    x, called = d.leaf([1.0, 2.0, 3.0, 4.0]), []
+    called: list[Any] = []
+    x = d.leaf([1.0, 2.0, 3.0, 4.0])
     x.register_hook(called.append)
     a, b = x[:2], x[2:]
     seed = d.tensor([1.0, 2.0])
@@ -258,14 +259,15 @@ def test_hooks_run_on_the_calling_thread(d: Dialect) -> None:
     try:
         fg.set_num_threads(2)
         for _ in range(100):
-            x, idents = d.leaf(np.linspace(0.1, 1, 30_000)), []
+            idents: list[int] = []
+            x = d.leaf(np.linspace(0.1, 1, 30_000))
             total: Any = 0
             for k in range(24):
                 y = (x * (k + 1)).sin()
                 if k % 2:
-                    y.register_hook(lambda g: idents.append(threading.get_ident()))
+                    y.register_hook(lambda g, idents=idents: idents.append(threading.get_ident()))
                 total = total + (y * x).sum()
-            x.register_hook(lambda g: idents.append(threading.get_ident()))
+            x.register_hook(lambda g, idents=idents: idents.append(threading.get_ident()))
             d.backward([total])
             assert idents == [threading.get_ident()] * 13
             helped |= _core.threads_of_last_run() > 1
@@ -365,9 +367,13 @@ def test_under_vmap_a_hook_sees_one_lane(d: Dialect) -> None:
         pytest.skip("transforms are asked in the native namespace")
     shapes = []
 
+    def tenfold(g: Any) -> Any:
+        shapes.append(tuple(g.shape))
+        return g * 10
+
     def f(x: Any) -> Any:
         y = x * x
-        y.register_hook(lambda g: (shapes.append(tuple(g.shape)), g * 10)[1])
+        y.register_hook(tenfold)
         return fg.grad(y, x)
 
     x = d.leaf([1.0, 2.0])

@@ -103,6 +103,7 @@ KNOWN = {
 #: The same for classes other than the tensor's.
 OTHERS = {
     "__getitem__": "Any",
+    "__iter__": "Iterator[Any]",
     "__eq__": "bool",
     "__ne__": "bool",
     "__enter__": "Any",
@@ -136,6 +137,7 @@ FUNCTIONS = {
     "gradient_edge": "GradientEdge",
     "register_multi_grad_hook": "RemovableHandle",
     "is_grad_enabled": "bool",
+    "watching": "bool",
     "set_grad_mode": "bool",
     "live_nodes": "int",
     "fresh": "Tensor",

@@ -135,9 +135,10 @@ def test_a_node_that_does_not_run_calls_no_hooks() -> None:
 
 
 def test_the_module_graph() -> None:
-    x = leaf(2.0)
+    x: Any = leaf(2.0)
     assert isinstance((x * x).grad_fn, Node)
-    assert get_gradient_edge(x).node.variable is x
+    variable: Any = get_gradient_edge(x).node.variable
+    assert variable is x
     calls: list[Any] = []
     handle = register_multi_grad_hook((x,), calls.append)
     (x * x).backward()
