@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ferrograd import _core
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd import _core, _lanes
+from ferrograd._core import ArgumentError, NotDifferentiableError, Tensor
+from ferrograd._lanes import Values
 from ferrograd._layout import SLOT, filled, indices, refilled, tensors_in
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Context:
         """What was saved, in the same order; each tensor with its history."""
         if not self._finished:
             return tuple(self._saved)
-        found = iter(self._call.saved())
+        found = iter(_lanes.seen(self, self._call.saved()))
         saved = tuple(refilled(self._saved, found))
         return tuple(refilled(self._saved_for_forward, found)) if self._in_forward_mode else saved
 
@@ -88,7 +89,8 @@ class Context:
     def __getattr__(self, name: str) -> Any:
         """A result that was set as an attribute: without a cycle, since the results hold the context."""
         if name in self._own:
-            return self._call.output(self._own[name])
+            own = self._call.output(self._own[name])
+            return own if own is None else _lanes.seen(self, [own])[0]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _forget(self, own: dict[str, int]) -> None:
@@ -104,8 +106,15 @@ class Context:
 
     # What the core calls.
 
-    def _backward(self, grads: list[Tensor | None]) -> list[Tensor | None]:
+    def _backward(self, grads: Values) -> Values:
         """The gradients of the inputs, from those of the outputs."""
+        return _lanes.ruled(self, self._gradients, grads)
+
+    def _jvp(self, tangents: Values) -> Values:
+        """The tangents of the outputs, from those of the inputs."""
+        return _lanes.ruled(self, self._tangents, tangents)
+
+    def _gradients(self, grads: Values) -> Values:
         function = self._function
         given = function._cotangents(self, grads)
         rule = function._rule()
@@ -116,8 +125,7 @@ class Context:
             found = self._call.refuse_twice(found, [g for g in grads if g is not None])
         return found
 
-    def _jvp(self, tangents: list[Tensor | None]) -> list[Tensor | None]:
-        """The tangents of the outputs, from those of the inputs."""
+    def _tangents(self, tangents: Values) -> Values:
         function = self._function
         if not function._has_jvp():
             return self._transposed(tangents)
@@ -131,7 +139,7 @@ class Context:
         self._place(self._outs, list(result) if several else [result], found, "jvp")
         return found
 
-    def _transposed(self, tangents: list[Tensor | None]) -> list[Tensor | None]:
+    def _transposed(self, tangents: Values) -> Values:
         """Tangents without a ``jvp``: those of the transpose of backward, which is linear in the gradients it gets."""
         record = _core.is_grad_enabled()
         seeds = self._call.seeds()
@@ -141,6 +149,8 @@ class Context:
         finally:
             _core.set_grad_mode(before)
         pairs = [(g, t) for g, t in zip(grads, tangents, strict=True) if g is not None and t is not None]
+        if not all(g.requires_grad for g, _ in pairs):
+            self._refuse_unrecorded(seeds, grads)
         pairs = [(g, t) for g, t in pairs if g.requires_grad]
         ends = [seed for seed in seeds if seed is not None]
         if not pairs:
@@ -155,6 +165,16 @@ class Context:
             )
         )
         return [None if seed is None else next(found) for seed in seeds]
+
+    def _refuse_unrecorded(self, seeds: Values, grads: Values) -> None:
+        """Refuses a backward that depends on what it gets in ways that nothing records."""
+        ones = [seed if seed is None else _core.native.ones_like(seed).detach() for seed in seeds]
+        for g, given in zip(self._backward(ones), grads, strict=True):
+            if g is not None and not (given is None or given.requires_grad) and _core.native.any(g != 0).numpy():
+                raise NotDifferentiableError(
+                    f"{self._function.__name__}: its backward is not written in functions that are recorded, so "
+                    "tangents cannot be derived from it; give the function a jvp"
+                )
 
     def _place(self, layout: Any, result: Any, found: list[Tensor | None], rule: str) -> None:
         """Puts the tensors that a rule returned where the layout says."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from ferrograd import _core
+from ferrograd import _core, _lanes
 from ferrograd._context import Context
-from ferrograd._core import ArgumentError, LeafInplaceError, Tensor
+from ferrograd._core import ArgumentError, LanesError, LeafInplaceError, Tensor
 from ferrograd._layout import filled, indices, laid_out, replaced, tensors_in
 from ferrograd._modes import no_grad
 
@@ -28,7 +28,9 @@ class Function:
     gradient for each result and returns one for each argument: None for what is no tensor, a list for a list of
     tensors. Both are written in ordinary functions, so gradients of gradients follow. With a static method
     ``setup_context(ctx, inputs, output)``, ``forward`` gets no context. ``jvp(ctx, *tangents)`` and ``vmap(info,
-    in_dims, *args)`` are used where they are given and derived where they are not.
+    in_dims, *args)``, which returns results and the axes of their lanes, are used where they are given and derived
+    where they are not: what is written in ordinary functions runs once for all lanes, what asks for values (``item``,
+    ``numpy``) once for each.
 
     >>> class Cube(fg.Function):
     ...     @staticmethod
@@ -89,6 +91,8 @@ class Function:
         values = (*args, *kwargs.values())
         inputs: list[Tensor] = []
         layout = cls._layout(values, inputs)
+        if cls.vmap is not Function.vmap and _core.lanes_of(inputs):
+            return _lanes.by_rule(cls.vmap, cls.__name__, values)
         ctx = cls._context(cls)
         ctx._call = call = _core.FunctionCall(inputs)
         ctx._ins, ctx._count = layout, len(inputs)
@@ -100,6 +104,9 @@ class Function:
                 cls.setup_context(ctx, args, output)
             else:
                 output = cls.forward(ctx, *args, **kwargs)
+        except LanesError as refusal:
+            _core.set_grad_mode(before)
+            return _lanes.one_by_one(cls.apply, args, kwargs, refusal)
         finally:
             _core.set_grad_mode(before)
         return cls._finish(ctx, inputs, output)
@@ -171,7 +178,7 @@ class Function:
         return cls.backward if cls.vjp is Function.vjp else cls.vjp
 
     @classmethod
-    def _cotangents(cls, ctx: Context, grads: list[Tensor | None]) -> list[Any]:
+    def _cotangents(cls, ctx: Context, grads: Sequence[Tensor | None]) -> list[Any]:
         """The arguments of backward: one for each result."""
         return [filled(place, grads) for place in ctx._outs]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ferrograd._core import Tensor
@@ -27,7 +27,7 @@ def laid_out(value: Any, found: list[Tensor], nested: bool) -> Any:
     return None
 
 
-def filled(layout: Any, values: list[Any], empty: Any = None) -> Any:
+def filled(layout: Any, values: Sequence[Any], empty: Any = None) -> Any:
     """The values in the places of a layout, and ``empty`` where it has none."""
     if layout is None:
         return empty

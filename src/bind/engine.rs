@@ -1,8 +1,8 @@
-//! The engine as Python meets it: requests run with the GIL released and Ctrl-C heard, threads, levels of batching,
-//! tangents and pictures of the graph.
+//! The engine as Python meets it: requests run with the GIL released and Ctrl-C heard, threads, tangents and
+//! pictures of the graph.
 
 use std::cell::Cell;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use pyo3::prelude::*;
 
@@ -14,7 +14,7 @@ use super::var::Var;
 use crate::engine::{Answer, Request};
 use crate::error::Result;
 use crate::graph::watch;
-use crate::graph::{Draws, Edge, Live, Tensor};
+use crate::graph::{Edge, Tensor};
 use crate::kernel::par;
 use crate::ops::alias::alias;
 use crate::transform;
@@ -97,73 +97,6 @@ fn live_nodes() -> usize {
     crate::graph::live_nodes()
 }
 
-/// A level of batching: live between ``__enter__`` and ``__exit__``, on the thread that entered it.
-#[pyclass(frozen, module = "ferrograd._core")]
-pub struct Level {
-    lanes: usize,
-    draws: Draws,
-    live: Mutex<Option<Live>>,
-}
-
-impl Level {
-    fn level(&self, py: Python<'_>) -> PyResult<crate::graph::Level> {
-        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
-        let level = live.as_ref().map(Live::level);
-        level.ok_or_else(|| raise(py, "ArgumentError", "vmap: the level is not live"))
-    }
-}
-
-#[pymethods]
-impl Level {
-    /// With `randomness` random numbers are "same" or "different" in all lanes, or drawing them is an "error".
-    #[new]
-    #[pyo3(signature = (lanes, randomness=None))]
-    fn new(py: Python<'_>, lanes: usize, randomness: Option<&str>) -> PyResult<Level> {
-        let draws = match randomness {
-            None => Draws::ByOperand,
-            Some("same") => Draws::Same,
-            Some("different") => Draws::Different,
-            Some("error") => Draws::Refused,
-            Some(other) => {
-                let text = format!(
-                    "Only allowed values for randomness are 'error', 'different', or 'same'. Got {other}"
-                );
-                return Err(raise(py, "ArgumentError", text));
-            }
-        };
-        Ok(Level { lanes, draws, live: Mutex::new(None) })
-    }
-
-    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        let level = slf.get();
-        *level.live.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(Live::drawing(level.lanes, level.draws));
-        slf
-    }
-
-    #[pyo3(signature = (*_error))]
-    fn __exit__(&self, _error: &Bound<'_, pyo3::types::PyTuple>) {
-        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
-    /// Whether the tensor has the level's lanes.
-    fn has(&self, py: Python<'_>, x: &Bound<'_, Var>) -> PyResult<bool> {
-        Ok(x.get().tensor().levels.contains(self.level(py)?))
-    }
-
-    /// The tensor with its axis hidden: ops see a single lane.
-    fn enter<'py>(&self, py: Python<'py>, x: &Bound<'py, Var>, axis: i64) -> PyResult<Bound<'py, Var>> {
-        let t = lift(transform::enter_at(&x.get().operand(), self.level(py)?, axis))?;
-        Var::result(py, t, x.get().dialect())
-    }
-
-    /// The tensor with its lanes as an axis; one that is the same in all lanes is repeated.
-    fn leave<'py>(&self, py: Python<'py>, x: &Bound<'py, Var>, axis: i64) -> PyResult<Bound<'py, Var>> {
-        let t = lift(transform::leave_at(&x.get().operand(), self.level(py)?, axis))?;
-        Var::result(py, t, x.get().dialect())
-    }
-}
-
 /// The tensor itself as a new place in the graph, tracked in any case: what can be differentiated for without what
 /// it was computed from.
 #[pyfunction]
@@ -224,7 +157,6 @@ fn dump(py: Python<'_>, outputs: Vec<Bound<'_, Var>>) -> PyResult<(String, Strin
 }
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<Level>()?;
     m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(threads_of_last_run, m)?)?;

@@ -19,6 +19,8 @@ class DtypeError(ArgumentError):
     'A dtype that the function is not defined for.'
 class IndexOutOfRange(ArgumentError, IndexError):
     'An index or axis that is not there.'
+class LanesError(ArgumentError):
+    'What a tensor that stands for all lanes of a vmap cannot do, such as to give its values.'
 class FreedGraphError(FerrogradError, RuntimeError, SystemError):
     'A second walk through a graph that the first one freed.'
 class UnusedInputError(FerrogradError, ValueError, RuntimeError):

@@ -54,7 +54,7 @@ fn allowed(slf: &Bound<'_, Var>, op: &str) -> PyResult<()> {
 fn lanes_error(py: Python<'_>, op: &str) -> PyErr {
     let text =
         format!("{op}: under vmap, lanes cannot be written into a tensor that is the same for all lanes");
-    raise(py, "ArgumentError", text)
+    raise(py, "LanesError", text)
 }
 
 /// Writes a number, a tensor or whatever one is made of over the elements at an index.

@@ -20,6 +20,7 @@ mod hooks;
 mod indexing;
 mod inplace;
 mod interop;
+mod lanes;
 mod multi;
 mod node;
 mod operators;
@@ -55,6 +56,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     dlpack::add(m)?;
     function::add(m)?;
     saved::add(m)?;
+    lanes::add(m)?;
     watch::add(m)?;
     node::add(m)?;
     hook_methods::add(m)?;

@@ -24,7 +24,7 @@ impl Var {
             "{what}: inside vmap a tensor stands for all its lanes and has no values of its own (shape {:?})",
             t.dims()
         );
-        Err(Python::attach(|py| raise(py, "ArgumentError", text)))
+        Err(Python::attach(|py| raise(py, "LanesError", text)))
     }
 
     /// The only element; `gist` says what several cannot be.

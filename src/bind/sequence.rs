@@ -30,7 +30,7 @@ pub fn from_object(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Array
         Some(t) => {
             if !t.levels.is_empty() {
                 let text = "tensor: lanes of a vmap have no values of their own to copy";
-                return Err(raise(o.py(), "ArgumentError", text));
+                return Err(raise(o.py(), "LanesError", text));
             }
             t.array
         }

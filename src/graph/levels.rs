@@ -103,6 +103,11 @@ impl Live {
         })
     }
 
+    /// What random numbers are drawn on a level that is live on this thread; the default for others.
+    pub fn draws(level: Level) -> Draws {
+        LIVE.with_borrow(|live| live.iter().find(|l| l.0 == level).map_or(Draws::default(), |l| l.1))
+    }
+
     pub fn level(&self) -> Level {
         self.0
     }

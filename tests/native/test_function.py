@@ -184,20 +184,6 @@ def test_a_jvp_of_its_own() -> None:
         fg.grad(Product.apply(x, y, 1.0), x)
 
 
-def test_under_vmap() -> None:
-    x = leaf([1.0, 2.0, 3.0])
-    assert func.vmap(Cube.apply)(x).tolist() == [1.0, 8.0, 27.0]
-    each = func.vmap(lambda x: fg.grad(Cube.apply(x), x))
-    assert each(x).tolist() == [3.0, 12.0, 27.0]
-    assert fg.grad(func.vmap(Cube.apply)(x).sum(), x).tolist() == [3.0, 12.0, 27.0]
-    two = func.vmap(lambda x, y: SinCos.apply(x * y)[0], in_axes=(0, None))
-    y = leaf(0.5)
-    dx, dy = fg.grad(two(x, y).sum(), (x, y), create_graph=True)
-    np.testing.assert_allclose(dx.tolist(), 0.5 * np.cos([0.5, 1.0, 1.5]))
-    np.testing.assert_allclose(dy.item(), (np.cos([0.5, 1.0, 1.5]) * [1, 2, 3]).sum())
-    np.testing.assert_allclose(fg.grad(dy, y).item(), -(np.sin([0.5, 1.0, 1.5]) * [1, 4, 9]).sum())
-
-
 def test_modes_and_threads() -> None:
     x = leaf([1.0, 2.0])
     with fg.no_grad():

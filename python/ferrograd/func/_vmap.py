@@ -103,7 +103,7 @@ def _lanes(values: Sequence[Any], axes: Sequence[int | None]) -> int:
     return sizes.pop()
 
 
-def _left(level: _core.Level, y: Tensor, axis: Any) -> Tensor:
+def _left(level: _core.Lanes, y: Tensor, axis: Any) -> Tensor:
     """A result with its lanes as an axis, or as it is where all lanes share it."""
     if axis is not None:
         return level.leave(y, axis)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ferrograd import _function
@@ -47,7 +48,7 @@ class PyLayer(_function.Function):
         return _function.WRITTEN
 
     @classmethod
-    def _cotangents(cls, ctx: _function.Context, grads: list[Tensor | None]) -> list[Any]:
+    def _cotangents(cls, ctx: _function.Context, grads: Sequence[Tensor | None]) -> list[Any]:
         """The arguments of backward: one for each result that holds tensors."""
         return [filled(place, grads) for place in ctx._outs if place is not None]
 

@@ -1,0 +1,108 @@
+//! Lanes of tensors as Python functions meet them: a level is made and entered, or found at a tensor that has it.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::convert::lift;
+use super::error::raise;
+use super::var::Var;
+use crate::graph::{self, Draws, Live};
+use crate::transform;
+
+/// A level of batching: live between ``__enter__``, which gives its lanes, and ``__exit__``, on the thread that
+/// entered it.
+#[pyclass(frozen, module = "ferrograd._core")]
+pub struct Level {
+    lanes: usize,
+    draws: Draws,
+    live: Mutex<Option<Live>>,
+}
+
+#[pymethods]
+impl Level {
+    /// With `randomness` random numbers are "same" or "different" in all lanes, or drawing them is an "error".
+    #[new]
+    #[pyo3(signature = (lanes, randomness=None))]
+    fn new(py: Python<'_>, lanes: usize, randomness: Option<&str>) -> PyResult<Level> {
+        let draws = match randomness {
+            None => Draws::ByOperand,
+            Some("same") => Draws::Same,
+            Some("different") => Draws::Different,
+            Some("error") => Draws::Refused,
+            Some(other) => {
+                let text = format!(
+                    "Only allowed values for randomness are 'error', 'different', or 'same'. Got {other}"
+                );
+                return Err(raise(py, "ArgumentError", text));
+            }
+        };
+        Ok(Level { lanes, draws, live: Mutex::new(None) })
+    }
+
+    fn __enter__(&self) -> Lanes {
+        let live = Live::drawing(self.lanes, self.draws);
+        let lanes = Lanes(live.level());
+        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
+        lanes
+    }
+
+    #[pyo3(signature = (*_error))]
+    fn __exit__(&self, _error: &Bound<'_, PyTuple>) {
+        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// The lanes of a level, live or closed.
+#[pyclass(frozen, module = "ferrograd._core")]
+pub struct Lanes(graph::Level);
+
+#[pymethods]
+impl Lanes {
+    /// How many lanes there are.
+    fn __len__(&self) -> usize {
+        self.0.lanes
+    }
+
+    /// What random numbers are drawn here: "same" or "different" ones in all lanes, or to draw is an "error". Where
+    /// nothing was said it is as for a tensor with the lanes.
+    #[getter]
+    fn randomness(&self) -> &'static str {
+        match Live::draws(self.0) {
+            Draws::ByOperand | Draws::Different => "different",
+            Draws::Same => "same",
+            Draws::Refused => "error",
+        }
+    }
+
+    /// Whether the tensor has these lanes.
+    fn has(&self, x: &Bound<'_, Var>) -> bool {
+        x.get().tensor().levels.contains(self.0)
+    }
+
+    /// The tensor with an axis made these lanes: ops see a single one.
+    fn enter<'py>(&self, py: Python<'py>, x: &Bound<'py, Var>, axis: i64) -> PyResult<Bound<'py, Var>> {
+        let t = lift(transform::enter_at(&x.get().operand(), self.0, axis))?;
+        Var::result(py, t, x.get().dialect())
+    }
+
+    /// The tensor with these lanes as an axis; one that is the same in all lanes is repeated.
+    fn leave<'py>(&self, py: Python<'py>, x: &Bound<'py, Var>, axis: i64) -> PyResult<Bound<'py, Var>> {
+        let t = lift(transform::leave_at(&x.get().operand(), self.0, axis))?;
+        Var::result(py, t, x.get().dialect())
+    }
+}
+
+/// The innermost lanes that any of the tensors has.
+#[pyfunction]
+fn lanes_of(tensors: Vec<Bound<'_, Var>>) -> Option<Lanes> {
+    let innermost = |v: &Bound<'_, Var>| v.get().tensor().levels.as_slice().last().copied();
+    tensors.iter().filter_map(innermost).max().map(Lanes)
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Level>()?;
+    m.add_class::<Lanes>()?;
+    m.add_function(wrap_pyfunction!(lanes_of, m)?)
+}
