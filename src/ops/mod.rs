@@ -50,6 +50,7 @@ pub fn registry() -> impl Iterator<Item = &'static Entry> {
         linalg::cholesky::ENTRIES,
         linalg::determinant::ENTRIES,
         linalg::eigen::ENTRIES,
+        linalg::norms::ENTRIES,
         linalg::qr::ENTRIES,
         linalg::solve::ENTRIES,
         linalg::svd::ENTRIES,

@@ -53,7 +53,39 @@ NO_ORACLE = "signs are free: values are tested by what the factors make"
 A, B = normal(3, 3), normal(2, 3, 3, seed=1)
 SQUARE = normal(3, 3, seed=3) + 3 * np.eye(3)
 
+RECTANGLE = normal(3, 2)
+
+
+def vector_norm(x: Any, ord: Any, axis: Any) -> Any:
+    """NumPy's, which takes no more than two axes, and two of them for a matrix."""
+    flat = x.reshape(-1) if axis is None or isinstance(axis, tuple) else x
+    return np.linalg.norm(flat, ord, axis if isinstance(axis, int) else None)
+
+
 CASES = [
+    *[
+        Case("linalg.matrix_norm", (RECTANGLE,), {"ord": ord}, ref=lambda x, ord: np.linalg.norm(x, ord, (-2, -1)))
+        for ord in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)
+    ],
+    Case(
+        "linalg.matrix_norm",
+        (normal(3, 2, 4),),
+        {"ord": 1, "axis": (2, 0), "keepdims": True},
+        ref=lambda x, ord, axis, keepdims: np.linalg.norm(x, ord, axis, keepdims),
+    ),
+    *[
+        Case("linalg.vector_norm", (RECTANGLE,), {"ord": ord, "axis": axis}, ref=vector_norm)
+        for ord, axis in ((2, None), (3, 1), (np.inf, 0), (1, (0, 1)))
+    ],
+    Case("linalg.norm", (RECTANGLE,), ref=lambda x: np.linalg.norm(x)),
+    Case("linalg.norm", (RECTANGLE,), {"ord": 1}, ref=lambda x, ord: np.linalg.norm(x, ord)),
+    Case(
+        "linalg.norm",
+        (normal(2, 3, 4),),
+        {"ord": "nuc", "axis": (0, 2)},
+        ref=lambda x, ord, axis: np.linalg.norm(x, ord, axis),
+    ),
+    Case("linalg.norm", (normal(5),), {"ord": 3}, ref=lambda x, ord: np.linalg.norm(x, ord)),
     Case("linalg.solve", (SQUARE, normal(3, 2, seed=1)), ref=np.linalg.solve, rtol=1e-11),
     Case("linalg.solve", (SQUARE, normal(3, seed=1)), ref=np.linalg.solve, rtol=1e-11),
     Case("linalg.solve", (B, normal(4, 1, 3, 2, seed=1)), ref=np.linalg.solve, rtol=1e-10, grad_tol=1e-5),

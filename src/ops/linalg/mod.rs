@@ -6,6 +6,7 @@
 pub mod cholesky;
 pub mod determinant;
 pub mod eigen;
+pub mod norms;
 mod parts;
 pub mod qr;
 pub mod solve;

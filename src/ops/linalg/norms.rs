@@ -1,0 +1,77 @@
+//! Norms of vectors and of matrices.
+
+use super::svd::svdvals;
+use crate::error::{Result, bail};
+use crate::graph::Tensor;
+use crate::ops::args::{Axes, Order};
+use crate::ops::entry::entries;
+use crate::ops::movement::{expand_dims, moveaxis};
+use crate::ops::promote::promoted_float;
+use crate::ops::reduce::norm as reduce;
+use crate::ops::reduce::{extreme, sum};
+
+/// The norm of the vectors that lie on the axes.
+pub fn vector_norm(x: &Tensor, ord: Order<'_>, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+    reduce::norm(x, ord, axis, keepdims)
+}
+
+/// The norm of the matrices that lie on two axes.
+pub fn matrix_norm(x: &Tensor, ord: Order<'_>, axis: &[i64], keepdims: bool) -> Result<Tensor> {
+    let op = "linalg.matrix_norm";
+    let &[_, _] = axis else {
+        bail!(Argument, op, "a matrix lies on two axes, not on {axis:?}");
+    };
+    if x.rank() < 2 {
+        bail!(Shape, op, "{:?} is not the shape of a matrix or of a batch of them", x.dims());
+    }
+    let x = moveaxis(&*promoted_float(x)?, axis, &[-2, -1])?;
+    // The sum of |x| over one axis, and the largest or smallest such sum.
+    let sums = |over: i64, best: fn(&Tensor, Axes<'_>, bool) -> Result<Tensor>| {
+        best(&reduce::norm(&x, Order::Number(1.0), Some(&[over]), false)?, Some(&[-1]), false)
+    };
+    let singular =
+        |best: fn(&Tensor, Axes<'_>, bool) -> Result<Tensor>| best(&svdvals(&x)?, Some(&[-1]), false);
+    let norm = match ord {
+        Order::Name("fro") => reduce::norm(&x, Order::Number(2.0), Some(&[-2, -1]), false),
+        Order::Name("nuc") => sum(&svdvals(&x)?, Some(&[-1]), false, None),
+        Order::Number(1.0) => sums(-2, extreme::max),
+        Order::Number(-1.0) => sums(-2, extreme::min),
+        Order::Number(2.0) => singular(extreme::max),
+        Order::Number(-2.0) => singular(extreme::min),
+        Order::Number(f64::INFINITY) | Order::Name("inf") => sums(-1, extreme::max),
+        Order::Number(f64::NEG_INFINITY) | Order::Name("-inf") => sums(-1, extreme::min),
+        Order::Number(p) => {
+            bail!(Argument, op, "a matrix has the norms 1, -1, 2, -2, inf, -inf, 'fro' and 'nuc', not {p}")
+        }
+        Order::Name(name) => bail!(Argument, op, "no norm of matrices is called '{name}'"),
+    }?;
+    if !keepdims {
+        return Ok(norm);
+    }
+    moveaxis(&expand_dims(&norm, &[-2, -1])?, &[-2, -1], axis)
+}
+
+/// The norm of the matrices on two axes or of the vectors on one, as the order and the axes say.
+pub fn norm(x: &Tensor, ord: Option<Order<'_>>, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+    match (ord, axis) {
+        (None, axis) => reduce::norm(x, Order::Number(2.0), axis, keepdims),
+        (Some(ord), Some(axis @ [_, _])) => matrix_norm(x, ord, axis, keepdims),
+        (Some(ord), None) if x.rank() == 2 => matrix_norm(x, ord, &[-2, -1], keepdims),
+        (Some(ord), axis) => reduce::norm(x, ord, axis, keepdims),
+    }
+}
+
+entries! {
+    in linalg;
+    function norm (x: &Tensor, ord: Option<Order<'_>> = None, axis: Axes<'_> = None, keepdims: bool = False)
+        "A norm of matrices where an order is given with two axes or for a matrix, else of vectors; without an order the\n\
+        square root of the sum of squares.\n\n\
+        >>> x = fg.tensor([[3., 0.], [4., 0.]])\n>>> fg.linalg.norm(x).item(), fg.linalg.norm(x, 1).item()\n(5.0, 7.0)";
+    function vector_norm (x: &Tensor, ord: Order<'_> = Float(2.0), axis: Axes<'_> = None, keepdims: bool = False)
+        "The norm of the vectors on the axes, of all elements if none are named: as `norm`.\n\n\
+        >>> fg.linalg.vector_norm(fg.tensor([[3., 4.]])).item()\n5.0";
+    function matrix_norm (x: &Tensor, ord: Order<'_> = Str("fro"), axis: &[i64] = Ints(&[-2, -1]), keepdims: bool = False)
+        "The norm of the matrices on two axes: 'fro' (square root of the sum of squares), 'nuc' (sum of the singular\n\
+        values), 1 or inf (largest sum of |x| over a column or row), 2 (largest singular value); -1, -inf, -2 the smallest.\n\n\
+        >>> fg.linalg.matrix_norm(fg.tensor([[3., 0.], [4., 0.]]), 'nuc').item()\n5.0";
+}
