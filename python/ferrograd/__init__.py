@@ -50,6 +50,7 @@ from ferrograd._core import num_threads as get_num_threads
 from ferrograd._core.native import *
 from ferrograd._core.native import __all__ as _ops
 from ferrograd._function import Function, once_differentiable
+from ferrograd._graph import Graph, graph
 from ferrograd._info import __array_namespace_info__
 from ferrograd._install import install_as
 from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
@@ -79,6 +80,7 @@ __all__ = [
     "FreedGraphError",
     "Function",
     "GradientEdge",
+    "Graph",
     "IndexOutOfRange",
     "InternalError",
     "LanesError",
@@ -112,6 +114,7 @@ __all__ = [
     "get_gradient_edge",
     "get_num_threads",
     "grad",
+    "graph",
     "inf",
     "install_as",
     "int8",

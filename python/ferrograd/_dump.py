@@ -1,17 +1,26 @@
-"""The graph of a backward pass written to files."""
+"""The graph of a backward pass written to files, in the form of Paddle's."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
+from ferrograd._draw import edges_among, more
+from ferrograd._graph import Graph, Node, size
+
+PADDLE = 1
+# The nodes that are shown at most.
+_LIMIT = 100_000
 
 
-def write(path: str, outputs: Sequence[Tensor]) -> None:
-    """Writes ``…backward_graph.dot``, ``…ref_forward_graph.dot`` and ``…call_stack.log`` into the directory ``path``.
+@contextmanager
+def pictures(path: str | None, outputs: Sequence[Tensor]) -> Iterator[None]:
+    """Around a backward pass: writes ``…backward_graph.dot``, ``…ref_forward_graph.dot`` and ``…call_stack.log`` into
+    the directory ``path``, with the time that each node took. Nothing happens where the path is None.
 
     The directory is made if it is not there. Each name starts with the time, so that later calls add files.
 
@@ -20,6 +29,9 @@ def write(path: str, outputs: Sequence[Tensor]) -> None:
         NotADirectoryError: the path is a file.
         OSError: the directory cannot be made.
     """
+    if path is None:
+        yield
+        return
     if not isinstance(path, str):
         raise ArgumentError(f"path must be string type, not {type(path).__name__}")
     if os.path.exists(path) and not os.path.isdir(path):
@@ -28,8 +40,65 @@ def write(path: str, outputs: Sequence[Tensor]) -> None:
         os.makedirs(path, exist_ok=True)
     except OSError as error:
         raise OSError(f"Create '{path}' failed : {error}") from error
+    graph = Graph([out for out in outputs if not out.stop_gradient], PADDLE)
+    before = _core.watch("nodes", True)
+    try:
+        _core.take_seconds()
+        yield
+    finally:
+        graph.seconds = _core.take_seconds()
+        _core.watch("nodes", before)
+        _write(path, graph)
+
+
+def _write(path: str, graph: Graph) -> None:
     stamp = f"{time.strftime('%Y-%m-%d_%H-%M-%S')}_{time.perf_counter_ns()}"
-    names = ("backward_graph.dot", "ref_forward_graph.dot", "call_stack.log")
-    for name, text in zip(names, _core.dump(list(outputs)), strict=True):
+    nodes = graph.nearest(_LIMIT)[::-1]
+    texts = {
+        "backward_graph.dot": _dot(graph, nodes, backward=True),
+        "ref_forward_graph.dot": _dot(graph, nodes, backward=False),
+        "call_stack.log": _calls(graph, nodes),
+    }
+    for name, text in texts.items():
         with open(os.path.join(path, f"{stamp}_{name}"), "w", encoding="utf-8") as file:
             file.write(text)
+
+
+def _name(graph: Graph, node: Node) -> str:
+    """Paddle counts from the outputs."""
+    return f"node_{len(graph) - 1 - node.id}"
+
+
+def _dot(graph: Graph, nodes: list[Node], backward: bool) -> str:
+    """As gradients flow, or as values flow."""
+
+    def quoted(*lines: str) -> str:
+        escaped = (line.replace("\\", "\\\\").replace('"', '\\"') for line in lines if line)
+        return '"' + "\\n".join(escaped) + '"'
+
+    lines = []
+    for node in nodes:
+        title = node.title if backward else node.op
+        kept = f"keeps {size(node.kept)}" if node.kept else ""
+        took = f"{node.seconds * 1e6:.1f} us" if node.seconds is not None else ""
+        values = ", ".join(map(str, node.outputs))
+        label = quoted(title, node.name or "", values, kept, took, node.place)
+        lines.append(f"{_name(graph, node)}[label={label}]")
+    for start, out, end, _, _ in edges_among(nodes):
+        ends = [_name(graph, end), _name(graph, start)]
+        label = quoted("Place(cpu)", str(start.outputs[out]), f"output {out}" * (len(start.outputs) > 1))
+        lines.append(f"{'->'.join(ends if backward else ends[::-1])}[label={label}]")
+    if rest := more(graph, nodes):
+        lines.append(f"left_out[label={quoted(f'The graph is larger: {rest}.')}]")
+    return "\n".join(["digraph G {", *lines, "}", ""])
+
+
+def _calls(graph: Graph, nodes: list[Node]) -> str:
+    """By node: the call that recorded it, and its line."""
+    lines = []
+    for node in nodes:
+        lines.append(f"{_name(graph, node)} {node.title}: {node.site or 'unknown place'}")
+        lines.extend([f"    {node.source}"] * bool(node.source))
+    if rest := more(graph, nodes):
+        lines.append(f"The graph is larger: {rest}.")
+    return "\n".join([*lines, ""])

@@ -104,6 +104,18 @@ impl Array {
         }
     }
 
+    /// Which memory the elements lie in, as a number, and how many bytes of it from the first of them to the last.
+    pub fn memory(&self) -> (usize, usize) {
+        let id = match &self.0.data {
+            Data::Shared(buffer, _) => Arc::as_ptr(buffer) as usize,
+            Data::Inline(_) => Arc::as_ptr(&self.0) as usize,
+        };
+        let steps =
+            self.dims().iter().zip(self.strides()).map(|(&d, s)| d.saturating_sub(1) * s.unsigned_abs());
+        let span = if self.len() == 0 { 0 } else { steps.sum::<usize>() + 1 };
+        (id, span * self.dtype().size())
+    }
+
     /// The elements in C order under another shape; shares the buffer where the strides allow it.
     ///
     /// # Panics

@@ -53,7 +53,15 @@ pub enum End<'py> {
 }
 
 impl End<'_> {
-    fn edge(&self) -> Option<Edge> {
+    /// What the user calls the tensor.
+    pub fn name(&self) -> Option<String> {
+        match self {
+            End::Tensor(v) => v.get().lock().name.as_deref().map(str::to_owned),
+            End::Place(_) => None,
+        }
+    }
+
+    pub fn edge(&self) -> Option<Edge> {
         match self {
             End::Tensor(v) => v.get().tensor().edge,
             End::Place(e) => Some(e.get().edge.clone()),
@@ -73,7 +81,7 @@ impl End<'_> {
 pub type Seeds<'py> = Option<Vec<Option<Bound<'py, Var>>>>;
 
 /// The dialect of the first output that has one.
-fn dialect_of(outputs: &[End<'_>]) -> Option<Dialect> {
+pub fn dialect_of(outputs: &[End<'_>]) -> Option<Dialect> {
     outputs.iter().find_map(|e| match e {
         End::Tensor(v) => Some(v.get().dialect()),
         End::Place(_) => None,

@@ -3,7 +3,6 @@
 use pyo3::prelude::*;
 
 use super::var::Var;
-use crate::engine::{camel_case, gradient_name};
 use crate::graph::Node;
 use crate::ops::registry;
 
@@ -157,7 +156,13 @@ impl Dialect {
     pub fn node_name(self, node: &Node) -> (String, String) {
         match self {
             Dialect::Native => (node.name().to_owned(), "Node".to_owned()),
-            Dialect::Paddle => (gradient_name(node), gradient_name(node)),
+            Dialect::Paddle if node.is_leaf() => {
+                ("GradNodeAccumulation".to_owned(), "GradNodeAccumulation".to_owned())
+            }
+            Dialect::Paddle => {
+                let name = camel_case(node.name()) + "GradNode";
+                (name.clone(), name)
+            }
             Dialect::Torch if node.is_leaf() => {
                 ("torch::autograd::AccumulateGrad".to_owned(), "AccumulateGrad".to_owned())
             }
@@ -190,4 +195,15 @@ impl Dialect {
     pub fn names_itself(self) -> bool {
         self == Dialect::Paddle
     }
+}
+
+/// `LogSoftmax` for `log_softmax`.
+fn camel_case(name: &str) -> String {
+    let mut joined = String::new();
+    for word in name.split(['_', '.']) {
+        let mut letters = word.chars();
+        joined.extend(letters.next().map(|c| c.to_ascii_uppercase()));
+        joined.push_str(letters.as_str());
+    }
+    joined
 }

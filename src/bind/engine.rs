@@ -1,5 +1,4 @@
-//! The engine as Python meets it: requests run with the GIL released and Ctrl-C heard, threads, tangents and
-//! pictures of the graph.
+//! The engine as Python meets it: requests run with the GIL released and Ctrl-C heard, threads and tangents.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -147,15 +146,6 @@ fn leads_beyond(py: Python<'_>, outputs: Vec<Bound<'_, Var>>, places: Vec<Bound<
     lift(detached(py, || Ok(crate::engine::leads_beyond(&outputs, &places))))
 }
 
-/// Pictures of the graph below `outputs` in the dot language, as gradients flow and as values flow, and the place in
-/// the program where each node was made.
-#[pyfunction]
-fn dump(py: Python<'_>, outputs: Vec<Bound<'_, Var>>) -> PyResult<(String, String, String)> {
-    let roots: Vec<Edge> = outputs.iter().filter_map(|v| v.get().tensor().edge).collect();
-    let d = lift(detached(py, || Ok(crate::engine::dump(&roots))))?;
-    Ok((d.backward, d.forward, d.calls))
-}
-
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(num_threads, m)?)?;
@@ -165,6 +155,5 @@ pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(live_nodes, m)?)?;
     m.add_function(wrap_pyfunction!(fresh, m)?)?;
     m.add_function(wrap_pyfunction!(push, m)?)?;
-    m.add_function(wrap_pyfunction!(leads_beyond, m)?)?;
-    m.add_function(wrap_pyfunction!(dump, m)?)
+    m.add_function(wrap_pyfunction!(leads_beyond, m)?)
 }

@@ -238,9 +238,6 @@ impl Var {
                 }
             },
         };
-        if let Some(path) = dump_backward_graph_path {
-            py.import("ferrograd._dump")?.call_method1("write", (path, (slf,)))?;
-        }
         let inputs = match inputs {
             None => None,
             Some(one) if one.is_instance_of::<Var>() => Some(vec![one.extract::<End<'py>>()?]),
@@ -250,15 +247,15 @@ impl Var {
             return Err(raise(py, "ArgumentError", "`inputs` argument to `backward()` cannot be empty."));
         }
         let seeds = seed.map(|s| vec![Some(s)]);
-        backward(
-            py,
-            vec![End::Tensor(slf.clone())],
-            seeds,
-            dialect as usize,
-            retain_graph,
-            create_graph,
-            inputs,
-        )
+        let outputs = vec![End::Tensor(slf.clone())];
+        let run = || backward(py, outputs, seeds, dialect as usize, retain_graph, create_graph, inputs);
+        let Some(path) = dump_backward_graph_path else { return run() };
+        let pictures = py.import("ferrograd._dump")?.call_method1("pictures", (path, (slf,)))?;
+        pictures.call_method0("__enter__")?;
+        let done = run();
+        let none = py.None();
+        pictures.call_method1("__exit__", (&none, &none, &none))?;
+        done
     }
 }
 

@@ -15,6 +15,7 @@ mod error;
 mod function;
 mod garbage;
 mod grad_methods;
+mod graph;
 mod hook_methods;
 mod hooks;
 mod indexing;
@@ -60,5 +61,6 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     watch::add(m)?;
     node::add(m)?;
     hook_methods::add(m)?;
+    graph::add(m)?;
     autograd::add(m)
 }

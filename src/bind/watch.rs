@@ -1,11 +1,13 @@
 //! What a thread watches while it computes, as Python sets it.
 
+use std::collections::HashMap;
+
 use pyo3::prelude::*;
 
 use super::error::raise;
 use crate::graph::watch::{self, Cost, Watch};
 
-/// Sets one thing that this thread watches: `nans`, `anomalies`, `safe` or `times`. Returns what it was.
+/// Sets one thing that this thread watches: `nans`, `anomalies`, `safe`, `times` or `nodes`. Returns what it was.
 #[pyfunction(name = "watch")]
 fn set(py: Python<'_>, what: &str, on: bool) -> PyResult<bool> {
     let mut new = watch::get();
@@ -30,6 +32,7 @@ fn field<'a>(py: Python<'_>, watch: &'a mut Watch, what: &str) -> PyResult<&'a m
         "anomalies" => &mut watch.anomalies,
         "safe" => &mut watch.safe,
         "times" => &mut watch.times,
+        "nodes" => &mut watch.nodes,
         _ => return Err(raise(py, "ArgumentError", format!("watch: {what:?} is nothing that is watched"))),
     })
 }
@@ -47,8 +50,15 @@ fn take_profile() -> Vec<Row> {
     rows
 }
 
+/// How many seconds rules have run, by the key of their node, since this thread was last asked.
+#[pyfunction]
+fn take_seconds() -> HashMap<usize, f64> {
+    watch::take_node_times().into_iter().map(|(node, time)| (node, time.as_secs_f64())).collect()
+}
+
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(set, m)?)?;
     m.add_function(wrap_pyfunction!(watching, m)?)?;
-    m.add_function(wrap_pyfunction!(take_profile, m)?)
+    m.add_function(wrap_pyfunction!(take_profile, m)?)?;
+    m.add_function(wrap_pyfunction!(take_seconds, m)?)
 }

@@ -49,7 +49,16 @@ struct Frame<'a> {
 type Index = FxHashMap<*const Node, u32>;
 
 impl<'a> Arena<'a> {
+    /// What a request needs: edges that lead nowhere wanted are cut.
     pub(super) fn new(request: &'a Request<'_>) -> Arena<'a> {
+        let mut arena = Arena::laid_out(request);
+        arena.drop_unreached();
+        arena.prune(request.leaves);
+        arena
+    }
+
+    /// All that is reachable from a request's roots.
+    pub(super) fn laid_out(request: &'a Request<'_>) -> Arena<'a> {
         let mut arena = Arena {
             nodes: vec![],
             first_slot: vec![0],
@@ -72,8 +81,6 @@ impl<'a> Arena<'a> {
         };
         arena.roots = request.roots.iter().map(|(e, _)| slot(e)).collect();
         arena.wanted = request.wanted.iter().map(slot).collect();
-        arena.drop_unreached();
-        arena.prune(request.leaves);
         arena
     }
 

@@ -128,7 +128,7 @@ impl<'a> Pass<'a> {
         if let Some(hooks) = node.hooks() {
             self.hooked(node, &mut g, |at, g| hooks.before(at, g))?;
         }
-        let start = self.watch.times.then(Instant::now);
+        let start = (self.watch.times || self.watch.nodes).then(Instant::now);
         let mut grads = op.vjp(&g, &Saved { node, kept: &kept, record: self.create_graph })?;
         if self.watch != Watch::default() {
             self.look(node, &g, &mut grads, start)?;
@@ -159,7 +159,7 @@ impl Pass<'_> {
     fn look(&self, node: &Node, g: &Cotangents, grads: &mut Grads, start: Option<Instant>) -> Result<()> {
         let Kind::Op(op) = &node.kind else { unreachable!("leaves have no rule") };
         if let Some(start) = start {
-            watch::count_rule(op.name(), start, grads.iter().flatten().map(|t| &t.array));
+            watch::count_rule(self.watch, node, start, grads.iter().flatten().map(|t| &t.array));
         }
         if let (true, true, [Some(g)]) = (self.watch.safe, op.is_pointwise(), g.as_slice()) {
             let zero = Tensor::scalar_of(g.dtype(), 0.0);

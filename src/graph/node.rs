@@ -71,6 +71,16 @@ pub(crate) enum Kept {
     Freed,
 }
 
+/// How a node keeps what its rules read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holding {
+    Live,
+    /// In a form of the host language's.
+    Packed,
+    /// No more: a backward pass has freed it.
+    Freed,
+}
+
 /// Whether a node holds objects of the host language's.
 #[derive(Default)]
 pub(super) struct HostParts {
@@ -207,6 +217,24 @@ impl Node {
                     self.site.describe().map_or(String::new(), |at| format!(" The node was made at {at}."));
                 Err(Error::Freed { op: self.name(), made })
             }
+        }
+    }
+
+    /// Shows which memory this node keeps for its rules and how many bytes of it. What is packed counts as what it was.
+    pub fn kept_memory(&self, see: &mut dyn FnMut(usize, usize)) -> Holding {
+        match &*self.kept() {
+            Kept::Live(list) => {
+                for keep in list.iter().flatten() {
+                    let (memory, bytes) = keep.array.memory();
+                    see(memory, bytes);
+                }
+                Holding::Live
+            }
+            Kept::Packed(list) => {
+                pack::sizes(list, see);
+                Holding::Packed
+            }
+            Kept::Freed => Holding::Freed,
         }
     }
 

@@ -9,7 +9,7 @@ use super::{Keep, Levels};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
-use crate::shape::Dims;
+use crate::shape::{self, Dims};
 
 /// Makes arrays, as they are kept, into something else. Called by the thread that records.
 pub trait Packer: Send + Sync {
@@ -108,6 +108,13 @@ pub(crate) fn unpack(name: &'static str, list: &[Option<PackedKeep>]) -> Result<
         Ok(Some(Keep { array, levels: levels.clone() }))
     };
     unpacked(|| list.iter().map(unpack).collect())
+}
+
+/// Shows how many bytes each array of a packed list had.
+pub(super) fn sizes(list: &[Option<PackedKeep>], see: &mut dyn FnMut(usize, usize)) {
+    for keep in list.iter().flatten() {
+        see(std::ptr::from_ref(keep) as usize, shape::len(&keep.dims).saturating_mul(keep.dtype.size()));
+    }
 }
 
 pub(super) fn held(list: &[Option<PackedKeep>], see: &mut dyn FnMut(&dyn Any)) {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use super::Outs;
 use super::site::Site;
+use super::{Node, Outs};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::kernel::finite::{self, Kind};
@@ -24,6 +24,8 @@ pub struct Watch {
     pub safe: bool,
     /// The time and the bytes of every op are added up.
     pub times: bool,
+    /// The time that the rule of each node takes is noted.
+    pub nodes: bool,
 }
 
 /// How often an op ran, for how long, and how many bytes its results had.
@@ -45,13 +47,17 @@ impl Cost {
 /// By name: forward and backward.
 pub type Profile = FxHashMap<&'static str, [Cost; 2]>;
 
+/// By the address of a node: how long its rule has run.
+pub type NodeTimes = FxHashMap<usize, Duration>;
+
 /// How many threads watch.
 static WATCHING: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    static WATCH: Cell<Watch> = const { Cell::new(Watch { nans: false, anomalies: false, safe: false, times: false }) };
+    static WATCH: Cell<Watch> = const { Cell::new(Watch { nans: false, anomalies: false, safe: false, times: false, nodes: false }) };
     static FIRST: Cell<Option<(&'static str, Site)>> = const { Cell::new(None) };
     static PROFILE: RefCell<Profile> = RefCell::new(Profile::default());
+    static NODES: RefCell<NodeTimes> = RefCell::new(NodeTimes::default());
 }
 
 /// What this thread watches.
@@ -78,6 +84,11 @@ pub fn forget_first() {
 /// What this thread has measured since it was last asked.
 pub fn take_profile() -> Profile {
     PROFILE.take()
+}
+
+/// How long rules have run, by node, since this thread was last asked.
+pub fn take_node_times() -> NodeTimes {
+    NODES.take()
 }
 
 /// Runs an op's computation under the eyes of this thread.
@@ -112,9 +123,20 @@ fn count<'a>(name: &'static str, direction: usize, start: Instant, arrays: impl 
     PROFILE.with_borrow_mut(|p| p.entry(name).or_default()[direction].add(time, bytes));
 }
 
-/// Books the rule of an op that began at `start`.
-pub(crate) fn count_rule<'a>(name: &'static str, start: Instant, gradients: impl Iterator<Item = &'a Array>) {
-    count(name, 1, start, gradients);
+/// Books the rule of a node that began at `start`.
+pub(crate) fn count_rule<'a>(
+    watch: Watch,
+    node: &Node,
+    start: Instant,
+    gradients: impl Iterator<Item = &'a Array>,
+) {
+    if watch.nodes {
+        let time = start.elapsed();
+        NODES.with_borrow_mut(|n| *n.entry(std::ptr::from_ref(node) as usize).or_default() += time);
+    }
+    if watch.times {
+        count(node.name(), 1, start, gradients);
+    }
 }
 
 /// Where the first result that is not finite was made since this thread began to watch for one, as a sentence.

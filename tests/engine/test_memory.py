@@ -66,16 +66,6 @@ def test_a_large_leaf_used_often_needs_little_memory(threads: int) -> None:
     assert float(out) <= 70
 
 
-def test_the_graph_as_text() -> None:
-    x = fg.tensor([[1.0, 2.0]], requires_grad=True)
-    w = fg.tensor([[1.0], [2.0]], requires_grad=True)
-    backward, forward, calls = fg._core.dump([x @ w])
-    assert backward.startswith('digraph G {\nnode_0[label="MatmulGradNode"]\nnode_1[label="GradNodeAccumulation"]')
-    assert 'node_0->node_1[label="Place(cpu)\\nfloat32[1, 2]"]' in backward
-    assert 'node_1->node_0[label="Place(cpu)\\nfloat32[1, 2]"]' in forward
-    assert "test_memory.py:" in calls
-
-
 def test_memory_of_arrays_is_kept_for_others_within_a_limit() -> None:
     script("""
         fg.empty_cache()

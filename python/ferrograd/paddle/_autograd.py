@@ -7,6 +7,7 @@ from typing import Any
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, DuplicateTensorError, Tensor
+from ferrograd._dump import pictures
 
 PADDLE = 1
 
@@ -90,19 +91,19 @@ def grad(
         raise ArgumentError("no_grad_vars must be None, Tensor or list/tuple/set of Tensors")
     if not all(isinstance(one, Tensor) for one in blocked):
         raise ArgumentError("no_grad_vars can only contain Tensor")
-    if dump_backward_graph_path is not None:
-        dump(dump_backward_graph_path, outs)
-    return _core.run(
-        outs,
-        ins,
-        seeds(grad_outputs, "grad_outputs", "outputs", len(outs)),
-        PADDLE,
-        retain_graph=retain_graph,
-        create_graph=create_graph,
-        leaves=not only_inputs,
-        blocked=blocked,
-        unused="none" if allow_unused else "refused",
-    )
+    given = seeds(grad_outputs, "grad_outputs", "outputs", len(outs))
+    with pictures(dump_backward_graph_path, outs):
+        return _core.run(
+            outs,
+            ins,
+            given,
+            PADDLE,
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            leaves=not only_inputs,
+            blocked=blocked,
+            unused="none" if allow_unused else "refused",
+        )
 
 
 def backward(
@@ -115,7 +116,8 @@ def backward(
     """Adds the gradients of the sum of ``tensors`` to the ``.grad`` of every leaf.
 
     They start from ``grad_tensors``, from ones where that is None. With ``dump_backward_graph_path`` pictures of the
-    graph and the place in the program where each of its nodes was made are written into that directory.
+    graph (values, bytes kept, the time of each node) and the line that recorded each node are written into that
+    directory.
 
     >>> import ferrograd.paddle as paddle
     >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
@@ -127,13 +129,5 @@ def backward(
     outs = as_tensors(tensors, "tensors")
     distinct(outs, "The argument 'tensors' of paddle.autograd.backward contains duplicate paddle.Tensor object.")
     given = seeds(grad_tensors, "grad_tensors", "tensors", len(outs))
-    if dump_backward_graph_path is not None:
-        dump(dump_backward_graph_path, outs)
-    _core.backward(outs, given, PADDLE, retain_graph=retain_graph)
-
-
-def dump(path: str, outputs: list[Tensor]) -> None:
-    """Writes pictures of the graph below ``outputs``; see :mod:`ferrograd._dump`."""
-    from ferrograd._dump import write
-
-    write(path, outputs)
+    with pictures(dump_backward_graph_path, outs):
+        _core.backward(outs, given, PADDLE, retain_graph=retain_graph)

@@ -1,0 +1,389 @@
+"""The recorded graph as something to look at: its nodes, in order, as text and as files."""
+
+from __future__ import annotations
+
+import linecache
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import ArgumentError, GradientEdge, IndexOutOfRange, Tensor
+
+# How deep the text is indented at most, in levels.
+_DEEPEST = 24
+
+
+class Value(NamedTuple):
+    """An output of a node: its shape and dtype, and its lanes inside ``vmap``."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    lanes: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        lanes = f" in {'x'.join(map(str, self.lanes))} lanes" if self.lanes else ""
+        return f"{self.dtype}{list(self.shape)}{lanes}"
+
+
+class Record(NamedTuple):
+    """What the core says of a graph: columns with an entry for each node. A place is a node and one of its outputs."""
+
+    roots: list[tuple[int, int]]
+    ops: list[str]
+    titles: list[str]
+    inputs: list[tuple[tuple[int, int] | None, ...]]
+    values: list[tuple[tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...]], ...]]
+    kept: list[int]
+    holding: list[str]
+    sites: list[int]
+    keys: list[int]
+    where: dict[int, str | None]
+    names: dict[tuple[int, int], str]
+    memory: int
+
+
+class Node:
+    """One node of a :class:`Graph`: an op that was applied, or a leaf."""
+
+    __slots__ = ("_graph", "id")
+
+    def __init__(self, graph: Graph, id: int) -> None:
+        self._graph = graph
+        self.id = id
+
+    @property
+    def op(self) -> str:
+        """The name of the op; ``"leaf"`` for a leaf."""
+        return self._graph.record.ops[self.id]
+
+    @property
+    def title(self) -> str:
+        """What the dialect of the graph's first tensor calls the node: ``"MulBackward0"`` for ``"multiply"``."""
+        return self._graph.record.titles[self.id]
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the graph begins here."""
+        return not self._graph.record.inputs[self.id]
+
+    @property
+    def name(self) -> str | None:
+        """The name of the tensor, if it is a leaf or an output of the graph and was given one."""
+        names = self._graph.record.names
+        found = (names.get((self.id, out)) for out in range(len(self._graph.record.values[self.id])))
+        return next((name for name in found if name is not None), None)
+
+    @property
+    def outputs(self) -> tuple[Value, ...]:
+        """The shape and dtype of each output."""
+        return tuple(Value(*value) for value in self._graph.record.values[self.id])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the first output."""
+        return self.outputs[0].shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the first output."""
+        return self.outputs[0].dtype
+
+    @property
+    def kept(self) -> int:
+        """Bytes that the node keeps for its gradient rule. Several nodes may keep the same memory."""
+        return self._graph.record.kept[self.id]
+
+    @property
+    def holding(self) -> str:
+        """How it keeps them: ``"live"``, ``"packed"`` by hooks for saved tensors, or ``"freed"`` by a backward pass."""
+        return self._graph.record.holding[self.id]
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the gradient rule ran in the backward pass that was measured, if one was."""
+        return self._graph.seconds.get(self._graph.record.keys[self.id])
+
+    @property
+    def site(self) -> str | None:
+        """``file:line`` of the call that recorded the node."""
+        return self._graph.record.where[self._graph.record.sites[self.id]]
+
+    @property
+    def file(self) -> str | None:
+        """The file of that call."""
+        return None if self.site is None else self.site.rpartition(":")[0]
+
+    @property
+    def line(self) -> int | None:
+        """The line of that call."""
+        return None if self.site is None else int(self.site.rpartition(":")[2])
+
+    @property
+    def source(self) -> str:
+        """The text of that line, if the file can be read."""
+        return linecache.getline(self.file or "", self.line or 0).strip()
+
+    @property
+    def edges(self) -> tuple[tuple[Node, int] | None, ...]:
+        """By argument of the op: the node and the output it came from; None where no gradient is wanted."""
+        places = self._graph.record.inputs[self.id]
+        return tuple(None if p is None else (Node(self._graph, p[0]), p[1]) for p in places)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The nodes that a gradient flows to from here, in the order of the op's arguments."""
+        return tuple(edge[0] for edge in self.edges if edge is not None)
+
+    @property
+    def users(self) -> tuple[Node, ...]:
+        """The nodes that a gradient comes from, each once."""
+        return tuple(Node(self._graph, i) for i in self._graph.users_by_id[self.id])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Node) and other._graph is self._graph and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash((id(self._graph), self.id))
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+    def __str__(self) -> str:
+        values = self.outputs
+        text = f"#{self.id} {self.op}"
+        if self.name is not None:
+            text += f" {self.name!r}"
+        text += f" {values[0]}" if len(values) == 1 else f" ({', '.join(map(str, values))})"
+        if self.kept:
+            text += f", keeps {size(self.kept)}" + (", packed" if self.holding == "packed" else "")
+        if self.holding == "freed":
+            text += ", freed"
+        if self.seconds is not None:
+            text += f", {self.seconds * 1e6:.1f} us"
+        return text + f", {self.place}" if self.place else text
+
+    @property
+    def place(self) -> str:
+        """``file:line`` without the folder; empty where the call is not known."""
+        return os.path.basename(self.site) if self.site else ""
+
+
+class Graph(Sequence[Node]):
+    """The record below one or several tensors, as it was when :func:`graph` was called; it keeps no tensor alive.
+
+    A sequence of its nodes: inputs stand before the ops that use them. The numbers depend on the graph alone.
+    """
+
+    def __init__(self, outputs: Sequence[Tensor | GradientEdge], dialect: int | None = None) -> None:
+        self.record = Record(*_core.survey(list(outputs), dialect))
+        self.seconds: dict[int, float] = {}
+
+    def __len__(self) -> int:
+        return len(self.record.ops)
+
+    def __getitem__(self, id: Any) -> Any:
+        if isinstance(id, slice):
+            return [Node(self, i) for i in range(len(self))[id]]
+        try:
+            return Node(self, range(len(self))[id])
+        except IndexError:
+            raise IndexOutOfRange(f"graph: there is no node {id} among {len(self)}") from None
+        except TypeError:
+            raise ArgumentError(f"graph: a node's number is an integer, not {type(id).__name__}") from None
+
+    def __iter__(self) -> Iterator[Node]:
+        return (Node(self, i) for i in range(len(self)))
+
+    @property
+    def roots(self) -> list[Node]:
+        """The nodes that made the tensors which the graph was asked of."""
+        return [Node(self, i) for i in dict.fromkeys(node for node, _ in self.record.roots)]
+
+    @property
+    def leaves(self) -> list[Node]:
+        """The nodes where the graph begins."""
+        return [node for node in self if node.is_leaf]
+
+    @property
+    def kept(self) -> int:
+        """Bytes that all nodes keep for their gradient rules; memory that several of them keep counts once."""
+        return self.record.memory
+
+    def filter(self, predicate: Callable[[Node], object] | None = None, *, op: str | None = None) -> list[Node]:
+        """The nodes of which ``predicate`` is true, and that apply the op of this name."""
+        if predicate is not None and not callable(predicate):
+            raise ArgumentError(f"filter: predicate must be callable, not {type(predicate).__name__}")
+        found = (Node(self, i) for i, name in enumerate(self.record.ops) if op is None or name == op)
+        return [node for node in found if predicate is None or predicate(node)]
+
+    @cached_property
+    def users_by_id(self) -> list[list[int]]:
+        """By node: the nodes that use it."""
+        users: list[list[int]] = [[] for _ in self.record.ops]
+        for i, places in enumerate(self.record.inputs):
+            for node in dict.fromkeys(p[0] for p in places if p is not None):
+                users[node].append(i)
+        return users
+
+    def nearest(self, limit: int | None) -> list[Node]:
+        """The ``limit`` nodes that are the fewest steps away from the roots, in order; all where it is None."""
+        if limit is None or checked(limit) >= len(self):
+            return list(self)
+        met = list(dict.fromkeys(node for node, _ in self.record.roots))
+        known = set(met)
+        for node in met:
+            if len(met) >= limit:
+                break
+            for place in self.record.inputs[node]:
+                if place is not None and place[0] not in known:
+                    known.add(place[0])
+                    met.append(place[0])
+        return [Node(self, i) for i in sorted(met[:limit])]
+
+    def to_text(self, limit: int | None = 200) -> str:
+        """A tree of at most ``limit`` lines from the roots to the leaves; what is used again is shown once.
+
+        >>> x = fg.tensor([1.0, 2.0], requires_grad=True)
+        >>> print(fg.graph(fg.sin(x) * x).to_text())
+        graph of 3 nodes, 1 leaf, 16 B kept
+        #2 multiply float32[2], keeps 16 B, ...
+          #1 sin float32[2], keeps 8 B, ...
+            #0 leaf float32[2], ...
+          #0 leaf, above
+        """
+        most = len(self) * 2 + sum(map(len, self.record.inputs)) if limit is None else checked(limit)
+        lines = [self.summary()]
+        shown: set[int] = set()
+        waiting = [(node, out, 0) for node, out in reversed(self.record.roots)]
+        while waiting and len(lines) <= most:
+            i, out, depth = waiting.pop()
+            node = self[i]
+            indent = "  " * depth if depth <= _DEEPEST else "  " * _DEEPEST + f"({depth}) "
+            through = f"output {out} of " if len(self.record.values[i]) > 1 else ""
+            if i in shown:
+                lines.append(f"{indent}{through}#{i} {node.op}, above")
+                continue
+            shown.add(i)
+            lines.append(f"{indent}{through}{node}")
+            waiting.extend((*p, depth + 1) for p in reversed(self.record.inputs[i]) if p is not None)
+        if len(shown) < len(self):
+            lines.append(f"... and {counted(len(self) - len(shown), 'more node')}")
+        return "\n".join(lines)
+
+    def summary(self) -> str:
+        """How large the graph is, in a line."""
+        leaves = sum(not places for places in self.record.inputs)
+        freed = ", freed by a backward pass" if "freed" in self.record.holding else ""
+        return f"graph of {counted(len(self), 'node')}, {counted(leaves, 'leaf')}, {size(self.kept)} kept{freed}"
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        return f"<{self.summary()}>"
+
+    def to_dot(self, limit: int | None = 10_000) -> str:
+        """The graph in the dot language of Graphviz: values flow along the arrows."""
+        from ferrograd._draw import dot
+
+        return dot(self, limit)
+
+    def to_mermaid(self, limit: int | None = 250) -> str:
+        """The graph as a Mermaid flowchart, which Markdown pages show."""
+        from ferrograd._draw import mermaid
+
+        return mermaid(self, limit)
+
+    def to_svg(self, limit: int | None = 250) -> str:
+        """The graph as a picture: leaves at the top, outputs at the bottom. Hovering shows a node's details."""
+        from ferrograd._draw import svg
+
+        return svg(self, limit)
+
+    def to_html(self, limit: int | None = 250) -> str:
+        """A page that needs no other file: the picture, and a table of the nodes with the lines that made them."""
+        from ferrograd._draw import page
+
+        return page(self, limit)
+
+    def save(self, path: str | os.PathLike[str], limit: int | None = -1) -> None:
+        """Writes the form that the name's end asks for: ``.txt``, ``.dot``, ``.mmd``, ``.svg`` or ``.html``.
+
+        Raises:
+            ArgumentError: another ending.
+        """
+        forms = {
+            ".txt": self.to_text,
+            ".dot": self.to_dot,
+            ".mmd": self.to_mermaid,
+            ".svg": self.to_svg,
+            ".html": self.to_html,
+        }
+        name = os.fspath(path)
+        form = forms.get(os.path.splitext(name)[1].lower())
+        if form is None:
+            raise ArgumentError(f"save: the name must end in one of {', '.join(forms)}: {name!r}")
+        text = form() if limit == -1 else form(limit)
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(text if text.endswith("\n") else text + "\n")
+
+    def _repr_svg_(self) -> str:
+        return self.to_svg(100)
+
+    def _repr_html_(self) -> str:
+        from ferrograd._draw import fragment
+
+        return fragment(self, 100)
+
+
+def graph(outputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge]) -> Graph:
+    """The record below a tensor, or several: a :class:`Graph` of plain data, to be printed, drawn or walked.
+
+    It is what ``backward`` would walk, with what each node keeps for it, and the line that recorded it. A graph that a
+    backward pass has freed can be looked at too: its nodes say that they are ``"freed"``.
+
+    Raises:
+        ArgumentError: an output that does not require grad, or is no tensor.
+
+    >>> x = fg.tensor([1.0, 2.0], requires_grad=True)
+    >>> g = fg.graph(fg.exp(x).sum())
+    >>> [node.op for node in g], g.kept
+    (['leaf', 'exp', 'sum'], 8)
+    """
+    many = [outputs] if isinstance(outputs, (Tensor, GradientEdge)) else outputs
+    if not isinstance(many, Sequence) or isinstance(many, str):
+        raise ArgumentError(f"graph: a tensor or a sequence of tensors is asked for, not {type(outputs).__name__}")
+    if not many:
+        raise ArgumentError("graph: no tensor was given")
+    for one in many:
+        if not isinstance(one, (Tensor, GradientEdge)):
+            raise ArgumentError(f"graph: outputs must be tensors, not {type(one).__name__}")
+    return Graph(many)
+
+
+def checked(limit: object) -> int:
+    """The limit, if it is one."""
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+        raise ArgumentError(f"limit must be a positive integer or None, not {limit!r}")
+    return limit
+
+
+def counted(n: int, what: str) -> str:
+    """``2 leaves`` for 2 and ``leaf``."""
+    if n == 1:
+        return f"1 {what}"
+    return f"{n:,} {what[:-1] + 've' if what.endswith('f') else what}s"
+
+
+def size(n: int) -> str:
+    """Bytes as people write them."""
+    if n < 1000:
+        return f"{n} B"
+    for unit, scale in (("kB", 1e3), ("MB", 1e6), ("GB", 1e9)):
+        if n < 999.5 * scale or unit == "GB":
+            break
+    return f"{n / scale:.3g} {unit}" if n < 999.5 * scale else f"{n / scale:.0f} {unit}"

@@ -1,0 +1,150 @@
+"""A layered drawing of an acyclic graph: rows by longest path, order by barycentres, places by least squares."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+_SWEEPS = 8
+# The space that an edge takes in the rows it passes, and between two items of a row.
+_PASSING = 14.0
+_GAP = 22.0
+# How much straighter an edge that passes rows is to be than one between neighbours.
+_STRAIGHT = 6.0
+
+
+@dataclass
+class Layout:
+    """Where things are: the centre of each item, its row, and the bends of each edge with the row each lies in."""
+
+    x: list[float]
+    row: list[int]
+    rows: int
+    width: float
+    bends: dict[tuple[int, int], list[tuple[float, int]]]
+
+
+def layout(widths: Sequence[float], edges: Sequence[tuple[int, int]]) -> Layout:
+    """Places items of these widths. An edge leads from an item to a later one; several between two count as one."""
+    edges = list(dict.fromkeys(edges))
+    row = _rows(len(widths), edges)
+    sizes = list(widths)
+    rows: list[list[int]] = [[] for _ in range(max(row, default=-1) + 1)]
+    for item, at in enumerate(row):
+        rows[at].append(item)
+    # What passes a row on the way from one item does so at one place, whatever it leads to.
+    passing: dict[tuple[int, int], int] = {}
+    links: dict[tuple[int, int], None] = {}
+    for start, end in edges:
+        last = start
+        for at in range(row[start] + 1, row[end]):
+            if (start, at) not in passing:
+                passing[start, at] = len(sizes)
+                rows[at].append(len(sizes))
+                sizes.append(_PASSING)
+            links[last, passing[start, at]] = None
+            last = passing[start, at]
+        links[last, end] = None
+    above: list[list[int]] = [[] for _ in sizes]
+    below: list[list[int]] = [[] for _ in sizes]
+    for start, end in links:
+        below[start].append(end)
+        above[end].append(start)
+    rows = _ordered(rows, above, below)
+    x = _placed(rows, sizes, above, below, len(widths))
+    left = min((x[i] - sizes[i] / 2 for i in range(len(sizes))), default=0.0)
+    x = [at - left for at in x]
+    width = max((x[i] + sizes[i] / 2 for i in range(len(sizes))), default=0.0)
+    bends = {(s, e): [(x[passing[s, at]], at) for at in range(row[s] + 1, row[e])] for s, e in edges}
+    return Layout(x[: len(widths)], row, len(rows), width, bends)
+
+
+def _rows(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+    """The longest path that ends at each item; an item that nothing leads to stands just above what it leads to."""
+    row, first = [0] * n, [n] * n
+    into: list[list[int]] = [[] for _ in range(n)]
+    for start, end in edges:
+        into[end].append(start)
+    for end in range(n):
+        row[end] = max((row[start] + 1 for start in into[end]), default=0)
+    for start, end in edges:
+        first[start] = min(first[start], row[end])
+    return [first[i] - 1 if not into[i] and first[i] < n else row[i] for i in range(n)]
+
+
+def _ordered(rows: list[list[int]], above: list[list[int]], below: list[list[int]]) -> list[list[int]]:
+    """The order in each row with the fewest crossings that sweeps down and up have come to."""
+    best, fewest = rows, _crossings(rows, below)
+    for sweep in range(_SWEEPS):
+        if fewest == 0:
+            break
+        down = sweep % 2 == 0
+        near = above if down else below
+        rows = [list(one) for one in rows]
+        place = {item: at for one in rows for at, item in enumerate(one)}
+        for one in rows if down else reversed(rows):
+            want = {i: sum(place[j] for j in near[i]) / len(near[i]) if near[i] else float(place[i]) for i in one}
+            one.sort(key=want.__getitem__)
+            place.update((item, at) for at, item in enumerate(one))
+        crossings = _crossings(rows, below)
+        if crossings < fewest:
+            best, fewest = rows, crossings
+    return best
+
+
+def _crossings(rows: list[list[int]], below: list[list[int]]) -> int:
+    total = 0
+    for one, following in pairwise(rows):
+        place = {item: at for at, item in enumerate(following)}
+        met: list[int] = []
+        for item in one:
+            ends = sorted(place[end] for end in below[item])
+            total += sum(len(met) - bisect_right(met, end) for end in ends)
+            met = sorted(met + ends)
+    return total
+
+
+def _placed(
+    rows: list[list[int]], sizes: list[float], above: list[list[int]], below: list[list[int]], items: int
+) -> list[float]:
+    """Each near the mean of its neighbours, without leaving its order."""
+    x = [0.0] * len(sizes)
+    for one in rows:
+        total = sum(sizes[i] for i in one) + _GAP * (len(one) - 1)
+        at = -total / 2
+        for i in one:
+            x[i] = at + sizes[i] / 2
+            at += sizes[i] + _GAP
+    for sweep in range(2 * _SWEEPS):
+        near = [above, below][sweep % 2] if sweep < 2 * _SWEEPS - 2 else None
+        for one in rows if sweep % 2 == 0 else reversed(rows):
+            want, weight = [], []
+            for i in one:
+                around = near[i] if near is not None else above[i] + below[i]
+                want.append(sum(x[j] for j in around) / len(around) if around else x[i])
+                weight.append(_STRAIGHT if i >= items else 1.0)
+            for i, at in zip(one, _apart(want, weight, [sizes[i] for i in one]), strict=True):
+                x[i] = at
+    return x
+
+
+def _apart(want: list[float], weight: list[float], sizes: list[float]) -> list[float]:
+    """The places nearest to the wanted ones at which items of these sizes do not touch: neighbours that would are
+    moved together, as one block, to their mean."""
+    offsets: list[float] = []
+    at = 0.0
+    for before, own in zip([0.0, *sizes], sizes, strict=False):
+        at += (before + own) / 2 + (_GAP if offsets else 0.0)
+        offsets.append(at)
+    blocks: list[tuple[float, float, int]] = []
+    for place, w, offset in zip(want, weight, offsets, strict=True):
+        mean, total, count = place - offset, w, 1
+        while blocks and blocks[-1][0] > mean:
+            other, more, members = blocks.pop()
+            mean = (mean * total + other * more) / (total + more)
+            total, count = total + more, count + members
+        blocks.append((mean, total, count))
+    means = [mean for mean, _, count in blocks for _ in range(count)]
+    return [mean + offset for mean, offset in zip(means, offsets, strict=True)]
