@@ -79,7 +79,7 @@ def _dot(graph: Graph, nodes: list[Node], backward: bool) -> str:
     lines = []
     for node in nodes:
         title = node.title if backward else node.op
-        kept = f"keeps {size(node.kept)}" if node.kept else ""
+        kept = f"keeps {size(node.kept)}" if node.kept else "freed" * (node.holding == "freed")
         took = f"{node.seconds * 1e6:.1f} us" if node.seconds is not None else ""
         values = ", ".join(map(str, node.outputs))
         label = quoted(title, node.name or "", values, kept, took, node.place)

@@ -5,11 +5,13 @@ Each is a context manager and a decorator, and holds for its own thread.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ferrograd import _core
+from ferrograd._graph import checked
 
 
 @contextmanager
@@ -106,48 +108,56 @@ class Cost:
     seconds: float = 0.0
     bytes: int = 0
 
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.calls + other.calls, self.seconds + other.seconds, self.bytes + other.bytes)
+
 
 @dataclass
 class Profile:
-    """The cost of each op by name: ``forward`` is the op itself, ``backward`` its gradient rule with all it calls."""
+    """The cost of each op by name: ``forward`` is the op itself, ``backward`` its gradient rule with all it calls.
+
+    ``sites`` has both by op and line (``file:line`` of the call that recorded it), if that was asked for.
+    """
 
     forward: dict[str, Cost] = field(default_factory=dict)
     backward: dict[str, Cost] = field(default_factory=dict)
+    sites: dict[tuple[str, str], tuple[Cost, Cost]] = field(default_factory=dict)
 
-    def table(self) -> str:
-        """A line for each op, the most expensive first."""
+    def table(self, limit: int | None = None) -> str:
+        """A line for each op, or for each op and line of the program: the ``limit`` most expensive, or all."""
         names = sorted(self.forward.keys() | self.backward.keys())
+        rows = [(name, (self.forward.get(name, Cost()), self.backward.get(name, Cost()))) for name in names]
+        if self.sites:
+            rows = [(f"{op} {os.path.basename(site)}", costs) for (op, site), costs in self.sites.items()]
+        rows.sort(key=lambda row: -sum(c.seconds for c in row[1]))
+        shown = rows if limit is None else rows[: checked(limit)]
+        width = max([24, *(len(name) + 2 for name, _ in shown)])
 
-        def of(name: str) -> tuple[Cost, Cost]:
-            return self.forward.get(name, Cost()), self.backward.get(name, Cost())
+        def line(name: str, *costs: Cost) -> str:
+            parts = [(c.calls, c.seconds / max(c.calls, 1) * 1e6, c.seconds * 1e3, c.bytes / 1e6) for c in costs]
+            columns = [f"{calls:>10} {us:>10.2f} {ms:>10.3f} {mb:>10.3f}" for calls, us, ms, mb in parts]
+            return f"{name:<{width}}{columns[0]}{columns[1]}"
 
-        def line(name: str, f: Cost, b: Cost) -> str:
-            parts = [(c.seconds / max(c.calls, 1) * 1e6, c.seconds * 1e3, c.bytes / 1e6) for c in (f, b)]
-            columns = [f"{us:>10.2f} {ms:>10.3f} {mb:>10.3f}" for us, ms, mb in parts]
-            return f"{name:<24}{f.calls:>10} {columns[0]}{b.calls:>10} {columns[1]}"
-
-        def total(costs: dict[str, Cost]) -> Cost:
-            parts = costs.values()
-            return Cost(sum(c.calls for c in parts), sum(c.seconds for c in parts), sum(c.bytes for c in parts))
-
+        total = [sum(costs.values(), Cost()) for costs in (self.forward, self.backward)]
         columns = f"{'calls':>10} {'us each':>10} {'ms':>10} {'MB':>10}"
-        ranked = sorted(names, key=lambda n: -sum(c.seconds for c in of(n)))
-        return "\n".join(
-            [
-                f"{'':<24}{'forward':>43}{'backward':>43}",
-                f"{'op':<24}{columns}{columns}",
-                *(line(n, *of(n)) for n in ranked),
-                line("total", total(self.forward), total(self.backward)),
-            ]
-        )
+        lines = [
+            f"{'':<{width}}{'forward':>43}{'backward':>43}",
+            f"{'op':<{width}}{columns}{columns}",
+            *(line(name, *costs) for name, costs in shown),
+        ]
+        if len(shown) < len(rows):
+            lines.append(f"... and {len(rows) - len(shown)} more")
+        return "\n".join([*lines, line("total", *total)])
 
     def __str__(self) -> str:
         return self.table()
 
 
 @contextmanager
-def profile() -> Iterator[Profile]:
+def profile(sites: bool = False) -> Iterator[Profile]:
     """Measures every op that this thread runs: the ``Profile`` is filled when the context ends.
+
+    With ``sites`` ops are told apart by the line of the program that called them.
 
     >>> x = fg.tensor([1.0, 2.0], requires_grad=True)
     >>> with fg.profile() as p:
@@ -156,12 +166,15 @@ def profile() -> Iterator[Profile]:
     (1, 1)
     """
     result = Profile()
-    with _watched("times"):
+    with _watched("times"), _watched("sites", sites):
         _core.take_profile()
         try:
             yield result
         finally:
-            for name, costs in _core.take_profile():
-                for place, cost in zip((result.forward, result.backward), costs, strict=True):
-                    if cost[0]:
-                        place[name] = Cost(*cost)
+            for op, site, costs in _core.take_profile():
+                both = Cost(*costs[0]), Cost(*costs[1])
+                if sites:
+                    result.sites[op, site or "unknown place"] = both
+                for place, cost in zip((result.forward, result.backward), both, strict=True):
+                    if cost.calls:
+                        place[op] = place.get(op, Cost()) + cost

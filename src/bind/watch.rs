@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use super::error::raise;
 use crate::graph::watch::{self, Cost, Watch};
 
-/// Sets one thing that this thread watches: `nans`, `anomalies`, `safe`, `times` or `nodes`. Returns what it was.
+/// Sets one thing that this thread watches: `nans`, `anomalies`, `safe`, `times`, `sites` or `nodes`. Returns what it was.
 #[pyfunction(name = "watch")]
 fn set(py: Python<'_>, what: &str, on: bool) -> PyResult<bool> {
     let mut new = watch::get();
@@ -32,21 +32,23 @@ fn field<'a>(py: Python<'_>, watch: &'a mut Watch, what: &str) -> PyResult<&'a m
         "anomalies" => &mut watch.anomalies,
         "safe" => &mut watch.safe,
         "times" => &mut watch.times,
+        "sites" => &mut watch.sites,
         "nodes" => &mut watch.nodes,
         _ => return Err(raise(py, "ArgumentError", format!("watch: {what:?} is nothing that is watched"))),
     })
 }
 
-/// A name, and the calls, seconds and bytes of its op and of its rule.
-type Row = (&'static str, [(u64, f64, u64); 2]);
+/// A name, a call site, and the calls, seconds and bytes of its op and of its rule.
+type Row = (&'static str, Option<String>, [(u64, f64, u64); 2]);
 
 /// What this thread has measured since it was last asked.
 #[pyfunction]
 fn take_profile() -> Vec<Row> {
     let plain = |c: Cost| (c.calls, c.time.as_secs_f64(), c.bytes);
+    let taken = watch::take_profile().into_iter();
     let mut rows: Vec<Row> =
-        watch::take_profile().into_iter().map(|(name, costs)| (name, costs.map(plain))).collect();
-    rows.sort_by_key(|row| row.0);
+        taken.map(|((name, site), costs)| (name, site.describe(), costs.map(plain))).collect();
+    rows.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
     rows
 }
 

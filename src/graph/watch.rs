@@ -24,6 +24,8 @@ pub struct Watch {
     pub safe: bool,
     /// The time and the bytes of every op are added up.
     pub times: bool,
+    /// And that for each call site.
+    pub sites: bool,
     /// The time that the rule of each node takes is noted.
     pub nodes: bool,
 }
@@ -44,8 +46,8 @@ impl Cost {
     }
 }
 
-/// By name: forward and backward.
-pub type Profile = FxHashMap<&'static str, [Cost; 2]>;
+/// By name, and by the call site that recorded it where that is asked: forward and backward.
+pub type Profile = FxHashMap<(&'static str, Site), [Cost; 2]>;
 
 /// By the address of a node: how long its rule has run.
 pub type NodeTimes = FxHashMap<usize, Duration>;
@@ -54,7 +56,7 @@ pub type NodeTimes = FxHashMap<usize, Duration>;
 static WATCHING: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    static WATCH: Cell<Watch> = const { Cell::new(Watch { nans: false, anomalies: false, safe: false, times: false, nodes: false }) };
+    static WATCH: Cell<Watch> = const { Cell::new(Watch { nans: false, anomalies: false, safe: false, times: false, sites: false, nodes: false }) };
     static FIRST: Cell<Option<(&'static str, Site)>> = const { Cell::new(None) };
     static PROFILE: RefCell<Profile> = RefCell::new(Profile::default());
     static NODES: RefCell<NodeTimes> = RefCell::new(NodeTimes::default());
@@ -107,7 +109,7 @@ pub(super) fn over(name: impl FnOnce() -> &'static str, f: impl FnOnce() -> Resu
 fn looked(name: &'static str, outs: &Outs, start: Instant) -> Result<()> {
     let watch = WATCH.get();
     if watch.times {
-        count(name, 0, start, outs.iter());
+        count((name, site(watch, Site::current)), 0, start, outs.iter());
     }
     if watch.nans && outs.iter().any(|o| finite::has(o, Kind::Nan)) {
         bail!(NotFinite, name, "debug_nans: the result holds NaN");
@@ -118,9 +120,19 @@ fn looked(name: &'static str, outs: &Outs, start: Instant) -> Result<()> {
     Ok(())
 }
 
-fn count<'a>(name: &'static str, direction: usize, start: Instant, arrays: impl Iterator<Item = &'a Array>) {
+/// The site under which something is booked.
+fn site(watch: Watch, site: impl FnOnce() -> Site) -> Site {
+    if watch.sites { site() } else { Site::default() }
+}
+
+fn count<'a>(
+    key: (&'static str, Site),
+    direction: usize,
+    start: Instant,
+    arrays: impl Iterator<Item = &'a Array>,
+) {
     let (time, bytes) = (start.elapsed(), arrays.map(|a| a.len() * a.dtype().size()).sum());
-    PROFILE.with_borrow_mut(|p| p.entry(name).or_default()[direction].add(time, bytes));
+    PROFILE.with_borrow_mut(|p| p.entry(key).or_default()[direction].add(time, bytes));
 }
 
 /// Books the rule of a node that began at `start`.
@@ -135,7 +147,7 @@ pub(crate) fn count_rule<'a>(
         NODES.with_borrow_mut(|n| *n.entry(std::ptr::from_ref(node) as usize).or_default() += time);
     }
     if watch.times {
-        count(node.name(), 1, start, gradients);
+        count((node.name(), site(watch, || node.site)), 1, start, gradients);
     }
 }
 

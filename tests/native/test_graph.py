@@ -178,7 +178,9 @@ def test_a_chain_of_a_million_nodes() -> None:
 
 
 def test_dot_has_every_node_and_edge_once() -> None:
-    graph = fg.graph(network()[0])
+    loss, w = network()
+    graph = fg.graph(loss)
+    assert w.name == "w"
     text = graph.to_dot()
     assert sorted(map(int, re.findall(r"^  node_(\d+) \[", text, re.M))) == list(range(len(graph)))
     drawn = sorted((int(a), int(b)) for a, b in re.findall(r"node_(\d+) -> node_(\d+)", text))

@@ -124,6 +124,39 @@ def test_a_profile_counts_ops_and_rules() -> None:
     assert not q.backward
 
 
+def test_the_table_of_a_profile_begins_with_the_most_expensive() -> None:
+    x = leaf(np.ones(200_000))
+    with fg.profile() as p:
+        fg.backward((fg.sin(x) * 2.0).sum())
+    rows = p.table().splitlines()[2:]
+    times = {row.split()[0]: float(row.split()[3]) + float(row.split()[7]) for row in rows}
+    total = times.pop("total")
+    assert list(times.values()) == sorted(times.values(), reverse=True)
+    assert total == pytest.approx(sum(times.values()), abs=0.01)
+    assert p.table(limit=1).splitlines()[-2:] == ["... and 2 more", rows[-1]]
+    assert str(p) == p.table()
+    with pytest.raises(fg.ArgumentError, match="limit must be"):
+        p.table(0)
+    assert len(fg._watch.Profile().table().splitlines()) == 3
+
+
+def test_a_profile_by_the_lines_of_the_program() -> None:
+    x = leaf([1.0, 2.0])
+    with fg.profile(sites=True) as p:
+        y = fg.sin(x)
+        for _ in range(3):
+            y = fg.sin(y)
+        fg.backward(y.sum())
+    found = {(op, f.calls, b.calls) for (op, _), (f, b) in p.sites.items()}
+    assert found == {("sin", 1, 1), ("sin", 3, 3), ("sum", 1, 1)}
+    assert {site.rpartition(":")[0] for _, site in p.sites} == {__file__}
+    assert p.forward["sin"].calls == p.backward["sin"].calls == 4
+    assert sum("sin test_watch.py:" in line for line in p.table().splitlines()) == 2
+    with fg.profile() as q:
+        fg.sin(x)
+    assert not q.sites
+
+
 def test_detection_can_be_switched_on_for_good() -> None:
     fg.set_detect_anomaly(True)
     try:

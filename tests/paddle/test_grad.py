@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -273,6 +274,54 @@ def test_s127_pictures_of_the_graph(tmp_path: Path) -> None:
     paddle.grad([y], [x], dump_backward_graph_path=str(where), retain_graph=True)
     paddle.autograd.backward([y], dump_backward_graph_path=str(where))
     assert len(os.listdir(where)) == 9
+
+
+def test_pictures_tell_names_values_bytes_times_and_lines(tmp_path: Path) -> None:
+    x = leaf([[1.0, 2.0]])
+    w = leaf([[1.0], [2.0]])
+    x.name = "the input"
+    y = paddle.matmul(x, w)
+    y.backward(dump_backward_graph_path=str(tmp_path))
+    backward, calls, forward = ((tmp_path / name).read_text() for name in sorted(os.listdir(tmp_path)))
+    number = r"test_grad\.py:\d+"
+    assert re.fullmatch(
+        r"digraph G \{\n"
+        rf'node_0\[label="MatmulGradNode\\nfloat32\[1, 1\]\\nkeeps 16 B\\n\d+\.\d us\\n{number}"\]\n'
+        rf'node_1\[label="GradNodeAccumulation\\nfloat32\[2, 1\]\\n{number}"\]\n'
+        rf'node_2\[label="GradNodeAccumulation\\nthe input\\nfloat32\[1, 2\]\\n{number}"\]\n'
+        r'node_0->node_2\[label="Place\(cpu\)\\nfloat32\[1, 2\]"\]\n'
+        r'node_0->node_1\[label="Place\(cpu\)\\nfloat32\[2, 1\]"\]\n\}\n',
+        backward,
+    )
+    assert 'node_2->node_0[label="Place(cpu)' in forward
+    assert 'node_0[label="matmul' in forward
+    assert re.match(rf"node_0 MatmulGradNode: .*{number}\n    y = paddle\.matmul\(x, w\)\n", calls)
+
+
+def test_pictures_of_a_pass_that_fails_show_how_far_it_came(tmp_path: Path) -> None:
+    y = (leaf([1.0]) ** 2).sum()
+    y.backward()
+    with pytest.raises(fg.FreedGraphError):
+        y.backward(dump_backward_graph_path=str(tmp_path))
+    assert len(os.listdir(tmp_path)) == 3
+    with pytest.raises(fg.FreedGraphError):
+        paddle.autograd.backward([y], dump_backward_graph_path=str(tmp_path))
+    for name in os.listdir(tmp_path):
+        if name.endswith("backward_graph.dot"):
+            picture = (tmp_path / name).read_text()
+            assert re.search(r'"SumGradNode[^"]* us', picture)
+            assert re.search(r'"PowerGradNode[^"]*freed', picture)
+            assert not re.search(r'"PowerGradNode[^"]* us', picture)
+    assert not fg._core.watching("nodes")
+
+
+def test_pictures_of_a_graph_that_is_too_large(tmp_path: Path) -> None:
+    y = leaf([1.0])
+    for _ in range(100_005):
+        y = -y
+    y.backward(dump_backward_graph_path=str(tmp_path))
+    for name in os.listdir(tmp_path):
+        assert "The graph is larger: 6 more nodes." in (tmp_path / name).read_text()
 
 
 def test_s127_bad_paths(tmp_path: Path) -> None:
