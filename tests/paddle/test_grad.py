@@ -310,8 +310,8 @@ def test_pictures_of_a_pass_that_fails_show_how_far_it_came(tmp_path: Path) -> N
         if name.endswith("backward_graph.dot"):
             picture = (tmp_path / name).read_text()
             assert re.search(r'"SumGradNode[^"]* us', picture)
-            assert re.search(r'"PowerGradNode[^"]*freed', picture)
-            assert not re.search(r'"PowerGradNode[^"]* us', picture)
+            assert re.search(r'"PowGradNode[^"]*freed', picture)
+            assert not re.search(r'"PowGradNode[^"]* us', picture)
     assert not fg._core.watching("nodes")
 
 
