@@ -28,14 +28,13 @@ _STYLE = (
 )
 
 
-def edges_among(nodes: list[Node]) -> Iterator[tuple[Node, int, Node, int, int]]:
-    """The edges between these nodes: from which, which of its outputs, to which, at which argument of how many."""
+def edges_among(nodes: list[Node]) -> Iterator[tuple[Node, int, Node, int]]:
+    """The edges between these nodes: from which, which of its outputs, to which, as which argument."""
     shown = {node.id for node in nodes}
     for node in nodes:
-        edges = node.edges
-        for at, edge in enumerate(edges):
+        for at, edge in enumerate(node.edges):
             if edge is not None and edge[0].id in shown:
-                yield edge[0], edge[1], node, at, len(edges)
+                yield edge[0], edge[1], node, at
 
 
 def value_at(node: Node, out: int) -> str:
@@ -67,7 +66,7 @@ def dot(graph: Graph, limit: int | None) -> str:
         label = quoted("\n".join(filter(None, labels(node))))
         style = ", style=rounded" if node.is_leaf else ""
         lines.append(f"  node_{node.id} [label={label}, tooltip={quoted(node.source or node.op)}{style}];")
-    for start, out, end, _, _ in edges_among(nodes):
+    for start, out, end, _ in edges_among(nodes):
         label = f" [label={quoted(str(out))}]" if len(start.outputs) > 1 else ""
         lines.append(f"  node_{start.id} -> node_{end.id}{label};")
     if rest := more(graph, nodes):
@@ -86,7 +85,7 @@ def mermaid(graph: Graph, limit: int | None) -> str:
     for node in nodes:
         left, right = ("([", "])") if node.is_leaf else ("[", "]")
         lines.append(f"  n{node.id}{left}{quoted(chr(10).join(filter(None, labels(node))))}{right}")
-    for start, out, end, _, _ in edges_among(nodes):
+    for start, out, end, _ in edges_among(nodes):
         label = f"|{out}|" if len(start.outputs) > 1 else ""
         lines.append(f"  n{start.id} -->{label} n{end.id}")
     if rest := more(graph, nodes):
@@ -106,7 +105,7 @@ def svg(graph: Graph, limit: int | None, links: bool = False) -> str:
     texts = [[_short(text) for text in labels(node)] for node in nodes]
     widths = [max(64.0, 18 + _LETTER * max(map(len, lines))) for lines in texts]
     edges = list(edges_among(nodes))
-    found = layout(widths, [(index[s.id], index[e.id]) for s, _, e, _, _ in edges])
+    found = layout(widths, [(index[s.id], index[e.id]) for s, _, e, _ in edges])
     rest = more(graph, nodes)
     top = _MARGIN + (2 * _LINE if rest else 0)
 
@@ -128,12 +127,18 @@ def svg(graph: Graph, limit: int | None, links: bool = False) -> str:
     ]
     if rest:
         parts.append(f'<text class="fg-more" x="{width / 2:.1f}" y="{_MARGIN + 11}">{escape(rest)}</text>')
-    for start, out, end, at, n in edges:
+    # Edges reach a node in the order in which they come from the left, whatever the order of its arguments.
+    into: dict[int, list[tuple[float, int]]] = {}
+    for start, _, end, at in edges:
+        bends = found.bends[index[start.id], index[end.id]]
+        into.setdefault(end.id, []).append((bends[-1][0] if bends else found.x[index[start.id]], at))
+    place = {(end, at): k for end, ways in into.items() for k, (_, at) in enumerate(sorted(ways))}
+    for start, out, end, at in edges:
         i, j = index[start.id], index[end.id]
         points = [(spread(i, out, len(start.outputs)), y(found.row[i]) + _HEIGHT)]
         for x, row in found.bends[i, j]:
             points += [(_MARGIN + x, y(row)), (_MARGIN + x, y(row) + _HEIGHT)]
-        points.append((spread(j, at, n), y(found.row[j])))
+        points.append((spread(j, place[end.id, at], len(into[end.id])), y(found.row[j])))
         label = f"#{start.id} to #{end.id}: {value_at(start, out)}"
         parts.append(f'<path class="fg-edge" d="{_curve(points)}"><title>{escape(label)}</title></path>')
     for i, node in enumerate(nodes):

@@ -84,7 +84,7 @@ def _dot(graph: Graph, nodes: list[Node], backward: bool) -> str:
         values = ", ".join(map(str, node.outputs))
         label = quoted(title, node.name or "", values, kept, took, node.place)
         lines.append(f"{_name(graph, node)}[label={label}]")
-    for start, out, end, _, _ in edges_among(nodes):
+    for start, out, end, _ in edges_among(nodes):
         ends = [_name(graph, end), _name(graph, start)]
         label = quoted("Place(cpu)", str(start.outputs[out]), f"output {out}" * (len(start.outputs) > 1))
         lines.append(f"{'->'.join(ends if backward else ends[::-1])}[label={label}]")
