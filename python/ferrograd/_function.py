@@ -112,6 +112,37 @@ class Function:
         return cls._finish(ctx, inputs, output)
 
     @classmethod
+    def check(cls, inputs: Sequence[Any], order: int = 3, **options: Any) -> None:
+        """Checks the gradients that ``backward`` gives, up to an order, against finite differences.
+
+        The arguments are those of :func:`ferrograd.testing.check`, which is called for :meth:`apply`. By default it is
+        in reverse and forward mode, for one vector and for many at once.
+
+        Raises:
+            GradcheckError: they do not agree; the text names the function, the order, the worst element and both
+                values.
+
+        >>> class Cube(fg.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x**3
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         (x,) = ctx.saved_tensors
+        ...         return g * 2 * x**2
+        >>> Cube.check([fg.tensor([1.0, 2.0])])
+        Traceback (most recent call last):
+        ferrograd.testing.GradcheckError: Cube: Jacobian of order 1 in reverse mode mismatch for output 0 ...
+        """
+        from ferrograd.testing import GradcheckError, check
+
+        try:
+            check(cls.apply, inputs, order, **options)
+        except GradcheckError as e:
+            raise GradcheckError(f"{cls.__name__}: {e}") from e
+
+    @classmethod
     def _finish(cls, ctx: Context, inputs: list[Tensor], output: Any) -> Any:
         """Records the call whose result is ``output``, and returns what the caller gets."""
         several = cls._is_several(output)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import ferrograd as fg
+import ferrograd.paddle as paddle
+import ferrograd.torch as torch
 import numpy as np
 import pytest
 from ferrograd.testing import GradcheckError, check
@@ -95,3 +97,68 @@ def test_refusals() -> None:
         check(fg.sin, [x], modes=["sideways"])
     with pytest.raises(fg.ArgumentError, match="none of the inputs"):
         check(fg.sin, [3.0])
+
+
+class Cube(fg.Function):
+    """Its first derivative is right, and its second one not: the slope is kept as a number."""
+
+    slope: Any = staticmethod(lambda x: 3 * x**2)
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, k: float) -> Any:
+        ctx.save_for_backward(x)
+        ctx.k = k
+        return x**3 * k
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return g * ctx._function.slope(x) * ctx.k, None
+
+
+def test_a_function_checks_itself() -> None:
+    Cube.check([sample(3), 2.0])
+
+    class Wrong(Cube):
+        slope = staticmethod(lambda x: 3 * x**2 + 0.01)
+
+    with pytest.raises(GradcheckError, match=r"^Wrong: Jacobian of order 1 in reverse mode mismatch"):
+        Wrong.check([sample(3), 2.0])
+
+    class Flat(Cube):
+        slope = staticmethod(lambda x: 3 * x.detach() ** 2)
+
+    Flat.check([sample(3), 2.0], order=1)
+    with pytest.raises(GradcheckError) as caught:
+        Flat.check([fg.tensor([1.0, 2.0], dtype="float64"), 2.0])
+    text = str(caught.value)
+    assert text.startswith("Flat: Jacobian of order 2")
+    assert "by input element (1,) is 0 analytically, 34.8" in text
+
+
+def test_layers_of_the_dialects_check_themselves() -> None:
+    class Product(paddle.autograd.PyLayer):
+        @staticmethod
+        def forward(ctx: Any, pair: Any) -> Any:
+            ctx.save_for_backward(*pair)
+            return pair[0] * pair[1]
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, y = ctx.saved_tensor()
+            return [g * y, g * x]
+
+    class Joined(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.save_for_backward(x, y)
+            return x @ y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return g @ y.T, x.T @ g
+
+    Joined.check([torch.tensor(sample(2, 3).numpy()), torch.tensor(sample(3, 2, seed=1).numpy())], order=2)
+    x = [paddle.to_tensor(sample(2, seed=s).numpy()) for s in (1, 2)]
+    Product.check([x], order=2)

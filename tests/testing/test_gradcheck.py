@@ -121,3 +121,20 @@ def test_the_order_of_indices_in_the_report() -> None:
 
     with pytest.raises(GradcheckError, match=r"output element \(0,\) by input element \(2,\) is 2 analytically, 7"):
         gradcheck(f, leaf(3))
+
+
+def test_dtypes_of_gradients() -> None:
+    """A rule that returns another dtype gets it cast, so what is asked for holds."""
+
+    class Single(fg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return (g * 2).astype("float32")
+
+    x = fg.tensor([0.5, 2.0], dtype="float64", requires_grad=True)
+    assert gradcheck(Single.apply, (x,), check_grad_dtypes=True, check_forward_ad=True)
+    assert gradgradcheck(fg.sin, (x,), check_grad_dtypes=True, check_fwd_over_rev=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _core, _tree
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd.testing._gradcheck import _deterministic
 from ferrograd.testing._problem import WIDE, Analytic, Problem, dialect
@@ -28,12 +28,12 @@ def check(
 ) -> None:
     """Checks the derivatives of ``f(*inputs)`` up to an order against differences of the derivatives below.
 
-    All inputs that are tensors of floats are differentiated for, tracked or not. The modes are ``"reverse"``,
-    ``"forward"`` and ``"batched"`` (both, all rows or columns in one pass). What is checked as the next order is the
-    gradient of the outputs weighted at random. Differences are of the fourth order, with a ``step`` that is multiplied
-    with the largest input above 1. Where inputs are of float32 they are computed in float64, if ``f`` lets them. Two
-    numbers agree if they differ by at most ``atol + rtol * |numerical|``; by default ``rtol`` is 1e-6 (2e-4 for
-    float32), and ``atol`` is that times the largest element above 1.
+    All tensors of floats among the inputs, also in lists and dicts, are differentiated for, tracked or not. The modes
+    are ``"reverse"``, ``"forward"`` and ``"batched"`` (both, all rows or columns in one pass). What is checked as the
+    next order is the gradient of the outputs weighted at random. Differences are of the fourth order, with a ``step``
+    that is multiplied with the largest input above 1. Where inputs are of float32 they are computed in float64, if
+    ``f`` lets them. Two numbers agree if they differ by at most ``atol + rtol * |numerical|``; by default ``rtol`` is
+    1e-6 (2e-4 for float32), and ``atol`` is that times the largest element above 1.
 
     Raises:
         GradcheckError: they do not agree; the text names the order, the worst element and both values. Or ``f`` gave
@@ -47,6 +47,7 @@ def check(
     unknown = set(modes) - set(MODES)
     if unknown or not modes:
         raise ArgumentError(f"check: modes are some of {MODES}, not {tuple(modes)!r}")
+    f, inputs = _flat(f, inputs)
     which = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.dtype.kind == "f"]
     if not which:
         raise ArgumentError("check: none of the inputs is a tensor of floats")
@@ -56,6 +57,12 @@ def check(
         _once(f, inputs, which, k, modes, rtol, atol, step)
         if k < order:
             f = _weighted(f, which, k)
+
+
+def _flat(f: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Callable[..., Any], list[Any]]:
+    """The function of the leaves of its arguments, and these."""
+    args = tuple(inputs)
+    return lambda *values: f(*_tree.rebuilt(args, iter(values))), _tree.leaves(args)
 
 
 def _once(

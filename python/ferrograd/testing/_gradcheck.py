@@ -40,8 +40,9 @@ def gradcheck(
     differ by at most ``atol + rtol * |numerical|``. ``check_backward_ad`` and ``check_forward_ad`` say which modes are
     checked, ``check_batched_grad`` and ``check_batched_forward_grad`` compare batched passes with single ones. With
     ``check_undefined_grad`` outputs that get no cotangent must not matter. ``fast_mode`` compares along one random
-    direction instead of element by element. ``nondet_tol`` is how much two passes may differ. Gradients always have the
-    dtype of their input, and all tensors are dense, so ``check_grad_dtypes`` and ``masked`` change nothing.
+    direction instead of element by element. ``nondet_tol`` is how much two passes may differ. With
+    ``check_grad_dtypes`` gradients must have the dtype of their input, and tangents that of their output. ``masked`` is
+    about elements that sparse tensors leave out; all tensors are dense, so it changes nothing.
 
     Raises:
         GradcheckError: they do not agree; the text names the worst element and both values. Without
@@ -66,6 +67,8 @@ def gradcheck(
         (_fast if fast_mode else _slow)(problem, analytic, modes, eps, rtol, atol)
         if check_batched_forward_grad:
             _batched_forward(problem, analytic)
+        if check_grad_dtypes:
+            _dtypes(problem, analytic, modes)
         if check_backward_ad:
             _reentrant(analytic, nondet_tol)
             if check_batched_grad:
@@ -162,6 +165,23 @@ def _length_one(v: Any) -> Matrix:
 def _seeds(analytic: Analytic, i: int, count: int) -> Matrix:
     y = analytic.outputs[i]
     return np.random.default_rng(i).normal(size=(count, *y.shape)).astype(y.dtype)
+
+
+def _dtypes(problem: Problem, analytic: Analytic, modes: list[str]) -> None:
+    """Gradients have the dtypes of their inputs, tangents those of their outputs."""
+    pairs: list[tuple[Any, Tensor, str]] = []
+    if "reverse" in modes:
+        outputs = [y for y in analytic.outputs if y.requires_grad]
+        found = analytic.pulled(outputs, [_core.native.ones_like(y) for y in outputs])
+        pairs += [(g, x, f"gradient of input {j}") for j, (g, x) in enumerate(zip(found, analytic.places, strict=True))]
+    if "forward" in modes:
+        found = analytic.tangents([np.ones(a.shape) for a in problem.at])
+        pairs += [
+            (t, y, f"tangent of output {i}") for i, (t, y) in enumerate(zip(found, analytic.outputs, strict=True))
+        ]
+    for got, like, what in pairs:
+        if got is not None and got.dtype != like.dtype:
+            raise GradcheckError(f"The {what} has dtype {got.dtype}, not {like.dtype}")
 
 
 def _reentrant(analytic: Analytic, tolerance: float) -> None:
@@ -289,6 +309,7 @@ def gradgradcheck(
         raise_exception=raise_exception,
         nondet_tol=nondet_tol,
         check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
         check_batched_grad=check_batched_grad,
         check_forward_ad=check_fwd_over_rev,
         check_backward_ad=check_rev_over_rev,

@@ -120,12 +120,15 @@ class Analytic:
 
     def pushed(self, direction: Sequence[Matrix]) -> list[Matrix]:
         """The tangents of the outputs along a direction, as vectors."""
-        tangents = [_core.make(d.astype(x.dtype), None, False, 0) for d, x in zip(direction, self.places, strict=True)]
-        found = _core.push(self.outputs, self.places, tangents, False)
         return [
             np.zeros(int(np.prod(y.shape))) if t is None else np.asarray(t, np.float64).ravel()
-            for y, t in zip(self.outputs, found, strict=True)
+            for y, t in zip(self.outputs, self.tangents(direction), strict=True)
         ]
+
+    def tangents(self, direction: Sequence[Matrix]) -> list[Any]:
+        """The tangents of the outputs along a direction, None where nothing arrives."""
+        moves = [_core.make(d.astype(x.dtype), None, False, 0) for d, x in zip(direction, self.places, strict=True)]
+        return _core.push(self.outputs, self.places, moves, False)
 
     def columns(self, problem: Problem) -> list[list[Matrix]]:
         """By output and input, the Jacobians in forward mode, one pass a column."""

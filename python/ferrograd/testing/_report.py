@@ -14,6 +14,8 @@ Matrix = np.ndarray[Any, Any]
 class GradcheckError(FerrogradError, RuntimeError):
     """A derivative is not what differences say, or not the same twice."""
 
+    __module__ = "ferrograd.testing"
+
 
 def compare(
     analytical: Matrix,
