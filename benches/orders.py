@@ -77,9 +77,10 @@ def main() -> None:
         def grad(y: Any, x: Any, m: Any = m, is_torch: bool = is_torch) -> Any:
             return (m.autograd.grad if is_torch else m.grad)(y, x, create_graph=True)[0]
 
-        orders = {
-            n: reached(leaf(), m.exp, grad, lambda x, f=f, m=m: f(m, m.nn.functional, x)) for n, f in FUNCTIONS.items()
-        }
+        def order(f: Callable[[Any, Any, Any], Any], m: Any = m, leaf: Any = leaf, grad: Any = grad) -> int:
+            return reached(leaf(), m.exp, grad, lambda x: f(m, m.nn.functional, x))
+
+        orders = {n: order(f) for n, f in FUNCTIONS.items()}
         stops = [f"{n} after {k}" for n, k in orders.items() if k < ORDERS]
         print(
             f"{name} {m.__version__}: {len(orders) - len(stops)} of {len(orders)}",

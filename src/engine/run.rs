@@ -40,8 +40,10 @@ fn answer(request: &Request<'_>) -> Result<Answer> {
     let alone = request.watch != Watch::default();
     let _restore = Restore(watch::set(Watch { nans: request.watch.nans, ..Watch::default() }));
     let wide = !alone && !is_packing() && par::threads() > 1 && pass.arena.is_wide(par::MIN_BYTES);
+    let begun = Begun(&pass, request.retain_graph);
     let (sums, threads) =
         if wide { parallel::run(&pass, request, seeds)? } else { (sequential(&pass, request, seeds)?, 1) };
+    std::mem::forget(begun);
     collect(request, &pass, sums, threads)
 }
 
@@ -51,6 +53,18 @@ struct Restore(Watch);
 impl Drop for Restore {
     fn drop(&mut self) {
         watch::set(self.0);
+    }
+}
+
+/// A run that did not come to its end leaves no half of a graph: what is not retained is freed as a whole.
+struct Begun<'a>(&'a Pass<'a>, bool);
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        let arena = &self.0.arena;
+        for (_, node) in arena.nodes.iter().enumerate().filter(|(i, _)| !self.1 && arena.is_live(*i)) {
+            node.free();
+        }
     }
 }
 

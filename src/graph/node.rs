@@ -238,6 +238,15 @@ impl Node {
         }
     }
 
+    /// Lets go of what the node keeps, if it keeps anything.
+    pub(crate) fn free(&self) {
+        let mut kept = self.kept();
+        let empty = matches!(&*kept, Kept::Live(list) if list.is_empty());
+        let old = if empty { Kept::Freed } else { std::mem::replace(&mut *kept, Kept::Freed) };
+        drop(kept);
+        drop(old);
+    }
+
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -117,7 +117,13 @@ def test_detached_tensors_let_graphs_go() -> None:
 def test_leaves_and_their_views_are_refused_while_recording() -> None:
     a = make(A)
     v = a[1:]
-    for write in (lambda: v.add_(1), lambda: v.__setitem__(0, 1.0), lambda: v[1:].zero_(), lambda: a.T.add_(1)):
+    writes: list[Callable[[], Any]] = [
+        lambda: v.add_(1),
+        lambda: v.__setitem__(0, 1.0),
+        lambda: v[1:].zero_(),
+        lambda: a.T.add_(1),
+    ]
+    for write in writes:
         with pytest.raises(_core.LeafInplaceError, match="a view of a leaf Variable that requires grad"):
             write()
     same(a, A)
@@ -132,7 +138,8 @@ def test_leaves_and_their_views_are_refused_while_recording() -> None:
 def test_repeated_elements_are_not_written() -> None:
     x = make([1.0, 2.0], tracked=False)
     e = x.expand((3, 2))
-    for write in (lambda: e.add_(1), lambda: e.__setitem__(..., 0.0), lambda: e[:, 0].fill_(0.0)):
+    writes: list[Callable[[], Any]] = [lambda: e.add_(1), lambda: e.__setitem__(..., 0.0), lambda: e[:, 0].fill_(0.0)]
+    for write in writes:
         with pytest.raises(RuntimeError, match="single memory location, as expand"):
             write()
     e[0] = 5.0

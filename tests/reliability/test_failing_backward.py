@@ -61,6 +61,17 @@ def test_s154_a_retained_graph_can_be_tried_again() -> None:
     assert b.grad.tolist() == pytest.approx((fg.cos(b) * b + fg.sin(b)).tolist())
 
 
+def test_s154_a_graph_that_was_not_retained_is_freed() -> None:
+    a, b, y = graph()
+    with pytest.raises(KeyError):
+        y.backward()
+    Unlucky.fails = False
+    with pytest.raises(fg.FreedGraphError):
+        y.backward()
+    assert a.grad is None
+    assert b.grad is None
+
+
 def test_s154_grad_and_higher_orders_leave_nothing_locked() -> None:
     a, b, y = graph()
     with pytest.raises(KeyError):
