@@ -212,7 +212,7 @@ fn run<'py>(
             (None, Unused::Nothing) => None,
             (None, Unused::Zeros) => Some(zeros(input, lanes)?),
             (None, Unused::Refused) => {
-                let text = dialect.unused(i, why_unused(input, &blocked));
+                let text = dialect.unused(i, &why_unused(input, &blocked));
                 return Err(raise(py, "UnusedInputError", text));
             }
         };
@@ -247,11 +247,17 @@ fn zeros(like: &End<'_>, lanes: Option<usize>) -> PyResult<Tensor> {
     lift(broadcast_to(&Tensor::scalar_of(dtype, 0.0), &dims))
 }
 
-fn why_unused(input: &End<'_>, blocked: &[End<'_>]) -> &'static str {
-    match input.edge() {
-        None => "it is not tracked (stop_gradient is True, requires_grad is False)",
-        Some(e) if blocked.iter().filter_map(End::edge).any(|b| b.is_same(&e)) => "it is among no_grad_vars",
-        Some(_) => "no output depends on it in a way that is recorded",
+fn why_unused(input: &End<'_>, blocked: &[End<'_>]) -> String {
+    let edge = input.edge();
+    let name = input.name().map_or("it".to_owned(), |name| format!("'{name}'"));
+    let made = edge.as_ref().and_then(|e| e.node.site.describe()).map(|at| format!(" (made at {at})"));
+    let it = name + &made.unwrap_or_default();
+    match edge {
+        None => format!("{it} is not tracked (stop_gradient is True, requires_grad is False)"),
+        Some(e) if blocked.iter().filter_map(End::edge).any(|b| b.is_same(&e)) => {
+            format!("{it} is among no_grad_vars")
+        }
+        Some(_) => format!("no output depends on {it} in a way that is recorded"),
     }
 }
 

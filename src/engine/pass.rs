@@ -1,5 +1,6 @@
 //! One node of a backward pass: its rule applied, and its inputs' gradients brought into their shapes and levels.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -7,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::Request;
 use super::arena::{Arena, NONE};
-use crate::error::{Result, bail};
+use crate::error::{Error, Result, bail};
 use crate::graph::watch::{self, Watch};
 use crate::graph::{Edge, Grads, Hooks, Kind, Levels, Live, Meta, Node, Passing, Run, Saved, Tensor};
 use crate::kernel::finite;
@@ -129,7 +130,8 @@ impl<'a> Pass<'a> {
             self.hooked(node, &mut g, |at, g| hooks.before(at, g))?;
         }
         let start = (self.watch.times || self.watch.nodes).then(Instant::now);
-        let mut grads = op.vjp(&g, &Saved { node, kept: &kept, record: self.create_graph })?;
+        let rule = || op.vjp(&g, &Saved { node, kept: &kept, record: self.create_graph });
+        let mut grads = if self.watch.nans { named(node, rule)? } else { rule()? };
         if self.watch != Watch::default() {
             self.look(node, &g, &mut grads, start)?;
         }
@@ -184,6 +186,19 @@ impl Pass<'_> {
         }
         Ok(())
     }
+}
+
+/// What a rule gives. A value in it that is not finite is reported with the node whose gradient it was to be.
+#[cold]
+fn named(node: &Node, rule: impl FnOnce() -> Result<Grads>) -> Result<Grads> {
+    let done = catch_unwind(AssertUnwindSafe(rule)).unwrap_or_else(|panic| Err(Error::from_panic(panic)));
+    done.map_err(|error| match error {
+        Error::NotFinite { op, what } => {
+            let at = node.site.describe().map_or(String::new(), |at| format!(", recorded at {at}"));
+            Error::NotFinite { op, what: format!("{what}, in the gradient of {}{at}", node.name()) }
+        }
+        other => other,
+    })
 }
 
 /// The levels of a value whose calls have ended.
