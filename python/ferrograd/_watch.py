@@ -36,7 +36,7 @@ def detect_anomaly(check_nan: bool = True) -> Iterator[None]:
     ...     fg.grad(y, x)
     Traceback (most recent call last):
     ...
-    ferrograd.NotFiniteError: detect_anomaly: Function 'sqrt', ... returned nan values in its 0th output.
+    ferrograd.NotFiniteError: detect_anomaly: Function 'sqrt' returned nan values in its 0th output. ...
     """
     with _watched("anomalies", check_nan):
         yield

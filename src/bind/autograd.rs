@@ -155,7 +155,9 @@ fn answer(
         // A fresh leaf, which nothing reaches, stands in for what is not tracked.
         request.wanted.extend(edge.or_else(|| Tensor::scalar(0.0).leaf().edge));
     }
-    super::engine::run(py, request, batched)
+    let manners = dialect_of(outputs).unwrap_or(dialect);
+    let names = |node: &Node| manners.node_name(node).0;
+    super::engine::run(py, Request { names: Some(&names), ..request }, batched)
 }
 
 /// What becomes of inputs that no gradient reaches.

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 use super::var::Var;
-use crate::graph::Node;
+use crate::graph::{Kind, Node};
 use crate::ops::registry;
 
 /// Which library's manners a tensor has: set by the namespace that made it, inherited by results.
@@ -154,25 +154,19 @@ impl Dialect {
 
     /// What a node is called, and its class: `MulBackward0` (torch), `MultiplyGradNode` (Paddle), or the op's name.
     pub fn node_name(self, node: &Node) -> (String, String) {
+        let both = |name: String| (name.clone(), name);
         match self {
             Dialect::Native => (node.name().to_owned(), "Node".to_owned()),
-            Dialect::Paddle if node.is_leaf() => {
-                ("GradNodeAccumulation".to_owned(), "GradNodeAccumulation".to_owned())
-            }
-            Dialect::Paddle => {
-                let name = camel_case(node.name()) + "GradNode";
-                (name.clone(), name)
-            }
-            Dialect::Torch if node.is_leaf() => {
-                ("torch::autograd::AccumulateGrad".to_owned(), "AccumulateGrad".to_owned())
-            }
-            Dialect::Torch => {
-                // Of an op's names torch's is the shortest: mul, sub, div.
-                let names = registry().map(|e| e.names).find(|names| names.contains(&node.name()));
-                let shortest = names.and_then(|names| names.iter().min_by_key(|n| n.len()));
-                let name = camel_case(shortest.unwrap_or(&node.name())) + "Backward0";
-                (name.clone(), name)
-            }
+            Dialect::Paddle => both(match &node.kind {
+                Kind::Leaf(_) => "GradNodeAccumulation".to_owned(),
+                Kind::Op(op) if op.calls_host() => format!("GradNodePyLayer_{}", op.name()),
+                Kind::Op(op) => camel_case(op.name()) + "GradNode",
+            }),
+            Dialect::Torch => match &node.kind {
+                Kind::Leaf(_) => ("torch::autograd::AccumulateGrad".to_owned(), "AccumulateGrad".to_owned()),
+                Kind::Op(op) if op.calls_host() => both(format!("{}Backward", op.name())),
+                Kind::Op(op) => both(camel_case(shortest(op.name())) + "Backward0"),
+            },
         }
     }
 
@@ -206,4 +200,14 @@ fn camel_case(name: &str) -> String {
         joined.push_str(letters.as_str());
     }
     joined
+}
+
+/// The shortest of an op's names that abbreviates it: `mul` for `multiply`, `acos` for `arccos`.
+fn shortest(op: &'static str) -> &'static str {
+    let abbreviates = |short: &&'static str| {
+        let mut letters = op.chars();
+        short.chars().all(|c| letters.any(|l| l == c))
+    };
+    let names = registry().find(|e| e.names.contains(&op)).map_or(&[][..], |e| e.names);
+    names.iter().copied().filter(abbreviates).min_by_key(|name| name.len()).unwrap_or(op)
 }

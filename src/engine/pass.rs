@@ -30,6 +30,7 @@ pub(super) struct Pass<'a> {
     deposits: bool,
     pub(super) run: Run,
     watch: Watch,
+    names: Option<&'a (dyn Fn(&Node) -> String + Sync)>,
 }
 
 pub(super) type Cotangents = SmallVec<[Option<Tensor>; 1]>;
@@ -44,6 +45,7 @@ impl<'a> Pass<'a> {
             leaves: request.leaves,
             deposits: request.deposits,
             watch: request.watch,
+            names: request.names,
             run: Run::default(),
         }
     }
@@ -173,12 +175,13 @@ impl Pass<'_> {
         if self.watch.anomalies {
             for (i, t) in grads.iter().enumerate() {
                 if t.as_ref().is_some_and(|t| finite::has(&t.array, finite::Kind::Nan)) {
-                    let at = node.site.describe().map_or(String::new(), |at| format!(", recorded at {at},"));
+                    let name = self.names.map_or_else(|| op.name().to_owned(), |name_of| name_of(node));
+                    let at =
+                        node.site.describe().map_or(String::new(), |at| format!(" It was recorded at {at}."));
                     bail!(
                         NotFinite,
                         "detect_anomaly",
-                        "Function '{}'{at} returned nan values in its {i}th output.{}",
-                        op.name(),
+                        "Function '{name}' returned nan values in its {i}th output.{at}{}",
                         watch::first()
                     );
                 }

@@ -24,6 +24,8 @@ pub struct Request<'a> {
     pub create_graph: bool,
     /// What the caller watches for.
     pub watch: Watch,
+    /// What nodes are called in errors, if not as their ops.
+    pub names: Option<&'a (dyn Fn(&Node) -> String + Sync)>,
     /// Called every few milliseconds on the calling thread; an error ends the run.
     pub tick: Option<&'a (dyn Fn() -> Result<()> + Sync)>,
 }

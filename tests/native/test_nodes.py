@@ -47,9 +47,23 @@ def test_class_names_are_torchs() -> None:
     assert type(node).__name__ == "MulBackward0"
     assert type(node.next_functions[0][0]).__name__ == "AccumulateGrad"
     assert repr(node).startswith("<MulBackward0 at 0x")
-    made = [x + x, x - x, x / x, -x, x.exp(), x.sum(), x.log_softmax(0)]
-    words = ["Add", "Sub", "Div", "Neg", "Exp", "Sum", "LogSoftmax"]
+    made = [x + x, x - x, x / x, -x, x.exp(), x.sum(), x.log_softmax(0), x.sigmoid(), x.acos()]
+    words = ["Add", "Sub", "Div", "Neg", "Exp", "Sum", "LogSoftmax", "Sigmoid", "Acos"]
     assert [t.grad_fn.name() for t in made] == [f"{word}Backward0" for word in words]
+
+
+def test_functions_of_the_users_give_their_nodes_a_name() -> None:
+    def same(base: Any) -> Any:
+        forward, backward = staticmethod(lambda ctx, x: x * 1), staticmethod(lambda ctx, g: g)
+        made: Any = type("Same", (base,), {"forward": forward, "backward": backward})
+        return made.apply
+
+    x: Any = fg.torch.ones(2, requires_grad=True)
+    assert same(fg.torch.autograd.Function)(x).grad_fn.name() == "SameBackward"
+    p: Any = paddle.to_tensor(1.0, stop_gradient=False)
+    assert same(paddle.autograd.PyLayer)(p).grad_fn.name() == "GradNodePyLayer_Same"
+    n: Any = fg.tensor(1.0, requires_grad=True)
+    assert same(fg.Function)(n).grad_fn.name() == "Same"
 
 
 @every

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import ferrograd as fg
 import numpy as np
 import pytest
+from ferrograd import paddle, torch
 
 
 def leaf(values: object) -> fg.Tensor:
@@ -168,3 +170,25 @@ def test_detection_can_be_switched_on_for_good() -> None:
         fg.set_detect_anomaly(False)
     with pytest.raises(fg.ArgumentError, match="nothing that is watched"):
         fg._core.watching("clouds")
+
+
+def test_the_rule_is_named_in_the_manner_of_the_namespace() -> None:
+    class Bad(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * float("nan")
+
+    x: Any = torch.zeros(2, requires_grad=True)
+    with torch.autograd.detect_anomaly():
+        with pytest.raises(RuntimeError, match=r"Function 'SqrtBackward0' returned nan values in its 0th output\."):
+            (torch.sqrt(x) * 0).sum().backward()
+        with pytest.raises(RuntimeError, match=r"Function 'BadBackward' returned nan values in its 0th output\."):
+            torch.autograd.grad(Bad.apply(x).sum(), x)
+    p: Any = paddle.zeros([2])
+    p.stop_gradient = False
+    with fg.detect_anomaly(), pytest.raises(RuntimeError, match=r"Function 'SqrtGradNode' returned nan"):
+        (p.sqrt() * 0).sum().backward()
