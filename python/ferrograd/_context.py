@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ferrograd import _core, _lanes
-from ferrograd._core import ArgumentError, NotDifferentiableError, Tensor
+from ferrograd._core import ArgumentError, Tensor
 from ferrograd._lanes import Values
 from ferrograd._layout import SLOT, filled, indices, refilled, tensors_in
 
@@ -37,6 +37,7 @@ class Context:
     _ins: Any
     _outs: Any
     _count: int
+    _needs: list[bool]
 
     def __init__(self, function: type[Function]) -> None:
         self._function = function
@@ -115,15 +116,42 @@ class Context:
         return _lanes.ruled(self, self._tangents, tangents)
 
     def _gradients(self, grads: Values) -> Values:
+        found = self._ruled(grads)
+        if _core.is_grad_enabled() and (why := self._why_once(grads, found)):
+            found = self._call.refuse_twice(found, [g for g in grads if g is not None], why)
+        return found
+
+    def _ruled(self, grads: Values) -> list[Tensor | None]:
+        """What the rule of the user's gives, by input."""
         function = self._function
-        given = function._cotangents(self, grads)
-        rule = function._rule()
-        result = rule(self, *given)
+        result = function._rule()(self, *function._cotangents(self, grads))
         found: list[Tensor | None] = [None] * self._count
         function._take(self, result, found)
-        if _core.is_grad_enabled() and getattr(rule, "_once", False):
-            found = self._call.refuse_twice(found, [g for g in grads if g is not None])
         return found
+
+    def _why_once(self, grads: Values, found: Values) -> str | None:
+        """Why the gradients that the rule gave cannot be differentiated; None if they can."""
+        function = self._function
+        if getattr(function._rule(), "_once", False):
+            return "trying to differentiate twice a function that was marked with @once_differentiable"
+
+        def needed(grads: Values) -> list[Tensor]:
+            return [g for g, need in zip(grads, self._needs, strict=True) if need and g is not None]
+
+        if "_recorded" in vars(function) or all(g.requires_grad for g in needed(found)):
+            return None
+        # They may be constant. But what depends on no gradient that the rule gets is zero, or was not recorded.
+        places = [g if g is None else _core.fresh(_core.native.ones_like(g)) for g in grads]
+        again = needed(self._ruled(places))
+        lost = [g for g in again if not g.requires_grad]
+        if again and not lost:
+            function._recorded = True
+        if not any(_lanes.has_values(x) for x in lost):
+            return None
+        return (
+            "its backward is not written in functions that are recorded, so there are no gradients of its gradients, "
+            "and tangents only if you give the function a jvp"
+        )
 
     def _tangents(self, tangents: Values) -> Values:
         function = self._function
@@ -149,8 +177,6 @@ class Context:
         finally:
             _core.set_grad_mode(before)
         pairs = [(g, t) for g, t in zip(grads, tangents, strict=True) if g is not None and t is not None]
-        if not all(g.requires_grad for g, _ in pairs):
-            self._refuse_unrecorded(seeds, grads)
         pairs = [(g, t) for g, t in pairs if g.requires_grad]
         ends = [seed for seed in seeds if seed is not None]
         if not pairs:
@@ -165,16 +191,6 @@ class Context:
             )
         )
         return [None if seed is None else next(found) for seed in seeds]
-
-    def _refuse_unrecorded(self, seeds: Values, grads: Values) -> None:
-        """Refuses a backward that depends on what it gets in ways that nothing records."""
-        ones = [seed if seed is None else _core.native.ones_like(seed).detach() for seed in seeds]
-        for g, given in zip(self._backward(ones), grads, strict=True):
-            if g is not None and not (given is None or given.requires_grad) and _core.native.any(g != 0).numpy():
-                raise NotDifferentiableError(
-                    f"{self._function.__name__}: its backward is not written in functions that are recorded, so "
-                    "tangents cannot be derived from it; give the function a jvp"
-                )
 
     def _place(self, layout: Any, result: Any, found: list[Tensor | None], rule: str) -> None:
         """Puts the tensors that a rule returned where the layout says."""

@@ -48,6 +48,8 @@ class Function:
     """
 
     _context: ClassVar[type[Context]] = Context
+    #: Set on a class whose backward was seen to be recorded.
+    _recorded: ClassVar[bool]
     #: Whether tensors are looked for in containers, and which containers hold several results.
     _nested: ClassVar[bool] = True
     _several: ClassVar[tuple[type, ...]] = (tuple, list)
@@ -96,7 +98,8 @@ class Function:
         ctx = cls._context(cls)
         ctx._call = call = _core.FunctionCall(inputs)
         ctx._ins, ctx._count = layout, len(inputs)
-        ctx.needs_input_grad = tuple(filled(layout, call.needs, False))
+        ctx._needs = call.needs
+        ctx.needs_input_grad = tuple(filled(layout, ctx._needs, False))
         before = _core.set_grad_mode(False)
         try:
             if split:

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from ferrograd import _core, _tree
 from ferrograd._core import ArgumentError, LanesError, Tensor
 from ferrograd._layout import filled, laid_out, replaced
@@ -102,6 +104,13 @@ def ruled(ctx: Context, rule: Callable[[Values], Values], given: Values) -> Valu
         finally:
             _LANE.stack.pop()
     return [_together(lanes, parts) for parts in zip(*results, strict=True)]
+
+
+def has_values(x: Tensor) -> bool:
+    """Whether any element in any lane is not zero."""
+    while (lanes := _core.lanes_of([x])) is not None:
+        x = lanes.leave(x, 0)
+    return bool(np.any(np.asarray(x.detach())))
 
 
 def _one(lanes: _core.Lanes, lane: int, x: Tensor) -> Tensor:

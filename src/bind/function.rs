@@ -155,23 +155,25 @@ impl FunctionCall {
     }
 
     /// The gradients that a rule computed without recording it, as results of all that they depend on, through which
-    /// no gradient can flow: `g` are the gradients that the rule got.
+    /// no gradient can flow, with the reason: `g` are the gradients that the rule got.
     fn refuse_twice<'py>(
         &self,
         py: Python<'py>,
         grads: Vec<Option<Bound<'py, Var>>>,
         g: Vec<Bound<'py, Var>>,
+        why: &str,
     ) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
         let Some((Recorded { dialect, .. }, node)) = self.node() else { return Ok(grads) };
+        let why = interned(why);
         let place = |edge: &Edge| Tensor { edge: Some(edge.clone()), ..Tensor::scalar(0.0) };
         let mut ins: Vec<Tensor> = node.inputs.iter().flatten().map(place).collect();
         ins.extend(g.iter().map(|v| v.get().tensor()));
         let ins: Vec<&Tensor> = ins.iter().collect();
         let refusing = |v: Bound<'py, Var>| {
             let Tensor { array, levels, .. } = v.get().tensor();
-            let name = node.name();
+            let op = Once { name: node.name(), why };
             let list = Kept::Live(KeptList::new());
-            let node = make_node(Box::new(Once(name)), &ins, std::slice::from_ref(&array), &levels, list);
+            let node = make_node(Box::new(op), &ins, std::slice::from_ref(&array), &levels, list);
             Var::result(py, Tensor { array, edge: Some(Edge { node, out: 0 }), levels }, *dialect)
         };
         grads.into_iter().map(|v| v.map(refusing).transpose()).collect()

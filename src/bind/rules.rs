@@ -150,16 +150,15 @@ impl Op for Defined {
     }
 }
 
-/// A gradient of a function whose backward is not to be differentiated.
-pub struct Once(pub &'static str);
+/// A gradient of a function whose backward is not to be differentiated, and why.
+pub struct Once {
+    pub name: &'static str,
+    pub why: &'static str,
+}
 
 impl Once {
     fn refuse<T>(&self) -> Result<T> {
-        bail!(
-            Argument,
-            self.0,
-            "trying to differentiate twice a function that was marked with @once_differentiable"
-        )
+        bail!(NotDifferentiable, self.name, "{}", self.why)
     }
 }
 

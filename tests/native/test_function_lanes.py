@@ -133,10 +133,20 @@ def test_batched_passes_through_recorded_rules() -> None:
     assert func.hessian(lambda x: Cube.apply(x).sum())(x).tolist() == np.diag([6.0, 12.0, 18.0]).tolist()
 
 
-def test_tangents_of_a_backward_that_nothing_records_are_refused() -> None:
+def test_derivatives_of_a_backward_that_nothing_records_are_refused() -> None:
+    """They would be zero without a word."""
     x, t = leaf([0.5, -1.0]), fg.ones((2,), dtype=fg.float64)
-    with pytest.raises(fg.NotDifferentiableError, match=r"NumpySine: its backward .* give the function a jvp"):
-        func.jvp(NumpySine.apply, (x,), (t,))
+    text = r"NumpySine: its backward is not written in functions that are recorded"
+    slope = fg.grad(NumpySine.apply(x).sum(), x, create_graph=True)
+    np.testing.assert_allclose(slope.tolist(), np.cos([0.5, -1.0]))
+    for derivative in (
+        lambda: fg.grad(slope.sum(), x),
+        lambda: func.jvp(NumpySine.apply, (x,), (t,)),
+        lambda: func.hessian(lambda x: NumpySine.apply(x).sum())(x),
+        lambda: func.vmap(func.grad(func.grad(NumpySine.apply)))(x),
+    ):
+        with pytest.raises(fg.NotDifferentiableError, match=text):
+            derivative()  # type: ignore[no-untyped-call]
 
     class Stopped(fg.Function):
         @staticmethod
@@ -148,6 +158,29 @@ def test_tangents_of_a_backward_that_nothing_records_are_refused() -> None:
             return fg.zeros_like(g)
 
     assert func.jvp(Stopped.apply, (x,), (t,))[1].tolist() == [0.0, 0.0]
+    assert func.hessian(lambda x: Stopped.apply(x).sum())(x).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_a_linear_rule_is_asked_once_more_at_most() -> None:
+    calls: list[int] = []
+
+    class Triple(fg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            calls.append(1)
+            return g * 3
+
+    x = leaf([0.5, -1.0])
+    for want in (2, 3, 4):
+        slope = fg.grad(Triple.apply(x).sum(), x, create_graph=True)
+        assert fg.grad(slope.sum(), x, allow_unused=True) is None
+        assert len(calls) == want
+    fg.grad(Triple.apply(x).sum(), x)
+    assert len(calls) == 5
 
 
 def test_what_a_vmap_is_told() -> None:

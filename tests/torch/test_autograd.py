@@ -97,6 +97,16 @@ def test_s39_a_seed_of_another_shape() -> None:
         (x * x).backward(torch.ones(1))
 
 
+def test_s40_complex_numbers_make_no_tensor() -> None:
+    """So no seed can be complex where the output is real."""
+    x = leaf([1.0, 2.0])
+    for seed in (1j, [1j, 1j], np.ones(2, np.complex64)):
+        with pytest.raises(TypeError, match="complex"):
+            torch.autograd.grad(x * x, x, torch.tensor(seed))
+        with pytest.raises(TypeError):
+            torch.autograd.grad(x * x, x, [seed])  # type: ignore[list-item]
+
+
 def test_s42_seeds_of_another_kind() -> None:
     x = leaf(1.0)
     with pytest.raises(TypeError, match="gradients can be either Tensors or None, but got float"):
