@@ -31,6 +31,7 @@ mod rules;
 mod saved;
 mod sequence;
 mod site;
+mod step;
 mod storage;
 mod subscript;
 mod var;
@@ -58,6 +59,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     function::add(m)?;
     saved::add(m)?;
     lanes::add(m)?;
+    step::add(m)?;
     watch::add(m)?;
     node::add(m)?;
     hook_methods::add(m)?;

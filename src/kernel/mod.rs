@@ -21,5 +21,7 @@ pub(crate) mod scan;
 pub(crate) mod select;
 pub mod simd;
 pub(crate) mod sort;
+#[cfg(feature = "python")]
+pub(crate) mod step;
 pub(crate) mod walk;
 pub(crate) mod zip;

@@ -24,6 +24,7 @@ from ferrograd.paddle import (
     incubate,
     linalg,
     nn,
+    optimizer,
 )
 from ferrograd.paddle._autograd import grad
 from ferrograd.paddle._creation import *
@@ -56,6 +57,7 @@ __all__ = [
     "linalg",
     "nn",
     "no_grad",
+    "optimizer",
     "set_grad_enabled",
 ]
 __all__ += _ops

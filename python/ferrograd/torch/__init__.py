@@ -16,7 +16,7 @@ from ferrograd._core import num_threads as get_num_threads
 from ferrograd._core import set_num_threads
 from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from ferrograd._watch import is_anomaly_enabled
-from ferrograd.torch import _creation, _framework, _functions, autograd, func, linalg, nn, utils
+from ferrograd.torch import _creation, _framework, _functions, autograd, func, linalg, nn, optim, utils
 from ferrograd.torch._creation import *
 from ferrograd.torch._dtypes import *
 from ferrograd.torch._dtypes import __all__ as _dtypes
@@ -46,6 +46,7 @@ __all__ = [
     "linalg",
     "nn",
     "no_grad",
+    "optim",
     "set_grad_enabled",
     "set_num_threads",
     "utils",

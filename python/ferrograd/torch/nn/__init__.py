@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ferrograd.torch.nn import functional
+from ferrograd.torch.nn import functional, utils
 
-__all__ = ["functional"]
+__all__ = ["functional", "utils"]

@@ -1,0 +1,114 @@
+"""What optimizers do to a parameter, in place, and how gradients are clipped: shared by the dialects' classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ferrograd import _core
+from ferrograd._core import ArgumentError, Tensor, native
+from ferrograd._modes import no_grad
+
+State = dict[str, Any]
+
+
+def leaves(parameters: Any, op: str) -> list[Tensor]:
+    """The parameters as a list, each a leaf, none twice."""
+    if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
+        kind = type(parameters).__name__
+        raise ArgumentError(f"{op}: parameters must be an iterable of Tensors or dicts, but got {kind}")
+    found = list(parameters)
+    for p in found:
+        if not isinstance(p, Tensor):
+            raise ArgumentError(f"{op}: can only optimize Tensors, but one of the parameters is {type(p).__name__}")
+        if not p.is_leaf:
+            raise ArgumentError(f"{op}: can't optimize a non-leaf Tensor of shape {list(p.shape)}")
+    if len({id(p) for p in found}) < len(found):
+        raise ArgumentError(f"{op}: a parameter is given twice")
+    return found
+
+
+def at_least(op: str, least: float, below: float | None = None, **values: float) -> None:
+    """Refuses numbers outside of a range."""
+    for name, value in values.items():
+        if not least <= value or (below is not None and not value < below):
+            wanted = f"at least {least:g}" + ("" if below is None else f" and below {below:g}")
+            raise ArgumentError(f"{op}: Invalid {name}: {value}; it must be {wanted}")
+
+
+def zeros(p: Tensor) -> Tensor:
+    """What a rule remembers, before it has seen anything."""
+    return native.zeros_like(p).detach()
+
+
+def descend(
+    p: Tensor,
+    g: Tensor,
+    state: State,
+    *,
+    rate: float,
+    momentum: float = 0.0,
+    dampening: float = 0.0,
+    nesterov: bool = False,
+    decay: float = 0.0,
+) -> None:
+    """One step of gradient descent. The first gradient is not dampened."""
+    first = "momentum_buffer" not in state
+    if momentum and first:
+        state["momentum_buffer"] = zeros(p)
+    held = state["momentum_buffer"] if momentum else None
+    _core.sgd_step(p, g, held, first, rate, momentum, dampening, nesterov, decay)
+
+
+def adam(
+    p: Tensor,
+    g: Tensor,
+    state: State,
+    *,
+    rate: float,
+    betas: tuple[float, float],
+    epsilon: float,
+    decay: float,
+    decoupled: bool,
+    largest: bool,
+) -> None:
+    """One step of Adam, or of AdamW where the decay is decoupled."""
+    if not state:
+        state.update(step=0, exp_avg=zeros(p), exp_avg_sq=zeros(p))
+        if largest:
+            state["max_exp_avg_sq"] = zeros(p)
+    state["step"] += 1
+    top = state.get("max_exp_avg_sq") if largest else None
+    m, v = state["exp_avg"], state["exp_avg_sq"]
+    _core.adam_step(p, g, m, v, top, state["step"], rate, betas, epsilon, decay, decoupled)
+
+
+def total_norm(grads: list[Tensor], order: Any) -> Tensor:
+    """The norm of all gradients together."""
+    norms = [native.norm(g, order) for g in grads]
+    return native.norm(native.stack(norms), order) if norms else native.asarray(0.0)
+
+
+@no_grad()
+def clip_norm(parameters: Any, max_norm: float, order: Any, strict: bool, op: str) -> Tensor:
+    """Scales the gradients down in place until their common norm is at most ``max_norm``; what it was before."""
+    grads = [p.grad for p in ([parameters] if isinstance(parameters, Tensor) else parameters) if p.grad is not None]
+    total = total_norm(grads, order)
+    if strict and not native.isfinite(total).item():
+        raise RuntimeError(
+            f"{op}: The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped"
+        )
+    scale = min(float(max_norm) / (total.item() + 1e-6), 1.0)
+    if scale < 1 or scale != scale:
+        for g in grads:
+            g.mul_(scale)
+    return total
+
+
+@no_grad()
+def clip_value(parameters: Any, value: float) -> None:
+    """Brings every element of the gradients into ``[-value, value]``, in place."""
+    for p in [parameters] if isinstance(parameters, Tensor) else parameters:
+        if p.grad is not None:
+            p.grad.clip_(-float(value), float(value))

@@ -1,0 +1,46 @@
+"""``paddle.nn.ClipGradBy…``: what an optimizer does to the gradients before its step."""
+
+from __future__ import annotations
+
+from ferrograd import _optim
+from ferrograd._core import Tensor, native
+
+__all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
+
+Pairs = list[tuple[Tensor, Tensor]]
+
+
+class ClipGradByValue:
+    """Every element into ``[min, max]``; ``min`` is ``-max`` if it is not given."""
+
+    def __init__(self, max: float, min: float | None = None) -> None:
+        self.max = float(max)
+        self.min = -self.max if min is None else float(min)
+
+    def __call__(self, params_grads: Pairs) -> Pairs:
+        """Pairs of parameters and clipped gradients."""
+        return [(p, native.clip(g, self.min, self.max)) for p, g in params_grads]
+
+
+class ClipGradByNorm:
+    """Each gradient scaled so that its norm is at most ``clip_norm``."""
+
+    def __init__(self, clip_norm: float) -> None:
+        self.clip_norm = float(clip_norm)
+
+    def __call__(self, params_grads: Pairs) -> Pairs:
+        """Pairs of parameters and clipped gradients."""
+        return [(p, g * (self.clip_norm / max(native.norm(g).item(), self.clip_norm))) for p, g in params_grads]
+
+
+class ClipGradByGlobalNorm:
+    """All gradients scaled by one number so that their common norm is at most ``clip_norm``."""
+
+    def __init__(self, clip_norm: float) -> None:
+        self.clip_norm = float(clip_norm)
+
+    def __call__(self, params_grads: Pairs) -> Pairs:
+        """Pairs of parameters and clipped gradients."""
+        total = _optim.total_norm([g for _, g in params_grads], 2.0).item()
+        scale = self.clip_norm / max(total, self.clip_norm)
+        return [(p, g * scale) for p, g in params_grads]

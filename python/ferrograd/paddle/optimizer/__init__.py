@@ -1,0 +1,279 @@
+"""``paddle.optimizer``: optimizers that update their parameters in place.
+
+>>> import ferrograd.paddle as paddle
+>>> w = paddle.to_tensor([4.0], stop_gradient=False)
+>>> optimizer = paddle.optimizer.SGD(learning_rate=0.25, parameters=[w])
+>>> for _ in range(2):
+...     (w * w).sum().backward()
+...     optimizer.step()
+...     optimizer.clear_grad()
+>>> w.item()
+1.0
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ferrograd import _lbfgs, _optim
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd._modes import no_grad
+
+__all__ = ["LBFGS", "SGD", "Adam", "AdamW", "Momentum", "Optimizer"]
+
+Parameters = Iterable[Tensor] | Iterable[dict[str, Any]] | None
+Clip = Callable[[list[tuple[Tensor, Tensor]]], list[tuple[Tensor, Tensor]]]
+
+
+class Optimizer:
+    """Parameters, in one group or in several with options of their own, and what is remembered of each."""
+
+    def __init__(
+        self,
+        learning_rate: float,
+        parameters: Parameters = None,
+        weight_decay: float | None = None,
+        grad_clip: Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        op = type(self).__name__
+        if parameters is None:
+            raise ArgumentError(f"{op}: parameters argument given to the Optimizer should not be None in dygraph mode.")
+        if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
+            raise ArgumentError(
+                f"{op}: `parameters` argument given to the optimizer should be an iterable of paddle Tensors, but got "
+                f"argument type is `{type(parameters).__name__}`."
+            )
+        _optim.at_least(op, 0, learning_rate=learning_rate, weight_decay=weight_decay or 0)
+        groups: list[Any] = list(parameters)
+        if groups and not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        common = {"learning_rate": 1.0, "weight_decay": weight_decay, "grad_clip": grad_clip}
+        self._learning_rate = float(learning_rate)
+        self._groups = [{**common, **g, "params": _optim.leaves(g["params"], op)} for g in groups]
+        self._parameter_list = [p for g in self._groups for p in g["params"]]
+        self._state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+
+    def get_lr(self) -> float:
+        """The learning rate."""
+        return self._learning_rate
+
+    def set_lr(self, value: float) -> None:
+        """Sets the learning rate."""
+        _optim.at_least("set_lr", 0, learning_rate=value)
+        self._learning_rate = float(value)
+
+    def clear_grad(self, set_to_zero: bool = True) -> None:
+        """Fills the gradients of all parameters with zeros, or forgets them."""
+        for p in self._parameter_list:
+            p.clear_gradient(set_to_zero)
+
+    clear_gradients = clear_grad
+
+    @no_grad()
+    def step(self) -> None:
+        """Updates every parameter that has a gradient and is not stopped."""
+        for group in self._groups:
+            pairs = [(p, p.grad) for p in group["params"] if p.grad is not None and not p.stop_gradient]
+            clip = group["grad_clip"]
+            for p, g in clip(pairs) if clip else pairs:
+                self._update(p, g, self._learning_rate * group["learning_rate"], group["weight_decay"] or 0.0)
+
+    def minimize(
+        self,
+        loss: Tensor,
+        startup_program: object = None,
+        parameters: list[Tensor] | None = None,
+        no_grad_set: object = None,
+    ) -> tuple[list[Any], list[tuple[Tensor, Tensor]]]:
+        """One :meth:`step` with the gradients that ``loss.backward()`` has left; pairs of parameters and gradients."""
+        pairs = [(p, p.grad) for p in self._parameter_list if p.grad is not None]
+        self.step()
+        return [], pairs
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        raise NotImplementedError
+
+    def state_dict(self) -> dict[str, Any]:
+        """What is remembered, by the number of the parameter and its name."""
+        found = {}
+        for i, p in enumerate(self._parameter_list):
+            found.update({f"{i}.{key}": value for key, value in self._state.get(p, {}).items()})
+        return found
+
+    def set_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes what another optimizer of as many parameters returned from :meth:`state_dict`."""
+        self._state.clear()
+        for key, value in state_dict.items():
+            i, _, name = key.partition(".")
+            if not i.isdigit() or int(i) >= len(self._parameter_list):
+                raise ArgumentError(f"set_state_dict: {key!r} belongs to no parameter")
+            own = value.detach().clone() if isinstance(value, Tensor) else value
+            self._state[self._parameter_list[int(i)]][name] = own
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent."""
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        parameters: Parameters = None,
+        weight_decay: float | None = None,
+        grad_clip: Clip | None = None,
+        multi_precision: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        _optim.descend(p, g, self._state[p], rate=rate, decay=decay)
+
+
+class Momentum(Optimizer):
+    """Gradient descent with momentum: ``v = momentum * v + g``, then ``p -= lr * v``, or Nesterov's step."""
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        momentum: float = 0.9,
+        parameters: Parameters = None,
+        use_nesterov: bool = False,
+        weight_decay: float | None = None,
+        grad_clip: Clip | None = None,
+        multi_precision: bool = False,
+        rescale_grad: float = 1.0,
+        use_multi_tensor: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        _optim.at_least("Momentum", 0, momentum=momentum)
+        self._momentum, self._nesterov, self._rescale = float(momentum), use_nesterov, float(rescale_grad)
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        if self._rescale != 1:
+            g = g * self._rescale
+        options = {"momentum": self._momentum, "nesterov": self._nesterov}
+        _optim.descend(p, g, self._state[p], rate=rate, decay=decay, **options)
+
+
+class Adam(Optimizer):
+    """Adam: D. Kingma, J. Ba, "Adam: a method for stochastic optimization" (2015)."""
+
+    _decoupled = False
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float | Tensor = 0.9,
+        beta2: float | Tensor = 0.999,
+        epsilon: float | Tensor = 1e-8,
+        parameters: Parameters = None,
+        weight_decay: float | None = None,
+        grad_clip: Clip | None = None,
+        lazy_mode: bool = False,
+        multi_precision: bool = False,
+        use_multi_tensor: bool = False,
+        amsgrad: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self._betas, self._epsilon, self._amsgrad = (float(beta1), float(beta2)), float(epsilon), amsgrad
+        _optim.at_least(type(self).__name__, 0, 1, beta1=self._betas[0], beta2=self._betas[1])
+        _optim.at_least(type(self).__name__, 0, epsilon=self._epsilon)
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        _optim.adam(
+            p,
+            g,
+            self._state[p],
+            rate=rate,
+            betas=self._betas,
+            epsilon=self._epsilon,
+            decay=decay,
+            decoupled=self._decoupled,
+            largest=self._amsgrad,
+        )
+
+
+class AdamW(Adam):
+    """Adam whose weight decay shrinks the parameter itself: I. Loshchilov, F. Hutter (2019).
+
+    ``lr_ratio(p)`` scales a parameter's learning rate; ``apply_decay_param_fun(name)`` says whose name decays.
+    """
+
+    _decoupled = True
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float | Tensor = 0.9,
+        beta2: float | Tensor = 0.999,
+        epsilon: float | Tensor = 1e-8,
+        parameters: Parameters = None,
+        weight_decay: float = 0.01,
+        lr_ratio: Callable[[Tensor], float] | None = None,
+        apply_decay_param_fun: Callable[[str], bool] | None = None,
+        grad_clip: Clip | None = None,
+        lazy_mode: bool = False,
+        multi_precision: bool = False,
+        amsgrad: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate, beta1, beta2, epsilon, parameters, weight_decay, grad_clip, amsgrad=amsgrad, name=name
+        )
+        self._ratio, self._decays = lr_ratio, apply_decay_param_fun
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        if self._ratio is not None:
+            rate *= float(self._ratio(p))
+        if self._decays is not None and not self._decays(p.name):
+            decay = 0.0
+        super()._update(p, g, rate, decay)
+
+
+class LBFGS(Optimizer):
+    """L-BFGS, with a line search for the strong Wolfe conditions if ``line_search_fn="strong_wolfe"``.
+
+    ``step`` takes a closure that computes the loss and its gradients: it is called several times.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float = 1.0,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-07,
+        tolerance_change: float = 1e-09,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+        parameters: Parameters = None,
+        weight_decay: float | None = None,
+        grad_clip: Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        if line_search_fn not in (None, "strong_wolfe"):
+            raise ArgumentError(f"LBFGS: only 'strong_wolfe' is supported as line_search_fn, not {line_search_fn!r}")
+        if len(self._groups) != 1:
+            raise ArgumentError("LBFGS: parameters are of one group")
+        self._memory = _lbfgs.Memory()
+        self._options = {
+            "max_iterations": max_iter,
+            "max_evaluations": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad,
+            "tolerance_change": tolerance_change,
+            "history": history_size,
+            "searches": line_search_fn is not None,
+        }
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+        """Some iterations; the loss where they began."""
+        if closure is None:
+            raise ArgumentError("LBFGS.step: a closure that computes the loss and its gradients is needed")
+        (group,) = self._groups
+        clip, decay, rate = group["grad_clip"], group["weight_decay"] or 0.0, self._learning_rate
+        return _lbfgs.step(group["params"], closure, clip, decay, self._memory, rate=rate, **self._options)

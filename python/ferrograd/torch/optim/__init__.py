@@ -1,0 +1,286 @@
+"""``torch.optim``: optimizers that update their parameters in place.
+
+>>> import ferrograd.torch as torch
+>>> w = torch.tensor([4.0], requires_grad=True)
+>>> optimizer = torch.optim.SGD([w], lr=0.25)
+>>> for _ in range(2):
+...     optimizer.zero_grad()
+...     (w * w).sum().backward()
+...     optimizer.step()
+>>> w.item()
+1.0
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ferrograd import _lbfgs, _optim
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd._modes import enable_grad
+
+__all__ = ["LBFGS", "SGD", "Adam", "AdamW", "Optimizer"]
+
+Params = Iterable[Tensor] | Iterable[dict[str, Any]]
+Closure = Callable[[], Any]
+
+
+class Optimizer:
+    """Parameters in groups, each with options of its own, and what is remembered of each parameter."""
+
+    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        if isinstance(params, Tensor) or not isinstance(params, Iterable):
+            raise ArgumentError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                f"{type(params).__name__}"
+            )
+        groups = list(params)
+        if not groups:
+            raise ArgumentError("optimizer got an empty parameter list")
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)  # type: ignore[arg-type]
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds parameters, with the options that differ from the defaults."""
+        if not isinstance(param_group, dict) or "params" not in param_group:
+            raise ArgumentError("param group must be a dict with 'params'")
+        given = param_group["params"]
+        params = _optim.leaves([given] if isinstance(given, Tensor) else given, type(self).__name__)
+        known = {id(p) for group in self.param_groups for p in group["params"]}
+        if any(id(p) in known for p in params):
+            raise ArgumentError("some parameters appear in more than one parameter group")
+        group = {**self.defaults, **param_group, "params": params}
+        self._check(group)
+        self.param_groups.append(group)
+
+    def _check(self, group: dict[str, Any]) -> None:
+        """Refuses options that make no sense."""
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients of all parameters, or fills them with zeros."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p.grad = None
+                elif p.grad is not None:
+                    p.grad = _optim.zeros(p.grad)
+
+    def step(self, closure: Closure | None = None) -> Any:
+        """Updates every parameter that has a gradient. ``closure`` computes the loss again first, and its gradients."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    self._update(p, -p.grad.detach() if group.get("maximize") else p.grad, group)
+        return loss
+
+    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def state_dict(self) -> dict[str, Any]:
+        """What is remembered, by the number of the parameter, and the options."""
+        numbers = {id(p): i for i, p in enumerate(p for group in self.param_groups for p in group["params"])}
+        groups = [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
+        return {"state": {numbers[id(p)]: dict(s) for p, s in self.state.items()}, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes what another optimizer of as many parameters returned from :meth:`state_dict`."""
+        groups = state_dict["param_groups"]
+        if [len(g["params"]) for g in groups] != [len(g["params"]) for g in self.param_groups]:
+            raise ArgumentError("loaded state dict has parameter groups of other sizes than the optimizer's")
+        numbers = [i for group in groups for i in group["params"]]
+        params = dict(zip(numbers, (p for group in self.param_groups for p in group["params"]), strict=True))
+
+        def own(value: Any) -> Any:
+            return value.detach().clone() if isinstance(value, Tensor) else value
+
+        self.state.clear()
+        for i, state in state_dict["state"].items():
+            self.state[params[i]] = {key: own(value) for key, value in state.items()}
+        for mine, theirs in zip(self.param_groups, groups, strict=True):
+            mine.update({key: value for key, value in theirs.items() if key != "params"})
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+        return "\n".join([*lines, ")"])
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent, with momentum as I. Sutskever et al. (2013) describe it."""
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "dampening": dampening,
+                "weight_decay": weight_decay,
+                "nesterov": nesterov,
+                "maximize": maximize,
+            },
+        )
+
+    def _check(self, group: dict[str, Any]) -> None:
+        _optim.at_least("SGD", 0, **{"learning rate": group["lr"], "momentum value": group["momentum"]})
+        _optim.at_least("SGD", 0, **{"weight_decay value": group["weight_decay"]})
+        if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
+            raise ArgumentError("Nesterov momentum requires a momentum and zero dampening")
+
+    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        _optim.descend(
+            p,
+            g,
+            self.state[p],
+            rate=float(group["lr"]),
+            momentum=group["momentum"],
+            dampening=group["dampening"],
+            nesterov=group["nesterov"],
+            decay=group["weight_decay"],
+        )
+
+
+class Adam(Optimizer):
+    """Adam: D. Kingma, J. Ba, "Adam: a method for stochastic optimization" (2015)."""
+
+    _decoupled = False
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "amsgrad": amsgrad,
+                "maximize": maximize,
+            },
+        )
+
+    def _check(self, group: dict[str, Any]) -> None:
+        name, (beta1, beta2) = type(self).__name__, group["betas"]
+        _optim.at_least(name, 0, **{"learning rate": group["lr"], "epsilon value": group["eps"]})
+        _optim.at_least(name, 0, 1, **{"beta parameter at index 0": beta1, "beta parameter at index 1": beta2})
+        _optim.at_least(name, 0, **{"weight_decay value": group["weight_decay"]})
+
+    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        _optim.adam(
+            p,
+            g,
+            self.state[p],
+            rate=float(group["lr"]),
+            betas=group["betas"],
+            epsilon=group["eps"],
+            decay=group["weight_decay"],
+            decoupled=self._decoupled,
+            largest=group["amsgrad"],
+        )
+
+
+class AdamW(Adam):
+    """Adam whose weight decay shrinks the parameter itself: I. Loshchilov, F. Hutter (2019)."""
+
+    _decoupled = True
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+
+
+class LBFGS(Optimizer):
+    """L-BFGS, with a line search for the strong Wolfe conditions if ``line_search_fn="strong_wolfe"``.
+
+    ``step`` needs the closure: it evaluates the loss several times.
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        if line_search_fn not in (None, "strong_wolfe"):
+            raise ArgumentError(f"LBFGS: only 'strong_wolfe' is supported as line_search_fn, not {line_search_fn!r}")
+        _optim.at_least("LBFGS", 0, **{"learning rate": lr})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "max_iter": max_iter,
+                "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+                "tolerance_grad": tolerance_grad,
+                "tolerance_change": tolerance_change,
+                "history_size": history_size,
+                "line_search_fn": line_search_fn,
+            },
+        )
+        if len(self.param_groups) != 1:
+            raise ArgumentError("LBFGS doesn't support per-parameter options (parameter groups)")
+
+    def step(self, closure: Closure | None = None) -> Any:
+        """Some iterations; the loss where they began."""
+        if closure is None:
+            raise ArgumentError("LBFGS.step: a closure that computes the loss and its gradients is needed")
+        (group,) = self.param_groups
+        params = group["params"]
+        memory = self.state[params[0]].setdefault("memory", _lbfgs.Memory())
+        return _lbfgs.step(
+            params,
+            closure,
+            None,
+            0.0,
+            memory,
+            rate=float(group["lr"]),
+            max_iterations=group["max_iter"],
+            max_evaluations=group["max_eval"],
+            tolerance_grad=group["tolerance_grad"],
+            tolerance_change=group["tolerance_change"],
+            history=group["history_size"],
+            searches=group["line_search_fn"] is not None,
+        )

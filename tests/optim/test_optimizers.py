@@ -1,0 +1,278 @@
+"""Optimizers: their steps against the formulas, in both dialects; what they remember; what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ferrograd as fg
+import ferrograd.paddle as paddle
+import ferrograd.torch as torch
+import numpy as np
+import pytest
+
+Array = np.ndarray[Any, np.dtype[Any]]
+START = np.array([[1.0, -2.0, 3.0], [0.5, 0.0, -1.5]])
+
+
+def loss(w: Any) -> Any:
+    return (w * w * w).sum() + (w.exp()).sum()
+
+
+def gradient(w: Array) -> Array:
+    return 3 * w**2 + np.exp(w)
+
+
+def by_torch(make: Callable[[Any], Any], steps: int = 5, start: Array = START) -> tuple[Any, Any]:
+    w = torch.tensor(start, requires_grad=True)
+    optimizer = make([w])
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss(w).backward()
+        optimizer.step()
+    return w, optimizer
+
+
+def by_paddle(make: Callable[[Any], Any], steps: int = 5, start: Array = START) -> tuple[Any, Any]:
+    w = paddle.to_tensor(start, stop_gradient=False)
+    optimizer = make([w])
+    for _ in range(steps):
+        loss(w).backward()
+        optimizer.step()
+        optimizer.clear_grad()
+    return w, optimizer
+
+
+def descend(rate: float, momentum: float, dampening: float, nesterov: bool, decay: float, steps: int = 5) -> Array:
+    w, b = START.copy(), None
+    for _ in range(steps):
+        g = gradient(w) + decay * w
+        b = g if b is None else momentum * b + (1 - dampening) * g
+        w = w - rate * (g + momentum * b if nesterov else b if momentum else g)
+    return w
+
+
+def adam(rate: float, decay: float, decoupled: bool, largest: bool = False, steps: int = 5) -> Array:
+    w, m, v, top = START.copy(), 0.0, 0.0, 0.0
+    for t in range(1, steps + 1):
+        g = gradient(w) + (0 if decoupled else decay * w)
+        w = w * (1 - rate * decay if decoupled else 1)
+        m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
+        top = np.maximum(top, v)
+        w = w - rate * (m / (1 - 0.9**t)) / (np.sqrt((top if largest else v) / (1 - 0.99**t)) + 1e-8)
+    return w
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.3])
+@pytest.mark.parametrize(("momentum", "dampening", "nesterov"), [(0, 0, False), (0.9, 0.5, False), (0.9, 0, True)])
+def test_gradient_descent(momentum: float, dampening: float, nesterov: bool, decay: float) -> None:
+    wanted = descend(0.01, momentum, dampening, nesterov, decay)
+    options = {"momentum": momentum, "dampening": dampening, "nesterov": nesterov, "weight_decay": decay}
+    w, _ = by_torch(lambda p: torch.optim.SGD(p, lr=0.01, **options))
+    np.testing.assert_allclose(w.detach().numpy(), wanted, rtol=1e-12)
+    if not momentum:
+        w, _ = by_paddle(lambda p: paddle.optimizer.SGD(0.01, p, decay))
+    elif not dampening:
+        w, _ = by_paddle(lambda p: paddle.optimizer.Momentum(0.01, momentum, p, nesterov, decay))
+    np.testing.assert_allclose(w.detach().numpy(), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("decoupled", [False, True])
+@pytest.mark.parametrize("decay", [0.0, 0.3])
+def test_adam(decay: float, decoupled: bool, largest: bool) -> None:
+    wanted = adam(0.1, decay, decoupled, largest)
+    kind = "AdamW" if decoupled else "Adam"
+    of_torch, of_paddle = getattr(torch.optim, kind), getattr(paddle.optimizer, kind)
+    w, _ = by_torch(lambda p: of_torch(p, 0.1, (0.9, 0.99), weight_decay=decay, amsgrad=largest))
+    np.testing.assert_allclose(w.detach().numpy(), wanted, rtol=1e-12)
+    w, _ = by_paddle(lambda p: of_paddle(0.1, 0.9, 0.99, parameters=p, weight_decay=decay, amsgrad=largest))
+    np.testing.assert_allclose(w.numpy(), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_parameters_take_the_same_step(dtype: Any, threads: int) -> None:
+    before = fg.get_num_threads()
+    fg.set_num_threads(threads)
+    try:
+        start = np.tile(START.astype(dtype), (60_000, 1))
+        w, _ = by_torch(lambda p: torch.optim.Adam(p, 0.1, (0.9, 0.99)), start=start)
+        small, _ = by_torch(lambda p: torch.optim.Adam(p, 0.1, (0.9, 0.99)), start=START.astype(dtype))
+        assert (w.detach().numpy().reshape(-1, 2, 3) == small.detach().numpy()).all()
+    finally:
+        fg.set_num_threads(before)
+
+
+def rosenbrock(x: Any) -> Any:
+    return 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2
+
+
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+def test_lbfgs_finds_the_valley(search: str | None) -> None:
+    x = torch.tensor(np.array([-1.2, 1.0]), requires_grad=True)
+    optimizer = torch.optim.LBFGS([x], lr=1.0 if search else 0.1, max_iter=200, line_search_fn=search)
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        y = rosenbrock(x)
+        y.backward()
+        return y
+
+    first = optimizer.step(closure)
+    assert first.item() == pytest.approx(24.2)
+    for _ in range(1 if search else 20):
+        optimizer.step(closure)
+    np.testing.assert_allclose(x.detach().numpy(), [1, 1], atol=1e-5)
+    y = paddle.to_tensor(np.array([-1.2, 1.0]), stop_gradient=False)
+    other = paddle.optimizer.LBFGS(1.0, max_iter=200, line_search_fn="strong_wolfe", parameters=[y])
+
+    def evaluate() -> Any:
+        other.clear_grad()
+        value = rosenbrock(y)
+        value.backward()
+        return value
+
+    other.step(evaluate)
+    np.testing.assert_allclose(y.numpy(), [1, 1], atol=1e-5)
+
+
+def test_a_step_is_in_place_and_leaves_recorded_values_alone() -> None:
+    w = torch.tensor(np.array([1.0, 2.0]), requires_grad=True)
+    optimizer = torch.optim.Adam([w], lr=0.5)
+    y = (w**3).sum()
+    y.backward(retain_graph=True)
+    seen, version = w.detach(), w._version
+    optimizer.step()
+    assert w.is_leaf
+    assert w.requires_grad
+    assert w._version > version
+    assert seen.tolist() == w.tolist() != [1.0, 2.0]
+    w.grad = None
+    y.backward()
+    assert w.grad.tolist() == [3.0, 12.0]
+
+
+def test_a_parameter_without_a_gradient_stays() -> None:
+    for dialect in ("torch", "paddle"):
+        w = (
+            torch.ones(2, requires_grad=True)
+            if dialect == "torch"
+            else paddle.to_tensor([1.0, 1.0], stop_gradient=False)
+        )
+        optimizer = torch.optim.AdamW([w]) if dialect == "torch" else paddle.optimizer.AdamW(parameters=[w])
+        optimizer.step()
+        assert w.tolist() == [1.0, 1.0]
+
+
+def test_states_can_be_kept_and_taken_up() -> None:
+    w, optimizer = by_torch(lambda p: torch.optim.Adam(p, 0.1), 3)
+    kept, value = optimizer.state_dict(), w.detach().numpy().copy()
+    other = torch.tensor(value, requires_grad=True)
+    resumed = torch.optim.Adam([other], 0.7)
+    resumed.load_state_dict(kept)
+    for p, o in ((w, optimizer), (other, resumed)):
+        o.zero_grad()
+        loss(p).backward()
+        o.step()
+    assert w.tolist() == other.tolist()
+    u, by = by_paddle(lambda p: paddle.optimizer.Momentum(0.01, parameters=p), 3)
+    v = paddle.to_tensor(u.numpy(), stop_gradient=False)
+    again = paddle.optimizer.Momentum(0.01, parameters=[v])
+    again.set_state_dict(by.state_dict())
+    for p, o in ((u, by), (v, again)):
+        loss(p).backward()
+        o.step()
+    assert u.tolist() == v.tolist()
+
+
+def test_groups_and_closures() -> None:
+    a, b = (torch.tensor([1.0], requires_grad=True) for _ in range(2))
+    optimizer = torch.optim.SGD([{"params": [a]}, {"params": b, "lr": 0.5}], lr=0.1, maximize=True)
+
+    def closure() -> Any:
+        y = 2 * a.sum() + 3 * b.sum()
+        y.backward()
+        return y
+
+    with torch.no_grad():
+        assert optimizer.step(closure).item() == 5
+    assert a.item() == pytest.approx(1.2)
+    assert b.item() == 2.5
+    assert "lr: 0.5" in repr(optimizer)
+
+
+def test_clipping() -> None:
+    def leaves(make: Callable[[Any], Any]) -> list[Any]:
+        found = [make([3.0, 0.0]), make([0.0, 4.0])]
+        for w in found:
+            (w * w / 2).sum().backward()
+        return found
+
+    for make, utils in (
+        (lambda v: torch.tensor(v, requires_grad=True), torch.nn.utils),
+        (lambda v: paddle.to_tensor(v, stop_gradient=False), paddle.nn.utils),
+    ):
+        ws = leaves(make)
+        assert utils.clip_grad_norm_(ws, 1.0).item() == 5.0
+        np.testing.assert_allclose(ws[1].grad.numpy(), [0, 0.8], rtol=1e-5)
+        ws = leaves(make)
+        assert utils.clip_grad_norm_(ws, 10.0, float("inf")).item() == 4.0
+        assert ws[0].grad.tolist() == [3.0, 0.0]
+        utils.clip_grad_value_(ws, 3.5)
+        assert ws[1].grad.tolist() == [0.0, 3.5]
+        ws[0].grad = make([np.inf, 0.0]).detach()
+        with pytest.raises(RuntimeError, match="non-finite"):
+            utils.clip_grad_norm_(ws, 1.0, error_if_nonfinite=True)
+    nn = paddle.nn
+    for clip, wanted in (
+        (nn.ClipGradByValue(2.0), [2.0, 2.0]),
+        (nn.ClipGradByNorm(2.0), [2.0, 2.0]),
+        (nn.ClipGradByGlobalNorm(2.5), [1.5, 2.0]),
+    ):
+        a, b = leaves(lambda v: paddle.to_tensor(v, stop_gradient=False))
+        paddle.optimizer.SGD(1.0, [a, b], grad_clip=clip).step()
+        assert [3.0 - a.tolist()[0], 4.0 - b.tolist()[1]] == pytest.approx(wanted)
+
+
+def test_a_learning_rate_can_be_changed_and_names_choose_who_decays() -> None:
+    w = paddle.to_tensor([1.0], stop_gradient=False)
+    optimizer = paddle.optimizer.SGD(0.1, [w])
+    optimizer.set_lr(0.5)
+    assert optimizer.get_lr() == 0.5
+    w.sum().backward()
+    _, pairs = optimizer.minimize(w.sum())
+    assert pairs[0][0] is w
+    assert w.item() == 0.5
+    w.name = "bias"
+    w.grad.zero_()
+    paddle.optimizer.AdamW(0.1, parameters=[w], apply_decay_param_fun=lambda name: name != "bias").step()
+    assert w.item() == 0.5
+    paddle.optimizer.AdamW(0.1, parameters=[w], weight_decay=0.5, lr_ratio=lambda p: 0.5).step()
+    assert w.item() == pytest.approx(0.5 * (1 - 0.05 * 0.5))
+
+
+def test_refusals() -> None:
+    w = torch.ones(2, requires_grad=True)
+    v = paddle.to_tensor([1.0], stop_gradient=False)
+    for call, text in (
+        (lambda: torch.optim.SGD([w], lr=-1), "Invalid learning rate: -1"),
+        (lambda: torch.optim.SGD([w], lr=1, nesterov=True), "Nesterov momentum requires a momentum"),
+        (lambda: torch.optim.Adam([w], betas=(1.0, 0.9)), "Invalid beta parameter at index 0: 1.0"),
+        (lambda: torch.optim.Adam([]), "empty parameter list"),
+        (lambda: torch.optim.Adam(w), "should be an iterable of Tensors or dicts"),
+        (lambda: torch.optim.Adam([w * 1]), "non-leaf"),
+        (lambda: torch.optim.Adam([w, w]), "twice"),
+        (lambda: torch.optim.Adam([3]), "can only optimize Tensors"),
+        (lambda: torch.optim.LBFGS([w], line_search_fn="armijo"), "strong_wolfe"),
+        (lambda: torch.optim.LBFGS([w]).step(), "closure"),
+        (lambda: paddle.optimizer.SGD(0.1), "should not be None in dygraph mode"),
+        (lambda: paddle.optimizer.SGD(0.1, v), "iterable of paddle Tensors"),
+        (lambda: paddle.optimizer.Adam(beta1=1.5, parameters=[v]), "Invalid beta1: 1.5"),
+        (lambda: paddle.optimizer.LBFGS(parameters=[v]).step(), "closure"),
+        (lambda: fg._core.sgd_step(w, fg.ones(3), None, True, 0.1, 0.0, 0.0, False, 0.0), "one shape"),
+        (lambda: fg._core.adam_step(w, w, w, w, None, 1, 0.1, (0.9, 0.9), 0.1, 0.0, False), "given twice"),
+    ):
+        with pytest.raises(fg.ArgumentError, match=text):
+            call()
+    assert w.tolist() == [1.0, 1.0]
