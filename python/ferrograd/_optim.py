@@ -86,7 +86,7 @@ def adam(
 def total_norm(grads: list[Tensor], order: Any) -> Tensor:
     """The norm of all gradients together."""
     norms = [native.norm(g, order) for g in grads]
-    return native.norm(native.stack(norms), order) if norms else native.asarray(0.0)
+    return native.norm(native.stack(norms), order) if norms else native.zeros(())
 
 
 @no_grad()

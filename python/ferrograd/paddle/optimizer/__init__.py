@@ -155,8 +155,8 @@ class Momentum(Optimizer):
     def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
         if self._rescale != 1:
             g = g * self._rescale
-        options = {"momentum": self._momentum, "nesterov": self._nesterov}
-        _optim.descend(p, g, self._state[p], rate=rate, decay=decay, **options)
+        mu, nesterov = self._momentum, self._nesterov
+        _optim.descend(p, g, self._state[p], rate=rate, momentum=mu, nesterov=nesterov, decay=decay)
 
 
 class Adam(Optimizer):
@@ -270,7 +270,7 @@ class LBFGS(Optimizer):
             "searches": line_search_fn is not None,
         }
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Some iterations; the loss where they began."""
         if closure is None:
             raise ArgumentError("LBFGS.step: a closure that computes the loss and its gradients is needed")
