@@ -30,9 +30,9 @@ pub enum Error {
     /// A second walk through a node whose kept arrays were freed by the first.
     #[error(
         "{op}: Trying to backward through the graph a second time: what this node kept was freed by an \
-         earlier grad() or backward(). Pass retain_graph=True to the earlier call.{made}"
+         earlier grad() or backward(){freed}. Pass retain_graph=True to the earlier call. {node}"
     )]
-    Freed { op: &'static str, made: String },
+    Freed { op: &'static str, freed: String, node: String },
     /// A value that is not a number, where the caller watches for one.
     #[error("{op}: {what}")]
     NotFinite { op: &'static str, what: String },

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use rustc_hash::FxHashSet;
 
 use super::convert::lift;
 use super::deposit::{Slot, deposit};
@@ -11,13 +12,16 @@ use super::dialect::Dialect;
 use super::error::raise;
 use super::node::GradientEdge;
 use super::var::Var;
-use crate::engine::{Answer, Request};
-use crate::graph::{Edge, Holder, Node, Tensor};
+use crate::engine::{self, Answer, Request};
+use crate::graph::site::Site;
+use crate::graph::{Cut, Edge, Holder, Meta, Node, Tensor};
 use crate::ops::movement::broadcast_to;
 use crate::shape;
 
 thread_local! {
     static ENABLED: Cell<bool> = const { Cell::new(true) };
+    /// Where recording was last switched off.
+    static OFF_SINCE: Cell<Site> = const { Cell::new(Site(0)) };
 }
 
 /// Whether ops are being recorded on this thread.
@@ -30,7 +34,16 @@ pub fn grad_enabled() -> bool {
 /// Sets whether ops are recorded on this thread; returns what it was.
 #[pyfunction]
 fn set_grad_mode(on: bool) -> bool {
-    ENABLED.replace(on)
+    let before = ENABLED.replace(on);
+    if before && !on {
+        OFF_SINCE.set(Site::current());
+    }
+    before
+}
+
+/// Why a value is cut off that an op meets while recording is off.
+pub fn unrecorded() -> Cut {
+    Cut::unrecorded(OFF_SINCE.get())
 }
 
 /// Runs `f` with ops recorded on this thread or not.
@@ -54,11 +67,47 @@ pub enum End<'py> {
 
 impl End<'_> {
     /// What the user calls the tensor.
-    pub fn name(&self) -> Option<String> {
-        match self {
-            End::Tensor(v) => v.get().lock().name.as_deref().map(str::to_owned),
-            End::Place(_) => None,
+    pub fn name(&self, py: Python<'_>) -> Option<String> {
+        let tensor = match self {
+            End::Tensor(v) => v.clone(),
+            End::Place(e) => Slot::of(&e.get().edge.node)?.tensor(py)?,
+        };
+        let name = tensor.get().lock().name.clone();
+        name.map(str::into_string)
+    }
+
+    /// What it is and where it was made, for the texts of errors: `float32[3], made at file:line`.
+    fn facts(&self) -> String {
+        match (self, self.edge()) {
+            (_, Some(edge)) => {
+                let made = edge.node.site.describe().map_or(String::new(), |at| format!(", made at {at}"));
+                format!("{}{made}", edge.meta())
+            }
+            (End::Tensor(v), None) => Meta::of(&v.get().tensor()).to_string(),
+            (End::Place(_), None) => unreachable!("a place in the graph has an edge"),
         }
+    }
+
+    /// What cut it off, as far as that is known.
+    fn cut(&self) -> Cut {
+        match self {
+            End::Tensor(v) => match v.get().tensor() {
+                t if t.is_tracked() => Cut::default(),
+                t if t.dtype().is_float() => t.cut,
+                _ => Cut::by_dtype(),
+            },
+            End::Place(_) => Cut::default(),
+        }
+    }
+
+    fn why_cut(&self) -> Option<String> {
+        self.cut().describe()
+    }
+
+    /// What it is, and why it is not tracked.
+    pub fn why_untracked(&self, py: Python<'_>) -> String {
+        let what = self.name(py).map_or_else(|| self.facts(), |name| format!("'{name}' ({})", self.facts()));
+        self.why_cut().map_or(what.clone(), |why| format!("{what}: {why}"))
     }
 
     pub fn edge(&self) -> Option<Edge> {
@@ -107,7 +156,10 @@ fn roots(
             if dialect.ignores_untracked_root() || matches!(given, Some(None)) {
                 continue;
             }
-            let text = format!("element {i} of tensors does not require grad and does not have a grad_fn");
+            let text = format!(
+                "element {i} of tensors does not require grad and does not have a grad_fn: {}",
+                out.why_untracked(py)
+            );
             return Err(raise(py, "ArgumentError", text));
         };
         let meta = edge.meta();
@@ -148,8 +200,10 @@ fn answer(
     for (i, input) in inputs.iter().enumerate() {
         let edge = input.edge();
         if edge.is_none() && dialect.refuses_untracked_input() {
-            let text =
-                format!("One of the differentiated Tensors does not require grad: the one at index {i}");
+            let text = format!(
+                "One of the differentiated Tensors does not require grad: the one at index {i}, {}",
+                input.why_untracked(py)
+            );
             return Err(raise(py, "ArgumentError", text));
         }
         // A fresh leaf, which nothing reaches, stands in for what is not tracked.
@@ -205,6 +259,7 @@ fn run<'py>(
     let answer = answer(py, request, &outputs, &inputs, &seeds, batched, dialect)?;
     let result = dialect_of(&outputs).unwrap_or(dialect);
     let lanes = if batched { lanes_of(&seeds) } else { None };
+    let cut = Cut::gradient(Site::current());
     let mut grads = Vec::with_capacity(inputs.len());
     for (i, (g, input)) in answer.wanted.into_iter().zip(&inputs).enumerate() {
         let g = match (g, unused) {
@@ -214,12 +269,13 @@ fn run<'py>(
             (None, Unused::Nothing) => None,
             (None, Unused::Zeros) => Some(zeros(input, lanes)?),
             (None, Unused::Refused) => {
-                let text = dialect.unused(i, &why_unused(input, &blocked));
+                let text = dialect.unused(i, &why_unused(py, input, &blocked, &outputs));
                 return Err(raise(py, "UnusedInputError", text));
             }
         };
         let var = |g: Tensor| -> PyResult<Bound<'py, Var>> {
-            let v = Var::result(py, if create_graph { g } else { g.detach() }, result)?;
+            let g = if create_graph { g } else { Tensor { edge: None, cut, ..g } };
+            let v = Var::result(py, g, result)?;
             if create_graph {
                 Var::track(&v, true)?;
             }
@@ -249,18 +305,27 @@ fn zeros(like: &End<'_>, lanes: Option<usize>) -> PyResult<Tensor> {
     lift(broadcast_to(&Tensor::scalar_of(dtype, 0.0), &dims))
 }
 
-fn why_unused(input: &End<'_>, blocked: &[End<'_>]) -> String {
-    let edge = input.edge();
-    let name = input.name().map_or("it".to_owned(), |name| format!("'{name}'"));
-    let made = edge.as_ref().and_then(|e| e.node.site.describe()).map(|at| format!(" (made at {at})"));
-    let it = name + &made.unwrap_or_default();
-    match edge {
-        None => format!("{it} is not tracked (stop_gradient is True, requires_grad is False)"),
-        Some(e) if blocked.iter().filter_map(End::edge).any(|b| b.is_same(&e)) => {
-            format!("{it} is among no_grad_vars")
-        }
-        Some(_) => format!("no output depends on {it} in a way that is recorded"),
+/// Why no gradient reached an input, with what cut paths off below the outputs.
+fn why_unused(py: Python<'_>, input: &End<'_>, blocked: &[End<'_>], outputs: &[End<'_>]) -> String {
+    let name = input.name(py).map_or("it".to_owned(), |name| format!("'{name}'"));
+    let it = format!("{name} ({})", input.facts());
+    let Some(edge) = input.edge() else {
+        let why = input.why_cut().map_or(String::new(), |why| format!(": {why}"));
+        return format!("{it} is not tracked (stop_gradient is True, requires_grad is False){why}");
+    };
+    if blocked.iter().filter_map(End::edge).any(|b| b.is_same(&edge)) {
+        return format!("{it} is among no_grad_vars");
     }
+    let roots: Vec<Edge> = outputs.iter().filter_map(End::edge).collect();
+    let mut cuts: Vec<Cut> = outputs.iter().map(End::cut).chain(engine::cuts(&roots)).collect();
+    let mut met = FxHashSet::default();
+    cuts.retain(|c| met.insert(*c));
+    let why: Vec<String> = cuts.into_iter().filter_map(Cut::describe).take(3).collect();
+    let ends = match why.as_slice() {
+        [] => String::new(),
+        why => format!(". Below the outputs paths end: {}", why.join("; ")),
+    };
+    format!("no output depends on {it} in a way that is recorded{ends}")
 }
 
 /// Where the gradients go that are to be added to what tensors have: those of leaves, and those that hooks laid aside.

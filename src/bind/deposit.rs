@@ -11,7 +11,8 @@ use super::convert::{lift, track};
 use super::dialect::Dialect;
 use super::hooks::List;
 use super::var::Var;
-use crate::graph::{Edge, Kind, Meta, Node, Tensor};
+use crate::graph::site::Site;
+use crate::graph::{Cut, Edge, Kind, Meta, Node, Tensor};
 use crate::ops::arithmetic::{add_in_place, add_same, can_add_in_place};
 
 /// What a tensor has as the start of a graph: its gradient, and its node. The node holds the slot weakly, and the
@@ -119,9 +120,11 @@ pub fn deposit(
     create_graph: bool,
     dialect: Dialect,
 ) -> PyResult<()> {
+    let cut = Cut::gradient(Site::current());
     let ready = gradients
         .into_iter()
         .map(|(slot, g)| {
+            let g = if g.is_tracked() { g } else { Tensor { cut, ..g } };
             let made = prepare(py, &slot, g, create_graph, dialect)?;
             Ok((slot, made))
         })

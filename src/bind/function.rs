@@ -118,7 +118,7 @@ impl FunctionCall {
         let _ = self.recorded.set(recorded);
         let recorded = |(i, (out, array)): (usize, (Out<'py>, Array))| {
             let edge = out.is_tracked().then(|| Edge { node: node.clone(), out: i as u32 });
-            out.result(py, edge.map(|edge| Tensor { array, edge: Some(edge), levels: levels.clone() }))
+            out.result(py, edge.map(|edge| Tensor::made(array, Some(edge), levels.clone())))
         };
         outs.into_iter().zip(arrays).enumerate().map(recorded).collect()
     }
@@ -133,7 +133,7 @@ impl FunctionCall {
                 Source::Output(i) => Some(Edge { node: node.clone(), out: *i as u32 }),
                 Source::Own(edge) => edge.clone(),
             };
-            Var::result(py, Tensor { array, edge, levels }, *dialect)
+            Var::result(py, Tensor::made(array, edge, levels), *dialect)
         });
         tensors.collect()
     }
@@ -151,7 +151,7 @@ impl FunctionCall {
         let node = node.upgrade();
         let levels = node.as_ref().map_or_else(Levels::default, |n| n.outs[i].levels.clone());
         let edge = node.filter(|_| array.dtype().is_float()).map(|node| Edge { node, out: i as u32 });
-        Var::result(py, Tensor { array: array.clone(), edge, levels }, *dialect).map(Some)
+        Var::result(py, Tensor::made(array.clone(), edge, levels), *dialect).map(Some)
     }
 
     /// The gradients that a rule computed without recording it, as results of all that they depend on, through which
@@ -174,7 +174,7 @@ impl FunctionCall {
             let op = Once { name: node.name(), why };
             let list = Kept::Live(KeptList::new());
             let node = make_node(Box::new(op), &ins, std::slice::from_ref(&array), &levels, list);
-            Var::result(py, Tensor { array, edge: Some(Edge { node, out: 0 }), levels }, *dialect)
+            Var::result(py, Tensor::made(array, Some(Edge { node, out: 0 }), levels), *dialect)
         };
         grads.into_iter().map(|v| v.map(refusing).transpose()).collect()
     }
@@ -186,7 +186,7 @@ impl FunctionCall {
             let lanes = meta.levels.as_slice().iter().map(|l| l.lanes);
             let dims: Dims = lanes.chain(meta.dims.iter().copied()).collect();
             let array = Array::full_of(meta.dtype, &dims, 0.0);
-            let zeros = Tensor { array, edge: None, levels: meta.levels.clone() };
+            let zeros = Tensor::made(array, None, meta.levels.clone());
             if meta.dtype.is_float() { Var::result(py, zeros.leaf(), *dialect).map(Some) } else { Ok(None) }
         };
         node.outs.iter().map(seed).collect()

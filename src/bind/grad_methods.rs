@@ -11,7 +11,8 @@ use super::convert::{self, lift};
 use super::error::raise;
 use super::var::Var;
 use crate::array::Array;
-use crate::graph::Tensor;
+use crate::graph::site::Site;
+use crate::graph::{Cut, Tensor};
 
 impl Var {
     /// Starts or stops tracking.
@@ -23,6 +24,7 @@ impl Var {
         }
         // Made first: nothing of Python's runs under the lock.
         let weak = if on { Some(PyWeakrefReference::new(slf)?.unbind()) } else { None };
+        let cut = if on { Cut::default() } else { Cut::stopped(Site::current()) };
         let mut state = v.lock();
         let edge = weak.and_then(|weak| {
             let slot = state.slot.get_or_insert_default();
@@ -30,6 +32,7 @@ impl Var {
             slot.leaf(&t).edge
         });
         let old = state.restart(edge);
+        state.cut_off(cut);
         let slot = state.slot.clone();
         drop(state);
         if let (Some(slot), Some(edge)) = (slot, t.edge.filter(|e| e.node.is_leaf())) {
@@ -190,7 +193,7 @@ impl Var {
         } else if let Some(g) = self.grad(py) {
             let old = g.get().tensor();
             let array = Array::full_of(old.dtype(), old.array.dims(), 0.0);
-            let zeros = Tensor { array: lift(array.contiguous())?, edge: None, levels: old.levels };
+            let zeros = Tensor::made(lift(array.contiguous())?, None, old.levels);
             if old.edge.is_some_and(|e| !e.node.is_leaf()) {
                 Var::track(g.bind(py), false)?;
             }

@@ -28,7 +28,8 @@ fn survey<'py>(
     for (i, out) in outputs.iter().enumerate() {
         let Some(edge) = out.edge() else {
             let text = format!(
-                "graph: output {i} does not require grad (stop_gradient is True): nothing below it was recorded"
+                "graph: output {i} does not require grad, nothing below it was recorded: {}",
+                out.why_untracked(py)
             );
             return Err(raise(py, "ArgumentError", text));
         };
@@ -77,7 +78,7 @@ fn columns<'py>(
         }
     }
     for (out, place) in outputs.iter().zip(&s.roots) {
-        if let Some(name) = out.name() {
+        if let Some(name) = out.name(py) {
             names.set_item(place, name)?;
         }
     }

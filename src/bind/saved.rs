@@ -131,7 +131,7 @@ pub struct SavedTensor {
 impl SavedTensor {
     #[new]
     fn new(x: &Bound<'_, Var>) -> PyResult<SavedTensor> {
-        let Tensor { array, edge, levels } = x.get().tensor();
+        let Tensor { array, edge, levels, .. } = x.get().tensor();
         let list: KeptList = [Some(Keep { array, levels })].into_iter().collect();
         Ok(SavedTensor { kept: lift(kept(list))?, edge, dialect: x.get().dialect() })
     }
@@ -141,10 +141,10 @@ impl SavedTensor {
         let list = match &self.kept {
             Kept::Live(list) => list.clone(),
             Kept::Packed(list) => lift(unpack("saved tensor", list))?,
-            Kept::Freed => unreachable!("it is never freed"),
+            Kept::Freed(_) => unreachable!("it is never freed"),
         };
         let Keep { array, levels } = list.into_iter().flatten().next().expect("one is kept");
-        Var::result(py, Tensor { array, edge: self.edge.clone(), levels }, self.dialect)
+        Var::result(py, Tensor::made(array, self.edge.clone(), levels), self.dialect)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 
-use super::autograd::grad_enabled;
+use super::autograd::{grad_enabled, unrecorded};
 use super::convert;
 use super::deposit::Slot;
 use super::dialect::Dialect;
@@ -12,7 +12,7 @@ use super::retain::Retained;
 use super::storage::{Mark, Old, Part};
 use crate::array::{Array, Layout};
 use crate::error::Result;
-use crate::graph::{Edge, Tensor};
+use crate::graph::{Cut, Edge, Tensor};
 use crate::ops::{Index, index};
 
 /// The value of a tensor.
@@ -103,7 +103,10 @@ impl Var {
     #[inline]
     pub fn operand(&self) -> Tensor {
         let t = self.tensor();
-        if grad_enabled() { t } else { t.detach() }
+        if grad_enabled() || t.edge.is_none() {
+            return t;
+        }
+        Tensor { edge: None, cut: unrecorded(), ..t }
     }
 
     /// Where the elements lie, if others may see them.
@@ -170,6 +173,14 @@ impl State {
         }
     }
 
+    /// Remembers what cut this tensor off.
+    pub fn cut_off(&mut self, cut: Cut) {
+        match &mut self.value {
+            Value::Own(t) => t.cut = cut,
+            Value::Part(p) => p.cut = cut,
+        }
+    }
+
     /// Writes: `f` changes a tensor, at the layout if one is given. Only if `record` does it see and change the edge;
     /// else the edge stays. An error leaves everything as it was, as `f` must.
     pub fn write(
@@ -203,6 +214,7 @@ impl State {
             None => {
                 t.array = if packs { new.array.contiguous()? } else { new.array.clone() };
                 t.edge.clone_from(&new.edge);
+                t.cut = new.cut;
                 Ok(())
             }
             Some(_) => index::put_at(t, layout, &[Index::Ellipsis], new.into()),

@@ -7,7 +7,8 @@ use super::dialect::Dialect;
 use super::error::raise;
 use super::var::{Value, Var};
 use crate::error::Result;
-use crate::graph::Tensor;
+use crate::graph::site::Site;
+use crate::graph::{Cut, Tensor};
 use crate::ops::alias::alias;
 
 impl Var {
@@ -30,7 +31,7 @@ impl Var {
             None => Value::Own(t),
             Some((part, layout)) => {
                 let root = part.base.as_ref().map_or_else(|| base.clone().unbind(), |b| b.clone_ref(py));
-                Value::Part(Box::new(part.view(layout, t.edge, root)))
+                Value::Part(Box::new(part.view(layout, t.edge, t.cut, root)))
             }
         };
         Var::object(py, value, dialect)
@@ -52,9 +53,12 @@ impl Var {
     /// The same memory without its history: an untracked leaf. Writes to either are seen by both; what was computed
     /// before keeps the values that it used.
     fn detach<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        let site = Site::current();
         let (part, dialect) = {
             let mut state = slf.get().lock();
-            (state.part().detached(None), state.dialect)
+            let part = state.part();
+            let cut = if part.edge_seen().is_some() { Cut::detached(site) } else { part.cut };
+            (part.detached(None, cut), state.dialect)
         };
         Var::object(slf.py(), Value::Part(Box::new(part)), dialect)
     }
@@ -144,11 +148,11 @@ impl Var {
             let mut state = source.lock();
             let part = state.part();
             // The history of a result is that of a whole storage.
-            (!inner || part.all(|_| ()).is_some()).then(|| part.detached(edge.clone()))
+            (!inner || part.all(|_| ()).is_some()).then(|| part.detached(edge.clone(), Cut::default()))
         };
         let value = match part {
             Some(part) => Value::Part(Box::new(part)),
-            None => Value::Own(Tensor { array: lift(new.array.packed())?, edge, levels: new.levels.clone() }),
+            None => Value::Own(Tensor::made(lift(new.array.packed())?, edge, new.levels.clone())),
         };
         let before = std::mem::replace(&mut self.lock().value, value);
         drop(before);

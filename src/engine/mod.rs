@@ -15,4 +15,4 @@ mod tick;
 pub use beyond::leads_beyond;
 pub use forward::push;
 pub use request::{Answer, Request, backward, grad};
-pub use survey::{Place, Survey, Surveyed, survey};
+pub use survey::{Place, Survey, Surveyed, cuts, survey};

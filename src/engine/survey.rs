@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::Request;
 use super::arena::{Arena, NONE};
-use crate::graph::{Edge, Holding, Node, Tensor};
+use crate::graph::{Cut, Edge, Holding, Node, Tensor};
 
 /// An output of a node, by the node's number.
 pub type Place = (u32, u32);
@@ -52,6 +52,11 @@ pub fn survey(roots: &[Edge]) -> Survey {
     });
     let nodes = nodes.collect();
     Survey { nodes, roots: arena.roots.iter().map(|&s| place(s)).collect(), kept: all.bytes() }
+}
+
+/// What cut off inputs of the nodes below `roots`, nearest to the outputs first.
+pub fn cuts(roots: &[Edge]) -> Vec<Cut> {
+    survey(roots).nodes.iter().rev().map(|n| n.node.cut).filter(|c| c.is_known()).collect()
 }
 
 /// Bytes by memory.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Edge, Keep, Keeps, Kept, KeptList, Levels, Meta, Needs, Node, Op, Outs, Tensor, pack, watch};
+use super::{
+    Cut, Edge, Keep, Keeps, Kept, KeptList, Levels, Meta, Needs, Node, Op, Outs, Tensor, pack, watch,
+};
 use crate::array::Array;
 use crate::error::Result;
 use crate::shape::{self, Dims};
@@ -50,10 +52,14 @@ fn first(op: Option<Box<dyn Op>>, ins: &[&Tensor], mut outs: Outs, levels: Level
     if outs.len() > 1 {
         return Ok(all(op, ins, outs, levels)?.swap_remove(0));
     }
-    let node =
-        op.filter(|_| outs[0].dtype().is_float()).map(|op| record(op, ins, &outs, &levels)).transpose()?;
+    let Some(op) = op else {
+        let array = outs.pop().expect("an op has an output");
+        return Ok(Tensor { array, edge: None, levels, cut: Cut::among(ins) });
+    };
+    let node = if outs[0].dtype().is_float() { Some(record(op, ins, &outs, &levels)?) } else { None };
     let array = outs.pop().expect("an op has an output");
-    Ok(Tensor { array, edge: node.map(|node| Edge { node, out: 0 }), levels })
+    let cut = if node.is_none() { Cut::by_dtype() } else { Cut::default() };
+    Ok(Tensor { array, edge: node.map(|node| Edge { node, out: 0 }), levels, cut })
 }
 
 fn all(
@@ -62,6 +68,7 @@ fn all(
     outs: Outs,
     levels: Levels,
 ) -> Result<SmallVec<[Tensor; 1]>> {
+    let cut = if op.is_some() { Cut::by_dtype() } else { Cut::among(ins) };
     let node = op
         .filter(|_| outs.iter().any(|o| o.dtype().is_float()))
         .map(|op| record(op, ins, &outs, &levels))
@@ -70,7 +77,11 @@ fn all(
         let node = node.as_ref().filter(|_| array.dtype().is_float())?;
         Some(Edge { node: node.clone(), out: i as u32 })
     };
-    let tensor = |(i, array): (usize, Array)| Tensor { edge: edge(i, &array), array, levels: levels.clone() };
+    let tensor = |(i, array): (usize, Array)| {
+        let edge = edge(i, &array);
+        let cut = if edge.is_some() { Cut::default() } else { cut };
+        Tensor { array, edge, levels: levels.clone(), cut }
+    };
     Ok(outs.into_iter().enumerate().map(tensor).collect())
 }
 
@@ -122,7 +133,7 @@ pub(crate) fn make_node(
         let dims = shape::dims(&o.dims()[levels.len()..]);
         metas.push(Meta { dims, dtype: o.dtype(), levels: levels.clone() });
     }
-    Arc::new(Node::new(op, edges, metas, kept))
+    Arc::new(Node::new(op, edges, metas, kept, Cut::among(ins)))
 }
 
 /// The op over all lanes: each input gets all hidden axes, of size 1 where it lacks the level.

@@ -1,6 +1,7 @@
 //! What is recorded: tensors, nodes and edges, the contract of an op, and the one door through which ops are applied.
 
 mod apply;
+mod cut;
 mod hooks;
 mod host;
 mod levels;
@@ -15,6 +16,7 @@ pub mod watch;
 pub(crate) use apply::make_node;
 pub(crate) use apply::{align, recorded};
 pub use apply::{apply, apply_all};
+pub use cut::Cut;
 pub(crate) use hooks::Run;
 pub use hooks::{Holder, Hooks, Passing};
 pub use host::held_by;

@@ -9,7 +9,7 @@ use smallvec::{SmallVec, smallvec};
 use super::host::drop_in_turn;
 use super::pack::{self, PackedKeep};
 use super::site::Site;
-use super::{Hooks, Levels, Op, Tensor};
+use super::{Cut, Hooks, Levels, Op, Tensor};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -42,6 +42,12 @@ pub struct Meta {
     pub levels: Levels,
 }
 
+impl std::fmt::Display for Meta {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{:?}", self.dtype, self.dims.as_slice())
+    }
+}
+
 impl Meta {
     pub fn of(t: &Tensor) -> Meta {
         Meta { dims: Dims::from_slice(t.dims()), dtype: t.dtype(), levels: t.levels.clone() }
@@ -68,7 +74,8 @@ pub(crate) type KeptList = SmallVec<[Option<Keep>; 2]>;
 pub(crate) enum Kept {
     Live(KeptList),
     Packed(Arc<[Option<PackedKeep>]>),
-    Freed,
+    /// By the pass that was asked for there.
+    Freed(Site),
 }
 
 /// How a node keeps what its rules read.
@@ -102,6 +109,8 @@ pub struct Node {
     host: HostParts,
     /// The call in the user's program that made this node.
     pub site: Site,
+    /// What cut off an input that is not tracked.
+    pub cut: Cut,
 }
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -117,6 +126,7 @@ impl Node {
         inputs: SmallVec<[Option<Edge>; 2]>,
         outs: SmallVec<[Meta; 1]>,
         kept: Kept,
+        cut: Cut,
     ) -> Node {
         LIVE.fetch_add(1, Relaxed);
         let own = op.calls_host() || matches!(kept, Kept::Packed(_));
@@ -129,6 +139,7 @@ impl Node {
             hooks: OnceLock::new(),
             host: HostParts { own, below: AtomicBool::new(below) },
             site: Site::current(),
+            cut,
         }
     }
 
@@ -142,6 +153,7 @@ impl Node {
             hooks: OnceLock::new(),
             host: HostParts::default(),
             site: Site::current(),
+            cut: Cut::default(),
         }
     }
 
@@ -206,16 +218,21 @@ impl Node {
         let taken = match &mut *kept {
             Kept::Live(list) if retain || list.is_empty() => return Ok(list.clone()),
             Kept::Packed(list) if retain => Kept::Packed(list.clone()),
-            kept => std::mem::replace(kept, Kept::Freed),
+            Kept::Freed(site) => Kept::Freed(*site),
+            kept => std::mem::replace(kept, Kept::Freed(Site::current())),
         };
         drop(kept);
         match taken {
             Kept::Live(list) => Ok(list),
             Kept::Packed(list) => pack::unpack(self.name(), &list),
-            Kept::Freed => {
-                let made =
-                    self.site.describe().map_or(String::new(), |at| format!(" The node was made at {at}."));
-                Err(Error::Freed { op: self.name(), made })
+            Kept::Freed(site) => {
+                let freed = site.describe().map_or(String::new(), |at| format!(" at {at}"));
+                let made = self.site.describe().map_or(String::new(), |at| format!(" was made at {at} and"));
+                Err(Error::Freed {
+                    op: self.name(),
+                    freed,
+                    node: format!("The node{made} gives {}.", self.outs[0]),
+                })
             }
         }
     }
@@ -234,17 +251,23 @@ impl Node {
                 pack::sizes(list, see);
                 Holding::Packed
             }
-            Kept::Freed => Holding::Freed,
+            Kept::Freed(_) => Holding::Freed,
         }
     }
 
     /// Lets go of what the node keeps, if it keeps anything.
     pub(crate) fn free(&self) {
         let mut kept = self.kept();
-        let empty = matches!(&*kept, Kept::Live(list) if list.is_empty());
-        let old = if empty { Kept::Freed } else { std::mem::replace(&mut *kept, Kept::Freed) };
-        drop(kept);
-        drop(old);
+        let keeps = match &*kept {
+            Kept::Live(list) => !list.is_empty(),
+            Kept::Packed(_) => true,
+            Kept::Freed(_) => false,
+        };
+        if keeps {
+            let old = std::mem::replace(&mut *kept, Kept::Freed(Site::current()));
+            drop(kept);
+            drop(old);
+        }
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -258,7 +281,7 @@ impl Drop for Node {
         LIVE.fetch_sub(1, Relaxed);
         let hooks = self.hooks.take();
         if self.host.own || hooks.is_some() {
-            let kept = std::mem::replace(&mut *self.kept(), Kept::Freed);
+            let kept = std::mem::replace(&mut *self.kept(), Kept::Live(smallvec![]));
             let kind = std::mem::replace(&mut self.kind, Kind::Leaf(Weak::<()>::new()));
             drop_in_turn((kind, kept, hooks));
         }

@@ -129,7 +129,7 @@ impl Saved<'_> {
         let keep = keep.unwrap_or_else(|| {
             panic!("{}: its rule reads slot {slot}, which `keeps` does not name", self.node.name())
         });
-        Tensor { array: keep.array.clone(), edge, levels: keep.levels.clone() }
+        Tensor::made(keep.array.clone(), edge, keep.levels.clone())
     }
 
     /// Whether the gradient of input `i` is wanted.

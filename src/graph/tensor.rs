@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::{Arc, Weak};
 
-use super::{Edge, Levels, Node};
+use super::{Cut, Edge, Levels, Node};
 use crate::array::Array;
 use crate::dtype::{DType, Element};
 
@@ -14,13 +14,21 @@ pub struct Tensor {
     pub array: Array,
     pub edge: Option<Edge>,
     pub levels: Levels,
+    /// Of an untracked value: what cut it off from what it was computed from, as far as that is known.
+    pub cut: Cut,
 }
 
 impl Tensor {
     /// A constant: no edge, no levels.
     #[inline]
     pub fn constant(array: Array) -> Tensor {
-        Tensor { array, edge: None, levels: Levels::default() }
+        Tensor::made(array, None, Levels::default())
+    }
+
+    /// A value with its edge.
+    #[inline]
+    pub fn made(array: Array, edge: Option<Edge>, levels: Levels) -> Tensor {
+        Tensor { array, edge, levels, cut: Cut::default() }
     }
 
     /// A constant 0-d tensor.

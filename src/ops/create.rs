@@ -26,7 +26,7 @@ pub(super) fn sizes(op: &'static str, shape: &[i64], dtype: DType) -> Result<Dim
 
 /// A constant, in memory of its own, with the shape and levels of another tensor.
 fn alike(x: &Tensor, array: Array) -> Result<Tensor> {
-    Ok(Tensor { array: array.contiguous()?, edge: None, levels: x.levels.clone() })
+    Ok(Tensor::made(array.contiguous()?, None, x.levels.clone()))
 }
 
 /// Zeros of a shape.

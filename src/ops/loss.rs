@@ -142,7 +142,7 @@ fn clamped(classes: &Tensor) -> Result<Tensor> {
     let zeros = Array::build::<i64>("cross_entropy", array.dims(), |out| {
         out.iter_mut().zip(named).for_each(|(o, &c)| *o = c.min(0));
     })?;
-    Ok(Tensor { array: zeros, edge: None, levels: classes.levels.clone() })
+    Ok(Tensor::made(zeros, None, classes.levels.clone()))
 }
 
 /// Logits as rows, and what is asked of them.

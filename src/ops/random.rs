@@ -84,7 +84,7 @@ fn drawn(
         );
     };
     let dims: Dims = levels.as_slice().iter().map(|l| l.lanes).chain(dims.iter().copied()).collect();
-    Ok(Tensor { array: draw(&dims)?, edge: None, levels })
+    Ok(Tensor::made(draw(&dims)?, None, levels))
 }
 
 /// Fresh numbers of a shape, the same for all lanes unless `vmap` says otherwise.

@@ -70,7 +70,7 @@ impl Put {
     fn lasting(&self, g: Tensor, positions: Option<&Tensor>) -> Result<Tensor> {
         let (Some((_, rows)), Some(p)) = (&self.at, positions) else { return Ok(g) };
         let Some(last) = index::last(&p.array, p.levels.len())? else { return Ok(g) };
-        let last = Tensor { array: last, edge: None, levels: p.levels.clone() };
+        let last = Tensor::made(last, None, p.levels.clone());
         let inner = g.rank() - rows.outer - p.rank();
         let after: SmallVec<[i64; 4]> = (0..inner).map(|i| -1 - i as i64).collect();
         select(&expand_dims(&last, &after)?, &g, &Tensor::scalar_of(g.dtype(), 0.0))

@@ -1,0 +1,87 @@
+//! Why a value is not tracked although something that it was computed from was: remembered for the texts of errors.
+
+use super::Tensor;
+use super::site::Site;
+
+/// What cut a value off, and where, in one number; zero where nothing is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Cut(u32);
+
+/// The bits that say what it was.
+const BITS: u32 = 3;
+
+impl Cut {
+    fn new(what: u32, site: Site) -> Cut {
+        let site = if site.0 >> (u32::BITS - BITS) == 0 { site.0 } else { 0 };
+        Cut(site << BITS | what)
+    }
+
+    /// The value was detached there.
+    pub fn detached(site: Site) -> Cut {
+        Cut::new(1, site)
+    }
+
+    /// The tensor was told there to be tracked no longer.
+    pub fn stopped(site: Site) -> Cut {
+        Cut::new(2, site)
+    }
+
+    /// An op met it while nothing was recorded, which began there.
+    pub fn unrecorded(site: Site) -> Cut {
+        Cut::new(3, site)
+    }
+
+    /// The op's result has no derivative.
+    pub fn by_dtype() -> Cut {
+        Cut::new(4, Site::default())
+    }
+
+    /// It is a gradient that was asked for there, not to be differentiated again.
+    pub fn gradient(site: Site) -> Cut {
+        Cut::new(5, site)
+    }
+
+    pub fn is_known(self) -> bool {
+        self != Cut::default()
+    }
+
+    /// The first that is known of some values that are not tracked.
+    pub fn among(values: &[&Tensor]) -> Cut {
+        values.iter().filter(|t| t.edge.is_none()).map(|t| t.cut).find(|c| c.is_known()).unwrap_or_default()
+    }
+
+    /// What happened, as a clause; none where that is not known.
+    pub fn describe(self) -> Option<String> {
+        let at = |word: &str| {
+            Site(self.0 >> BITS).describe().map_or(String::new(), |site| format!(" {word} {site}"))
+        };
+        Some(match self.0 & ((1 << BITS) - 1) {
+            1 => format!("detach(){} cut it off", at("at")),
+            2 => format!("it was made untracked{} (detach_() or stop_gradient=True)", at("at")),
+            3 => format!("recording was off (no_grad{})", at("since")),
+            4 => "integers and booleans have no derivative".to_owned(),
+            5 => format!("a gradient was made without create_graph=True{}", at("at")),
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::compare::greater;
+    use crate::ops::pointwise::sin;
+
+    #[test]
+    fn it_is_handed_on_to_what_is_computed() {
+        let x = Tensor::scalar(1.0);
+        let cut = Tensor { cut: Cut::detached(Site(7)), ..x.clone() };
+        assert_eq!(sin((&x).into()).unwrap().cut, Cut::default());
+        assert_eq!((&x * &sin((&cut).into()).unwrap()).cut, cut.cut);
+        let product = &x.leaf() * &cut;
+        assert_eq!((product.cut, product.edge.unwrap().node.cut), (Cut::default(), cut.cut));
+        let zero = Tensor::scalar(0.0);
+        assert_eq!(greater((&x.leaf()).into(), (&zero).into()).unwrap().cut, Cut::by_dtype());
+        assert_eq!(Cut::new(1, Site(u32::MAX)), Cut::detached(Site(0)));
+    }
+}

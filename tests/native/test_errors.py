@@ -1,0 +1,180 @@
+"""What errors say of gradients that cannot be had: which tensor, where it was made, and what cut it off."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import ferrograd as fg
+import numpy as np
+import pytest
+from ferrograd import paddle, torch
+
+
+def leaf(values: object, name: str | None = None) -> fg.Tensor:
+    x = fg.tensor(np.asarray(values, dtype=np.float64), requires_grad=True)
+    x.name = name
+    return x
+
+
+def line(offset: int = 0) -> str:
+    """The caller's line, as errors write it."""
+    frame = inspect.currentframe()
+    assert frame is not None
+    assert frame.f_back is not None
+    return rf"test_errors\.py:{frame.f_back.f_lineno + offset}\b"
+
+
+def test_an_unused_input_is_named_with_its_line() -> None:
+    x = leaf([1.0, 2.0], "weights")
+    made = line(-1)
+    with pytest.raises(fg.UnusedInputError, match=r"index 1 .*not have been used.*allow_unused=True") as caught:
+        fg.grad(leaf([1.0]).sum(), [(y := leaf([3.0])), x])
+    assert y.requires_grad
+    assert re.search(r"index 0 .*: no output depends on it .*, float64\[1\], made at .*", str(caught.value)) or re.search(
+        rf"'weights' \(float64\[2\], made at .*test_errors\.py:\d+\)", str(caught.value)
+    )
+    with pytest.raises(fg.UnusedInputError, match=r"'weights' \(float64\[2\], made at .*test_errors\.py:\d+\)"):
+        fg.grad(leaf([1.0]).sum(), [x])
+    assert made
+
+
+def test_an_unused_input_says_what_cut_paths_off() -> None:
+    x, w = leaf([1.0]), leaf([2.0])
+    hidden = fg.sin(x).detach()
+    cut = line(-1)
+    with pytest.raises(fg.UnusedInputError, match=rf"paths end: detach\(\) at .*{cut} cut it off"):
+        fg.grad((fg.exp(hidden * 2.0) * w).sum(), [x])
+    with fg.no_grad():
+        off = line(-1)
+        hidden = fg.sin(x)
+    with pytest.raises(fg.UnusedInputError, match=rf"recording was off \(no_grad since .*{off}\)"):
+        fg.grad((hidden * w).sum(), [x])
+    with pytest.raises(fg.UnusedInputError, match="integers and booleans have no derivative"):
+        fg.grad(((x > 0.0) * w).sum(), [x])
+    with pytest.raises(fg.UnusedInputError) as caught:
+        fg.grad((w * 3.0).sum(), [x])
+    assert "paths end" not in str(caught.value)
+
+
+def test_a_few_reasons_are_given_each_once() -> None:
+    x, w = leaf([1.0]), leaf([2.0])
+    for _ in range(10):
+        w = w * x.detach()
+    parts = [x.detach() for _ in range(2)]
+    parts = [*parts, x.detach(), x.detach(), x.detach()]
+    for part in parts:
+        w = w * part
+    with pytest.raises(fg.UnusedInputError) as caught:
+        fg.grad(w.sum(), [x])
+    assert str(caught.value).count("cut it off") == 3
+
+
+def test_an_untracked_input_says_why() -> None:
+    x = leaf([1.0])
+    y = (x * 1.0).sum()
+    with pytest.raises(fg.UnusedInputError, match=r"not tracked .*float64\[1\]: detach\(\) at .* cut it off"):
+        fg.grad(y, [x.detach()])
+    with pytest.raises(fg.UnusedInputError, match=r"not tracked .*int64\[1\]: integers and booleans"):
+        fg.grad(y, [fg.tensor([1])])
+    with pytest.raises(fg.UnusedInputError, match=r"float64\[1\]. Set allow_unused"):
+        fg.grad(y, [fg.tensor([1.0], dtype=fg.float64)])
+
+
+def test_an_untracked_output_says_why() -> None:
+    x = leaf([1.0])
+    gist = "element 0 of tensors does not require grad and does not have a grad_fn: "
+    z = fg.sin(x).detach()
+    cut = line(-1)
+    with pytest.raises(RuntimeError, match=rf"{gist}float64\[\]: detach\(\) at .*{cut} cut it off"):
+        fg.backward((z * 2.0).sum())
+    z = fg.sin(x)
+    z.detach_()
+    with pytest.raises(RuntimeError, match=rf"made untracked at .*{line(-1)}"):
+        fg.backward((z * 2.0).sum())
+    with pytest.raises(RuntimeError, match=r"float64\[1\]$"):
+        fg.backward(fg.tensor([1.0], dtype=fg.float64))
+    with pytest.raises(RuntimeError, match=r"bool\[1\]: integers and booleans have no derivative"):
+        fg.grad(x > 0.0, x)
+    with pytest.raises(RuntimeError, match=r"float64\[\]: integers and booleans have no derivative"):
+        fg.grad(fg.astype(fg.argmax(x), fg.float64), x)
+
+
+def test_a_gradient_that_cannot_be_differentiated_again() -> None:
+    x = leaf([1.0])
+    g = fg.grad((x**3).sum(), x)
+    made = line(-1)
+    with pytest.raises(RuntimeError, match=rf"a gradient was made without create_graph=True at .*{made}"):
+        fg.grad((g * g).sum(), x)
+    fg.backward((x**3).sum())
+    assert x.grad is not None
+    with pytest.raises(RuntimeError, match=rf"without create_graph=True at .*{line(-2)}"):
+        fg.grad(x.grad.sum(), x)
+
+
+def test_views_and_memory_shared_with_others_remember_too() -> None:
+    x = leaf([[1.0, 2.0]])
+    y = x * 1.0
+    with pytest.raises(RuntimeError, match=r"detach\(\) at .* cut it off"):
+        fg.backward(y.detach()[0].sum())
+    with fg.no_grad():
+        row = y[0]
+    with pytest.raises(RuntimeError, match="recording was off"):
+        fg.backward(row.sum())
+    z = y.detach()
+    z.requires_grad_()
+    fg.backward(z.sum())
+    assert z.grad is not None
+
+
+def test_lanes_remember_too() -> None:
+    def f(x: fg.Tensor) -> fg.Tensor:
+        return fg.grad(fg.sin(x).detach().sum(), x)
+
+    with pytest.raises(RuntimeError, match=r"detach\(\) at .* cut it off"):
+        fg.func.vmap(f)(leaf([1.0, 2.0]))
+
+
+def test_no_grad_inside_of_no_grad_began_where_the_outer_one_did() -> None:
+    x = leaf([1.0])
+    with fg.no_grad():
+        outer = line(-1)
+        with fg.no_grad():
+            pass
+        y = fg.sin(x)
+    with pytest.raises(RuntimeError, match=rf"no_grad since .*{outer}"):
+        fg.backward(y.sum())
+
+
+def test_a_freed_graph_names_both_lines() -> None:
+    x = leaf([1.0, 2.0])
+    y = fg.sin(x)
+    made = line(-1)
+    fg.backward(y.sum())
+    freed = line(-1)
+    for _ in range(2):
+        with pytest.raises(fg.FreedGraphError) as caught:
+            fg.backward(y.sum())
+        text = str(caught.value)
+        assert "Trying to backward through the graph a second time" in text
+        assert "retain_graph=True" in text
+        assert re.search(rf"freed by an earlier grad\(\) or backward\(\) at .*{freed}", text)
+        assert re.search(rf"The node gives float64\[2\], made at .*{made}", text)
+
+
+def test_dialects_keep_their_words() -> None:
+    x = paddle.to_tensor([1.0], stop_gradient=False)
+    x.name = "w_0"
+    y = paddle.to_tensor([1.0], stop_gradient=False)
+    with pytest.raises(ValueError, match=r"The 0-th input does not appear in the backward graph: .*'w_0' \(float32\[1\]"):
+        paddle.grad([y * (x * 2.0).detach()], [x])
+    a = torch.tensor([1.0], requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"One of the differentiated Tensors does not require grad.*detach\(\) at"):
+        torch.autograd.grad((a * 2.0).sum(), [(a * 1.0).detach()])
+    with pytest.raises(RuntimeError, match="element 0 of tensors does not require grad and does not have a grad_fn"):
+        a.detach().sum().backward()
+
+
+def test_a_graph_that_was_not_recorded_says_why() -> None:
+    with pytest.raises(fg.ArgumentError, match=r"output 0 does not require grad.*detach\(\) at"):
+        fg.graph(fg.sin(leaf([1.0])).detach() * 2.0)
