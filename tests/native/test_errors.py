@@ -27,16 +27,15 @@ def line(offset: int = 0) -> str:
 
 def test_an_unused_input_is_named_with_its_line() -> None:
     x = leaf([1.0, 2.0], "weights")
+    y = x * 1.0
     made = line(-1)
-    with pytest.raises(fg.UnusedInputError, match=r"index 1 .*not have been used.*allow_unused=True") as caught:
-        fg.grad(leaf([1.0]).sum(), [(y := leaf([3.0])), x])
-    assert y.requires_grad
-    assert re.search(r"index 0 .*: no output depends on it .*, float64\[1\], made at .*", str(caught.value)) or re.search(
-        rf"'weights' \(float64\[2\], made at .*test_errors\.py:\d+\)", str(caught.value)
-    )
-    with pytest.raises(fg.UnusedInputError, match=r"'weights' \(float64\[2\], made at .*test_errors\.py:\d+\)"):
+    gist = r"index 0 appears to not have been used in the graph: no output depends on it .*, "
+    with pytest.raises(fg.UnusedInputError, match=rf"{gist}'weights' \(float64\[2\], made at .*test_errors\.py:\d+\)"):
         fg.grad(leaf([1.0]).sum(), [x])
-    assert made
+    with pytest.raises(fg.UnusedInputError, match=rf"{gist}float64\[2\], made at .*{made}"):
+        fg.grad(leaf([1.0]).sum(), [y])
+    with pytest.raises(fg.UnusedInputError, match=r"index 0 .*among no_grad_vars, 'weights' .*allow_unused=True"):
+        fg.grad(y.sum(), [x], no_grad_vars=[x])
 
 
 def test_an_unused_input_says_what_cut_paths_off() -> None:
@@ -97,7 +96,7 @@ def test_an_untracked_output_says_why() -> None:
     with pytest.raises(RuntimeError, match=r"bool\[1\]: integers and booleans have no derivative"):
         fg.grad(x > 0.0, x)
     with pytest.raises(RuntimeError, match=r"float64\[\]: integers and booleans have no derivative"):
-        fg.grad(fg.astype(fg.argmax(x), fg.float64), x)
+        fg.grad(fg.astype(x > 0.0, fg.float64).sum(), x)
 
 
 def test_a_gradient_that_cannot_be_differentiated_again() -> None:
@@ -166,7 +165,9 @@ def test_dialects_keep_their_words() -> None:
     x = paddle.to_tensor([1.0], stop_gradient=False)
     x.name = "w_0"
     y = paddle.to_tensor([1.0], stop_gradient=False)
-    with pytest.raises(ValueError, match=r"The 0-th input does not appear in the backward graph: .*'w_0' \(float32\[1\]"):
+    with pytest.raises(
+        ValueError, match=r"The 0-th input does not appear in the backward graph: .*'w_0' \(float32\[1\]"
+    ):
         paddle.grad([y * (x * 2.0).detach()], [x])
     a = torch.tensor([1.0], requires_grad=True)
     with pytest.raises(RuntimeError, match=r"One of the differentiated Tensors does not require grad.*detach\(\) at"):
