@@ -83,8 +83,8 @@ mod tests {
     #[test]
     fn inputs_stand_first_and_shared_memory_counts_once() {
         let x = Tensor::constant(Array::zeros("test", crate::dtype::DType::F32, &[100]).unwrap()).leaf();
-        let y = sin((&x).into()).unwrap();
-        let z = &y * &sin((&x).into()).unwrap();
+        let y = sin(&x).unwrap();
+        let z = &y * &sin(&x).unwrap();
         let s = survey(&[z.edge.unwrap(), y.edge.unwrap()]);
         let names: Vec<_> = s.nodes.iter().map(|n| n.node.name()).collect();
         assert_eq!(names, ["leaf", "sin", "sin", "multiply"]);
