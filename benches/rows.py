@@ -121,15 +121,18 @@ def penalty(f: Any) -> Callable[[], Any]:
     return f.gradients(loss, normal(128, 128) / 11, normal(128, 1) / 11)
 
 
-@row("64 branches of 20 000 elements, forward + backward")
-def branches(f: Any) -> Callable[[], Any]:
+def branches(f: Any, n: int) -> Callable[[], Any]:
     def wide(x: Any) -> Any:
         total = f.total(f.tanh(x))
         for i in range(1, 64):
             total = total + f.total(f.tanh(x * (1 + i / 64)) * x)
         return total
 
-    return f.gradients(wide, normal(20_000))
+    return f.gradients(wide, normal(n))
+
+
+ROWS["64 branches of 20 000 elements, forward + backward"] = lambda f: branches(f, 20_000)
+ROWS["64 branches of 200 000 elements, forward + backward"] = lambda f: branches(f, 200_000)
 
 
 @row("Jacobian of tanh(W x), 256 x 256")

@@ -71,6 +71,15 @@ pub unsafe fn run_float<T: Num>(
         || unsafe { run(row, n, (x, sx), (y, sy), out) },
         #[inline(always)]
         || {
+            if n == 1 {
+                // SAFETY: the caller's promise, for one element; `Fast` has the layout of its number.
+                unsafe {
+                    let (x, y) = (x.cast::<Fast<T>>(), y.cast::<Fast<T>>());
+                    let z = fast(*x, *y);
+                    out.cast::<Fast<T>>().write(if z.nan() { Fast(row((*x).0, (*y).0)) } else { z });
+                }
+                return;
+            }
             for start in (0..n).step_by(simd::BLOCK) {
                 let count = simd::BLOCK.min(n - start);
                 let at = |p: *const u8, step: usize| p.cast::<Fast<T>>().wrapping_add(start * step);
