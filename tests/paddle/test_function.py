@@ -1,4 +1,4 @@
-"""``PyLayer`` (S108–S119), and the examples of Paddle's own pages."""
+"""``PyLayer``, and the example of Paddle's page. Numbers are rows of the table of semantic cases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from ferrograd import paddle
 from ferrograd.paddle.autograd import PyLayer
-from ferrograd.paddle.autograd.py_layer import once_differentiable
 
 
 def leaf(*data: float) -> Any:
@@ -43,29 +42,8 @@ def test_the_example_of_paddles_page() -> None:
     assert data.grad.numpy() == pytest.approx(other.grad.numpy())
 
 
-def test_only_tensors_have_gradients() -> None:
-    seen: list[int] = []
-
-    def forward(ctx: Any, x: Any, k: int, y: Any, flag: bool = False) -> Any:
-        ctx.k = k
-        return x * k, 1, y * x, None
-
-    def backward(ctx: Any, *g: Any) -> Any:
-        seen.append(len(g))
-        return g[0] * ctx.k, g[0] * 0
-
-    x, y = leaf(2.0), leaf(3.0)
-    out = made(forward, backward).apply(x, 4, y, flag=True)
-    assert out[1] == 1
-    assert out[3] is None
-    out[0].backward()
-    assert seen == [2]
-    assert x.grad.tolist() == [4.0]
-    assert y.grad.tolist() == [0.0]
-
-
 @pytest.mark.parametrize("wrap", [list, tuple, lambda g: ([*g],), lambda g: [[*g]]])
-def test_lists_of_tensors(wrap: Any) -> None:
+def test_s108_lists_of_tensors(wrap: Any) -> None:
     def forward(ctx: Any, xs: Any) -> Any:
         ctx.save_for_backward(*xs)
         return xs[0] * xs[1] + xs[2]
@@ -83,7 +61,7 @@ def test_lists_of_tensors(wrap: Any) -> None:
     assert [x.grad.tolist() for x in xs] == [[3.0], [2.0], [1.0]]
 
 
-def test_lists_of_results() -> None:
+def test_s108_lists_of_results() -> None:
     layer = made(lambda ctx, x: (x * 2, [x * 3, x * 4]), lambda ctx, g, hs: g * 2 + hs[0] * 3 + hs[1] * 4)
     x = leaf(1.0)
     y, zs = layer.apply(x)
@@ -102,13 +80,13 @@ def test_lists_of_results() -> None:
         (lambda ctx, x, y: (1, 2), lambda ctx, g: g, "At least one output of `PyLayer.forward` is a `Tensor`"),
     ],
 )
-def test_wrong_layers_are_refused(forward: Any, backward: Any, gist: str) -> None:
+def test_s110_wrong_layers_are_refused(forward: Any, backward: Any, gist: str) -> None:
     x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
     with pytest.raises(ValueError, match=gist):
         made(forward, backward).apply(x, y).backward()
 
 
-def test_what_is_missing() -> None:
+def test_s110_what_is_missing() -> None:
     class Empty(PyLayer):
         pass
 
@@ -126,66 +104,8 @@ def test_what_is_missing() -> None:
     assert x.grad.tolist() == [2.0], "fewer gradients, where the others are not needed"
 
 
-def test_none_is_no_gradient() -> None:
-    x = leaf(1.0)
-    made(lambda ctx, x: x * 2, lambda ctx, g: None).apply(x).backward()
-    assert x.grad is None
-
-
-def test_inputs_as_results() -> None:
-    same = made(lambda ctx, x: x, lambda ctx, g: g * 2)
-    x = leaf(1.0)
-    with pytest.raises(ValueError, match="can't use inplace strategy"):
-        same.apply(x)
-    y = x * 1
-    r = same.apply(y)
-    assert r is y
-    assert y.inplace_version == 1
-    r.backward()
-    assert x.grad.tolist() == [2.0]
-
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.mark_not_inplace(x)
-        return x
-
-    y = x * 1
-    r = made(forward, lambda ctx, g: g * 3).apply(y)
-    assert r is not y
-    assert y.inplace_version == 0
-    r.backward()
-    assert x.grad.tolist() == [5.0]
-
-
-def test_what_was_saved_stays_as_it_was() -> None:
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.save_for_backward(x)
-        return x * x
-
-    x = leaf(2.0)
-    y = x * 1
-    z = made(forward, lambda ctx, g: g * 2 * ctx.saved_tensor()[0]).apply(y)
-    y.fill_(8.0)
-    z.backward()
-    assert x.grad.tolist() == [4.0]
-
-
-def test_dtypes() -> None:
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.set_grad_in_dtype_consistent(False)
-        return x.astype("float64") * 2
-
-    def backward(ctx: Any, g: Any) -> Any:
-        assert g.dtype == "float64"
-        return g * 2
-
-    x = leaf(1.0)
-    made(forward, backward).apply(x).backward()
-    assert x.grad.dtype == "float32"
-    assert x.grad.tolist() == [2.0]
-
-
 @pytest.mark.parametrize("kind", [KeyError, StopIteration, ZeroDivisionError, KeyboardInterrupt])
-def test_exceptions_come_out_as_they_are(kind: type[BaseException]) -> None:
+def test_s118_exceptions_come_out_as_they_are(kind: type[BaseException]) -> None:
     error = kind("from inside")
 
     class Inner(PyLayer):
@@ -214,19 +134,67 @@ def test_exceptions_come_out_as_they_are(kind: type[BaseException]) -> None:
     assert "Error message in backward of Outer" in notes[1]
 
 
-def test_once_differentiable() -> None:
-    class Square(PyLayer):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.save_for_backward(x)
-            return x * x
+def test_s108_only_tensors_have_gradients() -> None:
+    seen: list[int] = []
 
-        @staticmethod
-        @once_differentiable
-        def backward(ctx: Any, g: Any) -> Any:
-            return g * 2 * ctx.saved_tensor()[0]
+    def forward(ctx: Any, x: Any, k: int, y: Any, xs: Any = (), flag: bool = False) -> Any:
+        assert flag
+        ctx.k = k
+        ctx.save_for_backward(*xs)
+        return x * k + y, 1, xs[0] * xs[1] + xs[2], None
 
-    x = leaf(3.0)
-    (dx,) = paddle.grad(Square.apply(x), x, create_graph=True)
-    with pytest.raises(RuntimeError, match="marked with @once_differentiable"):
-        paddle.grad(dx, x)
+    def backward(ctx: Any, *g: Any) -> Any:
+        seen.append(len(g))
+        a, b, _ = ctx.saved_tensor()
+        return g[0] * ctx.k, g[0], [g[1] * b, g[1] * a, g[1]]
+
+    x, y, xs = leaf(2.0), leaf(3.0), [leaf(2.0), leaf(3.0), leaf(4.0)]
+    first, one, second, nothing = made(forward, backward).apply(x, 4, y=y, xs=xs, flag=True)
+    assert one == 1
+    assert nothing is None
+    (first + 10 * second).backward()
+    assert seen == [2]
+    assert [t.grad.tolist() for t in (x, y, *xs)] == [[4.0], [1.0], [30.0], [20.0], [10.0]]
+
+
+def test_s116_inputs_as_results() -> None:
+    same = made(lambda ctx, x: x, lambda ctx, g: g * 2)
+    x = leaf(1.0)
+    with pytest.raises(ValueError, match="Leaf Var that doesn't stop gradient can't use inplace strategy"):
+        same.apply(x)
+    y = x * 3
+    square = y * y
+    r = same.apply(y)
+    assert r is y
+    assert y.inplace_version == 1
+    (r + square).backward()
+    assert x.grad.tolist() == [6.0 + 18.0], "what the square saved is the value before, with its history"
+
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.mark_not_inplace(x)
+        return x
+
+    x = leaf(1.0)
+    y = x * 1
+    r = made(forward, lambda ctx, g: g * 3).apply(y)
+    assert r is not y
+    assert y.inplace_version == 0
+    (r + y).backward()
+    assert x.grad.tolist() == [4.0]
+
+
+@pytest.mark.parametrize("consistent", [None, True, False])
+def test_s119_dtypes(consistent: bool | None) -> None:
+    def forward(ctx: Any, x: Any) -> Any:
+        if consistent is not None:
+            ctx.set_grad_in_dtype_consistent(consistent)
+        return x.astype("float64") * 2
+
+    def backward(ctx: Any, g: Any) -> Any:
+        assert g.dtype == "float64", "the dtype of the result, also where the seed has another"
+        return g * 2
+
+    x = leaf(1.0)
+    made(forward, backward).apply(x).backward(paddle.ones([1], dtype="float32"))
+    assert x.grad.dtype == "float32"
+    assert x.grad.tolist() == [2.0]

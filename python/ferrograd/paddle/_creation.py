@@ -8,6 +8,7 @@ from ferrograd import _check, _core
 from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._creation import placed
+from ferrograd._modes import is_grad_enabled, set_grad_enabled
 from ferrograd.paddle._autograd import PADDLE
 
 __all__ = [
@@ -128,12 +129,17 @@ def eye(num_rows: int, num_columns: int | None = None, dtype: Any = None, name: 
 
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:
-    """A copy through which gradients flow, written into ``output`` if that is given."""
-    if not isinstance(x, Tensor):
-        x = to_tensor(x)
-    if output is not None:
-        _check.tensor(output, "assign", "output")
-    return placed(ops.clone(x), output, False)
+    """A copy through which gradients flow, written over ``output``, whatever its shape, if that is given.
+
+    A leaf takes the values of a constant and stays a leaf.
+    """
+    source = x if isinstance(x, Tensor) else to_tensor(x)
+    if output is None:
+        return ops.clone(source)
+    _check.tensor(output, "assign", "output")
+    reshapes = source.shape != output.shape
+    with set_grad_enabled(is_grad_enabled() and not (output.is_leaf and source.stop_gradient)):
+        return _core.overwrite(output, "assign", reshapes, lambda _: ops.clone(source), (), {})
 
 
 def randint(low: int = 0, high: Any = None, shape: Any = (1,), dtype: Any = None, name: str | None = None) -> Tensor:

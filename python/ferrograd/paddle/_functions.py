@@ -9,6 +9,7 @@ from typing import Any
 from ferrograd import _check
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as ops
+from ferrograd._reduce import lower_median
 
 __all__ = [
     "argmax",
@@ -123,8 +124,8 @@ def median(
     if axis is not None:
         values, indices = ops.median_with_index(x, axis, keepdim)
         return values, indices
-    values, _ = ops.median_with_index(ops.reshape(x, [-1]), 0, False)
-    return ops.reshape(values, [1] * x.ndim) if keepdim else values
+    middle = lower_median(x)
+    return ops.reshape(middle, [1] * x.ndim) if keepdim else middle
 
 
 def meshgrid(*args: Any, name: str | None = None) -> list[Tensor]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ferrograd import _check
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
+from ferrograd._reduce import lower_median
 
 __all__ = [
     "add",
@@ -105,7 +106,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The smaller of the two middle elements, along an axis with its index."""
     if dim is None:
-        return ops.median_with_index(ops.reshape(input, [-1]), 0, False)[0]
+        return lower_median(input)
     return ValuesAndIndices(*ops.median_with_index(input, dim, keepdim))
 
 

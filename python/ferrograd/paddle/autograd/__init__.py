@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from ferrograd.paddle._autograd import backward, grad
 from ferrograd.paddle._jacobian import Hessian, Jacobian, hessian, jacobian
-from ferrograd.paddle.autograd import py_layer
+from ferrograd.paddle.autograd import function, py_layer
+from ferrograd.paddle.autograd.function import Function
 from ferrograd.paddle.autograd.py_layer import PyLayer, PyLayerContext, once_differentiable
 from ferrograd.paddle.autograd.saved_tensors_hooks import saved_tensors_hooks
 
 __all__ = [
+    "Function",
     "Hessian",
     "Jacobian",
     "PyLayer",
     "PyLayerContext",
     "backward",
+    "function",
     "grad",
     "hessian",
     "jacobian",

@@ -1,0 +1,10 @@
+"""``paddle.autograd.function``: the names that torch's module of this name has."""
+
+from __future__ import annotations
+
+from ferrograd.paddle.autograd.py_layer import PyLayer, PyLayerContext, once_differentiable
+
+__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+
+Function = PyLayer
+FunctionCtx = PyLayerContext

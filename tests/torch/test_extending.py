@@ -1,0 +1,92 @@
+"""The examples of torch's page "Extending PyTorch", as a reader would type them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from ferrograd import torch
+from ferrograd.torch.autograd import Function
+
+
+class LinearFunction(Function):
+    @staticmethod
+    def forward(input: Any, weight: Any, bias: Any) -> Any:
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        return output
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if bias is not None and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: Any, constant: float) -> Any:
+        ctx.set_materialize_grads(False)
+        ctx.constant = constant
+        return tensor * constant
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        if grad_output is None:
+            return None, None
+        return grad_output * ctx.constant, None
+
+
+class MulAdd(Function):
+    """Saves intermediate results and gives them out, so that they can be differentiated."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        y = x**2
+        ctx.save_for_backward(x, y)
+        return y, y.exp()
+
+    @staticmethod
+    def backward(ctx: Any, gy: Any, ge: Any) -> Any:
+        x, y = ctx.saved_tensors
+        return 2 * x * (gy + ge * y.exp())
+
+
+def test_the_examples_of_extending_pytorch() -> None:
+    rng = np.random.default_rng(0)
+    x: Any
+    w: Any
+    b: Any
+    x, w, b = (torch.tensor(rng.normal(size=s), requires_grad=True) for s in ((4, 3), (2, 3), (2,)))
+    y = LinearFunction.apply(x, w, b)
+    plain = x @ w.t() + b
+    for got, wanted in zip(
+        torch.autograd.grad((y**2).sum(), [x, w, b]), torch.autograd.grad((plain**2).sum(), [x, w, b]), strict=True
+    ):
+        np.testing.assert_allclose(np.asarray(got), np.asarray(wanted))
+    assert LinearFunction.apply(x, w, None).shape == (4, 2)
+    (dx,) = torch.autograd.grad((LinearFunction.apply(x, w, b) ** 2).sum(), x, create_graph=True)
+    (ref,) = torch.autograd.grad(((x @ w.t() + b) ** 2).sum(), x, create_graph=True)
+    for one, other in zip(
+        torch.autograd.grad((dx**2).sum(), [x, w, b]), torch.autograd.grad((ref**2).sum(), [x, w, b]), strict=True
+    ):
+        np.testing.assert_allclose(np.asarray(one), np.asarray(other))
+    assert torch.autograd.grad(MulConstant.apply(x, 5.0).sum(), x)[0].tolist() == [[5.0] * 3] * 4
+    z = torch.tensor([0.3], dtype=torch.float64, requires_grad=True)
+    for use in (0, 1):
+        (got,) = torch.autograd.grad(MulAdd.apply(z)[use].sum(), z, create_graph=True)
+        (ref,) = torch.autograd.grad((z**2, (z**2).exp())[use].sum(), z, create_graph=True)
+        np.testing.assert_allclose(got.tolist(), ref.tolist())
+        np.testing.assert_allclose(torch.autograd.grad(got, z)[0].tolist(), torch.autograd.grad(ref, z)[0].tolist())
