@@ -134,3 +134,24 @@ def test_gradients_flow_through_methods() -> None:
     assert isinstance(first, paddle.Tensor)
     first.sum().backward()
     assert x.gradient().tolist() == [1, 1, 0]
+
+
+def test_assign_lets_gradients_flow_and_keeps_leaves() -> None:
+    x = paddle.to_tensor([1.0, 2.0, 3.0], stop_gradient=False)
+    for start in ([0.0, 0.0, 0.0], [[0.0]]):
+        output = t(start)
+        assert paddle.assign(x * 2, output) is output
+        (dx,) = paddle.grad((output * output).sum(), x)
+        assert values(dx) == [8, 16, 24]
+    leaf = paddle.to_tensor([0.0], stop_gradient=False)
+    paddle.assign(np.array([1.0, 2.0]), leaf)
+    assert leaf.is_leaf
+    assert not leaf.stop_gradient
+    assert values(leaf) == [1, 2]
+    (leaf * leaf).backward()
+    assert leaf.gradient().tolist() == [2, 4]
+    with pytest.raises(ValueError, match="can't use inplace strategy"):
+        paddle.assign(x, leaf)
+    inner = x * 2
+    paddle.assign(np.ones(3, np.float32), inner)
+    assert values(paddle.grad((inner + x).sum(), x)[0]) == [1, 1, 1]

@@ -139,7 +139,8 @@ def assign(x: Any, output: Tensor | None = None) -> Tensor:
     _check.tensor(output, "assign", "output")
     reshapes = source.shape != output.shape
     with set_grad_enabled(is_grad_enabled() and not (output.is_leaf and source.stop_gradient)):
-        return _core.overwrite(output, "assign", reshapes, lambda _: ops.clone(source), (), {})
+        _core.overwrite(output, "assign", reshapes, lambda _: ops.clone(source), (), {})
+    return output
 
 
 def randint(low: int = 0, high: Any = None, shape: Any = (1,), dtype: Any = None, name: str | None = None) -> Tensor:
