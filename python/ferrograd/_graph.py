@@ -6,6 +6,7 @@ import linecache
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from types import EllipsisType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -310,8 +311,10 @@ class Graph(Sequence[Node]):
 
         return page(self, limit)
 
-    def save(self, path: str | os.PathLike[str], limit: int | None = -1) -> None:
+    def save(self, path: str | os.PathLike[str], limit: int | EllipsisType | None = ...) -> None:
         """Writes the form that the name's end asks for: ``.txt``, ``.dot``, ``.mmd``, ``.svg`` or ``.html``.
+
+        ``limit`` is that of the form, unless it is given.
 
         Raises:
             ArgumentError: another ending.
@@ -327,7 +330,7 @@ class Graph(Sequence[Node]):
         form = forms.get(os.path.splitext(name)[1].lower())
         if form is None:
             raise ArgumentError(f"save: the name must end in one of {', '.join(forms)}: {name!r}")
-        text = form() if limit == -1 else form(limit)
+        text = form() if isinstance(limit, EllipsisType) else form(limit)
         with open(name, "w", encoding="utf-8") as file:
             file.write(text if text.endswith("\n") else text + "\n")
 

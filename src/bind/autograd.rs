@@ -4,17 +4,16 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use rustc_hash::FxHashSet;
 
 use super::convert::lift;
 use super::deposit::{Slot, deposit};
 use super::dialect::Dialect;
+use super::end::{End, dialect_of, why_unused};
 use super::error::raise;
-use super::node::GradientEdge;
 use super::var::Var;
-use crate::engine::{self, Answer, Request};
+use crate::engine::{Answer, Request};
 use crate::graph::site::Site;
-use crate::graph::{Cut, Edge, Holder, Meta, Node, Tensor};
+use crate::graph::{Cut, Edge, Holder, Node, Tensor};
 use crate::ops::movement::broadcast_to;
 use crate::shape;
 
@@ -48,94 +47,19 @@ pub fn unrecorded() -> Cut {
 
 /// Runs `f` with ops recorded on this thread or not.
 pub fn with_grad_mode<R>(on: bool, f: impl FnOnce() -> R) -> R {
-    struct Restore(bool);
+    struct Restore(bool, Site);
     impl Drop for Restore {
         fn drop(&mut self) {
             ENABLED.set(self.0);
+            OFF_SINCE.set(self.1);
         }
     }
-    let _restore = Restore(ENABLED.replace(on));
+    let _restore = Restore(ENABLED.replace(on), OFF_SINCE.replace(Site::default()));
     f()
-}
-
-/// What can be differentiated, and asked for: a tensor, or a place in the graph.
-#[derive(FromPyObject)]
-pub enum End<'py> {
-    Tensor(Bound<'py, Var>),
-    Place(Bound<'py, GradientEdge>),
-}
-
-impl End<'_> {
-    /// What the user calls the tensor.
-    pub fn name(&self, py: Python<'_>) -> Option<String> {
-        let tensor = match self {
-            End::Tensor(v) => v.clone(),
-            End::Place(e) => Slot::of(&e.get().edge.node)?.tensor(py)?,
-        };
-        let name = tensor.get().lock().name.clone();
-        name.map(str::into_string)
-    }
-
-    /// What it is and where it was made, for the texts of errors: `float32[3], made at file:line`.
-    fn facts(&self) -> String {
-        match (self, self.edge()) {
-            (_, Some(edge)) => {
-                let made = edge.node.site.describe().map_or(String::new(), |at| format!(", made at {at}"));
-                format!("{}{made}", edge.meta())
-            }
-            (End::Tensor(v), None) => Meta::of(&v.get().tensor()).to_string(),
-            (End::Place(_), None) => unreachable!("a place in the graph has an edge"),
-        }
-    }
-
-    /// What cut it off, as far as that is known.
-    fn cut(&self) -> Cut {
-        match self {
-            End::Tensor(v) => match v.get().tensor() {
-                t if t.is_tracked() => Cut::default(),
-                t if t.dtype().is_float() => t.cut,
-                _ => Cut::by_dtype(),
-            },
-            End::Place(_) => Cut::default(),
-        }
-    }
-
-    fn why_cut(&self) -> Option<String> {
-        self.cut().describe()
-    }
-
-    /// What it is, and why it is not tracked.
-    pub fn why_untracked(&self, py: Python<'_>) -> String {
-        let what = self.name(py).map_or_else(|| self.facts(), |name| format!("'{name}' ({})", self.facts()));
-        self.why_cut().map_or(what.clone(), |why| format!("{what}: {why}"))
-    }
-
-    pub fn edge(&self) -> Option<Edge> {
-        match self {
-            End::Tensor(v) => v.get().tensor().edge,
-            End::Place(e) => Some(e.get().edge.clone()),
-        }
-    }
-
-    /// Where a gradient that is asked for here is added up; none for the inner edge of a graph.
-    fn slot(&self) -> Option<Arc<Slot>> {
-        match self {
-            End::Tensor(v) => Some(v.get().lock().slot.get_or_insert_default().clone()),
-            End::Place(e) => Slot::of(&e.get().edge.node),
-        }
-    }
 }
 
 /// Cotangents by output: none of them given, or each a tensor or None.
 pub type Seeds<'py> = Option<Vec<Option<Bound<'py, Var>>>>;
-
-/// The dialect of the first output that has one.
-pub fn dialect_of(outputs: &[End<'_>]) -> Option<Dialect> {
-    outputs.iter().find_map(|e| match e {
-        End::Tensor(v) => Some(v.get().dialect()),
-        End::Place(_) => None,
-    })
-}
 
 /// The tracked outputs with the cotangent each starts from.
 fn roots(
@@ -303,29 +227,6 @@ fn zeros(like: &End<'_>, lanes: Option<usize>) -> PyResult<Tensor> {
     };
     let dims: shape::Dims = lanes.into_iter().chain(own).collect();
     lift(broadcast_to(&Tensor::scalar_of(dtype, 0.0), &dims))
-}
-
-/// Why no gradient reached an input, with what cut paths off below the outputs.
-fn why_unused(py: Python<'_>, input: &End<'_>, blocked: &[End<'_>], outputs: &[End<'_>]) -> String {
-    let name = input.name(py).map_or("it".to_owned(), |name| format!("'{name}'"));
-    let it = format!("{name} ({})", input.facts());
-    let Some(edge) = input.edge() else {
-        let why = input.why_cut().map_or(String::new(), |why| format!(": {why}"));
-        return format!("{it} is not tracked (stop_gradient is True, requires_grad is False){why}");
-    };
-    if blocked.iter().filter_map(End::edge).any(|b| b.is_same(&edge)) {
-        return format!("{it} is among no_grad_vars");
-    }
-    let roots: Vec<Edge> = outputs.iter().filter_map(End::edge).collect();
-    let mut cuts: Vec<Cut> = outputs.iter().map(End::cut).chain(engine::cuts(&roots)).collect();
-    let mut met = FxHashSet::default();
-    cuts.retain(|c| met.insert(*c));
-    let why: Vec<String> = cuts.into_iter().filter_map(Cut::describe).take(3).collect();
-    let ends = match why.as_slice() {
-        [] => String::new(),
-        why => format!(". Below the outputs paths end: {}", why.join("; ")),
-    };
-    format!("no output depends on {it} in a way that is recorded{ends}")
 }
 
 /// Where the gradients go that are to be added to what tensors have: those of leaves, and those that hooks laid aside.

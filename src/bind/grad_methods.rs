@@ -6,8 +6,9 @@ use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyWeakrefReference;
 
-use super::autograd::{End, backward};
+use super::autograd::backward;
 use super::convert::{self, lift};
+use super::end::End;
 use super::error::raise;
 use super::var::Var;
 use crate::array::Array;

@@ -4,10 +4,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use rustc_hash::FxHashMap;
 
-use super::autograd::{End, dialect_of};
 use super::convert::{descr, lift};
 use super::deposit::Slot;
 use super::dialect::Dialect;
+use super::end::{End, dialect_of};
 use super::enter::detached;
 use super::error::raise;
 use crate::engine::{self, Survey};

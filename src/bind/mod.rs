@@ -8,6 +8,7 @@ mod convert;
 mod deposit;
 mod dialect;
 mod dlpack;
+mod end;
 mod engine;
 mod enter;
 mod entry;

@@ -295,6 +295,8 @@ def test_save(tmp_path: Path) -> None:
     with pytest.raises(fg.ArgumentError, match=r"must end in one of \.txt, \.dot, \.mmd, \.svg, \.html: '.*a\.png'"):
         graph.save(tmp_path / "a.png")
     assert not (tmp_path / "a.png").exists()
+    with pytest.raises(fg.ArgumentError, match="limit must be"):
+        graph.save(tmp_path / "a.svg", limit=-1)
 
 
 def test_what_is_no_graph() -> None:
