@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ferrograd import _core
+from ferrograd import _check, _core
 from ferrograd._core import ArgumentError, Tensor, native
 from ferrograd._modes import no_grad
 
@@ -83,6 +83,12 @@ def adam(
     _core.adam_step(p, g, m, v, top, state["step"], rate, betas, epsilon, decay, decoupled)
 
 
+def gradients(parameters: Any, op: str) -> list[Tensor]:
+    """The gradients of a tensor or of several, without those that have none."""
+    tensors = [parameters] if isinstance(parameters, Tensor) else parameters
+    return [p.grad for p in tensors if _check.tensor(p, op, "each of the parameters").grad is not None]
+
+
 def total_norm(grads: list[Tensor], order: Any) -> Tensor:
     """The norm of all gradients together."""
     norms = [native.norm(g, order) for g in grads]
@@ -92,7 +98,7 @@ def total_norm(grads: list[Tensor], order: Any) -> Tensor:
 @no_grad()
 def clip_norm(parameters: Any, max_norm: float, order: Any, strict: bool, op: str) -> Tensor:
     """Scales the gradients down in place until their common norm is at most ``max_norm``; what it was before."""
-    grads = [p.grad for p in ([parameters] if isinstance(parameters, Tensor) else parameters) if p.grad is not None]
+    grads = gradients(parameters, op)
     total = total_norm(grads, order)
     if strict and not native.isfinite(total).item():
         raise RuntimeError(
@@ -109,6 +115,5 @@ def clip_norm(parameters: Any, max_norm: float, order: Any, strict: bool, op: st
 @no_grad()
 def clip_value(parameters: Any, value: float) -> None:
     """Brings every element of the gradients into ``[-value, value]``, in place."""
-    for p in [parameters] if isinstance(parameters, Tensor) else parameters:
-        if p.grad is not None:
-            p.grad.clip_(-float(value), float(value))
+    for g in gradients(parameters, "clip_grad_value_"):
+        g.clip_(-float(value), float(value))

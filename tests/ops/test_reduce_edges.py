@@ -119,15 +119,6 @@ def test_second_derivatives_are_numbers(f: Any, x: Any) -> None:
         assert np.isfinite(hessian(f, x)).all()
 
 
-def test_topk_sends_the_gradient_to_its_index() -> None:
-    x = fg.tensor(np.array(TIES), requires_grad=True)
-    values, indices = fg.topk(x, 1)
-    want = np.zeros(4)
-    want[np.asarray(indices)] = 1
-    (g,) = run([values.sum()], [x])
-    assert np.asarray(g).tolist() == want.tolist()
-
-
 def test_nan_stays() -> None:
     x = fg.tensor([1.0, NAN, 3.0])
     assert np.isnan(fg.max(x).item())

@@ -93,13 +93,6 @@ def test_pow_by_its_exponent() -> None:
     np.testing.assert_array_equal(np.asarray(x ** y.detach()), [0, 1, 8, -8])
 
 
-def test_maximum_of_a_reversed_vector() -> None:
-    x = fg.tensor([2.0, 2.0, 1.0, 2.0], requires_grad=True)
-    flipped = fg.tensor(np.eye(4, dtype=np.float32)[::-1].copy()) @ x
-    (g,) = fg.grad(fg.maximum(x, flipped).sum(), [x])
-    assert np.asarray(g).tolist() == [1, 2, 0, 1]
-
-
 def test_tensor_bounds_of_clip() -> None:
     x = fg.tensor([-1.0, 0.0, 0.5, 1.0, 2.0], requires_grad=True)
     low, high = fg.tensor(0.0, requires_grad=True), fg.tensor([1.0] * 5, requires_grad=True)

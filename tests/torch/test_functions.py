@@ -49,18 +49,6 @@ def test_max_min_and_median_along_an_axis_have_indices() -> None:
     assert (values(middle.values), values(middle.indices)) == (2, 3)
 
 
-def test_s139_the_returned_element_has_the_gradient() -> None:
-    x = torch.tensor([2.0, 2.0, 1.0, 2.0], requires_grad=True)
-    found: Any = x.max(0)
-    found.values.backward()
-    expected = [0.0] * 4
-    expected[int(found.indices.item())] = 1.0
-    assert values(x.grad) == expected
-    x.grad = None
-    x.max().backward()
-    np.testing.assert_allclose(np.asarray(x.grad), [1 / 3, 1 / 3, 0, 1 / 3], rtol=1e-6)
-
-
 def test_sorting() -> None:
     found: Any = t([3.0, 1.0, 2.0]).sort(descending=True)
     assert (values(found.values), values(found.indices)) == ([3, 2, 1], [0, 2, 1])
