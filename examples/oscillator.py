@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ferrograd as fg
 import numpy as np
+from ferrograd.torch.optim import Adam
 
 rng = np.random.default_rng(1)
 HIDDEN, STEPS, RATE = 24, 1500, 5e-3
@@ -18,18 +19,16 @@ def u(t: fg.Tensor) -> fg.Tensor:
     return t + t * t * (fg.tanh(fg.tanh(t @ w1 + b1) @ w2 + b2) @ w3)
 
 
-mean, square = [np.zeros(s) for s in shapes], [np.zeros(s) for s in shapes]
+optimizer = Adam(weights, lr=RATE)
 for step in range(1, STEPS + 1):
     t = fg.tensor(time, requires_grad=True)
     y = u(t)
     (velocity,) = fg.grad(fg.sum(y), [t], create_graph=True)
     (acceleration,) = fg.grad(fg.sum(velocity), [t], create_graph=True)
     loss = fg.mean((acceleration + y) ** 2)
-    for i, g in enumerate(map(np.asarray, fg.grad(loss, weights))):
-        mean[i] = 0.9 * mean[i] + 0.1 * g
-        square[i] = 0.999 * square[i] + 0.001 * g * g
-        move = mean[i] / (1 - 0.9**step) / (np.sqrt(square[i] / (1 - 0.999**step)) + 1e-8)
-        weights[i] = fg.tensor(np.asarray(weights[i]) - RATE * move, requires_grad=True)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
     if step % 500 == 0:
         print(f"step {step}: residual {loss.item():.2e}")
 

@@ -93,7 +93,7 @@ static LATELY: [(AtomicUsize, AtomicU64); 64] = [const { (AtomicUsize::new(0), A
 
 #[inline]
 fn known(code: *mut ffi::PyObject, last: i32) -> Option<u32> {
-    let (place, found) = &LATELY[(code as usize / 64 ^ last as usize / 2) % LATELY.len()];
+    let (place, found) = &LATELY[((code as usize / 64) ^ (last as usize / 2)) % LATELY.len()];
     let numbers = found.load(Relaxed);
     if place.load(Relaxed) == code as usize && (numbers >> 32) as i32 == last {
         return Some(numbers as u32);

@@ -6,7 +6,7 @@ use super::convert::lift;
 use super::error::raise;
 use super::var::{Value, Var};
 use crate::array::Array;
-use crate::dtype::dispatch;
+use crate::dtype::{Element, dispatch};
 use crate::graph::Tensor;
 use crate::kernel::step::{Adam, Sgd, adam, sgd};
 
@@ -69,7 +69,7 @@ impl Drop for Taken<'_, '_> {
 }
 
 /// The elements of arrays that nobody else holds.
-fn elements<'a, T: crate::dtype::Element>(arrays: &'a mut [Array]) -> impl Iterator<Item = &'a mut [T]> {
+fn elements<T: Element>(arrays: &mut [Array]) -> impl Iterator<Item = &mut [T]> {
     arrays.iter_mut().map(|a| a.as_mut_slice::<T>().expect("taken arrays are writable"))
 }
 

@@ -113,5 +113,5 @@ fn over<T: Send + Sync, const N: usize>(
             || work(written.each_ref().map(part), &g[r.clone()]),
         );
     };
-    if n * size_of::<T>() < par::MIN_BYTES { piece(0..n) } else { par::pieces(n, par::PIECE, &piece) }
+    if size_of_val(g) < par::MIN_BYTES { piece(0..n) } else { par::pieces(n, par::PIECE, &piece) }
 }
