@@ -74,6 +74,16 @@ impl Dialect {
         self == Dialect::Paddle
     }
 
+    /// Tracking integers, which have no derivatives: a warning (Paddle), or an error.
+    pub fn warns_of_tracked_integers(self) -> bool {
+        self == Dialect::Paddle
+    }
+
+    /// Keeping the gradient of an untracked tensor, which has none: nothing happens (Paddle), or an error.
+    pub fn retains_untracked(self) -> bool {
+        self == Dialect::Paddle
+    }
+
     /// A leaf that stops being tracked: graphs that hold it go on to add to its `.grad`, or (torch) no longer.
     pub fn forgets_untracked_leaf(self) -> bool {
         self == Dialect::Torch

@@ -1,5 +1,6 @@
 //! What a tensor can be asked and told about its gradient.
 
+use std::ffi::CString;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyUserWarning;
@@ -43,14 +44,18 @@ impl Var {
         Ok(())
     }
 
-    /// [`Var::track`] on request: refused where there are no derivatives.
+    /// [`Var::track`] on request: refused where there are no derivatives, or (Paddle) left with a warning.
     pub fn require(slf: &Bound<'_, Var>, on: bool) -> PyResult<()> {
         let dtype = slf.get().tensor().dtype();
         if on && !dtype.is_float() {
             let text = format!(
                 "Only Tensors of floating point and complex dtype can require gradients, not {dtype}"
             );
-            return Err(raise(slf.py(), "DtypeError", text));
+            if !slf.get().dialect().warns_of_tracked_integers() {
+                return Err(raise(slf.py(), "DtypeError", text));
+            }
+            let text = CString::new(format!("{text}: stop_gradient stays True")).expect("no zero bytes");
+            return PyErr::warn(slf.py(), &slf.py().get_type::<PyUserWarning>(), &text, 1);
         }
         Var::track(slf, on)
     }

@@ -99,6 +99,9 @@ impl Var {
     /// Keeps the gradient for this tensor, unless it is a leaf, which has it anyway.
     fn retain(slf: &Bound<'_, Var>, last: bool) -> PyResult<()> {
         let Some(edge) = slf.get().tensor().edge else {
+            if slf.get().dialect().retains_untracked() {
+                return Ok(());
+            }
             let text = "can't retain_grad on Tensor that has requires_grad=False (stop_gradient=True)";
             return Err(raise(slf.py(), "ArgumentError", text));
         };

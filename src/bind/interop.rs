@@ -34,8 +34,10 @@ impl Var {
 
 #[pymethods]
 impl Var {
-    /// A read-only NumPy view of the values.
-    fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    /// A read-only NumPy view of the values. There is nothing to wait for, so `blocking` means nothing.
+    #[pyo3(signature = (blocking=true))]
+    fn numpy<'py>(&self, py: Python<'py>, blocking: bool) -> PyResult<Bound<'py, PyAny>> {
+        let _ = blocking;
         let (tracked, dialect) = (self.tensor().is_tracked(), self.dialect());
         if tracked && !dialect.numpy_of_tracked() {
             let text =

@@ -1,16 +1,15 @@
-//! Losses: how far predictions are from targets.
+//! Losses of samples that belong to classes.
 
 use std::borrow::Cow;
 
 use smallvec::smallvec;
 
 use super::along::pick;
-use super::arithmetic::subtract;
-use super::entry::{Operand, entries};
+use super::entry::entries;
 use super::movement::{cast, permute_dims, reshape_to};
 use super::normalize::{log_softmax, softmax, softmax_gradient, sum_rows};
 use super::promote::promoted_float;
-use super::reduce::{mean, norm::abs_pow, sum};
+use super::reduce::{mean, sum};
 use crate::array::Array;
 use crate::dtype::{DType, Kind};
 use crate::error::{Result, bail};
@@ -21,14 +20,14 @@ use crate::shape::{self, Dims};
 
 /// What becomes of the losses of the samples.
 #[derive(Clone, Copy)]
-enum Reduction {
+pub(super) enum Reduction {
     None,
     Sum,
     Mean,
 }
 
 impl Reduction {
-    fn parse(op: &'static str, name: &str) -> Result<Reduction> {
+    pub(super) fn parse(op: &'static str, name: &str) -> Result<Reduction> {
         Ok(match name {
             "none" => Reduction::None,
             "sum" => Reduction::Sum,
@@ -38,7 +37,7 @@ impl Reduction {
     }
 
     /// The losses reduced; a mean is taken by the sum of `weights` if there are any.
-    fn of(self, loss: &Tensor, weights: Option<&Tensor>) -> Result<Tensor> {
+    pub(super) fn of(self, loss: &Tensor, weights: Option<&Tensor>) -> Result<Tensor> {
         match (self, weights) {
             (Reduction::None, _) => Ok(loss.clone()),
             (Reduction::Sum, _) => sum(loss, None, false, None),
@@ -318,25 +317,6 @@ pub fn nll_loss(
     reduction.of(&rows.samples(&loss)?, weights.as_ref())
 }
 
-/// The difference of predictions and targets, as floats.
-fn difference(x: &Tensor, target: Operand<'_>) -> Result<Tensor> {
-    let d = subtract(Operand::Tensor(x), target)?;
-    Ok(promoted_float(&d)?.into_owned())
-}
-
-/// The squared difference.
-pub fn mse_loss(x: &Tensor, target: Operand<'_>, reduction: &str) -> Result<Tensor> {
-    let reduction = Reduction::parse("mse_loss", reduction)?;
-    let d = difference(x, target)?;
-    reduction.of(&(&d * &d), None)
-}
-
-/// The absolute difference.
-pub fn l1_loss(x: &Tensor, target: Operand<'_>, reduction: &str) -> Result<Tensor> {
-    let reduction = Reduction::parse("l1_loss", reduction)?;
-    reduction.of(&abs_pow(&difference(x, target)?, 1.0)?, None)
-}
-
 entries! {
     function cross_entropy (x: &Tensor, target: &Tensor, weight: Option<&Tensor> = None, ignore_index: i64 = Int(-100), reduction: &str = Str("mean"), label_smoothing: f64 = Float(0.0), axis: Option<i64> = None)
         "The cross entropy between the softmax of logits along `axis` (by default 1, for a vector 0) and targets: integers
@@ -351,14 +331,4 @@ for each class; samples whose target is `ignore_index` count nothing; `reduction
 
 >>> fg.nll_loss(fg.tensor([[-1., -2.]]), fg.tensor([1])).item()
 2.0";
-    function mse_loss (x: &Tensor, target: Operand<'_>, reduction: &str = Str("mean"))
-        "The squared difference of predictions and targets; `reduction` is 'mean', 'sum' or 'none'.
-
->>> fg.mse_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
-2.0";
-    function l1_loss (x: &Tensor, target: Operand<'_>, reduction: &str = Str("mean"))
-        "The absolute difference of predictions and targets; `reduction` is 'mean', 'sum' or 'none'.
-
->>> fg.l1_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
-1.0";
 }

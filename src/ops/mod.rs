@@ -16,6 +16,7 @@ pub mod create;
 pub mod einsum;
 pub mod index;
 pub mod lanes;
+pub mod likeness;
 pub mod linalg;
 pub mod loss;
 pub mod movement;
@@ -24,7 +25,9 @@ pub mod pointwise;
 pub mod pool;
 pub mod promote;
 pub mod random;
+pub mod rectifier;
 pub mod reduce;
+pub mod residual;
 pub mod scan;
 pub mod select;
 pub mod sort;
@@ -46,6 +49,7 @@ pub fn registry() -> impl Iterator<Item = &'static Entry> {
         conv::ENTRIES,
         create::ENTRIES,
         einsum::ENTRIES,
+        likeness::ENTRIES,
         loss::ENTRIES,
         linalg::cholesky::ENTRIES,
         linalg::determinant::ENTRIES,
@@ -59,6 +63,9 @@ pub fn registry() -> impl Iterator<Item = &'static Entry> {
         pointwise::ROWS,
         pool::ENTRIES,
         random::ENTRIES,
+        rectifier::ENTRIES,
+        rectifier::ROWS,
+        residual::ENTRIES,
         reduce::ENTRIES,
         select::ENTRIES,
         reduce::extreme::ENTRIES,

@@ -1,0 +1,160 @@
+//! Losses that are taken element by element, and then reduced.
+
+use super::activation::softplus_one;
+use super::arithmetic::{multiply, multiply_same, subtract};
+use super::compare::less_same;
+use super::entry::{Operand, entries};
+use super::loss::Reduction;
+use super::pointwise::{exp, log, log_or_zero};
+use super::promote::{Class, promoted, promoted_float};
+use super::reduce::{norm::abs_pow, sum};
+use super::select::{at_least, at_most, select};
+use crate::error::{Result, bail};
+use crate::graph::Tensor;
+
+/// The difference of predictions and targets, as floats.
+fn difference(x: &Tensor, target: Operand<'_>) -> Result<Tensor> {
+    let d = subtract(Operand::Tensor(x), target)?;
+    Ok(promoted_float(&d)?.into_owned())
+}
+
+/// The losses times the weights of the elements, if there are any.
+fn weighted(loss: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
+    weight.map_or(Ok(loss.clone()), |w| multiply((&loss).into(), w.into()))
+}
+
+/// The squared difference.
+pub fn mse_loss(x: &Tensor, target: Operand<'_>, reduction: &str) -> Result<Tensor> {
+    let reduction = Reduction::parse("mse_loss", reduction)?;
+    let d = difference(x, target)?;
+    reduction.of(&(&d * &d), None)
+}
+
+/// The absolute difference.
+pub fn l1_loss(x: &Tensor, target: Operand<'_>, reduction: &str) -> Result<Tensor> {
+    let reduction = Reduction::parse("l1_loss", reduction)?;
+    reduction.of(&abs_pow(&difference(x, target)?, 1.0)?, None)
+}
+
+/// `d² / 2` up to `delta`, and `delta (|d| - delta / 2)` beyond.
+fn bent(d: &Tensor, delta: f64) -> Result<Tensor> {
+    let bound = |v| Tensor::scalar_of(d.dtype(), v);
+    let inner = at_most(&at_least(d, &bound(-delta))?, &bound(delta))?;
+    Ok(&inner * (d - &inner * 0.5))
+}
+
+/// Squares of small differences, multiples of large ones.
+pub fn huber_loss(x: &Tensor, target: Operand<'_>, reduction: &str, delta: f64) -> Result<Tensor> {
+    let reduction = Reduction::parse("huber_loss", reduction)?;
+    if delta.is_nan() || delta <= 0.0 {
+        bail!(Argument, "huber_loss", "delta is positive, {delta} is not");
+    }
+    reduction.of(&bent(&difference(x, target)?, delta)?, None)
+}
+
+/// The Huber loss divided by its bend; the absolute difference if that is 0.
+pub fn smooth_l1_loss(x: &Tensor, target: Operand<'_>, reduction: &str, beta: f64) -> Result<Tensor> {
+    if beta == 0.0 {
+        return l1_loss(x, target, reduction);
+    }
+    let reduction = Reduction::parse("smooth_l1_loss", reduction)?;
+    if beta.is_nan() || beta < 0.0 {
+        bail!(Argument, "smooth_l1_loss", "beta is not negative, {beta} is");
+    }
+    reduction.of(&(bent(&difference(x, target)?, beta)? / beta), None)
+}
+
+/// The logarithm of a probability, which is -100 and flat from `e^-100` down.
+fn bounded_log(p: &Tensor) -> Result<Tensor> {
+    let number = |v| Tensor::scalar_of(p.dtype(), v);
+    let lost = less_same(p, &number((-100.0f64).exp()))?;
+    select(&lost, &number(-100.0), &log(&select(&lost, &number(1.0), p)?)?)
+}
+
+/// `-(t ln p + (1 - t) ln(1 - p))`.
+pub fn binary_cross_entropy(
+    x: &Tensor,
+    target: &Tensor,
+    weight: Option<&Tensor>,
+    reduction: &str,
+) -> Result<Tensor> {
+    let reduction = Reduction::parse("binary_cross_entropy", reduction)?;
+    let (p, t) = promoted(Class::Real, x.into(), target.into())?;
+    let no = 1.0 - &*t;
+    let loss = -(multiply_same(&t, &bounded_log(&p)?)? + multiply_same(&no, &bounded_log(&(1.0 - &*p))?)?);
+    reduction.of(&weighted(loss, weight)?, None)
+}
+
+/// The same of logits: `(1 - t) x + (1 + (w - 1) t) ln(1 + e^-x)`, where `w` is the weight of positive samples.
+pub fn binary_cross_entropy_with_logits(
+    x: &Tensor,
+    target: &Tensor,
+    weight: Option<&Tensor>,
+    reduction: &str,
+    pos_weight: Option<&Tensor>,
+) -> Result<Tensor> {
+    let reduction = Reduction::parse("binary_cross_entropy_with_logits", reduction)?;
+    let (x, t) = promoted(Class::Real, x.into(), target.into())?;
+    let mut soft = softplus_one(&-&*x)?;
+    if let Some(w) = pos_weight {
+        let share = multiply(Operand::Tensor(&(&*promoted_float(w)? - 1.0)), Operand::Tensor(&t))? + 1.0;
+        soft = multiply(Operand::Tensor(&share), Operand::Tensor(&soft))?;
+    }
+    let loss = multiply_same(&(1.0 - &*t), &x)? + soft;
+    reduction.of(&weighted(loss, weight)?, None)
+}
+
+/// `t (ln t - x)` for log-probabilities `x`: what is lost by taking them for the distribution `t`.
+pub fn kl_div(x: &Tensor, target: &Tensor, reduction: &str, log_target: bool) -> Result<Tensor> {
+    let (x, t) = promoted(Class::Real, x.into(), target.into())?;
+    let loss = if log_target {
+        multiply_same(&exp(&t)?, &(&*t - &*x))?
+    } else {
+        multiply_same(&t, &log_or_zero(&t)?)? - multiply_same(&t, &x)?
+    };
+    if reduction == "batchmean" {
+        let batch = x.dims().first().copied().unwrap_or(1);
+        return Ok(sum(&loss, None, false, None)? / batch as f64);
+    }
+    Reduction::parse("kl_div", reduction)?.of(&loss, None)
+}
+
+entries! {
+    function mse_loss (x: &Tensor, target: Operand<'_>, reduction: &str = Str("mean"))
+        "The squared difference of predictions and targets; `reduction` is 'mean', 'sum' or 'none'.
+
+>>> fg.mse_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
+2.0";
+    function l1_loss (x: &Tensor, target: Operand<'_>, reduction: &str = Str("mean"))
+        "The absolute difference of predictions and targets; `reduction` is 'mean', 'sum' or 'none'.
+
+>>> fg.l1_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
+1.0";
+    function huber_loss (x: &Tensor, target: Operand<'_>, reduction: &str = Str("mean"), delta: f64 = Float(1.0))
+        "With d = x - target: d² / 2 where |d| is at most delta, beyond delta * (|d| - delta / 2).
+
+>>> fg.huber_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
+0.75";
+    function smooth_l1_loss (x: &Tensor, target: Operand<'_>, reduction: &str = Str("mean"), beta: f64 = Float(1.0))
+        "With d = x - target: d² / (2 * beta) where |d| is at most beta, beyond |d| - beta / 2.
+
+>>> fg.smooth_l1_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
+0.75";
+    function binary_cross_entropy (x: &Tensor, target: &Tensor, weight: Option<&Tensor> = None, reduction: &str = Str("mean"))
+        "-(target * log(x) + (1 - target) * log(1 - x)) of probabilities, times the weight of each element. Logarithms are
+at least -100, and flat there. The shapes broadcast.
+
+>>> fg.binary_cross_entropy(fg.tensor([0.5]), fg.tensor([1.0])).item()
+0.6931471824645996";
+    function binary_cross_entropy_with_logits (x: &Tensor, target: &Tensor, weight: Option<&Tensor> = None, reduction: &str = Str("mean"), pos_weight: Option<&Tensor> = None)
+        "`binary_cross_entropy` of `sigmoid(x)`, exact far out; `pos_weight` multiplies the loss of what is positive.
+
+>>> fg.binary_cross_entropy_with_logits(fg.tensor([-1000.0]), fg.tensor([1.0])).item()
+1000.0";
+    function kl_div (x: &Tensor, target: &Tensor, reduction: &str = Str("mean"), log_target: bool = False)
+        "target * (log(target) - x) of log-probabilities x, 0 where the target is 0; with `log_target` the targets are
+logarithms too. `reduction` is 'mean', 'sum', 'none' or 'batchmean' (the sum by the size of the first axis).
+
+>>> fg.kl_div(fg.tensor([0.0]), fg.tensor([1.0])).item()
+0.0";
+}
