@@ -15,7 +15,7 @@ SYNONYMS = (("dim", "axis"), ("keepdim", "keepdims"), ("input", "x"), ("other", 
 #: Names of the tensor that a method belongs to.
 FIRST = ("x", "input", "arr", "tensor")
 #: Functions without a native counterpart that have a twin which writes in place.
-WRITING = {"addcdiv", "addcmul", "lerp", "t"}
+WRITING = {"addcdiv", "addcmul", "scale", "t"}
 #: Functions whose twins may change the shape.
 RESHAPING = {"reshape", "squeeze", "t", "transpose"}
 
@@ -65,3 +65,16 @@ def install(cls: type, modules: Iterable[ModuleType]) -> None:
                 setattr(cls, name, function)
                 if signature.return_annotation == "Tensor" and (name in WRITING or hasattr(_core.Tensor, f"{name}_")):
                     setattr(cls, f"{name}_", in_place(name, function))
+
+
+def written(cls: type, names: Iterable[str]) -> dict[str, Callable[..., Any]]:
+    """The twins, which write in place, of the methods with these names, as functions: ``exp_(x)`` is ``x.exp_()``."""
+    return {f"{name}_": _called(getattr(cls, f"{name}_")) for name in names if hasattr(cls, f"{name}_")}
+
+
+def _called(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def function(x: Any, *args: Any, **kwargs: Any) -> Any:
+        return method(x, *args, **kwargs)
+
+    return function

@@ -149,7 +149,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
         >>> fg.hardsigmoid(fg.tensor([-4.0, 0.0])).tolist()\n[0.0, 0.5]"),
     entry!(twin ["hardswish"] hardswish (x: &Tensor)
         "x * relu6(x + 3) / 6.\n\n\
-        >>> fg.hardswish(fg.tensor([-4.0, 3.0])).tolist()\n[0.0, 3.0]"),
+        >>> fg.hardswish(fg.tensor([0.0, 3.0])).tolist()\n[0.0, 3.0]"),
     entry!(twin ["mish"] mish (x: &Tensor)
         "x * tanh(log(1 + exp(x))).\n\n\
         >>> fg.mish(fg.tensor([0.0])).tolist()\n[0.0]"),

@@ -17,14 +17,19 @@ from ferrograd.paddle import (
     _creation,
     _framework,
     _functions,
+    _methods,
     autograd,
+    base,
+    device,
     distributed,
     fluid,
+    framework,
     imperative,
     incubate,
     linalg,
     nn,
     optimizer,
+    static,
 )
 from ferrograd.paddle._autograd import grad
 from ferrograd.paddle._creation import *
@@ -38,7 +43,7 @@ from ferrograd.paddle._functions import *
 from ferrograd._core.paddle import *  # type: ignore[assignment]
 from ferrograd._core.paddle import __all__ as _ops
 
-_dialect.install(Tensor, [_tensor, _creation, _functions])
+_dialect.install(Tensor, [_tensor, _creation, _functions, _methods])
 # What means something else in Paddle stands before the function of the registry that has the same name.
 for _module in (_creation, _functions):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
@@ -47,9 +52,12 @@ __all__ = [
     "Tensor",
     "__version__",
     "autograd",
+    "base",
+    "device",
     "distributed",
     "enable_grad",
     "fluid",
+    "framework",
     "grad",
     "imperative",
     "incubate",
@@ -59,9 +67,14 @@ __all__ = [
     "no_grad",
     "optimizer",
     "set_grad_enabled",
+    "static",
 ]
 __all__ += _ops
 __all__ += _dtypes
 __all__ += _creation.__all__
 __all__ += _framework.__all__
 __all__ += _functions.__all__
+
+_twins = _dialect.written(Tensor, __all__)
+globals().update(_twins)
+__all__ += _twins

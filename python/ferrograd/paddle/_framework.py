@@ -1,36 +1,47 @@
-"""Paddle's switches and places, as far as they say anything here: the graph is dynamic and the device is the CPU."""
+"""Paddle's switches, places and questions, as far as they say anything here: the device is the CPU."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ferrograd import _check, _core
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._device import Place
 from ferrograd.paddle._autograd import PADDLE
+from ferrograd.paddle._flags import get_flags, set_flags
 
 __all__ = [
     "CPUPlace",
+    "broadcast_shape",
     "disable_static",
     "e",
     "enable_static",
     "finfo",
     "get_device",
+    "get_flags",
     "iinfo",
     "in_dynamic_mode",
     "inf",
     "is_compiled_with_cuda",
+    "is_compiled_with_rocm",
+    "is_compiled_with_xpu",
+    "is_complex",
+    "is_empty",
     "is_floating_point",
+    "is_integer",
     "is_tensor",
     "nan",
     "numel",
     "pi",
     "rank",
     "set_device",
+    "set_flags",
     "shape",
+    "tolist",
 ]
 
 
@@ -50,14 +61,14 @@ def numel(x: Tensor) -> Any:
     return _check.tensor(x, "numel", "x").numel()
 
 
-def rank(x: Tensor) -> Any:
+def rank(input: Tensor) -> Any:
     """The number of axes, as a 0-d tensor."""
-    return _check.tensor(x, "rank", "x").rank()
+    return _check.tensor(input, "rank", "input").rank()
 
 
-def shape(x: Tensor) -> Tensor:
+def shape(input: Tensor) -> Tensor:
     """The sizes of the axes, as a tensor."""
-    return _core.make(list(_check.tensor(x, "shape", "x").shape), "int64", False, PADDLE)
+    return _core.make(list(_check.tensor(input, "shape", "input").shape), "int64", False, PADDLE)
 
 
 def is_floating_point(x: Tensor) -> bool:
@@ -65,7 +76,47 @@ def is_floating_point(x: Tensor) -> bool:
     return bool(_check.tensor(x, "is_floating_point", "x").dtype.kind == "f")
 
 
+def is_integer(x: Tensor) -> bool:
+    """Whether the elements are integers."""
+    return bool(_check.tensor(x, "is_integer", "x").dtype.kind in "iu")
+
+
+def is_complex(x: Tensor) -> bool:
+    """False: there are no complex numbers."""
+    _check.tensor(x, "is_complex", "x")
+    return False
+
+
+def is_empty(x: Tensor, name: str | None = None) -> Tensor:
+    """Whether there are no elements, as a 0-d tensor."""
+    return _core.make(0 in _check.tensor(x, "is_empty", "x").shape, "bool", False, PADDLE)
+
+
+def tolist(x: Tensor) -> Any:
+    """The elements as nested lists."""
+    return _check.tensor(x, "tolist", "x").tolist()
+
+
+def broadcast_shape(x_shape: Sequence[int], y_shape: Sequence[int]) -> list[int]:
+    """The shape that two shapes broadcast to."""
+    shapes = [tuple(_check.wholes(s, "broadcast_shape", "shape")) for s in (x_shape, y_shape)]
+    try:
+        return list(np.broadcast_shapes(*shapes))
+    except ValueError:
+        raise ShapeError(f"broadcast_shape: {list(shapes[0])} and {list(shapes[1])} do not broadcast") from None
+
+
 def is_compiled_with_cuda() -> bool:
+    """False: there is the CPU only."""
+    return False
+
+
+def is_compiled_with_rocm() -> bool:
+    """False: there is the CPU only."""
+    return False
+
+
+def is_compiled_with_xpu() -> bool:
     """False: there is the CPU only."""
     return False
 
@@ -75,23 +126,39 @@ def is_tensor(x: Any) -> bool:
     return isinstance(x, Tensor)
 
 
+class StaticGraphError(NotImplementedError, AttributeError):
+    """Something of ``paddle.static`` was asked for."""
+
+
+_static = False
+
+
 def in_dynamic_mode() -> bool:
-    """Whether ops run at once, which they always do."""
-    return True
+    """Whether the last call was not ``enable_static``. Ops run at once in any case."""
+    return not _static
 
 
 def disable_static(place: object = None) -> None:
-    """The dynamic graph, which is always there."""
+    """Undoes ``enable_static``."""
+    global _static
+    _static = False
 
 
 def enable_static() -> None:
-    """Refused: there is no static graph."""
-    raise NotImplementedError("enable_static: this library has the dynamic graph only")
+    """Notes that a static graph is wanted, so that scripts that switch to and fro run. There is none: whatever is asked
+    of ``paddle.static`` raises NotImplementedError, and ops run at once."""
+    global _static
+    _static = True
 
 
-def CPUPlace() -> Place:
+class CPUPlace(Place):
     """The CPU."""
-    return Place("cpu")
+
+    __slots__ = ()
+
+    def __new__(cls) -> CPUPlace:
+        """The CPU, which takes no number."""
+        return super().__new__(cls, "cpu")
 
 
 def get_device() -> str:

@@ -3,37 +3,51 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from ferrograd import _check
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError, Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._reduce import lower_median
 
 __all__ = [
+    "add_n",
+    "allclose",
     "argmax",
     "argmin",
+    "broadcast_tensors",
     "concat",
     "cummax",
     "cummin",
     "equal_all",
     "gather",
+    "gather_nd",
+    "increment",
     "index_add",
     "index_fill",
+    "index_sample",
     "index_select",
     "matmul",
     "median",
     "meshgrid",
+    "multiplex",
     "nonzero",
     "norm",
     "put_along_axis",
     "reshape",
+    "scale",
     "scatter",
+    "scatter_nd",
+    "scatter_nd_add",
+    "slice",
     "split",
     "squeeze",
     "stack",
+    "stanh",
     "std",
+    "strided_slice",
     "sum",
     "take_along_axis",
     "topk",
@@ -41,7 +55,34 @@ __all__ = [
     "unbind",
     "unstack",
     "var",
+    "where",
 ]
+
+
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
+    """The sum of tensors of one shape; of one tensor, a copy."""
+    if isinstance(inputs, Tensor):
+        return ops.clone(inputs)
+    total, *others = _tensors(inputs, "add_n", "inputs")
+    for x in others:
+        if tuple(x.shape) != tuple(total.shape):
+            raise ShapeError(f"add_n: inputs of one shape, not {list(total.shape)} and {list(x.shape)}")
+        total = ops.add(total, x)
+    return total if others else ops.clone(total)
+
+
+def _tensors(values: Any, function: str, name: str) -> list[Tensor]:
+    """The values, which must be a list of tensors that holds one."""
+    if not isinstance(values, list | tuple) or not values:
+        raise ArgumentError(f"{function}: {name} must be a list of Tensors")
+    return [_check.tensor(value, function, name) for value in values]
+
+
+def allclose(
+    x: Tensor, y: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, name: str | None = None
+) -> Tensor:
+    """Whether all elements are close to each other, as a 0-d tensor."""
+    return ops.all(ops.isclose(x, y, rtol, atol, equal_nan))
 
 
 def argmax(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: Any = None) -> Tensor:
@@ -52,6 +93,11 @@ def argmax(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: Any
 def argmin(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: Any = None) -> Tensor:
     """The index of the smallest element along an axis, of all elements without one."""
     return ops.cast(ops.argmin(x, axis, keepdim), dtype)
+
+
+def broadcast_tensors(input: Sequence[Tensor], name: str | None = None) -> list[Tensor]:
+    """The tensors in the shape that they broadcast to."""
+    return list(ops.broadcast_tensors(_tensors(input, "broadcast_tensors", "input")))
 
 
 def concat(x: Sequence[Tensor], axis: Any = 0, name: str | None = None) -> Tensor:
@@ -84,6 +130,30 @@ def gather(x: Tensor, index: Tensor, axis: Any = None, name: str | None = None) 
     return ops.index_select(x, 0 if axis is None else _check.whole(axis, "gather", "axis"), index)
 
 
+def gather_nd(x: Tensor, index: Tensor, name: str | None = None) -> Tensor:
+    """The elements, or slices, of ``x`` at the positions that the last axis of ``index`` names."""
+    return x[_places(x, index, "gather_nd")]
+
+
+def _places(x: Tensor, index: Tensor, function: str) -> tuple[Any, ...]:
+    """The positions that the last axis of an index names, as an index expression."""
+    index = _check.tensor(index, function, "index")
+    count = index.shape[-1] if index.ndim else 0
+    if count > _check.tensor(x, function, "x").ndim:
+        raise ShapeError(f"{function}: the index names {count} axes, x has {x.ndim}")
+    if count == 0:
+        lead = ops.zeros(list(index.shape[:-1]), "int64")
+        return (None, lead) if index.ndim else (...,)
+    return tuple(ops.unbind(index, -1))
+
+
+def increment(x: Tensor, value: float = 1.0, name: str | None = None) -> Tensor:
+    """``x``, which has one element, with a number added to it in place."""
+    if math.prod(_check.tensor(x, "increment", "x").shape) != 1:
+        raise ShapeError(f"increment: x has one element, not shape {list(x.shape)}")
+    return x.add_(value)
+
+
 def index_add(x: Tensor, index: Tensor, axis: int, value: Tensor, name: str | None = None) -> Tensor:
     """``x`` with slices of ``value`` added along an axis at the positions in ``index``."""
     return ops.index_add(x, axis, index, value)
@@ -92,6 +162,11 @@ def index_add(x: Tensor, index: Tensor, axis: int, value: Tensor, name: str | No
 def index_fill(x: Tensor, index: Tensor, axis: int, value: Any, name: str | None = None) -> Tensor:
     """``x`` with a number along an axis at the positions in ``index``."""
     return ops.index_fill(x, axis, index, value)
+
+
+def index_sample(x: Tensor, index: Tensor) -> Tensor:
+    """From each row of ``x`` the elements at the positions in the same row of ``index``."""
+    return ops.take_along_axis(x, index, 1)
 
 
 def index_select(x: Tensor, index: Tensor, axis: int = 0, name: str | None = None) -> Tensor:
@@ -133,6 +208,13 @@ def meshgrid(*args: Any, name: str | None = None) -> list[Tensor]:
     return list(ops.meshgrid(list(args[0]) if len(args) == 1 and not isinstance(args[0], Tensor) else list(args), "ij"))
 
 
+def multiplex(inputs: Sequence[Tensor], index: Tensor, name: str | None = None) -> Tensor:
+    """Row by row, the row of that one of the tensors which ``index`` names."""
+    stacked = ops.stack(_tensors(inputs, "multiplex", "inputs"), 0)
+    which = ops.reshape(_check.tensor(index, "multiplex", "index"), [-1])
+    return stacked[which, ops.arange(0, which.shape[0], 1, "int64")]
+
+
 def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero: one row each, or a tensor for each axis."""
     return tuple(ops.nonzero(x)) if as_tuple else ops.argwhere(x)
@@ -158,11 +240,46 @@ def reshape(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
     return ops.reshape(x, sizes)
 
 
+def scale(
+    x: Tensor,
+    scale: Any = 1.0,
+    bias: float = 0.0,
+    bias_after_scale: bool = True,
+    act: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """``scale * x + bias``, or ``scale * (x + bias)``, through an activation if one is named."""
+    moved = x if bias_after_scale else ops.add(x, bias)
+    y = ops.multiply(moved, scale)
+    y = ops.add(y, bias) if bias_after_scale else y
+    if act is None:
+        return y
+    if act not in ("relu", "sigmoid", "softmax", "tanh"):
+        raise ArgumentError(f"scale: act is 'relu', 'sigmoid', 'softmax' or 'tanh', not {act!r}")
+    activated: Tensor = getattr(ops, act)(y)
+    return activated
+
+
 def scatter(x: Tensor, index: Tensor, updates: Tensor, overwrite: bool = True, name: str | None = None) -> Tensor:
     """``x`` with its rows at ``index`` replaced by ``updates``, or (without ``overwrite``) by the sums of them."""
     if overwrite:
         return ops.index_put(x, [index], updates)
     return ops.index_add(ops.index_fill(x, 0, index, 0), 0, index, updates)
+
+
+def scatter_nd(index: Tensor, updates: Tensor, shape: Any, name: str | None = None) -> Tensor:
+    """Zeros of a shape with updates added at positions."""
+    return scatter_nd_add(ops.zeros(shape, _check.tensor(updates, "scatter_nd", "updates").dtype), index, updates)
+
+
+def scatter_nd_add(x: Tensor, index: Tensor, updates: Tensor, name: str | None = None) -> Tensor:
+    """``x`` with updates added at the positions that the last axis of ``index`` names."""
+    return ops.index_put(x, list(_places(x, index, "scatter_nd_add")), updates, True)
+
+
+def slice(input: Tensor, axes: Any, starts: Any, ends: Any) -> Tensor:
+    """``input`` from starts to ends along some axes."""
+    return strided_slice(input, axes, starts, ends, [1] * len(axes))
 
 
 def split(x: Tensor, num_or_sections: Any, axis: Any = 0, name: str | None = None) -> list[Tensor]:
@@ -186,9 +303,34 @@ def stack(x: Sequence[Tensor], axis: int = 0, name: str | None = None) -> Tensor
     return ops.stack(x, axis)
 
 
+def stanh(x: Tensor, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> Tensor:
+    """``scale_b * tanh(scale_a * x)``."""
+    return ops.multiply(ops.tanh(ops.multiply(x, scale_a)), scale_b)
+
+
 def std(x: Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Tensor:
     """The standard deviation along axes."""
     return ops.std(x, axis, float(unbiased), keepdim)
+
+
+def strided_slice(x: Tensor, axes: Any, starts: Any, ends: Any, strides: Any, name: str | None = None) -> Tensor:
+    """``x`` from starts to ends in strides along some axes."""
+    x = _check.tensor(x, "strided_slice", "x")
+    index = [builtins.slice(None)] * x.ndim
+    given = [
+        _check.wholes(v, "strided_slice", n)
+        for v, n in ((axes, "axes"), (starts, "starts"), (ends, "ends"), (strides, "strides"))
+    ]
+    if len({len(v) for v in given}) != 1:
+        raise ArgumentError("strided_slice: axes, starts, ends and strides must have the same length")
+    for axis, start, end, step in zip(*given, strict=True):
+        if not -x.ndim <= axis < x.ndim:
+            raise IndexOutOfRange(f"strided_slice: axis {axis} of {x.ndim}")
+        size = x.shape[axis]
+        # An end before the first element, counted backwards, is that there is no end.
+        stop = None if step < 0 and end < -size else end
+        index[axis] = builtins.slice(start, stop, step)
+    return x[tuple(index)]
 
 
 def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
@@ -229,3 +371,13 @@ def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
 def var(x: Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Tensor:
     """The variance along axes."""
     return ops.var(x, axis, float(unbiased), keepdim)
+
+
+def where(condition: Tensor, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """The elements of ``x`` where the condition holds, else those of ``y``; without both, where it holds: a tensor of
+    indices for each axis."""
+    if x is None and y is None:
+        return nonzero(condition, as_tuple=True)
+    if x is None or y is None:
+        raise ArgumentError("where: either both or neither of x and y must be given")
+    return ops.where(condition, x, y)

@@ -17,7 +17,6 @@ __all__ = [
     "cummin",
     "equal",
     "index_add",
-    "lerp",
     "max",
     "median",
     "meshgrid",
@@ -78,11 +77,6 @@ def equal(input: Tensor, other: Tensor) -> bool:
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """``input`` with ``alpha`` times slices of ``source`` added along an axis at the positions in ``index``."""
     return ops.index_add(input, dim, index, source if alpha == 1 else source * alpha)
-
-
-def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """``input + weight * (end - input)``."""
-    return ops.add(input, ops.multiply(ops.subtract(end, input), weight))
 
 
 def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:

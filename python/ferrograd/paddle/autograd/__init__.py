@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from ferrograd.paddle._autograd import backward, grad
 from ferrograd.paddle._jacobian import Hessian, Jacobian, hessian, jacobian
 from ferrograd.paddle.autograd import function, py_layer
@@ -16,11 +17,15 @@ __all__ = [
     "PyLayer",
     "PyLayerContext",
     "backward",
+    "enable_grad",
     "function",
     "grad",
     "hessian",
+    "is_grad_enabled",
     "jacobian",
+    "no_grad",
     "once_differentiable",
     "py_layer",
     "saved_tensors_hooks",
+    "set_grad_enabled",
 ]

@@ -20,12 +20,26 @@ class PyLayerContext(_function.Context):
         """Whether backward gets its gradients in the dtypes of the results, which it always does."""
 
 
+class MissingBackwardError(NotImplementedError, OSError):
+    """A :class:`PyLayer` was differentiated that has no backward. Paddle raises an OSError there."""
+
+
 class PyLayer(_function.Function):
     """A function with a gradient of its own, as in Paddle: backward gets a gradient for each tensor that forward
     returned, and returns one for each argument that is a tensor or a list of tensors. An argument that is returned as
     it is counts as written to. See :class:`ferrograd.Function`."""
 
     _context = PyLayerContext
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Computes the results."""
+        raise NotImplementedError("You must implement the forward function for PyLayer.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """The gradients of the arguments, from those of the results."""
+        raise MissingBackwardError("You must implement the backward function for PyLayer.")
 
     @classmethod
     def _layout(cls, values: tuple[Any, ...], found: list[Tensor]) -> list[Any]:

@@ -5,48 +5,99 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd import _check
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd import _check, _dialect
+from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._core import PaddleTensor as _PaddleTensor
 from ferrograd._core import paddle as ops
 from ferrograd._core.paddle import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    celu,
     conv2d,
+    cosine_similarity,
+    diag_embed,
+    elu,
+    glu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    kl_div,
     l1_loss,
     leaky_relu,
+    log_sigmoid,
     max_pool2d,
+    mish,
     mse_loss,
     nll_loss,
+    normalize,
+    pairwise_distance,
     prelu,
     relu,
+    relu6,
+    selu,
     sigmoid,
     silu,
     softplus,
+    softshrink,
+    softsign,
     swish,
     tanh,
+    tanhshrink,
+    thresholded_relu,
 )
 
 __all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "celu",
     "conv2d",
+    "cosine_similarity",
     "cross_entropy",
+    "diag_embed",
     "dropout",
+    "elu",
+    "embedding",
     "gelu",
+    "glu",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "kl_div",
     "l1_loss",
     "layer_norm",
     "leaky_relu",
     "linear",
+    "log_loss",
+    "log_sigmoid",
     "log_softmax",
     "max_pool2d",
+    "mish",
     "mse_loss",
     "nll_loss",
+    "normalize",
     "one_hot",
     "pad",
+    "pairwise_distance",
     "prelu",
     "relu",
+    "relu6",
+    "selu",
     "sigmoid",
     "silu",
+    "smooth_l1_loss",
     "softmax",
+    "softmax_with_cross_entropy",
     "softplus",
+    "softshrink",
+    "softsign",
+    "square_error_cost",
+    "swiglu",
     "swish",
     "tanh",
+    "tanhshrink",
+    "thresholded_relu",
 ]
 
 
@@ -164,3 +215,73 @@ def pad(
         last = 1 if data_format.endswith("C") else 0
         widths = [(0, 0)] * (x.ndim - len(pairs) - last) + pairs[::-1] + [(0, 0)] * last
     return ops.pad(x, widths, mode, value)
+
+
+def embedding(
+    x: Tensor, weight: Tensor, padding_idx: int | None = None, sparse: bool = False, name: str | None = None
+) -> Tensor:
+    """The rows of ``weight`` that the integers in ``x`` name. The row ``padding_idx`` counts as a constant 0."""
+    x, weight = _check.tensor(x, "embedding", "x"), _check.tensor(weight, "embedding", "weight")
+    rows = ops.reshape(ops.index_select(weight, 0, ops.reshape(x, [-1])), [*x.shape, *weight.shape[1:]])
+    if padding_idx is None or padding_idx == -1:
+        return rows
+    count = weight.shape[0]
+    if not -count <= padding_idx < count:
+        raise ArgumentError(f"embedding: padding_idx {padding_idx} is not one of the {count} rows")
+    return ops.where(ops.expand_dims(ops.equal(x, padding_idx % count), -1), 0.0, rows)
+
+
+def smooth_l1_loss(
+    input: Tensor,
+    label: Tensor,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    is_huber: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """Half of the squared differences up to ``delta``, beyond it multiples of them; divided by ``delta`` unless
+    ``is_huber``."""
+    loss = ops.huber_loss if is_huber else ops.smooth_l1_loss
+    return loss(input, label, reduction, delta)
+
+
+def square_error_cost(input: Tensor, label: Tensor) -> Tensor:
+    """The squared difference, element by element."""
+    return ops.square(ops.subtract(input, label))
+
+
+def log_loss(input: Tensor, label: Tensor, epsilon: float = 1e-4, name: str | None = None) -> Tensor:
+    """``-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon)``, element by element."""
+    yes = ops.multiply(label, ops.log(ops.add(input, epsilon)))
+    no = ops.multiply(ops.subtract(1.0, label), ops.log(ops.subtract(1.0 + epsilon, input)))
+    return ops.negative(ops.add(yes, no))
+
+
+def softmax_with_cross_entropy(
+    logits: Tensor,
+    label: Tensor,
+    soft_label: bool = False,
+    ignore_index: int = -100,
+    numeric_stable_mode: bool = True,
+    return_softmax: bool = False,
+    axis: int = -1,
+) -> Any:
+    """The cross entropy of each sample along an axis, which stays; with the softmax if that is asked for."""
+    loss = cross_entropy(logits, label, None, ignore_index, "none", soft_label, axis)
+    if loss.ndim < logits.ndim:
+        loss = ops.expand_dims(loss, axis)
+    return (loss, ops.softmax(logits, axis)) if return_softmax else loss
+
+
+def swiglu(x: Tensor, y: Tensor | None = None, name: str | None = None) -> Tensor:
+    """``silu(x) * y``; of one tensor, whose last axis is halved, of its halves."""
+    if y is None:
+        if x.ndim == 0 or x.shape[-1] % 2:
+            raise ShapeError(f"swiglu: the last axis of {list(x.shape)} cannot be halved")
+        x, y = ops.split(x, 2, -1)
+    return ops.multiply(ops.silu(x), y)
+
+
+_twins = _dialect.written(_PaddleTensor, __all__)
+globals().update(_twins)
+__all__ += _twins

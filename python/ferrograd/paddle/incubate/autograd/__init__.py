@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from ferrograd.paddle._products import Hessian, Jacobian, jvp, vjp
+from ferrograd.paddle.incubate.autograd import utils
 
-__all__ = ["Hessian", "Jacobian", "jvp", "vjp"]
+__all__ = ["Hessian", "Jacobian", "jvp", "utils", "vjp"]

@@ -1,0 +1,61 @@
+"""Paddle's flags: those that say anything here, and those that nothing has to be done for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ferrograd import _core
+
+__all__ = ["get_flags", "set_flags"]
+
+#: Flags that steer what this library does in one way only, whatever they say, with Paddle's defaults.
+_noted: dict[str, Any] = {
+    "FLAGS_allocator_strategy": "auto_growth",
+    "FLAGS_benchmark": False,
+    "FLAGS_call_stack_level": 1,
+    "FLAGS_cudnn_deterministic": False,
+    "FLAGS_eager_delete_tensor_gb": 0.0,
+    "FLAGS_embedding_deterministic": 0,
+    "FLAGS_paddle_num_threads": 1,
+    "FLAGS_sort_sum_gradient": False,
+    "FLAGS_use_mkldnn": False,
+    "FLAGS_use_stride_kernel": True,
+}
+#: The flag that makes every op refuse to return NaN.
+_NANS = "FLAGS_check_nan_inf"
+
+
+def set_flags(flags: Mapping[str, Any]) -> None:
+    """Sets flags by name. ``FLAGS_check_nan_inf`` makes every op raise whose result holds NaN (on this thread); the
+    others that are known are noted, and change nothing. An unknown one is a ValueError.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.set_flags({"FLAGS_sort_sum_gradient": True})
+    >>> paddle.get_flags("FLAGS_sort_sum_gradient")
+    {'FLAGS_sort_sum_gradient': True}
+    """
+    if not isinstance(flags, Mapping):
+        raise TypeError("flags in set_flags should be a dict")
+    for name, value in flags.items():
+        if name == _NANS:
+            _core.watch("nans", bool(value))
+        elif name in _noted:
+            _noted[name] = value
+        else:
+            raise ValueError(f"Flag {name} cannot set its value through this function.")
+
+
+def get_flags(flags: str | Sequence[str]) -> dict[str, Any]:
+    """The values of flags, by name."""
+    if not isinstance(flags, str | list | tuple):
+        raise TypeError("Flags in get_flags should be a list, tuple or string.")
+    found: dict[str, Any] = {}
+    for name in [flags] if isinstance(flags, str) else flags:
+        if name == _NANS:
+            found[name] = bool(_core.watching("nans"))
+        elif name in _noted:
+            found[name] = _noted[name]
+        else:
+            raise ValueError(f"Flag {name} cannot get its value through this function.")
+    return found

@@ -1,0 +1,93 @@
+"""Methods of Paddle's tensors that are no functions of the namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ferrograd import _core
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import paddle as ops
+
+__all__ = [
+    "_grad_ivar",
+    "_inplace_version",
+    "apply",
+    "apply_",
+    "exponential_",
+    "get_strides",
+    "is_dense",
+    "is_same_shape",
+    "ndimension",
+    "normal_",
+    "uniform_",
+]
+
+
+def _grad_ivar(x: Tensor) -> Tensor | None:
+    """The gradient under the name that older scripts know."""
+    grad: Tensor | None = x.grad
+    return grad
+
+
+def _inplace_version(x: Tensor) -> int:
+    """How often the tensor has been written to."""
+    return int(x.inplace_version)
+
+
+def ndimension(x: Tensor) -> int:
+    """The number of axes."""
+    return int(x.ndim)
+
+
+def get_strides(x: Tensor) -> list[int]:
+    """The distances between neighbours along each axis, in elements."""
+    return list(x.strides)
+
+
+def is_dense(x: Tensor) -> bool:
+    """True: there are no sparse tensors."""
+    return True
+
+
+def is_same_shape(x: Tensor, y: Tensor) -> bool:
+    """Whether another tensor has the same shape."""
+    return tuple(x.shape) == tuple(y.shape)
+
+
+def apply(x: Tensor, func: Callable[[Tensor], Tensor]) -> Tensor:
+    """What a function makes of the tensor, which does not want a gradient."""
+    if not x.stop_gradient:
+        raise ArgumentError("Cannot apply function on a tensor that required gradient.")
+    return func(x)
+
+
+def apply_(x: Tensor, func: Callable[[Tensor], Tensor]) -> Tensor:
+    """The tensor, which does not want a gradient, with what a function makes of it written over it."""
+    if not x.stop_gradient:
+        raise ArgumentError("Cannot apply function on a tensor that required gradient.")
+    return _written(x, "apply", func)
+
+
+def _written(x: Tensor, name: str, f: Callable[[Tensor], Any]) -> Tensor:
+    _core.overwrite(x, name, False, f, (), {})
+    return x
+
+
+def uniform_(x: Tensor, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None) -> Tensor:
+    """Numbers spread evenly over [``min``, ``max``), written over the tensor."""
+    if seed:
+        ops.seed(seed)
+    return _written(x, "uniform", lambda x: ops.uniform(min, max, list(x.shape), x.dtype))
+
+
+def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> Tensor:
+    """Normal numbers, written over the tensor."""
+    return _written(x, "normal", lambda x: ops.cast(ops.normal(mean, std, list(x.shape)), x.dtype))
+
+
+def exponential_(x: Tensor, lam: float = 1.0, name: str | None = None) -> Tensor:
+    """Numbers with the density ``lam * exp(-lam * t)``, written over the tensor."""
+    return _written(
+        x, "exponential", lambda x: ops.divide(ops.negative(ops.log1p(-ops.rand(list(x.shape), x.dtype))), lam)
+    )

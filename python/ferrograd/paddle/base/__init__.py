@@ -1,0 +1,21 @@
+"""``paddle.base``: what scripts and tests reach below the public names for."""
+
+from __future__ import annotations
+
+from ferrograd.paddle._framework import CPUPlace, get_flags, in_dynamic_mode, is_compiled_with_cuda, set_flags
+from ferrograd.paddle.base import core, dygraph, framework, wrapped_decorator
+from ferrograd.paddle.base.framework import Variable, in_dygraph_mode
+
+__all__ = [
+    "CPUPlace",
+    "Variable",
+    "core",
+    "dygraph",
+    "framework",
+    "get_flags",
+    "in_dygraph_mode",
+    "in_dynamic_mode",
+    "is_compiled_with_cuda",
+    "set_flags",
+    "wrapped_decorator",
+]

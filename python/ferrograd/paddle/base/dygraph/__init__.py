@@ -1,0 +1,8 @@
+"""``paddle.base.dygraph``: the dynamic graph."""
+
+from __future__ import annotations
+
+from ferrograd.paddle.base.dygraph import base
+from ferrograd.paddle.base.dygraph.base import enabled, grad, guard, no_grad, to_variable
+
+__all__ = ["base", "enabled", "grad", "guard", "no_grad", "to_variable"]

@@ -1,0 +1,10 @@
+"""``paddle.base.dygraph.base``."""
+
+from __future__ import annotations
+
+from ferrograd._modes import no_grad
+from ferrograd.paddle._autograd import grad
+from ferrograd.paddle._framework import in_dynamic_mode as enabled
+from ferrograd.paddle.fluid.dygraph import guard, to_variable
+
+__all__ = ["enabled", "grad", "guard", "no_grad", "to_variable"]

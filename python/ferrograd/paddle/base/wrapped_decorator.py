@@ -1,0 +1,25 @@
+"""``paddle.base.wrapped_decorator``."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["signature_safe_contextmanager", "wrap_decorator"]
+
+Function = Callable[..., Any]
+
+
+def wrap_decorator(decorator: Callable[[Function], Function]) -> Callable[[Function], Function]:
+    """The decorator, whose results keep the name and the signature of what they decorate."""
+
+    @functools.wraps(decorator)
+    def decorate(f: Function) -> Function:
+        return functools.wraps(f)(decorator(f))
+
+    return decorate
+
+
+signature_safe_contextmanager = contextlib.contextmanager

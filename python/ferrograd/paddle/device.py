@@ -1,0 +1,38 @@
+"""``paddle.device``: there is the CPU only."""
+
+from __future__ import annotations
+
+from ferrograd.paddle._framework import (
+    CPUPlace,
+    get_device,
+    is_compiled_with_cuda,
+    is_compiled_with_rocm,
+    is_compiled_with_xpu,
+    set_device,
+)
+
+__all__ = [
+    "CPUPlace",
+    "get_all_device_type",
+    "get_available_device",
+    "get_device",
+    "is_compiled_with_cuda",
+    "is_compiled_with_rocm",
+    "is_compiled_with_xpu",
+    "set_device",
+    "synchronize",
+]
+
+
+def get_all_device_type() -> list[str]:
+    """The kinds of devices."""
+    return ["cpu"]
+
+
+def get_available_device() -> list[str]:
+    """The devices."""
+    return ["cpu"]
+
+
+def synchronize(device: object = None) -> None:
+    """Waits for the device, which never lags behind."""

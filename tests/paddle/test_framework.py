@@ -1,0 +1,174 @@
+"""Switches, places, flags, and the modules that scripts import besides the public names."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from ferrograd import paddle
+from ferrograd.paddle import base
+from ferrograd.paddle.base import core
+from ferrograd.paddle.base.wrapped_decorator import wrap_decorator
+
+from tests.dialects import values
+
+
+def tracked(data: Any) -> Any:
+    return paddle.to_tensor(data, stop_gradient=False)
+
+
+def test_questions() -> None:
+    x = paddle.ones([2, 3])
+    assert paddle.is_tensor(x)
+    assert not paddle.is_tensor(1)
+    assert paddle.is_floating_point(x)
+    assert not paddle.is_integer(x)
+    assert not paddle.is_complex(x)
+    assert paddle.is_integer(paddle.to_tensor([1]))
+    assert not paddle.is_empty(x)
+    assert paddle.is_empty(paddle.zeros([0]))
+    assert paddle.tolist(x) == x.tolist() == [[1.0] * 3] * 2
+    assert paddle.broadcast_shape([2, 1, 3], [4, 1]) == [2, 4, 3]
+    with pytest.raises(ValueError, match="broadcast"):
+        paddle.broadcast_shape([2, 1], [3, 3])
+
+
+def test_device() -> None:
+    assert repr(paddle.set_device("cpu")) == repr(paddle.CPUPlace()) == "Place(cpu)"
+    assert paddle.get_device() == paddle.device.get_device() == "cpu"
+    assert paddle.device.get_available_device() == ["cpu"]
+    assert not paddle.is_compiled_with_cuda()
+    assert not paddle.device.is_compiled_with_rocm()
+    assert not paddle.device.is_compiled_with_xpu()
+    assert isinstance(paddle.set_device("cpu"), paddle.CPUPlace)
+    with pytest.raises(ValueError, match="gpu"):
+        paddle.device.set_device("gpu:0")
+
+
+def test_static_graphs_are_refused_where_they_are_asked_for() -> None:
+    paddle.enable_static()
+    try:
+        assert not paddle.in_dynamic_mode()
+        with pytest.raises(NotImplementedError, match=r"paddle\.static\.Program: .*dynamic graph only"):
+            paddle.static.Program()
+        assert not hasattr(paddle.static, "data")
+    finally:
+        paddle.disable_static()
+    assert paddle.in_dynamic_mode()
+
+
+def test_flags() -> None:
+    name = "FLAGS_sort_sum_gradient"
+    assert paddle.get_flags(name) == {name: False}
+    paddle.set_flags({name: True})
+    assert base.get_flags([name]) == {name: True}
+    base.set_flags({name: False})
+    with pytest.raises(ValueError, match="Flag FLAGS_unheard_of cannot set"):
+        paddle.set_flags({"FLAGS_unheard_of": 1})
+    with pytest.raises(ValueError, match="Flag FLAGS_unheard_of cannot get"):
+        paddle.get_flags(["FLAGS_unheard_of"])
+    with pytest.raises(TypeError, match="dict"):
+        paddle.set_flags(name)  # type: ignore[arg-type]
+
+
+def test_the_flag_that_looks_for_nans() -> None:
+    x = paddle.to_tensor([-1.0])
+    paddle.set_flags({"FLAGS_check_nan_inf": True})
+    try:
+        assert paddle.get_flags("FLAGS_check_nan_inf") == {"FLAGS_check_nan_inf": True}
+        with pytest.raises(RuntimeError, match="NaN"):
+            paddle.log(x)
+    finally:
+        paddle.set_flags({"FLAGS_check_nan_inf": False})
+    paddle.log(x)
+
+
+def test_the_dynamic_graph_under_its_inner_names() -> None:
+    x = tracked([1.0, 2.0])
+    assert base.in_dygraph_mode()
+    assert paddle.framework.in_dynamic_mode()
+    with base.dygraph.guard(base.CPUPlace()):
+        found = base.dygraph.grad(x * x, x)
+    assert isinstance(found, list)
+    assert values(found[0]) == [2, 4]
+    assert base.dygraph.base.to_variable(np.ones(2)).stop_gradient
+    assert isinstance(x, core.eager.Tensor)
+    assert isinstance(x, base.Variable)
+    tracer = base.framework._dygraph_tracer()
+    with paddle.no_grad():
+        assert not tracer._has_grad
+        tracer._has_grad = True
+        assert paddle.is_grad_enabled()
+    assert tracer._has_grad
+
+
+def test_decorators_keep_what_they_decorate() -> None:
+    def twice(f: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args: 2 * f(*args)
+
+    @wrap_decorator(twice)
+    def successor(n: int) -> int:
+        """The next one."""
+        return n + 1
+
+    assert successor(2) == 6
+    assert (successor.__name__, successor.__doc__) == ("successor", "The next one.")
+
+
+def test_autograd_has_the_modes() -> None:
+    with paddle.autograd.no_grad():
+        assert not paddle.autograd.is_grad_enabled()
+        with paddle.autograd.enable_grad():
+            assert paddle.is_grad_enabled()
+    assert paddle.incubate.autograd.utils.as_tensors(paddle.ones([1]))[0].shape == [1]
+
+
+def test_an_integer_that_wants_a_gradient_gets_none() -> None:
+    with pytest.warns(UserWarning, match="int64: stop_gradient stays True"):
+        x = tracked([1, 2])
+    y = tracked([1.0, 2.0])
+    (x * y).backward()
+    assert values(y.grad) == [1, 2]
+    assert x.grad is None
+
+
+def test_an_untracked_tensor_has_no_gradient_to_retain() -> None:
+    x = paddle.ones([2])
+    x.retain_grads()
+    y = tracked([1.0, 2.0])
+    (x * y).backward()
+    assert x.grad is None
+
+
+def test_methods_under_older_names() -> None:
+    x = tracked([[1.0, 2.0]])
+    assert x._grad_ivar() is None
+    (x * x).backward()
+    assert values(x._grad_ivar()) == [[2, 4]]
+    y = x.detach()
+    y[0] = 5.0
+    assert y.inplace_version == y._inplace_version() == 1
+    assert (y.ndimension(), y.get_strides(), y.is_dense(), y.is_same_shape(x)) == (2, [2, 1], True, True)
+    assert y.numpy(False).tolist() == [[5, 5]]
+    assert values(y.apply(lambda t: t + 1)) == [[6, 6]]
+    assert y.apply_(lambda t: t * 2) is y
+    assert values(y) == [[10, 10]]
+    for call in (x.apply, x.apply_):
+        with pytest.raises(RuntimeError, match="required gradient"):
+            call(lambda t: t)
+    assert not copy.copy(x).stop_gradient
+
+
+def test_random_numbers_in_place() -> None:
+    x: Any = paddle.zeros([1000])
+    paddle.seed(1)
+    assert x.uniform_(min=2.0, max=3.0) is x
+    assert 2 <= x.min().item() < x.max().item() < 3
+    assert abs(x.normal_(5.0, 0.1).mean().item() - 5) < 0.1
+    assert x.exponential_(2.0).min().item() >= 0
+    assert abs(x.mean().item() - 0.5) < 0.1
+    with pytest.raises(ValueError, match="Leaf"):
+        tracked([1.0]).uniform_()
