@@ -54,8 +54,6 @@ def install(cls: type, modules: Iterable[ModuleType]) -> None:
     for module in modules:
         for name in module.__all__:
             f = getattr(module, name)
-            if isinstance(f, property):
-                setattr(cls, name, f)
             if not isinstance(f, FunctionType):
                 continue
             function = f if hasattr(f, "__wrapped__") else renaming(f)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._core import Tensor
+from ferrograd import _core
+from ferrograd._core import LeafInplaceError, Tensor
 from ferrograd._core import native as ops
 
-__all__ = ["bool", "byte", "char", "data", "double", "float", "int", "is_floating_point", "long", "short", "type_as"]
+__all__ = ["bool", "byte", "char", "double", "float", "int", "is_floating_point", "long", "set_", "short", "type_as"]
 
 
 def bool(input: Tensor) -> Tensor:
@@ -60,9 +61,11 @@ def is_floating_point(input: Tensor) -> Any:
     return input.dtype.kind == "f"
 
 
-def _values(input: Tensor) -> Tensor:
-    """The same values, untracked. A tensor given instead is copied into this one, which stays the leaf that it is."""
-    return input.detach()
-
-
-data = property(_values, lambda input, value: input.set_value(value))
+def set_(input: Tensor, source: Tensor) -> Tensor:
+    """Takes the memory of another tensor, and its shape where this is a leaf. Nothing of it is recorded: a tracked
+    tensor is set under ``no_grad``, and stays the leaf, or the result, that it is."""
+    if _core.is_grad_enabled() and not input.stop_gradient:
+        what = "a leaf Variable" if input.is_leaf else "a result"
+        raise LeafInplaceError(f"set_: {what} that requires grad is set under no_grad only")
+    input.data = source
+    return input

@@ -99,6 +99,8 @@ def test_s85_what_has_no_derivative_is_untracked(d: Dialect) -> None:
     x = d.leaf([1.5, -2.5])
     assert (x > 0).stop_gradient
     assert (x == x).stop_gradient
+    for untracked in (d.module.argmax(x), d.module.zeros_like(x), d.module.ones_like(x), d.module.full_like(x, 2.0)):
+        assert untracked.stop_gradient
     for f in ("floor", "ceil", "round", "sign"):
         y = getattr(d.module, f)(x)
         assert not y.stop_gradient

@@ -149,21 +149,6 @@ def test_views_of_a_gradient_see_what_is_added() -> None:
     same(x.grad, [3, 0, 0, 0])
 
 
-def test_data_takes_the_memory_of_another_tensor() -> None:
-    p, t = make([1.0, 2.0]), make([5.0, 6.0, 7.0], tracked=False)
-    seen = p[:1]
-    p.data = t
-    t[0] = 9.0
-    same(p, [9, 6, 7])
-    same(seen, [1])
-    assert p.is_leaf
-    np.testing.assert_array_equal(gradient(p * p, p), [18, 12, 14])
-    with pytest.raises(_core.DtypeError):
-        p.data = fg.zeros((3,), dtype="float32")
-    with pytest.raises(_core.ShapeError):
-        (p * 1).data = make([1.0], tracked=False)
-
-
 def test_a_tensor_that_changes_its_shape_stays_the_base_of_its_views() -> None:
     a = make(np.arange(6.0).reshape(2, 3))
     x = a * 1

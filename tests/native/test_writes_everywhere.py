@@ -238,3 +238,22 @@ def test_s107_writes_between_forward_and_backward(d: Dialect) -> None:
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 7.0
     assert values(b) == [20, 4]
+
+
+@every
+def test_data_takes_the_memory_of_another_tensor(d: Dialect) -> None:
+    p, t = leaf(d, 1.0, 2.0), d.tensor(np.array([5.0, 6.0, 7.0]))
+    seen = p[:1]
+    p.data = t
+    t[0] = 9.0
+    assert values(p) == [9, 6, 7]
+    assert values(seen) == [1]
+    assert p.is_leaf
+    assert not p.stop_gradient
+    assert gradient(d, p * p, p) == [18, 12, 14]
+    with pytest.raises(fg.DtypeError):
+        p.data = d.tensor(np.zeros(3, np.float32))
+    with pytest.raises(fg.ArgumentError):
+        p.data = np.zeros(3)
+    with pytest.raises(fg.ShapeError):
+        (p * 1).data = d.tensor(np.zeros(1))

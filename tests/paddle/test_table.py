@@ -5,7 +5,7 @@ from __future__ import annotations
 import ferrograd as fg
 from ferrograd import paddle, torch
 
-BOTH = """bool byte char data double float int is_floating_point long short type_as"""
+BOTH = """bool byte char double float int is_floating_point long set_ short type_as"""
 PADDLE = """
 _grad_ivar _inplace_version allclose apply apply_ argmax argmin assign broadcast_tensors concat cummax cummin
 equal_all exponential_ full_like gather gather_nd get_strides increment index_add index_fill

@@ -286,3 +286,23 @@ def test_s126_the_edge_of_a_tensor_that_was_written_to() -> None:
     before = get_gradient_edge(x)
     x *= 2
     assert [values(g) for g in torch.autograd.grad(x.sum(), [before, x])] == [[2] * 3, [1] * 3]
+
+
+def test_s126_the_edge_of_a_tensor_that_was_set() -> None:
+    x: Any = torch.ones(3, requires_grad=True).clone()
+    edge, out, source = get_gradient_edge(x), x * x, torch.zeros(3)
+    with pytest.raises(RuntimeError, match="is set under no_grad only"):
+        x.set_(source)
+    with torch.no_grad():
+        assert x.set_(source) is x
+    assert values(x) == [0, 0, 0]
+    assert x.requires_grad
+    assert values(torch.autograd.grad(out.sum(), edge)[0]) == [2, 2, 2]
+    p: Any = torch.ones(3, requires_grad=True)
+    with torch.no_grad():
+        p.set_(torch.ones(2))
+    other: Any = torch.zeros(1)
+    other.set_(p.detach())
+    other[0] = 5.0
+    assert values(p) == [5, 1]
+    assert p.is_leaf
