@@ -83,6 +83,12 @@ def test_s137_clip_at_its_bounds(d: Dialect) -> None:
 
 
 @every
+def test_s137_relu6_and_hardtanh_are_flat_at_their_bounds(d: Dialect) -> None:
+    assert gradient(d, d.module.relu6, [0.0, 1.0, 6.0]) == [0, 1, 0]
+    assert gradient(d, d.module.hardtanh, [-1.0, 0.0, 1.0]) == [0, 1, 0]
+
+
+@every
 def test_s138_the_branch_that_was_not_taken(d: Dialect) -> None:
     def f(x: Any) -> Any:
         return d.module.where(x == 0, x * 0, d.module.log(x))

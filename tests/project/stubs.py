@@ -343,7 +343,8 @@ def core() -> str:
     """The extension module itself."""
     text = HEAD.format("The extension module.") + OVERRIDE + IMPORTS.partition("\nfrom ferrograd")[0] + "\n"
     text = text.replace(
-        "from collections.abc import Sequence", "import builtins\nfrom collections.abc import Callable, Iterator, Sequence"
+        "from collections.abc import Sequence",
+        "import builtins\nfrom collections.abc import Callable, Iterator, Sequence",
     )
     text += "from ferrograd._core import native, paddle, torch\nfrom ferrograd._size import Size\n"
     text += "from ferrograd.torch._functions import ValuesAndIndices\n\n"

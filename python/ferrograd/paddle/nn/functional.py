@@ -276,6 +276,7 @@ def softmax_with_cross_entropy(
 def swiglu(x: Tensor, y: Tensor | None = None, name: str | None = None) -> Tensor:
     """``silu(x) * y``; of one tensor, whose last axis is halved, of its halves."""
     if y is None:
+        x = _check.tensor(x, "swiglu", "x")
         if x.ndim == 0 or x.shape[-1] % 2:
             raise ShapeError(f"swiglu: the last axis of {list(x.shape)} cannot be halved")
         x, y = ops.split(x, 2, -1)
