@@ -226,7 +226,7 @@ entries! {
         "An affine map of the last axis: x @ weight.T + bias, with a weight of shape [out, in].\n\n\
         With transpose=False the weight is [in, out] and taken as it is. Neither form copies it.\n\n\
         >>> fg.linear(fg.ones((5, 3)), fg.ones((2, 3))).shape\n(5, 2)";
-    method addmm (input: &Tensor, x: &Tensor, y: &Tensor, beta: Item = Int(1), alpha: Item = Int(1))
+    twin addmm (input: &Tensor, x: &Tensor, y: &Tensor, beta: Item = Int(1), alpha: Item = Int(1))
         "beta * input + alpha * (x @ y); the input broadcasts.\n\n\
         >>> fg.addmm(fg.ones(2), fg.ones((3, 4)), fg.ones((4, 2))).shape\n(3, 2)";
 }

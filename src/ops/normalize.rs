@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use super::arithmetic::{add, multiply, promoted};
 use super::entry::{Axes, Operand, entries};
 use super::movement::{broadcast_to, permute_dims, reshape_to, stack};
-use super::pointwise::exp;
+use super::pointwise::{exp, rsqrt, square};
 use super::promote::{Class, promoted_float};
 use super::reduce::{Folded, mean, sum};
 use crate::array::Array;
@@ -257,6 +257,56 @@ pub fn layer_norm(
     Ok(y)
 }
 
+/// Divides the trailing axes of this shape together by the root of their mean square, then scales their elements.
+pub fn rms_norm(x: &Tensor, normalized_shape: &[i64], weight: Option<&Tensor>, eps: f64) -> Result<Tensor> {
+    let x = &*promoted_float(x)?;
+    let rank = normalized_shape.len();
+    let lead = x.rank().checked_sub(rank).filter(|_| rank > 0);
+    let fits =
+        lead.is_some_and(|lead| x.dims()[lead..].iter().zip(normalized_shape).all(|(&d, &n)| d as i64 == n));
+    if !fits {
+        bail!(Shape, "rms_norm", "{:?} does not end in the shape {normalized_shape:?}", x.dims());
+    }
+    let axes: Vec<i64> = (0..rank).map(|a| -1 - a as i64).collect();
+    let y = x * rsqrt(&(mean(&square(x)?, Some(&axes), true, None)? + eps))?;
+    weight.map_or(Ok(y.clone()), |w| multiply((&y).into(), w.into()))
+}
+
+/// Standardises each of so many groups of the channels (axis 1), then scales and shifts the channels.
+pub fn group_norm(
+    x: &Tensor,
+    groups: i64,
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+    eps: f64,
+) -> Result<Tensor> {
+    const OP: &str = "group_norm";
+    let x = &*promoted_float(x)?;
+    let &[batch, channels, ref rest @ ..] = x.dims() else {
+        bail!(Shape, OP, "[batch, channels, ...] is needed, not {:?}", x.dims());
+    };
+    let Some(groups) = usize::try_from(groups).ok().filter(|&g| g > 0 && channels % g == 0) else {
+        bail!(Argument, OP, "{channels} channels cannot be split into {groups} groups");
+    };
+    let mut column: Dims = Dims::from_elem(1, rest.len() + 1);
+    column[0] = channels;
+    let scale = |name: &str, t: &Tensor| -> Result<Tensor> {
+        if t.dims() != [channels] {
+            bail!(Shape, OP, "{name} has shape {:?}, not [{channels}]", t.dims());
+        }
+        reshape_to(t, &column)
+    };
+    let rows = reshape_to(x, &[batch, groups, channels / groups * shape::len(rest)])?;
+    let mut y = reshape_to(&apply_all(Standardize { eps }, &[&rows])?.swap_remove(0), x.dims())?;
+    if let Some(w) = weight {
+        y = multiply((&y).into(), (&scale("weight", w)?).into())?;
+    }
+    if let Some(b) = bias {
+        y = add((&y).into(), (&scale("bias", b)?).into())?;
+    }
+    Ok(y)
+}
+
 entries! {
     twin softmax (x: &Tensor, axis: i64 = Int(-1))
         "exp(x) over its sum along an axis, computed without overflow. NaN for a row of -inf.
@@ -285,4 +335,15 @@ have that shape. Raises ShapeError where the shapes do not fit.
 
 >>> fg.layer_norm(fg.tensor([1., 3.]), [2], eps=0.0).tolist()
 [-1.0, 1.0]";
+    function rms_norm (x: &Tensor, normalized_shape: &[i64], weight: Option<&Tensor> = None, eps: f64 = Float(1e-5))
+        "The elements of the trailing axes of this shape divided by the root of their mean square (plus `eps`), times the
+weight.
+
+>>> fg.rms_norm(fg.tensor([3., 3.]), [2], eps=0.0).tolist()
+[1.0, 1.0]";
+    function group_norm (x: &Tensor, groups: i64, weight: Option<&Tensor> = None, bias: Option<&Tensor> = None, eps: f64 = Float(1e-5))
+        "Mean 0 and variance 1 in each of so many groups of the channels (axis 1), then a weight and a bias a channel.
+
+>>> fg.group_norm(fg.tensor([[1., 3., 5., 9.]]), 2, eps=0.0).tolist()
+[[-1.0, 1.0, -1.0, 1.0]]";
 }

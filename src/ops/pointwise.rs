@@ -211,6 +211,9 @@ unary! {
     Trunc trunc(fix): whole [] x => x.trunc(); _g => zero();
         "The element without its fraction.",
         "fg.trunc(fg.tensor([1.5, -1.5])).tolist()" => "[1.0, -1.0]";
+    Frac frac: real [] x => x.sub(x.trunc()); g => g.clone();
+        "The fraction of the element, with its sign.",
+        "fg.frac(fg.tensor([1.5, -1.25])).tolist()" => "[0.5, -0.25]";
     IsNan isnan: test [] x => truth(x.nan()); _g => zero();
         "Whether the element is NaN.",
         "fg.isnan(fg.tensor([1.0, float('nan')])).tolist()" => "[False, True]";

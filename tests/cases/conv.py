@@ -91,6 +91,32 @@ def max_pool2d(
     return out
 
 
+def avg_pool2d(
+    x: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:
+    (kh, kw), (py, px) = two(kernel_size), two(padding)
+    sy, sx = two(kernel_size if stride is None else stride)
+    h, w = x.shape[2:]
+    inside = np.pad(np.ones((h, w)), ((py, py), (px, px)), constant_values=float(count_include_pad))
+
+    def places(n: Any, k: Any, p: Any, s: Any) -> Any:
+        whole = (n + 2 * p - k) // s + 1
+        more = ceil_mode and (n + 2 * p - k) % s and whole * s < n + p
+        return whole + bool(more)
+
+    out = np.zeros((*x.shape[:2], places(h, kh, py, sy), places(w, kw, px, sx)))
+    x = np.pad(x, ((0, 0), (0, 0), (py, py), (px, px)))
+    for i, j in np.ndindex(*out.shape[2:]):
+        at = (slice(i * sy, i * sy + kh), slice(j * sx, j * sx + kw))
+        out[:, :, i, j] = x[:, :, *at].sum((2, 3)) / inside[at].sum()
+    return out
+
+
 X, W = normal(2, 4, 5, 6), normal(6, 4, 3, 2, seed=1)
 
 CASES = [
@@ -111,6 +137,17 @@ CASES = [
     ),
     Case("conv1d", (normal(2, 4, 7), normal(3, 4, 3), normal(3)), {"stride": 2, "padding": 1}, ref=conv1d),
     Case("conv1d", (normal(2, 4, 7), normal(4, 2, 3)), {"padding": "same", "dilation": 2, "groups": 2}, ref=conv1d),
+    Case("avg_pool2d", (normal(2, 3, 6, 7),), {"kernel_size": 2}, ref=avg_pool2d),
+    *[
+        Case(
+            "avg_pool2d",
+            (normal(2, 2, 7, 8),),
+            {"kernel_size": (3, 2), "stride": (2, 3), "padding": 1, "ceil_mode": ceil, "count_include_pad": pads},
+            ref=avg_pool2d,
+        )
+        for ceil in (False, True)
+        for pads in (False, True)
+    ],
     Case("max_pool2d", (normal(2, 3, 6, 7),), {"kernel_size": 2}, ref=max_pool2d),
     Case("max_pool2d", (normal(2, 3, 6, 7),), {"kernel_size": (3, 2), "stride": 2, "padding": 1}, ref=max_pool2d),
     Case("max_pool2d", (normal(1, 2, 7, 7),), {"kernel_size": 3, "dilation": 2, "stride": 1}, ref=max_pool2d),

@@ -17,6 +17,19 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
     return y if bias is None else y + bias
 
 
+def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: float = 1e-05) -> Any:
+    axes = tuple(range(x.ndim - len(normalized_shape), x.ndim))
+    y = x / np.sqrt((x * x).mean(axes, keepdims=True) + eps)
+    return y if weight is None else y * weight
+
+
+def group_norm(x: Any, groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Any:
+    y = layer_norm(x.reshape(x.shape[0], groups, -1), [x.size // x.shape[0] // groups], eps=eps).reshape(x.shape)
+    column = (-1, *[1] * (x.ndim - 2))
+    y = y if weight is None else y * weight.reshape(column)
+    return y if bias is None else y + bias.reshape(column)
+
+
 CASES = [
     Case("logaddexp", (normal(2, 3), normal(3, seed=1)), ref=np.logaddexp),
     Case("logaddexp", (np.array([0.0, 1.0]), np.array([0.0, 1.0])), ref=np.logaddexp),
@@ -38,6 +51,23 @@ CASES = [
         (normal(2, 3, 2),),
         {"normalized_shape": [3, 2], "weight": uniform(0.5, 2, 3, 2), "bias": normal(3, 2, seed=2), "eps": 0.1},
         ref=layer_norm,
+        rtol=1e-11,
+    ),
+    Case("rms_norm", (X,), {"normalized_shape": [4]}, ref=rms_norm, rtol=1e-11),
+    Case(
+        "rms_norm",
+        (normal(2, 3, 2), uniform(0.5, 2, 3, 2)),
+        {"eps": 0.1},
+        ref=rms_norm,
+        prepare=lambda x, w: (x, [3, 2], w),
+    ),
+    Case("group_norm", (normal(2, 4, 3, 2),), {"groups": 2}, ref=group_norm, rtol=1e-11),
+    Case(
+        "group_norm",
+        (normal(3, 4), uniform(0.5, 2, 4), normal(4, seed=2)),
+        {"eps": 0.1},
+        ref=group_norm,
+        prepare=lambda x, w, b: (x, 1, w, b),
         rtol=1e-11,
     ),
 ]

@@ -76,6 +76,7 @@ CASES = [
     *real("floor", np.floor, order=1),
     *real("ceil", np.ceil, order=1),
     *real("trunc", np.trunc, order=1),
+    *real("frac", lambda x: x - np.trunc(x)),
     *real("round", np.round, order=1),
     Case("round", (X,), {"decimals": 1}, ref=np.round, order=0),
     Case("round", (100 * X,), {"decimals": -1}, ref=np.round, order=0),

@@ -7,11 +7,11 @@ from ferrograd import paddle, torch
 
 BOTH = """bool byte char double float int is_floating_point long set_ short type_as"""
 PADDLE = """
-_grad_ivar _inplace_version allclose apply apply_ argmax argmin assign broadcast_tensors concat cummax cummin
+_grad_ivar _inplace_version allclose apply apply_ argmax argmin assign broadcast_tensors concat cross cummax cummin diag
 equal_all exponential_ full_like gather gather_nd get_strides increment index_add index_fill
-index_sample index_select is_dense is_same_shape matmul median ndimension nonzero norm normal_
-ones_like put_along_axis reshape scale scatter scatter_nd_add slice split squeeze stack stanh std
-strided_slice sum take_along_axis topk transpose unbind uniform_ unstack var zeros_like
+index_sample index_select is_dense is_same_shape logit matmul median ndimension nonzero norm normal_
+ones_like put_along_axis randint_like reshape scale scatter scatter_nd_add slice split squeeze stack stanh std
+strided_slice sum t take_along_axis tensordot topk transpose unbind uniform_ unstack var zeros_like
 """
 TORCH = """
 add addcdiv addcmul cummax cummin equal index_add max median min ndimension nelement new_full
@@ -20,7 +20,7 @@ var
 """
 #: Those whose twins, which write in place, are the dialect's own too.
 TWINS = {
-    paddle: "index_add index_fill put_along_axis reshape scale scatter squeeze transpose",
+    paddle: "index_add index_fill logit put_along_axis reshape scale scatter squeeze t transpose",
     torch: "add addcdiv addcmul index_add squeeze sub t transpose",
 }
 

@@ -19,9 +19,12 @@ __all__ = [
     "full",
     "full_like",
     "linspace",
+    "logspace",
+    "normal",
     "ones",
     "ones_like",
     "randint",
+    "randint_like",
     "to_tensor",
     "uniform",
     "zeros",
@@ -123,6 +126,11 @@ def linspace(start: Any, stop: Any, num: int, dtype: Any = None, name: str | Non
     return ops.linspace(start, stop, num, dtype)
 
 
+def logspace(start: Any, stop: Any, num: int, base: Any = 10.0, dtype: Any = None, name: str | None = None) -> Tensor:
+    """``base`` to the powers of ``num`` numbers at equal distances from ``start`` to ``stop``."""
+    return ops.pow(base, ops.linspace(start, stop, num, dtype))
+
+
 def eye(num_rows: int, num_columns: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
     """A matrix with ones on its diagonal, zeros elsewhere."""
     return ops.eye(num_rows, num_columns, 0, dtype)
@@ -146,6 +154,20 @@ def assign(x: Any, output: Tensor | None = None) -> Tensor:
 def randint(low: int = 0, high: Any = None, shape: Any = (1,), dtype: Any = None, name: str | None = None) -> Tensor:
     """Integers from ``low`` (0 if one bound is given) up to, and without, ``high``."""
     return ops.randint(low, high, shape, dtype)
+
+
+def randint_like(x: Tensor, low: int = 0, high: Any = None, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Integers from ``low`` (0 if one bound is given) up to, and without, ``high``, in the shape of a tensor."""
+    x = _check.tensor(x, "randint_like", "x")
+    first, end = (0, low) if high is None else (low, high)
+    return ops.cast(ops.randint(first, end, list(x.shape)), x.dtype if dtype is None else dtype)
+
+
+def normal(mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: str | None = None) -> Tensor:
+    """Normal numbers of a mean and a standard deviation. Where one of these is a tensor, the shape is theirs."""
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        return ops.normal(mean, std)
+    return ops.normal(mean, std, [1] if shape is None else shape)
 
 
 def uniform(

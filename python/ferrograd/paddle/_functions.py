@@ -19,8 +19,10 @@ __all__ = [
     "argmin",
     "broadcast_tensors",
     "concat",
+    "cross",
     "cummax",
     "cummin",
+    "diag",
     "equal_all",
     "gather",
     "gather_nd",
@@ -29,6 +31,7 @@ __all__ = [
     "index_fill",
     "index_sample",
     "index_select",
+    "logit",
     "matmul",
     "median",
     "meshgrid",
@@ -49,7 +52,9 @@ __all__ = [
     "std",
     "strided_slice",
     "sum",
+    "t",
     "take_along_axis",
+    "tensordot",
     "topk",
     "transpose",
     "unbind",
@@ -105,6 +110,16 @@ def concat(x: Sequence[Tensor], axis: Any = 0, name: str | None = None) -> Tenso
     return ops.concat(x, _check.whole(axis, "concat", "axis"))
 
 
+def cross(x: Tensor, y: Tensor, axis: int = 9, name: str | None = None) -> Tensor:
+    """The cross product of vectors of three along an axis, by default (9) along the first of size 3."""
+    x = _check.tensor(x, "cross", "x")
+    if axis != 9:
+        return ops.cross(x, y, axis)
+    if 3 not in x.shape:
+        raise ShapeError(f"cross: no axis of {list(x.shape)} has size 3")
+    return ops.cross(x, y, list(x.shape).index(3))
+
+
 def cummax(x: Tensor, axis: int | None = None, dtype: Any = "int64", name: Any = None) -> tuple[Tensor, Tensor]:
     """The running maximum along an axis (of the flattened tensor without one), and where it stands."""
     values, indices = ops.cummax(x, axis)
@@ -115,6 +130,14 @@ def cummin(x: Tensor, axis: int | None = None, dtype: Any = "int64", name: Any =
     """The running minimum along an axis (of the flattened tensor without one), and where it stands."""
     values, indices = ops.cummin(x, axis)
     return values, ops.cast(indices, dtype)
+
+
+def diag(x: Tensor, offset: int = 0, padding_value: Any = 0, name: str | None = None) -> Tensor:
+    """The diagonal of a matrix, or the matrix with a vector on its diagonal and ``padding_value`` elsewhere."""
+    y = ops.diag(x, offset)
+    if x.ndim != 1 or padding_value == 0:
+        return y
+    return ops.where(ops.diag(ops.ones_like(x, "bool"), offset), y, padding_value)
 
 
 def equal_all(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
@@ -174,6 +197,11 @@ def index_select(x: Tensor, index: Tensor, axis: int = 0, name: str | None = Non
     return ops.index_select(x, axis, index)
 
 
+def logit(x: Tensor, eps: float | None = None, name: str | None = None) -> Tensor:
+    """``log(x / (1 - x))``, with ``x`` kept between ``eps`` and ``1 - eps`` if that is given."""
+    return ops.logit(x if eps is None else ops.clip(x, eps, 1.0 - eps))
+
+
 def matmul(
     x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None
 ) -> Tensor:
@@ -221,7 +249,12 @@ def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
 
 
 def norm(x: Tensor, p: Any = None, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
-    """The norm of the elements along axes, of all of them without one; Euclid's unless ``p`` says another."""
+    """The norm of the elements along an axis, of all of them without one; Euclid's unless ``p`` says another.
+
+    Along two axes it is the norm of matrices: of ``p`` 2 (the default), -2, 1, -1, inf, -inf, ``"fro"`` or ``"nuc"``.
+    """
+    if p == "nuc" or (isinstance(axis, list | tuple) and len(axis) == 2):
+        return ops.linalg.norm(x, 2.0 if p is None else p, axis, keepdim)
     return ops.norm(x, 2.0 if p is None or p == "fro" else p, axis, keepdim)
 
 
@@ -274,7 +307,7 @@ def scatter_nd(index: Tensor, updates: Tensor, shape: Any, name: str | None = No
 
 def scatter_nd_add(x: Tensor, index: Tensor, updates: Tensor, name: str | None = None) -> Tensor:
     """``x`` with updates added at the positions that the last axis of ``index`` names."""
-    return ops.index_put(x, list(_places(x, index, "scatter_nd_add")), updates, True)
+    return ops.index_put(x, _places(x, index, "scatter_nd_add"), updates, True)
 
 
 def slice(input: Tensor, axes: Any, starts: Any, ends: Any) -> Tensor:
@@ -338,9 +371,49 @@ def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, n
     return ops.sum(x, axis, keepdim, dtype)
 
 
+def t(input: Tensor, name: str | None = None) -> Tensor:
+    """A matrix with its axes exchanged; what has fewer axes as it is."""
+    if _check.tensor(input, "t", "input").ndim > 2:
+        raise ShapeError(f"t: at most two axes, not {list(input.shape)}; transpose takes any")
+    return ops.matrix_transpose(input) if input.ndim == 2 else input
+
+
 def take_along_axis(arr: Tensor, indices: Tensor, axis: int, broadcast: bool = True) -> Tensor:
     """The elements at positions along an axis."""
     return ops.take_along_axis(arr, indices, axis)
+
+
+def tensordot(x: Tensor, y: Tensor, axes: Any = 2, name: str | None = None) -> Tensor:
+    """The sum of products over pairs of axes.
+
+    These are so many last ones of ``x`` and first ones of ``y``; those of a list, in both; or those of a pair of lists,
+    of which the shorter one goes on like the longer one.
+    """
+    x, y = _check.tensor(x, "tensordot", "x"), _check.tensor(y, "tensordot", "y")
+    if isinstance(axes, Tensor):
+        axes = axes.tolist()
+    if isinstance(axes, int):
+        return ops.tensordot(x, y, axes)
+    if not isinstance(axes, list | tuple):
+        raise ArgumentError(f"tensordot: axes must be an int or lists of ints, not {type(axes).__name__}")
+    pair = [axes] if all(isinstance(a, int) for a in axes) else axes
+    if len(pair) > 2:
+        raise ArgumentError(f"tensordot: axes are two lists, not {len(pair)}")
+    lists = [_check.wholes(a, "tensordot", "axes") if isinstance(a, list | tuple | Tensor) else [a] for a in pair]
+    ours, theirs = (lists[0], lists[-1]) if lists else ([], [])
+    if len(ours) < len(theirs):
+        ours = ours + theirs[len(ours) :]
+    theirs = theirs + ours[len(theirs) :]
+    for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        # An axis of size 1 is summed against any other.
+        if -x.ndim <= a < x.ndim and -y.ndim <= b < y.ndim and x.shape[a] != y.shape[b]:
+            if x.shape[a] == 1:
+                y = ops.sum(y, b, True)
+            elif y.shape[b] == 1:
+                x = ops.sum(x, a, True)
+            else:
+                raise ShapeError(f"tensordot: pair {i} of axes has sizes {x.shape[a]} and {y.shape[b]}")
+    return ops.tensordot(x, y, [ours, theirs])
 
 
 def topk(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,6 +36,7 @@ from ferrograd._core.paddle import (
     prelu,
     relu,
     relu6,
+    rms_norm,
     selu,
     sigmoid,
     silu,
@@ -48,6 +50,7 @@ from ferrograd._core.paddle import (
 )
 
 __all__ = [
+    "avg_pool2d",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
@@ -60,6 +63,7 @@ __all__ = [
     "embedding",
     "gelu",
     "glu",
+    "group_norm",
     "hardshrink",
     "hardsigmoid",
     "hardswish",
@@ -83,6 +87,7 @@ __all__ = [
     "prelu",
     "relu",
     "relu6",
+    "rms_norm",
     "selu",
     "sigmoid",
     "silu",
@@ -149,6 +154,53 @@ def layer_norm(
 ) -> Tensor:
     """``x`` with mean 0 and variance 1 over its last axes, then scaled and shifted."""
     return ops.layer_norm(x, normalized_shape, weight, bias, epsilon)
+
+
+def group_norm(
+    x: Tensor,
+    num_groups: int,
+    epsilon: float = 1e-05,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Tensor:
+    """``x`` with mean 0 and variance 1 in each of so many groups of its channels, then scaled and shifted."""
+    if not data_format.endswith("C"):
+        return ops.group_norm(x, num_groups, weight, bias, epsilon)
+    return ops.moveaxis(ops.group_norm(ops.moveaxis(x, -1, 1), num_groups, weight, bias, epsilon), 1, -1)
+
+
+def avg_pool2d(
+    x: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    exclusive: bool = True,
+    divisor_override: float | None = None,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Tensor:
+    """The mean of each window of images, of which the padding is left out unless it is not ``exclusive``.
+
+    With ``divisor_override`` the sum of each window is divided by that number.
+    """
+    if data_format == "NHWC":
+        return ops.moveaxis(
+            avg_pool2d(ops.moveaxis(x, -1, 1), kernel_size, stride, padding, ceil_mode, exclusive, divisor_override),
+            1,
+            -1,
+        )
+    if divisor_override is None:
+        return ops.avg_pool2d(x, kernel_size, stride, padding, ceil_mode, not exclusive)
+    if ceil_mode:
+        raise ArgumentError("avg_pool2d: divisor_override is for ceil_mode=False")
+    sizes = (
+        [kernel_size] * 2 if isinstance(kernel_size, int) else _check.wholes(kernel_size, "avg_pool2d", "kernel_size")
+    )
+    means = ops.avg_pool2d(x, sizes, stride, padding, False, True)
+    return ops.multiply(means, math.prod(sizes) / divisor_override)
 
 
 def softmax(x: Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:
@@ -223,7 +275,7 @@ def embedding(
     """The rows of ``weight`` that the integers in ``x`` name. The row ``padding_idx`` counts as a constant 0."""
     x, weight = _check.tensor(x, "embedding", "x"), _check.tensor(weight, "embedding", "weight")
     rows = ops.reshape(ops.index_select(weight, 0, ops.reshape(x, [-1])), [*x.shape, *weight.shape[1:]])
-    if padding_idx is None or padding_idx == -1:
+    if padding_idx is None:
         return rows
     count = weight.shape[0]
     if not -count <= padding_idx < count:

@@ -1,0 +1,180 @@
+"""What Paddle 3.3.1 says of functions whose arguments or meaning are its own, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from ferrograd import paddle
+
+A = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+M = A[0]
+F: Any = paddle.nn.functional
+P: Any = paddle
+
+
+def t(data: Any, dtype: str = "float32") -> Any:
+    return paddle.to_tensor(data, dtype)
+
+
+def i(data: Any) -> Any:
+    return t(data, "int64")
+
+
+ROWS: dict[str, tuple[Callable[[], Any], Any]] = {
+    "add_n": (lambda: P.add_n([t([1.0]), t([2.0]), t([3.0])]), [6]),
+    "add_n of one": (lambda: P.add_n(t([1.0])), [1]),
+    "gather_nd": (lambda: P.gather_nd(t(A), i([[0, 1], [1, 2]])), [[4, 5, 6, 7], [20, 21, 22, 23]]),
+    "gather_nd of an element": (lambda: P.gather_nd(t(A), i([1, 2, 3])), 23),
+    "scatter_nd": (lambda: P.scatter_nd(i([[1], [1]]), t([2.0, 3.0]), [3]), [0, 5, 0]),
+    "scatter_nd_add": (
+        lambda: P.scatter_nd_add(t(M), i([[0, 1], [2, 3]]), t([2.0, 3.0])),
+        [[0, 3, 2, 3], [4, 5, 6, 7], [8, 9, 10, 14]],
+    ),
+    "index_sample": (lambda: P.index_sample(t(M), i([[2, 0], [1, 1], [3, 0]])), [[2, 0], [5, 5], [11, 8]]),
+    "multiplex": (lambda: P.multiplex([t([[1.0, 2], [3, 4]]), t([[5.0, 6], [7, 8]])], i([[1], [0]])), [[5, 6], [3, 4]]),
+    "scale": (lambda: P.scale(t([1.0, 2]), 2.0, 1.0), [3, 5]),
+    "scale after the bias": (lambda: P.scale(t([1.0, 2]), 2.0, 1.0, False), [4, 6]),
+    "scale and act": (lambda: t([1.0, -2]).scale(scale=2.0, bias=1.0, act="relu"), [3, 0]),
+    "slice": (lambda: P.slice(t(M), [0, 1], [0, -3], [2, -1]), [[1, 2], [5, 6]]),
+    "strided_slice": (lambda: P.strided_slice(t(M), [0, 1], [2, -1], [-4, 0], [-1, -2]), [[11, 9], [7, 5], [3, 1]]),
+    "strided_slice beyond": (lambda: P.strided_slice(t(M), [1], [0], [100], [3]), [[0, 3], [4, 7], [8, 11]]),
+    "stanh": (lambda: P.stanh(t([0.5])), [0.5542]),
+    "where alone": (lambda: P.where(t([1.0, 0, 2]) > 0)[0], [0, 2]),
+    "cross": (lambda: P.cross(t([[1.0, 0, 0]]), t([[0, 1.0, 0]])), [[0, 0, 1]]),
+    "diag": (lambda: P.diag(t([1.0, 2]), 1, padding_value=9), [[9, 1, 9], [9, 9, 2], [9, 9, 9]]),
+    "diag of a matrix": (lambda: P.diag(t(M), 1), [1, 6, 11]),
+    "logit": (lambda: P.logit(t([0.0, 0.5]), 0.1), [-2.1972, 0]),
+    "tensordot of a list": (lambda: P.tensordot(t(A), t(A), [1, 2]), np.tensordot(A, A, ([1, 2], [1, 2]))),
+    "tensordot goes on": (lambda: P.tensordot(t(A), t(A), [[0, 1], [0]]), np.tensordot(A, A, ([0, 1], [0, 1]))),
+    "tensordot over one": (lambda: P.tensordot(t(M), t(M[:1]), [0]), M.sum(0)[:, None] * M[0]),
+    "logspace": (lambda: P.logspace(0, 2, 3, 2.0), [1, 2, 4]),
+    "t": (lambda: P.t(t([[1.0, 2]])), [[1], [2]]),
+    "allclose": (lambda: P.allclose(t([1.0]), t([1.0])), True),
+    "increment": (lambda: P.increment(t([1.0]), 3.0), [4]),
+    "broadcast_tensors": (lambda: P.broadcast_tensors([t([1.0]), t([1.0, 2])])[0], [1, 1]),
+    "mm": (lambda: P.mm(input=t([[1.0, 2]]), mat2=t([[1.0], [2]])), [[5]]),
+    "mv": (lambda: P.mv(x=t([[1.0, 2]]), vec=t([1.0, 2])), [5]),
+    "norm": (lambda: P.norm(t([[1.0, -2], [2, 4]])), 5),
+    "norm of matrices": (lambda: P.norm(t([[0.0, -2], [3, 0]]), axis=[0, 1]), 3),
+    "norm of columns": (lambda: P.linalg.norm(t([[1.0, -2], [2, 4]]), p=1, axis=(0, 1)), 6),
+    "nuclear norm": (lambda: P.linalg.norm(t([[0.0, -2], [3, 0]]), p="nuc"), 5),
+    "multi_dot": (lambda: P.linalg.multi_dot([t([[1.0, 2]]), t([[1.0], [2]]), t([[3.0]])]), [[15]]),
+    "narrow svd": (lambda: t(P.linalg.svd(t(M))[2].shape), [3, 4]),
+    "triangular_solve": (lambda: P.linalg.triangular_solve(t([[2.0, 1], [0, 4]]), t([[2.0], [4]])), [[0.5], [1]]),
+    "transposed triangular_solve": (
+        lambda: P.linalg.triangular_solve(t([[2.0, 1], [0, 4]]), t([[2.0], [4]]), transpose=True),
+        [[1], [0.75]],
+    ),
+    "embedding": (lambda: F.embedding(i([[0, 2]]), t(M)), [[[0, 1, 2, 3], [8, 9, 10, 11]]]),
+    "embedding with padding": (lambda: F.embedding(i([0, 2]), t(M), padding_idx=-1), [[0, 1, 2, 3], [0, 0, 0, 0]]),
+    "log_loss": (lambda: F.log_loss(t([[0.5]]), t([[1.0]])), [[0.6929]]),
+    "square_error_cost": (lambda: F.square_error_cost(t([1.0, 2]), t([1.0, 4])), [0, 4]),
+    "smooth_l1_loss": (lambda: F.smooth_l1_loss(t([1.0, 2]), t([1.0, 4]), delta=0.5), 0.4375),
+    "smooth_l1_loss by delta": (
+        lambda: F.smooth_l1_loss(t([1.0, 2]), t([1.0, 4]), delta=0.5, is_huber=False),
+        0.875,
+    ),
+    "softmax_with_cross_entropy": (lambda: F.softmax_with_cross_entropy(t([[1.0, 2]]), i([[1]])), [[0.3133]]),
+    "swiglu": (lambda: F.swiglu(t([1.0, 2, 3, 4])), [2.1932, 7.0464]),
+    "swiglu of two": (lambda: F.swiglu(t([1.0, 2]), t([3.0, 4])), [2.1932, 7.0464]),
+    "group_norm": (lambda: F.group_norm(t(A), 3)[0, 0], [-1.3416, -0.4472, 0.4472, 1.3416]),
+    "group_norm, channels last": (
+        lambda: F.group_norm(t(A.transpose(0, 2, 1)), 3, data_format="NLC")[0, :, 0],
+        [-1.3416, -0.4472, 0.4472, 1.3416],
+    ),
+    "avg_pool2d": (lambda: F.avg_pool2d(t(M[None]), 2, 2, 1), [[[0, 1.5, 3], [6, 7.5, 9]]]),
+    "avg_pool2d with padding": (
+        lambda: F.avg_pool2d(t(M[None]), 2, 2, 1, exclusive=False),
+        [[[0, 0.75, 0.75], [3, 7.5, 4.5]]],
+    ),
+    "avg_pool2d by a number": (lambda: F.avg_pool2d(t(M[None]), 2, divisor_override=5), [[[2, 3.6]]]),
+    "avg_pool2d, channels last": (
+        lambda: F.avg_pool2d(t(M[None, ..., None]), 2, data_format="NHWC")[0, :, :, 0],
+        [[2.5, 4.5]],
+    ),
+    "relu_": (lambda: F.relu_(t([-1.0, 2])), [0, 2]),
+    "softmax_": (lambda: F.softmax_(t([0.0, 0])), [0.5, 0.5]),
+    "exp_": (lambda: P.exp_(t([0.0])), [1]),
+    "reshape_": (lambda: P.reshape_(t([1.0, 2]), [2, 1]), [[1], [2]]),
+    "scale_": (lambda: t([1.0]).scale_(2.0, bias=1.0), [3]),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_row(name: str) -> None:
+    call, expected = ROWS[name]
+    np.testing.assert_allclose(np.asarray(call()), expected, atol=1e-4)
+
+
+def test_gradients_flow() -> None:
+    x = paddle.to_tensor(M, stop_gradient=False)
+    y = P.gather_nd(x, i([[0, 1], [0, 1]])).sum() + P.strided_slice(x, [1], [0], [4], [3]).sum()
+    z = P.scatter_nd_add(x, i([[2]]), x[:1]).sum() + P.index_sample(x, i([[0], [0], [0]])).sum()
+    (g,) = paddle.grad(y + z, x)
+    expected = np.zeros((3, 4))
+    expected[0, 1] += 2
+    expected[:, [0, 3]] += 1
+    expected += 1
+    expected[0] += 1
+    expected[:, 0] += 1
+    np.testing.assert_array_equal(np.asarray(g), expected)
+
+
+def test_a_padding_row_has_no_slope() -> None:
+    weight = paddle.to_tensor(M, stop_gradient=False)
+    F.embedding(i([0, 1, 1]), weight, padding_idx=0).sum().backward()
+    assert weight.gradient().tolist() == [[0] * 4, [2] * 4, [0] * 4]
+
+
+def test_in_place_functions_write_into_the_tensor() -> None:
+    x = t([0.5, 1.0])
+    assert P.tanh_(x) is x
+    assert x.inplace_version == 1
+    leaf = paddle.to_tensor([1.0], stop_gradient=False)
+    with pytest.raises(ValueError, match="Leaf"):
+        P.exp_(leaf)
+    y = leaf * 2
+    P.exp_(x=y)
+    y.backward()
+    np.testing.assert_allclose(leaf.gradient(), 2 * np.exp(2), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: P.add_n([t([1.0]), t([1.0, 2])]),
+        lambda: P.add_n([]),
+        lambda: P.add_n(3),
+        lambda: P.increment(t([1.0, 2])),
+        lambda: P.gather_nd(t([1.0]), i([[0, 0]])),
+        lambda: P.cross(t([1.0, 2]), t([1.0, 2])),
+        lambda: P.scale(t([1.0]), act="cosine"),
+        lambda: P.strided_slice(t(M), [0], [0, 1], [2], [1]),
+        lambda: P.strided_slice(t(M), [5], [0], [2], [1]),
+        lambda: P.tensordot(t(M), t(M), [[0], [1]]),
+        lambda: P.tensordot(t(M), t(M), [[0], [0], [0]]),
+        lambda: P.tensordot(t(M), t(M), "ij"),
+        lambda: P.t(t(A)),
+        lambda: P.where(t([1.0]) > 0, t([1.0])),
+        lambda: P.norm(t(M), p=3, axis=[0, 1]),
+        lambda: P.linalg.multi_dot([t(M)]),
+        lambda: F.embedding(i([0]), t(M), padding_idx=3),
+        lambda: F.swiglu(t([1.0, 2, 3])),
+        lambda: F.avg_pool2d(t(M[None]), 2, ceil_mode=True, divisor_override=2),
+    ],
+)
+def test_refusals(call: Callable[[], Any]) -> None:
+    with pytest.raises((ValueError, IndexError)):
+        call()
+
+
+def test_shapes_of_random_numbers() -> None:
+    assert list(P.normal(t([0.0, 1.0]), t([1.0, 1.0])).shape) == [2]
+    assert list(P.normal(t([0.0, 1.0]), shape=[3, 4]).shape) == [2]
+    assert list(P.normal().shape) == [1]
+    like = P.randint_like(t(M), 5)
+    assert (list(like.shape), like.dtype) == ([3, 4], "float32")
+    assert 0 <= like.min().item() <= like.max().item() < 5
