@@ -29,8 +29,9 @@ pub enum Error {
     Memory { op: &'static str, dims: Vec<usize>, dtype: DType },
     /// A second walk through a node whose kept arrays were freed by the first.
     #[error(
-        "{op}: Trying to backward through the graph a second time: what this node kept was freed by an \
-         earlier grad() or backward(){freed}. Pass retain_graph=True to the earlier call. {node}"
+        "{op}: Trying to backward through the graph a second time (or directly access saved tensors after they have \
+         already been freed): what this node kept was freed by an earlier grad() or backward(){freed}. Specify \
+         retain_graph=True if you need to backward through the graph a second time. {node}"
     )]
     Freed { op: &'static str, freed: String, node: String },
     /// A value that is not a number, where the caller watches for one.

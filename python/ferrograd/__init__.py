@@ -53,7 +53,14 @@ from ferrograd._function import Function, once_differentiable
 from ferrograd._graph import Graph, graph
 from ferrograd._info import __array_namespace_info__
 from ferrograd._install import install_as
-from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from ferrograd._modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from ferrograd._saved import (
     compress_saved,
     disable_saved_tensors_hooks,
@@ -116,6 +123,7 @@ __all__ = [
     "grad",
     "graph",
     "inf",
+    "inference_mode",
     "install_as",
     "int8",
     "int16",
@@ -123,6 +131,7 @@ __all__ = [
     "int64",
     "is_anomaly_enabled",
     "is_grad_enabled",
+    "is_inference_mode_enabled",
     "linalg",
     "nan",
     "newaxis",

@@ -21,59 +21,69 @@ class _Mode:
 
     def __init__(self, on: bool) -> None:
         self._on = on
-        self._before: list[bool] = []
+        self._before: list[Any] = []
+
+    def _switch(self) -> Any:
+        """Switches the mode on; returns what :meth:`_back` needs to restore the one before."""
+        return _core.set_grad_mode(self._on)
+
+    def _back(self, before: Any) -> None:
+        _core.set_grad_mode(before)
 
     def __enter__(self) -> None:
-        self._before.append(_core.set_grad_mode(self._on))
+        self._before.append(self._switch())
 
     def __exit__(self, *_: object) -> None:
-        _core.set_grad_mode(self._before.pop())
+        self._back(self._before.pop())
 
     def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
         """The function, run in this mode. A generator or coroutine is in it only while its own code runs."""
-        on = self._on
         if inspect.isgeneratorfunction(f):
 
             @functools.wraps(f)
             def steps(*args: P.args, **kwargs: P.kwargs) -> Any:
-                return (yield from _stepwise(f(*args, **kwargs), on))
+                return (yield from _stepwise(f(*args, **kwargs), self))
 
             return steps
         if inspect.iscoroutinefunction(f):
 
             @functools.wraps(f)
             async def awaited(*args: P.args, **kwargs: P.kwargs) -> Any:
-                return await types.coroutine(_stepwise)(f(*args, **kwargs), on)
+                return await types.coroutine(_stepwise)(f(*args, **kwargs), self)
 
             return awaited  # type: ignore[return-value]
 
         @functools.wraps(f)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            before = _core.set_grad_mode(on)
+            before = self._switch()
             try:
                 return f(*args, **kwargs)
             finally:
-                _core.set_grad_mode(before)
+                self._back(before)
 
         return call
 
 
-def _stepwise(body: Any, on: bool) -> Generator[Any, Any, Any]:
+def _stepwise(body: Any, mode: _Mode) -> Generator[Any, Any, Any]:
     """Runs a generator (or coroutine) with the mode set only inside its steps."""
     step, value = body.send, None
     while True:
-        before = _core.set_grad_mode(on)
+        before = mode._switch()
         try:
             out = step(value)
         except StopIteration as end:
             return end.value
         finally:
-            _core.set_grad_mode(before)
+            mode._back(before)
         try:
             value = yield out
             step = body.send
         except GeneratorExit:
-            body.close()
+            before = mode._switch()
+            try:
+                body.close()
+            finally:
+                mode._back(before)
             raise
         except BaseException as error:
             step, value = body.throw, error
@@ -152,6 +162,51 @@ class set_grad_enabled(_Mode):
             _core.set_grad_mode(self._first)
             self._first = None
         return super().__call__(f)
+
+
+class inference_mode(_Mode):
+    """Nothing is recorded inside, and what is made inside says so (``x.is_inference()``) and is never part of a graph:
+    a context or a decorator. ``inference_mode(False)`` is the ordinary mode again.
+
+    Outside, an inference tensor is refused where a gradient would have to read it, and by writes in place.
+
+    >>> w = fg.tensor(2.0, requires_grad=True)
+    >>> with fg.inference_mode():
+    ...     y = w * 3
+    >>> y.requires_grad, y.is_inference()
+    (False, True)
+    """
+
+    __slots__ = ()
+
+    @overload
+    def __new__(cls, mode: bool = True) -> inference_mode: ...
+    @overload
+    def __new__(cls, mode: Callable[P, R]) -> Callable[P, R]: ...  # type: ignore[misc]
+    def __new__(cls, mode: bool | Callable[P, R] = True) -> inference_mode | Callable[P, R]:  # type: ignore[misc]
+        made = super().__new__(cls)
+        _Mode.__init__(made, True if callable(mode) else bool(mode))
+        return made(mode) if callable(mode) else made
+
+    def __init__(self, mode: object = True) -> None:
+        pass
+
+    def _switch(self) -> Any:
+        return _core.set_inference_mode(self._on), _core.set_grad_mode(not self._on)
+
+    def _back(self, before: Any) -> None:
+        inference, grad = before
+        _core.set_inference_mode(inference)
+        _core.set_grad_mode(grad)
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is in :class:`inference_mode`.
+
+    >>> fg.is_inference_mode_enabled()
+    False
+    """
+    return _core.is_inference_mode_enabled()
 
 
 def is_grad_enabled() -> bool:

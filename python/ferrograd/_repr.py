@@ -198,7 +198,7 @@ def _torch_format(values: np.ndarray[Any, Any], o: Options) -> tuple[int, Format
 
 def _torch(a: np.ndarray[Any, Any], name: str, tracked: bool, op: str | None) -> str:
     o = TORCH
-    prefix = "tensor(" if name == "Tensor" else f"{name}("
+    prefix = "tensor(" if name in ("Tensor", "Parameter") else f"{name}("
     suffixes = []
     default = np.dtype(get_default_dtype())
     if a.size == 0:
@@ -229,7 +229,7 @@ def _torch(a: np.ndarray[Any, Any], name: str, tracked: bool, op: str | None) ->
         if a.dtype not in (default, np.dtype("int64"), np.dtype("bool"), np.dtype("complex64")):
             suffixes.append(f"dtype=torch.{a.dtype}")
     if op is not None:
-        suffixes.append(f"grad_fn=<{_node_name(op)}>")
+        suffixes.append(f"grad_fn=<{op}>")
     elif tracked:
         suffixes.append("requires_grad=True")
     text = prefix + body
@@ -242,13 +242,3 @@ def _torch(a: np.ndarray[Any, Any], name: str, tracked: bool, op: str | None) ->
             text += ", " + suffix
             last += len(suffix) + 2
     return text + ")"
-
-
-# torch's short names of the ops that its users know by them.
-_SHORT = {"multiply": "Mul", "subtract": "Sub", "divide": "Div", "power": "Pow", "negative": "Neg", "matmul": "Mm"}
-
-
-def _node_name(op: str) -> str:
-    """The name of an op's node in torch's manner."""
-    stem = _SHORT.get(op) or "".join(word.capitalize() for word in op.split("_"))
-    return stem + "Backward0"

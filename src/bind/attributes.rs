@@ -210,13 +210,14 @@ impl Var {
     ) -> PyResult<Bound<'py, Var>> {
         let py = slf.py();
         let (mut dtype, mut fresh) = (None, false);
+        let own = slf.get().dialect();
         let mut take = |o: &Bound<'py, PyAny>| -> PyResult<()> {
             if o.is_none() || o.is_instance_of::<PyBool>() {
                 return Ok(());
             }
             if let Ok(v) = o.cast::<Var>() {
                 dtype = Some(v.get().tensor().dtype());
-            } else if let Some(d) = convert::dtype(o)? {
+            } else if let Some(d) = convert::dtype_in(o, own)? {
                 dtype = Some(d);
             } else {
                 on_cpu("to", o)?;

@@ -285,7 +285,7 @@ fn make<'py>(
 ) -> PyResult<Bound<'py, Var>> {
     let dtype = match dtype {
         None => None,
-        Some(d) => Some(super::convert::dtype(d)?.ok_or_else(|| {
+        Some(d) => Some(super::convert::dtype_in(d, Dialect::from_index(dialect))?.ok_or_else(|| {
             let text = format!(
                 "tensor: {} is no dtype of tensors",
                 d.repr().map_or(String::new(), |r| r.to_string())

@@ -170,6 +170,11 @@ pub fn run<'py>(
         args.push(arg);
     }
     let dialect = from.or(dialect).unwrap_or(Dialect::Native);
+    for (arg, o) in args.iter_mut().zip(given) {
+        if let (Arg::DType(dtype), Some(o)) = (arg, o) {
+            *dtype = convert::dtype_in(o, dialect)?.unwrap_or(*dtype);
+        }
+    }
     // Whoever sees the result may write to it, and the tensor it was made of is to see that.
     let base =
         given.first().and_then(|o| o.as_ref()).filter(|_| entry.views).and_then(|o| o.cast::<Var>().ok());

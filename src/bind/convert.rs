@@ -7,6 +7,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PySlice, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 
+use super::dialect::Dialect;
 use super::subscript;
 use super::var::Var;
 use crate::array::{Array, Item};
@@ -200,6 +201,14 @@ fn widths(o: &Bound<'_, PyAny>) -> PyResult<Option<Pairs>> {
     o.try_iter()?.map(pair).collect()
 }
 
+/// [`dtype`] in the manner of a dialect.
+pub fn dtype_in(o: &Bound<'_, PyAny>, dialect: Dialect) -> PyResult<Option<DType>> {
+    match dialect.python_float().filter(|_| o.is(o.py().get_type::<PyFloat>())) {
+        Some(float) => Ok(Some(float)),
+        None => dtype(o),
+    }
+}
+
 /// A dtype: NumPy's, or whatever NumPy makes one of.
 pub fn dtype(o: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     if let Ok(name) = o.extract::<std::borrow::Cow<'_, str>>() {
@@ -207,7 +216,7 @@ pub fn dtype(o: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
             name.strip_prefix("torch.").or(name.strip_prefix("paddle.")).unwrap_or(&name),
         ));
     }
-    // A Python float means the default float, as in every framework of the field; NumPy would say 64 bits.
+    // A Python float means the default float; NumPy, and torch, would say 64 bits.
     if o.is(o.py().get_type::<PyFloat>()) {
         return Ok(Some(crate::ops::arithmetic::default_float()));
     }

@@ -1,9 +1,13 @@
 //! The dialects: the tensor class of each, and every place where they differ below Python.
 
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyTuple;
 
-use super::var::Var;
-use crate::graph::{Kind, Node};
+use super::var::{State, Value, Var};
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::graph::{Cut, Kind, Node};
 use crate::ops::registry;
 
 /// Which library's manners a tensor has: set by the namespace that made it, inherited by results.
@@ -22,6 +26,29 @@ pub struct PaddleTensor;
 /// The class of torch's tensors. The methods that mean something else there than natively are put on it in Python.
 #[pyclass(frozen, extends = Var, subclass, name = "Tensor", module = "ferrograd.torch")]
 pub struct TorchTensor;
+
+#[pymethods]
+impl TorchTensor {
+    /// What calling the class makes: a tensor of that shape (`Tensor(2, 3)`), of these numbers (`Tensor([1, 2])`), or of
+    /// the memory of another tensor. Its dtype is the default float.
+    #[new]
+    #[pyo3(signature = (*args, device=None))]
+    fn new<'py>(
+        args: &Bound<'py, PyTuple>,
+        device: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<PyClassInitializer<TorchTensor>> {
+        static MADE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let made = MADE.import(args.py(), "ferrograd.torch._classes", "made")?.call1((args, device))?;
+        let made = made.cast::<Var>()?;
+        let given = args.get_item(0).is_ok_and(|first| first.is(made));
+        let value = match &mut *made.get().lock() {
+            state if given => Value::Part(Box::new(state.part().detached(None, Cut::default()))),
+            State { value: Value::Own(t), .. } => Value::Own(t.detach()),
+            state => Value::Part(Box::new(state.part().detached(None, Cut::default()))),
+        };
+        Ok(PyClassInitializer::from(Var::new(value, Dialect::Torch)).add_subclass(TorchTensor))
+    }
+}
 
 impl Dialect {
     pub const ALL: [Dialect; 3] = [Dialect::Native, Dialect::Paddle, Dialect::Torch];
@@ -64,7 +91,7 @@ impl Dialect {
         self == Dialect::Torch
     }
 
-    /// `numpy()` of a tracked tensor: allowed, or (torch) an error.
+    /// `numpy()` of a tracked tensor: allowed, or (torch, while recording) an error.
     pub fn numpy_of_tracked(self) -> bool {
         self != Dialect::Torch
     }
@@ -178,6 +205,26 @@ impl Dialect {
                 Kind::Op(op) => both(camel_case(shortest(op.name())) + "Backward0"),
             },
         }
+    }
+
+    /// An array of uint8 as an index: truth values (torch), or positions.
+    pub fn bytes_are_masks(self) -> bool {
+        self == Dialect::Torch
+    }
+
+    /// A refusal of an index: NumPy says axis, torch dimension.
+    pub fn index_error(self, error: Error) -> Error {
+        match error {
+            Error::Index { op, what } if self == Dialect::Torch => {
+                Error::Index { op, what: what.replace(" for axis ", " for dimension ") }
+            }
+            error => error,
+        }
+    }
+
+    /// Python's `float` as a dtype: the default float, or (torch) float64.
+    pub fn python_float(self) -> Option<DType> {
+        (self == Dialect::Torch).then_some(DType::F64)
     }
 
     /// `size`: the number of elements, or (torch) a method that gives the shape.

@@ -112,7 +112,7 @@ impl FunctionCall {
             materialize,
             dialect,
         };
-        let node = make_node(Box::new(op), &ins, &arrays, &levels, lift(graph::kept(kept))?);
+        let node = make_node(Box::new(op), &ins, &arrays, &levels, lift(graph::kept(kept, |_| false))?);
         let outputs = own.into_iter().map(|i| (i, arrays[i].clone())).collect();
         let recorded = Recorded { node: Arc::downgrade(&node), sources, outputs, dialect };
         let _ = self.recorded.set(recorded);

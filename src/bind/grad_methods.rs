@@ -11,6 +11,7 @@ use super::autograd::backward;
 use super::convert::{self, lift};
 use super::end::End;
 use super::error::raise;
+use super::inference;
 use super::var::Var;
 use crate::array::Array;
 use crate::graph::site::Site;
@@ -93,6 +94,9 @@ impl Var {
     #[setter]
     fn set_requires_grad(slf: &Bound<'_, Self>, on: bool) -> PyResult<()> {
         let v = slf.get();
+        if on {
+            inference::may_change(v, "Setting requires_grad=True on")?;
+        }
         if !on && v.is_inner() {
             let text = "you can only change requires_grad flags of leaf variables. If you want to use a computed \
                         variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().";

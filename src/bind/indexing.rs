@@ -1,37 +1,54 @@
 //! `x[...]`: reading, writing, and a tensor as a sequence of its first axis.
 
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList};
 
 use super::convert::lift;
+use super::dialect::Dialect;
 use super::enter::detached;
 use super::error::raise;
 use super::inplace;
 use super::subscript;
 use super::var::Var;
+use crate::dtype::DType;
 use crate::ops::entry::Value;
+use crate::ops::movement::cast;
 use crate::ops::{Index, index, movement};
 
 /// Reading this many bytes by index arrays lets other Python threads run.
 const LONG: usize = 1 << 20;
 
-/// The parts of an index expression.
-fn index_of(key: &Bound<'_, PyAny>) -> PyResult<Vec<Index>> {
-    subscript::indices(key)?.ok_or_else(|| {
-        let text = "an index is made of integers, slices of them (with a step other than 0), None, Ellipsis, lists and arrays";
-        raise(key.py(), "ArgumentError", text)
-    })
+/// The parts of an index expression, as the dialect reads them.
+fn index_of(key: &Bound<'_, PyAny>, dialect: Dialect) -> PyResult<Vec<Index>> {
+    let Some(mut parts) = subscript::indices(key)? else {
+        let text = "an index is made of integers, slices of them (with a step other than 0; slice indices must be integers \
+                    or None), None, Ellipsis, lists and arrays";
+        return Err(raise(key.py(), "IndexOutOfRange", text));
+    };
+    if dialect.bytes_are_masks() {
+        for part in &mut parts {
+            if let Index::Tensor(t) = part
+                && t.dtype() == DType::U8
+            {
+                let text = c"indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.";
+                PyErr::warn(key.py(), &key.py().get_type::<PyUserWarning>(), text, 1)?;
+                *t = lift(cast(t, DType::Bool))?;
+            }
+        }
+    }
+    Ok(parts)
 }
 
 #[pymethods]
 impl Var {
     fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
         let py = slf.py();
-        let key = index_of(key)?;
+        let dialect = slf.get().dialect();
+        let key = index_of(key, dialect)?;
         if !key.iter().any(|i| matches!(i, Index::Tensor(_))) {
-            return Var::seen(slf, |x| index::get(x, &key));
+            return Var::seen(slf, |x| index::get(x, &key).map_err(|e| dialect.index_error(e)));
         }
         let x = slf.get().operand();
         let out = if x.array.len() * x.dtype().size() >= LONG {
@@ -39,11 +56,11 @@ impl Var {
         } else {
             index::get(&x, &key)
         };
-        Var::result(py, lift(out)?, slf.get().dialect())
+        Var::result(py, lift(out.map_err(|e| dialect.index_error(e)))?, dialect)
     }
 
     fn __setitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let key = index_of(key)?;
+        let key = index_of(key, slf.get().dialect())?;
         inplace::write(slf, "setitem", &key, value)
     }
 

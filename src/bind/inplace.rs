@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyFloat, PyTuple};
 use super::autograd::{grad_enabled, with_grad_mode};
 use super::convert::{self, lift};
 use super::error::raise;
+use super::inference;
 use super::storage::{Mark, Old};
 use super::var::{State, Value, Var};
 use crate::graph::{Meta, Tensor};
@@ -19,6 +20,7 @@ use crate::ops::{Index, index};
 
 /// That a write is allowed: while recording not into a leaf whose gradient is wanted, nor into a view of one.
 fn allowed(slf: &Bound<'_, Var>, op: &str) -> PyResult<()> {
+    inference::may_change(slf.get(), "Inplace update to")?;
     if !grad_enabled() {
         return Ok(());
     }
@@ -96,8 +98,9 @@ pub fn write(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: &Bound<'_, 
             value = Operand::Tensor(&apart);
         }
     }
+    let dialect = state.dialect;
     let done = state.write(grad_enabled(), |t, layout| index::put_at(t, layout, index, value));
-    finish(state, done)
+    finish(state, done.map_err(|e| dialect.index_error(e)))
 }
 
 /// Unlocks, then lets go of what a write left behind.

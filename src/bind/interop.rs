@@ -39,7 +39,7 @@ impl Var {
     fn numpy<'py>(&self, py: Python<'py>, blocking: bool) -> PyResult<Bound<'py, PyAny>> {
         let _ = blocking;
         let (tracked, dialect) = (self.tensor().is_tracked(), self.dialect());
-        if tracked && !dialect.numpy_of_tracked() {
+        if tracked && super::autograd::grad_enabled() && !dialect.numpy_of_tracked() {
             let text =
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.";
             return Err(pyo3::exceptions::PyRuntimeError::new_err(text));

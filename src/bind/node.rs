@@ -120,8 +120,8 @@ fn gradient_edge(tensor: &Bound<'_, Var>) -> PyResult<GradientEdge> {
 /// It keeps the graph below it alive. There is one object for a node as long as somebody holds that object.
 #[pyclass(frozen, subclass, weakref, module = "ferrograd")]
 pub struct Node {
-    edge: Edge,
-    dialect: Dialect,
+    pub edge: Edge,
+    pub dialect: Dialect,
 }
 
 impl Node {

@@ -194,7 +194,7 @@ fn describe<'py>(slf: &Bound<'py, Var>, f: &Bound<'py, PyAny>) -> PyResult<Bound
         let state = slf.get();
         (state.tensor(), state.dialect())
     };
-    let op = t.edge.as_ref().filter(|e| !e.node.is_leaf()).map(|e| e.node.name());
+    let op = t.edge.as_ref().filter(|e| !e.node.is_leaf()).map(|e| dialect.node_name(&e.node).0);
     let lanes: Vec<usize> = t.levels.as_slice().iter().map(|l| l.lanes).collect();
     let shape = PyTuple::new(py, t.dims())?;
     let class = slf.get_type().name()?;

@@ -133,7 +133,7 @@ impl SavedTensor {
     fn new(x: &Bound<'_, Var>) -> PyResult<SavedTensor> {
         let Tensor { array, edge, levels, .. } = x.get().tensor();
         let list: KeptList = [Some(Keep { array, levels })].into_iter().collect();
-        Ok(SavedTensor { kept: lift(kept(list))?, edge, dialect: x.get().dialect() })
+        Ok(SavedTensor { kept: lift(kept(list, |_| false))?, edge, dialect: x.get().dialect() })
     }
 
     /// The tensor with its history.

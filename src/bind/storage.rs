@@ -19,6 +19,8 @@ pub struct Stored {
     /// Without an edge. C-contiguous from the first view on that is not the whole.
     pub whole: Tensor,
     pub writes: u32,
+    /// Whether they were made in inference mode.
+    inference: bool,
 }
 
 /// How the values were computed.
@@ -74,9 +76,9 @@ fn shared<T>(value: T) -> Arc<Mutex<T>> {
 
 impl Part {
     /// A storage of a tensor's own value.
-    pub fn whole(t: &Tensor, writes: u32) -> Part {
+    pub fn whole(t: &Tensor, writes: u32, inference: bool) -> Part {
         Part {
-            stored: shared(Stored { whole: t.detach(), writes }),
+            stored: shared(Stored { whole: t.detach(), writes, inference }),
             recorded: shared(Recorded { edge: t.edge.clone(), changes: 0 }),
             layout: Layout::contiguous(t.dims()),
             edge: t.edge.clone(),
@@ -155,6 +157,10 @@ impl Part {
 
     pub fn writes(&self) -> u32 {
         lock(&self.stored).writes
+    }
+
+    pub fn is_inference(&self) -> bool {
+        lock(&self.stored).inference
     }
 
     /// The layout of an array that lies in this memory.

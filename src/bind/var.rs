@@ -8,6 +8,7 @@ use super::autograd::{grad_enabled, unrecorded};
 use super::convert;
 use super::deposit::Slot;
 use super::dialect::Dialect;
+use super::inference;
 use super::retain::Retained;
 use super::storage::{Mark, Old, Part};
 use crate::array::{Array, Layout};
@@ -45,6 +46,8 @@ pub struct State {
     pub name: Option<Box<str>>,
     /// How often a value of its own was written to.
     version: u32,
+    /// Whether a value of its own was made in inference mode.
+    inference: bool,
 }
 
 /// An n-dimensional array that knows how it was computed.
@@ -55,8 +58,17 @@ pub struct Var {
 
 impl Var {
     pub fn new(value: Value, dialect: Dialect) -> Var {
+        let inference = inference::enabled();
         Var {
-            state: Mutex::new(State { value, slot: None, retained: None, dialect, name: None, version: 0 }),
+            state: Mutex::new(State {
+                value,
+                slot: None,
+                retained: None,
+                dialect,
+                name: None,
+                version: 0,
+                inference,
+            }),
         }
     }
 
@@ -68,6 +80,9 @@ impl Var {
 
     #[inline]
     pub fn object(py: Python<'_>, value: Value, dialect: Dialect) -> PyResult<Bound<'_, Var>> {
+        if let Value::Own(t) = &value {
+            inference::check(t)?;
+        }
         let hosts = value.has_host_parts();
         let var = dialect.object(py, Var::new(value, dialect))?;
         if !hosts {
@@ -102,8 +117,14 @@ impl Var {
     /// The tensor as an op takes it: without its edge where recording is off.
     #[inline]
     pub fn operand(&self) -> Tensor {
-        let t = self.tensor();
-        if grad_enabled() || t.edge.is_none() {
+        let mut t = self.tensor();
+        if grad_enabled() {
+            if inference::is_used() && self.lock().is_inference() {
+                inference::reads(&mut t);
+            }
+            return t;
+        }
+        if t.edge.is_none() {
             return t;
         }
         Tensor { edge: None, cut: unrecorded(), ..t }
@@ -135,10 +156,18 @@ impl State {
         }
     }
 
+    /// Whether the value was made in inference mode.
+    pub fn is_inference(&self) -> bool {
+        match &self.value {
+            Value::Own(_) => self.inference,
+            Value::Part(p) => p.is_inference(),
+        }
+    }
+
     /// The value as a part of memory that others may see.
     pub fn part(&mut self) -> &mut Part {
         if let Value::Own(t) = &self.value {
-            self.value = Value::Part(Box::new(Part::whole(t, self.version)));
+            self.value = Value::Part(Box::new(Part::whole(t, self.version, self.inference)));
         }
         match &mut self.value {
             Value::Part(p) => p,
@@ -237,6 +266,7 @@ impl State {
         };
         if moved.is_none() {
             self.version = self.version().wrapping_add(1);
+            self.inference = self.is_inference();
             self.follow(new.edge.as_ref());
             self.value = Value::Own(new);
         }

@@ -115,9 +115,10 @@ impl Var {
         self._base(py).is_some()
     }
 
-    /// The address of the first element. A write may move it.
-    fn data_ptr(&self) -> usize {
-        self.tensor().array.ptr() as usize
+    /// The address of the first element, as its views see it. A write may move it.
+    fn data_ptr(&self) -> PyResult<usize> {
+        lift(self.share())?;
+        Ok(self.tensor().array.ptr() as usize)
     }
 
     /// How many elements of its memory lie before the first one of this tensor.

@@ -116,7 +116,9 @@ fn record(op: Box<dyn Op>, ins: &[&Tensor], outs: &Outs, levels: &Levels) -> Res
     if outputs != 0 {
         kept.extend(outs.iter().enumerate().map(|(i, o)| named(outputs, i).then(|| keep(o, levels))));
     }
-    Ok(make_node(op, ins, outs, levels, pack::kept(kept)?))
+    // A number among the operands is no tensor that hooks should see.
+    let number = |i: usize| ins.get(i).is_some_and(|t| t.edge.is_none() && t.array.rank() == 0);
+    Ok(make_node(op, ins, outs, levels, pack::kept(kept, number)?))
 }
 
 /// The node of an op that has been computed, and of what it keeps.

@@ -68,24 +68,37 @@ fn unpacked<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// What a node keeps: packed, if arrays are packed on this thread.
+/// What a node keeps: packed, if arrays are packed on this thread, but for those that are `plain`.
 ///
 /// # Errors
 /// From the packer.
 #[inline]
-pub(crate) fn kept(list: KeptList) -> Result<Kept> {
-    if list.is_empty() || !is_packing() { Ok(Kept::Live(list)) } else { packed(&list) }
+pub(crate) fn kept(list: KeptList, plain: impl Fn(usize) -> bool) -> Result<Kept> {
+    if list.is_empty() || !is_packing() { Ok(Kept::Live(list)) } else { packed(&list, &plain) }
+}
+
+/// An array kept as it is among others that are packed.
+struct Plain(Array);
+
+impl Packed for Plain {
+    fn unpack(&self) -> Result<Array> {
+        Ok(self.0.clone())
+    }
+
+    fn held(&self, _: &mut dyn FnMut(&dyn Any)) {}
 }
 
 #[cold]
-fn packed(list: &KeptList) -> Result<Kept> {
+fn packed(list: &KeptList, plain: &dyn Fn(usize) -> bool) -> Result<Kept> {
     let Some(packer) = PACKER.with_borrow(Clone::clone) else { return Ok(Kept::Live(list.clone())) };
-    let pack = |keep: &Option<Keep>| {
+    let pack = |(i, keep): (usize, &Option<Keep>)| {
         let Some(Keep { array, levels }) = keep else { return Ok(None) };
         let (dims, dtype) = (Dims::from_slice(array.dims()), array.dtype());
-        Ok(Some(PackedKeep { form: packer.pack(array)?, dims, dtype, levels: levels.clone() }))
+        let form: Box<dyn Packed> =
+            if plain(i) { Box::new(Plain(array.clone())) } else { packer.pack(array)? };
+        Ok(Some(PackedKeep { form, dims, dtype, levels: levels.clone() }))
     };
-    Ok(Kept::Packed(unpacked(|| list.iter().map(pack).collect::<Result<_>>())?))
+    Ok(Kept::Packed(unpacked(|| list.iter().enumerate().map(pack).collect::<Result<_>>())?))
 }
 
 /// The arrays of a packed list.

@@ -163,9 +163,9 @@ binary! {
         "What `floor_divide` leaves, x - y * floor(x / y), with the sign of y; an integer modulo 0 is 0.",
         "fg.remainder(fg.tensor([7, -7]), 3).tolist()" => "[1, 2]";
     Pow pow, pow_same(power): num x, y => x.pow(y);
-        [x, y] g => g * pow_slope(x, y)?; [x, z] g => g * z * log_or_zero(x)?;
+        [x, y] g => g * pow_slope(x, y)?; [x, y, z] g => g * z * pow_log(x, y)?;
         "x to the power of y. The derivatives are exact at zero: that of `x ** 0` is 0, and by an exponent it is 0 where \
-        x is 0. An integer to a negative power is cut to an integer.",
+        x is 0 and y is not negative. An integer to a negative power is cut to an integer.",
         "fg.pow(fg.tensor([1.0, 2.0, 3.0]), 2).tolist()" => "[1.0, 4.0, 9.0]";
     Atan2 atan2, atan2_same(arctan2): real x, y => x.atan2(y);
         [x, y] g => turned(g, y, x, y)?; [x, y] g => -turned(g, x, x, y)?;
@@ -196,6 +196,10 @@ binary_rows! {
         real x, y => if y == T::ZERO { T::ZERO } else { y.mul(x.pow(y.sub(T::ONE))) };
         [x, y] g => g * (y * pow_slope(x, &one_less(y)?)?);
         [x, y, z] g => g * (pow_same(x, &(y - 1.0))? + z * log_or_zero(x)?);
+    /// `log x`; 0 where `x` is 0 and `y` is not negative, since `x^y log x` tends to 0 there.
+    PowLog pow_log "pow_log",
+        real x, y => if x == T::ZERO && y >= T::ZERO { x } else { x.ln() };
+        [x] g => g * reciprocal_or_zero(x)?; [] _g => zero();
     /// The part of the gradient of `maximum` that goes to `x`. A NaN takes all of it.
     LargerShare larger_share "larger_share",
         real x, y => if x > y || (x.nan() && !y.nan()) { T::ONE } else if x < y || (y.nan() && !x.nan()) { T::ZERO } else { T::lit(0.5) };

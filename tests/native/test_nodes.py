@@ -8,7 +8,7 @@ from typing import Any
 
 import ferrograd as fg
 import pytest
-from ferrograd import paddle
+from ferrograd import paddle, torch
 
 from tests.dialects import ALL, Dialect, values
 
@@ -174,3 +174,54 @@ def test_paddles_leaves_have_nodes() -> None:
     x: Any = paddle.to_tensor(1.0, stop_gradient=False)
     assert x.grad_fn is x.grad_fn
     assert (x * 2).grad_fn.next_functions == [x.grad_fn]
+
+
+@every
+def test_what_a_node_keeps(d: Dialect) -> None:
+    x, y = d.leaf([2.0]), d.leaf([5.0])
+    node = (x * y).grad_fn
+    assert node._saved_self is x
+    assert node._saved_other is y
+    with pytest.raises(AttributeError, match="_saved_result"):
+        _ = node._saved_result
+    e = x.exp()
+    assert values(e.grad_fn._saved_result) == values(e.detach())
+    assert e.grad_fn._saved_result.grad_fn is e.grad_fn
+    inner = (e * y).grad_fn._saved_self
+    assert inner.grad_fn is e.grad_fn
+    with d.module.no_grad():
+        x.add_(1)
+    assert values(node._saved_self) == [2]
+    with pytest.raises(AttributeError, match="nothing_of_the_kind"):
+        _ = node.nothing_of_the_kind
+    d.backward([e])
+    with pytest.raises(RuntimeError, match="access saved tensors after they have already been freed"):
+        _ = e.grad_fn._saved_result
+
+
+def test_the_node_of_a_function_has_what_its_context_has() -> None:
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, by: float) -> Any:
+            ctx.save_for_backward(x, None)
+            ctx.by = by
+            return x * by
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.by, None
+
+    x = torch.ones(2, requires_grad=True)
+    y = Scaled.apply(x, 3.0)
+    saved, nothing = y.grad_fn.saved_tensors
+    assert values(saved) == [1, 1]
+    assert nothing is None
+    assert y.grad_fn.by == 3
+    assert y.grad_fn.needs_input_grad == (True, False)
+    assert y.grad_fn.name() == type(y.grad_fn).__name__ == "ScaledBackward"
+    assert repr(y) == "tensor([3., 3.], grad_fn=<ScaledBackward>)"
+    y.sum().backward()
+    with pytest.raises(
+        RuntimeError, match="Specify retain_graph=True if you need to backward through the graph a second"
+    ):
+        _ = y.grad_fn.saved_tensors

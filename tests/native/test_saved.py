@@ -306,3 +306,20 @@ def test_compressed_and_spilled(tmp_path: Path) -> None:
     with fg.save_on_cpu():
         y = fg.sin(x).sum()
     np.testing.assert_allclose(fg.grad(y, x).numpy(), np.cos(x.numpy()))
+
+
+def test_numbers_are_no_tensors_for_hooks() -> None:
+    seen: list[Any] = []
+    a = fg.tensor([1.0, 2.0], requires_grad=True)
+
+    def pack(x: Any) -> Any:
+        seen.append(x.shape)
+        return 2 * x
+
+    with fg.saved_tensors_hooks(pack, lambda x: x):
+        y = (a**3).sum()
+    (g,) = fg.grad([y], [a], create_graph=True)
+    # 3 x² at twice the value; the derivative of that is 6 times it.
+    assert g.tolist() == [12.0, 48.0]
+    assert fg.grad(g.sum(), a).tolist() == [12.0, 24.0]
+    assert seen == [(2,)]

@@ -248,13 +248,17 @@ def test_wrong_indices(key: Any, text: str) -> None:
 
 def test_other_refusals() -> None:
     x = fg.tensor(np.zeros((3, 4)))
-    with pytest.raises(fg._core.DtypeError):
+    with pytest.raises(IndexError, match="not float64"):
         x[np.array([0.0])]
+    with pytest.raises(IndexError, match="an index is made of"):
+        x[0.0]
     with pytest.raises(TypeError):
         x["a"]
+    with pytest.raises(TypeError, match="slice indices must be integers"):
+        x["0":"1"]
     with pytest.raises(ValueError, match="step other than 0"):
         x[::0]
-    with pytest.raises(fg._core.ShapeError, match="does not broadcast"):
+    with pytest.raises(fg._core.ShapeError, match="shape mismatch: a value of shape"):
         x[0] = np.zeros(3)
     with pytest.raises(TypeError, match="cannot be deleted"):
         del x[0]

@@ -43,6 +43,7 @@ ROWS = [
     ("x**x at 1", lambda x: x**x, 1, [1, 2, 3]),
     ("2**x", lambda x: 2.0**x, 0, [np.log(2), np.log(2) ** 2]),
     ("0**x", lambda x: 0.0**x, 0, [0, 0]),
+    ("0**x at -1", lambda x: 0.0**x, -1, [-inf]),
     ("0**x at 2", lambda x: 0.0**x, 2, [0, 0]),
     ("maximum(x, 0)", lambda x: fg.maximum(x, 0.0), 0, [0.5, 0]),
     ("maximum(x, 1)", lambda x: fg.maximum(x, 1.0), 1, [0.5, 0]),

@@ -66,6 +66,7 @@ KNOWN = {
     "has": "bool",
     "strides": "tuple[int, ...]",
     "is_contiguous": "bool",
+    "is_inference": "bool",
     "contiguous": "Tensor",
     "cpu": "Tensor",
     "to": "Tensor",
@@ -137,6 +138,8 @@ FUNCTIONS = {
     "gradient_edge": "GradientEdge",
     "register_multi_grad_hook": "RemovableHandle",
     "is_grad_enabled": "bool",
+    "is_inference_mode_enabled": "bool",
+    "set_inference_mode": "bool",
     "watching": "bool",
     "set_grad_mode": "bool",
     "live_nodes": "int",
@@ -306,9 +309,8 @@ def of_class(name: str, cls: type) -> str:
     own = {n for n, v in vars(cls).items() if isinstance(v, types.FunctionType)}
     bases = ", ".join(b.__name__ for b in cls.__bases__ if b is not object)
     lines = []
-    if isinstance(vars(cls).get("__new__"), types.BuiltinFunctionType) and not issubclass(
-        cls, Exception | _core.Tensor
-    ):
+    made = cls is _core.TorchTensor or not issubclass(cls, Exception | _core.Tensor)
+    if made and isinstance(vars(cls).get("__new__"), types.BuiltinFunctionType):
         lines.append(f"    def __new__{signature('__new__', cls).replace('(', '(cls, ', 1)} -> {name}: ...")
     for key, value in sorted(vars(cls).items()):
         if key in ("__doc__", "__module__", "__weakref__", "__dict__", "__new__", "__init__"):
@@ -347,7 +349,7 @@ def core() -> str:
         "import builtins\nfrom collections.abc import Callable, Iterator, Sequence",
     )
     text += "from ferrograd._core import native, paddle, torch\nfrom ferrograd._size import Size\n"
-    text += "from ferrograd.torch._functions import ValuesAndIndices\n\n"
+    text += "from ferrograd.torch._reductions import ValuesAndIndices\n\n"
     text += "_Number = float | np.generic\n_Array = Tensor | np.ndarray[Any, Any]\n_Operand = _Array | _Number\n"
     text += "_Ints = SupportsIndex | Sequence[SupportsIndex]\n\n"
     members = {n: v for n, v in vars(_core).items() if not n.startswith("__") and not isinstance(v, types.ModuleType)}

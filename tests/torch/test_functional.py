@@ -105,6 +105,10 @@ REFUSED: list[tuple[str, Any]] = [
     ("given to hvp should return a single Tensor", lambda: F.hvp(lambda x: (x.sum(), x.sum()), X, X)),
     ("Output 0 of the .* does not require gradients", lambda: F.vjp(lambda x: torch.ones(2), X, X, strict=True)),
     ("is independent of input 1", lambda: F.vjp(lambda x, y: x, (X, X), X, strict=True)),
+    (
+        "jacobian .* with respect to input 0",
+        lambda: F.hessian(lambda x: X.clone().requires_grad_().sum(), X, strict=True),
+    ),
     ("Output 0 .* independent of input 1", lambda: F.jacobian(lambda x, y: x, (X, X), strict=True)),
     ("strict mode when create_graph", lambda: F.jacobian(lambda x: x * 2, X, strict=True, create_graph=True)),
     ("While computing the hessian", lambda: F.hessian(lambda x: x.sum(), X, strict=True)),
@@ -125,3 +129,11 @@ def test_strict_accepts_what_depends() -> None:
     F.jacobian(lambda x: x**2, x, strict=True, create_graph=True)
     F.hessian(cube, x, strict=True, create_graph=True)
     F.hvp(cube, x, ONES, strict=True)
+
+
+@pytest.mark.parametrize("call", [F.vjp, F.jvp, F.vhp, F.hvp, F.jacobian, F.hessian], ids=lambda f: f.__name__)
+def test_what_the_function_returns_is_checked(call: Any) -> None:
+    name = call.__name__
+    for wrong in (lambda x: [x, x], lambda x: {"y": x}, lambda x: (x, 2.0), lambda x: "y"):
+        with pytest.raises(TypeError, match=f"The outputs of the user-provided function given to {name} must be"):
+            call(wrong, X)

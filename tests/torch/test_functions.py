@@ -100,3 +100,164 @@ def test_functional() -> None:
     assert tuple(F.pad(t(), (1, 2, 0, 1)).shape) == (2, 4, 7)
     with pytest.raises(ValueError, match="dim must be given"):
         F.softmax(t(logits))
+
+
+def test_variance_or_deviation_with_the_mean() -> None:
+    x = np.array([[1.0, 2.0, 4.0], [0.0, 3.0, 3.0]])
+    for spread, both, f in ((torch.var, torch.var_mean, np.var), (torch.std, torch.std_mean, np.std)):
+        first, mean = both(t(x), 1)
+        np.testing.assert_allclose(first.numpy(), f(x, axis=1, ddof=1))
+        np.testing.assert_allclose(mean.numpy(), x.mean(1))
+        first, mean = both(t(x), unbiased=False)
+        np.testing.assert_allclose([first.item(), mean.item()], [f(x), x.mean()])
+        assert values(both(t(x), False)[0]) == values(spread(t(x), False))
+        assert tuple(both(t(x), dim=0, keepdim=True, correction=0)[1].shape) == (1, 3)
+
+
+def test_the_median_of_what_is_a_number() -> None:
+    nan = float("nan")
+    x = np.array([[4.0, nan, 1.0, 3.0, 2.0], [nan, nan, 7.0, nan, nan], [nan] * 5])
+    found = torch.nanmedian(t(x), 1)
+    np.testing.assert_array_equal(found.values.numpy(), [2, 7, nan])
+    assert values(found.indices[:2]) == [4, 2]
+    assert tuple(t(x).nanmedian(0, keepdim=True).values.shape) == (1, 5)
+    assert values(torch.nanmedian(t(x))) == 3
+    assert np.isnan(torch.nanmedian(t(x[2])).item())
+    assert np.isnan(torch.median(t(x)).item())
+    assert values(torch.nanmedian(t([3, 1, 2]))) == 2
+
+
+@pytest.mark.parametrize("f", [torch.median, torch.nanmedian])
+def test_s139_equal_elements_share_the_gradient_of_the_median(f: Any) -> None:
+    x = torch.tensor([2.0, 5.0, 2.0, 1.0, 9.0, 2.0], requires_grad=True)
+    f(x).backward()
+    np.testing.assert_allclose(x.grad.numpy(), [1 / 3, 0, 1 / 3, 0, 0, 1 / 3], rtol=1e-6)
+    x = torch.tensor([float("nan"), 2.0], requires_grad=True)
+    f(x).backward()
+    assert values(x.grad) == ([1, 0] if f is torch.median else [0, 1])
+
+
+def test_membership() -> None:
+    x = torch.tensor([[1, 2], [3, 4]])
+    assert values(torch.isin(x, torch.tensor([4, 1]))) == [[1, 0], [0, 1]]
+    assert values(torch.isin(x, torch.tensor([4, 1]), invert=True)) == [[0, 1], [1, 0]]
+    assert values(torch.isin(x, 3)) == [[0, 0], [1, 0]]
+    assert values(torch.isin(2, x)) == 1
+    assert values(torch.isin(x, torch.tensor([], dtype=torch.int64))) == [[0, 0], [0, 0]]
+
+
+def test_gather_is_dense() -> None:
+    x: Any = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    y = x.gather(1, torch.tensor([[1], [0]]), sparse_grad=True)
+    y.sum().backward()
+    assert values(x.grad) == [[0, 1], [1, 0]]
+
+
+def test_index_put_takes_a_list_of_tensors() -> None:
+    at = [torch.tensor([0, 0, 2]), torch.tensor([1, 1, 0])]
+    assert values(torch.zeros(3, 2).index_put(at, torch.tensor(1.0), accumulate=True)) == [[0, 2], [0, 0], [1, 0]]
+    x = torch.zeros(3, 2)
+    assert x.index_put_(tuple(at), torch.tensor([1.0, 2.0, 3.0])) is x
+    assert values(x) == [[0, 2], [0, 0], [3, 0]]
+    mask = torch.tensor([1, 0, 1], dtype=torch.uint8)
+    assert values(torch.zeros(3).index_put_((mask,), torch.tensor(1.0), accumulate=True)) == [1, 0, 1]
+
+
+def test_as_strided_in_place() -> None:
+    a = torch.arange(6.0).requires_grad_()
+    x = a * 1
+    assert x.as_strided_((2, 2), (1, 2)) is x
+    assert values(x) == [[0, 2], [1, 3]]
+    (x * x).sum().backward()
+    assert values(a.grad) == [0, 2, 4, 6, 0, 0]
+
+
+def test_unsafe_parts() -> None:
+    x: Any = torch.arange(5)
+    assert [values(p) for p in x.unsafe_split(2)] == [[0, 1], [2, 3], [4]]
+    assert [values(p) for p in torch.unsafe_chunk(x, 2)] == [[0, 1, 2], [3, 4]]
+
+
+def test_data_takes_another_shape() -> None:
+    x = torch.ones(2, requires_grad=True)
+    x.data = torch.zeros(3, 2)
+    (x + 1).sum().backward()
+    assert values(x.grad) == [[1, 1]] * 3
+    with pytest.raises(RuntimeError, match="float32 cannot take values of dtype int64"):
+        x.data = torch.tensor([1])
+
+
+def test_at_least_so_many_axes() -> None:
+    for f, g in (
+        (torch.atleast_1d, np.atleast_1d),
+        (torch.atleast_2d, np.atleast_2d),
+        (torch.atleast_3d, np.atleast_3d),
+    ):
+        for rank in range(5):
+            x = np.arange(2.0**rank).reshape([2] * rank)
+            np.testing.assert_array_equal(f(t(x)).numpy(), g(x))
+        several = f(t(1.0), t([1.0]))
+        assert isinstance(several, tuple)
+        assert [y.ndim for y in several] == [y.ndim for y in f([t(1.0), t([1.0])])]
+    with pytest.raises(TypeError):
+        torch.atleast_1d(1.0)
+
+
+def test_shapes_broadcast() -> None:
+    assert torch.broadcast_shapes((2, 1), (3,), ()) == torch.Size([2, 3])
+    assert isinstance(torch.broadcast_shapes(2), torch.Size)
+    with pytest.raises(RuntimeError, match="shape mismatch"):
+        torch.broadcast_shapes((2,), (3,))
+
+
+def test_splits_by_axis() -> None:
+    for f, g in ((torch.hsplit, np.hsplit), (torch.vsplit, np.vsplit), (torch.dsplit, np.dsplit)):
+        for parts in (1, [1]):
+            for ours, theirs in zip(f(t(), parts), g(A, parts), strict=True):
+                np.testing.assert_array_equal(ours.numpy(), theirs)
+        with pytest.raises(RuntimeError, match="is not divisible by the split_size 5"):
+            f(t(), 5)
+    assert [values(p) for p in torch.hsplit(t([1.0, 2.0]), 2)] == [[1], [2]]
+    with pytest.raises(RuntimeError, match="vsplit requires a tensor with at least 2"):
+        torch.vsplit(t([1.0]), 1)
+    with pytest.raises(RuntimeError, match="divisible"):
+        t().vsplit(0)
+
+
+def test_take_along_dim() -> None:
+    at = t()[0].argsort(0, descending=True)
+    assert values(torch.take_along_dim(t()[0], at, 0)) == np.sort(A[0], 0)[::-1].tolist()
+    assert values(t().take_along_dim(torch.tensor([23, 0]))) == [23, 0]
+
+
+@pytest.mark.parametrize(("axis", "size", "step"), [(0, 1, 1), (1, 2, 1), (-1, 2, 2), (2, 4, 9), (2, 0, 1), (1, 3, 1)])
+def test_windows(axis: int, size: int, step: int) -> None:
+    x: Any = torch.tensor(A, requires_grad=True)
+    y = x.unfold(axis, size, step)
+    starts = range(0, A.shape[axis] - size + 1, step)
+    windows = [np.moveaxis(A.take(range(i, i + size), axis), axis, -1) for i in starts]
+    np.testing.assert_array_equal(y.detach().numpy(), np.stack(windows, axis % 3))
+    y.sum().backward()
+    count = np.zeros(A.shape[axis])
+    for i in starts:
+        count[i : i + size] += 1
+    along = count.reshape([-1 if a == axis % 3 else 1 for a in range(3)])
+    np.testing.assert_array_equal(x.grad.numpy(), np.broadcast_to(along, A.shape))
+
+
+def test_windows_share_memory_and_are_checked() -> None:
+    x = t(np.zeros(4))
+    x.unfold(0, 2, 2)[1] = 1
+    assert values(x) == [0, 0, 1, 1]
+    assert values(t(3.0).unfold(0, 1, 1)) == [[3]]
+    for wrong in ((0, 5, 1), (0, 2, 0), (0, -1, 1)):
+        with pytest.raises(RuntimeError):
+            x.unfold(*wrong)
+    with pytest.raises(IndexError):
+        x.unfold(1, 1, 1)
+
+
+def test_real_numbers_are_their_own_conjugates() -> None:
+    x = t(A[0])
+    assert x.conj() is x
+    assert values(x.H) == values(x.mH) == values(x.adjoint()) == A[0].T.tolist()

@@ -14,35 +14,64 @@ from ferrograd import _dialect, _tensor
 from ferrograd._core import TorchTensor as Tensor
 from ferrograd._core import num_threads as get_num_threads
 from ferrograd._core import set_num_threads
-from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from ferrograd._modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from ferrograd._watch import is_anomaly_enabled
-from ferrograd.torch import _creation, _framework, _functions, autograd, func, linalg, nn, optim, utils
+from ferrograd.torch import (
+    _classes,
+    _creation,
+    _files,
+    _framework,
+    _functions,
+    _reductions,
+    _shapes,
+    autograd,
+    cuda,
+    func,
+    linalg,
+    nn,
+    optim,
+    utils,
+)
+from ferrograd.torch._classes import *
 from ferrograd.torch._creation import *
 from ferrograd.torch._dtypes import *
 from ferrograd.torch._dtypes import __all__ as _dtypes
+from ferrograd.torch._files import *
 from ferrograd.torch._framework import *
 from ferrograd.torch._framework import VERSION as __version__
 from ferrograd.torch._functions import *
+from ferrograd.torch._reductions import *
+from ferrograd.torch._shapes import *
 from ferrograd.torch._vmap import vmap
 
 # isort: split
 from ferrograd._core.torch import *  # type: ignore[assignment]
 from ferrograd._core.torch import __all__ as _ops
 
-_dialect.install(Tensor, [_tensor, _functions])
+_dialect.install(Tensor, [_tensor, _functions, _reductions, _shapes])
 # What means something else in torch stands before the function of the registry that has the same name.
-for _module in (_creation, _functions):
+for _module in (_creation, _functions, _reductions, _shapes):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
 
 __all__ = [
     "Tensor",
     "__version__",
     "autograd",
+    "cuda",
     "enable_grad",
     "func",
     "get_num_threads",
+    "inference_mode",
     "is_anomaly_enabled",
     "is_grad_enabled",
+    "is_inference_mode_enabled",
     "linalg",
     "nn",
     "no_grad",
@@ -54,6 +83,10 @@ __all__ = [
 ]
 __all__ += _ops
 __all__ += _dtypes
+__all__ += _classes.__all__
 __all__ += _creation.__all__
+__all__ += _files.__all__
 __all__ += _framework.__all__
 __all__ += _functions.__all__
+__all__ += _reductions.__all__
+__all__ += _shapes.__all__

@@ -30,9 +30,13 @@ __all__ = [
 ]
 
 
-def _shape(size: tuple[Any, ...]) -> Any:
-    """The sizes given one by one, or as one sequence."""
-    return size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+def _shape(sizes: tuple[Any, ...], size: Any) -> Any:
+    """The sizes given one by one, as one sequence, or by name."""
+    if size is not None:
+        if sizes:
+            raise TypeError("the sizes are given twice, by place and as `size`")
+        return size
+    return sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
 
 
 def tensor(
@@ -67,7 +71,8 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 
 def zeros(
-    *size: Any,
+    *sizes: Any,
+    size: Any = None,
     out: Tensor | None = None,
     dtype: Any = None,
     layout: object = None,
@@ -76,11 +81,12 @@ def zeros(
     requires_grad: bool = False,
 ) -> Tensor:
     """Zeros of a shape."""
-    return placed(ops.zeros(_shape(size), dtype), out, requires_grad)
+    return placed(ops.zeros(_shape(sizes, size), dtype), out, requires_grad)
 
 
 def ones(
-    *size: Any,
+    *sizes: Any,
+    size: Any = None,
     out: Tensor | None = None,
     dtype: Any = None,
     layout: object = None,
@@ -89,7 +95,7 @@ def ones(
     requires_grad: bool = False,
 ) -> Tensor:
     """Ones of a shape."""
-    return placed(ops.ones(_shape(size), dtype), out, requires_grad)
+    return placed(ops.ones(_shape(sizes, size), dtype), out, requires_grad)
 
 
 def full(
@@ -108,7 +114,8 @@ def full(
 
 
 def empty(
-    *size: Any,
+    *sizes: Any,
+    size: Any = None,
     out: Tensor | None = None,
     dtype: Any = None,
     layout: object = None,
@@ -117,7 +124,7 @@ def empty(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of a shape whose values do not matter; they are zeros."""
-    return placed(ops.zeros(_shape(size), dtype), out, requires_grad)
+    return placed(ops.zeros(_shape(sizes, size), dtype), out, requires_grad)
 
 
 def zeros_like(
@@ -191,14 +198,18 @@ def eye(
     return placed(ops.eye(n, m, 0, dtype), out, requires_grad)
 
 
-def rand(*size: Any, dtype: Any = None, device: object = None, requires_grad: bool = False) -> Tensor:
+def rand(
+    *sizes: Any, size: Any = None, dtype: Any = None, device: object = None, requires_grad: bool = False
+) -> Tensor:
     """Numbers spread evenly over [0, 1)."""
-    return placed(ops.rand(_shape(size), dtype), None, requires_grad)
+    return placed(ops.rand(_shape(sizes, size), dtype), None, requires_grad)
 
 
-def randn(*size: Any, dtype: Any = None, device: object = None, requires_grad: bool = False) -> Tensor:
+def randn(
+    *sizes: Any, size: Any = None, dtype: Any = None, device: object = None, requires_grad: bool = False
+) -> Tensor:
     """Numbers of the standard normal distribution."""
-    return placed(ops.randn(_shape(size), dtype), None, requires_grad)
+    return placed(ops.randn(_shape(sizes, size), dtype), None, requires_grad)
 
 
 def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, device: object = None) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from ferrograd import _check, _core
 from ferrograd._core import Tensor, TorchTensor
 from ferrograd._device import TorchDevice
 from ferrograd._size import TorchSize
+from ferrograd.torch import _draw
 from ferrograd.torch._autograd import TORCH
+from ferrograd.torch._classes import CLASSES, dtype_of, made
 
 __all__ = [
     "Size",
@@ -22,6 +24,7 @@ __all__ = [
     "iinfo",
     "inf",
     "is_floating_point",
+    "is_inference",
     "is_tensor",
     "nan",
     "numel",
@@ -41,18 +44,6 @@ inf = math.inf
 nan = math.nan
 pi = math.pi
 
-#: What torch calls the tensors of a dtype.
-TYPES = {
-    "bool": "BoolTensor",
-    "uint8": "ByteTensor",
-    "int8": "CharTensor",
-    "int16": "ShortTensor",
-    "int32": "IntTensor",
-    "int64": "LongTensor",
-    "float32": "FloatTensor",
-    "float64": "DoubleTensor",
-}
-
 
 def is_tensor(obj: object) -> bool:
     """Whether an object is a tensor."""
@@ -64,9 +55,24 @@ def is_floating_point(input: Tensor) -> bool:
     return bool(_check.tensor(input, "is_floating_point", "input").dtype.kind == "f")
 
 
+def is_inference(input: Tensor) -> bool:
+    """Whether the tensor was made in inference mode."""
+    return _check.tensor(input, "is_inference", "input").is_inference()
+
+
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return int(_check.tensor(input, "numel", "input").numel())
+
+
+class Storage(NamedTuple):
+    """Memory, by its address: tensors that share it see each other's writes."""
+
+    address: int
+
+    def data_ptr(self) -> int:
+        """The address. A write may move it."""
+        return self.address
 
 
 class Methods:
@@ -83,9 +89,13 @@ class Methods:
     def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of the class of tensors with this dtype; with a dtype (or such a name), the tensor cast to it."""
         if dtype is None:
-            return f"torch.{TYPES.get(self.dtype.name, self.dtype.name)}"
-        names = {f"torch.{name}": own for own, name in TYPES.items()}
-        return self.astype(names.get(dtype, dtype) if isinstance(dtype, str) else dtype)
+            name = next((name for name, c in CLASSES.items() if c.dtype == self.dtype), None)
+            return name or f"torch.{self.dtype.name}"
+        return self.astype(dtype_of(dtype))
+
+    def new(self: Any, *args: Any, device: object = None) -> Tensor:
+        """A tensor of this dtype: zeros of the sizes, or of the numbers given."""
+        return made(args, device, self.dtype)
 
     def new_tensor(self: Any, data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
         """A tensor of new data with this one's dtype."""
@@ -94,6 +104,10 @@ class Methods:
     def new_zeros(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
         """Zeros of a shape with this tensor's dtype."""
         return self.new_full(size[0] if len(size) == 1 else size, 0, dtype=dtype, requires_grad=requires_grad)
+
+    def new_empty(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
+        """A tensor of a shape with this one's dtype whose values do not matter; they are zeros."""
+        return self.new_zeros(*size, dtype=dtype, requires_grad=requires_grad)
 
     def new_ones(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
         """Ones of a shape with this tensor's dtype."""
@@ -104,7 +118,17 @@ class Methods:
         result = _core.torch.full(size, fill_value, self.dtype if dtype is None else dtype)
         return result.requires_grad_(requires_grad)
 
+    def storage(self: Any) -> Any:
+        """The memory that the tensor, and what views it, lie in."""
+        return Storage(self.data_ptr() - self.storage_offset() * self.element_size())
 
-for _name, _value in vars(Methods).items():
+    untyped_storage = storage
+
+    H = mH = property(lambda self: self.adjoint(), doc="The last two axes swapped: all numbers are real.")
+    is_cuda = property(lambda self: False, doc="Whether the elements are on a GPU: never.")
+    is_sparse = property(lambda self: False, doc="Whether zeros are left out: never.")
+
+
+for _name, _value in [*vars(Methods).items(), *((name, getattr(_draw, name)) for name in _draw.__all__)]:
     if not _name.startswith("__"):
         setattr(TorchTensor, _name, _value)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from ferrograd import _check
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
-from ferrograd._reduce import lower_median
+from ferrograd.torch._reductions import ValuesAndIndices
 
 __all__ = [
     "add",
@@ -16,31 +16,23 @@ __all__ = [
     "cummax",
     "cummin",
     "equal",
+    "gather",
     "index_add",
-    "max",
-    "median",
+    "index_put",
+    "isin",
     "meshgrid",
-    "min",
     "nonzero",
-    "norm",
     "sort",
     "split",
     "squeeze",
-    "std",
     "sub",
     "t",
     "topk",
     "transpose",
     "unbind",
-    "var",
+    "unsafe_chunk",
+    "unsafe_split",
 ]
-
-
-class ValuesAndIndices(NamedTuple):
-    """Elements that were picked, and where they stood."""
-
-    values: Tensor
-    indices: Tensor
 
 
 def add(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
@@ -74,34 +66,36 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return tuple(input.shape) == tuple(other.shape) and bool(ops.all(ops.equal(input, other)))
 
 
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """Elements along an axis, by their indices. The gradient is dense either way."""
+    return ops.gather(input, dim, index)
+
+
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """``input`` with ``alpha`` times slices of ``source`` added along an axis at the positions in ``index``."""
     return ops.index_add(input, dim, index, source if alpha == 1 else source * alpha)
 
 
-def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """The largest element; along an axis with its index; or the larger elements of two tensors."""
-    if dim is None:
-        return ops.max(input)
-    if isinstance(dim, Tensor):
-        return ops.maximum(input, dim)
-    return ValuesAndIndices(*ops.max_with_index(input, dim, keepdim))
+def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+    """The tensor with values written to, or added at, the elements that a list of index tensors names."""
+    indices = indices if isinstance(indices, Tensor) else tuple(map(_mask, indices))
+    return ops.index_put(input, indices, values, accumulate)
 
 
-def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """The smallest element; along an axis with its index; or the smaller elements of two tensors."""
-    if dim is None:
-        return ops.min(input)
-    if isinstance(dim, Tensor):
-        return ops.minimum(input, dim)
-    return ValuesAndIndices(*ops.min_with_index(input, dim, keepdim))
+def _mask(index: Any) -> Any:
+    """An index of uint8 as truth values."""
+    return ops.cast(index, "bool") if isinstance(index, Tensor) and index.dtype == "uint8" else index
 
 
-def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The smaller of the two middle elements, along an axis with its index."""
-    if dim is None:
-        return lower_median(input)
-    return ValuesAndIndices(*ops.median_with_index(input, dim, keepdim))
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is among others."""
+    among = test_elements if isinstance(test_elements, Tensor) else ops.full([1], test_elements)
+    found = ops.any(ops.equal(ops.expand_dims(_tensor(elements), -1), ops.reshape(among, [-1])), -1)
+    return ops.logical_not(found) if invert else found
+
+
+def _tensor(x: Any) -> Tensor:
+    return x if isinstance(x, Tensor) else ops.full([], x)
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
@@ -113,15 +107,6 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero: one row each, or a tensor for each axis."""
     return tuple(ops.nonzero(input)) if as_tuple else ops.argwhere(input)
-
-
-def norm(
-    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: None = None, dtype: Any = None
-) -> Tensor:
-    """The norm of the elements along axes, of all of them without one; Euclid's unless ``p`` says another."""
-    if dtype is not None:
-        input = ops.cast(input, dtype)
-    return ops.norm(input, 2.0 if p is None or p == "fro" else p, dim, keepdim)
 
 
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesAndIndices:
@@ -146,32 +131,6 @@ def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     return ops.subtract(input, other if alpha == 1 else other * alpha)
 
 
-def _correction(unbiased: bool | None, correction: float | None) -> float:
-    if unbiased is not None and correction is not None:
-        raise ArgumentError("unbiased and correction say the same: give one of them")
-    return float(unbiased) if unbiased is not None else 1.0 if correction is None else correction
-
-
-def _moment(f: Any, input: Tensor, dim: Any, unbiased: bool | None, correction: float | None, keepdim: bool) -> Tensor:
-    """``var`` or ``std``; a bool in the place of the axes is ``unbiased``."""
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    result: Tensor = f(input, dim, _correction(unbiased, correction), keepdim)
-    return result
-
-
-def std(
-    input: Tensor,
-    dim: Any = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> Tensor:
-    """The standard deviation along axes."""
-    return _moment(ops.std, input, dim, unbiased, correction, keepdim)
-
-
 def t(input: Tensor) -> Tensor:
     """A matrix transposed; a tensor with fewer axes as it is."""
     if _check.tensor(input, "t", "input").ndim > 2:
@@ -194,13 +153,11 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     return tuple(ops.unbind(input, dim))
 
 
-def var(
-    input: Tensor,
-    dim: Any = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> Tensor:
-    """The variance along axes."""
-    return _moment(ops.var, input, dim, unbiased, correction, keepdim)
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """``chunk``, which is safe here."""
+    return tuple(ops.chunk(input, chunks, dim))
+
+
+def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """``split``, which is safe here."""
+    return split(tensor, split_size, dim)

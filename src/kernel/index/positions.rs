@@ -22,7 +22,11 @@ pub fn join(
             Ok(d) => dims = d,
             Err(_) => {
                 let all: Vec<&[usize]> = indices.iter().map(|i| &i.dims()[lanes..]).collect();
-                bail!(Index, op, "index arrays of shapes {all:?} do not broadcast against each other");
+                bail!(
+                    Index,
+                    op,
+                    "shape mismatch: index arrays of shapes {all:?} do not broadcast against each other"
+                );
             }
         }
     }
@@ -68,7 +72,7 @@ fn normal(op: &'static str, index: &Array, size: usize, axis: usize) -> Result<A
                 *o = at;
             }
         })
-    }, else bail!(Dtype, op, "indices are integers or truth values, not {}", index.dtype()))?;
+    }, else bail!(Index, op, "indices are integers or truth values, not {}", index.dtype()))?;
     match wrong {
         Some(i) => bail!(Index, op, "index {i} is out of bounds for axis {axis} with size {size}"),
         None => Ok(out),

@@ -71,11 +71,14 @@ impl Expression {
         };
         let taken: usize = index.iter().map(takes).sum();
         let Some(free) = dims.len().checked_sub(taken) else {
+            let rank = dims.len();
+            if rank == 0 {
+                bail!(Index, op, "invalid index of a 0-dim tensor: its number is item()");
+            }
             bail!(
                 Index,
                 op,
-                "too many indices: the shape {dims:?} has {} axes, {taken} are indexed",
-                dims.len()
+                "too many indices for tensor of dimension {rank}: of the shape {dims:?} {taken} axes are indexed"
             );
         };
         if index.iter().filter(|i| matches!(i, Index::Ellipsis)).count() > 1 {

@@ -134,7 +134,7 @@ fn fitted<'a>(op: &'static str, value: Operand<'a>, dtype: DType, dims: &[usize]
         bail!(
             Shape,
             op,
-            "a value of shape {:?} does not broadcast to the shape {dims:?} that it is written over",
+            "shape mismatch: a value of shape {:?} does not broadcast to the shape {dims:?} that it is written over",
             value.dims()
         );
     }

@@ -100,7 +100,7 @@ pub fn as_strided_scatter(
 }
 
 entries! {
-    view as_strided (x: &Tensor, shape: &[i64], strides: &[i64], offset: i64 = Int(0))
+    reshaping as_strided (x: &Tensor, shape: &[i64], strides: &[i64], offset: i64 = Int(0))
         "The elements of `x` in C order from `offset` on, those that many steps apart along each axis: `out[i, j] = x.ravel()[offset + i * strides[0] + j * strides[1]]`. Shares memory; windows may overlap, and gradients of elements read twice add up.\n\nRaises IndexOutOfRange where the strides leave `x`.\n\n>>> fg.as_strided(fg.tensor([1, 2, 3, 4]), (3, 2), (1, 1)).numpy()\narray([[1, 2],\n       [2, 3],\n       [3, 4]])";
     method as_strided_scatter (x: &Tensor, y: &Tensor, shape: &[i64], strides: &[i64], offset: i64 = Int(0))
         "`x` with `y` written over the elements that `as_strided` reads. These may not overlap.\n\n>>> fg.as_strided_scatter(fg.zeros((2, 2)), fg.ones((2,)), (2,), (3,)).numpy()\narray([[1., 0.],\n       [0., 1.]], dtype=float32)";

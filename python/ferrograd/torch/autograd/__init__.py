@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ferrograd._core import TorchTensor as Variable
-from ferrograd._modes import enable_grad, no_grad, set_grad_enabled
+from ferrograd._modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from ferrograd._watch import detect_anomaly, set_detect_anomaly
 from ferrograd.torch._autograd import backward, grad
+from ferrograd.torch._classes import Variable
 from ferrograd.torch.autograd import function, functional, grad_mode, graph
 from ferrograd.torch.autograd.function import Function
 from ferrograd.torch.autograd.gradcheck import gradcheck, gradgradcheck
@@ -23,6 +23,7 @@ __all__ = [
     "gradcheck",
     "gradgradcheck",
     "graph",
+    "inference_mode",
     "no_grad",
     "set_detect_anomaly",
     "set_grad_enabled",

@@ -59,8 +59,14 @@ class _Call(Record):
     def __init__(self, caller: str, func: Function, inputs: Any, create_graph: bool, strict: bool) -> None:
         self.several, given = _tuple(inputs, "inputs", caller)
         self.create_graph, self.strict = create_graph, strict
+
+        def checked(*args: Any) -> Any:
+            result = func(*args)
+            _tuple(result, "outputs of the user-provided function", caller)
+            return result
+
         with enable_grad() if create_graph else no_grad():
-            super().__init__(caller, func, given, argnums=range(len(given)))
+            super().__init__(caller, checked, given, argnums=range(len(given)))
         # With create_graph results are tracked whatever the inputs are.
         self._beyond = create_graph
         self.several_out, _ = _tuple(self.result, "outputs of the user-provided function", caller)
@@ -73,8 +79,11 @@ class _Call(Record):
                     )
             for k, y in enumerate(self.outputs):
                 which = "The output" if caller != "jacobian" else f"Output {k}"
-                text = " of the user-provided function is independent of input {}. This is not allowed in strict mode."
-                self.depends([y] if caller == "jacobian" else self.outputs, which + text)
+                text = which + " of the user-provided function is independent of input {}"
+                if caller == "hessian":
+                    text = "The jacobian of the user-provided function with respect to input {} is zero"
+                text += ". This is not allowed in strict mode."
+                self.depends([y] if caller == "jacobian" else self.outputs, text)
 
     def depends(self, outputs: Any, text: str) -> None:
         """In strict mode: every input matters for some tensors computed from them."""

@@ -1,0 +1,131 @@
+"""torch's classes of tensors: one for each dtype, ``Variable``, and what calling them makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import torch as ops
+from ferrograd._size import Size
+from ferrograd.torch._autograd import TORCH
+
+__all__ = [
+    "BoolTensor",
+    "ByteTensor",
+    "CharTensor",
+    "DoubleTensor",
+    "FloatTensor",
+    "IntTensor",
+    "LongTensor",
+    "ShortTensor",
+    "set_default_tensor_type",
+]
+
+
+def made(args: tuple[Any, ...], device: object = None, dtype: Any = None) -> Tensor:
+    """What a class of tensors makes: of sizes zeros, of a tensor that tensor, of numbers a tensor of them; of nothing a
+    vector without elements. Without a dtype a tensor keeps its own, and all else has the default float."""
+    data = args[0] if len(args) == 1 else None
+    if isinstance(data, Tensor):
+        return data if dtype in (None, data.dtype) else ops.cast(data.detach(), dtype)
+    dtype = ops.get_default_dtype() if dtype is None else dtype
+    if len(args) == 1 and not isinstance(data, (int, np.integer, Size)):
+        return _core.make(data, dtype, False, TORCH)
+    return ops.zeros(data if isinstance(data, Size) else args or [0], dtype)
+
+
+class _Class(type):
+    """The classes that say nothing but the dtype of a tensor."""
+
+    dtype: np.dtype[Any]
+
+    def __call__(cls, *args: Any, device: object = None) -> Tensor:
+        return made(args, device, cls.dtype)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Tensor) and bool(instance.dtype == cls.dtype)
+
+
+class BoolTensor(metaclass=_Class):
+    """Tensors of truth values."""
+
+    dtype = np.dtype("bool")
+
+
+class ByteTensor(metaclass=_Class):
+    """Tensors of uint8."""
+
+    dtype = np.dtype("uint8")
+
+
+class CharTensor(metaclass=_Class):
+    """Tensors of int8."""
+
+    dtype = np.dtype("int8")
+
+
+class ShortTensor(metaclass=_Class):
+    """Tensors of int16."""
+
+    dtype = np.dtype("int16")
+
+
+class IntTensor(metaclass=_Class):
+    """Tensors of int32."""
+
+    dtype = np.dtype("int32")
+
+
+class LongTensor(metaclass=_Class):
+    """Tensors of int64."""
+
+    dtype = np.dtype("int64")
+
+
+class FloatTensor(metaclass=_Class):
+    """Tensors of float32."""
+
+    dtype = np.dtype("float32")
+
+
+class DoubleTensor(metaclass=_Class):
+    """Tensors of float64."""
+
+    dtype = np.dtype("float64")
+
+
+#: The classes by what torch calls them.
+CLASSES = {
+    f"torch.{c.__name__}": c
+    for c in (BoolTensor, ByteTensor, CharTensor, ShortTensor, IntTensor, LongTensor, FloatTensor, DoubleTensor)
+}
+
+
+def dtype_of(kind: Any) -> Any:
+    """The dtype that a class, the name of a class, or a dtype stands for."""
+    kind = CLASSES.get(kind, kind) if isinstance(kind, str) else kind
+    return kind.dtype if isinstance(kind, _Class) else kind
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Makes the dtype of a class, ``FloatTensor`` or ``DoubleTensor``, the default one of floats."""
+    ops.set_default_dtype(dtype_of(t))
+
+
+class _Variable(type):
+    def __call__(cls, data: Any = None, requires_grad: bool = False, volatile: object = None) -> Any:
+        if data is None:
+            data = made(())
+        if not isinstance(data, Tensor):
+            raise ArgumentError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        return data.detach().requires_grad_(requires_grad)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Tensor)
+
+
+class Variable(metaclass=_Variable):
+    """Every tensor is one. Called, it gives a leaf in the memory of another tensor."""

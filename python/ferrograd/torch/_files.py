@@ -1,0 +1,76 @@
+"""``torch.save`` and ``torch.load``: pickles of tensors and of containers of them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from typing import IO, Any
+
+__all__ = ["load", "save"]
+
+#: What a pickle of tensors may name, besides this library's tensors, sizes and parameters.
+_ALLOWED = {
+    ("builtins", "bytearray"),
+    ("builtins", "complex"),
+    ("builtins", "frozenset"),
+    ("builtins", "range"),
+    ("builtins", "set"),
+    ("builtins", "slice"),
+    ("collections", "OrderedDict"),
+    ("collections", "defaultdict"),
+    ("_codecs", "encode"),
+    ("numpy", "dtype"),
+    ("ferrograd._copy", "_rebuild"),
+    ("ferrograd._size", "TorchSize"),
+    ("ferrograd.torch.nn.parameter", "Parameter"),
+}
+
+
+class _Careful(pickle.Unpickler):
+    """Refuses pickles of anything but numbers, text, containers and tensors, which could run code."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        # What protocols before 3 call it.
+        module = "builtins" if module == "__builtin__" else module
+        if (module, name) not in _ALLOWED:
+            raise pickle.UnpicklingError(
+                f"Weights only load failed: the file names {module}.{name}, which is no tensor, number, text or "
+                "container. Load it with weights_only=False if you trust it: a pickle can run any code."
+            )
+        return super().find_class(module, name)
+
+
+def save(
+    obj: object, f: str | os.PathLike[str] | IO[bytes], pickle_module: Any = pickle, pickle_protocol: int = 4
+) -> None:
+    """Writes tensors, and whatever else can be pickled, to a file.
+
+    >>> import io, ferrograd.torch as torch
+    >>> file = io.BytesIO()
+    >>> torch.save({"w": torch.ones(2)}, file)
+    >>> _ = file.seek(0)
+    >>> torch.load(file)["w"].tolist()
+    [1.0, 1.0]
+    """
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "wb") as file:
+            save(obj, file, pickle_module, pickle_protocol)
+    else:
+        pickle_module.dump(obj, f, pickle_protocol)
+
+
+def load(
+    f: str | os.PathLike[str] | IO[bytes],
+    map_location: object = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool = True,
+) -> Any:
+    """Reads what :func:`save` wrote. Files with other things than tensors, numbers, text and containers are refused
+    unless ``weights_only`` is False."""
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            return load(file, map_location, pickle_module, weights_only=weights_only)
+    if weights_only:
+        return _Careful(f).load()
+    return (pickle_module or pickle).load(f)

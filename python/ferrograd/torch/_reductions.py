@@ -1,0 +1,146 @@
+"""torch's reductions whose results, defaults or order of arguments are its own. Each is a method of its tensors too."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from ferrograd import _check
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import torch as ops
+from ferrograd._reduce import lower_median
+
+__all__ = ["max", "median", "min", "nanmedian", "norm", "std", "std_mean", "var", "var_mean"]
+
+
+class ValuesAndIndices(NamedTuple):
+    """Elements that were picked, and where they stood."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """The largest element; along an axis with its index; or the larger elements of two tensors."""
+    if dim is None:
+        return ops.max(input)
+    if isinstance(dim, Tensor):
+        return ops.maximum(input, dim)
+    return ValuesAndIndices(*ops.max_with_index(input, dim, keepdim))
+
+
+def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """The smallest element; along an axis with its index; or the smaller elements of two tensors."""
+    if dim is None:
+        return ops.min(input)
+    if isinstance(dim, Tensor):
+        return ops.minimum(input, dim)
+    return ValuesAndIndices(*ops.min_with_index(input, dim, keepdim))
+
+
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The smaller of the two middle elements, along an axis with its index."""
+    if dim is None:
+        return lower_median(input)
+    return ValuesAndIndices(*ops.median_with_index(input, dim, keepdim))
+
+
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """:func:`median` of the elements that are not NaN; NaN where there are none."""
+    input = _check.tensor(input, "nanmedian", "input")
+    x = ops.reshape(input, [-1]) if dim is None else input
+    axis = 0 if dim is None else dim
+    # NaN comes last in a sorted order.
+    values, at = ops.sort_with_index(x, axis)
+    count = ops.sum(ops.equal(x, x), axis, keepdims=True)
+    middle = ops.maximum(ops.floor_divide(count - 1, 2), 0)
+    value, index = ops.take_along_axis(values, middle, axis), ops.take_along_axis(at, middle, axis)
+    if dim is None:
+        value = ops.reshape(value, [])
+        return _equal_to(value, input) if input.dtype.kind == "f" else value
+    if not keepdim and x.ndim:
+        value, index = ops.squeeze(value, [axis]), ops.squeeze(index, [axis])
+    return ValuesAndIndices(value, index)
+
+
+def _equal_to(value: Tensor, x: Tensor) -> Tensor:
+    """An element, as a function of all elements that equal it, which share its gradient."""
+    value = value.detach()
+    equal = ops.logical_or(ops.equal(x, value), ops.not_equal(value, value))
+    least, greatest = ops.min(ops.where(equal, x, math.inf)), ops.max(ops.where(equal, x, -math.inf))
+    return ops.where(ops.less(value, 0), least, greatest)
+
+
+def norm(
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: None = None, dtype: Any = None
+) -> Tensor:
+    """The norm of the elements along axes, of all of them without one; Euclid's unless ``p`` says another."""
+    if dtype is not None:
+        input = ops.cast(input, dtype)
+    return ops.norm(input, 2.0 if p is None or p == "fro" else p, dim, keepdim)
+
+
+def _correction(unbiased: bool | None, correction: float | None) -> float:
+    if unbiased is not None and correction is not None:
+        raise ArgumentError("unbiased and correction say the same: give one of them")
+    return float(unbiased) if unbiased is not None else 1.0 if correction is None else correction
+
+
+def _moment(f: Any, input: Tensor, dim: Any, unbiased: bool | None, correction: float | None, keepdim: bool) -> Tensor:
+    """``var`` or ``std``; a bool in the place of the axes is ``unbiased``."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    result: Tensor = f(input, dim, _correction(unbiased, correction), keepdim)
+    return result
+
+
+def std(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """The standard deviation along axes."""
+    return _moment(ops.std, input, dim, unbiased, correction, keepdim)
+
+
+def std_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The standard deviation and the mean along axes."""
+    return std(input, dim, unbiased, keepdim, correction=correction), _mean(input, dim, keepdim)
+
+
+def var(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """The variance along axes."""
+    return _moment(ops.var, input, dim, unbiased, correction, keepdim)
+
+
+def var_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The variance and the mean along axes."""
+    return var(input, dim, unbiased, keepdim, correction=correction), _mean(input, dim, keepdim)
+
+
+def _mean(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    return ops.mean(input, None if isinstance(dim, bool) else dim, keepdim)

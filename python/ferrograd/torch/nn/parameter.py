@@ -1,0 +1,41 @@
+"""``torch.nn.parameter``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd._core import TorchTensor
+
+__all__ = ["Parameter"]
+
+
+class Parameter(TorchTensor):
+    """A tensor that a model learns: a leaf in the memory of ``data`` whose gradient is wanted.
+
+    >>> import ferrograd.torch as torch
+    >>> w = torch.nn.Parameter(torch.ones(2))
+    >>> (w * w).sum().backward()
+    >>> w.grad.tolist(), isinstance(w, torch.Tensor), isinstance(w * 2, torch.nn.Parameter)
+    ([2.0, 2.0], True, False)
+    """
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
+        """A parameter in the memory of a tensor; an empty one without."""
+        made: Any = super().__new__(cls, *([] if data is None else [data.detach()]))
+        made.requires_grad = requires_grad
+        return made  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        """As the tensor that it is."""
+        return f"Parameter containing:\n{super().__repr__()}"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        """A parameter of its own with the same values."""
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
+        copied: Parameter = memo[id(self)]
+        return copied
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickled as its class, values and flag."""
+        return type(self), (self.detach(), self.requires_grad)

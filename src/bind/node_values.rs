@@ -1,0 +1,82 @@
+//! What a node keeps and what its function noted, as attributes under torch's names.
+
+use std::any::Any;
+
+use pyo3::exceptions::PyAttributeError;
+use pyo3::prelude::*;
+
+use super::convert::lift;
+use super::deposit::Slot;
+use super::node::Node;
+use super::var::Var;
+use crate::graph::{Edge, Keep, Kind, Tensor};
+
+/// What the rules of a node read.
+#[derive(Clone, Copy)]
+enum Part {
+    Input(usize),
+    Output(usize),
+}
+
+impl Part {
+    fn named(name: &str) -> Option<Part> {
+        match name {
+            "_saved_self" => Some(Part::Input(0)),
+            "_saved_other" => Some(Part::Input(1)),
+            "_saved_result" => Some(Part::Output(0)),
+            _ => None,
+        }
+    }
+}
+
+impl Node {
+    /// A tensor that the node keeps, as it was; a leaf itself while it still has that value.
+    ///
+    /// # Errors
+    /// [`crate::Error::Freed`] once the graph is freed.
+    fn kept<'py>(&self, py: Python<'py>, part: Part) -> PyResult<Option<Bound<'py, Var>>> {
+        let node = &self.edge.node;
+        let (at, edge) = match part {
+            Part::Input(i) => (i, node.inputs.get(i).cloned().flatten()),
+            Part::Output(i) => (node.inputs.len() + i, Some(Edge { node: node.clone(), out: i as u32 })),
+        };
+        let list = lift(node.take_kept(true))?;
+        let Some(Keep { array, levels }) = list.into_iter().nth(at).flatten() else { return Ok(None) };
+        let leaf = edge.as_ref().and_then(|e| Slot::of(&e.node)).and_then(|slot| slot.tensor(py));
+        if let Some(leaf) = leaf.filter(|v| v.get().tensor().array.is_same(&array)) {
+            return Ok(Some(leaf));
+        }
+        Var::result(py, Tensor::made(array, edge, levels), self.dialect).map(Some)
+    }
+
+    /// The context of a function that the user defined.
+    fn context(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let Kind::Op(op) = &self.edge.node.kind else { return None };
+        let mut context = None;
+        op.held(&mut |held: &dyn Any| {
+            context = held.downcast_ref::<Py<PyAny>>().map(|o| o.clone_ref(py));
+        });
+        context
+    }
+}
+
+#[pymethods]
+impl Node {
+    /// Of a function that the user defined, what its context has; of any op `_saved_self` and `_saved_other`, its first
+    /// and second tensor, and `_saved_result`, where its gradient reads them.
+    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        if !name.starts_with("__") {
+            if let Some(context) = self.context(py) {
+                return context.bind(py).getattr(name);
+            }
+            if let Some(part) = Part::named(name)
+                && let Some(kept) = self.kept(py, part)?
+            {
+                return Ok(kept.into_any());
+            }
+        }
+        let text =
+            format!("'{}' object has no attribute '{name}'", self.dialect.node_name(&self.edge.node).1);
+        Err(PyAttributeError::new_err(text))
+    }
+}

@@ -1,0 +1,64 @@
+"""Numbers drawn over the elements of torch's tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from ferrograd import torch as _torch
+
+torch: Any = _torch
+
+N = 20_000
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    torch.manual_seed(3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_distributions(dtype: Any) -> None:
+    x = torch.empty(N, dtype=dtype)
+    assert x.uniform_(-1, 3) is x
+    assert -1 <= x.min().item() < -0.9
+    assert 2.9 < x.max().item() < 3
+    assert abs(x.normal_(2, 0.5).mean().item() - 2) < 0.02
+    assert abs(x.std().item() - 0.5) < 0.02
+    assert abs(x.exponential_(4).mean().item() - 0.25) < 0.01
+    assert x.min().item() >= 0
+    assert abs(x.bernoulli_(0.25).mean().item() - 0.25) < 0.02
+    assert set(np.unique(x.numpy())) == {0, 1}
+    assert set(np.unique(x.random_(2, 5).numpy())) == {2, 3, 4}
+    assert x.dtype == dtype
+
+
+def test_other_dtypes() -> None:
+    assert set(np.unique(torch.LongTensor(N).random_(3).numpy())) == {0, 1, 2}
+    assert torch.ByteTensor(N).random_().max().item() >= 250
+    assert 0.4 < torch.BoolTensor(N).bernoulli_().float().mean().item() < 0.6
+    assert 0.4 < torch.BoolTensor(N).random_().float().mean().item() < 0.6
+    p = torch.tensor([0.0, 1.0])
+    assert torch.zeros(3, 2).bernoulli_(p).tolist() == [[0, 1]] * 3
+
+
+def test_what_was_there_has_no_gradient() -> None:
+    a = torch.ones(3, requires_grad=True)
+    x = a * 2
+    x.uniform_()
+    (x * a).sum().backward()
+    assert a.grad is not None
+    assert a.grad.tolist() == x.tolist()
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        a.normal_()
+    with torch.no_grad():
+        a.normal_()
+
+
+@pytest.mark.parametrize(
+    ("name", "args"), [("uniform_", (1, 0)), ("normal_", (0, -1)), ("exponential_", (0,)), ("random_", (3, 3))]
+)
+def test_refusals(name: str, args: Any) -> None:
+    with pytest.raises(RuntimeError):
+        getattr(torch.zeros(2), name)(*args)

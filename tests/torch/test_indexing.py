@@ -1,0 +1,66 @@
+"""Index expressions in torch's manner: uint8 masks, and errors in its words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from ferrograd import torch as _torch
+
+from tests.dialects import values
+
+torch: Any = _torch
+
+
+def grid() -> Any:
+    return torch.arange(10).reshape(2, 5)
+
+
+def test_arrays_of_uint8_are_masks() -> None:
+    x = torch.arange(5.0)
+    mask = torch.tensor([1, 0, 1, 1, 0], dtype=torch.uint8)
+    with pytest.warns(UserWarning, match=r"torch\.uint8 is now deprecated"):
+        assert values(x[mask]) == [0, 2, 3]
+    with pytest.warns(UserWarning, match="torch.bool instead"):
+        x[mask] = 9.0
+    assert values(x) == [9, 1, 9, 9, 4]
+    with pytest.warns(UserWarning, match="deprecated"), pytest.raises(IndexError, match="mask of shape"):
+        x[torch.zeros(4, dtype=torch.uint8)]
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert tuple(x[torch.tensor(1, dtype=torch.uint8)].shape) == (1, 5)
+    assert values(x[torch.tensor([1, 0])]) == [1, 9]
+
+
+@pytest.mark.parametrize(
+    ("key", "kind", "text"),
+    [
+        ((0, 5), IndexError, "index 5 is out of bounds for dimension 1 with size 5"),
+        ((slice(None), [0, -6]), IndexError, "index -6 is out of bounds for dimension 1 with size 5"),
+        ((0, 0, 0), IndexError, "too many indices for tensor of dimension 2"),
+        (0.0, IndexError, "an index is made of integers"),
+        ((slice("0", "1"),), TypeError, "slice indices must be integers"),
+        (([0, 1], [0, 1, 2]), IndexError, "shape mismatch"),
+        (np.array([0.0]), IndexError, "indices are integers or truth values, not float64"),
+    ],
+)
+def test_errors(key: Any, kind: type[Exception], text: str) -> None:
+    acts: Any = (lambda: grid()[key], lambda: grid().__setitem__(key, 0))
+    for act in acts:
+        with pytest.raises(kind, match=text):
+            act()
+
+
+def test_errors_of_numbers_and_of_values() -> None:
+    with pytest.raises(IndexError, match="invalid index of a 0-dim tensor"):
+        torch.tensor(3)[0]
+    with pytest.raises(RuntimeError, match="shape mismatch"):
+        grid()[0] = torch.zeros(3)
+
+
+def test_numpy_of_a_tracked_tensor_where_nothing_is_recorded() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad"):
+        x.numpy()
+    with torch.no_grad():
+        assert x.numpy().tolist() == [1, 1]
