@@ -212,6 +212,11 @@ impl Dialect {
         self == Dialect::Torch
     }
 
+    /// A list with more than numbers as an index: an index for each axis (torch), or one array.
+    pub fn lists_are_tuples(self) -> bool {
+        self == Dialect::Torch
+    }
+
     /// A refusal of an index: NumPy says axis, torch dimension.
     pub fn index_error(self, error: Error) -> Error {
         match error {

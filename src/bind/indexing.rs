@@ -3,7 +3,7 @@
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyUserWarning};
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PyList};
+use pyo3::types::{PyEllipsis, PyIterator, PyList, PySlice, PyTuple};
 
 use super::convert::lift;
 use super::dialect::Dialect;
@@ -22,7 +22,14 @@ const LONG: usize = 1 << 20;
 
 /// The parts of an index expression, as the dialect reads them.
 fn index_of(key: &Bound<'_, PyAny>, dialect: Dialect) -> PyResult<Vec<Index>> {
-    let Some(mut parts) = subscript::indices(key)? else {
+    let several = key.cast::<PyList>().ok().filter(|list| dialect.lists_are_tuples() && names_axes(list));
+    let tuple = several.map(|list| list.to_tuple());
+    if tuple.is_some() {
+        let text = c"Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] instead of \
+                     x[seq].";
+        PyErr::warn(key.py(), &key.py().get_type::<PyUserWarning>(), text, 1)?;
+    }
+    let Some(mut parts) = subscript::indices(tuple.as_ref().map_or(key, |t| t.as_any()))? else {
         let text = "an index is made of integers, slices of them (with a step other than 0; slice indices must be integers \
                     or None), None, Ellipsis, lists and arrays";
         return Err(raise(key.py(), "IndexOutOfRange", text));
@@ -39,6 +46,19 @@ fn index_of(key: &Bound<'_, PyAny>, dialect: Dialect) -> PyResult<Vec<Index>> {
         }
     }
     Ok(parts)
+}
+
+/// Whether the elements of a list are more than numbers: an index for each axis.
+fn names_axes(list: &Bound<'_, PyList>) -> bool {
+    list.len() < 32
+        && list.iter().any(|o| {
+            o.is_none()
+                || o.is_instance_of::<Var>()
+                || o.is_instance_of::<PyList>()
+                || o.is_instance_of::<PyTuple>()
+                || o.is_instance_of::<PySlice>()
+                || o.is_instance_of::<PyEllipsis>()
+        })
 }
 
 #[pymethods]

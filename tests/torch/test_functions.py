@@ -159,6 +159,8 @@ def test_index_put_takes_a_list_of_tensors() -> None:
     x = torch.zeros(3, 2)
     assert x.index_put_(tuple(at), torch.tensor([1.0, 2.0, 3.0])) is x
     assert values(x) == [[0, 2], [0, 0], [3, 0]]
+    truth = torch.tensor([True, True, False])
+    assert values(torch.tensor([False, False]).index_put((torch.tensor([0, 0, 1]),), truth, True)) == [1, 0]
     mask = torch.tensor([1, 0, 1], dtype=torch.uint8)
     assert values(torch.zeros(3).index_put_((mask,), torch.tensor(1.0), accumulate=True)) == [1, 0, 1]
 
@@ -249,7 +251,7 @@ def test_windows_share_memory_and_are_checked() -> None:
     x = t(np.zeros(4))
     x.unfold(0, 2, 2)[1] = 1
     assert values(x) == [0, 0, 1, 1]
-    assert values(t(3.0).unfold(0, 1, 1)) == [[3]]
+    assert values(t(3.0).unfold(0, 1, 1)) == [3]
     for wrong in ((0, 5, 1), (0, 2, 0), (0, -1, 1)):
         with pytest.raises(RuntimeError):
             x.unfold(*wrong)

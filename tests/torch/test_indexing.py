@@ -32,6 +32,24 @@ def test_arrays_of_uint8_are_masks() -> None:
     assert values(x[torch.tensor([1, 0])]) == [1, 9]
 
 
+def test_a_list_of_indices_is_one_for_each_axis() -> None:
+    x = grid()
+    for key in (
+        [slice(None), [0, 4]],
+        [torch.tensor([0, 1]), torch.tensor([4, 0])],
+        [[0, 1], [4, 0]],
+        [None, 1],
+        [..., slice(2)],
+    ):
+        with pytest.warns(UserWarning, match="use x.tuple.seq"):
+            found = x[key]
+        assert values(found) == values(x[tuple(key)])
+        with pytest.warns(UserWarning, match="non-tuple sequence"):
+            x[key] = -found
+        assert values(x[tuple(key)]) == values(-found)
+    assert values(x[[1, 0]]) == [values(x[1]), values(x[0])]
+
+
 @pytest.mark.parametrize(
     ("key", "kind", "text"),
     [

@@ -78,7 +78,13 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
     """The tensor with values written to, or added at, the elements that a list of index tensors names."""
-    indices = indices if isinstance(indices, Tensor) else tuple(map(_mask, indices))
+    if isinstance(indices, (list, tuple)):
+        indices = tuple(map(_mask, indices))
+    if accumulate and _check.tensor(input, "index_put", "input").dtype.kind == "b":
+        summed = ops.index_put(
+            ops.cast(input, "int64"), indices, _check.tensor(values, "index_put", "values").long(), True
+        )
+        return ops.cast(summed, "bool")
     return ops.index_put(input, indices, values, accumulate)
 
 

@@ -124,4 +124,6 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     strides = [int(np.prod(shape[i + 1 :], dtype=object)) for i in range(len(shape))]
     along = strides[axis]
     shape[axis], strides[axis] = (shape[axis] - size) // step + 1, along * min(step, shape[axis])
+    if not input.ndim:
+        return ops.as_strided(input, [size], [1])
     return ops.as_strided(input, [*shape, size], [*strides, along])
