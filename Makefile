@@ -4,14 +4,18 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 SOURCES := $(shell find src python -name '*.rs' -o -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
-.PHONY: demo test fuzz check bench install clean
+.PHONY: demo test rust fuzz check bench install clean
 
 demo: install
 	$(BIN)/python examples/demo.py
 
-test: install
-	cargo test --quiet
+# The Rust tests are built beside the wheel, whose last step keeps one processor busy for minutes.
+test:
+	$(MAKE) --no-print-directory -j2 install rust
 	$(BIN)/python -m pytest
+
+rust:
+	cargo test --quiet
 
 # N random programs of views and writes, from a seed that is printed.
 N ?= 100000
