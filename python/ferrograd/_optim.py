@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any
 
 from ferrograd import _check, _core
@@ -31,6 +32,8 @@ def leaves(parameters: Any, op: str) -> list[Tensor]:
 def at_least(op: str, least: float, below: float | None = None, **values: float) -> None:
     """Refuses numbers outside of a range."""
     for name, value in values.items():
+        if not isinstance(value, Real | Tensor):
+            raise ArgumentError(f"{op}: {name} must be a number, not {type(value).__name__}")
         if not least <= value or (below is not None and not value < below):
             wanted = f"at least {least:g}" + ("" if below is None else f" and below {below:g}")
             raise ArgumentError(f"{op}: Invalid {name}: {value}; it must be {wanted}")

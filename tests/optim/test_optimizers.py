@@ -263,6 +263,9 @@ def test_refusals() -> None:
         (lambda: torch.optim.SGD([w], lr=-1), "Invalid learning rate: -1"),
         (lambda: torch.optim.SGD([w], lr=1, nesterov=True), "Nesterov momentum requires a momentum"),
         (lambda: torch.optim.Adam([w], betas=(1.0, 0.9)), "Invalid beta parameter at index 0: 1.0"),
+        (lambda: torch.optim.Adam([w], betas=wrong), "betas must be a pair"),
+        (lambda: torch.optim.SGD([w], lr=[wrong]), "learning rate must be a number, not list"),  # type: ignore[arg-type]
+        (lambda: torch.optim.SGD([w]).load_state_dict(wrong), "must be a dict with 'state'"),
         (lambda: torch.optim.Adam([]), "empty parameter list"),
         (lambda: torch.optim.Adam(w), "should be an iterable of Tensors or dicts"),
         (lambda: torch.optim.Adam([w * 1]), "non-leaf"),

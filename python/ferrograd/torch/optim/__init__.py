@@ -93,6 +93,8 @@ class Optimizer:
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes what another optimizer of as many parameters returned from :meth:`state_dict`."""
+        if not isinstance(state_dict, dict) or not {"state", "param_groups"} <= state_dict.keys():
+            raise ArgumentError("load_state_dict: state_dict must be a dict with 'state' and 'param_groups'")
         groups = state_dict["param_groups"]
         if [len(g["params"]) for g in groups] != [len(g["params"]) for g in self.param_groups]:
             raise ArgumentError("loaded state dict has parameter groups of other sizes than the optimizer's")
@@ -145,6 +147,7 @@ class SGD(Optimizer):
     def _check(self, group: dict[str, Any]) -> None:
         _optim.at_least("SGD", 0, **{"learning rate": group["lr"], "momentum value": group["momentum"]})
         _optim.at_least("SGD", 0, **{"weight_decay value": group["weight_decay"]})
+        _optim.at_least("SGD", float("-inf"), dampening=group["dampening"])
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ArgumentError("Nesterov momentum requires a momentum and zero dampening")
 
@@ -190,7 +193,10 @@ class Adam(Optimizer):
         )
 
     def _check(self, group: dict[str, Any]) -> None:
-        name, (beta1, beta2) = type(self).__name__, group["betas"]
+        name, betas = type(self).__name__, group["betas"]
+        if not isinstance(betas, tuple | list) or len(betas) != 2:
+            raise ArgumentError(f"{name}: betas must be a pair of numbers, not {betas!r:.60}")
+        beta1, beta2 = betas
         _optim.at_least(name, 0, **{"learning rate": group["lr"], "epsilon value": group["eps"]})
         _optim.at_least(name, 0, 1, **{"beta parameter at index 0": beta1, "beta parameter at index 1": beta2})
         _optim.at_least(name, 0, **{"weight_decay value": group["weight_decay"]})
