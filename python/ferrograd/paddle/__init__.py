@@ -17,6 +17,7 @@ from ferrograd.paddle import (
     _creation,
     _framework,
     _functions,
+    _index,
     _methods,
     autograd,
     base,
@@ -38,14 +39,15 @@ from ferrograd.paddle._dtypes import __all__ as _dtypes
 from ferrograd.paddle._framework import *
 from ferrograd.paddle._framework import VERSION as __version__
 from ferrograd.paddle._functions import *
+from ferrograd.paddle._index import *
 
 # isort: split
 from ferrograd._core.paddle import *  # type: ignore[assignment]
 from ferrograd._core.paddle import __all__ as _ops
 
-_dialect.install(Tensor, [_tensor, _creation, _functions, _methods])
+_dialect.install(Tensor, [_tensor, _creation, _functions, _index, _methods])
 # What means something else in Paddle stands before the function of the registry that has the same name.
-for _module in (_creation, _functions):
+for _module in (_creation, _functions, _index):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
 
 __all__ = [
@@ -74,6 +76,7 @@ __all__ += _dtypes
 __all__ += _creation.__all__
 __all__ += _framework.__all__
 __all__ += _functions.__all__
+__all__ += _index.__all__
 
 _twins = _dialect.written(Tensor, __all__)
 globals().update(_twins)

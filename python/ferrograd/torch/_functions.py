@@ -81,9 +81,8 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
     if isinstance(indices, (list, tuple)):
         indices = tuple(map(_mask, indices))
     if accumulate and _check.tensor(input, "index_put", "input").dtype.kind == "b":
-        summed = ops.index_put(
-            ops.cast(input, "int64"), indices, _check.tensor(values, "index_put", "values").long(), True
-        )
+        added = ops.cast(_check.tensor(values, "index_put", "values"), "int64")
+        summed = ops.index_put(ops.cast(input, "int64"), indices, added, True)
         return ops.cast(summed, "bool")
     return ops.index_put(input, indices, values, accumulate)
 

@@ -1,0 +1,128 @@
+"""Paddle's functions that read and write by index, where their arguments are its own."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from ferrograd import _check
+from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError, Tensor
+from ferrograd._core import paddle as ops
+
+__all__ = [
+    "gather",
+    "gather_nd",
+    "index_add",
+    "index_fill",
+    "index_sample",
+    "index_select",
+    "nonzero",
+    "put_along_axis",
+    "scatter",
+    "scatter_nd",
+    "scatter_nd_add",
+    "slice",
+    "strided_slice",
+    "take_along_axis",
+]
+
+
+def gather(x: Tensor, index: Tensor, axis: Any = None, name: str | None = None) -> Tensor:
+    """The slices of ``x`` along an axis (the first without one) at the positions in ``index``."""
+    return ops.index_select(x, 0 if axis is None else _check.whole(axis, "gather", "axis"), index)
+
+
+def gather_nd(x: Tensor, index: Tensor, name: str | None = None) -> Tensor:
+    """The elements, or slices, of ``x`` at the positions that the last axis of ``index`` names."""
+    return x[_places(x, index, "gather_nd")]
+
+
+def _places(x: Tensor, index: Tensor, function: str) -> tuple[Any, ...]:
+    """The positions that the last axis of an index names, as an index expression."""
+    index = _check.tensor(index, function, "index")
+    count = index.shape[-1] if index.ndim else 0
+    if count > _check.tensor(x, function, "x").ndim:
+        raise ShapeError(f"{function}: the index names {count} axes, x has {x.ndim}")
+    if count == 0:
+        lead = ops.zeros(list(index.shape[:-1]), "int64")
+        return (None, lead) if index.ndim else (...,)
+    return tuple(ops.unbind(index, -1))
+
+
+def index_add(x: Tensor, index: Tensor, axis: int, value: Tensor, name: str | None = None) -> Tensor:
+    """``x`` with slices of ``value`` added along an axis at the positions in ``index``."""
+    return ops.index_add(x, axis, index, value)
+
+
+def index_fill(x: Tensor, index: Tensor, axis: int, value: Any, name: str | None = None) -> Tensor:
+    """``x`` with a number along an axis at the positions in ``index``."""
+    return ops.index_fill(x, axis, index, value)
+
+
+def index_sample(x: Tensor, index: Tensor) -> Tensor:
+    """From each row of ``x`` the elements at the positions in the same row of ``index``."""
+    return ops.take_along_axis(x, index, 1)
+
+
+def index_select(x: Tensor, index: Tensor, axis: int = 0, name: str | None = None) -> Tensor:
+    """The slices of ``x`` along an axis at the positions in ``index``."""
+    return ops.index_select(x, axis, index)
+
+
+def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
+    """The indices of the elements that are not zero: one row each, or a tensor for each axis."""
+    return tuple(ops.nonzero(x)) if as_tuple else ops.argwhere(x)
+
+
+def put_along_axis(
+    arr: Tensor, indices: Tensor, values: Any, axis: int, reduce: str = "assign", include_self: bool = True
+) -> Tensor:
+    """``arr`` with values put at positions along an axis, or combined with what is there."""
+    return ops.put_along_axis(arr, indices, values, axis, reduce)
+
+
+def scatter(x: Tensor, index: Tensor, updates: Tensor, overwrite: bool = True, name: str | None = None) -> Tensor:
+    """``x`` with its rows at ``index`` replaced by ``updates``, or (without ``overwrite``) by the sums of them."""
+    if overwrite:
+        return ops.index_put(x, [index], updates)
+    return ops.index_add(ops.index_fill(x, 0, index, 0), 0, index, updates)
+
+
+def scatter_nd(index: Tensor, updates: Tensor, shape: Any, name: str | None = None) -> Tensor:
+    """Zeros of a shape with updates added at positions."""
+    return scatter_nd_add(ops.zeros(shape, _check.tensor(updates, "scatter_nd", "updates").dtype), index, updates)
+
+
+def scatter_nd_add(x: Tensor, index: Tensor, updates: Tensor, name: str | None = None) -> Tensor:
+    """``x`` with updates added at the positions that the last axis of ``index`` names."""
+    return ops.index_put(x, _places(x, index, "scatter_nd_add"), updates, True)
+
+
+def slice(input: Tensor, axes: Any, starts: Any, ends: Any) -> Tensor:
+    """``input`` from starts to ends along some axes."""
+    return strided_slice(input, axes, starts, ends, [1] * len(axes))
+
+
+def strided_slice(x: Tensor, axes: Any, starts: Any, ends: Any, strides: Any, name: str | None = None) -> Tensor:
+    """``x`` from starts to ends in strides along some axes."""
+    x = _check.tensor(x, "strided_slice", "x")
+    index = [builtins.slice(None)] * x.ndim
+    given = [
+        _check.wholes(v, "strided_slice", n)
+        for v, n in ((axes, "axes"), (starts, "starts"), (ends, "ends"), (strides, "strides"))
+    ]
+    if len({len(v) for v in given}) != 1:
+        raise ArgumentError("strided_slice: axes, starts, ends and strides must have the same length")
+    for axis, start, end, step in zip(*given, strict=True):
+        if not -x.ndim <= axis < x.ndim:
+            raise IndexOutOfRange(f"strided_slice: axis {axis} of {x.ndim}")
+        size = x.shape[axis]
+        # An end before the first element, counted backwards, is that there is no end.
+        stop = None if step < 0 and end < -size else end
+        index[axis] = builtins.slice(start, stop, step)
+    return x[tuple(index)]
+
+
+def take_along_axis(arr: Tensor, indices: Tensor, axis: int, broadcast: bool = True) -> Tensor:
+    """The elements at positions along an axis."""
+    return ops.take_along_axis(arr, indices, axis)
