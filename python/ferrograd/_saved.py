@@ -26,8 +26,8 @@ class saved_tensors_hooks:
     """What is recorded inside keeps ``pack_hook(x)`` in the place of each array ``x`` that a gradient will read.
 
     ``unpack_hook`` gets that back and returns ``x``, of the same shape and dtype, when the gradient is computed. The
-    hooks see untracked tensors; under ``vmap``, with all lanes. Of nested hooks the innermost are used. They hold for
-    the thread that entered them.
+    hooks see untracked tensors; under ``vmap``, with all lanes. Constants without axes (the 3 of ``x**3``) are kept as
+    they are. Of nested hooks the innermost are used. They hold for the thread that entered them.
 
     >>> shapes = []
     >>> def pack(x):
