@@ -95,6 +95,33 @@ ROWS: dict[str, tuple[Callable[[], Any], Any]] = {
         lambda: F.avg_pool2d(t(M[None, ..., None]), 2, data_format="NHWC")[0, :, :, 0],
         [[2.5, 4.5]],
     ),
+    "conv2d, channels last": (
+        lambda: F.conv2d(t(M[None, ..., None]), t([[[[1.0, 2], [3, 4]]]]), stride=2, data_format="NHWC")[0, :, :, 0],
+        [[34, 54]],
+    ),
+    "conv2d padded on one side": (
+        lambda: F.conv2d(t(M[None, None]), t([[[[1.0, 2], [3, 4]]]]), stride=2, padding=[1, 0, 0, 0])[0, 0],
+        [[4, 18], [74, 94]],
+    ),
+    "conv2d padded by pairs": (
+        lambda: F.conv2d(
+            t(M[None, None]), t([[[[1.0, 2], [3, 4]]]]), stride=2, padding=[[0, 0], [0, 0], [1, 0], [0, 0]]
+        )[0, 0],
+        [[4, 18], [74, 94]],
+    ),
+    "conv2d of the same size": (
+        lambda: F.conv2d(t(M[None, None]), t([[[[1.0]]]]), padding="SAME")[0, 0],
+        M,
+    ),
+    "conv1d": (lambda: F.conv1d(t(M[None]), t([[[1.0], [0], [2]]]))[0], [[16, 19, 22, 25]]),
+    "conv1d, channels last": (
+        lambda: F.conv1d(t(M.T[None]), t([[[1.0], [0], [2]]]), data_format="NLC")[0, :, 0],
+        [16, 19, 22, 25],
+    ),
+    "max_pool2d": (
+        lambda: F.max_pool2d(t(M[None, ..., None]), 2, 2, 0, False, True, "NHWC")[0, :, :, 0],
+        [[5, 7], [9, 11]],
+    ),
     "relu_": (lambda: F.relu_(t([-1.0, 2])), [0, 2]),
     "softmax_": (lambda: F.softmax_(t([0.0, 0])), [0.5, 0.5]),
     "exp_": (lambda: P.exp_(t([0.0])), [1]),
@@ -164,6 +191,9 @@ def test_in_place_functions_write_into_the_tensor() -> None:
         lambda: F.embedding(i([0]), t(M), padding_idx=3),
         lambda: F.swiglu(t([1.0, 2, 3])),
         lambda: F.avg_pool2d(t(M[None]), 2, ceil_mode=True, divisor_override=2),
+        lambda: F.conv2d(t(A[None]), t(A[None]), padding=[[0], [0], [0], [0]]),
+        lambda: F.conv2d(t(A[None]), t(A[None]), data_format=3),
+        lambda: F.max_pool2d(t(A), 2, return_mask=True),
     ],
 )
 def test_refusals(call: Callable[[], Any]) -> None:

@@ -14,7 +14,6 @@ from ferrograd._core.paddle import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     celu,
-    conv2d,
     cosine_similarity,
     diag_embed,
     elu,
@@ -27,7 +26,6 @@ from ferrograd._core.paddle import (
     l1_loss,
     leaky_relu,
     log_sigmoid,
-    max_pool2d,
     mish,
     mse_loss,
     nll_loss,
@@ -48,12 +46,14 @@ from ferrograd._core.paddle import (
     tanhshrink,
     thresholded_relu,
 )
+from ferrograd.paddle.nn._windows import channels_last, conv1d, conv2d, max_pool2d
 
 __all__ = [
     "avg_pool2d",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
+    "conv1d",
     "conv2d",
     "cosine_similarity",
     "cross_entropy",
@@ -156,13 +156,6 @@ def layer_norm(
     return ops.layer_norm(x, normalized_shape, weight, bias, epsilon)
 
 
-def _channels_last(data_format: Any, function: str) -> bool:
-    """Whether the format, like NCHW or NHWC, names the channels last."""
-    if not isinstance(data_format, str):
-        raise ArgumentError(f"{function}: data_format must be a str, not {type(data_format).__name__}")
-    return data_format.endswith("C")
-
-
 def group_norm(
     x: Tensor,
     num_groups: int,
@@ -173,7 +166,7 @@ def group_norm(
     name: str | None = None,
 ) -> Tensor:
     """``x`` with mean 0 and variance 1 in each of so many groups of its channels, then scaled and shifted."""
-    if not _channels_last(data_format, "group_norm"):
+    if not channels_last(data_format, "group_norm"):
         return ops.group_norm(x, num_groups, weight, bias, epsilon)
     return ops.moveaxis(ops.group_norm(ops.moveaxis(x, -1, 1), num_groups, weight, bias, epsilon), 1, -1)
 
@@ -193,7 +186,7 @@ def avg_pool2d(
 
     With ``divisor_override`` the sum of each window is divided by that number.
     """
-    if _channels_last(data_format, "avg_pool2d"):
+    if channels_last(data_format, "avg_pool2d"):
         return ops.moveaxis(
             avg_pool2d(ops.moveaxis(x, -1, 1), kernel_size, stride, padding, ceil_mode, exclusive, divisor_override),
             1,
@@ -271,7 +264,7 @@ def pad(
     if len(pairs) == x.ndim:
         widths = pairs if pad_from_left_axis else pairs[::-1]
     else:
-        last = 1 if _channels_last(data_format, "pad") else 0
+        last = 1 if channels_last(data_format, "pad") else 0
         widths = [(0, 0)] * (x.ndim - len(pairs) - last) + pairs[::-1] + [(0, 0)] * last
     return ops.pad(x, widths, mode, value)
 
