@@ -11,9 +11,11 @@ use pyo3::types::{PyString, PyTuple};
 
 use super::call::{Given, gathered, one_by_one, parameter, run, signature};
 use super::dialect::Dialect;
+use super::error::raise;
 use super::inplace;
 use super::var::Var;
 use crate::error::Error;
+use crate::ops::Index;
 use crate::ops::entry::{Entry, Param, Twin};
 use crate::ops::registry;
 
@@ -168,14 +170,21 @@ unsafe fn call<'py>(
         given = gathered(py, entry, given)?;
     }
     given.resize(entry.params.len(), None);
+    let mut out = None;
     if !names.is_null() {
         let names = object(names).cast_into::<PyTuple>()?;
         for (k, name) in names.iter_borrowed().enumerate() {
             let name = name.cast::<PyString>()?;
             let name = name.to_str()?;
             let Some(at) = parameter(entry, name) else {
+                // SAFETY: the values of the names follow the positional arguments.
+                let value = object(unsafe { *args.add(n + k) });
+                if name == "out" {
+                    out = Some(value).filter(|o| !o.is_none());
+                    continue;
+                }
                 // Where tensors live is no question here.
-                if matches!(name, "name" | "out" | "device" | "place") {
+                if matches!(name, "name" | "device" | "place") {
                     continue;
                 }
                 return Err(PyTypeError::new_err(format!(
@@ -194,7 +203,30 @@ unsafe fn call<'py>(
             given[at] = Some(object(unsafe { *args.add(n + k) }));
         }
     }
-    run(py, entry, dialect, &given)
+    let result = run(py, entry, dialect, &given)?;
+    match out {
+        None => Ok(result),
+        Some(out) => delivered(entry.names[0], &result, out),
+    }
+}
+
+/// A result written into the tensor that `out` names.
+#[cold]
+fn delivered<'py>(
+    op: &str,
+    result: &Bound<'py, PyAny>,
+    out: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (Ok(target), true) = (out.cast::<Var>(), result.is_instance_of::<Var>()) else {
+        let kind = out.get_type().name()?;
+        return Err(raise(
+            out.py(),
+            "ArgumentError",
+            format!("{op}: out takes one tensor for one result, not {kind}"),
+        ));
+    };
+    inplace::write(target, op, &[Index::Ellipsis], result)?;
+    Ok(out)
 }
 
 /// A parameter for Python: its name, kind, whether it may be None, and its default (None where there is none).

@@ -100,3 +100,14 @@ def test_operators_are_differentiable() -> None:
     x = fg.tensor([2.0], requires_grad=True)
     (g,) = fg.grad(3 / x + 2**x - (1 - x) * x % 5 + abs(-x), [x])
     np.testing.assert_allclose(np.asarray(g), [-3 / 4 + 4 * np.log(2) - (1 - 4) + 1], rtol=1e-6)
+
+
+def test_out_is_written_to() -> None:
+    add: Any = fg.add
+    target = fg.zeros(3)
+    assert add(fg.ones(3), 2.0, out=target) is target
+    assert target.tolist() == [3.0, 3.0, 3.0]
+    with pytest.raises(fg.ShapeError, match="of shape"):
+        add(fg.ones(3), 2.0, out=fg.zeros(2))
+    with pytest.raises(fg.ArgumentError, match="out takes one tensor"):
+        add(fg.ones(3), 2.0, out=np.zeros(3))

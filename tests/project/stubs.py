@@ -322,6 +322,8 @@ def of_class(name: str, cls: type) -> str:
             lines.append(f"    @property\n    def {key}(self) -> {kind}: ...")
             if writable(cls, key):
                 lines.append(f"    @{key}.setter\n    def {key}(self, value: Any) -> None: ...")
+        elif isinstance(value, property):
+            lines.append(f"    @property\n    def {key}(self) -> Any: ...")
         elif isinstance(value, types.MethodDescriptorType) and cls.__name__ == "Tensor" and written(key) in functions:
             # A twin that writes in place takes what its function takes.
             rest = ", ".join(["self", *map(parameter, functions[written(key)][1:])])

@@ -44,9 +44,10 @@ def test_a_list_of_indices_is_one_for_each_axis() -> None:
         with pytest.warns(UserWarning, match="use x.tuple.seq"):
             found = x[key]
         assert values(found) == values(x[tuple(key)])
+        new = -found
         with pytest.warns(UserWarning, match="non-tuple sequence"):
-            x[key] = -found
-        assert values(x[tuple(key)]) == values(-found)
+            x[key] = new
+        assert values(x[tuple(key)]) == values(new)
     assert values(x[[1, 0]]) == [values(x[1]), values(x[0])]
 
 

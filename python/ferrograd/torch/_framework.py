@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -124,9 +124,25 @@ class Methods:
 
     untyped_storage = storage
 
-    H = mH = property(lambda self: self.adjoint(), doc="The last two axes swapped: all numbers are real.")
-    is_cuda = property(lambda self: False, doc="Whether the elements are on a GPU: never.")
-    is_sparse = property(lambda self: False, doc="Whether zeros are left out: never.")
+    @property
+    def H(self) -> Any:
+        """The last two axes swapped: all numbers are real."""
+        return cast(Any, self).adjoint()
+
+    @property
+    def mH(self) -> Any:
+        """The last two axes swapped: all numbers are real."""
+        return cast(Any, self).adjoint()
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the elements are on a GPU: never."""
+        return False
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether zeros are left out: never."""
+        return False
 
 
 for _name, _value in [*vars(Methods).items(), *((name, getattr(_draw, name)) for name in _draw.__all__)]:
