@@ -65,23 +65,3 @@ impl Cut {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ops::compare::greater;
-    use crate::ops::pointwise::sin;
-
-    #[test]
-    fn it_is_handed_on_to_what_is_computed() {
-        let x = Tensor::scalar(1.0);
-        let cut = Tensor { cut: Cut::detached(Site(7)), ..x.clone() };
-        assert_eq!(sin(&x).unwrap().cut, Cut::default());
-        assert_eq!((&x * &sin(&cut).unwrap()).cut, cut.cut);
-        let product = &x.leaf() * &cut;
-        assert_eq!((product.cut, product.edge.unwrap().node.cut), (Cut::default(), cut.cut));
-        let zero = Tensor::scalar(0.0);
-        assert_eq!(greater((&x.leaf()).into(), (&zero).into()).unwrap().cut, Cut::by_dtype());
-        assert_eq!(Cut::new(1, Site(u32::MAX)), Cut::detached(Site(0)));
-    }
-}

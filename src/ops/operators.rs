@@ -63,3 +63,24 @@ impl Neg for Tensor {
         -&self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::graph::site::Site;
+    use crate::graph::{Cut, Tensor};
+    use crate::ops::compare::greater;
+    use crate::ops::pointwise::sin;
+
+    #[test]
+    fn what_cut_a_value_off_is_handed_on() {
+        let x = Tensor::scalar(1.0);
+        let cut = Tensor { cut: Cut::detached(Site(7)), ..x.clone() };
+        assert_eq!(sin(&x).unwrap().cut, Cut::default());
+        assert_eq!((&x * &sin(&cut).unwrap()).cut, cut.cut);
+        let product = &x.leaf() * &cut;
+        assert_eq!((product.cut, product.edge.unwrap().node.cut), (Cut::default(), cut.cut));
+        let zero = Tensor::scalar(0.0);
+        assert_eq!(greater((&x.leaf()).into(), (&zero).into()).unwrap().cut, Cut::by_dtype());
+        assert_eq!(Cut::detached(Site(u32::MAX)), Cut::detached(Site(0)));
+    }
+}
