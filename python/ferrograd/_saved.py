@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, ClassVar
@@ -131,6 +130,9 @@ class _Spilled:
     """An array in a file, which goes when this does."""
 
     def __init__(self, x: Tensor, directory: str | os.PathLike[str] | None) -> None:
+        # Imported here: what it brings in (archives, random numbers) is nothing that the import of a package waits for.
+        import tempfile
+
         handle, self._path = tempfile.mkstemp(suffix=".npy", prefix="ferrograd-", dir=directory)
         with os.fdopen(handle, "wb") as file:
             np.save(file, np.asarray(x), allow_pickle=False)

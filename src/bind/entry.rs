@@ -176,9 +176,9 @@ unsafe fn call<'py>(
         for (k, name) in names.iter_borrowed().enumerate() {
             let name = name.cast::<PyString>()?;
             let name = name.to_str()?;
+            // SAFETY: the values of the names follow the positional arguments.
+            let value = object(unsafe { *args.add(n + k) });
             let Some(at) = parameter(entry, name) else {
-                // SAFETY: the values of the names follow the positional arguments.
-                let value = object(unsafe { *args.add(n + k) });
                 if name == "out" {
                     out = Some(value).filter(|o| !o.is_none());
                     continue;
@@ -199,8 +199,7 @@ unsafe fn call<'py>(
                     entry.names[0], entry.params[at].name
                 )));
             }
-            // SAFETY: the values of the names follow the positional arguments.
-            given[at] = Some(object(unsafe { *args.add(n + k) }));
+            given[at] = Some(value);
         }
     }
     let result = run(py, entry, dialect, &given)?;
