@@ -11,6 +11,8 @@ it; ``grad`` and ``backward`` walk the record.
 
 from __future__ import annotations
 
+import typing as _typing
+from importlib import import_module as _import_module
 from typing import Any as _Any
 
 import numpy as _np
@@ -18,7 +20,6 @@ import numpy as _np
 from ferrograd import _core, linalg
 from ferrograd._autograd import NATIVE as _NATIVE
 from ferrograd._autograd import backward, grad
-from ferrograd._checkpoint import CheckpointError, checkpoint, checkpoint_sequential
 from ferrograd._core import (
     ArgumentError,
     DtypeError,
@@ -49,10 +50,6 @@ from ferrograd._core import gradient_edge as get_gradient_edge
 from ferrograd._core import num_threads as get_num_threads
 from ferrograd._core.native import *
 from ferrograd._core.native import __all__ as _ops
-from ferrograd._function import Function, once_differentiable
-from ferrograd._graph import Graph, graph
-from ferrograd._info import __array_namespace_info__
-from ferrograd._install import install_as
 from ferrograd._modes import (
     enable_grad,
     inference_mode,
@@ -61,22 +58,70 @@ from ferrograd._modes import (
     no_grad,
     set_grad_enabled,
 )
-from ferrograd._saved import (
-    compress_saved,
-    disable_saved_tensors_hooks,
-    save_on_cpu,
-    saved_tensors_hooks,
-    spill_saved,
-)
-from ferrograd._size import Size
-from ferrograd._watch import (
-    debug_nans,
-    detect_anomaly,
-    is_anomaly_enabled,
-    profile,
-    safe_gradients,
-    set_detect_anomaly,
-)
+
+if _typing.TYPE_CHECKING:
+    from ferrograd import func, paddle, testing, torch  # noqa: F401
+    from ferrograd._checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+    from ferrograd._function import Function, once_differentiable
+    from ferrograd._graph import Graph, graph
+    from ferrograd._info import __array_namespace_info__
+    from ferrograd._install import install_as
+    from ferrograd._saved import (
+        compress_saved,
+        disable_saved_tensors_hooks,
+        save_on_cpu,
+        saved_tensors_hooks,
+        spill_saved,
+    )
+    from ferrograd._size import Size
+    from ferrograd._watch import (
+        debug_nans,
+        detect_anomaly,
+        is_anomaly_enabled,
+        profile,
+        safe_gradients,
+        set_detect_anomaly,
+    )
+else:
+    # Not every program uses these: what is imported when it is first asked for, by module.
+    _LATER = {
+        "_checkpoint": ("CheckpointError", "checkpoint", "checkpoint_sequential"),
+        "_function": ("Function", "once_differentiable"),
+        "_graph": ("Graph", "graph"),
+        "_info": ("__array_namespace_info__",),
+        "_install": ("install_as",),
+        "_saved": (
+            "compress_saved",
+            "disable_saved_tensors_hooks",
+            "save_on_cpu",
+            "saved_tensors_hooks",
+            "spill_saved",
+        ),
+        "_size": ("Size",),
+        "_watch": (
+            "debug_nans",
+            "detect_anomaly",
+            "is_anomaly_enabled",
+            "profile",
+            "safe_gradients",
+            "set_detect_anomaly",
+        ),
+    }
+    _MODULE = {name: module for module, names in _LATER.items() for name in names}
+    _FOLDERS = ("func", "paddle", "testing", "torch")
+
+    def __getattr__(name):
+        if name in _FOLDERS:
+            return _import_module(f"ferrograd.{name}")
+        if name not in _MODULE:
+            raise AttributeError(f"module 'ferrograd' has no attribute {name!r}")
+        value = getattr(_import_module(f"ferrograd.{_MODULE[name]}"), name)
+        globals()[name] = value
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *__all__, *_FOLDERS})
+
 
 __all__ = [
     "ArgumentError",
@@ -195,6 +240,3 @@ def asarray(obj: _Any, /, *, dtype: _Any = None, device: object = None, copy: _A
     if isinstance(obj, Tensor) and not copy:
         return obj if dtype is None or obj.dtype == dtype else obj.astype(dtype)
     return _core.make(obj, dtype, False, _NATIVE)
-
-
-from ferrograd import func as func  # noqa: E402  (it uses the names above)

@@ -5,8 +5,6 @@ What is none of these is a leaf; None is a structure without leaves.
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -21,9 +19,26 @@ def children(tree: Any) -> list[tuple[Any, Any]] | None:
         return list(enumerate(tree))
     if isinstance(tree, Mapping):
         return list(tree.items())
-    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
-        return [(f.name, getattr(tree, f.name)) for f in dataclasses.fields(tree)]
+    if _is_dataclass(tree):
+        return [(name, getattr(tree, name)) for name in _fields(tree)]
     return None
+
+
+def _is_dataclass(tree: Any) -> bool:
+    """What ``dataclasses.is_dataclass`` says, without that module, which few programs need."""
+    return hasattr(type(tree), "__dataclass_fields__")
+
+
+def _fields(tree: Any) -> list[str]:
+    import dataclasses
+
+    return [f.name for f in dataclasses.fields(tree)]
+
+
+def _twin(tree: Any) -> Any:
+    import copy
+
+    return copy.copy(tree)
 
 
 def _with(tree: Any, parts: list[Any]) -> Any:
@@ -38,12 +53,12 @@ def _with(tree: Any, parts: list[Any]) -> Any:
         named = dict(zip(tree, parts, strict=True))
         if type(tree) is dict:
             return named
-        twin = copy.copy(tree)
-        twin.update(named)  # type: ignore[attr-defined]
+        twin = _twin(tree)
+        twin.update(named)
         return twin
-    twin = copy.copy(tree)
-    for f, part in zip(dataclasses.fields(tree), parts, strict=True):
-        object.__setattr__(twin, f.name, part)
+    twin = _twin(tree)
+    for name, part in zip(_fields(tree), parts, strict=True):
+        object.__setattr__(twin, name, part)
     return twin
 
 

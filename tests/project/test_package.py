@@ -52,3 +52,24 @@ def test_import_brings_in_nothing_heavy() -> None:
     out = run("import sys, numpy; a = set(sys.modules); import ferrograd; print(*sorted(set(sys.modules) - a))")
     roots = {m.split(".")[0] for m in out.split()} - set(sys.stdlib_module_names)
     assert roots == {"ferrograd"}
+
+
+def test_import_waits_with_what_few_programs_use() -> None:
+    out = run("import sys, ferrograd; print(*(m for m in sys.modules if m.startswith('ferrograd.')))")
+    core = {"_core", "_core.native", "_core.paddle", "_core.torch", "linalg", "_autograd", "_tree", "_modes"}
+    assert {m.removeprefix("ferrograd.") for m in out.split() if "_core." not in m} <= core
+    out = run("import sys, numpy; a = set(sys.modules); import ferrograd; print(*(set(sys.modules) - a))")
+    assert not {"dataclasses", "threading", "asyncio", "tempfile"} & set(out.split())
+
+
+@pytest.mark.parametrize("name", ["func", "testing", "paddle", "torch", "Function", "checkpoint", "Graph", "Size"])
+def test_what_comes_later_is_there(name: str) -> None:
+    assert name in run("import ferrograd; print(*dir(ferrograd))").split()
+    run(f"import ferrograd; ferrograd.{name}; from ferrograd import {name}")
+
+
+def test_every_exported_name_is_there() -> None:
+    run("from ferrograd import *; checkpoint; grad")
+    assert not [name for name in fg.__all__ if not hasattr(fg, name)]
+    with pytest.raises(AttributeError, match="module 'ferrograd' has no attribute 'nothing'"):
+        fg.nothing  # type: ignore[attr-defined]  # noqa: B018
