@@ -1,6 +1,9 @@
 //! Every way a caller can be wrong, each naming the op, what came and what was expected.
 
 use std::any::Any;
+use std::sync::{Mutex, PoisonError};
+
+use rustc_hash::FxHashSet;
 
 use crate::dtype::DType;
 
@@ -58,6 +61,19 @@ macro_rules! bail {
     };
 }
 pub(crate) use bail;
+
+/// The name for as long as the process lives: as many as there are names of classes.
+pub fn interned(name: &str) -> &'static str {
+    static NAMES: Mutex<Option<FxHashSet<&'static str>>> = Mutex::new(None);
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let names = names.get_or_insert_default();
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let name: &'static str = String::leak(name.to_owned());
+    names.insert(name);
+    name
+}
 
 impl Error {
     /// The error that a caught panic stands for: an `Error` that was thrown through infallible code, or a defect.

@@ -29,6 +29,7 @@ class Context:
     _fixed: tuple[Tensor, ...] = ()
     _not_inplace: bool = False
     _materialize: bool = True
+    _any_dtype: bool = False
     _finished: bool = False
     _own: Mapping[str, int] = {}
     _in_forward_mode: bool = False

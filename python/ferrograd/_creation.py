@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ferrograd._core import Tensor
+from typing import Any
+
+from ferrograd import _core
+from ferrograd._core import ArgumentError, Tensor
 
 
 def placed(result: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
@@ -13,3 +16,16 @@ def placed(result: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
     if requires_grad:
         result.requires_grad = True
     return result
+
+
+def into(out: Any, result: Any) -> Any:
+    """The result, written into ``out`` if that is given, or each of several; one without elements takes its shape."""
+    if out is None:
+        return result
+    if isinstance(result, tuple) and isinstance(out, (tuple, list)) and len(out) == len(result):
+        parts = [into(to, part) for to, part in zip(out, result, strict=True)]
+        return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
+    if not isinstance(out, Tensor) or not isinstance(result, Tensor):
+        raise ArgumentError(f"out takes a tensor for each result, not {type(out).__name__}")
+    _core.overwrite(out, "out", 0 in out.shape, lambda _: result, (), {})
+    return out

@@ -9,26 +9,27 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from ferrograd import _core
+from ferrograd._creation import into
 
 #: Names of one parameter.
 SYNONYMS = (("dim", "axis"), ("keepdim", "keepdims"), ("input", "x"), ("other", "y"))
 #: Names of the tensor that a method belongs to.
 FIRST = ("x", "input", "arr", "tensor")
 #: Functions without a native counterpart that have a twin which writes in place.
-WRITING = {"addcdiv", "addcmul", "scale", "t"}
+WRITING = {"addcdiv", "addcmul", "clamp_max", "clamp_min", "scale", "t"}
 #: Functions whose twins may change the shape.
 RESHAPING = {"reshape", "squeeze", "t", "transpose"}
 
 
 def renaming(f: FunctionType) -> Callable[..., Any]:
-    """The function, which takes the synonyms of its parameters as keywords too."""
+    """The function, which takes the synonyms of its parameters as keywords too, and ``out`` for what it returns."""
     own = inspect.signature(f).parameters
     others = {s: name for group in SYNONYMS for name in group if name in own for s in group if s not in own}
-    if not others:
-        return f
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if "out" in kwargs and "out" not in own:
+            return into(kwargs.pop("out"), call(*args, **kwargs))
         for name in others.keys() & kwargs.keys():
             if others[name] in kwargs:
                 raise TypeError(f"{f.__name__}() got the argument '{others[name]}' under two names")

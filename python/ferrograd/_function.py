@@ -163,7 +163,9 @@ class Function:
             for at, (y, role) in enumerate(roles)
             if y is value and role in (RESULT, WRITTEN)
         }
-        results = ctx._call.finish(ctx, cls.__name__, spots, ctx._materialize, roles, saved, list(own.values()))
+        results = ctx._call.finish(
+            ctx, cls.__name__, spots, ctx._materialize, ctx._any_dtype, roles, saved, list(own.values())
+        )
         ctx._forget(own)
         if all(new is old for new, old in zip(results, found, strict=True)):
             return output

@@ -126,6 +126,11 @@ impl Dialect {
         self == Dialect::Torch
     }
 
+    /// `out` without elements: takes the shape of the result (torch), or it has the wrong shape.
+    pub fn empty_out_takes_shape(self) -> bool {
+        self == Dialect::Torch
+    }
+
     /// A shape as the library writes it.
     pub fn shape(self, dims: &[usize]) -> String {
         match self {

@@ -22,6 +22,7 @@ pub fn detached<T: Send>(py: Python<'_>, f: impl FnOnce() -> Result<T> + Send) -
 pub fn called_back<T>(
     node: &Node,
     what: &str,
+    name: impl FnOnce() -> String,
     record: bool,
     f: impl FnOnce(Python<'_>) -> PyResult<T>,
 ) -> Result<T> {
@@ -29,7 +30,7 @@ pub fn called_back<T>(
         with_grad_mode(record, || f(py)).inspect_err(|e| {
             let made = node.site.describe().map_or(String::new(), |at| format!(", made at {at}"));
             // An exception that takes no notes goes on without one.
-            let _ = e.value(py).call_method1("add_note", (format!("{what} {}{made}", node.name()),));
+            let _ = e.value(py).call_method1("add_note", (format!("{what} {}{made}", name()),));
         })
     };
     Ok(Site::outside(|| Python::attach(run))?)

@@ -6,10 +6,11 @@ use pyo3::prelude::*;
 
 use super::convert::lift;
 use super::dialect::Dialect;
-use super::rules::{Defined, Once, interned, kept};
+use super::rules::{Defined, Once, kept};
 use super::storage::Old;
 use super::var::{Value, Var};
 use crate::array::Array;
+use crate::error::interned;
 use crate::graph::{self, Edge, Keep, Kept, KeptList, Levels, Meta, Node, Tensor, align, make_node};
 use crate::shape::Dims;
 
@@ -73,7 +74,7 @@ impl FunctionCall {
 
     /// Records the call, if a gradient can flow through it, and returns its tensors. `outputs` are those that the
     /// function returned, with the number of their role; `saved` those that it saved, each with a copy of when it was;
-    /// `own` the numbers of the outputs that the context wants back from [`FunctionCall::output`].
+    /// `materialize` and `any_dtype` are those of [`Defined`]; `own` the numbers of the outputs that the context wants back from [`FunctionCall::output`].
     #[allow(clippy::too_many_arguments)]
     fn finish<'py>(
         &self,
@@ -82,6 +83,7 @@ impl FunctionCall {
         name: &str,
         places: Vec<usize>,
         materialize: bool,
+        any_dtype: bool,
         outputs: Vec<(Bound<'py, Var>, usize)>,
         saved: Vec<(Bound<'py, Var>, Bound<'py, Var>)>,
         own: Vec<usize>,
@@ -110,6 +112,7 @@ impl FunctionCall {
             places,
             inputs: ins.iter().map(like).collect(),
             materialize,
+            any_dtype,
             dialect,
         };
         let node = make_node(Box::new(op), &ins, &arrays, &levels, lift(graph::kept(kept, |_| false))?);

@@ -123,6 +123,11 @@ impl List {
         gone.is_some()
     }
 
+    /// Whose manners it has: those of its first hook.
+    fn dialect(&self) -> Dialect {
+        self.lock().entries.first().map_or(Dialect::Native, |e| e.dialect)
+    }
+
     /// What users put on the node: the same dict as long as the node lives.
     pub fn metadata<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
         let fresh = PyDict::new(py);
@@ -232,7 +237,8 @@ impl Hung {
         if turns & self.0.turns.load(Relaxed) == 0 {
             return Ok(());
         }
-        called_back(at.node, what, at.create_graph, |py| f(py, self.0.snapshot(py, turns)))
+        let name = || self.0.dialect().node_name(at.node).0;
+        called_back(at.node, what, name, at.create_graph, |py| f(py, self.0.snapshot(py, turns)))
     }
 }
 

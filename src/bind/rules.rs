@@ -2,11 +2,10 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-use rustc_hash::FxHashSet;
 
 use super::convert::lift;
 use super::dialect::Dialect;
@@ -15,6 +14,7 @@ use super::error::raise;
 use super::var::Var;
 use crate::array::Array;
 use crate::dtype::DType;
+use crate::engine::seed;
 use crate::error::{Error, Result, bail};
 use crate::graph::{
     Cotangents, Grads, Keeps, KeptList, Meta, Needs, Node, Op, Outs, Saved, Tangents, Tensor,
@@ -32,6 +32,8 @@ pub struct Defined {
     pub inputs: Box<[(Dims, DType)]>,
     /// Whether the rules get zeros where there is no gradient or tangent.
     pub materialize: bool,
+    /// Whether backward gets gradients as they come, or in the dtypes of the outputs.
+    pub any_dtype: bool,
     pub dialect: Dialect,
 }
 
@@ -67,7 +69,8 @@ impl Defined {
         count: usize,
         s: &Saved<'_>,
     ) -> Result<Vec<Option<Tensor>>> {
-        called_back(s.node, "Error message in backward of", s.record, |py| {
+        let name = || self.name.to_owned();
+        called_back(s.node, "Error message in backward of", name, s.record, |py| {
             let var = |(i, t): (usize, &Option<Tensor>)| match t {
                 Some(t) => Var::result(py, t.clone(), self.dialect).map(Some),
                 None if self.materialize => {
@@ -104,6 +107,10 @@ impl Op for Defined {
         true
     }
 
+    fn takes_any_dtype(&self) -> bool {
+        self.any_dtype
+    }
+
     fn held(&self, see: &mut dyn FnMut(&dyn Any)) {
         see(&self.context);
     }
@@ -129,7 +136,7 @@ impl Op for Defined {
                     self.name, self.places[i],
                 )));
             }
-            cast(&t, s.dtype(i)).map(Some)
+            s.node.inputs[i].as_ref().map(|edge| seed(edge, &t)).transpose()
         };
         found.into_iter().enumerate().map(fit).collect()
     }
@@ -187,19 +194,6 @@ impl Op for Once {
 /// Whether a shape broadcasts to another one.
 fn broadcasts(from: &[usize], to: &[usize]) -> bool {
     from.len() <= to.len() && from.iter().rev().zip(to.iter().rev()).all(|(f, t)| f == t || *f == 1)
-}
-
-/// The name for as long as the process lives: as many as there are names of classes.
-pub fn interned(name: &str) -> &'static str {
-    static NAMES: Mutex<Option<FxHashSet<&'static str>>> = Mutex::new(None);
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    let names = names.get_or_insert_default();
-    if let Some(known) = names.get(name) {
-        return known;
-    }
-    let name: &'static str = String::leak(name.to_owned());
-    names.insert(name);
-    name
 }
 
 /// What a node keeps, also while its rule is running.

@@ -14,5 +14,5 @@ mod tick;
 
 pub use beyond::leads_beyond;
 pub use forward::push;
-pub use request::{Answer, Request, backward, grad};
+pub use request::{Answer, Request, backward, grad, seed};
 pub use survey::{Place, Survey, Surveyed, cuts, survey};

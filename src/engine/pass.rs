@@ -8,7 +8,8 @@ use smallvec::SmallVec;
 
 use super::Request;
 use super::arena::{Arena, NONE};
-use crate::error::{Error, Result, bail};
+use super::request::takes_any_dtype;
+use crate::error::{Error, Result, bail, interned};
 use crate::graph::watch::{self, Watch};
 use crate::graph::{Edge, Grads, Hooks, Kind, Levels, Live, Meta, Node, Passing, Run, Saved, Tensor};
 use crate::kernel::finite;
@@ -88,7 +89,7 @@ impl<'a> Pass<'a> {
         f(&self.passing(node, &|e| self.arena.expects(e)), g)?;
         for (t, meta) in g.iter_mut().zip(&node.outs) {
             if let Some(t) = t {
-                self.check(t, meta, node)?;
+                self.check(t, meta, node, node)?;
             }
         }
         Ok(())
@@ -98,9 +99,9 @@ impl<'a> Pass<'a> {
         Passing { node, create_graph: self.create_graph, run: &self.run, expects }
     }
 
-    /// A gradient that hooks have had in their hands.
-    fn check(&self, t: &mut Tensor, meta: &Meta, node: &Node) -> Result<()> {
-        if t.dims() != meta.dims.as_slice() || t.dtype() != meta.dtype {
+    /// A gradient of a value of `of` that hooks of `node` have had in their hands.
+    fn check(&self, t: &mut Tensor, meta: &Meta, of: &Node, node: &Node) -> Result<()> {
+        if t.dims() != meta.dims.as_slice() || !is_of(t, meta, of) {
             let (dims, dtype) = (&meta.dims, meta.dtype);
             bail!(
                 Shape,
@@ -113,7 +114,7 @@ impl<'a> Pass<'a> {
         if !self.create_graph {
             t.edge = None;
         }
-        fit(t, meta, &self.live, node)
+        fit(t, meta, of, &self.live, node)
     }
 
     /// The gradients of a node's inputs, each in the shape and levels of its input.
@@ -122,7 +123,7 @@ impl<'a> Pass<'a> {
         if g.iter().all(Option::is_none) {
             return Ok(node.inputs.iter().map(|_| None).collect());
         }
-        let kept = node.take_kept(self.retain_graph)?;
+        let kept = node.take_kept(self.retain_graph).map_err(|e| self.renamed(e, node))?;
         for (g, meta) in g.iter_mut().zip(&node.outs).filter(|(_, meta)| !meta.levels.is_empty()) {
             if let Some(t) = g {
                 *t = spread_lanes(t, &closed(meta, &self.live))?;
@@ -133,14 +134,14 @@ impl<'a> Pass<'a> {
         }
         let start = (self.watch.times || self.watch.nodes).then(Instant::now);
         let rule = || op.vjp(&g, &Saved { node, kept: &kept, record: self.create_graph });
-        let mut grads = if self.watch.nans { named(node, rule)? } else { rule()? };
+        let mut grads = if self.watch.nans { self.named(node, rule)? } else { rule()? };
         if self.watch != Watch::default() {
             self.look(node, &g, &mut grads, start)?;
         }
         debug_assert_eq!(grads.len(), node.inputs.len(), "{}: one gradient an input", node.name());
         for (grad, edge) in grads.iter_mut().zip(&node.inputs) {
             match (grad.as_mut(), edge) {
-                (Some(t), Some(edge)) => fit(t, edge.meta(), &self.live, node)?,
+                (Some(t), Some(edge)) => fit(t, edge.meta(), &edge.node, &self.live, node)?,
                 _ => *grad = None,
             }
         }
@@ -148,7 +149,7 @@ impl<'a> Pass<'a> {
             hooks.after(&self.passing(node, &|e| self.arena.expects(e)), &mut grads, &g)?;
             for (grad, edge) in grads.iter_mut().zip(&node.inputs) {
                 match (grad.as_mut(), edge) {
-                    (Some(t), Some(edge)) => self.check(t, edge.meta(), node)?,
+                    (Some(t), Some(edge)) => self.check(t, edge.meta(), &edge.node, node)?,
                     _ => *grad = None,
                 }
             }
@@ -158,6 +159,36 @@ impl<'a> Pass<'a> {
 }
 
 impl Pass<'_> {
+    /// What the caller calls a node.
+    fn name_of(&self, node: &Node) -> String {
+        self.names.map_or_else(|| node.name().to_owned(), |name_of| name_of(node))
+    }
+
+    /// That the node was freed, in the caller's words.
+    #[cold]
+    fn renamed(&self, error: Error, node: &Node) -> Error {
+        match error {
+            Error::Freed { freed, node: text, .. } => {
+                Error::Freed { op: interned(&self.name_of(node)), freed, node: text }
+            }
+            other => other,
+        }
+    }
+
+    /// What a rule gives. A value in it that is not finite is reported with the node whose gradient it was to be.
+    #[cold]
+    fn named(&self, node: &Node, rule: impl FnOnce() -> Result<Grads>) -> Result<Grads> {
+        let done = catch_unwind(AssertUnwindSafe(rule)).unwrap_or_else(|panic| Err(Error::from_panic(panic)));
+        done.map_err(|error| match error {
+            Error::NotFinite { op, what } => {
+                let at = node.site.describe().map_or(String::new(), |at| format!(", recorded at {at}"));
+                let name = self.name_of(node);
+                Error::NotFinite { op, what: format!("{what}, in the gradient of {name}{at}") }
+            }
+            other => other,
+        })
+    }
+
     /// What the caller watches for, at the gradients that a rule has made.
     #[cold]
     fn look(&self, node: &Node, g: &Cotangents, grads: &mut Grads, start: Option<Instant>) -> Result<()> {
@@ -175,7 +206,7 @@ impl Pass<'_> {
         if self.watch.anomalies {
             for (i, t) in grads.iter().enumerate() {
                 if t.as_ref().is_some_and(|t| finite::has(&t.array, finite::Kind::Nan)) {
-                    let name = self.names.map_or_else(|| op.name().to_owned(), |name_of| name_of(node));
+                    let name = self.name_of(node);
                     let at =
                         node.site.describe().map_or(String::new(), |at| format!(" It was recorded at {at}."));
                     bail!(
@@ -191,17 +222,10 @@ impl Pass<'_> {
     }
 }
 
-/// What a rule gives. A value in it that is not finite is reported with the node whose gradient it was to be.
-#[cold]
-fn named(node: &Node, rule: impl FnOnce() -> Result<Grads>) -> Result<Grads> {
-    let done = catch_unwind(AssertUnwindSafe(rule)).unwrap_or_else(|panic| Err(Error::from_panic(panic)));
-    done.map_err(|error| match error {
-        Error::NotFinite { op, what } => {
-            let at = node.site.describe().map_or(String::new(), |at| format!(", recorded at {at}"));
-            Error::NotFinite { op, what: format!("{what}, in the gradient of {}{at}", node.name()) }
-        }
-        other => other,
-    })
+/// Whether a gradient has the dtype of the value, one of `of`, that it belongs to, or need not have it.
+#[inline]
+fn is_of(t: &Tensor, meta: &Meta, of: &Node) -> bool {
+    t.dtype() == meta.dtype || takes_any_dtype(of)
 }
 
 /// The levels of a value whose calls have ended.
@@ -210,10 +234,10 @@ pub(super) fn closed(meta: &Meta, live: &Levels) -> Levels {
 }
 
 /// Broadcasting undone: the gradient summed over the logical axes that its input had not, and over the hidden axes
-/// of levels that its input had not, unless the level's call is still running.
+/// of levels that its input had not, unless the level's call is still running. `of` is what made the input.
 #[inline]
-fn fit(t: &mut Tensor, meta: &Meta, live: &Levels, node: &Node) -> Result<()> {
-    assert_eq!(t.dtype(), meta.dtype, "{}: a gradient has its input's dtype", node.name());
+fn fit(t: &mut Tensor, meta: &Meta, of: &Node, live: &Levels, node: &Node) -> Result<()> {
+    assert!(is_of(t, meta, of), "{}: a gradient has its input's dtype", node.name());
     if t.dims() != meta.dims.as_slice() {
         *t = sum_to(t, &meta.dims)?;
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::graph::watch::Watch;
-use crate::graph::{Edge, Holder, Meta, Node, Tensor};
+use crate::graph::{Edge, Holder, Kind, Meta, Node, Tensor};
 use crate::ops::movement::{broadcast_to, cast};
 
 /// One call of `grad` or `backward`.
@@ -106,7 +106,12 @@ pub fn backward(outputs: &[&Tensor]) -> Result<Vec<(Arc<Node>, Tensor)>> {
     Ok(request.run()?.leaves)
 }
 
-/// A seed in the dtype of the value it belongs to.
+/// A cotangent in the dtype of the value it belongs to, unless what made that value takes any.
 pub fn seed(edge: &Edge, g: &Tensor) -> Result<Tensor> {
-    cast(g, edge.meta().dtype)
+    if takes_any_dtype(&edge.node) { Ok(g.clone()) } else { cast(g, edge.meta().dtype) }
+}
+
+/// Whether the cotangents of a node's values may have other dtypes than they.
+pub(super) fn takes_any_dtype(node: &Node) -> bool {
+    matches!(&node.kind, Kind::Op(op) if op.takes_any_dtype())
 }

@@ -7,14 +7,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::error::Result;
 use crate::graph::Tensor;
 use crate::ops::arithmetic::{add_in_place, add_same};
+use crate::ops::movement::cast;
 
-/// A cotangent added to a sum: in place where nobody else holds the sum and nothing is recorded.
+/// A cotangent added to a sum: in place where nobody else holds the sum and nothing is recorded. Their dtypes differ
+/// only where what they flow into takes any.
 #[inline]
 pub(super) fn added(sum: Option<Tensor>, g: Option<Tensor>, record: bool) -> Result<Option<Tensor>> {
-    let (mut sum, g) = match (sum, g) {
+    let (mut sum, mut g) = match (sum, g) {
         (Some(sum), Some(g)) => (sum, g),
         (sum, g) => return Ok(sum.or(g)),
     };
+    if sum.dtype() != g.dtype() {
+        let dtype = sum.dtype().promote(g.dtype());
+        (sum, g) = (cast(&sum, dtype)?, cast(&g, dtype)?);
+    }
     if !record && sum.levels == g.levels && add_in_place(&mut sum.array, &g.array) {
         return Ok(Some(sum));
     }

@@ -30,6 +30,11 @@ pub trait Op: Send + Sync + 'static {
         false
     }
 
+    /// Whether its gradient takes cotangents of other dtypes than those of its outputs.
+    fn takes_any_dtype(&self) -> bool {
+        false
+    }
+
     /// Shows what the op holds of the host language's, for the host's collector of cycles.
     fn held(&self, _see: &mut dyn FnMut(&dyn Any)) {}
 

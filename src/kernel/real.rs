@@ -36,6 +36,8 @@ pub trait Real: Num {
     fn is_finite(self) -> bool;
     /// `x` with the sign of `o`.
     fn copysign(self, o: Self) -> Self;
+    /// The number that comes next on the way to `o`.
+    fn next_after(self, o: Self) -> Self;
     /// The root of the sum of the squares, without overflow.
     fn hypot(self, o: Self) -> Self;
     /// `1 / (1 + e^-x)`, to full precision on both sides.
@@ -85,6 +87,14 @@ macro_rules! float {
             #[inline(always)] fn round(self) -> Self { <$t>::round_ties_even(self) }
             #[inline(always)] fn is_finite(self) -> bool { <$t>::is_finite(self) }
             #[inline(always)] fn copysign(self, o: Self) -> Self { <$t>::copysign(self, o) }
+            #[inline(always)] fn next_after(self, o: Self) -> Self {
+                match self.partial_cmp(&o) {
+                    Some(std::cmp::Ordering::Less) => self.next_up(),
+                    Some(std::cmp::Ordering::Greater) => self.next_down(),
+                    Some(std::cmp::Ordering::Equal) => o,
+                    None => self + o,
+                }
+            }
             #[inline(always)] fn hypot(self, o: Self) -> Self { <$t>::hypot(self, o) }
             #[inline(always)] fn sigmoid(self) -> Self {
                 let e = (-self.abs()).exp();

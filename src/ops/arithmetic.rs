@@ -9,7 +9,7 @@ pub use super::promote::default_float;
 pub(super) use super::promote::{Class, promoted};
 use crate::array::Array;
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
 use crate::kernel::zip::{self, Table};
 
@@ -188,6 +188,10 @@ binary! {
         [x, y] g => masked(g, &smaller_share(x, y)?)?; [x, y] g => masked(g, &smaller_share(y, x)?)?;
         "The smaller one of two elements; NaN if either is. Where they are equal each gets half of the gradient.",
         "fg.minimum(fg.tensor([1.0, 5.0]), 3.0).tolist()" => "[1.0, 3.0]";
+    Nextafter nextafter, nextafter_same: real x, y => x.next_after(y);
+        [] _g => none_for("nextafter")?; [] _g => none_for("nextafter")?;
+        "The number that comes next after x on the way to y, in the dtype; y where they are equal. It has no derivative.",
+        "fg.nextafter(fg.tensor([1.0], dtype=fg.float64), 2.0).item() - 1.0" => "2.220446049250313e-16";
 }
 
 binary_rows! {
@@ -212,6 +216,15 @@ binary_rows! {
     Masked masked "masked",
         real x, y => if y == T::ZERO { T::ZERO } else { x.mul(y) };
         [y] g => masked(g, y)?; [] _g => zero();
+}
+
+/// The refusal of a derivative that is asked of an op without one.
+fn none_for(op: &'static str) -> Result<Option<Tensor>> {
+    bail!(
+        NotDifferentiable,
+        op,
+        "the derivative for '{op}' is not implemented: it moves by single steps of its dtype"
+    )
 }
 
 /// `g n / (x² + y²)`, and 0 at the origin: the derivative of an angle.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::arithmetic::{add_same, binary_rows, multiply_same, subtract_same, zero};
+use super::arithmetic::{add_same, binary_rows, copysign_same, multiply_same, subtract_same, zero};
 use super::entry::{Entry, Operand, entry};
 use super::movement::cast;
 use super::pointwise::{abs, bitwise_invert, isfinite};
@@ -123,6 +123,15 @@ bitwise! {
     bitwise_right_shift => right_same, "The bits moved down.";
 }
 
+/// Whether the sign is minus; -0 and a NaN have one too.
+pub fn signbit(x: &Tensor) -> Result<Tensor> {
+    if !x.dtype().is_float() {
+        return less_same(x, &Tensor::scalar_of(x.dtype(), 0.0));
+    }
+    let x = x.detach();
+    less_same(&copysign_same(&Tensor::scalar_of(x.dtype(), 1.0), &x)?, &Tensor::scalar_of(x.dtype(), 0.0))
+}
+
 /// Whether the elements are equal up to `atol + rtol * |y|`.
 pub fn isclose(x: &Tensor, y: Operand<'_>, rtol: f64, atol: f64, equal_nan: bool) -> Result<Tensor> {
     if !(rtol >= 0.0 && atol >= 0.0) {
@@ -190,6 +199,9 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "fg.bitwise_left_shift(fg.tensor([3]), 2).tolist()" => "[12]"),
     pair!(bitwise_right_shift, "The bits of each integer moved down by y places, its sign kept.",
         "fg.bitwise_right_shift(fg.tensor([-8]), 2).tolist()" => "[-2]"),
+    entry!(method ["signbit"] signbit (x: &Tensor)
+        "Whether the sign of the element is minus, as truth values; that of -0.0 is.\n\n\
+        >>> fg.signbit(fg.tensor([-0.0, 0.0, -2.0])).tolist()\n[True, False, True]"),
     entry!(method ["isclose"] isclose (x: &Tensor, y: Operand<'_>, rtol: f64 = Float(1e-5), atol: f64 = Float(1e-8), equal_nan: bool = False)
         "Whether |x - y| <= atol + rtol * |y|, element by element. Infinities are close to themselves only, NaN to \
         nothing, or to NaN with `equal_nan`.\n\n>>> fg.isclose(fg.tensor([1.0]), 1.000001).tolist()\n[True]"),

@@ -157,6 +157,45 @@ pub fn kron(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     reshape_to(&out, &a.iter().zip(&b).map(|(m, n)| m * n).collect::<Dims>())
 }
 
+/// That two tensors have so many axes.
+fn ranks(op: &'static str, x: &Tensor, y: &Tensor, wanted: (usize, usize)) -> Result<()> {
+    if (x.rank(), y.rank()) != wanted {
+        bail!(
+            Shape,
+            op,
+            "tensors of {} and {} axes are wanted, not of the shapes {:?} and {:?}",
+            wanted.0,
+            wanted.1,
+            x.dims(),
+            y.dims()
+        );
+    }
+    Ok(())
+}
+
+/// The matrix product of each of a batch of matrices with its partner.
+pub fn bmm(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    ranks("bmm", x, y, (3, 3))?;
+    if x.dims()[0] != y.dims()[0] {
+        bail!(
+            Shape,
+            "bmm",
+            "{:?} @ {:?}: batches of {} and {}",
+            x.dims(),
+            y.dims(),
+            x.dims()[0],
+            y.dims()[0]
+        );
+    }
+    matmul(x.into(), y.into())
+}
+
+/// The product of a matrix and a vector.
+pub fn mv(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    ranks("mv", x, y, (2, 1))?;
+    matmul(x.into(), y.into())
+}
+
 /// `x @ weight.T + bias`, or `x @ weight + bias` where the weight is already `[in, out]`.
 pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, transpose: bool) -> Result<Tensor> {
     if !matches!(weight.rank(), 1 | 2) {
@@ -202,11 +241,18 @@ entries! {
     method cross (x: &Tensor, y: &Tensor, axis: i64 = Int(-1))
         "The cross product of vectors along an axis, which has size 3 in both; the other axes broadcast.\n\n\
         >>> fg.cross(fg.tensor([1.0, 0.0, 0.0]), fg.tensor([0.0, 1.0, 0.0])).tolist()\n[0.0, 0.0, 1.0]";
-    method matmul | mm | bmm | mv (x: Operand<'_>, y: Operand<'_>)
+    method matmul | mm (x: Operand<'_>, y: Operand<'_>)
         "The matrix product over the last two axes: z[…, i, j] = Σₖ x[…, i, k] · y[…, k, j].\n\n\
         The axes before them broadcast. A vector on the left is a row, on the right a column, and that axis is left out\n\
         of the result. Shapes that do not fit are a ShapeError, truth values a DtypeError.\n\n\
         >>> fg.matmul(fg.ones((2, 3)), fg.ones((3, 4))).shape\n(2, 4)";
+    method bmm (x: &Tensor, y: &Tensor)
+        "The matrix products of two batches of matrices: z[b, i, j] = Σₖ x[b, i, k] · y[b, k, j]. Both have three axes, and\n\
+        batches of one size.\n\n\
+        >>> fg.bmm(fg.ones((5, 2, 3)), fg.ones((5, 3, 4))).shape\n(5, 2, 4)";
+    method mv (x: &Tensor, y: &Tensor)
+        "The product of a matrix and a vector: z[i] = Σₖ x[i, k] · y[k].\n\n\
+        >>> fg.mv(fg.ones((2, 3)), fg.ones(3)).tolist()\n[3.0, 3.0]";
     method dot (x: &Tensor, y: &Tensor)
         "The inner product Σₖ x[k] · y[k] of two vectors; of two matrices, row by row.\n\n\
         >>> fg.dot(fg.ones(3), fg.ones(3)).item()\n3.0";

@@ -45,6 +45,8 @@ CASES = [
     Case("hypot", GRID, ref=np.hypot, order=0),
     Case("copysign", (A, B), ref=np.copysign),
     Case("copysign", GRID, ref=np.copysign, order=0),
+    Case("nextafter", GRID, ref=np.nextafter, order=0),
+    Case("nextafter", (np.array([0.0, -0.0, 1.0, 1.0]), np.array([1.0, -1.0, 1.0, np.inf])), ref=np.nextafter, order=0),
     Case("maximum", (A, B), ref=np.maximum),
     Case("maximum", GRID, ref=np.maximum, order=0),
     Case("maximum", (WHOLE, OTHER), ref=np.maximum),

@@ -36,6 +36,8 @@ CASES = [
     Case("isclose", GRID, ref=np.isclose, order=0),
     Case("isclose", GRID, {"equal_nan": True}, ref=np.isclose, order=0),
     Case("isclose", (np.array([1.0, 1e-9]), np.array([1 + 1e-6, 2e-9])), {"rtol": 1e-7}, ref=np.isclose, order=0),
+    Case("signbit", (np.array([-0.0, 0.0, 1.0, -np.inf, np.copysign(np.nan, -1), np.nan]),), ref=np.signbit, order=0),
+    Case("signbit", (WHOLE,), ref=np.signbit),
     Case("allclose", (np.ones(3), np.ones(1)), ref=np.allclose, order=0),
     Case("allclose", (np.ones(3), np.zeros(1)), ref=np.allclose, order=0),
 ]

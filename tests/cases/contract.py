@@ -20,6 +20,8 @@ CASES = [
     Case("cross", (normal(4, 3), normal(3, seed=1)), ref=np.cross),
     Case("cross", (normal(3, 2), normal(3, 2, seed=1)), {"axis": 0}, ref=lambda x, y, axis: np.cross(x, y, axis=axis)),
     Case("matmul", (normal(2, 3), normal(3, 4, seed=1)), ref=np.matmul),
+    Case("bmm", (normal(2, 3, 4), normal(2, 4, 5, seed=1)), ref=np.matmul),
+    Case("mv", (normal(3, 4), normal(4, seed=1)), ref=np.matmul),
     Case("matmul", (normal(3), normal(3, seed=1)), ref=np.matmul),
     Case("matmul", (normal(5, 2, 3), normal(3, seed=1)), ref=np.matmul),
     Case("matmul", (normal(5, 2, 3), normal(3, 4, seed=1)), ref=np.matmul),

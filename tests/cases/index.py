@@ -34,6 +34,39 @@ def along(op: str) -> Any:
     return run
 
 
+REDUCTIONS: dict[str, Any] = {
+    "sum": np.sum,
+    "prod": np.prod,
+    "mean": np.mean,
+    "amax": np.max,
+    "amin": np.min,
+}
+
+
+def scatter_reduce(
+    x: np.ndarray, axis: int, index: np.ndarray, src: np.ndarray, reduce: str, include_self: bool = True
+) -> np.ndarray:
+    groups: dict[tuple[int, ...], list[Any]] = {}
+    for place in np.ndindex(*index.shape):
+        to = list(place)
+        to[axis] = index[place]
+        groups.setdefault(tuple(to), [x[tuple(to)]] if include_self else []).append(src[place])
+    out = x.copy()
+    for target, values in groups.items():
+        out[target] = REDUCTIONS[reduce](values)
+    return out
+
+
+def index_reduce(
+    x: np.ndarray, axis: int, index: np.ndarray, source: np.ndarray, reduce: str, include_self: bool = True
+) -> np.ndarray:
+    out = np.moveaxis(x.copy(), axis, 0)
+    parts, own = np.moveaxis(source, axis, 0), np.moveaxis(x, axis, 0)
+    for i in set(index.tolist()):
+        out[i] = REDUCTIONS[reduce]([*([own[i]] if include_self else []), *parts[index == i]], 0)
+    return np.moveaxis(out, 0, axis)
+
+
 def gather(x: np.ndarray, axis: int, index: np.ndarray) -> np.ndarray:
     out = np.empty(index.shape, x.dtype)
     for place in np.ndindex(*index.shape):
@@ -130,6 +163,34 @@ CASES = [
         (X,),
         {"axis": 1, "index": TWICE, "source": normal(3, 4, 2, seed=1)},
         ref=lambda x, axis, index, source: index_add(x, source, axis, index),
+    ),
+    *(
+        Case(
+            "scatter_reduce",
+            (X, normal(3, 4, 2, seed=1)),
+            {"reduce": reduce, "include_self": include},
+            prepare=lambda x, src: (x, 0, LOW, src),
+            ref=scatter_reduce,
+        )
+        for reduce in REDUCTIONS
+        for include in (True, False)
+    ),
+    *(
+        Case(
+            "index_reduce",
+            (X, normal(3, 4, 2, seed=1)),
+            {"reduce": reduce, "include_self": include},
+            prepare=lambda x, source: (x, 1, TWICE, source),
+            ref=index_reduce,
+        )
+        for reduce in ("prod", "mean", "amax", "amin")
+        for include in (True, False)
+    ),
+    Case(
+        "index_copy",
+        (X,),
+        {"axis": 1, "index": np.array([2, 0]), "source": normal(3, 2, 2, seed=1)},
+        ref=lambda x, axis, index, source: index_add(x, source - x[:, index], axis, index),
     ),
     Case("index_fill", (X,), {"axis": 1, "index": TWICE, "value": 2}, ref=index_fill),
     Case("select", (X,), {"axis": 1, "index": -2}, ref=lambda x, axis, index: x[:, index]),

@@ -166,6 +166,11 @@ def test_a_freed_graph_names_both_lines() -> None:
 
 
 def test_dialects_keep_their_words() -> None:
+    p, t = paddle.to_tensor([1.0], stop_gradient=False), torch.tensor([1.0], requires_grad=True)
+    for y, name in ((p * p, "MultiplyGradNode"), (t * t, "MulBackward0")):
+        y.backward()
+        with pytest.raises(RuntimeError, match=rf"^{name}: Trying to backward through the graph a second time"):
+            y.backward()
     x = paddle.to_tensor([1.0], stop_gradient=False)
     x.name = "w_0"
     y = paddle.to_tensor([1.0], stop_gradient=False)

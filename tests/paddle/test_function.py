@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from ferrograd import paddle
 from ferrograd.paddle.autograd import PyLayer
@@ -184,17 +185,45 @@ def test_s116_inputs_as_results() -> None:
 
 
 @pytest.mark.parametrize("consistent", [None, True, False])
-def test_s119_dtypes(consistent: bool | None) -> None:
+@pytest.mark.parametrize("way", ["seed", "grad", "layer", "sum", "hooks", "cast"])
+def test_s119_dtypes(consistent: bool | None, way: str) -> None:
+    seen: list[Any] = []
+
     def forward(ctx: Any, x: Any) -> Any:
         if consistent is not None:
             ctx.set_grad_in_dtype_consistent(consistent)
-        return x.astype("float64") * 2
+        return x * 2
 
     def backward(ctx: Any, g: Any) -> Any:
-        assert g.dtype == "float64", "the dtype of the result, also where the seed has another"
+        seen.append(g.dtype)
         return g * 2
 
+    wide = made(lambda ctx, x: x * 1, lambda ctx, g: g.astype("float64"))
+    x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    y = made(forward, backward).apply(x)
+    seed = paddle.ones([2], dtype="float64")
+    if way == "hooks":
+        y.register_hook(lambda g: g * 1)
+    if way == "seed":
+        y.backward(seed)
+    elif way == "grad":
+        assert paddle.grad([y], [x], [seed], create_graph=True)[0].dtype == "float32"
+    elif way == "cast":
+        y.astype("float64").backward()
+    elif way == "sum":
+        (y + wide.apply(y)).backward()
+    else:
+        wide.apply(y).backward()
+    as_it_comes = consistent is False and way != "cast"
+    assert set(seen) == {np.dtype("float64" if as_it_comes else "float32")}
+    if way != "grad":
+        assert x.grad.dtype == "float32", "what backward returns is cast to the dtype of its argument"
+        assert x.grad.tolist() == ([4.0, 4.0] if way == "sum" else [2.0, 2.0])
+
+
+def test_s119_the_dtype_of_a_result() -> None:
     x = leaf(1.0)
-    made(forward, backward).apply(x).backward(paddle.ones([1], dtype="float32"))
+    y = made(lambda ctx, x: x.astype("float64") * 2, lambda ctx, g: g * 2).apply(x)
+    y.backward(paddle.ones([1], dtype="float32"))
     assert x.grad.dtype == "float32"
     assert x.grad.tolist() == [2.0]

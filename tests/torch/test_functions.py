@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import ferrograd as fg
 import numpy as np
 import pytest
 from ferrograd import torch
 
 from tests.dialects import values
 
+#: With what is put there by name.
+T: Any = torch
+
 A = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
-def t(data: Any = A) -> Any:
-    return torch.tensor(data)
+def t(data: Any = A, requires_grad: bool = False) -> Any:
+    return torch.tensor(data, requires_grad=requires_grad)
 
 
 def test_creation_takes_sizes_one_by_one() -> None:
@@ -263,3 +267,180 @@ def test_real_numbers_are_their_own_conjugates() -> None:
     x = t(A[0])
     assert x.conj() is x
     assert values(x.H) == values(x.mH) == values(x.adjoint()) == A[0].T.tolist()
+
+
+def test_functions_that_write_in_place() -> None:
+    x = t([-4.0, 4.0])
+    assert T.abs_(x) is x
+    assert values(T.sqrt_(x)) == [2, 2]
+    assert values(T.clamp_max_(T.mul(x, 2), 3)) == [3, 3]
+    assert values(T.fill_(x, 5)) == values(x) == [5, 5]
+    assert values(T.zero_(x)) == [0, 0]
+    leaf = t([1.0], True)
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        T.exp_(leaf)
+    y = leaf * 2
+    assert T.detach(y).data_ptr() == y.data_ptr()
+    assert T.detach_(y) is y
+    assert not y.requires_grad
+
+
+def test_copies_of_views() -> None:
+    x = t(A, True)
+    pairs = [
+        (T.view_copy(x, (4, 6)), x.view(4, 6)),
+        (T.select_copy(x, 1, 0), x[:, 0]),
+        (T.slice_copy(x, -1, 1, 3), x[..., 1:3]),
+        (T.narrow_copy(x, 1, 0, 2), x[:, :2]),
+        (x.narrow_copy(1, 0, 2), x[:, :2]),
+        (T.permute_copy(x, (2, 0, 1)), x.permute(2, 0, 1)),
+        (T.transpose_copy(x, 0, 1), x.transpose(0, 1)),
+        (T.expand_copy(x[:, :1], (2, 3, 4)), x[:, :1].expand(2, 3, 4)),
+        (T.unsqueeze_copy(x, 0), x[None]),
+        (T.squeeze_copy(x[None], 0), x),
+        (T.t_copy(x[0]), x[0].t()),
+        (T.diagonal_copy(x, 1, 1, 2), T.diagonal(x, 1, 1, 2)),
+        (T.as_strided_copy(x, (2, 2), (1, 2)), T.as_strided(x, (2, 2), (1, 2))),
+        (T.unfold_copy(x, 0, 2, 1), x.unfold(0, 2, 1)),
+        (T.alias_copy(x), x),
+        *zip(T.split_copy(x, 2, 1), T.split(x, 2, 1), strict=True),
+        *zip(T.split_with_sizes_copy(x, [1, 3], 2), T.split(x, [1, 3], 2), strict=True),
+        *zip(T.unbind_copy(x), x.unbind(), strict=True),
+    ]
+    for copy, view in pairs:
+        assert not copy._is_view()
+        assert copy.data_ptr() != view.data_ptr()
+        assert values(copy) == values(view)
+        found, want = (T.autograd.grad((y * y).sum(), x)[0] for y in (copy, view))
+        assert values(found) == values(want)
+    assert not T.detach_copy(x).requires_grad
+    out = T.zeros(0)
+    T.view_copy(t([1.0, 2.0]), (2, 1), out=out)
+    assert values(out) == [[1], [2]]
+    parts = T.zeros(1), T.zeros(1)
+    assert T.split_copy(t([1.0, 2.0]), 1, out=parts) is None
+    assert values(parts[1]) == [2]
+
+
+def test_out() -> None:
+    x = t([[3.0, 4.0]])
+    calls: list[tuple[Any, Any]] = [
+        (lambda out: T.norm(x, out=out), 5.0),
+        (lambda out: T.add(x, 1, alpha=2, out=out), [[5, 6]]),
+        (lambda out: T.mul(x, 2, out=out), [[6, 8]]),
+        (lambda out: T.norm(x, "nuc", out=out), 5.0),
+    ]
+    for f, want in calls:
+        out = T.zeros(0)
+        assert f(out) is out
+        assert values(out) == want
+    values_, indices = T.zeros(1), T.zeros(1, dtype=T.int64)
+    found = T.max(x, 1, out=(values_, indices))
+    assert found.values is values_
+    assert (values(values_), values(indices)) == ([4], [1])
+    whole = T.zeros(3)
+    T.norm(x, out=whole[1])
+    assert values(whole) == [0, 5, 0]
+    with pytest.raises(RuntimeError, match="out takes a tensor for each result"):
+        T.sort(x, out=T.zeros(1))
+    with pytest.raises(RuntimeError, match="cannot be written into the shape"):
+        T.add(x, 1, out=T.zeros(5))
+
+
+def test_products_of_matrices_alone() -> None:
+    assert values(T.mm(t([[1.0, 2]]), t([[1.0], [2]]))) == [[5]]
+    with pytest.raises(RuntimeError, match="mm: mat2 must be a matrix, got 1-D tensor"):
+        T.mm(t([[1.0, 2]]), t([1.0, 2]))
+    with pytest.raises(RuntimeError, match=r"bmm: tensors of 3 and 3 axes are wanted"):
+        T.bmm(t([[1.0]]), t([[1.0]]))
+    with pytest.raises(RuntimeError, match=r"batches of 1 and 2"):
+        T.bmm(T.ones(1, 2, 2), T.ones(2, 2, 2))
+    with pytest.raises(RuntimeError, match=r"mv: tensors of 2 and 1 axes"):
+        T.mv(t([[1.0]]), t([[1.0]]))
+
+
+def test_nextafter_has_no_derivative() -> None:
+    x = t([1.0], True)
+    with pytest.raises(NotImplementedError, match="the derivative for 'nextafter' is not implemented"):
+        T.nextafter(x, x).sum().backward()
+    assert not T.signbit(x).requires_grad
+
+
+def test_extremes_of_groups_at_hard_points() -> None:
+    x = t([1.0, 5.0, 2.0], True)
+    src = t([5.0, np.nan, 0.0, 5.0, np.inf], True)
+    at = T.tensor([1, 0, 0, 1, 2])
+    y = T.scatter_reduce(x, 0, at, src, "amax")
+    assert str(values(y)) == "[nan, 5.0, inf]"
+    dx, ds = T.autograd.grad(y[1], [x, src])
+    third = np.float32(1 / 3)
+    np.testing.assert_array_equal(np.asarray(dx), np.asarray([0, third, 0], np.float32))
+    np.testing.assert_array_equal(np.asarray(ds), np.asarray([third, 0, 0, third, 0], np.float32))
+    y = T.scatter_reduce(x, 0, at[:1], src[:1], "amin", include_self=False)
+    assert values(y) == [1, 5, 2]
+    assert values(T.autograd.grad(y.sum(), x)[0]) == [1, 0, 1]
+    whole = T.tensor([5, 1])
+    assert values(T.scatter_reduce(whole, 0, T.tensor([0, 0]), T.tensor([2, 4]), "mean")) == [3, 1]
+    assert values(T.index_reduce(whole, 0, T.tensor([0]), T.tensor([9]), "amin")) == [5, 1]
+    assert values(whole.scatter_reduce_(0, T.tensor([1, 1]), T.tensor([2, 3]), "prod")) == [5, 6]
+    with pytest.raises(RuntimeError, match="reduce is 'sum', 'prod', 'mean', 'amax' or 'amin', not 'assign'"):
+        T.scatter_reduce(whole, 0, T.tensor([0]), T.tensor([9]), "assign")
+    with pytest.raises(RuntimeError, match="want a source of shape"):
+        T.index_reduce(whole, 0, T.tensor([0]), T.tensor([9, 1]), "amin")
+    with pytest.raises(IndexError):
+        T.index_reduce(whole, 0, T.tensor([7]), T.tensor([9]), "prod")
+
+
+def test_activations_in_place() -> None:
+    F: Any = torch.nn.functional
+    native: Any = fg
+    data = [-7.0, -0.6, 0.0, 0.7, 8.0]
+    for name in ["celu", "elu", "hardsigmoid", "hardswish", "leaky_relu", "mish", "relu", "relu6", "selu", "silu"]:
+        x = t(data)
+        want = values(getattr(native, name)(native.tensor(data)))
+        assert values(getattr(F, name)(x)) == want
+        assert getattr(F, name)(x, inplace=True) is x
+        assert values(x) == want
+    for name in ["hardshrink", "softshrink", "softsign", "tanhshrink", "logsigmoid"]:
+        assert values(getattr(F, name)(t(data))) == values(getattr(native, name)(native.tensor(data)))
+    assert (
+        values(F.hardtanh(t(data), -2, 3))
+        == values(F.hardtanh_(t(data), -2, 3))
+        == pytest.approx([-2, -0.6, 0, 0.7, 3])
+    )
+    assert values(F.threshold(t(data), 0.5, 20)) == pytest.approx([20, 20, 20, 0.7, 8])
+    assert values(F.relu_(t(data))) == values(F.relu(t(data)))
+    assert values(F.glu(t([1.0, 2.0, 0.0, 0.0]))) == [0.5, 1]
+    assert values(F.softmin(t([1.0, 1.0]), 0)) == [0.5, 0.5]
+    assert values(F.rrelu(t([-2.0, 4.0]), 0.25, 0.75)) == [-1, 4]
+    torch.manual_seed(0)
+    x = t([-1.0] * 100 + [1.0], True)
+    y = F.rrelu(x, training=True)
+    slopes = -y.detach().numpy()[:100]
+    assert slopes.min() >= 1 / 8
+    assert slopes.max() <= 1 / 3
+    assert slopes.std() > 0.03
+    (g,) = torch.autograd.grad(y.sum(), x)
+    np.testing.assert_array_equal(np.asarray(g), [*slopes, 1])
+
+
+def test_losses_and_rows() -> None:
+    F: Any = torch.nn.functional
+    x, y = t([0.0, 3.0]), t([1.0, 1.0])
+    assert values(F.smooth_l1_loss(x, y, beta=0.5)) == (0.75 + 1.75) / 2
+    assert values(F.huber_loss(x, y, "sum", 1.0)) == 0.5 + 1.5
+    assert values(F.huber_loss(x, y, weight=t([1.0, 3.0]))) == (0.5 + 4.5) / 2
+    assert values(F.kl_div(x, y, size_average=False)) == -3
+    p = t([0.5, 0.5])
+    assert values(F.binary_cross_entropy(p, y, reduce=False)) == pytest.approx([np.log(2)] * 2)
+    assert values(F.binary_cross_entropy_with_logits(t([0.0]), t([1.0]), pos_weight=t([2.0]))) == pytest.approx(
+        2 * np.log(2)
+    )
+    weight = t([[1.0], [2.0], [3.0]], True)
+    rows = F.embedding(torch.tensor([[0, 2], [2, 1]]), weight, padding_idx=-1)
+    assert values(rows) == [[[1], [3]], [[3], [2]]]
+    rows.sum().backward()
+    assert values(weight.grad) == [[1], [1], [0]]
+    assert values(F.rms_norm(t([3.0, 3.0]), [2])) == pytest.approx([1, 1])
+    assert values(F.group_norm(t([[1.0, 3.0]]), num_groups=1, eps=1e-12)) == [[-1, 1]]
+    np.testing.assert_allclose(values(F.normalize(t([[3.0, 4.0]]))), [[0.6, 0.8]], rtol=1e-6)

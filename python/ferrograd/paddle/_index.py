@@ -75,10 +75,23 @@ def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
 
 
 def put_along_axis(
-    arr: Tensor, indices: Tensor, values: Any, axis: int, reduce: str = "assign", include_self: bool = True
+    arr: Tensor,
+    indices: Tensor,
+    values: Any,
+    axis: int,
+    reduce: str = "assign",
+    include_self: bool = True,
+    broadcast: bool = True,
 ) -> Tensor:
-    """``arr`` with values put at positions along an axis, or combined with what is there."""
-    return ops.put_along_axis(arr, indices, values, axis, reduce)
+    """``arr`` with values put at positions along an axis, or combined with each other and (``include_self``) with what
+    is there. Indices broadcast to ``arr`` unless ``broadcast`` is False."""
+    if broadcast:
+        result: Tensor = ops.put_along_axis(arr, indices, values, axis, reduce, include_self)
+    elif reduce == "assign":
+        result = ops.scatter(arr, axis, indices, values)
+    else:
+        result = ops.scatter_reduce(arr, axis, indices, values, reduce, include_self)
+    return result
 
 
 def scatter(x: Tensor, index: Tensor, updates: Tensor, overwrite: bool = True, name: str | None = None) -> Tensor:

@@ -25,6 +25,7 @@ from ferrograd._modes import (
 from ferrograd._watch import is_anomaly_enabled
 from ferrograd.torch import (
     _classes,
+    _copies,
     _creation,
     _files,
     _framework,
@@ -40,6 +41,7 @@ from ferrograd.torch import (
     utils,
 )
 from ferrograd.torch._classes import *
+from ferrograd.torch._copies import *
 from ferrograd.torch._creation import *
 from ferrograd.torch._dtypes import *
 from ferrograd.torch._dtypes import __all__ as _dtypes
@@ -56,6 +58,7 @@ from ferrograd._core.torch import *  # type: ignore[assignment]
 from ferrograd._core.torch import __all__ as _ops
 
 _dialect.install(Tensor, [_tensor, _functions, _reductions, _shapes])
+Tensor.narrow_copy = _copies.narrow_copy  # type: ignore[method-assign]
 # What means something else in torch stands before the function of the registry that has the same name.
 for _module in (_creation, _functions, _reductions, _shapes):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
@@ -84,9 +87,14 @@ __all__ = [
 __all__ += _ops
 __all__ += _dtypes
 __all__ += _classes.__all__
+__all__ += _copies.__all__
 __all__ += _creation.__all__
 __all__ += _files.__all__
 __all__ += _framework.__all__
 __all__ += _functions.__all__
 __all__ += _reductions.__all__
 __all__ += _shapes.__all__
+
+_twins = _dialect.written(Tensor, [*__all__, "detach", "fill", "zero"])
+globals().update(_twins)
+__all__ += _twins

@@ -17,6 +17,7 @@ from ferrograd.torch._classes import CLASSES, dtype_of, made
 
 __all__ = [
     "Size",
+    "detach",
     "device",
     "dtype",
     "e",
@@ -43,6 +44,11 @@ e = math.e
 inf = math.inf
 nan = math.nan
 pi = math.pi
+
+
+def detach(input: Tensor) -> Tensor:
+    """The tensor in the same memory, without its history."""
+    return _check.tensor(input, "detach", "input").detach()
 
 
 def is_tensor(obj: object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd import _check
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd.torch._reductions import ValuesAndIndices
 
@@ -13,6 +13,8 @@ __all__ = [
     "add",
     "addcdiv",
     "addcmul",
+    "clamp_max",
+    "clamp_min",
     "cummax",
     "cummin",
     "equal",
@@ -21,6 +23,7 @@ __all__ = [
     "index_put",
     "isin",
     "meshgrid",
+    "mm",
     "nonzero",
     "sort",
     "split",
@@ -48,6 +51,16 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``."""
     return add(input, ops.multiply(tensor1, tensor2), alpha=value)
+
+
+def clamp_max(input: Tensor, max: Any) -> Tensor:
+    """``input``, and ``max`` where it is larger."""
+    return ops.clamp(input, None, max)
+
+
+def clamp_min(input: Tensor, min: Any) -> Tensor:
+    """``input``, and ``min`` where it is smaller."""
+    return ops.clamp(input, min, None)
 
 
 def cummax(input: Tensor, dim: int) -> ValuesAndIndices:
@@ -107,6 +120,14 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Coordinate tensors of a grid; the first tensor runs along the first axis unless ``indexing`` is ``"xy"``."""
     many = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
     return tuple(ops.meshgrid(list(many), indexing))
+
+
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices."""
+    for x, name in ((input, "input"), (mat2, "mat2")):
+        if _check.tensor(x, "mm", name).ndim != 2:
+            raise ShapeError(f"mm: {name} must be a matrix, got {x.ndim}-D tensor")
+    return ops.matmul(input, mat2)
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:

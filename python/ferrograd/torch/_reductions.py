@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ferrograd import _check
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
+from ferrograd._creation import into
 from ferrograd._reduce import lower_median
 
 __all__ = ["max", "median", "min", "nanmedian", "norm", "std", "std_mean", "var", "var_mean"]
@@ -72,12 +73,18 @@ def _equal_to(value: Tensor, x: Tensor) -> Tensor:
 
 
 def norm(
-    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: None = None, dtype: Any = None
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
 ) -> Tensor:
-    """The norm of the elements along axes, of all of them without one; Euclid's unless ``p`` says another."""
+    """The norm of the elements along axes, of all of them without one; Euclid's unless ``p`` says another. With ``p``
+    ``"nuc"`` it is the sum of the singular values of matrices."""
     if dtype is not None:
         input = ops.cast(input, dtype)
-    return ops.norm(input, 2.0 if p is None or p == "fro" else p, dim, keepdim)
+    if p == "nuc":
+        result: Tensor = ops.linalg.norm(input, p, dim, keepdim)
+    else:
+        result = ops.norm(input, 2.0 if p is None or p == "fro" else p, dim, keepdim)
+    written: Tensor = into(out, result)
+    return written
 
 
 def _correction(unbiased: bool | None, correction: float | None) -> float:

@@ -29,7 +29,7 @@ macro_rules! fast {
         }
         impl Real for Fast<$t> {
             const INFINITY: Self = Fast($t::INFINITY);
-            fast!(@exact Real, $t, (div atan2 copysign hypot)
+            fast!(@exact Real, $t, (div atan2 copysign next_after hypot)
                 (log2 log10 sqrt tan asin acos atan sinh cosh asinh acosh atanh erf floor ceil trunc round normal_cdf));
             #[inline(always)] fn lit(v: f64) -> Self { Fast(v as $t) }
             #[inline(always)] fn is_finite(self) -> bool { self.0.is_finite() }

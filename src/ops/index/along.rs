@@ -2,6 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
+use super::groups::reduced;
 use super::rows::{add_at, join, pick};
 use super::{Index, index_put, put};
 use crate::array::Array;
@@ -16,7 +17,7 @@ use crate::ops::promote::as_tensor;
 use crate::shape::{self, Dims};
 
 /// Numbers in one axis.
-fn line(op: &'static str, n: usize, numbers: impl Iterator<Item = i64>) -> Result<Tensor> {
+pub(super) fn line(op: &'static str, n: usize, numbers: impl Iterator<Item = i64>) -> Result<Tensor> {
     let fill = |out: &mut [i64]| out.iter_mut().zip(numbers).for_each(|(o, i)| *o = i);
     Ok(Tensor::constant(Array::build(op, &[n], fill)?))
 }
@@ -75,7 +76,7 @@ fn positions(op: &'static str, dims: &[usize], at: usize, index: &Tensor) -> Res
     join(op, &all, dims.into(), (0..rank).collect())
 }
 
-fn all(rank: usize) -> Rows {
+pub(super) fn all(rank: usize) -> Rows {
     Rows { outer: 0, merged: rank }
 }
 
@@ -142,27 +143,29 @@ pub fn take_along_axis(x: &Tensor, indices: &Tensor, axis: Option<i64>) -> Resul
     pick(OP, &x, all(x.rank()), &positions(OP, x.dims(), at, &indices)?)
 }
 
-/// The tensor with values written (or added) at indices along an axis; the other axes of indices and values broadcast.
+/// The tensor with values written at indices along an axis, or reduced with what is there; the other axes of indices
+/// and values broadcast.
 pub fn put_along_axis(
     x: &Tensor,
     indices: &Tensor,
     values: Operand<'_>,
     axis: Option<i64>,
     reduce: &str,
+    include_self: bool,
 ) -> Result<Tensor> {
     const OP: &str = "put_along_axis";
     let Some(axis) = axis else {
         let flat = reshape_to(x, &[shape::len(x.dims())])?;
-        return reshape_to(&put_along_axis(&flat, indices, values, Some(0), reduce)?, x.dims());
+        return reshape_to(&put_along_axis(&flat, indices, values, Some(0), reduce, include_self)?, x.dims());
     };
     let at = same_rank(OP, x, indices, axis)?;
     let mut dims: Dims = x.dims().into();
     dims[at] = indices.dims()[at];
     let values = as_tensor(values, x.dtype())?;
-    written(OP, x, at, &broadcast_to(indices, &dims)?, &broadcast_to(&values, &dims)?, reduce)
+    written(OP, x, at, &broadcast_to(indices, &dims)?, &broadcast_to(&values, &dims)?, reduce, include_self)
 }
 
-/// Values written or added at indices along an axis, both of one shape.
+/// Values written at indices along an axis, both of one shape, or reduced with each other and what is there.
 fn written(
     op: &'static str,
     x: &Tensor,
@@ -170,6 +173,7 @@ fn written(
     index: &Tensor,
     values: &Tensor,
     reduce: &str,
+    include_self: bool,
 ) -> Result<Tensor> {
     let positions = positions(op, x.dims(), at, index)?;
     match reduce {
@@ -177,8 +181,10 @@ fn written(
             let flat = reshape_to(x, &[shape::len(x.dims())])?;
             reshape_to(&put(&flat, &[Index::Tensor(positions)], Operand::Tensor(values))?, x.dims())
         }
-        "add" | "sum" => add_same(x, &add_at(op, x.dims(), all(x.rank()), &positions, values)?),
-        _ => bail!(Argument, op, "reduce is 'assign' or 'add', not '{reduce}'"),
+        "add" | "sum" if include_self => {
+            add_same(x, &add_at(op, x.dims(), all(x.rank()), &positions, values)?)
+        }
+        _ => reduced(op, x, &positions, values, reduce, include_self),
     }
 }
 
@@ -203,12 +209,32 @@ fn cut(op: &'static str, src: Operand<'_>, x: &Tensor, index: &Tensor) -> Result
 
 /// The tensor with `src` written at `x[i, index[i, j], …]`, in the order of arguments of torch's function.
 pub fn scatter(x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>) -> Result<Tensor> {
-    scattered("scatter", x, axis, index, src, "assign")
+    scattered("scatter", x, axis, index, src, "assign", true)
 }
 
 /// The tensor with `src` added at `x[i, index[i, j], …]`; places named twice get both.
 pub fn scatter_add(x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>) -> Result<Tensor> {
-    scattered("scatter_add", x, axis, index, src, "add")
+    scattered("scatter_add", x, axis, index, src, "add", true)
+}
+
+/// The tensor with the elements of `src` that belong to a place reduced to one, with what is there or without.
+pub fn scatter_reduce(
+    x: &Tensor,
+    axis: i64,
+    index: &Tensor,
+    src: Operand<'_>,
+    reduce: &str,
+    include_self: bool,
+) -> Result<Tensor> {
+    scattered("scatter_reduce", x, axis, index, src, reduction("scatter_reduce", reduce)?, include_self)
+}
+
+/// The name of a reduction, and of none that writes.
+fn reduction<'a>(op: &'static str, reduce: &'a str) -> Result<&'a str> {
+    if reduce == "assign" {
+        bail!(Argument, op, "reduce is 'sum', 'prod', 'mean', 'amax' or 'amin', not '{reduce}'");
+    }
+    Ok(reduce)
 }
 
 fn scattered(
@@ -218,10 +244,15 @@ fn scattered(
     index: &Tensor,
     src: Operand<'_>,
     reduce: &str,
+    include_self: bool,
 ) -> Result<Tensor> {
+    if x.rank() == 0 && index.rank() == 0 {
+        let (x, index) = (reshape_to(x, &[1])?, reshape_to(index, &[1])?);
+        return reshape_to(&scattered(op, &x, axis, &index, src, reduce, include_self)?, &[]);
+    }
     let at = same_rank(op, x, index, axis)?;
     within(op, x, at, index)?;
-    written(op, x, at, index, &cut(op, src, x, index)?, reduce)
+    written(op, x, at, index, &cut(op, src, x, index)?, reduce, include_self)
 }
 
 /// The parts of an index expression for indices of one axis.
@@ -234,6 +265,41 @@ fn along(op: &'static str, x: &Tensor, axis: i64, index: &Tensor) -> Result<Smal
 /// The tensor with slices added at indices of an axis.
 pub fn index_add(x: &Tensor, axis: i64, index: &Tensor, source: &Tensor) -> Result<Tensor> {
     index_put(x, &along("index_add", x, axis, index)?, Operand::Tensor(source), true)
+}
+
+/// The tensor with the slices of `source` that belong to a place reduced to one, with what is there or without.
+pub fn index_reduce(
+    x: &Tensor,
+    axis: i64,
+    index: &Tensor,
+    source: &Tensor,
+    reduce: &str,
+    include_self: bool,
+) -> Result<Tensor> {
+    const OP: &str = "index_reduce";
+    let at = shape::axis(OP, axis, x.rank())?;
+    let mut dims: Dims = x.dims().into();
+    dims[at] = shape::len(index.dims());
+    if index.rank() > 1 || source.dims() != dims.as_slice() {
+        bail!(
+            Shape,
+            OP,
+            "indices of shape {:?} on axis {at} of {:?} want a source of shape {dims:?}, not {:?}",
+            index.dims(),
+            x.dims(),
+            source.dims()
+        );
+    }
+    let mut own: Dims = smallvec![1; x.rank()];
+    own[at] = dims[at];
+    let index = broadcast_to(&reshape_to(index, &own)?, &dims)?;
+    let source = as_tensor(source.into(), x.dtype())?;
+    written(OP, x, at, &index, &source, reduction(OP, reduce)?, include_self)
+}
+
+/// The tensor with slices written at indices of an axis.
+pub fn index_copy(x: &Tensor, axis: i64, index: &Tensor, source: &Tensor) -> Result<Tensor> {
+    put(x, &along("index_copy", x, axis, index)?, Operand::Tensor(source))
 }
 
 /// The tensor with a number written over the slices at indices of an axis.
@@ -296,12 +362,18 @@ entries! {
         "The elements along an axis at indices: for axis 1, `out[i, j] = x[i, index[i, j]]`. The indices have as many axes as `x` and are no larger on the others.\n\n>>> fg.gather(fg.tensor([[1, 2], [3, 4]]), 1, fg.tensor([[1, 1], [0, 0]])).numpy()\narray([[2, 2],\n       [3, 3]])";
     method take_along_axis (x: &Tensor, indices: &Tensor, axis: Option<i64> = Int(-1))
         "The elements along an axis at indices, such as `argsort` gives; the other axes broadcast. With axis None, of the flattened tensor.\n\n>>> fg.take_along_axis(fg.tensor([[1, 2], [3, 4]]), fg.tensor([[1], [0]]), 1).numpy()\narray([[2],\n       [3]])";
-    twin put_along_axis (x: &Tensor, indices: &Tensor, values: Operand<'_>, axis: Option<i64> = Int(-1), reduce: &str = Str("assign"))
-        "`x` with values written (`reduce` 'assign') or added ('add') at indices along an axis; indices and values broadcast to `x` on the other axes. Of values written to one place the last stays; values added to one place all count.\n\n>>> fg.put_along_axis(fg.zeros((2, 2)), fg.tensor([[1], [0]]), 5., 1).numpy()\narray([[0., 5.],\n       [5., 0.]], dtype=float32)";
+    twin put_along_axis (x: &Tensor, indices: &Tensor, values: Operand<'_>, axis: Option<i64> = Int(-1), reduce: &str = Str("assign"), include_self: bool = True)
+        "`x` with values written (`reduce` 'assign') at indices along an axis, or reduced with each other and (`include_self`) what is there: 'add', 'mul', 'mean', 'amax' or 'amin'. Indices and values broadcast to `x` on the other axes. Of values written to one place the last stays.\n\n>>> fg.put_along_axis(fg.zeros((2, 2)), fg.tensor([[1], [0]]), 5., 1).numpy()\narray([[0., 5.],\n       [5., 0.]], dtype=float32)";
     twin scatter (x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>)
         "`x` with the elements of `src` written at indices along an axis: for axis 1, `out[i, index[i, j]] = src[i, j]`. Of values written to one place the last stays.\n\n>>> fg.scatter(fg.zeros((1, 3)), 1, fg.tensor([[2, 0]]), fg.tensor([[1., 2.]])).numpy()\narray([[2., 0., 1.]], dtype=float32)";
     twin scatter_add (x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>)
         "`x` with the elements of `src` added at indices along an axis: for axis 1, `out[i, index[i, j]] += src[i, j]`.\n\n>>> fg.scatter_add(fg.zeros((1, 2)), 1, fg.tensor([[1, 1]]), fg.tensor([[1., 2.]])).numpy()\narray([[0., 3.]], dtype=float32)";
+    twin scatter_reduce (x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>, reduce: &str, include_self: bool = True)
+        "`x` with the elements of `src` reduced by place: for axis 1, all `src[i, j]` with one `index[i, j]` become one element, by `reduce`: 'sum', 'prod', 'mean', 'amax' or 'amin'. With `include_self` the element that is there counts too. Extreme elements that are equal share the gradient.\n\n>>> fg.scatter_reduce(fg.zeros((2,)), 0, fg.tensor([1, 1]), fg.tensor([3., 2.]), 'amax').numpy()\narray([0., 3.], dtype=float32)";
+    twin index_reduce (x: &Tensor, axis: i64, index: &Tensor, source: &Tensor, reduce: &str, include_self: bool = True)
+        "`x` with the slices of `source` at the same index of a vector reduced to one, as in `scatter_reduce`.\n\n>>> fg.index_reduce(fg.ones((2,)), 0, fg.tensor([1, 1]), fg.tensor([3., 2.]), 'prod').numpy()\narray([1., 6.], dtype=float32)";
+    twin index_copy (x: &Tensor, axis: i64, index: &Tensor, source: &Tensor)
+        "`x` with the slices of `source` written at the indices of a vector along an axis.\n\n>>> fg.index_copy(fg.zeros((3,)), 0, fg.tensor([2, 0]), fg.tensor([1., 2.])).numpy()\narray([2., 0., 1.], dtype=float32)";
     twin index_add (x: &Tensor, axis: i64, index: &Tensor, source: &Tensor)
         "`x` with the slices of `source` added at the indices of a vector along an axis.\n\n>>> fg.index_add(fg.zeros((2,)), 0, fg.tensor([1, 1]), fg.tensor([1., 2.])).numpy()\narray([0., 3.], dtype=float32)";
     twin index_fill (x: &Tensor, axis: i64, index: &Tensor, value: Operand<'_>)

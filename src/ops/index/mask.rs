@@ -114,7 +114,7 @@ pub fn one_hot(x: &Tensor, num_classes: i64, dtype: Option<DType>) -> Result<Ten
     let zeros = broadcast_to(&Tensor::scalar_of(dtype, 0.0), &dims)?;
     let one = Tensor::constant(Array::full(&[], Bool8::from(true)));
     let rows = expand_dims(x, &[-1])?;
-    super::put_along_axis(&zeros, &rows, Operand::Tensor(&one), Some(-1), "assign")
+    super::put_along_axis(&zeros, &rows, Operand::Tensor(&one), Some(-1), "assign", true)
 }
 
 entries! {

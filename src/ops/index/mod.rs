@@ -2,6 +2,7 @@
 
 mod along;
 mod expression;
+mod groups;
 mod mask;
 mod rows;
 mod write;

@@ -17,7 +17,9 @@ class PyLayerContext(_function.Context):
     """What a call of a :class:`PyLayer` hands to its backward."""
 
     def set_grad_in_dtype_consistent(self, flag: bool) -> None:
-        """Whether backward gets its gradients in the dtypes of the results, which it always does."""
+        """Whether backward gets its gradients in the dtypes of the results (the default), or as they come: in those of
+        the seeds, and of what other functions of the caller's return."""
+        self._any_dtype = not flag
 
 
 class MissingBackwardError(NotImplementedError, OSError):

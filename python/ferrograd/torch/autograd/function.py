@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 from ferrograd import _function
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._function import once_differentiable
@@ -29,6 +32,22 @@ class Function(_function.Function):
     _context = FunctionCtx
     _nested = False
     _several = (tuple,)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
+            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
+            "version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refused: functions are called by ``apply``."""
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
+            "function with static forward method."
+        )
 
 
 class InplaceFunction(Function):

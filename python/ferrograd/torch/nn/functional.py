@@ -5,51 +5,103 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd import _check
-from ferrograd._core import ArgumentError, Tensor
+import numpy as np
+
+from ferrograd import _check, _dialect
+from ferrograd._core import ArgumentError, Tensor, TorchTensor
 from ferrograd._core import torch as ops
 from ferrograd._core.torch import (
     conv1d,
     conv2d,
     conv_transpose2d,
+    cosine_similarity,
     gelu,
     layer_norm,
-    leaky_relu,
     linear,
     max_pool2d,
     one_hot,
+    pairwise_distance,
     prelu,
-    relu,
     sigmoid,
-    silu,
     softplus,
     tanh,
 )
+from ferrograd._creation import into
+from ferrograd.torch.nn._activations import (
+    celu,
+    elu,
+    glu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    leaky_relu,
+    logsigmoid,
+    mish,
+    relu,
+    relu6,
+    rrelu,
+    selu,
+    silu,
+    softmin,
+    softshrink,
+    softsign,
+    tanhshrink,
+    threshold,
+)
 
 __all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "celu",
     "conv1d",
     "conv2d",
     "conv_transpose2d",
+    "cosine_similarity",
     "cross_entropy",
     "dropout",
+    "elu",
+    "embedding",
     "gelu",
+    "glu",
+    "group_norm",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "huber_loss",
+    "kl_div",
     "l1_loss",
     "layer_norm",
     "leaky_relu",
     "linear",
     "log_softmax",
+    "logsigmoid",
     "max_pool2d",
+    "mish",
     "mse_loss",
     "nll_loss",
+    "normalize",
     "one_hot",
     "pad",
+    "pairwise_distance",
     "prelu",
     "relu",
+    "relu6",
+    "rms_norm",
+    "rrelu",
+    "selu",
     "sigmoid",
     "silu",
+    "smooth_l1_loss",
     "softmax",
+    "softmin",
     "softplus",
+    "softshrink",
+    "softsign",
     "tanh",
+    "tanhshrink",
+    "threshold",
 ]
 
 
@@ -139,3 +191,114 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     input, pairs = _check.tensor(input, "pad", "input"), _check.pairs(pad, "pad", "pad")
     widths = [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1]
     return ops.pad(input, widths, mode, 0.0 if value is None else value)
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
+    """``input`` divided by its norm along an axis, which counts as at least ``eps``."""
+    result: Tensor = into(out, ops.normalize(input, p, dim, eps))
+    return result
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05
+) -> Tensor:
+    """``input`` with mean 0 and variance 1 in each of so many groups of its channels, then scaled and shifted."""
+    return ops.group_norm(input, num_groups, weight, bias, eps)
+
+
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """``input`` divided by the root of the mean of its squares over the last axes, then scaled."""
+    if eps is None:
+        eps = float(np.finfo(_check.tensor(input, "rms_norm", "input").dtype).eps)
+    return ops.rms_norm(input, normalized_shape, weight, eps)
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """The rows of ``weight`` that the integers in ``input`` name. The row ``padding_idx`` gets no gradient."""
+    input, weight = _check.tensor(input, "embedding", "input"), _check.tensor(weight, "embedding", "weight")
+    if max_norm is not None or scale_grad_by_freq:
+        raise ArgumentError("embedding: max_norm and scale_grad_by_freq are not supported")
+    rows = ops.reshape(ops.index_select(weight, 0, ops.reshape(input, [-1])), [*input.shape, *weight.shape[1:]])
+    if padding_idx is None:
+        return rows
+    count = weight.shape[0]
+    if not -count <= padding_idx < count:
+        raise ArgumentError("Padding_idx must be within num_embeddings")
+    return ops.where(ops.expand_dims(ops.equal(input, padding_idx % count), -1), rows.detach(), rows)
+
+
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """``target * (log(target) - input)``, for logarithms of probabilities and probabilities."""
+    return ops.kl_div(input, target, _reduction(size_average, reduce, reduction), log_target)
+
+
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The cross entropy between probabilities of yes and targets."""
+    return ops.binary_cross_entropy(input, target, weight, _reduction(size_average, reduce, reduction))
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """The cross entropy between the sigmoid of ``input`` and targets."""
+    reduction = _reduction(size_average, reduce, reduction)
+    return ops.binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight)
+
+
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """Half of the squared difference divided by ``beta`` up to ``beta``, the absolute difference beyond."""
+    return ops.smooth_l1_loss(input, target, _reduction(size_average, reduce, reduction), beta)
+
+
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """Half of the squared difference up to ``delta``, a line beyond it."""
+    if weight is None:
+        return ops.huber_loss(input, target, reduction, delta)
+    loss = ops.multiply(ops.huber_loss(input, target, "none", delta), weight)
+    if reduction == "none":
+        return loss
+    return ops.sum(loss) if reduction == "sum" else ops.mean(loss)
+
+
+_twins = _dialect.written(
+    TorchTensor, ["celu", "elu", "hardtanh", "leaky_relu", "relu", "selu", "sigmoid", "tanh", "threshold"]
+)
+globals().update(_twins)
+__all__ += _twins

@@ -2,6 +2,40 @@
 
 from __future__ import annotations
 
-from ferrograd._checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+from contextlib import nullcontext
+from typing import Any
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
+from ferrograd._checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+from ferrograd._core import Tensor
+
+__all__ = [
+    "CheckpointError",
+    "checkpoint",
+    "checkpoint_sequential",
+    "detach_variable",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]
+
+
+def noop_context_fn() -> tuple[nullcontext[None], nullcontext[None]]:
+    """Two contexts that do nothing."""
+    return nullcontext(), nullcontext()
+
+
+def set_checkpoint_early_stop(enable: bool) -> nullcontext[None]:
+    """A context that does nothing: a call that is made again always runs to its end."""
+    return nullcontext()
+
+
+def set_checkpoint_debug_enabled(enabled: bool | None) -> nullcontext[None]:
+    """A context that does nothing: an error always says what differs between the two calls."""
+    return nullcontext()
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments, with each tensor among them as a leaf that is tracked as it is."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
+    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)

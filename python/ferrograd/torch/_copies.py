@@ -1,0 +1,148 @@
+"""torch's functions that give what a view shows as a tensor with memory of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd._core import Tensor
+from ferrograd._core import torch as ops
+from ferrograd._creation import into
+from ferrograd.torch._functions import split, squeeze, t, transpose, unbind
+from ferrograd.torch._shapes import unfold
+
+__all__ = [
+    "alias_copy",
+    "as_strided_copy",
+    "detach_copy",
+    "diagonal_copy",
+    "expand_copy",
+    "narrow_copy",
+    "permute_copy",
+    "select_copy",
+    "slice_copy",
+    "split_copy",
+    "split_with_sizes_copy",
+    "squeeze_copy",
+    "t_copy",
+    "transpose_copy",
+    "unbind_copy",
+    "unfold_copy",
+    "unsqueeze_copy",
+    "view_copy",
+]
+
+
+def _copy(view: Tensor, out: Tensor | None) -> Tensor:
+    copy: Tensor = into(out, ops.clone(view))
+    return copy
+
+
+def _copies(views: tuple[Tensor, ...], out: Any) -> Any:
+    copies = tuple(map(ops.clone, views))
+    if out is None:
+        return copies
+    for to, copy in zip(out, copies, strict=True):
+        into(to, copy)
+    return None
+
+
+def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy."""
+    return _copy(input, out)
+
+
+def as_strided_copy(
+    input: Tensor, size: Any, stride: Any, storage_offset: int | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """A copy of ``as_strided``."""
+    offset = input.storage_offset() if storage_offset is None else storage_offset
+    return _copy(ops.as_strided(input, size, stride, offset), out)
+
+
+def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy that nothing is recorded of."""
+    return _copy(input.detach(), out)
+
+
+def diagonal_copy(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, out: Tensor | None = None) -> Tensor:
+    """A copy of a diagonal."""
+    return _copy(ops.diagonal(input, offset, dim1, dim2), out)
+
+
+def expand_copy(input: Tensor, size: Any, *, implicit: bool = False, out: Tensor | None = None) -> Tensor:
+    """A copy of ``expand``."""
+    return _copy(input.expand(size), out)
+
+
+def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Tensor | None = None) -> Tensor:
+    """A copy of ``narrow``."""
+    return _copy(ops.narrow(input, dim, start, length), out)
+
+
+def permute_copy(input: Tensor, dims: Any, *, out: Tensor | None = None) -> Tensor:
+    """A copy of ``permute``."""
+    return _copy(input.permute(dims), out)
+
+
+def select_copy(input: Tensor, dim: int, index: int, *, out: Tensor | None = None) -> Tensor:
+    """A copy of the slice of an axis at one index."""
+    return _copy(ops.select(input, dim, index), out)
+
+
+def slice_copy(
+    input: Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """A copy of a slice of an axis."""
+    at = dim if dim >= 0 else dim + input.ndim
+    return _copy(input[(slice(None),) * at + (slice(start, end, step),)], out)
+
+
+def split_copy(input: Tensor, split_size: int, dim: int = 0, *, out: Any = None) -> Any:
+    """Copies of the parts along an axis."""
+    return _copies(split(input, split_size, dim), out)
+
+
+def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: int = 0, *, out: Any = None) -> Any:
+    """Copies of the parts of these sizes along an axis."""
+    return _copies(split(input, list(split_sizes), dim), out)
+
+
+def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """A copy without axes of size 1."""
+    return _copy(squeeze(input, dim), out)
+
+
+def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of a matrix transposed."""
+    return _copy(t(input), out)
+
+
+def transpose_copy(input: Tensor, dim0: int, dim1: int, *, out: Tensor | None = None) -> Tensor:
+    """A copy with two axes swapped."""
+    return _copy(transpose(input, dim0, dim1), out)
+
+
+def unbind_copy(input: Tensor, dim: int = 0, *, out: Any = None) -> Any:
+    """Copies of the slices along an axis."""
+    return _copies(unbind(input, dim), out)
+
+
+def unfold_copy(input: Tensor, dimension: int, size: int, step: int, *, out: Tensor | None = None) -> Tensor:
+    """A copy of the windows along an axis."""
+    return _copy(unfold(input, dimension, size, step), out)
+
+
+def unsqueeze_copy(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
+    """A copy with one more axis."""
+    return _copy(ops.expand_dims(input, dim), out)
+
+
+def view_copy(input: Tensor, size: Any, *, out: Tensor | None = None) -> Tensor:
+    """A copy under another shape, or read as another dtype."""
+    return _copy(input.view(size), out)

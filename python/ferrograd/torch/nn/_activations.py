@@ -1,0 +1,144 @@
+"""torch's activations, which write over their argument where they are told to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd import _check
+from ferrograd._core import Tensor
+from ferrograd._core import torch as ops
+
+__all__ = [
+    "celu",
+    "elu",
+    "glu",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "leaky_relu",
+    "logsigmoid",
+    "mish",
+    "relu",
+    "relu6",
+    "rrelu",
+    "selu",
+    "silu",
+    "softmin",
+    "softshrink",
+    "softsign",
+    "tanhshrink",
+    "threshold",
+]
+
+
+def _result(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
+    return input.copy_(result) if inplace else result
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """The larger one of ``input`` and 0."""
+    return _result(input, ops.relu(input), inplace)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input`` between 0 and 6."""
+    return _result(input, ops.relu6(input), inplace)
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """``input`` between two numbers."""
+    return _result(input, ops.hardtanh(input, min_val, max_val), inplace)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input / 6 + 1 / 2`` between 0 and 1."""
+    return _result(input, ops.hardsigmoid(input), inplace)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input`` times its hardsigmoid."""
+    return _result(input, ops.hardswish(input), inplace)
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """``input``, and 0 where it is within ``lambd`` of 0."""
+    return ops.hardshrink(input, lambd)
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """``input`` moved towards 0 by ``lambd``, and 0 where that reaches it."""
+    return ops.softshrink(input, lambd)
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """``input - tanh(input)``."""
+    return ops.tanhshrink(input)
+
+
+def softsign(input: Tensor) -> Tensor:
+    """``input / (1 + |input|)``."""
+    return ops.softsign(input)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``input`` where it is positive, ``alpha * (exp(input) - 1)`` elsewhere."""
+    return _result(input, ops.elu(input, alpha), inplace)
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``input`` where it is positive, ``alpha * (exp(input / alpha) - 1)`` elsewhere."""
+    return _result(input, ops.celu(input, alpha), inplace)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """A scaled elu with the constants that keep mean and variance."""
+    return _result(input, ops.selu(input), inplace)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """``input``, times ``negative_slope`` where it is negative."""
+    return _result(input, ops.leaky_relu(input, negative_slope), inplace)
+
+
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """``input``, times a slope where it is negative: in training a random one for each element, else the mean."""
+    if not training:
+        return _result(input, ops.leaky_relu(input, (lower + upper) / 2), inplace)
+    input = _check.tensor(input, "rrelu", "input")
+    slopes = ops.cast(ops.uniform(lower, upper, list(input.shape)), input.dtype)
+    return _result(input, ops.where(ops.less(input, 0), ops.multiply(input, slopes), input), inplace)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input`` times its sigmoid."""
+    return _result(input, ops.silu(input), inplace)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * tanh(softplus(input))``."""
+    return _result(input, ops.mish(input), inplace)
+
+
+def logsigmoid(input: Tensor) -> Tensor:
+    """The logarithm of the sigmoid."""
+    return ops.log_sigmoid(input)
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """``input`` where it is above a threshold, ``value`` elsewhere."""
+    return _result(input, ops.thresholded_relu(input, threshold, value), inplace)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half along an axis times the sigmoid of the second."""
+    return ops.glu(input, dim)
+
+
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """The softmax of ``-input``."""
+    from ferrograd.torch.nn.functional import softmax
+
+    return softmax(ops.negative(input), dim, _stacklevel, dtype)

@@ -1,0 +1,162 @@
+//! Values brought together where their positions are the same: their product, mean, maximum or minimum.
+
+use super::along::{all, line};
+use super::rows::{add_at, pick};
+use super::{Index, put};
+use crate::dtype::DType;
+use crate::error::{Result, bail};
+use crate::graph::Tensor;
+use crate::ops::arithmetic::{
+    add_same, divide_same, floor_divide_same, maximum_same, minimum_same, multiply_same, subtract_same,
+};
+use crate::ops::compare::{and_same, equal_same, less_same, not_equal_same};
+use crate::ops::movement::{broadcast_to, cast, reshape_to};
+use crate::ops::pointwise::isfinite;
+use crate::ops::select::select;
+use crate::ops::sort::argsort;
+use crate::shape;
+
+/// A flat tensor, and flat values with the positions in it where they belong.
+struct Groups<'a> {
+    op: &'static str,
+    x: &'a Tensor,
+    positions: &'a Tensor,
+    values: &'a Tensor,
+    /// Whether the element that is there already belongs to its group.
+    include_self: bool,
+}
+
+/// The tensor with the values of each position and (`include_self`) what is there already reduced to one element. Where
+/// no value belongs it stays as it is.
+pub(super) fn reduced(
+    op: &'static str,
+    x: &Tensor,
+    positions: &Tensor,
+    values: &Tensor,
+    reduce: &str,
+    include_self: bool,
+) -> Result<Tensor> {
+    let flat = |t: &Tensor| reshape_to(t, &[shape::len(t.dims())]);
+    let (x_flat, positions, values) = (flat(x)?, flat(positions)?, flat(values)?);
+    let groups = Groups { op, x: &x_flat, positions: &positions, values: &values, include_self };
+    let result = match reduce {
+        "add" | "sum" => groups.sum(),
+        "mean" => groups.mean(),
+        "mul" | "multiply" | "prod" => groups.product(),
+        "amax" => groups.extreme(false),
+        "amin" => groups.extreme(true),
+        _ => bail!(Argument, op, "reduce is 'sum', 'prod', 'mean', 'amax' or 'amin', not '{reduce}'"),
+    };
+    reshape_to(&result?, x.dims())
+}
+
+impl Groups<'_> {
+    fn number(&self, value: f64) -> Tensor {
+        Tensor::scalar_of(self.x.dtype(), value)
+    }
+
+    /// Values added up by position.
+    fn total(&self, values: &Tensor) -> Result<Tensor> {
+        add_at(self.op, self.x.dims(), all(1), self.positions, values)
+    }
+
+    /// How many values belong to each position, in a dtype.
+    fn counts(&self, dtype: DType) -> Result<Tensor> {
+        self.total(&broadcast_to(&Tensor::scalar_of(dtype, 1.0), self.values.dims())?)
+    }
+
+    /// Where values belong.
+    fn touched(&self) -> Result<Tensor> {
+        less_same(&Tensor::scalar_of(DType::I64, 0.0), &self.counts(DType::I64)?)
+    }
+
+    /// What the values are added to, or multiplied with: what is there, or a number that changes nothing.
+    fn start(&self, neutral: f64) -> Result<Tensor> {
+        if self.include_self {
+            Ok(self.x.clone())
+        } else {
+            select(&self.touched()?, &self.number(neutral), self.x)
+        }
+    }
+
+    fn sum(&self) -> Result<Tensor> {
+        add_same(&self.start(0.0)?, &self.total(self.values)?)
+    }
+
+    /// The mean; that of integers is rounded down.
+    fn mean(&self) -> Result<Tensor> {
+        let (sum, counts) = (self.sum()?, self.counts(self.x.dtype())?);
+        let counts = if self.include_self {
+            add_same(&counts, &self.number(1.0))?
+        } else {
+            maximum_same(&counts, &self.number(1.0))?
+        };
+        if sum.dtype().is_float() { divide_same(&sum, &counts) } else { floor_divide_same(&sum, &counts) }
+    }
+
+    /// The product: first with the first value of each position, then with the second ones, and so on, so that its
+    /// derivatives are exact where factors are zero.
+    fn product(&self) -> Result<Tensor> {
+        if !self.positions.levels.is_empty() {
+            bail!(Argument, self.op, "inside vmap the indices of a product are the same for all lanes");
+        }
+        let places = self.positions.array.to_vec::<i64>();
+        let mut met = vec![0usize; shape::len(self.x.dims())];
+        let mut rounds: Vec<Vec<i64>> = vec![];
+        for (i, &place) in places.iter().enumerate() {
+            // Positions are checked: they are in the tensor.
+            let round = &mut met[place as usize];
+            if *round == rounds.len() {
+                rounds.push(vec![]);
+            }
+            rounds[*round].push(i as i64);
+            *round += 1;
+        }
+        let ones = broadcast_to(&self.number(1.0), self.x.dims())?;
+        let mut product = self.start(1.0)?;
+        for round in rounds {
+            let round = line(self.op, round.len(), round.into_iter())?;
+            let (at, factors) =
+                (pick(self.op, self.positions, all(1), &round)?, pick(self.op, self.values, all(1), &round)?);
+            product = multiply_same(&product, &put(&ones, &[Index::Tensor(at)], (&factors).into())?)?;
+        }
+        Ok(product)
+    }
+
+    /// The largest or smallest element of each group; the gradient goes in equal shares to all that equal it.
+    fn extreme(&self, least: bool) -> Result<Tensor> {
+        let (x, values) = (self.x.detach(), self.values.detach());
+        // In order, so that of the values that are written to one place the extreme one stays.
+        let order = argsort(&values, 0, least, true)?;
+        let at = pick(self.op, self.positions, all(1), &order)?;
+        let best = put(&x, &[Index::Tensor(at)], (&pick(self.op, &values, all(1), &order)?).into())?;
+        let touched = self.touched()?;
+        let best = match (self.include_self, least) {
+            (false, _) => best,
+            (true, true) => minimum_same(&x, &best)?,
+            (true, false) => maximum_same(&x, &best)?,
+        };
+        if !x.dtype().is_float() {
+            return select(&touched, &best, &x);
+        }
+        // One NaN makes the extreme one NaN.
+        let strange = cast(&not_equal_same(&values, &values)?, DType::I64)?;
+        let strange = less_same(&Tensor::scalar_of(DType::I64, 0.0), &self.total(&strange)?)?;
+        let best = select(&strange, &self.number(f64::NAN), &best)?;
+
+        let there = pick(self.op, &best, all(1), self.positions)?;
+        let equal = and_same(&equal_same(&values, &there)?, &isfinite(&values)?)?;
+        let share = |mask: &Tensor| cast(mask, x.dtype());
+        let mut shares = self.total(&share(&equal)?)?;
+        // Zeros with the gradients of what they came from.
+        let zero = self.number(0.0);
+        let mut pulls = self.total(&select(&equal, &subtract_same(self.values, &values)?, &zero)?)?;
+        if self.include_self {
+            let own = and_same(&equal_same(&x, &best)?, &isfinite(&x)?)?;
+            shares = add_same(&shares, &share(&own)?)?;
+            pulls = add_same(&pulls, &select(&own, &subtract_same(self.x, &x)?, &zero)?)?;
+        }
+        let shares = maximum_same(&shares, &self.number(1.0))?;
+        select(&touched, &add_same(&best, &divide_same(&pulls, &shares)?)?, self.x)
+    }
+}

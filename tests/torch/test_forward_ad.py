@@ -1,0 +1,122 @@
+"""Dual tensors: tangents that are carried along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from ferrograd import torch
+from ferrograd.torch.autograd import forward_ad
+
+from tests.dialects import values
+
+fwd: Any = forward_ad
+
+X = torch.tensor([0.5, 2.0], dtype=torch.float64)
+V = torch.tensor([1.0, -1.0], dtype=torch.float64)
+
+
+def test_tangents_of_what_is_computed() -> None:
+    with fwd.dual_level():
+        dual = fwd.make_dual(X, V)
+        assert values(dual) == values(X)
+        primal, tangent = fwd.unpack_dual(torch.sin(dual) * dual)
+        assert not primal.requires_grad
+        assert not tangent.requires_grad
+        own = fwd.unpack_dual(dual)
+        assert (values(own.primal), values(own.tangent)) == (values(X), values(V))
+        assert fwd.unpack_dual(X * 2).tangent is None
+    x, v = np.asarray(X), np.asarray(V)
+    np.testing.assert_allclose(np.asarray(primal), np.sin(x) * x)
+    np.testing.assert_allclose(np.asarray(tangent), (np.cos(x) * x + np.sin(x)) * v)
+
+
+def test_writes_move_along_and_do_not_change_the_dual_that_was() -> None:
+    with fwd.dual_level():
+        dual = fwd.make_dual(X, V)
+        y = dual * 3
+        dual[0] = 7.0
+        y[1:].mul_(dual[1:])
+        assert values(fwd.unpack_dual(dual).tangent) == [0.0, -1.0]
+        assert values(fwd.unpack_dual(y).tangent) == [3.0, -12.0]
+
+
+def test_several_duals() -> None:
+    with fwd.dual_level():
+        a, b = fwd.make_dual(X, V), fwd.make_dual(V, X)
+        assert values(fwd.unpack_dual(a * b).tangent) == [1.25, 5.0]
+
+
+def test_reverse_over_forward() -> None:
+    x = X.clone().requires_grad_()
+    with fwd.dual_level():
+        y = fwd.make_dual(x, V) ** 3
+        primal, tangent = fwd.unpack_dual(y)
+        torch.autograd.backward(tangent.sum(), retain_graph=True)
+        assert values(x.grad) == [6 * 0.5, -6 * 2.0]
+        assert values(torch.autograd.grad(primal.sum(), x)[0]) == [0.75, 12.0]
+
+
+def test_by_the_tangent() -> None:
+    v = V.clone().requires_grad_()
+    with fwd.dual_level():
+        tangent = fwd.unpack_dual(fwd.make_dual(X, v) ** 2).tangent
+        assert values(torch.autograd.grad(tangent.sum(), v)[0]) == [1.0, 4.0]
+
+
+def test_a_rule_of_the_users() -> None:
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            return t * 20
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    with fwd.dual_level():
+        assert values(fwd.unpack_dual(Twice.apply(fwd.make_dual(X, V))).tangent) == [20.0, -20.0]
+
+
+def test_outside_of_a_level_there_are_no_tangents() -> None:
+    with fwd.dual_level() as level:
+        assert level == 0
+        y = fwd.make_dual(X, V) * 2
+        with pytest.raises(RuntimeError, match="Nested forward mode AD is not supported"):
+            fwd.enter_dual_level()
+    assert fwd.unpack_dual(y).tangent is None
+    with pytest.raises(RuntimeError, match="no level exists"):
+        fwd.make_dual(X, V)
+    with pytest.raises(RuntimeError, match="not the last one"):
+        fwd.exit_dual_level()
+
+    @fwd.dual_level()
+    def inside() -> Any:
+        return fwd.unpack_dual(fwd.make_dual(X, V)).tangent
+
+    assert values(inside()) == values(V)
+    with torch.no_grad(), fwd.dual_level():
+        assert values(fwd.unpack_dual(fwd.make_dual(X, V)).tangent) == values(V)
+
+
+def test_what_is_no_dual() -> None:
+    with fwd.dual_level():
+        with pytest.raises(ValueError, match="Expected primal to be floating point or complex, but got: int64"):
+            fwd.make_dual(torch.tensor([1]), V)
+        with pytest.raises(ValueError, match="Expected tangent to be floating point"):
+            fwd.make_dual(X, torch.tensor([1, 2]))
+        with pytest.raises(RuntimeError, match="forward gradient that has a different size"):
+            fwd.make_dual(X, V[:1])
+        with pytest.raises(RuntimeError, match="dtype"):
+            fwd.make_dual(X, V.to(torch.float32))
+        with pytest.raises(TypeError, match="must be a Tensor"):
+            fwd.make_dual(X, 1.0)
