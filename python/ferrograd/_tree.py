@@ -121,6 +121,16 @@ def spread(axes: Any, tree: Any, what: str, at: str = "") -> list[Any]:
     return [leaf for k, part in parts for leaf in spread(given[k], part, what, f"{at}[{k!r}]")]
 
 
+def shown(tree: Any) -> str:
+    """A structure with a star for each leaf.
+
+    >>> shown({"a": [1, 2], "b": (3,)})
+    "{'a': [*, *], 'b': (*,)}"
+    """
+    star = type("Star", (), {"__repr__": lambda _: "*"})()
+    return repr(mapped(lambda _: star, tree))
+
+
 def _named(tree: Any) -> str:
     parts = children(tree)
     if parts is None or tree is None:

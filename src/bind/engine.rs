@@ -112,12 +112,26 @@ fn push<'py>(
     tangents: Vec<Bound<'py, Var>>,
     create_graph: bool,
 ) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
+    let moved = moves(py, &inputs, &tangents)?;
+    let edges: Vec<Option<Edge>> = outputs.iter().map(|v| v.get().tensor().edge).collect();
+    let tracked: Vec<Edge> = edges.iter().flatten().cloned().collect();
+    let found = lift(detached(py, || crate::engine::push(&tracked, &moved, create_graph)))?;
+    let dialect = outputs.first().map_or(Dialect::Native, |v| v.get().dialect());
+    by_output(py, &edges, found, dialect)
+}
+
+/// The places that move, each with its tangent.
+fn moves(
+    py: Python<'_>,
+    inputs: &[Bound<'_, Var>],
+    tangents: &[Bound<'_, Var>],
+) -> PyResult<Vec<(Edge, Tensor)>> {
     if inputs.len() != tangents.len() {
         let text = format!("jvp: got {} inputs and {} tangents", inputs.len(), tangents.len());
         return Err(raise(py, "ArgumentError", text));
     }
     let mut moved = vec![];
-    for (i, (x, t)) in inputs.iter().zip(&tangents).enumerate() {
+    for (i, (x, t)) in inputs.iter().zip(tangents).enumerate() {
         let (x, t) = (x.get().tensor(), t.get().tensor());
         if x.dims() != t.dims() {
             let text = format!("jvp: tangent {i} has shape {:?}, its input {:?}", t.dims(), x.dims());
@@ -125,15 +139,41 @@ fn push<'py>(
         }
         moved.extend(x.edge.map(|e| (e, t)));
     }
-    let edges: Vec<Option<Edge>> = outputs.iter().map(|v| v.get().tensor().edge).collect();
-    let tracked: Vec<Edge> = edges.iter().flatten().cloned().collect();
-    let mut found = lift(detached(py, || crate::engine::push(&tracked, &moved, create_graph)))?.into_iter();
-    let dialect = outputs.first().map_or(Dialect::Native, |v| v.get().dialect());
-    let mut result = |edge: Option<Edge>| {
-        let t: Option<Tensor> = edge.and_then(|_| found.next().flatten());
+    Ok(moved)
+}
+
+/// What was found for the tracked outputs, by output.
+fn by_output<'py>(
+    py: Python<'py>,
+    edges: &[Option<Edge>],
+    found: Vec<Option<Tensor>>,
+    dialect: Dialect,
+) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
+    let mut found = found.into_iter();
+    let result = |edge: &Option<Edge>| {
+        let t: Option<Tensor> = edge.as_ref().and_then(|_| found.next().flatten());
         t.map(|t| Var::result(py, t, dialect)).transpose()
     };
-    edges.into_iter().map(&mut result).collect()
+    edges.iter().map(result).collect()
+}
+
+/// By order, from the first on: the derivatives of `outputs` by a number that `tangents` are multiplied with and added
+/// to `inputs`, a tensor each, or None where nothing arrives.
+#[pyfunction]
+fn taylor<'py>(
+    py: Python<'py>,
+    outputs: Vec<Bound<'py, Var>>,
+    inputs: Vec<Bound<'py, Var>>,
+    tangents: Vec<Bound<'py, Var>>,
+    order: usize,
+    create_graph: bool,
+) -> PyResult<Vec<Vec<Option<Bound<'py, Var>>>>> {
+    let moved = moves(py, &inputs, &tangents)?;
+    let edges: Vec<Option<Edge>> = outputs.iter().map(|v| v.get().tensor().edge).collect();
+    let tracked: Vec<Edge> = edges.iter().flatten().cloned().collect();
+    let found = lift(detached(py, || crate::engine::taylor(&tracked, &moved, order, create_graph)))?;
+    let dialect = outputs.first().map_or(Dialect::Native, |v| v.get().dialect());
+    found.into_iter().map(|row| by_output(py, &edges, row, dialect)).collect()
 }
 
 /// Whether the record below `outputs` goes on beyond `places`: to a leaf that is none of them.
@@ -155,5 +195,6 @@ pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(live_nodes, m)?)?;
     m.add_function(wrap_pyfunction!(fresh, m)?)?;
     m.add_function(wrap_pyfunction!(push, m)?)?;
+    m.add_function(wrap_pyfunction!(taylor, m)?)?;
     m.add_function(wrap_pyfunction!(leads_beyond, m)?)
 }

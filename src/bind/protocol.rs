@@ -21,7 +21,8 @@ impl Var {
             return Ok(t.array);
         }
         let text = format!(
-            "{what}: inside vmap a tensor stands for all its lanes and has no values of its own (shape {:?})",
+            "{what}: inside vmap a tensor stands for all its lanes and has no values of its own (shape {:?}), so there \
+             is no {what}() on a Tensor and no data-dependent control flow",
             t.dims()
         );
         Err(Python::attach(|py| raise(py, "LanesError", text)))

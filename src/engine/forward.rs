@@ -61,7 +61,7 @@ fn ascend(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result<V
             continue;
         }
         let kept = node.take_kept(true)?;
-        let outs = op.jvp(&t as &Tangents, &Saved { node, kept: &kept, record })?;
+        let outs = op.jvp(&t as &Tangents, &Saved { node, kept: &kept, edges: &node.inputs, record })?;
         debug_assert_eq!(outs.len(), node.outs.len(), "{}: one tangent an output", node.name());
         for ((slot, t), meta) in arena.outs(i).zip(outs).zip(&node.outs) {
             if let Some(t) = t {
@@ -87,7 +87,7 @@ fn uses(arena: &Arena<'_>) -> Vec<u32> {
 
 /// Broadcasting done: the tangent in the shape of its value, and over the lanes of its value's levels, unless their
 /// calls are still running.
-fn fit(t: &Tensor, meta: &Meta, live: &Levels) -> Result<Tensor> {
+pub(super) fn fit(t: &Tensor, meta: &Meta, live: &Levels) -> Result<Tensor> {
     let t = broadcast_to(t, &meta.dims)?;
     if meta.levels.is_empty() { Ok(t) } else { spread_lanes(&t, &closed(meta, live)) }
 }

@@ -10,9 +10,11 @@ mod request;
 mod run;
 mod sum;
 mod survey;
+mod taylor;
 mod tick;
 
 pub use beyond::leads_beyond;
 pub use forward::push;
 pub use request::{Answer, Request, backward, grad, seed};
 pub use survey::{Place, Survey, Surveyed, cuts, survey};
+pub use taylor::taylor;

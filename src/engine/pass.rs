@@ -133,7 +133,8 @@ impl<'a> Pass<'a> {
             self.hooked(node, &mut g, |at, g| hooks.before(at, g))?;
         }
         let start = (self.watch.times || self.watch.nodes).then(Instant::now);
-        let rule = || op.vjp(&g, &Saved { node, kept: &kept, record: self.create_graph });
+        let rule =
+            || op.vjp(&g, &Saved { node, kept: &kept, edges: &node.inputs, record: self.create_graph });
         let mut grads = if self.watch.nans { self.named(node, rule)? } else { rule()? };
         if self.watch != Watch::default() {
             self.look(node, &g, &mut grads, start)?;

@@ -111,6 +111,8 @@ impl Keeps {
 pub struct Saved<'a> {
     pub(crate) node: &'a Arc<Node>,
     pub(crate) kept: &'a [Option<Keep>],
+    /// What the kept inputs came by: the node's own edges, unless others are kept in their place.
+    pub(crate) edges: &'a [Option<Edge>],
     /// Whether the rule's own ops are to be recorded.
     pub(crate) record: bool,
 }
@@ -118,7 +120,7 @@ pub struct Saved<'a> {
 impl Saved<'_> {
     /// Input `i`, which `keeps` named: with its edge if the rule is being recorded.
     pub fn input(&self, i: usize) -> Tensor {
-        let edge = if self.record { self.node.inputs[i].clone() } else { None };
+        let edge = if self.record { self.edges[i].clone() } else { None };
         self.tensor(i, edge)
     }
 

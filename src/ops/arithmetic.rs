@@ -21,6 +21,13 @@ pub(super) trait Binary: Send + Sync + 'static {
     const KEEPS: [Keeps; 2];
     /// `g` times the derivative by input `i`; none for zero. Linear in `g`, so it serves both directions.
     fn rule(i: usize, g: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>>;
+    /// The tangent where both inputs move.
+    fn both(a: &Tensor, b: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>> {
+        Ok(match (Self::rule(0, a, s)?, Self::rule(1, b, s)?) {
+            (Some(a), Some(b)) => Some(a + b),
+            (a, b) => a.or(b),
+        })
+    }
 }
 
 pub(super) struct Zip<B>(pub std::marker::PhantomData<fn(B)>);
@@ -50,10 +57,11 @@ impl<B: Binary> Op for Zip<B> {
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let part = |i: usize| t[i].as_ref().map_or(Ok(None), |t| B::rule(i, t, s));
-        Ok(smallvec![match (part(0)?, part(1)?) {
-            (Some(a), Some(b)) => Some(a + b),
-            (a, b) => a.or(b),
+        Ok(smallvec![match (&t[0], &t[1]) {
+            (Some(a), Some(b)) => B::both(a, b, s)?,
+            (Some(a), None) => B::rule(0, a, s)?,
+            (None, Some(b)) => B::rule(1, b, s)?,
+            (None, None) => None,
         }])
     }
 }
@@ -65,10 +73,12 @@ pub(super) fn zero() -> Option<Tensor> {
 
 /// A row as a function of two tensors of one dtype:
 /// `Name function "public name": class x, y => number; [kept] g => gradient of x; [kept] g => gradient of y;`.
+/// A row may say `both [kept] a, b => tangent;` before the gradients, where that is more than their sum.
 /// The class is that of [`zip_table!`](crate::kernel::zip); the kept letters are `x`, `y` (the inputs) and `z` (the output). A gradient is
 /// a tensor or [`zero()`].
 macro_rules! binary_rows {
     ($($(#[$attr:meta])* $Row:ident $same:ident $name:expr, $class:ident $x:ident, $y:ident => $e:expr;
+        $(both [$($kb:ident),*] $ga:ident, $gb:ident => $db:expr;)?
         [$($kx:ident),*] $gx:ident => $dx:expr; [$($ky:ident),*] $gy:ident => $dy:expr;)*) => { $(
         struct $Row;
         impl $crate::ops::arithmetic::Binary for $Row {
@@ -89,6 +99,10 @@ macro_rules! binary_rows {
                     Ok(Option::from($dy))
                 }
             }
+            $(fn both($ga: &Tensor, $gb: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>> {
+                $( let $kb = &$crate::ops::arithmetic::binary_rows!(@saved s $kb); )*
+                Ok(Some($db))
+            })?
         }
         $(#[$attr])*
         #[inline]
@@ -109,11 +123,13 @@ macro_rules! binary_rows {
 /// comes the function that stands for it where both operands are truth values.
 macro_rules! binary {
     ($($Row:ident $f:ident, $same:ident $(($($alias:ident),*))? $(bools $bools:ident)?: $class:ident $x:ident, $y:ident => $e:expr;
+        $(both [$($kb:ident),*] $ga:ident, $gb:ident => $db:expr;)?
         [$($kx:ident),*] $gx:ident => $dx:expr; [$($ky:ident),*] $gy:ident => $dy:expr;
         $doc:expr, $example:expr => $result:expr;)*) => {
         binary_rows! { $(
             #[doc = concat!("[`", stringify!($f), "`] of two tensors of one dtype.")]
-            $Row $same stringify!($f), $class $x, $y => $e; [$($kx),*] $gx => $dx; [$($ky),*] $gy => $dy;
+            $Row $same stringify!($f), $class $x, $y => $e; $(both [$($kb),*] $ga, $gb => $db;)?
+            [$($kx),*] $gx => $dx; [$($ky),*] $gy => $dy;
         )* }
         $(
             #[doc = $doc]
@@ -150,7 +166,7 @@ binary! {
         [y] g => g * y; [x] g => g * x;
         "The product, element by element; of truth values, whether both hold.",
         "fg.multiply(fg.tensor([1.0, 2.0]), 3).tolist()" => "[3.0, 6.0]";
-    Div divide, divide_same(div, true_divide): real x, y => x.div(y);
+    Div divide, divide_same(div, true_divide): real x, y => x.div(y); both [y, z] a, b => (a - b * z) / y;
         [y] g => g / y; [y, z] g => -(g * z / y);
         "The quotient, element by element.",
         "fg.divide(fg.tensor([1, 3]), 2).tolist()" => "[0.5, 1.5]";

@@ -10,7 +10,7 @@ import ferrograd as fg
 import numpy as np
 import pytest
 from ferrograd import paddle, torch
-from ferrograd.func import grad, jvp, linearize, value_and_grad, vjp
+from ferrograd.func import grad, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp
 
 from tests.func.tools import same, sample
 
@@ -176,6 +176,43 @@ def test_results_have_the_class_of_the_dialect(module: Any) -> None:
     assert type(jvp(lambda x: x * x, (x,), (x,))[1]) is module.Tensor
     assert type(fg.func.jacfwd(lambda x: x * x)(x)) is module.Tensor
     assert type(fg.func.hessian(lambda x: (x * x).sum())(x)) is module.Tensor
+
+
+@pytest.mark.parametrize("of", [lambda f, x, v: jvp(f, (x,), (v,))[1], lambda f, x, v: linearize(f, x)[1](v)])
+def test_forward_mode_allows_writes_to_arguments(of: Any) -> None:
+    def f(x: Any) -> Any:
+        x[0] = x[1] * x[2]
+        return (x.mul_(2.0) ** 2).sum()
+
+    at = np.array([1.0, 2.0, 3.0])
+    x = fg.tensor(at)
+    # 4 ((bc)^2 + b^2 + c^2), which does not depend on a
+    same(of(f, x, fg.tensor(at)), 4 * (2 * 36 + 2 * 36 + 2 * 4 + 2 * 9))
+    same(x, [12.0, 4.0, 6.0])
+
+
+def test_no_write_to_an_argument_makes_a_gradient_wrong() -> None:
+    def f(x: Any) -> Any:
+        return (x.mul_(2.0) ** 2).sum()
+
+    for of in (grad(f), jacrev(f), value_and_grad(f), jacrev(jacfwd(f))):
+        with pytest.raises(fg.LeafInplaceError):
+            of(fg.tensor([1.0, 2.0]))
+    for of in (hessian(f), jacfwd(jacfwd(f))):
+        same(of(fg.tensor([1.0, 2.0])), [[8.0, 0.0], [0.0, 8.0]])
+    x = fg.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(fg.LeafInplaceError):
+        grad(f)(x)
+
+
+def test_a_pullback_is_tracked_where_it_is_called() -> None:
+    x = fg.tensor(3.0, requires_grad=True)
+    with fg.no_grad():
+        y, pullback = vjp(lambda x: x**2, x)
+    (g,) = pullback(fg.tensor(1.0))
+    assert not y.requires_grad
+    assert g.requires_grad
+    assert fg.grad(g, x).item() == 2.0
 
 
 def test_refusals() -> None:

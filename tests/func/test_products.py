@@ -8,7 +8,7 @@ from typing import Any
 import ferrograd as fg
 import numpy as np
 import pytest
-from ferrograd.func import hessian, hessian_diagonal, hvp, taylor, vhp
+from ferrograd.func import grad, hessian, hessian_diagonal, hvp, jvp, taylor, vhp, vmap
 
 from tests.func.tools import same, sample
 
@@ -91,6 +91,85 @@ def test_taylor_series_predicts_the_function() -> None:
     same(series, fg.tanh((x + t * v) ** 2).sum(), 1e-9)
 
 
+A = np.random.default_rng(7).normal(size=(3, 3))
+SERIES: dict[str, Any] = {
+    "sin": lambda x: fg.sin(x) * fg.cosh(x),
+    "quotient": lambda x: fg.sin(x) / (x * x + 1.0),
+    "power": lambda x: (x * x + 1.0) ** 1.5,
+    "powers": lambda x: (x * x + 1.0) ** x,
+    "roots": lambda x: fg.sqrt(x * x + 1.0) + fg.log(x * x + 2.0) + fg.asin(x / 5.0),
+    "products": lambda x: (fg.tensor(A) * x) @ (fg.tensor(A) + fg.cos(x)),
+    "three factors": lambda x: fg.einsum("i,j,k->ijk", x, fg.sin(x), fg.exp(x)),
+    "softmax": lambda x: fg.softmax(x * x, -1) + fg.log_softmax(x * x, -1) + fg.logsumexp(fg.sin(x), -1),
+    "angles": lambda x: fg.atan2(fg.sin(x), fg.cos(x) + 3.0) + fg.hypot(fg.sin(x), x + 3.0),
+    "activations": lambda x: fg.gelu(x) + fg.silu(x) + fg.softplus(x) + fg.sigmoid(x) + fg.tanh(x) + fg.erf(x),
+    # What is above or below zero is read, not multiplied with.
+    "masks": lambda x: fg.relu(x * x - 0.1) + fg.where(x > 0, x**3, fg.sin(x)) + fg.maximum(x * x, fg.sin(x)),
+    "matrices": lambda x: fg.linalg.inv(fg.tensor(A) + fg.sin(x)) * fg.linalg.det(fg.tensor(A) + x),
+    "eigenvalues": lambda x: fg.linalg.eigvalsh(fg.tensor(A + A.T) + fg.diag(fg.sin(x))),
+    "products of elements": lambda x: fg.prod(x + 2.0) * fg.cumprod(x + 2.0, 0) + fg.var(x * x) + fg.norm(x + 2.0),
+    "moved": lambda x: fg.concat([x[1:] * x[:-1], fg.flip(x)])[fg.tensor([0, 0, 3])],
+    "written": lambda x: fg.exp(x).copy_(fg.sin(x) * x),
+    "constant": lambda x: fg.ones(2),
+    "integers": lambda x: fg.sign(x) + fg.floor(x),
+}
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_taylor_is_forward_mode_over_and_over(name: str) -> None:
+    x, v = sample(3, seed=4), sample(3, seed=5)
+
+    def moved(g: Any) -> Any:
+        return lambda x: jvp(g, (x,), (v,))[1]
+
+    g: Any = SERIES[name]
+    for got in taylor(g, x, v, 4):
+        same(got, g(x), 1e-8)
+        g = moved(g)
+
+
+def test_taylor_through_other_transforms_and_functions() -> None:
+    x, v = sample(4, 3), sample(3, seed=1)
+    f = SERIES["quotient"]
+    third = vmap(lambda x: taylor(f, x, v, 3)[3])(x)
+    for i in range(4):
+        same(third[i], taylor(f, x[i], v, 3)[3])
+    same(
+        grad(lambda x: taylor(f, x, v, 2)[2].sum())(x[0]),
+        grad(lambda x: jvp(lambda x: jvp(f, (x,), (v,))[1], (x,), (v,))[1].sum())(x[0]),
+    )
+
+    class Sine(fg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return fg.sin(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * fg.cos(ctx.saved_tensors[0])
+
+    for got, want in zip(taylor(Sine.apply, v, v, 3), taylor(fg.sin, v, v, 3), strict=True):
+        same(got, want)
+
+
+def test_taylor_takes_polynomial_time() -> None:
+    def deep(x: Any) -> Any:
+        for _ in range(5):
+            x = fg.tanh(x * 0.5) + fg.sin(x)
+            x = fg.exp(-x * x) / (x * x + 1.0) + fg.sqrt(fg.sigmoid(x))
+        return x
+
+    def calls(order: int) -> int:
+        with fg.profile() as p:
+            taylor(deep, sample(3), sample(3, seed=1), order)
+        return sum(c.calls for c in p.forward.values())
+
+    few, many = calls(6), calls(12)
+    assert many < 2**4 * few
+    assert many < 100_000
+
+
 def test_refusals() -> None:
     x = sample(3)
     with pytest.raises(fg.ShapeError, match="hvp"):
@@ -99,5 +178,7 @@ def test_refusals() -> None:
         vhp(lambda x: x, (x,), (x,))
     with pytest.raises(fg.ArgumentError, match="order"):
         taylor(fg.sin, x, x, -1)
+    with pytest.raises(fg.ArgumentError, match="order"):
+        taylor(fg.sin, x, x, 171)
     with pytest.raises(fg.ShapeError, match="taylor: v"):
         taylor(fg.sin, x, sample(2), 1)

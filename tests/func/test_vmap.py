@@ -105,6 +105,37 @@ def test_gradient_of_a_tracked_tensor_inside_and_after() -> None:
     same(fg.grad(g.sum(), w), (3 * np.asarray(x) ** 2).sum(0))
 
 
+def test_writes_to_arguments_reach_the_caller() -> None:
+    x, y = sample(3, 4), sample(4, seed=1)
+    want = np.asarray(x) * 2
+    for chunk in (None, 2):
+        a = x.clone()
+        whole = a[1]
+        got = vmap(lambda v: v.mul_(2), in_axes=1, out_axes=1, chunk_size=chunk)(a)
+        same(got, want)
+        same(a, want)
+        same(whole, want[1])
+    a = x.clone()
+    vmap(lambda v, w: v[1:3].copy_(w[:2]), in_axes=(0, None))(a, y)
+    same(a[:, 1:3], np.broadcast_to(np.asarray(y)[:2], (3, 2)))
+    w = sample(4, seed=2, track=True)
+    a = x.clone()
+    vmap(lambda v, w: v.mul_(w), in_axes=(0, None))(a, w)
+    same(fg.grad(a.sum(), w), np.asarray(x).sum(0))
+    # What all lanes share cannot take their values.
+    with pytest.raises(fg.LanesError, match="the same for all lanes"):
+        vmap(lambda v, w: w.copy_(v), in_axes=(0, None))(x, y)
+
+
+def test_what_is_no_tensor_comes_out_where_no_axis_is_asked_for() -> None:
+    _, b = vmap(lambda v: (v, "text"), out_axes=(0, None))(sample(3))
+    assert b == "text"
+    same(vmap(lambda v: v, out_axes=(1,))(sample(3, 2)), np.asarray(sample(3, 2)).T)
+    for out, error in (("x", fg.ArgumentError), (5, fg.IndexOutOfRange), (True, fg.ArgumentError)):
+        with pytest.raises(error):
+            vmap(lambda v: v, out_axes=out)(sample(3, 2))
+
+
 def test_refusals() -> None:
     x = sample(3, 2)
     with pytest.raises(fg.ShapeError, match="nothing has lanes"):

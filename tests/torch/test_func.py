@@ -71,6 +71,31 @@ def test_vmap_with_dims() -> None:
     assert type(a) is torch.Tensor
 
 
+def test_what_is_made_of_a_tensor_with_lanes_has_them() -> None:
+    x = sample(3)
+
+    def filled(new: Any) -> Any:
+        return torch.vmap(lambda v: new(v).copy_(v))(x)
+
+    made: list[Any] = [lambda v: v.new_zeros(2), lambda v: v.new_empty((2,)), lambda v: v.new_full((2,), 7.0)]
+    for new in [*made, lambda v: v.new_ones(2), lambda v: torch.zeros_like(v).reshape(1).repeat(2)]:
+        same(filled(new), np.stack([np.asarray(x)] * 2, 1))
+    assert torch.vmap(lambda v: v.new_ones(2, dtype=torch.int64))(x).dtype == torch.int64
+    with pytest.raises(RuntimeError, match="the same for all lanes"):
+        filled(lambda v: torch.zeros(2))
+
+
+def test_a_pullback_takes_torchs_arguments() -> None:
+    x = sample(3, track=True)
+    _, pullback = func.vjp(lambda x: (x, x**2), x)
+    a, b = pullback(x, x), pullback((x, x), create_graph=False)
+    same(a[0], b[0])
+    assert a[0].requires_grad
+    assert not b[0].requires_grad
+    with torch.no_grad():
+        assert pullback(x, x, retain_graph=True, create_graph=True)[0].requires_grad
+
+
 def test_randomness() -> None:
     x = sample(4)
     torch.manual_seed(0)
@@ -115,8 +140,27 @@ REFUSED: list[tuple[str, Any]] = [
     ("argnums must be int or Tuple", lambda: func.grad(torch.sum, argnums="x")(X)),  # type: ignore[arg-type]
     ("should be a tuple: .output, aux.", lambda: func.grad(torch.sum, has_aux=True)(X)),
     ("should be a tuple: .output, aux.", lambda: func.vjp(torch.sum, X, has_aux=True)),
+    ("Expected pytree structure of cotangents", lambda: func.vjp(lambda x: (x, x), X)[1]((X,))),
+    ("Mismatch in shape: grad_output.0.", lambda: func.vjp(torch.sin, X)[1](sample(3))),
+    (
+        "jvp.f, primals, tangents.: output of function f should be a tuple",
+        lambda: func.jvp(torch.sin, (X,), (X,), has_aux=True),
+    ),
+    ("jvp.+: Expected f to be a function that has non-empty output", lambda: func.jacfwd(lambda x: ())(X)),
+    ("jvp.+: expected f.+ to return only tensors", lambda: func.jvp(lambda x: 1.0, (X,), (X,))),
+    ("at least one Tensor", lambda: func.jvp(torch.sin, (), ())),
+    ("same python structure", lambda: func.jvp(lambda x: x[0], ((X, X),), ((X,),))),
+    ("out_dims is not compatible with the structure of `outputs`", lambda: torch.vmap(torch.sin, out_dims=(0, 0))(X)),
+    ("`out_dims` must be an int", lambda: torch.vmap(torch.sin, out_dims="x")(X)),
+    (
+        "Dimension out of range .expected to be in range of .-1, 0., but got 3",
+        lambda: torch.vmap(torch.sin, out_dims=3)(X),
+    ),
+    ("in_dims is not compatible with the structure of `inputs`", lambda: torch.vmap(torch.mul, in_dims=(0,))(X, X)),
+    ("item.. on a Tensor", lambda: torch.vmap(lambda x: x.item())(X)),
+    ("data-dependent control flow", lambda: torch.vmap(lambda x: x if x > 0 else -x)(X)),
     ("Expected primals to be a tuple", lambda: func.jvp(torch.sin, X, X)),
-    ("does not have the structure", lambda: func.jvp(torch.sin, (X,), (X, X))),
+    ("same python structure", lambda: func.jvp(torch.sin, (X,), (X, X))),
     ("is expected", lambda: func.jvp(torch.sin, (X,), (sample(3),))),
     ("not allowed with strict=True", lambda: func.jvp(lambda x: torch.ones(2), (X,), (X,), strict=True)),
     ("must be floating-point", lambda: func.vjp(lambda x: x > 0, X)),

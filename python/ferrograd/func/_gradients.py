@@ -76,7 +76,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> [g.item() for g in pullback(fg.tensor(1.0))]
     [5.0, 2.0]
     """
-    record = Record("vjp", f, primals, argnums=range(len(primals)), has_aux=has_aux)
+    record = Record("vjp", f, primals, argnums=range(len(primals)), has_aux=has_aux, lasting=True)
 
     def pullback(cotangent: Any) -> Any:
         seeds = matching(cotangent, record.result, record.outputs, "vjp: the cotangent")
@@ -88,15 +88,16 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return record.value, pullback
 
 
-def _moved(what: str, f: Callable[..., Any], primals: Any, has_aux: bool = False) -> Record:
-    return Record(what, f, tuple(primals), argnums=range(len(primals)), has_aux=has_aux)
+def _moved(what: str, f: Callable[..., Any], primals: Any, has_aux: bool = False, lasting: bool = False) -> Record:
+    places = range(len(primals))
+    return Record(what, f, tuple(primals), argnums=places, has_aux=has_aux, writable=True, lasting=lasting)
 
 
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """The value of ``f(*primals)`` and its derivative along ``tangents``, in forward mode: ``(value, derivative)``.
 
     ``primals`` and ``tangents`` are tuples of the same structure, with tensors of the same shapes. The derivative has
-    the structure of the value. With ``has_aux`` the auxiliary part follows.
+    the structure of the value. With ``has_aux`` the auxiliary part follows. ``f`` may write to its arguments in place.
 
     Raises:
         ShapeError: a tangent has another shape than its primal.
@@ -123,7 +124,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     >>> value.item(), along(fg.tensor(1.0)).item(), along(fg.tensor(10.0)).item()
     (9.0, 6.0, 60.0)
     """
-    record = _moved("linearize", f, primals)
+    record = _moved("linearize", f, primals, lasting=True)
 
     def along(*tangents: Any) -> Any:
         return record.pushed(matching(tangents, record.wrt, record.inside, "linearize: the tangents"))

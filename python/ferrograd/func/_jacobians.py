@@ -144,7 +144,7 @@ def jacfwd(
     >>> jacfwd(lambda x: x * x)(fg.tensor([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
-    return _jacobian("jacfwd", f, argnums, lambda record: columns(record, chunk_size, progress), has_aux)
+    return _jacobian("jacfwd", f, argnums, lambda record: columns(record, chunk_size, progress), has_aux, True)
 
 
 def jacobian(
@@ -174,11 +174,16 @@ def jacobian(
 
 
 def _jacobian(
-    what: str, f: Callable[..., Any], argnums: Argnums, of: Callable[[Record], Any], has_aux: bool
+    what: str,
+    f: Callable[..., Any],
+    argnums: Argnums,
+    of: Callable[[Record], Any],
+    has_aux: bool,
+    writable: bool = False,
 ) -> Callable[..., Any]:
     @wraps(f)
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        record = Record(what, f, args, kwargs, argnums, has_aux)
+        record = Record(what, f, args, kwargs, argnums, has_aux, writable)
         found = of(record)
         return (found, record.settled(record.aux)) if has_aux else found
 

@@ -87,15 +87,18 @@ def hessian_diagonal(
 def taylor(f: Callable[..., Any], x: Any, v: Any, order: int) -> list[Any]:
     """The derivatives of ``f(x + t v)`` by ``t`` at 0, from the value to that of ``order``: ``order + 1`` results.
 
-    ``x`` and ``v`` are of the same structure. The coefficients of Taylor's series are these divided by ``k!``. Each
-    derivative is the forward-mode derivative of the one before it, so that the cost grows about as ``3**order``.
+    ``x`` and ``v`` are of the same structure. The coefficients of Taylor's series are these divided by ``k!``. ``f`` is
+    called once. Series are pushed through what it recorded, so that the cost grows as a power of ``order``.
+
+    Raises:
+        ArgumentError: ``order`` is negative, or above 170, whose factorial is the last that is finite.
 
     >>> from ferrograd.func import taylor
     >>> [y.item() for y in taylor(lambda x: x**3, fg.tensor(2.0), fg.tensor(1.0), 3)]
     [8.0, 12.0, 12.0, 6.0]
     """
-    if not isinstance(order, int) or order < 0:
-        raise ArgumentError(f"taylor: order must be an int that is not negative, not {order!r}")
+    if not isinstance(order, int) or not 0 <= order <= 170:
+        raise ArgumentError(f"taylor: order must be an int from 0 to 170, not {order!r}")
     at = [real(a, "taylor: x") for a in _tree.leaves(x)]
     along = matching(v, x, at, "taylor: v")
 
@@ -104,11 +107,8 @@ def taylor(f: Callable[..., Any], x: Any, v: Any, order: int) -> list[Any]:
 
     record = Record("taylor", moved, tuple(at), argnums=range(len(at)))
     recorded = record.recorded(along)
-    found = [record.result]
-    for k in range(1, order + 1):
-        found.append(record.pushed(along, record=recorded or k < order))
-        record.outputs = _tree.leaves(found[-1])
-    return found if recorded else [_tree.mapped(lambda t: t.detach(), y) for y in found]
+    found = _core.taylor(record.outputs, record.inside, along, order, recorded) if order else []
+    return [record.value, *map(record.filled, found)]
 
 
 __all__ = ["hessian_diagonal", "hvp", "taylor", "vhp"]

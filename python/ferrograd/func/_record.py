@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,9 @@ class Record:
     """What ``f`` computed, from places of its own for the arguments that it is differentiated for.
 
     ``wrt`` is the structure of these arguments: one argument for a number ``argnums``, a tuple of them otherwise.
-    ``result`` is what ``f`` returned, less the auxiliary part with ``has_aux``.
+    ``result`` is what ``f`` returned, less the auxiliary part with ``has_aux``. With ``writable``, ``f`` may write to
+    these arguments in place, which changes what the caller passed too; otherwise that is refused, as for any leaf. A
+    ``lasting`` record is asked later, when recording may be on though it is off here.
     """
 
     def __init__(
@@ -79,13 +82,19 @@ class Record:
         kwargs: dict[str, Any] | None = None,
         argnums: int | Sequence[int] = 0,
         has_aux: bool = False,
+        writable: bool = False,
+        lasting: bool = False,
     ) -> None:
         self.what = what
         places = chosen(what, args, argnums)
         self.wrt = args[places[0]] if isinstance(argnums, int) else tuple(args[i] for i in places)
         # What the arguments are tracked for counts only if recording is on here, whatever it is inside.
-        self.inside = [_core.fresh(real(x, what)) for x in _tree.leaves(self.wrt)]
-        stand_ins = _tree.rebuilt(self.wrt, iter(self.inside))
+        with enable_grad() if lasting else nullcontext():
+            self.inside = [_core.fresh(real(x, what)) for x in _tree.leaves(self.wrt)]
+        # The function gets tensors of their own, so that what it writes there leaves the places where they are.
+        with enable_grad():
+            given = [_core.fresh(x) if writable else _core.copy_of(x) for x in self.inside]
+        stand_ins = _tree.rebuilt(self.wrt, iter(given))
         inside = list(args)
         for i, part in zip(places, [stand_ins] if isinstance(argnums, int) else stand_ins, strict=True):
             inside[i] = part
@@ -99,6 +108,9 @@ class Record:
         self.result = result
         self.outputs = [tensor(y, f"{what}: the result of the function") for y in _tree.leaves(result)]
         self._beyond: bool | None = None
+        for x, new in zip(_tree.leaves(self.wrt), given, strict=True):
+            if new.inplace_version and isinstance(x, Tensor):
+                x.copy_(self.settled(new))
 
     @property
     def beyond(self) -> bool:

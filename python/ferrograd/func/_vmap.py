@@ -24,13 +24,13 @@ def vmap(
     ``in_axes`` is the axis of each positional argument that holds its lanes, or None where all lanes share the
     argument; one number stands for all, and for all tensors of a structure. What is no tensor, and keyword arguments,
     are shared. The results have their lanes at ``out_axes``; None there says that a result is the same for all lanes.
-    With ``chunk_size`` so many lanes are computed at a time. Random numbers are different in all lanes where they are
-    drawn for a tensor with lanes, else the same; ``randomness`` makes them ``"same"`` or ``"different"`` everywhere
-    (the same within each chunk), or an ``"error"``.
+    What is no tensor may be returned where the axis is None. With ``chunk_size`` so many lanes are computed at a time.
+    Random numbers are different in all lanes where they are drawn for a tensor with lanes, else the same;
+    ``randomness`` makes them ``"same"`` or ``"different"`` everywhere (the same within each chunk), or an ``"error"``.
 
     Inside ``f`` a tensor has the shape of one lane, and gradients are those of one lane:
     ``vmap(grad(loss), (None, 0))`` computes the gradients of samples. Calls nest. What depends on values (``item``,
-    ``bool``) is refused inside.
+    ``bool``) is refused inside. What ``f`` writes in place to an argument with lanes is written to the argument.
 
     Raises:
         ShapeError: nothing has lanes, or there are different numbers of them.
@@ -61,11 +61,16 @@ def vmap(
             with _core.Level(end - start, randomness) as level:
                 inside = [x if a is None else level.enter(x, a) for x, a in zip(part, axes, strict=True)]
                 result = f(*_tree.rebuilt(args, iter(inside)), **kwargs)
-                found = [tensor(y, "vmap: the result of the function") for y in _tree.leaves(result)]
-                return result, [_left(level, y, a) for y, a in zip(found, _outward(result), strict=True)]
+                for x, a, new in zip(part, axes, inside, strict=True):
+                    if a is not None and new.inplace_version:
+                        x.copy_(level.leave(new, a))
+                found = zip(_tree.leaves(result), _outward(result), strict=True)
+                return result, [_left(level, y, a) for y, a in found]
 
         def _outward(result: Any) -> list[Any]:
-            return _tree.spread(out_axes, result, "vmap: out_axes")
+            # A tuple of one axis goes with a single tensor too.
+            one = isinstance(result, Tensor) and isinstance(out_axes, tuple) and len(out_axes) == 1
+            return _tree.spread(out_axes[0] if one else out_axes, result, "vmap: out_axes")
 
         if chunk_size is None or lanes <= chunk_size:
             result, found = some(0, lanes)
@@ -103,12 +108,17 @@ def _lanes(values: Sequence[Any], axes: Sequence[int | None]) -> int:
     return sizes.pop()
 
 
-def _left(level: _core.Lanes, y: Tensor, axis: Any) -> Tensor:
+def _left(level: _core.Lanes, y: Any, axis: Any) -> Any:
     """A result with its lanes as an axis, or as it is where all lanes share it."""
     if axis is not None:
-        return level.leave(y, axis)
-    if level.has(y):
-        raise ArgumentError("vmap: out_axes (out_dims) is None for a result that is not the same for all lanes")
+        if isinstance(axis, bool) or not isinstance(axis, int):
+            raise ArgumentError(f"vmap: out_axes holds ints and None, not {axis!r}")
+        return level.leave(tensor(y, "vmap: the result of the function"), axis)
+    if isinstance(y, Tensor) and level.has(y):
+        raise ArgumentError(
+            "vmap: the function can not return a BatchedTensor when out_dim is None (out_axes, out_dims): "
+            "it is not the same for all lanes"
+        )
     return y
 
 

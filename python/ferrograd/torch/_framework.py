@@ -120,8 +120,11 @@ class Methods:
         return self.new_full(size[0] if len(size) == 1 else size, 1, dtype=dtype, requires_grad=requires_grad)
 
     def new_full(self: Any, size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
-        """One number in a whole shape with this tensor's dtype."""
+        """One number in a whole shape with this tensor's dtype. Inside ``vmap`` it has the lanes of this tensor."""
         result = _core.torch.full(size, fill_value, self.dtype if dtype is None else dtype)
+        if _core.lanes_of([self]) is not None:
+            everywhere = _core.torch.zeros_like(self).sum() == 0
+            result = _core.native.where(everywhere, result, result)
         return result.requires_grad_(requires_grad)
 
     def storage(self: Any) -> Any:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import wraps
 from typing import Any
 
 from ferrograd import _tree
 from ferrograd import func as transforms
 from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._modes import enable_grad, no_grad
 from ferrograd.func._record import Record, chosen, matching
 
 Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]
+
+VJP = "vjp(f, *primals)"
+JVP = "jvp(f, primals, tangents)"
 
 
 def _over_tensors(what: str, derived: Function, argnums: Argnums) -> Function:
@@ -80,44 +85,47 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
     return _over_tensors("grad_and_value", call, argnums)
 
 
-def _real_tensors(result: Any) -> None:
-    """The output of a function that ``vjp`` is taken of."""
+def _only_tensors(result: Any, call: str) -> None:
+    """The output of a function that a derivative is taken of."""
     for y in _tree.leaves(result):
         if not isinstance(y, Tensor):
-            raise ArgumentError(
-                f"vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type {type(y)}"
-            )
-        if y.dtype.kind != "f":
+            raise ArgumentError(f"{call}: expected f(*primals) to return only tensors, got unsupported type {type(y)}")
+        if y.dtype.kind != "f" and call == VJP:
             raise ArgumentError(
                 "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
                 f"{y.dtype}"
             )
     if not _tree.leaves(result):
-        raise ArgumentError(
-            f"vjp(f, *primals): Expected f to be a function that has non-empty output (got output = {result})"
-        )
+        raise ArgumentError(f"{call}: Expected f to be a function that has non-empty output (got output = {result})")
 
 
-def _checked(f: Function, has_aux: bool) -> Function:
-    """The function, whose output must be tensors of floats."""
+def _checked(f: Function, has_aux: bool, call: str) -> Function:
+    """The function, whose output must be tensors, for ``vjp`` of floats."""
 
     @wraps(f)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def checked(*args: Any, **kwargs: Any) -> Any:
         result = f(*args, **kwargs)
         if has_aux and not (isinstance(result, tuple) and len(result) == 2):
-            raise ArgumentError(
-                "vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True"
-            )
-        _real_tensors(result[0] if has_aux else result)
+            raise ArgumentError(f"{call}: output of function f should be a tuple: (output, aux) if has_aux is True")
+        _only_tensors(result[0] if has_aux else result, call)
         return result
 
-    return call
+    return checked
+
+
+def _alike(tree: Any, like: Any, text: str) -> list[Any]:
+    """The leaves of a structure, which must be that of another one."""
+    try:
+        return _tree.matched(tree, like, "")
+    except ArgumentError:
+        raise ArgumentError(text) from None
 
 
 def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     """The output of ``func(*primals)`` and its pullback, and the auxiliary part with ``has_aux``.
 
-    The pullback gives a tuple, with one product for each primal.
+    The pullback gives a tuple, with one product for each primal. What an output of several tensors is multiplied with
+    can be given to it one by one. With ``create_graph=False`` its results are not tracked.
 
     >>> import ferrograd.torch as torch
     >>> y, pullback = torch.func.vjp(torch.square, torch.tensor([1.0, 2.0]))
@@ -125,9 +133,35 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     [2.0, 4.0]
     """
 
-    checked = _checked(func, has_aux)
+    checked = _checked(func, has_aux, VJP)
     everything = tuple(range(len(primals)))
-    return _over_tensors("vjp", lambda *args: transforms.vjp(checked, *args, has_aux=has_aux), everything)(*primals)
+    value, pullback, *aux = _over_tensors(
+        "vjp", lambda *args: transforms.vjp(checked, *args, has_aux=has_aux), everything
+    )(*primals)
+
+    def pulled(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        given = cotangents[0] if len(cotangents) == 1 else cotangents
+        _fitting(given, value)
+        with enable_grad() if create_graph else no_grad() if create_graph is False else nullcontext():
+            return pullback(given)
+
+    return value, pulled, *aux
+
+
+def _fitting(cotangents: Any, value: Any) -> None:
+    """Cotangents have the structure and the shapes of the output."""
+    found = _alike(
+        cotangents,
+        value,
+        "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
+        f"cotangents: {_tree.shown(cotangents)}, primal output: {_tree.shown(value)}",
+    )
+    for i, (g, y) in enumerate(zip(found, _tree.leaves(value), strict=True)):
+        if isinstance(g, Tensor) and g.shape != y.shape:
+            raise ShapeError(
+                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
+                f"{y.shape}."
+            )
 
 
 def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
@@ -141,13 +175,21 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
     [2.0, 8.0]
     """
     if not isinstance(primals, tuple):
-        raise ArgumentError(
-            "jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
-        )
+        raise ArgumentError(f"{JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+    text = (
+        f"{JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple "
+        "of 3 tensors, tangents also must be. Got primals with structure "
+        f"{_tree.shown(primals)} and tangents with structure {_tree.shown(tangents)}"
+    )
+    _alike(tangents, primals, text)
+    _alike(primals, tangents, text)
+    if not _tree.leaves(primals):
+        raise ArgumentError(f"{JVP}: Expected primals to contain at least one Tensor.")
 
     def pushed(*primals: Any) -> Any:
-        record = Record("jvp(f, primals, tangents)", func, primals, None, range(len(primals)), has_aux)
-        moved = record.push(matching(tangents, record.wrt, record.inside, "jvp(f, primals, tangents): the tangents"))
+        f = _checked(func, has_aux, JVP)
+        record = Record(JVP, f, primals, None, range(len(primals)), has_aux, writable=True)
+        moved = record.push(matching(tangents, record.wrt, record.inside, f"{JVP}: the tangents"))
         if strict and any(t is None for t in moved):
             raise ArgumentError(
                 "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. "
@@ -155,7 +197,7 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
             )
         return record, record.filled(moved)
 
-    record, moved = _over_tensors("jvp(f, primals, tangents)", pushed, tuple(range(len(primals))))(*primals)
+    record, moved = _over_tensors(JVP, pushed, tuple(range(len(primals))))(*primals)
     if has_aux:
         value, aux = record.with_aux
         return value, moved, aux
@@ -187,7 +229,7 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
     if not (chunk_size is None or chunk_size > 0):
         raise ArgumentError("jacrev: `chunk_size` should be greater than 0.")
     return _over_tensors(
-        "jacrev", transforms.jacrev(_checked(func, has_aux), argnums, has_aux, chunk_size=chunk_size), argnums
+        "jacrev", transforms.jacrev(_checked(func, has_aux, VJP), argnums, has_aux, chunk_size=chunk_size), argnums
     )
 
 
@@ -200,7 +242,7 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
     >>> torch.func.jacfwd(torch.square)(torch.tensor([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
-    return _over_tensors("jacfwd", transforms.jacfwd(func, argnums, has_aux), argnums)
+    return _over_tensors("jacfwd", transforms.jacfwd(_checked(func, has_aux, JVP), argnums, has_aux), argnums)
 
 
 def hessian(func: Function, argnums: Argnums = 0) -> Function:

@@ -38,12 +38,7 @@ def vmap(
     @wraps(func)
     def checked(*args: Any, **kwargs: Any) -> Any:
         result = func(*args, **kwargs)
-        for y in _tree.leaves(result):
-            if not isinstance(y, Tensor):
-                raise ArgumentError(
-                    f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(y)}. "
-                    "Did you mean to set out_dims= to None for output?"
-                )
+        _check_result(name, out_dims, result)
         return result
 
     over = transforms.vmap(checked, in_dims, out_dims, chunk_size=chunk_size, randomness=randomness)
@@ -54,6 +49,37 @@ def vmap(
         return over(*args, **kwargs)
 
     return over_lanes
+
+
+def _check_result(name: str, out_dims: Any, result: Any) -> None:
+    """Refuses results that do not go with ``out_dims``."""
+    one = isinstance(result, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1
+    try:
+        dims = _tree.spread(out_dims[0] if one else out_dims, result, "")
+    except ArgumentError:
+        raise ArgumentError(
+            f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "
+            f"`outputs`. out_dims has structure {_tree.shown(out_dims)} but outputs has structure "
+            f"{_tree.shown(result)}."
+        ) from None
+    for y, dim in zip(_tree.leaves(result), dims, strict=True):
+        if dim is not None and not isinstance(dim, int):
+            raise ArgumentError(
+                f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of "
+                "ints representing where in the outputs the vmapped dimension should appear."
+            )
+        if dim is None:
+            continue
+        if not isinstance(y, Tensor):
+            raise ArgumentError(
+                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(y)}. "
+                "Did you mean to set out_dims= to None for output?"
+            )
+        rank = len(y.shape)
+        if not -rank - 1 <= dim <= rank:
+            raise IndexOutOfRange(
+                f"Dimension out of range (expected to be in range of [{-rank - 1}, {rank}], but got {dim})"
+            )
 
 
 def _check(name: str, in_dims: Any, args: tuple[Any, ...]) -> None:
@@ -69,8 +95,15 @@ def _check(name: str, in_dims: Any, args: tuple[Any, ...]) -> None:
             f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
             "function with no inputs. The latter is unsupported."
         )
+    try:
+        dims = _tree.spread(in_dims, args, "")
+    except ArgumentError:
+        raise ArgumentError(
+            f"{call}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{_tree.shown(in_dims)} but inputs has structure {_tree.shown(args)}."
+        ) from None
     sizes = []
-    for x, dim in zip(_tree.leaves(args), _tree.spread(in_dims, args, f"{call}in_dims is not compatible"), strict=True):
+    for x, dim in zip(_tree.leaves(args), dims, strict=True):
         if dim is None:
             continue
         if not isinstance(dim, int):

@@ -1,0 +1,348 @@
+//! Derivatives of high order along a direction: power series pushed from inputs to outputs, in polynomial time.
+//!
+//! Values are series in one variable `t`. Where `z = op(x)`, the op's tangent rule `R` gives `z' = R(x; x')`, at every
+//! `t`. So the rule itself says what the series of `z` is, and no op need know of series:
+//! * It reads nothing that moves: `z_k = R(x_k)`.
+//! * For each input it reads one other input, and the same the other way: a product, so `R` of coefficients of both.
+//! * Else the rule is recorded once, as a graph in `x`, `z` and `x'`, whose series are known one order ahead; the series
+//!   of that graph's end is `z'`, and the same is done for its own nodes, to one order less.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::Request;
+use super::arena::{Arena, NONE};
+use super::forward::fit;
+use super::sum::added;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::site::Site;
+use crate::graph::{Edge, Grads, Keep, KeptList, Kind, Levels, Live, Needs, Node, Saved, Tensor};
+use crate::ops::alias::alias;
+use crate::ops::movement::{broadcast_to, cast};
+
+/// By order, from the first to `order`: the derivatives of `outputs` by `t`, where each of `inputs` is its value plus
+/// `t` times its direction; none for zero. The inputs are leaves, or places made by [`alias`]. Frees nothing. With
+/// `create_graph` the results can be differentiated again.
+///
+/// # Errors
+/// What the rules report; [`Error::Freed`] where an earlier call has freed the graph.
+pub fn taylor(
+    outputs: &[Edge],
+    inputs: &[(Edge, Tensor)],
+    order: usize,
+    create_graph: bool,
+) -> Result<Vec<Vec<Option<Tensor>>>> {
+    let site = Site::current();
+    catch_unwind(AssertUnwindSafe(|| site.within(|| derivatives(outputs, inputs, order, create_graph))))
+        .unwrap_or_else(|panic| Err(Error::from_panic(panic)))
+}
+
+fn derivatives(
+    outputs: &[Edge],
+    inputs: &[(Edge, Tensor)],
+    order: usize,
+    record: bool,
+) -> Result<Vec<Vec<Option<Tensor>>>> {
+    let request = Request {
+        roots: outputs.iter().map(|e| (e.clone(), Tensor::scalar(0.0))).collect(),
+        wanted: inputs.iter().map(|(e, _)| e.clone()).collect(),
+        ..Request::default()
+    };
+    let arena = Arena::new(&request);
+    let mut series = Series { record, live: Live::all(), ..Series::default() };
+    for (&slot, (edge, t)) in arena.wanted.iter().zip(inputs) {
+        if slot != NONE {
+            let t = cast(&if record { t.clone() } else { t.detach() }, edge.meta().dtype)?;
+            series.place(edge, Some(Line::Input(t)));
+        }
+    }
+    let mut steps = vec![];
+    for (i, &node) in arena.nodes.iter().enumerate().filter(|(i, _)| arena.works(*i)) {
+        if matches!(node.kind, Kind::Op(_)) && !series.places.contains_key(&key(node, 0)) {
+            debug_assert!(!arena.ins(i).is_empty());
+            steps.extend(series.step(node, order)?);
+        }
+    }
+    let ends: Vec<Option<usize>> = outputs.iter().map(|e| series.line(e)).collect();
+    let mut found = vec![];
+    let mut factorial = 1.0;
+    for k in 1..=order {
+        for &s in &steps {
+            series.advance(s)?;
+        }
+        factorial *= k as f64;
+        let scaled = |t: Tensor| if k > 1 { t * factorial } else { t };
+        found.push(ends.iter().map(|&l| Some(scaled(series.coefficient(l?, k)?))).collect());
+    }
+    Ok(found)
+}
+
+type Key = (*const Node, u32);
+
+fn key(node: &Arc<Node>, out: u32) -> Key {
+    (Arc::as_ptr(node), out)
+}
+
+/// A value that moves.
+enum Line {
+    /// `x + t v`, by `v`.
+    Input(Tensor),
+    /// The derivative of another line.
+    Velocity(usize),
+    /// An output of a step.
+    Out(usize, usize),
+}
+
+/// How the coefficients of a node follow from those of its inputs.
+enum How {
+    Linear,
+    /// By input: the other one that its part of the rule reads.
+    Bilinear(SmallVec<[Option<usize>; 2]>),
+    /// The nodes of the recorded rule in order, and the lines of its ends. Filled in with the first coefficient.
+    General(Vec<usize>, Vec<Option<usize>>),
+}
+
+/// A node, and the coefficients of its outputs so far, from the first on.
+struct Step {
+    node: Arc<Node>,
+    ins: SmallVec<[Option<usize>; 2]>,
+    kept: KeptList,
+    how: How,
+    order: usize,
+    coefficients: Vec<Grads>,
+}
+
+#[derive(Default)]
+struct Series {
+    steps: Vec<Step>,
+    lines: Vec<Line>,
+    /// By edge: its line, or none if it is constant. The node is held, so that its address stays its own.
+    places: FxHashMap<Key, (Option<usize>, Arc<Node>)>,
+    record: bool,
+    live: Levels,
+}
+
+impl Series {
+    fn place(&mut self, edge: &Edge, line: Option<Line>) {
+        let line = line.map(|line| {
+            self.lines.push(line);
+            self.lines.len() - 1
+        });
+        self.places.insert(key(&edge.node, edge.out), (line, edge.node.clone()));
+    }
+
+    fn line(&self, edge: &Edge) -> Option<usize> {
+        self.places.get(&key(&edge.node, edge.out)).and_then(|(line, _)| *line)
+    }
+
+    /// Coefficient `k` of a line, which is computed if it is an output of a step; none for zero.
+    fn coefficient(&self, line: usize, k: usize) -> Option<Tensor> {
+        match &self.lines[line] {
+            Line::Input(v) => (k == 1).then(|| v.clone()),
+            Line::Velocity(of) => self.velocity(*of, k),
+            Line::Out(step, out) => self.steps[*step].coefficients[k - 1][*out].clone(),
+        }
+    }
+
+    /// Coefficient `p` of the derivative of a line.
+    fn velocity(&self, line: usize, p: usize) -> Option<Tensor> {
+        let t = self.coefficient(line, p + 1)?;
+        Some(if p == 0 { t } else { t * (p + 1) as f64 })
+    }
+
+    /// Enters a node whose inputs have their places; nothing if it is constant.
+    fn step(&mut self, node: &Arc<Node>, order: usize) -> Result<Option<usize>> {
+        let ins: SmallVec<[Option<usize>; 2]> =
+            node.inputs.iter().map(|e| e.as_ref().and_then(|e| self.line(e))).collect();
+        let moves = ins.iter().any(Option::is_some);
+        let at = self.steps.len();
+        for (out, meta) in node.outs.iter().enumerate() {
+            let edge = Edge { node: node.clone(), out: out as u32 };
+            self.place(&edge, (moves && meta.dtype.is_float()).then_some(Line::Out(at, out)));
+        }
+        if !moves {
+            return Ok(None);
+        }
+        let kept = node.take_kept(true)?;
+        let mut step = Step { node: node.clone(), ins, kept, how: How::Linear, order, coefficients: vec![] };
+        step.how = self.how(&step)?;
+        self.steps.push(step);
+        Ok(Some(at))
+    }
+
+    /// Which of the three cases a node is, by what its rule reads.
+    fn how(&self, step: &Step) -> Result<How> {
+        let general = Ok(How::General(vec![], vec![]));
+        let Kind::Op(op) = &step.node.kind else { return general };
+        // Rules of the host's read what they like, and above 63 inputs what is read is not told apart.
+        if op.calls_host() || step.ins.len() > 63 {
+            return general;
+        }
+        let moves = |i: &usize| step.ins[*i].is_some();
+        let moving = (0..step.ins.len()).filter(moves).fold(0u64, |mask, i| mask | 1 << i);
+        let mut partners: SmallVec<[Option<usize>; 2]> = step.ins.iter().map(|_| None).collect();
+        for i in (0..step.ins.len()).filter(moves) {
+            let reads = op.keeps(Needs(1 << i));
+            let others = reads.inputs & moving;
+            if reads.outputs != 0 || others >> i & 1 == 1 || others.count_ones() > 1 {
+                return general;
+            }
+            partners[i] = (others != 0).then(|| others.trailing_zeros() as usize);
+        }
+        if partners.iter().all(Option::is_none) {
+            return Ok(How::Linear);
+        }
+        // A product reads both ways. A mask, whose derivative is zero, reads one way and is not linear in it.
+        if partners.iter().enumerate().any(|(i, p)| p.is_some_and(|p| partners[p] != Some(i))) {
+            return general;
+        }
+        // What is read both ways is linear, up to a constant; that is to be zero.
+        for i in 0..partners.len() {
+            let Some(partner) = partners[i] else { continue };
+            let full = |j: usize, value: f64| {
+                let edge = step.node.inputs[j].as_ref().expect("a line has an edge");
+                broadcast_to(&Tensor::scalar_of(edge.meta().dtype, value), &edge.meta().dims)
+            };
+            let mut t: Grads = step.ins.iter().map(|_| None).collect();
+            t[i] = Some(full(i, 1.0)?);
+            let zero = [(partner, full(partner, 0.0)?)];
+            let rest = self.rule(step, &t, &zero, false)?;
+            for t in rest.iter().flatten() {
+                if cast(t, DType::F64)?.array.to_vec::<f64>().iter().any(|v| *v != 0.0) {
+                    return general;
+                }
+            }
+        }
+        Ok(How::Bilinear(partners))
+    }
+
+    /// The tangent rule of a step, which reads these values in the place of some inputs.
+    fn rule(&self, step: &Step, t: &Grads, instead: &[(usize, Tensor)], record: bool) -> Result<Grads> {
+        let Kind::Op(op) = &step.node.kind else { unreachable!("leaves are no steps") };
+        if t.iter().all(Option::is_none) {
+            return Ok(step.node.outs.iter().map(|_| None).collect());
+        }
+        let (mut kept, mut edges) = (step.kept.clone(), step.node.inputs.clone());
+        for (i, value) in instead {
+            kept[*i] = Some(Keep { array: value.array.clone(), levels: value.levels.clone() });
+            edges[*i] = value.edge.clone();
+        }
+        let saved = Saved { node: &step.node, kept: &kept, edges: &edges, record };
+        let outs = op.jvp(t, &saved)?;
+        let shaped = |(t, meta)| Option::map(t, |t| fit(&t, meta, &self.live)).transpose();
+        outs.into_iter().zip(&step.node.outs).map(shaped).collect()
+    }
+
+    /// The next coefficient of a step, unless it has all. Those of its inputs are there.
+    fn advance(&mut self, s: usize) -> Result<()> {
+        let step = &self.steps[s];
+        let k = step.coefficients.len() + 1;
+        if k > step.order {
+            return Ok(());
+        }
+        let coefficients = |k: usize| step.ins.iter().map(|l| self.coefficient((*l)?, k)).collect();
+        let next: Grads = match &step.how {
+            How::Linear => self.rule(step, &coefficients(k), &[], self.record)?,
+            How::Bilinear(partners) => self.product(step, partners, k)?,
+            How::General(..) if k == 1 => self.recorded(s)?,
+            How::General(rule, ends) => {
+                let (rule, ends) = (rule.clone(), ends.clone());
+                for d in rule {
+                    self.advance(d)?;
+                }
+                let part = |l: &Option<usize>| Some(self.coefficient((*l)?, k - 1)? / k as f64);
+                ends.iter().map(part).collect()
+            }
+        };
+        self.steps[s].coefficients.push(next);
+        Ok(())
+    }
+
+    /// Coefficient `k` where the rule multiplies: the sum over all `p + q = k - 1` of the rule at coefficient `p` of
+    /// the velocities, reading coefficient `q`.
+    fn product(&self, step: &Step, partners: &[Option<usize>], k: usize) -> Result<Grads> {
+        let mut sums: Grads = step.node.outs.iter().map(|_| None).collect();
+        for q in 0..k {
+            let mut instead = vec![];
+            let mut t: Grads = step.ins.iter().map(|_| None).collect();
+            for (i, line) in step.ins.iter().enumerate() {
+                let Some(line) = *line else { continue };
+                if q > 0 {
+                    let Some(partner) = partners[i] else { continue };
+                    let read = step.ins[partner].and_then(|l| self.coefficient(l, q));
+                    let Some(read) = read else { continue };
+                    instead.push((partner, read));
+                }
+                t[i] = self.velocity(line, k - 1 - q);
+            }
+            for (sum, t) in sums.iter_mut().zip(self.rule(step, &t, &instead, self.record)?) {
+                *sum = added(sum.take(), t, self.record)?;
+            }
+        }
+        Ok(sums.into_iter().map(|t| t.map(|t| if k > 1 { t / k as f64 } else { t })).collect())
+    }
+
+    /// The first coefficient of a step whose rule is recorded, and the steps of the rule.
+    fn recorded(&mut self, s: usize) -> Result<Grads> {
+        let step = &self.steps[s];
+        let (order, node, ins) = (step.order, step.node.clone(), step.ins.clone());
+        let mut t: Grads = ins.iter().map(|_| None).collect();
+        for (i, line) in ins.iter().enumerate() {
+            let Some(line) = *line else { continue };
+            let edge = node.inputs[i].as_ref().expect("a line has an edge");
+            let first = match self.coefficient(line, 1) {
+                Some(first) => first,
+                None => broadcast_to(&Tensor::scalar_of(edge.meta().dtype, 0.0), &edge.meta().dims)?,
+            };
+            t[i] = Some(alias(&first)?);
+        }
+        let ends = self.rule(&self.steps[s], &t, &[], self.record || order > 1)?;
+        if order > 1 {
+            for (t, line) in t.iter().zip(&ins) {
+                if let (Some(Tensor { edge: Some(edge), .. }), Some(of)) = (t, *line) {
+                    let constant = matches!(self.lines[of], Line::Input(_));
+                    self.place(edge, (!constant).then_some(Line::Velocity(of)));
+                }
+            }
+            for edge in node.inputs.iter().flatten() {
+                self.places.entry(key(&edge.node, edge.out)).or_insert_with(|| (None, edge.node.clone()));
+            }
+            let rule = self.laid_out(&ends, order - 1)?;
+            let lines = ends.iter().map(|t| self.line(t.as_ref()?.edge.as_ref()?)).collect();
+            self.steps[s].how = How::General(rule, lines);
+        }
+        let seen = |t: Tensor| if self.record { t } else { t.detach() };
+        Ok(ends.into_iter().map(|t| t.map(seen)).collect())
+    }
+
+    /// Enters the nodes below some tensors that have no place yet, inputs first.
+    fn laid_out(&mut self, ends: &Grads, order: usize) -> Result<Vec<usize>> {
+        let mut steps = vec![];
+        let mut stack: Vec<(Arc<Node>, usize)> = vec![];
+        for edge in ends.iter().flatten().filter_map(|t| t.edge.as_ref()) {
+            if !self.places.contains_key(&key(&edge.node, edge.out)) {
+                stack.push((edge.node.clone(), 0));
+            }
+            while let Some((node, next)) = stack.last_mut() {
+                let (node, at) = (node.clone(), *next);
+                *next += 1;
+                if let Some(input) = node.inputs.get(at) {
+                    let open = input.as_ref().filter(|e| !self.places.contains_key(&key(&e.node, e.out)));
+                    stack.extend(open.map(|e| (e.node.clone(), 0)));
+                    continue;
+                }
+                stack.pop();
+                if node.is_leaf() {
+                    self.place(&Edge { node, out: 0 }, None);
+                } else if !self.places.contains_key(&key(&node, 0)) {
+                    steps.extend(self.step(&node, order)?);
+                }
+            }
+        }
+        Ok(steps)
+    }
+}
