@@ -7,7 +7,8 @@ use rustc_hash::FxHashSet;
 
 use crate::dtype::DType;
 
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+/// The error stands apart, so that results are as small as what they hold.
+pub type Result<T, E = Box<Error>> = std::result::Result<T, E>;
 
 /// What went wrong. The binding gives each variant its Python class; nothing else looks inside.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +58,7 @@ pub enum Error {
 /// `Err` of the named variant with a formatted text: `bail!(Shape, "matmul", "inner sizes {a} and {b} differ")`.
 macro_rules! bail {
     ($kind:ident, $op:expr, $($text:tt)*) => {
-        return Err($crate::error::Error::$kind { op: $op, what: format!($($text)*) })
+        return Err(Box::new($crate::error::Error::$kind { op: $op, what: format!($($text)*) }))
     };
 }
 pub(crate) use bail;
@@ -76,22 +77,27 @@ pub fn interned(name: &str) -> &'static str {
 }
 
 impl Error {
+    /// [`Error::Memory`] for an array of this shape and dtype.
+    pub fn memory(op: &'static str, dims: Vec<usize>, dtype: DType) -> Box<Self> {
+        Box::new(Error::Memory { op, dims, dtype })
+    }
+
     /// The error that a caught panic stands for: an `Error` that was thrown through infallible code, or a defect.
-    pub fn from_panic(payload: Box<dyn Any + Send>) -> Self {
+    pub fn from_panic(payload: Box<dyn Any + Send>) -> Box<Self> {
         match payload.downcast::<Error>() {
-            Ok(error) => *error,
+            Ok(error) => error,
             Err(payload) => {
                 let text = (payload.downcast_ref::<&str>().map(|s| (*s).to_owned()))
                     .or_else(|| payload.downcast_ref::<String>().cloned())
                     .unwrap_or_else(|| "panic".to_owned());
-                Error::Internal(text)
+                Box::new(Error::Internal(text))
             }
         }
     }
 
     /// The same refusal in the name of the public function that was called, where it came from a function inside it.
-    pub fn of(mut self, names: &[&'static str]) -> Self {
-        match &mut self {
+    pub fn of(mut self: Box<Self>, names: &[&'static str]) -> Box<Self> {
+        match &mut *self {
             Error::Argument { op, .. }
             | Error::Shape { op, .. }
             | Error::Dtype { op, .. }
@@ -109,7 +115,7 @@ impl Error {
     }
 
     /// Leaves infallible code with this error; [`Error::from_panic`] gets it back where the panic is caught.
-    pub fn throw(self) -> ! {
-        std::panic::resume_unwind(Box::new(self))
+    pub fn throw(self: Box<Self>) -> ! {
+        std::panic::resume_unwind(self)
     }
 }

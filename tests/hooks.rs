@@ -223,7 +223,7 @@ fn a_hook_may_differentiate_and_hang_hooks_on_other_nodes_and_fail() {
         let act = Act(move |at: &Passing<'_>, g: &mut [Option<Tensor>]| {
             assert!(at.expects(leaf.edge.as_ref().unwrap()));
             if fail.load(Relaxed) {
-                return Err(Error::Interrupted);
+                return Err(Error::Interrupted.into());
             }
             let x = leaf.leaf();
             let nested = grad(&[&wide(&x, &inner)], &[&x], false)?.remove(0).unwrap();

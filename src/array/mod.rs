@@ -6,9 +6,9 @@ mod view;
 mod write;
 
 use std::fmt;
-use std::sync::Arc;
 
 use ndarray::{ArrayViewD, IxDyn, ShapeBuilder};
+use triomphe::{Arc, UniqueArc};
 
 use crate::dtype::{DType, Element, dispatch};
 use crate::error::{Error, Result};
@@ -45,11 +45,10 @@ impl Array {
     /// # Errors
     /// [`Error::Memory`] when the shape is too large for memory.
     pub fn build<T: Element>(op: &'static str, dims: &[usize], fill: impl FnOnce(&mut [T])) -> Result<Array> {
-        let (mut array, n) = Array::allocate(op, T::DTYPE, dims, Buffer::new)?;
-        let inner = Arc::get_mut(&mut array.0).expect("a new array is unshared");
+        let (mut inner, n) = Array::allocate(op, T::DTYPE, dims, Buffer::new)?;
         // SAFETY: `allocate` gave initialised, aligned memory for `n` elements of `T`, and nobody else holds it.
         fill(unsafe { std::slice::from_raw_parts_mut(inner.data.as_mut_ptr().cast::<T>(), n) });
-        Ok(array)
+        Ok(Array(inner.shareable()))
     }
 
     /// The same for a kernel that works on bytes: `fill` gets the address of the first element.
@@ -60,9 +59,9 @@ impl Array {
         dims: &[usize],
         fill: impl FnOnce(*mut u8),
     ) -> Result<Array> {
-        let (mut array, _) = Array::allocate(op, dtype, dims, Buffer::new)?;
-        fill(Arc::get_mut(&mut array.0).expect("a new array is unshared").data.as_mut_ptr());
-        Ok(array)
+        let (mut inner, _) = Array::allocate(op, dtype, dims, Buffer::new)?;
+        fill(inner.data.as_mut_ptr());
+        Ok(Array(inner.shareable()))
     }
 
     #[inline]
@@ -71,16 +70,18 @@ impl Array {
         dtype: DType,
         dims: &[usize],
         buffer: fn(usize) -> Option<Buffer>,
-    ) -> Result<(Array, usize)> {
+    ) -> Result<(UniqueArc<Inner>, usize)> {
         let bytes = shape::checked_len(dims).and_then(|n| Some((n, n.checked_mul(dtype.size())?)));
-        let memory = || Error::Memory { op, dims: dims.to_vec(), dtype };
+        let memory = || Error::memory(op, dims.to_vec(), dtype);
         let (n, bytes) = bytes.ok_or_else(memory)?;
         let data = if bytes <= INLINE {
             Data::Inline([0; INLINE / 8])
         } else {
             Data::Shared(Arc::new(buffer(bytes).ok_or_else(memory)?), 0)
         };
-        Ok((Array(Arc::new(Inner { data, dims: shape::dims(dims), strides: None, dtype })), n))
+        let mut inner = UniqueArc::new(Inner { data, dims: Dims::new(), strides: None, dtype });
+        dims.iter().for_each(|&d| inner.dims.push(d));
+        Ok((inner, n))
     }
 
     /// An array of zeros.
@@ -88,7 +89,7 @@ impl Array {
     /// # Errors
     /// As [`Array::build`].
     pub fn zeros(op: &'static str, dtype: DType, dims: &[usize]) -> Result<Array> {
-        Ok(Array::allocate(op, dtype, dims, Buffer::zeroed)?.0)
+        Ok(Array(Array::allocate(op, dtype, dims, Buffer::zeroed)?.0.shareable()))
     }
 
     /// An array of one repeated value. Takes no memory for its elements: every stride is zero.

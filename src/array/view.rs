@@ -1,8 +1,7 @@
 //! Views: other shapes and strides over the same buffer.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
+use triomphe::Arc;
 
 use super::{Array, Buffer, Data, INLINE, Inner, Layout};
 use crate::error::Result;

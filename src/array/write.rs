@@ -1,8 +1,7 @@
 //! Elements written in place, where nobody else can see them. Works on element size, never on dtype.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
+use triomphe::Arc;
 
 use super::{Array, Data};
 use crate::error::Result;

@@ -6,7 +6,7 @@ use numpy::PyArrayDescr;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
 
 use super::convert::{self, lift};
 use super::dialect::Dialect;
@@ -35,7 +35,7 @@ impl Var {
 
     /// A count in the dialect's manner: Paddle's counts are 0-d tensors.
     fn count<'py>(&self, py: Python<'py>, n: usize, wide: bool) -> PyResult<Bound<'py, PyAny>> {
-        let dialect = self.lock().dialect;
+        let dialect = self.dialect();
         if !dialect.counts_are_tensors() {
             return Ok(n.into_pyobject(py)?.into_any());
         }
@@ -137,7 +137,7 @@ impl Var {
     /// Where the elements live: always the CPU.
     #[getter]
     fn device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        DEVICES.import(py, "ferrograd._device", "DEVICES")?.get_item(self.lock().dialect as usize)
+        DEVICES.import(py, "ferrograd._device", "DEVICES")?.get_item(self.dialect() as usize)
     }
 
     /// Where the elements live: always the CPU.
@@ -148,17 +148,17 @@ impl Var {
 
     /// The name given to the tensor, or None. A tensor of the Paddle dialect makes one up when asked.
     #[getter]
-    fn name(&self) -> Option<String> {
+    fn name(&self, py: Python<'_>) -> Option<Py<PyString>> {
         let mut state = self.lock();
-        if state.name.is_none() && state.dialect.names_itself() {
-            state.name = Some(fresh_name());
+        if state.name.is_none() && self.dialect().names_itself() {
+            state.name = Some(fresh_name(py));
         }
-        state.name.as_deref().map(str::to_owned)
+        state.name.as_ref().map(|name| name.clone_ref(py))
     }
 
     #[setter]
-    fn set_name(&self, name: Option<String>) {
-        self.lock().name = name.map(String::into_boxed_str);
+    fn set_name(&self, py: Python<'_>, name: Option<&str>) {
+        self.lock().name = name.map(|name| PyString::new(py, name).unbind());
     }
 
     /// The axes in reversed order.
@@ -260,7 +260,7 @@ pub fn on_cpu(op: &str, device: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 /// A name that no tensor has had.
-fn fresh_name() -> Box<str> {
+fn fresh_name(py: Python<'_>) -> Py<PyString> {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    format!("generated_tensor_{}", NEXT.fetch_add(1, Relaxed)).into()
+    PyString::new(py, &format!("generated_tensor_{}", NEXT.fetch_add(1, Relaxed))).unbind()
 }

@@ -13,7 +13,7 @@ use super::error::raise;
 use super::var::Var;
 use crate::engine::{Answer, Request};
 use crate::graph::site::Site;
-use crate::graph::{Cut, Edge, Holder, Node, Tensor};
+use crate::graph::{Cut, Edge, Holder, Node, Rare, Tensor};
 use crate::ops::movement::broadcast_to;
 use crate::shape;
 
@@ -23,17 +23,27 @@ thread_local! {
     static OFF_SINCE: Cell<Site> = const { Cell::new(Site(0)) };
 }
 
+/// Where recording is off.
+static OFF: Rare = Rare::new();
+
 /// Whether ops are being recorded on this thread.
 #[inline]
 #[pyfunction(name = "is_grad_enabled")]
 pub fn grad_enabled() -> bool {
-    ENABLED.get()
+    !OFF.ask(|| !ENABLED.get())
+}
+
+/// Switches recording on or off for this thread; returns what it was.
+fn switch(on: bool) -> bool {
+    let before = ENABLED.replace(on);
+    OFF.change(!before, !on);
+    before
 }
 
 /// Sets whether ops are recorded on this thread; returns what it was.
 #[pyfunction]
 fn set_grad_mode(on: bool) -> bool {
-    let before = ENABLED.replace(on);
+    let before = switch(on);
     if before && !on {
         OFF_SINCE.set(Site::current());
     }
@@ -50,11 +60,11 @@ pub fn with_grad_mode<R>(on: bool, f: impl FnOnce() -> R) -> R {
     struct Restore(bool, Site);
     impl Drop for Restore {
         fn drop(&mut self) {
-            ENABLED.set(self.0);
+            switch(self.0);
             OFF_SINCE.set(self.1);
         }
     }
-    let _restore = Restore(ENABLED.replace(on), OFF_SINCE.replace(Site::default()));
+    let _restore = Restore(switch(on), OFF_SINCE.replace(Site::default()));
     f()
 }
 

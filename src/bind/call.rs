@@ -185,7 +185,11 @@ pub fn run<'py>(
     // Long work lets other Python threads run.
     let result = if bytes < 1 << 20 {
         match (entry.call)(&args) {
-            Err(Error::Index { .. }) if dialect.numbers_have_an_axis() && lifted(entry, &mut args) => {
+            Err(error)
+                if matches!(*error, Error::Index { .. })
+                    && dialect.numbers_have_an_axis()
+                    && lifted(entry, &mut args) =>
+            {
                 (entry.call)(&args).and_then(lowered)
             }
             result => result,

@@ -223,13 +223,11 @@ impl Dialect {
     }
 
     /// A refusal of an index: NumPy says axis, torch dimension.
-    pub fn index_error(self, error: Error) -> Error {
-        match error {
-            Error::Index { op, what } if self == Dialect::Torch => {
-                Error::Index { op, what: what.replace(" for axis ", " for dimension ") }
-            }
-            error => error,
+    pub fn index_error(self, mut error: Box<Error>) -> Box<Error> {
+        if let (Dialect::Torch, Error::Index { what, .. }) = (self, &mut *error) {
+            *what = what.replace(" for axis ", " for dimension ");
         }
+        error
     }
 
     /// Python's `float` as a dtype: the default float, or (torch) float64.

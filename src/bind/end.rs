@@ -26,8 +26,7 @@ impl End<'_> {
             End::Tensor(v) => v.clone(),
             End::Place(e) => Slot::of(&e.get().edge.node)?.tensor(py)?,
         };
-        let name = tensor.get().lock().name.clone();
-        name.map(str::into_string)
+        tensor.get().given_name(py).map(|name| name.to_string())
     }
 
     /// What it is and where it was made, for the texts of errors: `float32[3], made at file:line`.

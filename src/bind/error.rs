@@ -66,9 +66,9 @@ pub fn raise(py: Python<'_>, class: &str, text: impl Into<String>) -> PyErr {
     }
 }
 
-impl From<Error> for PyErr {
-    fn from(error: Error) -> PyErr {
-        let class = match error {
+impl From<Box<Error>> for PyErr {
+    fn from(error: Box<Error>) -> PyErr {
+        let class = match *error {
             Error::Argument { .. } => "ArgumentError",
             Error::Shape { .. } => "ShapeError",
             Error::Dtype { .. } => "DtypeError",
@@ -91,8 +91,8 @@ impl From<Error> for PyErr {
     }
 }
 
-impl From<PyErr> for Error {
-    fn from(error: PyErr) -> Error {
-        Error::Foreign(Box::new(error))
+impl From<PyErr> for Box<Error> {
+    fn from(error: PyErr) -> Box<Error> {
+        Box::new(Error::Foreign(Box::new(error)))
     }
 }

@@ -11,7 +11,7 @@ use super::storage::Old;
 use super::var::{Value, Var};
 use crate::array::Array;
 use crate::error::interned;
-use crate::graph::{self, Edge, Keep, Kept, KeptList, Levels, Meta, Node, Tensor, align, make_node};
+use crate::graph::{self, Edge, Keep, KeptList, Levels, Meta, Node, Tensor, align};
 use crate::shape::Dims;
 
 /// By saved tensor: where its edge comes from.
@@ -115,7 +115,8 @@ impl FunctionCall {
             any_dtype,
             dialect,
         };
-        let node = make_node(Box::new(op), &ins, &arrays, &levels, lift(graph::kept(kept, |_| false))?);
+        let kept = lift(graph::kept(kept, |_| false))?;
+        let node = graph::Node::of_op(Box::new(op), &ins, &arrays, &levels, |list| *list = kept);
         let outputs = own.into_iter().map(|i| (i, arrays[i].clone())).collect();
         let recorded = Recorded { node: Arc::downgrade(&node), sources, outputs, dialect };
         let _ = self.recorded.set(recorded);
@@ -175,8 +176,7 @@ impl FunctionCall {
         let refusing = |v: Bound<'py, Var>| {
             let Tensor { array, levels, .. } = v.get().tensor();
             let op = Once { name: node.name(), why };
-            let list = Kept::Live(KeptList::new());
-            let node = make_node(Box::new(op), &ins, std::slice::from_ref(&array), &levels, list);
+            let node = Node::of_op(Box::new(op), &ins, std::slice::from_ref(&array), &levels, |_| {});
             Var::result(py, Tensor::made(array, Some(Edge { node, out: 0 }), levels), *dialect)
         };
         grads.into_iter().map(|v| v.map(refusing).transpose()).collect()

@@ -129,16 +129,14 @@ impl Var {
     #[getter(grad)]
     fn read_grad(&self, py: Python<'_>) -> PyResult<Option<Py<Var>>> {
         let grad = self.grad(py);
-        if grad.is_none() && self.is_inner() && !self.retains_grad() {
-            let warns = self.lock().dialect.warns_of_missing_grad();
-            if warns {
-                let text = c"The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad \
+        if grad.is_none() && self.is_inner() && !self.retains_grad() && self.dialect().warns_of_missing_grad()
+        {
+            let text = c"The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad \
                              attribute won't be populated during autograd.backward(). If you indeed want the .grad \
                              field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. \
                              If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor \
                              instead.";
-                PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)?;
-            }
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)?;
         }
         Ok(grad)
     }

@@ -73,8 +73,8 @@ fn columns<'py>(
     let names = PyDict::new(py);
     for (i, n) in nodes.iter().enumerate().filter(|(_, n)| n.node.is_leaf()) {
         let tensor = Slot::of(&n.node).and_then(|slot| slot.tensor(py));
-        if let Some(name) = tensor.and_then(|v| v.get().lock().name.clone()) {
-            names.set_item((i, 0), name.into_string())?;
+        if let Some(name) = tensor.and_then(|v| v.get().given_name(py)) {
+            names.set_item((i, 0), name)?;
         }
     }
     for (out, place) in outputs.iter().zip(&s.roots) {

@@ -106,7 +106,7 @@ impl Var {
             return Err(raise(slf.py(), "ArgumentError", text));
         };
         if !edge.node.is_leaf() {
-            slf.get().lock().retain(&edge, last);
+            slf.get().lock().retain(&edge, last, slf.get().dialect());
         }
         Ok(())
     }

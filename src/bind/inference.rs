@@ -1,7 +1,6 @@
 //! Inference mode: what is made in it is never part of a graph, and says so where somebody tries.
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -9,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::var::Var;
 use crate::array::Array;
-use crate::graph::{Edge, Tensor};
+use crate::graph::{Edge, Rare, Tensor};
 
 thread_local! {
     static ENABLED: Cell<bool> = const { Cell::new(false) };
@@ -18,8 +17,8 @@ thread_local! {
     static HAS_READ: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether any thread was ever in inference mode: all that is asked where none was.
-static USED: AtomicBool = AtomicBool::new(false);
+/// The threads that were ever in inference mode.
+static USED: Rare = Rare::new();
 
 /// The nodes that one function makes, at most, are looked through for what they keep.
 const NODES: usize = 64;
@@ -28,22 +27,20 @@ const NODES: usize = 64;
 #[inline]
 #[pyfunction(name = "is_inference_mode_enabled")]
 pub fn enabled() -> bool {
-    ENABLED.get()
+    USED.ask(|| ENABLED.get())
 }
 
 /// Sets whether this thread is in inference mode; returns whether it was.
 #[pyfunction]
 fn set_inference_mode(on: bool) -> bool {
-    if on {
-        USED.store(true, Relaxed);
-    }
+    USED.change(false, on);
     ENABLED.replace(on)
 }
 
 /// Whether there may be inference tensors.
 #[inline]
 pub fn is_used() -> bool {
-    USED.load(Relaxed)
+    USED.any()
 }
 
 /// Notes that an op reads an inference tensor while recording.
@@ -63,7 +60,7 @@ pub fn reads(x: &mut Tensor) {
 /// torch's, where they do.
 #[inline]
 pub fn check(result: &Tensor) -> PyResult<()> {
-    if HAS_READ.get() { look_through(result.edge.as_ref()) } else { Ok(()) }
+    if USED.ask(|| HAS_READ.get()) { look_through(result.edge.as_ref()) } else { Ok(()) }
 }
 
 #[cold]

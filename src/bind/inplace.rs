@@ -26,7 +26,6 @@ fn allowed(slf: &Bound<'_, Var>, op: &str) -> PyResult<()> {
     }
     let leaf = slf.get().tensor().edge.is_some_and(|e| e.node.is_leaf());
     let mut state = slf.get().lock();
-    let dialect = state.dialect;
     let of_leaf = matches!(&state.value, Value::Part(p) if p.is_of_leaf());
     if leaf || of_leaf {
         let what = if leaf { "a leaf" } else { "a view of a leaf" };
@@ -38,7 +37,7 @@ fn allowed(slf: &Bound<'_, Var>, op: &str) -> PyResult<()> {
     }
     let Value::Part(p) = &mut state.value else { return Ok(()) };
     if p.was_made_unrecorded() {
-        if dialect.refuses_writes_to_unrecorded_views() {
+        if slf.get().dialect().refuses_writes_to_unrecorded_views() {
             let text = format!(
                 "{op}: A view was created in no_grad mode and is being modified inplace with grad mode enabled: make \
                  the view where it is written, or write under no_grad"
@@ -98,9 +97,8 @@ pub fn write(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: &Bound<'_, 
             value = Operand::Tensor(&apart);
         }
     }
-    let dialect = state.dialect;
     let done = state.write(grad_enabled(), |t, layout| index::put_at(t, layout, index, value));
-    finish(state, done.map_err(|e| dialect.index_error(e)))
+    finish(state, done.map_err(|e| slf.get().dialect().index_error(e)))
 }
 
 /// Unlocks, then lets go of what a write left behind.

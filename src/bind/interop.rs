@@ -16,11 +16,8 @@ impl Var {
     /// The same values as a tensor of their own: a leaf with the same flag, name, dialect and gradient.
     fn twin<'py>(&self, py: Python<'py>, grad: Option<Bound<'py, Var>>) -> PyResult<Bound<'py, Var>> {
         let tensor = self.tensor();
-        let (dialect, name) = {
-            let state = self.lock();
-            (state.dialect, state.name.clone())
-        };
-        let twin = Var::result(py, tensor.detach(), dialect)?;
+        let name = self.given_name(py);
+        let twin = Var::result(py, tensor.detach(), self.dialect())?;
         Var::track(&twin, tensor.is_tracked())?;
         let mut state = twin.get().lock();
         state.name = name;
@@ -129,11 +126,8 @@ impl Var {
     fn __reduce_ex__<'py>(slf: &Bound<'py, Self>, protocol: i64) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let array = slf.get().values("pickle")?;
-        let (tracked, dialect, name) = {
-            let tracked = slf.get().tensor().is_tracked();
-            let state = slf.get().lock();
-            (tracked, state.dialect as usize, state.name.as_deref().map(str::to_owned))
-        };
+        let (tracked, dialect) = (slf.get().tensor().is_tracked(), slf.get().dialect() as usize);
+        let name = slf.get().given_name(py);
         let view = convert::to_numpy(py, &array.contiguous()?)?;
         let reduce = REDUCE.import(py, "ferrograd._copy", "reduce")?;
         reduce.call1((view, tracked, dialect, name, protocol))

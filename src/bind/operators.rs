@@ -23,27 +23,32 @@ fn binary<'py>(
     swap: bool,
     f: impl FnOnce(Operand<'_>, Operand<'_>) -> Result<Tensor>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let py = slf.py();
-    let x = slf.get().operand();
-    let held;
-    let y = if let Ok(v) = other.cast::<Var>() {
-        held = v.get().operand();
-        Operand::Tensor(&held)
+    let (py, slf) = (slf.py(), slf.get());
+    let f = |x: &Tensor, y: Operand<'_>| {
+        let x = Operand::Tensor(x);
+        if swap { f(y, x) } else { f(x, y) }
+    };
+    // What runs Python's code comes before the reading.
+    let out = if let Ok(v) = other.cast::<Var>() {
+        let x = slf.reading();
+        if std::ptr::eq(v.get(), slf) {
+            f(&x, Operand::Tensor(&x))
+        } else {
+            f(&x, Operand::Tensor(&v.get().reading()))
+        }
     } else if let Some(n) = convert::number(other)? {
-        Operand::Number(n)
+        f(&slf.reading(), Operand::Number(n))
     } else if let Some(t) = convert::tensor(other)? {
-        held = t;
-        Operand::Tensor(&held)
+        f(&slf.reading(), Operand::Tensor(&t))
     } else {
         return Ok(py.NotImplemented().into_bound(py));
     };
-    let x = Operand::Tensor(&x);
-    let out = if swap { f(y, x) } else { f(x, y) };
-    Ok(Var::result(py, out?, slf.get().dialect())?.into_any())
+    Ok(Var::result(py, out?, slf.dialect())?.into_any())
 }
 
 fn unary<'py>(slf: &Bound<'py, Var>, f: impl FnOnce(&Tensor) -> Result<Tensor>) -> PyResult<Bound<'py, Var>> {
-    Var::result(slf.py(), f(&slf.get().operand())?, slf.get().dialect())
+    let out = f(&slf.get().reading());
+    Var::result(slf.py(), out?, slf.get().dialect())
 }
 
 /// The methods of binary operators: the forward and the reflected name, and the op.

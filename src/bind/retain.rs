@@ -11,6 +11,7 @@ use crate::graph::{Edge, Node};
 pub struct Retained {
     /// After all hooks, or in the order of registration.
     last: bool,
+    dialect: Dialect,
     noted: Option<Note>,
 }
 
@@ -22,12 +23,12 @@ struct Note {
 }
 
 impl Retained {
-    pub fn new(last: bool) -> Retained {
-        Retained { last, noted: None }
+    pub fn new(last: bool, dialect: Dialect) -> Retained {
+        Retained { last, dialect, noted: None }
     }
 
     /// Makes the note move to the edge that the tensor has now: a write gives it another.
-    pub fn follow(&mut self, edge: Option<&Edge>, slot: &Arc<Slot>, dialect: Dialect) {
+    pub fn follow(&mut self, edge: Option<&Edge>, slot: &Arc<Slot>) {
         let is_here =
             |n: &Note| edge.is_some_and(|e| n.out == e.out && n.node.as_ptr() == Arc::as_ptr(&e.node));
         if self.noted.as_ref().is_some_and(is_here) {
@@ -41,7 +42,7 @@ impl Retained {
         self.noted = edge.filter(|e| !e.node.is_leaf()).map(|e| {
             let list = List::of(&e.node);
             let role = Role::Retain { out: e.out, slot: Arc::downgrade(slot), last: self.last };
-            let id = list.add(role, dialect, None);
+            let id = list.add(role, self.dialect, None);
             Note { node: Arc::downgrade(&e.node), out: e.out, list: Arc::downgrade(&list), id }
         });
     }

@@ -93,7 +93,7 @@ impl Defined {
         })
     }
 
-    fn refuse(&self, text: String) -> Error {
+    fn refuse(&self, text: String) -> Box<Error> {
         Python::attach(|py| raise(py, "ShapeError", text)).into()
     }
 }

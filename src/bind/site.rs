@@ -57,8 +57,20 @@ pub fn install(_py: Python<'_>) {
 }
 
 /// The site of the running Python frame, or of the nearest one outside this library. Called only where the GIL is
-/// held: the engine's own threads run inside [`Site::within`].
+/// held: the engine's own threads run inside [`Site::within`]. No code of the user's runs meanwhile: frames are made
+/// into objects here, which might set off the collector of cycles.
 fn current() -> Site {
+    // SAFETY: the GIL is held.
+    let collects = unsafe { ffi::PyGC_Disable() } == 1;
+    let site = nearest();
+    if collects {
+        // SAFETY: as above.
+        unsafe { ffi::PyGC_Enable() };
+    }
+    site
+}
+
+fn nearest() -> Site {
     let Some(Some((lasti, back))) = FRAMES.get() else { return Site(0) };
     // SAFETY: the GIL is held (see above); the frame is borrowed.
     let mut frame = unsafe { ffi::PyEval_GetFrame() };

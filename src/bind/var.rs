@@ -1,8 +1,10 @@
-//! `Var`: what Python holds. A lock around a value, the place of its gradient and its dialect.
+//! `Var`: what Python holds. A lock around a value and the place of its gradient; and its dialect.
 
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use super::autograd::{grad_enabled, unrecorded};
 use super::convert;
@@ -13,7 +15,7 @@ use super::retain::Retained;
 use super::storage::{Mark, Old, Part};
 use crate::array::{Array, Layout};
 use crate::error::Result;
-use crate::graph::{Cut, Edge, Tensor};
+use crate::graph::{Cut, Edge, Tensor, is_packing};
 use crate::ops::{Index, index};
 
 /// The value of a tensor.
@@ -41,34 +43,49 @@ pub struct State {
     pub slot: Option<Arc<Slot>>,
     /// That its gradient is kept although it is no leaf.
     retained: Option<Box<Retained>>,
-    pub dialect: Dialect,
     /// What the user calls it.
-    pub name: Option<Box<str>>,
+    pub name: Option<Py<PyString>>,
     /// How often a value of its own was written to.
     version: u32,
     /// Whether a value of its own was made in inference mode.
     inference: bool,
 }
 
+/// A tensor as an op takes it.
+pub enum Reading<'a> {
+    /// The value itself, nobody else's.
+    Locked(MutexGuard<'a, State>),
+    Copied(Tensor),
+}
+
+impl Deref for Reading<'_> {
+    type Target = Tensor;
+
+    #[inline]
+    fn deref(&self) -> &Tensor {
+        match self {
+            Reading::Copied(t) => t,
+            Reading::Locked(state) => match &state.value {
+                Value::Own(t) => t,
+                Value::Part(_) => unreachable!("only values of one's own are locked"),
+            },
+        }
+    }
+}
+
 /// An n-dimensional array that knows how it was computed.
 #[pyclass(frozen, subclass, weakref, name = "Tensor", module = "ferrograd")]
 pub struct Var {
     state: Mutex<State>,
+    dialect: Dialect,
 }
 
 impl Var {
     pub fn new(value: Value, dialect: Dialect) -> Var {
         let inference = inference::enabled();
         Var {
-            state: Mutex::new(State {
-                value,
-                slot: None,
-                retained: None,
-                dialect,
-                name: None,
-                version: 0,
-                inference,
-            }),
+            state: Mutex::new(State { value, slot: None, retained: None, name: None, version: 0, inference }),
+            dialect,
         }
     }
 
@@ -130,6 +147,21 @@ impl Var {
         Tensor { edge: None, cut: unrecorded(), ..t }
     }
 
+    /// The tensor as an op takes it, not copied if it can be helped: for an op that calls no code of the user's, since
+    /// the value is locked until the op has read it.
+    #[inline]
+    pub fn reading(&self) -> Reading<'_> {
+        if grad_enabled()
+            && !is_packing()
+            && !inference::is_used()
+            && let Some(state) = self.try_lock()
+            && matches!(state.value, Value::Own(_))
+        {
+            return Reading::Locked(state);
+        }
+        Reading::Copied(self.operand())
+    }
+
     /// Where the elements lie, if others may see them.
     pub fn mark(&self) -> Option<Mark> {
         match &self.lock().value {
@@ -138,8 +170,13 @@ impl Var {
         }
     }
 
+    /// What the user calls it.
+    pub fn given_name(&self, py: Python<'_>) -> Option<Py<PyString>> {
+        self.lock().name.as_ref().map(|name| name.clone_ref(py))
+    }
+
     pub fn dialect(&self) -> Dialect {
-        self.lock().dialect
+        self.dialect
     }
 
     pub fn dialect_of(o: &Bound<'_, PyAny>) -> Option<Dialect> {
@@ -176,10 +213,10 @@ impl State {
     }
 
     /// Keeps the gradient, here and wherever the history goes: after all hooks (`last`) or in the order of registration.
-    pub fn retain(&mut self, edge: &Edge, last: bool) {
+    pub fn retain(&mut self, edge: &Edge, last: bool, dialect: Dialect) {
         if self.retained.is_none() {
             self.slot.get_or_insert_default();
-            self.retained = Some(Box::new(Retained::new(last)));
+            self.retained = Some(Box::new(Retained::new(last, dialect)));
             self.follow(Some(edge));
         }
     }
@@ -190,7 +227,7 @@ impl State {
 
     fn follow(&mut self, edge: Option<&Edge>) {
         if let (Some(retained), Some(slot)) = (&mut self.retained, &self.slot) {
-            retained.follow(edge, slot, self.dialect);
+            retained.follow(edge, slot);
         }
     }
 

@@ -54,13 +54,13 @@ impl Var {
     /// before keeps the values that it used.
     fn detach<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
         let site = Site::current();
-        let (part, dialect) = {
+        let part = {
             let mut state = slf.get().lock();
             let part = state.part();
             let cut = if part.edge_seen().is_some() { Cut::detached(site) } else { part.cut };
-            (part.detached(None, cut), state.dialect)
+            part.detached(None, cut)
         };
-        Var::object(slf.py(), Value::Part(Box::new(part)), dialect)
+        Var::object(slf.py(), Value::Part(Box::new(part)), slf.get().dialect())
     }
 
     /// Forgets how this tensor was computed: it becomes an untracked leaf.

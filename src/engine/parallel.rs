@@ -49,7 +49,7 @@ struct Ready {
     /// Helpers called and not gone again.
     helpers: usize,
     asleep: bool,
-    failed: Option<Error>,
+    failed: Option<Box<Error>>,
 }
 
 impl Ready {

@@ -167,26 +167,23 @@ impl Pass<'_> {
 
     /// That the node was freed, in the caller's words.
     #[cold]
-    fn renamed(&self, error: Error, node: &Node) -> Error {
-        match error {
-            Error::Freed { freed, node: text, .. } => {
-                Error::Freed { op: interned(&self.name_of(node)), freed, node: text }
-            }
-            other => other,
+    fn renamed(&self, mut error: Box<Error>, node: &Node) -> Box<Error> {
+        if let Error::Freed { op, .. } = &mut *error {
+            *op = interned(&self.name_of(node));
         }
+        error
     }
 
     /// What a rule gives. A value in it that is not finite is reported with the node whose gradient it was to be.
     #[cold]
     fn named(&self, node: &Node, rule: impl FnOnce() -> Result<Grads>) -> Result<Grads> {
         let done = catch_unwind(AssertUnwindSafe(rule)).unwrap_or_else(|panic| Err(Error::from_panic(panic)));
-        done.map_err(|error| match error {
-            Error::NotFinite { op, what } => {
+        done.map_err(|mut error| {
+            if let Error::NotFinite { what, .. } = &mut *error {
                 let at = node.site.describe().map_or(String::new(), |at| format!(", recorded at {at}"));
-                let name = self.name_of(node);
-                Error::NotFinite { op, what: format!("{what}, in the gradient of {name}{at}") }
+                *what = format!("{what}, in the gradient of {}{at}", self.name_of(node));
             }
-            other => other,
+            error
         })
     }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::{
-    Cut, Edge, Keep, Keeps, Kept, KeptList, Levels, Meta, Needs, Node, Op, Outs, Tensor, pack, watch,
+    Cut, Edge, Keep, Keeps, Kept, KeptList, Levels, Needs, Node, Op, Outs, Tensor, is_packing, pack, watch,
 };
 use crate::array::Array;
 use crate::error::Result;
-use crate::shape::{self, Dims};
+use crate::shape::Dims;
 
 /// The first output of an op. It is recorded if an input has an edge and the output can have a gradient.
 ///
@@ -48,18 +48,19 @@ fn boxed<O: Op>(op: O, ins: &[&Tensor]) -> Option<Box<dyn Op>> {
     if ins.iter().any(|t| t.edge.is_some()) { Some(Box::new(op)) } else { None }
 }
 
-fn first(op: Option<Box<dyn Op>>, ins: &[&Tensor], mut outs: Outs, levels: Levels) -> Result<Tensor> {
-    if outs.len() > 1 {
-        return Ok(all(op, ins, outs, levels)?.swap_remove(0));
-    }
+fn first(op: Option<Box<dyn Op>>, ins: &[&Tensor], outs: Outs, levels: Levels) -> Result<Tensor> {
+    let array = match outs {
+        Outs::One(array) => array,
+        several => return Ok(all(op, ins, several, levels)?.swap_remove(0)),
+    };
     let Some(op) = op else {
-        let array = outs.pop().expect("an op has an output");
         return Ok(Tensor { array, edge: None, levels, cut: Cut::among(ins) });
     };
-    let node = if outs[0].dtype().is_float() { Some(record(op, ins, &outs, &levels)?) } else { None };
-    let array = outs.pop().expect("an op has an output");
-    let cut = if node.is_none() { Cut::by_dtype() } else { Cut::default() };
-    Ok(Tensor { array, edge: node.map(|node| Edge { node, out: 0 }), levels, cut })
+    if !array.dtype().is_float() {
+        return Ok(Tensor { array, edge: None, levels, cut: Cut::by_dtype() });
+    }
+    let node = record(op, ins, std::slice::from_ref(&array), &levels)?;
+    Ok(Tensor { array, edge: Some(Edge { node, out: 0 }), levels, cut: Cut::default() })
 }
 
 fn all(
@@ -101,7 +102,7 @@ fn forward(op: &dyn Op, ins: &[&Tensor]) -> Result<(Outs, Levels)> {
     Ok((outs?, Levels::default()))
 }
 
-fn record(op: Box<dyn Op>, ins: &[&Tensor], outs: &Outs, levels: &Levels) -> Result<Arc<Node>> {
+fn record(op: Box<dyn Op>, ins: &[&Tensor], outs: &[Array], levels: &Levels) -> Result<Arc<Node>> {
     let mut needs = 0;
     for (i, t) in ins.iter().enumerate() {
         needs |= u64::from(t.edge.is_some()) << i.min(63);
@@ -109,33 +110,31 @@ fn record(op: Box<dyn Op>, ins: &[&Tensor], outs: &Outs, levels: &Levels) -> Res
     let Keeps { inputs, outputs } = op.keeps(Needs(needs));
     let named = |mask: u64, i: usize| mask >> i.min(63) & 1 == 1;
     let keep = |array: &Array, levels: &Levels| Keep { array: array.clone(), levels: levels.clone() };
-    let mut kept = KeptList::new();
-    if inputs | outputs != 0 {
-        kept.extend(ins.iter().enumerate().map(|(i, t)| named(inputs, i).then(|| keep(&t.array, &t.levels))));
+    let fill = |list: &mut KeptList| {
+        if inputs | outputs != 0 {
+            for (i, t) in ins.iter().enumerate() {
+                list.push(named(inputs, i).then(|| keep(&t.array, &t.levels)));
+            }
+        }
+        if outputs != 0 {
+            for (i, o) in outs.iter().enumerate() {
+                list.push(named(outputs, i).then(|| keep(o, levels)));
+            }
+        }
+    };
+    if is_packing() {
+        let mut list = KeptList::new();
+        fill(&mut list);
+        // A number among the operands is no tensor that hooks should see.
+        let number = |i: usize| ins.get(i).is_some_and(|t| t.edge.is_none() && t.array.rank() == 0);
+        let packed = pack::kept(list, number)?;
+        return Ok(Node::of_op(op, ins, outs, levels, |kept| *kept = packed));
     }
-    if outputs != 0 {
-        kept.extend(outs.iter().enumerate().map(|(i, o)| named(outputs, i).then(|| keep(o, levels))));
-    }
-    // A number among the operands is no tensor that hooks should see.
-    let number = |i: usize| ins.get(i).is_some_and(|t| t.edge.is_none() && t.array.rank() == 0);
-    Ok(make_node(op, ins, outs, levels, pack::kept(kept, number)?))
-}
-
-/// The node of an op that has been computed, and of what it keeps.
-pub(crate) fn make_node(
-    op: Box<dyn Op>,
-    ins: &[&Tensor],
-    outs: &[Array],
-    levels: &Levels,
-    kept: Kept,
-) -> Arc<Node> {
-    let edges: SmallVec<[Option<Edge>; 2]> = ins.iter().map(|t| t.edge.clone()).collect();
-    let mut metas: SmallVec<[Meta; 1]> = SmallVec::new();
-    for o in outs {
-        let dims = shape::dims(&o.dims()[levels.len()..]);
-        metas.push(Meta { dims, dtype: o.dtype(), levels: levels.clone() });
-    }
-    Arc::new(Node::new(op, edges, metas, kept, Cut::among(ins)))
+    Ok(Node::of_op(op, ins, outs, levels, |kept| {
+        if let Kept::Live(list) = kept {
+            fill(list);
+        }
+    }))
 }
 
 /// The op over all lanes: each input gets all hidden axes, of size 1 where it lacks the level.
@@ -145,7 +144,7 @@ fn forward_lanes(op: &dyn Op, ins: &[&Tensor]) -> Result<(Outs, Levels)> {
     let aligned: SmallVec<[Array; 4]> = ins.iter().map(|t| align(t, &levels)).collect();
     let arrays: SmallVec<[&Array; 4]> = aligned.iter().collect();
     let mut outs = watch::over(|| op.name(), || op.forward(&arrays, levels.len()))?;
-    for out in &mut outs {
+    for out in outs.iter_mut() {
         // An op whose result depends on no lane may leave the axis at 1.
         let lanes = levels.as_slice().iter().map(|l| l.lanes);
         let dims: Dims = lanes.chain(out.dims()[levels.len()..].iter().copied()).collect();

@@ -8,12 +8,11 @@ mod levels;
 mod node;
 mod op;
 mod pack;
+mod rare;
 pub mod site;
 mod tensor;
 pub mod watch;
 
-#[cfg(feature = "python")]
-pub(crate) use apply::make_node;
 pub(crate) use apply::{align, recorded};
 pub use apply::{apply, apply_all};
 pub use cut::Cut;
@@ -24,8 +23,8 @@ pub use levels::{Draws, Level, Levels, Live};
 pub use node::{Edge, Holding, Keep, Kind, Meta, Node, live_nodes};
 pub(crate) use node::{Kept, KeptList};
 pub use op::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents};
-pub(crate) use pack::is_packing;
-pub use pack::{Packed, Packer, set_packer};
+pub use pack::{Packed, Packer, is_packing, set_packer};
 #[cfg(feature = "python")]
 pub(crate) use pack::{kept, unpack};
+pub use rare::Rare;
 pub use tensor::Tensor;

@@ -121,39 +121,58 @@ pub fn live_nodes() -> usize {
 }
 
 impl Node {
-    pub(super) fn new(
-        op: Box<dyn Op>,
-        inputs: SmallVec<[Option<Edge>; 2]>,
-        outs: SmallVec<[Meta; 1]>,
-        kept: Kept,
-        cut: Cut,
-    ) -> Node {
+    /// A node that is filled by `fill` where it will stand: it is too large to be moved for each op.
+    #[inline]
+    fn make(kind: Kind, cut: Cut, fill: impl FnOnce(&mut Node)) -> Arc<Node> {
         LIVE.fetch_add(1, Relaxed);
-        let own = op.calls_host() || matches!(kept, Kept::Packed(_));
-        let below = own || inputs.iter().flatten().any(|e| e.node.has_host_parts());
-        Node {
-            kind: Kind::Op(op),
-            inputs,
-            outs,
-            kept: Mutex::new(kept),
-            hooks: OnceLock::new(),
-            host: HostParts { own, below: AtomicBool::new(below) },
-            site: Site::current(),
-            cut,
-        }
-    }
-
-    pub(super) fn leaf(of: &Tensor, owner: Weak<dyn Any + Send + Sync>) -> Node {
-        LIVE.fetch_add(1, Relaxed);
-        Node {
-            kind: Kind::Leaf(owner),
-            inputs: smallvec![],
-            outs: smallvec![Meta::of(of)],
-            kept: Mutex::new(Kept::Live(smallvec![])),
+        let mut new = Arc::new(Node {
+            kind,
+            inputs: SmallVec::new(),
+            outs: SmallVec::new(),
+            kept: Mutex::new(Kept::Live(SmallVec::new())),
             hooks: OnceLock::new(),
             host: HostParts::default(),
             site: Site::current(),
-            cut: Cut::default(),
+            cut,
+        });
+        fill(Arc::get_mut(&mut new).expect("nobody else has it yet"));
+        new
+    }
+
+    /// The node of an op that has been computed, with what `keep` puts into it.
+    pub(crate) fn of_op(
+        op: Box<dyn Op>,
+        ins: &[&Tensor],
+        outs: &[Array],
+        levels: &Levels,
+        keep: impl FnOnce(&mut Kept),
+    ) -> Arc<Node> {
+        let host = op.calls_host();
+        Node::make(Kind::Op(op), Cut::among(ins), |node| {
+            let kept = node.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
+            keep(kept);
+            node.host.own = host || matches!(kept, Kept::Packed(_));
+            let mut below = node.host.own;
+            for t in ins {
+                below |= t.edge.as_ref().is_some_and(|e| e.node.has_host_parts());
+                node.inputs.push(t.edge.clone());
+            }
+            *node.host.below.get_mut() = below;
+            for out in outs {
+                node.add_out(&out.dims()[levels.len()..], out.dtype(), levels);
+            }
+        })
+    }
+
+    pub(super) fn leaf(of: &Tensor, owner: Weak<dyn Any + Send + Sync>) -> Arc<Node> {
+        Node::make(Kind::Leaf(owner), Cut::default(), |node| node.add_out(of.dims(), of.dtype(), &of.levels))
+    }
+
+    #[inline]
+    fn add_out(&mut self, dims: &[usize], dtype: DType, levels: &Levels) {
+        self.outs.push(Meta { dims: Dims::new(), dtype, levels: levels.clone() });
+        if let Some(meta) = self.outs.last_mut() {
+            dims.iter().for_each(|&d| meta.dims.push(d));
         }
     }
 
@@ -228,11 +247,8 @@ impl Node {
             Kept::Freed(site) => {
                 let freed = site.describe().map_or(String::new(), |at| format!(" at {at}"));
                 let made = self.site.describe().map_or(String::new(), |at| format!(" was made at {at} and"));
-                Err(Error::Freed {
-                    op: self.name(),
-                    freed,
-                    node: format!("The node{made} gives {}.", self.outs[0]),
-                })
+                let node = format!("The node{made} gives {}.", self.outs[0]);
+                Err(Box::new(Error::Freed { op: self.name(), freed, node }))
             }
         }
     }

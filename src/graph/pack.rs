@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use super::node::{Kept, KeptList};
-use super::{Keep, Levels};
+use super::{Keep, Levels, Rare};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
@@ -40,20 +40,22 @@ pub(crate) struct PackedKeep {
 
 thread_local! {
     static PACKER: RefCell<Option<Arc<dyn Packer>>> = const { RefCell::new(None) };
-    /// Whether there is one: all that is asked where there is none.
+    /// Whether there is one.
     static ON: Cell<bool> = const { Cell::new(false) };
 }
 
+static PACKING: Rare = Rare::new();
+
 /// Sets what packs the arrays that nodes recorded on this thread keep. Returns what did before.
 pub fn set_packer(new: Option<Arc<dyn Packer>>) -> Option<Arc<dyn Packer>> {
-    ON.set(new.is_some());
+    PACKING.change(ON.replace(new.is_some()), new.is_some());
     PACKER.replace(new)
 }
 
 /// Whether arrays are packed on this thread.
 #[inline]
-pub(crate) fn is_packing() -> bool {
-    ON.get()
+pub fn is_packing() -> bool {
+    PACKING.ask(|| ON.get())
 }
 
 /// Runs `f` with arrays kept as they are: packing is not part of what is packed.

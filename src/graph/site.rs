@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::sync::OnceLock;
 
+use super::Rare;
+
 /// A call site interned by the host; zero where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Site(pub u32);
@@ -22,13 +24,22 @@ thread_local! {
     static FIXED: Cell<Option<Site>> = const { Cell::new(None) };
 }
 
+static FIXING: Rare = Rare::new();
+
 /// Puts the thread's site back when dropped.
 struct Restore(Option<Site>);
 
 impl Drop for Restore {
     fn drop(&mut self) {
-        FIXED.set(self.0);
+        FIXING.change(FIXED.replace(self.0).is_some(), self.0.is_some());
     }
+}
+
+/// Fixes the thread's site, or no longer, until what it returns is dropped.
+fn fix(site: Option<Site>) -> Restore {
+    let before = FIXED.replace(site);
+    FIXING.change(before.is_some(), site.is_some());
+    Restore(before)
 }
 
 /// Makes a host known. The first one stays.
@@ -40,7 +51,7 @@ impl Site {
     /// The site of the running call.
     #[inline]
     pub fn current() -> Site {
-        match (FIXED.get(), HOST.get()) {
+        match (FIXING.ask(|| FIXED.get()), HOST.get()) {
             (Some(site), _) => site,
             (None, Some(host)) => (host.current)(),
             (None, None) => Site(0),
@@ -49,13 +60,13 @@ impl Site {
 
     /// Runs `f` as if it were called from this site: for threads that do not run the host's code.
     pub fn within<R>(self, f: impl FnOnce() -> R) -> R {
-        let _restore = Restore(FIXED.replace(Some(self)));
+        let _restore = fix(Some(self));
         f()
     }
 
     /// Runs `f` in the host's own code again, inside [`Site::within`].
     pub fn outside<R>(f: impl FnOnce() -> R) -> R {
-        let _restore = Restore(FIXED.replace(None));
+        let _restore = fix(None);
         f()
     }
 

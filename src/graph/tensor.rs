@@ -1,7 +1,7 @@
 //! `Tensor`: an immutable value with the edge it came by.
 
 use std::any::Any;
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 
 use super::{Cut, Edge, Levels, Node};
 use crate::array::Array;
@@ -48,8 +48,7 @@ impl Tensor {
 
     /// [`Tensor::leaf`] whose node remembers, weakly, who holds it.
     pub fn leaf_of(&self, owner: Weak<dyn Any + Send + Sync>) -> Tensor {
-        let node = Node::leaf(self, owner);
-        Tensor { edge: Some(Edge { node: Arc::new(node), out: 0 }), ..self.clone() }
+        Tensor { edge: Some(Edge { node: Node::leaf(self, owner), out: 0 }), ..self.clone() }
     }
 
     /// The same value without its edge.

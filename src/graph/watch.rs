@@ -2,13 +2,12 @@
 //! Off, it costs the door one load.
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
 use super::site::Site;
-use super::{Node, Outs};
+use super::{Node, Outs, Rare};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::kernel::finite::{self, Kind};
@@ -52,8 +51,7 @@ pub type Profile = FxHashMap<(&'static str, Site), [Cost; 2]>;
 /// By the address of a node: how long its rule has run.
 pub type NodeTimes = FxHashMap<usize, Duration>;
 
-/// How many threads watch.
-static WATCHING: AtomicUsize = AtomicUsize::new(0);
+static WATCHING: Rare = Rare::new();
 
 thread_local! {
     static WATCH: Cell<Watch> = const { Cell::new(Watch { nans: false, anomalies: false, safe: false, times: false, sites: false, nodes: false }) };
@@ -64,17 +62,13 @@ thread_local! {
 
 /// What this thread watches.
 pub fn get() -> Watch {
-    if WATCHING.load(Relaxed) == 0 { Watch::default() } else { WATCH.get() }
+    WATCHING.ask(|| WATCH.get())
 }
 
 /// Sets what this thread watches; returns what it did before.
 pub fn set(watch: Watch) -> Watch {
     let before = WATCH.replace(watch);
-    match (before == Watch::default(), watch == Watch::default()) {
-        (true, false) => _ = WATCHING.fetch_add(1, Relaxed),
-        (false, true) => _ = WATCHING.fetch_sub(1, Relaxed),
-        _ => {}
-    }
+    WATCHING.change(before != Watch::default(), watch != Watch::default());
     before
 }
 
@@ -96,7 +90,7 @@ pub fn take_node_times() -> NodeTimes {
 /// Runs an op's computation under the eyes of this thread.
 #[inline]
 pub(super) fn over(name: impl FnOnce() -> &'static str, f: impl FnOnce() -> Result<Outs>) -> Result<Outs> {
-    if WATCHING.load(Relaxed) == 0 {
+    if !WATCHING.any() {
         return f();
     }
     let start = Instant::now();

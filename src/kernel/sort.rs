@@ -86,7 +86,7 @@ pub fn order(op: &'static str, x: &Array, axis: usize, descending: bool, want: W
         })
     })?;
     if failed.into_inner() {
-        return Err(Error::Memory { op, dims: vec![n], dtype: crate::dtype::DType::U64 });
+        return Err(Error::memory(op, vec![n], crate::dtype::DType::U64));
     }
     let mut back: Dims = (0..x.rank() - 1).collect();
     back.insert(axis, x.rank() - 1);

@@ -26,7 +26,7 @@ impl Op for Pick {
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
         let (x, at) = along::same_lanes(ins[0], ins[1], lanes);
-        Ok(smallvec![along::pick("pick", &x, &at, x.rank() - self.back)?])
+        Ok([along::pick("pick", &x, &at, x.rank() - self.back)?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {
@@ -51,7 +51,7 @@ impl Op for Put {
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
         let (g, at) = along::same_lanes(ins[0], ins[1], lanes);
-        Ok(smallvec![along::put("put", &g, &at, g.rank() - self.back, self.n)?])
+        Ok([along::put("put", &g, &at, g.rank() - self.back, self.n)?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {
@@ -94,7 +94,7 @@ impl<C: Chosen> Op for Choice<C> {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
         let (values, indices) = self.0.choose(ins[0])?;
-        Ok(smallvec![values, indices])
+        Ok([values, indices].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {

@@ -293,6 +293,7 @@ impl<'a, T: FromArg<'a>> FromArg<'a> for Option<T> {
 /// Argument `i` as a function's own parameter type.
 pub fn take<'a, T: FromArg<'a>>(op: &'static str, args: &'a [Arg], i: usize) -> Result<T> {
     let Some(arg) = args.get(i) else { bail!(Argument, op, "argument {i} is missing") };
-    T::from_arg(arg)
-        .ok_or_else(|| Error::Internal(format!("{op}: argument {i} came as another kind than its own")))
+    T::from_arg(arg).ok_or_else(|| {
+        Error::Internal(format!("{op}: argument {i} came as another kind than its own")).into()
+    })
 }

@@ -39,7 +39,7 @@ impl<B: Binary> Op for Zip<B> {
 
     #[inline]
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
-        Ok(smallvec![zip::apply(B::NAME, B::TABLE, ins[0], ins[1], lanes)?])
+        Ok([zip::apply(B::NAME, B::TABLE, ins[0], ins[1], lanes)?].into())
     }
 
     fn is_pointwise(&self) -> bool {

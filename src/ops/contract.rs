@@ -24,7 +24,7 @@ impl Op for Matmul {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
-        Ok(smallvec![matmul::matmul("matmul", ins[0], ins[1], lanes)?])
+        Ok([matmul::matmul("matmul", ins[0], ins[1], lanes)?].into())
     }
 
     fn keeps(&self, needs: Needs) -> Keeps {

@@ -42,7 +42,7 @@ impl Op for Conv {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
-        Ok(smallvec![conv::third(self.name(), &self.geometry, self.out, ins[0], ins[1], lanes)?])
+        Ok([conv::third(self.name(), &self.geometry, self.out, ins[0], ins[1], lanes)?].into())
     }
 
     fn keeps(&self, needs: Needs) -> Keeps {

@@ -19,7 +19,7 @@ pub(super) fn sizes(op: &'static str, shape: &[i64], dtype: DType) -> Result<Dim
         .and_then(|n| n.checked_mul(dtype.size()))
         .filter(|&b| b <= isize::MAX as usize);
     if fits.is_none() {
-        return Err(Error::Memory { op, dims: dims.to_vec(), dtype });
+        return Err(Error::memory(op, dims.to_vec(), dtype));
     }
     Ok(dims)
 }

@@ -26,7 +26,7 @@ enum Lanes {
 impl Lanes {
     fn apply(self, x: &Tensor) -> Result<Tensor> {
         let (array, levels) = self.array(x)?;
-        Ok(recorded(self, &[x], smallvec![array], levels)?.remove(0))
+        Ok(recorded(self, &[x], [array].into(), levels)?.remove(0))
     }
 
     fn array(&self, x: &Tensor) -> Result<(Array, Levels)> {

@@ -62,7 +62,7 @@ impl Op for CrossEntropy {
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
         let (x, classes) = same_lanes(ins[0], ins[1], lanes);
         let (loss, lse) = rows::cross_entropy("cross_entropy", &x, &classes)?;
-        Ok(smallvec![loss, lse])
+        Ok([loss, lse].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {
@@ -94,7 +94,7 @@ impl Op for CrossEntropyGrad {
                 all[i] = same_lanes(&all[i], &all[j], lanes).0;
             }
         }
-        Ok(smallvec![rows::cross_entropy_gradient(self.name(), all.each_ref())?])
+        Ok([rows::cross_entropy_gradient(self.name(), all.each_ref())?].into())
     }
 
     fn keeps(&self, needs: Needs) -> Keeps {

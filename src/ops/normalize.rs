@@ -29,7 +29,7 @@ impl Op for Soft {
     }
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
-        Ok(smallvec![rows::softmax(self.name(), ins[0], self.0)?])
+        Ok([rows::softmax(self.name(), ins[0], self.0)?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {
@@ -64,7 +64,7 @@ impl Op for SoftGrad {
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
         let (g, z) = same_lanes(ins[0], ins[1], lanes);
-        Ok(smallvec![rows::softmax_gradient(self.name(), &g, &z, self.log)?])
+        Ok([rows::softmax_gradient(self.name(), &g, &z, self.log)?].into())
     }
 
     fn keeps(&self, needs: Needs) -> Keeps {
@@ -144,7 +144,7 @@ impl Op for LogSumExp {
     }
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
-        Ok(smallvec![rows::logsumexp("logsumexp", ins[0])?])
+        Ok([rows::logsumexp("logsumexp", ins[0])?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {
@@ -188,7 +188,7 @@ impl Op for Standardize {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
         let (y, scale) = rows::standardize("layer_norm", ins[0], self.eps)?;
-        Ok(smallvec![y, scale])
+        Ok([y, scale].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {

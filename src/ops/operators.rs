@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::graph::Tensor;
 
 fn or_throw(result: Result<Tensor>) -> Tensor {
-    result.unwrap_or_else(|error: Error| error.throw())
+    result.unwrap_or_else(|error: Box<Error>| error.throw())
 }
 
 macro_rules! operators {

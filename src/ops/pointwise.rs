@@ -32,7 +32,7 @@ impl<U: Unary> Op for Map<U> {
 
     #[inline]
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
-        Ok(smallvec![map::apply(U::NAME, U::TABLE, ins[0])?])
+        Ok([map::apply(U::NAME, U::TABLE, ins[0])?].into())
     }
 
     fn is_pointwise(&self) -> bool {

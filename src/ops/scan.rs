@@ -92,7 +92,7 @@ impl Op for Recur {
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
         let (a, b) = along::same_lanes(ins[0], ins[1], lanes);
-        Ok(smallvec![scan::recur("cumprod", &a, &b, self.run.way(b.rank()), self.own)?])
+        Ok([scan::recur("cumprod", &a, &b, self.run.way(b.rank()), self.own)?].into())
     }
 
     fn keeps(&self, needs: Needs) -> Keeps {

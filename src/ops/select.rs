@@ -28,7 +28,7 @@ impl Op for Select {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
-        Ok(smallvec![kernel::select::select("where", ins[0], ins[1], ins[2], lanes)?])
+        Ok([kernel::select::select("where", ins[0], ins[1], ins[2], lanes)?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {

@@ -109,7 +109,7 @@ pub fn one_hot(x: &Tensor, num_classes: i64, dtype: Option<DType>) -> Result<Ten
         shape::checked_len(&dims).and_then(|n| n.checked_mul(8)).is_some_and(|n| n <= isize::MAX as usize);
     let dtype = dtype.unwrap_or(DType::I64);
     if !held {
-        return Err(crate::error::Error::Memory { op: "one_hot", dims: dims.to_vec(), dtype });
+        return Err(crate::error::Error::memory("one_hot", dims.to_vec(), dtype));
     }
     let zeros = broadcast_to(&Tensor::scalar_of(dtype, 0.0), &dims)?;
     let one = Tensor::constant(Array::full(&[], Bool8::from(true)));

@@ -20,7 +20,7 @@ impl Op for Pick {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
-        Ok(smallvec![index::pick(self.name, ins[0], self.rows, ins[1], lanes)?])
+        Ok([index::pick(self.name, ins[0], self.rows, ins[1], lanes)?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {
@@ -55,7 +55,7 @@ impl Op for AddAt {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
-        Ok(smallvec![index::add(self.name, &self.dims, self.rows, ins[1], ins[0], lanes)?])
+        Ok([index::add(self.name, &self.dims, self.rows, ins[1], ins[0], lanes)?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {
@@ -117,7 +117,7 @@ impl Op for Join {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
-        Ok(smallvec![index::join(self.name, ins, &self.sizes, &self.axes, lanes)?])
+        Ok([index::join(self.name, ins, &self.sizes, &self.axes, lanes)?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {

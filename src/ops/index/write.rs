@@ -85,7 +85,7 @@ impl Op for Put {
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
         let mut x = ins[0].clone();
         self.write(&mut x, &ins[1..], lanes)?;
-        Ok(smallvec![x])
+        Ok([x].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {
@@ -190,7 +190,7 @@ pub fn put_at(x: &mut Tensor, layout: Option<&Layout>, index: &[Index], value: O
     if x.is_tracked() || value.is_tracked() {
         // The rules read no value of `x`, so it does not matter that it is overwritten.
         let ins: SmallVec<[&Tensor; 4]> = [&*x, &*value].into_iter().chain(positions.as_ref()).collect();
-        let out = recorded(put, &ins, smallvec![x.array.clone()], Levels::default())?.remove(0);
+        let out = recorded(put, &ins, [x.array.clone()].into(), Levels::default())?.remove(0);
         drop(ins);
         *x = out;
     }

@@ -37,7 +37,7 @@ impl Op for Cholesky {
     }
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
-        Ok(smallvec![kernel::cholesky(self.name(), ins[0])?])
+        Ok([kernel::cholesky(self.name(), ins[0])?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {

@@ -28,7 +28,7 @@ impl Op for Det {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
         let [det, _] = kernel::det(self.name(), ins[0])?;
-        Ok(smallvec![det])
+        Ok([det].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {

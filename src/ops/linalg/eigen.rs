@@ -63,7 +63,7 @@ impl Op for Values {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
         let [w, _] = kernel::eigh(self.name(), ins[0], self.upper, false)?;
-        Ok(smallvec![w])
+        Ok([w].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {

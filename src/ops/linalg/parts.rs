@@ -81,7 +81,7 @@ impl Op for Reciprocals {
                 }
             }
         }), else bail!(Dtype, self.name(), "not defined for {}", w.dtype()))?;
-        Ok(smallvec![out])
+        Ok([out].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {

@@ -73,7 +73,7 @@ impl Op for Complement {
     }
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
-        Ok(smallvec![kernel::complement(self.name(), ins[0])?])
+        Ok([kernel::complement(self.name(), ins[0])?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {

@@ -66,11 +66,13 @@ impl Op for Solve {
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
         let (a, b) = aligned(self.name(), ins[0], ins[1], lanes)?;
-        Ok(smallvec![match self.0 {
+        Ok([match self.0 {
             Kind::Full { strict } => kernel::solve(self.name(), &a, &b, strict)?,
-            Kind::Triangle { upper, unit, strict } =>
-                kernel::triangular_solve(self.name(), &a, &b, upper, unit, strict)?,
-        }])
+            Kind::Triangle { upper, unit, strict } => {
+                kernel::triangular_solve(self.name(), &a, &b, upper, unit, strict)?
+            }
+        }]
+        .into())
     }
 
     fn keeps(&self, needs: Needs) -> Keeps {
@@ -104,7 +106,7 @@ impl Op for Inverse {
     }
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
-        Ok(smallvec![kernel::inverse(self.name(), ins[0], self.strict)?])
+        Ok([kernel::inverse(self.name(), ins[0], self.strict)?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {

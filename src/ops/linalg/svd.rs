@@ -95,7 +95,7 @@ impl Op for Values {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
         let [_, s, _] = kernel::svd(self.name(), ins[0], false)?;
-        Ok(smallvec![s])
+        Ok([s].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {

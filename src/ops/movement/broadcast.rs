@@ -85,7 +85,7 @@ fn held(op: &'static str, x: &Tensor, dims: Dims) -> Result<Dims> {
     let bytes = shape::checked_len(&dims).and_then(|n| n.checked_mul(x.dtype().size()));
     match bytes.filter(|&b| b <= isize::MAX as usize) {
         Some(_) => Ok(dims),
-        None => Err(Error::Memory { op, dims: dims.to_vec(), dtype: x.dtype() }),
+        None => Err(Error::memory(op, dims.to_vec(), x.dtype())),
     }
 }
 

@@ -45,7 +45,7 @@ pub fn diag_embed(x: &Tensor, offset: i64, axis1: i64, axis2: i64) -> Result<Ten
     };
     let size = usize::try_from(offset.unsigned_abs()).ok().and_then(|o| n.checked_add(o));
     let Some(size) = size else {
-        return Err(Error::Memory { op: "diag_embed", dims: vec![usize::MAX; 2], dtype: x.dtype() });
+        return Err(Error::memory("diag_embed", vec![usize::MAX; 2], x.dtype()));
     };
     region("diag_embed", lead.len() + 2, offset, axis1, axis2)?;
     let mut dims: Dims = lead.into();

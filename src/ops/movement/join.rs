@@ -49,8 +49,7 @@ pub fn concat(tensors: &[Tensor], axis: Option<i64>) -> Result<Tensor> {
         }
         regions.push(Region::span(&first, at, total, t.dims()[at]));
         let next = total.checked_add(t.dims()[at]);
-        total =
-            next.ok_or_else(|| Error::Memory { op: "concat", dims: vec![usize::MAX], dtype: t.dtype() })?;
+        total = next.ok_or_else(|| Error::memory("concat", vec![usize::MAX], t.dtype()))?;
     }
     if let [one] = &all[..] {
         return Ok(one.clone().into_owned());

@@ -45,7 +45,7 @@ impl<L: Linear> Op for Lin<L> {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
-        Ok(smallvec![self.0.array(ins[0], lanes)?])
+        Ok([self.0.array(ins[0], lanes)?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {

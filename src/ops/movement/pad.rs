@@ -56,7 +56,7 @@ pub fn pad(x: &Tensor, pad_width: Widths<'_>, mode: &str, value: Operand<'_>) ->
     }
     let size = |(&d, w): (&usize, &(i64, i64))| (d as i64).checked_add(w.0)?.checked_add(w.1);
     let sizes: Option<SmallVec<[i64; 4]>> = x.dims().iter().zip(&widths).map(size).collect();
-    let huge = || Error::Memory { op: "pad", dims: vec![usize::MAX], dtype: x.dtype() };
+    let huge = || Error::memory("pad", vec![usize::MAX], x.dtype());
     let dims = crate::ops::create::sizes("pad", &sizes.ok_or_else(huge)?, x.dtype())?;
     let border = match mode {
         "constant" => {

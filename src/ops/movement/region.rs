@@ -183,7 +183,7 @@ impl Op for Place {
             let to = region.of(&whole, lanes);
             out.write(&to, &x.expand(&to.dims, lanes))?;
         }
-        Ok(smallvec![out])
+        Ok([out].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {

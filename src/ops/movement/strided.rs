@@ -78,7 +78,7 @@ fn layout(op: &'static str, x: &Tensor, shape: &[i64], strides: &[i64], offset: 
 pub fn as_strided(x: &Tensor, shape: &[i64], strides: &[i64], offset: i64) -> Result<Tensor> {
     let layout = layout("as_strided", x, shape, strides, offset)?;
     if shape::checked_len(&layout.dims).is_none() {
-        return Err(Error::Memory { op: "as_strided", dims: layout.dims.to_vec(), dtype: x.dtype() });
+        return Err(Error::memory("as_strided", layout.dims.to_vec(), x.dtype()));
     }
     strided(x, &layout)
 }

@@ -45,12 +45,8 @@ impl Op for Select {
             bail!(Argument, self.op, "{:?} has no elements on the axes to be folded", &x.dims()[lanes..]);
         }
         Ok(match self.pole {
-            Pole::Max => {
-                smallvec![self.folded.fold(x, |axes| reduce::apply(self.op, extreme::MAX, x, axes))?]
-            }
-            Pole::Min => {
-                smallvec![self.folded.fold(x, |axes| reduce::apply(self.op, extreme::MIN, x, axes))?]
-            }
+            Pole::Max => [self.folded.fold(x, |axes| reduce::apply(self.op, extreme::MAX, x, axes))?].into(),
+            Pole::Min => [self.folded.fold(x, |axes| reduce::apply(self.op, extreme::MIN, x, axes))?].into(),
             Pole::Middle => {
                 let kept: Dims = (0..x.rank()).filter(|a| !axes.contains(a)).collect();
                 let order: Dims = kept.iter().chain(&axes).copied().collect();
@@ -110,7 +106,7 @@ impl Op for Shares {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
-        Ok(smallvec![extreme::shares("shares", ins[0], ins[1], &self.0.axes(ins[0].rank()), lanes)?])
+        Ok([extreme::shares("shares", ins[0], ins[1], &self.0.axes(ins[0].rank()), lanes)?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {

@@ -28,7 +28,7 @@ impl Op for Ask {
     }
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
-        Ok(smallvec![self.folded.fold(ins[0], |axes| reduce::apply(self.op, self.table, ins[0], axes))?])
+        Ok([self.folded.fold(ins[0], |axes| reduce::apply(self.op, self.table, ins[0], axes))?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {

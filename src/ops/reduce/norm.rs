@@ -26,7 +26,7 @@ impl Op for Euclidean {
         const SQUARES: &reduce::Table = reduce_table!(real T::ZERO; a, x => a.add(x); of v => v.mul(v));
         const ROOT: &map::Table = map_table!(real x => x.sqrt());
         let squares = self.0.fold(ins[0], |axes| reduce::apply("norm", SQUARES, ins[0], axes))?;
-        Ok(smallvec![map::apply("norm", ROOT, &squares)?])
+        Ok([map::apply("norm", ROOT, &squares)?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {
@@ -61,7 +61,7 @@ impl Op for Ratio {
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
         const TABLE: &zip::Table = zip_table!(real x, y => if y == T::ZERO { T::ZERO } else { x.div(y) });
-        Ok(smallvec![zip::apply("ratio", TABLE, ins[0], ins[1], lanes)?])
+        Ok([zip::apply("ratio", TABLE, ins[0], ins[1], lanes)?].into())
     }
 
     fn keeps(&self, needs: Needs) -> Keeps {
@@ -122,7 +122,7 @@ impl Op for AbsPow {
         if self.odd {
             out = zip::apply("abs_pow", MUL, &map::apply("abs_pow", SIGN, ins[0])?, &out, 0)?;
         }
-        Ok(smallvec![out])
+        Ok([out].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {

@@ -23,7 +23,7 @@ impl Op for Prod {
     }
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
-        Ok(smallvec![self.0.fold(ins[0], |axes| reduce::apply("prod", PROD, ins[0], axes))?])
+        Ok([self.0.fold(ins[0], |axes| reduce::apply("prod", PROD, ins[0], axes))?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {
