@@ -31,7 +31,7 @@ struct Inner {
     data: Data,
     dims: Dims,
     /// Strides in elements; none means C-contiguous.
-    strides: Option<Box<[isize]>>,
+    strides: Option<Box<Strides>>,
     dtype: DType,
 }
 
@@ -97,7 +97,7 @@ impl Array {
         let mut data = Data::Inline([0; INLINE / 8]);
         // SAFETY: an element has at most 8 bytes and needs at most 8-byte alignment.
         unsafe { data.as_mut_ptr().cast::<T>().write(value) };
-        let strides = (shape::len(dims) != 1).then(|| vec![0; dims.len()].into());
+        let strides = (shape::len(dims) != 1).then(|| Box::new(Strides::from_elem(0, dims.len())));
         Array(Arc::new(Inner { data, dims: shape::dims(dims), strides, dtype: T::DTYPE }))
     }
 
@@ -145,7 +145,7 @@ impl Array {
     /// Strides in elements.
     pub fn strides(&self) -> Strides {
         match &self.0.strides {
-            Some(s) => Strides::from_slice(s),
+            Some(s) => Strides::clone(s),
             None => shape::contiguous_strides(&self.0.dims),
         }
     }

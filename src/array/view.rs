@@ -53,7 +53,7 @@ impl Array {
                 fits
             })
         };
-        let strides = (!contiguous).then(|| strides.into());
+        let strides = (!contiguous).then(|| Box::new(Strides::from_slice(strides)));
         Array(Arc::new(Inner { data, dims: shape::dims(dims), strides, dtype: self.dtype() }))
     }
 

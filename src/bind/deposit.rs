@@ -99,7 +99,7 @@ impl Slot {
 
     /// The slot of a leaf's node, if its tensor still exists.
     pub fn of(leaf: &Node) -> Option<Arc<Slot>> {
-        let Kind::Leaf(owner) = &leaf.kind else { return None };
+        let Kind::Leaf(Some(owner)) = &leaf.kind else { return None };
         owner.upgrade()?.downcast().ok()
     }
 }

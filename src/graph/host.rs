@@ -4,6 +4,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use once_cell::race::OnceBox;
 use rustc_hash::FxHashMap;
 
 use super::node::Kept;
@@ -33,7 +34,7 @@ pub fn held_by(edges: &[&Edge], see: &mut dyn FnMut(&dyn Any)) {
 }
 
 /// What of a node the host owns.
-type Parts = (Kind, Kept, Option<Box<Box<dyn Hooks>>>);
+type Parts = (Kind, Kept, OnceBox<Box<dyn Hooks>>);
 
 thread_local! {
     /// What waits to be dropped, while something is being dropped on this thread.

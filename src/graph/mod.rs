@@ -20,7 +20,7 @@ pub(crate) use hooks::Run;
 pub use hooks::{Holder, Hooks, Passing};
 pub use host::held_by;
 pub use levels::{Draws, Level, Levels, Live};
-pub use node::{Edge, Holding, Keep, Kind, Meta, Node, live_nodes};
+pub use node::{Edge, Holding, Keep, Kind, Meta, Node, Owner, live_nodes};
 pub(crate) use node::{Kept, KeptList};
 pub use op::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents};
 pub use pack::{Packed, Packer, is_packing, set_packer};

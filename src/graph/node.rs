@@ -2,8 +2,9 @@
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use once_cell::race::OnceBox;
 use smallvec::{SmallVec, smallvec};
 
 use super::host::drop_in_turn;
@@ -54,9 +55,12 @@ impl Meta {
     }
 }
 
+/// Who holds a leaf, without being kept by it.
+pub type Owner = Weak<dyn Any + Send + Sync>;
+
 pub enum Kind {
-    /// The start of a graph, and who holds it.
-    Leaf(Weak<dyn Any + Send + Sync>),
+    /// The start of a graph, and who holds it, if that is known.
+    Leaf(Option<Box<Owner>>),
     Op(Box<dyn Op>),
 }
 
@@ -105,7 +109,7 @@ pub struct Node {
     pub outs: SmallVec<[Meta; 1]>,
     kept: Mutex<Kept>,
     /// Boxed twice, so that a node without hooks has one word for them.
-    hooks: OnceLock<Box<Box<dyn Hooks>>>,
+    hooks: OnceBox<Box<dyn Hooks>>,
     host: HostParts,
     /// The call in the user's program that made this node.
     pub site: Site,
@@ -130,7 +134,7 @@ impl Node {
             inputs: SmallVec::new(),
             outs: SmallVec::new(),
             kept: Mutex::new(Kept::Live(SmallVec::new())),
-            hooks: OnceLock::new(),
+            hooks: OnceBox::new(),
             host: HostParts::default(),
             site: Site::current(),
             cut,
@@ -164,8 +168,10 @@ impl Node {
         })
     }
 
-    pub(super) fn leaf(of: &Tensor, owner: Weak<dyn Any + Send + Sync>) -> Arc<Node> {
-        Node::make(Kind::Leaf(owner), Cut::default(), |node| node.add_out(of.dims(), of.dtype(), &of.levels))
+    pub(super) fn leaf(of: &Tensor, owner: Option<Owner>) -> Arc<Node> {
+        Node::make(Kind::Leaf(owner.map(Box::new)), Cut::default(), |node| {
+            node.add_out(of.dims(), of.dtype(), &of.levels)
+        })
     }
 
     #[inline]
@@ -196,13 +202,13 @@ impl Node {
     /// What hangs on this node.
     #[inline]
     pub fn attached(&self) -> Option<&dyn Hooks> {
-        self.hooks.get().map(|h| &***h)
+        self.hooks.get().map(|h| &**h)
     }
 
     /// What hangs on this node, made by `f` where nothing does yet.
     pub fn attached_or(&self, f: impl FnOnce() -> Box<dyn Hooks>) -> &dyn Hooks {
         self.host.below.store(true, Relaxed);
-        &***self.hooks.get_or_init(|| Box::new(f()))
+        &**self.hooks.get_or_init(|| Box::new(f()))
     }
 
     /// Whether only the thread that asked for the gradients may run this node: its rule or its hooks are the host
@@ -295,11 +301,10 @@ impl Drop for Node {
     /// Drops the nodes below in a loop: a chain may have millions of them.
     fn drop(&mut self) {
         LIVE.fetch_sub(1, Relaxed);
-        let hooks = self.hooks.take();
-        if self.host.own || hooks.is_some() {
+        if self.host.own || self.hooks.get().is_some() {
             let kept = std::mem::replace(&mut *self.kept(), Kept::Live(smallvec![]));
-            let kind = std::mem::replace(&mut self.kind, Kind::Leaf(Weak::<()>::new()));
-            drop_in_turn((kind, kept, hooks));
+            let kind = std::mem::replace(&mut self.kind, Kind::Leaf(None));
+            drop_in_turn((kind, kept, std::mem::take(&mut self.hooks)));
         }
         let mut inputs = std::mem::take(&mut self.inputs);
         let mut work: SmallVec<[SmallVec<[Option<Edge>; 2]>; 1]> = SmallVec::new();

@@ -1,9 +1,6 @@
 //! `Tensor`: an immutable value with the edge it came by.
 
-use std::any::Any;
-use std::sync::Weak;
-
-use super::{Cut, Edge, Levels, Node};
+use super::{Cut, Edge, Levels, Node, Owner};
 use crate::array::Array;
 use crate::dtype::{DType, Element};
 
@@ -43,11 +40,15 @@ impl Tensor {
 
     /// The same value as the start of a new graph: gradients stop here and can be asked for.
     pub fn leaf(&self) -> Tensor {
-        self.leaf_of(Weak::<()>::new())
+        self.made_leaf(None)
     }
 
     /// [`Tensor::leaf`] whose node remembers, weakly, who holds it.
-    pub fn leaf_of(&self, owner: Weak<dyn Any + Send + Sync>) -> Tensor {
+    pub fn leaf_of(&self, owner: Owner) -> Tensor {
+        self.made_leaf(Some(owner))
+    }
+
+    fn made_leaf(&self, owner: Option<Owner>) -> Tensor {
         Tensor { edge: Some(Edge { node: Node::leaf(self, owner), out: 0 }), ..self.clone() }
     }
 
