@@ -1,6 +1,7 @@
 """Nested structures of values: lists, tuples, named tuples, dicts and dataclasses, to any depth.
 
-What is none of these is a leaf; None is a structure without leaves.
+What is none of these is a leaf; None is a structure without leaves. Fields of a dataclass that hold neither a
+structure nor a tensor, an array or a float (names, sizes, functions) are part of the structure too.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ferrograd._core import ArgumentError
+import numpy as np
+
+from ferrograd._core import ArgumentError, GradientEdge, Tensor
 
 
 def children(tree: Any) -> list[tuple[Any, Any]] | None:
@@ -24,15 +27,21 @@ def children(tree: Any) -> list[tuple[Any, Any]] | None:
     return None
 
 
+def _is_fixed(value: Any) -> bool:
+    """Whether a field of a dataclass says how the structure is made, and is no leaf of it."""
+    return not isinstance(value, (Tensor, GradientEdge, np.ndarray, np.floating, float)) and children(value) is None
+
+
 def _is_dataclass(tree: Any) -> bool:
     """What ``dataclasses.is_dataclass`` says, without that module, which few programs need."""
     return hasattr(type(tree), "__dataclass_fields__")
 
 
 def _fields(tree: Any) -> list[str]:
+    """The names of the fields that are no part of the structure."""
     import dataclasses
 
-    return [f.name for f in dataclasses.fields(tree)]
+    return [f.name for f in dataclasses.fields(tree) if not _is_fixed(getattr(tree, f.name))]
 
 
 def _twin(tree: Any) -> Any:
@@ -116,6 +125,8 @@ def spread(axes: Any, tree: Any, what: str, at: str = "") -> list[Any]:
     if axes is None or children(axes) is None:
         return [axes] * len(leaves(tree))
     given = dict(children(axes) or [])
+    if _is_dataclass(axes) and type(axes) is type(tree):
+        given = {k: getattr(axes, k) for k, _ in parts or []}
     if parts is None or isinstance(axes, Mapping) != isinstance(tree, Mapping) or list(given) != [k for k, _ in parts]:
         raise ArgumentError(f"{what}{at}: {axes!r} does not have the structure of {_named(tree)}")
     return [leaf for k, part in parts for leaf in spread(given[k], part, what, f"{at}[{k!r}]")]

@@ -1,7 +1,7 @@
 //! One node of a backward pass: its rule applied, and its inputs' gradients brought into their shapes and levels.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use smallvec::SmallVec;
@@ -10,7 +10,7 @@ use super::Request;
 use super::arena::{Arena, NONE};
 use super::request::takes_any_dtype;
 use crate::error::{Error, Result, bail, interned};
-use crate::graph::watch::{self, Watch};
+use crate::graph::watch::{self, First, Watch};
 use crate::graph::{Edge, Grads, Hooks, Kind, Levels, Live, Meta, Node, Passing, Run, Saved, Tensor};
 use crate::kernel::finite;
 use crate::ops::compare::equal;
@@ -31,6 +31,8 @@ pub(super) struct Pass<'a> {
     deposits: bool,
     pub(super) run: Run,
     watch: Watch,
+    /// Of values and gradients: the first that was not finite.
+    first: Mutex<Option<First>>,
     names: Option<&'a (dyn Fn(&Node) -> String + Sync)>,
 }
 
@@ -46,6 +48,7 @@ impl<'a> Pass<'a> {
             leaves: request.leaves,
             deposits: request.deposits,
             watch: request.watch,
+            first: Mutex::new(watch::first()),
             names: request.names,
             run: Run::default(),
         }
@@ -196,24 +199,32 @@ impl Pass<'_> {
         }
         if let (true, true, [Some(g)]) = (self.watch.safe, op.is_pointwise(), g.as_slice()) {
             let zero = Tensor::scalar_of(g.dtype(), 0.0);
-            let still = equal(Operand::Tensor(g), Operand::Tensor(&zero))?;
-            for t in grads.iter_mut().flatten().filter(|t| t.dims() == g.dims()) {
+            let at_risk = |t: &Tensor| t.is_tracked() || finite::has(&t.array, finite::Kind::Nan);
+            for t in grads.iter_mut().flatten().filter(|t| t.dims() == g.dims() && at_risk(t)) {
+                let still = equal(Operand::Tensor(g), Operand::Tensor(&zero))?;
                 *t = select(&still, &zero, t)?;
             }
         }
         if self.watch.anomalies {
+            let is_new = |t: &Tensor| !g.iter().flatten().any(|g| g.array.is_same(&t.array));
             for (i, t) in grads.iter().enumerate() {
-                if t.as_ref().is_some_and(|t| finite::has(&t.array, finite::Kind::Nan)) {
+                let Some(t) = t.as_ref().filter(|t| is_new(t)) else { continue };
+                if !finite::has(&t.array, finite::Kind::NotFinite) {
+                    continue;
+                }
+                let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+                if finite::has(&t.array, finite::Kind::Nan) {
                     let name = self.name_of(node);
                     let at =
                         node.site.describe().map_or(String::new(), |at| format!(" It was recorded at {at}."));
+                    let first = first.map_or(String::new(), |first| format!(" {first}"));
                     bail!(
                         NotFinite,
                         "detect_anomaly",
-                        "Function '{name}' returned nan values in its {i}th output.{at}{}",
-                        watch::first()
+                        "Function '{name}' returned nan values in its {i}th output.{at}{first}"
                     );
                 }
+                first.get_or_insert(First { of: node.name(), site: node.site, backward: true });
             }
         }
         Ok(())

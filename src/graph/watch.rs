@@ -55,7 +55,7 @@ static WATCHING: Rare = Rare::new();
 
 thread_local! {
     static WATCH: Cell<Watch> = const { Cell::new(Watch { nans: false, anomalies: false, safe: false, times: false, sites: false, nodes: false }) };
-    static FIRST: Cell<Option<(&'static str, Site)>> = const { Cell::new(None) };
+    static FIRST: Cell<Option<First>> = const { Cell::new(None) };
     static PROFILE: RefCell<Profile> = RefCell::new(Profile::default());
     static NODES: RefCell<NodeTimes> = RefCell::new(NodeTimes::default());
 }
@@ -109,7 +109,7 @@ fn looked(name: &'static str, outs: &Outs, start: Instant) -> Result<()> {
         bail!(NotFinite, name, "debug_nans: the result holds NaN");
     }
     if watch.anomalies && FIRST.get().is_none() && outs.iter().any(|o| finite::has(o, Kind::NotFinite)) {
-        FIRST.set(Some((name, Site::current())));
+        FIRST.set(Some(First { of: name, site: Site::current(), backward: false }));
     }
     Ok(())
 }
@@ -145,9 +145,29 @@ pub(crate) fn count_rule<'a>(
     }
 }
 
-/// Where the first result that is not finite was made since this thread began to watch for one, as a sentence.
-pub(crate) fn first() -> String {
-    let Some((name, site)) = FIRST.get() else { return String::new() };
-    let at = site.describe().map_or(String::new(), |at| format!(" at {at}"));
-    format!(" The first value that is not finite was made by {name}{at}.")
+/// The first value that is not finite: the op that made it, or (backward) whose gradient it is part of.
+#[derive(Clone, Copy)]
+pub(crate) struct First {
+    pub(crate) of: &'static str,
+    pub(crate) site: Site,
+    pub(crate) backward: bool,
+}
+
+impl std::fmt::Display for First {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let of = self.of;
+        match (self.backward, self.site.describe()) {
+            (false, Some(at)) => write!(f, "The first value that is not finite was made by {of} at {at}."),
+            (false, None) => write!(f, "The first value that is not finite was made by {of}."),
+            (true, Some(at)) => {
+                write!(f, "The first gradient that is not finite was made by {of}, recorded at {at}.")
+            }
+            (true, None) => write!(f, "The first gradient that is not finite was made by {of}."),
+        }
+    }
+}
+
+/// Where the first result that is not finite was made since this thread began to watch for one.
+pub(crate) fn first() -> Option<First> {
+    FIRST.get()
 }

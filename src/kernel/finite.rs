@@ -1,6 +1,11 @@
 //! Whether an array holds a value that is not a finite number.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use smallvec::SmallVec;
+
 use super::num::Real;
+use super::{par, simd};
 use crate::array::Array;
 use crate::dtype::dispatch;
 
@@ -13,15 +18,80 @@ pub enum Kind {
 
 /// Whether an array has such an element.
 pub fn has(x: &Array, kind: Kind) -> bool {
-    fn any<T: Real>(x: &[T], kind: Kind) -> bool {
-        // No early end inside a block: the loop is one of vectors.
-        x.chunks(4096).any(|block| match kind {
-            Kind::Nan => block.iter().fold(false, |found, v| found | v.nan()),
-            Kind::NotFinite => block.iter().fold(false, |found, v| found | !v.is_finite()),
-        })
+    dispatch!(x.dtype(), float T => has_of::<T>(x, kind), else false)
+}
+
+fn has_of<T: Real>(x: &Array, kind: Kind) -> bool {
+    if x.dims().contains(&0) {
+        return false;
     }
-    dispatch!(x.dtype(), float T => match x.as_slice::<T>() {
-        Some(x) => any(x, kind),
-        None => any(&x.to_vec::<T>(), kind),
-    }, else false)
+    // In the order of the memory, each element once.
+    let steps = x.strides();
+    let mut axes: SmallVec<[(usize, isize); 6]> =
+        x.dims().iter().copied().zip(steps.iter().copied()).filter(|&(d, s)| d > 1 && s != 0).collect();
+    axes.sort_by_key(|&(_, s)| s.unsigned_abs());
+    let low: isize = axes.iter().filter(|(_, s)| *s < 0).map(|&(d, s)| s * (d as isize - 1)).sum();
+    let mut run = 1;
+    let joined = axes.iter().take_while(|&&(d, s)| {
+        let next = s.unsigned_abs() == run;
+        run *= if next { d } else { 1 };
+        next
+    });
+    let outer = &axes[joined.count()..];
+    // SAFETY: the lowest element; all others are reached from it by the steps' lengths.
+    let start = unsafe { x.ptr().cast::<T>().offset(low) };
+    let runs: usize = outer.iter().map(|(d, _)| d).product();
+    let mut found = false;
+    for i in 0..runs {
+        let (mut rest, mut at) = (i, 0);
+        for &(d, s) in outer {
+            at += rest % d * s.unsigned_abs();
+            rest /= d;
+        }
+        // SAFETY: `run` elements side by side, all of them the array's.
+        let part = unsafe { std::slice::from_raw_parts(start.add(at), run) };
+        found |= is_suspect(part) && (kind == Kind::NotFinite || part.iter().any(|v| v.nan()));
+        if found {
+            break;
+        }
+    }
+    found
+}
+
+/// Whether an element is not finite.
+fn is_suspect<T: Real>(x: &[T]) -> bool {
+    if size_of_val(x) < par::MIN_BYTES {
+        return block(x);
+    }
+    let found = AtomicBool::new(false);
+    par::pieces(x.len(), par::PIECE, &|range| {
+        if !found.load(Relaxed) && block(&x[range]) {
+            found.store(true, Relaxed);
+        }
+    });
+    found.into_inner()
+}
+
+fn block<T: Real>(x: &[T]) -> bool {
+    simd::run(
+        #[inline(always)]
+        || sums_are_wrong(x),
+        #[inline(always)]
+        || sums_are_wrong(x),
+    )
+}
+
+/// `v - v` is zero for all finite numbers and NaN for the others, and a sum keeps a NaN.
+#[inline(always)]
+fn sums_are_wrong<T: Real>(x: &[T]) -> bool {
+    const LANES: usize = 32;
+    let mut sums = [T::ZERO; LANES];
+    let (whole, rest) = x.split_at(x.len() / LANES * LANES);
+    for part in whole.chunks_exact(LANES) {
+        for (sum, &v) in sums.iter_mut().zip(part) {
+            *sum = sum.add(v.sub(v));
+        }
+    }
+    let tail = rest.iter().fold(T::ZERO, |sum, &v| sum.add(v.sub(v)));
+    sums.iter().fold(tail, |sum, &v| sum.add(v)).nan()
 }

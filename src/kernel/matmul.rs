@@ -6,7 +6,7 @@ use gemm::Parallelism;
 
 use super::map::Shared;
 use super::num::Num;
-use super::par;
+use super::{diagonal, par};
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
@@ -28,22 +28,71 @@ pub fn matmul(op: &'static str, x: &Array, y: &Array, lanes: usize) -> Result<Ar
     if mx[1] != my[0] {
         bail!(Shape, op, "{:?} @ {:?}: inner sizes {} and {} differ", x.dims(), y.dims(), mx[1], my[0]);
     }
-    let (m, k, n) = (mx[0], mx[1], my[1]);
+    let (m, n) = (mx[0], my[1]);
     let batch = shape::broadcast(op, batch_x, batch_y)?;
     let full = |mat: &[usize]| batch.iter().chain(mat).copied().collect::<Dims>();
     let (x, y) = (x.expand(&full(mx), 0), y.expand(&full(my), 0));
     let dims = full(&[m, n]);
-    dispatch!(x.dtype(), num T => product::<T>(op, &x, &y, &dims, (m, k, n)), else bail!(Dtype, op, "not defined for bool"))
+    if let Some((x, y)) = one(&x, &y, batch.len()) {
+        return matrices(op, &x, &y, &[x.dims()[0], y.dims()[1]])?.reshape(&dims);
+    }
+    matrices(op, &x, &y, &dims)
 }
 
-fn product<T: Num>(
-    op: &'static str,
-    x: &Array,
-    y: &Array,
-    dims: &[usize],
-    (m, k, n): (usize, usize, usize),
-) -> Result<Array> {
-    let batch = &dims[..dims.len() - 2];
+/// The products of matrices that go by pairs.
+fn matrices(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
+    if x.dims()[..x.rank() - 2].iter().all(|d| *d == 1) {
+        let scaled = dispatch!(x.dtype(), float T => diagonal::product::<T>(op, x, y, dims)?, else None);
+        if let Some(out) = scaled {
+            return Ok(out);
+        }
+    }
+    dispatch!(x.dtype(), num T => product::<T>(op, x, y, dims), else bail!(Dtype, op, "not defined for bool"))
+}
+
+/// A batch with one of the factors in common as a single product, if it is one: rows of `x` that are multiplied with
+/// the same `y`, or columns that the same `x` is multiplied with, which are rows of the transposed product. Its elements
+/// lie as those of the batch do.
+fn one(x: &Array, y: &Array, batch: usize) -> Option<(Array, Array)> {
+    let (d, sx, sy) = (x.dims(), x.strides(), y.strides());
+    let n = y.dims()[batch + 1];
+    let lanes = d[..batch].iter().try_fold(1usize, |n, &d| n.checked_mul(d))?;
+    let common = |s: &[isize]| d[..batch].iter().zip(s).all(|(&d, &s)| d == 1 || s == 0);
+    if lanes < 2 {
+        return None;
+    }
+    if common(&sy) {
+        let rows = x.restride(
+            &[lanes.checked_mul(d[batch])?, d[batch + 1]],
+            &[step(&d[..=batch], &sx[..=batch])?, sx[batch + 1]],
+            0,
+        );
+        return Some((rows, y.restride(&y.dims()[batch..], &sy[batch..], 0)));
+    }
+    if n == 1 && common(&sx) {
+        let rows = y.restride(&[lanes, d[batch + 1]], &[step(&d[..batch], &sy[..batch])?, sy[batch]], 0);
+        return Some((rows, x.restride(&[d[batch + 1], d[batch]], &[sx[batch + 1], sx[batch]], 0)));
+    }
+    None
+}
+
+/// The step between neighbours where axes are taken as one; none where that is no single step.
+fn step(dims: &[usize], strides: &[isize]) -> Option<isize> {
+    let mut axes = dims.iter().zip(strides).filter(|(d, _)| **d != 1).rev();
+    let Some((&d, &first)) = axes.next() else { return Some(1) };
+    let mut span = d as isize * first;
+    for (&d, &s) in axes {
+        if s != span {
+            return None;
+        }
+        span *= d as isize;
+    }
+    Some(first)
+}
+
+fn product<T: Num>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
+    let (batch, matrix) = dims.split_at(dims.len() - 2);
+    let (m, k, n) = (matrix[0], x.dims()[batch.len() + 1], matrix[1]);
     let (sx, sy) = (x.strides(), y.strides());
     let inner = batch.len();
     let (xs, ys) = ((sx[inner], sx[inner + 1]), (sy[inner], sy[inner + 1]));

@@ -3,6 +3,7 @@
 pub(crate) mod along;
 pub(crate) mod chunks;
 pub(crate) mod conv;
+mod diagonal;
 pub(crate) mod extreme;
 pub(crate) mod fast;
 pub mod finite;

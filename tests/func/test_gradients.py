@@ -10,7 +10,7 @@ import ferrograd as fg
 import numpy as np
 import pytest
 from ferrograd import paddle, torch
-from ferrograd.func import grad, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp
+from ferrograd.func import grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, value_and_grad, vhp, vjp, vmap
 
 from tests.func.tools import same, sample
 
@@ -176,6 +176,44 @@ def test_results_have_the_class_of_the_dialect(module: Any) -> None:
     assert type(jvp(lambda x: x * x, (x,), (x,))[1]) is module.Tensor
     assert type(fg.func.jacfwd(lambda x: x * x)(x)) is module.Tensor
     assert type(fg.func.hessian(lambda x: (x * x).sum())(x)) is module.Tensor
+
+
+@dataclass
+class Net:
+    """A structure with fields that are no values."""
+
+    w: Any
+    b: Any
+    name: str = "layer"
+    size: int = 3
+    act: Any = fg.tanh
+
+
+def test_fields_that_are_no_values_are_part_of_the_structure() -> None:
+    def loss(p: Net) -> Any:
+        return (p.act(p.w) * p.b * p.size).sum()
+
+    p = Net(sample(3), sample(3, seed=1), "first", 2)
+    g = grad(loss)(p)
+    assert (g.name, g.size, g.act) == ("first", 2, fg.tanh)
+    same(g.b, 2 * np.tanh(np.asarray(p.w)))
+    value, moved = jvp(lambda p: Net(p.w * p.b, p.w, p.name), (p,), (p,))
+    same(moved.w, 2 * np.asarray(p.w) * np.asarray(p.b))
+    assert moved.name == value.name == "first"
+    w, b = sample(3, track=True), sample(3, seed=1, track=True)
+    same(fg.grad(loss(Net(w, b)), Net(w, b)).b, 3 * np.tanh(np.asarray(w)))
+    each = vmap(loss, in_axes=(Net(0, None),))(Net(sample(4, 3), sample(3, seed=1)))
+    assert each.shape == (4,)
+
+
+def test_one_argument_stands_for_itself() -> None:
+    x = sample(3)
+    n = np.asarray(x)
+    same(jvp(lambda x: x**2, x, x)[1], 2 * n**2)
+    same(jvp(lambda p: p["a"] ** 2, {"a": x}, {"a": x})[1], 2 * n**2)
+    for product in (hvp, vhp):
+        same(product(lambda x: (x**3).sum(), x, x)[1], 6 * n**2)
+        same(product(lambda p: (p["a"] ** 3).sum(), {"a": x}, {"a": x})[1]["a"], 6 * n**2)
 
 
 @pytest.mark.parametrize("of", [lambda f, x, v: jvp(f, (x,), (v,))[1], lambda f, x, v: linearize(f, x)[1](v)])

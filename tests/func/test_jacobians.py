@@ -113,6 +113,31 @@ def test_integer_outputs_are_constant() -> None:
     assert np.array_equal(jacrev(lambda x: (x > 0).astype("int64"))(sample(3)), np.zeros((3, 3)))
 
 
+@pytest.mark.parametrize("of", [jacobian, jacrev, jacfwd])
+def test_auxiliary_results(of: Any) -> None:
+    x = sample(3)
+    j, aux = of(lambda x: (x**2, {"x": x}), has_aux=True)(x)
+    same(j, np.diag(2 * np.asarray(x)))
+    same(aux["x"], x)
+    assert not aux["x"].requires_grad
+    h, aux = hessian(lambda x: ((x**3).sum(), "aux"), has_aux=True)(x)
+    same(h, np.diag(6 * np.asarray(x)))
+    assert aux == "aux"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_batches_of_unit_vectors_are_scaled(dtype: str) -> None:
+    # The rows of a Jacobian begin as a diagonal matrix: products with one are not computed in full.
+    rng = np.random.default_rng(0)
+    w, v = rng.normal(size=(40, 48)).astype(dtype), rng.normal(size=(48, 40)).astype(dtype)
+    x = fg.tensor(rng.normal(size=48).astype(dtype))
+    slope = 1 - np.tanh(w @ np.asarray(x)) ** 2
+    for of in (jacrev, jacfwd):
+        same(of(lambda x: fg.tanh(fg.tensor(w) @ x))(x), slope[:, None] * w, 1e-5)
+        same(of(lambda x: fg.tanh(x @ fg.tensor(v)))(x), (1 - np.tanh(np.asarray(x) @ v) ** 2)[:, None] * v.T, 1e-5)
+        same(of(lambda x: fg.tensor(v) @ fg.tanh(fg.tensor(w) @ x))(x), v @ (slope[:, None] * w), 1e-5)
+
+
 def test_refusals() -> None:
     x = sample(3)
     for bad in (0, -1, 1.5):

@@ -58,6 +58,25 @@ def test_float32() -> None:
     assert found.values.dtype == fg.float32
 
 
+def test_patterns_of_every_kind() -> None:
+    from scipy import sparse
+
+    x = sample(5)
+
+    def f(x: Any) -> Any:
+        return fg.sin(x[1:]) * x[:-1]
+
+    want = sparse_jacobian(f, x)
+    dense = np.asarray(want.dense()) != 0
+    for pattern in (want, (want.rows, want.cols), dense, dense.tolist(), sparse.csr_matrix(dense)):
+        got = sparse_jacobian(f, x * 2.0, pattern)
+        same(got.dense(), sparse_jacobian(f, x * 2.0).dense())
+    with pytest.raises(fg.ArgumentError, match="a pattern of shape"):
+        sparse_jacobian(f, x, sparse.csr_matrix(dense.T))
+    with pytest.raises(fg.ArgumentError, match="tensor"):
+        sparse_jacobian(f, {"x": x})  # type: ignore[arg-type]
+
+
 def test_refusals() -> None:
     x = sample(3)
     with pytest.raises(fg.ArgumentError, match=r"a pattern of shape \(2, 2\) for a Jacobian of \(3, 3\)"):

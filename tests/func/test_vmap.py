@@ -127,6 +127,17 @@ def test_writes_to_arguments_reach_the_caller() -> None:
         vmap(lambda v, w: w.copy_(v), in_axes=(0, None))(x, y)
 
 
+def test_the_number_of_lanes_may_be_given() -> None:
+    same(vmap(lambda: fg.ones(2), axis_size=3)(), np.ones((3, 2)))
+    same(vmap(lambda x: x, in_axes=None, axis_size=3)(sample(2)), np.stack([np.asarray(sample(2))] * 3))
+    assert vmap(fg.sin, axis_size=3)(sample(3)).shape == (3,)
+    with pytest.raises(fg.ShapeError, match="different numbers of lanes"):
+        vmap(fg.sin, axis_size=2)(sample(3))
+    for wrong in (-1, 2.0, True):
+        with pytest.raises(fg.ArgumentError, match="axis_size"):
+            vmap(fg.sin, axis_size=wrong)  # type: ignore[arg-type]
+
+
 def test_what_is_no_tensor_comes_out_where_no_axis_is_asked_for() -> None:
     _, b = vmap(lambda v: (v, "text"), out_axes=(0, None))(sample(3))
     assert b == "text"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import ferrograd as fg
@@ -45,6 +46,73 @@ def test_what_is_finite_is_no_anomaly_and_inf_gradients_are_none() -> None:
         assert fg.grad(fg.sqrt(x).sum(), x).item() == np.inf
     with fg.detect_anomaly(check_nan=False):
         assert np.isnan(fg.grad((fg.sqrt(x) * 0.0).sum(), x).item())
+
+
+def test_an_anomaly_names_the_first_gradient_that_is_not_finite() -> None:
+    x = leaf([0.0, 1.0])
+    with fg.detect_anomaly():
+        y = fg.sqrt(x)
+        with pytest.raises(fg.NotFiniteError, match="Function 'multiply' returned nan") as caught:
+            fg.grad(fg.sqrt(x * 0.0 + x).sum() + y.sum(), x)
+    assert "The first gradient that is not finite was made by sqrt, recorded at " in str(caught.value)
+
+
+LAYOUTS: list[Any] = [
+    lambda a: a,
+    lambda a: a.T,
+    lambda a: a[::2, ::3],
+    lambda a: a[:, ::-1],
+    lambda a: a[:, :1],
+    lambda a: np.broadcast_to(a[3], (5, *a[3].shape)),
+    lambda a: np.broadcast_to(a[:1, :, None], (4, a.shape[1], 3)),
+    lambda a: np.lib.stride_tricks.sliding_window_view(a[3], 4),
+    lambda a: a[3, 4],
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [8, 700])
+def test_a_value_is_found_wherever_it_lies(size: int, dtype: str) -> None:
+    whole = np.ones((size, size), dtype)
+    for at in [(3, 4), (0, 0), (size - 1, size - 1), (3, size - 1), (2, 3), None]:
+        for value in (np.nan, np.inf):
+            a = whole.copy()
+            if at:
+                a[at] = value
+            for view in LAYOUTS:
+                # Expanding gives a view, which lies as its input does.
+                with fg.debug_nans():
+                    try:
+                        fg.expand_dims(fg.asarray(view(a)), 0)
+                        found = False
+                    except fg.NotFiniteError:
+                        found = True
+                assert found == bool(np.isnan(view(a)).any()), (at, value)
+
+
+@pytest.mark.parametrize("watch", [fg.detect_anomaly, fg.debug_nans, fg.safe_gradients])
+def test_watching_costs_little(watch: Any) -> None:
+    x = leaf(np.ones((300, 700)))
+
+    def run() -> None:
+        y = x
+        for _ in range(10):
+            y = (fg.matmul(fg.sin(y + x).T, fg.ones((300, 2), dtype="float64")).sum() * x).reshape(x.shape)
+        fg.grad(y.sum(), x)
+
+    def cost() -> float:
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            run()
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    plain = cost()
+    with watch():
+        watched = cost()
+    # It is 1.1; every time that another program ran in between counts too.
+    assert watched < 3 * plain
 
 
 def test_debug_nans_raises_in_the_call_and_in_rules() -> None:

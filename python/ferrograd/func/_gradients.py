@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from ferrograd.func._record import Record, matching
+from ferrograd.func._record import Record, matching, several
 
 
 def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -90,13 +90,14 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 def _moved(what: str, f: Callable[..., Any], primals: Any, has_aux: bool = False, lasting: bool = False) -> Record:
     places = range(len(primals))
-    return Record(what, f, tuple(primals), argnums=places, has_aux=has_aux, writable=True, lasting=lasting)
+    return Record(what, f, primals, argnums=places, has_aux=has_aux, writable=True, lasting=lasting)
 
 
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """The value of ``f(*primals)`` and its derivative along ``tangents``, in forward mode: ``(value, derivative)``.
 
-    ``primals`` and ``tangents`` are tuples of the same structure, with tensors of the same shapes. The derivative has
+    ``primals`` and ``tangents`` are tuples of the same structure, with tensors of the same shapes; one argument may
+    stand for itself. The derivative has
     the structure of the value. With ``has_aux`` the auxiliary part follows. ``f`` may write to its arguments in place.
 
     Raises:
@@ -106,8 +107,9 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fals
     >>> jvp(lambda x: x * x, (fg.tensor(3.0),), (fg.tensor(10.0),))[1].item()
     60.0
     """
+    primals, tangents = several(primals, tangents)
     record = _moved("jvp", f, primals, has_aux)
-    moved = record.pushed(matching(tuple(tangents), record.wrt, record.inside, "jvp: the tangents"))
+    moved = record.pushed(matching(tangents, record.wrt, record.inside, "jvp: the tangents"))
     if has_aux:
         value, aux = record.with_aux
         return value, moved, aux

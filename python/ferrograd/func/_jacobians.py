@@ -152,6 +152,7 @@ def jacobian(
     argnums: Argnums = 0,
     mode: Literal["forward", "reverse"] | None = None,
     *,
+    has_aux: bool = False,
     chunk_size: int | None = None,
     progress: Progress = False,
 ) -> Callable[..., Any]:
@@ -170,7 +171,7 @@ def jacobian(
         forward = sum(map(size, record.inside)) < sum(map(size, record.outputs)) if mode is None else mode == "forward"
         return (columns if forward else rows)(record, chunk_size, progress)
 
-    return _jacobian("jacobian", f, argnums, both, False)
+    return _jacobian("jacobian", f, argnums, both, has_aux)
 
 
 def _jacobian(
@@ -191,18 +192,23 @@ def _jacobian(
 
 
 def hessian(
-    f: Callable[..., Any], argnums: Argnums = 0, *, chunk_size: int | None = None, progress: Progress = False
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    chunk_size: int | None = None,
+    progress: Progress = False,
 ) -> Callable[..., Any]:
     """The function that computes the second derivatives of ``f``: forward mode over reverse mode.
 
     They have the structure of the output, within it that of the arguments, and within that again that of the
-    arguments; see :func:`jacrev`. ``chunk_size`` columns are computed in one pass.
+    arguments; see :func:`jacrev`, also for ``has_aux``. ``chunk_size`` columns are computed in one pass.
 
     >>> from ferrograd.func import hessian
     >>> hessian(lambda x: (x**3).sum())(fg.tensor([1.0, 2.0])).tolist()
     [[6.0, 0.0], [0.0, 12.0]]
     """
-    return jacfwd(jacrev(f, argnums), argnums, chunk_size=chunk_size, progress=progress)
+    return jacfwd(jacrev(f, argnums, has_aux), argnums, has_aux, chunk_size=chunk_size, progress=progress)
 
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]

@@ -10,25 +10,27 @@ from ferrograd import _core, _tree
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd.func._gradients import named
 from ferrograd.func._jacobians import basis, joined, size, spans
-from ferrograd.func._record import Record, matching, real
+from ferrograd.func._record import Record, matching, real, several
 
 
 def hvp(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
     """The value of ``f(*primals)`` and the product of its Hessian with ``tangents``: ``(value, product)``.
 
     ``f`` returns one element. ``primals`` and ``tangents`` are tuples of the same structure, which the product has
-    too. Forward mode over reverse mode: the cost is that of a few gradients.
+    too; one argument may stand for itself. Forward mode over reverse mode: the cost is that of a few gradients.
 
     >>> from ferrograd.func import hvp
     >>> hvp(lambda x: (x**3).sum(), (fg.tensor([1.0, 2.0]),), (fg.tensor([1.0, 1.0]),))[1][0].tolist()
     [6.0, 12.0]
     """
-    primals = tuple(primals)
+    alone = not isinstance(primals, (tuple, list))
+    primals, tangents = several(primals, tangents)
     both = named("hvp", f, range(len(primals)))
     record = Record("hvp", both, primals, argnums=range(len(primals)))
-    moved = matching(tuple(tangents), record.wrt, record.inside, "hvp: the tangents")
+    moved = matching(tangents, record.wrt, record.inside, "hvp: the tangents")
     value, _ = record.value
-    return value, record.pushed(moved)[1]
+    product = record.pushed(moved)[1]
+    return value, product[0] if alone else product
 
 
 def vhp(f: Callable[..., Any], primals: Any, cotangents: Any) -> tuple[Any, Any]:
@@ -40,13 +42,15 @@ def vhp(f: Callable[..., Any], primals: Any, cotangents: Any) -> tuple[Any, Any]
     >>> vhp(lambda x: (x**3).sum(), (fg.tensor([1.0, 2.0]),), (fg.tensor([1.0, 1.0]),))[1][0].tolist()
     [6.0, 12.0]
     """
-    primals = tuple(primals)
+    alone = not isinstance(primals, (tuple, list))
+    primals, cotangents = several(primals, cotangents)
     record = Record("vhp", f, primals, argnums=range(len(primals)))
     y = record.scalar()
-    moved = matching(tuple(cotangents), record.wrt, record.inside, "vhp: the cotangents")
+    moved = matching(cotangents, record.wrt, record.inside, "vhp: the cotangents")
     slope = record.push(moved, record=True)[0]
     outputs, seeds = ([], []) if slope is None else ([slope], [_core.native.ones_like(y)])
-    return record.value, record.as_wrt(record.pull(seeds, outputs, record=record.recorded(moved)))
+    product = record.as_wrt(record.pull(seeds, outputs, record=record.recorded(moved)))
+    return record.value, product[0] if alone else product
 
 
 def hessian_diagonal(

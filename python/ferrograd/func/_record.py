@@ -43,6 +43,13 @@ def matching(tree: Any, like: Any, shapes: Sequence[Tensor], what: str) -> list[
     return found
 
 
+def several(primals: Any, others: Any) -> tuple[tuple[Any, ...], Any]:
+    """Arguments and what goes with them as tuples, if they are not: then they are one argument."""
+    if isinstance(primals, (tuple, list)):
+        return tuple(primals), tuple(others) if isinstance(others, list) else others
+    return (primals,), (others,)
+
+
 def zeros(like: Tensor, *lanes: int) -> Tensor:
     """Zeros in the shape of a tensor, with axes before it."""
     zero = _core.native.zeros_like(like)

@@ -12,7 +12,7 @@ from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._modes import no_grad
 from ferrograd.func._jacobians import joined, size, spans
-from ferrograd.func._record import Record
+from ferrograd.func._record import Record, real
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 Pattern = tuple[Indices, Indices]
@@ -113,8 +113,14 @@ def _detected(record: Record, forward: bool) -> Pattern:
 
 def _given(pattern: Any, m: int, n: int) -> Pattern:
     """A pattern as it was passed: coordinates, or a matrix that is not zero there."""
+    if isinstance(pattern, SparseMatrix):
+        pattern = pattern.rows, pattern.cols
     if isinstance(pattern, tuple) and len(pattern) == 2:
         rows, cols = (np.asarray(p) for p in pattern)
+    elif hasattr(pattern, "tocoo"):
+        if pattern.shape != (m, n):
+            raise ArgumentError(f"sparse_jacobian: a pattern of shape {pattern.shape} for a Jacobian of {(m, n)}")
+        rows, cols = pattern.nonzero()
     else:
         matrix = np.asarray(pattern)
         if matrix.shape != (m, n):
@@ -133,7 +139,7 @@ def sparse_jacobian(f: Callable[[Any], Any], x: Tensor, pattern: Any = None) -> 
     """The Jacobian of ``f`` at ``x`` as a :class:`SparseMatrix`, from as few passes as its pattern needs.
 
     ``f`` takes one tensor and returns one; both are counted as flat. ``pattern`` says where the Jacobian may differ
-    from zero: a matrix that is not zero there, or ``(rows, cols)``, for instance those of an earlier result. What it
+    from zero: a matrix that is not zero there (one of SciPy's too), ``(rows, cols)``, or an earlier result. What it
     leaves out must be zero, else the values are wrong. Without it the places are found by passes with random vectors,
     about ``log(n)`` times as many as the result needs; they are where the Jacobian is not zero at this ``x``.
 
@@ -145,6 +151,7 @@ def sparse_jacobian(f: Callable[[Any], Any], x: Tensor, pattern: Any = None) -> 
     >>> j.rows.tolist(), j.cols.tolist(), j.values.tolist()
     ([0, 0, 1, 1], [0, 1, 1, 2], [2.0, 1.0, 3.0, 2.0])
     """
+    x = real(x, "sparse_jacobian: x")
     record = Record("sparse_jacobian", f, (x,))
     if len(record.outputs) != 1:
         raise ArgumentError(f"sparse_jacobian: the function returns one tensor, not {len(record.outputs)}")

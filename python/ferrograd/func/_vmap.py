@@ -18,6 +18,7 @@ def vmap(
     *,
     chunk_size: int | None = None,
     randomness: str | None = None,
+    axis_size: int | None = None,
 ) -> Callable[..., Any]:
     """A function that applies ``f`` to all lanes of its arguments at once.
 
@@ -27,6 +28,7 @@ def vmap(
     What is no tensor may be returned where the axis is None. With ``chunk_size`` so many lanes are computed at a time.
     Random numbers are different in all lanes where they are drawn for a tensor with lanes, else the same;
     ``randomness`` makes them ``"same"`` or ``"different"`` everywhere (the same within each chunk), or an ``"error"``.
+    ``axis_size`` is the number of lanes, which is needed where no argument has them.
 
     Inside ``f`` a tensor has the shape of one lane, and gradients are those of one lane:
     ``vmap(grad(loss), (None, 0))`` computes the gradients of samples. Calls nest. What depends on values (``item``,
@@ -42,6 +44,8 @@ def vmap(
     """
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
         raise ArgumentError(f"vmap: chunk_size must be None or a positive int, not {chunk_size!r}")
+    if axis_size is not None and (isinstance(axis_size, bool) or not isinstance(axis_size, int) or axis_size < 0):
+        raise ArgumentError(f"vmap: axis_size must be None or an int that is not negative, not {axis_size!r}")
     if randomness not in (None, "error", "same", "different"):
         raise ArgumentError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
 
@@ -51,7 +55,7 @@ def vmap(
         wanted = list(in_axes) if isinstance(in_axes, list) else in_axes
         axes = _tree.spread(tuple(wanted) if isinstance(wanted, list) else wanted, args, "vmap: in_axes")
         axes = [_axis(x, a) for x, a in zip(values, axes, strict=True)]
-        lanes = _lanes(values, axes)
+        lanes = _lanes(values, axes, axis_size)
 
         def some(start: int, end: int) -> tuple[Any, list[Any]]:
             part = [
@@ -99,9 +103,11 @@ def _axis(x: Any, axis: Any) -> int | None:
     return axis % rank
 
 
-def _lanes(values: Sequence[Any], axes: Sequence[int | None]) -> int:
+def _lanes(values: Sequence[Any], axes: Sequence[int | None], axis_size: int | None) -> int:
     """How many lanes the arguments have."""
     sizes: set[int] = {x.shape[a] for x, a in zip(values, axes, strict=True) if a is not None}
+    if axis_size is not None:
+        sizes.add(axis_size)
     if len(sizes) != 1:
         text = f"the arguments have different numbers of lanes: {sorted(sizes)}" if sizes else "nothing has lanes"
         raise ShapeError(f"vmap: {text}")

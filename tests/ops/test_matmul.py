@@ -1,0 +1,62 @@
+"""Products of matrices: batches with a factor in common, and diagonal factors."""
+
+from __future__ import annotations
+
+import itertools
+
+import ferrograd as fg
+import numpy as np
+import pytest
+
+RNG = np.random.default_rng(3)
+
+
+def check(x: np.ndarray, y: np.ndarray) -> None:
+    want = np.matmul(x, y)
+    got = np.asarray(fg.matmul(fg.asarray(x), fg.asarray(y)))
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, rtol=1e-4 if got.dtype == np.float32 else 1e-12, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("sizes", [(1, 5, 1), (3, 4, 1), (1, 4, 3), (2, 3, 4), (1, 1, 1), (40, 40, 1), (1, 40, 40)])
+def test_batches_with_a_factor_in_common(sizes: tuple[int, int, int], dtype: str) -> None:
+    m, k, n = sizes
+    for batch in [(1,), (2,), (5,), (2, 3), (3, 1, 2), (0,)]:
+        x, y = (RNG.normal(size=(*batch, *s)) * 5 for s in ((m, k), (k, n)))
+        x, y = x.astype(dtype), y.astype(dtype)
+        for a, b in itertools.product((x, x[..., ::-1, :], np.swapaxes(x, 0, 0)), (y, np.flip(y, 0))):
+            check(a, b)
+        if 0 not in batch:
+            one_x, one_y = x[(0,) * len(batch)], y[(0,) * len(batch)]
+            check(one_x, y)
+            check(x, one_y)
+            check(np.broadcast_to(one_x, x.shape), y)
+            check(np.broadcast_to(one_x, x.shape), np.broadcast_to(one_y, y.shape))
+            check(np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 0, -2)), -2, 0), one_y)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [1, 31, 32, 65])
+def test_diagonal_factors(n: int, dtype: str) -> None:
+    d = np.diag(RNG.normal(size=n)).astype(dtype)
+    for other in (RNG.normal(size=(n, 7)), RNG.normal(size=(7, n)).T, RNG.normal(size=(2 * n, 14))[::2, ::2]):
+        y = other.astype(dtype)
+        for diagonal in (d, d.T, np.asfortranarray(d), np.zeros_like(d), np.eye(n, dtype=dtype), -d):
+            check(diagonal, y)
+            check(y.T, diagonal)
+    check(d, d)
+    nearly = d.copy()
+    nearly[-1, 0] = 1e-3
+    check(nearly, d)
+    check(d, nearly)
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_zeros_of_a_diagonal_factor_meet_what_is_not_finite(bad: float) -> None:
+    d, y = np.diag(np.arange(1.0, 41.0)), RNG.normal(size=(40, 40))
+    y[3, 5] = bad
+    with np.errstate(invalid="ignore"):
+        for a, b in ((d, y), (y, d)):
+            got = np.asarray(fg.matmul(fg.tensor(a), fg.tensor(b)))
+            np.testing.assert_array_equal(np.isnan(got), np.isnan(a @ b))
