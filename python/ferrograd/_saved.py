@@ -11,6 +11,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor
+from ferrograd._layout import laid_out, replaced
 
 __all__ = [
     "compress_saved",
@@ -26,7 +27,9 @@ class saved_tensors_hooks:
 
     ``unpack_hook`` gets that back and returns ``x``, of the same shape and dtype, when the gradient is computed. The
     hooks see untracked tensors; under ``vmap``, with all lanes. Constants without axes (the 3 of ``x**3``) are kept as
-    they are. Of nested hooks the innermost are used. They hold for the thread that entered them.
+    they are. Of nested hooks the innermost are used, unless they ``compose``: then the tensors in what they packed
+    (alone, or in a tuple, list or dict) go on to the hooks around them, and come back from there first. They hold for
+    the thread that entered them.
 
     >>> shapes = []
     >>> def pack(x):
@@ -41,18 +44,41 @@ class saved_tensors_hooks:
 
     _dialect: ClassVar[int] = 0
 
-    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
-        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+    def __init__(
+        self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any], *, compose: bool = False
+    ) -> None:
+        self.pack_hook, self.unpack_hook, self._compose = pack_hook, unpack_hook, compose
         self._before: list[Any] = []
 
     def __enter__(self) -> None:
         hooks = _core.SavedTensorsHooks(self.pack_hook, self.unpack_hook, self._dialect)
-        self._before.append(_core.set_saved_tensors_hooks(hooks))
+        before = _core.set_saved_tensors_hooks(hooks)
+        if self._compose and before is not None:
+            _core.set_saved_tensors_hooks(_within(hooks, before, self._dialect))
+        self._before.append(before)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _core.set_saved_tensors_hooks(self._before.pop(), back=True)
+
+
+def _within(inner: Any, outer: Any, dialect: int) -> Any:
+    """The hooks that pack with ``inner``, and the tensors in what that gives with ``outer``."""
+
+    def pack(x: Tensor) -> tuple[Any, Any, list[Any]]:
+        found: list[Tensor] = []
+        packed = inner.pack(x)
+        layout = laid_out(packed, found, True)
+        empty: Any = [None] * len(found)
+        return replaced(packed, layout, empty), layout, [outer.pack(t) for t in found]
+
+    def unpack(packed: tuple[Any, Any, list[Any]]) -> Tensor:
+        form, layout, parts = packed
+        x: Tensor = inner.unpack(replaced(form, layout, [outer.unpack(part) for part in parts]))
+        return x
+
+    return _core.SavedTensorsHooks(pack, unpack, dialect)
 
 
 class disable_saved_tensors_hooks:
@@ -79,11 +105,11 @@ class save_on_cpu(saved_tensors_hooks):
     """Keeps what is saved on the CPU, where everything is already."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cpu") -> None:
-        super().__init__(lambda x: x, lambda x: x)
+        super().__init__(lambda x: x, lambda x: x, compose=True)
 
 
 class compress_saved(saved_tensors_hooks):
-    """Keeps numbers of 64 bits in 32: half the memory, for gradients with 7 digits.
+    """Keeps numbers of 64 bits in 32: half the memory, for gradients with 7 digits. Composes with hooks around it.
 
     >>> x = fg.tensor([0.5], dtype=fg.float64, requires_grad=True)
     >>> with fg.compress_saved():
@@ -93,7 +119,7 @@ class compress_saved(saved_tensors_hooks):
     """
 
     def __init__(self) -> None:
-        super().__init__(_compressed, _expanded)
+        super().__init__(_compressed, _expanded, compose=True)
 
 
 def _compressed(x: Tensor) -> tuple[np.dtype[Any], Tensor]:
@@ -107,7 +133,7 @@ def _expanded(packed: tuple[np.dtype[Any], Tensor]) -> Tensor:
 
 class spill_saved(saved_tensors_hooks):
     """Keeps arrays of at least ``min_bytes`` in files below ``directory`` (by default the system's for such files).
-    A file is deleted when what it was kept for is freed.
+    A file is deleted when what it was kept for is freed. Composes with hooks around it.
 
     >>> x = fg.tensor([0.5, 1.5], requires_grad=True)
     >>> with fg.spill_saved(min_bytes=0):
@@ -123,7 +149,7 @@ class spill_saved(saved_tensors_hooks):
         def unpack(packed: Any) -> Tensor:
             return packed.read() if isinstance(packed, _Spilled) else packed
 
-        super().__init__(pack, unpack)
+        super().__init__(pack, unpack, compose=True)
 
 
 class _Spilled:

@@ -11,7 +11,7 @@ use super::dialect::Dialect;
 use super::end::{End, dialect_of, why_unused};
 use super::error::raise;
 use super::var::Var;
-use crate::engine::{Answer, Request};
+use crate::engine::{Answer, Reached, Request};
 use crate::graph::site::Site;
 use crate::graph::{Cut, Edge, Holder, Node, Rare, Tensor};
 use crate::ops::movement::broadcast_to;
@@ -199,11 +199,20 @@ fn run<'py>(
         let g = match (g, unused) {
             (Some(g), _) => Some(g),
             // The input was used, in ways whose derivatives are all zero.
-            (None, _) if answer.reached[i] => Some(zeros(input, lanes)?),
+            (None, _) if answer.reached[i] == Reached::Used => Some(zeros(input, lanes)?),
+            (None, Unused::Refused)
+                if answer.reached[i] == Reached::Unanswered && dialect.gives_none_for_none() =>
+            {
+                None
+            }
             (None, Unused::Nothing) => None,
             (None, Unused::Zeros) => Some(zeros(input, lanes)?),
             (None, Unused::Refused) => {
-                let text = dialect.unused(i, &why_unused(py, input, &blocked, &outputs));
+                let why = match answer.reached[i] {
+                    Reached::Unanswered => "the functions that use it gave None for its gradient".to_owned(),
+                    _ => why_unused(py, input, &blocked, &outputs),
+                };
+                let text = dialect.unused(i, &why);
                 return Err(raise(py, "UnusedInputError", text));
             }
         };
@@ -270,7 +279,7 @@ pub fn backward<'py>(
     let mut found = slots(answer.leaves, answer.aside);
     for ((input, g), used) in inputs.iter().zip(answer.wanted).zip(answer.reached) {
         let g = match g {
-            None if used => Some(zeros(input, None)?),
+            None if used == Reached::Used => Some(zeros(input, None)?),
             g => g,
         };
         if let (Some(slot), Some(g)) = (input.slot(), g)

@@ -131,6 +131,12 @@ impl Dialect {
         self == Dialect::Torch
     }
 
+    /// The gradient of an input that is used, by functions whose backward gives None for it: None (Paddle), or it counts
+    /// as not used.
+    pub fn gives_none_for_none(self) -> bool {
+        self == Dialect::Paddle
+    }
+
     /// A shape as the library writes it.
     pub fn shape(self, dims: &[usize]) -> String {
         match self {

@@ -21,7 +21,9 @@ use crate::graph::{Edge, Keep, Kept, KeptList, Packed, Packer, Tensor, kept, set
 /// A pair of hooks.
 #[pyclass(frozen, module = "ferrograd._core")]
 pub struct SavedTensorsHooks {
+    #[pyo3(get)]
     pack: Py<PyAny>,
+    #[pyo3(get)]
     unpack: Py<PyAny>,
     dialect: Dialect,
 }

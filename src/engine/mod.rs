@@ -15,6 +15,6 @@ mod tick;
 
 pub use beyond::leads_beyond;
 pub use forward::push;
-pub use request::{Answer, Request, backward, grad, seed};
+pub use request::{Answer, Reached, Request, backward, grad, seed};
 pub use survey::{Place, Survey, Surveyed, cuts, survey};
 pub use taylor::taylor;

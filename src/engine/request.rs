@@ -30,13 +30,23 @@ pub struct Request<'a> {
     pub tick: Option<&'a (dyn Fn() -> Result<()> + Sync)>,
 }
 
+/// How a value was reached from the roots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    Never,
+    /// Through functions of the caller's alone, which gave no gradient.
+    Unanswered,
+    /// It has a gradient, zeros where none arrived.
+    Used,
+}
+
 /// What the engine found.
 #[derive(Default)]
 pub struct Answer {
     /// By `wanted`: none where no gradient arrived.
     pub wanted: Vec<Option<Tensor>>,
-    /// By `wanted`: whether the value was reached from a root at all.
-    pub reached: Vec<bool>,
+    /// By `wanted`: whether and how the value was reached from a root.
+    pub reached: Vec<Reached>,
     /// The leaves (other than the wanted ones) and their gradients, if they were asked for.
     pub leaves: Vec<(Arc<Node>, Tensor)>,
     /// What hooks laid aside for the end.

@@ -12,7 +12,7 @@ use super::pass::{Cotangents, Pass};
 use super::request::{seed, zeros};
 use super::sum::added;
 use super::tick::Ticker;
-use super::{Answer, Request};
+use super::{Answer, Reached, Request};
 use crate::error::{Error, Result, bail};
 use crate::graph::site::Site;
 use crate::graph::watch::{self, Watch};
@@ -138,8 +138,14 @@ fn collect(
     let found = |&s: &u32| (s != NONE).then(|| sums[s as usize].clone()).flatten();
     let wanted: Vec<Option<Tensor>> = arena.wanted.iter().map(found).collect();
     let mut leaves = vec![];
+    let mut used = None;
+    let reached = arena.wanted.iter().zip(&wanted).map(|(&s, g)| match g {
+        _ if s == NONE => Reached::Never,
+        None if !used.get_or_insert_with(|| below_ops(arena))[s as usize] => Reached::Unanswered,
+        _ => Reached::Used,
+    });
+    let reached = reached.collect();
     if request.leaves {
-        let mut used = None;
         let returned: FxHashSet<u32> = arena.wanted.iter().copied().collect();
         for (i, &node) in arena.nodes.iter().enumerate().rev().filter(|(_, n)| n.is_leaf()) {
             let slot = arena.outs(i).start;
@@ -156,7 +162,6 @@ fn collect(
             }
         }
     }
-    let reached = arena.wanted.iter().map(|&s| s != NONE).collect();
     let aside = std::mem::take(&mut *pass.run.aside.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(Answer { wanted, reached, leaves, aside, threads })
 }

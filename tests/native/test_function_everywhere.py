@@ -42,6 +42,23 @@ def test_s112_none_is_no_gradient(d: Dialect) -> None:
 
 
 @every
+def test_s112_none_among_other_gradients(d: Dialect) -> None:
+    x, y = d.leaf([1.0, 2.0]), d.leaf([3.0, 4.0])
+    silent = made(d, lambda ctx, x: x * 2, lambda ctx, g: None)
+    dx, dy = d.grad([silent.apply(x) + y], [x, y], allow_unused=True)
+    assert dx is None
+    assert values(dy) == [1, 1]
+    # What is used elsewhere too has the gradient from there, be it zero.
+    (dx,) = d.grad([silent.apply(x) + x // 1], [x], allow_unused=True)
+    assert values(dx) == [0, 0]
+    if d.name == "paddle":
+        assert d.grad([silent.apply(x)], [x]) == [None]
+    else:
+        with pytest.raises(RuntimeError, match="the functions that use it gave None for its gradient"):
+            d.grad([silent.apply(x)], [x])
+
+
+@every
 def test_s113_three_derivatives_of_a_cube(d: Dialect) -> None:
     def backward(ctx: Any, g: Any) -> Any:
         (x,) = ctx.saved_tensors

@@ -308,6 +308,52 @@ def test_compressed_and_spilled(tmp_path: Path) -> None:
     np.testing.assert_allclose(fg.grad(y, x).numpy(), np.cos(x.numpy()))
 
 
+def test_hooks_that_compose(tmp_path: Path) -> None:
+    def pack(x: Any) -> Any:
+        return {"halves": (x / 2, [x * 0]), "shape": tuple(x.shape)}
+
+    def unpack(packed: Any) -> Any:
+        half, (zero,) = packed["halves"]
+        assert packed["shape"] == tuple(half.shape)
+        return half * 2 + zero
+
+    outer = Counted()
+    x = leaf([0.5, 1.5])
+    with outer.hooks, fg.saved_tensors_hooks(pack, unpack, compose=True):
+        y = x * x
+    assert [t.tolist() for t in outer.packed] == [[0.25, 0.75], [0.0, 0.0]] * 2
+    (dx,) = fg.grad([y.sum()], [x])
+    assert dx.tolist() == [1.0, 3.0]
+    assert outer.unpacked == 4
+
+    with fg.spill_saved(tmp_path, min_bytes=0), fg.compress_saved(), fg.compress_saved():
+        y = fg.sin(x).sum()
+    (file,) = tmp_path.iterdir()
+    assert np.load(file).dtype == np.float32
+    np.testing.assert_allclose(np.asarray(fg.grad([y], [x])[0]), np.cos([0.5, 1.5]), rtol=1e-7)
+    # Without hooks around them, and with plain values packed, they are as any others.
+    with fg.saved_tensors_hooks(lambda x: x.tolist(), lambda v: fg.tensor(v, dtype=fg.float64), compose=True):
+        y = fg.sin(x).sum()
+    assert fg.grad([y], [x])[0].tolist() == np.cos([0.5, 1.5]).tolist()
+    with (
+        outer.hooks,
+        fg.saved_tensors_hooks(lambda x: 7, lambda v: fg.tensor([1.0, 1.0], dtype=fg.float64), compose=True),
+    ):
+        z = fg.sin(x).sum()
+    assert fg.grad([z], [x])[0].tolist() == [np.cos(1.0)] * 2
+    assert len(outer.packed) == 4
+
+
+def test_composed_hooks_in_a_checkpoint() -> None:
+    def f(x: Any) -> Any:
+        with fg.compress_saved():
+            return fg.exp(fg.sin(x))
+
+    x = leaf([0.5, 1.5])
+    (dx,) = fg.grad([fg.checkpoint(f, x).sum()], [x])
+    np.testing.assert_allclose(np.asarray(dx), np.exp(np.sin([0.5, 1.5])) * np.cos([0.5, 1.5]), rtol=1e-6)
+
+
 def test_numbers_are_no_tensors_for_hooks() -> None:
     seen: list[Any] = []
     a = fg.tensor([1.0, 2.0], requires_grad=True)

@@ -170,6 +170,8 @@ class SavedTensor:
 @final
 class SavedTensorsHooks:
     def __new__(cls, pack: Any, unpack: Any, dialect: Any) -> SavedTensorsHooks: ...
+    pack: Any
+    unpack: Any
 
 @disjoint_base
 class Tensor:
