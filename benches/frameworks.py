@@ -108,6 +108,11 @@ class Tape(NumPy):
         axes = (None, *(0 for _ in data))
         return lambda: self.module.func.vmap(self.module.func.grad(f), axes)(p, *samples)
 
+    def batched(self, f: Function, *arrays: np.ndarray) -> Callable[[], Any]:
+        """A call that applies a function of single values to all lanes."""
+        values = [self.const(a) for a in arrays]
+        return lambda: self.module.func.vmap(f)(*values)
+
     def hvp(self, f: Function, parameters: list[np.ndarray]) -> Callable[[], Any]:
         """A call that computes the Hessian of a function of parameters times these."""
         p = [self.const(a) for a in parameters]
@@ -122,6 +127,15 @@ class Torch(Tape):
 
 class Ferrograd(Tape):
     name = "ferrograd.torch"
+
+    def series(self, f: Function, order: int, x: np.ndarray) -> Callable[[], Any]:
+        """A call that computes the derivatives of all orders along a direction."""
+        taylor, value, ones = (
+            importlib.import_module("ferrograd.func").taylor,
+            self.const(x),
+            self.const(np.ones_like(x)),
+        )
+        return lambda: taylor(f, value, ones, order)
 
 
 class Paddle(Tape):
@@ -242,6 +256,16 @@ class Jax(Functional):
         run = self.compiled(self.root.vmap(self.root.grad(f), (None, *(0 for _ in data))))
         p, samples = [self.const(a) for a in parameters], [self.const(a) for a in data]
         return lambda: run(p, *samples)
+
+    def batched(self, f: Function, *arrays: np.ndarray) -> Callable[[], Any]:
+        run, values = self.compiled(self.root.vmap(f)), [self.const(a) for a in arrays]
+        return lambda: run(*values)
+
+    def series(self, f: Function, order: int, x: np.ndarray) -> Callable[[], Any]:
+        jet, value = importlib.import_module("jax.experimental.jet").jet, self.const(x)
+        along = [self.module.ones_like(value)] + [self.module.zeros_like(value)] * (order - 1)
+        run = self.compiled(lambda x: jet(f, (x,), (along,)))
+        return lambda: run(value)
 
     def hvp(self, f: Function, parameters: list[np.ndarray]) -> Callable[[], Any]:
         p = [self.const(a) for a in parameters]

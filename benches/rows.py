@@ -187,6 +187,17 @@ def product(f: Any) -> Callable[[], Any]:
     return f.hvp(loss, weights(128))
 
 
+@row("vmap of tanh(W v) . u, 256 lanes")
+def lanes(f: Any) -> Callable[[], Any]:
+    w = f.const(normal(64, 64) / 8)
+    return f.batched(lambda v, u: f.total(f.tanh(f.matmul(w, v)) * u), normal(256, 64), normal(256, 64))
+
+
+@row("derivatives of orders 1 to 8 of sin(x) tanh(x), 100 f64")
+def series(f: Any) -> Callable[[], Any]:
+    return f.series(lambda x: f.sin(x) * f.tanh(x), 8, np.linspace(-3, 3, 100))
+
+
 @row("1 000 000-node chain: forward, backward, drop", ALONE)
 def chain(f: Any) -> Callable[[], Any]:
     x = f.leaf(np.ones(1, np.float32))

@@ -53,8 +53,10 @@ fn allowed(slf: &Bound<'_, Var>, op: &str) -> PyResult<()> {
 }
 
 fn lanes_error(py: Python<'_>, op: &str) -> PyErr {
-    let text =
-        format!("{op}: under vmap, lanes cannot be written into a tensor that is the same for all lanes");
+    let text = format!(
+        "{op}: under vmap, lanes cannot be written into a tensor that is the same for all lanes: an inplace operation \
+         needs a tensor made inside, of one that has lanes"
+    );
     raise(py, "LanesError", text)
 }
 

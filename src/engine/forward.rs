@@ -8,9 +8,14 @@ use super::pass::closed;
 use super::sum::added;
 use crate::error::{Error, Result};
 use crate::graph::site::Site;
-use crate::graph::{Edge, Grads, Kind, Levels, Live, Meta, Saved, Tangents, Tensor};
+use crate::graph::watch;
+use crate::graph::{Edge, Grads, Kind, Levels, Live, Meta, Op, Saved, Tangents, Tensor};
+use crate::kernel::finite;
+use crate::ops::compare::equal;
+use crate::ops::entry::Operand;
 use crate::ops::lanes::spread_lanes;
 use crate::ops::movement::{broadcast_to, cast};
+use crate::ops::select::select;
 
 /// The tangents of `outputs` where each of `inputs` moves along its tangent: none where nothing arrives. An input may
 /// be an interior value; its tangent is added to what arrives there from below. Frees nothing. With `create_graph` the
@@ -49,6 +54,7 @@ fn ascend(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result<V
         *sum = added(sum.take(), Some(t), record)?;
     }
     let mut uses = uses(&arena);
+    let safe = watch::get().safe;
     for (i, &node) in arena.nodes.iter().enumerate().filter(|(i, _)| arena.works(*i)) {
         let Kind::Op(op) = &node.kind else { continue };
         let mut take = |&slot: &u32| {
@@ -61,7 +67,12 @@ fn ascend(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result<V
             continue;
         }
         let kept = node.take_kept(true)?;
-        let outs = op.jvp(&t as &Tangents, &Saved { node, kept: &kept, edges: &node.inputs, record })?;
+        let saved = Saved { node, kept: &kept, edges: &node.inputs, record };
+        let outs = if safe && op.is_pointwise() {
+            safely(op.as_ref(), &t, &saved)?
+        } else {
+            op.jvp(&t as &Tangents, &saved)?
+        };
         debug_assert_eq!(outs.len(), node.outs.len(), "{}: one tangent an output", node.name());
         for ((slot, t), meta) in arena.outs(i).zip(outs).zip(&node.outs) {
             if let Some(t) = t {
@@ -73,6 +84,29 @@ fn ascend(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result<V
     }
     let found = |&s: &u32| (s != NONE).then(|| tangents[s as usize].clone()).flatten();
     Ok(arena.roots.iter().map(found).collect())
+}
+
+/// The tangent rule of a pointwise op, in which a tangent of zero stays zero whatever it is multiplied with.
+#[cold]
+fn safely(op: &dyn Op, t: &Grads, saved: &Saved<'_>) -> Result<Grads> {
+    let mut sums: Grads = Grads::new();
+    for (i, moves) in t.iter().enumerate() {
+        let Some(moves) = moves else { continue };
+        let alone: Grads = (0..t.len()).map(|j| (i == j).then(|| moves.clone())).collect();
+        let outs = op.jvp(&alone as &Tangents, saved)?;
+        sums.resize(outs.len(), None);
+        for (sum, out) in sums.iter_mut().zip(outs) {
+            let Some(mut out) = out else { continue };
+            if out.is_tracked() || finite::has(&out.array, finite::Kind::Nan) {
+                let zero = Tensor::scalar_of(out.dtype(), 0.0);
+                let still =
+                    equal(Operand::Tensor(&broadcast_to(moves, out.dims())?), Operand::Tensor(&zero))?;
+                out = select(&still, &zero, &out)?;
+            }
+            *sum = added(sum.take(), Some(out), saved.record)?;
+        }
+    }
+    Ok(sums)
 }
 
 /// By slot: how many times its tangent is read, the answer among them.

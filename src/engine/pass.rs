@@ -205,6 +205,15 @@ impl Pass<'_> {
                 *t = select(&still, &zero, t)?;
             }
         }
+        // An op that is not pointwise is spared where nothing at all arrives.
+        let is_nan = |t: &Tensor| finite::has(&t.array, finite::Kind::Nan);
+        if self.watch.safe
+            && !op.is_pointwise()
+            && grads.iter().flatten().any(is_nan)
+            && g.iter().flatten().all(|g| finite::is_zero(&g.array))
+        {
+            grads.iter_mut().for_each(|t| *t = None);
+        }
         if self.watch.anomalies {
             let is_new = |t: &Tensor| !g.iter().flatten().any(|g| g.array.is_same(&t.array));
             for (i, t) in grads.iter().enumerate() {

@@ -92,11 +92,13 @@ pub(super) fn product<T: Real>(
             out.chunks_exact_mut(n).zip(lines).enumerate().for_each(|(i, (row, line))| by_line(i, row, line));
             return;
         }
-        // The other factor lies by columns: tile by tile, so that what is read together is used together.
+        // The other factor lies by columns: tile by tile, so that what is read together is written together.
+        let columns: Vec<&[T]> = of.lines().expect("columns").collect();
         for (i, j) in (0..m).step_by(TILE).flat_map(|i| (0..n).step_by(TILE).map(move |j| (i, j))) {
-            for i in i..m.min(i + TILE) {
-                for j in j..n.min(j + TILE) {
-                    put(&mut out[i * n + j], factors[if by_row { i } else { j }], of.at(i, j));
+            for (j, column) in columns.iter().enumerate().skip(j).take(TILE) {
+                let rows = i..m.min(i + TILE);
+                for (i, &v) in rows.clone().zip(&column[rows]) {
+                    put(&mut out[i * n + j], factors[if by_row { i } else { j }], v);
                 }
             }
         }

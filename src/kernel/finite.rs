@@ -21,6 +21,11 @@ pub fn has(x: &Array, kind: Kind) -> bool {
     dispatch!(x.dtype(), float T => has_of::<T>(x, kind), else false)
 }
 
+/// Whether all elements are zero.
+pub fn is_zero(x: &Array) -> bool {
+    dispatch!(x.dtype(), float T => x.to_vec::<T>().iter().all(|v| *v == T::default()), else false)
+}
+
 fn has_of<T: Real>(x: &Array, kind: Kind) -> bool {
     if x.dims().contains(&0) {
         return false;

@@ -118,6 +118,10 @@ def test_writes_to_arguments_reach_the_caller() -> None:
     a = x.clone()
     vmap(lambda v, w: v[1:3].copy_(w[:2]), in_axes=(0, None))(a, y)
     same(a[:, 1:3], np.broadcast_to(np.asarray(y)[:2], (3, 2)))
+    a = x.clone()
+    same_memory = vmap(lambda v: v.mul_(2), in_axes=1)(a)
+    a[0] = 7.0
+    same(same_memory, np.asarray(a).T)
     w = sample(4, seed=2, track=True)
     a = x.clone()
     vmap(lambda v, w: v.mul_(w), in_axes=(0, None))(a, w)

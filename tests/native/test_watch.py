@@ -10,6 +10,7 @@ import ferrograd as fg
 import numpy as np
 import pytest
 from ferrograd import paddle, torch
+from ferrograd.func import hessian, jacfwd, jvp
 
 
 def leaf(values: object) -> fg.Tensor:
@@ -260,3 +261,28 @@ def test_the_rule_is_named_in_the_manner_of_the_namespace() -> None:
     p.stop_gradient = False
     with fg.detect_anomaly(), pytest.raises(RuntimeError, match=r"Function 'SqrtGradNode' returned nan"):
         (p.sqrt() * 0).sum().backward()
+
+
+def test_a_tangent_of_zero_stays_zero_too() -> None:
+    x = fg.tensor(np.array([0.0, 4.0]))
+    with fg.safe_gradients():
+        for f, slope in ((fg.sqrt, 0.25), (fg.log, 0.25), (lambda x: x * (1.0 / x) / x, -1 / 16)):
+            assert jacfwd(f)(x).tolist()[0][1] == 0.0
+            np.testing.assert_allclose(jacfwd(f)(x).tolist()[1], [0.0, slope])
+            np.testing.assert_array_equal(jvp(f, (x,), (fg.zeros_like(x),))[1].tolist(), [0.0, 0.0])
+            masked = hessian(lambda x, f=f: fg.where(x > 0, f(x), 0.0).sum())(x)
+            assert np.isfinite(np.asarray(masked)).all()
+            assert masked[1, 1].item() != 0
+    assert np.isnan(jacfwd(fg.sqrt)(x).tolist()[0][1])
+
+
+def test_an_op_at_which_nothing_arrives_is_spared() -> None:
+    x = leaf([1.0, 2.0])
+    functions: list[Any] = [
+        lambda x: fg.softmax(x - np.inf, -1),
+        lambda x: fg.std(x * 0),
+        lambda x: fg.norm(x - np.inf),
+    ]
+    for f in functions:
+        with np.errstate(all="ignore"), fg.safe_gradients():
+            assert fg.grad(fg.where(fg.tensor(False), f(x).sum(), x.sum()), x).tolist() == [1.0, 1.0]

@@ -162,3 +162,9 @@ def test_layers_of_the_dialects_check_themselves() -> None:
     Joined.check([torch.tensor(sample(2, 3).numpy()), torch.tensor(sample(3, 2, seed=1).numpy())], order=2)
     x = [paddle.to_tensor(sample(2, seed=s).numpy()) for s in (1, 2)]
     Product.check([x], order=2)
+
+
+def test_one_input_and_one_mode() -> None:
+    check(fg.sin, sample(3), modes="forward")
+    with pytest.raises(fg.ArgumentError, match="modes are some of"):
+        check(fg.sin, sample(3), modes="sideways")

@@ -117,6 +117,10 @@ def test_randomness() -> None:
         different = np.asarray(torch.vmap(draw, randomness="different")(x))
         assert different.shape == same_in_all.shape
         assert (different != different[0]).any(), name
+    torch.manual_seed(1)
+    whole = torch.vmap(lambda x: torch.rand(3), randomness="same")(x)
+    torch.manual_seed(1)
+    assert torch.equal(torch.vmap(lambda x: torch.rand(3), randomness="same", chunk_size=3)(x), whole)
     noise = np.asarray(torch.vmap(lambda x: torch.normal(x, 1.0), randomness="same")(x)) - np.asarray(x)
     np.testing.assert_allclose(noise, noise[0])
     nested = torch.vmap(

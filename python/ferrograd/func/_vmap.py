@@ -27,7 +27,7 @@ def vmap(
     are shared. The results have their lanes at ``out_axes``; None there says that a result is the same for all lanes.
     What is no tensor may be returned where the axis is None. With ``chunk_size`` so many lanes are computed at a time.
     Random numbers are different in all lanes where they are drawn for a tensor with lanes, else the same;
-    ``randomness`` makes them ``"same"`` or ``"different"`` everywhere (the same within each chunk), or an ``"error"``.
+    ``randomness`` makes them ``"same"`` or ``"different"`` everywhere, or an ``"error"``.
     ``axis_size`` is the number of lanes, which is needed where no argument has them.
 
     Inside ``f`` a tensor has the shape of one lane, and gradients are those of one lane:
@@ -65,11 +65,20 @@ def vmap(
             with _core.Level(end - start, randomness) as level:
                 inside = [x if a is None else level.enter(x, a) for x, a in zip(part, axes, strict=True)]
                 result = f(*_tree.rebuilt(args, iter(inside)), **kwargs)
+                written = {}
                 for x, a, new in zip(part, axes, inside, strict=True):
                     if a is not None and new.inplace_version:
                         x.copy_(level.leave(new, a))
-                found = zip(_tree.leaves(result), _outward(result), strict=True)
-                return result, [_left(level, y, a) for y, a in found]
+                        written[id(new)] = x, a
+                found = []
+                for y, axis in zip(_tree.leaves(result), _outward(result), strict=True):
+                    left = _left(level, y, axis)
+                    if id(y) in written:
+                        # The argument itself, as outside of a vmap.
+                        x, a = written[id(y)]
+                        left = x if a == axis % len(x.shape) else _core.native.moveaxis(x, a, axis)
+                    found.append(left)
+                return result, found
 
         def _outward(result: Any) -> list[Any]:
             # A tuple of one axis goes with a single tensor too.
@@ -79,7 +88,12 @@ def vmap(
         if chunk_size is None or lanes <= chunk_size:
             result, found = some(0, lanes)
             return _tree.rebuilt(result, iter(found))
-        parts = [some(at, min(at + chunk_size, lanes)) for at in range(0, lanes, chunk_size)]
+        state = _core.native.get_rng_state() if randomness == "same" else None
+        parts = []
+        for at in range(0, lanes, chunk_size):
+            if state is not None:
+                _core.native.set_rng_state(state)
+            parts.append(some(at, min(at + chunk_size, lanes)))
         result = parts[0][0]
         pieces = zip(*(found for _, found in parts), strict=True)
         whole = [

@@ -18,9 +18,9 @@ MODES = ("reverse", "forward", "batched")
 
 def check(
     f: Callable[..., Any],
-    inputs: Sequence[Any],
+    inputs: Tensor | Sequence[Any],
     order: int = 1,
-    modes: Sequence[str] = MODES,
+    modes: str | Sequence[str] = MODES,
     *,
     rtol: float | None = None,
     atol: float | None = None,
@@ -28,12 +28,13 @@ def check(
 ) -> None:
     """Checks the derivatives of ``f(*inputs)`` up to an order against differences of the derivatives below.
 
-    All tensors of floats among the inputs, also in lists and dicts, are differentiated for, tracked or not. The modes
-    are ``"reverse"``, ``"forward"`` and ``"batched"`` (both, all rows or columns in one pass). What is checked as the
-    next order is the gradient of the outputs weighted at random. Differences are of the fourth order, with a ``step``
-    that is multiplied with the largest input above 1. Where inputs are of float32 they are computed in float64, if
-    ``f`` lets them. Two numbers agree if they differ by at most ``atol + rtol * |numerical|``; by default ``rtol`` is
-    1e-6 (2e-4 for float32), and ``atol`` is that times the largest element above 1.
+    All tensors of floats among the inputs (one tensor, or a list), also in lists and dicts, are differentiated for,
+    tracked or not. The modes are one or some of ``"reverse"``, ``"forward"`` and ``"batched"`` (both, all rows or
+    columns in one pass). What is checked as the next order is the gradient of the outputs weighted at random.
+    Differences are of the fourth order, with a ``step`` that is multiplied with the largest input above 1. Where inputs
+    are of float32 they are computed in float64, if ``f`` lets them. Two numbers agree if they differ by at most
+    ``atol + rtol * |numerical|``; by default ``rtol`` is 1e-6 (2e-4 for float32), and ``atol`` is that times the
+    largest element above 1.
 
     Raises:
         GradcheckError: they do not agree; the text names the order, the worst element and both values. Or ``f`` gave
@@ -44,10 +45,11 @@ def check(
     """
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
         raise ArgumentError(f"check: order must be a positive int, not {order!r}")
+    modes = (modes,) if isinstance(modes, str) else modes
     unknown = set(modes) - set(MODES)
     if unknown or not modes:
         raise ArgumentError(f"check: modes are some of {MODES}, not {tuple(modes)!r}")
-    f, inputs = _flat(f, inputs)
+    f, inputs = _flat(f, [inputs] if isinstance(inputs, Tensor) else inputs)
     which = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.dtype.kind == "f"]
     if not which:
         raise ArgumentError("check: none of the inputs is a tensor of floats")
