@@ -16,7 +16,7 @@ SYNONYMS = (("dim", "axis"), ("keepdim", "keepdims"), ("input", "x"), ("other", 
 #: Names of the tensor that a method belongs to.
 FIRST = ("x", "input", "arr", "tensor")
 #: Functions without a native counterpart that have a twin which writes in place.
-WRITING = {"addcdiv", "addcmul", "clamp_max", "clamp_min", "scale", "t"}
+WRITING = {"addcdiv", "addcmul", "addmv", "addr", "baddbmm", "clamp_max", "clamp_min", "put", "scale", "t"}
 #: Functions whose twins may change the shape.
 RESHAPING = {"reshape", "squeeze", "t", "transpose"}
 

@@ -155,3 +155,38 @@ def test_assign_lets_gradients_flow_and_keeps_leaves() -> None:
     inner = x * 2
     paddle.assign(np.ones(3, np.float32), inner)
     assert values(paddle.grad((inner + x).sum(), x)[0]) == [1, 1, 1]
+
+
+def test_what_changes_nothing_is_the_tensor_itself() -> None:
+    x: Any = t([1.0, 2.0])
+    P: Any = paddle
+    assert x.float() is x.type_as(x) is +x is P.positive(x) is x
+
+
+def test_diagonals_written_to() -> None:
+    x: Any = paddle.zeros([5, 2])
+    want = np.zeros((5, 2))
+    np.fill_diagonal(want, 3, wrap=True)
+    assert x.fill_diagonal_(3, wrap=True) is x
+    assert x.numpy().tolist() == want.tolist()
+    assert paddle.zeros([2, 3]).fill_diagonal_(1, offset=1).numpy().tolist() == [[0, 1, 0], [0, 0, 1]]
+
+
+def test_put_along_axis_reduces() -> None:
+    P: Any = paddle
+    x, at = t([[1.0, 2.0, 3.0]]), t([[0, 0]])
+    for reduce, with_self, want in (
+        ("mul", True, 15.0),
+        ("multiply", False, 15.0),
+        ("mean", True, 3.0),
+        ("mean", False, 4.0),
+        ("amax", True, 5.0),
+        ("amin", False, 3.0),
+        ("add", True, 9.0),
+    ):
+        found = P.put_along_axis(x, at, t([[3.0, 5.0]]), 1, reduce, with_self, broadcast=False)
+        assert found.numpy().tolist() == [[want, 2, 3]]
+    assert P.put_along_axis(x, at, t([[3.0, 5.0]]), 1, broadcast=False).numpy().tolist() == [[5, 2, 3]]
+    for a, b in (([2, 2], [2, 2]), ([1, 2, 2], [2, 2, 2])):
+        with pytest.raises(ValueError, match="bmm"):
+            P.bmm(paddle.ones(a), paddle.ones(b))

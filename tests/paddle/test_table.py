@@ -5,25 +5,25 @@ from __future__ import annotations
 import ferrograd as fg
 from ferrograd import paddle, torch
 
-BOTH = """bool byte char double float int is_floating_point long set_ short type_as"""
+BOTH = """bool byte char double float int is_floating_point long positive set_ short type_as"""
 PADDLE = """
-_grad_ivar _inplace_version allclose apply apply_ argmax argmin assign broadcast_tensors concat cross cummax cummin diag
-equal_all exponential_ full_like gather gather_nd get_strides increment index_add index_fill
-index_sample index_select is_dense is_same_shape logit matmul median ndimension nonzero norm normal_
-ones_like put_along_axis randint_like reshape scale scatter scatter_nd_add slice split squeeze stack stanh std
-strided_slice sum t take_along_axis tensordot topk transpose unbind uniform_ unstack var zeros_like
+_grad_ivar _inplace_version allclose apply apply_ argmax argmin assign broadcast_tensors concat cross cummax
+cummin diag equal_all exponential_ fill_diagonal_ full_like gather gather_nd get_strides increment index_add
+index_fill index_sample index_select is_dense is_same_shape logit matmul median ndimension nonzero norm
+normal_ ones_like put_along_axis randint_like reshape scale scatter scatter_nd_add slice split squeeze stack
+stanh std strided_slice sum t take_along_axis tensordot topk transpose unbind uniform_ unstack var zeros_like
 """
 TORCH = """
-H add addcdiv addcmul adjoint bernoulli_ clamp_max clamp_min conj cummax cummin dsplit equal exponential_ gather hsplit
-index_add index_put is_cuda is_sparse mH max median min mm nanmedian narrow_copy ndimension nelement new new_empty
-new_full new_ones new_tensor new_zeros nonzero norm normal_ random_ sort split squeeze std std_mean
-storage sub t take_along_dim topk transpose type unbind unfold uniform_ unsafe_chunk unsafe_split
-untyped_storage var var_mean vsplit
+H add addcdiv addcmul addmv addr adjoint baddbmm bernoulli_ clamp_max clamp_min conj cummax cummin dsplit
+equal exponential_ fill_diagonal_ gather hsplit index_add index_put is_cuda is_sparse mH max median min mm
+nanmedian narrow_copy ndimension nelement new new_empty new_full new_ones new_tensor new_zeros nonzero norm
+normal_ put random_ sort split squeeze std std_mean storage sub t take_along_dim topk transpose type unbind
+unfold uniform_ unsafe_chunk unsafe_split untyped_storage var var_mean vsplit where
 """
 #: Those whose twins, which write in place, are the dialect's own too.
 TWINS = {
     paddle: "index_add index_fill logit put_along_axis reshape scale scatter squeeze t transpose",
-    torch: "add addcdiv addcmul clamp_max clamp_min index_add index_put squeeze sub t transpose",
+    torch: "add addcdiv addcmul addmv addr baddbmm clamp_max clamp_min index_add index_put put squeeze sub t transpose",
 }
 
 

@@ -444,3 +444,41 @@ def test_losses_and_rows() -> None:
     assert values(F.rms_norm(t([3.0, 3.0]), [2])) == pytest.approx([1, 1])
     assert values(F.group_norm(t([[1.0, 3.0]]), num_groups=1, eps=1e-12)) == [[-1, 1]]
     np.testing.assert_allclose(values(F.normalize(t([[3.0, 4.0]]))), [[0.6, 0.8]], rtol=1e-6)
+
+
+def test_casts_that_change_nothing_are_the_tensor_itself() -> None:
+    x: Any = t([1.0, 2.0])
+    assert x.float() is x.type_as(x) is +x is T.positive(x) is x.to(torch.float32) is x
+    assert x.double() is not x
+    y: Any = t([1.0], True) * 2
+    (+y).mul_(3)
+    assert values(y) == [6]
+
+
+def test_more_that_writes() -> None:
+    x = t(np.zeros((7, 3), np.float32))
+    x.fill_diagonal_(4, wrap=True)
+    want = np.zeros((7, 3), np.float32)
+    np.fill_diagonal(want, 4, wrap=True)
+    assert values(x) == want.tolist()
+    cube = t(np.zeros((2, 2, 2), np.float32))
+    assert values(cube.fill_diagonal_(1)) == [[[1, 0], [0, 0]], [[0, 0], [0, 1]]]
+    with pytest.raises(RuntimeError, match="fill_diagonal_: a matrix or axes of one size"):
+        torch.zeros(2, 2, 3).fill_diagonal_(1)
+    leaf: Any = t([[1.0, 2.0], [3.0, 4.0]], True)
+    y = leaf * 1
+    y.fill_diagonal_(0)
+    y.sum().backward()
+    assert values(leaf.grad) == [[0, 1], [1, 0]]
+
+    at, source = torch.tensor([[0, -1], [2, 0]]), t([[1.0, 2.0], [3.0, 4.0]])
+    base = t(np.zeros((2, 2), np.float32))
+    assert values(T.put(base, at, source)) == [[4, 0], [3, 2]]
+    assert values(base.put_(at, source, accumulate=True)) == values(base) == [[5, 0], [3, 2]]
+
+    v, w = t([1.0, 2.0]), t([3.0, 5.0])
+    assert values(T.addmv(v, source, w, beta=2, alpha=3)) == [2 + 3 * 13, 4 + 3 * 29]
+    assert values(T.addr(source, v, w)) == [[4, 7], [9, 14]]
+    assert values(T.baddbmm(t([np.nan]), source[None], source[None], beta=0)) == [[[7, 10], [15, 22]]]
+    assert values(v.addmv_(source, w)) == values(v) == [14, 31]
+    assert values(t([1.0, 2.0]).where(torch.tensor([True, False]), 9)) == [1, 9]

@@ -46,6 +46,7 @@ from ferrograd._core.paddle import *  # type: ignore[assignment]
 from ferrograd._core.paddle import __all__ as _ops
 
 _dialect.install(Tensor, [_tensor, _creation, _functions, _index, _methods])
+Tensor.__pos__ = positive = _tensor.positive  # type: ignore[method-assign,assignment]
 # What means something else in Paddle stands before the function of the registry that has the same name.
 for _module in (_creation, _functions, _index):
     globals().update({name: getattr(_module, name) for name in _module.__all__})

@@ -15,6 +15,7 @@ __all__ = [
     "apply",
     "apply_",
     "exponential_",
+    "fill_diagonal_",
     "get_strides",
     "is_dense",
     "is_same_shape",
@@ -33,6 +34,16 @@ def _grad_ivar(x: Tensor) -> Tensor | None:
 def _inplace_version(x: Tensor) -> int:
     """How often the tensor has been written to."""
     return int(x.inplace_version)
+
+
+def fill_diagonal_(x: Tensor, value: float, offset: int = 0, wrap: bool = False, name: str | None = None) -> Tensor:
+    """Writes a number over a diagonal, which with ``wrap`` begins again below its end, one row further down."""
+    rows, columns = x.shape if x.ndim == 2 else (0, 0)
+    ops.diagonal(x, offset).fill_(value)
+    if wrap:
+        for start in range(columns + 1, rows, columns + 1):
+            ops.diagonal(x[start:], offset).fill_(value)
+    return x
 
 
 def ndimension(x: Tensor) -> int:

@@ -59,6 +59,7 @@ from ferrograd._core.torch import __all__ as _ops
 
 _dialect.install(Tensor, [_tensor, _functions, _reductions, _shapes])
 Tensor.narrow_copy = _copies.narrow_copy  # type: ignore[method-assign]
+Tensor.__pos__ = positive = _tensor.positive  # type: ignore[method-assign,assignment]
 # What means something else in torch stands before the function of the registry that has the same name.
 for _module in (_creation, _functions, _reductions, _shapes):
     globals().update({name: getattr(_module, name) for name in _module.__all__})

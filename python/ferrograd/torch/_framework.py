@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ferrograd import _check, _core
-from ferrograd._core import Tensor, TorchTensor
+from ferrograd._core import ShapeError, Tensor, TorchTensor
 from ferrograd._device import TorchDevice
 from ferrograd._size import TorchSize
 from ferrograd.torch import _draw
@@ -24,6 +24,7 @@ __all__ = [
     "finfo",
     "iinfo",
     "inf",
+    "is_anomaly_check_nan_enabled",
     "is_floating_point",
     "is_inference",
     "is_tensor",
@@ -59,6 +60,11 @@ def is_tensor(obj: object) -> bool:
 def is_floating_point(input: Tensor) -> bool:
     """Whether the elements are floats."""
     return bool(_check.tensor(input, "is_floating_point", "input").dtype.kind == "f")
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether gradients are looked at for NaN where anomalies are detected: always."""
+    return True
 
 
 def is_inference(input: Tensor) -> bool:
@@ -132,6 +138,26 @@ class Methods:
         return Storage(self.data_ptr() - self.storage_offset() * self.element_size())
 
     untyped_storage = storage
+
+    def where(self: Any, condition: Tensor, other: Any) -> Tensor:
+        """The elements of this tensor where the condition holds, those of the other elsewhere."""
+        return _core.torch.where(condition, self, other)
+
+    def fill_diagonal_(self: Any, fill_value: float, wrap: bool = False) -> Any:
+        """Writes a number over the diagonal, of a matrix or of a tensor whose axes have one size. With ``wrap`` the
+        diagonal of a high matrix begins again below its end, one row further down."""
+        shape = tuple(self.shape)
+        if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
+            raise ShapeError(f"fill_diagonal_: a matrix or axes of one size are wanted, not the shape {list(shape)}")
+        if len(shape) > 2:
+            at = _core.torch.arange(shape[0])
+            self[(at,) * len(shape)] = fill_value
+            return self
+        _core.torch.diagonal(self).fill_(fill_value)
+        if wrap:
+            for start in range(shape[1] + 1, shape[0], shape[1] + 1):
+                _core.torch.diagonal(self[start:]).fill_(fill_value)
+        return self
 
     @property
     def H(self) -> Any:

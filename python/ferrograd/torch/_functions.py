@@ -13,6 +13,9 @@ __all__ = [
     "add",
     "addcdiv",
     "addcmul",
+    "addmv",
+    "addr",
+    "baddbmm",
     "clamp_max",
     "clamp_min",
     "cummax",
@@ -25,6 +28,7 @@ __all__ = [
     "meshgrid",
     "mm",
     "nonzero",
+    "put",
     "sort",
     "split",
     "squeeze",
@@ -51,6 +55,27 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``."""
     return add(input, ops.multiply(tensor1, tensor2), alpha=value)
+
+
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """``beta * input + alpha * (mat @ vec)``."""
+    return _combined(input, ops.mv(mat, vec), beta, alpha)
+
+
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """``beta * input + alpha * outer(vec1, vec2)``."""
+    return _combined(input, ops.outer(vec1, vec2), beta, alpha)
+
+
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """``beta * input + alpha * bmm(batch1, batch2)``."""
+    return _combined(input, ops.bmm(batch1, batch2), beta, alpha)
+
+
+def _combined(input: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
+    """``beta * input + alpha * product``; without ``beta`` nothing of the input counts, be it NaN."""
+    scaled = product if alpha == 1 else ops.multiply(product, alpha)
+    return ops.broadcast_to(scaled, product.shape) if beta == 0 else add(scaled, input, alpha=beta)
 
 
 def clamp_max(input: Tensor, max: Any) -> Tensor:
@@ -133,6 +158,12 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero: one row each, or a tensor for each axis."""
     return tuple(ops.nonzero(input)) if as_tuple else ops.argwhere(input)
+
+
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """The tensor with the elements of ``source`` written to, or added at, positions in its flattened form."""
+    flat = ops.index_put(ops.reshape(input, [-1]), (index,), source, accumulate)
+    return ops.reshape(flat, input.shape)
 
 
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesAndIndices:
