@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
+use super::callbacks::Queue;
 use super::convert::lift;
 use super::deposit::{Slot, deposit};
 use super::dialect::Dialect;
@@ -190,6 +191,7 @@ fn run<'py>(
         blocked: blocked.iter().filter_map(End::edge).collect(),
         ..Request::default()
     };
+    let queue = Queue::begin();
     let answer = answer(py, request, &outputs, &inputs, &seeds, batched, dialect)?;
     let result = dialect_of(&outputs).unwrap_or(dialect);
     let lanes = if batched { lanes_of(&seeds) } else { None };
@@ -227,6 +229,7 @@ fn run<'py>(
         grads.push(g.map(var).transpose()?);
     }
     deposit(py, slots(answer.leaves, answer.aside), create_graph, result)?;
+    queue.finish(py)?;
     Ok(grads)
 }
 
@@ -275,6 +278,7 @@ pub fn backward<'py>(
         ..Request::default()
     };
     let inputs = inputs.unwrap_or_default();
+    let queue = Queue::begin();
     let answer = answer(py, request, &outputs, &inputs, &seeds, false, dialect)?;
     let mut found = slots(answer.leaves, answer.aside);
     for ((input, g), used) in inputs.iter().zip(answer.wanted).zip(answer.reached) {
@@ -289,7 +293,8 @@ pub fn backward<'py>(
             found.push((slot, g));
         }
     }
-    deposit(py, found, create_graph, dialect_of(&outputs).unwrap_or(dialect))
+    deposit(py, found, create_graph, dialect_of(&outputs).unwrap_or(dialect))?;
+    queue.finish(py)
 }
 
 /// Makes a tensor from numbers, nested lists, arrays or tensors.

@@ -4,6 +4,7 @@ mod attributes;
 mod autograd;
 mod buffer;
 mod call;
+mod callbacks;
 mod convert;
 mod deposit;
 mod dialect;
@@ -68,5 +69,6 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     node::add(m)?;
     hook_methods::add(m)?;
     graph::add(m)?;
+    callbacks::add(m)?;
     autograd::add(m)
 }

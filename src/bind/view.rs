@@ -87,7 +87,8 @@ impl Var {
         let inner = old.edge.as_ref().is_some_and(|e| !e.node.is_leaf());
         if old.is_tracked() && new.dtype() != old.dtype() || old.levels != new.levels {
             let text = format!(
-                "data: a tracked tensor of dtype {} cannot take values of dtype {}",
+                "data: a tracked tensor of dtype {} cannot take values of dtype {}; what is set as the data of one must be \
+                 floating point or complex dtype",
                 old.dtype(),
                 new.dtype()
             );

@@ -464,7 +464,7 @@ def test_more_that_writes() -> None:
     cube = t(np.zeros((2, 2, 2), np.float32))
     assert values(cube.fill_diagonal_(1)) == [[[1, 0], [0, 0]], [[0, 0], [0, 1]]]
     with pytest.raises(RuntimeError, match="fill_diagonal_: a matrix or axes of one size"):
-        torch.zeros(2, 2, 3).fill_diagonal_(1)
+        T.zeros(2, 2, 3).fill_diagonal_(1)
     leaf: Any = t([[1.0, 2.0], [3.0, 4.0]], True)
     y = leaf * 1
     y.fill_diagonal_(0)

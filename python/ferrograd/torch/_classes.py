@@ -127,5 +127,13 @@ class _Variable(type):
         return isinstance(instance, Tensor)
 
 
+class _Engine:
+    """The engine, under the name by which callbacks for its end used to be queued."""
+
+    queue_callback = staticmethod(_core.queue_callback)
+
+
 class Variable(metaclass=_Variable):
     """Every tensor is one. Called, it gives a leaf in the memory of another tensor."""
+
+    _execution_engine = _Engine()

@@ -88,11 +88,16 @@ fn same_rank(op: &'static str, x: &Tensor, index: &Tensor, axis: i64) -> Result<
     shape::axis(op, axis, x.rank())
 }
 
+/// A number as a vector of one element.
+fn at_least_vector(t: &Tensor) -> Result<Tensor> {
+    if t.rank() == 0 { reshape_to(t, &[1]) } else { Ok(t.clone()) }
+}
+
 /// The elements `x[i, index[i, j], …]`: `index` is no larger than `x` on the other axes.
 pub fn gather(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
     const OP: &str = "gather";
-    if x.rank() == 0 && index.rank() == 0 {
-        return reshape_to(&gather(&reshape_to(x, &[1])?, axis, &reshape_to(index, &[1])?)?, &[]);
+    if x.rank() == 0 || index.rank() == 0 {
+        return reshape_to(&gather(&at_least_vector(x)?, axis, &at_least_vector(index)?)?, index.dims());
     }
     let at = same_rank(OP, x, index, axis)?;
     within(OP, x, at, index)?;
@@ -246,9 +251,9 @@ fn scattered(
     reduce: &str,
     include_self: bool,
 ) -> Result<Tensor> {
-    if x.rank() == 0 && index.rank() == 0 {
-        let (x, index) = (reshape_to(x, &[1])?, reshape_to(index, &[1])?);
-        return reshape_to(&scattered(op, &x, axis, &index, src, reduce, include_self)?, &[]);
+    if x.rank() == 0 || index.rank() == 0 {
+        let (own, index) = (at_least_vector(x)?, at_least_vector(index)?);
+        return reshape_to(&scattered(op, &own, axis, &index, src, reduce, include_self)?, x.dims());
     }
     let at = same_rank(op, x, index, axis)?;
     within(op, x, at, index)?;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from ferrograd import _function
@@ -32,6 +33,16 @@ class Function(_function.Function):
     _context = FunctionCtx
     _nested = False
     _several = (tuple,)
+
+    @classmethod
+    def _rule(cls) -> Callable[..., Any]:
+        """The function that computes gradients: there is one."""
+        if cls.vjp is not _function.Function.vjp and cls.backward is not _function.Function.backward:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
+                "implement one of them."
+            )
+        return super()._rule()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
