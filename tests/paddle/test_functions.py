@@ -169,7 +169,8 @@ def test_diagonals_written_to() -> None:
     np.fill_diagonal(want, 3, wrap=True)
     assert x.fill_diagonal_(3, wrap=True) is x
     assert x.numpy().tolist() == want.tolist()
-    assert paddle.zeros([2, 3]).fill_diagonal_(1, offset=1).numpy().tolist() == [[0, 1, 0], [0, 0, 1]]
+    x = paddle.zeros([2, 3])
+    assert x.fill_diagonal_(1, offset=1).numpy().tolist() == [[0, 1, 0], [0, 0, 1]]
 
 
 def test_put_along_axis_reduces() -> None:

@@ -237,3 +237,27 @@ def test_native_functions_take_torch_tensors() -> None:
 
     y = Twice.apply(leaf(1.0))
     assert type(y) is torch.Tensor
+
+
+def test_a_function_has_one_rule() -> None:
+    class Both(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+        @staticmethod
+        def vjp(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    x = torch.tensor([1.0], requires_grad=True)
+    with pytest.raises(RuntimeError, match="Implementing both 'backward' and 'vjp' for a custom Function"):
+        Both.apply(x).backward()
+    one: Any
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        one = Both()
+    with pytest.raises(RuntimeError, match="Legacy autograd function with non-static forward"):
+        one(x)

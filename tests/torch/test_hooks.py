@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from ferrograd import torch
-from ferrograd.torch.autograd.graph import Node, get_gradient_edge, register_multi_grad_hook
+from ferrograd.torch.autograd.graph import Node, get_gradient_edge, queue_callback, register_multi_grad_hook
 
 from tests.dialects import values
 
@@ -144,3 +144,70 @@ def test_the_module_graph() -> None:
     (x * x).backward()
     assert values(calls[0][0]) == 4
     assert handle.remove()
+
+
+def test_callbacks_at_the_end_of_a_pass() -> None:
+    log: list[Any] = []
+    x = leaf([1.0, 2.0])
+
+    def last() -> None:
+        log.append("last")
+
+    def first() -> None:
+        # Everything is stored by now, and nothing of the pass runs any more.
+        log.append(values(x.grad))
+        queue_callback(last)
+
+    def hook(g: Any) -> None:
+        log.append("hook")
+        queue_callback(first)
+        queue_callback(lambda: log.append("second"))
+
+    y = x * 2
+    y.register_hook(hook)
+    y.sum().backward(retain_graph=True)
+    assert log == ["hook", [2, 2], "second", "last"]
+    log.clear()
+    torch.autograd.grad(y.sum(), x)
+    assert log == ["hook", [2, 2], "second", "last"]
+    with pytest.raises(RuntimeError, match="Final callbacks can only be installed during backward pass"):
+        queue_callback(last)
+    old: Any = torch.autograd.Variable
+    assert old._execution_engine.queue_callback is queue_callback
+
+
+def test_callbacks_belong_to_their_pass() -> None:
+    log: list[str] = []
+    x = leaf([1.0])
+
+    def inner(g: Any) -> None:
+        queue_callback(lambda: log.append("of the inner pass"))
+
+    def outer(g: Any) -> None:
+        queue_callback(lambda: log.append("of the outer pass"))
+        with torch.enable_grad():
+            z = leaf([1.0]) * 2
+            z.register_hook(inner)
+            z.sum().backward()
+        log.append("the inner pass has ended")
+
+    y = x * 2
+    y.register_hook(outer)
+    y.sum().backward()
+    assert log == ["of the inner pass", "the inner pass has ended", "of the outer pass"]
+
+    def fails(g: Any) -> None:
+        queue_callback(lambda: log.append("never"))
+        raise KeyError("mine")
+
+    y = x * 2
+    y.register_hook(fails)
+    with pytest.raises(KeyError):
+        y.sum().backward()
+    assert "never" not in log
+    y = x * 2
+    y.register_hook(lambda g: queue_callback(lambda: 1 / 0))
+    before = values(x.grad)
+    with pytest.raises(ZeroDivisionError):
+        y.sum().backward()
+    assert values(x.grad) == [before[0] + 2], "the gradient is stored before the callbacks"

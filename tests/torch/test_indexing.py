@@ -83,3 +83,17 @@ def test_numpy_of_a_tracked_tensor_where_nothing_is_recorded() -> None:
         x.numpy()
     with torch.no_grad():
         assert x.numpy().tolist() == [1, 1]
+
+
+def test_numbers_as_indices() -> None:
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = torch.gather(x, 0, torch.tensor(2))
+    assert (tuple(y.shape), y.item()) == ((), 3)
+    y.backward()
+    assert x.grad.tolist() == [0, 0, 1]
+    number = torch.tensor(5.0)
+    assert torch.gather(number, 0, torch.tensor([0, 0])).tolist() == [5, 5]
+    assert torch.scatter(x.detach(), 0, torch.tensor(1), torch.tensor(9.0)).tolist() == [1, 9, 3]
+    assert torch.scatter_add(number, 0, torch.tensor([0, 0]), torch.tensor([1.0, 2.0])).tolist() == 8
+    with pytest.raises(RuntimeError, match="the indices have 1 axes, the tensor 2"):
+        torch.gather(torch.ones(2, 2), 0, torch.tensor(0))
