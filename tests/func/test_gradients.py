@@ -206,8 +206,15 @@ def test_fields_that_are_no_values_are_part_of_the_structure() -> None:
     assert each.shape == (4,)
 
 
+@pytest.mark.parametrize("argnums", [1.5, None, "0", (0, "1"), [None]])
+def test_argnums_are_ints(argnums: Any) -> None:
+    with pytest.raises(fg.ArgumentError, match="argnums must be an int or ints"):
+        grad(lambda x, y: (x * y).sum(), argnums=argnums)(sample(3), sample(3))
+
+
 def test_one_argument_stands_for_itself() -> None:
     x = sample(3)
+    same(jvp(lambda x, y: x * y, iter((x, x)), iter((x, x)))[1], 2 * np.asarray(x) ** 2)
     n = np.asarray(x)
     same(jvp(lambda x: x**2, x, x)[1], 2 * n**2)
     same(jvp(lambda p: p["a"] ** 2, {"a": x}, {"a": x})[1], 2 * n**2)

@@ -137,7 +137,7 @@ def test_the_number_of_lanes_may_be_given() -> None:
     assert vmap(fg.sin, axis_size=3)(sample(3)).shape == (3,)
     with pytest.raises(fg.ShapeError, match="different numbers of lanes"):
         vmap(fg.sin, axis_size=2)(sample(3))
-    for wrong in (-1, 2.0, True):
+    for wrong in (-1, 2.0, True, 10**30):
         with pytest.raises(fg.ArgumentError, match="axis_size"):
             vmap(fg.sin, axis_size=wrong)  # type: ignore[arg-type]
 
@@ -146,7 +146,12 @@ def test_what_is_no_tensor_comes_out_where_no_axis_is_asked_for() -> None:
     _, b = vmap(lambda v: (v, "text"), out_axes=(0, None))(sample(3))
     assert b == "text"
     same(vmap(lambda v: v, out_axes=(1,))(sample(3, 2)), np.asarray(sample(3, 2)).T)
-    for out, error in (("x", fg.ArgumentError), (5, fg.IndexOutOfRange), (True, fg.ArgumentError)):
+    for out, error in (
+        ("x", fg.ArgumentError),
+        (5, fg.IndexOutOfRange),
+        (-(10**30), IndexError),
+        (True, fg.ArgumentError),
+    ):
         with pytest.raises(error):
             vmap(lambda v: v, out_axes=out)(sample(3, 2))
 

@@ -84,6 +84,34 @@ def test_without_create_graph_nothing_is_kept_of_the_caller() -> None:
     assert not F.jacobian(lambda x: w * x, X).requires_grad
 
 
+def test_inside_of_a_transform_results_are_differentiated() -> None:
+    x, v = torch.tensor([0.3, -0.7, 1.1], dtype=torch.float64), torch.tensor([1.0, 2.0, -1.0], dtype=torch.float64)
+
+    def f(x: Any) -> Any:
+        return x**3 * x.sum()
+
+    def g(x: Any) -> Any:
+        return f(x).sum()
+
+    calls: list[Any] = [
+        lambda x: F.jacobian(f, x),
+        lambda x: F.jacobian(f, x, strategy="forward-mode", vectorize=True),
+        lambda x: F.hessian(g, x),
+        lambda x: F.vjp(f, x, v)[1],
+        lambda x: F.jvp(f, x, v)[1],
+        lambda x: F.hvp(g, x, v)[1],
+        lambda x: F.vhp(g, x, v)[1],
+    ]
+    for call in calls:
+        want = np.asarray(torch.func.grad(lambda x, call=call: (call(x) ** 2).sum())(x))
+        step = 1e-5
+        for i in range(3):
+            e = torch.tensor(np.eye(3)[i] * step)
+            up, down = (float((np.asarray(call(x + s * e)) ** 2).sum()) for s in (1, -1))
+            assert abs(want[i] - (up - down) / (2 * step)) < 1e-5 * max(1, abs(want[i]))
+        assert not call(x.clone().requires_grad_()).requires_grad
+
+
 def test_products_with_what_does_not_depend() -> None:
     same(F.vjp(lambda x, y: x.sum(), (X, X))[1][1], [0.0, 0.0])
     same(F.jvp(lambda x: torch.ones(3), X, ONES)[1], [0.0, 0.0, 0.0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
@@ -23,7 +23,7 @@ def hvp(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
     >>> hvp(lambda x: (x**3).sum(), (fg.tensor([1.0, 2.0]),), (fg.tensor([1.0, 1.0]),))[1][0].tolist()
     [6.0, 12.0]
     """
-    alone = not isinstance(primals, (tuple, list))
+    alone = not isinstance(primals, (tuple, list, Iterator))
     primals, tangents = several(primals, tangents)
     both = named("hvp", f, range(len(primals)))
     record = Record("hvp", both, primals, argnums=range(len(primals)))
@@ -42,7 +42,7 @@ def vhp(f: Callable[..., Any], primals: Any, cotangents: Any) -> tuple[Any, Any]
     >>> vhp(lambda x: (x**3).sum(), (fg.tensor([1.0, 2.0]),), (fg.tensor([1.0, 1.0]),))[1][0].tolist()
     [6.0, 12.0]
     """
-    alone = not isinstance(primals, (tuple, list))
+    alone = not isinstance(primals, (tuple, list, Iterator))
     primals, cotangents = several(primals, cotangents)
     record = Record("vhp", f, primals, argnums=range(len(primals)))
     y = record.scalar()

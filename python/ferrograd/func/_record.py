@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -14,6 +15,20 @@ from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor
 from ferrograd._modes import enable_grad, is_grad_enabled
 
 NATIVE = 0
+
+
+class _Thread(threading.local):
+    inside = False
+
+
+_thread = _Thread()
+
+
+def is_inside() -> bool:
+    """Whether this thread runs a function that is being differentiated."""
+    return _thread.inside
+
+
 Seeds = Sequence[Tensor | None]
 
 
@@ -45,8 +60,8 @@ def matching(tree: Any, like: Any, shapes: Sequence[Tensor], what: str) -> list[
 
 def several(primals: Any, others: Any) -> tuple[tuple[Any, ...], Any]:
     """Arguments and what goes with them as tuples, if they are not: then they are one argument."""
-    if isinstance(primals, (tuple, list)):
-        return tuple(primals), tuple(others) if isinstance(others, list) else others
+    if isinstance(primals, (tuple, list, Iterator)):
+        return tuple(primals), tuple(others) if isinstance(others, (list, Iterator)) else others
     return (primals,), (others,)
 
 
@@ -59,7 +74,7 @@ def zeros(like: Tensor, *lanes: int) -> Tensor:
 def chosen(what: str, args: tuple[Any, ...], argnums: int | Sequence[int]) -> list[int]:
     """The positions that ``argnums`` names."""
     places = []
-    for i in [argnums] if isinstance(argnums, int) else argnums:
+    for i in argnums if isinstance(argnums, Iterable) else [argnums]:
         if not isinstance(i, int):
             raise ArgumentError(f"{what}: argnums must be an int or ints, got {argnums!r}")
         if not -len(args) <= i < len(args):
@@ -105,8 +120,13 @@ class Record:
         inside = list(args)
         for i, part in zip(places, [stand_ins] if isinstance(argnums, int) else stand_ins, strict=True):
             inside[i] = part
-        with enable_grad():
-            result = f(*inside, **(kwargs or {}))
+        before = _thread.inside
+        _thread.inside = True
+        try:
+            with enable_grad():
+                result = f(*inside, **(kwargs or {}))
+        finally:
+            _thread.inside = before
         self.aux = None
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:

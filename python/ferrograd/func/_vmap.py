@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
@@ -44,8 +45,10 @@ def vmap(
     """
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
         raise ArgumentError(f"vmap: chunk_size must be None or a positive int, not {chunk_size!r}")
-    if axis_size is not None and (isinstance(axis_size, bool) or not isinstance(axis_size, int) or axis_size < 0):
-        raise ArgumentError(f"vmap: axis_size must be None or an int that is not negative, not {axis_size!r}")
+    if axis_size is not None:
+        whole = isinstance(axis_size, int) and not isinstance(axis_size, bool)
+        if not whole or not 0 <= axis_size <= sys.maxsize:
+            raise ArgumentError(f"vmap: axis_size must be None or an int that is not negative, not {axis_size!r}")
     if randomness not in (None, "error", "same", "different"):
         raise ArgumentError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
 
@@ -133,7 +136,11 @@ def _left(level: _core.Lanes, y: Any, axis: Any) -> Any:
     if axis is not None:
         if isinstance(axis, bool) or not isinstance(axis, int):
             raise ArgumentError(f"vmap: out_axes holds ints and None, not {axis!r}")
-        return level.leave(tensor(y, "vmap: the result of the function"), axis)
+        y = tensor(y, "vmap: the result of the function")
+        rank = len(y.shape) + 1
+        if not -rank <= axis < rank:
+            raise IndexOutOfRange(f"vmap: axis {axis} is out of range for {rank} dimensions")
+        return level.leave(y, axis)
     if isinstance(y, Tensor) and level.has(y):
         raise ArgumentError(
             "vmap: the function can not return a BatchedTensor when out_dim is None (out_axes, out_dims): "

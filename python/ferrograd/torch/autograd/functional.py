@@ -14,7 +14,7 @@ from ferrograd import _core, _tree
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._modes import enable_grad, no_grad
 from ferrograd.func._jacobians import columns, rows
-from ferrograd.func._record import Record
+from ferrograd.func._record import Record, is_inside
 
 Function = Callable[..., Any]
 Values = tuple[Tensor, ...]
@@ -58,6 +58,8 @@ class _Call(Record):
 
     def __init__(self, caller: str, func: Function, inputs: Any, create_graph: bool, strict: bool) -> None:
         self.several, given = _tuple(inputs, "inputs", caller)
+        # A transform around this one differentiates the result, whatever is said here.
+        create_graph = create_graph or (is_inside() and any(x.requires_grad for x in given))
         self.create_graph, self.strict = create_graph, strict
 
         def checked(*args: Any) -> Any:
@@ -142,7 +144,7 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     """
     call = _Call("vjp", func, inputs, create_graph, strict)
     seeds = _direction(v, tuple(call.outputs), call.several_out, "vjp", _ONE_OUTPUT)
-    return call.answer(call.pull(seeds, record=create_graph), call.several, "jacobian")
+    return call.answer(call.pull(seeds, record=call.create_graph), call.several, "jacobian")
 
 
 def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
@@ -156,7 +158,7 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     [3.0, 24.0]
     """
     call = _Call("jvp", func, inputs, create_graph, strict)
-    moved = call.push(_direction(v, tuple(call.inside), call.several, "jvp", _ONE_INPUT), create_graph)
+    moved = call.push(_direction(v, tuple(call.inside), call.several, "jvp", _ONE_INPUT), call.create_graph)
     found = _tree.leaves(call.filled(moved))
     return call.answer(found, call.several_out, "jacobian")
 
@@ -189,7 +191,7 @@ def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     """
     call, gradients = _second("vhp", func, inputs, create_graph, strict)
     seeds = _direction(v, tuple(call.inside), call.several, "vhp", _ONE_INPUT)
-    return call.answer(call.pull(seeds, gradients, record=create_graph), call.several, "hessian")
+    return call.answer(call.pull(seeds, gradients, record=call.create_graph), call.several, "hessian")
 
 
 def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
@@ -204,7 +206,7 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     """
     call, gradients = _second("hvp", func, inputs, create_graph, strict)
     tangents = _direction(v, tuple(call.inside), call.several, "hvp", _ONE_INPUT)
-    moved = _core.push(gradients, call.inside, list(tangents), create_graph)
+    moved = _core.push(gradients, call.inside, list(tangents), call.create_graph)
     found = [_core.native.zeros_like(x) if t is None else t for x, t in zip(call.inside, moved, strict=True)]
     return call.answer(found, call.several, "hessian")
 
@@ -237,7 +239,7 @@ def jacobian(
     """
     mode = _mode(strategy)
     call = _Call("jacobian", func, inputs, create_graph, strict)
-    with enable_grad() if create_graph else no_grad():
+    with enable_grad() if call.create_graph else no_grad():
         found = mode(call, None)
     by_output = found if call.several_out else (found,)
     call.differentiable([b for part in by_output for b in part], "jacobian")
@@ -269,7 +271,7 @@ def hessian(
     mode = _mode(outer_jacobian_strategy)
     call, gradients = _second("hessian", func, inputs, create_graph, strict)
     call.result, call.outputs = tuple(gradients), gradients
-    with enable_grad() if create_graph else no_grad():
+    with enable_grad() if call.create_graph else no_grad():
         found = mode(call, None)
     call.differentiable([b for part in found for b in part], "hessian")
     return call.given(_unpacked(found, call.several, call.several))
