@@ -16,6 +16,9 @@ from ferrograd._core import ArgumentError, GradientEdge, Tensor
 
 def children(tree: Any) -> list[tuple[Any, Any]] | None:
     """The keys and parts of a structure; None for a leaf."""
+    # What there is most of comes first.
+    if isinstance(tree, Tensor):
+        return None
     if tree is None:
         return []
     if isinstance(tree, (list, tuple)):

@@ -27,8 +27,8 @@ def _watched(what: str, on: bool = True) -> Iterator[None]:
 def detect_anomaly(check_nan: bool = True) -> Iterator[None]:
     """Makes ``backward`` and ``grad`` raise ``NotFiniteError`` (a ``RuntimeError``) where a gradient becomes NaN.
 
-    The text names the op, the line that recorded it, and the op and line that made the first value that is not finite,
-    if that was computed inside the context too. With ``check_nan=False`` nothing is checked.
+    The text names the op, the line that recorded it, and the op and line that made the first value (computed inside the
+    context) or the first gradient that is not finite. With ``check_nan=False`` nothing is checked.
 
     >>> x = fg.tensor(0.0, requires_grad=True)
     >>> with fg.detect_anomaly():
@@ -87,8 +87,9 @@ def debug_nans() -> Iterator[None]:
 def safe_gradients() -> Iterator[None]:
     """Keeps a cotangent of exactly zero at zero, whatever a pointwise op's derivative is at that element.
 
-    So the branch that ``where`` did not take contributes nothing, even where its derivative is infinite or NaN. It
-    holds for calls of ``backward`` and ``grad`` inside the context.
+    So the branch that ``where`` did not take contributes nothing, even where its derivative is infinite or NaN. An op
+    that is not pointwise (``softmax``, ``inv``) gives zeros where all of its cotangents are zero, and in forward mode
+    tangents of zero stay zero. It holds for calls of ``backward``, ``grad`` and the transforms inside the context.
 
     >>> x = fg.tensor([0.0, 4.0], requires_grad=True)
     >>> with fg.safe_gradients():
