@@ -65,6 +65,17 @@ def several(primals: Any, others: Any) -> tuple[tuple[Any, ...], Any]:
     return (primals,), (others,)
 
 
+def write(x: Tensor, value: Tensor) -> None:
+    """What was written to a stand-in, written to the argument: values, and the shape that it has got."""
+    old, new = list(x.shape), list(value.shape)
+    if [d for d in old if d != 1] == [d for d in new if d != 1]:
+        x.copy_(value.reshape(old))
+        if old != new:
+            _core.overwrite(x, "reshape", True, _core.native.reshape, (new,), {})
+    else:
+        _core.overwrite(x, "reshape", True, lambda _: value, (), {})
+
+
 def zeros(like: Tensor, *lanes: int) -> Tensor:
     """Zeros in the shape of a tensor, with axes before it."""
     zero = _core.native.zeros_like(like)
@@ -137,7 +148,7 @@ class Record:
         self._beyond: bool | None = None
         for x, new in zip(_tree.leaves(self.wrt), given, strict=True):
             if new.inplace_version and isinstance(x, Tensor):
-                x.copy_(self.settled(new))
+                write(x, self.settled(new))
 
     @property
     def beyond(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ferrograd import _core, _tree
 from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError, Tensor
-from ferrograd.func._record import tensor
+from ferrograd.func._record import tensor, write
 
 
 def vmap(
@@ -66,12 +66,14 @@ def vmap(
                 for x, a in zip(values, axes, strict=True)
             ]
             with _core.Level(end - start, randomness) as level:
-                inside = [x if a is None else level.enter(x, a) for x, a in zip(part, axes, strict=True)]
+                # An argument that is passed twice is one tensor inside too.
+                entered = {(id(x), a): (x, level.enter(x, a)) for x, a in zip(part, axes, strict=True) if a is not None}
+                inside = [x if a is None else entered[id(x), a][1] for x, a in zip(part, axes, strict=True)]
                 result = f(*_tree.rebuilt(args, iter(inside)), **kwargs)
                 written = {}
-                for x, a, new in zip(part, axes, inside, strict=True):
-                    if a is not None and new.inplace_version:
-                        x.copy_(level.leave(new, a))
+                for (_, a), (x, new) in entered.items():
+                    if new.inplace_version:
+                        write(x, level.leave(new, a))
                         written[id(new)] = x, a
                 found = []
                 for y, axis in zip(_tree.leaves(result), _outward(result), strict=True):
