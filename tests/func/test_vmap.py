@@ -122,6 +122,9 @@ def test_writes_to_arguments_reach_the_caller() -> None:
     same_memory = vmap(lambda v: v.mul_(2), in_axes=1)(a)
     a[0] = 7.0
     same(same_memory, np.asarray(a).T)
+    same_memory = vmap(lambda v: v, in_axes=1)(a)
+    a[1] = 5.0
+    same(same_memory, np.asarray(a).T)
     a = x.clone()
     view = a.reshape([12])
     got = vmap(lambda v: v.unsqueeze_(0).mul_(2))(a)

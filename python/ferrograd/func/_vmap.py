@@ -70,18 +70,17 @@ def vmap(
                 entered = {(id(x), a): (x, level.enter(x, a)) for x, a in zip(part, axes, strict=True) if a is not None}
                 inside = [x if a is None else entered[id(x), a][1] for x, a in zip(part, axes, strict=True)]
                 result = f(*_tree.rebuilt(args, iter(inside)), **kwargs)
-                written = {}
+                arguments = {}
                 for (_, a), (x, new) in entered.items():
                     if new.inplace_version:
                         write(x, level.leave(new, a))
-                        written[id(new)] = x, a
+                    arguments[id(new)] = x, a
                 found = []
                 for y, axis in zip(_tree.leaves(result), _outward(result), strict=True):
                     left = _left(level, y, axis)
-                    if id(y) in written:
-                        # The argument itself, as outside of a vmap.
-                        x, a = written[id(y)]
-                        left = x if a == axis % len(x.shape) else _core.native.moveaxis(x, a, axis)
+                    if id(y) in arguments:
+                        # The argument comes out itself, as outside of a vmap: in the same memory.
+                        left = _core.native.moveaxis(*arguments[id(y)], axis)
                     found.append(left)
                 return result, found
 
