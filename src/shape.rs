@@ -18,6 +18,12 @@ pub fn dims(slice: &[usize]) -> Dims {
     }
 }
 
+/// Whether two shapes are the same: faster for short lists than a call to `memcmp`.
+#[inline]
+pub fn same(a: &[usize], b: &[usize]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
+}
+
 /// The number of elements, `None` where it does not fit into an `isize`.
 #[inline]
 pub fn checked_len(dims: &[usize]) -> Option<usize> {

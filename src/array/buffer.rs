@@ -3,8 +3,8 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
 
 /// Buffers of at least this many bytes start on a cache line.
 const LARGE: usize = 1024;
@@ -99,8 +99,8 @@ struct Kept {
 // SAFETY: memory that nobody uses.
 unsafe impl Send for Kept {}
 
-/// By class: the buffers that wait, the last one first to go. A list that is locked is passed over, so that neither
-/// another thread nor the child of a fork ever waits for it.
+/// By class: the buffers that wait, the last one first to go. A list that stays locked is passed over, so that the child
+/// of a fork never waits for a thread that it does not have.
 static WAITING: [Mutex<Vec<Kept>>; CLASSES] = [const { Mutex::new(Vec::new()) }; CLASSES];
 /// Bytes that wait, and how many may.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -125,8 +125,13 @@ fn size(class: usize) -> usize {
     ((STEPS + class % STEPS) * (SMALLEST / STEPS)) << (class / STEPS)
 }
 
+/// The list of a class: tried for as long as others could hold it, which is some nanoseconds.
+fn list(class: usize) -> Option<MutexGuard<'static, Vec<Kept>>> {
+    (0..100).find_map(|_| WAITING[class].try_lock().inspect_err(|_| std::hint::spin_loop()).ok())
+}
+
 fn take(class: usize) -> Option<Buffer> {
-    let Kept { base, skip } = WAITING[class].try_lock().ok()?.pop()?;
+    let Kept { base, skip } = list(class)?.pop()?;
     BYTES.fetch_sub(size(class), Relaxed);
     let layout = Layout::from_size_align(size(class) + LINE - 16, 16).ok()?;
     Some(Buffer { base, skip, layout })
@@ -135,7 +140,7 @@ fn take(class: usize) -> Option<Buffer> {
 /// Whether the buffer is kept.
 fn put(class: usize, kept: Kept, bytes: usize) -> bool {
     if BYTES.fetch_add(bytes, Relaxed) + bytes <= LIMIT.load(Relaxed)
-        && let Ok(mut list) = WAITING[class].try_lock()
+        && let Some(mut list) = list(class)
         && list.try_reserve(1).is_ok()
     {
         list.push(kept);

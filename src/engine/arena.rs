@@ -38,9 +38,9 @@ pub(super) struct Arena<'a> {
 /// A node of the walk whose inputs are being visited.
 struct Frame<'a> {
     node: &'a Arc<Node>,
-    next: usize,
+    next: u32,
     /// Where its targets begin in the walk's own list.
-    start: usize,
+    start: u32,
     /// Whether another edge may lead here.
     shared: bool,
 }
@@ -95,22 +95,23 @@ impl<'a> Arena<'a> {
         let mut stack = vec![Frame { node: root, next: 0, start: 0, shared: true }];
         while let Some(frame) = stack.last_mut() {
             let node = frame.node;
-            let Some(edge) = node.inputs.get(frame.next) else {
+            let Some(edge) = node.inputs.get(frame.next as usize) else {
                 // All inputs have been placed: so is this node.
-                let placed = self.place(node, &targets[frame.start..]);
-                targets.truncate(frame.start);
+                let placed = self.place(node, &targets[frame.start as usize..]);
+                targets.truncate(frame.start as usize);
                 if frame.shared {
                     index.insert(Arc::as_ptr(node), placed);
                 }
                 stack.pop();
                 if let Some(consumer) = stack.last_mut() {
-                    let edge = consumer.node.inputs[consumer.next].as_ref().expect("led here");
-                    targets[consumer.start + consumer.next] = self.first_slot[placed as usize] + edge.out;
+                    let edge = consumer.node.inputs[consumer.next as usize].as_ref().expect("led here");
+                    targets[(consumer.start + consumer.next) as usize] =
+                        self.first_slot[placed as usize] + edge.out;
                     consumer.next += 1;
                 }
                 continue;
             };
-            let at = frame.start + frame.next;
+            let at = (frame.start + frame.next) as usize;
             let Some(edge) = edge.as_ref().filter(|e| !blocked(e)) else {
                 frame.next += 1;
                 continue;
@@ -125,8 +126,8 @@ impl<'a> Arena<'a> {
                 }
                 index.insert(Arc::as_ptr(&edge.node), NONE);
             }
-            let start = targets.len();
-            targets.resize(start + edge.node.inputs.len(), NONE);
+            let start = targets.len() as u32;
+            targets.resize(targets.len() + edge.node.inputs.len(), NONE);
             stack.push(Frame { node: &edge.node, next: 0, start, shared });
         }
     }

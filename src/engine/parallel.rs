@@ -11,17 +11,18 @@ use std::collections::BinaryHeap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use smallvec::SmallVec;
 
 use super::Request;
 use super::arena::{Arena, NONE, bytes};
 use super::pass::{Cotangents, Pass};
-use super::sum::Sum;
+use super::sum::{Sum, Sums};
 use super::tick::{PERIOD, Ticker};
 use crate::error::{Error, Result};
+use crate::graph::Live;
 use crate::graph::site::Site;
-use crate::graph::{Live, Tensor};
 use crate::kernel::par::{self, Caller};
 
 struct Run<'a> {
@@ -63,11 +64,7 @@ impl Ready {
 type Nodes = SmallVec<[u32; 4]>;
 
 /// By slot: the sums that are part of the answer; and how many threads ran nodes.
-pub(super) fn run(
-    pass: &Pass<'_>,
-    request: &Request<'_>,
-    seeds: Vec<Option<Tensor>>,
-) -> Result<(Vec<Option<Tensor>>, usize)> {
+pub(super) fn run(pass: &Pass<'_>, request: &Request<'_>, seeds: Sums) -> Result<(Sums, usize)> {
     let run = Run::new(pass, seeds);
     par::crew(&|crew| run.helper(crew), |crew| run.caller(crew, Ticker::new(request)));
     if let Some(error) = run.lock().failed.take() {
@@ -78,7 +75,7 @@ pub(super) fn run(
 }
 
 impl<'a> Run<'a> {
-    fn new(pass: &'a Pass<'a>, seeds: Vec<Option<Tensor>>) -> Run<'a> {
+    fn new(pass: &'a Pass<'a>, mut seeds: Sums) -> Run<'a> {
         let arena = &pass.arena;
         let (positions, pending) = order(arena);
         let mut ready = Ready {
@@ -95,7 +92,7 @@ impl<'a> Run<'a> {
         Run {
             pass,
             positions,
-            sums: seeds.into_iter().map(Sum::new).collect(),
+            sums: (0..pass.arena.slots()).map(|s| Sum::new(seeds.take(s))).collect(),
             ready: Mutex::new(ready),
             pending: pending.into_iter().map(AtomicU32::new).collect(),
             wake: Condvar::new(),
@@ -167,6 +164,7 @@ impl<'a> Run<'a> {
         crew: Caller<'_>,
         ticker: &mut Ticker<'_>,
     ) -> Result<Option<u32>> {
+        let until = Instant::now() + par::PATIENCE;
         loop {
             let mut ready = self.lock();
             self.finish(&mut ready, done.take());
@@ -176,6 +174,12 @@ impl<'a> Run<'a> {
             }
             if ready.left == 0 || ready.failed.is_some() {
                 return Ok(None);
+            }
+            // What a helper does now is over sooner than a sleeper wakes.
+            if Instant::now() < until {
+                drop(ready);
+                par::waiting(std::thread::yield_now);
+                continue;
             }
             ready.asleep = true;
             let (mut ready, _) = par::waiting(|| self.wake.wait_timeout(ready, PERIOD))

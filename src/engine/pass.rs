@@ -18,6 +18,7 @@ use crate::ops::entry::Operand;
 use crate::ops::lanes::{spread_lanes, sum_lanes};
 use crate::ops::reduce::sum_to;
 use crate::ops::select::select;
+use crate::shape;
 
 /// What every node of a backward pass is told.
 pub(super) struct Pass<'a> {
@@ -256,7 +257,7 @@ pub(super) fn closed(meta: &Meta, live: &Levels) -> Levels {
 #[inline]
 fn fit(t: &mut Tensor, meta: &Meta, of: &Node, live: &Levels, node: &Node) -> Result<()> {
     assert!(is_of(t, meta, of), "{}: a gradient has its input's dtype", node.name());
-    if t.dims() != meta.dims.as_slice() {
+    if !shape::same(t.dims(), &meta.dims) {
         *t = sum_to(t, &meta.dims)?;
     }
     if !t.levels.is_empty() {

@@ -10,7 +10,7 @@ use super::arena::{Arena, NONE, bytes};
 use super::parallel;
 use super::pass::{Cotangents, Pass};
 use super::request::{seed, zeros};
-use super::sum::added;
+use super::sum::Sums;
 use super::tick::Ticker;
 use super::{Answer, Reached, Request};
 use crate::error::{Error, Result, bail};
@@ -69,35 +69,30 @@ impl Drop for Begun<'_> {
 }
 
 /// By slot: the sum of its seeds, in the order of the roots.
-fn seeds(request: &Request<'_>, pass: &Pass<'_>) -> Result<Vec<Option<Tensor>>> {
-    let mut sums = vec![None; pass.arena.slots()];
+fn seeds(request: &Request<'_>, pass: &Pass<'_>) -> Result<Sums> {
+    let mut sums = Sums::new(pass.arena.slots());
     for (&slot, (edge, g)) in pass.arena.roots.iter().zip(&request.roots).filter(|(s, _)| **s != NONE) {
         let g = if request.create_graph { seed(edge, g)? } else { seed(edge, &g.detach())? };
-        let sum = &mut sums[slot as usize];
-        *sum = added(sum.take(), Some(g), request.create_graph)?;
+        sums.add(slot as usize, g, request.create_graph)?;
     }
     Ok(sums)
 }
 
 /// Descending order, in which a node's consumers come before it: no counters, no locks.
-fn sequential(
-    pass: &Pass<'_>,
-    request: &Request<'_>,
-    mut sums: Vec<Option<Tensor>>,
-) -> Result<Vec<Option<Tensor>>> {
+fn sequential(pass: &Pass<'_>, request: &Request<'_>, mut sums: Sums) -> Result<Sums> {
     let arena = &pass.arena;
     let mut ticker = Ticker::new(request);
     for (i, &node) in arena.nodes.iter().enumerate().rev() {
         let outs = arena.outs(i);
         if let Some(hooks) = node.hooks().filter(|_| arena.is_live(i)) {
-            let mut g: Cotangents = outs.clone().map(|s| sums[s].take()).collect();
+            let mut g: Cotangents = outs.clone().map(|s| sums.take(s)).collect();
             pass.arrive(i, hooks, &mut g)?;
-            sums[outs.clone()].iter_mut().zip(g).for_each(|(sum, g)| *sum = g);
+            outs.clone().zip(g).filter_map(|(s, g)| Some((s, g?))).for_each(|(s, g)| sums.put(s, g));
         }
         if !arena.works(i) {
             continue;
         }
-        let mut take = |s: usize| if arena.asked[s] { sums[s].clone() } else { sums[s].take() };
+        let mut take = |s: usize| if arena.asked[s] { sums.get(s).cloned() } else { sums.take(s) };
         let g: Cotangents =
             if outs.len() == 1 { smallvec![take(outs.start)] } else { outs.map(take).collect() };
         if g.iter().all(Option::is_none) {
@@ -105,9 +100,8 @@ fn sequential(
         }
         let grads = pass.differentiate(node, g)?;
         for (&t, grad) in arena.ins(i).iter().zip(grads) {
-            if t != NONE && grad.is_some() {
-                let sum = &mut sums[t as usize];
-                *sum = added(sum.take(), grad, pass.create_graph)?;
+            if let (true, Some(grad)) = (t != NONE, grad) {
+                sums.add(t as usize, grad, pass.create_graph)?;
             }
         }
         ticker.after(bytes(node))?;
@@ -128,14 +122,9 @@ fn below_ops(arena: &Arena<'_>) -> Vec<bool> {
     below
 }
 
-fn collect(
-    request: &Request<'_>,
-    pass: &Pass<'_>,
-    mut sums: Vec<Option<Tensor>>,
-    threads: usize,
-) -> Result<Answer> {
+fn collect(request: &Request<'_>, pass: &Pass<'_>, mut sums: Sums, threads: usize) -> Result<Answer> {
     let arena = &pass.arena;
-    let found = |&s: &u32| (s != NONE).then(|| sums[s as usize].clone()).flatten();
+    let found = |&s: &u32| (s != NONE).then(|| sums.get(s as usize).cloned()).flatten();
     let wanted: Vec<Option<Tensor>> = arena.wanted.iter().map(found).collect();
     let mut leaves = vec![];
     let mut used = None;
@@ -152,7 +141,7 @@ fn collect(
             if returned.contains(&(slot as u32)) {
                 continue;
             }
-            match sums[slot].take() {
+            match sums.take(slot) {
                 Some(g) => leaves.push((node.clone(), g)),
                 // The leaf was used, in ways whose derivatives are all zero. A hook may have taken what came.
                 None if node.hooks().is_none() && used.get_or_insert_with(|| below_ops(arena))[slot] => {

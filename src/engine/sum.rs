@@ -12,19 +12,88 @@ use crate::ops::movement::cast;
 /// A cotangent added to a sum: in place where nobody else holds the sum and nothing is recorded. Their dtypes differ
 /// only where what they flow into takes any.
 #[inline]
+fn add(sum: &mut Tensor, mut g: Tensor, record: bool) -> Result<()> {
+    if sum.dtype() != g.dtype() {
+        let dtype = sum.dtype().promote(g.dtype());
+        (*sum, g) = (cast(sum, dtype)?, cast(&g, dtype)?);
+    }
+    if record || sum.levels != g.levels || !add_in_place(&mut sum.array, &g.array) {
+        *sum = add_same(sum, &g)?;
+    }
+    Ok(())
+}
+
+/// The same where either may be missing.
 pub(super) fn added(sum: Option<Tensor>, g: Option<Tensor>, record: bool) -> Result<Option<Tensor>> {
-    let (mut sum, mut g) = match (sum, g) {
+    let (mut sum, g) = match (sum, g) {
         (Some(sum), Some(g)) => (sum, g),
         (sum, g) => return Ok(sum.or(g)),
     };
-    if sum.dtype() != g.dtype() {
-        let dtype = sum.dtype().promote(g.dtype());
-        (sum, g) = (cast(&sum, dtype)?, cast(&g, dtype)?);
+    add(&mut sum, g, record)?;
+    Ok(Some(sum))
+}
+
+/// The sums of all slots while one thread alone brings cotangents. Few slots have a sum at the same time, so there is
+/// room for those alone.
+#[derive(Default)]
+pub(super) struct Sums {
+    /// By slot: where its sum is, from 1; 0 where there is none.
+    places: Vec<u32>,
+    room: Vec<Option<Tensor>>,
+    free: Vec<u32>,
+}
+
+impl Sums {
+    pub(super) fn new(slots: usize) -> Sums {
+        Sums { places: vec![0; slots], ..Sums::default() }
     }
-    if !record && sum.levels == g.levels && add_in_place(&mut sum.array, &g.array) {
-        return Ok(Some(sum));
+
+    pub(super) fn get(&self, slot: usize) -> Option<&Tensor> {
+        self.room.get(self.places[slot].checked_sub(1)? as usize)?.as_ref()
     }
-    add_same(&sum, &g).map(Some)
+
+    #[inline]
+    pub(super) fn take(&mut self, slot: usize) -> Option<Tensor> {
+        let place = std::mem::take(&mut self.places[slot]).checked_sub(1)?;
+        self.free.push(place);
+        self.room[place as usize].take()
+    }
+
+    /// Puts a sum where there is none.
+    pub(super) fn put(&mut self, slot: usize, sum: Tensor) {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.room.push(None);
+            self.room.len() as u32 - 1
+        });
+        self.room[place as usize] = Some(sum);
+        self.places[slot] = place + 1;
+    }
+
+    /// Adds a cotangent to the sum of a slot.
+    #[inline]
+    pub(super) fn add(&mut self, slot: usize, g: Tensor, record: bool) -> Result<()> {
+        let place = self.places[slot].wrapping_sub(1) as usize;
+        match self.room.get_mut(place).and_then(Option::as_mut) {
+            Some(sum) => add(sum, g, record),
+            None => {
+                self.put(slot, g);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl FromIterator<Option<Tensor>> for Sums {
+    fn from_iter<I: IntoIterator<Item = Option<Tensor>>>(list: I) -> Sums {
+        let mut sums = Sums::default();
+        for (slot, sum) in list.into_iter().enumerate() {
+            sums.places.push(0);
+            if let Some(sum) = sum {
+                sums.put(slot, sum);
+            }
+        }
+        sums
+    }
 }
 
 /// The sum of one slot while several threads bring cotangents. Each edge that leads to the slot has a position;

@@ -121,12 +121,12 @@ pub fn apply(op: &'static str, table: &Table, x: &Array) -> Result<Array> {
     let out = table.out.unwrap_or(x.dtype());
     let (from, to, n) = (x.dtype().size(), out.size(), x.len());
     Array::build_raw(op, out, x.dims(), |o| {
-        if n * from < par::MIN_BYTES {
+        if !par::pays(n * from) {
             // SAFETY: `n` elements of the dtypes that the table was asked for.
             return unsafe { row(n, x.ptr(), o) };
         }
         let o = Shared(o);
-        par::pieces(n, par::PIECE, &|r| {
+        par::pieces(n, par::piece(n), &|r| {
             let o = &o;
             // SAFETY: as above; the pieces do not overlap.
             unsafe { row(r.len(), x.ptr().add(r.start * from), o.0.add(r.start * to)) }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicIsize, AtomicPtr, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The largest number of threads that can be asked for.
 pub const MAX_THREADS: usize = 64;
@@ -12,6 +13,7 @@ pub const MAX_THREADS: usize = 64;
 struct Pool {
     process: u32,
     rayon: rayon::ThreadPool,
+    lookout: Lookout,
 }
 
 /// One pool for each number of threads, built on first use and never dropped. A pool belongs to the process
@@ -39,21 +41,27 @@ pub fn set_threads(n: usize) {
     THREADS.store(n.clamp(1, MAX_THREADS), Relaxed);
 }
 
-/// The pool of the current number of threads. Built on first use, and once more after a fork.
+/// The pool of the current number of threads, for work of rayon's own. Built on first use, and once more after a fork.
 pub fn pool() -> &'static rayon::ThreadPool {
+    let pool = current();
+    pool.lookout.dismissed.fetch_add(1, Release);
+    &pool.rayon
+}
+
+fn current() -> &'static Pool {
     let slot = &POOLS[threads()];
     let process = std::process::id();
     let old = slot.load(Acquire);
     // SAFETY: pools are leaked, so a pointer once stored stays valid.
     if let Some(pool) = unsafe { old.as_ref() }.filter(|p| p.process == process) {
-        return &pool.rayon;
+        return pool;
     }
     let rayon = rayon::ThreadPoolBuilder::new()
         .num_threads(threads())
         .thread_name(|i| format!("ferrograd-{i}"))
         .build()
         .expect("the system refuses threads");
-    let new = Box::into_raw(Box::new(Pool { process, rayon }));
+    let new = Box::into_raw(Box::new(Pool { process, rayon, lookout: Lookout::default() }));
     match slot.compare_exchange(old, new, AcqRel, Acquire) {
         Ok(_) => {
             if !old.is_null() {
@@ -61,13 +69,13 @@ pub fn pool() -> &'static rayon::ThreadPool {
                 BUSY.store(0, Relaxed);
             }
             // SAFETY: just stored, never freed.
-            unsafe { &(*new).rayon }
+            unsafe { &*new }
         }
         Err(other) => {
             // SAFETY: another thread was first; this pool was shown to nobody.
             drop(unsafe { Box::from_raw(new) });
             // SAFETY: stored by that thread, never freed.
-            unsafe { &(*other).rayon }
+            unsafe { &*other }
         }
     }
 }
@@ -75,8 +83,84 @@ pub fn pool() -> &'static rayon::ThreadPool {
 /// Elements in a piece of a parallel kernel.
 pub const PIECE: usize = 1 << 15;
 
-/// Work below this many bytes stays on the calling thread.
+/// Work below this many bytes is not worth waking a thread.
 pub const MIN_BYTES: usize = 512 << 10;
+
+/// Work below this many bytes is not worth a thread that looks out for it.
+const SMALL_BYTES: usize = 64 << 10;
+
+/// Elements in a piece of `n`, where how they are cut changes no result.
+pub fn piece(n: usize) -> usize {
+    (n / 8).next_multiple_of(64).clamp(1 << 11, PIECE)
+}
+
+/// Whether work on this many bytes is worth other threads just now. Only for work whose result is the same either way.
+pub fn pays(bytes: usize) -> bool {
+    bytes >= MIN_BYTES
+        || bytes >= SMALL_BYTES && {
+            // SAFETY: pools are leaked, so a pointer once stored stays valid.
+            let pool = unsafe { POOLS[threads()].load(Acquire).as_ref() };
+            pool.is_some_and(|p| p.lookout.looking.load(Relaxed) > 0)
+        }
+}
+
+/// How long a thread that has nothing to do looks out for more before it sleeps: to wake one takes longer than many a
+/// kernel.
+pub const PATIENCE: Duration = Duration::from_micros(100);
+
+/// Where threads of the pool that have just worked look out for more.
+#[derive(Default)]
+struct Lookout {
+    /// How many look out whom nobody counts on.
+    looking: AtomicUsize,
+    posted: AtomicUsize,
+    posts: Mutex<Vec<Call>>,
+    /// How often they were asked to go back to the pool.
+    dismissed: AtomicUsize,
+}
+
+/// A call for one helper.
+struct Call {
+    crew: Arc<Crew>,
+    work: &'static (dyn Fn(Caller<'_>) + Sync),
+}
+
+impl Lookout {
+    /// Takes one off those who look out, if there is one: who does so posts a call, or is the one that leaves.
+    fn claim(&self) -> bool {
+        self.looking.fetch_update(AcqRel, Relaxed, |n| n.checked_sub(1)).is_ok()
+    }
+
+    fn posts(&self) -> MutexGuard<'_, Vec<Call>> {
+        self.posts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Posts a call for one that was claimed.
+    fn post(&self, call: Call) {
+        self.posts().push(call);
+        self.posted.fetch_add(1, Release);
+    }
+
+    /// Looks out, and helps whoever calls, until nobody has for a while.
+    fn look(&self) {
+        let (mut until, mut asked) = (Instant::now() + PATIENCE, self.dismissed.load(Acquire));
+        self.looking.fetch_add(1, AcqRel);
+        loop {
+            // The list is unlocked before the call is followed.
+            let call = if self.posted.load(Acquire) > 0 { self.posts().pop() } else { None };
+            if let Some(Call { crew, work }) = call {
+                self.posted.fetch_sub(1, AcqRel);
+                crew.help(work);
+                (until, asked) = (Instant::now() + PATIENCE, self.dismissed.load(Acquire));
+                self.looking.fetch_add(1, AcqRel);
+            }
+            if (Instant::now() >= until || self.dismissed.load(Acquire) != asked) && self.claim() {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
 
 /// Threads of crews at work beyond each crew's first.
 static BUSY: AtomicIsize = AtomicIsize::new(0);
@@ -122,6 +206,12 @@ pub fn crew<R>(work: &(dyn Fn(Caller<'_>) + Sync), lead: impl FnOnce(Caller<'_>)
     let led = catch_unwind(AssertUnwindSafe(|| lead(Caller { crew: &crew, work })));
     let mut members = crew.lock();
     members.open = false;
+    let until = Instant::now() + PATIENCE;
+    while members.at_work > 0 && Instant::now() < until {
+        drop(members);
+        std::thread::yield_now();
+        members = crew.lock();
+    }
     while members.at_work > 0 {
         members = crew.left.wait(members).unwrap_or_else(PoisonError::into_inner);
     }
@@ -136,8 +226,14 @@ pub fn crew<R>(work: &(dyn Fn(Caller<'_>) + Sync), lead: impl FnOnce(Caller<'_>)
 impl Caller<'_> {
     /// Asks for one more helper. It may come late or not at all.
     pub fn call(self) {
-        let (crew, work) = (self.crew.clone(), self.work);
-        pool().spawn(move || crew.help(work));
+        let (pool, call) = (current(), Call { crew: self.crew.clone(), work: self.work });
+        if pool.lookout.claim() {
+            return pool.lookout.post(call);
+        }
+        pool.rayon.spawn(move || {
+            call.crew.help(call.work);
+            pool.lookout.look();
+        });
     }
 }
 
@@ -234,5 +330,23 @@ mod tests {
             assert!(caught.is_err());
         }
         pieces(10, 1, &|_| ());
+    }
+
+    #[test]
+    fn calls_within_calls_and_work_of_rayons_own_all_end() {
+        set_threads(4);
+        let hits = AtomicUsize::new(0);
+        let inner = || pieces(8, 1, &|_| _ = hits.fetch_add(1, Relaxed));
+        std::thread::scope(|s| {
+            for _ in 0..3 {
+                s.spawn(|| {
+                    for _ in 0..100 {
+                        pieces(4, 1, &|_| inner());
+                        pool().install(|| rayon::join(inner, || pieces(2, 1, &|_| inner())));
+                    }
+                });
+            }
+        });
+        assert_eq!(hits.into_inner(), 3 * 100 * (4 + 1 + 2) * 8);
     }
 }

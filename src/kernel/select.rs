@@ -64,10 +64,10 @@ pub fn select(op: &'static str, condition: &Array, x: &Array, y: &Array, lanes: 
                 unsafe { row(n, [ptr(0, c), ptr(1, x), ptr(2, y)], walk.steps, o.0.add(at * size)) };
             });
         };
-        if walk.len() * size < par::MIN_BYTES {
+        if !par::pays(walk.len() * size) {
             work(0..walk.len());
         } else {
-            par::pieces(walk.len(), par::PIECE, &work);
+            par::pieces(walk.len(), par::piece(walk.len()), &work);
         }
     })
 }

@@ -146,7 +146,7 @@ pub fn apply(op: &'static str, table: &Table, x: &Array, y: &Array, lanes: usize
     assert_eq!(x.dtype(), y.dtype(), "{op}: the dtypes were promoted before");
     let out = table.out.unwrap_or(x.dtype());
     if x.is_contiguous() && y.is_contiguous() {
-        if x.dims() == y.dims() {
+        if shape::same(x.dims(), y.dims()) {
             return straight(op, row, out, x.dims(), (x, 1), (y, 1));
         }
         if y.len() == 1 && y.rank() <= x.rank() {
@@ -171,12 +171,12 @@ fn straight(
 ) -> Result<Array> {
     let (from, to, n) = (x.dtype().size(), out.size(), shape::len(dims));
     Array::build_raw(op, out, dims, |o| {
-        if n * from < par::MIN_BYTES {
+        if !par::pays(n * from) {
             // SAFETY: `n` elements of the dtypes that the table was asked for, or one where the step is 0.
             return unsafe { row(n, x.ptr(), sx, y.ptr(), sy, o) };
         }
         let o = Shared(o);
-        par::pieces(n, par::PIECE, &|r| {
+        par::pieces(n, par::piece(n), &|r| {
             let (o, at) = (&o, r.start * from);
             // SAFETY: as above; the pieces do not overlap.
             unsafe { row(r.len(), x.ptr().add(at * sx), sx, y.ptr().add(at * sy), sy, o.0.add(r.start * to)) }
@@ -203,10 +203,10 @@ fn broadcast(op: &'static str, row: Loop, out: DType, x: &Array, y: &Array, lane
                 }
             });
         };
-        if n * from < par::MIN_BYTES {
+        if !par::pays(n * from) {
             work(0..n);
         } else {
-            par::pieces(n, par::PIECE, &work);
+            par::pieces(n, par::piece(n), &work);
         }
     })
 }

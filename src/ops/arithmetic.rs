@@ -12,6 +12,7 @@ use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
 use crate::kernel::zip::{self, Table};
+use crate::shape;
 
 /// A row of the family.
 pub(super) trait Binary: Send + Sync + 'static {
@@ -53,7 +54,7 @@ impl<B: Binary> Op for Zip<B> {
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let Some(g) = &g[0] else { return Ok(smallvec![None, None]) };
         let part = |i: usize| if s.needs(i) { B::rule(i, g, s) } else { Ok(None) };
-        Ok(smallvec![part(0)?, part(1)?])
+        Ok(Grads::from_buf([part(0)?, part(1)?]))
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
@@ -252,7 +253,7 @@ fn turned(g: &Tensor, n: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// Adds `y` into `x` where nobody else can see `x`; says whether it did. The same bits as [`add_same`].
 pub(crate) fn add_in_place(x: &mut Array, y: &Array) -> bool {
     fn go<T: crate::kernel::num::Num>(x: &mut Array, y: &Array) -> bool {
-        let (Some(y), true) = (y.as_slice::<T>(), x.dims() == y.dims()) else { return false };
+        let (Some(y), true) = (y.as_slice::<T>(), shape::same(x.dims(), y.dims())) else { return false };
         let Some(x) = x.as_mut_slice::<T>() else { return false };
         x.iter_mut().zip(y).for_each(|(x, &y)| *x = x.add(y));
         true
