@@ -28,6 +28,8 @@ pub struct Place {
     tensor: Option<Py<PyWeakrefReference>>,
     /// What hung on its node, while it is no leaf.
     hooks: Option<Arc<List>>,
+    /// Where its value came from before it was stopped, and its version then.
+    before: Option<(Edge, u32)>,
 }
 
 impl Slot {
@@ -41,6 +43,17 @@ impl Slot {
     /// Keeps what hangs on a leaf that its tensor lets go.
     pub fn keep_hooks(&self, leaf: &Node) {
         self.lock().hooks = List::known(leaf).cloned();
+    }
+
+    /// Remembers where a value of a version came from.
+    pub fn remember(&self, edge: Edge, version: u32) {
+        let old = self.lock().before.replace((edge, version));
+        drop(old);
+    }
+
+    /// What was remembered, once.
+    pub fn recall(&self) -> Option<(Edge, u32)> {
+        self.lock().before.take()
     }
 
     pub fn hooks(&self) -> Option<Arc<List>> {

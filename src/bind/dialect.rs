@@ -137,6 +137,11 @@ impl Dialect {
         self == Dialect::Paddle
     }
 
+    /// A result whose gradient is stopped and wanted again: goes on where it came from (Paddle), or begins anew.
+    pub fn remembers_what_it_stopped(self) -> bool {
+        self == Dialect::Paddle
+    }
+
     /// A shape as the library writes it.
     pub fn shape(self, dims: &[usize]) -> String {
         match self {

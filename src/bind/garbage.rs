@@ -6,8 +6,12 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyModule, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
 
+use rustc_hash::FxHashSet;
+
+use super::convert::track;
 use super::deposit::Slot;
 use super::hooks::List;
 use super::var::{Value, Var};
@@ -58,6 +62,36 @@ pub fn visit_edge(edge: &Edge, visit: &PyVisit<'_>) -> Result<(), PyTraverseErro
 pub fn clear_edge(edge: &Edge) {
     let lists = show(&[edge], |_| ());
     alone(&lists).for_each(|list| list.clear());
+}
+
+/// Shows the tensors that a hook leads to, through closures, containers and attributes, to the garbage collector: they
+/// may hold what the hook is going to hang on, which they did not know when they were made.
+pub fn show_reached(hook: &Bound<'_, PyAny>) {
+    // More than any closure has; what holds more is looked at in part.
+    const MOST: usize = 512;
+    let (mut work, mut met) = (vec![hook.clone()], FxHashSet::default());
+    while let Some(o) = work.pop().filter(|_| met.len() < MOST) {
+        if !met.insert(o.as_ptr()) {
+            continue;
+        }
+        if let Ok(tensor) = o.cast::<Var>() {
+            track(tensor);
+        } else if let Ok(items) = o.cast::<PyDict>() {
+            work.extend(items.values());
+        } else if o.is_instance_of::<PyTuple>() || o.is_instance_of::<PyList>() {
+            work.extend(o.try_iter().into_iter().flatten().flatten());
+        } else if !o.is_instance_of::<PyType>() && !o.is_instance_of::<PyModule>() {
+            let kind = o.get_type().name().map_or_else(|_| String::new(), |name| name.to_string());
+            let parts: &[&str] = match kind.as_str() {
+                "function" => &["__closure__", "__defaults__", "__kwdefaults__"],
+                "method" => &["__self__", "__func__"],
+                "partial" => &["func", "args", "keywords"],
+                "cell" => &["cell_contents"],
+                _ => &["__dict__"],
+            };
+            work.extend(parts.iter().filter_map(|part| o.getattr(*part).ok()));
+        }
+    }
 }
 
 #[pymethods]

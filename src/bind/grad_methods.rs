@@ -82,7 +82,31 @@ impl Var {
 
     #[setter]
     fn set_stop_gradient(slf: &Bound<'_, Self>, on: bool) -> PyResult<()> {
-        Var::require(slf, !on)
+        let v = slf.get();
+        let edge = v.tensor().edge;
+        if !on && edge.is_none() {
+            let slot = v.lock().slot.clone();
+            let before = slot.and_then(|slot| slot.recall());
+            if let Some((edge, version)) = before
+                && version == v.lock().version()
+            {
+                let mut state = v.lock();
+                let old = state.restart(Some(edge));
+                state.cut_off(Cut::default());
+                drop(state);
+                drop(old);
+                return Ok(());
+            }
+        }
+        Var::require(slf, !on)?;
+        if let (true, Some(edge)) = (on && v.dialect().remembers_what_it_stopped(), edge)
+            && !edge.node.is_leaf()
+        {
+            let mut state = v.lock();
+            let version = state.version();
+            state.slot.get_or_insert_default().remember(edge, version);
+        }
+        Ok(())
     }
 
     /// Whether gradients are wanted: `not stop_gradient`.

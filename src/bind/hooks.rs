@@ -13,10 +13,11 @@ use super::deposit::{Slot, deposit};
 use super::dialect::Dialect;
 use super::enter::called_back;
 use super::error::raise;
+use super::garbage::show_reached;
 use super::multi::Multi;
 use super::var::Var;
 use crate::error::Result;
-use crate::graph::{Cotangents, Edge, Hooks, Node, Passing, Tensor};
+use crate::graph::{Cotangents, Edge, Hooks, Late, Node, Passing, Tensor};
 
 /// When a hook is called, and with what.
 #[derive(Clone)]
@@ -65,6 +66,8 @@ struct State {
     entries: Vec<Entry>,
     /// What users put on the node.
     metadata: Option<Py<PyDict>>,
+    /// There while there is a hook: nodes that were made before it do not know of it.
+    late: Option<Late>,
     /// The node's Python object, while there is one.
     object: Option<Py<PyWeakrefReference>>,
 }
@@ -109,6 +112,9 @@ impl List {
         let id = NEXT.fetch_add(1, Relaxed);
         let mut state = self.lock();
         self.turns.fetch_or(role.turn(), Relaxed);
+        if call.is_some() {
+            state.late.get_or_insert_default();
+        }
         state.entries.push(Entry { id, role, dialect, call });
         id
     }
@@ -119,6 +125,9 @@ impl List {
         let at = state.entries.iter().position(|e| e.id == id);
         let gone = at.map(|i| state.entries.remove(i));
         self.turns.store(state.entries.iter().fold(0, |turns, e| turns | e.role.turn()), Relaxed);
+        if state.entries.iter().all(|e| e.call.is_none()) {
+            state.late = None;
+        }
         drop(state);
         gone.is_some()
     }
@@ -171,6 +180,7 @@ impl List {
 
 /// Hangs a Python object on the node of an edge.
 pub fn hang(edge: &Edge, role: Role, dialect: Dialect, call: Option<&Bound<'_, PyAny>>) -> (Arc<List>, u64) {
+    call.into_iter().for_each(show_reached);
     let list = List::of(&edge.node);
     let id = list.add(role, dialect, call.map(|c| c.clone().unbind()));
     (list, id)

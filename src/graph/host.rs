@@ -3,12 +3,33 @@
 use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use once_cell::race::OnceBox;
 use rustc_hash::FxHashMap;
 
 use super::node::Kept;
 use super::{Edge, Hooks, Kind, Node};
+
+/// How many of [`Late`] there are.
+static LATE: AtomicUsize = AtomicUsize::new(0);
+
+/// While one lives, objects of the host's may hang on nodes below others that do not know of it: it came when those had
+/// been made. Every graph is looked through then.
+pub struct Late(());
+
+impl Default for Late {
+    fn default() -> Late {
+        LATE.fetch_add(1, Relaxed);
+        Late(())
+    }
+}
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        LATE.fetch_sub(1, Relaxed);
+    }
+}
 
 /// Shows what lives through these edges alone of the host's objects: those of every node all of whose owners are the
 /// edges or nodes of that kind.
@@ -17,10 +38,12 @@ use super::{Edge, Hooks, Kind, Node};
 pub fn held_by(edges: &[&Edge], see: &mut dyn FnMut(&dyn Any)) {
     let mut met: FxHashMap<*const Node, usize> = FxHashMap::default();
     let mut work: Vec<&Arc<Node>> = vec![];
+    let late = LATE.load(Relaxed) > 0;
     let mut count = |edge: &'_ Edge| {
         let owners = Arc::strong_count(&edge.node);
-        if !edge.node.has_host_parts() || owners == 1 {
-            return edge.node.has_host_parts();
+        let hosts = late || edge.node.has_host_parts();
+        if !hosts || owners == 1 {
+            return hosts;
         }
         let seen = met.entry(Arc::as_ptr(&edge.node)).or_default();
         *seen += 1;

@@ -18,7 +18,7 @@ pub use apply::{apply, apply_all};
 pub use cut::Cut;
 pub(crate) use hooks::Run;
 pub use hooks::{Holder, Hooks, Passing};
-pub use host::held_by;
+pub use host::{Late, held_by};
 pub use levels::{Draws, Level, Levels, Live};
 pub use node::{Edge, Holding, Keep, Kind, Meta, Node, Owner, live_nodes};
 pub(crate) use node::{Kept, KeptList};

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import weakref
 from collections.abc import Iterator
@@ -83,6 +84,49 @@ def test_a_hook_below_that_holds_a_result_above(d: Dialect) -> None:
     assert ref() is not None
     gc.collect()
     assert ref() is None
+
+
+@every
+@pytest.mark.parametrize("way", ["closure", "default", "list", "attribute", "method", "partial", "leaf", "node"])
+def test_the_first_hook_below_that_holds_a_result_above(d: Dialect, way: str) -> None:
+    class Keeper:
+        def __init__(self, kept: Any) -> None:
+            self.kept = kept
+
+        def __call__(self, *g: Any) -> None:
+            pass
+
+        def hook(self, *g: Any) -> None:
+            pass
+
+    def closing(kept: Any) -> Any:
+        return lambda *g: (kept, None)[1]
+
+    before = _core.live_nodes()
+    x = d.leaf(2.0)
+    y = x * 3
+    z = (y * 2).sin()
+    hooks: dict[str, Any] = {
+        "closure": closing(z),
+        "default": lambda *g, z=z: None,
+        "list": lambda *g, kept=[{"z": (z,)}]: None,
+        "attribute": Keeper(z),
+        "method": Keeper([z]).hook,
+        "partial": functools.partial(lambda z, *g: None, z),
+    }
+    if way == "node":
+        y.grad_fn.register_prehook(hooks["closure"])
+    else:
+        (x if way == "leaf" else y).register_hook(hooks.get(way, hooks["closure"]))
+    ref = weakref.ref(z)
+    del hooks, y
+    gc.collect()
+    assert ref() is not None
+    assert values(d.grad([z], [x])[0]) is not None
+    del x, z
+    gc.collect()
+    assert ref() is None
+    assert _core.live_nodes() == before
 
 
 @every

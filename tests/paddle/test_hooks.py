@@ -77,3 +77,33 @@ def test_gradients_in_hooks_are_paddles() -> None:
     (x * 2).backward()
     assert type(seen[0]) is paddle.Tensor
     assert seen[0].stop_gradient
+
+
+def test_s82_a_result_that_is_stopped_for_a_while() -> None:
+    a = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    y = a * a
+    y.stop_gradient = True
+    assert (y * a).stop_gradient is False
+    assert (y * 2).stop_gradient is True
+    kept = y * a
+    y.stop_gradient = False
+    assert not y.is_leaf
+    (y * a).backward()
+    assert a.grad.numpy().tolist() == [3, 12], "through y again"
+    a.clear_grad()
+    kept.backward()
+    assert a.grad.numpy().tolist() == [1, 4], "what was made meanwhile knows nothing of it"
+    # A value that was written to meanwhile did not come from there.
+    z = a * a
+    z.stop_gradient = True
+    z.add_(paddle.ones([2]))
+    z.stop_gradient = False
+    assert z.is_leaf
+    # A view, and the same again.
+    v = (a * a)[:1]
+    for _ in range(2):
+        v.stop_gradient = True
+        v.stop_gradient = False
+    a.clear_grad()
+    v.backward()
+    assert a.grad.numpy().tolist() == [2, 0]
