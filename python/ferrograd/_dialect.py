@@ -22,7 +22,7 @@ RESHAPING = {"reshape", "squeeze", "t", "transpose"}
 
 
 def renaming(f: FunctionType) -> Callable[..., Any]:
-    """The function, which takes the synonyms of its parameters as keywords too, and ``out`` for what it makes of tensors."""
+    """The function, which takes the synonyms of its parameters as keywords too, and ``out`` for what it returns."""
     own = inspect.signature(f).parameters
     others = {s: name for group in SYNONYMS for name in group if name in own for s in group if s not in own}
     if not others and next(iter(own), "") not in FIRST:

@@ -346,3 +346,20 @@ def test_results_are_lists_of_paddle_tensors() -> None:
     assert isinstance(found, list)
     assert isinstance(found[0], paddle.Tensor)
     assert isinstance(found[0], fg.Tensor)
+
+
+def test_a_cotangent_of_one_element_may_have_any_shape_of_one_element() -> None:
+    x, y, seed = leaf([1.0, 2.0, 3.0]), leaf([4.0, 5.0, 6.0]), leaf([2.0])
+    out = paddle.matmul(x, y)
+    assert list(out.shape) == []
+    with paddle.no_grad():
+        (dx,) = paddle.grad([out], [x], [seed], create_graph=True)
+    assert dx.numpy().tolist() == [8, 10, 12]
+    (dseed,) = paddle.grad([dx], [seed], retain_graph=True)
+    assert dseed.numpy().tolist() == [15]
+    paddle.autograd.backward([out], [paddle.ones([1, 1])], retain_graph=True)
+    assert x.grad.numpy().tolist() == [4, 5, 6]
+    with pytest.raises(AssertionError, match="Tensor shape not match"):
+        out.backward(paddle.ones([1]))
+    with pytest.raises(AssertionError, match="Tensor shape not match"):
+        paddle.grad([x * 2], [x], [paddle.ones([1])])

@@ -8,6 +8,7 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._core import ArgumentError, DuplicateTensorError, Tensor
 from ferrograd._dump import pictures
+from ferrograd._modes import enable_grad
 
 PADDLE = 1
 
@@ -26,8 +27,10 @@ def as_tensors(value: object, what: str) -> list[Tensor]:
     return list(value)
 
 
-def seeds(value: object, what: str, owner: str, count: int) -> list[Tensor | None] | None:
-    """A tensor, or a tensor or None for each of ``count`` outputs; an empty list is None."""
+def seeds(value: object, what: str, owner: str, outs: list[Tensor]) -> list[Tensor | None] | None:
+    """A tensor, or a tensor or None for each output; an empty list is None. That of one element may have any shape of
+    one element."""
+    count = len(outs)
     if value is None:
         return None
     found = [value] if isinstance(value, Tensor) else value
@@ -37,7 +40,14 @@ def seeds(value: object, what: str, owner: str, count: int) -> list[Tensor | Non
         )
     if found and len(found) != count:
         raise ArgumentError(f"The length of {what} must be equal to {owner}: {len(found)} and {count}")
-    return list(found) or None
+    return [_shaped(seed, out) for seed, out in zip(found, outs, strict=True)] if found else None
+
+
+def _shaped(seed: Tensor | None, out: Tensor) -> Tensor | None:
+    if seed is None or tuple(seed.shape) == tuple(out.shape) or {seed.size, out.size} != {1}:
+        return seed
+    with enable_grad():
+        return _core.paddle.reshape(seed, list(out.shape))
 
 
 def distinct(found: list[Tensor], text: str) -> None:
@@ -91,7 +101,7 @@ def grad(
         raise ArgumentError("no_grad_vars must be None, Tensor or list/tuple/set of Tensors")
     if not all(isinstance(one, Tensor) for one in blocked):
         raise ArgumentError("no_grad_vars can only contain Tensor")
-    given = seeds(grad_outputs, "grad_outputs", "outputs", len(outs))
+    given = seeds(grad_outputs, "grad_outputs", "outputs", outs)
     with pictures(dump_backward_graph_path, outs):
         return _core.run(
             outs,
@@ -128,6 +138,6 @@ def backward(
     flag(retain_graph, "retain_graph")
     outs = as_tensors(tensors, "tensors")
     distinct(outs, "The argument 'tensors' of paddle.autograd.backward contains duplicate paddle.Tensor object.")
-    given = seeds(grad_tensors, "grad_tensors", "tensors", len(outs))
+    given = seeds(grad_tensors, "grad_tensors", "tensors", outs)
     with pictures(dump_backward_graph_path, outs):
         _core.backward(outs, given, PADDLE, retain_graph=retain_graph)
