@@ -191,3 +191,21 @@ def test_put_along_axis_reduces() -> None:
     for a, b in (([2, 2], [2, 2]), ([1, 2, 2], [2, 2, 2])):
         with pytest.raises(ValueError, match="bmm"):
             P.bmm(paddle.ones(a), paddle.ones(b))
+
+
+def test_columns_and_numbers_as_positions() -> None:
+    x = paddle.arange(12, dtype="float32").reshape([4, 3])
+    x.stop_gradient = False
+    column, number = paddle.to_tensor([[2], [0]]), paddle.to_tensor(1)
+    rows = paddle.ones([2, 3])
+    assert paddle.gather(x, column).numpy().tolist() == [[6, 7, 8], [0, 1, 2]]
+    assert paddle.gather(x, column, axis=1).numpy().tolist() == [[2, 0], [5, 3], [8, 6], [11, 9]]
+    assert paddle.gather(x, number).numpy().tolist() == [3, 4, 5]
+    assert paddle.gather(x, number, axis=1).numpy().tolist() == [1, 4, 7, 10]
+    assert paddle.index_select(x, column).numpy().tolist() == [[6, 7, 8], [0, 1, 2]]
+    for overwrite in (True, False):
+        y = paddle.scatter(x, column, rows, overwrite=overwrite)
+        assert y.numpy().tolist() == [[1, 1, 1], [3, 4, 5], [1, 1, 1], [9, 10, 11]]
+        assert paddle.grad([y], [x])[0].numpy()[:, 0].tolist() == [0, 1, 0, 1]
+    with pytest.raises(ValueError, match="the index is a vector or a column"):
+        paddle.gather(x, paddle.to_tensor([[1, 2]]))

@@ -28,8 +28,21 @@ __all__ = [
 
 
 def gather(x: Tensor, index: Tensor, axis: Any = None, name: str | None = None) -> Tensor:
-    """The slices of ``x`` along an axis (the first without one) at the positions in ``index``."""
-    return ops.index_select(x, 0 if axis is None else _check.whole(axis, "gather", "axis"), index)
+    """The slices of ``x`` along an axis (the first without one) at the positions in ``index``, a vector or a column.
+
+    A number as index takes one slice, without the axis.
+    """
+    return ops.take(x, _line(index, "gather"), 0 if axis is None else _check.whole(axis, "gather", "axis"))
+
+
+def _line(index: Any, function: str) -> Tensor:
+    """Positions as a number or a vector: a column of them counts as one."""
+    at: Tensor = _check.tensor(index, function, "index")
+    if at.ndim == 2 and at.shape[1] == 1:
+        at = ops.reshape(at, [-1])
+    if at.ndim > 1:
+        raise ShapeError(f"{function}: the index is a vector or a column, not of the shape {list(at.shape)}")
+    return at
 
 
 def gather_nd(x: Tensor, index: Tensor, name: str | None = None) -> Tensor:
@@ -65,8 +78,8 @@ def index_sample(x: Tensor, index: Tensor) -> Tensor:
 
 
 def index_select(x: Tensor, index: Tensor, axis: int = 0, name: str | None = None) -> Tensor:
-    """The slices of ``x`` along an axis at the positions in ``index``."""
-    return ops.index_select(x, axis, index)
+    """The slices of ``x`` along an axis at the positions in ``index``, a vector or a column."""
+    return ops.index_select(x, axis, _line(index, "index_select"))
 
 
 def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
@@ -95,7 +108,11 @@ def put_along_axis(
 
 
 def scatter(x: Tensor, index: Tensor, updates: Tensor, overwrite: bool = True, name: str | None = None) -> Tensor:
-    """``x`` with its rows at ``index`` replaced by ``updates``, or (without ``overwrite``) by the sums of them."""
+    """``x`` with its rows at ``index`` replaced by ``updates``, or (without ``overwrite``) by the sums of them.
+
+    The index is a vector or a column.
+    """
+    index = _line(index, "scatter")
     if overwrite:
         return ops.index_put(x, [index], updates)
     return ops.index_add(ops.index_fill(x, 0, index, 0), 0, index, updates)
