@@ -1,7 +1,7 @@
 //! Losses that are taken element by element, and then reduced.
 
 use super::activation::softplus_one;
-use super::arithmetic::{multiply, multiply_same, subtract};
+use super::arithmetic::{add, multiply, multiply_same, subtract};
 use super::compare::less_same;
 use super::entry::{Operand, entries};
 use super::loss::Reduction;
@@ -100,7 +100,7 @@ pub fn binary_cross_entropy_with_logits(
         let share = multiply(Operand::Tensor(&(&*promoted_float(w)? - 1.0)), Operand::Tensor(&t))? + 1.0;
         soft = multiply(Operand::Tensor(&share), Operand::Tensor(&soft))?;
     }
-    let loss = multiply_same(&(1.0 - &*t), &x)? + soft;
+    let loss = add(Operand::Tensor(&multiply_same(&(1.0 - &*t), &x)?), Operand::Tensor(&soft))?;
     reduction.of(&weighted(loss, weight)?, None)
 }
 

@@ -160,7 +160,7 @@ class Walk:
         else:
             try:
                 differentiate(result, args)
-            except MemoryError:
+            except (MemoryError, _core.NotDifferentiableError):
                 pass
             except BaseException as e:
                 self.note(label, f"its derivative raised {type(e).__name__}: {e}")

@@ -38,7 +38,7 @@ def enter_dual_level() -> int:
     """Begins the one level on which tensors carry tangents."""
     global _current_level
     if _current_level >= 0:
-        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+        raise ArgumentError("enter_dual_level: Nested forward mode AD is not supported at the moment")
     _current_level = 0
     return 0
 
@@ -47,8 +47,9 @@ def exit_dual_level(*, level: int | None = None) -> None:
     """Ends the level: all tangents are gone."""
     global _current_level
     if _current_level < 0 or level not in (None, _current_level):
-        raise RuntimeError(
-            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        raise ArgumentError(
+            "exit_dual_level: Trying to exit a forward AD level that was not the last one that was created. This is "
+            "not supported."
         )
     _current_level = -1
     _duals.clear()
@@ -72,8 +73,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     12.0
     """
     if (_current_level if level is None else level) < 0:
-        raise RuntimeError(
-            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+        raise ArgumentError(
+            "make_dual: Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+            "enter_dual_level() first."
         )
     _floating(tensor, "primal")
     _floating(tangent, "tangent")

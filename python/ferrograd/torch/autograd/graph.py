@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import nullcontext
 
+from ferrograd import _check
 from ferrograd._core import GradientEdge, Node, RemovableHandle, Tensor, queue_callback, register_multi_grad_hook
 from ferrograd._core import gradient_edge as get_gradient_edge
 from ferrograd._modes import no_grad
@@ -35,4 +36,5 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Counts a write to a tensor, or to each of several, that was made elsewhere."""
     with no_grad():
         for x in [tensor] if isinstance(tensor, Tensor) else tensor:
+            _check.tensor(x, "increment_version", "tensor")
             x.copy_(x.detach().clone())

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from ferrograd._checkpoint import CheckpointError, checkpoint, checkpoint_sequential
-from ferrograd._core import Tensor
+from ferrograd._core import ArgumentError, Tensor
 
 __all__ = [
     "CheckpointError",
@@ -37,5 +37,7 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> nullcontext[None]:
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments, with each tensor among them as a leaf that is tracked as it is."""
     if not isinstance(inputs, tuple):
-        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
+        raise ArgumentError(
+            f"detach_variable: Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"
+        )
     return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)
