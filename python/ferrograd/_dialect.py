@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from types import FunctionType, ModuleType
 from typing import Any
 
-from ferrograd import _core
+from ferrograd import _check, _core
 from ferrograd._creation import into
 
 #: Names of one parameter.
@@ -76,6 +76,6 @@ def written(cls: type, names: Iterable[str]) -> dict[str, Callable[..., Any]]:
 def _called(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def function(x: Any, *args: Any, **kwargs: Any) -> Any:
-        return method(x, *args, **kwargs)
+        return method(_check.tensor(x, method.__name__, "x"), *args, **kwargs)
 
     return function

@@ -96,6 +96,7 @@ __all__ += _functions.__all__
 __all__ += _reductions.__all__
 __all__ += _shapes.__all__
 
-_twins = _dialect.written(Tensor, [*__all__, "detach", "fill", "zero"])
+# Draws in place are methods alone.
+_twins = _dialect.written(Tensor, [*sorted({*__all__, "fill", "zero"} - {"bernoulli", "normal", "uniform"})])
 globals().update(_twins)
 __all__ += _twins

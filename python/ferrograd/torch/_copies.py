@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd import _check
-from ferrograd._core import Tensor
+from ferrograd._core import IndexOutOfRange, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._creation import into
 from ferrograd.torch._functions import split, squeeze, t, transpose, unbind
@@ -109,7 +109,10 @@ def slice_copy(
 ) -> Tensor:
     """A copy of a slice of an axis."""
     input = _check.tensor(input, "slice_copy", "input")
-    at = dim if dim >= 0 else dim + input.ndim
+    at = _check.whole(dim, "slice_copy", "dim")
+    if not -input.ndim <= at < input.ndim:
+        raise IndexOutOfRange(f"slice_copy: dim {at} of a tensor with {input.ndim} axes")
+    at %= input.ndim
     return _copy(input[(slice(None),) * at + (slice(start, end, step),)], out)
 
 
