@@ -223,8 +223,8 @@ impl<'a> Run<'a> {
         if !arena.works(i) {
             return Ok(ready);
         }
-        let g: Cotangents = arena.outs(i).map(|s| self.sums[s].take(arena.asked[s])).collect();
-        let grads = self.pass.differentiate(arena.nodes[i], g)?;
+        let mut g: Cotangents = arena.outs(i).map(|s| self.sums[s].take(arena.asked[s])).collect();
+        let grads = self.pass.differentiate(arena.nodes[i], &mut g)?;
         for ((edge, &slot), grad) in arena.edges(i).zip(arena.ins(i)).zip(grads).filter(|e| *e.0.1 != NONE) {
             self.sums[slot as usize].bring(self.positions[edge], grad, self.pass.create_graph)?;
             // Whoever brings last knows that all have been added: an edge is counted only after it has added, for

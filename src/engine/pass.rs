@@ -122,7 +122,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The gradients of a node's inputs, each in the shape and levels of its input.
-    pub(super) fn differentiate(&self, node: &Arc<Node>, mut g: Cotangents) -> Result<Grads> {
+    pub(super) fn differentiate(&self, node: &Arc<Node>, g: &mut Cotangents) -> Result<Grads> {
         let Kind::Op(op) = &node.kind else { unreachable!("leaves end a path") };
         if g.iter().all(Option::is_none) {
             return Ok(node.inputs.iter().map(|_| None).collect());
@@ -134,14 +134,15 @@ impl<'a> Pass<'a> {
             }
         }
         if let Some(hooks) = node.hooks() {
-            self.hooked(node, &mut g, |at, g| hooks.before(at, g))?;
+            self.hooked(node, g, |at, g| hooks.before(at, g))?;
         }
         let start = (self.watch.times || self.watch.nodes).then(Instant::now);
-        let rule =
-            || op.vjp(&g, &Saved { node, kept: &kept, edges: &node.inputs, record: self.create_graph });
-        let mut grads = if self.watch.nans { self.named(node, rule)? } else { rule()? };
+        let rule = || op.vjp(g, &Saved { node, kept: &kept, edges: &node.inputs, record: self.create_graph });
+        // Filled and checked where it is: many words to be moved for each node.
+        let mut done = if self.watch.nans { self.named(node, rule) } else { rule() };
+        let Ok(grads) = &mut done else { return done };
         if self.watch != Watch::default() {
-            self.look(node, &g, &mut grads, start)?;
+            self.look(node, g, grads, start)?;
         }
         debug_assert_eq!(grads.len(), node.inputs.len(), "{}: one gradient an input", node.name());
         for (grad, edge) in grads.iter_mut().zip(&node.inputs) {
@@ -151,7 +152,7 @@ impl<'a> Pass<'a> {
             }
         }
         if let Some(hooks) = node.hooks() {
-            hooks.after(&self.passing(node, &|e| self.arena.expects(e)), &mut grads, &g)?;
+            hooks.after(&self.passing(node, &|e| self.arena.expects(e)), grads, g)?;
             for (grad, edge) in grads.iter_mut().zip(&node.inputs) {
                 match (grad.as_mut(), edge) {
                     (Some(t), Some(edge)) => self.check(t, edge.meta(), &edge.node, node)?,
@@ -159,7 +160,7 @@ impl<'a> Pass<'a> {
                 }
             }
         }
-        Ok(grads)
+        done
     }
 }
 

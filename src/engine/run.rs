@@ -93,14 +93,15 @@ fn sequential(pass: &Pass<'_>, request: &Request<'_>, mut sums: Sums) -> Result<
             continue;
         }
         let mut take = |s: usize| if arena.asked[s] { sums.get(s).cloned() } else { sums.take(s) };
-        let g: Cotangents =
+        let mut g: Cotangents =
             if outs.len() == 1 { smallvec![take(outs.start)] } else { outs.map(take).collect() };
         if g.iter().all(Option::is_none) {
             continue;
         }
-        let grads = pass.differentiate(node, g)?;
+        let mut done = pass.differentiate(node, &mut g);
+        let Ok(grads) = &mut done else { return Err(done.expect_err("it failed")) };
         for (&t, grad) in arena.ins(i).iter().zip(grads) {
-            if let (true, Some(grad)) = (t != NONE, grad) {
+            if let (true, Some(grad)) = (t != NONE, grad.take()) {
                 sums.add(t as usize, grad, pass.create_graph)?;
             }
         }

@@ -240,23 +240,37 @@ impl Node {
     /// node that kept nothing is never freed.
     pub(crate) fn take_kept(&self, retain: bool) -> Result<KeptList> {
         let mut kept = self.kept();
-        let taken = match &mut *kept {
+        let packed = match &mut *kept {
             Kept::Live(list) if retain || list.is_empty() => return Ok(list.clone()),
-            Kept::Packed(list) if retain => Kept::Packed(list.clone()),
-            Kept::Freed(site) => Kept::Freed(*site),
-            kept => std::mem::replace(kept, Kept::Freed(Site::current())),
+            Kept::Live(list) => {
+                let list = std::mem::take(list);
+                *kept = Kept::Freed(Site::current());
+                return Ok(list);
+            }
+            Kept::Packed(list) => {
+                let list = list.clone();
+                if !retain {
+                    *kept = Kept::Freed(Site::current());
+                }
+                list
+            }
+            Kept::Freed(site) => {
+                let site = *site;
+                drop(kept);
+                return Err(self.freed(site));
+            }
         };
         drop(kept);
-        match taken {
-            Kept::Live(list) => Ok(list),
-            Kept::Packed(list) => pack::unpack(self.name(), &list),
-            Kept::Freed(site) => {
-                let freed = site.describe().map_or(String::new(), |at| format!(" at {at}"));
-                let made = self.site.describe().map_or(String::new(), |at| format!(" was made at {at} and"));
-                let node = format!("The node{made} gives {}.", self.outs[0]);
-                Err(Box::new(Error::Freed { op: self.name(), freed, node }))
-            }
-        }
+        pack::unpack(self.name(), &packed)
+    }
+
+    /// That what the node kept is gone since the pass that was asked for at a site.
+    #[cold]
+    fn freed(&self, site: Site) -> Box<Error> {
+        let freed = site.describe().map_or(String::new(), |at| format!(" at {at}"));
+        let made = self.site.describe().map_or(String::new(), |at| format!(" was made at {at} and"));
+        let node = format!("The node{made} gives {}.", self.outs[0]);
+        Box::new(Error::Freed { op: self.name(), freed, node })
     }
 
     /// Shows which memory this node keeps for its rules and how many bytes of it. What is packed counts as what it was.
