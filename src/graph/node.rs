@@ -129,6 +129,7 @@ impl Node {
     #[inline]
     fn make(kind: Kind, cut: Cut, fill: impl FnOnce(&mut Node)) -> Arc<Node> {
         LIVE.fetch_add(1, Relaxed);
+        let site = Site::current();
         let mut new = Arc::new(Node {
             kind,
             inputs: SmallVec::new(),
@@ -136,7 +137,7 @@ impl Node {
             kept: Mutex::new(Kept::Live(SmallVec::new())),
             hooks: OnceBox::new(),
             host: HostParts::default(),
-            site: Site::current(),
+            site,
             cut,
         });
         fill(Arc::get_mut(&mut new).expect("nobody else has it yet"));
