@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -130,7 +131,10 @@ class _Variable(type):
 class _Engine:
     """The engine, under the name by which callbacks for its end used to be queued."""
 
-    queue_callback = staticmethod(_core.queue_callback)
+    @staticmethod
+    def queue_callback(callback: Callable[[], Any]) -> None:
+        """Calls a function at the end of the backward pass that is running."""
+        _core.queue_callback(callback)
 
 
 class Variable(metaclass=_Variable):

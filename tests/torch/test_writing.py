@@ -1,0 +1,200 @@
+"""What writes, and what shares memory: functions in place, `out=`, copies of views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+from ferrograd import torch
+
+from tests.dialects import values
+
+#: With what is put there by name.
+T: Any = torch
+
+A = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+def t(data: Any = A, requires_grad: bool = False) -> Any:
+    return torch.tensor(data, requires_grad=requires_grad)
+
+
+def test_index_put_takes_a_list_of_tensors() -> None:
+    at = [torch.tensor([0, 0, 2]), torch.tensor([1, 1, 0])]
+    assert values(torch.zeros(3, 2).index_put(at, torch.tensor(1.0), accumulate=True)) == [[0, 2], [0, 0], [1, 0]]
+    x = torch.zeros(3, 2)
+    assert x.index_put_(tuple(at), torch.tensor([1.0, 2.0, 3.0])) is x
+    assert values(x) == [[0, 2], [0, 0], [3, 0]]
+    truth = torch.tensor([True, True, False])
+    assert values(torch.tensor([False, False]).index_put((torch.tensor([0, 0, 1]),), truth, True)) == [1, 0]
+    mask = torch.tensor([1, 0, 1], dtype=torch.uint8)
+    assert values(torch.zeros(3).index_put_((mask,), torch.tensor(1.0), accumulate=True)) == [1, 0, 1]
+
+
+def test_as_strided_in_place() -> None:
+    a = torch.arange(6.0).requires_grad_()
+    x = a * 1
+    assert x.as_strided_((2, 2), (1, 2)) is x
+    assert values(x) == [[0, 2], [1, 3]]
+    (x * x).sum().backward()
+    assert values(a.grad) == [0, 2, 4, 6, 0, 0]
+
+
+def test_data_takes_another_shape() -> None:
+    x = torch.ones(2, requires_grad=True)
+    x.data = torch.zeros(3, 2)
+    (x + 1).sum().backward()
+    assert values(x.grad) == [[1, 1]] * 3
+    with pytest.raises(RuntimeError, match="float32 cannot take values of dtype int64"):
+        x.data = torch.tensor([1])
+
+
+def test_functions_that_write_in_place() -> None:
+    x = t([-4.0, 4.0])
+    assert T.abs_(x) is x
+    assert values(T.sqrt_(x)) == [2, 2]
+    assert values(T.clamp_max_(T.mul(x, 2), 3)) == [3, 3]
+    assert values(T.fill_(x, 5)) == values(x) == [5, 5]
+    assert values(T.zero_(x)) == [0, 0]
+    leaf = t([1.0], True)
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        T.exp_(leaf)
+    y = leaf * 2
+    assert T.detach(y).data_ptr() == y.data_ptr()
+    assert T.detach_(y) is y
+    assert not y.requires_grad
+
+
+def test_copies_of_views() -> None:
+    x = t(A, True)
+    pairs = [
+        (T.view_copy(x, (4, 6)), x.view(4, 6)),
+        (T.select_copy(x, 1, 0), x[:, 0]),
+        (T.slice_copy(x, -1, 1, 3), x[..., 1:3]),
+        (T.narrow_copy(x, 1, 0, 2), x[:, :2]),
+        (x.narrow_copy(1, 0, 2), x[:, :2]),
+        (T.permute_copy(x, (2, 0, 1)), x.permute(2, 0, 1)),
+        (T.transpose_copy(x, 0, 1), x.transpose(0, 1)),
+        (T.expand_copy(x[:, :1], (2, 3, 4)), x[:, :1].expand(2, 3, 4)),
+        (T.unsqueeze_copy(x, 0), x[None]),
+        (T.squeeze_copy(x[None], 0), x),
+        (T.t_copy(x[0]), x[0].t()),
+        (T.diagonal_copy(x, 1, 1, 2), T.diagonal(x, 1, 1, 2)),
+        (T.as_strided_copy(x, (2, 2), (1, 2)), T.as_strided(x, (2, 2), (1, 2))),
+        (T.unfold_copy(x, 0, 2, 1), x.unfold(0, 2, 1)),
+        (T.alias_copy(x), x),
+        *zip(T.split_copy(x, 2, 1), T.split(x, 2, 1), strict=True),
+        *zip(T.split_with_sizes_copy(x, [1, 3], 2), T.split(x, [1, 3], 2), strict=True),
+        *zip(T.unbind_copy(x), x.unbind(), strict=True),
+    ]
+    for copy, view in pairs:
+        assert not copy._is_view()
+        assert copy.data_ptr() != view.data_ptr()
+        assert values(copy) == values(view)
+        found, want = (T.autograd.grad((y * y).sum(), x)[0] for y in (copy, view))
+        assert values(found) == values(want)
+    assert not T.detach_copy(x).requires_grad
+    out = T.zeros(0)
+    T.view_copy(t([1.0, 2.0]), (2, 1), out=out)
+    assert values(out) == [[1], [2]]
+    parts = T.zeros(1), T.zeros(1)
+    assert T.split_copy(t([1.0, 2.0]), 1, out=parts) is None
+    assert values(parts[1]) == [2]
+
+
+def test_out() -> None:
+    x = t([[3.0, 4.0]])
+    calls: list[tuple[Any, Any]] = [
+        (lambda out: T.norm(x, out=out), 5.0),
+        (lambda out: T.add(x, 1, alpha=2, out=out), [[5, 6]]),
+        (lambda out: T.mul(x, 2, out=out), [[6, 8]]),
+        (lambda out: T.norm(x, "nuc", out=out), 5.0),
+    ]
+    for f, want in calls:
+        out = T.zeros(0)
+        assert f(out) is out
+        assert values(out) == want
+    values_, indices = T.zeros(1), T.zeros(1, dtype=T.int64)
+    found = T.max(x, 1, out=(values_, indices))
+    assert found.values is values_
+    assert (values(values_), values(indices)) == ([4], [1])
+    whole = T.zeros(3)
+    T.norm(x, out=whole[1])
+    assert values(whole) == [0, 5, 0]
+    with pytest.raises(RuntimeError, match="out takes a tensor for each result"):
+        T.sort(x, out=T.zeros(1))
+    with pytest.raises(RuntimeError, match="cannot be written into the shape"):
+        T.add(x, 1, out=T.zeros(5))
+
+
+def test_activations_in_place() -> None:
+    F: Any = torch.nn.functional
+    native: Any = fg
+    data = [-7.0, -0.6, 0.0, 0.7, 8.0]
+    for name in ["celu", "elu", "hardsigmoid", "hardswish", "leaky_relu", "mish", "relu", "relu6", "selu", "silu"]:
+        x = t(data)
+        want = values(getattr(native, name)(native.tensor(data)))
+        assert values(getattr(F, name)(x)) == want
+        assert getattr(F, name)(x, inplace=True) is x
+        assert values(x) == want
+    for name in ["hardshrink", "softshrink", "softsign", "tanhshrink", "logsigmoid"]:
+        assert values(getattr(F, name)(t(data))) == values(getattr(native, name)(native.tensor(data)))
+    assert (
+        values(F.hardtanh(t(data), -2, 3))
+        == values(F.hardtanh_(t(data), -2, 3))
+        == pytest.approx([-2, -0.6, 0, 0.7, 3])
+    )
+    assert values(F.threshold(t(data), 0.5, 20)) == pytest.approx([20, 20, 20, 0.7, 8])
+    assert values(F.relu_(t(data))) == values(F.relu(t(data)))
+    assert values(F.glu(t([1.0, 2.0, 0.0, 0.0]))) == [0.5, 1]
+    assert values(F.softmin(t([1.0, 1.0]), 0)) == [0.5, 0.5]
+    assert values(F.rrelu(t([-2.0, 4.0]), 0.25, 0.75)) == [-1, 4]
+    torch.manual_seed(0)
+    x = t([-1.0] * 100 + [1.0], True)
+    y = F.rrelu(x, training=True)
+    slopes = -y.detach().numpy()[:100]
+    assert slopes.min() >= 1 / 8
+    assert slopes.max() <= 1 / 3
+    assert slopes.std() > 0.03
+    (g,) = torch.autograd.grad(y.sum(), x)
+    np.testing.assert_array_equal(np.asarray(g), [*slopes, 1])
+
+
+def test_casts_that_change_nothing_are_the_tensor_itself() -> None:
+    x: Any = t([1.0, 2.0])
+    assert x.float() is x.type_as(x) is +x is T.positive(x) is x.to(torch.float32) is x
+    assert x.double() is not x
+    y: Any = t([1.0], True) * 2
+    (+y).mul_(3)
+    assert values(y) == [6]
+
+
+def test_more_that_writes() -> None:
+    x = t(np.zeros((7, 3), np.float32))
+    x.fill_diagonal_(4, wrap=True)
+    want = np.zeros((7, 3), np.float32)
+    np.fill_diagonal(want, 4, wrap=True)
+    assert values(x) == want.tolist()
+    cube = t(np.zeros((2, 2, 2), np.float32))
+    assert values(cube.fill_diagonal_(1)) == [[[1, 0], [0, 0]], [[0, 0], [0, 1]]]
+    with pytest.raises(RuntimeError, match="fill_diagonal_: a matrix or axes of one size"):
+        T.zeros(2, 2, 3).fill_diagonal_(1)
+    leaf: Any = t([[1.0, 2.0], [3.0, 4.0]], True)
+    y = leaf * 1
+    y.fill_diagonal_(0)
+    y.sum().backward()
+    assert values(leaf.grad) == [[0, 1], [1, 0]]
+
+    at, source = torch.tensor([[0, -1], [2, 0]]), t([[1.0, 2.0], [3.0, 4.0]])
+    base = t(np.zeros((2, 2), np.float32))
+    assert values(T.put(base, at, source)) == [[4, 0], [3, 2]]
+    assert values(base.put_(at, source, accumulate=True)) == values(base) == [[5, 0], [3, 2]]
+
+    v, w = t([1.0, 2.0]), t([3.0, 5.0])
+    assert values(T.addmv(v, source, w, beta=2, alpha=3)) == [2 + 3 * 13, 4 + 3 * 29]
+    assert values(T.addr(source, v, w)) == [[4, 7], [9, 14]]
+    assert values(T.baddbmm(t([np.nan]), source[None], source[None], beta=0)) == [[[7, 10], [15, 22]]]
+    assert values(v.addmv_(source, w)) == values(v) == [14, 31]
+    assert values(t([1.0, 2.0]).where(torch.tensor([True, False]), 9)) == [1, 9]
