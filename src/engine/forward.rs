@@ -27,7 +27,7 @@ use crate::ops::select::select;
 /// let y = &x * &x;
 /// let dy = push(&[y.edge.unwrap()], &[(x.edge.unwrap(), Tensor::scalar(10.0))], false)?;
 /// assert_eq!(dy[0].as_ref().unwrap().array.item().to_f64(), 60.0);
-/// # Ok::<(), ferrograd::Error>(())
+/// # Ok::<(), Box<ferrograd::Error>>(())
 /// ```
 ///
 /// # Errors

@@ -85,7 +85,7 @@ pub fn zeros(meta: &Meta) -> Result<Tensor> {
 /// let dy = grad(&[&y], &[&x], true)?[0].clone().unwrap();
 /// let ddy = grad(&[&dy], &[&x], false)?[0].clone().unwrap();
 /// assert_eq!((dy.array.item().to_f64(), ddy.array.item().to_f64()), (27.0, 18.0));
-/// # Ok::<(), ferrograd::Error>(())
+/// # Ok::<(), Box<ferrograd::Error>>(())
 /// ```
 ///
 /// # Errors

@@ -18,7 +18,7 @@ use crate::shape;
 /// let x = Tensor::constant(Array::from_slice(&[1.0, 2.0, 3.0], &[3])?);
 /// let y = vmap(|t| Ok(vec![&t[0] * &t[0]]), &[(&x, Some(0))], 0)?;
 /// assert_eq!(y[0].array.to_vec::<f64>(), [1.0, 4.0, 9.0]);
-/// # Ok::<(), ferrograd::Error>(())
+/// # Ok::<(), Box<ferrograd::Error>>(())
 /// ```
 ///
 /// # Errors

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -131,10 +130,7 @@ class _Variable(type):
 class _Engine:
     """The engine, under the name by which callbacks for its end used to be queued."""
 
-    @staticmethod
-    def queue_callback(callback: Callable[[], Any]) -> None:
-        """Calls a function at the end of the backward pass that is running."""
-        _core.queue_callback(callback)
+    queue_callback = staticmethod(_core.queue_callback)
 
 
 class Variable(metaclass=_Variable):
