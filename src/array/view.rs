@@ -124,10 +124,15 @@ impl Array {
         if self.dims() == dims {
             return Ok(self.clone());
         }
-        match self.reshaped_strides(dims) {
-            Some(strides) => Ok(self.restride(dims, &strides, 0)),
+        match self.reshaped(dims) {
+            Some(view) => Ok(view),
             None => self.contiguous()?.reshape(dims),
         }
+    }
+
+    /// The elements in C order under another shape of as many, if they can be seen so where they are.
+    pub(crate) fn reshaped(&self, dims: &[usize]) -> Option<Array> {
+        Some(self.restride(dims, &self.reshaped_strides(dims)?, 0))
     }
 
     /// Strides that show the same elements under another shape, if there are any.

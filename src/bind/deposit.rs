@@ -98,7 +98,7 @@ impl Slot {
             Arc::downgrade(&(self.clone() as Arc<dyn Any + Send + Sync>));
         let leaf = match known {
             Some(node) => Tensor { edge: Some(Edge { node, out: 0 }), ..t.clone() },
-            None => t.leaf_of(owner),
+            None => t.leaf_of(Some(owner)),
         };
         let node = leaf.edge.as_ref().map(|e| &e.node);
         let mut place = self.lock();

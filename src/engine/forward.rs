@@ -4,18 +4,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Request;
 use super::arena::{Arena, NONE};
-use super::pass::closed;
+use super::pass::{closed, spare};
 use super::sum::added;
 use crate::error::{Error, Result};
 use crate::graph::site::Site;
-use crate::graph::watch;
-use crate::graph::{Edge, Grads, Kind, Levels, Live, Meta, Op, Saved, Tangents, Tensor};
-use crate::kernel::finite;
-use crate::ops::compare::equal;
-use crate::ops::entry::Operand;
+use crate::graph::{Edge, Grads, Kind, Levels, Live, Meta, Op, Saved, Tangents, Tensor, watch};
 use crate::ops::lanes::spread_lanes;
 use crate::ops::movement::{broadcast_to, cast};
-use crate::ops::select::select;
 
 /// The tangents of `outputs` where each of `inputs` moves along its tangent: none where nothing arrives. An input may
 /// be an interior value; its tangent is added to what arrives there from below. Frees nothing. With `create_graph` the
@@ -97,12 +92,7 @@ fn safely(op: &dyn Op, t: &Grads, saved: &Saved<'_>) -> Result<Grads> {
         sums.resize(outs.len(), None);
         for (sum, out) in sums.iter_mut().zip(outs) {
             let Some(mut out) = out else { continue };
-            if out.is_tracked() || finite::has(&out.array, finite::Kind::Nan) {
-                let zero = Tensor::scalar_of(out.dtype(), 0.0);
-                let still =
-                    equal(Operand::Tensor(&broadcast_to(moves, out.dims())?), Operand::Tensor(&zero))?;
-                out = select(&still, &zero, &out)?;
-            }
+            spare(&mut out, moves)?;
             *sum = added(sum.take(), Some(out), saved.record)?;
         }
     }

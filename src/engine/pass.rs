@@ -16,6 +16,7 @@ use crate::kernel::finite;
 use crate::ops::compare::equal;
 use crate::ops::entry::Operand;
 use crate::ops::lanes::{spread_lanes, sum_lanes};
+use crate::ops::movement::broadcast_to;
 use crate::ops::reduce::sum_to;
 use crate::ops::select::select;
 use crate::shape;
@@ -200,11 +201,8 @@ impl Pass<'_> {
             watch::count_rule(self.watch, node, start, grads.iter().flatten().map(|t| &t.array));
         }
         if let (true, true, [Some(g)]) = (self.watch.safe, op.is_pointwise(), g.as_slice()) {
-            let zero = Tensor::scalar_of(g.dtype(), 0.0);
-            let at_risk = |t: &Tensor| t.is_tracked() || finite::has(&t.array, finite::Kind::Nan);
-            for t in grads.iter_mut().flatten().filter(|t| t.dims() == g.dims() && at_risk(t)) {
-                let still = equal(Operand::Tensor(g), Operand::Tensor(&zero))?;
-                *t = select(&still, &zero, t)?;
+            for t in grads.iter_mut().flatten().filter(|t| t.dims() == g.dims()) {
+                spare(t, g)?;
             }
         }
         // An op that is not pointwise is spared where nothing at all arrives.
@@ -240,6 +238,16 @@ impl Pass<'_> {
         }
         Ok(())
     }
+}
+
+/// Keeps what a pointwise rule made of `from` zero where that is zero, unless no NaN can come of it.
+pub(super) fn spare(t: &mut Tensor, from: &Tensor) -> Result<()> {
+    if t.is_tracked() || finite::has(&t.array, finite::Kind::Nan) {
+        let zero = Tensor::scalar_of(t.dtype(), 0.0);
+        let still = equal(Operand::Tensor(&broadcast_to(from, t.dims())?), Operand::Tensor(&zero))?;
+        *t = select(&still, &zero, t)?;
+    }
+    Ok(())
 }
 
 /// Whether a gradient has the dtype of the value, one of `of`, that it belongs to, or need not have it.

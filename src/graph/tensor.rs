@@ -40,15 +40,11 @@ impl Tensor {
 
     /// The same value as the start of a new graph: gradients stop here and can be asked for.
     pub fn leaf(&self) -> Tensor {
-        self.made_leaf(None)
+        self.leaf_of(None)
     }
 
-    /// [`Tensor::leaf`] whose node remembers, weakly, who holds it.
-    pub fn leaf_of(&self, owner: Owner) -> Tensor {
-        self.made_leaf(Some(owner))
-    }
-
-    fn made_leaf(&self, owner: Option<Owner>) -> Tensor {
+    /// [`Tensor::leaf`] whose node remembers, weakly, who holds it, if somebody does.
+    pub fn leaf_of(&self, owner: Option<Owner>) -> Tensor {
         Tensor { edge: Some(Edge { node: Node::leaf(self, owner), out: 0 }), ..self.clone() }
     }
 

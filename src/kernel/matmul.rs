@@ -62,32 +62,14 @@ fn one(x: &Array, y: &Array, batch: usize) -> Option<(Array, Array)> {
         return None;
     }
     if common(&sy) {
-        let rows = x.restride(
-            &[lanes.checked_mul(d[batch])?, d[batch + 1]],
-            &[step(&d[..=batch], &sx[..=batch])?, sx[batch + 1]],
-            0,
-        );
+        let rows = x.reshaped(&[lanes.checked_mul(d[batch])?, d[batch + 1]])?;
         return Some((rows, y.restride(&y.dims()[batch..], &sy[batch..], 0)));
     }
     if n == 1 && common(&sx) {
-        let rows = y.restride(&[lanes, d[batch + 1]], &[step(&d[..batch], &sy[..batch])?, sy[batch]], 0);
+        let rows = y.reshaped(&[lanes, d[batch + 1]])?;
         return Some((rows, x.restride(&[d[batch + 1], d[batch]], &[sx[batch + 1], sx[batch]], 0)));
     }
     None
-}
-
-/// The step between neighbours where axes are taken as one; none where that is no single step.
-fn step(dims: &[usize], strides: &[isize]) -> Option<isize> {
-    let mut axes = dims.iter().zip(strides).filter(|(d, _)| **d != 1).rev();
-    let Some((&d, &first)) = axes.next() else { return Some(1) };
-    let mut span = d as isize * first;
-    for (&d, &s) in axes {
-        if s != span {
-            return None;
-        }
-        span *= d as isize;
-    }
-    Some(first)
 }
 
 fn product<T: Num>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
