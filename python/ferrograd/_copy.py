@@ -10,10 +10,18 @@ import numpy as np
 from . import _core
 
 
-def reduce(view: np.ndarray[Any, Any], tracked: bool, dialect: int, name: str | None, protocol: int) -> tuple[Any, ...]:
+def reduce(
+    view: np.ndarray[Any, Any],
+    tracked: bool,
+    dialect: int,
+    name: str | None,
+    attributes: dict[str, Any] | None,
+    protocol: int,
+) -> tuple[Any, ...]:
     """What `__reduce_ex__` answers: protocol 5 hands the memory over without a copy."""
     data = pickle.PickleBuffer(cast(Any, view)) if protocol >= 5 else view.tobytes()
-    return _rebuild, (str(view.dtype), view.shape, data, tracked, dialect, name)
+    made = _rebuild, (str(view.dtype), view.shape, data, tracked, dialect, name)
+    return (*made, attributes) if attributes else made
 
 
 def _rebuild(dtype: str, shape: tuple[int, ...], data: Any, tracked: bool, dialect: int, name: str | None) -> Any:

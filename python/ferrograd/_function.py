@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -189,6 +190,12 @@ class Function:
                 raise ArgumentError(
                     "Some elements marked as dirty during the forward method were not returned as output. The inputs "
                     "that are modified inplace must all be outputs of the Function."
+                )
+            if not any(x is y for y in inputs):
+                warnings.warn(
+                    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated "
+                    "should be passed to ctx.mark_dirty().",
+                    stacklevel=4,
                 )
 
     @classmethod

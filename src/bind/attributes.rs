@@ -150,15 +150,15 @@ impl Var {
     #[getter]
     fn name(&self, py: Python<'_>) -> Option<Py<PyString>> {
         let mut state = self.lock();
-        if state.name.is_none() && self.dialect().names_itself() {
-            state.name = Some(fresh_name(py));
+        if self.dialect().names_itself() {
+            state.extras().name.get_or_insert_with(|| fresh_name(py));
         }
-        state.name.as_ref().map(|name| name.clone_ref(py))
+        state.extras.as_ref()?.name.as_ref().map(|name| name.clone_ref(py))
     }
 
     #[setter]
     fn set_name(&self, py: Python<'_>, name: Option<&str>) {
-        self.lock().name = name.map(|name| PyString::new(py, name).unbind());
+        self.lock().extras().name = name.map(|name| PyString::new(py, name).unbind());
     }
 
     /// The axes in reversed order.

@@ -355,6 +355,20 @@ pub fn track(o: &Bound<'_, Var>) {
     }
 }
 
+/// What setting an attribute, or deleting it, does where a class has no say in it.
+pub fn set_attribute(
+    o: &Bound<'_, Var>,
+    name: &Bound<'_, PyString>,
+    value: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let value = value.map_or(std::ptr::null_mut(), |v| v.as_ptr());
+    // SAFETY: an object, a string and an object or null; the GIL is held.
+    match unsafe { pyo3::ffi::PyObject_GenericSetAttr(o.as_ptr(), name.as_ptr(), value) } {
+        0 => Ok(()),
+        _ => Err(PyErr::fetch(o.py())),
+    }
+}
+
 /// A result of the core as `PyResult`.
 pub fn lift<T>(r: Result<T>) -> PyResult<T> {
     r.map_err(PyErr::from)

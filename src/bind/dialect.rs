@@ -76,6 +76,16 @@ impl Dialect {
         })
     }
 
+    /// Whether an object's class is the dialect's own, not one that was made of it.
+    pub fn is_class_of(self, o: &Bound<'_, Var>) -> bool {
+        let py = o.py();
+        o.get_type().is(match self {
+            Dialect::Native => py.get_type::<Var>(),
+            Dialect::Paddle => py.get_type::<PaddleTensor>(),
+            Dialect::Torch => py.get_type::<TorchTensor>(),
+        })
+    }
+
     /// `backward()` without a cotangent on more than one element: ones (Paddle), or an error.
     pub fn ones_for_any_shape(self) -> bool {
         self == Dialect::Paddle

@@ -76,6 +76,7 @@ pub fn show_reached(hook: &Bound<'_, PyAny>) {
         }
         if let Ok(tensor) = o.cast::<Var>() {
             track(tensor);
+            work.extend(Var::attributes(tensor).ok().flatten().map(Bound::into_any));
         } else if let Ok(items) = o.cast::<PyDict>() {
             work.extend(items.values());
         } else if o.is_instance_of::<PyTuple>() || o.is_instance_of::<PyList>() {
@@ -100,6 +101,8 @@ impl Var {
     /// tensor it shows none: they are in use.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let Some(state) = self.try_lock() else { return Ok(()) };
+        let attributes = state.extras.as_ref().and_then(|e| e.attributes.as_ref());
+        attributes.map_or(Ok(()), |dict| visit.call(dict))?;
         let slot = state.slot.as_ref().filter(|slot| Arc::strong_count(slot) == 1).map(|slot| &**slot);
         slot.map_or(Ok(()), |slot| slot.visit(&visit))?;
         match &state.value {
@@ -118,9 +121,9 @@ impl Var {
 
     fn __clear__(&self) {
         let mut state = self.lock();
-        let slot = state.slot.take();
+        let (slot, extras) = (state.slot.take(), state.extras.take());
         let old = state.restart(None);
         drop(state);
-        drop((slot, old));
+        drop((slot, extras, old));
     }
 }

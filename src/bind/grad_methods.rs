@@ -135,6 +135,11 @@ impl Var {
         Ok(())
     }
 
+    #[deleter(requires_grad)]
+    fn delete_requires_grad(slf: &Bound<'_, Self>) -> PyResult<()> {
+        Err(raise(slf.py(), "ArgumentError", "requires_grad must be a bool: it cannot be deleted"))
+    }
+
     /// Sets `requires_grad` and returns the tensor itself.
     #[pyo3(signature = (requires_grad=true))]
     fn requires_grad_<'py>(slf: &Bound<'py, Self>, requires_grad: bool) -> PyResult<Bound<'py, Self>> {

@@ -13,14 +13,16 @@ static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 static REDUCE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 impl Var {
-    /// The same values as a tensor of their own: a leaf with the same flag, name, dialect and gradient.
+    /// The same values as a tensor of their own: a leaf with the same flag, name and dialect, and this gradient.
     fn twin<'py>(&self, py: Python<'py>, grad: Option<Bound<'py, Var>>) -> PyResult<Bound<'py, Var>> {
         let tensor = self.tensor();
         let name = self.given_name(py);
         let twin = Var::result(py, tensor.detach(), self.dialect())?;
         Var::track(&twin, tensor.is_tracked())?;
         let mut state = twin.get().lock();
-        state.name = name;
+        if name.is_some() {
+            state.extras().name = name;
+        }
         if let (Some(slot), Some(g)) = (&state.slot, grad) {
             slot.put(Some(g.unbind()));
         }
@@ -104,8 +106,13 @@ impl Var {
         py.import("ferrograd")
     }
 
-    fn __copy__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Var>> {
-        self.twin(py, self.grad(py).map(|g| g.into_bound(py)))
+    fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Var>> {
+        let py = slf.py();
+        let twin = slf.get().twin(py, slf.get().grad(py).map(|g| g.into_bound(py)))?;
+        if let Some(attributes) = Var::attributes(slf)? {
+            Var::set_attributes(&twin, &attributes.copy()?)?;
+        }
+        Ok(twin)
     }
 
     fn __deepcopy__<'py>(slf: &Bound<'py, Self>, memo: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
@@ -118,9 +125,13 @@ impl Var {
             Some(g) => Some(Var::__deepcopy__(&g, memo)?.cast_into()?),
             None => None,
         };
-        let twin = slf.get().twin(py, grad)?.into_any();
+        let twin = slf.get().twin(py, grad)?;
         memo.set_item(key, &twin)?;
-        Ok(twin)
+        if let Some(attributes) = Var::attributes(slf)? {
+            let copied = py.import("copy")?.call_method1("deepcopy", (attributes, memo))?;
+            Var::set_attributes(&twin, copied.cast::<PyDict>()?)?;
+        }
+        Ok(twin.into_any())
     }
 
     fn __reduce_ex__<'py>(slf: &Bound<'py, Self>, protocol: i64) -> PyResult<Bound<'py, PyAny>> {
@@ -130,6 +141,6 @@ impl Var {
         let name = slf.get().given_name(py);
         let view = convert::to_numpy(py, &array.contiguous()?)?;
         let reduce = REDUCE.import(py, "ferrograd._copy", "reduce")?;
-        reduce.call1((view, tracked, dialect, name, protocol))
+        reduce.call1((view, tracked, dialect, name, Var::attributes(slf)?, protocol))
     }
 }

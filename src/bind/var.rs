@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString};
 
 use super::autograd::{grad_enabled, unrecorded};
 use super::convert;
@@ -41,14 +41,22 @@ pub struct State {
     pub value: Value,
     /// Where its gradient is put, once it is a leaf.
     pub slot: Option<Arc<Slot>>,
-    /// That its gradient is kept although it is no leaf.
-    retained: Option<Box<Retained>>,
-    /// What the user calls it.
-    pub name: Option<Py<PyString>>,
+    /// What few tensors have.
+    pub extras: Option<Box<Extras>>,
     /// How often a value of its own was written to.
     version: u32,
     /// Whether a value of its own was made in inference mode.
     inference: bool,
+}
+
+#[derive(Default)]
+pub struct Extras {
+    /// That its gradient is kept although it is no leaf.
+    retained: Option<Retained>,
+    /// What the user calls it.
+    pub name: Option<Py<PyString>>,
+    /// What the user put on it.
+    pub attributes: Option<Py<PyDict>>,
 }
 
 /// A tensor as an op takes it.
@@ -83,10 +91,7 @@ pub struct Var {
 impl Var {
     pub fn new(value: Value, dialect: Dialect) -> Var {
         let inference = inference::enabled();
-        Var {
-            state: Mutex::new(State { value, slot: None, retained: None, name: None, version: 0, inference }),
-            dialect,
-        }
+        Var { state: Mutex::new(State { value, slot: None, extras: None, version: 0, inference }), dialect }
     }
 
     /// A result of an op.
@@ -172,7 +177,7 @@ impl Var {
 
     /// What the user calls it.
     pub fn given_name(&self, py: Python<'_>) -> Option<Py<PyString>> {
-        self.lock().name.as_ref().map(|name| name.clone_ref(py))
+        self.lock().extras.as_ref()?.name.as_ref().map(|name| name.clone_ref(py))
     }
 
     pub fn dialect(&self) -> Dialect {
@@ -214,19 +219,27 @@ impl State {
 
     /// Keeps the gradient, here and wherever the history goes: after all hooks (`last`) or in the order of registration.
     pub fn retain(&mut self, edge: &Edge, last: bool, dialect: Dialect) {
-        if self.retained.is_none() {
+        if !self.is_retained() {
             self.slot.get_or_insert_default();
-            self.retained = Some(Box::new(Retained::new(last, dialect)));
+            self.extras().retained = Some(Retained::new(last, dialect));
             self.follow(Some(edge));
         }
     }
 
     pub fn is_retained(&self) -> bool {
-        self.retained.is_some()
+        self.extras.as_ref().is_some_and(|e| e.retained.is_some())
     }
 
+    /// What few tensors have, made if it is not there.
+    pub fn extras(&mut self) -> &mut Extras {
+        self.extras.get_or_insert_default()
+    }
+
+    #[inline]
     fn follow(&mut self, edge: Option<&Edge>) {
-        if let (Some(retained), Some(slot)) = (&mut self.retained, &self.slot) {
+        if let (Some(extras), Some(slot)) = (&mut self.extras, &self.slot)
+            && let Some(retained) = &mut extras.retained
+        {
             retained.follow(edge, slot);
         }
     }
@@ -273,17 +286,18 @@ impl State {
         Ok(Old(before))
     }
 
-    /// Makes another value of the same shape and dtype this one's.
+    /// Makes another value of the same shape and dtype this one's. Over a tracked value one that is not is written like
+    /// any constant: the result is tracked, with the derivative zero.
     pub fn assign(&mut self, new: &Tensor, record: bool) -> Result<Old> {
         let packs = matches!(self.value, Value::Part(_));
         self.write(record, |t, layout| match layout {
-            None => {
+            None if t.edge.is_none() || new.edge.is_some() => {
                 t.array = if packs { new.array.contiguous()? } else { new.array.clone() };
                 t.edge.clone_from(&new.edge);
                 t.cut = new.cut;
                 Ok(())
             }
-            Some(_) => index::put_at(t, layout, &[Index::Ellipsis], new.into()),
+            _ => index::put_at(t, layout, &[Index::Ellipsis], new.into()),
         })
     }
 

@@ -102,6 +102,11 @@ impl Var {
         slf.get().take(source.get(), &old, &new)
     }
 
+    #[deleter(data)]
+    fn delete_data(slf: &Bound<'_, Self>) -> PyResult<()> {
+        Err(raise(slf.py(), "ArgumentError", "Deleting tensor data is not allowed. Delete tensor instead!"))
+    }
+
     /// The tensor that this one is a view of, or None.
     #[getter]
     fn _base(&self, py: Python<'_>) -> Option<Py<Var>> {

@@ -15,6 +15,7 @@ mod tick;
 
 pub use beyond::leads_beyond;
 pub use forward::push;
+pub use pass::single;
 pub use request::{Answer, Reached, Request, backward, grad, seed};
 pub use survey::{Place, Survey, Surveyed, cuts, survey};
 pub use taylor::taylor;

@@ -165,6 +165,15 @@ impl<'a> Pass<'a> {
     }
 }
 
+/// What one node makes of cotangents of its outputs, in their shapes: the gradients of its inputs. Nothing is freed.
+///
+/// # Errors
+/// As [`Request::run`].
+pub fn single(node: &Arc<Node>, g: Vec<Option<Tensor>>, create_graph: bool) -> Result<Grads> {
+    let request = Request { create_graph, retain_graph: true, watch: watch::get(), ..Request::default() };
+    Pass::new(&request).differentiate(node, &mut g.into())
+}
+
 impl Pass<'_> {
     /// What the caller calls a node.
     fn name_of(&self, node: &Node) -> String {

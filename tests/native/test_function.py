@@ -339,3 +339,21 @@ def test_an_exception_in_forward_records_nothing() -> None:
         Fails.apply(x)
     assert fg.is_grad_enabled()
     assert fg._core.live_nodes() == before
+
+
+def test_what_is_marked_dirty_is_an_argument() -> None:
+    class Other(fg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = x * 3
+            ctx.mark_dirty(y)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 3
+
+    x = fg.tensor([1.0], requires_grad=True)
+    with pytest.warns(UserWarning, match="received a tensor that was not an input"):
+        y = Other.apply(x)
+    assert fg.grad(y, x).tolist() == [3.0]

@@ -138,3 +138,120 @@ def test_dtypes_of_gradients() -> None:
     x = fg.tensor([0.5, 2.0], dtype="float64", requires_grad=True)
     assert gradcheck(Single.apply, (x,), check_grad_dtypes=True, check_forward_ad=True)
     assert gradgradcheck(fg.sin, (x,), check_grad_dtypes=True, check_fwd_over_rev=True)
+
+
+class Doubled(fg.Function):
+    """Its rules fail on request."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, forward_fails: bool, backward_fails: bool) -> Any:
+        ctx.fails = forward_fails, backward_fails
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        if ctx.fails[1]:
+            raise RuntimeError("backward fails")
+        return g * 2, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, t: Any, *_: Any) -> Any:
+        if ctx.fails[0]:
+            raise RuntimeError("forward fails")
+        return t * 2
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+@pytest.mark.parametrize("fails", [(False, False), (True, False), (False, True), (True, True)], ids=str)
+@pytest.mark.parametrize("modes", [(True, False), (False, True), (True, True)], ids=str)
+def test_only_the_modes_that_are_asked_for_run(
+    modes: tuple[bool, bool], fails: tuple[bool, bool], fast_mode: bool
+) -> None:
+    """Where both fail, reverse mode is heard first."""
+    forward, backward = modes
+    text = "backward fails" if fails[1] and backward else "forward fails" if fails[0] and forward else ""
+
+    def run() -> bool:
+        return gradcheck(
+            Doubled.apply,
+            (leaf(2), *fails),
+            check_forward_ad=forward,
+            check_backward_ad=backward,
+            check_batched_grad=backward,
+            fast_mode=fast_mode,
+        )
+
+    if not text:
+        assert run()
+        return
+    with pytest.raises(RuntimeError, match=text):
+        run()
+
+
+class Jittered(fg.Function):
+    """The identity, with a gradient that is not the same twice."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, jitter: float) -> Any:
+        ctx.jitter = jitter
+        return x * 1
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return Jittered.apply(g, ctx.jitter) * (fg.rand(g.shape, dtype="float64") * ctx.jitter + 1.0), None
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_gradients_that_are_not_the_same_twice(fast_mode: bool) -> None:
+    x = leaf(3, 3)
+    assert gradcheck(lambda x: Jittered.apply(x, 0.0), x, fast_mode=fast_mode)
+    with pytest.raises(GradcheckError, match="Backward is not reentrant"):
+        gradcheck(lambda x: Jittered.apply(x, 1e-6), x, fast_mode=fast_mode)
+    assert gradcheck(lambda x: Jittered.apply(x, 1e-6), x, nondet_tol=1e-5, fast_mode=fast_mode)
+    with pytest.raises(GradcheckError, match="Backward is not reentrant"):
+        gradgradcheck(lambda x: Jittered.apply(x, 1e-12), x, fast_mode=fast_mode)
+    assert not gradgradcheck(lambda x: Jittered.apply(x, 1e-12), x, raise_exception=False, fast_mode=fast_mode)
+    assert gradgradcheck(lambda x: Jittered.apply(x, 1e-12), x, nondet_tol=1e-5, fast_mode=fast_mode)
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_outputs_that_change_their_kind(fast_mode: bool) -> None:
+    x = fg.tensor([1.0], dtype="float64", requires_grad=True)
+    kinds: dict[str, Any] = {
+        "same shape when inputs are perturbed": lambda x: fg.concat([x, x]) if float(x) >= 1 else x,
+        "same dtype when inputs are perturbed": lambda x: x.astype("float32") if float(x) >= 1 else x,
+    }
+    for text, f in kinds.items():
+        with pytest.raises(AssertionError, match=text):
+            gradcheck(f, x, fast_mode=fast_mode)
+
+
+def test_torch_has_the_jacobians_too() -> None:
+    from ferrograd.torch.autograd.gradcheck import get_analytical_jacobian, get_numerical_jacobian
+
+    a, b = (torch.rand(2, 2, dtype=torch.float64, requires_grad=True) for _ in range(2))
+
+    def f(inputs: Any) -> Any:
+        x, y = inputs
+        return 2 * x + y, x * y
+
+    wanted = [2 * np.eye(4), np.eye(4)]
+    with pytest.warns(UserWarning, match="get_analytical_jacobian was part of PyTorch's private API"):
+        found, same_twice, sizes, types = get_analytical_jacobian((a, b), f((a, b))[0])
+    np.testing.assert_array_equal([m.numpy() for m in found], wanted)
+    assert (same_twice, sizes, types) == (True, True, True)
+    jittered = Jittered.apply(a, 1e-6)
+    with pytest.warns(UserWarning, match="private API"):
+        assert get_analytical_jacobian((a,), jittered)[1] is False
+    with pytest.warns(UserWarning, match="get_numerical_jacobian was part of PyTorch's private API"):
+        found = get_numerical_jacobian(f, (a, b))
+    np.testing.assert_allclose([m.numpy() for m in found], wanted, atol=1e-8)
+    before = a.tolist()
+    with pytest.warns(UserWarning, match="private API"):
+        [only] = get_numerical_jacobian(lambda inputs: f(inputs)[1], (a, b), target=a, eps=1e-6)
+    np.testing.assert_allclose(only.numpy(), np.diag(b.detach().numpy().ravel()), atol=1e-8)
+    assert a.tolist() == before
+    for wrong in (lambda: get_analytical_jacobian((a,), f((a, b))[0], grad_out=2.0),
+                  lambda: get_numerical_jacobian(f, (a, b), grad_out=2.0)):
+        with pytest.warns(UserWarning), pytest.raises(ValueError, match="Expected grad_out to be 1.0"):
+            wrong()

@@ -198,3 +198,41 @@ def test_more_that_writes() -> None:
     assert values(T.baddbmm(t([np.nan]), source[None], source[None], beta=0)) == [[[7, 10], [15, 22]]]
     assert values(v.addmv_(source, w)) == values(v) == [14, 31]
     assert values(t([1.0, 2.0]).where(torch.tensor([True, False]), 9)) == [1, 9]
+
+
+def test_a_comparison_in_place_stays_tracked() -> None:
+    """With the derivative zero, as everything that is written over a result."""
+    a = t([1.0, -2.0], requires_grad=True)
+    for name, other in (("gt_", 0), ("ge_", 0), ("lt_", 0), ("le_", 0), ("eq_", 1), ("ne_", a), ("logical_and_", a)):
+        x = a * 3
+        assert getattr(x, name)(other) is x
+        assert x.requires_grad
+        assert set(values(x)) <= {0.0, 1.0}
+        (g,) = torch.autograd.grad(x.sum(), a)
+        assert values(g) == [0, 0]
+    x = a * 3
+    view = x[:1]
+    view.gt_(0)
+    assert values(x) == [1, -6]
+    assert values(torch.autograd.grad((x * x).sum(), a)[0]) == [0, -36]
+    x = a * 3
+    with torch.no_grad():
+        x.gt_(0)
+    assert values(torch.autograd.grad(x.sum(), a)[0]) == [3, 3]
+    assert not t([1.0]).gt_(0).requires_grad
+    with pytest.raises(RuntimeError, match="leaf"):
+        a.gt_(0)
+
+
+def test_what_cannot_be_deleted() -> None:
+    x = t([1.0], requires_grad=True)
+    x.grad = t([2.0])
+    del x.grad
+    assert x.grad is None
+    with pytest.raises(RuntimeError, match="Deleting tensor data is not allowed"):
+        del x.data
+    with pytest.raises(RuntimeError, match="requires_grad must be a bool"):
+        del x.requires_grad
+    with pytest.raises(RuntimeError):
+        x.data = None
+    assert values(x) == [1]

@@ -15,6 +15,15 @@ from ferrograd.testing._report import GradcheckError, Matrix, compare
 
 Function = Callable[..., Any]
 
+_NOT_DETERMINISTIC = (
+    "The function is not deterministic: output {i} differs between two calls with the same inputs. The tolerance for "
+    "nondeterminism was {tolerance}."
+)
+_NOT_REENTRANT = (
+    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
+    "values, although analytical gradient matches numerical gradient. The tolerance for nondeterminism was {tolerance}."
+)
+
 
 def gradcheck(
     func: Function,
@@ -102,15 +111,12 @@ def _differentiated(inputs: Sequence[Any]) -> list[int]:
     return which
 
 
-def _deterministic(problem: Problem, tolerance: float) -> None:
+def _deterministic(problem: Problem, tolerance: float, text: str = _NOT_DETERMINISTIC) -> None:
     """The function gives the same values twice."""
     first, second = problem.values(problem.at), problem.values(problem.at)
     for i, (a, b) in enumerate(zip(first, second, strict=True)):
         if a.shape != b.shape or not np.all((np.abs(a - b) <= tolerance) | (a == b) | (np.isnan(a) & np.isnan(b))):
-            raise GradcheckError(
-                f"The function is not deterministic: output {i} differs between two calls with the same inputs. The "
-                f"tolerance for nondeterminism was {tolerance}."
-            )
+            raise GradcheckError(text.format(i=i, tolerance=tolerance))
 
 
 def _slow(problem: Problem, analytic: Analytic, modes: list[str], eps: float, rtol: float, atol: float) -> None:
@@ -121,13 +127,13 @@ def _slow(problem: Problem, analytic: Analytic, modes: list[str], eps: float, rt
         if any(np.any(matrix) for row in numerical for matrix in row):
             raise GradcheckError("Numerical gradient for function expected to be zero")
         return
-    columns = analytic.columns(problem) if "forward" in modes else []
-    for i, y in enumerate(analytic.outputs):
-        if not y.requires_grad:
-            continue
-        for mode in modes:
-            found = analytic.rows(i) if mode == "reverse" else columns[i]
-            how = "" if mode == "reverse" else "computed with forward mode "
+    for mode in modes:
+        columns = analytic.columns(problem) if mode == "forward" else []
+        how = "computed with forward mode " if mode == "forward" else ""
+        for i, y in enumerate(analytic.outputs):
+            if not y.requires_grad:
+                continue
+            found = columns[i] if mode == "forward" else analytic.rows(i)
             for j, (a, n) in enumerate(zip(found, numerical[i], strict=True)):
                 compare(a, n, (tuple(y.shape), inputs[j]), (i, j), how, rtol, atol)
 
@@ -139,23 +145,24 @@ def _fast(problem: Problem, analytic: Analytic, modes: list[str], eps: float, rt
         u = _length_one(generator.normal(size=a.shape))
         direction = [u if k == j else np.zeros(b.shape) for k, b in enumerate(problem.at)]
         numerical = problem.along(direction, eps, CENTRAL)
-        pushed = analytic.pushed(direction) if "forward" in modes else []
-        for i, (y, n) in enumerate(zip(analytic.outputs, numerical, strict=True)):
-            v = _length_one(generator.uniform(size=n.shape))
-            found = []
-            if "reverse" in modes:
-                seed = _core.make(v.reshape(tuple(y.shape)).astype(y.dtype), None, False, dialect(y))
-                g = analytic.pulled([y], [seed])[j] if y.requires_grad else None
-                found.append((0.0 if g is None else float(np.sum(np.asarray(g, np.float64) * u)), float(n @ v)))
-            if "forward" in modes:
-                found.append((float(pushed[i] @ v), float(n @ v)))
-            if not all(abs(a - b) <= atol + rtol * abs(b) for a, b in found):
-                _slow(problem, analytic, modes, eps, rtol, atol)
-                raise GradcheckError(
-                    f"Jacobian mismatch for output {i} with respect to input {j},\nnumerical:{found[-1][1]}\n"
-                    f"analytical:{found[-1][0]}\nFast gradcheck failed but element-wise differences are small. This "
-                    "means that the test might've passed in slow_mode!"
-                )
+        sides = [np.asarray(_length_one(generator.uniform(size=n.shape))) for n in numerical]
+        for mode in modes:
+            pushed = analytic.pushed(direction) if mode == "forward" else []
+            for i, (y, n, v) in enumerate(zip(analytic.outputs, numerical, sides, strict=True)):
+                if mode == "forward":
+                    found = float(pushed[i] @ v)
+                else:
+                    seed = _core.make(v.reshape(tuple(y.shape)).astype(y.dtype), None, False, dialect(y))
+                    g = analytic.pulled([y], [seed])[j] if y.requires_grad else None
+                    found = 0.0 if g is None else float(np.sum(np.asarray(g, np.float64) * u))
+                wanted = float(n @ v)
+                if not abs(found - wanted) <= atol + rtol * abs(wanted):
+                    _slow(problem, analytic, modes, eps, rtol, atol)
+                    raise GradcheckError(
+                        f"Jacobian mismatch for output {i} with respect to input {j},\nnumerical:{wanted}\n"
+                        f"analytical:{found}\nFast gradcheck failed but element-wise differences are small. This "
+                        "means that the test might've passed in slow_mode!"
+                    )
 
 
 def _length_one(v: Any) -> Matrix:
@@ -191,11 +198,7 @@ def _reentrant(analytic: Analytic, tolerance: float) -> None:
         pairs = zip(analytic.pulled([y], [seed]), analytic.pulled([y], [seed]), strict=True)
         for a, b in pairs:
             if a is not None and np.any(np.abs(np.asarray(a) - np.asarray(b)) > tolerance):
-                raise GradcheckError(
-                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
-                    "gives different values, although analytical gradient matches numerical gradient. The tolerance "
-                    f"for nondeterminism was {tolerance}."
-                )
+                raise GradcheckError(_NOT_REENTRANT.format(tolerance=tolerance))
 
 
 def _batched_reverse(analytic: Analytic) -> None:
@@ -300,9 +303,17 @@ def gradgradcheck(
         found = _core.run(outputs(*args), [args[i] for i in which], list(starts), 0, create_graph=True, unused="none")
         return tuple(g for g in found if g is not None)
 
+    inputs = given + seeds
+    try:
+        tracked = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+        _deterministic(Problem(gradients, inputs, tracked), nondet_tol, _NOT_REENTRANT)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
     return gradcheck(
         gradients,
-        given + seeds,
+        inputs,
         eps=eps,
         atol=atol,
         rtol=rtol,

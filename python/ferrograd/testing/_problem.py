@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core, _tree
-from ferrograd._core import PaddleTensor, Tensor, TorchTensor
+from ferrograd._core import ArgumentError, PaddleTensor, Tensor, TorchTensor
 from ferrograd._modes import enable_grad
 from ferrograd.testing._report import Matrix
 
@@ -28,6 +28,8 @@ class Problem:
     def __init__(self, f: Callable[..., Any], inputs: Sequence[Any], which: Sequence[int]) -> None:
         self.f, self.inputs, self.which = f, list(inputs), list(which)
         self.at = [np.array(inputs[i].detach()) for i in which]
+        #: Shapes and dtypes of the outputs, once they are known.
+        self._kinds: list[tuple[tuple[int, ...], Any]] = []
 
     def places(self, arrays: Sequence[Matrix]) -> list[Tensor]:
         """Tracked leaves with these values."""
@@ -42,8 +44,18 @@ class Problem:
             return [y for y in _tree.leaves(self.f(*args)) if isinstance(y, Tensor)]
 
     def values(self, arrays: Sequence[Matrix]) -> list[Matrix]:
-        """The outputs as float64 vectors."""
-        return [np.asarray(y, np.float64).ravel() for y in self.call(self.places(arrays))]
+        """The outputs as float64 vectors. Shapes and dtypes are the same in every call."""
+        outputs = self.call(self.places(arrays))
+        kinds = [(tuple(y.shape), y.dtype) for y in outputs]
+        self._kinds = self._kinds or kinds
+        for i, (known, new) in enumerate(zip(self._kinds, kinds, strict=True)):
+            for what, a, b in zip(("shape", "dtype"), known, new, strict=True):
+                if a != b:
+                    raise ArgumentError(
+                        f"Expected `func` to return outputs with the same {what} when inputs are perturbed, but output "
+                        f"{i} has {what}s {a} and {b}."
+                    )
+        return [np.asarray(y, np.float64).ravel() for y in outputs]
 
     def along(self, direction: Sequence[Matrix], step: float, scheme: dict[int, float]) -> list[Matrix]:
         """The derivatives of the outputs along a direction, by differences."""

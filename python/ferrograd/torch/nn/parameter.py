@@ -38,4 +38,4 @@ class Parameter(TorchTensor):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickled as its class, values and flag."""
-        return type(self), (self.detach(), self.requires_grad)
+        return type(self), (self.detach(), self.requires_grad), self.__dict__ or None
