@@ -193,8 +193,8 @@ class Function:
                 )
             if not any(x is y for y in inputs):
                 warnings.warn(
-                    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated "
-                    "should be passed to ctx.mark_dirty().",
+                    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been "
+                    "mutated should be passed to ctx.mark_dirty().",
                     stacklevel=4,
                 )
 

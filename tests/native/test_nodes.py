@@ -225,3 +225,66 @@ def test_the_node_of_a_function_has_what_its_context_has() -> None:
         RuntimeError, match="Specify retain_graph=True if you need to backward through the graph a second"
     ):
         _ = y.grad_fn.saved_tensors
+
+
+@every
+def test_nodes_are_functions(d: Dialect) -> None:
+    x, w = d.leaf([1.0, 2.0]), d.tensor([3.0, 4.0])
+    node, g = (x * w).grad_fn, d.tensor([1.0, 10.0])
+    first, second = node(g)
+    assert (values(first), second) == ([3, 40], None)
+    assert first.stop_gradient
+    assert type(first) is type(x)
+    assert node(None) == (None, None)
+    single = (x * 2).sum().grad_fn
+    assert values(single(d.tensor(5.0))) == [5, 5]
+    # Each use of an input has its own gradient, of its shape.
+    assert [values(g) for g in (x * x).grad_fn(g)] == [[1, 20], [1, 20]]
+    assert values((d.leaf(2.0) * w).grad_fn(g)[0]) == 43
+    x.grad = None
+    assert x.grad is None
+    # What a node keeps is still there.
+    d.backward([x * w])
+
+
+@every
+def test_called_nodes_are_recorded(d: Dialect) -> None:
+    x, g = d.leaf([1.0, 2.0]), d.leaf([1.0, 1.0])
+    node = (x**3).grad_fn
+    found = node(g)
+    first = found[0] if isinstance(found, tuple) else found
+    assert values(d.grad([first], [x, g], retain_graph=True)[0]) == [6, 12]
+    assert values(d.grad([first], [g])[0]) == [3, 12]
+    with d.module.no_grad():
+        found = node(g)
+    assert (found[0] if isinstance(found, tuple) else found).stop_gradient
+
+
+@every
+def test_a_called_leaf_adds_up(d: Dialect) -> None:
+    x = d.leaf([1.0, 2.0])
+    leaf = (x * 2).grad_fn.next_functions[0]
+    leaf = leaf if d.name == "paddle" else leaf[0]
+    for _ in range(2):
+        assert leaf(d.tensor([1.0, 2.0])) == ()
+    assert values(x.grad) == [2, 4]
+    assert leaf(None) == ()
+    with pytest.raises(RuntimeError, match="shape"):
+        leaf(d.tensor([1.0]))
+
+
+@every
+def test_wrong_calls_of_nodes(d: Dialect) -> None:
+    x = d.leaf([1.0, 2.0])
+    node, g = (x * 2).grad_fn, d.tensor([1.0, 1.0])
+    for wrong in ((), (g, g)):
+        with pytest.raises(TypeError, match=r"expected 1 arguments, got [02] instead"):
+            node(*wrong)
+    with pytest.raises(TypeError, match="argument 0 is not a Variable"):
+        node(1.0)
+    with pytest.raises(RuntimeError, match="shape"):
+        node(d.tensor([[1.0, 1.0]]))
+    y = x * x
+    d.backward([y])
+    with pytest.raises(RuntimeError, match=r"a second time"):
+        y.grad_fn(g)

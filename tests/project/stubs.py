@@ -313,7 +313,8 @@ def of_class(name: str, cls: type) -> str:
     if made and isinstance(vars(cls).get("__new__"), types.BuiltinFunctionType):
         lines.append(f"    def __new__{signature('__new__', cls).replace('(', '(cls, ', 1)} -> {name}: ...")
     for key, value in sorted(vars(cls).items()):
-        if key in ("__doc__", "__module__", "__weakref__", "__dict__", "__new__", "__init__"):
+        # `__getattr__` is there from the first attribute on that a user sets.
+        if key in ("__doc__", "__module__", "__weakref__", "__dict__", "__new__", "__init__", "__getattr__"):
             continue
         if key in ORDER and not issubclass(cls, _core.Tensor):
             continue
