@@ -18,7 +18,7 @@ FIRST = ("x", "input", "arr", "tensor")
 #: Functions without a native counterpart that have a twin which writes in place.
 WRITING = {"addcdiv", "addcmul", "addmv", "addr", "baddbmm", "clamp_max", "clamp_min", "put", "scale", "t"}
 #: Functions whose twins may change the shape.
-RESHAPING = {"reshape", "squeeze", "t", "transpose"}
+RESHAPING = {"as_strided", "reshape", "squeeze", "t", "transpose"}
 
 
 def renaming(f: FunctionType) -> Callable[..., Any]:

@@ -42,6 +42,36 @@ def test_as_strided_in_place() -> None:
     assert values(a.grad) == [0, 2, 4, 6, 0, 0]
 
 
+def test_as_strided_counts_in_the_memory() -> None:
+    a = torch.arange(6.0).requires_grad_()
+    x = (a * 1).reshape(2, 3)
+    rows = {
+        "transposed": (x.T, ((2, 2), (1, 2)), [0, 2, 1, 3]),
+        "steps": (x.reshape(6)[1::2], ((2,), (1,)), [1, 2]),
+        "its own start": (x[1], ((2,), (1,)), [3, 4]),
+        "a place": (x[1], ((2,), (1,), 4), [4, 5]),
+        "beyond itself": (x[1], ((3,), (2,), 0), [0, 2, 4]),
+        "repeated": (x[0], ((2, 2), (0, 1), 1), [1, 2, 1, 2]),
+        "nothing": (x[1], ((0,), (5,), 40), []),
+    }
+    for name, (view, args, wanted) in rows.items():
+        found = T.as_strided(view, *args)
+        assert values(found.reshape(-1)) == wanted, name
+        assert values(T.as_strided_copy(view, *args)) == values(found)
+        (g,) = torch.autograd.grad(found.sum(), a, retain_graph=True)
+        assert values(g) == [wanted.count(k) for k in range(6)], name
+    x[1].as_strided((2,), (3,), 0).fill_(9.0)
+    assert values(x) == [[9, 1, 2], [9, 4, 5]]
+    view = x.T
+    assert view.as_strided_((2,), (2,)) is view
+    assert values(view) == [9, 2]
+    for wrong in (((2,), (9,)), ((2,), (1,), -1)):
+        with pytest.raises(IndexError):
+            x[1].as_strided(*wrong)
+    with pytest.raises(RuntimeError, match="do not lie in C order"):
+        x.T.detach().as_strided((2,), (1,))
+
+
 def test_data_takes_another_shape() -> None:
     x = torch.ones(2, requires_grad=True)
     x.data = torch.zeros(3, 2)

@@ -9,7 +9,7 @@ from ferrograd._core import IndexOutOfRange, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._creation import into
 from ferrograd.torch._functions import split, squeeze, t, transpose, unbind
-from ferrograd.torch._shapes import unfold
+from ferrograd.torch._shapes import as_strided, unfold
 
 __all__ = [
     "alias_copy",
@@ -57,9 +57,7 @@ def as_strided_copy(
     input: Tensor, size: Any, stride: Any, storage_offset: int | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """A copy of ``as_strided``."""
-    input = _check.tensor(input, "as_strided_copy", "input")
-    offset = input.storage_offset() if storage_offset is None else storage_offset
-    return _copy(ops.as_strided(input, size, stride, offset), out)
+    return _copy(as_strided(input, size, stride, storage_offset), out)
 
 
 def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -13,6 +13,7 @@ from ferrograd._size import TorchSize
 
 __all__ = [
     "adjoint",
+    "as_strided",
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
@@ -67,6 +68,49 @@ def broadcast_shapes(*shapes: Any) -> TorchSize:
 def adjoint(input: Tensor) -> Tensor:
     """The last two axes swapped: all numbers are real."""
     return ops.matrix_transpose(input)
+
+
+def _lies_in_order(x: Tensor) -> bool:
+    """Whether the elements lie in C order without gaps."""
+    step = 1
+    for size, stride in zip(reversed(x.shape), reversed(x.strides), strict=True):
+        if size > 1 and stride != step:
+            return False
+        step *= size
+    return True
+
+
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """The elements so many steps apart in the memory of ``input``, from its first one on, or from an absolute place in
+    that memory. Shares memory, and gradients of elements read twice add up.
+
+    What ``input`` itself has not is read from the tensor that it is a view of; then gradients flow to that one, past
+    ``input``.
+
+    Raises:
+        IndexOutOfRange: the steps leave the memory.
+        ArgumentError: the elements do not lie in C order, and ``input`` is no view of a tensor whose elements do.
+
+    >>> import ferrograd.torch as torch
+    >>> x = torch.arange(6).reshape(2, 3)
+    >>> x.T.as_strided((2, 2), (1, 2)).tolist(), x[1].as_strided((2,), (1,)).tolist()
+    ([[0, 2], [1, 3]], [3, 4])
+    """
+    start = _check.tensor(input, "as_strided", "input").storage_offset()
+    offset = start if storage_offset is None else _check.whole(storage_offset, "as_strided", "storage_offset")
+    base = input._base
+    if _lies_in_order(input):
+        try:
+            return ops.as_strided(input, size, stride, offset - start)
+        except IndexOutOfRange:
+            if base is None:
+                raise
+    if base is None or not _lies_in_order(base):
+        raise ArgumentError(
+            "as_strided: the elements do not lie in C order in memory, so there is nothing to count in: take "
+            "contiguous() of the tensor"
+        )
+    return ops.as_strided(base, size, stride, offset - base.storage_offset())
 
 
 def conj(input: Tensor) -> Tensor:
