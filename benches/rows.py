@@ -10,7 +10,7 @@ import numpy as np
 Row = Callable[[Any], Callable[[], Any]]
 
 ROWS: dict[str, Row] = {}
-#: Rows that run in a process of their own, once, with the memory they took beside the time.
+#: Rows that run once in a process of their own (three times), with the memory they took beside the time.
 ALONE: dict[str, Row] = {}
 
 

@@ -1,5 +1,6 @@
 //! `Array`: a shared, immutable n-d array of any dtype, in one word.
 
+mod beside;
 mod buffer;
 mod pack;
 mod view;
@@ -13,6 +14,7 @@ use triomphe::{Arc, UniqueArc};
 use crate::dtype::{DType, Element, dispatch};
 use crate::error::{Error, Result};
 use crate::shape::{self, Dims, Strides};
+pub use beside::Beside;
 use buffer::Buffer;
 pub use buffer::{empty_cache, set_cache_limit};
 pub use write::Layout;
@@ -79,6 +81,7 @@ impl Array {
         } else {
             Data::Shared(Arc::new(buffer(bytes).ok_or_else(memory)?), 0)
         };
+        // Filled where it will stay: a list that is moved there costs more.
         let mut inner = UniqueArc::new(Inner { data, dims: Dims::new(), strides: None, dtype });
         dims.iter().for_each(|&d| inner.dims.push(d));
         Ok((inner, n))

@@ -33,7 +33,7 @@ impl End<'_> {
     fn facts(&self) -> String {
         match (self, self.edge()) {
             (_, Some(edge)) => {
-                let made = edge.node.site.describe().map_or(String::new(), |at| format!(", made at {at}"));
+                let made = edge.node.site().describe().map_or(String::new(), |at| format!(", made at {at}"));
                 format!("{}{made}", edge.meta())
             }
             (End::Tensor(v), None) => Meta::of(&v.get().tensor()).to_string(),

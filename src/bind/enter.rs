@@ -28,7 +28,7 @@ pub fn called_back<T>(
 ) -> Result<T> {
     let run = |py: Python<'_>| {
         with_grad_mode(record, || f(py)).inspect_err(|e| {
-            let made = node.site.describe().map_or(String::new(), |at| format!(", made at {at}"));
+            let made = node.site().describe().map_or(String::new(), |at| format!(", made at {at}"));
             // An exception that takes no notes goes on without one.
             let _ = e.value(py).call_method1("add_note", (format!("{what} {}{made}", name()),));
         })

@@ -100,7 +100,7 @@ impl FunctionCall {
         for (object, copy) in &saved {
             let t = copy.get().tensor();
             sources.push(source(object, &t, &inputs, &outs));
-            kept.push(Some(Keep { array: t.array, levels: t.levels }));
+            kept.push(Some(Keep::new(t.array, &t.levels)));
         }
         let levels = outs.iter().fold(Levels::default(), |all, o| all.union(&o.tensor.levels));
         let arrays: Vec<Array> = outs.iter().map(|o| over(&o.tensor, &levels)).collect();
@@ -131,13 +131,12 @@ impl FunctionCall {
     fn saved<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, Var>>> {
         let Some((Recorded { sources, dialect, .. }, node)) = self.node() else { return Ok(vec![]) };
         let tensors = lift(kept(&node))?.into_iter().zip(sources).map(|(keep, source)| {
-            let Keep { array, levels } = keep.expect("each is kept");
             let edge = match source {
                 Source::Input(i) => node.inputs[*i].clone(),
                 Source::Output(i) => Some(Edge { node: node.clone(), out: *i as u32 }),
                 Source::Own(edge) => edge.clone(),
             };
-            Var::result(py, Tensor::made(array, edge, levels), *dialect)
+            Var::result(py, keep.expect("each is kept").tensor(edge), *dialect)
         });
         tensors.collect()
     }

@@ -65,7 +65,7 @@ fn columns<'py>(
     });
     let places = PyDict::new(py);
     for n in nodes {
-        let site = n.node.site;
+        let site = n.node.site();
         if !places.contains(site.0)? {
             places.set_item(site.0, site.describe())?;
         }
@@ -91,7 +91,7 @@ fn columns<'py>(
         PyList::new(py, values.collect::<PyResult<Vec<_>>>()?)?.into_any(),
         PyList::new(py, nodes.iter().map(|n| n.kept))?.into_any(),
         PyList::new(py, holding.map(|h| PyString::intern(py, h)))?.into_any(),
-        PyList::new(py, nodes.iter().map(|n| n.node.site.0))?.into_any(),
+        PyList::new(py, nodes.iter().map(|n| n.node.site().0))?.into_any(),
         PyList::new(py, keys)?.into_any(),
         places.into_any(),
         names.into_any(),

@@ -188,7 +188,7 @@ impl Node {
     /// Where in the program the op was called: `file:line`, or None.
     #[getter]
     fn site(&self) -> Option<String> {
-        self.edge.node.site.describe()
+        self.edge.node.site().describe()
     }
 
     /// By the op's outputs: shape and dtype.

@@ -9,7 +9,7 @@ use super::convert::lift;
 use super::deposit::Slot;
 use super::node::Node;
 use super::var::Var;
-use crate::graph::{Edge, Keep, Kind, Tensor};
+use crate::graph::{Edge, Kind};
 
 /// What the rules of a node read.
 #[derive(Clone, Copy)]
@@ -41,12 +41,12 @@ impl Node {
             Part::Output(i) => (node.inputs.len() + i, Some(Edge { node: node.clone(), out: i as u32 })),
         };
         let list = lift(node.take_kept(true))?;
-        let Some(Keep { array, levels }) = list.into_iter().nth(at).flatten() else { return Ok(None) };
+        let Some(keep) = list.into_iter().nth(at).flatten() else { return Ok(None) };
         let leaf = edge.as_ref().and_then(|e| Slot::of(&e.node)).and_then(|slot| slot.tensor(py));
-        if let Some(leaf) = leaf.filter(|v| v.get().tensor().array.is_same(&array)) {
+        if let Some(leaf) = leaf.filter(|v| v.get().tensor().array.is_same(&keep.array())) {
             return Ok(Some(leaf));
         }
-        Var::result(py, Tensor::made(array, edge, levels), self.dialect).map(Some)
+        Var::result(py, keep.tensor(edge), self.dialect).map(Some)
     }
 
     /// The context of a function that the user defined.

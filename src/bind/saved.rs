@@ -134,7 +134,7 @@ impl SavedTensor {
     #[new]
     fn new(x: &Bound<'_, Var>) -> PyResult<SavedTensor> {
         let Tensor { array, edge, levels, .. } = x.get().tensor();
-        let list: KeptList = [Some(Keep { array, levels })].into_iter().collect();
+        let list: KeptList = [Some(Keep::new(array, &levels))].into_iter().collect();
         Ok(SavedTensor { kept: lift(kept(list, |_| false))?, edge, dialect: x.get().dialect() })
     }
 
@@ -145,8 +145,8 @@ impl SavedTensor {
             Kept::Packed(list) => lift(unpack("saved tensor", list))?,
             Kept::Freed(_) => unreachable!("it is never freed"),
         };
-        let Keep { array, levels } = list.into_iter().flatten().next().expect("one is kept");
-        Var::result(py, Tensor::made(array, self.edge.clone(), levels), self.dialect)
+        let keep = list.into_iter().flatten().next().expect("one is kept");
+        Var::result(py, keep.tensor(self.edge.clone()), self.dialect)
     }
 }
 

@@ -19,9 +19,10 @@ const LIGHT: usize = 4 << 10;
 /// on the graph alone. A slot is one output of one node, and holds the sum of its cotangents.
 pub(super) struct Arena<'a> {
     pub(super) nodes: Vec<&'a Arc<Node>>,
-    /// By node: its first slot, and its first entry in `targets`. One more at the end.
-    first_slot: Vec<u32>,
-    first_target: Vec<u32>,
+    /// Which of them are leaves.
+    pub(super) leaves: Vec<u32>,
+    /// By node, and one more at the end.
+    first: Vec<First>,
     /// By edge: the slot it leads to, or [`NONE`] where nothing that is wanted lies that way.
     targets: Vec<u32>,
     /// By node: whether it has an input that is wanted, or that is needed for one that is.
@@ -35,14 +36,19 @@ pub(super) struct Arena<'a> {
     heavy: usize,
 }
 
+/// Where a node's slots and its entries in `targets` begin.
+#[derive(Clone, Copy)]
+struct First {
+    slot: u32,
+    target: u32,
+}
+
 /// A node of the walk whose inputs are being visited.
 struct Frame<'a> {
     node: &'a Arc<Node>,
     next: u32,
     /// Where its targets begin in the walk's own list.
     start: u32,
-    /// Whether another edge may lead here.
-    shared: bool,
 }
 
 /// Which nodes have been met: their index, or [`NONE`] while they are open.
@@ -61,8 +67,8 @@ impl<'a> Arena<'a> {
     pub(super) fn laid_out(request: &'a Request<'_>) -> Arena<'a> {
         let mut arena = Arena {
             nodes: vec![],
-            first_slot: vec![0],
-            first_target: vec![0],
+            leaves: vec![],
+            first: vec![First { slot: 0, target: 0 }],
             targets: vec![],
             works: vec![],
             asked: vec![],
@@ -77,7 +83,7 @@ impl<'a> Arena<'a> {
         }
         let slot = |e: &Edge| {
             let node = index.get(&Arc::as_ptr(&e.node)).filter(|_| !blocked(e));
-            node.map_or(NONE, |&i| arena.first_slot[i as usize] + e.out)
+            node.map_or(NONE, |&i| arena.first[i as usize].slot + e.out)
         };
         arena.roots = request.roots.iter().map(|(e, _)| slot(e)).collect();
         arena.wanted = request.wanted.iter().map(slot).collect();
@@ -92,21 +98,22 @@ impl<'a> Arena<'a> {
             return;
         }
         let mut targets: Vec<u32> = vec![NONE; root.inputs.len()];
-        let mut stack = vec![Frame { node: root, next: 0, start: 0, shared: true }];
+        let mut stack = vec![Frame { node: root, next: 0, start: 0 }];
         while let Some(frame) = stack.last_mut() {
             let node = frame.node;
             let Some(edge) = node.inputs.get(frame.next as usize) else {
                 // All inputs have been placed: so is this node.
                 let placed = self.place(node, &targets[frame.start as usize..]);
                 targets.truncate(frame.start as usize);
-                if frame.shared {
+                stack.pop();
+                // A node that one edge alone holds will not be met again.
+                if Arc::strong_count(node) > 1 || stack.is_empty() {
                     index.insert(Arc::as_ptr(node), placed);
                 }
-                stack.pop();
                 if let Some(consumer) = stack.last_mut() {
                     let edge = consumer.node.inputs[consumer.next as usize].as_ref().expect("led here");
                     targets[(consumer.start + consumer.next) as usize] =
-                        self.first_slot[placed as usize] + edge.out;
+                        self.first[placed as usize].slot + edge.out;
                     consumer.next += 1;
                 }
                 continue;
@@ -116,11 +123,9 @@ impl<'a> Arena<'a> {
                 frame.next += 1;
                 continue;
             };
-            // A node that this edge alone holds will not be met again.
-            let shared = Arc::strong_count(&edge.node) > 1;
-            if shared {
+            if Arc::strong_count(&edge.node) > 1 {
                 if let Some(&known) = index.get(&Arc::as_ptr(&edge.node)) {
-                    targets[at] = self.first_slot[known as usize] + edge.out;
+                    targets[at] = self.first[known as usize].slot + edge.out;
                     frame.next += 1;
                     continue;
                 }
@@ -128,15 +133,18 @@ impl<'a> Arena<'a> {
             }
             let start = targets.len() as u32;
             targets.resize(targets.len() + edge.node.inputs.len(), NONE);
-            stack.push(Frame { node: &edge.node, next: 0, start, shared });
+            stack.push(Frame { node: &edge.node, next: 0, start });
         }
     }
 
     fn place(&mut self, node: &'a Arc<Node>, targets: &[u32]) -> u32 {
-        self.targets.extend_from_slice(targets);
+        if node.is_leaf() {
+            self.leaves.push(self.nodes.len() as u32);
+        }
+        targets.iter().for_each(|&t| self.targets.push(t));
         self.nodes.push(node);
-        self.first_slot.push(self.first_slot.last().expect("starts with one") + node.outs.len() as u32);
-        self.first_target.push(self.targets.len() as u32);
+        let slot = self.slots() as u32 + node.outs.len() as u32;
+        self.first.push(First { slot, target: self.targets.len() as u32 });
         let bytes = bytes(node);
         if bytes >= LIGHT {
             self.heavy = self.heavy.saturating_add(bytes);
@@ -172,7 +180,8 @@ impl<'a> Arena<'a> {
         self.works = Vec::with_capacity(self.nodes.len());
         for (i, node) in self.nodes.iter().enumerate() {
             let mut works = false;
-            for t in &mut self.targets[self.first_target[i] as usize..self.first_target[i + 1] as usize] {
+            let (own, next) = (self.first[i], self.first[i + 1]);
+            for t in &mut self.targets[own.target as usize..next.target as usize] {
                 if *t != NONE && live[*t as usize] {
                     works = true;
                 } else {
@@ -181,22 +190,22 @@ impl<'a> Arena<'a> {
             }
             self.works.push(works);
             if works {
-                live[self.first_slot[i] as usize..self.first_slot[i + 1] as usize].fill(true);
+                live[own.slot as usize..next.slot as usize].fill(true);
             } else if leaves && node.is_leaf() {
-                live[self.first_slot[i] as usize] = true;
-                self.asked[self.first_slot[i] as usize] = true;
+                live[own.slot as usize] = true;
+                self.asked[own.slot as usize] = true;
             }
         }
     }
 
     pub(super) fn slots(&self) -> usize {
-        *self.first_slot.last().expect("starts with one") as usize
+        self.first.last().expect("starts with one").slot as usize
     }
 
     /// The slots of a node's outputs.
     #[inline]
     pub(super) fn outs(&self, node: usize) -> Range<usize> {
-        self.first_slot[node] as usize..self.first_slot[node + 1] as usize
+        self.first[node].slot as usize..self.first[node + 1].slot as usize
     }
 
     /// The slots that a node's inputs lead to.
@@ -208,7 +217,7 @@ impl<'a> Arena<'a> {
     /// The numbers of the edges to a node's inputs.
     #[inline]
     pub(super) fn edges(&self, node: usize) -> Range<usize> {
-        self.first_target[node] as usize..self.first_target[node + 1] as usize
+        self.first[node].target as usize..self.first[node + 1].target as usize
     }
 
     /// Whether a node's rule has to run, if a cotangent arrives.
@@ -225,12 +234,12 @@ impl<'a> Arena<'a> {
     /// Whether the run passes the value at an edge.
     pub(super) fn expects(&self, edge: &Edge) -> bool {
         let at = self.nodes.iter().position(|n| Arc::ptr_eq(n, &edge.node));
-        at.is_some_and(|i| self.works[i] || self.asked[self.first_slot[i] as usize + edge.out as usize])
+        at.is_some_and(|i| self.works[i] || self.asked[self.first[i].slot as usize + edge.out as usize])
     }
 
     /// The node that a slot belongs to.
     pub(super) fn owner(&self, slot: u32) -> usize {
-        self.first_slot.partition_point(|&first| first <= slot) - 1
+        self.first.partition_point(|first| first.slot <= slot) - 1
     }
 
     /// Whether several threads would be done sooner: there is enough work, and not all of it lies on one path.

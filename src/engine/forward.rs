@@ -69,7 +69,7 @@ fn ascend(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result<V
             op.jvp(&t as &Tangents, &saved)?
         };
         debug_assert_eq!(outs.len(), node.outs.len(), "{}: one tangent an output", node.name());
-        for ((slot, t), meta) in arena.outs(i).zip(outs).zip(&node.outs) {
+        for ((slot, t), meta) in arena.outs(i).zip(outs).zip(node.outs.iter()) {
             if let Some(t) = t {
                 assert_eq!(t.dtype(), meta.dtype, "{}: a tangent has its output's dtype", node.name());
                 let t = fit(&t, meta, &live)?;

@@ -88,11 +88,11 @@ impl<'a> Pass<'a> {
     fn hooked(
         &self,
         node: &Arc<Node>,
-        g: &mut Cotangents,
+        g: &mut [Option<Tensor>],
         f: impl FnOnce(&Passing<'_>, &mut [Option<Tensor>]) -> Result<()>,
     ) -> Result<()> {
         f(&self.passing(node, &|e| self.arena.expects(e)), g)?;
-        for (t, meta) in g.iter_mut().zip(&node.outs) {
+        for (t, meta) in g.iter_mut().zip(node.outs.iter()) {
             if let Some(t) = t {
                 self.check(t, meta, node, node)?;
             }
@@ -123,13 +123,13 @@ impl<'a> Pass<'a> {
     }
 
     /// The gradients of a node's inputs, each in the shape and levels of its input.
-    pub(super) fn differentiate(&self, node: &Arc<Node>, g: &mut Cotangents) -> Result<Grads> {
+    pub(super) fn differentiate(&self, node: &Arc<Node>, g: &mut [Option<Tensor>]) -> Result<Grads> {
         let Kind::Op(op) = &node.kind else { unreachable!("leaves end a path") };
         if g.iter().all(Option::is_none) {
             return Ok(node.inputs.iter().map(|_| None).collect());
         }
         let kept = node.take_kept(self.retain_graph).map_err(|e| self.renamed(e, node))?;
-        for (g, meta) in g.iter_mut().zip(&node.outs).filter(|(_, meta)| !meta.levels.is_empty()) {
+        for (g, meta) in g.iter_mut().zip(node.outs.iter()).filter(|(_, meta)| !meta.levels.is_empty()) {
             if let Some(t) = g {
                 *t = spread_lanes(t, &closed(meta, &self.live))?;
             }
@@ -169,9 +169,10 @@ impl<'a> Pass<'a> {
 ///
 /// # Errors
 /// As [`Request::run`].
-pub fn single(node: &Arc<Node>, g: Vec<Option<Tensor>>, create_graph: bool) -> Result<Grads> {
+pub fn single(node: &Arc<Node>, mut g: Vec<Option<Tensor>>, create_graph: bool) -> Result<Grads> {
     let request = Request { create_graph, retain_graph: true, watch: watch::get(), ..Request::default() };
-    Pass::new(&request).differentiate(node, &mut g.into())
+    let one = || Pass::new(&request).differentiate(node, &mut g);
+    catch_unwind(AssertUnwindSafe(one)).unwrap_or_else(|panic| Err(Error::from_panic(panic)))
 }
 
 impl Pass<'_> {
@@ -195,7 +196,7 @@ impl Pass<'_> {
         let done = catch_unwind(AssertUnwindSafe(rule)).unwrap_or_else(|panic| Err(Error::from_panic(panic)));
         done.map_err(|mut error| {
             if let Error::NotFinite { what, .. } = &mut *error {
-                let at = node.site.describe().map_or(String::new(), |at| format!(", recorded at {at}"));
+                let at = node.site().describe().map_or(String::new(), |at| format!(", recorded at {at}"));
                 *what = format!("{what}, in the gradient of {}{at}", self.name_of(node));
             }
             error
@@ -204,12 +205,18 @@ impl Pass<'_> {
 
     /// What the caller watches for, at the gradients that a rule has made.
     #[cold]
-    fn look(&self, node: &Node, g: &Cotangents, grads: &mut Grads, start: Option<Instant>) -> Result<()> {
+    fn look(
+        &self,
+        node: &Node,
+        g: &[Option<Tensor>],
+        grads: &mut Grads,
+        start: Option<Instant>,
+    ) -> Result<()> {
         let Kind::Op(op) = &node.kind else { unreachable!("leaves have no rule") };
         if let Some(start) = start {
             watch::count_rule(self.watch, node, start, grads.iter().flatten().map(|t| &t.array));
         }
-        if let (true, true, [Some(g)]) = (self.watch.safe, op.is_pointwise(), g.as_slice()) {
+        if let (true, true, [Some(g)]) = (self.watch.safe, op.is_pointwise(), g) {
             for t in grads.iter_mut().flatten().filter(|t| t.dims() == g.dims()) {
                 spare(t, g)?;
             }
@@ -233,8 +240,10 @@ impl Pass<'_> {
                 let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
                 if finite::has(&t.array, finite::Kind::Nan) {
                     let name = self.name_of(node);
-                    let at =
-                        node.site.describe().map_or(String::new(), |at| format!(" It was recorded at {at}."));
+                    let at = node
+                        .site()
+                        .describe()
+                        .map_or(String::new(), |at| format!(" It was recorded at {at}."));
                     let first = first.map_or(String::new(), |first| format!(" {first}"));
                     bail!(
                         NotFinite,
@@ -242,7 +251,7 @@ impl Pass<'_> {
                         "Function '{name}' returned nan values in its {i}th output.{at}{first}"
                     );
                 }
-                first.get_or_insert(First { of: node.name(), site: node.site, backward: true });
+                first.get_or_insert(First { of: node.name(), site: node.site(), backward: true });
             }
         }
         Ok(())

@@ -3,9 +3,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
-use rustc_hash::FxHashSet;
-use smallvec::smallvec;
-
 use super::arena::{Arena, NONE, bytes};
 use super::parallel;
 use super::pass::{Cotangents, Pass};
@@ -18,6 +15,7 @@ use crate::graph::site::Site;
 use crate::graph::watch::{self, Watch};
 use crate::graph::{Kind, Tensor, is_packing};
 use crate::kernel::par;
+use rustc_hash::FxHashSet;
 
 pub(super) fn run(request: &Request<'_>) -> Result<Answer> {
     let site = Site::current();
@@ -93,12 +91,18 @@ fn sequential(pass: &Pass<'_>, request: &Request<'_>, mut sums: Sums) -> Result<
             continue;
         }
         let mut take = |s: usize| if arena.asked[s] { sums.get(s).cloned() } else { sums.take(s) };
-        let mut g: Cotangents =
-            if outs.len() == 1 { smallvec![take(outs.start)] } else { outs.map(take).collect() };
+        let (mut one, mut several);
+        let g: &mut [Option<Tensor>] = if outs.len() == 1 {
+            one = [take(outs.start)];
+            &mut one
+        } else {
+            several = outs.map(take).collect::<Vec<_>>();
+            &mut several
+        };
         if g.iter().all(Option::is_none) {
             continue;
         }
-        let mut done = pass.differentiate(node, &mut g);
+        let mut done = pass.differentiate(node, g);
         let Ok(grads) = &mut done else { return Err(done.expect_err("it failed")) };
         for (&t, grad) in arena.ins(i).iter().zip(grads) {
             if let (true, Some(grad)) = (t != NONE, grad.take()) {
@@ -137,8 +141,8 @@ fn collect(request: &Request<'_>, pass: &Pass<'_>, mut sums: Sums, threads: usiz
     let reached = reached.collect();
     if request.leaves {
         let returned: FxHashSet<u32> = arena.wanted.iter().copied().collect();
-        for (i, &node) in arena.nodes.iter().enumerate().rev().filter(|(_, n)| n.is_leaf()) {
-            let slot = arena.outs(i).start;
+        for &i in arena.leaves.iter().rev() {
+            let (node, slot) = (arena.nodes[i as usize], arena.outs(i as usize).start);
             if returned.contains(&(slot as u32)) {
                 continue;
             }

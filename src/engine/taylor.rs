@@ -228,13 +228,13 @@ impl Series {
         }
         let (mut kept, mut edges) = (step.kept.clone(), step.node.inputs.clone());
         for (i, value) in instead {
-            kept[*i] = Some(Keep { array: value.array.clone(), levels: value.levels.clone() });
+            kept[*i] = Some(Keep::new(value.array.clone(), &value.levels));
             edges[*i] = value.edge.clone();
         }
         let saved = Saved { node: &step.node, kept: &kept, edges: &edges, record };
         let outs = op.jvp(t, &saved)?;
         let shaped = |(t, meta)| Option::map(t, |t| fit(&t, meta, &self.live)).transpose();
-        outs.into_iter().zip(&step.node.outs).map(shaped).collect()
+        outs.into_iter().zip(step.node.outs.iter()).map(shaped).collect()
     }
 
     /// The next coefficient of a step, unless it has all. Those of its inputs are there.

@@ -109,7 +109,7 @@ fn record(op: Box<dyn Op>, ins: &[&Tensor], outs: &[Array], levels: &Levels) -> 
     }
     let Keeps { inputs, outputs } = op.keeps(Needs(needs));
     let named = |mask: u64, i: usize| mask >> i.min(63) & 1 == 1;
-    let keep = |array: &Array, levels: &Levels| Keep { array: array.clone(), levels: levels.clone() };
+    let keep = |array: &Array, levels: &Levels| Keep::new(array.clone(), levels);
     let fill = |list: &mut KeptList| {
         if inputs | outputs != 0 {
             for (i, t) in ins.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Nodes: one application of an op, or a leaf, with the edges to its inputs and what its rules will read.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use once_cell::race::OnceBox;
@@ -10,11 +10,9 @@ use smallvec::{SmallVec, smallvec};
 use super::host::drop_in_turn;
 use super::pack::{self, PackedKeep};
 use super::site::Site;
-use super::{Cut, Hooks, Levels, Op, Tensor};
-use crate::array::Array;
-use crate::dtype::DType;
+use super::{Cut, Hooks, Levels, Meta, Metas, Op, Tensor};
+use crate::array::{Array, Beside};
 use crate::error::{Error, Result};
-use crate::shape::Dims;
 
 /// Output `out` of a node.
 #[derive(Clone)]
@@ -35,26 +33,6 @@ impl Edge {
     }
 }
 
-/// Shape (as ops see it), dtype and levels of one output of a node.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Meta {
-    pub dims: Dims,
-    pub dtype: DType,
-    pub levels: Levels,
-}
-
-impl std::fmt::Display for Meta {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}{:?}", self.dtype, self.dims.as_slice())
-    }
-}
-
-impl Meta {
-    pub fn of(t: &Tensor) -> Meta {
-        Meta { dims: Dims::from_slice(t.dims()), dtype: t.dtype(), levels: t.levels.clone() }
-    }
-}
-
 /// Who holds a leaf, without being kept by it.
 pub type Owner = Weak<dyn Any + Send + Sync>;
 
@@ -66,9 +44,29 @@ pub enum Kind {
 
 /// A kept array, with the levels of its hidden axes.
 #[derive(Clone)]
-pub struct Keep {
-    pub array: Array,
-    pub levels: Levels,
+pub struct Keep(Beside<Levels>);
+
+impl Keep {
+    #[inline]
+    pub fn new(array: Array, levels: &Levels) -> Keep {
+        Keep(Beside::new(array, (!levels.is_empty()).then(|| levels.clone())))
+    }
+
+    #[inline]
+    pub fn array(&self) -> Array {
+        self.0.array()
+    }
+
+    /// The value, with the edge that it came by.
+    #[inline]
+    pub fn tensor(&self, edge: Option<Edge>) -> Tensor {
+        Tensor::made(self.array(), edge, self.levels())
+    }
+
+    #[inline]
+    pub(super) fn levels(&self) -> Levels {
+        self.0.other().cloned().unwrap_or_default()
+    }
 }
 
 /// What the rules of a node read: the kept inputs by position, then the kept outputs; or as its op says.
@@ -92,13 +90,29 @@ pub enum Holding {
     Freed,
 }
 
-/// Whether a node holds objects of the host language's.
-#[derive(Default)]
-pub(super) struct HostParts {
+/// In one number: the call site that made a node, and whether it holds objects of the host language's.
+struct Marks(AtomicU32);
+
+impl Marks {
     /// In its op or in what it keeps.
-    own: bool,
+    const OWN: u32 = 1;
     /// Itself, or a node below it that did when this one was made.
-    below: AtomicBool,
+    const BELOW: u32 = 2;
+    const BITS: u32 = 2;
+
+    fn new(site: Site) -> Marks {
+        let known = site.0 <= u32::MAX >> Marks::BITS;
+        Marks(AtomicU32::new(if known { site.0 << Marks::BITS } else { 0 }))
+    }
+
+    fn set(&self, marks: u32) {
+        self.0.fetch_or(marks, Relaxed);
+    }
+
+    #[inline]
+    fn has(&self, mark: u32) -> bool {
+        self.0.load(Relaxed) & mark != 0
+    }
 }
 
 /// One application of an op, or a leaf.
@@ -106,13 +120,11 @@ pub struct Node {
     pub kind: Kind,
     /// By the op's inputs; none where no gradient is wanted.
     pub inputs: SmallVec<[Option<Edge>; 2]>,
-    pub outs: SmallVec<[Meta; 1]>,
+    pub outs: Metas,
     kept: Mutex<Kept>,
     /// Boxed twice, so that a node without hooks has one word for them.
     hooks: OnceBox<Box<dyn Hooks>>,
-    host: HostParts,
-    /// The call in the user's program that made this node.
-    pub site: Site,
+    marks: Marks,
     /// What cut off an input that is not tracked.
     pub cut: Cut,
 }
@@ -133,11 +145,10 @@ impl Node {
         let mut new = Arc::new(Node {
             kind,
             inputs: SmallVec::new(),
-            outs: SmallVec::new(),
+            outs: Metas::Several(Box::default()),
             kept: Mutex::new(Kept::Live(SmallVec::new())),
             hooks: OnceBox::new(),
-            host: HostParts::default(),
-            site,
+            marks: Marks::new(site),
             cut,
         });
         fill(Arc::get_mut(&mut new).expect("nobody else has it yet"));
@@ -156,31 +167,26 @@ impl Node {
         Node::make(Kind::Op(op), Cut::among(ins), |node| {
             let kept = node.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
             keep(kept);
-            node.host.own = host || matches!(kept, Kept::Packed(_));
-            let mut below = node.host.own;
+            let own = host || matches!(kept, Kept::Packed(_));
+            let mut below = own;
             for t in ins {
                 below |= t.edge.as_ref().is_some_and(|e| e.node.has_host_parts());
                 node.inputs.push(t.edge.clone());
             }
-            *node.host.below.get_mut() = below;
-            for out in outs {
-                node.add_out(&out.dims()[levels.len()..], out.dtype(), levels);
-            }
+            *node.marks.0.get_mut() |= (u32::from(own) * Marks::OWN) | (u32::from(below) * Marks::BELOW);
+            node.outs = Metas::of(outs, levels);
         })
     }
 
     pub(super) fn leaf(of: &Tensor, owner: Option<Owner>) -> Arc<Node> {
         Node::make(Kind::Leaf(owner.map(Box::new)), Cut::default(), |node| {
-            node.add_out(of.dims(), of.dtype(), &of.levels)
+            node.outs = Metas::of(std::slice::from_ref(&of.array), &of.levels);
         })
     }
 
-    #[inline]
-    fn add_out(&mut self, dims: &[usize], dtype: DType, levels: &Levels) {
-        self.outs.push(Meta { dims: Dims::new(), dtype, levels: levels.clone() });
-        if let Some(meta) = self.outs.last_mut() {
-            dims.iter().for_each(|&d| meta.dims.push(d));
-        }
+    /// The call in the user's program that made this node.
+    pub fn site(&self) -> Site {
+        Site(self.marks.0.load(Relaxed) >> Marks::BITS)
     }
 
     pub fn name(&self) -> &'static str {
@@ -208,7 +214,7 @@ impl Node {
 
     /// What hangs on this node, made by `f` where nothing does yet.
     pub fn attached_or(&self, f: impl FnOnce() -> Box<dyn Hooks>) -> &dyn Hooks {
-        self.host.below.store(true, Relaxed);
+        self.marks.set(Marks::BELOW);
         &**self.hooks.get_or_init(|| Box::new(f()))
     }
 
@@ -216,12 +222,12 @@ impl Node {
     /// language's.
     #[inline]
     pub(crate) fn is_callers(&self) -> bool {
-        self.host.own || self.hooks().is_some()
+        self.marks.has(Marks::OWN) || self.hooks().is_some()
     }
 
     /// Whether objects of the host language's hang on this node or on one below it.
     pub fn has_host_parts(&self) -> bool {
-        self.host.below.load(Relaxed)
+        self.marks.has(Marks::BELOW)
     }
 
     /// Shows the host's objects that this node holds.
@@ -269,7 +275,7 @@ impl Node {
     #[cold]
     fn freed(&self, site: Site) -> Box<Error> {
         let freed = site.describe().map_or(String::new(), |at| format!(" at {at}"));
-        let made = self.site.describe().map_or(String::new(), |at| format!(" was made at {at} and"));
+        let made = self.site().describe().map_or(String::new(), |at| format!(" was made at {at} and"));
         let node = format!("The node{made} gives {}.", self.outs[0]);
         Box::new(Error::Freed { op: self.name(), freed, node })
     }
@@ -279,7 +285,7 @@ impl Node {
         match &*self.kept() {
             Kept::Live(list) => {
                 for keep in list.iter().flatten() {
-                    let (memory, bytes) = keep.array.memory();
+                    let (memory, bytes) = keep.array().memory();
                     see(memory, bytes);
                 }
                 Holding::Live
@@ -316,7 +322,7 @@ impl Drop for Node {
     /// Drops the nodes below in a loop: a chain may have millions of them.
     fn drop(&mut self) {
         LIVE.fetch_sub(1, Relaxed);
-        if self.host.own || self.hooks.get().is_some() {
+        if self.marks.has(Marks::OWN) || self.hooks.get().is_some() {
             let kept = std::mem::replace(&mut *self.kept(), Kept::Live(smallvec![]));
             let kind = std::mem::replace(&mut self.kind, Kind::Leaf(None));
             drop_in_turn((kind, kept, std::mem::take(&mut self.hooks)));
@@ -324,13 +330,29 @@ impl Drop for Node {
         let mut inputs = std::mem::take(&mut self.inputs);
         let mut work: SmallVec<[SmallVec<[Option<Edge>; 2]>; 1]> = SmallVec::new();
         loop {
-            for edge in inputs.into_iter().flatten() {
-                if let Some(mut node) = Arc::into_inner(edge.node) {
+            for mut edge in inputs.into_iter().flatten() {
+                // The last to hold a node takes its inputs away before it goes: where it stands, if nobody has a weak
+                // hold on it, since it is many words to move.
+                let alone = Arc::strong_count(&edge.node) == 1;
+                if let Some(node) = alone.then(|| Arc::get_mut(&mut edge.node)).flatten() {
+                    work.push(std::mem::take(&mut node.inputs));
+                } else if let Some(mut node) = Arc::into_inner(edge.node) {
                     work.push(std::mem::take(&mut node.inputs));
                 }
             }
             let Some(next) = work.pop() else { return };
             inputs = next;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_small() {
+        // With its counts and the allocator's own word it fills 176 bytes.
+        assert_eq!(size_of::<Node>(), 152);
     }
 }

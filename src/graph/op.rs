@@ -192,7 +192,7 @@ impl Saved<'_> {
         let keep = keep.unwrap_or_else(|| {
             panic!("{}: its rule reads slot {slot}, which `keeps` does not name", self.node.name())
         });
-        Tensor::made(keep.array.clone(), edge, keep.levels.clone())
+        keep.tensor(edge)
     }
 
     /// Whether the gradient of input `i` is wanted.

@@ -94,11 +94,12 @@ impl Packed for Plain {
 fn packed(list: &KeptList, plain: &dyn Fn(usize) -> bool) -> Result<Kept> {
     let Some(packer) = PACKER.with_borrow(Clone::clone) else { return Ok(Kept::Live(list.clone())) };
     let pack = |(i, keep): (usize, &Option<Keep>)| {
-        let Some(Keep { array, levels }) = keep else { return Ok(None) };
+        let Some(keep) = keep else { return Ok(None) };
+        let array = &keep.array();
         let (dims, dtype) = (Dims::from_slice(array.dims()), array.dtype());
         let form: Box<dyn Packed> =
             if plain(i) { Box::new(Plain(array.clone())) } else { packer.pack(array)? };
-        Ok(Some(PackedKeep { form, dims, dtype, levels: levels.clone() }))
+        Ok(Some(PackedKeep { form, dims, dtype, levels: keep.levels() }))
     };
     Ok(Kept::Packed(unpacked(|| list.iter().enumerate().map(pack).collect::<Result<_>>())?))
 }
@@ -120,7 +121,7 @@ pub(crate) fn unpack(name: &'static str, list: &[Option<PackedKeep>]) -> Result<
                 array.dtype()
             );
         }
-        Ok(Some(Keep { array, levels: levels.clone() }))
+        Ok(Some(Keep::new(array, levels)))
     };
     unpacked(|| list.iter().map(unpack).collect())
 }

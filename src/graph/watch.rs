@@ -141,7 +141,7 @@ pub(crate) fn count_rule<'a>(
         NODES.with_borrow_mut(|n| *n.entry(std::ptr::from_ref(node) as usize).or_default() += time);
     }
     if watch.times {
-        count((node.name(), site(watch, || node.site)), 1, start, gradients);
+        count((node.name(), site(watch, || node.site())), 1, start, gradients);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which dtype an op computes in, and its operands brought to that dtype.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use super::entry::Operand;
@@ -70,7 +71,23 @@ pub(super) fn as_tensor(x: Operand<'_>, dtype: DType) -> Result<Cow<'_, Tensor>>
             // Congruent modulo 2^64, which is what `from_i64` wants of a large uint64.
             Cow::Owned(Tensor::constant(dispatch!(dtype, all T => Array::scalar(T::from_i64(i as i64)))))
         }
-        Operand::Number(n) => Cow::Owned(Tensor::scalar_of(dtype, n.to_f64())),
+        Operand::Number(n) => Cow::Owned(Tensor::constant(scalar(dtype, n.to_f64()))),
+    })
+}
+
+/// A number as an array. That of the last one is kept for a while: in a loop it is mostly the same again.
+fn scalar(dtype: DType, value: f64) -> Array {
+    thread_local! {
+        static LAST: RefCell<Option<(f64, Array)>> = const { RefCell::new(None) };
+    }
+    LAST.with_borrow_mut(|last| {
+        let same = |(v, array): &&(f64, Array)| v.to_bits() == value.to_bits() && array.dtype() == dtype;
+        if let Some((_, array)) = last.as_ref().filter(same) {
+            return array.clone();
+        }
+        let array = Array::full_of(dtype, &[], value);
+        *last = Some((value, array.clone()));
+        array
     })
 }
 

@@ -1,0 +1,62 @@
+//! What is known of the outputs of a node without their values.
+
+use std::ops::Deref;
+
+use super::{Levels, Tensor};
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::shape::{self, Dims};
+
+/// Shape (as ops see it), dtype and levels of one output of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Meta {
+    pub dims: Dims,
+    pub dtype: DType,
+    pub levels: Levels,
+}
+
+impl std::fmt::Display for Meta {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{:?}", self.dtype, self.dims.as_slice())
+    }
+}
+
+impl Meta {
+    pub fn of(t: &Tensor) -> Meta {
+        Meta { dims: Dims::from_slice(t.dims()), dtype: t.dtype(), levels: t.levels.clone() }
+    }
+}
+
+/// Of all outputs of a node: nearly always one.
+pub enum Metas {
+    One(Meta),
+    Several(Box<[Meta]>),
+}
+
+impl Metas {
+    /// Of arrays whose first axes are those of the levels.
+    #[inline]
+    pub(super) fn of(arrays: &[Array], levels: &Levels) -> Metas {
+        let meta = |array: &Array| Meta {
+            dims: shape::dims(&array.dims()[levels.len()..]),
+            dtype: array.dtype(),
+            levels: levels.clone(),
+        };
+        match arrays {
+            [one] => Metas::One(meta(one)),
+            several => Metas::Several(several.iter().map(meta).collect()),
+        }
+    }
+}
+
+impl Deref for Metas {
+    type Target = [Meta];
+
+    #[inline]
+    fn deref(&self) -> &[Meta] {
+        match self {
+            Metas::One(meta) => std::slice::from_ref(meta),
+            Metas::Several(metas) => metas,
+        }
+    }
+}
