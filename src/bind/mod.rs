@@ -30,6 +30,7 @@ mod node;
 mod node_call;
 mod node_values;
 mod notes;
+mod observe;
 mod operators;
 mod protocol;
 mod retain;
@@ -71,6 +72,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     node::add(m)?;
     hook_methods::add(m)?;
     graph::add(m)?;
+    observe::add(m)?;
     callbacks::add(m)?;
     autograd::add(m)
 }

@@ -228,7 +228,11 @@ impl Node {
     }
 
     fn __repr__(&self) -> String {
-        format!("<{} at {:p}>", self.dialect.node_name(&self.edge.node).1, Arc::as_ptr(&self.edge.node))
+        format!(
+            "<{} object at {:p}>",
+            self.dialect.node_name(&self.edge.node).1,
+            Arc::as_ptr(&self.edge.node)
+        )
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

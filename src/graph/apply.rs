@@ -128,7 +128,9 @@ fn record(op: Box<dyn Op>, ins: &[&Tensor], outs: &[Array], levels: &Levels) -> 
         // A number among the operands is no tensor that hooks should see.
         let number = |i: usize| ins.get(i).is_some_and(|t| t.edge.is_none() && t.array.rank() == 0);
         let packed = pack::kept(list, number)?;
-        return Ok(Node::of_op(op, ins, outs, levels, |kept| *kept = packed));
+        let node = Node::of_op(op, ins, outs, levels, |kept| *kept = packed);
+        pack::show(&node)?;
+        return Ok(node);
     }
     Ok(Node::of_op(op, ins, outs, levels, |kept| {
         if let Kept::Live(list) = kept {

@@ -25,7 +25,7 @@ pub use meta::{Meta, Metas};
 pub use node::{Edge, Holding, Keep, Kind, Node, Owner, live_nodes};
 pub(crate) use node::{Kept, KeptList};
 pub use op::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents};
-pub use pack::{Packed, Packer, is_packing, set_packer};
+pub use pack::{Observer, Packed, Packer, is_packing, set_observers, set_packer};
 #[cfg(feature = "python")]
 pub(crate) use pack::{kept, unpack};
 pub use rare::Rare;

@@ -1,11 +1,12 @@
-//! Kept arrays in a form of the host language's: packed when a node is recorded, unpacked before its rule runs.
+//! What the host language does where a node is recorded: what the node keeps is packed, to be unpacked before its rule
+//! runs, and the node is shown to observers.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use super::node::{Kept, KeptList};
-use super::{Keep, Levels, Rare};
+use super::{Keep, Levels, Node, Rare};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
@@ -38,9 +39,17 @@ pub(crate) struct PackedKeep {
     levels: Levels,
 }
 
+/// Is shown every node of an op that this thread records.
+pub trait Observer: Send + Sync {
+    /// # Errors
+    /// From the host language.
+    fn made(&self, node: &Arc<Node>) -> Result<()>;
+}
+
 thread_local! {
     static PACKER: RefCell<Option<Arc<dyn Packer>>> = const { RefCell::new(None) };
-    /// Whether there is one.
+    static OBSERVERS: RefCell<Vec<Arc<dyn Observer>>> = const { RefCell::new(vec![]) };
+    /// Whether there is any of them.
     static ON: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -48,11 +57,39 @@ static PACKING: Rare = Rare::new();
 
 /// Sets what packs the arrays that nodes recorded on this thread keep. Returns what did before.
 pub fn set_packer(new: Option<Arc<dyn Packer>>) -> Option<Arc<dyn Packer>> {
-    PACKING.change(ON.replace(new.is_some()), new.is_some());
-    PACKER.replace(new)
+    let old = PACKER.replace(new);
+    switch();
+    old
 }
 
-/// Whether arrays are packed on this thread.
+/// Sets who is shown the nodes that this thread records. Returns who was before.
+pub fn set_observers(new: Vec<Arc<dyn Observer>>) -> Vec<Arc<dyn Observer>> {
+    let old = OBSERVERS.replace(new);
+    switch();
+    old
+}
+
+fn switch() {
+    let on = PACKER.with_borrow(Option::is_some) || OBSERVERS.with_borrow(|all| !all.is_empty());
+    PACKING.change(ON.replace(on), on);
+}
+
+/// Shows a new node to the observers of this thread. What they record is not shown.
+///
+/// # Errors
+/// From the host language.
+pub(crate) fn show(node: &Arc<Node>) -> Result<()> {
+    struct Restore(Vec<Arc<dyn Observer>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            set_observers(std::mem::take(&mut self.0));
+        }
+    }
+    let observers = Restore(set_observers(vec![]));
+    observers.0.iter().try_for_each(|o| o.made(node))
+}
+
+/// Whether recording is the host language's matter too on this thread.
 #[inline]
 pub fn is_packing() -> bool {
     PACKING.ask(|| ON.get())

@@ -46,7 +46,7 @@ def test_class_names_are_torchs() -> None:
     node = (x * x).grad_fn
     assert type(node).__name__ == "MulBackward0"
     assert type(node.next_functions[0][0]).__name__ == "AccumulateGrad"
-    assert repr(node).startswith("<MulBackward0 at 0x")
+    assert repr(node).startswith("<MulBackward0 object at 0x")
     made = [x + x, x - x, x / x, -x, x.exp(), x.sum(), x.log_softmax(0), x.sigmoid(), x.acos()]
     words = ["Add", "Sub", "Div", "Neg", "Exp", "Sum", "LogSoftmax", "Sigmoid", "Acos"]
     assert [t.grad_fn.name() for t in made] == [f"{word}Backward0" for word in words]

@@ -306,3 +306,33 @@ def test_s126_the_edge_of_a_tensor_that_was_set() -> None:
     other[0] = 5.0
     assert values(p) == [5, 1]
     assert p.is_leaf
+
+
+def test_multithreading_is_switched() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        assert torch.autograd.is_multithreading_enabled()
+        with torch.autograd.set_multithreading_enabled(False):
+            assert not torch.autograd.is_multithreading_enabled()
+            assert torch.get_num_threads() == 1
+            with torch.autograd.set_multithreading_enabled(True):
+                assert torch.get_num_threads() == 3
+            with torch.autograd.grad_mode.set_multithreading_enabled(False):
+                pass
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 3
+        torch.autograd.set_multithreading_enabled(False)
+        assert torch.get_num_threads() == 1
+        torch.autograd.set_multithreading_enabled(True)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_modules_by_their_old_names() -> None:
+    from ferrograd.torch.autograd.anomaly_mode import detect_anomaly
+    from ferrograd.torch.autograd.variable import Variable
+
+    assert Variable is torch.autograd.Variable
+    assert detect_anomaly is torch.autograd.detect_anomaly

@@ -302,3 +302,13 @@ def test_losses_and_rows() -> None:
     assert values(F.rms_norm(t([3.0, 3.0]), [2])) == pytest.approx([1, 1])
     assert values(F.group_norm(t([[1.0, 3.0]]), num_groups=1, eps=1e-12)) == [[-1, 1]]
     np.testing.assert_allclose(values(F.normalize(t([[3.0, 4.0]]))), [[0.6, 0.8]], rtol=1e-6)
+
+
+def test_tensor_split_takes_a_tensor() -> None:
+    x = torch.arange(7.0)
+    assert [values(p) for p in T.tensor_split(x, torch.tensor(3))] == [[0, 1, 2], [3, 4], [5, 6]]
+    assert [values(p) for p in x.tensor_split(torch.tensor([1, 4]))] == [[0], [1, 2, 3], [4, 5, 6]]
+    assert [tuple(p.shape) for p in torch.tensor_split(torch.ones(2, 4), 2, dim=1)] == [(2, 2), (2, 2)]
+    for wrong in (torch.tensor(3.0), torch.tensor([[1]])):
+        with pytest.raises(RuntimeError, match="zero-dimensional or one-dimensional tensor of dtype int64"):
+            T.tensor_split(x, wrong)

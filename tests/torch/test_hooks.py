@@ -211,3 +211,73 @@ def test_callbacks_belong_to_their_pass() -> None:
     with pytest.raises(ZeroDivisionError):
         y.sum().backward()
     assert values(x.grad) == [before[0] + 2], "the gradient is stored before the callbacks"
+
+
+def test_new_nodes_are_shown() -> None:
+    from ferrograd.torch.autograd.graph import node_creation_hook
+
+    x: Any = torch.tensor([1.0, 2.0], requires_grad=True)
+    seen: list[Any] = []
+
+    def note(node: Any) -> None:
+        seen.append(node)
+        node.metadata["region"] = len(seen)
+        # What the hook computes is not recorded, so not shown.
+        assert not (x * 3).requires_grad
+
+    with node_creation_hook(note):
+        y = (x * 2).sin()
+        x.detach().cos()
+        with torch.no_grad():
+            x.cos()
+    z = y.sum()
+    assert [n.name() for n in seen] == ["MulBackward0", "SinBackward0"]
+    assert seen[1] is y.grad_fn
+    assert seen[1].next_functions == ((seen[0], 0),)
+    assert values(seen[1]._saved_self) == [2, 4]
+    assert y.grad_fn.metadata == {"region": 2}
+    seen.clear()
+    with node_creation_hook(note):
+        (g,) = torch.autograd.grad(z, x, create_graph=True)
+    assert len(seen) > 1
+    assert seen[-1] is g.grad_fn or g.grad_fn in seen
+
+
+def test_new_nodes_are_shown_to_all_from_the_outermost_on() -> None:
+    x: Any = torch.tensor([1.0, 2.0], requires_grad=True)
+    order: list[str] = []
+
+    def pack(x: Any) -> Any:
+        order.append("pack")
+        return x
+
+    hook = torch.autograd.graph.node_creation_hook
+    with hook(lambda n: order.append("outer")):
+        with (
+            hook(lambda n: order.append("inner")),
+            torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x),
+        ):
+            y = x.exp()
+        x.exp()
+    x.exp()
+    assert order == ["pack", "outer", "inner", "outer"]
+    y.sum().backward()
+    assert values(x.grad) == values(y)
+
+
+def test_a_hook_for_new_nodes_that_fails() -> None:
+    x: Any = torch.tensor([1.0, 2.0], requires_grad=True)
+
+    def fails(node: Any) -> None:
+        raise KeyError("no")
+
+    with torch.autograd.graph.node_creation_hook(fails):
+        with pytest.raises(KeyError, match="no"):
+            x.exp()
+        with pytest.raises(KeyError, match="no"):
+            x * x
+    (x * x).sum().backward()
+    wrong: Any = 3
+    with pytest.raises(TypeError), torch.autograd.graph.node_creation_hook(wrong):
+        pass
+    assert values(x.grad) == [2, 4]

@@ -22,6 +22,7 @@ __all__ = [
     "dsplit",
     "hsplit",
     "take_along_dim",
+    "tensor_split",
     "unfold",
     "vsplit",
 ]
@@ -148,6 +149,20 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Elements by their indices along an axis, the other axes broadcast; of the flattened tensor without one."""
     return ops.take_along_axis(input, indices, dim)
+
+
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """So many parts along an axis, the first ones longer by one where it does not go up evenly; or before each index.
+    The number, or the indices, may be a tensor of int64."""
+    _check.tensor(input, "tensor_split", "input")
+    if isinstance(indices_or_sections, Tensor):
+        if indices_or_sections.dtype != np.int64 or indices_or_sections.ndim > 1:
+            raise ArgumentError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor "
+                f"of dtype int64, but got {indices_or_sections.ndim} dimensions of dtype {indices_or_sections.dtype}"
+            )
+        indices_or_sections = indices_or_sections.tolist()
+    return ops.tensor_split(input, indices_or_sections, dim)
 
 
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:

@@ -6,13 +6,24 @@ from ferrograd._modes import enable_grad, inference_mode, no_grad, set_grad_enab
 from ferrograd._watch import detect_anomaly, set_detect_anomaly
 from ferrograd.torch._autograd import backward, grad
 from ferrograd.torch._classes import Variable
-from ferrograd.torch.autograd import forward_ad, function, functional, grad_mode, graph, profiler
+from ferrograd.torch.autograd import (
+    anomaly_mode,
+    forward_ad,
+    function,
+    functional,
+    grad_mode,
+    graph,
+    profiler,
+    variable,
+)
 from ferrograd.torch.autograd.function import Function
+from ferrograd.torch.autograd.grad_mode import is_multithreading_enabled, set_multithreading_enabled
 from ferrograd.torch.autograd.gradcheck import gradcheck, gradgradcheck
 
 __all__ = [
     "Function",
     "Variable",
+    "anomaly_mode",
     "backward",
     "detect_anomaly",
     "enable_grad",
@@ -25,8 +36,11 @@ __all__ = [
     "gradgradcheck",
     "graph",
     "inference_mode",
+    "is_multithreading_enabled",
     "no_grad",
     "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
+    "variable",
 ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 
-from ferrograd import _check
+from ferrograd import _check, _core
 from ferrograd._core import GradientEdge, Node, RemovableHandle, Tensor, queue_callback, register_multi_grad_hook
 from ferrograd._core import gradient_edge as get_gradient_edge
 from ferrograd._modes import no_grad
+from ferrograd.torch._autograd import TORCH
 from ferrograd.torch.autograd._saved import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
+    "node_creation_hook",
     "queue_callback",
     "register_multi_grad_hook",
     "save_on_cpu",
@@ -38,3 +40,28 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
         for x in [tensor] if isinstance(tensor, Tensor) else tensor:
             _check.tensor(x, "increment_version", "tensor")
             x.copy_(x.detach().clone())
+
+
+class node_creation_hook:
+    """A context inside of which ``hook`` is called with each new node of the graph, also of one that ``backward`` makes
+    with ``create_graph``. The node is complete; nothing is recorded while the hook runs. Of several contexts the
+    outermost is called first. Leaves are no ops: the hook does not see them.
+
+    >>> import ferrograd.torch as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.autograd.graph.node_creation_hook(lambda node: print(node.name())):
+    ...     y = (x * 2).sin()
+    MulBackward0
+    SinBackward0
+    """
+
+    def __init__(self, hook: Callable[[Node], object]) -> None:
+        self.hook = hook
+
+    def __enter__(self) -> None:
+        """From here on the hook is called."""
+        _core.push_node_hook(self.hook, TORCH)
+
+    def __exit__(self, *_: object) -> None:
+        """It is no longer."""
+        _core.pop_node_hook()

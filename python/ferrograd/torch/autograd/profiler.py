@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ferrograd import _watch
 from ferrograd._core import ArgumentError
 
-__all__ = ["EventList", "FunctionEventAvg", "profile", "record_function"]
+__all__ = ["EventList", "FunctionEventAvg", "emit_itt", "emit_nvtx", "profile", "record_function"]
 
 
 @dataclass
@@ -175,3 +175,23 @@ class record_function(ContextDecorator):
     def _recreate_cm(self) -> record_function:
         # Each call of a function has a beginning of its own.
         return record_function(self.name)
+
+
+class emit_nvtx:
+    """Marks for the profiler of CUDA devices: refused, for there is none."""
+
+    def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
+        self.enabled = enabled
+
+    def __enter__(self) -> emit_nvtx:
+        """Refused."""
+        if self.enabled:
+            raise ArgumentError(f"{type(self).__name__}: there is no device with a profiler of its own: use profile()")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing was begun."""
+
+
+class emit_itt(emit_nvtx):
+    """Marks for the profiler of Intel's tools: refused, for nothing reads them."""

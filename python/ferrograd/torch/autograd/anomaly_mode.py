@@ -1,0 +1,7 @@
+"""``torch.autograd.anomaly_mode``."""
+
+from __future__ import annotations
+
+from ferrograd._watch import detect_anomaly, set_detect_anomaly
+
+__all__ = ["detect_anomaly", "set_detect_anomaly"]
