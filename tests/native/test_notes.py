@@ -109,6 +109,10 @@ def test_files_and_parameters_have_them() -> None:
     assert first.tag == {"a": 1}
     assert second.tag == "b"
     assert type(second) is torch.nn.Parameter
+    shallow: Any = copy.copy(w)
+    assert (type(shallow), shallow.tag, shallow.tolist()) == (torch.nn.Parameter, "b", [1.0, 1.0])
+    shallow.tag = "c"
+    assert w.tag == "b"
 
 
 def test_classes_of_ones_own() -> None:

@@ -29,6 +29,12 @@ class Parameter(TorchTensor):
         """As the tensor that it is."""
         return f"Parameter containing:\n{super().__repr__()}"
 
+    def __copy__(self) -> Parameter:
+        """A parameter of its own with the same values, and what was put on this one."""
+        copied = type(self)(self.detach().clone(), self.requires_grad)
+        copied.__dict__.update(self.__dict__)
+        return copied
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         """A parameter of its own with the same values."""
         if id(self) not in memo:
