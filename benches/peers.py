@@ -96,11 +96,12 @@ def measure(framework: str, names: list[str], threads: int = THREADS) -> dict[st
     return {n: found.get(n, {"why": why}) for n in names}
 
 
-def once(framework: str, row: str) -> dict[str, Any]:
-    """The best time of three fresh processes that run a row once, and the most memory."""
-    runs = [measure(framework, [row])[row] for _ in range(3)]
-    good = [r for r in runs if "us" in r]
-    return {k: f(r[k] for r in good) for k, f in (("us", min), ("mb", max))} if len(good) == len(runs) else runs[-1]
+def thrice(framework: str, row: str, threads: int = THREADS) -> dict[str, Any]:
+    """The best time of a row in three fresh processes, and the most memory."""
+    runs = [measure(framework, [row], threads)[row] for _ in range(3)]
+    for failed in (r for r in runs if "us" not in r):
+        return failed
+    return {"us": min(r["us"] for r in runs), "mb": max(r.get("mb", 0) for r in runs)}
 
 
 def imported(module: str) -> float:
@@ -149,7 +150,7 @@ def main() -> None:
     alone = [n for n in ALONE if options.only in n]
     table = {n: measure(n, names) for n in there}
     for n in there:
-        table[n] |= {row: once(n, row) for row in alone if n in ("ferrograd", "torch", "paddle")}
+        table[n] |= {row: thrice(n, row) for row in alone if n in ("ferrograd", "torch", "paddle")}
     print(f"{processor()}, {os.cpu_count()} processors, {THREADS} threads, Python {platform.python_version()}")
     print("microseconds, best of several; a ratio says how many times longer the other takes\n")
     others = [n for n in there if n not in ("ferrograd", "torch")]
@@ -184,7 +185,7 @@ def main() -> None:
 def alone_on_one(names: list[str]) -> None:
     """The rows whose point is the second thread, with one."""
     for row in (n for n in names if "branches" in n):
-        one, two = measure("ferrograd", [row], 1)[row], measure("ferrograd", [row])[row]
+        one, two = thrice("ferrograd", row, 1), thrice("ferrograd", row)
         if "us" in one and "us" in two:
             print(f"{row}: {shown(one['us'])} with one thread, {ratio(two['us'], one['us'])} faster with two")
 
