@@ -35,6 +35,7 @@ check: install
 bench: install
 	cargo bench
 	$(BIN)/python benches/peers.py
+	$(BIN)/python benches/growth.py
 
 # The wheel as a user gets it, in the environment of our own.
 install: .venv/installed

@@ -20,18 +20,22 @@ pub(super) enum Class {
 
 /// Both operands as tensors of the dtype of the result: that of the table of tensors, raised in kind (never in width)
 /// by a weak number, and to the default float where the op knows only floats.
-#[inline]
-pub(super) fn promoted<'a>(
-    class: Class,
-    x: Operand<'a>,
-    y: Operand<'a>,
-) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
+#[inline(always)]
+pub(super) fn promoted<'a>(class: Class, x: Operand<'a>, y: Operand<'a>) -> Result<Pair<'a>> {
     if let (Operand::Tensor(x), Operand::Tensor(y)) = (x, y)
         && x.dtype() == y.dtype()
         && (class == Class::Num || x.dtype().is_float())
     {
         return Ok((Cow::Borrowed(x), Cow::Borrowed(y)));
     }
+    brought(class, x, y)
+}
+
+type Pair<'a> = (Cow<'a, Tensor>, Cow<'a, Tensor>);
+
+/// [`promoted`] where there is something to do. Apart, so that where there is not the pair stays in registers.
+#[inline(never)]
+fn brought<'a>(class: Class, x: Operand<'a>, y: Operand<'a>) -> Result<Pair<'a>> {
     let dtype = match common(x, y) {
         d if class == Class::Real && !d.is_float() => default_float(),
         d => d,
