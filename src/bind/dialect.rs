@@ -238,6 +238,11 @@ impl Dialect {
         self == Dialect::Torch
     }
 
+    /// A 0-d tensor of integers as an index: a number, and the result a view (torch), or an array.
+    pub fn numbers_select(self) -> bool {
+        self == Dialect::Torch
+    }
+
     /// A list with more than numbers as an index: an index for each axis (torch), or one array.
     pub fn lists_are_tuples(self) -> bool {
         self == Dialect::Torch

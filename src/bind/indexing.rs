@@ -12,6 +12,7 @@ use super::error::raise;
 use super::inplace;
 use super::subscript;
 use super::var::Var;
+use crate::array::Item;
 use crate::dtype::DType;
 use crate::ops::entry::Value;
 use crate::ops::movement::cast;
@@ -42,6 +43,18 @@ fn index_of(key: &Bound<'_, PyAny>, dialect: Dialect) -> PyResult<Vec<Index>> {
                 let text = c"indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.";
                 PyErr::warn(key.py(), &key.py().get_type::<PyUserWarning>(), text, 1)?;
                 *t = lift(cast(t, DType::Bool))?;
+            }
+        }
+    }
+    if dialect.numbers_select() {
+        for part in &mut parts {
+            if let Index::Tensor(t) = part
+                && t.rank() == 0
+                && t.levels.is_empty()
+                && let Item::Int(i) = t.array.item()
+                && let Ok(i) = i64::try_from(i)
+            {
+                *part = Index::Int(i);
             }
         }
     }

@@ -97,3 +97,27 @@ def test_numbers_as_indices() -> None:
     assert torch.scatter_add(number, 0, torch.tensor([0, 0]), torch.tensor([1.0, 2.0])).tolist() == 8
     with pytest.raises(RuntimeError, match="the indices have 1 axes, the tensor 2"):
         torch.gather(torch.ones(2, 2), 0, torch.tensor(0))
+
+
+def test_a_tensor_that_is_a_number_selects() -> None:
+    """The result is a view, as that of the number is."""
+    x: Any = torch.arange(6.0).reshape(2, 3)
+    zero, one = torch.tensor(0), torch.tensor(1, dtype=torch.int16)
+    for i in torch.arange(2):
+        x[i].mul_(10)
+    assert values(x) == [[0, 10, 20], [30, 40, 50]]
+    x[one, 1:].fill_(7.0)
+    x[zero, one].zero_()
+    x[..., -one].add_(1)
+    assert values(x) == [[0, 0, 21], [30, 7, 8]]
+    assert values(x[zero, [0, 2]]) == [0, 21]
+    assert values(x[torch.tensor(True)]) == [values(x)]
+    assert tuple(x[torch.tensor([0])].shape) == (1, 3)
+    with pytest.raises(IndexError, match="out of bounds"):
+        x[torch.tensor(2)]
+    a = torch.arange(3.0).requires_grad_()
+    y = a * 1
+    y[one].mul_(5)
+    assert values(torch.autograd.grad(y.sum(), a)[0]) == [1, 5, 1]
+    at = torch.tensor([2, 0])
+    assert values(torch.vmap(lambda i: a.detach()[i])(at)) == [2, 0]
