@@ -14,16 +14,19 @@ normal_ ones_like put_along_axis randint_like reshape scale scatter scatter_nd_a
 stanh std strided_slice sum t take_along_axis tensordot topk transpose unbind uniform_ unstack var zeros_like
 """
 TORCH = """
-H add addcdiv addcmul addmv addr adjoint baddbmm bernoulli_ clamp_max clamp_min conj cummax cummin dsplit
+H add addcdiv addcmul addmv addr adjoint as_strided baddbmm bernoulli_ clamp_max clamp_min conj cummax cummin dsplit
 equal exponential_ fill_diagonal_ gather hsplit index_add index_put is_cuda is_sparse mH max median min mm
 nanmedian narrow_copy ndimension nelement new new_empty new_full new_ones new_tensor new_zeros nonzero norm
-normal_ put random_ sort split squeeze std std_mean storage sub t take_along_dim topk transpose type unbind
+normal_ put random_ sort split squeeze std std_mean storage sub t take_along_dim tensor_split topk transpose type unbind
 unfold uniform_ unsafe_chunk unsafe_split untyped_storage var var_mean vsplit where
 """
 #: Those whose twins, which write in place, are the dialect's own too.
 TWINS = {
     paddle: "index_add index_fill logit put_along_axis reshape scale scatter squeeze t transpose",
-    torch: "add addcdiv addcmul addmv addr baddbmm clamp_max clamp_min index_add index_put put squeeze sub t transpose",
+    torch: """
+    add addcdiv addcmul addmv addr as_strided baddbmm clamp_max clamp_min index_add index_put put squeeze sub t
+    transpose
+    """,
 }
 
 
