@@ -7,14 +7,19 @@ use crate::error::Result;
 use crate::kernel::num::Num;
 use crate::shape::Dims;
 
-/// Both arrays with the same `lanes` leading sizes, each of which is 1 or the same in both.
+/// The arrays with the same `lanes` leading sizes, each of which is 1 or the same in all.
+pub fn all_lanes<const N: usize>(arrays: [&Array; N], lanes: usize) -> [Array; N] {
+    let hidden = |a: usize| arrays.iter().map(|x| x.dims()[a]).find(|&d| d != 1).unwrap_or(1);
+    let hidden: Dims = (0..lanes).map(hidden).collect();
+    arrays.map(|x| {
+        let dims: Dims = hidden.iter().chain(&x.dims()[lanes..]).copied().collect();
+        x.expand(&dims, lanes)
+    })
+}
+
+/// [`all_lanes`] of two.
 pub fn same_lanes(x: &Array, y: &Array, lanes: usize) -> (Array, Array) {
-    let common = |own: &Array| -> Dims {
-        let hidden =
-            x.dims()[..lanes].iter().zip(&y.dims()[..lanes]).map(|(&a, &b)| if a == 1 { b } else { a });
-        hidden.chain(own.dims()[lanes..].iter().copied()).collect()
-    };
-    (x.expand(&common(x), lanes), y.expand(&common(y), lanes))
+    all_lanes([x, y], lanes).into()
 }
 
 /// `out[.., j, ..] = x[.., at[.., j, ..], ..]` along an axis; 0 where the position is -1.

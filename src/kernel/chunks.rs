@@ -32,20 +32,32 @@ pub fn build<T: Element>(
     size: usize,
     work: impl Fn(usize, &mut [T]) + Sync,
 ) -> Result<Array> {
-    Ok(build_two::<T, u8>(op, (dims, size), (&[0], 0), |first, out, _| work(first, out))?.0)
+    folded(op, dims, size, size, work)
 }
 
-/// [`build`] of two arrays with the same number of chunks each.
+/// [`build`] of chunks that are made of `from` elements each.
+pub fn folded<T: Element>(
+    op: &'static str,
+    dims: &[usize],
+    size: usize,
+    from: usize,
+    work: impl Fn(usize, &mut [T]) + Sync,
+) -> Result<Array> {
+    Ok(build_two::<T, u8>(op, (dims, size), (&[0], 0), from, |first, out, _| work(first, out))?.0)
+}
+
+/// [`folded`] for two arrays with the same number of chunks each.
 pub fn build_two<A: Element, B: Element>(
     op: &'static str,
     (dims_a, size_a): (&[usize], usize),
     (dims_b, size_b): (&[usize], usize),
+    from: usize,
     work: impl Fn(usize, &mut [A], &mut [B]) + Sync,
 ) -> Result<(Array, Array)> {
     let mut second = None;
     let first = Array::build::<A>(op, dims_a, |a| {
         second = Some(Array::build::<B>(op, dims_b, |b| {
-            let size = size_a.max(size_b);
+            let size = size_a.max(size_b).max(from);
             let count = a.len().checked_div(size_a).or_else(|| b.len().checked_div(size_b)).unwrap_or(0);
             assert!(count * size_a == a.len() && count * size_b == b.len(), "{op}: chunks of unequal number");
             if count * size * size_of::<A>() < par::MIN_BYTES {

@@ -27,7 +27,7 @@ pub fn first(op: &'static str, x: &Array, axis: usize, largest: bool) -> Result<
     let Blocks { n, inner } = Blocks::of(x.dims(), axis);
     let indices = dispatch!(x.dtype(), all T => {
         let (x, best) = (x.as_slice::<T>().expect("contiguous"), values.as_slice::<T>().expect("contiguous"));
-        chunks::build::<i64>(op, &dims, inner, |first, out| {
+        chunks::folded::<i64>(op, &dims, inner, n * inner, |first, out| {
             if inner == 0 { return; }
             for (b, out) in (first..).zip(out.chunks_exact_mut(inner)) {
                 let (x, best) = (&x[b * n * inner..][..n * inner], &best[b * inner..][..inner]);
@@ -57,7 +57,7 @@ pub fn running(op: &'static str, x: &Array, axis: usize, largest: bool) -> Resul
     let (inner, len) = (blocks.inner, blocks.len());
     dispatch!(x.dtype(), all T => {
         let x = x.as_slice::<T>().expect("contiguous");
-        chunks::build_two::<T, i64>(op, (dims, len), (dims, len), |first, values, indices| {
+        chunks::build_two::<T, i64>(op, (dims, len), (dims, len), len, |first, values, indices| {
             if len == 0 { return; }
             let outs = values.chunks_exact_mut(len).zip(indices.chunks_exact_mut(len));
             for (b, (values, indices)) in (first..).zip(outs) {

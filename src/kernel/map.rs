@@ -48,33 +48,49 @@ pub unsafe fn run_float<T: Num>(
         // SAFETY: the caller's promise.
         #[inline(always)]
         || unsafe { run(row, n, x, out) },
+        // SAFETY: as above.
         #[inline(always)]
-        || {
-            let (x, out) = (x.cast::<Fast<T>>(), out.cast::<Fast<T>>());
-            for start in (0..n).step_by(simd::BLOCK) {
-                let block = start..n.min(start + simd::BLOCK);
-                let mut sure = true;
-                for i in block.clone() {
-                    // SAFETY: `i < n`; `Fast` has the layout of its number.
-                    unsafe {
-                        let y = fast(*x.add(i));
-                        out.add(i).write(y);
-                        sure &= !y.nan();
-                    }
-                }
-                if !sure {
-                    for i in block {
-                        // SAFETY: as above.
-                        unsafe {
-                            if (*out.add(i)).nan() {
-                                out.add(i).write(Fast(row((*x.add(i)).0)));
-                            }
-                        }
+        || unsafe { run_fast(row, fast, n, x, out) },
+    );
+}
+
+/// The vector loop of [`run_float`], for callers that are compiled for vectors themselves.
+///
+/// # Safety
+/// That of [`run_float`].
+#[inline(always)]
+pub unsafe fn run_fast<T: Num>(
+    row: impl Fn(T) -> T,
+    fast: impl Fn(Fast<T>) -> Fast<T>,
+    n: usize,
+    x: *const u8,
+    out: *mut u8,
+) where
+    Fast<T>: Num,
+{
+    let (x, out) = (x.cast::<Fast<T>>(), out.cast::<Fast<T>>());
+    for start in (0..n).step_by(simd::BLOCK) {
+        let block = start..n.min(start + simd::BLOCK);
+        let mut sure = true;
+        for i in block.clone() {
+            // SAFETY: `i < n`; `Fast` has the layout of its number.
+            unsafe {
+                let y = fast(*x.add(i));
+                out.add(i).write(y);
+                sure &= !y.nan();
+            }
+        }
+        if !sure {
+            for i in block {
+                // SAFETY: as above.
+                unsafe {
+                    if (*out.add(i)).nan() {
+                        out.add(i).write(Fast(row((*x.add(i)).0)));
                     }
                 }
             }
-        },
-    );
+        }
+    }
 }
 
 /// The loops of a row `x => expression`, for the dtypes of a class: `num` (every number), `real` (floats), `test`

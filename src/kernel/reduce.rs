@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use super::map::Shared;
-use super::par;
 use super::walk::contiguous;
+use super::{par, simd};
 use crate::array::Array;
 use crate::dtype::{DTYPES, DType};
 use crate::error::{Result, bail};
@@ -31,7 +31,7 @@ pub struct Table {
 }
 
 /// Elements folded one after another in a leaf of the pairwise tree.
-const LEAF: usize = 1024;
+const LEAF: usize = 4096;
 /// Columns whose results stay in the first cache while rows stream by.
 const COLUMNS: usize = 2048;
 /// Elements of a part of a fold that is cut for threads.
@@ -45,28 +45,35 @@ pub fn pairwise<T: Copy, A: Copy>(init: A, lift: impl Fn(T) -> A, join: impl Fn(
     // As many independent accumulators as hide the latency of an addition and fit into registers.
     match x.len() {
         0..8 => x.iter().fold(init, |acc, &v| join(acc, lift(v))),
-        8..128 => leaf::<8, T, A>(init, &lift, &join, x),
+        8..1024 => leaf::<8, T, A>(init, &lift, &join, x),
         _ if size_of::<A>() <= 4 => tree::<64, T, A>(init, &lift, &join, x),
         _ => tree::<32, T, A>(init, &lift, &join, x),
     }
 }
 
+/// Leaves of equal length, of which two that are joined have the same number of elements, but for the last.
+#[inline(always)]
 fn tree<const LANES: usize, T: Copy, A: Copy>(
     init: A,
     lift: &impl Fn(T) -> A,
     join: &impl Fn(A, A) -> A,
     x: &[T],
 ) -> A {
-    if x.len() <= LEAF {
-        return leaf::<LANES, T, A>(init, lift, join, x);
+    let (mut waiting, mut depth) = ([init; usize::BITS as usize], 0);
+    for (i, part) in x.chunks(LEAF).enumerate() {
+        let mut sum = leaf::<LANES, T, A>(init, lift, join, part);
+        for _ in 0..i.trailing_ones() {
+            depth -= 1;
+            sum = join(waiting[depth], sum);
+        }
+        waiting[depth] = sum;
+        depth += 1;
     }
-    let (a, b) = x.split_at((x.len() / 2).next_multiple_of(LANES));
-    join(tree::<LANES, T, A>(init, lift, join, a), tree::<LANES, T, A>(init, lift, join, b))
+    waiting[..depth].iter().copied().rev().reduce(|right, left| join(left, right)).unwrap_or(init)
 }
 
-/// Element `i` goes to accumulator `i % LANES`; these are then joined in a tree.
+/// Element `i` goes to accumulator `i % LANES`; these are then joined.
 #[inline(always)]
-#[allow(clippy::needless_range_loop)]
 fn leaf<const LANES: usize, T: Copy, A: Copy>(
     init: A,
     lift: &impl Fn(T) -> A,
@@ -74,23 +81,32 @@ fn leaf<const LANES: usize, T: Copy, A: Copy>(
     x: &[T],
 ) -> A {
     let mut lanes = [init; LANES];
-    let (whole, rest) = x.as_chunks::<LANES>();
-    for chunk in whole {
+    let (rows, rest) = x.as_chunks::<LANES>();
+    let (eights, rows) = rows.as_chunks::<ROWS>();
+    for eight in eights {
         for l in 0..LANES {
-            lanes[l] = join(lanes[l], lift(chunk[l]));
+            lanes[l] = join(lanes[l], joined(join, |j| lift(eight[j][l])));
         }
     }
-    // A copy, so that the accumulators themselves are only used at fixed places and stay in registers.
-    let mut sums = lanes;
-    let mut half = LANES / 2;
-    while half > 0 {
-        for l in 0..half {
-            sums[l] = join(sums[l], sums[l + half]);
+    for row in rows {
+        for l in 0..LANES {
+            lanes[l] = join(lanes[l], lift(row[l]));
         }
-        half /= 2;
     }
-    rest.iter().fold(sums[0], |acc, &v| join(acc, lift(v)))
+    let few: [A; ROWS] =
+        std::array::from_fn(|i| (1..LANES / ROWS).fold(lanes[i], |acc, c| join(acc, lanes[c * ROWS + i])));
+    rest.iter().fold(joined(join, |i| few[i]), |acc, &v| join(acc, lift(v)))
 }
+
+/// A tree of [`ROWS`] elements.
+#[inline(always)]
+fn joined<A: Copy>(join: &impl Fn(A, A) -> A, at: impl Fn(usize) -> A) -> A {
+    let four = |j: usize| join(join(at(j), at(j + 1)), join(at(j + 2), at(j + 3)));
+    join(four(0), four(4))
+}
+
+/// Rows that are joined before they go to the results, which are loaded and stored that much less often.
+const ROWS: usize = 8;
 
 /// `n` rows of equal length, `stride` apart, folded into `out`.
 #[inline(always)]
@@ -106,17 +122,15 @@ fn columns<T: Copy, A: Copy>(
     for (c, out) in out.chunks_mut(COLUMNS).enumerate() {
         let width = out.len();
         let row = |k: usize| &x[k * stride + c * COLUMNS..][..width];
-        // Four rows at a time, so that the results are loaded and stored a quarter as often.
-        for k in (0..n / 4 * 4).step_by(4) {
-            let rows = row(k).iter().zip(row(k + 1)).zip(row(k + 2)).zip(row(k + 3));
-            for (acc, (((&p, &q), &r), &s)) in out.iter_mut().zip(rows) {
-                *acc = join(*acc, join(join(lift(p), lift(q)), join(lift(r), lift(s))));
+        let whole = n / ROWS * ROWS;
+        for k in (0..whole).step_by(ROWS) {
+            let rows: [&[T]; ROWS] = std::array::from_fn(|j| row(k + j));
+            for (i, acc) in out.iter_mut().enumerate() {
+                *acc = join(*acc, joined(join, |j| lift(rows[j][i])));
             }
         }
-        for k in n / 4 * 4..n {
-            for (acc, &v) in out.iter_mut().zip(row(k)) {
-                *acc = join(*acc, lift(v));
-            }
+        for k in whole..n {
+            out.iter_mut().zip(row(k)).for_each(|(acc, &v)| *acc = join(*acc, lift(v)));
         }
     }
 }
@@ -134,19 +148,24 @@ pub unsafe fn run<T: Copy, A: Copy>(
 ) {
     let (x, out) = (x.cast::<T>(), out.cast::<A>());
     let reach = if n == 0 { 0 } else { (n - 1) * stride + inner };
-    for o in 0..outer {
-        // SAFETY: block `o` of the slab, and its row of the output.
-        let (x, out) = unsafe {
-            (
-                std::slice::from_raw_parts(x.add(o * n * stride), reach),
-                std::slice::from_raw_parts_mut(out.add(o * inner), inner),
-            )
-        };
-        match out {
-            [out] if stride == 1 => *out = pairwise(init, &lift, &join, x),
-            out => columns(init, &lift, &join, (n, stride), x, out),
-        }
-    }
+    simd::same(
+        #[inline(always)]
+        || {
+            for o in 0..outer {
+                // SAFETY: block `o` of the slab, and its row of the output.
+                let (x, out) = unsafe {
+                    (
+                        std::slice::from_raw_parts(x.add(o * n * stride), reach),
+                        std::slice::from_raw_parts_mut(out.add(o * inner), inner),
+                    )
+                };
+                match out {
+                    [out] if stride == 1 => *out = pairwise(init, &lift, &join, x),
+                    out => columns(init, &lift, &join, (n, stride), x, out),
+                }
+            }
+        },
+    );
 }
 
 /// The loops of a fold `init; acc, x => expression`. The groups are `num` (every number), `ord` (truth values too, as

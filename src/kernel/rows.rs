@@ -1,8 +1,9 @@
-//! Whole rows (the last axis) at a time: softmax and its relatives, and the standardised row.
+//! Whole rows (the last axis) at a time: softmax and its relatives, and the standardised row, each with its gradient.
 
 use super::fast::Fast;
 use super::num::{Num, Real};
 use super::reduce::pairwise;
+use super::walk::contiguous;
 use super::{chunks, map, simd};
 use crate::array::Array;
 use crate::dtype::{DType, dispatch};
@@ -20,36 +21,76 @@ pub enum Softmax {
     Log,
 }
 
+#[inline(always)]
 fn largest<T: Real>(x: &[T]) -> T {
     pairwise(T::lit(f64::NEG_INFINITY), |v| v, |a, b| a.max(b), x)
 }
 
+#[inline(always)]
 fn total<T: Real>(x: &[T]) -> T {
     pairwise(T::ZERO, |v| v, |a, b| a.add(b), x)
 }
 
-/// `exp(x - m)`, element by element.
-fn exp_less<T: Real>(x: &[T], m: T, out: &mut [T])
+/// Runs `rows::<T, FAST>` on its arguments, compiled for this processor's vectors. A function would be called where an
+/// inlined closure is compiled anew.
+macro_rules! vectors {
+    ($rows:ident, $T:ident, $args:expr) => {
+        simd::with(
+            $args,
+            #[inline(always)]
+            |args| $rows::<$T, false>(args),
+            #[inline(always)]
+            |args| $rows::<$T, true>(args),
+        )
+    };
+}
+
+/// The rows of elements that lie one after another.
+#[inline(always)]
+fn each<T>(x: &[T], n: usize) -> impl Iterator<Item = &[T]> {
+    x.chunks_exact(n.max(1))
+}
+
+#[inline(always)]
+fn each_mut<T>(x: &mut [T], n: usize) -> impl Iterator<Item = &mut [T]> {
+    x.chunks_exact_mut(n.max(1))
+}
+
+/// `exp(x - m)`, element by element; `FAST` inside of a loop for vectors.
+#[inline(always)]
+fn exp_less<T: Real, const FAST: bool>(x: &[T], m: T, out: &mut [T])
 where
     Fast<T>: Real,
 {
     assert_eq!(x.len(), out.len());
+    let (n, x, out) = (x.len(), x.as_ptr().cast(), out.as_mut_ptr().cast());
     // SAFETY: both slices have so many elements.
     unsafe {
-        map::run_float(
-            #[inline(always)]
-            move |v: T| v.sub(m).exp(),
-            #[inline(always)]
-            move |v: Fast<T>| v.sub(Fast(m)).exp(),
-            x.len(),
-            x.as_ptr().cast(),
-            out.as_mut_ptr().cast(),
-        );
+        if FAST {
+            map::run_fast(
+                #[inline(always)]
+                |v: T| v.sub(m).exp(),
+                #[inline(always)]
+                |v: Fast<T>| v.sub(Fast(m)).exp(),
+                n,
+                x,
+                out,
+            );
+        } else {
+            map::run(
+                #[inline(always)]
+                |v: T| v.sub(m).exp(),
+                n,
+                x,
+                out,
+            );
+        }
     }
 }
 
 /// The largest element of a row, and log(sum(exp(row))) less that.
-fn log_sum_exp<T: Real>(row: &[T]) -> (T, T)
+#[inline(always)]
+fn log_sum_exp<T: Real, const FAST: bool>(row: &[T]) -> (T, T)
 where
     Fast<T>: Real,
 {
@@ -61,7 +102,7 @@ where
     let mut sum = T::ZERO;
     for block in row.chunks(simd::BLOCK) {
         let exps = &mut exps[..block.len()];
-        exp_less(block, m, exps);
+        exp_less::<T, FAST>(block, m, exps);
         sum = sum.add(total(exps));
     }
     (m, sum.ln())
@@ -69,156 +110,181 @@ where
 
 /// The softmax of every row.
 pub fn softmax(op: &'static str, x: &Array, which: Softmax) -> Result<Array> {
-    fn row<T: Real>(which: Softmax, x: &[T], out: &mut [T])
+    #[inline(always)]
+    fn rows<T: Real, const FAST: bool>((which, n, x, out): (Softmax, usize, &[T], &mut [T]))
     where
         Fast<T>: Real,
     {
-        let m = largest(x);
-        if which == Softmax::Weights && !m.is_finite() && !m.nan() {
-            let hits = x.iter().filter(|&&v| v == T::INFINITY).count();
-            let share = T::ONE.div(T::lit(hits as f64));
-            out.iter_mut().zip(x).for_each(|(o, &v)| *o = if v == T::INFINITY { share } else { T::ZERO });
-            return;
+        for (x, out) in each(x, n).zip(each_mut(out, n)) {
+            if which == Softmax::Log {
+                let (m, rest) = log_sum_exp::<T, FAST>(x);
+                let rest = if m.is_finite() { rest } else { T::lit(f64::NAN) };
+                out.iter_mut().zip(x).for_each(|(o, &v)| *o = v.sub(m).sub(rest));
+                continue;
+            }
+            let m = largest(x);
+            if which == Softmax::Weights && !m.is_finite() && !m.nan() {
+                let hits = x.iter().filter(|&&v| v == T::INFINITY).count();
+                let share = T::ONE.div(T::lit(hits as f64));
+                let part = |&v: &T| if v == T::INFINITY { share } else { T::ZERO };
+                out.iter_mut().zip(x).for_each(|(o, v)| *o = part(v));
+                continue;
+            }
+            exp_less::<T, FAST>(x, m, out);
+            let sum = total(out);
+            out.iter_mut().for_each(|o| *o = o.div(sum));
         }
-        if which == Softmax::Log {
-            let rest = if m.is_finite() { log_sum_exp(x).1 } else { T::lit(f64::NAN) };
-            out.iter_mut().zip(x).for_each(|(o, &v)| *o = v.sub(m).sub(rest));
-            return;
-        }
-        exp_less(x, m, out);
-        let sum = total(out);
-        out.iter_mut().for_each(|o| *o = o.div(sum));
     }
-    let x = x.contiguous()?;
+    let x = contiguous(x)?;
     let n = last(&x);
     dispatch!(x.dtype(), float T => {
         let all = x.as_slice::<T>().expect("contiguous");
         chunks::build::<T>(op, x.dims(), n, |first, out| {
-            for (b, out) in (first..).zip(out.chunks_exact_mut(n.max(1))) {
-                row(which, &all[b * n..][..n], out);
-            }
+            let args = (which, n, &all[first * n..][..out.len()], out);
+            vectors!(rows, T, args);
         })
     }, else not_defined(op, x.dtype()))
 }
 
 /// The gradient of the softmax: `z * (g - sum(g * z))` by row, for the logarithm `g - exp(z) * sum(g)`.
 pub fn softmax_gradient(op: &'static str, g: &Array, z: &Array, log: bool) -> Result<Array> {
-    fn row<T: Real>(log: bool, g: &[T], z: &[T], out: &mut [T])
+    #[inline(always)]
+    fn rows<T: Real, const FAST: bool>((log, n, g, z, out): (bool, usize, &[T], &[T], &mut [T]))
     where
         Fast<T>: Real,
     {
-        if log {
-            let sum = total(g);
-            exp_less(z, T::ZERO, out);
-            out.iter_mut().zip(g).for_each(|(o, &g)| *o = g.sub(o.mul(sum)));
-            return;
+        for ((g, z), out) in each(g, n).zip(each(z, n)).zip(each_mut(out, n)) {
+            if log {
+                let sum = total(g);
+                exp_less::<T, FAST>(z, T::ZERO, out);
+                out.iter_mut().zip(g).for_each(|(o, &g)| *o = g.sub(o.mul(sum)));
+                continue;
+            }
+            out.iter_mut().zip(g.iter().zip(z)).for_each(|(o, (&g, &z))| *o = g.mul(z));
+            let sum = total(out);
+            out.iter_mut().zip(g.iter().zip(z)).for_each(|(o, (&g, &z))| *o = z.mul(g.sub(sum)));
         }
-        out.iter_mut().zip(g.iter().zip(z)).for_each(|(o, (&g, &z))| *o = g.mul(z));
-        let sum = total(out);
-        out.iter_mut().zip(g.iter().zip(z)).for_each(|(o, (&g, &z))| *o = z.mul(g.sub(sum)));
     }
-    let (g, z) = (g.contiguous()?, z.contiguous()?);
+    let (g, z) = (contiguous(g)?, contiguous(z)?);
     let n = last(&z);
     dispatch!(z.dtype(), float T => {
         let (all_g, all_z) = (g.as_slice::<T>().expect("contiguous"), z.as_slice::<T>().expect("contiguous"));
         chunks::build::<T>(op, z.dims(), n, |first, out| {
-            for (b, out) in (first..).zip(out.chunks_exact_mut(n.max(1))) {
-                row(log, &all_g[b * n..][..n], &all_z[b * n..][..n], out);
-            }
+            let part = first * n..first * n + out.len();
+            let args = (log, n, &all_g[part.clone()], &all_z[part], out);
+            vectors!(rows, T, args);
         })
     }, else not_defined(op, z.dtype()))
 }
 
-/// log(sum(exp(x))) of every row; the last axis stays with size 1.
-pub fn logsumexp(op: &'static str, x: &Array) -> Result<Array> {
-    fn go<T: Real>(op: &'static str, x: &Array) -> Result<Array>
-    where
-        Fast<T>: Real,
-    {
-        let (n, all) = (last(x), x.as_slice::<T>().expect("contiguous"));
-        chunks::build::<T>(op, &column(x), 1, |first, out| {
-            for (b, out) in (first..).zip(out) {
-                let (m, rest) = log_sum_exp(&all[b * n..][..n]);
-                *out = m.add(rest);
-            }
-        })
-    }
-    let x = x.contiguous()?;
-    dispatch!(x.dtype(), float T => go::<T>(op, &x), else not_defined(op, x.dtype()))
-}
-
-/// The cross entropy of every row with the class named for it (none: 0), and the row's log-sum-exp. The last axis
-/// stays with size 1.
+/// The log-sum-exp of every row and, if the rows have classes, the cross entropy of each with its class (none: 0). The
+/// last axis stays with size 1.
 ///
 /// # Panics
 /// When a class is outside the row.
-pub fn cross_entropy(op: &'static str, x: &Array, classes: &Array) -> Result<(Array, Array)> {
-    fn go<T: Real>(op: &'static str, x: &Array, classes: &[i64]) -> Result<(Array, Array)>
+pub fn cross_entropy(op: &'static str, x: &Array, classes: Option<&Array>) -> Result<(Array, Array)> {
+    #[inline(always)]
+    fn rows<T: Real, const FAST: bool>((n, x, classes, lse, loss): (usize, &[T], &[i64], &mut [T], &mut [T]))
     where
         Fast<T>: Real,
     {
-        let (n, dims, all) = (last(x), column(x), x.as_slice::<T>().expect("contiguous"));
-        chunks::build_two::<T, T>(op, (&dims, 1), (&dims, 1), |first, loss, lse| {
-            for (b, (loss, lse)) in (first..).zip(loss.iter_mut().zip(lse)) {
-                let row = &all[b * n..][..n];
-                let (m, rest) = log_sum_exp(row);
-                *lse = m.add(rest);
+        for (b, lse) in lse.iter_mut().enumerate() {
+            let row = &x[b * n..][..n];
+            let (m, rest) = log_sum_exp::<T, FAST>(row);
+            *lse = m.add(rest);
+            if let Some(loss) = loss.get_mut(b) {
                 let class = usize::try_from(classes[b]).ok();
                 *loss = class.map_or(T::ZERO, |class| m.sub(row[class]).add(rest));
             }
-        })
+        }
     }
-    let (x, classes) = (x.contiguous()?, classes.contiguous()?);
-    let classes = classes.as_slice::<i64>().expect("contiguous");
-    dispatch!(x.dtype(), float T => go::<T>(op, &x, classes), else not_defined(op, x.dtype()))
+    let (x, classes) = (contiguous(x)?, classes.map(contiguous).transpose()?);
+    let classes = classes.as_ref().map(|c| c.as_slice::<i64>().expect("contiguous"));
+    let (n, dims) = (last(&x), column(&x));
+    let of_loss = if classes.is_some() { (&dims[..], 1) } else { (&[0usize][..], 0) };
+    dispatch!(x.dtype(), float T => {
+        let all = x.as_slice::<T>().expect("contiguous");
+        chunks::build_two::<T, T>(op, (&dims, 1), of_loss, n, |first, lse, loss| {
+            let part = first..first + lse.len();
+            let classes = classes.map_or(&[][..], |c| &c[part.clone()]);
+            let args = (n, &all[part.start * n..part.end * n], classes, lse, loss);
+            vectors!(rows, T, args);
+        })
+    }, else not_defined(op, x.dtype()))
 }
 
 /// The gradient of [`cross_entropy`]: `g * (exp(x - lse) - [the class])`, zeros for a row without class.
 pub fn cross_entropy_gradient(op: &'static str, [g, x, lse, classes]: [&Array; 4]) -> Result<Array> {
-    fn go<T: Real>(op: &'static str, [g, x, lse]: [&Array; 3], classes: &[i64]) -> Result<Array>
+    #[inline(always)]
+    fn rows<T: Real, const FAST: bool>((n, [g, x, lse], classes, out): (usize, [&[T]; 3], &[i64], &mut [T]))
     where
         Fast<T>: Real,
     {
-        let (n, all) = (last(x), x.as_slice::<T>().expect("contiguous"));
-        let (g, lse) = (g.as_slice::<T>().expect("contiguous"), lse.as_slice::<T>().expect("contiguous"));
-        chunks::build::<T>(op, x.dims(), n, |first, out| {
-            for (b, out) in (first..).zip(out.chunks_exact_mut(n.max(1))) {
-                let row = &all[b * n..][..n];
-                if classes[b] < 0 {
-                    out.fill(T::ZERO);
-                    continue;
-                }
-                exp_less(row, lse[b], out);
-                out.iter_mut().for_each(|o| *o = g[b].mul(*o));
-                let hit = &mut out[classes[b] as usize];
-                *hit = (*hit).sub(g[b]);
-            }
-        })
+        for (b, (x, out)) in each(x, n).zip(each_mut(out, n)).enumerate() {
+            let Ok(class) = usize::try_from(classes[b]) else {
+                out.fill(T::ZERO);
+                continue;
+            };
+            exp_less::<T, FAST>(x, lse[b], out);
+            out.iter_mut().for_each(|o| *o = g[b].mul(*o));
+            out[class] = out[class].sub(g[b]);
+        }
     }
-    let (g, x, lse, classes) = (g.contiguous()?, x.contiguous()?, lse.contiguous()?, classes.contiguous()?);
-    let classes = classes.as_slice::<i64>().expect("contiguous");
-    dispatch!(x.dtype(), float T => go::<T>(op, [&g, &x, &lse], classes), else not_defined(op, x.dtype()))
+    let (g, x, lse, classes) = (contiguous(g)?, contiguous(x)?, contiguous(lse)?, contiguous(classes)?);
+    let (n, classes) = (last(&x), classes.as_slice::<i64>().expect("contiguous"));
+    dispatch!(x.dtype(), float T => {
+        let [g, all, lse] = [&g, &x, &lse].map(|a| a.as_slice::<T>().expect("contiguous"));
+        chunks::build::<T>(op, x.dims(), n, |first, out| {
+            let rows_of = [&g[first..], &all[first * n..][..out.len()], &lse[first..]];
+            vectors!(rows, T, (n, rows_of, &classes[first..], out));
+        })
+    }, else not_defined(op, x.dtype()))
 }
 
 /// Every row less its mean, over the root of its mean square plus `eps`; and one over that root, with the last axis of
 /// size 1.
 pub fn standardize(op: &'static str, x: &Array, eps: f64) -> Result<(Array, Array)> {
-    fn go<T: Real>(op: &'static str, x: &Array, eps: f64) -> Result<(Array, Array)> {
-        let (n, all) = (last(x), x.as_slice::<T>().expect("contiguous"));
+    let x = contiguous(x)?;
+    let n = last(&x);
+    dispatch!(x.dtype(), float T => {
+        let (all, count) = (x.as_slice::<T>().expect("contiguous"), T::lit(n as f64));
+        chunks::build_two::<T, T>(op, (x.dims(), n), (&column(&x), 1), n, |first, out, scale| simd::same(
+            #[inline(always)]
+            || {
+                let rows = each(&all[first * n..], n).zip(each_mut(out, n));
+                for ((row, out), scale) in rows.zip(scale) {
+                    let mean = total(row).div(count);
+                    out.iter_mut().zip(row).for_each(|(o, &v)| *o = v.sub(mean));
+                    let square = pairwise(T::ZERO, |v: T| v.mul(v), |a, b| a.add(b), out).div(count);
+                    *scale = T::ONE.div(square.add(T::lit(eps)).sqrt());
+                    out.iter_mut().for_each(|o| *o = o.mul(*scale));
+                }
+            },
+        ))
+    }, else not_defined(op, x.dtype()))
+}
+
+/// The gradient of [`standardize`], from `g`, its result `y` and one over the root: `r (g - mean(g) - y mean(g y))`.
+pub fn standardize_gradient(op: &'static str, [g, y, r]: [&Array; 3]) -> Result<Array> {
+    let (g, y, r) = (contiguous(g)?, contiguous(y)?, contiguous(r)?);
+    let n = last(&y);
+    dispatch!(y.dtype(), float T => {
+        let [all_g, all_y, r] = [&g, &y, &r].map(|a| a.as_slice::<T>().expect("contiguous"));
         let count = T::lit(n as f64);
-        chunks::build_two::<T, T>(op, (x.dims(), n), (&column(x), 1), |first, out, scale| {
-            for (b, (out, scale)) in (first..).zip(out.chunks_exact_mut(n.max(1)).zip(scale)) {
-                let row = &all[b * n..][..n];
-                let mean = total(row).div(count);
-                out.iter_mut().zip(row).for_each(|(o, &v)| *o = v.sub(mean));
-                let square = pairwise(T::ZERO, |v: T| v.mul(v), |a, b| a.add(b), out).div(count);
-                *scale = T::ONE.div(square.add(T::lit(eps)).sqrt());
-                out.iter_mut().for_each(|o| *o = o.mul(*scale));
-            }
-        })
-    }
-    let x = x.contiguous()?;
-    dispatch!(x.dtype(), float T => go::<T>(op, &x, eps), else not_defined(op, x.dtype()))
+        chunks::build::<T>(op, y.dims(), n, |first, out| simd::same(
+            #[inline(always)]
+            || {
+                let rows = each(&all_g[first * n..], n).zip(each(&all_y[first * n..], n));
+                for (((g, y), out), &r) in rows.zip(each_mut(out, n)).zip(&r[first..]) {
+                    let mean = total(g).div(count);
+                    out.iter_mut().zip(g.iter().zip(y)).for_each(|(o, (&g, &y))| *o = g.mul(y));
+                    let along = total(out).div(count);
+                    let step = |g: T, y: T| r.mul(g.sub(mean).sub(y.mul(along)));
+                    out.iter_mut().zip(g.iter().zip(y)).for_each(|(o, (&g, &y))| *o = step(g, y));
+                }
+            },
+        ))
+    }, else not_defined(op, y.dtype()))
 }
 
 /// The size of the last axis.

@@ -86,3 +86,32 @@ pub fn run<R>(plain: impl FnOnce() -> R, vector: impl FnOnce() -> R) -> R {
     let _ = vector;
     plain()
 }
+
+/// [`run`] for loops that both need what only one can have, such as the memory that they write to.
+#[inline(always)]
+pub fn with<A, R>(args: A, plain: impl FnOnce(A) -> R, vector: impl FnOnce(A) -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    if level() != Level::Baseline {
+        return same(
+            #[inline(always)]
+            || vector(args),
+        );
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = vector;
+    plain(args)
+}
+
+/// Runs a loop compiled for this processor's vectors that computes the same bits with all of them and without any.
+#[inline(always)]
+pub fn same<R>(f: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    match level() {
+        // SAFETY: `level` found these features on this processor.
+        Level::Avx512 => return unsafe { avx512(f) },
+        // SAFETY: as above.
+        Level::Avx2 => return unsafe { avx2(f) },
+        Level::Baseline => {}
+    }
+    f()
+}

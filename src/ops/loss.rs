@@ -14,7 +14,7 @@ use crate::array::Array;
 use crate::dtype::{DType, Kind};
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
-use crate::kernel::along::same_lanes;
+use crate::kernel::along::{all_lanes, same_lanes};
 use crate::kernel::rows;
 use crate::shape::{self, Dims};
 
@@ -61,7 +61,7 @@ impl Op for CrossEntropy {
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
         let (x, classes) = same_lanes(ins[0], ins[1], lanes);
-        let (loss, lse) = rows::cross_entropy("cross_entropy", &x, &classes)?;
+        let (lse, loss) = rows::cross_entropy("cross_entropy", &x, Some(&classes))?;
         Ok([loss, lse].into())
     }
 
@@ -87,13 +87,7 @@ impl Op for CrossEntropyGrad {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
-        // All inputs to the lanes of all others.
-        let mut all: [Array; 4] = std::array::from_fn(|i| ins[i].clone());
-        for i in 0..4 {
-            for j in 0..4 {
-                all[i] = same_lanes(&all[i], &all[j], lanes).0;
-            }
-        }
+        let all = all_lanes([ins[0], ins[1], ins[2], ins[3]], lanes);
         Ok([rows::cross_entropy_gradient(self.name(), all.each_ref())?].into())
     }
 

@@ -11,7 +11,7 @@ use super::reduce::{Folded, mean, sum};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
-use crate::kernel::along::same_lanes;
+use crate::kernel::along::{all_lanes, same_lanes};
 use crate::kernel::rows::{self, Softmax};
 use crate::shape::{self, Dims};
 
@@ -144,7 +144,7 @@ impl Op for LogSumExp {
     }
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
-        Ok([rows::logsumexp("logsumexp", ins[0])?].into())
+        Ok([rows::cross_entropy("logsumexp", ins[0], None)?.0].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {
@@ -220,8 +220,57 @@ fn mean_rows(x: &Tensor) -> Result<Tensor> {
 }
 
 /// `r (g - mean(g) - y mean(g y))`: the Jacobian of a standardised row, which is symmetric, applied to `g`.
+struct StandardizeGrad;
+
 fn projected(g: &Tensor, y: &Tensor, r: &Tensor) -> Result<Tensor> {
-    Ok(r * (g - mean_rows(g)? - y * mean_rows(&(g * y))?))
+    apply(StandardizeGrad, &[g, y, r])
+}
+
+impl Op for StandardizeGrad {
+    fn name(&self) -> &'static str {
+        "standardize_gradient"
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        let all = all_lanes([ins[0], ins[1], ins[2]], lanes);
+        Ok([rows::standardize_gradient(self.name(), all.each_ref())?].into())
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::inputs(7)
+    }
+
+    fn vjp(&self, c: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(c) = &c[0] else { return Ok(smallvec![None; 3]) };
+        let (g, y, r) = (s.input(0), s.input(1), s.input(2));
+        let by_y =
+            || -> Result<Tensor> { Ok(-(&r * (c * mean_rows(&(&g * &y))? + &g * mean_rows(&(c * &y))?))) };
+        let by_r = || -> Result<Tensor> { Ok(c * unscaled(&g, &y)?) };
+        Ok(smallvec![
+            s.needs(0).then(|| projected(c, &y, &r)).transpose()?,
+            s.needs(1).then(by_y).transpose()?,
+            s.needs(2).then(by_r).transpose()?
+        ])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let (g, y, r) = (s.input(0), s.input(1), s.input(2));
+        let by_y = |t: &Tensor| -> Result<Tensor> {
+            Ok(-(&r * (t * mean_rows(&(&g * &y))? + &y * mean_rows(&(&g * t))?)))
+        };
+        let by_r = |t: &Tensor| -> Result<Tensor> { Ok(t * unscaled(&g, &y)?) };
+        let parts = [
+            t[0].as_ref().map(|t| projected(t, &y, &r)).transpose()?,
+            t[1].as_ref().map(by_y).transpose()?,
+            t[2].as_ref().map(by_r).transpose()?,
+        ];
+        Ok(smallvec![parts.into_iter().flatten().reduce(|a, b| a + b)])
+    }
+}
+
+/// `g - mean(g) - y mean(g y)`.
+fn unscaled(g: &Tensor, y: &Tensor) -> Result<Tensor> {
+    Ok(g - mean_rows(g)? - y * mean_rows(&(g * y))?)
 }
 
 /// Standardises the trailing axes of this shape together, then scales and shifts their elements.
