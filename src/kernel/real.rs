@@ -54,8 +54,9 @@ pub trait Real: Num {
     fn normal_cdf(self) -> Self;
 }
 
+/// What the library of f32 has in less than full precision is computed in f64.
 macro_rules! float {
-    ($($t:ident $erf:path, $erfc:path);*) => { $(
+    ($($t:ident)*) => { $(
         impl Real for $t {
             const INFINITY: Self = <$t>::INFINITY;
             #[inline(always)] fn lit(v: f64) -> Self { v as $t }
@@ -64,23 +65,23 @@ macro_rules! float {
             #[inline(always)] fn exp_m1(self) -> Self { <$t>::exp_m1(self) }
             #[inline(always)] fn ln(self) -> Self { <$t>::ln(self) }
             #[inline(always)] fn ln_1p(self) -> Self { <$t>::ln_1p(self) }
-            #[inline(always)] fn log2(self) -> Self { <$t>::log2(self) }
-            #[inline(always)] fn log10(self) -> Self { <$t>::log10(self) }
+            #[inline(always)] fn log2(self) -> Self { f64::from(self).log2() as $t }
+            #[inline(always)] fn log10(self) -> Self { f64::from(self).log10() as $t }
             #[inline(always)] fn sqrt(self) -> Self { <$t>::sqrt(self) }
             #[inline(always)] fn sin(self) -> Self { <$t>::sin(self) }
             #[inline(always)] fn cos(self) -> Self { <$t>::cos(self) }
-            #[inline(always)] fn tan(self) -> Self { <$t>::tan(self) }
-            #[inline(always)] fn asin(self) -> Self { <$t>::asin(self) }
-            #[inline(always)] fn acos(self) -> Self { <$t>::acos(self) }
-            #[inline(always)] fn atan(self) -> Self { <$t>::atan(self) }
-            #[inline(always)] fn atan2(self, o: Self) -> Self { <$t>::atan2(self, o) }
-            #[inline(always)] fn sinh(self) -> Self { <$t>::sinh(self) }
-            #[inline(always)] fn cosh(self) -> Self { <$t>::cosh(self) }
+            #[inline(always)] fn tan(self) -> Self { f64::from(self).tan() as $t }
+            #[inline(always)] fn asin(self) -> Self { f64::from(self).asin() as $t }
+            #[inline(always)] fn acos(self) -> Self { f64::from(self).acos() as $t }
+            #[inline(always)] fn atan(self) -> Self { f64::from(self).atan() as $t }
+            #[inline(always)] fn atan2(self, o: Self) -> Self { f64::from(self).atan2(f64::from(o)) as $t }
+            #[inline(always)] fn sinh(self) -> Self { f64::from(self).sinh() as $t }
+            #[inline(always)] fn cosh(self) -> Self { f64::from(self).cosh() as $t }
             #[inline(always)] fn tanh(self) -> Self { <$t>::tanh(self) }
-            #[inline(always)] fn asinh(self) -> Self { <$t>::asinh(self) }
-            #[inline(always)] fn acosh(self) -> Self { <$t>::acosh(self) }
-            #[inline(always)] fn atanh(self) -> Self { <$t>::atanh(self) }
-            #[inline(always)] fn erf(self) -> Self { $erf(self) }
+            #[inline(always)] fn asinh(self) -> Self { libm::asinh(f64::from(self)) as $t }
+            #[inline(always)] fn acosh(self) -> Self { if self < 1.0 { <$t>::NAN } else { libm::acosh(f64::from(self)) as $t } }
+            #[inline(always)] fn atanh(self) -> Self { libm::atanh(f64::from(self)) as $t }
+            #[inline(always)] fn erf(self) -> Self { libm::erf(f64::from(self)) as $t }
             #[inline(always)] fn floor(self) -> Self { <$t>::floor(self) }
             #[inline(always)] fn ceil(self) -> Self { <$t>::ceil(self) }
             #[inline(always)] fn trunc(self) -> Self { <$t>::trunc(self) }
@@ -95,7 +96,7 @@ macro_rules! float {
                     None => self + o,
                 }
             }
-            #[inline(always)] fn hypot(self, o: Self) -> Self { <$t>::hypot(self, o) }
+            #[inline(always)] fn hypot(self, o: Self) -> Self { f64::from(self).hypot(f64::from(o)) as $t }
             #[inline(always)] fn sigmoid(self) -> Self {
                 let e = (-self.abs()).exp();
                 if self < 0.0 { e / (1.0 + e) } else { 1.0 / (1.0 + e) }
@@ -112,12 +113,13 @@ macro_rules! float {
                 (if self > 0.0 { self } else { 0.0 }) + (-self.abs()).exp().ln_1p()
             }
             #[inline(always)] fn normal_density(self) -> Self {
-                (-0.5 * self * self).exp() * (1.0 / (2.0 * std::f64::consts::PI).sqrt()) as $t
+                let x = f64::from(self);
+                ((-0.5 * x * x).exp() * (1.0 / (2.0 * std::f64::consts::PI).sqrt())) as $t
             }
             #[inline(always)] fn normal_cdf(self) -> Self {
-                0.5 * $erfc(self * -std::f64::consts::FRAC_1_SQRT_2 as $t)
+                (0.5 * libm::erfc(f64::from(self) * -std::f64::consts::FRAC_1_SQRT_2)) as $t
             }
         }
     )* };
 }
-float!(f32 libm::erff, libm::erfcf; f64 libm::erf, libm::erfc);
+float!(f32 f64);

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import ferrograd as fg
 import numpy as np
 import pytest
+from scipy import special
 
 #: By function: the same in NumPy, on a wider type.
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
@@ -19,7 +21,21 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "cos": np.cos,
     "tanh": np.tanh,
     "sigmoid": lambda x: np.where(x < 0, np.exp(x), 1) / (1 + np.exp(-np.abs(x))),
+    "tan": np.tan,
+    "log2": np.log2,
+    "log10": np.log10,
+    "exp2": np.exp2,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
 }
+#: What NumPy has not: from SciPy, in float64.
+SPECIAL: dict[str, Callable[[Any], Any]] = {"erf": special.erf}
 
 
 def sample(dtype: Any, each: int) -> np.ndarray:
@@ -45,20 +61,93 @@ def ulps(got: np.ndarray, want: np.ndarray) -> np.ndarray:
     return np.where(odd, np.where(same, 0, np.inf), error)
 
 
-def worst(name: str, x: np.ndarray, wider: Any) -> float:
-    got = np.asarray(getattr(fg, name)(fg.tensor(x)))
+def worst(name: str, x: np.ndarray, wider: Any, *more: Any) -> float:
+    """The largest error of a function of `x` (and a number for each element of it)."""
+    got = np.asarray(getattr(fg, name)(fg.tensor(x), *map(fg.tensor, more)))
     assert got.dtype == x.dtype
     with np.errstate(all="ignore"):
-        want = np.asarray(FUNCTIONS[name](x.astype(wider)), wider)
+        function = {**FUNCTIONS, **SPECIAL, **TWO}[name]
+        want = np.asarray(function(*(a.astype(wider) for a in (x, *more))), wider)
     error = ulps(got, want)
     at = int(error.argmax())
-    assert not np.isinf(error[at]), f"{name}({x[at]!r}) is {got[at]!r}, not {want[at]!r}"
+    shown = ", ".join(repr(a[at]) for a in (x, *more))
+    assert not np.isinf(error[at]), f"{name}({shown}) is {got[at]!r}, not {want[at]!r}"
     return float(error[at])
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", [*FUNCTIONS, *SPECIAL])
 def test_float32(name: str) -> None:
     assert worst(name, sample(np.float32, 100), np.float64) <= 1
+
+
+def pairs(name: str, dtype: Any, each: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of every exponent with numbers that lead to results of every exponent, and the special values."""
+    x = sample(dtype, each)
+    generator = np.random.default_rng(13)
+    if name == "pow":
+        reach = np.log2(float(np.finfo(dtype).max)) * 1.05
+        with np.errstate(all="ignore"):
+            y = generator.uniform(-reach, reach, x.shape) / np.abs(np.log2(np.abs(x).astype(float)))
+        y[::3] = np.round(y[::3])
+    else:
+        y = x.astype(np.longdouble) * np.ldexp(generator.normal(size=x.shape), generator.integers(-8, 9, x.shape))
+    odd = [0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, 1.5, np.inf, -np.inf, np.nan, 1e30, -1e30]
+    a, b = (v.ravel() for v in np.meshgrid(odd, odd))
+    with np.errstate(all="ignore"):
+        return np.concatenate([x, a.astype(dtype)]), np.concatenate([y.astype(dtype), b.astype(dtype)])
+
+
+#: By function of two numbers: the same in NumPy.
+TWO: dict[str, Callable[..., Any]] = {"pow": np.power, "atan2": np.arctan2, "hypot": np.hypot}
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_float32_of_two(name: str) -> None:
+    x, y = pairs(name, np.float32, 100)
+    assert worst(name, x, np.float64, y) <= 1
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant <= 52, reason="long doubles are no wider here")
+@pytest.mark.parametrize("name", TWO)
+def test_float64_of_two(name: str) -> None:
+    x, y = pairs(name, np.float64, 25)
+    assert worst(name, x, np.longdouble, y) <= 2
+
+
+def test_float64_of_the_error_function() -> None:
+    """Held against the series and the continued fraction in exact numbers."""
+    x = np.concatenate([np.geomspace(1e-30, 1e-3, 50), np.linspace(0.001, 6.5, 400)])
+    got = np.asarray(fg.erf(fg.tensor(np.concatenate([x, -x]))))
+    want = np.array([float(error_function(Fraction(v))) for v in x])
+    assert np.max(np.abs(got - np.concatenate([want, -want])) / np.spacing(np.abs(got))) <= 2
+
+
+def error_function(x: Fraction) -> Fraction:
+    """By its series in numbers of 400 bits."""
+    one = 1 << 400
+    a = int(x * one)
+    term, total, n = a, a, 0
+    while term:
+        n += 1
+        term = -term * a // one * a // one // n
+        total += term // (2 * n + 1)
+    return Fraction(2 * total, one) / ROOT_OF_PI
+
+
+#: To 60 digits.
+ROOT_OF_PI = Fraction("1.77245385090551602729816748334114518279754945612238712821381")
+
+
+def test_gelu_of_float32() -> None:
+    """The distribution function keeps its digits far to the left."""
+    x = np.linspace(-13, 8, 20_001, dtype=np.float32)
+    wide = x.astype(float)
+    want = wide * special.ndtr(wide)
+    assert ulps(np.asarray(fg.gelu(fg.tensor(x))), want).max() <= 2
+    leaf = fg.tensor(x, requires_grad=True)
+    (slope,) = fg.grad(fg.sum(fg.gelu(leaf)), [leaf])
+    true = special.ndtr(wide) + wide * np.exp(-wide * wide / 2) / np.sqrt(2 * np.pi)
+    np.testing.assert_allclose(np.asarray(slope), true, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.skipif(np.finfo(np.longdouble).nmant <= 52, reason="long doubles are no wider here")
@@ -68,7 +157,7 @@ def test_float64(name: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", [*FUNCTIONS, *SPECIAL])
 def test_a_number_alone_is_as_in_a_row(name: str, dtype: Any) -> None:
     """The loops of vectors and their rests compute the same bits."""
     x = sample(dtype, 2)[:: 7 if dtype == np.float64 else 1][:1003]

@@ -1,7 +1,9 @@
 //! `Fast`: a float whose functions are vector code. It stands for its number in the same rows; where a function cannot
 //! vouch for a result it gives NaN, and the loop asks the exact row for that element.
 
+mod double;
 mod poly;
+mod wide;
 
 use crate::dtype::{DType, Element};
 use crate::kernel::num::{Num, Real};
@@ -13,7 +15,8 @@ use crate::kernel::num::{Num, Real};
 pub struct Fast<T>(pub T);
 
 macro_rules! fast {
-    ($t:ident: $exp:ident $exp_m1:ident $ln:ident $ln_1p:ident $sin:ident $cos:ident $tanh:ident $sigmoid:ident) => {
+    ($t:ident: $exp:ident $exp_m1:ident $ln:ident $ln_1p:ident $sin:ident $cos:ident $tanh:ident $sigmoid:ident;
+        $more:ident ($($two:ident)*) ($($one:ident)*); exact ($($exact_two:ident)*) ($($exact:ident)*)) => {
         impl Element for Fast<$t> {
             const DTYPE: DType = <$t as Element>::DTYPE;
             #[inline(always)] fn from_f64(v: f64) -> Self { Fast(v as $t) }
@@ -24,13 +27,21 @@ macro_rules! fast {
         impl Num for Fast<$t> {
             const ZERO: Self = Fast(0.0);
             const ONE: Self = Fast(1.0);
-            fast!(@exact Num, $t, (add sub mul floor_div modulo pow max min) (neg abs sign));
+            fast!(@exact Num, (add sub mul floor_div modulo max min) (neg abs sign));
             #[inline(always)] fn nan(self) -> bool { self.0.is_nan() }
+            #[inline(always)] fn pow(self, o: Self) -> Self {
+                let (x, o) = (self.0, o.0);
+                let square = x * x;
+                let third = square * x;
+                let cube = third + x.mul_add(x, -square).mul_add(x, square.mul_add(x, -third));
+                Fast(if o == 2.0 { square } else if o == 1.0 { x } else if o == 3.0 { cube } else { $more::pow(x, o) })
+            }
         }
         impl Real for Fast<$t> {
             const INFINITY: Self = Fast($t::INFINITY);
-            fast!(@exact Real, $t, (div atan2 copysign next_after hypot)
-                (log2 log10 sqrt tan asin acos atan sinh cosh asinh acosh atanh erf floor ceil trunc round normal_cdf));
+            fast!(@exact Real, (div copysign next_after $($exact_two)*) (sqrt floor ceil trunc round $($exact)*));
+            $( #[inline(always)] fn $two(self, o: Self) -> Self { Fast($more::$two(self.0, o.0)) } )*
+            $( #[inline(always)] fn $one(self) -> Self { Fast($more::$one(self.0)) } )*
             #[inline(always)] fn lit(v: f64) -> Self { Fast(v as $t) }
             #[inline(always)] fn is_finite(self) -> bool { self.0.is_finite() }
             #[inline(always)] fn exp(self) -> Self { Fast(poly::$exp(self.0)) }
@@ -52,15 +63,17 @@ macro_rules! fast {
             #[inline(always)] fn softplus(self) -> Self {
                 Fast((if self.0 > 0.0 { self.0 } else { 0.0 }) + poly::$ln_1p(poly::$exp(-self.0.abs())))
             }
-            #[inline(always)] fn normal_density(self) -> Self {
-                Fast(poly::$exp(-0.5 * self.0 * self.0) * (1.0 / (2.0 * std::f64::consts::PI).sqrt()) as $t)
-            }
         }
     };
-    (@exact $Trait:ident, $t:ident, ($($two:ident)*) ($($one:ident)*)) => {
+    (@exact $Trait:ident, ($($two:ident)*) ($($one:ident)*)) => {
         $( #[inline(always)] fn $two(self, o: Self) -> Self { Fast($Trait::$two(self.0, o.0)) } )*
         $( #[inline(always)] fn $one(self) -> Self { Fast($Trait::$one(self.0)) } )*
     };
 }
-fast!(f32: exp32 exp_m132 ln32 ln_1p32 sin32 cos32 tanh32 sigmoid32);
-fast!(f64: exp64 exp_m164 ln64 ln_1p64 sin64 cos64 tanh64 sigmoid64);
+fast!(f32: exp32 exp_m132 ln32 ln_1p32 sin32 cos32 tanh32 sigmoid32;
+    wide (atan2 hypot)
+        (log2 log10 tan asin acos atan sinh cosh asinh acosh atanh erf normal_density normal_cdf);
+    exact () ());
+fast!(f64: exp64 exp_m164 ln64 ln_1p64 sin64 cos64 tanh64 sigmoid64;
+    double () (log2 log10 tan sinh cosh erf normal_density);
+    exact (atan2 hypot) (asin acos atan asinh acosh atanh normal_cdf));

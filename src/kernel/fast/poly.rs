@@ -7,10 +7,11 @@
 macro_rules! horner {
     ($T:ident $x:expr; $first:expr $(, $c:expr)*) => {{ let p: $T = $first; $( let p = p.mul_add($x, $c); )* p }};
 }
+pub(super) use horner;
 
 /// Rounding to an integer by adding this, which leaves no room for a fraction; the integer's bits are then the lowest.
 const ROUND32: f32 = 12_582_912.0;
-const ROUND64: f64 = 6_755_399_441_055_744.0;
+pub(super) const ROUND64: f64 = 6_755_399_441_055_744.0;
 
 /// `x` if it is below `limit` in size, else NaN.
 #[inline(always)]
@@ -19,7 +20,7 @@ fn within32(x: f32, limit: f32) -> f32 {
 }
 
 #[inline(always)]
-fn within64(x: f64, limit: f64) -> f64 {
+pub(super) fn within64(x: f64, limit: f64) -> f64 {
     if x.abs() <= limit { x } else { f64::NAN }
 }
 
@@ -30,7 +31,7 @@ fn power_of_two32(rounded: f32) -> f32 {
 }
 
 #[inline(always)]
-fn power_of_two64(rounded: f64) -> f64 {
+pub(super) fn power_of_two64(rounded: f64) -> f64 {
     f64::from_bits(rounded.to_bits().wrapping_add(1023) << 52)
 }
 
@@ -122,7 +123,7 @@ pub fn tanh32(x: f32) -> f32 {
 }
 
 #[inline(always)]
-fn exp_parts64(x: f64) -> (f64, f64) {
+pub(super) fn exp_parts64(x: f64) -> (f64, f64) {
     let vanishes = x < -746.0;
     let (n, r, low) = split64(if vanishes { 0.0 } else { within64(x, 708.0) });
     let head = 1.0 + r;
@@ -139,7 +140,7 @@ pub fn exp64(x: f64) -> f64 {
 
 /// `e^x - 1` and its rounding error: `2^n (e^r - 1) + (2^n - 1)`, summed without loss.
 #[inline(always)]
-fn exp_m1_parts64(x: f64) -> (f64, f64) {
+pub(super) fn exp_m1_parts64(x: f64) -> (f64, f64) {
     let (n, r, low) = split64(x);
     let scale = power_of_two64(n);
     let (a, b) = (scale - 1.0, scale * r);
@@ -211,7 +212,7 @@ fn mantissa32(x: f32) -> (f32, f32) {
 }
 
 #[inline(always)]
-fn mantissa64(x: f64) -> (f64, f64) {
+pub(super) fn mantissa64(x: f64) -> (f64, f64) {
     let bits = x.to_bits().wrapping_sub(0x3fe6_a09e_667f_3bcd);
     // The exponent as a float without a conversion that AVX2 lacks: its bits under those of 2^52.
     let k = f64::from_bits((bits >> 52).wrapping_add(1024) & 0xfff | 0x4330_0000_0000_0000)
@@ -282,7 +283,7 @@ const LARGEST: f64 = 1_048_576.0;
 /// The quadrant of `x` (as bits, of which the lowest two count) and what is left, at most π/4 in size, with its
 /// rounding error.
 #[inline(always)]
-fn quadrant(x: f64) -> (u64, f64, f64) {
+pub(super) fn quadrant(x: f64) -> (u64, f64, f64) {
     let rounded = x.mul_add(std::f64::consts::FRAC_2_PI, ROUND64);
     let n = rounded - ROUND64;
     let r = n.mul_add(-HALF_PI[0], x);
@@ -303,15 +304,18 @@ fn sin_cos32(r: f32, low: f32) -> (f32, f32) {
     (r + (s * z).mul_add(r, low), head + c)
 }
 
+/// The same with what each is off.
 #[inline(always)]
-fn sin_cos64(r: f64, low: f64) -> (f64, f64) {
+pub(super) fn sin_cos64(r: f64, low: f64) -> ((f64, f64), (f64, f64)) {
     let z = r * r;
     let s = horner!(f64 z; -1.0 / 1_307_674_368_000.0, 1.0 / 6_227_020_800.0, -1.0 / 39_916_800.0, 1.0 / 362_880.0, -1.0 / 5_040.0, 1.0 / 120.0, -1.0 / 6.0);
     let c = horner!(f64 z; 1.0 / 20_922_789_888_000.0, -1.0 / 87_178_291_200.0, 1.0 / 479_001_600.0, -1.0 / 3_628_800.0, 1.0 / 40_320.0, -1.0 / 720.0, 1.0 / 24.0);
     let half = 0.5 * z;
     let head = 1.0 - half;
     let c = (c * z).mul_add(z, (1.0 - head) - half - r * low);
-    (r + (s * z).mul_add(r, low), head + c)
+    let s = (s * z).mul_add(r, low);
+    let (sine, cosine) = (r + s, head + c);
+    ((sine, s - (sine - r)), (cosine, c - (cosine - head)))
 }
 
 #[inline(always)]
@@ -327,7 +331,7 @@ fn circular32(x: f32, shift: u32) -> f32 {
 #[inline(always)]
 fn circular64(x: f64, shift: u64) -> f64 {
     let (q, r, low) = quadrant(within64(x, LARGEST));
-    let (s, c) = sin_cos64(r, low);
+    let ((s, _), (c, _)) = sin_cos64(r, low);
     let q = q.wrapping_add(shift);
     let y = if q & 1 == 0 { s } else { c };
     f64::from_bits(y.to_bits() ^ ((q & 2) << 62))

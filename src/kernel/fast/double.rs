@@ -1,0 +1,130 @@
+//! Functions of f64 whose intermediate results are kept as two numbers, the second being what the first is off.
+
+use std::f64::consts::{LOG2_E, LOG10_E};
+
+use super::poly::{exp_m1_parts64, exp_parts64, exp64, horner, mantissa64, quadrant, sin_cos64, within64};
+
+/// The sum of two numbers of which the first is the larger, and what it is off.
+#[inline(always)]
+fn sum(a: f64, b: f64) -> (f64, f64) {
+    let s = a + b;
+    (s, (a - s) + b)
+}
+
+/// The product of two numbers, and what it is off.
+#[inline(always)]
+fn product(a: f64, b: f64) -> (f64, f64) {
+    let p = a * b;
+    (p, a.mul_add(b, -p))
+}
+
+/// The exponent of a number, NaN unless that is normal, positive and finite, and the logarithm of its mantissa in two
+/// parts: `2 s + s³ (2/3 + …)`, with `s = f / (2 + f)`.
+#[inline(always)]
+fn ln_parts(x: f64) -> (f64, f64, f64) {
+    let (k, f) = mantissa64(x);
+    let (d, d_low) = sum(2.0, f);
+    let s = f / d;
+    let s_low = ((-s).mul_add(d, f) - s * d_low) / d;
+    let (z, z_low) = product(s, s);
+    let z_low = (2.0 * s).mul_add(s_low, z_low);
+    let q = horner!(f64 z; 0.107_649_518_047_945_96, 0.104_560_481_073_127_56, 0.117_668_255_912_037_43, 0.133_332_962_458_783_84, 0.153_846_157_648_468_43, 0.181_818_181_796_316_65, 0.222_222_222_222_285_13, 0.285_714_285_714_285_64, 0.4);
+    let (a, a_low) = sum(0.666_666_666_666_666_6, z * q);
+    let (c, c_low) = product(s, z);
+    let c_low = s.mul_add(z_low, s_low.mul_add(z, c_low));
+    let (t, t_low) = product(c, a);
+    let t_low = c.mul_add(a_low + 3.700_743_415_417_188e-17, c_low.mul_add(a, t_low));
+    let (y, y_low) = sum(2.0 * s, t);
+    let k = if (f64::MIN_POSITIVE..=f64::MAX).contains(&x) { k } else { f64::NAN };
+    (k, y, y_low + (t_low + 2.0 * s_low))
+}
+
+/// `k c + (y + y_low) m`, with `c` and `m` in two parts, of which the first of `c` has so few bits that its product with
+/// an exponent is exact.
+#[inline(always)]
+fn scaled(k: f64, (y, y_low): (f64, f64), c: (f64, f64), m: (f64, f64)) -> (f64, f64) {
+    let (p, p_low) = product(y, m.0);
+    let p_low = y.mul_add(m.1, y_low.mul_add(m.0, p_low));
+    let (h, l) = sum(k * c.0, p);
+    let (h, l) = if k == 0.0 { (p, 0.0) } else { (h, l) };
+    (h, l + k.mul_add(c.1, p_low))
+}
+
+#[inline(always)]
+pub fn log2(x: f64) -> f64 {
+    let (k, y, low) = ln_parts(x);
+    let (h, l) = scaled(k, (y, low), (1.0, 0.0), (LOG2_E, 2.035_527_374_093_103_3e-17));
+    h + l
+}
+
+#[inline(always)]
+pub fn log10(x: f64) -> f64 {
+    let (k, y, low) = ln_parts(x);
+    let two = (0.301_029_995_663_611_77, 3.694_239_077_158_931e-13);
+    let (h, l) = scaled(k, (y, low), two, (LOG10_E, 1.098_319_650_216_765e-17));
+    h + l
+}
+
+/// For normal bases, where the power is normal too.
+#[inline(always)]
+pub fn pow(x: f64, y: f64) -> f64 {
+    let (k, m, low) = ln_parts(x.abs());
+    let two = (0.693_147_180_559_208_2, 7.371_002_565_167_799e-13);
+    let (h, l) = scaled(k, (m, low), two, (1.0, 0.0));
+    let (e, e_low) = product(y, h);
+    let (power, rest) = exp_parts64(within64(e, 708.0));
+    let power = power + power.mul_add(y.mul_add(l, e_low), rest);
+    let half = 0.5 * y;
+    let odd = if half.floor() == half { power } else { -power };
+    let signed = if y.floor() == y { odd } else { f64::NAN };
+    if x < 0.0 { signed } else { power }
+}
+
+/// `(t + t / (t + 1)) / 2` with `t = e^|x| - 1`.
+#[inline(always)]
+pub fn sinh(x: f64) -> f64 {
+    let (t, low) = exp_m1_parts64(within64(x, 708.0).abs());
+    let (d, d_low) = if t > 1.0 { sum(t, 1.0) } else { sum(1.0, t) };
+    let q = t / d;
+    let rest = ((-q).mul_add(d, t) + low - q * (d_low + low)) / d;
+    let (s, s_low) = sum(t, q);
+    (0.5 * (s + (s_low + low + rest))).copysign(x)
+}
+
+#[inline(always)]
+pub fn cosh(x: f64) -> f64 {
+    let (e, low) = exp_parts64(within64(x, 708.0).abs());
+    let (s, s_low) = sum(e, 1.0 / e);
+    0.5 * (s + (s_low + low))
+}
+
+/// For arguments below a million; the quotient of sine and cosine is corrected by what they are off.
+#[inline(always)]
+pub fn tan(x: f64) -> f64 {
+    let (q, r, low) = quadrant(within64(x, 1_048_576.0));
+    let ((s, s_low), (c, c_low)) = sin_cos64(r, low);
+    let even = q & 1 == 0;
+    let (top, top_low) = if even { (s, s_low) } else { (-c, -c_low) };
+    let (bottom, bottom_low) = if even { (c, c_low) } else { (s, s_low) };
+    let y = top / bottom;
+    let rest = (-y).mul_add(bottom, top) + (top_low - y * bottom_low);
+    if x == 0.0 { x } else { y + rest / bottom }
+}
+
+/// `x + x P(x²)` up to 1, and from there on 1 less `e^(-x²)` times a polynomial of `1 / (1 + x/4)`.
+#[inline(always)]
+pub fn erf(x: f64) -> f64 {
+    let z = x * x;
+    let small = horner!(f64 z; 5.957_176_147_748_911e-11, -1.137_284_885_679_167_4e-9, 1.465_977_527_404_743_6e-8, -1.635_031_270_105_469_5e-7, 1.646_100_048_412_136_8e-6, -1.492_559_526_683_118_2e-5, 0.000_120_553_311_116_427_1, -0.000_854_832_698_083_379, 0.005_223_977_624_818_014_5, -0.026_866_170_645_076_792, 0.112_837_916_709_548_79, -0.376_126_389_031_837_5, 0.128_379_167_095_512_6);
+    let a = if x.abs() > 6.0 { 6.0 } else { x.abs() };
+    let t = 1.0 / a.mul_add(0.25, 1.0);
+    let scale = horner!(f64 t; 0.036_805_867_352_753_75, -0.228_373_118_792_223_72, 0.549_618_286_701_419_1, -0.680_154_950_713_863_2, 0.511_579_366_403_801_1, -0.008_381_530_754_629_331, -0.195_860_998_274_235_42, 0.390_752_745_855_695, -0.105_441_003_331_976_41, 0.205_964_107_011_785_58, 0.099_361_736_367_529_85, 0.142_870_763_769_411_16, 0.140_133_714_439_107_3, 0.141_128_304_994_849_57, -3.279_109_966_504_781_3e-6);
+    if z < 1.0 { small.mul_add(x, x) } else { scale.mul_add(-exp64(-(a * a)), 1.0).copysign(x) }
+}
+
+#[inline(always)]
+pub fn normal_density(x: f64) -> f64 {
+    let (z, low) = product(x, x);
+    let e = exp64(-0.5 * z);
+    e.mul_add(-0.5 * low, e) * 0.398_942_280_401_432_7
+}
