@@ -100,7 +100,8 @@ def test_copies_and_pickles_have_them(d: Dialect) -> None:
 
 
 def test_files_and_parameters_have_them() -> None:
-    x, w = torch.ones(2), torch.nn.Parameter(torch.ones(2))
+    x: Any = torch.ones(2)
+    w: Any = torch.nn.Parameter(torch.ones(2))
     x.tag, w.tag = {"a": 1}, "b"
     file = io.BytesIO()
     torch.save([x, w], file)
