@@ -49,6 +49,16 @@ fn call<T>(f: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T> {
     Ok(Site::outside(|| Python::attach(|py| with_grad_mode(false, || f(py))))?)
 }
 
+/// A pair of functions as the graph calls it.
+pub fn packer(
+    pack: &Bound<'_, PyAny>,
+    unpack: &Bound<'_, PyAny>,
+    dialect: Dialect,
+) -> PyResult<impl Packer + use<>> {
+    let hooks = SavedTensorsHooks { pack: pack.clone().unbind(), unpack: unpack.clone().unbind(), dialect };
+    Ok(Hooks(Py::new(pack.py(), hooks)?))
+}
+
 impl Packer for Hooks {
     fn pack(&self, array: &Array) -> Result<Box<dyn Packed>> {
         call(|py| {

@@ -8,7 +8,7 @@ use once_cell::race::OnceBox;
 use smallvec::{SmallVec, smallvec};
 
 use super::host::drop_in_turn;
-use super::pack::{self, PackedKeep};
+use super::pack::{self, PackedKeep, Packer};
 use super::site::Site;
 use super::{Cut, Hooks, Levels, Meta, Metas, Op, Tensor};
 use crate::array::{Array, Beside};
@@ -269,6 +269,37 @@ impl Node {
         };
         drop(kept);
         pack::unpack(self.name(), &packed)
+    }
+
+    /// Packs one of the kept arrays, which nobody has packed yet. Whether there is one at that position.
+    ///
+    /// # Errors
+    /// From the packer; [`Error::Argument`] where it is packed; [`Error::Freed`].
+    pub fn pack_at(&self, at: usize, packer: &dyn Packer) -> Result<bool> {
+        let mut list = match &*self.kept() {
+            Kept::Live(list) => pack::packable(list)?,
+            Kept::Packed(list) => list.to_vec(),
+            Kept::Freed(site) => return Err(self.freed(*site)),
+        };
+        let Some(keep) = list.get_mut(at).and_then(Option::as_mut) else { return Ok(false) };
+        pack::pack(self.name(), keep, packer)?;
+        self.marks.set(Marks::OWN | Marks::BELOW);
+        let mut kept = self.kept();
+        if !matches!(*kept, Kept::Freed(_)) {
+            let old = std::mem::replace(&mut *kept, Kept::Packed(list.into()));
+            drop(kept);
+            drop(old);
+        }
+        Ok(true)
+    }
+
+    /// Whether an array is kept at a position, or was until the node was freed.
+    pub fn keeps_at(&self, at: usize) -> bool {
+        match &*self.kept() {
+            Kept::Live(list) => list.get(at).is_some_and(Option::is_some),
+            Kept::Packed(list) => list.get(at).is_some_and(Option::is_some),
+            Kept::Freed(_) => true,
+        }
     }
 
     /// That what the node kept is gone since the pass that was asked for at a site.

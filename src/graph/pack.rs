@@ -29,11 +29,17 @@ pub trait Packed: Send + Sync {
 
     /// Shows what this holds of the host language's, for the host's collector of cycles.
     fn held(&self, see: &mut dyn FnMut(&dyn Any));
+
+    /// The array itself, where that is what is kept.
+    fn plain(&self) -> Option<&Array> {
+        None
+    }
 }
 
 /// A packed array, and what it was.
+#[derive(Clone)]
 pub(crate) struct PackedKeep {
-    form: Box<dyn Packed>,
+    form: Arc<dyn Packed>,
     dims: Dims,
     dtype: DType,
     levels: Levels,
@@ -125,18 +131,51 @@ impl Packed for Plain {
     }
 
     fn held(&self, _: &mut dyn FnMut(&dyn Any)) {}
+
+    fn plain(&self) -> Option<&Array> {
+        Some(&self.0)
+    }
+}
+
+/// What is kept, in the form that `form` gives it.
+fn formed(keep: &Keep, form: impl FnOnce(&Array) -> Result<Arc<dyn Packed>>) -> Result<PackedKeep> {
+    let array = &keep.array();
+    let (dims, dtype) = (Dims::from_slice(array.dims()), array.dtype());
+    Ok(PackedKeep { form: form(array)?, dims, dtype, levels: keep.levels() })
+}
+
+fn plain(array: &Array) -> Result<Arc<dyn Packed>> {
+    Ok(Arc::new(Plain(array.clone())))
+}
+
+/// A list in which each array can be packed.
+pub(super) fn packable(list: &KeptList) -> Result<Vec<Option<PackedKeep>>> {
+    list.iter().map(|keep| keep.as_ref().map(|keep| formed(keep, plain)).transpose()).collect()
+}
+
+/// Packs an array that nobody has packed yet.
+///
+/// # Errors
+/// From the packer; [`crate::Error::Argument`] where somebody has.
+pub(super) fn pack(name: &'static str, keep: &mut PackedKeep, packer: &dyn Packer) -> Result<()> {
+    let Some(array) = keep.form.plain() else {
+        bail!(
+            Argument,
+            name,
+            "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is \
+             allowed at a time."
+        );
+    };
+    keep.form = unpacked(|| packer.pack(array))?.into();
+    Ok(())
 }
 
 #[cold]
-fn packed(list: &KeptList, plain: &dyn Fn(usize) -> bool) -> Result<Kept> {
+fn packed(list: &KeptList, is_plain: &dyn Fn(usize) -> bool) -> Result<Kept> {
     let Some(packer) = PACKER.with_borrow(Clone::clone) else { return Ok(Kept::Live(list.clone())) };
     let pack = |(i, keep): (usize, &Option<Keep>)| {
-        let Some(keep) = keep else { return Ok(None) };
-        let array = &keep.array();
-        let (dims, dtype) = (Dims::from_slice(array.dims()), array.dtype());
-        let form: Box<dyn Packed> =
-            if plain(i) { Box::new(Plain(array.clone())) } else { packer.pack(array)? };
-        Ok(Some(PackedKeep { form, dims, dtype, levels: keep.levels() }))
+        let form = |array: &Array| if is_plain(i) { plain(array) } else { Ok(packer.pack(array)?.into()) };
+        keep.as_ref().map(|keep| formed(keep, form)).transpose()
     };
     Ok(Kept::Packed(unpacked(|| list.iter().enumerate().map(pack).collect::<Result<_>>())?))
 }
