@@ -16,7 +16,8 @@ SYNONYMS = (("dim", "axis"), ("keepdim", "keepdims"), ("input", "x"), ("other", 
 #: Names of the tensor that a method belongs to.
 FIRST = ("x", "input", "arr", "tensor")
 #: Functions without a native counterpart that have a twin which writes in place.
-WRITING = {"addcdiv", "addcmul", "addmv", "addr", "baddbmm", "clamp_max", "clamp_min", "put", "scale", "t"}
+WRITING = {"addcdiv", "addcmul", "addmv", "addr", "baddbmm", "clamp_max", "clamp_min", "fill_diagonal_tensor", "put"}
+WRITING |= {"scale", "t"}
 #: Functions whose twins may change the shape.
 RESHAPING = {"as_strided", "reshape", "squeeze", "t", "transpose"}
 
@@ -45,7 +46,7 @@ def in_place(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
     """The twin of a method that writes its result over the tensor."""
 
     @functools.wraps(f)
-    def written(x: Any, *args: Any, **kwargs: Any) -> Any:
+    def written(x: Any, /, *args: Any, **kwargs: Any) -> Any:
         return _core.overwrite(x, name, name in RESHAPING, f, args, kwargs)
 
     written.__name__ = f"{name}_"
@@ -75,7 +76,9 @@ def written(cls: type, names: Iterable[str]) -> dict[str, Callable[..., Any]]:
 
 def _called(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def function(x: Any, *args: Any, **kwargs: Any) -> Any:
-        return method(_check.tensor(x, method.__name__, "x"), *args, **kwargs)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        named = [name for name in FIRST if name in kwargs]
+        x, *others = args or [kwargs.pop(named[0]) if named else None]
+        return method(_check.tensor(x, method.__name__, "x"), *others, **kwargs)
 
     return function

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import types
@@ -38,6 +39,13 @@ class _Mode:
 
     def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
         """The function, run in this mode. A generator or coroutine is in it only while its own code runs."""
+        called = self._around(f)
+        # Not everything that asks for the signature looks behind a wrapper, and not everything callable has one.
+        with contextlib.suppress(TypeError, ValueError):
+            called.__signature__ = inspect.signature(f)  # type: ignore[attr-defined]
+        return called
+
+    def _around(self, f: Callable[P, R]) -> Callable[P, R]:
         if inspect.isgeneratorfunction(f):
 
             @functools.wraps(f)

@@ -238,9 +238,9 @@ impl Dialect {
         self == Dialect::Torch
     }
 
-    /// A 0-d tensor of integers as an index: a number, and the result a view (torch), or an array.
+    /// A 0-d tensor of integers as an index: a number, and the result a view (torch, Paddle), or an array.
     pub fn numbers_select(self) -> bool {
-        self == Dialect::Torch
+        self != Dialect::Native
     }
 
     /// A list with more than numbers as an index: an index for each axis (torch), or one array.

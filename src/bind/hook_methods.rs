@@ -155,13 +155,14 @@ impl Var {
     }
 
     /// Makes `backward` put the gradient of this tensor into its `.grad` although it is no leaf: the value after all
-    /// hooks.
+    /// hooks. After a write it is the gradient of what was written.
     fn retain_grad(slf: &Bound<'_, Self>) -> PyResult<()> {
         Var::retain(slf, true)
     }
 
     /// Makes `backward` put the gradient of this tensor into its `.grad` although it is no leaf: the value after the
-    /// hooks that are registered already, and before those registered later.
+    /// hooks that are registered already, and before those registered later. Like a hook, it belongs to what the tensor
+    /// holds now: a later write does not take it along.
     fn retain_grads(slf: &Bound<'_, Self>) -> PyResult<()> {
         Var::retain(slf, false)
     }

@@ -32,7 +32,7 @@ fn index_of(key: &Bound<'_, PyAny>, dialect: Dialect) -> PyResult<Vec<Index>> {
     }
     let Some(mut parts) = subscript::indices(tuple.as_ref().map_or(key, |t| t.as_any()))? else {
         let text = "an index is made of integers, slices of them (with a step other than 0; slice indices must be integers \
-                    or None), None, Ellipsis, lists and arrays";
+                    or None), None, Ellipsis, lists, ranges and arrays";
         return Err(raise(key.py(), "IndexOutOfRange", text));
     };
     if dialect.bytes_are_masks() {

@@ -150,12 +150,15 @@ impl Node {
     }
 
     /// By the op's inputs: the node that each came from (None where no gradient is wanted) and which of its outputs it
-    /// is. In Paddle's manner: the list of the nodes.
+    /// is. In Paddle's manner: the list of the nodes, [None] of a leaf.
     #[getter]
     fn next_functions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let inputs = self.edge.node.inputs.iter().map(Option::as_ref);
         if self.dialect.next_nodes_are_a_list() {
-            let nodes = inputs.flatten().map(|e| self.of(Some(e), py)).collect::<PyResult<Vec<_>>>()?;
+            let mut nodes = inputs.flatten().map(|e| self.of(Some(e), py)).collect::<PyResult<Vec<_>>>()?;
+            if self.edge.node.is_leaf() {
+                nodes.push(py.None());
+            }
             return Ok(PyList::new(py, nodes)?.into_any());
         }
         let pairs =

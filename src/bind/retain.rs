@@ -1,4 +1,4 @@
-//! The gradient of a tensor that is no leaf, kept for it: on whatever node its value comes from at the time.
+//! The gradient of a tensor that is no leaf, kept for it.
 
 use std::sync::{Arc, Weak};
 
@@ -9,7 +9,8 @@ use crate::graph::{Edge, Node};
 
 /// That a tensor's gradient is kept, and where that is noted.
 pub struct Retained {
-    /// After all hooks, or in the order of registration.
+    /// The gradient of whatever the tensor holds, after all hooks; or of what it held when this was asked for, among
+    /// the hooks, which do not move either.
     last: bool,
     dialect: Dialect,
     noted: Option<Note>,
@@ -27,8 +28,12 @@ impl Retained {
         Retained { last, dialect, noted: None }
     }
 
-    /// Makes the note move to the edge that the tensor has now: a write gives it another.
+    /// Makes the note move to the edge that the tensor has now: a write gives it another. A note among hooks goes only
+    /// where the tensor has no history any more.
     pub fn follow(&mut self, edge: Option<&Edge>, slot: &Arc<Slot>) {
+        if !self.last && self.noted.is_some() && edge.is_some_and(|e| !e.node.is_leaf()) {
+            return;
+        }
         let is_here =
             |n: &Note| edge.is_some_and(|e| n.out == e.out && n.node.as_ptr() == Arc::as_ptr(&e.node));
         if self.noted.as_ref().is_some_and(is_here) {

@@ -3,7 +3,7 @@
 use numpy::PyUntypedArray;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PyRange, PySlice, PyTuple};
 
 use super::convert::{index, lift, number, slice, tensor};
 use super::var::Var;
@@ -45,7 +45,7 @@ fn one_index(o: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
     if let Some(t) = tensor(o)? {
         return Ok(Some(Index::Tensor(t)));
     }
-    if o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>() {
+    if o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>() || o.is_instance_of::<PyRange>() {
         let list = match super::sequence::from_object(o, None) {
             Ok(list) => list,
             Err(e) if e.is_instance_of::<PyMemoryError>(o.py()) => return Err(e),

@@ -217,7 +217,7 @@ impl State {
         }
     }
 
-    /// Keeps the gradient, here and wherever the history goes: after all hooks (`last`) or in the order of registration.
+    /// Keeps the gradient: after all hooks and wherever the history goes (`last`), or in the order of registration.
     pub fn retain(&mut self, edge: &Edge, last: bool, dialect: Dialect) {
         if !self.is_retained() {
             self.slot.get_or_insert_default();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -117,6 +118,14 @@ def test_decorators_keep_what_they_decorate() -> None:
     assert successor(2) == 6
     assert (successor.__name__, successor.__doc__) == ("successor", "The next one.")
 
+    def plain(a: int, *rest: int, b: int = 2) -> int:
+        return a + b
+
+    for mode in (paddle.no_grad, paddle.no_grad(), paddle.enable_grad(), paddle.set_grad_enabled(True)):
+        assert inspect.getfullargspec(mode(plain)) == inspect.getfullargspec(plain)
+    # A function that has no signature of its own is wrapped all the same.
+    assert paddle.no_grad()(max)(1, 2) == 2
+
 
 def test_autograd_has_the_modes() -> None:
     with paddle.autograd.no_grad():
@@ -148,6 +157,10 @@ def test_methods_under_older_names() -> None:
     assert x._grad_ivar() is None
     (x * x).backward()
     assert values(x._grad_ivar()) == [[2, 4]]
+    x._zero_grads()
+    assert values(x.grad) == [[0, 0]]
+    assert x.grad_fn.next_functions == [None]
+    assert paddle.base.dygraph.to_variable([1.0], name="named").name == "named"
     y = x.detach()
     y[0] = 5.0
     assert y.inplace_version == y._inplace_version() == 1

@@ -171,6 +171,74 @@ def test_diagonals_written_to() -> None:
     assert x.numpy().tolist() == want.tolist()
     x = paddle.zeros([2, 3])
     assert x.fill_diagonal_(1, offset=1).numpy().tolist() == [[0, 1, 0], [0, 0, 1]]
+    x = t(np.zeros((2, 2, 3), np.float32))
+    x.fill_diagonal_(1)
+    assert paddle.argwhere(x).tolist() == [[0, 0, 0], [1, 1, 1]]
+    assert paddle.argwhere((x * 0).fill_diagonal_(1, offset=2)).tolist() == [[0, 0, 2]]
+
+
+def test_a_diagonal_of_tensors_written_to() -> None:
+    x, row = t(np.zeros((2, 3, 2), np.float32)), t([[1.0, 2.0], [3.0, 4.0]])
+    x.stop_gradient = row.stop_gradient = False
+    y = x.fill_diagonal_tensor(row)
+    assert y.numpy().tolist() == [[[1, 3], [0, 0], [0, 0]], [[0, 0], [2, 4], [0, 0]]]
+    along = (x * 1).fill_diagonal_tensor_(t(np.ones((3, 2), np.float32)), 0, 0, 2)
+    assert along.numpy()[0].tolist() == [[1, 0]] * 3
+    dx, drow = paddle.grad((y * y + y).sum(), [x, row])
+    assert values(drow) == [[3, 5], [7, 9]]
+    assert values(dx) == [[[0, 0], [1, 1], [1, 1]], [[1, 1], [0, 0], [1, 1]]]
+
+
+def test_running_sums_of_all_elements_make_a_vector_of_the_tensor() -> None:
+    x = t([[1.0, 2.0], [3.0, 4.0]])
+    x.stop_gradient = False
+    y = x * 1
+    assert y.cumsum_() is y
+    assert values(y) == [1, 3, 6, 10]
+    assert values(paddle.grad((y * y).sum(), x)[0]) == [[40, 38], [32, 20]]
+    assert values((x * 1).cumsum_(axis=0)) == [[1, 2], [4, 6]]
+
+
+def test_functions_that_write_take_their_arguments_by_name() -> None:
+    P: Any = paddle
+    x, ones = paddle.zeros([2, 2]), paddle.ones([2, 2])
+    assert P.addmm_(x, x=ones, y=ones) is x
+    assert values(x) == [[2, 2], [2, 2]]
+    assert values(P.exp_(x=paddle.zeros([1]))) == [1]
+    assert values(t(np.ones((1, 2, 2), np.float32)).baddbmm_(x=ones[None], y=ones[None], beta=0.5)) == [[[2.5] * 2] * 2]
+    y = paddle.zeros([2, 2])
+    assert P.where_(t([True, False]), x, y) is x
+    assert values(x) == [[2, 0], [2, 0]]
+
+
+def test_numbers_that_are_tensors() -> None:
+    four: Any = t(4)
+    assert paddle.arange(four).tolist() == [0, 1, 2, 3]
+    assert paddle.arange(four).dtype == "int64"
+    assert paddle.arange(t(1.0), four, t([1.0])).tolist() == [1.0, 2.0, 3.0]
+    x = t(np.zeros((3, 3, 3), np.float32))
+    for at in (t(2), (t(2), t(0)), (t(2), slice(1, 3))):
+        before = values(x.sum())
+        x[at][0] = 1.0 + before
+        assert values(x.sum()) > before
+    assert x[:0].is_empty()
+    assert not x.is_empty()
+
+
+def test_a_range_as_index() -> None:
+    x = paddle.arange(12).reshape([3, 4])
+    assert x[range(0, 3, 2), 1].tolist() == [1, 9]
+    x[:, range(2)] = 0
+    assert x.tolist() == [[0, 0, 2, 3], [0, 0, 6, 7], [0, 0, 10, 11]]
+
+
+def test_slogdet_is_one_tensor() -> None:
+    x = t([[2.0, 0.0], [0.0, -3.0]])
+    x.stop_gradient = False
+    found = paddle.linalg.slogdet(x)
+    assert values(found) == pytest.approx([-1, np.log(6)])
+    assert values(x.slogdet()) == values(found)
+    assert values(paddle.grad(found[1], x)[0]) == [[0.5, 0], [0, pytest.approx(-1 / 3)]]
 
 
 def test_put_along_axis_reduces() -> None:

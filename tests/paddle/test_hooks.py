@@ -29,6 +29,31 @@ def test_s67_a_gradient_kept_before_a_hook() -> None:
     assert [values(t.grad) for t in (w, x, y)] == [[1, 2], [1, 2], [1, 2]]
 
 
+def test_a_gradient_is_kept_for_what_the_tensor_held() -> None:
+    x = leaf([1.0, 2.0])
+    for write, kept in ((lambda y: y.scale_(3.0), [3, 3]), (lambda y: y.fill_(7.0), [0, 0]), (first, [0, 1])):
+        y = x * 2
+        y.retain_grads()
+        write(y)
+        y.sum().backward()
+        assert values(y.grad) == kept
+    y = x * 2
+    y.scale_(3.0)
+    y.retain_grads()
+    (y * 5).sum().backward()
+    assert values(y.grad) == [5, 5]
+    # torch's spelling follows what is written.
+    y = x * 2
+    y.retain_grad()
+    y.fill_(7.0)
+    y.sum().backward()
+    assert values(y.grad) == [1, 1]
+
+
+def first(y: Any) -> None:
+    y[0] = 7.0
+
+
 def test_s74_a_hook_after_every_accumulation() -> None:
     x = leaf(5.0)
     x.stop_gradient = False

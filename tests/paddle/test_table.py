@@ -7,11 +7,13 @@ from ferrograd import paddle, torch
 
 BOTH = """bool byte char double float int is_floating_point long positive set_ short type_as"""
 PADDLE = """
-_grad_ivar _inplace_version allclose apply apply_ argmax argmin assign broadcast_tensors concat cross cummax
-cummin diag equal_all exponential_ fill_diagonal_ full_like gather gather_nd get_strides increment index_add
-index_fill index_sample index_select is_dense is_same_shape logit matmul median ndimension nonzero norm
-normal_ ones_like put_along_axis randint_like reshape scale scatter scatter_nd_add slice split squeeze stack
-stanh std strided_slice sum t take_along_axis tensordot topk transpose unbind uniform_ unstack var zeros_like
+_grad_ivar _inplace_version _zero_grads allclose apply apply_ argmax argmin assign baddbmm broadcast_tensors
+concat cross cummax cummin cumsum_ diag equal_all exponential_ fill_diagonal_ fill_diagonal_tensor full_like
+gather gather_nd get_strides increment index_add index_fill index_sample index_select is_complex is_dense
+is_empty is_integer is_same_shape logit matmul median multi_dot ndimension nonzero norm normal_ ones_like
+put_along_axis qr randint_like reshape scale scatter scatter_nd_add slice slogdet split squeeze stack stanh
+std strided_slice sum svd t take_along_axis tensordot topk transpose triangular_solve unbind uniform_ unstack
+var zeros_like
 """
 TORCH = """
 H add addcdiv addcmul addmv addr adjoint as_strided baddbmm bernoulli_ clamp_max clamp_min conj cummax cummin dsplit
@@ -22,7 +24,9 @@ unfold uniform_ unsafe_chunk unsafe_split untyped_storage var var_mean vsplit wh
 """
 #: Those whose twins, which write in place, are the dialect's own too.
 TWINS = {
-    paddle: "index_add index_fill logit put_along_axis reshape scale scatter squeeze t transpose",
+    paddle: """
+    baddbmm fill_diagonal_tensor index_add index_fill logit put_along_axis reshape scale scatter squeeze t transpose
+    """,
     torch: """
     add addcdiv addcmul addmv addr as_strided baddbmm clamp_max clamp_min index_add index_put put squeeze sub t
     transpose

@@ -45,7 +45,7 @@ from ferrograd.paddle._index import *
 from ferrograd._core.paddle import *  # type: ignore[assignment]
 from ferrograd._core.paddle import __all__ as _ops
 
-_dialect.install(Tensor, [_tensor, _creation, _functions, _index, _methods])
+_dialect.install(Tensor, [_tensor, _creation, _functions, _index, _methods, linalg])
 Tensor.__pos__ = positive = _tensor.positive  # type: ignore[method-assign,assignment]
 # What means something else in Paddle stands before the function of the registry that has the same name.
 for _module in (_creation, _functions, _index):

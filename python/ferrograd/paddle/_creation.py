@@ -117,7 +117,11 @@ def full_like(
 
 
 def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, name: str | None = None) -> Tensor:
-    """The numbers from ``start`` on, ``step`` apart, before ``end``; from 0 up to ``start`` without an ``end``."""
+    """The numbers from ``start`` on, ``step`` apart, before ``end``; from 0 up to ``start`` without an ``end``.
+
+    Each of the three may be a tensor of one element.
+    """
+    start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
     return ops.arange(start, end, step, dtype)
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd import _check
+from ferrograd import _check, _core
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._reduce import lower_median
@@ -18,6 +18,7 @@ __all__ = [
     "allclose",
     "argmax",
     "argmin",
+    "baddbmm",
     "broadcast_tensors",
     "concat",
     "cross",
@@ -48,6 +49,7 @@ __all__ = [
     "unstack",
     "var",
     "where",
+    "where_",
 ]
 
 
@@ -85,6 +87,13 @@ def argmax(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: Any
 def argmin(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: Any = None) -> Tensor:
     """The index of the smallest element along an axis, of all elements without one."""
     return ops.cast(ops.argmin(x, axis, keepdim), dtype)
+
+
+def baddbmm(
+    input: Tensor, x: Tensor, y: Tensor, beta: float = 1.0, alpha: float = 1.0, name: str | None = None
+) -> Tensor:
+    """``beta`` times ``input`` plus ``alpha`` times the matrix products of two batches."""
+    return ops.add(ops.multiply(input, beta), ops.multiply(ops.bmm(x, y), alpha))
 
 
 def broadcast_tensors(input: Sequence[Tensor], name: str | None = None) -> list[Tensor]:
@@ -340,3 +349,13 @@ def where(condition: Tensor, x: Any = None, y: Any = None, name: str | None = No
     if x is None or y is None:
         raise ArgumentError("where: either both or neither of x and y must be given")
     return ops.where(condition, x, y)
+
+
+def where_(condition: Tensor, x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
+    """``x`` with the elements of ``y`` written where the condition does not hold."""
+    _core.overwrite(_check.tensor(x, "where_", "x"), "where", False, _chosen, (condition, y), {})
+    return x
+
+
+def _chosen(x: Tensor, condition: Tensor, y: Tensor) -> Any:
+    return where(condition, x, y)

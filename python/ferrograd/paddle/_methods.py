@@ -8,16 +8,23 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as ops
+from ferrograd.paddle._framework import is_complex, is_empty, is_integer
 
 __all__ = [
     "_grad_ivar",
     "_inplace_version",
+    "_zero_grads",
     "apply",
     "apply_",
+    "cumsum_",
     "exponential_",
     "fill_diagonal_",
+    "fill_diagonal_tensor",
     "get_strides",
+    "is_complex",
     "is_dense",
+    "is_empty",
+    "is_integer",
     "is_same_shape",
     "ndimension",
     "normal_",
@@ -36,14 +43,40 @@ def _inplace_version(x: Tensor) -> int:
     return int(x.inplace_version)
 
 
+def _zero_grads(x: Tensor) -> None:
+    """Writes zeros over the gradient, if there is one."""
+    x.clear_gradient(True)
+
+
+def cumsum_(x: Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+    """The running sums along an axis, written over the tensor; without an axis those of all elements, as a vector."""
+    _core.overwrite(x, "cumsum", axis is None, ops.cumsum, (axis, dtype), {})
+    return x
+
+
 def fill_diagonal_(x: Tensor, value: float, offset: int = 0, wrap: bool = False, name: str | None = None) -> Tensor:
-    """Writes a number over a diagonal, which with ``wrap`` begins again below its end, one row further down."""
+    """Writes a number over a diagonal. With ``wrap`` that of a matrix begins again below its end, one row further down.
+
+    With more axes these are the elements at the same position along every axis, ``offset`` further along the last.
+    """
+    if x.ndim > 2:
+        *sizes, last = x.shape
+        places = [i for i in range(min(sizes)) if 0 <= i + offset < last]
+        x[(*[places] * len(sizes), [i + offset for i in places])] = value
+        return x
     rows, columns = x.shape if x.ndim == 2 else (0, 0)
     ops.diagonal(x, offset).fill_(value)
     if wrap:
         for start in range(columns + 1, rows, columns + 1):
             ops.diagonal(x[start:], offset).fill_(value)
     return x
+
+
+def fill_diagonal_tensor(
+    x: Tensor, y: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, name: str | None = None
+) -> Tensor:
+    """``x`` with ``y`` over a diagonal of two of its axes; the last axis of ``y`` runs along it."""
+    return ops.diagonal_scatter(x, y, offset, dim1, dim2)
 
 
 def ndimension(x: Tensor) -> int:

@@ -28,7 +28,10 @@ def guard(place: object = None) -> Iterator[None]:
 
 def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None, dtype: Any = None) -> Tensor:
     """:func:`paddle.to_tensor` by its old name."""
-    return to_tensor(value, dtype)
+    variable = to_tensor(value, dtype)
+    if name is not None:
+        variable.name = name
+    return variable
 
 
 def grad(

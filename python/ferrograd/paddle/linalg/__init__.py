@@ -19,7 +19,6 @@ from ferrograd._core.paddle.linalg import (
     logdet,
     matrix_norm,
     matrix_power,
-    slogdet,
     solve,
     solve_triangular,
     svdvals,
@@ -63,6 +62,11 @@ def multi_dot(x: Sequence[Tensor], name: str | None = None) -> Tensor:
 def qr(x: Tensor, mode: str = "reduced", name: str | None = None) -> Any:
     """The orthonormal factor and the upper triangular one, ``(q, r)``, or with the mode ``"r"`` the latter alone."""
     return _linalg.qr(x, "reduced")[1] if mode == "r" else _linalg.qr(x, mode)
+
+
+def slogdet(x: Tensor, name: str | None = None) -> Tensor:
+    """The signs of determinants, and the logarithms of their absolute values, stacked on a new first axis."""
+    return _ops.stack(list(_linalg.slogdet(x)), 0)
 
 
 def svd(x: Tensor, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
