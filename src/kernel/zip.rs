@@ -33,18 +33,29 @@ pub unsafe fn run<T: Copy, U>(
     unsafe {
         let (x, y, out) = (x.cast::<T>(), y.cast::<T>(), out.cast::<U>());
         match (sx, sy) {
-            (1, 1) => (0..n).for_each(|i| out.add(i).write(row(*x.add(i), *y.add(i)))),
+            // Loops, not closures: a long row is compiled for the vectors of its caller only where it stands in it.
+            (1, 1) => {
+                for i in 0..n {
+                    out.add(i).write(row(*x.add(i), *y.add(i)));
+                }
+            }
             (1, _) => {
                 let y = *y;
-                (0..n).for_each(|i| out.add(i).write(row(*x.add(i), y)));
+                for i in 0..n {
+                    out.add(i).write(row(*x.add(i), y));
+                }
             }
             (_, 1) => {
                 let x = *x;
-                (0..n).for_each(|i| out.add(i).write(row(x, *y.add(i))));
+                for i in 0..n {
+                    out.add(i).write(row(x, *y.add(i)));
+                }
             }
             _ => {
                 let (x, y) = (*x, *y);
-                (0..n).for_each(|i| out.add(i).write(row(x, y)));
+                for i in 0..n {
+                    out.add(i).write(row(x, y));
+                }
             }
         }
     }
