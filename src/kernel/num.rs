@@ -111,7 +111,7 @@ macro_rules! float {
             /// The small exponents of everyday use are products: with one exponent for all elements they vectorise.
             #[inline(always)] fn pow(self, o: Self) -> Self {
                 if o == 2.0 { self * self } else if o == 1.0 { self } else if o == 3.0 { self * self * self }
-                else { f64::from(self).powf(f64::from(o)) as $t }
+                else { self.powf(o) }
             }
             #[inline(always)] fn nan(self) -> bool { self.is_nan() }
         }

@@ -27,15 +27,8 @@ macro_rules! fast {
         impl Num for Fast<$t> {
             const ZERO: Self = Fast(0.0);
             const ONE: Self = Fast(1.0);
-            fast!(@exact Num, (add sub mul floor_div modulo max min) (neg abs sign));
+            fast!(@exact Num, (add sub mul floor_div modulo pow max min) (neg abs sign));
             #[inline(always)] fn nan(self) -> bool { self.0.is_nan() }
-            #[inline(always)] fn pow(self, o: Self) -> Self {
-                let (x, o) = (self.0, o.0);
-                let square = x * x;
-                let third = square * x;
-                let cube = third + x.mul_add(x, -square).mul_add(x, square.mul_add(x, -third));
-                Fast(if o == 2.0 { square } else if o == 1.0 { x } else if o == 3.0 { cube } else { $more::pow(x, o) })
-            }
         }
         impl Real for Fast<$t> {
             const INFINITY: Self = Fast($t::INFINITY);

@@ -138,18 +138,6 @@ pub fn hypot(x: f32, y: f32) -> f32 {
     x.mul_add(x, y * y).sqrt() as f32
 }
 
-/// For finite bases that are not zero.
-#[inline(always)]
-pub fn pow(x: f32, y: f32) -> f32 {
-    let (x, y) = (f64::from(x), f64::from(y));
-    let (k, log) = ln_parts(x.abs(), |f| f);
-    let power = exp(y * k.mul_add(LN_2, log));
-    let half = 0.5 * y;
-    let odd = if half.floor() == half { power } else { -power };
-    let signed = if y.floor() == y { odd } else { f64::NAN };
-    (if x < 0.0 { signed } else { power }) as f32
-}
-
 /// `e^(-x²/2)`.
 #[inline(always)]
 fn bell(x: f64) -> f64 {
