@@ -110,7 +110,8 @@ macro_rules! float {
             }
             /// The small exponents of everyday use are products: with one exponent for all elements they vectorise.
             #[inline(always)] fn pow(self, o: Self) -> Self {
-                if o == 2.0 { self * self } else if o == 1.0 { self } else if o == 3.0 { self * self * self }
+                let wide = f64::from(self);
+                if o == 2.0 { self * self } else if o == 1.0 { self } else if o == 3.0 { (wide * wide * wide) as $t }
                 else { self.powf(o) }
             }
             #[inline(always)] fn nan(self) -> bool { self.is_nan() }
