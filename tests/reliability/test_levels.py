@@ -1,0 +1,52 @@
+"""The bits of a result depend neither on the number of threads nor, for folds, on the vectors of the processor."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+#: What a fresh process computes: folds and functions of arrays, saved under names.
+PROGRAM = """
+import sys
+import numpy as np
+import ferrograd as fg
+
+random, results = np.random.default_rng(1), {}
+for shape in [(3,), (1000,), (300_000,), (17, 4000), (5, 30, 90)]:
+    for dtype in (np.float32, np.float64):
+        x = fg.tensor(random.normal(size=shape).astype(dtype), requires_grad=True)
+        for f in (fg.sum, fg.mean, fg.max, fg.var):
+            for axis in (None, *range(len(shape))):
+                results[f"fold {f.__name__} {shape} {axis} {dtype.__name__}"] = f(x, axis=axis).numpy()
+        for f in (fg.softmax, fg.tanh, fg.erf, fg.gelu, fg.tan, fg.exp, lambda x: fg.log1p(x * x)):
+            y = f(x)
+            name = f"{getattr(f, '__name__', 'log1p')} {shape} {dtype.__name__}"
+            results[name] = y.numpy()
+            results[f"gradient of {name}"] = fg.grad(y, x, x.detach())[0].numpy()
+np.savez(sys.argv[1], **results)
+"""
+
+
+def computed(path: Path, level: str, threads: int) -> dict[str, np.ndarray]:
+    environment = {**os.environ, "FERROGRAD_CPU": level, "FERROGRAD_NUM_THREADS": str(threads)}
+    subprocess.run([sys.executable, "-c", PROGRAM, str(path)], env=environment, check=True, timeout=120)
+    with np.load(path) as found:
+        return dict(found)
+
+
+def test_bits_at_every_level_and_number_of_threads(tmp_path: Path) -> None:
+    best = computed(tmp_path / "best.npz", "avx512", 1)
+    assert len(best) > 100
+    for level, threads in (("avx512", 3), ("avx2", 2), ("baseline", 1), ("baseline", 2)):
+        other = computed(tmp_path / f"{level}{threads}.npz", level, threads)
+        assert other.keys() == best.keys()
+        for name, value in best.items():
+            if level == "baseline" and not name.startswith("fold"):
+                size = np.spacing(np.abs(value).max())
+                assert np.abs(other[name] - value).max() <= 8 * size, (level, name)
+            else:
+                assert other[name].tobytes() == value.tobytes(), (level, threads, name)
