@@ -91,27 +91,26 @@ pub fn run<R>(plain: impl FnOnce() -> R, vector: impl FnOnce() -> R) -> R {
 #[inline(always)]
 pub fn with<A, R>(args: A, plain: impl FnOnce(A) -> R, vector: impl FnOnce(A) -> R) -> R {
     #[cfg(target_arch = "x86_64")]
-    if level() != Level::Baseline {
-        return same(
-            #[inline(always)]
-            || vector(args),
-        );
+    match level() {
+        // SAFETY: `level` found these features on this processor.
+        Level::Avx512 => return unsafe { avx512(|| vector(args)) },
+        // SAFETY: as above.
+        Level::Avx2 => return unsafe { avx2(|| vector(args)) },
+        Level::Baseline => {}
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = vector;
     plain(args)
 }
 
-/// Runs a loop compiled for this processor's vectors that computes the same bits with all of them and without any.
+/// Runs a loop compiled for vectors that computes the same bits with all of them and without any. Memory bounds such
+/// loops, so the widest vectors would only add to the size of the library.
 #[inline(always)]
 pub fn same<R>(f: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
-    match level() {
-        // SAFETY: `level` found these features on this processor.
-        Level::Avx512 => return unsafe { avx512(f) },
-        // SAFETY: as above.
-        Level::Avx2 => return unsafe { avx2(f) },
-        Level::Baseline => {}
+    if level() != Level::Baseline {
+        // SAFETY: both other levels have these features.
+        return unsafe { avx2(f) };
     }
     f()
 }

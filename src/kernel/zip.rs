@@ -22,7 +22,7 @@ pub struct Table {
 /// # Safety
 /// `x` and `y` have `n` elements of `T` (one where the step is 0), `out` room for `n` of `U`.
 #[inline(always)]
-pub unsafe fn run<T: Copy, U>(
+pub unsafe fn run<T: Copy, U: Copy>(
     row: impl Fn(T, T) -> U,
     n: usize,
     (x, sx): (*const u8, usize),
@@ -52,9 +52,9 @@ pub unsafe fn run<T: Copy, U>(
                 }
             }
             _ => {
-                let (x, y) = (*x, *y);
+                let z = row(*x, *y);
                 for i in 0..n {
-                    out.add(i).write(row(x, y));
+                    out.add(i).write(z);
                 }
             }
         }
