@@ -91,16 +91,27 @@ pub fn run<R>(plain: impl FnOnce() -> R, vector: impl FnOnce() -> R) -> R {
 #[inline(always)]
 pub fn with<A, R>(args: A, plain: impl FnOnce(A) -> R, vector: impl FnOnce(A) -> R) -> R {
     #[cfg(target_arch = "x86_64")]
-    match level() {
-        // SAFETY: `level` found these features on this processor.
-        Level::Avx512 => return unsafe { avx512(|| vector(args)) },
-        // SAFETY: as above.
-        Level::Avx2 => return unsafe { avx2(|| vector(args)) },
-        Level::Baseline => {}
+    if level() != Level::Baseline {
+        return widest(
+            #[inline(always)]
+            || vector(args),
+        );
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = vector;
     plain(args)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn widest<R>(f: impl FnOnce() -> R) -> R {
+    match level() {
+        // SAFETY: `level` found these features on this processor.
+        Level::Avx512 => unsafe { avx512(f) },
+        // SAFETY: as above.
+        Level::Avx2 => unsafe { avx2(f) },
+        Level::Baseline => f(),
+    }
 }
 
 /// Runs a loop compiled for vectors that computes the same bits with all of them and without any. Memory bounds such
