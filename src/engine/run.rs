@@ -3,6 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
+use rustc_hash::FxHashSet;
+
 use super::arena::{Arena, NONE, bytes};
 use super::parallel;
 use super::pass::{Cotangents, Pass};
@@ -15,7 +17,6 @@ use crate::graph::site::Site;
 use crate::graph::watch::{self, Watch};
 use crate::graph::{Kind, Tensor, is_packing};
 use crate::kernel::par;
-use rustc_hash::FxHashSet;
 
 pub(super) fn run(request: &Request<'_>) -> Result<Answer> {
     let site = Site::current();

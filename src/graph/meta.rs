@@ -23,7 +23,17 @@ impl std::fmt::Display for Meta {
 
 impl Meta {
     pub fn of(t: &Tensor) -> Meta {
-        Meta { dims: Dims::from_slice(t.dims()), dtype: t.dtype(), levels: t.levels.clone() }
+        Meta::of_array(&t.array, &t.levels)
+    }
+
+    /// Of an array whose first axes are those of the levels.
+    #[inline]
+    fn of_array(array: &Array, levels: &Levels) -> Meta {
+        Meta {
+            dims: shape::dims(&array.dims()[levels.len()..]),
+            dtype: array.dtype(),
+            levels: levels.clone(),
+        }
     }
 }
 
@@ -37,14 +47,9 @@ impl Metas {
     /// Of arrays whose first axes are those of the levels.
     #[inline]
     pub(super) fn of(arrays: &[Array], levels: &Levels) -> Metas {
-        let meta = |array: &Array| Meta {
-            dims: shape::dims(&array.dims()[levels.len()..]),
-            dtype: array.dtype(),
-            levels: levels.clone(),
-        };
         match arrays {
-            [one] => Metas::One(meta(one)),
-            several => Metas::Several(several.iter().map(meta).collect()),
+            [one] => Metas::One(Meta::of_array(one, levels)),
+            several => Metas::Several(several.iter().map(|a| Meta::of_array(a, levels)).collect()),
         }
     }
 }

@@ -74,44 +74,43 @@ fn avx512<R>(f: impl FnOnce() -> R) -> R {
 /// Both must be `#[inline(always)]` closures, and so must be what they call.
 #[inline(always)]
 pub fn run<R>(plain: impl FnOnce() -> R, vector: impl FnOnce() -> R) -> R {
-    #[cfg(target_arch = "x86_64")]
-    match level() {
-        // SAFETY: `level` found these features on this processor.
-        Level::Avx512 => return unsafe { avx512(vector) },
-        // SAFETY: as above.
-        Level::Avx2 => return unsafe { avx2(vector) },
-        Level::Baseline => {}
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = vector;
-    plain()
+    with(
+        (),
+        #[inline(always)]
+        |()| plain(),
+        #[inline(always)]
+        |()| vector(),
+    )
 }
 
 /// [`run`] for loops that both need what only one can have, such as the memory that they write to.
 #[inline(always)]
 pub fn with<A, R>(args: A, plain: impl FnOnce(A) -> R, vector: impl FnOnce(A) -> R) -> R {
     #[cfg(target_arch = "x86_64")]
-    if level() != Level::Baseline {
-        return widest(
-            #[inline(always)]
-            || vector(args),
-        );
+    match level() {
+        Level::Avx512 => {
+            // SAFETY: `level` found these features on this processor.
+            return unsafe {
+                avx512(
+                    #[inline(always)]
+                    || vector(args),
+                )
+            };
+        }
+        Level::Avx2 => {
+            // SAFETY: as above.
+            return unsafe {
+                avx2(
+                    #[inline(always)]
+                    || vector(args),
+                )
+            };
+        }
+        Level::Baseline => {}
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = vector;
     plain(args)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn widest<R>(f: impl FnOnce() -> R) -> R {
-    match level() {
-        // SAFETY: `level` found these features on this processor.
-        Level::Avx512 => unsafe { avx512(f) },
-        // SAFETY: as above.
-        Level::Avx2 => unsafe { avx2(f) },
-        Level::Baseline => f(),
-    }
 }
 
 /// Runs a loop compiled for vectors that computes the same bits with all of them and without any. Memory bounds such

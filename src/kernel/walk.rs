@@ -109,8 +109,10 @@ struct Turn {
     /// Rows and columns of the copy; how far apart its rows are, and the columns of what is copied.
     size: [usize; 2],
     step: [usize; 2],
-    /// The other axes: their sizes, and both steps.
-    outer: SmallVec<[(usize, isize, usize); 2]>,
+    /// The other axes: their sizes, and their strides in what is copied and in the copy.
+    outer: Dims,
+    from: Strides,
+    to: Strides,
 }
 
 /// Rows and columns of a tile.
@@ -125,11 +127,13 @@ impl Turn {
         let last = x.rank().checked_sub(1)?;
         let near = (0..last).find(|&a| from[a] == 1 && dims[a] >= TILE)?;
         let fits = dims[last] >= TILE && from[last] >= TILE as isize && matches!(x.dtype().size(), 4 | 8);
-        let others = (0..last).filter(|&a| a != near);
+        let others = || (0..last).filter(|&a| a != near);
         (fits && x.len() > 0).then(|| Turn {
             size: [dims[near], dims[last]],
             step: [to[near] as usize, from[last] as usize],
-            outer: others.map(|a| (dims[a], from[a], to[a] as usize)).collect(),
+            outer: others().map(|a| dims[a]).collect(),
+            from: others().map(|a| from[a]).collect(),
+            to: others().map(|a| to[a]).collect(),
         })
     }
 
@@ -137,19 +141,15 @@ impl Turn {
     fn run<T: Copy + Default>(&self, x: &Array, out: &Shared) {
         let [m, n] = self.size;
         let down = m.div_ceil(BLOCK);
-        let count = self.outer.iter().map(|o| o.0).product::<usize>() * down;
+        let count = shape::len(&self.outer) * down;
         let pieces = |r: Range<usize>| {
             for i in r {
-                let (mut left, row) = (i / down, i % down * BLOCK);
-                let (mut at, mut to) = (row as isize, row * self.step[0]);
-                for &(d, from, goal) in self.outer.iter().rev() {
-                    at += (left % d) as isize * from;
-                    to += left % d * goal;
-                    left /= d;
-                }
+                let (matrix, row) = (i / down, i % down * BLOCK);
+                let at = row as isize + shape::offset(matrix, &self.outer, &self.from);
+                let to = (row * self.step[0]) as isize + shape::offset(matrix, &self.outer, &self.to);
                 // SAFETY: rows `row..` of one of the matrices, which no other piece writes.
                 unsafe {
-                    let (x, out) = (x.ptr().cast::<T>().offset(at), out.get().cast::<T>().add(to));
+                    let (x, out) = (x.ptr().cast::<T>().offset(at), out.get().cast::<T>().offset(to));
                     simd::same(
                         #[inline(always)]
                         || self.rows(BLOCK.min(m - row), x, out),

@@ -10,7 +10,7 @@ import numpy as np
 
 from ferrograd import _core, _tree
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd.testing._problem import CENTRAL, Analytic, Problem, dialect
+from ferrograd.testing._problem import CENTRAL, Analytic, Problem, dialect, tracked
 from ferrograd.testing._report import GradcheckError, Matrix, compare
 
 Function = Callable[..., Any]
@@ -96,7 +96,7 @@ def _tuple(inputs: Any) -> tuple[Any, ...]:
 
 def _differentiated(inputs: Sequence[Any]) -> list[int]:
     """The positions of the tracked inputs."""
-    which = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+    which = tracked(inputs)
     for i in which:
         if inputs[i].dtype != np.float64:
             warnings.warn(
@@ -284,7 +284,7 @@ def gradgradcheck(
     if check_undefined_grad and not check_rev_over_rev:
         raise ArgumentError("Setting check_undefined_grad=True requires check_rev_over_rev to be True")
     given = _tuple(inputs)
-    which = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
+    which = tracked(given)
 
     def outputs(*args: Any) -> list[Tensor]:
         return [y for y in _tree.leaves(func(*args)) if isinstance(y, Tensor) and y.requires_grad]
@@ -305,8 +305,7 @@ def gradgradcheck(
 
     inputs = given + seeds
     try:
-        tracked = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
-        _deterministic(Problem(gradients, inputs, tracked), nondet_tol, _NOT_REENTRANT)
+        _deterministic(Problem(gradients, inputs, tracked(inputs)), nondet_tol, _NOT_REENTRANT)
     except GradcheckError:
         if raise_exception:
             raise

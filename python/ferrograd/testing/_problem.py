@@ -22,6 +22,11 @@ def dialect(x: Tensor) -> int:
     return 2 if isinstance(x, TorchTensor) else int(isinstance(x, PaddleTensor))
 
 
+def tracked(inputs: Sequence[Any]) -> list[int]:
+    """The positions of the tracked tensors among some inputs."""
+    return [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+
+
 class Problem:
     """``f`` at ``inputs``, of which those at ``which`` are differentiated for."""
 

@@ -12,7 +12,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd.testing import GradcheckError, gradcheck, gradgradcheck
-from ferrograd.testing._problem import CENTRAL, Problem, unit
+from ferrograd.testing._problem import CENTRAL, Problem, tracked, unit
 from ferrograd.torch._autograd import TORCH
 
 __all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "gradcheck", "gradgradcheck"]
@@ -32,17 +32,13 @@ def _made(matrix: Any) -> Tensor:
     return _core.make(np.array(matrix), None, False, TORCH)
 
 
-def _tracked(inputs: Any) -> list[int]:
-    return [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
-
-
 def get_analytical_jacobian(
     inputs: Sequence[Any], output: Tensor, nondet_tol: float = 0.0, grad_out: float = 1.0
 ) -> tuple[tuple[Tensor, ...], bool, bool, bool]:
     """The Jacobians of ``output`` by the inputs, ``[input elements, output elements]``; whether a second pass gives the
     same; and twice True, for gradients have the sizes and dtypes of their inputs here."""
     _warn("get_analytical_jacobian", grad_out)
-    places = [inputs[i] for i in _tracked(inputs)]
+    places = [inputs[i] for i in tracked(inputs)]
 
     def pulled() -> list[Any]:
         rows = [
@@ -64,6 +60,6 @@ def get_numerical_jacobian(
     _warn("get_numerical_jacobian", grad_out)
     given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     wanted = target if isinstance(target, (tuple, list)) else [target]
-    which = [i for i in _tracked(given) if target is None or any(given[i] is x for x in wanted)]
+    which = [i for i in tracked(given) if target is None or any(given[i] is x for x in wanted)]
     problem = Problem(lambda *args: fn(args if isinstance(inputs, (tuple, list)) else args[0]), given, which)
     return tuple(_made(matrix.T) for matrix in problem.numerical(eps, CENTRAL)[0])
