@@ -65,6 +65,22 @@ class Tape(NumPy):
     def cross_entropy(self, x: Any, labels: Any) -> Any:
         return self.module.nn.functional.cross_entropy(x, labels)
 
+    def conv(self, x: Any, w: Any) -> Any:
+        return self.module.nn.functional.conv2d(x, w, padding=1)
+
+    def layer_norm(self, x: Any) -> Any:
+        return self.module.nn.functional.layer_norm(x, x.shape[-1:])
+
+    def adam(self, parameters: list[Any]) -> Any:
+        return self.module.optim.Adam(parameters)
+
+    def stepping(self, *arrays: np.ndarray) -> Callable[[], Any]:
+        """A call that takes one step of Adam with gradients that are there."""
+        leaves = [self.leaf(a) for a in arrays]
+        for leaf in leaves:
+            self.total(leaf * leaf).backward()
+        return self.adam(leaves).step
+
     def gradients(self, f: Function, *arrays: np.ndarray) -> Callable[[], Any]:
         """A call that computes a function of leaves and its gradients."""
         leaves = [self.leaf(a) for a in arrays]
@@ -155,6 +171,9 @@ class Paddle(Tape):
 
     def softmax(self, x: Any) -> Any:
         return self.module.nn.functional.softmax(x, -1)
+
+    def adam(self, parameters: list[Any]) -> Any:
+        return self.module.optimizer.Adam(parameters=parameters)
 
     def relu(self, x: Any) -> Any:
         return self.module.nn.functional.relu(x)

@@ -104,6 +104,27 @@ kernel("matmul 64 f32", lambda f, x: f.matmul(x, x), 64, 64)
 kernel("64 x (32 x 32 @ 32 x 32)", lambda f, x: f.matmul(x, x), 64, 32, 32)
 
 
+@row("layer_norm of 2048 x 2048, forward + backward")
+def normalized(f: Any) -> Callable[[], Any]:
+    return f.gradients(lambda x: f.total(f.layer_norm(x) * x), normal(2048, 2048))
+
+
+@row("conv2d 3 x 3, 64 channels, 56 x 56, batch 8")
+def convolved(f: Any) -> Callable[[], Any]:
+    x, w = f.const(normal(8, 64, 56, 56)), f.const(normal(64, 64, 3, 3))
+    return lambda: f.conv(x, w)
+
+
+@row("conv2d 3 x 3, 64 channels, 56 x 56, batch 8, forward + backward")
+def convolution(f: Any) -> Callable[[], Any]:
+    return f.gradients(lambda x, w: f.total(f.conv(x, w)), normal(8, 64, 56, 56), normal(64, 64, 3, 3))
+
+
+@row("Adam, a step of 4 M parameters in 4 tensors")
+def adam(f: Any) -> Callable[[], Any]:
+    return f.stepping(*(normal(1024, 1024) for _ in range(4)))
+
+
 @row("MLP 784-256-10, batch 64, one training step")
 def mlp(f: Any) -> Callable[[], Any]:
     x, labels = f.const(normal(64, 784)), f.const(np.arange(64) % 10)
@@ -228,3 +249,22 @@ def reuse(f: Any) -> Callable[[], Any]:
         return f.grad(total, [x])
 
     return run
+
+
+def hundred(name: str, make: Row) -> None:
+    """A row again, a hundred times, for the memory that it takes."""
+
+    def prepare(f: Any) -> Callable[[], Any]:
+        call = make(f)
+
+        def run() -> None:
+            for _ in range(100):
+                f.done(call())
+
+        return run
+
+    ALONE[name] = prepare
+
+
+hundred("100 training steps of the MLP", mlp)
+hundred("100 gradient penalties", penalty)

@@ -33,6 +33,9 @@ impl Edge {
     }
 }
 
+/// By the inputs of an op; none where no gradient is wanted.
+type Inputs = SmallVec<[Option<Edge>; 2]>;
+
 /// Who holds a leaf, without being kept by it.
 pub type Owner = Weak<dyn Any + Send + Sync>;
 
@@ -118,8 +121,7 @@ impl Marks {
 /// One application of an op, or a leaf.
 pub struct Node {
     pub kind: Kind,
-    /// By the op's inputs; none where no gradient is wanted.
-    pub inputs: SmallVec<[Option<Edge>; 2]>,
+    pub inputs: Inputs,
     pub outs: Metas,
     kept: Mutex<Kept>,
     /// Boxed twice, so that a node without hooks has one word for them.
@@ -271,10 +273,10 @@ impl Node {
         pack::unpack(self.name(), &packed)
     }
 
-    /// Packs one of the kept arrays, which nobody has packed yet. Whether there is one at that position.
+    /// Packs one of the kept arrays. Whether there is one at that position.
     ///
     /// # Errors
-    /// From the packer; [`Error::Argument`] where it is packed; [`Error::Freed`].
+    /// From the packer; where it is packed already, or freed.
     pub fn pack_at(&self, at: usize, packer: &dyn Packer) -> Result<bool> {
         let mut list = match &*self.kept() {
             Kept::Live(list) => pack::packable(list)?,
@@ -332,12 +334,8 @@ impl Node {
     /// Lets go of what the node keeps, if it keeps anything.
     pub(crate) fn free(&self) {
         let mut kept = self.kept();
-        let keeps = match &*kept {
-            Kept::Live(list) => !list.is_empty(),
-            Kept::Packed(_) => true,
-            Kept::Freed(_) => false,
-        };
-        if keeps {
+        let freed = matches!(&*kept, Kept::Freed(_));
+        if !freed && !matches!(&*kept, Kept::Live(list) if list.is_empty()) {
             let old = std::mem::replace(&mut *kept, Kept::Freed(Site::current()));
             drop(kept);
             drop(old);
@@ -358,21 +356,32 @@ impl Drop for Node {
             let kind = std::mem::replace(&mut self.kind, Kind::Leaf(None));
             drop_in_turn((kind, kept, std::mem::take(&mut self.hooks)));
         }
-        let mut inputs = std::mem::take(&mut self.inputs);
-        let mut work: SmallVec<[SmallVec<[Option<Edge>; 2]>; 1]> = SmallVec::new();
-        loop {
-            for mut edge in inputs.into_iter().flatten() {
-                // The last to hold a node takes its inputs away before it goes: where it stands, if nobody has a weak
-                // hold on it, since it is many words to move.
-                let alone = Arc::strong_count(&edge.node) == 1;
-                if let Some(node) = alone.then(|| Arc::get_mut(&mut edge.node)).flatten() {
-                    work.push(std::mem::take(&mut node.inputs));
-                } else if let Some(mut node) = Arc::into_inner(edge.node) {
-                    work.push(std::mem::take(&mut node.inputs));
-                }
+        for edge in self.inputs.iter_mut().filter_map(Option::take) {
+            if let Some(inputs) = let_go(edge) {
+                drop_below(inputs);
             }
-            let Some(next) = work.pop() else { return };
-            inputs = next;
+        }
+    }
+}
+
+/// Lets go of a node: its inputs, if nobody else held it.
+#[inline]
+fn let_go(mut edge: Edge) -> Option<Inputs> {
+    // Where it stands, if nobody has a weak hold on it either, since it is many words to move.
+    if Arc::strong_count(&edge.node) == 1
+        && let Some(node) = Arc::get_mut(&mut edge.node)
+    {
+        return Some(std::mem::take(&mut node.inputs));
+    }
+    Arc::into_inner(edge.node).map(|mut node| std::mem::take(&mut node.inputs))
+}
+
+#[cold]
+fn drop_below(inputs: Inputs) {
+    let mut work: SmallVec<[Inputs; 1]> = SmallVec::from_buf([inputs]);
+    while let Some(inputs) = work.pop() {
+        for edge in inputs.into_iter().flatten() {
+            work.extend(let_go(edge));
         }
     }
 }
