@@ -31,6 +31,7 @@ pub mod residual;
 pub mod scan;
 pub mod select;
 pub mod sort;
+mod spatial;
 
 pub use entry::{Axes, Entry, Operand};
 pub use index::Index;

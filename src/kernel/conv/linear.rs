@@ -1,0 +1,196 @@
+//! The result and the image of a convolution: sums of shifted planes, tile by tile.
+
+use super::micro::{DOWN, Micro, Wide};
+use super::plan::{Layout, Pass, Plan};
+use super::{Axes, Lanes, each_piece};
+use crate::array::Array;
+use crate::error::Result;
+use crate::kernel::map::Shared;
+use crate::kernel::par;
+
+/// What is computed: `batch · groups` times `rows` planes of this size, each from `planes` planes of the source.
+pub struct Job {
+    pub lanes: usize,
+    pub batch: usize,
+    pub groups: usize,
+    pub planes: usize,
+    pub rows: usize,
+    pub size: Axes,
+    /// From row to row and from plane to plane of the weight.
+    pub steps: [usize; 2],
+}
+
+/// A part of a tile: where it is, its length, and where it goes.
+struct Run {
+    at: usize,
+    len: usize,
+    to: usize,
+}
+
+impl Job {
+    /// The sums of `plan`, where each weight is one for all lanes or there is one for each.
+    pub fn run<T: Wide>(
+        &self,
+        op: &'static str,
+        plan: &Plan,
+        weight: &Lanes<'_, T>,
+        source: &Lanes<'_, T>,
+        dims: &[usize],
+    ) -> Result<Array> {
+        let micro = T::micro();
+        let work = plan.products().saturating_mul(self.planes).saturating_mul(self.rows);
+        let each = self.lanes * self.batch * self.groups;
+        let split = work.saturating_mul(each) >= super::PARALLEL;
+        let layout = Layout::new(plan, self.planes, self.batch, each, split, micro.width, &|_, end| {
+            end >= micro.width
+        });
+        let weights = if weight.is_common() { 1 } else { self.lanes };
+        let packed = self.packed(plan, weight, weights);
+        let panel = packed.len() / (weights * self.groups).max(1);
+        let bundles = self.batch.div_ceil(layout.images);
+        let spots: usize = self.size.iter().product();
+        let buffer = layout.buffer(self.planes);
+        let pieces = self.lanes * bundles * self.groups * layout.bands;
+        let work = work.saturating_mul(layout.images) / layout.bands;
+        let scratch = buffer.saturating_add(DOWN * micro.width);
+        let mut done = Ok(());
+        let all = Array::build::<T>(op, dims, |out| {
+            let out = Shared(out.as_mut_ptr().cast());
+            done = each_piece(op, pieces, work, scratch, |piece, scratch: &mut [T]| {
+                let (rest, band) = (piece / layout.bands, piece % layout.bands);
+                let (rest, group) = (rest / self.groups, rest % self.groups);
+                let (lane, first) = (rest / bundles, rest % bundles * layout.images);
+                let images = layout.images.min(self.batch - first);
+                let (tile, buffer) = scratch.split_at_mut(DOWN * micro.width);
+                let parts =
+                    (first..first + images).map(|b| (b * self.groups + group, self.batch * self.groups));
+                let planes = layout.lay(plan, source, lane, parts, band, buffer);
+                let mut panel =
+                    &packed[((if weights == 1 { 0 } else { lane }) * self.groups + group) * panel..];
+                // SAFETY: the rows of this group in the first of these images; what follows of the image is in range too.
+                let to = unsafe {
+                    let image = (lane * self.batch + first) * self.groups + group;
+                    out.get().cast::<T>().add(image * self.rows * spots)
+                };
+                for pass in &plan.passes {
+                    // SAFETY: the parts of the output that lie in this band, group and images.
+                    unsafe { self.pass(micro, &layout, pass, (images, band), panel, planes, tile, to) };
+                    panel = &panel[self.rows * self.planes * pass.taps.len()..];
+                }
+            });
+        });
+        done.and(all)
+    }
+
+    /// The weight of each lane and group, and of each pass, in the order in which the blocks of rows read it.
+    fn packed<T: Wide>(&self, plan: &Plan, weight: &Lanes<'_, T>, weights: usize) -> Vec<T> {
+        let micro = T::micro();
+        let taps: usize = plan.passes.iter().map(|p| p.taps.len()).sum();
+        let panel = self.rows * self.planes * taps;
+        let mut all = vec![T::ZERO; weights * self.groups * panel];
+        let shared = Shared(all.as_mut_ptr().cast());
+        par::pieces(weights * self.groups, (1_usize << 16).div_ceil(panel.max(1)), &|range| {
+            for i in range {
+                let from = weight.part(i / self.groups, i % self.groups, self.groups);
+                // SAFETY: the panel of this lane and group.
+                let to =
+                    unsafe { std::slice::from_raw_parts_mut(shared.get().cast::<T>().add(i * panel), panel) };
+                let mut to = to.iter_mut();
+                for pass in &plan.passes {
+                    let mut row = 0;
+                    while row < self.rows {
+                        let block = micro.tile(self.rows - row).0;
+                        for plane in 0..self.planes {
+                            for tap in &pass.taps {
+                                for (r, to) in (row..row + block).zip(&mut to) {
+                                    *to = from[r * self.steps[0] + plane * self.steps[1] + tap.window];
+                                }
+                            }
+                        }
+                        row += block;
+                    }
+                }
+            }
+        });
+        all
+    }
+
+    /// One pass over a band of some images.
+    ///
+    /// # Safety
+    /// `out` is the first plane of the output of these images and this group, and its places in this band are the
+    /// caller's to write. `planes` has the places that the layout says.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one place of call; the loop over tiles is worth its own function"
+    )]
+    unsafe fn pass<T: Wide>(
+        &self,
+        micro: &Micro<T>,
+        layout: &Layout,
+        pass: &Pass,
+        (images, band): (usize, usize),
+        panel: &[T],
+        planes: &[T],
+        tile: &mut [T],
+        out: *mut T,
+    ) {
+        let count = layout.count(pass, band);
+        let end = layout.end(images, count);
+        let offsets: Vec<usize> = pass.taps.iter().map(|t| layout.offset(t)).collect();
+        let spots: usize = self.size.iter().product();
+        let mut rows = Vec::new();
+        layout.each_row(images, count, |start, image, mut at| {
+            at[layout.axis] += band * layout.rows;
+            let at: Axes = std::array::from_fn(|a| pass.first[a] + at[a] * pass.step[a]);
+            let to = (at[0] * self.size[1] + at[1]) * self.size[2] + at[2];
+            rows.push((start, image * self.groups * self.rows * spots + to));
+        });
+        let (mut runs, mut next, mut done) = (Vec::new(), 0, 0);
+        while next < rows.len() {
+            // A tile from the first place that is left, but not beyond the end of what may be read.
+            let start = (rows[next].0 + done).min(end.saturating_sub(micro.width));
+            runs.clear();
+            while let Some(&(row, to)) = rows.get(next) {
+                let at = row + done - start;
+                if at >= micro.width {
+                    break;
+                }
+                let len = (count[2] - done).min(micro.width - at);
+                runs.push(Run { at, len, to: to + done * pass.step[2] });
+                done += len;
+                if done < count[2] {
+                    break;
+                }
+                (next, done) = (next + 1, 0);
+            }
+            let straight = runs.len() == 1 && runs[0].len == micro.width && pass.step[2] == 1;
+            let (mut row, mut a) = (0, panel.as_ptr());
+            while row < self.rows {
+                let (block, sums) = micro.tile(self.rows - row);
+                // SAFETY: the panel has the weights of these rows; a tile from `start` on ends before the end of the
+                // planes or in the slack behind them; the output is the caller's promise.
+                unsafe {
+                    let b = planes.as_ptr().add(start);
+                    let out = out.add(row * spots);
+                    if straight {
+                        sums(a, b, self.planes, layout.plane(), &offsets, out.add(runs[0].to), spots);
+                    } else {
+                        sums(a, b, self.planes, layout.plane(), &offsets, tile.as_mut_ptr(), micro.width);
+                        for (i, tile) in tile.chunks_exact(micro.width).enumerate().take(block) {
+                            for run in &runs {
+                                let from = tile.as_ptr().add(run.at);
+                                let to = out.add(i * spots + run.to);
+                                for x in 0..run.len {
+                                    *to.add(x * pass.step[2]) = *from.add(x);
+                                }
+                            }
+                        }
+                    }
+                    a = a.add(block * self.planes * offsets.len());
+                }
+                row += block;
+            }
+        }
+    }
+}

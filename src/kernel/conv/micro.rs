@@ -1,0 +1,313 @@
+//! The innermost loops of convolutions: a tile of sums that stays in the registers of the processor.
+
+use crate::kernel::num::Num;
+use crate::kernel::simd::{self, Level};
+
+/// Columns of a block of [`Micro::dots`].
+pub const ACROSS: usize = 6;
+
+/// Rows of the largest block of both loops.
+pub const DOWN: usize = 4;
+
+/// Sums of shifted planes: `out[i · run + q] = Σ a[(c, k), i] · b[c · apart + offsets[k] + q]` for the rows `i` of a block
+/// and the columns `q` of a tile.
+type Tile<T> = unsafe fn(
+    a: *const T,
+    b: *const T,
+    planes: usize,
+    apart: usize,
+    offsets: &[usize],
+    out: *mut T,
+    run: usize,
+);
+
+/// Products of rows: `out[i][j] = Σ a[rows[i] + q] · b[columns[j] + q]` over the first `n` places `q` that the mask
+/// keeps.
+type Dots<T> = unsafe fn(
+    a: *const T,
+    rows: &[usize; DOWN],
+    b: *const T,
+    columns: &[usize; ACROSS],
+    mask: *const T,
+    n: usize,
+    out: &mut [[T; ACROSS]; DOWN],
+);
+
+/// The loops for one type and one set of instructions.
+pub struct Micro<T> {
+    /// Columns of a tile.
+    pub width: usize,
+    /// Elements that `dots` handles at once: the number of places is rounded up to it.
+    pub lanes: usize,
+    /// Rows of the large block of `dots`.
+    pub down: usize,
+    /// For 4, 2 and 1 rows.
+    tiles: [Tile<T>; 3],
+    /// For `down` rows and for 1.
+    dots: [Dots<T>; 2],
+}
+
+impl<T> Micro<T> {
+    /// The largest block of at most so many rows (not 0), and its loop.
+    pub fn tile(&self, rows: usize) -> (usize, Tile<T>) {
+        match rows {
+            1 => (1, self.tiles[2]),
+            2 | 3 => (2, self.tiles[1]),
+            _ => (DOWN, self.tiles[0]),
+        }
+    }
+
+    /// As [`Self::tile`], with a block that may have more rows than are left.
+    pub fn dots(&self, rows: usize) -> (usize, Dots<T>) {
+        if rows == 1 { (1, self.dots[1]) } else { (self.down, self.dots[0]) }
+    }
+}
+
+/// A type with such loops.
+pub trait Wide: Num {
+    /// What keeps an element in a mask: all bits set. What drops one is zero.
+    const KEPT: Self;
+    /// The loops for this processor.
+    fn micro() -> &'static Micro<Self>;
+}
+
+/// Elements that one register holds.
+///
+/// # Safety
+/// Of every function: the processor has the instructions, and pointers are to as many elements as a register holds
+/// (`splat`: to one).
+trait Vector: Copy {
+    type T: Num;
+    const LEN: usize;
+    unsafe fn zero() -> Self;
+    unsafe fn load(from: *const Self::T) -> Self;
+    unsafe fn splat(from: *const Self::T) -> Self;
+    unsafe fn store(self, to: *mut Self::T);
+    /// `self + a · b`
+    unsafe fn plus(self, a: Self, b: Self) -> Self;
+    /// The elements that a mask keeps, and zeros.
+    unsafe fn kept(self, mask: Self) -> Self;
+}
+
+/// # Safety
+/// Those of [`Vector`], with room for all that [`Tile`] says.
+#[inline(always)]
+unsafe fn tile<V: Vector, const M: usize, const N: usize>(
+    mut a: *const V::T,
+    b: *const V::T,
+    planes: usize,
+    apart: usize,
+    offsets: &[usize],
+    out: *mut V::T,
+    run: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut sums = [[V::zero(); N]; M];
+        for plane in 0..planes {
+            let b = b.add(plane * apart);
+            for &offset in offsets {
+                let row: [V; N] = std::array::from_fn(
+                    #[inline(always)]
+                    |v| V::load(b.add(offset + v * V::LEN)),
+                );
+                for (i, sums) in sums.iter_mut().enumerate() {
+                    let factor = V::splat(a.add(i));
+                    for (sum, &row) in sums.iter_mut().zip(&row) {
+                        *sum = sum.plus(factor, row);
+                    }
+                }
+                a = a.add(M);
+            }
+        }
+        for (i, sums) in sums.iter().enumerate() {
+            for (v, sum) in sums.iter().enumerate() {
+                sum.store(out.add(i * run + v * V::LEN));
+            }
+        }
+    }
+}
+
+/// # Safety
+/// Those of [`Vector`], with room for all that [`Dots`] says, up to the next multiple of a register.
+#[inline(always)]
+unsafe fn dots<V: Vector, const M: usize>(
+    a: *const V::T,
+    rows: &[usize; DOWN],
+    b: *const V::T,
+    columns: &[usize; ACROSS],
+    mask: *const V::T,
+    n: usize,
+    out: &mut [[V::T; ACROSS]; DOWN],
+) {
+    // SAFETY: the caller's promise; no register has more than 8 elements.
+    unsafe {
+        let mut sums = [[V::zero(); ACROSS]; M];
+        for q in (0..n).step_by(V::LEN) {
+            let mask = V::load(mask.add(q));
+            let left: [V; M] = std::array::from_fn(
+                #[inline(always)]
+                |i| V::load(a.add(rows[i] + q)),
+            );
+            for j in 0..ACROSS {
+                let right = V::load(b.add(columns[j] + q)).kept(mask);
+                for i in 0..M {
+                    sums[i][j] = sums[i][j].plus(left[i], right);
+                }
+            }
+        }
+        for (out, sums) in out.iter_mut().zip(&sums) {
+            for (out, sum) in out.iter_mut().zip(sums) {
+                let mut lanes = [V::T::ZERO; 8];
+                sum.store(lanes.as_mut_ptr());
+                *out = lanes[..V::LEN].iter().fold(V::T::ZERO, |s, &v| s.add(v));
+            }
+        }
+    }
+}
+
+/// Registers as the compiler makes them of arrays.
+macro_rules! arrays {
+    ($($t:ident $len:literal)*) => { $(
+        impl Vector for [$t; $len] {
+            type T = $t;
+            const LEN: usize = $len;
+            #[inline(always)]
+            unsafe fn zero() -> Self {
+                [0.0; $len]
+            }
+            #[inline(always)]
+            unsafe fn load(from: *const $t) -> Self {
+                // SAFETY: the caller's promise; the address may be any.
+                unsafe { from.cast::<Self>().read_unaligned() }
+            }
+            #[inline(always)]
+            unsafe fn splat(from: *const $t) -> Self {
+                // SAFETY: the caller's promise.
+                [unsafe { *from }; $len]
+            }
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $t) {
+                // SAFETY: the caller's promise.
+                unsafe { to.cast::<Self>().write_unaligned(self) }
+            }
+            #[inline(always)]
+            unsafe fn plus(self, a: Self, b: Self) -> Self {
+                std::array::from_fn(#[inline(always)] |i| self[i] + a[i] * b[i])
+            }
+            #[inline(always)]
+            unsafe fn kept(self, mask: Self) -> Self {
+                std::array::from_fn(#[inline(always)] |i| if mask[i] == 0.0 { 0.0 } else { self[i] })
+            }
+        }
+    )* };
+}
+arrays!(f32 4 f64 2);
+
+/// The loops for one register and set of instructions: the columns of a tile in registers, the rows of `dots`.
+macro_rules! micro {
+    ($name:ident, $V:ty, $T:ident, $n:literal, $down:literal $(, $features:literal)?) => {
+        pub mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            /// # Safety
+            /// That of the function of this name, on a processor with these instructions.
+            $(#[target_feature(enable = $features)])?
+            unsafe fn tile<const M: usize>(a: *const $T, b: *const $T, planes: usize, apart: usize, offsets: &[usize], out: *mut $T, run: usize) {
+                // SAFETY: the caller's promise.
+                unsafe { super::tile::<$V, M, $n>(a, b, planes, apart, offsets, out, run) }
+            }
+            /// # Safety
+            /// That of the function of this name, on a processor with these instructions.
+            $(#[target_feature(enable = $features)])?
+            unsafe fn dots<const M: usize>(a: *const $T, rows: &[usize; DOWN], b: *const $T, columns: &[usize; ACROSS], mask: *const $T, n: usize, out: &mut [[$T; ACROSS]; DOWN]) {
+                // SAFETY: the caller's promise.
+                unsafe { super::dots::<$V, M>(a, rows, b, columns, mask, n, out) }
+            }
+            pub static MICRO: Micro<$T> = Micro {
+                width: $n * <$V as Vector>::LEN,
+                lanes: <$V as Vector>::LEN,
+                down: $down,
+                tiles: [tile::<DOWN>, tile::<2>, tile::<1>],
+                dots: [dots::<$down>, dots::<1>],
+            };
+        }
+    };
+}
+micro!(plain32, [f32; 4], f32, 2, 2);
+micro!(plain64, [f64; 2], f64, 2, 2);
+
+/// Registers of 256 bits. With AVX-512 there are twice as many of them, so its tiles are wider.
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::*;
+
+    macro_rules! registers {
+        ($V:ident $t:ident $len:literal $zero:ident $load:ident $splat:ident $store:ident $plus:ident $and:ident) => {
+            // SAFETY: in all of these, the caller's promise.
+            impl Vector for $V {
+                type T = $t;
+                const LEN: usize = $len;
+                #[inline(always)]
+                unsafe fn zero() -> Self {
+                    // SAFETY: as above.
+                    unsafe { $zero() }
+                }
+                #[inline(always)]
+                unsafe fn load(from: *const $t) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $load(from) }
+                }
+                #[inline(always)]
+                unsafe fn splat(from: *const $t) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $splat(*from) }
+                }
+                #[inline(always)]
+                unsafe fn store(self, to: *mut $t) {
+                    // SAFETY: as above.
+                    unsafe { $store(to, self) }
+                }
+                #[inline(always)]
+                unsafe fn plus(self, a: Self, b: Self) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $plus(a, b, self) }
+                }
+                #[inline(always)]
+                unsafe fn kept(self, mask: Self) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $and(self, mask) }
+                }
+            }
+        };
+    }
+    registers!(__m256 f32 8 _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_storeu_ps _mm256_fmadd_ps _mm256_and_ps);
+    registers!(__m256d f64 4 _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_storeu_pd _mm256_fmadd_pd _mm256_and_pd);
+    micro!(avx2_32, __m256, f32, 2, 2, "avx2,fma");
+    micro!(avx2_64, __m256d, f64, 2, 2, "avx2,fma");
+    micro!(avx512_32, __m256, f32, 6, 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
+    micro!(avx512_64, __m256d, f64, 6, 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
+}
+
+macro_rules! wide {
+    ($t:ident $bits:ident $plain:ident $avx2:ident $avx512:ident) => {
+        impl Wide for $t {
+            const KEPT: $t = $t::from_bits($bits::MAX);
+            fn micro() -> &'static Micro<$t> {
+                match simd::level() {
+                    Level::Baseline => &$plain::MICRO,
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx2 => &x86::$avx2::MICRO,
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx512 => &x86::$avx512::MICRO,
+                    #[cfg(not(target_arch = "x86_64"))]
+                    _ => &$plain::MICRO,
+                }
+            }
+        }
+    };
+}
+wide!(f32 u32 plain32 avx2_32 avx512_32);
+wide!(f64 u64 plain64 avx2_64 avx512_64);

@@ -1,0 +1,319 @@
+//! A convolution as sums of shifted planes: what is shifted how far, and how the planes stand in a thread's buffer.
+
+use super::{Axes, Geometry, Lanes, micro::Wide};
+
+/// One element of the window, and what it multiplies: from where in a plane of which phase on.
+pub struct Tap {
+    pub window: usize,
+    phase: usize,
+    shift: Axes,
+}
+
+/// A lattice of results, and the taps that they are sums over: those at `first + x · step` for `x` below `count`.
+pub struct Pass {
+    pub taps: Vec<Tap>,
+    pub first: Axes,
+    pub step: Axes,
+    pub count: Axes,
+}
+
+/// `out[first + x · step] = Σ over planes and taps: weight · source_phase[x + shift]`, where place `u` of phase `p` is the
+/// source at `u · step + p - before`, and zero outside of it.
+pub struct Plan {
+    pub passes: Vec<Pass>,
+    pub source: Axes,
+    step: Axes,
+    before: [isize; 3],
+    /// The phases that are needed, by axis.
+    phases: [Vec<usize>; 3],
+}
+
+/// All places of a grid in order.
+fn grid(sizes: Axes) -> impl Iterator<Item = Axes> {
+    let [a, b, c] = sizes;
+    (0..a).flat_map(move |i| (0..b).flat_map(move |j| (0..c).map(move |k| [i, j, k])))
+}
+
+impl Plan {
+    /// The result from the image; the weight too is found from its source.
+    pub fn forward(g: &Geometry) -> Plan {
+        let at = |k: Axes| -> Axes { std::array::from_fn(|a| k[a] * g.dilation[a]) };
+        let phases: [Vec<usize>; 3] = std::array::from_fn(|a| {
+            let mut used: Vec<usize> = (0..g.window[a]).map(|k| k * g.dilation[a] % g.stride[a]).collect();
+            used.sort_unstable();
+            used.dedup();
+            used
+        });
+        let taps = grid(g.window).enumerate().map(|(window, k)| {
+            let (at, mut phase) = (at(k), 0);
+            for a in 0..3 {
+                let one = phases[a].binary_search(&(at[a] % g.stride[a])).expect("a phase of the window");
+                phase = phase * phases[a].len() + one;
+            }
+            Tap { window, phase, shift: std::array::from_fn(|a| at[a] / g.stride[a]) }
+        });
+        let passes = vec![Pass { taps: taps.collect(), first: [0; 3], step: [1; 3], count: g.places }];
+        // Sizes that make an image fit into an `isize`, and so does the padding.
+        let before = g.before.map(|b| b as isize);
+        Plan { passes, source: g.image, step: g.stride, before, phases }
+    }
+
+    /// The image from the result: pixels that are a stride apart lie in the same elements of windows.
+    pub fn backward(g: &Geometry) -> Plan {
+        // The first pixel of each lattice, which place begins at it, and where in its window the pixel is.
+        let firsts = std::array::from_fn(|a| g.stride[a].min(g.image[a]));
+        let start = |first: Axes, a: usize| (first[a] + g.before[a]) / g.stride[a];
+        let phase = |first: Axes, a: usize| (first[a] + g.before[a]) % g.stride[a];
+        // Element `k` of a window covers the pixel from the place that is so far before the one that begins there.
+        let back = |first: Axes, a: usize, k: usize| {
+            let at = k * g.dilation[a];
+            (at % g.stride[a] == phase(first, a)).then(|| at / g.stride[a])
+        };
+        let mut before = [isize::MIN; 3];
+        for a in 0..3 {
+            for i in 0..firsts[a] {
+                let first = [i; 3];
+                for far in (0..g.window[a]).filter_map(|k| back(first, a, k)) {
+                    before[a] = before[a].max(far as isize - start(first, a) as isize);
+                }
+            }
+        }
+        let pass = |first: Axes| {
+            let taps = grid(g.window).enumerate().filter_map(|(window, k)| {
+                let mut shift = [0; 3];
+                for a in 0..3 {
+                    let far = back(first, a, k[a])? as isize;
+                    // Not negative, as `before` is the largest of these.
+                    shift[a] = (before[a] + start(first, a) as isize - far) as usize;
+                }
+                Some(Tap { window, phase: 0, shift })
+            });
+            let count = std::array::from_fn(|a| (g.image[a] - first[a]).div_ceil(g.stride[a]));
+            Pass { taps: taps.collect(), first, step: g.stride, count }
+        };
+        let passes = grid(firsts).map(pass).collect();
+        let before = before.map(|b| if b == isize::MIN { 0 } else { b });
+        Plan { passes, source: g.places, step: [1; 3], before, phases: std::array::from_fn(|_| vec![0]) }
+    }
+
+    /// Products of one image's planes: the work of a group is this times planes and rows.
+    pub fn products(&self) -> usize {
+        self.passes.iter().map(|p| p.taps.len() * p.count.iter().product::<usize>()).sum()
+    }
+}
+
+/// How the planes of some images, or of a band of rows of one, stand side by side in a buffer.
+pub struct Layout {
+    /// Images in a buffer.
+    pub images: usize,
+    /// The axis along which images are cut into bands, how many places there are in a band, and how many bands.
+    pub axis: usize,
+    pub rows: usize,
+    pub bands: usize,
+    /// Places of a phase plane along each axis.
+    extent: Axes,
+    /// From image to image and from place to place.
+    pub steps: [usize; 4],
+    /// From the plane of one phase to the next.
+    apart: usize,
+    phases: usize,
+    /// Whether the planes of the source stand so already.
+    pub bare: bool,
+}
+
+/// Elements of a buffer that stay in the cache.
+const BUFFER: usize = 1 << 18;
+
+/// Places of small images that are worth a loop of their own.
+const PLACES: usize = 512;
+
+/// Pieces for the threads to share where there is enough to do.
+pub const PIECES: usize = 16;
+
+impl Layout {
+    /// For images of so many planes, of which there are `each` in all, to be split among threads or not, and loops that
+    /// read up to `slack` elements more, but where they stand only those that `bare` allows, by the number of bands and
+    /// the end of the last one.
+    pub fn new(
+        plan: &Plan,
+        planes: usize,
+        batch: usize,
+        each: usize,
+        split: bool,
+        slack: usize,
+        bare: &dyn Fn(usize, usize) -> bool,
+    ) -> Layout {
+        let most = |f: &dyn Fn(&Pass) -> Axes| -> Axes {
+            std::array::from_fn(|a| plan.passes.iter().map(|p| f(p)[a]).max().unwrap_or(0))
+        };
+        let count = most(&|p| p.count);
+        let shift = most(&|p| std::array::from_fn(|a| p.taps.iter().map(|t| t.shift[a]).max().unwrap_or(0)));
+        let phases = plan.phases.iter().map(Vec::len).product::<usize>();
+        let axis = count.iter().position(|&n| n > 1).unwrap_or(2);
+        let mut extent: Axes = std::array::from_fn(|a| (count[a] + shift[a]).max(1));
+        let plane = extent.iter().product::<usize>().saturating_mul(planes * phases);
+        let wanted = if split { PIECES.div_ceil(each.max(1)) } else { 1 };
+        // A band reads the rows of the window beyond its own.
+        let most_bands = (count[axis] / (2 * shift[axis]).max(8)).max(1);
+        let bands = wanted.max(plane.div_ceil(BUFFER)).clamp(1, most_bands);
+        let rows = count[axis].div_ceil(bands).max(1);
+        let bands = count[axis].div_ceil(rows).max(1);
+        let last = count[axis].saturating_sub((bands - 1) * rows);
+        let whole = extent;
+        if bands > 1 {
+            extent[axis] = rows + shift[axis];
+        }
+        let mut spans = extent;
+        for a in 0..3 {
+            // The padding after a row is also that before the next one.
+            if bands == 1 || a != axis {
+                spans[a] -= plan.shared(a, extent[a]).min(shift[a]);
+            }
+        }
+        let steps = [spans[0] * spans[1] * spans[2], spans[1] * spans[2], spans[2], 1];
+        let mut ends = count;
+        ends[axis] = last;
+        let bare = phases == 1
+            && plan.step == [1; 3]
+            && plan.before == [0; 3]
+            && whole == plan.source
+            && bare(bands, past(&steps, 1, ends));
+        let images = match (bare, bands) {
+            (false, 1) => {
+                let fit = (BUFFER / plane.max(1)).min(PLACES / steps[0].max(1)).min(batch);
+                let keep = if split { each / PIECES } else { usize::MAX };
+                fit.min(keep).max(1)
+            }
+            _ => 1,
+        };
+        let reach: usize = (0..3).map(|a| (extent[a] - 1) * steps[a + 1]).sum();
+        let apart =
+            if bare { plan.source.iter().product() } else { (images - 1) * steps[0] + reach + 1 + slack };
+        Layout { images, axis, rows, bands, extent, steps, apart, phases, bare }
+    }
+
+    /// From plane to plane of the source.
+    pub fn plane(&self) -> usize {
+        self.apart * self.phases
+    }
+
+    pub fn offset(&self, tap: &Tap) -> usize {
+        tap.phase * self.apart + (0..3).map(|a| tap.shift[a] * self.steps[a + 1]).sum::<usize>()
+    }
+
+    /// The places of a pass in a band.
+    pub fn count(&self, pass: &Pass, band: usize) -> Axes {
+        let mut count = pass.count;
+        count[self.axis] = count[self.axis].saturating_sub(band * self.rows).min(self.rows);
+        count
+    }
+
+    /// What lies before the last place of the last of some images.
+    pub fn end(&self, images: usize, count: Axes) -> usize {
+        past(&self.steps, images, count)
+    }
+
+    /// Calls `f` with each row of places: where it stands in a plane, and its place in the images.
+    pub fn each_row(&self, images: usize, count: Axes, mut f: impl FnMut(usize, usize, Axes)) {
+        for image in 0..images {
+            for [i, j, _] in grid([count[0], count[1], count[2].min(1)]) {
+                f(image * self.steps[0] + i * self.steps[1] + j * self.steps[2], image, [i, j, 0]);
+            }
+        }
+    }
+
+    /// Copies a band of planes of an image to where it stands in a buffer. Its other elements are zeros from the start.
+    pub fn fill<T: Wide>(&self, plan: &Plan, planes: &[T], image: usize, band: usize, to: &mut [T]) {
+        let size = plan.source;
+        let each = size.iter().product::<usize>();
+        let mut before = plan.before;
+        before[self.axis] -= (band * self.rows * plan.step[self.axis]) as isize;
+        // The source at place `u` of a phase, if it is inside.
+        let pixel = |a: usize, u: usize, phase: usize| {
+            usize::try_from((u * plan.step[a] + phase) as isize - before[a]).ok().filter(|&i| i < size[a])
+        };
+        let [first, second, third] = &plan.phases;
+        let mut at_phase = 0;
+        for (&p0, &p1) in first.iter().flat_map(|p| second.iter().map(move |q| (p, q))) {
+            for &p2 in third {
+                let inside = plan.inside(2, p2, before[2], self.extent[2]);
+                for c in 0..planes.len() / each.max(1) {
+                    let from = &planes[c * each..][..each];
+                    let to = &mut to[c * self.plane() + at_phase * self.apart + image * self.steps[0]..];
+                    for u0 in 0..self.extent[0] {
+                        for u1 in 0..self.extent[1] {
+                            let row = u0 * self.steps[1] + u1 * self.steps[2];
+                            let to = &mut to[row + inside.start..row + inside.end];
+                            match (pixel(0, u0, p0), pixel(1, u1, p1), pixel(2, inside.start, p2)) {
+                                (Some(i), Some(j), Some(k)) => {
+                                    let from = &from[(i * size[1] + j) * size[2] + k..];
+                                    if plan.step[2] == 1 {
+                                        to.copy_from_slice(&from[..to.len()]);
+                                    } else {
+                                        let from = from.iter().step_by(plan.step[2]);
+                                        to.iter_mut().zip(from).for_each(|(o, &v)| *o = v);
+                                    }
+                                }
+                                // A row that another band has pixels in.
+                                _ => to.fill(T::ZERO),
+                            }
+                        }
+                    }
+                }
+                at_phase += 1;
+            }
+        }
+    }
+
+    /// Elements of the buffer for so many planes.
+    pub fn buffer(&self, planes: usize) -> usize {
+        if self.bare { 0 } else { self.plane().saturating_mul(planes) }
+    }
+
+    /// The planes of `images` images from one on, of one group, as this layout has them: copied, or where they are.
+    pub fn lay<'a, T: Wide>(
+        &self,
+        plan: &Plan,
+        source: &'a Lanes<'_, T>,
+        lane: usize,
+        images: impl Iterator<Item = (usize, usize)>,
+        band: usize,
+        buffer: &'a mut [T],
+    ) -> &'a [T] {
+        for (slot, (part, parts)) in images.enumerate() {
+            let planes = source.part(lane, part, parts);
+            if self.bare {
+                return &planes[(band * self.rows * self.steps[self.axis + 1]).min(planes.len())..];
+            }
+            self.fill(plan, planes, slot, band, buffer);
+        }
+        buffer
+    }
+}
+
+/// What lies before the end of the last row of places.
+fn past(steps: &[usize; 4], images: usize, count: Axes) -> usize {
+    if images == 0 || count.contains(&0) {
+        return 0;
+    }
+    (images - 1) * steps[0] + (0..3).map(|a| (count[a] - 1) * steps[a + 1]).sum::<usize>() + 1
+}
+
+impl Plan {
+    /// The places of a phase that are inside of the source along an axis.
+    fn inside(&self, a: usize, phase: usize, before: isize, extent: usize) -> std::ops::Range<usize> {
+        let up =
+            |to: isize| usize::try_from(to - phase as isize).unwrap_or(0).div_ceil(self.step[a]).min(extent);
+        let past = up(before + self.source[a] as isize);
+        up(before).min(past)..past
+    }
+
+    /// Places of every row along an axis that are padding both at its start and at its end.
+    fn shared(&self, a: usize, extent: usize) -> usize {
+        let both = |&phase: &usize| {
+            let inside = self.inside(a, phase, self.before[a], extent);
+            if inside.is_empty() { 0 } else { inside.start.min(extent - inside.end) }
+        };
+        self.phases[a].iter().map(both).min().unwrap_or(0)
+    }
+}

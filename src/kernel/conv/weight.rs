@@ -1,0 +1,188 @@
+//! The weight of a convolution from image and result: products of the rows of both, summed over parts of the batch in
+//! one order.
+
+use super::micro::{ACROSS, DOWN, Micro, Wide};
+use super::plan::{Layout, Plan};
+use super::{Geometry, Lanes, Third, each_piece};
+use crate::array::Array;
+use crate::error::Result;
+use crate::kernel::map::Shared;
+
+/// Into how many sums over a part of the images the weight is split: by sizes alone.
+const PARTS: usize = 8;
+
+/// Elements of all these sums together, beyond which filters are split instead.
+const SUMS: usize = 1 << 21;
+
+/// The cuts of the work.
+pub struct Split {
+    plan: Plan,
+    layout: Layout,
+    lanes: usize,
+    /// Bundles of images times bands, by part.
+    units: usize,
+    share: usize,
+    parts: usize,
+    /// Filters of a group are cut into so many ranges.
+    ranges: usize,
+}
+
+impl Split {
+    pub fn new<T: Wide>(g: &Geometry, lanes: usize) -> Split {
+        let plan = Plan::forward(g);
+        let planes = g.channels / g.groups;
+        let each = lanes * g.batch * g.groups;
+        let split =
+            plan.products().saturating_mul(g.filters * planes).saturating_mul(each) >= super::PARALLEL;
+        // Loops go on to the end of a register.
+        let even = |bands, end: usize| bands == 1 && end.is_multiple_of(T::micro().lanes);
+        let layout = Layout::new(&plan, planes, g.batch, each, split, T::micro().width, &even);
+        let units = g.batch.div_ceil(layout.images) * layout.bands;
+        let sums = g.filters.saturating_mul(planes).saturating_mul(g.window.iter().product()).max(1);
+        let others = (lanes * g.groups).max(1);
+        let parts = if split { PARTS.div_ceil(others).min(units).min(SUMS / sums).max(1) } else { 1 };
+        let ranges =
+            if split { PARTS.div_ceil(others * parts).min(g.filters / g.groups / 16).max(1) } else { 1 };
+        let share = units.div_ceil(parts);
+        Split { plan, layout, lanes, units, share, parts, ranges }
+    }
+
+    /// The weight of every lane: the sum of its parts in their order.
+    pub fn run<T: Wide>(
+        &self,
+        op: &'static str,
+        g: &Geometry,
+        image: &Lanes<'_, T>,
+        result: &Lanes<'_, T>,
+        dims: &[usize],
+    ) -> Result<Array> {
+        let mut done = Ok(());
+        let n = g.dims(Third::Weight).iter().product::<usize>();
+        if self.parts == 1 {
+            let all = Array::build::<T>(op, dims, |out| done = self.sums(op, g, image, result, out))?;
+            return done.and(Ok(all));
+        }
+        let parts = &[self.lanes, self.parts, n];
+        let parts = Array::build::<T>(op, parts, |out| done = self.sums(op, g, image, result, out))?;
+        done?;
+        let all = parts.as_slice::<T>().expect("just built");
+        Array::build::<T>(op, dims, |out| {
+            for (out, lane) in out.chunks_exact_mut(n.max(1)).zip(all.chunks_exact((self.parts * n).max(1))) {
+                let (first, rest) = lane.split_at(n);
+                out.copy_from_slice(first);
+                for part in rest.chunks_exact(n) {
+                    out.iter_mut().zip(part).for_each(|(o, &v)| *o = o.add(v));
+                }
+            }
+        })
+    }
+
+    /// Writes the sums of every part: `[lanes, parts, filters, channels / groups, window]`.
+    fn sums<T: Wide>(
+        &self,
+        op: &'static str,
+        g: &Geometry,
+        image: &Lanes<'_, T>,
+        result: &Lanes<'_, T>,
+        out: &mut [T],
+    ) -> Result<()> {
+        let (micro, layout, pass) = (T::micro(), &self.layout, &self.plan.passes[0]);
+        let (planes, filters) = (g.channels / g.groups, g.filters / g.groups);
+        let spots: usize = g.places.iter().product();
+        let taps = pass.taps.len();
+        let offsets: Vec<usize> = (0..planes)
+            .flat_map(|c| pass.taps.iter().map(move |t| c * layout.plane() + layout.offset(t)))
+            .collect();
+        let depth = planes * taps;
+        let most = layout.end(layout.images, layout.count(pass, 0)).next_multiple_of(micro.lanes);
+        let height = filters.div_ceil(self.ranges);
+        let plain = layout.bare && most == spots;
+        let sizes = [layout.buffer(planes), if plain { 0 } else { height * most }, most];
+        let work = self.plan.products().saturating_mul(depth / taps.max(1)).saturating_mul(height);
+        let work = work.saturating_mul(layout.images * self.share) / layout.bands;
+        let out = Shared(out.as_mut_ptr().cast());
+        let pieces = self.lanes * self.parts * g.groups * self.ranges;
+        let scratch = sizes.iter().fold(0, |n: usize, &size| n.saturating_add(size));
+        each_piece(op, pieces, work, scratch, |piece, scratch: &mut [T]| {
+            let (rest, range) = (piece / self.ranges, piece % self.ranges);
+            let (rest, group) = (rest / g.groups, rest % g.groups);
+            let (lane, part) = (rest / self.parts, rest % self.parts);
+            let first = (range * height).min(filters);
+            let height = height.min(filters - first);
+            // SAFETY: the sums of this part, group and range of filters.
+            let sums = unsafe {
+                let at = (rest * g.groups + group) * filters + first;
+                std::slice::from_raw_parts_mut(out.get().cast::<T>().add(at * depth), height * depth)
+            };
+            sums.fill(T::ZERO);
+            let (buffer, scratch) = scratch.split_at_mut(sizes[0]);
+            let (results, mask) = scratch.split_at_mut(sizes[1]);
+            let mut masked = None;
+            for unit in (part * self.share..(part + 1) * self.share).take_while(|&u| u < self.units) {
+                let (start, band) = (unit / layout.bands * layout.images, unit % layout.bands);
+                let images = layout.images.min(g.batch - start);
+                let parts = || (start..start + images).map(|b| (b * g.groups + group, g.batch * g.groups));
+                let count = layout.count(pass, band);
+                let n = layout.end(images, count).next_multiple_of(micro.lanes);
+                if masked != Some((images, count)) {
+                    masked = Some((images, count));
+                    mask.fill(T::ZERO);
+                    results.fill(T::ZERO);
+                    layout.each_row(images, count, |at, _, _| mask[at..at + count[2]].fill(T::KEPT));
+                }
+                let image = layout.lay(&self.plan, image, lane, parts(), band, &mut *buffer);
+                let (rows, apart): (&[T], usize) = if plain {
+                    let (part, parts) = parts().next().expect("an image");
+                    (&result.part(lane, part, parts)[first * spots..], spots)
+                } else {
+                    for (slot, (part, parts)) in parts().enumerate() {
+                        let from = result.part(lane, part, parts);
+                        layout.each_row(1, count, |at, _, mut place| {
+                            place[layout.axis] += band * layout.rows;
+                            let at = at + slot * layout.steps[0];
+                            let place = (place[0] * g.places[1] + place[1]) * g.places[2] + place[2];
+                            for f in 0..height {
+                                results[f * most + at..][..count[2]]
+                                    .copy_from_slice(&from[(first + f) * spots + place..][..count[2]]);
+                            }
+                        });
+                    }
+                    (results, most)
+                };
+                // SAFETY: the rows have `n` elements each, and so has the image from each offset on, with the slack.
+                unsafe { dots(micro, (rows, apart, height), (image, &offsets), mask, n, sums) };
+            }
+        })
+    }
+}
+
+/// Adds the products of all rows with the image from all offsets on.
+///
+/// # Safety
+/// Both have `n` elements from there on, and so has the mask.
+unsafe fn dots<T: Wide>(
+    micro: &Micro<T>,
+    (rows, apart, height): (&[T], usize, usize),
+    (image, offsets): (&[T], &[usize]),
+    mask: &[T],
+    n: usize,
+    sums: &mut [T],
+) {
+    let (mut first, depth) = (0, sums.len() / height.max(1));
+    while first < height {
+        let (block, products) = micro.dots(height - first);
+        let block = block.min(height - first);
+        let at: [usize; DOWN] = std::array::from_fn(|i| (first + i.min(block - 1)) * apart);
+        for (c, offsets) in offsets.chunks(ACROSS).enumerate() {
+            let columns: [usize; ACROSS] = std::array::from_fn(|j| offsets[j.min(offsets.len() - 1)]);
+            let mut out = [[T::ZERO; ACROSS]; DOWN];
+            // SAFETY: the caller's promise.
+            unsafe { products(rows.as_ptr(), &at, image.as_ptr(), &columns, mask.as_ptr(), n, &mut out) };
+            for (i, out) in out.iter().enumerate().take(block) {
+                let to = &mut sums[(first + i) * depth..][c * ACROSS..][..offsets.len()];
+                to.iter_mut().zip(out).for_each(|(o, &v)| *o = o.add(v));
+            }
+        }
+        first += block;
+    }
+}
