@@ -15,7 +15,7 @@ use super::num::Num;
 use super::par;
 use crate::array::Array;
 use crate::dtype::dispatch;
-use crate::error::{Result, bail};
+use crate::error::{Error, Result, bail};
 use crate::shape::{self, Dims};
 
 /// Sizes along the spatial axes, of which there are three: the first ones are 1 where there are fewer.
@@ -93,7 +93,7 @@ pub fn third(
     let (a, b) = (laid(a)?, laid(b)?);
     let dims: Dims = lead.iter().copied().chain(g.dims(out)).collect();
     if g.most().is_none() {
-        bail!(Argument, op, "padding {:?} and dilation {:?} are too large", g.before, g.dilation);
+        return Err(Error::memory(op, dims.to_vec(), a.dtype()));
     }
     let lanes: usize = lead.iter().product();
     let (planes, filters, taps) = (g.channels / g.groups, g.filters / g.groups, g.taps());
