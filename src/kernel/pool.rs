@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::chunks;
 use super::conv::Axes;
 use super::num::Num;
+use super::{chunks, simd};
 use crate::array::Array;
-use crate::dtype::dispatch;
+use crate::dtype::{Element, dispatch};
 use crate::error::{Result, bail};
 use crate::shape::{self, Dims};
 
@@ -31,79 +31,144 @@ impl Windows {
         self.image.iter().product()
     }
 
-    /// Calls `f` with every window in order: the ranges of its pixels along the axes.
-    #[inline(always)]
-    fn each(&self, mut f: impl FnMut(&Range<usize>, &Range<usize>, &Range<usize>)) {
-        let [a, b, c] = &self.spans;
-        for i in a {
-            for j in b {
-                c.iter().for_each(|k| f(i, j, k));
-            }
+    /// The places along the last axis whose windows have as many pixels as any and are equally far apart, and how far. None
+    /// if rows of windows are so long that each is worth a loop.
+    fn even(&self) -> (Range<usize>, usize) {
+        const LONG: usize = 16;
+        let spans = &self.spans[2];
+        let most = spans.iter().map(Range::len).max().unwrap_or(0);
+        let first = spans.iter().position(|s| s.len() == most).unwrap_or(0);
+        if most.div_ceil(self.dilation[2]) > LONG || most == 0 || first + 1 >= spans.len() {
+            return (0..0, 1);
         }
+        let step = spans[first + 1].start - spans[first].start;
+        let like =
+            |p: &usize| spans[*p].len() == most && spans[*p].start == spans[first].start + (p - first) * step;
+        (first..first + (first..spans.len()).take_while(like).count(), step)
     }
 
-    /// Calls `f` with the position of the first pixel of each row of a window, and the number of steps in the row.
+    /// Calls `even` with each row of such places (where it begins among all places) and the position of the first one's
+    /// pixel, pixel by pixel, and `one` likewise with each other place and the first pixel of each row of its window,
+    /// of so many steps.
     #[inline(always)]
-    fn rows(&self, i: &Range<usize>, j: &Range<usize>, k: &Range<usize>, mut f: impl FnMut(usize, usize)) {
-        let [_, height, width] = self.image;
-        let n = k.len().div_ceil(self.dilation[2]);
-        let mut a = i.start;
-        while a < i.end {
-            let mut b = j.start;
-            while b < j.end {
-                f((a * height + b) * width + k.start, n);
-                b += self.dilation[1];
+    fn each<S>(
+        &self,
+        state: &mut S,
+        mut even: impl FnMut(&mut S, Range<usize>, usize, usize),
+        mut one: impl FnMut(&mut S, usize, usize, usize),
+    ) {
+        let ([_, height, width], [first, second, third]) = (self.image, &self.spans);
+        let (inner, step) = self.even();
+        let mut row = 0;
+        for i in first {
+            for j in second {
+                let lines = || {
+                    let across = move |a: usize| {
+                        j.clone().step_by(self.dilation[1]).map(move |b| (a * height + b) * width)
+                    };
+                    i.clone().step_by(self.dilation[0]).flat_map(across)
+                };
+                for line in lines() {
+                    for p in inner
+                        .clone()
+                        .next()
+                        .into_iter()
+                        .flat_map(|p| third[p].clone().step_by(self.dilation[2]))
+                    {
+                        even(state, row + inner.start..row + inner.end, line + p, step);
+                    }
+                    for (k, span) in third.iter().enumerate().filter(|(k, _)| !inner.contains(k)) {
+                        one(state, row + k, line + span.start, span.len().div_ceil(self.dilation[2]));
+                    }
+                }
+                row += third.len();
             }
-            a += self.dilation[0];
         }
     }
 
     /// Writes the largest pixel of each window and where it is: the first of equal ones; a NaN is larger than any number.
+    #[inline(always)]
     fn largest<T: Num>(&self, image: &[T], values: &mut [T], at: &mut [i64]) {
-        let (mut out, step) = (values.iter_mut().zip(at), self.dilation[2]);
-        self.each(|i, j, k| {
-            let [_, height, width] = self.image;
-            let mut most = (i.start * height + j.start) * width + k.start;
-            let mut best = image[most];
-            self.rows(i, j, k, |first, n| {
-                for p in 0..n {
-                    let v = image[first + p * step];
-                    let better = (v > best) | (v.nan() & !best.nan());
-                    best = if better { v } else { best };
-                    most = if better { first + p * step } else { most };
+        // A position in an array fits into 63 bits.
+        at.fill(-1);
+        let dilation = self.dilation[2];
+        self.each(
+            &mut (values, at),
+            #[inline(always)]
+            |(values, at), places, first, step| {
+                let outs = values[places.clone()].iter_mut().zip(&mut at[places]);
+                apart(
+                    &image[first..],
+                    step,
+                    outs,
+                    #[inline(always)]
+                    |(best, most), v, p| {
+                        let take = better(v, *best, *most);
+                        *best = if take { v } else { *best };
+                        *most = if take { (first + p) as i64 } else { *most };
+                    },
+                );
+            },
+            #[inline(always)]
+            |(values, at), place, first, n| {
+                for p in (0..n).map(|p| first + p * dilation) {
+                    if better(image[p], values[place], at[place]) {
+                        (values[place], at[place]) = (image[p], p as i64);
+                    }
                 }
-            });
-            let (value, at) = out.next().expect("one a window");
-            // A position in an array fits into 63 bits.
-            (*value, *at) = (best, most as i64);
-        });
+            },
+        );
     }
 
     fn sums<T: Num>(&self, image: &[T], out: &mut [T]) {
-        let (mut out, step) = (out.iter_mut(), self.dilation[2]);
-        self.each(|i, j, k| {
-            let mut all = T::ZERO;
-            self.rows(i, j, k, |first, n| {
-                let row = (0..n).fold(T::ZERO, |s, p| s.add(image[first + p * step]));
-                all = all.add(row);
-            });
-            *out.next().expect("one a window") = all;
-        });
+        let dilation = self.dilation[2];
+        out.fill(T::ZERO);
+        self.each(
+            &mut &mut *out,
+            |out, places, first, step| {
+                apart(&image[first..], step, out[places].iter_mut(), |sum, v, _| *sum = sum.add(v));
+            },
+            |out, place, first, n| {
+                let row = (0..n).fold(T::ZERO, |s, p| s.add(image[first + p * dilation]));
+                out[place] = out[place].add(row);
+            },
+        );
     }
 
     /// Adds the number of each window to its pixels.
     fn spread<T: Num>(&self, numbers: &[T], image: &mut [T]) {
-        let (mut numbers, step) = (numbers.iter(), self.dilation[2]);
+        let dilation = self.dilation[2];
         image.fill(T::ZERO);
-        self.each(|i, j, k| {
-            let &v = numbers.next().expect("one a window");
-            self.rows(i, j, k, |first, n| {
+        self.each(
+            &mut &mut *image,
+            |image, places, first, step| {
+                let to = image[first..].iter_mut().step_by(step);
+                to.zip(&numbers[places]).for_each(|(to, &v)| *to = to.add(v));
+            },
+            |image, place, first, n| {
                 for p in 0..n {
-                    let to = &mut image[first + p * step];
-                    *to = to.add(v);
+                    let to = &mut image[first + p * dilation];
+                    *to = to.add(numbers[place]);
                 }
-            });
-        });
+            },
+        );
+    }
+}
+
+/// Whether `v` takes the place of the best number: a larger one, the first NaN, or anything where there is none yet.
+#[inline(always)]
+fn better<T: Num>(v: T, best: T, at: i64) -> bool {
+    (v > best) | (v.nan() & !best.nan()) | (at < 0)
+}
+
+/// Calls `f` with each output and the elements that are `step` apart, and where these are; the usual steps are compiled
+/// on their own.
+#[inline(always)]
+fn apart<T: Copy, O>(from: &[T], step: usize, outs: impl Iterator<Item = O>, mut f: impl FnMut(O, T, usize)) {
+    match step {
+        1 => outs.zip(from).enumerate().for_each(|(p, (out, &v))| f(out, v, p)),
+        2 => outs.zip(from.chunks(2)).enumerate().for_each(|(p, (out, v))| f(out, v[0], 2 * p)),
+        _ => outs.zip(from.iter().step_by(step)).enumerate().for_each(|(p, (out, &v))| f(out, v, p * step)),
     }
 }
 
@@ -120,7 +185,12 @@ pub fn max(op: &'static str, w: &Windows, x: &Array) -> Result<(Array, Array)> {
         chunks::build_two::<T, i64>(op, (&dims, spots), (&dims, spots), pixels, |first, values, at| {
             let outs = values.chunks_exact_mut(spots.max(1)).zip(at.chunks_exact_mut(spots.max(1)));
             for (i, (values, at)) in outs.enumerate() {
-                w.largest(&images[(first + i) * pixels..][..pixels], values, at);
+                let image = &images[(first + i) * pixels..][..pixels];
+                if T::DTYPE.is_float() {
+                    simd::same(#[inline(always)] || w.largest(image, values, at));
+                } else {
+                    w.largest(image, values, at);
+                }
             }
         })
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))

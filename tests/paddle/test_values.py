@@ -190,10 +190,14 @@ def test_in_place_functions_write_into_the_tensor() -> None:
         lambda: P.linalg.multi_dot([t(M)]),
         lambda: F.embedding(i([0]), t(M), padding_idx=3),
         lambda: F.swiglu(t([1.0, 2, 3])),
-        lambda: F.avg_pool2d(t(M[None]), 2, ceil_mode=True, divisor_override=2),
+        lambda: F.avg_pool2d(t(M[None]), 2, divisor_override=0),
+        lambda: F.conv2d(t(A[None, None]), t(A[None, None]), padding="FULL"),
+        lambda: F.conv2d_transpose(t(M[None, None]), t(A[None, None]), output_size=[99, 99]),
+        lambda: F.max_pool2d(t(M[None]), 2, padding=[0, 1, 0, 0], return_mask=True),
+        lambda: F.batch_norm(t(M), t([0.0]), t([1.0])),
         lambda: F.conv2d(t(A[None]), t(A[None]), padding=[[0], [0], [0], [0]]),
         lambda: F.conv2d(t(A[None]), t(A[None]), data_format=3),
-        lambda: F.max_pool2d(t(A), 2, return_mask=True),
+        lambda: F.max_pool2d(t(M), 2, return_mask=True),
     ],
 )
 def test_refusals(call: Callable[[], Any]) -> None:

@@ -1,4 +1,4 @@
-"""Convolutions and pools with Paddle's arguments: formats with the channels last, and padding on one side."""
+"""Convolutions with Paddle's arguments: formats with the channels last, words, and padding on one side."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ from ferrograd import _check
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as ops
 
-__all__ = ["channels_last", "conv1d", "conv2d", "max_pool2d"]
+__all__ = [
+    "channels_first",
+    "channels_last",
+    "conv1d",
+    "conv1d_transpose",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+    "each",
+    "padded",
+    "pads_of",
+]
 
 
 def channels_last(data_format: Any, function: str) -> bool:
@@ -19,56 +31,117 @@ def channels_last(data_format: Any, function: str) -> bool:
     return data_format.endswith("C")
 
 
-def _channels_first(x: Tensor, data_format: Any, function: str, f: Callable[[Tensor], Tensor]) -> Tensor:
+def channels_first(x: Tensor, data_format: Any, function: str, f: Callable[[Tensor], Any]) -> Any:
     """What ``f``, which wants the channels first, makes of ``x``; in the format of ``x``."""
     x = _check.tensor(x, function, "x")
     if not channels_last(data_format, function) or x.ndim < 3:
         return f(x)
-    return ops.moveaxis(f(ops.moveaxis(x, -1, 1)), 1, -1)
+    y = f(ops.moveaxis(x, -1, 1))
+    return tuple(ops.moveaxis(t, 1, -1) for t in y) if isinstance(y, tuple) else ops.moveaxis(y, 1, -1)
 
 
-def _padded(x: Tensor, padding: Any, count: int, function: str) -> tuple[Tensor, Any]:
-    """The tensor, and the padding of its last ``count`` axes as the core takes it.
+def each(value: Any, count: int, function: str, name: str) -> list[int]:
+    """A number for each of so many axes."""
+    if not isinstance(value, list | tuple):
+        return [_check.whole(value, function, name)] * count
+    given = _check.wholes(value, function, name)
+    if len(given) not in (1, count):
+        raise ArgumentError(f"{function}: {name} is one number or {count}, not {given}")
+    return given * count if len(given) == 1 else given
 
-    Words are in capitals in Paddle. Padding that differs before and after an axis is done here: a number for each side,
-    or a pair for each axis of ``x``.
+
+def _same(sizes: Any, window: list[int], stride: list[int]) -> list[tuple[int, int]]:
+    """The padding with which every ``stride``-th pixel has a window."""
+    totals = [max((-(-n // s) - 1) * s + k - n, 0) for n, k, s in zip(sizes, window, stride, strict=True)]
+    return [(total // 2, total - total // 2) for total in totals]
+
+
+def pads_of(
+    x: Tensor, padding: Any, window: list[int], stride: list[int], data_format: Any, function: str
+) -> list[tuple[int, int]]:
+    """The padding before and after each of the last axes of ``x``, whose channels come first.
+
+    It is a word, a number, one for each axis, one for each side, or a pair for each axis in the order of the format.
     """
+    count = len(window)
     if isinstance(padding, str):
-        return x, padding.lower()
-    if not isinstance(padding, list | tuple):
-        return x, padding
-    if len(padding) == x.ndim and all(isinstance(p, list | tuple) for p in padding):
-        pairs = [p for both in padding for p in _check.pairs(both, function, "padding")]
-        if len(pairs) != x.ndim:
+        if padding.upper() not in ("SAME", "VALID"):
+            raise ArgumentError(f"{function}: padding is numbers, 'SAME' or 'VALID', not {padding!r}")
+        if padding.upper() == "VALID":
+            return [(0, 0)] * count
+        if min(stride) < 1:
+            raise ArgumentError(f"{function}: stride is at least 1, not {stride}")
+        return _same(x.shape[-count:], window, stride)
+    if isinstance(padding, list | tuple) and len(padding) == count + 2 and isinstance(padding[0], list | tuple):
+        flat = [_check.pairs(both, function, "padding") for both in padding]
+        if any(len(both) != 1 for both in flat):
             raise ArgumentError(f"{function}: padding must have a pair for each axis")
-        pairs = pairs[-count:]
-    elif len(padding) == 2 * count:
-        pairs = _check.pairs(padding, function, "padding")
-    else:
-        return x, padding
+        pairs = [both[0] for both in flat]
+        return pairs[1:-1] if channels_last(data_format, function) else pairs[2:]
+    if isinstance(padding, list | tuple) and len(padding) == 2 * count:
+        return _check.pairs(padding, function, "padding")
+    return [(p, p) for p in each(padding, count, function, "padding")]
+
+
+def padded(x: Tensor, pairs: list[tuple[int, int]], fill: float = 0.0) -> tuple[Tensor, list[int]]:
+    """The tensor, and the padding of its last axes as the core takes it: what differs before and after is done here."""
     if all(before == after for before, after in pairs):
         return x, [before for before, _ in pairs]
-    return ops.pad(x, [(0, 0)] * (x.ndim - count) + pairs, "constant", 0.0), 0
+    return ops.pad(x, [(0, 0)] * (x.ndim - len(pairs)) + pairs, "constant", fill), [0] * len(pairs)
 
 
-def conv2d(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    data_format: str = "NCHW",
-    name: str | None = None,
-) -> Tensor:
-    """Each window of an image times each filter. The weight is [filters, channels / groups, height, width]."""
+def _window(weight: Tensor, count: int, function: str) -> list[int]:
+    """The sizes of a weight along so many axes."""
+    shape = _check.tensor(weight, function, "weight").shape
+    if len(shape) != count + 2:
+        raise ArgumentError(f"{function}: weight has {count + 2} axes, not {len(shape)}")
+    return list(shape[2:])
 
-    def run(x: Tensor) -> Tensor:
-        x, pads = _padded(x, padding, 2, "conv2d")
-        return ops.conv2d(x, weight, bias, stride, pads, dilation, groups)
 
-    return _channels_first(x, data_format, "conv2d", run)
+def _conv(function: str, count: int, x: Tensor, weight: Tensor, data_format: Any, *rest: Any) -> Tensor:
+    bias, stride, padding, dilation, groups = rest
+
+    def run(x: Tensor) -> Any:
+        steps, same = each(stride, count, function, "stride"), isinstance(padding, str) and padding.upper() == "SAME"
+        window = _window(weight, count, function)
+        x, pads = padded(x, pads_of(x, padding, window, steps, data_format, function))
+        return getattr(ops, function)(x, weight, bias, steps, pads, 1 if same else dilation, groups)
+
+    result: Tensor = channels_first(x, data_format, function, run)
+    return result
+
+
+def _transposed(function: str, count: int, x: Tensor, weight: Tensor, data_format: Any, *rest: Any) -> Tensor:
+    bias, stride, padding, output_padding, groups, dilation, output_size = rest
+    name = f"conv_transpose{count}d"
+
+    def run(x: Tensor) -> Any:
+        steps, spread = each(stride, count, function, "stride"), each(dilation, count, function, "dilation")
+        extra = each(output_padding, count, function, "output_padding")
+        window = _window(weight, count, function)
+        pairs = pads_of(x, padding, window, steps, data_format, function)
+        if isinstance(padding, str) and padding.upper() == "SAME":
+            spread = [1] * count
+        if output_size is not None:
+            if any(extra):
+                raise ArgumentError(f"{function}: output_padding and output_size are not given together")
+            sizes = each(output_size, count, function, "output_size")
+            least = [
+                (n - 1) * s - sum(p) + d * (k - 1) + 1
+                for n, s, p, d, k in zip(x.shape[-count:], steps, pairs, spread, window, strict=True)
+            ]
+            extra = [size - n for size, n in zip(sizes, least, strict=True)]
+            if any(not 0 <= e < s for e, s in zip(extra, steps, strict=True)):
+                raise ArgumentError(f"{function}: output_size {sizes} is not from {least} on, less than a stride more")
+        if all(before == after for before, after in pairs):
+            pads = [before for before, _ in pairs]
+            return getattr(ops, name)(x, weight, bias, steps, pads, extra, groups, spread)
+        y = getattr(ops, name)(x, weight, bias, steps, 0, extra, groups, spread)
+        cut = tuple(slice(before, n - after) for (before, after), n in zip(pairs, y.shape[-count:], strict=True))
+        return y[(..., *cut)]
+
+    result: Tensor = channels_first(x, data_format, function, run)
+    return result
 
 
 def conv1d(
@@ -82,28 +155,89 @@ def conv1d(
     data_format: str = "NCL",
     name: str | None = None,
 ) -> Tensor:
-    """Each window of a sequence times each filter. The weight is [filters, channels / groups, length]."""
-
-    def run(x: Tensor) -> Tensor:
-        x, pads = _padded(x, padding, 1, "conv1d")
-        return ops.conv1d(x, weight, bias, stride, pads, dilation, groups)
-
-    return _channels_first(x, data_format, "conv1d", run)
+    """Each window of sequences times each filter. The weight is [filters, channels / groups, length]."""
+    return _conv("conv1d", 1, x, weight, data_format, bias, stride, padding, dilation, groups)
 
 
-def max_pool2d(
+def conv2d(
     x: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
     padding: Any = 0,
-    return_mask: bool = False,
-    ceil_mode: bool = False,
+    dilation: Any = 1,
+    groups: int = 1,
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Tensor:
-    """The largest pixel of each window of images. Where it stands is not told."""
-    if return_mask:
-        raise ArgumentError("max_pool2d: return_mask is not supported")
-    return _channels_first(
-        x, data_format, "max_pool2d", lambda x: ops.max_pool2d(x, kernel_size, stride, padding, 1, ceil_mode)
-    )
+    """Each window of images times each filter. The weight is [filters, channels / groups, height, width]."""
+    return _conv("conv2d", 2, x, weight, data_format, bias, stride, padding, dilation, groups)
+
+
+def conv3d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    data_format: str = "NCDHW",
+    name: str | None = None,
+) -> Tensor:
+    """Each window of volumes times each filter. The weight is [filters, channels / groups, depth, height, width]."""
+    return _conv("conv3d", 3, x, weight, data_format, bias, stride, padding, dilation, groups)
+
+
+def conv1d_transpose(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+    output_size: Any = None,
+    data_format: str = "NCL",
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of conv1d by its first argument. The weight is [channels, filters / groups, length]."""
+    rest = (bias, stride, padding, output_padding, groups, dilation, output_size)
+    return _transposed("conv1d_transpose", 1, x, weight, data_format, *rest)
+
+
+def conv2d_transpose(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    output_size: Any = None,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of conv2d by its first argument. The weight is [channels, filters / groups, height, width]."""
+    rest = (bias, stride, padding, output_padding, groups, dilation, output_size)
+    return _transposed("conv2d_transpose", 2, x, weight, data_format, *rest)
+
+
+def conv3d_transpose(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    output_size: Any = None,
+    data_format: str = "NCDHW",
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of conv3d by its first argument; the weight: [channels, filters / groups, depth, height, width]."""
+    rest = (bias, stride, padding, output_padding, groups, dilation, output_size)
+    return _transposed("conv3d_transpose", 3, x, weight, data_format, *rest)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,15 +45,52 @@ from ferrograd._core.paddle import (
     tanhshrink,
     thresholded_relu,
 )
-from ferrograd.paddle.nn._windows import channels_last, conv1d, conv2d, max_pool2d
+from ferrograd.paddle.nn._pools import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    batch_norm,
+    instance_norm,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+)
+from ferrograd.paddle.nn._windows import (
+    channels_last,
+    conv1d,
+    conv1d_transpose,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+)
 
 __all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "avg_pool1d",
     "avg_pool2d",
+    "avg_pool3d",
+    "batch_norm",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
     "conv1d",
+    "conv1d_transpose",
     "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
     "cosine_similarity",
     "cross_entropy",
     "diag_embed",
@@ -68,6 +104,7 @@ __all__ = [
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "instance_norm",
     "kl_div",
     "l1_loss",
     "layer_norm",
@@ -76,7 +113,9 @@ __all__ = [
     "log_loss",
     "log_sigmoid",
     "log_softmax",
+    "max_pool1d",
     "max_pool2d",
+    "max_pool3d",
     "mish",
     "mse_loss",
     "nll_loss",
@@ -169,38 +208,6 @@ def group_norm(
     if not channels_last(data_format, "group_norm"):
         return ops.group_norm(x, num_groups, weight, bias, epsilon)
     return ops.moveaxis(ops.group_norm(ops.moveaxis(x, -1, 1), num_groups, weight, bias, epsilon), 1, -1)
-
-
-def avg_pool2d(
-    x: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    exclusive: bool = True,
-    divisor_override: float | None = None,
-    data_format: str = "NCHW",
-    name: str | None = None,
-) -> Tensor:
-    """The mean of each window of images, of which the padding is left out unless it is not ``exclusive``.
-
-    With ``divisor_override`` the sum of each window is divided by that number.
-    """
-    if channels_last(data_format, "avg_pool2d"):
-        return ops.moveaxis(
-            avg_pool2d(ops.moveaxis(x, -1, 1), kernel_size, stride, padding, ceil_mode, exclusive, divisor_override),
-            1,
-            -1,
-        )
-    if divisor_override is None:
-        return ops.avg_pool2d(x, kernel_size, stride, padding, ceil_mode, not exclusive)
-    if ceil_mode:
-        raise ArgumentError("avg_pool2d: divisor_override is for ceil_mode=False")
-    sizes = (
-        [kernel_size] * 2 if isinstance(kernel_size, int) else _check.wholes(kernel_size, "avg_pool2d", "kernel_size")
-    )
-    means = ops.avg_pool2d(x, sizes, stride, padding, False, True)
-    return ops.multiply(means, math.prod(sizes) / divisor_override)
 
 
 def softmax(x: Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:

@@ -1,0 +1,268 @@
+"""Pools and normalisations with Paddle's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd import _check
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import paddle as ops
+from ferrograd._normalize import normalize
+from ferrograd.paddle.nn._windows import channels_first, channels_last, each, padded, pads_of
+
+__all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "batch_norm",
+    "instance_norm",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+]
+
+
+def _max(function: str, count: int, x: Tensor, data_format: Any, *rest: Any) -> Any:
+    kernel_size, stride, padding, return_mask, ceil_mode = rest
+
+    def run(x: Tensor) -> Any:
+        window = each(kernel_size, count, function, "kernel_size")
+        steps = window if stride is None else each(stride, count, function, "stride")
+        pairs = pads_of(x, padding, window, steps, data_format, function)
+        if not return_mask:
+            x, pads = padded(x, pairs, -float("inf"))
+            return getattr(ops, function)(x, window, steps, pads, 1, ceil_mode)
+        if any(before != after for before, after in pairs):
+            raise ArgumentError(f"{function}: return_mask needs the same padding on both sides")
+        pads = [before for before, _ in pairs]
+        y, positions = getattr(ops, f"{function}_with_indices")(x, window, steps, pads, 1, ceil_mode)
+        return y, ops.cast(positions, "int32")
+
+    return channels_first(x, data_format, function, run)
+
+
+def _avg(function: str, count: int, x: Tensor, data_format: Any, *rest: Any) -> Tensor:
+    kernel_size, stride, padding, exclusive, ceil_mode, divisor = rest
+
+    def run(x: Tensor) -> Any:
+        window = each(kernel_size, count, function, "kernel_size")
+        steps = window if stride is None else each(stride, count, function, "stride")
+        pairs = pads_of(x, padding, window, steps, data_format, function)
+        (wide, pads), pool = padded(x, pairs), getattr(ops, function)
+        if wide is x or divisor is not None or not exclusive:
+            return pool(wide, window, steps, pads, ceil_mode, not exclusive, divisor)
+        inside, _ = padded(ops.ones([1, 1, *x.shape[-count:]], x.dtype), pairs)
+        return ops.divide(pool(wide, window, steps, pads, ceil_mode), pool(inside, window, steps, pads, ceil_mode))
+
+    result: Tensor = channels_first(x, data_format, function, run)
+    return result
+
+
+def _most(function: str, x: Tensor, output_size: Any, return_mask: bool) -> Any:
+    count = int(function[-2])
+    sizes = _sizes(x, output_size, count, "NC", function)
+    if not return_mask:
+        return getattr(ops, function)(x, sizes)
+    y, positions = getattr(ops, f"{function}_with_indices")(x, sizes)
+    return y, ops.cast(positions, "int32")
+
+
+def _sizes(x: Tensor, output_size: Any, count: int, data_format: Any, function: str) -> Any:
+    """The sizes, where None is that of the input."""
+    shape = _check.tensor(x, function, "x").shape
+    own = shape[-1 - count : -1] if data_format != "NC" and channels_last(data_format, function) else shape[-count:]
+    if output_size is None:
+        return own
+    if not isinstance(output_size, list | tuple) or len(output_size) != len(own):
+        return output_size
+    return [n if size is None else size for size, n in zip(output_size, own, strict=True)]
+
+
+def max_pool1d(
+    x: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    return_mask: bool = False,
+    ceil_mode: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The largest element of each window of sequences; with its position in them, an int32, if that is asked for."""
+    rest = (kernel_size, stride, padding, return_mask, ceil_mode)
+    return _max("max_pool1d", 1, x, "NCL", *rest)
+
+
+def max_pool2d(
+    x: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    return_mask: bool = False,
+    ceil_mode: bool = False,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Any:
+    """The largest element of each window of images; with its position in them, an int32, if that is asked for."""
+    rest = (kernel_size, stride, padding, return_mask, ceil_mode)
+    return _max("max_pool2d", 2, x, data_format, *rest)
+
+
+def max_pool3d(
+    x: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    return_mask: bool = False,
+    ceil_mode: bool = False,
+    data_format: str = "NCDHW",
+    name: str | None = None,
+) -> Any:
+    """The largest element of each window of volumes; with its position in them, an int32, if that is asked for."""
+    rest = (kernel_size, stride, padding, return_mask, ceil_mode)
+    return _max("max_pool3d", 3, x, data_format, *rest)
+
+
+def avg_pool1d(
+    x: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    exclusive: bool = True,
+    ceil_mode: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The mean of each window of sequences, of which the padding is left out unless it is not ``exclusive``."""
+    return _avg("avg_pool1d", 1, x, "NCL", kernel_size, stride, padding, exclusive, ceil_mode, None)
+
+
+def avg_pool2d(
+    x: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    exclusive: bool = True,
+    divisor_override: float | None = None,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Tensor:
+    """The mean of each window of images, of which the padding is left out unless it is not ``exclusive``.
+
+    With ``divisor_override`` the sum of each window is divided by that number.
+    """
+    rest = (kernel_size, stride, padding, exclusive, ceil_mode, divisor_override)
+    return _avg("avg_pool2d", 2, x, data_format, *rest)
+
+
+def avg_pool3d(
+    x: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    exclusive: bool = True,
+    divisor_override: float | None = None,
+    data_format: str = "NCDHW",
+    name: str | None = None,
+) -> Tensor:
+    """The mean of each window of volumes, of which the padding is left out unless it is not ``exclusive``.
+
+    With ``divisor_override`` the sum of each window is divided by that number.
+    """
+    rest = (kernel_size, stride, padding, exclusive, ceil_mode, divisor_override)
+    return _avg("avg_pool3d", 3, x, data_format, *rest)
+
+
+def adaptive_avg_pool1d(x: Tensor, output_size: Any, name: str | None = None) -> Tensor:
+    """The means of so many even shares of sequences."""
+    return ops.adaptive_avg_pool1d(x, output_size)
+
+
+def adaptive_avg_pool2d(x: Tensor, output_size: Any, data_format: str = "NCHW", name: str | None = None) -> Tensor:
+    """The means of so many even shares of images; None stands for the size of the input."""
+    sizes = _sizes(x, output_size, 2, data_format, "adaptive_avg_pool2d")
+    pool = ops.adaptive_avg_pool2d
+    result: Tensor = channels_first(x, data_format, "adaptive_avg_pool2d", lambda x: pool(x, sizes))
+    return result
+
+
+def adaptive_avg_pool3d(x: Tensor, output_size: Any, data_format: str = "NCDHW", name: str | None = None) -> Tensor:
+    """The means of so many even shares of volumes; None stands for the size of the input."""
+    sizes = _sizes(x, output_size, 3, data_format, "adaptive_avg_pool3d")
+    pool = ops.adaptive_avg_pool3d
+    result: Tensor = channels_first(x, data_format, "adaptive_avg_pool3d", lambda x: pool(x, sizes))
+    return result
+
+
+def adaptive_max_pool1d(x: Tensor, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
+    """The largest elements of so many even shares of sequences; with their positions, int32, if these are asked for."""
+    return _most("adaptive_max_pool1d", x, output_size, return_mask)
+
+
+def adaptive_max_pool2d(x: Tensor, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
+    """The largest elements of so many even shares of images; with their positions, int32, if these are asked for."""
+    return _most("adaptive_max_pool2d", x, output_size, return_mask)
+
+
+def adaptive_max_pool3d(x: Tensor, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
+    """The largest elements of so many even shares of volumes; with their positions, int32, if these are asked for."""
+    return _most("adaptive_max_pool3d", x, output_size, return_mask)
+
+
+def batch_norm(
+    x: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.9,
+    epsilon: float = 1e-05,
+    data_format: str = "NCHW",
+    use_global_stats: bool | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """``x`` with mean 0 and variance 1 in each channel, then scaled and shifted.
+
+    In training these are those of the batch unless ``use_global_stats``, and the running ones keep a share ``momentum``
+    of what they were; otherwise they are the running ones.
+    """
+    fresh = training and not use_global_stats
+    running, scale = (running_mean, running_var), (weight, bias)
+
+    def run(x: Tensor) -> Tensor:
+        return normalize(x, "batch_norm", running, scale, fresh, 1 - momentum, epsilon, unbiased=False, batch=True)
+
+    result: Tensor = channels_first(x, data_format, "batch_norm", run)
+    return result
+
+
+def instance_norm(
+    x: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.9,
+    eps: float = 1e-05,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Tensor:
+    """``x`` with mean 0 and variance 1 in each channel of each member of the batch, then scaled and shifted.
+
+    As in Paddle, the running mean and variance are neither used nor changed.
+    """
+    scale = (weight, bias)
+
+    def run(x: Tensor) -> Tensor:
+        return normalize(x, "instance_norm", (None, None), scale, True, 0.0, eps, unbiased=False, batch=False)
+
+    result: Tensor = channels_first(x, data_format, "instance_norm", run)
+    return result

@@ -1,0 +1,93 @@
+"""Pools, convolutions and normalisations of ``torch.nn.functional``, against what the definitions say."""
+
+from collections.abc import Callable
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+from ferrograd import torch
+from ferrograd.torch.nn import functional as F
+
+
+def normal(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+IMAGE = normal(3, 4, 6, 7)
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_positions_name_the_elements(axes: int) -> None:
+    x = torch.tensor(normal(2, 3, *(5,) * axes))
+    flat = x.reshape((2, 3, -1))
+    for name, args in ((f"max_pool{axes}d", (3, 2, 1, 1, True)), (f"adaptive_max_pool{axes}d", (3,))):
+        values, positions = getattr(F, name)(x, *args, return_indices=True)
+        assert positions.dtype == torch.int64
+        again = torch.gather(flat, 2, positions.reshape((2, 3, -1))).reshape(values.shape)
+        np.testing.assert_array_equal(again.numpy(), values.numpy())
+        np.testing.assert_array_equal(getattr(F, name)(x, *args).numpy(), values.numpy())
+
+
+def test_none_keeps_a_size() -> None:
+    x = torch.tensor(IMAGE)
+    want = IMAGE.reshape(3, 4, 2, 3, 7).mean(3)
+    np.testing.assert_allclose(F.adaptive_avg_pool2d(x, (2, None)).numpy(), want, rtol=1e-14)
+    np.testing.assert_allclose(F.adaptive_max_pool2d(x, None).numpy(), IMAGE)
+
+
+def test_roots_of_sums_of_powers() -> None:
+    x = torch.tensor(np.abs(normal(1, 2, 6)))
+    want = np.sqrt((x.numpy().reshape(1, 2, 3, 2) ** 2).sum(-1))
+    np.testing.assert_allclose(F.lp_pool1d(x, 2.0, 2).numpy(), want, rtol=1e-14)
+
+
+@pytest.mark.parametrize("instance", [False, True])
+def test_normalisations(instance: bool) -> None:
+    x = torch.tensor(IMAGE, requires_grad=True)
+    mean, var = torch.tensor(normal(4)), torch.tensor(np.abs(normal(4, seed=1)))
+    weight, bias = torch.tensor(normal(4, seed=2)), torch.tensor(normal(4, seed=3))
+    old = mean.numpy().copy(), var.numpy().copy()
+    function = F.instance_norm if instance else F.batch_norm
+    axes = (2, 3) if instance else (0, 2, 3)
+    y = function(x, mean, var, weight, bias, True, 0.3, 1e-3)
+    column = (4, 1, 1)
+    centre, spread = IMAGE.mean(axes, keepdims=True), IMAGE.var(axes, keepdims=True)
+    want = (IMAGE - centre) / np.sqrt(spread + 1e-3) * weight.numpy().reshape(column) + bias.numpy().reshape(column)
+    np.testing.assert_allclose(y.detach().numpy(), want, rtol=1e-12)
+    fair = IMAGE.var(axes, keepdims=True, ddof=1)
+    np.testing.assert_allclose(mean.numpy(), 0.7 * old[0] + 0.3 * centre.mean(0).ravel(), rtol=1e-12)
+    np.testing.assert_allclose(var.numpy(), 0.7 * old[1] + 0.3 * fair.mean(0).ravel(), rtol=1e-12)
+    assert not mean.requires_grad
+    kept = function(x, mean, var, None, None, False, 0.3, 1e-3).detach().numpy()
+    want = (IMAGE - mean.numpy().reshape(column)) / np.sqrt(var.numpy().reshape(column) + 1e-3)
+    np.testing.assert_allclose(kept, want, rtol=1e-12)
+    small = torch.tensor(IMAGE[:2, :2, :2, :2], requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: function(x, None, None, None, None, True), [small])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: F.batch_norm(torch.ones(1, 3), None, None, training=True),
+        lambda: F.batch_norm(torch.ones(2, 3), None, None),
+        lambda: F.batch_norm(torch.ones(2, 3), torch.ones(2), torch.ones(3)),
+        lambda: F.batch_norm(torch.ones(3), torch.ones(3), torch.ones(3)),
+        lambda: F.instance_norm(torch.ones(2, 3, 1)),
+        lambda: F.adaptive_avg_pool2d(torch.ones(1, 3, 3), (1, 2, 3)),
+        lambda: F.adaptive_avg_pool2d(torch.ones(1, 3, 3), -1),
+        lambda: F.adaptive_avg_pool2d(torch.ones(1, 0, 3), 2),
+        lambda: F.avg_pool2d(torch.ones(1, 3, 3), 2, divisor_override=0),
+        lambda: F.avg_pool3d(torch.ones(1, 3, 3), 2),
+        lambda: F.conv3d(torch.ones(1, 1, 3, 3, 3), torch.ones(1, 1, 3, 3)),
+        lambda: F.conv_transpose1d(torch.ones(1, 2, 3), torch.ones(3, 1, 3)),
+    ],
+)
+def test_refusals(call: Callable[[], Any]) -> None:
+    with pytest.raises(fg.ArgumentError):
+        call()
+
+
+def test_more_places_than_memory_holds() -> None:
+    with pytest.raises(MemoryError):
+        F.adaptive_avg_pool1d(torch.ones(1, 1, 3), 2**40)
