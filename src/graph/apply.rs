@@ -5,7 +5,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::{
-    Cut, Edge, Keep, Keeps, Kept, KeptList, Levels, Needs, Node, Op, Outs, Tensor, is_packing, pack, watch,
+    Cotangents, Cut, Edge, Grads, Keep, Keeps, Kept, KeptList, Levels, Needs, Node, Op, Outs, Saved,
+    Tangents, Tensor, is_packing, pack, watch,
 };
 use crate::array::Array;
 use crate::error::Result;
@@ -29,6 +30,45 @@ pub fn apply<O: Op>(op: O, ins: &[&Tensor]) -> Result<Tensor> {
 pub fn apply_all<O: Op>(op: O, ins: &[&Tensor]) -> Result<SmallVec<[Tensor; 1]>> {
     let (outs, levels) = forward(&op, ins)?;
     all(boxed(op, ins), ins, outs, levels)
+}
+
+/// What a kernel makes of operands that nobody follows: for a gradient in one pass, which has no rule of its own. None
+/// if an operand has an edge.
+pub(crate) fn unrecorded(
+    name: &'static str,
+    ins: &[&Tensor],
+    kernel: impl Fn(&[&Array], usize) -> Result<Array> + Send + Sync + 'static,
+) -> Option<Result<Tensor>> {
+    if ins.iter().any(|t| t.edge.is_some()) {
+        return None;
+    }
+    let made =
+        forward(&Unrecorded(name, kernel), ins).and_then(|(outs, levels)| first(None, ins, outs, levels));
+    Some(made)
+}
+
+struct Unrecorded<F>(&'static str, F);
+
+impl<F: Fn(&[&Array], usize) -> Result<Array> + Send + Sync + 'static> Op for Unrecorded<F> {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        Ok([(self.1)(ins, lanes)?].into())
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::NOTHING
+    }
+
+    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        unreachable!("it has no node")
+    }
+
+    fn jvp(&self, _: &Tangents, _: &Saved<'_>) -> Result<Grads> {
+        unreachable!("it has no node")
+    }
 }
 
 /// The second half of the door: an op that has been computed gets its node, if it needs one. For ops that change the

@@ -14,7 +14,7 @@ pub mod site;
 mod tensor;
 pub mod watch;
 
-pub(crate) use apply::{align, recorded};
+pub(crate) use apply::{align, recorded, unrecorded};
 pub use apply::{apply, apply_all};
 pub use cut::Cut;
 pub(crate) use hooks::Run;

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::num::Real;
+use super::num::Plain;
 use crate::array::Array;
 use crate::error::Result;
 
@@ -16,7 +16,7 @@ const TILE: usize = 32;
 #[derive(Clone, Copy)]
 struct Matrix<'a, T>(*const T, (isize, isize), (usize, usize), PhantomData<&'a Array>);
 
-impl<'a, T: Real> Matrix<'a, T> {
+impl<'a, T: Plain> Matrix<'a, T> {
     fn of(a: &'a Array) -> Matrix<'a, T> {
         let at = a.rank() - 2;
         let (steps, sizes) = (&a.strides()[at..], &a.dims()[at..]);
@@ -60,7 +60,7 @@ impl<'a, T: Real> Matrix<'a, T> {
 }
 
 /// The product where one factor is a square diagonal matrix and the other one finite: rows or columns of that, scaled.
-pub(super) fn product<T: Real>(
+pub(super) fn product<T: Plain>(
     op: &'static str,
     x: &Array,
     y: &Array,

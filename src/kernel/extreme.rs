@@ -80,8 +80,8 @@ pub fn running(op: &'static str, x: &Array, axis: usize, largest: bool) -> Resul
 /// for them. `z` has the axes with size 1. The weights are of the array's dtype.
 pub fn shares(op: &'static str, x: &Array, z: &Array, axes: &[usize], lanes: usize) -> Result<Array> {
     const SAME: &zip::Table =
-        zip_table!(real x, y => if x == y || (x.nan() && y.nan()) { T::ONE } else { T::ZERO });
-    const DIV: &zip::Table = zip_table!(real x, y => x.div(y));
+        zip_table!(plain x, y => if x == y || (x.nan() && y.nan()) { T::ONE } else { T::ZERO });
+    const DIV: &zip::Table = zip_table!(plain x, y => x.div(y));
     const SUM: &Table = reduce_table!(num T::ZERO; a, x => a.add(x));
     let hits = zip::apply(op, SAME, x, z, lanes)?;
     let count = reduce::apply(op, SUM, &hits, axes)?;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use smallvec::SmallVec;
 
-use super::num::Real;
+use super::num::Plain;
 use super::{par, simd};
 use crate::array::Array;
 use crate::dtype::dispatch;
@@ -26,7 +26,7 @@ pub fn is_zero(x: &Array) -> bool {
     dispatch!(x.dtype(), float T => x.to_vec::<T>().iter().all(|v| *v == T::default()), else false)
 }
 
-fn has_of<T: Real>(x: &Array, kind: Kind) -> bool {
+fn has_of<T: Plain>(x: &Array, kind: Kind) -> bool {
     if x.dims().contains(&0) {
         return false;
     }
@@ -64,7 +64,7 @@ fn has_of<T: Real>(x: &Array, kind: Kind) -> bool {
 }
 
 /// Whether an element is not finite.
-fn is_suspect<T: Real>(x: &[T]) -> bool {
+fn is_suspect<T: Plain>(x: &[T]) -> bool {
     if size_of_val(x) < par::MIN_BYTES {
         return block(x);
     }
@@ -77,7 +77,7 @@ fn is_suspect<T: Real>(x: &[T]) -> bool {
     found.into_inner()
 }
 
-fn block<T: Real>(x: &[T]) -> bool {
+fn block<T: Plain>(x: &[T]) -> bool {
     simd::run(
         #[inline(always)]
         || sums_are_wrong(x),
@@ -88,7 +88,7 @@ fn block<T: Real>(x: &[T]) -> bool {
 
 /// `v - v` is zero for all finite numbers and NaN for the others, and a sum keeps a NaN.
 #[inline(always)]
-fn sums_are_wrong<T: Real>(x: &[T]) -> bool {
+fn sums_are_wrong<T: Plain>(x: &[T]) -> bool {
     const LANES: usize = 32;
     let mut sums = [T::ZERO; LANES];
     let (whole, rest) = x.split_at(x.len() / LANES * LANES);

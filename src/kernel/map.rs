@@ -8,8 +8,11 @@ use crate::array::Array;
 use crate::dtype::{DTYPES, DType};
 use crate::error::{Result, bail};
 
+/// Numbers that a row may depend on.
+pub type Numbers = [f64; 3];
+
 /// Applies a row to `n` contiguous elements.
-pub type Loop = unsafe fn(n: usize, x: *const u8, out: *mut u8);
+pub type Loop = unsafe fn(n: usize, x: *const u8, out: *mut u8, p: &Numbers);
 
 /// The loops of one row by the input's dtype, and the dtype of their results (none: the input's).
 pub struct Table {
@@ -28,6 +31,19 @@ pub unsafe fn run<T: Copy, U>(row: impl Fn(T) -> U, n: usize, x: *const u8, out:
             out.add(i).write(row(*x.add(i)));
         }
     }
+}
+
+/// A row of arithmetic alone, whose bits are the same with vectors and without.
+///
+/// # Safety
+/// That of [`run`].
+#[inline(always)]
+pub unsafe fn run_same<T: Copy, U>(row: impl Fn(T) -> U + Copy, n: usize, x: *const u8, out: *mut u8) {
+    simd::same(
+        // SAFETY: the caller's promise.
+        #[inline(always)]
+        || unsafe { run(row, n, x, out) },
+    );
 }
 
 /// A row of floats with vectors where the processor has them: `fast` first, `row` for the elements that come out NaN.
@@ -93,43 +109,60 @@ pub unsafe fn run_fast<T: Num>(
     }
 }
 
-/// The loops of a row `x => expression`, for the dtypes of a class: `num` (every number), `real` (floats), `test`
-/// (floats, with a truth value as result) or `bits` (integers and truth values).
+/// The loops of a row `x => expression`, for the dtypes of a class: `num` (every number), `real` (floats), `plain`
+/// (floats, with nothing but arithmetic), `test` (floats, with a truth value as result) or `bits` (integers and truth
+/// values). A row `x; p => expression` reads [`Numbers`] as `p[i]`.
 macro_rules! map_table {
-    (num $x:ident => $e:expr) => { $crate::kernel::map::map_table!(@ Num, T, None, $x, $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
-    (real $x:ident => $e:expr) => { $crate::kernel::map::map_table!(@ Real, T, None, $x, $e, F32 f32, F64 f64) };
-    (test $x:ident => $e:expr) => { $crate::kernel::map::map_table!(@ Real, Bool8, Some(DType::Bool), $x, $e, F32 f32, F64 f64) };
-    (bits $x:ident => $e:expr) => { $crate::kernel::map::map_table!(@ Bits, T, None, $x, $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
-    (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $e:expr, $($V:ident $t:ident),*) => {{
+    (num $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::map::map_table!(@ Num, T, None, $x, ($($p)?), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (real $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::map::map_table!(@ Real, T, None, $x, ($($p)?), $e, F32 f32, F64 f64) };
+    (plain $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::map::map_table!(@ Plain, T, None, $x, ($($p)?), $e, F32 f32, F64 f64) };
+    (test $x:ident => $e:expr) => { $crate::kernel::map::map_table!(@ Plain, Bool8, Some(DType::Bool), $x, (), $e, F32 f32, F64 f64) };
+    (bits $x:ident => $e:expr) => { $crate::kernel::map::map_table!(@ Bits, T, None, $x, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
+    (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $p:tt, $e:expr, $($V:ident $t:ident),*) => {{
         #[allow(unused_imports)]
-        use $crate::{dtype::{Bool8, DType}, kernel::{fast::Fast, map, num::{Bits, Num, Real, truth}}};
+        use $crate::{dtype::{Bool8, DType, Element}, kernel::{fast::Fast, map, num::{Bits, Num, Plain, Real, truth}}};
         #[inline(always)]
-        fn row<T: $Trait>($x: T) -> $Out { $e }
+        #[allow(unused_variables)]
+        fn row<T: $Trait>($x: T, p: &map::Numbers) -> $Out {
+            $crate::kernel::map::map_table!(@numbers $p p);
+            $e
+        }
         let mut loops: [Option<map::Loop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of `out`'s dtype.
-        $( loops[DType::$V as usize] = Some($crate::kernel::map::map_loop!(row $Out $t)); )*
+        $( loops[DType::$V as usize] = Some($crate::kernel::map::map_loop!($Trait row $Out $t)); )*
         &map::Table { loops, out: $out }
     }};
+    (@numbers () $from:ident) => {};
+    (@numbers ($p:ident) $from:ident) => { let $p = $from.map(T::from_f64); };
 }
 /// The loop of a row for one type.
 macro_rules! map_loop {
-    ($row:ident T f32) => {
+    (Real $row:ident T $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
-        |n, x, o| unsafe { map::run_float($row::<f32>, $row::<Fast<f32>>, n, x, o) }
+        |n, x, o, p| unsafe {
+            map::run_float(#[inline(always)] |x| $row::<$t>(x, p), #[inline(always)] |x| $row::<Fast<$t>>(x, p), n, x, o)
+        }
     };
-    ($row:ident T f64) => {
+    ($Trait:ident $row:ident T f32) => { $crate::kernel::map::map_loop!(@same $row f32) };
+    ($Trait:ident $row:ident T f64) => { $crate::kernel::map::map_loop!(@same $row f64) };
+    ($Trait:ident $row:ident $Out:ident $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
-        |n, x, o| unsafe { map::run_float($row::<f64>, $row::<Fast<f64>>, n, x, o) }
+        |n, x, o, p| unsafe { map::run(#[inline(always)] |x: $t| $row::<$t>(x, p), n, x, o) }
     };
-    ($row:ident $Out:ident $t:ident) => {
+    (@same $row:ident $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
-        |n, x, o| unsafe { map::run($row::<$t>, n, x, o) }
+        |n, x, o, p| unsafe { map::run_same(#[inline(always)] |x: $t| $row::<$t>(x, p), n, x, o) }
     };
 }
 pub(crate) use {map_loop, map_table};
 
 /// The row applied to every element.
 pub fn apply(op: &'static str, table: &Table, x: &Array) -> Result<Array> {
+    apply_with(op, table, x, &[0.0; 3])
+}
+
+/// [`apply`] for a row that reads numbers.
+pub fn apply_with(op: &'static str, table: &Table, x: &Array, p: &Numbers) -> Result<Array> {
     let Some(row) = table.loops[x.dtype() as usize] else {
         bail!(Dtype, op, "not defined for {}", x.dtype());
     };
@@ -139,13 +172,13 @@ pub fn apply(op: &'static str, table: &Table, x: &Array) -> Result<Array> {
     Array::build_raw(op, out, x.dims(), |o| {
         if !par::pays(n * from) {
             // SAFETY: `n` elements of the dtypes that the table was asked for.
-            return unsafe { row(n, x.ptr(), o) };
+            return unsafe { row(n, x.ptr(), o, p) };
         }
         let o = Shared(o);
         par::pieces(n, par::piece(n), &|r| {
             let o = &o;
             // SAFETY: as above; the pieces do not overlap.
-            unsafe { row(r.len(), x.ptr().add(r.start * from), o.0.add(r.start * to)) }
+            unsafe { row(r.len(), x.ptr().add(r.start * from), o.0.add(r.start * to), p) }
         });
     })
 }

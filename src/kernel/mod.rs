@@ -14,6 +14,7 @@ pub(crate) mod matmul;
 pub(crate) mod num;
 pub mod par;
 pub(crate) mod pool;
+pub(crate) mod power;
 pub(crate) mod random;
 pub(crate) mod real;
 pub(crate) mod reduce;

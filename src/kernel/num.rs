@@ -1,9 +1,9 @@
-//! The traits that rows of ops are written against: `Num` for every number, `Real` for floating point, `Bits` for
-//! integers and truth values.
+//! The traits that rows of ops are written against: `Num` for every number, `Plain` and `Real` for floating point, `Bits`
+//! for integers and truth values.
 
 use crate::dtype::{Bool8, Element};
 
-pub use super::real::Real;
+pub use super::real::{Plain, Real};
 
 /// Arithmetic of every numeric dtype. Integers wrap around, as NumPy's do.
 pub trait Num: Element {

@@ -2,18 +2,33 @@
 
 use super::num::Num;
 
-/// Floating point.
-pub trait Real: Num {
+/// Floating point, and what is exact of it: with vectors or without, the bits are the same.
+pub trait Plain: Num {
     const INFINITY: Self;
     fn lit(v: f64) -> Self;
     fn div(self, o: Self) -> Self;
+    fn sqrt(self) -> Self;
+    fn floor(self) -> Self;
+    fn ceil(self) -> Self;
+    fn trunc(self) -> Self;
+    /// To the nearest integer, halves to the even one.
+    fn round(self) -> Self;
+    fn is_finite(self) -> bool;
+    /// `x` with the sign of `o`.
+    fn copysign(self, o: Self) -> Self;
+    /// The number that comes next on the way to `o`.
+    fn next_after(self, o: Self) -> Self;
+}
+
+/// Floating point with its functions, which vectors may compute otherwise.
+pub trait Real: Plain {
     fn exp(self) -> Self;
+    fn exp2(self) -> Self;
     fn exp_m1(self) -> Self;
     fn ln(self) -> Self;
     fn ln_1p(self) -> Self;
     fn log2(self) -> Self;
     fn log10(self) -> Self;
-    fn sqrt(self) -> Self;
     fn sin(self) -> Self;
     fn cos(self) -> Self;
     fn tan(self) -> Self;
@@ -28,16 +43,6 @@ pub trait Real: Num {
     fn acosh(self) -> Self;
     fn atanh(self) -> Self;
     fn erf(self) -> Self;
-    fn floor(self) -> Self;
-    fn ceil(self) -> Self;
-    fn trunc(self) -> Self;
-    /// To the nearest integer, halves to the even one.
-    fn round(self) -> Self;
-    fn is_finite(self) -> bool;
-    /// `x` with the sign of `o`.
-    fn copysign(self, o: Self) -> Self;
-    /// The number that comes next on the way to `o`.
-    fn next_after(self, o: Self) -> Self;
     /// The root of the sum of the squares, without overflow.
     fn hypot(self, o: Self) -> Self;
     /// `1 / (1 + e^-x)`, to full precision on both sides.
@@ -57,17 +62,34 @@ pub trait Real: Num {
 /// What the library of f32 has in less than full precision is computed in f64.
 macro_rules! float {
     ($($t:ident)*) => { $(
-        impl Real for $t {
+        impl Plain for $t {
             const INFINITY: Self = <$t>::INFINITY;
+            #[inline(always)] fn sqrt(self) -> Self { <$t>::sqrt(self) }
+            #[inline(always)] fn floor(self) -> Self { <$t>::floor(self) }
+            #[inline(always)] fn ceil(self) -> Self { <$t>::ceil(self) }
+            #[inline(always)] fn trunc(self) -> Self { <$t>::trunc(self) }
+            #[inline(always)] fn round(self) -> Self { <$t>::round_ties_even(self) }
+            #[inline(always)] fn is_finite(self) -> bool { <$t>::is_finite(self) }
+            #[inline(always)] fn copysign(self, o: Self) -> Self { <$t>::copysign(self, o) }
             #[inline(always)] fn lit(v: f64) -> Self { v as $t }
             #[inline(always)] fn div(self, o: Self) -> Self { self / o }
+            #[inline(always)] fn next_after(self, o: Self) -> Self {
+                match self.partial_cmp(&o) {
+                    Some(std::cmp::Ordering::Less) => self.next_up(),
+                    Some(std::cmp::Ordering::Greater) => self.next_down(),
+                    Some(std::cmp::Ordering::Equal) => o,
+                    None => self + o,
+                }
+            }
+        }
+        impl Real for $t {
             #[inline(always)] fn exp(self) -> Self { <$t>::exp(self) }
+            #[inline(always)] fn exp2(self) -> Self { <$t>::exp2(self) }
             #[inline(always)] fn exp_m1(self) -> Self { <$t>::exp_m1(self) }
             #[inline(always)] fn ln(self) -> Self { <$t>::ln(self) }
             #[inline(always)] fn ln_1p(self) -> Self { <$t>::ln_1p(self) }
             #[inline(always)] fn log2(self) -> Self { f64::from(self).log2() as $t }
             #[inline(always)] fn log10(self) -> Self { f64::from(self).log10() as $t }
-            #[inline(always)] fn sqrt(self) -> Self { <$t>::sqrt(self) }
             #[inline(always)] fn sin(self) -> Self { <$t>::sin(self) }
             #[inline(always)] fn cos(self) -> Self { <$t>::cos(self) }
             #[inline(always)] fn tan(self) -> Self { f64::from(self).tan() as $t }
@@ -82,20 +104,6 @@ macro_rules! float {
             #[inline(always)] fn acosh(self) -> Self { if self < 1.0 { <$t>::NAN } else { libm::acosh(f64::from(self)) as $t } }
             #[inline(always)] fn atanh(self) -> Self { libm::atanh(f64::from(self)) as $t }
             #[inline(always)] fn erf(self) -> Self { libm::erf(f64::from(self)) as $t }
-            #[inline(always)] fn floor(self) -> Self { <$t>::floor(self) }
-            #[inline(always)] fn ceil(self) -> Self { <$t>::ceil(self) }
-            #[inline(always)] fn trunc(self) -> Self { <$t>::trunc(self) }
-            #[inline(always)] fn round(self) -> Self { <$t>::round_ties_even(self) }
-            #[inline(always)] fn is_finite(self) -> bool { <$t>::is_finite(self) }
-            #[inline(always)] fn copysign(self, o: Self) -> Self { <$t>::copysign(self, o) }
-            #[inline(always)] fn next_after(self, o: Self) -> Self {
-                match self.partial_cmp(&o) {
-                    Some(std::cmp::Ordering::Less) => self.next_up(),
-                    Some(std::cmp::Ordering::Greater) => self.next_down(),
-                    Some(std::cmp::Ordering::Equal) => o,
-                    None => self + o,
-                }
-            }
             #[inline(always)] fn hypot(self, o: Self) -> Self { f64::from(self).hypot(f64::from(o)) as $t }
             #[inline(always)] fn sigmoid(self) -> Self {
                 let e = (-self.abs()).exp();

@@ -178,7 +178,7 @@ macro_rules! reduce_table {
     (all $A:ident $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $lift:expr) => { $crate::kernel::reduce::reduce_table!(@ Element, $A, Some(<$A as $crate::dtype::Element>::DTYPE), $init, $a, $x, $e, $v, $lift, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
     (@ $Trait:ident, $A:ident, $out:expr, $init:expr, $a:ident, $x:ident, $e:expr, $v:ident, $lift:expr, $($V:ident $t:ty),*) => {{
         #[allow(unused_imports)]
-        use $crate::{dtype::{Bool8, DType, Element}, kernel::{reduce, num::{Num, Real}}};
+        use $crate::{dtype::{Bool8, DType, Element}, kernel::{reduce, num::{Num, Plain, Real}}};
         // A row that names its own type of results has no use for that of the elements.
         #[allow(clippy::extra_unused_type_parameters)]
         #[inline(always)]

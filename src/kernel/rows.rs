@@ -1,7 +1,7 @@
 //! Whole rows (the last axis) at a time: softmax and its relatives, and the standardised row, each with its gradient.
 
 use super::fast::Fast;
-use super::num::{Num, Real};
+use super::num::{Num, Plain, Real};
 use super::reduce::pairwise;
 use super::walk::contiguous;
 use super::{chunks, map, simd};

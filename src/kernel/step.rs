@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::map::Shared;
-use super::num::Real;
+use super::num::Plain;
 use super::{par, simd};
 
 /// Stochastic gradient descent with momentum.
@@ -32,7 +32,7 @@ pub struct Adam {
 
 /// `b = momentum b + (1 - dampening) g`, or `g` on the first step, when `b` is zero; `p -= rate (g + momentum b)` as
 /// Nesterov has it, `p -= rate b` else. Without momentum there is no `b`.
-pub fn sgd<T: Real + Send + Sync>(rule: Sgd, first: bool, p: &mut [T], g: &[T], buffer: Option<&mut [T]>) {
+pub fn sgd<T: Plain + Send + Sync>(rule: Sgd, first: bool, p: &mut [T], g: &[T], buffer: Option<&mut [T]>) {
     let fresh = if first { 1.0 } else { 1.0 - rule.dampening };
     let [rate, momentum, fresh, decay] = [rule.rate, rule.momentum, fresh, rule.decay].map(T::lit);
     let Some(buffer) = buffer else {
@@ -77,7 +77,7 @@ pub fn sgd<T: Real + Send + Sync>(rule: Sgd, first: bool, p: &mut [T], g: &[T], 
 
 /// `m` and `v` become running means of `g` and of its square; `p -= rate m̂ / (sqrt(v̂) + epsilon)`, with the means
 /// corrected for beginning at zero. With `largest` the largest `v` so far stands for `v` (AMSGrad).
-pub fn adam<T: Real + Send + Sync>(
+pub fn adam<T: Plain + Send + Sync>(
     rule: Adam,
     p: &mut [T],
     g: &[T],
@@ -125,7 +125,7 @@ struct Numbers<T> {
     decay: T,
 }
 
-impl<T: Real> Numbers<T> {
+impl<T: Plain> Numbers<T> {
     fn of(rule: Adam) -> Self {
         let (beta1, beta2) = rule.betas;
         let correction = (1.0 - beta1.powf(rule.step), 1.0 - beta2.powf(rule.step));

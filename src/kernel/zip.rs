@@ -1,7 +1,9 @@
 //! Two arrays in, one out, element by element, broadcast against each other.
 
+use std::mem::MaybeUninit;
+
 use super::fast::Fast;
-use super::map::Shared;
+use super::map::{Numbers, Shared};
 use super::num::Num;
 use super::walk::{Walk, stepwise};
 use super::{par, simd};
@@ -11,7 +13,8 @@ use crate::error::{Result, bail};
 use crate::shape;
 
 /// Applies a row to `n` pairs; `sx` and `sy` are 1, or 0 where one element serves all.
-pub type Loop = unsafe fn(n: usize, x: *const u8, sx: usize, y: *const u8, sy: usize, out: *mut u8);
+pub type Loop =
+    unsafe fn(n: usize, x: *const u8, sx: usize, y: *const u8, sy: usize, out: *mut u8, p: &Numbers);
 
 /// The loops of one row by the inputs' dtype, and the dtype of their results (none: the inputs').
 pub struct Table {
@@ -61,6 +64,25 @@ pub unsafe fn run<T: Copy, U: Copy>(
     }
 }
 
+/// A row of arithmetic alone, whose bits are the same with vectors and without.
+///
+/// # Safety
+/// That of [`run`].
+#[inline(always)]
+pub unsafe fn run_same<T: Copy, U: Copy>(
+    row: impl Fn(T, T) -> U + Copy,
+    n: usize,
+    x: (*const u8, usize),
+    y: (*const u8, usize),
+    out: *mut u8,
+) {
+    simd::same(
+        // SAFETY: the caller's promise.
+        #[inline(always)]
+        || unsafe { run(row, n, x, y, out) },
+    );
+}
+
 /// A row of floats with vectors where the processor has them: `fast` first, `row` for the elements that come out NaN.
 ///
 /// # Safety
@@ -82,67 +104,102 @@ pub unsafe fn run_float<T: Num>(
         || unsafe { run(row, n, (x, sx), (y, sy), out) },
         #[inline(always)]
         || {
-            if n == 1 {
-                // SAFETY: the caller's promise, for one element; `Fast` has the layout of its number.
-                unsafe {
-                    let (x, y) = (x.cast::<Fast<T>>(), y.cast::<Fast<T>>());
-                    let z = fast(*x, *y);
-                    out.cast::<Fast<T>>().write(if z.nan() { Fast(row((*x).0, (*y).0)) } else { z });
-                }
-                return;
+            // One loop serves all steps: an element that stands still is written out for a block.
+            let (mut xs, mut ys) = (
+                [const { MaybeUninit::uninit() }; simd::BLOCK],
+                [const { MaybeUninit::uninit() }; simd::BLOCK],
+            );
+            let (mut x, mut y, mut out) = (x.cast::<Fast<T>>(), y.cast::<Fast<T>>(), out.cast::<Fast<T>>());
+            let widest = simd::BLOCK.min(n);
+            if sx == 0 && n > 0 {
+                // SAFETY: the caller's promise.
+                xs[..widest].fill(MaybeUninit::new(unsafe { *x }));
+                x = xs.as_ptr().cast();
             }
-            for start in (0..n).step_by(simd::BLOCK) {
-                let count = simd::BLOCK.min(n - start);
-                let at = |p: *const u8, step: usize| p.cast::<Fast<T>>().wrapping_add(start * step);
-                let (x, y, out) = (at(x, sx), at(y, sy), out.cast::<Fast<T>>().wrapping_add(start));
+            if sy == 0 && n > 0 {
+                // SAFETY: the caller's promise.
+                ys[..widest].fill(MaybeUninit::new(unsafe { *y }));
+                y = ys.as_ptr().cast();
+            }
+            let mut left = n;
+            while left > 0 {
+                let count = simd::BLOCK.min(left);
                 // SAFETY: the caller's promise, for this block; `Fast` has the layout of its number.
                 unsafe {
-                    run(fast, count, (x.cast(), sx), (y.cast(), sy), out.cast());
                     let mut sure = true;
-                    (0..count).for_each(|i| sure &= !(*out.add(i)).nan());
+                    for i in 0..count {
+                        let z = fast(*x.add(i), *y.add(i));
+                        out.add(i).write(z);
+                        sure &= !z.nan();
+                    }
                     if !sure {
-                        for i in (0..count).filter(|&i| (*out.add(i)).nan()) {
-                            out.add(i).write(Fast(row((*x.add(i * sx)).0, (*y.add(i * sy)).0)));
+                        for i in 0..count {
+                            if (*out.add(i)).nan() {
+                                out.add(i).write(Fast(row((*x.add(i)).0, (*y.add(i)).0)));
+                            }
                         }
                     }
+                    (x, y, out) = (x.add(count * sx), y.add(count * sy), out.add(count));
                 }
+                left -= count;
             }
         },
     );
 }
 
-/// The loops of a row `x, y => expression`, for the dtypes of a class: `num` (every number), `real` (floats), `test`
-/// (every dtype, with a truth value as result), `bits` (integers and truth values) or `int` (integers).
+/// The loops of a row `x, y => expression`, for the dtypes of a class: `num` (every number), `real` (floats), `plain`
+/// (floats, with nothing but arithmetic), `test` (every dtype, with a truth value as result), `bits` (integers and truth
+/// values), `int` (integers, bit by bit) or `integer` (integers as numbers). A row `x, y; p => expression` reads [`Numbers`]
+/// as `p[i]`. `table x, y => …` is a table as it is.
 macro_rules! zip_table {
-    (num $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Num, T, None, $x, $y, $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
-    (real $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Real, T, None, $x, $y, $e, F32 f32, F64 f64) };
-    (test $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Element, Bool8, Some(DType::Bool), $x, $y, $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
-    (bits $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Bits, T, None, $x, $y, $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
-    (int $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Bits, T, None, $x, $y, $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
-    (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $y:ident, $e:expr, $($V:ident $t:ident),*) => {{
+    (num $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::zip::zip_table!(@ Num, T, None, $x, $y, ($($p)?), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (real $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::zip::zip_table!(@ Real, T, None, $x, $y, ($($p)?), $e, F32 f32, F64 f64) };
+    (plain $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::zip::zip_table!(@ Plain, T, None, $x, $y, ($($p)?), $e, F32 f32, F64 f64) };
+    (test $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Element, Bool8, Some(DType::Bool), $x, $y, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (bits $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Bits, T, None, $x, $y, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
+    (integer $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Num, T, None, $x, $y, (), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
+    (table $x:ident, $y:ident => $e:expr) => { $e };
+    (int $x:ident, $y:ident => $e:expr) => { $crate::kernel::zip::zip_table!(@ Bits, T, None, $x, $y, (), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
+    (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $y:ident, $p:tt, $e:expr, $($V:ident $t:ident),*) => {{
         #[allow(unused_imports)]
-        use $crate::{dtype::{Bool8, DType, Element}, kernel::{fast::Fast, zip, num::{Bits, Num, Real, truth}}};
+        use $crate::{dtype::{Bool8, DType, Element}, kernel::{fast::Fast, map, zip, num::{Bits, Num, Plain, Real, truth}}};
         #[inline(always)]
-        fn row<T: $Trait>($x: T, $y: T) -> $Out { $e }
+        #[allow(unused_variables)]
+        fn row<T: $Trait>($x: T, $y: T, p: &map::Numbers) -> $Out {
+            $crate::kernel::map::map_table!(@numbers $p p);
+            $e
+        }
         let mut loops: [Option<zip::Loop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of `out`'s dtype.
-        $( loops[DType::$V as usize] = Some($crate::kernel::zip::zip_loop!(row $Out $t)); )*
+        $( loops[DType::$V as usize] = Some($crate::kernel::zip::zip_loop!($Trait row $Out $t)); )*
         &zip::Table { loops, out: $out }
     }};
 }
 /// The loop of a row for one type.
 macro_rules! zip_loop {
-    ($row:ident T f32) => {
+    (Real $row:ident T $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
-        |n, x, sx, y, sy, o| unsafe { zip::run_float($row::<f32>, $row::<Fast<f32>>, n, (x, sx), (y, sy), o) }
+        |n, x, sx, y, sy, o, p| unsafe {
+            zip::run_float(
+                #[inline(always)] |x, y| $row::<$t>(x, y, p),
+                #[inline(always)] |x, y| $row::<Fast<$t>>(x, y, p),
+                n, (x, sx), (y, sy), o,
+            )
+        }
     };
-    ($row:ident T f64) => {
+    ($Trait:ident $row:ident T f32) => { $crate::kernel::zip::zip_loop!(@same $row f32) };
+    ($Trait:ident $row:ident T f64) => { $crate::kernel::zip::zip_loop!(@same $row f64) };
+    ($Trait:ident $row:ident $Out:ident $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
-        |n, x, sx, y, sy, o| unsafe { zip::run_float($row::<f64>, $row::<Fast<f64>>, n, (x, sx), (y, sy), o) }
+        |n, x, sx, y, sy, o, p| unsafe {
+            zip::run(#[inline(always)] |x: $t, y| $row::<$t>(x, y, p), n, (x, sx), (y, sy), o)
+        }
     };
-    ($row:ident $Out:ident $t:ident) => {
+    (@same $row:ident $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
-        |n, x, sx, y, sy, o| unsafe { zip::run($row::<$t>, n, (x, sx), (y, sy), o) }
+        |n, x, sx, y, sy, o, p| unsafe {
+            zip::run_same(#[inline(always)] |x: $t, y| $row::<$t>(x, y, p), n, (x, sx), (y, sy), o)
+        }
     };
 }
 pub(crate) use {zip_loop, zip_table};
@@ -151,6 +208,19 @@ pub(crate) use {zip_loop, zip_table};
 /// left (each 1 or the same), the others broadcast from the right.
 #[inline]
 pub fn apply(op: &'static str, table: &Table, x: &Array, y: &Array, lanes: usize) -> Result<Array> {
+    apply_with(op, table, x, y, lanes, &[0.0; 3])
+}
+
+/// [`apply`] for a row that reads numbers.
+#[inline]
+pub fn apply_with(
+    op: &'static str,
+    table: &Table,
+    x: &Array,
+    y: &Array,
+    lanes: usize,
+    p: &Numbers,
+) -> Result<Array> {
     let Some(row) = table.loops[x.dtype() as usize] else {
         bail!(Dtype, op, "not defined for {}", x.dtype());
     };
@@ -158,23 +228,23 @@ pub fn apply(op: &'static str, table: &Table, x: &Array, y: &Array, lanes: usize
     let out = table.out.unwrap_or(x.dtype());
     if x.is_contiguous() && y.is_contiguous() {
         if shape::same(x.dims(), y.dims()) {
-            return straight(op, row, out, x.dims(), (x, 1), (y, 1));
+            return straight(op, (row, p), out, x.dims(), (x, 1), (y, 1));
         }
         if y.len() == 1 && y.rank() <= x.rank() {
-            return straight(op, row, out, x.dims(), (x, 1), (y, 0));
+            return straight(op, (row, p), out, x.dims(), (x, 1), (y, 0));
         }
         if x.len() == 1 && x.rank() <= y.rank() {
-            return straight(op, row, out, y.dims(), (x, 0), (y, 1));
+            return straight(op, (row, p), out, y.dims(), (x, 0), (y, 1));
         }
     }
-    broadcast(op, row, out, x, y, lanes)
+    broadcast(op, (row, p), out, x, y, lanes)
 }
 
 /// The common layouts: contiguous arrays of the result's shape, or single elements (step 0).
 #[inline]
 fn straight(
     op: &'static str,
-    row: Loop,
+    (row, p): (Loop, &Numbers),
     out: DType,
     dims: &[usize],
     (x, sx): (&Array, usize),
@@ -184,18 +254,27 @@ fn straight(
     Array::build_raw(op, out, dims, |o| {
         if !par::pays(n * from) {
             // SAFETY: `n` elements of the dtypes that the table was asked for, or one where the step is 0.
-            return unsafe { row(n, x.ptr(), sx, y.ptr(), sy, o) };
+            return unsafe { row(n, x.ptr(), sx, y.ptr(), sy, o, p) };
         }
         let o = Shared(o);
         par::pieces(n, par::piece(n), &|r| {
             let (o, at) = (&o, r.start * from);
             // SAFETY: as above; the pieces do not overlap.
-            unsafe { row(r.len(), x.ptr().add(at * sx), sx, y.ptr().add(at * sy), sy, o.0.add(r.start * to)) }
+            unsafe {
+                row(r.len(), x.ptr().add(at * sx), sx, y.ptr().add(at * sy), sy, o.0.add(r.start * to), p)
+            }
         });
     })
 }
 
-fn broadcast(op: &'static str, row: Loop, out: DType, x: &Array, y: &Array, lanes: usize) -> Result<Array> {
+fn broadcast(
+    op: &'static str,
+    (row, p): (Loop, &Numbers),
+    out: DType,
+    x: &Array,
+    y: &Array,
+    lanes: usize,
+) -> Result<Array> {
     let rank = x.rank().max(y.rank());
     let ins = [stepwise(&x.with_rank(rank, lanes))?, stepwise(&y.with_rank(rank, lanes))?];
     let walk = Walk::new(op, &ins)?;
@@ -210,7 +289,7 @@ fn broadcast(op: &'static str, row: Loop, out: DType, x: &Array, y: &Array, lane
                 unsafe {
                     let x = ins[0].ptr().offset(x * from as isize);
                     let y = ins[1].ptr().offset(y * from as isize);
-                    row(n, x, walk.steps[0], y, walk.steps[1], o.0.add(at * to));
+                    row(n, x, walk.steps[0], y, walk.steps[1], o.0.add(at * to), p);
                 }
             });
         };

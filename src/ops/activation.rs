@@ -3,6 +3,7 @@
 
 use super::arithmetic::{binary_rows, divide_same, multiply_same, zero};
 use super::compare::less_same;
+use super::curve::{curve, curve_rows};
 use super::entry::{Choice, Entry, entry};
 use super::movement::reshape_to;
 use super::pointwise::{tanh, unary, unary_rows};
@@ -14,13 +15,17 @@ use crate::kernel::num::Real;
 use crate::shape;
 
 unary! {
-    Sigmoid sigmoid(expit): real [x] x => x.sigmoid(); g => g * sigmoid_slope(x)?;
+    Sigmoid sigmoid(expit): real [x] x => x.sigmoid();
+        g => g * sigmoid_slope(x)?;
+        pass real g, x => g.mul(x.sigmoid_slope());
         "The logistic function, 1 / (1 + exp(-x)).",
         "fg.sigmoid(fg.tensor([0.0])).tolist()" => "[0.5]";
     Relu relu: num [y] x => x.max(T::ZERO); g => gate(g, y)?;
         "The element where it is positive, else 0. Its derivative at 0 is 0.",
         "fg.relu(fg.tensor([-1.0, 2.0])).tolist()" => "[0.0, 2.0]";
-    Silu silu(swish): real [x] x => x.mul(x.sigmoid()); g => g * silu_slope(x)?;
+    Silu silu(swish): real [x] x => x.mul(x.sigmoid());
+        g => g * silu_slope(x)?;
+        pass real g, x => g.mul(x.sigmoid().add(x.mul(x.sigmoid_slope())));
         "x * sigmoid(x).",
         "fg.silu(fg.tensor([0.0])).tolist()" => "[0.0]";
 }
@@ -31,9 +36,13 @@ unary_rows! {
     SiluSlope silu_slope: real [x] x => x.sigmoid().add(x.mul(x.sigmoid_slope()));
         g => g * (sigmoid_slope(x)? * (2.0 - x * tanh(&(x * 0.5))?));
         "The derivative of silu.";
-    Softplus softplus_one: real [x] x => x.softplus(); g => g * sigmoid(x)?;
+    Softplus softplus_one: real [x] x => x.softplus();
+        g => g * sigmoid(x)?;
+        pass real g, x => g.mul(x.sigmoid());
         "`ln(1 + e^x)`.";
-    Gelu gelu_exact: real [x] x => x.mul(x.normal_cdf()); g => g * gelu_slope(x)?;
+    Gelu gelu_exact: real [x] x => x.mul(x.normal_cdf());
+        g => g * gelu_slope(x)?;
+        pass real g, x => g.mul(x.normal_cdf().add(x.mul(x.normal_density())));
         "The element times the standard normal distribution function.";
     GeluSlope gelu_slope: real [x] x => x.normal_cdf().add(x.mul(x.normal_density())); g => g * gelu_curve(x)?;
         "The derivative of gelu.";
@@ -42,7 +51,9 @@ unary_rows! {
         "The second derivative of gelu.";
     NormalDensity normal_density: real [x, y] x => x.normal_density(); g => -(g * (x * y));
         "The density of the standard normal distribution.";
-    GeluTanh gelu_tanh: real [x] x => x.mul(inside(x).sigmoid()); g => g * gelu_tanh_slope(x)?;
+    GeluTanh gelu_tanh: real [x] x => x.mul(inside(x).sigmoid());
+        g => g * gelu_tanh_slope(x)?;
+        pass real g, x => g.mul(inside(x).sigmoid().add(x.mul(inside(x).sigmoid_slope()).mul(inside_slope(x))));
         "The element times the sigmoid of `inside`, which is `(1 + tanh u) / 2` and does not cancel on the left.";
     GeluTanhSlope gelu_tanh_slope: real [x] x => inside(x).sigmoid()
             .add(x.mul(inside(x).sigmoid_slope()).mul(inside_slope(x)));
@@ -78,9 +89,16 @@ binary_rows! {
     Gate gate "gate", num x, y => if y > T::ZERO { x } else { T::ZERO };
         [y] g => gate(g, y)?; [] _g => zero();
     /// The first where it is positive, else its product with the second.
-    LeakyRelu leaky_relu_same "leaky_relu", real x, y => if x > T::ZERO { x } else { x.mul(y) };
+    LeakyRelu leaky_relu_same "leaky_relu", plain x, y => if x > T::ZERO { x } else { x.mul(y) };
         [x, y] g => select(&is_positive(x)?, g, &(g * y))?;
         [x] g => select(&is_positive(x)?, &Tensor::scalar_of(g.dtype(), 0.0), &(g * x))?;
+}
+
+curve_rows! {
+    /// `x` where it is positive, else its product with `p[0]`.
+    Leaky "leaky_relu": plain x; p => if x > T::ZERO { x } else { x.mul(p[0]) };
+        pass g, x; p => if x > T::ZERO { g } else { g.mul(p[0]) };
+        g => select(&is_positive(x)?, g, &(g * p[0]))?;
 }
 
 fn is_positive(x: &Tensor) -> Result<Tensor> {
@@ -89,8 +107,7 @@ fn is_positive(x: &Tensor) -> Result<Tensor> {
 
 /// The element where it is positive, else `negative_slope` times it.
 pub fn leaky_relu(x: &Tensor, negative_slope: f64) -> Result<Tensor> {
-    let x = promoted_float(x)?;
-    leaky_relu_same(&x, &Tensor::scalar_of(x.dtype(), negative_slope))
+    curve::<Leaky>(&*promoted_float(x)?, [negative_slope, 0.0, 0.0])
 }
 
 /// The element where it is positive, else a learned multiple of it: `weight` broadcasts, or has one number for each

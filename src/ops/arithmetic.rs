@@ -4,13 +4,14 @@ use smallvec::smallvec;
 
 use super::compare::{and_same, or_same};
 use super::entry::{Entry, Operand, entry};
-use super::pointwise::{log_or_zero, one_less, reciprocal_or_zero, sign};
+use super::pointwise::{in_one_pass, log_or_zero, one_less, reciprocal_or_zero, sign};
 pub use super::promote::default_float;
 pub(super) use super::promote::{Class, promoted};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::kernel::power;
 use crate::kernel::zip::{self, Table};
 use crate::shape;
 
@@ -148,8 +149,12 @@ macro_rules! binary {
         ),* ];
     };
     (@class num) => { Class::Num };
+    (@class table) => { Class::Num };
+    (@class plain) => { Class::Real };
     (@class real) => { Class::Real };
     (@note num) => { " The shapes broadcast and the dtypes promote." };
+    (@note table) => { binary!(@note num) };
+    (@note plain) => { binary!(@note real) };
     (@note real) => { " The shapes broadcast, the dtypes promote, and integers are taken as the default float." };
 }
 pub(super) use binary_rows;
@@ -167,7 +172,7 @@ binary! {
         [y] g => g * y; [x] g => g * x;
         "The product, element by element; of truth values, whether both hold.",
         "fg.multiply(fg.tensor([1.0, 2.0]), 3).tolist()" => "[3.0, 6.0]";
-    Div divide, divide_same(div, true_divide): real x, y => x.div(y); both [y, z] a, b => (a - b * z) / y;
+    Div divide, divide_same(div, true_divide): plain x, y => x.div(y); both [y, z] a, b => (a - b * z) / y;
         [y] g => g / y; [y, z] g => -(g * z / y);
         "The quotient, element by element.",
         "fg.divide(fg.tensor([1, 3]), 2).tolist()" => "[0.5, 1.5]";
@@ -179,8 +184,8 @@ binary! {
         [] g => g.clone(); [x, y] g => -(g * floor_divide_same(x, y)?);
         "What `floor_divide` leaves, x - y * floor(x / y), with the sign of y; an integer modulo 0 is 0.",
         "fg.remainder(fg.tensor([7, -7]), 3).tolist()" => "[1, 2]";
-    Pow pow, pow_same(power): num x, y => x.pow(y);
-        [x, y] g => g * pow_slope(x, y)?; [x, y, z] g => g * z * pow_log(x, y)?;
+    Pow pow, pow_same(power): table x, y => power::POWER;
+        [x, y] g => pow_gradient(g, x, y)?; [x, y, z] g => g * z * pow_log(x, y)?;
         "x to the power of y. The derivatives are exact at zero: that of `x ** 0` is 0, and by an exponent it is 0 where \
         x is 0 and y is not negative. An integer to a negative power is cut to an integer.",
         "fg.pow(fg.tensor([1.0, 2.0, 3.0]), 2).tolist()" => "[1.0, 4.0, 9.0]";
@@ -193,7 +198,7 @@ binary! {
         [x, z] g => g * (x * reciprocal_or_zero(z)?); [y, z] g => g * (y * reciprocal_or_zero(z)?);
         "The length of the vector (x, y), without overflow. Its derivative at (0, 0) is 0.",
         "fg.hypot(fg.tensor([3.0]), fg.tensor([4.0])).tolist()" => "[5.0]";
-    Copysign copysign, copysign_same: real x, y => x.copysign(y);
+    Copysign copysign, copysign_same: plain x, y => x.copysign(y);
         [x, y] g => g * copysign_same(&sign(x)?, &multiply_same(&sign(x)?, y)?)?; [] _g => zero();
         "The magnitude of x with the sign of y.",
         "fg.copysign(fg.tensor([3.0]), -0.0).tolist()" => "[-3.0]";
@@ -205,7 +210,7 @@ binary! {
         [x, y] g => masked(g, &smaller_share(x, y)?)?; [x, y] g => masked(g, &smaller_share(y, x)?)?;
         "The smaller one of two elements; NaN if either is. Where they are equal each gets half of the gradient.",
         "fg.minimum(fg.tensor([1.0, 5.0]), 3.0).tolist()" => "[1.0, 3.0]";
-    Nextafter nextafter, nextafter_same: real x, y => x.next_after(y);
+    Nextafter nextafter, nextafter_same: plain x, y => x.next_after(y);
         [] _g => none_for("nextafter")?; [] _g => none_for("nextafter")?;
         "The number that comes next after x on the way to y, in the dtype; y where they are equal. It has no derivative.",
         "fg.nextafter(fg.tensor([1.0], dtype=fg.float64), 2.0).item() - 1.0" => "2.220446049250313e-16";
@@ -214,7 +219,7 @@ binary! {
 binary_rows! {
     /// `y x^(y - 1)`, the derivative of `x^y` by `x`; 0 where `y` is 0.
     PowSlope pow_slope "pow_slope",
-        real x, y => if y == T::ZERO { T::ZERO } else { y.mul(x.pow(y.sub(T::ONE))) };
+        table x, y => power::SLOPE;
         [x, y] g => g * (y * pow_slope(x, &one_less(y)?)?);
         [x, y, z] g => g * (pow_same(x, &(y - 1.0))? + z * log_or_zero(x)?);
     /// `log x`; 0 where `x` is 0 and `y` is not negative, since `x^y log x` tends to 0 there.
@@ -223,16 +228,27 @@ binary_rows! {
         [x] g => g * reciprocal_or_zero(x)?; [] _g => zero();
     /// The part of the gradient of `maximum` that goes to `x`. A NaN takes all of it.
     LargerShare larger_share "larger_share",
-        real x, y => if x > y || (x.nan() && !y.nan()) { T::ONE } else if x < y || (y.nan() && !x.nan()) { T::ZERO } else { T::lit(0.5) };
+        plain x, y => if x > y || (x.nan() && !y.nan()) { T::ONE } else if x < y || (y.nan() && !x.nan()) { T::ZERO } else { T::lit(0.5) };
         [] _g => zero(); [] _g => zero();
     /// The part of the gradient of `minimum` that goes to `x`. A NaN takes all of it.
     SmallerShare smaller_share "smaller_share",
-        real x, y => if x < y || (x.nan() && !y.nan()) { T::ONE } else if x > y || (y.nan() && !x.nan()) { T::ZERO } else { T::lit(0.5) };
+        plain x, y => if x < y || (x.nan() && !y.nan()) { T::ONE } else if x > y || (y.nan() && !x.nan()) { T::ZERO } else { T::lit(0.5) };
         [] _g => zero(); [] _g => zero();
     /// `x * y` for a piecewise constant `y`, and 0 where `y` is 0, whatever `x` is.
     Masked masked "masked",
-        real x, y => if y == T::ZERO { T::ZERO } else { x.mul(y) };
+        plain x, y => if y == T::ZERO { T::ZERO } else { x.mul(y) };
         [y] g => masked(g, y)?; [] _g => zero();
+}
+
+/// `g y x^(y - 1)`: in one pass where one exponent serves all.
+fn pow_gradient(g: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    if y.array.len() == 1 && y.edge.is_none() && y.levels.is_empty() && x.dtype().is_float() {
+        let exponent = [y.array.item().to_f64(), 0.0, 0.0];
+        if let Some(grad) = in_one_pass("pow", power::GRADIENT, g, x, exponent)? {
+            return Ok(grad);
+        }
+    }
+    Ok(g * pow_slope(x, y)?)
 }
 
 /// The refusal of a derivative that is asked of an op without one.

@@ -13,6 +13,7 @@ pub mod contract;
 pub mod conv;
 pub mod copy;
 pub mod create;
+mod curve;
 pub mod einsum;
 pub mod index;
 pub mod lanes;

@@ -11,16 +11,34 @@ use super::promote::promoted_float;
 use crate::array::Array;
 use crate::dtype::Kind;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
-use crate::kernel::map::{self, Table};
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, unrecorded};
+use crate::kernel::map::{self, Numbers, Table};
+use crate::kernel::zip;
 
 /// A row of the family.
 pub(super) trait Unary: Send + Sync + 'static {
     const NAME: &'static str;
     const TABLE: &'static Table;
     const KEEPS: Keeps;
+    /// The rule as a row of its own, of `g` and the one number that it reads: one pass where the rule would be several.
+    const PASS: Option<&'static zip::Table>;
     /// `g` times the derivative; none for zero. Linear in `g`, so it serves both directions.
     fn rule(g: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>>;
+}
+
+/// A row of `g` and what a rule reads, where neither is to be differentiated again; else none.
+pub(super) fn in_one_pass(
+    op: &'static str,
+    table: &'static zip::Table,
+    g: &Tensor,
+    x: &Tensor,
+    p: Numbers,
+) -> Result<Option<Tensor>> {
+    if g.dtype() != x.dtype() {
+        return Ok(None);
+    }
+    unrecorded(op, &[g, x], move |ins, lanes| zip::apply_with(op, table, ins[0], ins[1], lanes, &p))
+        .transpose()
 }
 
 pub(super) struct Map<U>(pub std::marker::PhantomData<fn(U)>);
@@ -44,7 +62,14 @@ impl<U: Unary> Op for Map<U> {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![g[0].as_ref().map_or(Ok(None), |g| U::rule(g, s))?])
+        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        if let Some(table) = U::PASS {
+            let read = if U::KEEPS.inputs != 0 { s.input(0) } else { s.output(0) };
+            if let Some(grad) = in_one_pass(U::NAME, table, g, &read, [0.0; 3])? {
+                return Ok(smallvec![Some(grad)]);
+            }
+        }
+        Ok(smallvec![U::rule(g, s)?])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
@@ -52,17 +77,21 @@ impl<U: Unary> Op for Map<U> {
     }
 }
 
-/// Rows `Name function: class [kept] x => number; g => gradient; "documentation";`. The class is that of
-/// [`map_table!`](crate::kernel::map), or `whole`: integers come back as they are, floats as `real`. The kept letters
+/// Rows `Name function: class [kept] x => number; g => gradient; "documentation";`. A gradient of several passes may be
+/// given once more, after it, as a row `pass class g, x => number;` of what arrives and of the one that is kept. The class is that of
+/// [`map_table!`](crate::kernel::map), or `whole`: integers come back as they are, floats as `plain`. The kept letters
 /// are `x` (the input) and `y` (the output), bound to tensors in the gradient, which is a tensor or [`zero()`]. Integers
 /// given to a `real` or `test` row are taken as the default float.
 macro_rules! unary_rows {
-    ($($Row:ident $f:ident: $class:ident [$($k:ident),*] $x:ident => $e:expr; $g:ident => $rule:expr; $doc:expr;)*) => { $(
+    ($($Row:ident $f:ident: $class:ident [$($k:ident),*] $x:ident => $e:expr;
+        $g:ident => $rule:expr; $(pass $by:ident $pg:ident, $pk:ident => $pass:expr;)? $doc:literal;)*) => { $(
         struct $Row;
         impl $crate::ops::pointwise::Unary for $Row {
             const NAME: &'static str = stringify!($f);
             const TABLE: &'static $crate::kernel::map::Table = $crate::ops::pointwise::unary_rows!(@table $class $x => $e);
             const KEEPS: Keeps = Keeps::NOTHING $(.and($crate::ops::pointwise::unary_rows!(@keeps $k)))*;
+            const PASS: Option<&'static $crate::kernel::zip::Table> =
+                $crate::ops::pointwise::unary_rows!(@pass $($by $pg, $pk => $pass)?);
             fn rule($g: &Tensor, _s: &Saved<'_>) -> Result<Option<Tensor>> {
                 $( let $k = &$crate::ops::pointwise::unary_rows!(@saved _s $k); )*
                 Ok(Option::from($rule))
@@ -73,13 +102,16 @@ macro_rules! unary_rows {
             $crate::ops::pointwise::unary_rows!(@apply $class $Row, x)
         }
     )* };
-    (@table whole $x:ident => $e:expr) => { $crate::kernel::map::map_table!(real $x => $e) };
+    (@pass) => { None };
+    (@pass $by:ident $g:ident, $k:ident => $pass:expr) => { Some($crate::kernel::zip::zip_table!($by $g, $k => $pass)) };
+    (@table whole $x:ident => $e:expr) => { $crate::kernel::map::map_table!(plain $x => $e) };
     (@table $class:ident $x:ident => $e:expr) => { $crate::kernel::map::map_table!($class $x => $e) };
     (@keeps x) => { Keeps::inputs(1) };
     (@keeps y) => { Keeps::outputs(1) };
     (@saved $s:ident x) => { $s.input(0) };
     (@saved $s:ident y) => { $s.output(0) };
     (@apply real $Row:ident, $x:ident) => { apply($crate::ops::pointwise::Map::<$Row>(std::marker::PhantomData), &[&*promoted_float($x)?]) };
+    (@apply plain $Row:ident, $x:ident) => { $crate::ops::pointwise::unary_rows!(@apply real $Row, $x) };
     (@apply test $Row:ident, $x:ident) => { $crate::ops::pointwise::unary_rows!(@apply real $Row, $x) };
     (@apply whole $Row:ident, $x:ident) => {
         if $x.dtype().kind() == Kind::Int { Ok($x.clone()) } else { $crate::ops::pointwise::unary_rows!(@apply num $Row, $x) }
@@ -90,9 +122,12 @@ macro_rules! unary_rows {
 /// Rows of [`unary_rows!`] that are public: other names in brackets after the function, and after the documentation an
 /// example and what it prints.
 macro_rules! unary {
-    ($($Row:ident $f:ident $(($($alias:ident),*))?: $class:ident [$($k:ident),*] $x:ident => $e:expr; $g:ident => $rule:expr;
-        $doc:expr, $example:expr => $result:expr;)*) => {
-        $crate::ops::pointwise::unary_rows! { $( $Row $f: $class [$($k),*] $x => $e; $g => $rule; $doc; )* }
+    ($($Row:ident $f:ident $(($($alias:ident),*))?: $class:ident [$($k:ident),*] $x:ident => $e:expr;
+        $g:ident => $rule:expr; $(pass $by:ident $pg:ident, $pk:ident => $pass:expr;)?
+        $doc:literal, $example:expr => $result:expr;)*) => {
+        $crate::ops::pointwise::unary_rows! { $(
+            $Row $f: $class [$($k),*] $x => $e; $g => $rule; $(pass $by $pg, $pk => $pass;)? $doc;
+        )* }
         pub(crate) const ROWS: &[Entry] = &[ $(
             $crate::ops::pointwise::unary!(@entry $class [stringify!($f) $($(, stringify!($alias))*)?] $f (x: &Tensor)
                 concat!($doc, $crate::ops::pointwise::unary!(@note $class), "\n\n>>> ", $example, "\n", $result))
@@ -102,6 +137,7 @@ macro_rules! unary {
     (@entry $class:ident $($row:tt)*) => { entry!(twin $($row)*) };
     (@note num) => { "" };
     (@note bits) => { "" };
+    (@note plain) => { $crate::ops::pointwise::unary!(@note real) };
     (@note real) => { " Integers are taken as the default float." };
     (@note whole) => { " Integers come back as they are; the derivative is zero." };
     (@note test) => { " A tensor of truth values." };
@@ -109,7 +145,9 @@ macro_rules! unary {
 pub(super) use {unary, unary_rows};
 
 unary! {
-    Abs abs(absolute): num [x] x => x.abs(); g => g * sign(x)?;
+    Abs abs(absolute): num [x] x => x.abs();
+        g => g * sign(x)?;
+        pass plain g, x => g.mul(x.sign());
         "The absolute value of each element. Its derivative at 0 is 0.",
         "fg.abs(fg.tensor([-2.0, 3.0])).tolist()" => "[2.0, 3.0]";
     Sign sign(sgn): num [] x => x.sign(); _g => zero();
@@ -121,43 +159,65 @@ unary! {
     Positive positive: num [] x => x; g => g.clone();
         "The elements as they are.",
         "fg.positive(fg.tensor([1.0, -2.0])).tolist()" => "[1.0, -2.0]";
-    Square square: num [x] x => x.mul(x); g => g * (x * 2.0);
+    Square square: num [x] x => x.mul(x);
+        g => g * (x * 2.0);
+        pass plain g, x => g.mul(x.mul(T::lit(2.0)));
         "The square of each element.",
         "fg.square(fg.tensor([3.0, -2.0])).tolist()" => "[9.0, 4.0]";
-    Reciprocal reciprocal: real [y] x => T::ONE.div(x); g => -(g * y * y);
+    Reciprocal reciprocal: plain [y] x => T::ONE.div(x);
+        g => -(g * y * y);
+        pass plain g, y => g.mul(y).mul(y).neg();
         "One divided by each element.",
         "fg.reciprocal(fg.tensor([2.0, 4.0])).tolist()" => "[0.5, 0.25]";
     Exp exp: real [y] x => x.exp(); g => g * y;
         "e to the power of each element.",
         "fg.exp(fg.tensor([0.0])).tolist()" => "[1.0]";
-    Expm1 expm1: real [x] x => x.exp_m1(); g => g * exp(x)?;
+    Expm1 expm1: real [x] x => x.exp_m1();
+        g => g * exp(x)?;
+        pass real g, x => g.mul(x.exp());
         "exp(x) - 1, exact near zero.",
         "fg.expm1(fg.tensor([0.0])).tolist()" => "[0.0]";
     Log log: real [x] x => x.ln(); g => g / x;
         "The natural logarithm of each element; -inf at 0, NaN below.",
         "fg.log(fg.tensor([1.0])).tolist()" => "[0.0]";
-    Log1p log1p: real [x] x => x.ln_1p(); g => g / (x + 1.0);
+    Log1p log1p: real [x] x => x.ln_1p();
+        g => g / (x + 1.0);
+        pass plain g, x => g.div(x.add(T::ONE));
         "log(1 + x), exact near zero.",
         "fg.log1p(fg.tensor([0.0])).tolist()" => "[0.0]";
-    Log2 log2: real [x] x => x.log2(); g => g / (x * LN_2);
+    Log2 log2: real [x] x => x.log2();
+        g => g / (x * LN_2);
+        pass plain g, x => g.div(x.mul(T::lit(LN_2)));
         "The logarithm to base 2 of each element.",
         "fg.log2(fg.tensor([8.0])).tolist()" => "[3.0]";
-    Log10 log10: real [x] x => x.log10(); g => g / (x * LN_10);
+    Log10 log10: real [x] x => x.log10();
+        g => g / (x * LN_10);
+        pass plain g, x => g.div(x.mul(T::lit(LN_10)));
         "The logarithm to base 10 of each element.",
         "fg.log10(fg.tensor([1000.0])).tolist()" => "[3.0]";
-    Sqrt sqrt: real [y] x => x.sqrt(); g => g / (y * 2.0);
+    Sqrt sqrt: plain [y] x => x.sqrt();
+        g => g / (y * 2.0);
+        pass plain g, y => g.div(y.mul(T::lit(2.0)));
         "The square root of each element; NaN below 0. Its derivative at 0 is inf.",
         "fg.sqrt(fg.tensor([4.0, 9.0])).tolist()" => "[2.0, 3.0]";
-    Rsqrt rsqrt: real [y] x => T::ONE.div(x.sqrt()); g => g * (y * y * y * -0.5);
+    Rsqrt rsqrt: plain [y] x => T::ONE.div(x.sqrt());
+        g => g * (y * y * y * -0.5);
+        pass plain g, y => g.mul(y.mul(y).mul(y).mul(T::lit(-0.5)));
         "One divided by the square root of each element.",
         "fg.rsqrt(fg.tensor([4.0])).tolist()" => "[0.5]";
-    Sin sin: real [x] x => x.sin(); g => g * cos(x)?;
+    Sin sin: real [x] x => x.sin();
+        g => g * cos(x)?;
+        pass real g, x => g.mul(x.cos());
         "The sine of each element, in radians.",
         "fg.sin(fg.tensor([0.0])).tolist()" => "[0.0]";
-    Cos cos: real [x] x => x.cos(); g => -(g * sin(x)?);
+    Cos cos: real [x] x => x.cos();
+        g => -(g * sin(x)?);
+        pass real g, x => g.mul(x.sin()).neg();
         "The cosine of each element, in radians.",
         "fg.cos(fg.tensor([0.0])).tolist()" => "[1.0]";
-    Tan tan: real [y] x => x.tan(); g => g * (y * y + 1.0);
+    Tan tan: real [y] x => x.tan();
+        g => g * (y * y + 1.0);
+        pass plain g, y => g.mul(y.mul(y).add(T::ONE));
         "The tangent of each element, in radians.",
         "fg.tan(fg.tensor([0.0])).tolist()" => "[0.0]";
     Asin asin(arcsin): real [x] x => x.asin(); g => g * rsqrt(&((1.0 - x) * (x + 1.0)))?;
@@ -166,7 +226,9 @@ unary! {
     Acos acos(arccos): real [x] x => x.acos(); g => -(g * rsqrt(&((1.0 - x) * (x + 1.0)))?);
         "The angle in [0, pi] with that cosine; NaN outside of [-1, 1].",
         "fg.acos(fg.tensor([1.0])).tolist()" => "[0.0]";
-    Atan atan(arctan): real [x] x => x.atan(); g => g / (x * x + 1.0);
+    Atan atan(arctan): real [x] x => x.atan();
+        g => g / (x * x + 1.0);
+        pass plain g, x => g.div(x.mul(x).add(T::ONE));
         "The angle in [-pi/2, pi/2] with that tangent.",
         "fg.atan(fg.tensor([0.0])).tolist()" => "[0.0]";
     Sinh sinh: real [x] x => x.sinh(); g => g * cosh(x)?;
@@ -175,7 +237,9 @@ unary! {
     Cosh cosh: real [x] x => x.cosh(); g => g * sinh(x)?;
         "The hyperbolic cosine of each element.",
         "fg.cosh(fg.tensor([0.0])).tolist()" => "[1.0]";
-    Tanh tanh: real [x] x => x.tanh(); g => g * sech_squared(x)?;
+    Tanh tanh: real [x] x => x.tanh();
+        g => g * sech_squared(x)?;
+        pass real g, x => g.mul(x.sech_squared());
         "The hyperbolic tangent of each element. Its derivatives are exact far out too.",
         "fg.tanh(fg.tensor([0.0])).tolist()" => "[0.0]";
     Asinh asinh(arcsinh): real [x] x => x.asinh(); g => g / hypot_one(x)?;
@@ -187,19 +251,23 @@ unary! {
     Atanh atanh(arctanh): real [x] x => x.atanh(); g => g / ((1.0 - x) * (x + 1.0));
         "The number with that hyperbolic tangent; NaN outside of [-1, 1].",
         "fg.atanh(fg.tensor([0.0])).tolist()" => "[0.0]";
-    Erf erf: real [x] x => x.erf(); g => g * (exp(&-(x * x))? * (2.0 / PI.sqrt()));
+    Erf erf: real [x] x => x.erf();
+        g => g * (exp(&-(x * x))? * (2.0 / PI.sqrt()));
+        pass real g, x => g.mul(x.mul(x).neg().exp().mul(T::lit(2.0 / PI.sqrt())));
         "The error function, 2 / sqrt(pi) times the integral of exp(-t²) from 0 to x.",
         "fg.erf(fg.tensor([0.0])).tolist()" => "[0.0]";
-    Exp2 exp2: real [y] x => T::lit(2.0).pow(x); g => g * (y * LN_2);
+    Exp2 exp2: real [y] x => x.exp2();
+        g => g * (y * LN_2);
+        pass plain g, y => g.mul(y.mul(T::lit(LN_2)));
         "2 to the power of each element.",
         "fg.exp2(fg.tensor([3.0])).tolist()" => "[8.0]";
     Logit logit: real [x] x => x.ln().sub(x.neg().ln_1p()); g => g * reciprocal(&(x - x * x))?;
         "log(x / (1 - x)), which `sigmoid` undoes.",
         "fg.logit(fg.tensor([0.5])).tolist()" => "[0.0]";
-    DegToRad deg2rad(radians): real [] x => x.mul(T::lit(PI / 180.0)); g => g * (PI / 180.0);
+    DegToRad deg2rad(radians): plain [] x => x.mul(T::lit(PI / 180.0)); g => g * (PI / 180.0);
         "Degrees as radians.",
         "fg.deg2rad(fg.tensor([180.0])).tolist()" => "[3.1415927410125732]";
-    RadToDeg rad2deg(degrees): real [] x => x.mul(T::lit(180.0 / PI)); g => g * (180.0 / PI);
+    RadToDeg rad2deg(degrees): plain [] x => x.mul(T::lit(180.0 / PI)); g => g * (180.0 / PI);
         "Radians as degrees.",
         "fg.rad2deg(fg.tensor([0.0])).tolist()" => "[0.0]";
     Floor floor: whole [] x => x.floor(); _g => zero();
@@ -211,7 +279,7 @@ unary! {
     Trunc trunc(fix): whole [] x => x.trunc(); _g => zero();
         "The element without its fraction.",
         "fg.trunc(fg.tensor([1.5, -1.5])).tolist()" => "[1.0, -1.0]";
-    Frac frac: real [] x => x.sub(x.trunc()); g => g.clone();
+    Frac frac: plain [] x => x.sub(x.trunc()); g => g.clone();
         "The fraction of the element, with its sign.",
         "fg.frac(fg.tensor([1.5, -1.25])).tolist()" => "[0.5, -0.25]";
     IsNan isnan: test [] x => truth(x.nan()); _g => zero();
@@ -237,9 +305,9 @@ unary_rows! {
         "`sqrt(x² + 1)`, without overflow.";
     LogOrZero log_or_zero: real [x] x => if x == T::ZERO { x } else { x.ln() }; g => g * reciprocal_or_zero(x)?;
         "The natural logarithm, and 0 at 0.";
-    ReciprocalOrZero reciprocal_or_zero: real [y] x => if x == T::ZERO { x } else { T::ONE.div(x) }; g => -(g * y * y);
+    ReciprocalOrZero reciprocal_or_zero: plain [y] x => if x == T::ZERO { x } else { T::ONE.div(x) }; g => -(g * y * y);
         "The reciprocal, and 0 at 0.";
-    OneLess one_less: real [] x => if x == T::ZERO { x } else { x.sub(T::ONE) }; g => g.clone();
+    OneLess one_less: plain [] x => if x == T::ZERO { x } else { x.sub(T::ONE) }; g => g.clone();
         "`x - 1`, and 0 at 0: the exponents of the repeated derivatives of a power end there.";
 }
 

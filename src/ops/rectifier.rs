@@ -4,47 +4,102 @@
 use super::activation::{sigmoid, softplus_one};
 use super::arithmetic::multiply_same;
 use super::compare::{less_equal_same, less_same};
+use super::curve::{curve, curve_rows};
 use super::entry::{Entry, entry};
 use super::index::narrow;
-use super::pointwise::{abs, expm1, reciprocal, square, tanh, unary};
+use super::pointwise::{abs, exp, reciprocal, square, tanh, unary};
 use super::promote::promoted_float;
-use super::select::{at_least, at_most, select};
+use super::select::select;
 use crate::error::{Result, bail};
 use crate::graph::{Keeps, Saved, Tensor, apply};
 use crate::shape;
 
 unary! {
-    Softsign softsign: real [x] x => x.div(x.abs().add(T::ONE)); g => g * square(&reciprocal(&(abs(x)? + 1.0))?)?;
+    LogSigmoid log_sigmoid(logsigmoid): real [x] x => x.neg().softplus().neg();
+        g => g * sigmoid(&-x)?;
+        pass real g, x => g.mul(x.neg().sigmoid());
+        "log(sigmoid(x)), without underflow.",
+        "fg.log_sigmoid(fg.tensor([-1000.0])).tolist()" => "[-1000.0]";
+    Softsign softsign: plain [x] x => x.div(x.abs().add(T::ONE));
+        g => g * square(&reciprocal(&(abs(x)? + 1.0))?)?;
+        pass plain g, x => { let y = T::ONE.div(x.abs().add(T::ONE)); g.mul(y.mul(y)) };
         "x / (1 + |x|).",
         "fg.softsign(fg.tensor([1.0, -3.0])).tolist()" => "[0.5, -0.75]";
-    Tanhshrink tanhshrink: real [x] x => x.sub(x.tanh()); g => g * square(&tanh(x)?)?;
+    Tanhshrink tanhshrink: real [x] x => x.sub(x.tanh());
+        g => g * square(&tanh(x)?)?;
+        pass real g, x => g.mul(x.tanh().mul(x.tanh()));
         "x - tanh(x).",
         "fg.tanhshrink(fg.tensor([0.0])).tolist()" => "[0.0]";
+}
+
+curve_rows! {
+    /// Kept between `p[0]` and `p[1]`, of which neither has a slope.
+    Ramp "hardtanh": plain x; p => if x <= p[0] { p[0] } else if p[1] <= x { p[1] } else { x };
+        pass g, x; p => if x <= p[0] || p[1] <= x { T::ZERO } else { g };
+        g => zero_where(&[less_equal_same(x, &number(x, p[0]))?, less_equal_same(&number(x, p[1]), x)?], g)?;
+    /// `p[0] x + p[1]`, kept between 0 and 1.
+    HardSigmoid "hardsigmoid": plain x; p => x.mul(p[0]).add(p[1]).max(T::ZERO).min(T::ONE);
+        pass g, x; p => {
+            let y = x.mul(p[0]).add(p[1]);
+            if y <= T::ZERO || T::ONE <= y { T::ZERO } else { g.mul(p[0]) }
+        };
+        g => {
+            let y = x * p[0] + p[1];
+            let flat = [less_equal_same(&y, &number(x, 0.0))?, less_equal_same(&number(x, 1.0), &y)?];
+            zero_where(&flat, &(g * p[0]))?
+        };
+    /// `x relu6(x + 3) / 6`.
+    HardSwish "hardswish": plain x; p => {
+            let y = x.add(T::lit(3.0)).max(T::ZERO).min(T::lit(6.0));
+            y.mul(x).div(T::lit(6.0))
+        };
+        pass g, x; p => {
+            let y = x.add(T::lit(3.0));
+            let middle = g.mul(x.add(y)).div(T::lit(6.0));
+            if y <= T::ZERO { T::ZERO } else if T::lit(6.0) <= y { g } else { middle }
+        };
+        g => {
+            let y = x + 3.0;
+            let middle = g * (x + &y) / 6.0;
+            let right = select(&less_equal_same(&number(x, 6.0), &y)?, g, &middle)?;
+            zero_where(&[less_equal_same(&y, &number(x, 0.0))?], &right)?
+        };
+    /// `p[2] x` where it is positive, else `p[0] (e^(x / p[1]) - 1)`.
+    Exponential "elu": real x; p => if x > T::ZERO { x.mul(p[2]) } else { x.div(p[1]).exp_m1().mul(p[0]) };
+        pass g, x; p => if x > T::ZERO { g.mul(p[2]) } else { g.mul(x.div(p[1]).exp().mul(p[0].div(p[1]))) };
+        g => {
+            let zero = number(x, 0.0);
+            let positive = less_same(&zero, x)?;
+            // The exponential of a large number is never taken, so that its derivatives are not either.
+            let slope = exp(&(select(&positive, &zero, x)? / p[1]))? * (p[0] / p[1]);
+            select(&positive, &(g * p[2]), &(g * slope))?
+        };
+    /// `x` moved by `p[0]` towards 0.
+    SoftShrink "softshrink": plain x; p => x.sub(if x < p[0].neg() { p[0].neg() } else if x > p[0] { p[0] } else { x });
+        pass g, x; p => if x < p[0].neg() || x > p[0] { g } else { T::ZERO };
+        g => zero_where(&[less_equal_same(&abs(x)?, &number(x, p[0]))?], g)?;
+    /// `x`, or 0 up to a magnitude of `p[0]`.
+    HardShrink "hardshrink": plain x; p => if x.abs() <= p[0] { T::ZERO } else { x };
+        pass g, x; p => if x.abs() <= p[0] { T::ZERO } else { g };
+        g => zero_where(&[less_equal_same(&abs(x)?, &number(x, p[0]))?], g)?;
+    /// `x` above `p[0]`, else `p[1]`.
+    Threshold "threshold": plain x; p => if x <= p[0] { p[1] } else { x };
+        pass g, x; p => if x <= p[0] { T::ZERO } else { g };
+        g => zero_where(&[less_equal_same(x, &number(x, p[0]))?], g)?;
 }
 
 fn number(x: &Tensor, value: f64) -> Tensor {
     Tensor::scalar_of(x.dtype(), value)
 }
 
-/// `x` between two bounds, of which neither has a slope.
-fn ramp(x: &Tensor, min: f64, max: f64) -> Result<Tensor> {
-    let (min, max) = (number(x, min), number(x, max));
-    let below_max = select(&less_equal_same(&max, x)?, &max, x)?;
-    select(&less_equal_same(x, &min)?, &min, &below_max)
-}
-
-/// `x` where it is positive, else `scale (e^(x / width) - 1)`.
-fn exponential(x: &Tensor, scale: f64, width: f64) -> Result<Tensor> {
-    let zero = number(x, 0.0);
-    let positive = less_same(&zero, x)?;
-    let negative = select(&positive, &zero, x)?;
-    let negative = if width == 1.0 { negative } else { negative / width };
-    select(&positive, x, &(expm1(&negative)? * scale))
+/// `g`, and 0 where one of the conditions holds.
+fn zero_where(conditions: &[Tensor], g: &Tensor) -> Result<Tensor> {
+    conditions.iter().try_fold(g.clone(), |g, c| select(c, &number(&g, 0.0), &g))
 }
 
 /// `x` where it is positive, else `alpha (e^x - 1)`.
 pub fn elu(x: &Tensor, alpha: f64) -> Result<Tensor> {
-    exponential(&*promoted_float(x)?, alpha, 1.0)
+    curve::<Exponential>(&*promoted_float(x)?, [alpha, 1.0, 1.0])
 }
 
 /// `x` where it is positive, else `alpha (e^(x / alpha) - 1)`, whose slope at 0 is 1 too.
@@ -52,12 +107,12 @@ pub fn celu(x: &Tensor, alpha: f64) -> Result<Tensor> {
     if alpha == 0.0 {
         bail!(Argument, "celu", "alpha cannot be 0");
     }
-    exponential(&*promoted_float(x)?, alpha, alpha)
+    curve::<Exponential>(&*promoted_float(x)?, [alpha, alpha, 1.0])
 }
 
 /// `scale` times [`elu`].
 pub fn selu(x: &Tensor, scale: f64, alpha: f64) -> Result<Tensor> {
-    Ok(elu(x, alpha)? * scale)
+    curve::<Exponential>(&*promoted_float(x)?, [scale * alpha, 1.0, scale])
 }
 
 /// `x` kept between two bounds, with slope 0 at both.
@@ -65,23 +120,22 @@ pub fn hardtanh(x: &Tensor, min: f64, max: f64) -> Result<Tensor> {
     if min > max {
         bail!(Argument, "hardtanh", "min {min} is above max {max}");
     }
-    ramp(&*promoted_float(x)?, min, max)
+    curve::<Ramp>(&*promoted_float(x)?, [min, max, 0.0])
 }
 
 /// `x` kept between 0 and 6.
 pub fn relu6(x: &Tensor) -> Result<Tensor> {
-    ramp(&*promoted_float(x)?, 0.0, 6.0)
+    curve::<Ramp>(&*promoted_float(x)?, [0.0, 6.0, 0.0])
 }
 
 /// `slope x + offset` kept between 0 and 1.
 pub fn hardsigmoid(x: &Tensor, slope: f64, offset: f64) -> Result<Tensor> {
-    ramp(&(&*promoted_float(x)? * slope + offset), 0.0, 1.0)
+    curve::<HardSigmoid>(&*promoted_float(x)?, [slope, offset, 0.0])
 }
 
 /// `x relu6(x + 3) / 6`.
 pub fn hardswish(x: &Tensor) -> Result<Tensor> {
-    let x = &*promoted_float(x)?;
-    Ok(ramp(&(x + 3.0), 0.0, 6.0)? * x / 6.0)
+    curve::<HardSwish>(&*promoted_float(x)?, [0.0; 3])
 }
 
 /// `x tanh(ln(1 + e^x))`.
@@ -90,30 +144,22 @@ pub fn mish(x: &Tensor) -> Result<Tensor> {
     multiply_same(x, &tanh(&softplus_one(x)?)?)
 }
 
-/// `ln(sigmoid(x))`, without underflow.
-pub fn log_sigmoid(x: &Tensor) -> Result<Tensor> {
-    Ok(-softplus_one(&-&*promoted_float(x)?)?)
-}
-
 /// `x` moved by `threshold` towards 0, where all that is nearer ends.
 pub fn softshrink(x: &Tensor, threshold: f64) -> Result<Tensor> {
     if threshold < 0.0 {
         bail!(Argument, "softshrink", "threshold is not negative, {threshold} is");
     }
-    let x = &*promoted_float(x)?;
-    Ok(x - at_most(&at_least(x, &number(x, -threshold))?, &number(x, threshold))?)
+    curve::<SoftShrink>(&*promoted_float(x)?, [threshold, 0.0, 0.0])
 }
 
 /// `x`, and 0 where its magnitude is not above `threshold`.
 pub fn hardshrink(x: &Tensor, threshold: f64) -> Result<Tensor> {
-    let x = &*promoted_float(x)?;
-    select(&less_equal_same(&abs(x)?, &number(x, threshold))?, &number(x, 0.0), x)
+    curve::<HardShrink>(&*promoted_float(x)?, [threshold, 0.0, 0.0])
 }
 
 /// `x` where it is above `threshold`, else `value`.
 pub fn thresholded_relu(x: &Tensor, threshold: f64, value: f64) -> Result<Tensor> {
-    let x = &*promoted_float(x)?;
-    select(&less_equal_same(x, &number(x, threshold))?, &number(x, value), x)
+    curve::<Threshold>(&*promoted_float(x)?, [threshold, value, 0.0])
 }
 
 /// The first half of an axis times the sigmoid of the second.
@@ -153,9 +199,6 @@ pub(crate) const ENTRIES: &[Entry] = &[
     entry!(twin ["mish"] mish (x: &Tensor)
         "x * tanh(log(1 + exp(x))).\n\n\
         >>> fg.mish(fg.tensor([0.0])).tolist()\n[0.0]"),
-    entry!(twin ["log_sigmoid", "logsigmoid"] log_sigmoid (x: &Tensor)
-        "log(sigmoid(x)), without underflow.\n\n\
-        >>> fg.log_sigmoid(fg.tensor([-1000.0])).tolist()\n[-1000.0]"),
     entry!(twin ["softshrink"] softshrink (x: &Tensor, threshold: f64 = Float(0.5))
         "The element moved by the threshold towards 0; what lies nearer than the threshold is 0.\n\n\
         >>> fg.softshrink(fg.tensor([-2.0, 0.25])).tolist()\n[-1.5, 0.0]"),

@@ -3,11 +3,12 @@
 use super::activation::softplus_one;
 use super::arithmetic::{add, multiply, multiply_same, subtract};
 use super::compare::less_same;
+use super::curve::{curve, curve_rows};
 use super::entry::{Operand, entries};
 use super::loss::Reduction;
-use super::pointwise::{exp, log, log_or_zero};
+use super::pointwise::{abs, exp, log, log_or_zero, square};
 use super::promote::{Class, promoted, promoted_float};
-use super::reduce::{norm::abs_pow, sum};
+use super::reduce::sum;
 use super::select::{at_least, at_most, select};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
@@ -26,21 +27,26 @@ fn weighted(loss: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
 /// The squared difference.
 pub fn mse_loss(x: &Tensor, target: Operand<'_>, reduction: &str) -> Result<Tensor> {
     let reduction = Reduction::parse("mse_loss", reduction)?;
-    let d = difference(x, target)?;
-    reduction.of(&(&d * &d), None)
+    reduction.of(&square(&difference(x, target)?)?, None)
 }
 
 /// The absolute difference.
 pub fn l1_loss(x: &Tensor, target: Operand<'_>, reduction: &str) -> Result<Tensor> {
     let reduction = Reduction::parse("l1_loss", reduction)?;
-    reduction.of(&abs_pow(&difference(x, target)?, 1.0)?, None)
+    reduction.of(&abs(&difference(x, target)?)?, None)
 }
 
-/// `d² / 2` up to `delta`, and `delta (|d| - delta / 2)` beyond.
-fn bent(d: &Tensor, delta: f64) -> Result<Tensor> {
-    let bound = |v| Tensor::scalar_of(d.dtype(), v);
-    let inner = at_most(&at_least(d, &bound(-delta))?, &bound(delta))?;
-    Ok(&inner * (d - &inner * 0.5))
+curve_rows! {
+    /// `x² / 2` up to `p[0]`, and `p[0] (|x| - p[0] / 2)` beyond; divided by `p[1]`.
+    Bent "huber": plain x; p => {
+            let inner = x.max(p[0].neg()).min(p[0]);
+            inner.mul(x.sub(inner.mul(T::lit(0.5)))).div(p[1])
+        };
+        pass g, x; p => g.mul(x.max(p[0].neg()).min(p[0]).div(p[1]));
+        g => {
+            let bound = |v| Tensor::scalar_of(x.dtype(), v);
+            g * (at_most(&at_least(x, &bound(-p[0]))?, &bound(p[0]))? / p[1])
+        };
 }
 
 /// Squares of small differences, multiples of large ones.
@@ -49,7 +55,7 @@ pub fn huber_loss(x: &Tensor, target: Operand<'_>, reduction: &str, delta: f64) 
     if delta.is_nan() || delta <= 0.0 {
         bail!(Argument, "huber_loss", "delta is positive, {delta} is not");
     }
-    reduction.of(&bent(&difference(x, target)?, delta)?, None)
+    reduction.of(&curve::<Bent>(&difference(x, target)?, [delta, 1.0, 0.0])?, None)
 }
 
 /// The Huber loss divided by its bend; the absolute difference if that is 0.
@@ -61,7 +67,7 @@ pub fn smooth_l1_loss(x: &Tensor, target: Operand<'_>, reduction: &str, beta: f6
     if beta.is_nan() || beta < 0.0 {
         bail!(Argument, "smooth_l1_loss", "beta is not negative, {beta} is");
     }
-    reduction.of(&(bent(&difference(x, target)?, beta)? / beta), None)
+    reduction.of(&curve::<Bent>(&difference(x, target)?, [beta, beta, 0.0])?, None)
 }
 
 /// The logarithm of a probability, which is -100 and flat from `e^-100` down.

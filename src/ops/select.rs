@@ -4,6 +4,7 @@ use smallvec::smallvec;
 
 use super::arithmetic::{binary_rows, promoted};
 use super::compare::less_same;
+use super::curve::{curve, curve_rows};
 use super::entry::{Entry, Operand, entry};
 use super::movement::cast;
 use super::promote::{Class, as_tensor, common, range};
@@ -73,6 +74,19 @@ binary_rows! {
         [x, y] g => part(&less_same(y, x)?, false, g)?; [x, y] g => part(&less_same(y, x)?, true, g)?;
 }
 
+curve_rows! {
+    /// Kept between `p[0]` and `p[1]`, at which the slope is 1.
+    Clip "clip": plain x; p => {
+            let y = if x < p[0] || p[0].nan() { p[0] } else { x };
+            if y > p[1] || p[1].nan() { p[1] } else { y }
+        };
+        pass g, x; p => if x < p[0] || x > p[1] { T::ZERO } else { g };
+        g => {
+            let bound = |i: usize| Tensor::scalar_of(x.dtype(), p[i]);
+            part(&less_same(x, &bound(0))?, false, &part(&less_same(&bound(1), x)?, false, g)?)?
+        };
+}
+
 /// The elements of `x` kept between bounds: those below `min` become `min`, those above `max` become `max`.
 pub fn clip(x: &Tensor, min: Option<Operand<'_>>, max: Option<Operand<'_>>) -> Result<Tensor> {
     let mut dtype = x.dtype();
@@ -80,6 +94,15 @@ pub fn clip(x: &Tensor, min: Option<Operand<'_>>, max: Option<Operand<'_>>) -> R
         dtype = dtype.promote(common(x.into(), bound));
     }
     let mut out = cast(x, dtype)?;
+    let number = |bound: &Option<Operand<'_>>, open: f64| match bound {
+        None => Some(open),
+        Some(Operand::Number(item)) => Some(item.to_f64()),
+        Some(_) => None,
+    };
+    let bounds = number(&min, f64::NEG_INFINITY).zip(number(&max, f64::INFINITY));
+    if let (Some((min, max)), true) = (bounds, dtype.is_float()) {
+        return curve::<Clip>(&out, [min, max, 0.0]);
+    }
     if let Some(min) = min {
         out = at_least(&out, &*as_tensor(within(min, dtype), dtype)?)?;
     }

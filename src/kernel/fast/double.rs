@@ -65,6 +65,21 @@ pub fn log10(x: f64) -> f64 {
     h + l
 }
 
+/// For normal bases, where the power is normal too.
+#[inline(always)]
+pub fn pow(x: f64, y: f64) -> f64 {
+    let (k, m, low) = ln_parts(x.abs());
+    let two = (0.693_147_180_559_208_2, 7.371_002_565_167_799e-13);
+    let (h, l) = scaled(k, (m, low), two, (1.0, 0.0));
+    let (e, e_low) = product(y, h);
+    let (power, rest) = exp_parts64(within64(e, 708.0));
+    let power = power + power.mul_add(y.mul_add(l, e_low), rest);
+    let half = 0.5 * y;
+    let odd = if half.floor() == half { power } else { -power };
+    let signed = if y.floor() == y { odd } else { f64::NAN };
+    if x < 0.0 { signed } else { power }
+}
+
 /// `(t + t / (t + 1)) / 2` with `t = e^|x| - 1`.
 #[inline(always)]
 pub fn sinh(x: f64) -> f64 {

@@ -6,7 +6,7 @@ mod poly;
 mod wide;
 
 use crate::dtype::{DType, Element};
-use crate::kernel::num::{Num, Real};
+use crate::kernel::num::{Num, Plain, Real};
 
 /// A float for the rows of vector loops. Only to be used inside [`super::simd::run`]: elsewhere a fused
 /// multiply-add is a slow call.
@@ -15,7 +15,7 @@ use crate::kernel::num::{Num, Real};
 pub struct Fast<T>(pub T);
 
 macro_rules! fast {
-    ($t:ident: $exp:ident $exp_m1:ident $ln:ident $ln_1p:ident $sin:ident $cos:ident $tanh:ident $sigmoid:ident;
+    ($t:ident: $exp:ident $exp2:ident $exp_m1:ident $ln:ident $ln_1p:ident $sin:ident $cos:ident $tanh:ident $sigmoid:ident;
         $more:ident ($($two:ident)*) ($($one:ident)*); exact ($($exact_two:ident)*) ($($exact:ident)*)) => {
         impl Element for Fast<$t> {
             const DTYPE: DType = <$t as Element>::DTYPE;
@@ -27,17 +27,22 @@ macro_rules! fast {
         impl Num for Fast<$t> {
             const ZERO: Self = Fast(0.0);
             const ONE: Self = Fast(1.0);
-            fast!(@exact Num, (add sub mul floor_div modulo pow max min) (neg abs sign));
+            fast!(@exact Num, (add sub mul floor_div modulo max min) (neg abs sign));
+            #[inline(always)] fn pow(self, o: Self) -> Self { Fast($more::pow(self.0, o.0)) }
             #[inline(always)] fn nan(self) -> bool { self.0.is_nan() }
         }
-        impl Real for Fast<$t> {
+        impl Plain for Fast<$t> {
             const INFINITY: Self = Fast($t::INFINITY);
-            fast!(@exact Real, (div copysign next_after $($exact_two)*) (sqrt floor ceil trunc round $($exact)*));
-            $( #[inline(always)] fn $two(self, o: Self) -> Self { Fast($more::$two(self.0, o.0)) } )*
-            $( #[inline(always)] fn $one(self) -> Self { Fast($more::$one(self.0)) } )*
+            fast!(@exact Plain, (div copysign next_after) (sqrt floor ceil trunc round));
             #[inline(always)] fn lit(v: f64) -> Self { Fast(v as $t) }
             #[inline(always)] fn is_finite(self) -> bool { self.0.is_finite() }
+        }
+        impl Real for Fast<$t> {
+            fast!(@exact Real, ($($exact_two)*) ($($exact)*));
+            $( #[inline(always)] fn $two(self, o: Self) -> Self { Fast($more::$two(self.0, o.0)) } )*
+            $( #[inline(always)] fn $one(self) -> Self { Fast($more::$one(self.0)) } )*
             #[inline(always)] fn exp(self) -> Self { Fast(poly::$exp(self.0)) }
+            #[inline(always)] fn exp2(self) -> Self { Fast(poly::$exp2(self.0)) }
             #[inline(always)] fn exp_m1(self) -> Self { Fast(poly::$exp_m1(self.0)) }
             #[inline(always)] fn ln(self) -> Self { Fast(poly::$ln(self.0)) }
             #[inline(always)] fn ln_1p(self) -> Self { Fast(poly::$ln_1p(self.0)) }
@@ -63,10 +68,10 @@ macro_rules! fast {
         $( #[inline(always)] fn $one(self) -> Self { Fast($Trait::$one(self.0)) } )*
     };
 }
-fast!(f32: exp32 exp_m132 ln32 ln_1p32 sin32 cos32 tanh32 sigmoid32;
+fast!(f32: exp32 exp2_32 exp_m132 ln32 ln_1p32 sin32 cos32 tanh32 sigmoid32;
     wide (atan2 hypot)
         (log2 log10 tan asin acos atan sinh cosh asinh acosh atanh erf normal_density normal_cdf);
     exact () ());
-fast!(f64: exp64 exp_m164 ln64 ln_1p64 sin64 cos64 tanh64 sigmoid64;
+fast!(f64: exp64 exp2_64 exp_m164 ln64 ln_1p64 sin64 cos64 tanh64 sigmoid64;
     double () (log2 log10 tan sinh cosh erf normal_density);
     exact (atan2 hypot) (asin acos atan asinh acosh atanh normal_cdf));

@@ -83,6 +83,23 @@ pub fn exp32(x: f32) -> f32 {
     exp_parts32(x).0
 }
 
+/// `2^x` for normal results: the series of `2^r`, for `r` at most a half in size.
+#[inline(always)]
+pub fn exp2_32(x: f32) -> f32 {
+    let rounded = within32(x, 125.0) + ROUND32;
+    let r = x - (rounded - ROUND32);
+    horner!(f32 r; 1.525_273_38e-5, 0.000_154_035_304, 0.001_333_355_81, 0.009_618_129_11, 0.055_504_108_7, 0.240_226_507, std::f32::consts::LN_2, 1.0)
+        * power_of_two32(rounded)
+}
+
+#[inline(always)]
+pub fn exp2_64(x: f64) -> f64 {
+    let rounded = within64(x, 1021.0) + ROUND64;
+    let r = x - (rounded - ROUND64);
+    horner!(f64 r; 1.369_148_885_390_412_4e-12, 2.567_843_599_348_819_6e-11, 4.445_538_271_870_81e-10, 7.054_911_620_801_121e-9, 1.017_808_600_923_969_6e-7, 1.321_548_679_014_430_5e-6, 1.525_273_380_405_983_8e-5, 0.000_154_035_303_933_816_06, 0.001_333_355_814_642_844_1, 0.009_618_129_107_628_477, 0.055_504_108_664_821_576, 0.240_226_506_959_100_7, std::f64::consts::LN_2, 1.0)
+        * power_of_two64(rounded)
+}
+
 /// `e^x - 1` and its rounding error: `2^n (e^r - 1) + (2^n - 1)`, summed without loss.
 #[inline(always)]
 fn exp_m1_parts32(x: f32) -> (f32, f32) {

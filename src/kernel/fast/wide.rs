@@ -138,6 +138,24 @@ pub fn hypot(x: f32, y: f32) -> f32 {
     x.mul_add(x, y * y).sqrt() as f32
 }
 
+/// For all arguments, special ones too.
+#[inline(always)]
+pub fn pow(x: f32, y: f32) -> f32 {
+    let (base, y) = (f64::from(x), f64::from(y));
+    let a = base.abs();
+    let (k, log) = ln_parts(a, |f| f);
+    let log = k.mul_add(LN_2, log);
+    // Zero and infinity have logarithms beyond what an exponent could bring back.
+    let log = if a == 0.0 { -f64::MAX } else { log };
+    let log = if a == f64::INFINITY { f64::MAX } else { log };
+    let power = exp(if y == 0.0 || log == 0.0 { 0.0 } else { y * log });
+    let half = 0.5 * y;
+    let (whole, odd) = (y.floor() == y, half.floor() != half);
+    let signed = if whole && odd { -power } else { power };
+    let signed = if whole || a == 0.0 || a == f64::INFINITY { signed } else { f64::NAN };
+    (if x.is_sign_negative() { signed } else { power }) as f32
+}
+
 /// `e^(-x²/2)`.
 #[inline(always)]
 fn bell(x: f64) -> f64 {

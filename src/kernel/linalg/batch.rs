@@ -8,11 +8,11 @@ use faer::{Mat, MatRef};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::kernel::map::Shared;
-use crate::kernel::num::Real;
+use crate::kernel::num::Plain;
 use crate::kernel::par;
 use crate::shape::{self, Dims};
 
-pub(super) trait Field: Real + RealField {
+pub(super) trait Field: Plain + RealField {
     const NAN: Self;
 }
 impl Field for f32 {
@@ -61,7 +61,7 @@ impl<'a> Batch<'a> {
             let offset = start + r as isize * down + c as isize * across;
             // SAFETY: the offset of an element of the array, which is of type `T`.
             let v = unsafe { *self.x.ptr().cast::<T>().offset(offset) };
-            finite &= Real::is_finite(v);
+            finite &= Plain::is_finite(v);
             v
         });
         finite.then_some(copy)

@@ -10,7 +10,7 @@ use faer::linalg::lu::partial_pivoting;
 use faer::{Mat, MatMut, Par};
 
 use self::batch::{Batch, Field, Out, cube};
-use super::num::{Num, Real};
+use super::num::{Num, Plain, Real};
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
@@ -127,7 +127,7 @@ pub fn slogdet(op: &'static str, x: &Array) -> Result<[Array; 2]> {
                 None => (T::NAN, T::NAN),
                 Some(f) if f.singular() => (T::ZERO, T::INFINITY.neg()),
                 Some(f) => f.pivots().fold((if f.odd { T::ONE.neg() } else { T::ONE }, T::ZERO), |(s, l), p| {
-                    (Real::copysign(T::ONE, p).mul(s), l.add(Real::ln(p.abs())))
+                    (Plain::copysign(T::ONE, p).mul(s), l.add(Real::ln(p.abs())))
                 }),
             };
             sign.part(i)[0] = s;

@@ -7,7 +7,7 @@ use crate::array::Array;
 use crate::dtype::{DType, Element, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
-use crate::kernel::num::{Num, Real};
+use crate::kernel::num::{Num, Plain};
 use crate::ops::index::narrow;
 use crate::ops::movement::{Lin, Linear, concat, reshape_to};
 use crate::ops::reduce::sum;

@@ -7,6 +7,7 @@ use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
 use crate::kernel::map::{self, map_table};
+use crate::kernel::power::POWER;
 use crate::kernel::reduce::{self, reduce_table};
 use crate::kernel::zip::{self, zip_table};
 use crate::ops::entry::{Axes, Order, entries};
@@ -24,7 +25,7 @@ impl Op for Euclidean {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
         const SQUARES: &reduce::Table = reduce_table!(real T::ZERO; a, x => a.add(x); of v => v.mul(v));
-        const ROOT: &map::Table = map_table!(real x => x.sqrt());
+        const ROOT: &map::Table = map_table!(plain x => x.sqrt());
         let squares = self.0.fold(ins[0], |axes| reduce::apply("norm", SQUARES, ins[0], axes))?;
         Ok([map::apply("norm", ROOT, &squares)?].into())
     }
@@ -60,7 +61,7 @@ impl Op for Ratio {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
-        const TABLE: &zip::Table = zip_table!(real x, y => if y == T::ZERO { T::ZERO } else { x.div(y) });
+        const TABLE: &zip::Table = zip_table!(plain x, y => if y == T::ZERO { T::ZERO } else { x.div(y) });
         Ok([zip::apply("ratio", TABLE, ins[0], ins[1], lanes)?].into())
     }
 
@@ -108,16 +109,15 @@ impl Op for AbsPow {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
-        const ABS: &map::Table = map_table!(real x => x.abs());
-        const SIGN: &map::Table = map_table!(real x => x.sign());
-        const POW: &zip::Table = zip_table!(real x, p => x.pow(p));
+        const ABS: &map::Table = map_table!(plain x => x.abs());
+        const SIGN: &map::Table = map_table!(plain x => x.sign());
         const HOLLOW: &zip::Table =
             zip_table!(real x, p => if x == T::ZERO && p < T::ZERO { T::ZERO } else { x.pow(p) });
-        const MUL: &zip::Table = zip_table!(real x, y => x.mul(y));
+        const MUL: &zip::Table = zip_table!(plain x, y => x.mul(y));
         let mut out = map::apply("abs_pow", ABS, ins[0])?;
         if self.p != 1.0 {
             let p = Array::full_of(out.dtype(), &vec![1; out.rank()], self.p);
-            out = zip::apply("abs_pow", if self.derived { HOLLOW } else { POW }, &out, &p, lanes)?;
+            out = zip::apply("abs_pow", if self.derived { HOLLOW } else { POWER }, &out, &p, lanes)?;
         }
         if self.odd {
             out = zip::apply("abs_pow", MUL, &map::apply("abs_pow", SIGN, ins[0])?, &out, 0)?;

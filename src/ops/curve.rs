@@ -1,0 +1,81 @@
+//! Functions of one tensor that depend on numbers, such as a slope or bounds: one pass forward, and one for the gradient.
+
+use std::marker::PhantomData;
+
+use smallvec::smallvec;
+
+use super::pointwise::in_one_pass;
+use crate::array::Array;
+use crate::error::Result;
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::kernel::map::{self, Numbers};
+use crate::kernel::zip;
+
+/// A row of the family.
+pub(super) trait Bend: Send + Sync + 'static {
+    const NAME: &'static str;
+    const TABLE: &'static map::Table;
+    /// What arrives times the derivative, as a row of the two.
+    const PASS: &'static zip::Table;
+    /// The same by ops, for derivatives of higher order. Linear in `g`, so it serves both directions.
+    fn rule(g: &Tensor, x: &Tensor, p: Numbers) -> Result<Option<Tensor>>;
+}
+
+struct Curve<B>(Numbers, PhantomData<fn(B)>);
+
+impl<B: Bend> Op for Curve<B> {
+    fn name(&self) -> &'static str {
+        B::NAME
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+        Ok([map::apply_with(B::NAME, B::TABLE, ins[0], &self.0)?].into())
+    }
+
+    fn is_pointwise(&self) -> bool {
+        true
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::inputs(1)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let x = s.input(0);
+        Ok(smallvec![match in_one_pass(B::NAME, B::PASS, g, &x, self.0)? {
+            Some(grad) => Some(grad),
+            None => B::rule(g, &x, self.0)?,
+        }])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        self.vjp(t, s)
+    }
+}
+
+/// A row of the family, applied to a float.
+pub(super) fn curve<B: Bend>(x: &Tensor, p: Numbers) -> Result<Tensor> {
+    apply(Curve::<B>(p, PhantomData), &[x])
+}
+
+/// Rows `Name "public name": class x; p => number; pass g, x; p => number; g => gradient;`. The class is that of
+/// [`map_table!`](crate::kernel::map); the first two are rows of numbers, where `p` has what the function depends on as
+/// numbers of their dtype. The gradient is a tensor, written in ops of `g`, `x` and of `p` as given.
+macro_rules! curve_rows {
+    ($($(#[$attr:meta])* $Row:ident $name:literal: $class:ident $x:ident; $p:ident => $e:expr;
+        pass $pg:ident, $px:ident; $pp:ident => $pass:expr; $g:ident => $rule:expr;)*) => { $(
+        $(#[$attr])*
+        struct $Row;
+        impl $crate::ops::curve::Bend for $Row {
+            const NAME: &'static str = $name;
+            const TABLE: &'static $crate::kernel::map::Table = $crate::kernel::map::map_table!($class $x; $p => $e);
+            const PASS: &'static $crate::kernel::zip::Table = $crate::kernel::zip::zip_table!($class $pg, $px; $pp => $pass);
+            #[allow(unused_variables)] // Not every gradient reads the numbers.
+            fn rule($g: &Tensor, $x: &Tensor, $p: $crate::kernel::map::Numbers) -> Result<Option<Tensor>> {
+                Ok(Some($rule))
+            }
+        }
+    )* };
+}
+pub(super) use curve_rows;
