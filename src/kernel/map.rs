@@ -42,7 +42,7 @@ pub unsafe fn run_same<T: Copy, U>(row: impl Fn(T) -> U + Copy, n: usize, x: *co
     simd::same(
         // SAFETY: the caller's promise.
         #[inline(always)]
-        || unsafe { run(row, n, x, out) },
+        move || unsafe { run(row, n, x, out) },
     );
 }
 
@@ -63,10 +63,10 @@ pub unsafe fn run_float<T: Num>(
     simd::run(
         // SAFETY: the caller's promise.
         #[inline(always)]
-        || unsafe { run(row, n, x, out) },
+        move || unsafe { run(row, n, x, out) },
         // SAFETY: as above.
         #[inline(always)]
-        || unsafe { run_fast(row, fast, n, x, out) },
+        move || unsafe { run_fast(row, fast, n, x, out) },
     );
 }
 
@@ -135,23 +135,25 @@ macro_rules! map_table {
     (@numbers () $from:ident) => {};
     (@numbers ($p:ident) $from:ident) => { let $p = $from.map(T::from_f64); };
 }
-/// The loop of a row for one type.
+/// The loop of a row for one type. Closures own what they read: through a reference it might be what the loop writes, and
+/// would be read again for each element.
 macro_rules! map_loop {
     (Real $row:ident T $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
         |n, x, o, p| unsafe {
-            map::run_float(#[inline(always)] |x| $row::<$t>(x, p), #[inline(always)] |x| $row::<Fast<$t>>(x, p), n, x, o)
+            let p = *p;
+            map::run_float(#[inline(always)] move |x| $row::<$t>(x, &p), #[inline(always)] move |x| $row::<Fast<$t>>(x, &p), n, x, o)
         }
     };
     ($Trait:ident $row:ident T f32) => { $crate::kernel::map::map_loop!(@same $row f32) };
     ($Trait:ident $row:ident T f64) => { $crate::kernel::map::map_loop!(@same $row f64) };
     ($Trait:ident $row:ident $Out:ident $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
-        |n, x, o, p| unsafe { map::run(#[inline(always)] |x: $t| $row::<$t>(x, p), n, x, o) }
+        |n, x, o, p| unsafe { let p = *p; map::run(#[inline(always)] move |x: $t| $row::<$t>(x, &p), n, x, o) }
     };
     (@same $row:ident $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
-        |n, x, o, p| unsafe { map::run_same(#[inline(always)] |x: $t| $row::<$t>(x, p), n, x, o) }
+        |n, x, o, p| unsafe { let p = *p; map::run_same(#[inline(always)] move |x: $t| $row::<$t>(x, &p), n, x, o) }
     };
 }
 pub(crate) use {map_loop, map_table};

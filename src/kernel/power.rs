@@ -52,8 +52,8 @@ forms! {
     Reciprocal x => T::ONE.div(x);
     InverseSquare x => x.inverse_square();
     // The power 1/2 of -inf is inf, and that of -0 is 0: in this a power is no root.
-    Root x => if x == T::INFINITY.neg() { T::INFINITY } else { x.add(T::ZERO).sqrt() };
-    InverseRoot x => if x == T::INFINITY.neg() { T::ZERO } else { x.add(T::ZERO).inverse_root() };
+    Root x => { let y = x.add(T::ZERO).sqrt(); if x == T::INFINITY.neg() { T::INFINITY } else { y } };
+    InverseRoot x => { let y = x.add(T::ZERO).inverse_root(); if x == T::INFINITY.neg() { T::ZERO } else { y } };
 }
 
 /// A loop over the powers of many numbers by one exponent.
@@ -111,15 +111,15 @@ macro_rules! powers {
             unsafe fn by<F: Form>(self) {
                 let Values(n, (x, _), _, out) = self;
                 // SAFETY: the caller's promise.
-                unsafe { map::run_same(#[inline(always)] |x: $t| F::of(x), n, x, out) }
+                unsafe { map::run_same(#[inline(always)] move |x: $t| F::of(x), n, x, out) }
             }
             unsafe fn any(self) {
                 let Values(n, x, y, out) = self;
                 // SAFETY: as above.
                 unsafe {
                     zip::run_float(
-                        #[inline(always)] |x: $t, y| x.pow(y),
-                        #[inline(always)] |x: Fast<$t>, y| x.pow(y),
+                        #[inline(always)] move |x: $t, y| x.pow(y),
+                        #[inline(always)] move |x: Fast<$t>, y| x.pow(y),
                         n, x, y, out,
                     );
                 }
@@ -132,7 +132,7 @@ macro_rules! powers {
                 // SAFETY: as above.
                 unsafe {
                     let y = *y.cast::<$t>();
-                    map::run_same(#[inline(always)] |x: $t| y.mul(F::of(x)), n, x, out);
+                    map::run_same(#[inline(always)] move |x: $t| y.mul(F::of(x)), n, x, out);
                 }
             }
             unsafe fn any(self) {
@@ -140,8 +140,8 @@ macro_rules! powers {
                 // SAFETY: as above.
                 unsafe {
                     zip::run_float(
-                        #[inline(always)] |x: $t, y| slope(x, y),
-                        #[inline(always)] |x: Fast<$t>, y| slope(x, y),
+                        #[inline(always)] move |x: $t, y| slope(x, y),
+                        #[inline(always)] move |x: Fast<$t>, y| slope(x, y),
                         n, x, y, out,
                     );
                 }
@@ -152,15 +152,15 @@ macro_rules! powers {
             unsafe fn by<F: Form>(self) {
                 let Gradients(n, g, x, y, out) = self;
                 // SAFETY: as above.
-                unsafe { zip::run_same(#[inline(always)] |g: $t, x| g.mul(y.mul(F::of(x))), n, g, x, out) }
+                unsafe { zip::run_same(#[inline(always)] move |g: $t, x| g.mul(y.mul(F::of(x))), n, g, x, out) }
             }
             unsafe fn any(self) {
                 let Gradients(n, g, x, y, out) = self;
                 // SAFETY: as above.
                 unsafe {
                     zip::run_float(
-                        #[inline(always)] |g: $t, x| g.mul(slope(x, y)),
-                        #[inline(always)] |g: Fast<$t>, x| g.mul(slope(x, Fast(y))),
+                        #[inline(always)] move |g: $t, x| g.mul(slope(x, y)),
+                        #[inline(always)] move |g: Fast<$t>, x| g.mul(slope(x, Fast(y))),
                         n, g, x, out,
                     );
                 }

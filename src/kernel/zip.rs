@@ -79,7 +79,7 @@ pub unsafe fn run_same<T: Copy, U: Copy>(
     simd::same(
         // SAFETY: the caller's promise.
         #[inline(always)]
-        || unsafe { run(row, n, x, y, out) },
+        move || unsafe { run(row, n, x, y, out) },
     );
 }
 
@@ -101,9 +101,9 @@ pub unsafe fn run_float<T: Num>(
     simd::run(
         // SAFETY: the caller's promise.
         #[inline(always)]
-        || unsafe { run(row, n, (x, sx), (y, sy), out) },
+        move || unsafe { run(row, n, (x, sx), (y, sy), out) },
         #[inline(always)]
-        || {
+        move || {
             // One loop serves all steps: an element that stands still is written out for a block.
             let (mut xs, mut ys) = (
                 [const { MaybeUninit::uninit() }; simd::BLOCK],
@@ -180,9 +180,10 @@ macro_rules! zip_loop {
     (Real $row:ident T $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
         |n, x, sx, y, sy, o, p| unsafe {
+            let p = *p;
             zip::run_float(
-                #[inline(always)] |x, y| $row::<$t>(x, y, p),
-                #[inline(always)] |x, y| $row::<Fast<$t>>(x, y, p),
+                #[inline(always)] move |x, y| $row::<$t>(x, y, &p),
+                #[inline(always)] move |x, y| $row::<Fast<$t>>(x, y, &p),
                 n, (x, sx), (y, sy), o,
             )
         }
@@ -192,13 +193,15 @@ macro_rules! zip_loop {
     ($Trait:ident $row:ident $Out:ident $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
         |n, x, sx, y, sy, o, p| unsafe {
-            zip::run(#[inline(always)] |x: $t, y| $row::<$t>(x, y, p), n, (x, sx), (y, sy), o)
+            let p = *p;
+            zip::run(#[inline(always)] move |x: $t, y| $row::<$t>(x, y, &p), n, (x, sx), (y, sy), o)
         }
     };
     (@same $row:ident $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
         |n, x, sx, y, sy, o, p| unsafe {
-            zip::run_same(#[inline(always)] |x: $t, y| $row::<$t>(x, y, p), n, (x, sx), (y, sy), o)
+            let p = *p;
+            zip::run_same(#[inline(always)] move |x: $t, y| $row::<$t>(x, y, &p), n, (x, sx), (y, sy), o)
         }
     };
 }

@@ -65,8 +65,14 @@ curve_rows! {
             zero_where(&[less_equal_same(&y, &number(x, 0.0))?], &right)?
         };
     /// `p[2] x` where it is positive, else `p[0] (e^(x / p[1]) - 1)`.
-    Exponential "elu": real x; p => if x > T::ZERO { x.mul(p[2]) } else { x.div(p[1]).exp_m1().mul(p[0]) };
-        pass g, x; p => if x > T::ZERO { g.mul(p[2]) } else { g.mul(x.div(p[1]).exp().mul(p[0].div(p[1]))) };
+    Exponential "elu": real x; p => {
+            let negative = x.div(p[1]).exp_m1().mul(p[0]);
+            if x > T::ZERO { x.mul(p[2]) } else { negative }
+        };
+        pass g, x; p => {
+            let negative = g.mul(x.div(p[1]).exp().mul(p[0].div(p[1])));
+            if x > T::ZERO { g.mul(p[2]) } else { negative }
+        };
         g => {
             let zero = number(x, 0.0);
             let positive = less_same(&zero, x)?;

@@ -25,6 +25,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "log2": np.log2,
     "log10": np.log10,
     "exp2": np.exp2,
+    "sqrt": np.sqrt,
     "sinh": np.sinh,
     "cosh": np.cosh,
     "asin": np.arcsin,

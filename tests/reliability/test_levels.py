@@ -22,9 +22,13 @@ for shape in [(3,), (1000,), (300_000,), (17, 4000), (5, 30, 90)]:
         for f in (fg.sum, fg.mean, fg.max, fg.var):
             for axis in (None, *range(len(shape))):
                 results[f"fold {f.__name__} {shape} {axis} {dtype.__name__}"] = f(x, axis=axis).numpy()
-        for f in (fg.softmax, fg.tanh, fg.erf, fg.gelu, fg.tan, fg.exp, lambda x: fg.log1p(x * x)):
-            y = f(x)
-            name = f"{getattr(f, '__name__', 'log1p')} {shape} {dtype.__name__}"
+        functions = [fg.softmax, fg.tanh, fg.erf, fg.gelu, fg.tan, fg.exp, fg.exp2, fg.silu, fg.selu, fg.hardswish]
+        named = {f.__name__: f for f in functions}
+        named |= {"log1p": lambda x: fg.log1p(x * x), "powers": lambda x: fg.pow(x * x + 1, x)}
+        named |= {f"power {e}": lambda x, e=e: fg.abs(x) ** e for e in (2, 3, -1, 0.5, 2.5)}
+        for f in named:
+            y = named[f](x)
+            name = f"{f} {shape} {dtype.__name__}"
             results[name] = y.numpy()
             results[f"gradient of {name}"] = fg.grad(y, x, x.detach())[0].numpy()
 np.savez(sys.argv[1], **results)
