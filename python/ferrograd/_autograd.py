@@ -28,6 +28,11 @@ def leaves_of(tree: object, what: str) -> Iterator[End]:
 
 def ends(tree: object, what: str) -> list[End]:
     """:func:`leaves_of` as a list, which must hold one at least."""
+    # What is asked for nearly always, before the walk that finds the rest.
+    if isinstance(tree, (Tensor, GradientEdge)):
+        return [tree]
+    if isinstance(tree, (list, tuple)) and len(tree) == 1 and isinstance(tree[0], (Tensor, GradientEdge)):
+        return [tree[0]]
     found = list(leaves_of(tree, what))
     if not found:
         raise ArgumentError(f"{what} cannot be empty")

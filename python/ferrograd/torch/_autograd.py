@@ -28,13 +28,13 @@ def ends(value: object, what: str) -> list[End]:
 
 def wanted(inputs: object, caller: str) -> list[End]:
     """The inputs of ``grad`` or ``backward``: :func:`ends`, or the values of a dict."""
-    if isinstance(inputs, Mapping):
-        if not isinstance(inputs, dict):
-            raise ArgumentError(
-                f"`inputs` argument to `{caller}()` must be a dict, not {type(inputs).__name__}. "
-                "Other Mapping types are not supported."
-            )
+    if isinstance(inputs, dict):
         inputs = list(inputs.values())
+    elif not isinstance(inputs, (Tensor, list, tuple)) and isinstance(inputs, Mapping):
+        raise ArgumentError(
+            f"`inputs` argument to `{caller}()` must be a dict, not {type(inputs).__name__}. "
+            "Other Mapping types are not supported."
+        )
     found = ends(inputs, f"`inputs` argument to `{caller}()`")
     if not found:
         raise ArgumentError(f"`inputs` argument to `{caller}()` cannot be empty.")
