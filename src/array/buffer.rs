@@ -10,6 +10,26 @@ use std::sync::{Mutex, MutexGuard};
 const LARGE: usize = 1024;
 const LINE: usize = 64;
 
+/// Buffers of at least this many bytes ask for huge pages: there are fewer of them to be made and to be found.
+const HUGE: usize = 4 << 20;
+
+/// Asks the system to lay these bytes, which nobody has touched yet, into huge pages. It may refuse.
+#[cfg(target_os = "linux")]
+fn ask_for_huge_pages(base: NonNull<u8>, bytes: usize) {
+    use std::ffi::{c_int, c_void};
+    const PAGE: usize = 4096;
+    const MADV_HUGEPAGE: c_int = 14;
+    unsafe extern "C" {
+        fn madvise(at: *mut c_void, bytes: usize, advice: c_int) -> c_int;
+    }
+    let first = base.as_ptr().align_offset(PAGE);
+    // SAFETY: whole pages of a block that is ours; the advice changes no byte of them.
+    unsafe { madvise(base.as_ptr().add(first).cast(), (bytes - first) / PAGE * PAGE, MADV_HUGEPAGE) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ask_for_huge_pages(_: NonNull<u8>, _: usize) {}
+
 pub(super) struct Buffer {
     base: NonNull<u8>,
     /// Bytes from the base to the first byte in use.
@@ -32,12 +52,11 @@ impl Buffer {
         }
     }
 
-    /// The same, all zero.
-    pub(super) fn zeroed(bytes: usize) -> Option<Buffer> {
+    /// The same, all zero; `clear` is called for memory that was used before, with its address and so many bytes.
+    pub(super) fn zeroed(bytes: usize, clear: impl FnOnce(*mut u8, usize)) -> Option<Buffer> {
         let (class, bytes) = class(bytes);
         let Some(buffer) = class.and_then(take) else { return Buffer::fresh(bytes) };
-        // SAFETY: the buffer has at least so many bytes, and nobody else holds it.
-        unsafe { buffer.ptr().write_bytes(0, bytes) };
+        clear(buffer.ptr(), bytes);
         Some(buffer)
     }
 
@@ -50,6 +69,9 @@ impl Buffer {
         // SAFETY: the layout has a size of at least one.
         let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
         let skip = if slack == 0 { 0 } else { base.as_ptr().align_offset(LINE) };
+        if bytes >= HUGE {
+            ask_for_huge_pages(base, bytes);
+        }
         Some(Buffer { base, skip, layout })
     }
 
@@ -197,7 +219,8 @@ mod tests {
         unsafe { first.ptr().write_bytes(7, bytes) };
         let at = first.ptr() as usize;
         drop(first);
-        let again = Buffer::zeroed(bytes).expect("memory");
+        // SAFETY: as above.
+        let again = Buffer::zeroed(bytes, |at, n| unsafe { at.write_bytes(0, n) }).expect("memory");
         // Another test may have taken it.
         if again.ptr() as usize == at {
             // SAFETY: as above.

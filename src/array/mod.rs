@@ -2,9 +2,8 @@
 
 mod beside;
 mod buffer;
-mod pack;
+mod layout;
 mod view;
-mod write;
 
 use std::fmt;
 
@@ -17,8 +16,8 @@ use crate::shape::{self, Dims, Strides};
 pub use beside::Beside;
 use buffer::Buffer;
 pub use buffer::{empty_cache, set_cache_limit};
-pub use write::Layout;
-pub(crate) use write::{by_size, copy};
+pub use layout::Layout;
+pub(crate) use layout::by_size;
 
 /// Bytes that live in the header instead of a buffer of their own.
 const INLINE: usize = 16;
@@ -71,7 +70,7 @@ impl Array {
         op: &'static str,
         dtype: DType,
         dims: &[usize],
-        buffer: fn(usize) -> Option<Buffer>,
+        buffer: impl FnOnce(usize) -> Option<Buffer>,
     ) -> Result<(UniqueArc<Inner>, usize)> {
         let bytes = shape::checked_len(dims).and_then(|n| Some((n, n.checked_mul(dtype.size())?)));
         let memory = || Error::memory(op, dims.to_vec(), dtype);
@@ -87,12 +86,18 @@ impl Array {
         Ok((inner, n))
     }
 
-    /// An array of zeros.
+    /// An array of zeros, `clear` being called for so many bytes of memory that are not zero yet.
     ///
     /// # Errors
     /// As [`Array::build`].
-    pub fn zeros(op: &'static str, dtype: DType, dims: &[usize]) -> Result<Array> {
-        Ok(Array(Array::allocate(op, dtype, dims, Buffer::zeroed)?.0.shareable()))
+    pub(crate) fn cleared(
+        op: &'static str,
+        dtype: DType,
+        dims: &[usize],
+        clear: impl FnOnce(*mut u8, usize),
+    ) -> Result<Array> {
+        let zeroed = |bytes| Buffer::zeroed(bytes, clear);
+        Ok(Array(Array::allocate(op, dtype, dims, zeroed)?.0.shareable()))
     }
 
     /// An array of one repeated value. Takes no memory for its elements: every stride is zero.
@@ -239,23 +244,24 @@ impl Array {
 
     /// Whether the elements are contiguous and nobody else can see them.
     pub fn is_writable(&mut self) -> bool {
-        let Some(inner) = Arc::get_mut(&mut self.0) else { return false };
-        let alone = match &mut inner.data {
-            Data::Inline(_) => true,
-            Data::Shared(buffer, _) => Arc::get_mut(buffer).is_some(),
-        };
-        alone && inner.strides.is_none()
+        self.address().is_some()
+    }
+
+    /// The address of the first element for writing: only if the elements are contiguous and nobody else can see them.
+    pub(crate) fn address(&mut self) -> Option<*mut u8> {
+        let inner = Arc::get_mut(&mut self.0).filter(|i| i.strides.is_none())?;
+        if let Data::Shared(buffer, _) = &mut inner.data {
+            Arc::get_mut(buffer)?;
+        }
+        Some(inner.data.as_mut_ptr())
     }
 
     /// The elements for writing in place: only if they are contiguous and nobody else can see them.
     pub fn as_mut_slice<T: Element>(&mut self) -> Option<&mut [T]> {
         let n = self.len();
-        let inner = Arc::get_mut(&mut self.0).filter(|i| i.strides.is_none() && i.dtype == T::DTYPE)?;
-        if let Data::Shared(buffer, _) = &mut inner.data {
-            Arc::get_mut(buffer)?;
-        }
-        // SAFETY: contiguous, of this type, and unshared: both counts are one and `self` is borrowed mutably.
-        Some(unsafe { std::slice::from_raw_parts_mut(inner.data.as_mut_ptr().cast::<T>(), n) })
+        let at = self.address().filter(|_| self.dtype() == T::DTYPE)?;
+        // SAFETY: contiguous, of this type, and unshared, as `address` says; `self` is borrowed mutably.
+        Some(unsafe { std::slice::from_raw_parts_mut(at.cast::<T>(), n) })
     }
 }
 

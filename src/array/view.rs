@@ -4,7 +4,6 @@ use smallvec::SmallVec;
 use triomphe::Arc;
 
 use super::{Array, Buffer, Data, INLINE, Inner, Layout};
-use crate::error::Result;
 use crate::shape::{self, Dims, Strides};
 
 /// The bytes of a header in a buffer of their own.
@@ -67,15 +66,11 @@ impl Array {
         self.at(&layout.under(self.dims(), lanes))
     }
 
-    /// The same elements in C order and in memory that views can share: this array if it has such, else a copy.
-    ///
-    /// # Errors
-    /// [`crate::Error::Memory`].
-    pub fn shareable(&self) -> Result<Array> {
-        let array = self.contiguous()?;
-        let Data::Inline(words) = &array.0.data else { return Ok(array) };
+    /// The same elements in memory that views can share: this array if it has such, else a copy. It is C-contiguous.
+    pub(crate) fn buffered(self) -> Array {
+        let Data::Inline(words) = &self.0.data else { return self };
         let data = Data::Shared(buffer_of(words), 0);
-        Ok(Array(Arc::new(Inner { data, dims: array.0.dims.clone(), strides: None, dtype: array.dtype() })))
+        Array(Arc::new(Inner { data, dims: self.0.dims.clone(), strides: None, dtype: self.dtype() }))
     }
 
     /// Where this array's elements lie in the C order of another one that shares its memory; the first `lanes` axes of
@@ -113,21 +108,6 @@ impl Array {
             self.dims().iter().zip(self.strides()).map(|(&d, s)| d.saturating_sub(1) * s.unsigned_abs());
         let span = if self.len() == 0 { 0 } else { steps.sum::<usize>() + 1 };
         (id, span * self.dtype().size())
-    }
-
-    /// The elements in C order under another shape; shares the buffer where the strides allow it.
-    ///
-    /// # Panics
-    /// When the number of elements differs.
-    pub fn reshape(&self, dims: &[usize]) -> Result<Array> {
-        assert_eq!(shape::len(dims), self.len(), "reshape: {:?} to {dims:?}", self.dims());
-        if self.dims() == dims {
-            return Ok(self.clone());
-        }
-        match self.reshaped(dims) {
-            Some(view) => Ok(view),
-            None => self.contiguous()?.reshape(dims),
-        }
     }
 
     /// The elements in C order under another shape of as many, if they can be seen so where they are.

@@ -32,14 +32,15 @@ pub fn pick(op: &'static str, x: &Array, at: &Array, axis: usize) -> Result<Arra
     let at_all = at.as_slice::<i64>().expect("contiguous");
     dispatch!(x.dtype(), all T => {
         let x = x.as_slice::<T>().expect("contiguous");
-        chunks::build::<T>(op, at.dims(), to.len(), |first, out| {
-            if to.len() == 0 { return; }
-            out.fill(T::default());
-            for (b, out) in out.chunks_exact_mut(to.len()).enumerate() {
-                let x = &x[(first + b) * from.len()..][..from.len()];
-                let at = &at_all[(first + b) * to.len()..][..to.len()];
-                for (i, (out, &j)) in out.iter_mut().zip(at).enumerate() {
-                    if j >= 0 { *out = x[j as usize * from.inner + i % from.inner]; }
+        // Rows of single elements are taken together.
+        let size = if to.inner == 1 { to.n } else { to.inner };
+        chunks::build::<T>(op, at.dims(), size, |first, out| {
+            if size == 0 { return; }
+            for (c, out) in (first..).zip(out.chunks_exact_mut(size)) {
+                let x = &x[c * size / to.len() * from.len()..][..from.len()];
+                for (i, (out, &j)) in out.iter_mut().zip(&at_all[c * size..]).enumerate() {
+                    let column = if from.inner == 1 { 0 } else { i };
+                    *out = if j < 0 { T::default() } else { x[j as usize * from.inner + column] };
                 }
             }
         })
@@ -64,9 +65,9 @@ pub fn put(op: &'static str, g: &Array, at: &Array, axis: usize, n: usize) -> Re
             for (b, out) in out.chunks_exact_mut(to.len()).enumerate() {
                 let g = &g[(first + b) * from.len()..][..from.len()];
                 let at = &at_all[(first + b) * from.len()..][..from.len()];
-                for (i, (&g, &j)) in g.iter().zip(at).enumerate() {
-                    if j >= 0 {
-                        let out = &mut out[j as usize * to.inner + i % to.inner];
+                for (g, at) in g.chunks_exact(to.inner).zip(at.chunks_exact(to.inner)) {
+                    for (i, (&g, &j)) in g.iter().zip(at).enumerate().filter(|(_, (_, j))| **j >= 0) {
+                        let out = &mut out[j as usize * to.inner + i];
                         *out = Num::add(*out, g);
                     }
                 }

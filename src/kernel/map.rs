@@ -2,7 +2,7 @@
 
 use super::fast::Fast;
 use super::num::Num;
-use super::walk::contiguous;
+use super::walk::{dense_order, inverse};
 use super::{par, simd};
 use crate::array::Array;
 use crate::dtype::{DTYPES, DType};
@@ -168,7 +168,11 @@ pub fn apply_with(op: &'static str, table: &Table, x: &Array, p: &Numbers) -> Re
     let Some(row) = table.loops[x.dtype() as usize] else {
         bail!(Dtype, op, "not defined for {}", x.dtype());
     };
-    let x = contiguous(x)?;
+    // Elements that lie densely in another order of the axes stay in that order.
+    if let Some(order) = dense_order(x) {
+        return Ok(apply(op, table, &x.permute(&order))?.permute(&inverse(&order)));
+    }
+    let x = x.contiguous()?;
     let out = table.out.unwrap_or(x.dtype());
     let (from, to, n) = (x.dtype().size(), out.size(), x.len());
     Array::build_raw(op, out, x.dims(), |o| {

@@ -3,10 +3,13 @@
 pub(crate) mod along;
 pub(crate) mod chunks;
 pub(crate) mod conv;
+pub(crate) mod copy;
 mod diagonal;
+pub(crate) mod dot;
 pub(crate) mod extreme;
 pub(crate) mod fast;
 pub mod finite;
+mod fold;
 pub(crate) mod index;
 pub(crate) mod linalg;
 pub(crate) mod map;

@@ -1,9 +1,13 @@
 //! Axes folded into one element. The tree of a fold depends on shape, dtype and layout alone, never on threads.
 
+use std::cell::Cell;
+
 use smallvec::SmallVec;
 
+use super::fold::{COLUMNS, columns, has_nan, looking};
 use super::map::Shared;
-use super::walk::contiguous;
+use super::num::Num;
+use super::walk::dense_order;
 use super::{par, simd};
 use crate::array::Array;
 use crate::dtype::{DTYPES, DType};
@@ -30,110 +34,10 @@ pub struct Table {
     pub out: Option<DType>,
 }
 
-/// Elements folded one after another in a leaf of the pairwise tree.
-const LEAF: usize = 4096;
-/// Columns whose results stay in the first cache while rows stream by.
-const COLUMNS: usize = 2048;
 /// Elements of a part of a fold that is cut for threads.
 const PART: usize = 1 << 17;
 /// With this many blocks there is no need to cut them.
 const WIDE: usize = 16;
-
-/// The fold of a slice, pairwise: its error grows with the logarithm of the length.
-#[inline(always)]
-pub fn pairwise<T: Copy, A: Copy>(init: A, lift: impl Fn(T) -> A, join: impl Fn(A, A) -> A, x: &[T]) -> A {
-    // As many independent accumulators as hide the latency of an addition and fit into registers.
-    match x.len() {
-        0..8 => x.iter().fold(init, |acc, &v| join(acc, lift(v))),
-        8..1024 => leaf::<8, T, A>(init, &lift, &join, x),
-        _ if size_of::<A>() <= 4 => tree::<64, T, A>(init, &lift, &join, x),
-        _ => tree::<32, T, A>(init, &lift, &join, x),
-    }
-}
-
-/// Leaves of equal length, of which two that are joined have the same number of elements, but for the last.
-#[inline(always)]
-fn tree<const LANES: usize, T: Copy, A: Copy>(
-    init: A,
-    lift: &impl Fn(T) -> A,
-    join: &impl Fn(A, A) -> A,
-    x: &[T],
-) -> A {
-    let (mut waiting, mut depth) = ([init; usize::BITS as usize], 0);
-    for (i, part) in x.chunks(LEAF).enumerate() {
-        let mut sum = leaf::<LANES, T, A>(init, lift, join, part);
-        for _ in 0..i.trailing_ones() {
-            depth -= 1;
-            sum = join(waiting[depth], sum);
-        }
-        waiting[depth] = sum;
-        depth += 1;
-    }
-    waiting[..depth].iter().copied().rev().reduce(|right, left| join(left, right)).unwrap_or(init)
-}
-
-/// Element `i` goes to accumulator `i % LANES`; these are then joined.
-#[inline(always)]
-fn leaf<const LANES: usize, T: Copy, A: Copy>(
-    init: A,
-    lift: &impl Fn(T) -> A,
-    join: &impl Fn(A, A) -> A,
-    x: &[T],
-) -> A {
-    let mut lanes = [init; LANES];
-    let (rows, rest) = x.as_chunks::<LANES>();
-    let (eights, rows) = rows.as_chunks::<ROWS>();
-    for eight in eights {
-        for l in 0..LANES {
-            lanes[l] = join(lanes[l], joined(join, |j| lift(eight[j][l])));
-        }
-    }
-    for row in rows {
-        for l in 0..LANES {
-            lanes[l] = join(lanes[l], lift(row[l]));
-        }
-    }
-    let few: [A; ROWS] =
-        std::array::from_fn(|i| (1..LANES / ROWS).fold(lanes[i], |acc, c| join(acc, lanes[c * ROWS + i])));
-    rest.iter().fold(joined(join, |i| few[i]), |acc, &v| join(acc, lift(v)))
-}
-
-/// A tree of [`ROWS`] elements.
-#[inline(always)]
-fn joined<A: Copy>(join: &impl Fn(A, A) -> A, at: impl Fn(usize) -> A) -> A {
-    let four = |j: usize| join(join(at(j), at(j + 1)), join(at(j + 2), at(j + 3)));
-    join(four(0), four(4))
-}
-
-/// Rows that are joined before they go to the results, which are loaded and stored that much less often.
-const ROWS: usize = 8;
-
-/// `n` rows of equal length, `stride` apart, folded into `out`.
-#[inline(always)]
-fn columns<T: Copy, A: Copy>(
-    init: A,
-    lift: &impl Fn(T) -> A,
-    join: &impl Fn(A, A) -> A,
-    (n, stride): (usize, usize),
-    x: &[T],
-    out: &mut [A],
-) {
-    out.fill(init);
-    for (c, out) in out.chunks_mut(COLUMNS).enumerate() {
-        let width = out.len();
-        let row = |k: usize| &x[k * stride + c * COLUMNS..][..width];
-        let whole = n / ROWS * ROWS;
-        for k in (0..whole).step_by(ROWS) {
-            let rows: [&[T]; ROWS] = std::array::from_fn(|j| row(k + j));
-            for (i, acc) in out.iter_mut().enumerate() {
-                *acc = join(*acc, joined(join, |j| lift(rows[j][i])));
-            }
-        }
-        for k in whole..n {
-            out.iter_mut().zip(row(k)).for_each(|(acc, &v)| *acc = join(*acc, lift(v)));
-        }
-    }
-}
 
 /// # Safety
 /// `x` has the elements of the slab, of type `T`, and `out` room for `outer * inner` of `A`.
@@ -142,6 +46,57 @@ pub unsafe fn run<T: Copy, A: Copy>(
     init: A,
     lift: impl Fn(T) -> A,
     join: impl Fn(A, A) -> A,
+    slab: Slab,
+    x: *const u8,
+    out: *mut u8,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { run_looking(init, lift, join, |_| (), slab, x, out) }
+}
+
+/// [`run`] with a quick way to join that may lose a NaN: where there is one, all is folded again with the `exact` way,
+/// which gives the same elsewhere.
+///
+/// # Safety
+/// That of [`run`].
+#[inline(always)]
+pub unsafe fn run_quick<T: Num>(
+    init: T,
+    quick: impl Fn(T, T) -> T,
+    exact: impl Fn(T, T) -> T,
+    slab: Slab,
+    x: *const u8,
+    out: *mut u8,
+) {
+    let lost = Cell::new(false);
+    // SAFETY: the caller's promise.
+    unsafe {
+        run_looking(
+            init,
+            |v| v,
+            quick,
+            #[inline(always)]
+            |part| {
+                if has_nan(part) {
+                    lost.set(true);
+                }
+            },
+            slab,
+            x,
+            out,
+        );
+        if lost.get() {
+            run(init, |v| v, exact, slab, x, out);
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn run_looking<T: Copy, A: Copy>(
+    init: A,
+    lift: impl Fn(T) -> A,
+    join: impl Fn(A, A) -> A,
+    look: impl Fn(&[T]),
     Slab { outer, n, inner, stride }: Slab,
     x: *const u8,
     out: *mut u8,
@@ -160,8 +115,8 @@ pub unsafe fn run<T: Copy, A: Copy>(
                     )
                 };
                 match out {
-                    [out] if stride == 1 => *out = pairwise(init, &lift, &join, x),
-                    out => columns(init, &lift, &join, (n, stride), x, out),
+                    [out] if stride == 1 => *out = looking(init, &lift, &join, &look, x),
+                    out => columns(init, &lift, &join, &look, (n, stride), x, out),
                 }
             }
         },
@@ -219,18 +174,7 @@ pub fn apply(op: &'static str, table: &Table, x: &Array, axes: &[usize]) -> Resu
         back.sort_unstable_by_key(|&i| kept[i]);
         return Ok(y.permute(&back));
     }
-    dense(op, (fold, join), &contiguous(x)?, axes, out)
-}
-
-/// The order of axes in which a permuted array is contiguous; none where it is so already or never is.
-fn dense_order(x: &Array) -> Option<Dims> {
-    if x.is_contiguous() {
-        return None;
-    }
-    let strides = x.strides();
-    let mut order: Dims = (0..x.rank()).collect();
-    order.sort_by_key(|&a| std::cmp::Reverse(strides[a]));
-    x.permute(&order).is_contiguous().then_some(order)
+    dense(op, (fold, join), &x.contiguous()?, axes, out)
 }
 
 /// [`apply`] for a contiguous array: one run of adjacent axes after the other, the last one first.
@@ -288,7 +232,7 @@ fn one_run(
         });
     }
     // Few blocks: each is cut into parts by rows and columns, and the results of its row parts are joined.
-    let width = inner.min(2 * COLUMNS);
+    let width = inner.min(4 * COLUMNS);
     let height = (PART / width).max(1);
     let (across, down) = (inner.div_ceil(width), n.div_ceil(height));
     let parts = if down == 1 { dims.clone() } else { Dims::from_slice(&[outer, down, inner]) };

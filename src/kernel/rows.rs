@@ -1,9 +1,9 @@
 //! Whole rows (the last axis) at a time: softmax and its relatives, and the standardised row, each with its gradient.
 
 use super::fast::Fast;
+use super::extreme::greater;
+use super::fold::{has_nan, pairwise};
 use super::num::{Num, Plain, Real};
-use super::reduce::pairwise;
-use super::walk::contiguous;
 use super::{chunks, map, simd};
 use crate::array::Array;
 use crate::dtype::{DType, dispatch};
@@ -23,7 +23,10 @@ pub enum Softmax {
 
 #[inline(always)]
 fn largest<T: Real>(x: &[T]) -> T {
-    pairwise(T::lit(f64::NEG_INFINITY), |v| v, |a, b| a.max(b), x)
+    if has_nan(x) {
+        return T::lit(f64::NAN);
+    }
+    pairwise(T::lit(f64::NEG_INFINITY), |v| v, greater, x)
 }
 
 #[inline(always)]
@@ -135,7 +138,7 @@ pub fn softmax(op: &'static str, x: &Array, which: Softmax) -> Result<Array> {
             out.iter_mut().for_each(|o| *o = o.div(sum));
         }
     }
-    let x = contiguous(x)?;
+    let x = x.contiguous()?;
     let n = last(&x);
     dispatch!(x.dtype(), float T => {
         let all = x.as_slice::<T>().expect("contiguous");
@@ -165,7 +168,7 @@ pub fn softmax_gradient(op: &'static str, g: &Array, z: &Array, log: bool) -> Re
             out.iter_mut().zip(g.iter().zip(z)).for_each(|(o, (&g, &z))| *o = z.mul(g.sub(sum)));
         }
     }
-    let (g, z) = (contiguous(g)?, contiguous(z)?);
+    let (g, z) = (g.contiguous()?, z.contiguous()?);
     let n = last(&z);
     dispatch!(z.dtype(), float T => {
         let (all_g, all_z) = (g.as_slice::<T>().expect("contiguous"), z.as_slice::<T>().expect("contiguous"));
@@ -198,7 +201,7 @@ pub fn cross_entropy(op: &'static str, x: &Array, classes: Option<&Array>) -> Re
             }
         }
     }
-    let (x, classes) = (contiguous(x)?, classes.map(contiguous).transpose()?);
+    let (x, classes) = (x.contiguous()?, classes.map(Array::contiguous).transpose()?);
     let classes = classes.as_ref().map(|c| c.as_slice::<i64>().expect("contiguous"));
     let (n, dims) = (last(&x), column(&x));
     let of_loss = if classes.is_some() { (&dims[..], 1) } else { (&[0usize][..], 0) };
@@ -230,7 +233,7 @@ pub fn cross_entropy_gradient(op: &'static str, [g, x, lse, classes]: [&Array; 4
             out[class] = out[class].sub(g[b]);
         }
     }
-    let (g, x, lse, classes) = (contiguous(g)?, contiguous(x)?, contiguous(lse)?, contiguous(classes)?);
+    let (g, x, lse, classes) = (g.contiguous()?, x.contiguous()?, lse.contiguous()?, classes.contiguous()?);
     let (n, classes) = (last(&x), classes.as_slice::<i64>().expect("contiguous"));
     dispatch!(x.dtype(), float T => {
         let [g, all, lse] = [&g, &x, &lse].map(|a| a.as_slice::<T>().expect("contiguous"));
@@ -244,7 +247,7 @@ pub fn cross_entropy_gradient(op: &'static str, [g, x, lse, classes]: [&Array; 4
 /// Every row less its mean, over the root of its mean square plus `eps`; and one over that root, with the last axis of
 /// size 1.
 pub fn standardize(op: &'static str, x: &Array, eps: f64) -> Result<(Array, Array)> {
-    let x = contiguous(x)?;
+    let x = x.contiguous()?;
     let n = last(&x);
     dispatch!(x.dtype(), float T => {
         let (all, count) = (x.as_slice::<T>().expect("contiguous"), T::lit(n as f64));
@@ -266,7 +269,7 @@ pub fn standardize(op: &'static str, x: &Array, eps: f64) -> Result<(Array, Arra
 
 /// The gradient of [`standardize`], from `g`, its result `y` and one over the root: `r (g - mean(g) - y mean(g y))`.
 pub fn standardize_gradient(op: &'static str, [g, y, r]: [&Array; 3]) -> Result<Array> {
-    let (g, y, r) = (contiguous(g)?, contiguous(y)?, contiguous(r)?);
+    let (g, y, r) = (g.contiguous()?, y.contiguous()?, r.contiguous()?);
     let n = last(&y);
     dispatch!(y.dtype(), float T => {
         let [all_g, all_y, r] = [&g, &y, &r].map(|a| a.as_slice::<T>().expect("contiguous"));

@@ -24,8 +24,11 @@ impl Way {
     }
 }
 
-/// A scan of one block: `first(i)` where nothing came before, then `next(i, j, before)` with the result `before` at the
-/// place `j` before `i`.
+/// Rows that are scanned side by side, so that none waits for the last result of another.
+const SIDE: usize = 8;
+
+/// A scan of blocks that lie one after another: `first(i)` where nothing came before, then `next(i, j, before)` with the
+/// result `before` at the place `j` before `i`.
 #[inline(always)]
 fn scan<T: Copy>(
     way: Way,
@@ -34,48 +37,80 @@ fn scan<T: Copy>(
     first: impl Fn(usize) -> T,
     next: impl Fn(usize, usize, T) -> T,
 ) {
+    if out.is_empty() {
+        return;
+    }
     if blocks.inner != 1 {
-        return way.walk(blocks, |at, before| match before {
-            Some(before) => {
-                (0..blocks.inner).for_each(|i| out[at + i] = next(at + i, before + i, out[before + i]))
-            }
-            None => (0..blocks.inner).for_each(|i| out[at + i] = first(at + i)),
-        });
+        for (b, out) in out.chunks_exact_mut(blocks.len()).enumerate() {
+            let start = b * blocks.len();
+            way.walk(blocks, |at, before| {
+                let Some(before) = before else {
+                    return (0..blocks.inner).for_each(|i| out[at + i] = first(start + at + i));
+                };
+                for i in 0..blocks.inner {
+                    out[at + i] = next(start + at + i, start + before + i, out[before + i]);
+                }
+            });
+        }
+        return;
     }
     // Along a row the last result stays in a register.
-    let n = out.len();
-    if way.reverse {
-        let Some(mut last) = n.checked_sub(1).map(&first) else { return };
-        out[n - 1] = last;
-        for i in (0..n - 1).rev() {
-            last = next(i, i + 1, last);
-            out[i] = last;
-        }
-    } else if n > 0 {
-        let mut last = first(0);
-        out[0] = last;
-        for (i, out) in out.iter_mut().enumerate().skip(1) {
-            last = next(i, i - 1, last);
-            *out = last;
+    let n = blocks.n;
+    let (whole, rest) = out.split_at_mut(out.len() / (SIDE * n) * (SIDE * n));
+    for (s, out) in whole.chunks_exact_mut(SIDE * n).enumerate() {
+        side_by_side::<SIDE, T>(way.reverse, n, s * SIDE * n, out, &first, &next);
+    }
+    for (r, out) in rest.chunks_exact_mut(n).enumerate() {
+        side_by_side::<1, T>(way.reverse, n, whole.len() + r * n, out, &first, &next);
+    }
+}
+
+/// [`scan`] of so many rows of `n` elements, of which `start` come before.
+#[inline(always)]
+fn side_by_side<const ROWS: usize, T: Copy>(
+    reverse: bool,
+    n: usize,
+    start: usize,
+    out: &mut [T],
+    first: &impl Fn(usize) -> T,
+    next: &impl Fn(usize, usize, T) -> T,
+) {
+    let at = |k: usize| if reverse { n - 1 - k } else { k };
+    let mut last: [T; ROWS] = std::array::from_fn(|r| first(start + r * n + at(0)));
+    last.iter().enumerate().for_each(|(r, &v)| out[r * n + at(0)] = v);
+    for k in 1..n {
+        let (i, j) = (at(k), at(k - 1));
+        for (r, last) in last.iter_mut().enumerate() {
+            *last = next(start + r * n + i, start + r * n + j, *last);
+            out[r * n + i] = *last;
         }
     }
 }
 
 /// `out[k] = x[k] + out[k-1]` along the way.
 pub fn sum(op: &'static str, x: &Array, way: Way) -> Result<Array> {
-    fn go<T: Num>(op: &'static str, x: &Array, way: Way) -> Result<Array> {
-        let x = x.contiguous()?;
-        let blocks = Blocks::of(x.dims(), way.axis);
-        let len = blocks.len();
-        let all = x.as_slice::<T>().expect("contiguous");
-        chunks::build::<T>(op, x.dims(), len, |start, out| {
-            for (b, out) in (start..).zip(out.chunks_exact_mut(len.max(1))) {
-                let x = &all[b * len..][..len];
-                scan(way, blocks, out, |i| x[i], |i, _, last| last.add(x[i]));
-            }
-        })
-    }
-    dispatch!(x.dtype(), num T => go::<T>(op, x, way), else not_defined(op, x.dtype()))
+    dispatch!(x.dtype(), num T => joined::<T>(op, x, way, T::add), else not_defined(op, x.dtype()))
+}
+
+/// `out[k] = x[k] * out[k-1]` along the way.
+pub fn product(op: &'static str, x: &Array, way: Way) -> Result<Array> {
+    dispatch!(x.dtype(), num T => joined::<T>(op, x, way, T::mul), else not_defined(op, x.dtype()))
+}
+
+fn joined<T: Num>(
+    op: &'static str,
+    x: &Array,
+    way: Way,
+    join: impl Fn(T, T) -> T + Sync,
+) -> Result<Array> {
+    let x = x.contiguous()?;
+    let blocks = Blocks::of(x.dims(), way.axis);
+    let len = blocks.len();
+    let all = x.as_slice::<T>().expect("contiguous");
+    chunks::build::<T>(op, x.dims(), len, |start, out| {
+        let x = &all[start * len..][..out.len()];
+        scan(way, blocks, out, |i| x[i], |i, _, last| join(last, x[i]));
+    })
 }
 
 /// `out[k] = b[k] + c * out[k-1]` along the way, where `c` is `a[k]` if `own`, else `a[k-1]`. Both arrays have one
@@ -87,11 +122,9 @@ pub fn recur(op: &'static str, a: &Array, b: &Array, way: Way, own: bool) -> Res
         let len = blocks.len();
         let (all_a, all_b) = (a.as_slice::<T>().expect("contiguous"), b.as_slice::<T>().expect("contiguous"));
         chunks::build::<T>(op, b.dims(), len, |start, out| {
-            for (block, out) in (start..).zip(out.chunks_exact_mut(len.max(1))) {
-                let (a, b) = (&all_a[block * len..][..len], &all_b[block * len..][..len]);
-                let next = |i: usize, j: usize, last: T| b[i].add(a[if own { i } else { j }].mul(last));
-                scan(way, blocks, out, |i| b[i], next);
-            }
+            let (a, b) = (&all_a[start * len..][..out.len()], &all_b[start * len..][..out.len()]);
+            let next = |i: usize, j: usize, last: T| b[i].add(a[if own { i } else { j }].mul(last));
+            scan(way, blocks, out, |i| b[i], next);
         })
     }
     assert_eq!((a.dims(), a.dtype()), (b.dims(), b.dtype()), "{op}: coefficients of another shape or dtype");

@@ -2,7 +2,7 @@
 
 use super::map::Shared;
 use super::par;
-use super::walk::{Walk, stepwise};
+use super::walk::{Walk, common_order, inverse, stepwise};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -47,6 +47,11 @@ pub fn select(op: &'static str, condition: &Array, x: &Array, y: &Array, lanes: 
     };
     let rank = condition.rank().max(x.rank()).max(y.rank());
     let mut ins = [condition, x, y].map(|a| a.with_rank(rank, lanes));
+    // Elements that lie densely in another order of the axes stay in that order.
+    if let Some(order) = common_order(&ins) {
+        let [condition, x, y] = ins.map(|a| a.permute(&order));
+        return Ok(select(op, &condition, &x, &y, 0)?.permute(&inverse(&order)));
+    }
     for a in &mut ins {
         *a = stepwise(a)?;
     }

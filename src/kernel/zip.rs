@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use super::fast::Fast;
 use super::map::{Numbers, Shared};
 use super::num::Num;
-use super::walk::{Walk, stepwise};
+use super::walk::{Walk, common_order, inverse, stepwise};
 use super::{par, simd};
 use crate::array::Array;
 use crate::dtype::{DTYPES, DType};
@@ -279,7 +279,13 @@ fn broadcast(
     lanes: usize,
 ) -> Result<Array> {
     let rank = x.rank().max(y.rank());
-    let ins = [stepwise(&x.with_rank(rank, lanes))?, stepwise(&y.with_rank(rank, lanes))?];
+    let ins = [x.with_rank(rank, lanes), y.with_rank(rank, lanes)];
+    // Elements that lie densely in another order of the axes stay in that order.
+    if let Some(order) = common_order(&ins) {
+        let [x, y] = ins.map(|a| a.permute(&order));
+        return Ok(broadcast(op, row, out, &x, &y, 0)?.permute(&inverse(&order)));
+    }
+    let ins = [stepwise(&ins[0])?, stepwise(&ins[1])?];
     let walk = Walk::new(op, &ins)?;
     let (from, to, n) = (x.dtype().size(), out.size(), walk.len());
     Array::build_raw(op, out, &walk.dims, |o| {

@@ -12,7 +12,8 @@ use crate::array::{Array, Item};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
-use crate::kernel::matmul;
+use crate::kernel::along::same_lanes;
+use crate::kernel::{dot, matmul};
 use crate::shape::{self, Dims};
 
 /// The product of matrices in the last two axes.
@@ -42,6 +43,48 @@ impl Op for Matmul {
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
         let x = t[0].as_ref().map(|t| apply(Matmul, &[t, &s.input(1)])).transpose()?;
         let y = t[1].as_ref().map(|t| apply(Matmul, &[&s.input(0), t])).transpose()?;
+        Ok(smallvec![match (x, y) {
+            (Some(x), Some(y)) => Some(x + y),
+            (x, y) => x.or(y),
+        }])
+    }
+}
+
+/// The inner products of the rows of two tensors of one shape.
+struct Dot;
+
+impl Dot {
+    /// Numbers of rows times the rows.
+    fn scaled(g: &Tensor, x: &Tensor) -> Result<Tensor> {
+        Ok(reshape_to(g, &joined(g.dims(), &[1]))? * x)
+    }
+}
+
+impl Op for Dot {
+    fn name(&self) -> &'static str {
+        "vecdot"
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+        let (x, y) = same_lanes(ins[0], ins[1], lanes);
+        Ok([dot::rows("vecdot", &x, &y)?].into())
+    }
+
+    fn keeps(&self, needs: Needs) -> Keeps {
+        Keeps::inputs(2).when(needs.has(0)).and(Keeps::inputs(1).when(needs.has(1)))
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = &g[0] else { return Ok(smallvec![None, None]) };
+        Ok(smallvec![
+            s.needs(0).then(|| Dot::scaled(g, &s.input(1))).transpose()?,
+            s.needs(1).then(|| Dot::scaled(g, &s.input(0))).transpose()?,
+        ])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let x = t[0].as_ref().map(|t| apply(Dot, &[t, &s.input(1)])).transpose()?;
+        let y = t[1].as_ref().map(|t| apply(Dot, &[&s.input(0), t])).transpose()?;
         Ok(smallvec![match (x, y) {
             (Some(x), Some(y)) => Some(x + y),
             (x, y) => x.or(y),
@@ -108,6 +151,9 @@ pub fn vecdot(x: Operand<'_>, y: Operand<'_>, axis: i64) -> Result<Tensor> {
     };
     if m != n {
         bail!(Shape, "vecdot", "{a:?} and {b:?}: the sizes {m} and {n} of the axis differ");
+    }
+    if a == b {
+        return apply(Dot, &[&x, &y]);
     }
     let dims = shape::broadcast("vecdot", lead_a, lead_b)?;
     let row = reshape_to(&x, &joined(lead_a, &[1, *m]))?;

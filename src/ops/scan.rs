@@ -6,11 +6,11 @@
 use smallvec::smallvec;
 
 use super::along::{Chosen, choose};
-use super::arithmetic::{multiply_same, subtract_same};
+use super::arithmetic::subtract_same;
 use super::compare::not_equal;
 use super::entry::{Operand, entries};
 use super::index::narrow;
-use super::movement::{Lin, Linear, broadcast_to, cast, concat, reshape_to};
+use super::movement::{Lin, Linear, cast, concat, reshape_to};
 use super::reduce::wide;
 use crate::array::Array;
 use crate::dtype::{DType, dispatch};
@@ -125,20 +125,57 @@ impl Op for Recur {
     }
 }
 
+/// The products of the elements up to each one.
+#[derive(Clone, Copy)]
+struct CumProd(Run);
+
+impl CumProd {
+    /// The product `z` of the elements before each one, given that up to each.
+    fn before(self, z: &Tensor) -> Result<Tensor> {
+        let CumProd(run) = self;
+        let mut dims = Dims::from_elem(1, z.rank());
+        dims[z.rank() - run.back] = z.dims()[z.rank() - run.back];
+        let start = dispatch!(z.dtype(), all T => {
+            Array::build::<T>("cumprod", &dims, |one| {
+                one.fill(T::default());
+                let first = if run.reverse { one.last_mut() } else { one.first_mut() };
+                first.into_iter().for_each(|v| *v = crate::dtype::Element::from_i64(1));
+            })
+        })?;
+        Ok(shift(z, run)? + Tensor::constant(start))
+    }
+}
+
+impl Op for CumProd {
+    fn name(&self) -> &'static str {
+        "cumprod"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+        Ok([scan::product("cumprod", ins[0], self.0.way(ins[0].rank()))?].into())
+    }
+
+    fn keeps(&self, _: Needs) -> Keeps {
+        Keeps::inputs(1).and(Keeps::outputs(1))
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let flow = Recur { run: self.0.turned(), own: false }.of(&s.input(0), g)?;
+        Ok(smallvec![Some(flow * self.before(&s.output(0))?)])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(t) = &t[0] else { return Ok(smallvec![None]) };
+        let by_own = t * self.before(&s.output(0))?;
+        Ok(smallvec![Some(Recur { run: self.0, own: true }.of(&s.input(0), &by_own)?)])
+    }
+}
+
 /// The product of the elements before each one along an axis (`back` from the end); of those after it, if `reverse`.
 pub(super) fn before(x: &Tensor, back: usize, reverse: bool) -> Result<Tensor> {
-    let n = x.dims()[x.rank() - back];
-    let mut dims = Dims::from_elem(1, x.rank());
-    dims[x.rank() - back] = n;
-    let start = dispatch!(x.dtype(), all T => {
-        Array::build::<T>("cumprod", &dims, |one| {
-            one.fill(T::default());
-            let first = if reverse { one.last_mut() } else { one.first_mut() };
-            first.into_iter().for_each(|v| *v = crate::dtype::Element::from_i64(1));
-        })
-    })?;
-    let start = broadcast_to(&Tensor::constant(start), x.dims())?;
-    Recur { run: Run { back, reverse }, own: false }.of(x, &start)
+    let op = CumProd(Run { back, reverse });
+    op.before(&apply(op, &[x])?)
 }
 
 /// The tensor and the axis, or without an axis the flattened tensor and its only one; counted back from the last.
@@ -158,8 +195,7 @@ pub fn cumsum(x: &Tensor, axis: Option<i64>, dtype: Option<DType>) -> Result<Ten
 /// The products of the elements up to each one along an axis. Truth values and integers are multiplied in 64 bits.
 pub fn cumprod(x: &Tensor, axis: Option<i64>, dtype: Option<DType>) -> Result<Tensor> {
     let (x, back) = along_axis("cumprod", x, axis)?;
-    let x = cast(&x, wide(dtype, x.dtype()))?;
-    multiply_same(&x, &before(&x, back, false)?)
+    apply(CumProd(Run { back, reverse: false }), &[&cast(&x, wide(dtype, x.dtype()))?])
 }
 
 /// The largest or smallest element so far.

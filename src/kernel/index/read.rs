@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::{Plan, Rows, flat, flat_values, out_bytes, unzip};
-use crate::array::{Array, by_size, copy};
+use crate::array::{Array, by_size};
 use crate::error::Result;
+use crate::kernel::copy::copy;
 use crate::kernel::map::Shared;
 use crate::kernel::par;
 use crate::shape::Dims;

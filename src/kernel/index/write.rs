@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use super::{Axis, Plan, Rows, flat, flat_values, out_bytes, unzip};
-use crate::array::{Array, Layout, by_size, copy};
+use crate::array::{Array, Layout, by_size};
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
+use crate::kernel::copy::copy;
 use crate::kernel::map::Shared;
 use crate::kernel::num::Num;
 use crate::kernel::par;

@@ -6,6 +6,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::array::{Array, Layout};
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
+use crate::kernel::copy;
 use crate::shape::{Dims, Strides};
 
 /// What becomes of one axis; the axes that no part speaks of come last and stay whole.
@@ -174,15 +175,14 @@ impl Op for Place {
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
         let mut dims: Dims = (0..lanes).map(|a| hidden_size(ins, a)).collect();
         dims.extend_from_slice(&self.dims);
-        let mut out = match &self.fill {
-            Some(value) => value.expand(&dims, 0).packed()?,
-            None => Array::zeros(self.name, ins[0].dtype(), &dims)?,
-        };
-        let whole = out.layout();
-        for (x, region) in ins.iter().zip(&self.regions) {
+        let whole = Layout::contiguous(&dims);
+        let part = |(x, region): (&&Array, &Region)| {
             let to = region.of(&whole, lanes);
-            out.write(&to, &x.expand(&to.dims, lanes))?;
-        }
+            let x = x.expand(&to.dims, lanes);
+            (to, x)
+        };
+        let parts: SmallVec<[(Layout, Array); 4]> = ins.iter().zip(&self.regions).map(part).collect();
+        let out = copy::place(self.name, ins[0].dtype(), &dims, &parts, self.fill.as_ref())?;
         Ok([out].into())
     }
 

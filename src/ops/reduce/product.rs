@@ -43,6 +43,9 @@ impl Op for Prod {
 
 /// For each element the product of all others on the folded axes.
 fn others(x: &Tensor, folded: &Folded) -> Result<Tensor> {
+    if let [back] = folded.back[..] {
+        return Ok(before(x, back, false)? * before(x, back, true)?);
+    }
     let rows = folded.rows(x)?;
     folded.unrows(&(before(&rows, 1, false)? * before(&rows, 1, true)?), x.dims())
 }

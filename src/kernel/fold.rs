@@ -1,0 +1,130 @@
+//! Elements folded into one, and rows folded column by column: the trees that every fold is made of.
+
+use super::num::Num;
+
+/// Elements folded one after another in a leaf of the pairwise tree.
+const LEAF: usize = 4096;
+/// Columns whose results stay in the first cache while rows stream by.
+pub const COLUMNS: usize = 1024;
+
+/// The fold of a slice, pairwise: its error grows with the logarithm of the length.
+#[inline(always)]
+pub fn pairwise<T: Copy, A: Copy>(init: A, lift: impl Fn(T) -> A, join: impl Fn(A, A) -> A, x: &[T]) -> A {
+    looking(init, lift, join, |_| (), x)
+}
+
+/// [`pairwise`], `look` being called for each part just before it is folded.
+#[inline(always)]
+pub fn looking<T: Copy, A: Copy>(
+    init: A,
+    lift: impl Fn(T) -> A,
+    join: impl Fn(A, A) -> A,
+    look: impl Fn(&[T]),
+    x: &[T],
+) -> A {
+    if x.len() < 1024 {
+        look(x);
+    }
+    // As many independent accumulators as hide the latency of an addition and fit into registers.
+    match x.len() {
+        0..8 => x.iter().fold(init, |acc, &v| join(acc, lift(v))),
+        8..1024 => leaf::<8, T, A>(init, &lift, &join, x),
+        _ if size_of::<A>() <= 4 => tree::<64, T, A>(init, &lift, &join, &look, x),
+        _ => tree::<32, T, A>(init, &lift, &join, &look, x),
+    }
+}
+
+/// Leaves of equal length, of which two that are joined have the same number of elements, but for the last.
+#[inline(always)]
+fn tree<const LANES: usize, T: Copy, A: Copy>(
+    init: A,
+    lift: &impl Fn(T) -> A,
+    join: &impl Fn(A, A) -> A,
+    look: &impl Fn(&[T]),
+    x: &[T],
+) -> A {
+    let (mut waiting, mut depth) = ([init; usize::BITS as usize], 0);
+    for (i, part) in x.chunks(LEAF).enumerate() {
+        look(part);
+        let mut sum = leaf::<LANES, T, A>(init, lift, join, part);
+        for _ in 0..i.trailing_ones() {
+            depth -= 1;
+            sum = join(waiting[depth], sum);
+        }
+        waiting[depth] = sum;
+        depth += 1;
+    }
+    waiting[..depth].iter().copied().rev().reduce(|right, left| join(left, right)).unwrap_or(init)
+}
+
+/// Element `i` goes to accumulator `i % LANES`; these are then joined.
+#[inline(always)]
+fn leaf<const LANES: usize, T: Copy, A: Copy>(
+    init: A,
+    lift: &impl Fn(T) -> A,
+    join: &impl Fn(A, A) -> A,
+    x: &[T],
+) -> A {
+    let mut lanes = [init; LANES];
+    let (rows, rest) = x.as_chunks::<LANES>();
+    let (eights, rows) = rows.as_chunks::<ROWS>();
+    for eight in eights {
+        for l in 0..LANES {
+            lanes[l] = join(lanes[l], joined(join, |j| lift(eight[j][l])));
+        }
+    }
+    for row in rows {
+        for l in 0..LANES {
+            lanes[l] = join(lanes[l], lift(row[l]));
+        }
+    }
+    let few: [A; ROWS] =
+        std::array::from_fn(|i| (1..LANES / ROWS).fold(lanes[i], |acc, c| join(acc, lanes[c * ROWS + i])));
+    rest.iter().fold(joined(join, |i| few[i]), |acc, &v| join(acc, lift(v)))
+}
+
+/// A tree of [`ROWS`] elements.
+#[inline(always)]
+fn joined<A: Copy>(join: &impl Fn(A, A) -> A, at: impl Fn(usize) -> A) -> A {
+    let four = |j: usize| join(join(at(j), at(j + 1)), join(at(j + 2), at(j + 3)));
+    join(four(0), four(4))
+}
+
+/// Rows that are joined before they go to the results, which are loaded and stored that much less often.
+const ROWS: usize = 8;
+
+/// `n` rows of equal length, `stride` apart, folded into `out`.
+#[inline(always)]
+pub fn columns<T: Copy, A: Copy>(
+    init: A,
+    lift: &impl Fn(T) -> A,
+    join: &impl Fn(A, A) -> A,
+    look: &impl Fn(&[T]),
+    (n, stride): (usize, usize),
+    x: &[T],
+    out: &mut [A],
+) {
+    out.fill(init);
+    for (c, out) in out.chunks_mut(COLUMNS).enumerate() {
+        let width = out.len();
+        let row = |k: usize| &x[k * stride + c * COLUMNS..][..width];
+        let whole = n / ROWS * ROWS;
+        for k in (0..whole).step_by(ROWS) {
+            let rows: [&[T]; ROWS] = std::array::from_fn(|j| row(k + j));
+            rows.iter().for_each(|row| look(row));
+            for (i, acc) in out.iter_mut().enumerate() {
+                *acc = join(*acc, joined(join, |j| lift(rows[j][i])));
+            }
+        }
+        for k in whole..n {
+            look(row(k));
+            out.iter_mut().zip(row(k)).for_each(|(acc, &v)| *acc = join(*acc, lift(v)));
+        }
+    }
+}
+
+/// Whether there is a NaN.
+#[inline(always)]
+pub fn has_nan<T: Num>(x: &[T]) -> bool {
+    x.iter().fold(false, |found, v| found | v.nan())
+}
