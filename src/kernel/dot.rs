@@ -66,7 +66,8 @@ mod tests {
         for n in [0, 1, 7, 1023, 1025, 40_000, 100_001] {
             for lead in [&[][..], &[3], &[2, 2]] {
                 let dims: Dims = lead.iter().copied().chain([n]).collect();
-                let data: Vec<f64> = (0..dims.iter().product()).map(|i: usize| (i % 13) as f64 - 4.0).collect();
+                let data: Vec<f64> =
+                    (0..dims.iter().product()).map(|i: usize| (i % 13) as f64 - 4.0).collect();
                 let x = Array::from_slice(&data, &dims).unwrap();
                 let found = rows("t", &x, &x).unwrap();
                 let row = |r: usize| data[r * n..(r + 1) * n].iter().map(|v| v * v).sum::<f64>();

@@ -170,7 +170,7 @@ pub fn apply_with(op: &'static str, table: &Table, x: &Array, p: &Numbers) -> Re
     };
     // Elements that lie densely in another order of the axes stay in that order.
     if let Some(order) = dense_order(x) {
-        return Ok(apply(op, table, &x.permute(&order))?.permute(&inverse(&order)));
+        return Ok(apply_with(op, table, &x.permute(&order), p)?.permute(&inverse(&order)));
     }
     let x = x.contiguous()?;
     let out = table.out.unwrap_or(x.dtype());

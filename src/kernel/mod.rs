@@ -14,6 +14,7 @@ pub(crate) mod index;
 pub(crate) mod linalg;
 pub(crate) mod map;
 pub(crate) mod matmul;
+pub(crate) mod norm;
 pub(crate) mod num;
 pub mod par;
 pub(crate) mod pool;

@@ -1,7 +1,7 @@
-//! Whole rows (the last axis) at a time: softmax and its relatives, and the standardised row, each with its gradient.
+//! Whole rows (the last axis) at a time: softmax and its relatives, each with its gradient.
 
-use super::fast::Fast;
 use super::extreme::greater;
+use super::fast::Fast;
 use super::fold::{has_nan, pairwise};
 use super::num::{Num, Plain, Real};
 use super::{chunks, map, simd};
@@ -30,7 +30,7 @@ fn largest<T: Real>(x: &[T]) -> T {
 }
 
 #[inline(always)]
-fn total<T: Real>(x: &[T]) -> T {
+pub(super) fn total<T: Real>(x: &[T]) -> T {
     pairwise(T::ZERO, |v| v, |a, b| a.add(b), x)
 }
 
@@ -50,12 +50,12 @@ macro_rules! vectors {
 
 /// The rows of elements that lie one after another.
 #[inline(always)]
-fn each<T>(x: &[T], n: usize) -> impl Iterator<Item = &[T]> {
+pub(super) fn each<T>(x: &[T], n: usize) -> impl Iterator<Item = &[T]> {
     x.chunks_exact(n.max(1))
 }
 
 #[inline(always)]
-fn each_mut<T>(x: &mut [T], n: usize) -> impl Iterator<Item = &mut [T]> {
+pub(super) fn each_mut<T>(x: &mut [T], n: usize) -> impl Iterator<Item = &mut [T]> {
     x.chunks_exact_mut(n.max(1))
 }
 
@@ -244,64 +244,18 @@ pub fn cross_entropy_gradient(op: &'static str, [g, x, lse, classes]: [&Array; 4
     }, else not_defined(op, x.dtype()))
 }
 
-/// Every row less its mean, over the root of its mean square plus `eps`; and one over that root, with the last axis of
-/// size 1.
-pub fn standardize(op: &'static str, x: &Array, eps: f64) -> Result<(Array, Array)> {
-    let x = x.contiguous()?;
-    let n = last(&x);
-    dispatch!(x.dtype(), float T => {
-        let (all, count) = (x.as_slice::<T>().expect("contiguous"), T::lit(n as f64));
-        chunks::build_two::<T, T>(op, (x.dims(), n), (&column(&x), 1), n, |first, out, scale| simd::same(
-            #[inline(always)]
-            || {
-                let rows = each(&all[first * n..], n).zip(each_mut(out, n));
-                for ((row, out), scale) in rows.zip(scale) {
-                    let mean = total(row).div(count);
-                    out.iter_mut().zip(row).for_each(|(o, &v)| *o = v.sub(mean));
-                    let square = pairwise(T::ZERO, |v: T| v.mul(v), |a, b| a.add(b), out).div(count);
-                    *scale = T::ONE.div(square.add(T::lit(eps)).sqrt());
-                    out.iter_mut().for_each(|o| *o = o.mul(*scale));
-                }
-            },
-        ))
-    }, else not_defined(op, x.dtype()))
-}
-
-/// The gradient of [`standardize`], from `g`, its result `y` and one over the root: `r (g - mean(g) - y mean(g y))`.
-pub fn standardize_gradient(op: &'static str, [g, y, r]: [&Array; 3]) -> Result<Array> {
-    let (g, y, r) = (g.contiguous()?, y.contiguous()?, r.contiguous()?);
-    let n = last(&y);
-    dispatch!(y.dtype(), float T => {
-        let [all_g, all_y, r] = [&g, &y, &r].map(|a| a.as_slice::<T>().expect("contiguous"));
-        let count = T::lit(n as f64);
-        chunks::build::<T>(op, y.dims(), n, |first, out| simd::same(
-            #[inline(always)]
-            || {
-                let rows = each(&all_g[first * n..], n).zip(each(&all_y[first * n..], n));
-                for (((g, y), out), &r) in rows.zip(each_mut(out, n)).zip(&r[first..]) {
-                    let mean = total(g).div(count);
-                    out.iter_mut().zip(g.iter().zip(y)).for_each(|(o, (&g, &y))| *o = g.mul(y));
-                    let along = total(out).div(count);
-                    let step = |g: T, y: T| r.mul(g.sub(mean).sub(y.mul(along)));
-                    out.iter_mut().zip(g.iter().zip(y)).for_each(|(o, (&g, &y))| *o = step(g, y));
-                }
-            },
-        ))
-    }, else not_defined(op, y.dtype()))
-}
-
 /// The size of the last axis.
-fn last(x: &Array) -> usize {
+pub(super) fn last(x: &Array) -> usize {
     *x.dims().last().expect("rows have an axis")
 }
 
 /// The shape with the last axis of size 1.
-fn column(x: &Array) -> Dims {
+pub(super) fn column(x: &Array) -> Dims {
     let mut dims = Dims::from_slice(x.dims());
     *dims.last_mut().expect("rows have an axis") = 1;
     dims
 }
 
-fn not_defined<T>(op: &'static str, dtype: DType) -> Result<T> {
+pub(super) fn not_defined<T>(op: &'static str, dtype: DType) -> Result<T> {
     bail!(Dtype, op, "not defined for {dtype}")
 }

@@ -97,12 +97,7 @@ pub fn product(op: &'static str, x: &Array, way: Way) -> Result<Array> {
     dispatch!(x.dtype(), num T => joined::<T>(op, x, way, T::mul), else not_defined(op, x.dtype()))
 }
 
-fn joined<T: Num>(
-    op: &'static str,
-    x: &Array,
-    way: Way,
-    join: impl Fn(T, T) -> T + Sync,
-) -> Result<Array> {
+fn joined<T: Num>(op: &'static str, x: &Array, way: Way, join: impl Fn(T, T) -> T + Sync) -> Result<Array> {
     let x = x.contiguous()?;
     let blocks = Blocks::of(x.dims(), way.axis);
     let len = blocks.len();

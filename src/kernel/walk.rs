@@ -72,7 +72,7 @@ pub fn stepwise(x: &Array) -> Result<Array> {
 }
 
 /// Whether the inner step is 0 or 1.
-fn is_stepwise(x: &Array) -> bool {
+pub fn is_stepwise(x: &Array) -> bool {
     let inner = x.dims().iter().zip(&x.strides()).rev().find(|(d, _)| **d != 1).map_or(1, |(_, s)| *s);
     inner == 0 || inner == 1
 }

@@ -1,11 +1,13 @@
 //! Two arrays in, one out, element by element, broadcast against each other.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use super::fast::Fast;
 use super::map::{Numbers, Shared};
 use super::num::Num;
-use super::walk::{Walk, common_order, inverse, stepwise};
+use super::walk::{Walk, common_order, inverse, is_stepwise, stepwise};
 use super::{par, simd};
 use crate::array::Array;
 use crate::dtype::{DTYPES, DType};
@@ -15,6 +17,9 @@ use crate::shape;
 /// Applies a row to `n` pairs; `sx` and `sy` are 1, or 0 where one element serves all.
 pub type Loop =
     unsafe fn(n: usize, x: *const u8, sx: usize, y: *const u8, sy: usize, out: *mut u8, p: &Numbers);
+
+/// A loop, and the numbers that it reads.
+type Row<'a> = (Loop, &'a Numbers);
 
 /// The loops of one row by the inputs' dtype, and the dtype of their results (none: the inputs').
 pub struct Table {
@@ -272,7 +277,7 @@ fn straight(
 
 fn broadcast(
     op: &'static str,
-    (row, p): (Loop, &Numbers),
+    row: Row<'_>,
     out: DType,
     x: &Array,
     y: &Array,
@@ -285,27 +290,86 @@ fn broadcast(
         let [x, y] = ins.map(|a| a.permute(&order));
         return Ok(broadcast(op, row, out, &x, &y, 0)?.permute(&inverse(&order)));
     }
+    let from = x.dtype().size();
+    if !ins.iter().all(is_stepwise) && par::pays(x.len().max(y.len()) * from) {
+        let dims = shape::broadcast(op, ins[0].dims(), ins[1].dims())?;
+        let axis = dims.iter().position(|&d| d != 1).unwrap_or(0);
+        if dims[axis] >= MANY {
+            return by_parts(op, row, out, &ins, &dims, axis);
+        }
+    }
     let ins = [stepwise(&ins[0])?, stepwise(&ins[1])?];
     let walk = Walk::new(op, &ins)?;
-    let (from, to, n) = (x.dtype().size(), out.size(), walk.len());
+    let n = walk.len();
     Array::build_raw(op, out, &walk.dims, |o| {
         let o = Shared(o);
-        let work = |range: std::ops::Range<usize>| {
-            let o = &o;
-            walk.runs(range, |at, [x, y], n| {
-                // SAFETY: the walk stays inside each array, each piece writes its own part of the output, and
-                // `stepwise` left only the steps 0 and 1.
-                unsafe {
-                    let x = ins[0].ptr().offset(x * from as isize);
-                    let y = ins[1].ptr().offset(y * from as isize);
-                    row(n, x, walk.steps[0], y, walk.steps[1], o.0.add(at * to), p);
-                }
-            });
-        };
+        // SAFETY: the output has the elements of the walk; pieces are disjoint.
+        let work = |range: Range<usize>| unsafe { walked(row, &walk, &ins, range, o.get(), out.size()) };
         if !par::pays(n * from) {
             work(0..n);
         } else {
             par::pieces(n, par::piece(n), &work);
         }
     })
+}
+
+/// Applies a row to a range of the elements of a walk over arrays that are stepwise.
+///
+/// # Safety
+/// `o` has room for the elements of the walk, of `to` bytes each; those of this range are nobody else's.
+unsafe fn walked(
+    (row, p): Row<'_>,
+    walk: &Walk<2>,
+    ins: &[Array; 2],
+    range: Range<usize>,
+    o: *mut u8,
+    to: usize,
+) {
+    let from = ins[0].dtype().size() as isize;
+    walk.runs(range, |at, [x, y], n| {
+        // SAFETY: the walk stays inside each array and the output, and its steps are 0 and 1.
+        unsafe {
+            let (x, y) = (ins[0].ptr().offset(x * from), ins[1].ptr().offset(y * from));
+            row(n, x, walk.steps[0], y, walk.steps[1], o.add(at * to), p);
+        }
+    });
+}
+
+/// Rows that make enough parts.
+const MANY: usize = 64;
+
+/// [`broadcast`] to `dims` of large arrays of that rank, of which one has to be copied to be walked: part by part along
+/// the first axis that has any, each copy being read while it is near.
+fn by_parts(
+    op: &'static str,
+    row: Row<'_>,
+    out: DType,
+    ins: &[Array; 2],
+    dims: &[usize],
+    axis: usize,
+) -> Result<Array> {
+    let inner = shape::len(&dims[axis + 1..]);
+    let failed = Mutex::new(None);
+    let z = Array::build_raw(op, out, dims, |o| {
+        let o = Shared(o);
+        let part = |r: &Range<usize>| -> Result<()> {
+            let of = |x: &Array| {
+                if x.dims()[axis] == 1 { x.clone() } else { x.slice_axis(axis, r.start, r.len(), 1) }
+            };
+            let ins = [stepwise(&of(&ins[0]))?, stepwise(&of(&ins[1]))?];
+            let walk = Walk::new(op, &ins)?;
+            // SAFETY: the rows of this part, which no other part writes.
+            unsafe {
+                walked(row, &walk, &ins, 0..walk.len(), o.get().add(r.start * inner * out.size()), out.size())
+            };
+            Ok(())
+        };
+        let rows = par::PIECE.div_ceil(inner.max(1)).next_multiple_of(16);
+        par::pieces(dims[axis], rows, &|r| {
+            if let Err(error) = part(&r) {
+                *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
+        });
+    })?;
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(z), Err)
 }

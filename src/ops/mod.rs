@@ -21,6 +21,7 @@ pub mod likeness;
 pub mod linalg;
 pub mod loss;
 pub mod movement;
+pub mod norm;
 pub mod normalize;
 pub mod pointwise;
 pub mod pool;
@@ -33,6 +34,7 @@ pub mod scan;
 pub mod select;
 pub mod sort;
 mod spatial;
+mod standardize;
 
 pub use entry::{Axes, Entry, Operand};
 pub use index::Index;
@@ -60,6 +62,7 @@ pub fn registry() -> impl Iterator<Item = &'static Entry> {
         linalg::qr::ENTRIES,
         linalg::solve::ENTRIES,
         linalg::svd::ENTRIES,
+        norm::ENTRIES,
         normalize::ENTRIES,
         pointwise::ENTRIES,
         pointwise::ROWS,

@@ -1,19 +1,19 @@
-//! Softmax and its relatives, and layers that standardise.
+//! Softmax and its relatives.
 
 use smallvec::smallvec;
 
-use super::arithmetic::{add, multiply, promoted};
+use super::arithmetic::promoted;
 use super::entry::{Axes, Operand, entries};
 use super::movement::{broadcast_to, permute_dims, reshape_to, stack};
-use super::pointwise::{exp, rsqrt, square};
+use super::pointwise::exp;
 use super::promote::{Class, promoted_float};
-use super::reduce::{Folded, mean, sum};
+use super::reduce::{Folded, sum};
 use crate::array::Array;
-use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
-use crate::kernel::along::{all_lanes, same_lanes};
+use crate::error::Result;
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::kernel::along::same_lanes;
 use crate::kernel::rows::{self, Softmax};
-use crate::shape::{self, Dims};
+use crate::shape;
 
 /// The sum over the last axis, which stays.
 pub(super) fn sum_rows(x: &Tensor) -> Result<Tensor> {
@@ -176,186 +176,6 @@ pub fn logaddexp(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     logsumexp(&stack(&[broadcast_to(&x, &dims)?, broadcast_to(&y, &dims)?], 0)?, Some(&[0]), false)
 }
 
-/// The last axis less its mean over the root of its variance plus `eps`, and one over that root.
-struct Standardize {
-    eps: f64,
-}
-
-impl Op for Standardize {
-    fn name(&self) -> &'static str {
-        "standardize"
-    }
-
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
-        let (y, scale) = rows::standardize("layer_norm", ins[0], self.eps)?;
-        Ok([y, scale].into())
-    }
-
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::outputs(3)
-    }
-
-    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let (y, r) = (s.output(0), s.output(1));
-        let by_y = |g: &Tensor| projected(g, &y, &r);
-        let n = *y.dims().last().expect("rows") as f64;
-        let by_r = |g: &Tensor| -> Result<Tensor> { Ok(-(&r * &r * &y * g / n)) };
-        let (a, b) = (g[0].as_ref().map(by_y).transpose()?, g[1].as_ref().map(by_r).transpose()?);
-        Ok(smallvec![match (a, b) {
-            (Some(a), Some(b)) => Some(a + b),
-            (a, b) => a.or(b),
-        }])
-    }
-
-    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(t) = &t[0] else { return Ok(smallvec![None, None]) };
-        let (y, r) = (s.output(0), s.output(1));
-        let scale = -(&r * &r * mean_rows(&(&y * t))?);
-        Ok(smallvec![Some(projected(t, &y, &r)?), Some(scale)])
-    }
-}
-
-fn mean_rows(x: &Tensor) -> Result<Tensor> {
-    mean(x, Some(&[-1]), true, None)
-}
-
-/// `r (g - mean(g) - y mean(g y))`: the Jacobian of a standardised row, which is symmetric, applied to `g`.
-struct StandardizeGrad;
-
-fn projected(g: &Tensor, y: &Tensor, r: &Tensor) -> Result<Tensor> {
-    apply(StandardizeGrad, &[g, y, r])
-}
-
-impl Op for StandardizeGrad {
-    fn name(&self) -> &'static str {
-        "standardize_gradient"
-    }
-
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
-        let all = all_lanes([ins[0], ins[1], ins[2]], lanes);
-        Ok([rows::standardize_gradient(self.name(), all.each_ref())?].into())
-    }
-
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(7)
-    }
-
-    fn vjp(&self, c: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(c) = &c[0] else { return Ok(smallvec![None; 3]) };
-        let (g, y, r) = (s.input(0), s.input(1), s.input(2));
-        let by_y =
-            || -> Result<Tensor> { Ok(-(&r * (c * mean_rows(&(&g * &y))? + &g * mean_rows(&(c * &y))?))) };
-        let by_r = || -> Result<Tensor> { Ok(c * unscaled(&g, &y)?) };
-        Ok(smallvec![
-            s.needs(0).then(|| projected(c, &y, &r)).transpose()?,
-            s.needs(1).then(by_y).transpose()?,
-            s.needs(2).then(by_r).transpose()?
-        ])
-    }
-
-    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let (g, y, r) = (s.input(0), s.input(1), s.input(2));
-        let by_y = |t: &Tensor| -> Result<Tensor> {
-            Ok(-(&r * (t * mean_rows(&(&g * &y))? + &y * mean_rows(&(&g * t))?)))
-        };
-        let by_r = |t: &Tensor| -> Result<Tensor> { Ok(t * unscaled(&g, &y)?) };
-        let parts = [
-            t[0].as_ref().map(|t| projected(t, &y, &r)).transpose()?,
-            t[1].as_ref().map(by_y).transpose()?,
-            t[2].as_ref().map(by_r).transpose()?,
-        ];
-        Ok(smallvec![parts.into_iter().flatten().reduce(|a, b| a + b)])
-    }
-}
-
-/// `g - mean(g) - y mean(g y)`.
-fn unscaled(g: &Tensor, y: &Tensor) -> Result<Tensor> {
-    Ok(g - mean_rows(g)? - y * mean_rows(&(g * y))?)
-}
-
-/// Standardises the trailing axes of this shape together, then scales and shifts their elements.
-pub fn layer_norm(
-    x: &Tensor,
-    normalized_shape: &[i64],
-    weight: Option<&Tensor>,
-    bias: Option<&Tensor>,
-    eps: f64,
-) -> Result<Tensor> {
-    let x = &*promoted_float(x)?;
-    let rank = normalized_shape.len();
-    let trailing = x.rank().checked_sub(rank).map(|lead| &x.dims()[lead..]);
-    let fits = trailing.is_some_and(|dims| dims.iter().zip(normalized_shape).all(|(&d, &n)| d as i64 == n));
-    if rank == 0 || !fits {
-        bail!(Shape, "layer_norm", "{:?} does not end in the shape {normalized_shape:?}", x.dims());
-    }
-    let trailing = &x.dims()[x.rank() - rank..];
-    for (name, t) in [("weight", weight), ("bias", bias)] {
-        if let Some(t) = t.filter(|t| t.dims() != trailing) {
-            bail!(Shape, "layer_norm", "{name} has shape {:?}, not {trailing:?}", t.dims());
-        }
-    }
-    let rows: Dims = x.dims()[..x.rank() - rank].iter().copied().chain([shape::len(trailing)]).collect();
-    let y = apply_all(Standardize { eps }, &[&reshape_to(x, &rows)?])?.swap_remove(0);
-    let mut y = reshape_to(&y, x.dims())?;
-    if let Some(weight) = weight {
-        y = multiply(Operand::Tensor(&y), Operand::Tensor(weight))?;
-    }
-    if let Some(bias) = bias {
-        y = add(Operand::Tensor(&y), Operand::Tensor(bias))?;
-    }
-    Ok(y)
-}
-
-/// Divides the trailing axes of this shape together by the root of their mean square, then scales their elements.
-pub fn rms_norm(x: &Tensor, normalized_shape: &[i64], weight: Option<&Tensor>, eps: f64) -> Result<Tensor> {
-    let x = &*promoted_float(x)?;
-    let rank = normalized_shape.len();
-    let lead = x.rank().checked_sub(rank).filter(|_| rank > 0);
-    let fits =
-        lead.is_some_and(|lead| x.dims()[lead..].iter().zip(normalized_shape).all(|(&d, &n)| d as i64 == n));
-    if !fits {
-        bail!(Shape, "rms_norm", "{:?} does not end in the shape {normalized_shape:?}", x.dims());
-    }
-    let axes: Vec<i64> = (0..rank).map(|a| -1 - a as i64).collect();
-    let y = x * rsqrt(&(mean(&square(x)?, Some(&axes), true, None)? + eps))?;
-    weight.map_or(Ok(y.clone()), |w| multiply((&y).into(), w.into()))
-}
-
-/// Standardises each of so many groups of the channels (axis 1), then scales and shifts the channels.
-pub fn group_norm(
-    x: &Tensor,
-    groups: i64,
-    weight: Option<&Tensor>,
-    bias: Option<&Tensor>,
-    eps: f64,
-) -> Result<Tensor> {
-    const OP: &str = "group_norm";
-    let x = &*promoted_float(x)?;
-    let &[batch, channels, ref rest @ ..] = x.dims() else {
-        bail!(Shape, OP, "[batch, channels, ...] is needed, not {:?}", x.dims());
-    };
-    let Some(groups) = usize::try_from(groups).ok().filter(|&g| g > 0 && channels % g == 0) else {
-        bail!(Argument, OP, "{channels} channels cannot be split into {groups} groups");
-    };
-    let mut column: Dims = Dims::from_elem(1, rest.len() + 1);
-    column[0] = channels;
-    let scale = |name: &str, t: &Tensor| -> Result<Tensor> {
-        if t.dims() != [channels] {
-            bail!(Shape, OP, "{name} has shape {:?}, not [{channels}]", t.dims());
-        }
-        reshape_to(t, &column)
-    };
-    let rows = reshape_to(x, &[batch, groups, channels / groups * shape::len(rest)])?;
-    let mut y = reshape_to(&apply_all(Standardize { eps }, &[&rows])?.swap_remove(0), x.dims())?;
-    if let Some(w) = weight {
-        y = multiply((&y).into(), (&scale("weight", w)?).into())?;
-    }
-    if let Some(b) = bias {
-        y = add((&y).into(), (&scale("bias", b)?).into())?;
-    }
-    Ok(y)
-}
-
 entries! {
     twin softmax (x: &Tensor, axis: i64 = Int(-1))
         "exp(x) over its sum along an axis, computed without overflow. NaN for a row of -inf.
@@ -378,21 +198,4 @@ Its gradient is the softmax, and 0 where every element is -inf.
 
 >>> fg.logsumexp(fg.tensor([1000., -1000.])).item()
 1000.0";
-    function layer_norm (x: &Tensor, normalized_shape: &[i64], weight: Option<&Tensor> = None, bias: Option<&Tensor> = None, eps: f64 = Float(1e-5))
-        "(x - mean) / sqrt(variance + eps) over the trailing axes, whose shape is given, times `weight` plus `bias`, which
-have that shape. Raises ShapeError where the shapes do not fit.
-
->>> fg.layer_norm(fg.tensor([1., 3.]), [2], eps=0.0).tolist()
-[-1.0, 1.0]";
-    function rms_norm (x: &Tensor, normalized_shape: &[i64], weight: Option<&Tensor> = None, eps: f64 = Float(1e-5))
-        "The elements of the trailing axes of this shape divided by the root of their mean square (plus `eps`), times the
-weight.
-
->>> fg.rms_norm(fg.tensor([3., 3.]), [2], eps=0.0).tolist()
-[1.0, 1.0]";
-    function group_norm (x: &Tensor, groups: i64, weight: Option<&Tensor> = None, bias: Option<&Tensor> = None, eps: f64 = Float(1e-5))
-        "Mean 0 and variance 1 in each of so many groups of the channels (axis 1), then a weight and a bias a channel.
-
->>> fg.group_norm(fg.tensor([[1., 3., 5., 9.]]), 2, eps=0.0).tolist()
-[[-1.0, 1.0, -1.0, 1.0]]";
 }
