@@ -57,15 +57,16 @@ pub fn standardize_gradient(op: &'static str, [g, y, r]: [&Array; 3]) -> Result<
     }, else not_defined(op, y.dtype()))
 }
 
-/// Which channel an element belongs to: those of row `r` to as many channels as there are runs of `width` in a row,
-/// from the first one of group `r % groups` on.
+/// Which channel an element belongs to: those of row `r` to the `own` channels of group `r % groups`, `width` of them
+/// that lie one after another to each.
 #[derive(Clone, Copy)]
 pub struct Channels {
     pub groups: usize,
+    pub own: usize,
     pub width: usize,
 }
 
-/// [`Channels`] of rows of `n` elements, `rows` of them in each lane, every one of which has `count` channels.
+/// [`Channels`] of rows of `n` elements, `rows` of them in each lane, every one of which has its own `count` channels.
 struct Plan {
     channels: Channels,
     n: usize,
@@ -77,13 +78,13 @@ impl Plan {
     fn new(channels: Channels, x: &Array, lanes: usize) -> Plan {
         let n = last(x);
         let rows = shape::len(&x.dims()[lanes..x.rank() - 1]);
-        Plan { channels, n, rows, count: channels.groups * (n / channels.width) }
+        Plan { channels, n, rows, count: channels.groups * channels.own }
     }
 
     /// The channels of row `r` of all lanes, in a list of those of all lanes.
     #[inline(always)]
     fn of<'a, T>(&self, all: &'a [T], r: usize) -> &'a [T] {
-        let own = self.n / self.channels.width;
+        let own = self.channels.own;
         &all[r / self.rows * self.count + r % self.channels.groups * own..][..own]
     }
 }
@@ -257,7 +258,7 @@ pub fn channel_sums(
                         done = end;
                         continue;
                     }
-                    let own = plan.count / channels.groups;
+                    let own = channels.own;
                     let rows = (row + channel / own..row + plan.rows).step_by(channels.groups);
                     (dw[done], db[done]) = runs(&plan, ins, rows, channel % own * channels.width);
                     done += 1;

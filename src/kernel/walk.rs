@@ -96,9 +96,11 @@ pub fn inverse(order: &[usize]) -> Dims {
 }
 
 /// The order of axes in which one of the arrays is contiguous, though it is not as it is, and none has to be copied to be
-/// walked. The arrays have one rank.
+/// walked; none where they are better walked as they are. The arrays have one rank.
 pub fn common_order<const N: usize>(ins: &[Array; N]) -> Option<Dims> {
-    if ins.iter().all(is_stepwise) {
+    let most = ins.iter().map(Array::len).max();
+    let whole = |x: &Array| x.is_contiguous() && Some(x.len()) == most;
+    if ins.iter().any(whole) && ins.iter().all(is_stepwise) {
         return None;
     }
     let order = ins.iter().find_map(dense_order)?;

@@ -67,9 +67,9 @@ impl Op for Norm {
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
         let (x, w) = (s.input(0), s.input(1));
         let (y, r) = standard(&x, self.eps)?;
-        let by_x = |t: &Tensor| -> Result<Tensor> { Ok(projected(t, &y, &r)? * self.channels.laid(&w, &y)?) };
-        let by_w = |t: &Tensor| -> Result<Tensor> { Ok(&y * self.channels.laid(t, &y)?) };
-        let by_b = |t: &Tensor| broadcast_to(&self.channels.laid(t, &y)?, y.dims());
+        let by_x = |t: &Tensor| -> Result<Tensor> { Ok(projected(t, &y, &r)? * self.channels.laid(&w)?) };
+        let by_w = |t: &Tensor| -> Result<Tensor> { Ok(&y * self.channels.laid(t)?) };
+        let by_b = |t: &Tensor| broadcast_to(&self.channels.laid(t)?, y.dims());
         let parts = [
             t[0].as_ref().map(by_x).transpose()?,
             t[1].as_ref().map(by_w).transpose()?,
@@ -97,7 +97,7 @@ impl Op for NormGrad {
         let Some(c) = &c[0] else { return Ok(smallvec![None; 4]) };
         let (g, x, w) = (s.input(0), s.input(1), s.input(2));
         let (y, r) = standard(&x, self.eps)?;
-        let w = self.channels.laid(&w, &y)?;
+        let w = self.channels.laid(&w)?;
         let h = &g * &w;
         let dh = projected(c, &y, &r)?;
         let dx = || -> Result<Tensor> {
@@ -116,7 +116,7 @@ impl Op for NormGrad {
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
         let (g, x, w) = (s.input(0), s.input(1), s.input(2));
         let (y, r) = standard(&x, self.eps)?;
-        let w = self.channels.laid(&w, &y)?;
+        let w = self.channels.laid(&w)?;
         let by_x = |t: &Tensor| -> Result<Tensor> {
             let (h, ty) = (&g * &w, projected(t, &y, &r)?);
             let tr = -(&r * &r * mean_rows(&(&y * t))?);
@@ -125,7 +125,7 @@ impl Op for NormGrad {
         let parts = [
             t[0].as_ref().map(|t| projected(&(t * &w), &y, &r)).transpose()?,
             t[1].as_ref().map(by_x).transpose()?,
-            t[2].as_ref().map(|t| projected(&(&g * self.channels.laid(t, &y)?), &y, &r)).transpose()?,
+            t[2].as_ref().map(|t| projected(&(&g * self.channels.laid(t)?), &y, &r)).transpose()?,
         ];
         Ok(smallvec![total(parts)])
     }
@@ -148,7 +148,7 @@ impl Op for ChannelSums {
 
     fn vjp(&self, c: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let (g, (y, r)) = (s.input(0), standard(&s.input(1), self.eps)?);
-        let laid = |c: &Option<Tensor>| c.as_ref().map(|c| self.channels.laid(c, &y)).transpose();
+        let laid = |c: &Option<Tensor>| c.as_ref().map(|c| self.channels.laid(c)).transpose();
         let (cw, cb) = (laid(&c[0])?, laid(&c[1])?);
         let by_g = [cw.as_ref().map(|c| c * &y), cb.as_ref().map(|c| broadcast_to(c, y.dims())).transpose()?];
         let by_x = cw.as_ref().filter(|_| s.needs(1)).map(|c| projected(&(c * &g), &y, &r)).transpose()?;
@@ -177,24 +177,23 @@ fn standard(x: &Tensor, eps: f64) -> Result<(Tensor, Tensor)> {
 
 impl Channels {
     /// Numbers of the channels, laid on rows that they broadcast to.
-    fn laid(self, w: &Tensor, rows: &Tensor) -> Result<Tensor> {
-        let n = *rows.dims().last().expect("rows");
-        if self.width == 1 && self.groups == 1 {
+    fn laid(self, w: &Tensor) -> Result<Tensor> {
+        let Channels { groups, own, width } = self;
+        if width == 1 && groups == 1 {
             return Ok(w.clone());
         }
-        let runs = [self.groups, n / self.width, self.width];
-        let w = reshape_to(w, &[self.groups, n / self.width, 1])?;
-        reshape_to(&broadcast_to(&w, &runs)?, &[self.groups, n])
+        let w = reshape_to(w, &[groups, own, 1])?;
+        reshape_to(&broadcast_to(&w, &[groups, own, width])?, &[groups, own * width])
     }
 
     /// The sums over each channel: the transpose of [`Channels::laid`].
     fn summed(self, rows: &Tensor, dims: &[usize]) -> Result<Tensor> {
-        let n = *rows.dims().last().expect("rows");
-        if self.width == 1 && self.groups == 1 {
+        let Channels { groups, own, width } = self;
+        if width == 1 && groups == 1 {
             return sum_to(rows, dims);
         }
-        let rows = sum_to(rows, &[self.groups, n])?;
-        let runs = reshape_to(&rows, &[self.groups, n / self.width, self.width])?;
+        let rows = sum_to(rows, &[groups, own * width])?;
+        let runs = reshape_to(&rows, &[groups, own, width])?;
         reshape_to(&sum(&runs, Some(&[-1]), false, None)?, dims)
     }
 }
@@ -247,7 +246,7 @@ pub fn layer_norm(
     let n = shape::len(trailing);
     let rows: Dims = x.dims()[..x.rank() - rank].iter().copied().chain([n]).collect();
     let flat = |t: Option<&Tensor>| t.map(|t| reshape_to(t, &[n])).transpose();
-    normed(x, &rows, flat(weight)?, flat(bias)?, eps, Channels { groups: 1, width: 1 })
+    normed(x, &rows, flat(weight)?, flat(bias)?, eps, Channels { groups: 1, own: n, width: 1 })
 }
 
 /// Divides the trailing axes of this shape together by the root of their mean square, then scales their elements.
@@ -287,8 +286,9 @@ pub fn group_norm(
         }
     }
     let width = shape::len(rest);
-    let rows = [batch, groups, channels / groups * width];
-    normed(x, &rows, weight.cloned(), bias.cloned(), eps, Channels { groups, width: width.max(1) })
+    let own = channels / groups;
+    let rows = [batch, groups, own * width];
+    normed(x, &rows, weight.cloned(), bias.cloned(), eps, Channels { groups, own, width })
 }
 
 entries! {

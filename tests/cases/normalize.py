@@ -53,6 +53,17 @@ CASES = [
         ref=layer_norm,
         rtol=1e-11,
     ),
+    *[
+        Case(
+            "layer_norm",
+            (normal(2, 2, 3), uniform(0.5, 2, 3), normal(3, seed=2))[:n],
+            {"eps": 0.1, **kw},
+            ref=layer_norm,
+            prepare=lambda x, *channels: (x, [3], *channels),
+            rtol=1e-11,
+        )
+        for n, kw in ((3, {}), (2, {}), (1, {"bias": normal(3, seed=2)}))
+    ],
     Case("rms_norm", (X,), {"normalized_shape": [4]}, ref=rms_norm, rtol=1e-11),
     Case(
         "rms_norm",
@@ -70,4 +81,15 @@ CASES = [
         prepare=lambda x, w, b: (x, 1, w, b),
         rtol=1e-11,
     ),
+    *[
+        Case(
+            "group_norm",
+            (normal(*shape), uniform(0.5, 2, 4), normal(4, seed=2)),
+            {"eps": 0.1},
+            ref=group_norm,
+            prepare=lambda x, w, b: (x, 2, w, b),
+            rtol=1e-11,
+        )
+        for shape in ((2, 4), (2, 4, 2), (1, 4, 2, 1))
+    ],
 ]

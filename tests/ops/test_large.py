@@ -1,0 +1,115 @@
+"""Reductions, products, orders and norms of arrays large enough for every path of their kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+
+from tests.cases import rng
+
+SHAPES = [(5,), (1000,), (5000,), (300_000,), (40, 5000), (5000, 40), (7, 60, 500), (3, 3000, 70)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_extremes_find_a_nan_wherever_it_is(shape: tuple[int, ...], dtype: Any) -> None:
+    a = rng().normal(size=shape).astype(dtype)
+    for place in (None, 0, a.size // 2, a.size - 1, a.size // 3):
+        if place is not None:
+            a.flat[place] = np.nan if place % 2 else -np.nan
+        x = fg.tensor(a)
+        for axis in (None, *range(a.ndim)):
+            for name in ("max", "min"):
+                found = getattr(fg, name)(x, axis=axis).numpy()
+                assert np.array_equal(found, getattr(np, name)(a, axis=axis), equal_nan=True), (name, axis, place)
+        if place is not None:
+            a.flat[place] = 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.int32, np.int64, np.uint8])
+def test_orders_of_rows_of_every_length(dtype: Any) -> None:
+    random = rng()
+    for n, k in ((1, 1), (9, 3), (100, 5), (1000, 64), (1000, 65), (1000, 700), (3000, 1)):
+        a = (random.normal(size=(4, n)) * 20).astype(dtype)
+        if np.issubdtype(dtype, np.floating):
+            a[0, n // 2], a[1, 0], a[2, :2] = np.nan, -np.inf, -0.0
+        x = fg.tensor(a)
+        for largest in (False, True):
+            # Equal elements stay in their order; NaN is the largest.
+            keys = np.where(np.isnan(a), np.inf, a).astype(float)
+            nan = np.isnan(a)
+            expected = np.stack(
+                [
+                    np.lexsort((np.arange(n), -row if largest else row, ~m if largest else m))
+                    for row, m in zip(keys, nan, strict=True)
+                ]
+            )
+            values, indices = fg.topk(x, k, largest=largest)
+            assert np.array_equal(indices.numpy(), expected[:, :k])
+            assert np.array_equal(values.numpy(), np.take_along_axis(a, expected[:, :k], 1), equal_nan=True)
+            assert np.array_equal(fg.argsort(x, descending=largest).numpy(), expected)
+        assert np.array_equal(
+            fg.median(x, axis=1).numpy(), np.median(a, axis=1).astype(fg.median(x).numpy().dtype), equal_nan=True
+        )
+
+
+@pytest.mark.parametrize("shape", [(3,), (70_000,), (9, 1000), (30, 40, 50)], ids=str)
+def test_running_products_of_many_rows(shape: tuple[int, ...]) -> None:
+    a = 1 + rng().normal(size=shape) / np.sqrt(max(shape)) / 4
+    x = fg.tensor(a, requires_grad=True)
+    for axis in range(len(shape)):
+        y = fg.cumprod(x, axis)
+        assert np.allclose(y.numpy(), np.cumprod(a, axis), rtol=1e-12)
+        weights = rng(1).normal(size=shape)
+        g = fg.grad(y, x, fg.tensor(weights))
+        flow = np.flip(np.cumsum(np.flip(weights * np.cumprod(a, axis), axis), axis), axis)
+        assert np.allclose(g.numpy(), flow / a, rtol=1e-9, atol=1e-12)
+        g = fg.grad(fg.prod(x, axis=axis).sum(), x)
+        assert np.allclose(g.numpy(), np.prod(a, axis=axis, keepdims=True) / a, rtol=1e-10)
+
+
+@pytest.mark.parametrize("n", [1, 1023, 1025, 32_768, 100_001, 1_000_000])
+def test_inner_products_of_any_length(n: int) -> None:
+    a, b = rng().normal(size=(2, 3, n))
+    x, y = fg.tensor(a[0], requires_grad=True), fg.tensor(b[0])
+    assert np.allclose(fg.dot(x, y).item(), a[0] @ b[0], rtol=1e-12, atol=1e-12)
+    assert np.allclose(fg.vecdot(fg.tensor(a), fg.tensor(b)).numpy(), (a * b).sum(1), rtol=1e-12, atol=1e-12)
+    g = fg.grad(fg.dot(x, y), x)
+    assert np.array_equal(g.numpy(), b[0])
+
+
+@pytest.mark.parametrize(
+    ("shape", "groups"), [((6, 1000), 0), ((2000, 300), 0), ((9, 8), 4), ((3, 8, 400), 4), ((2, 6, 33, 9), 1)]
+)
+def test_norms_of_large_inputs(shape: tuple[int, ...], groups: int) -> None:
+    random = rng()
+    a, w, b, weights = (random.normal(size=s) for s in (shape, shape[1], shape[1], shape))
+    x, weight, bias = (fg.tensor(v, requires_grad=True) for v in (a, w, b))
+
+    def plain(x: Any, weight: Any, bias: Any) -> Any:
+        rows = fg.reshape(x, (shape[0], max(groups, 1), -1))
+        y = rows - fg.mean(rows, axis=-1, keepdims=True)
+        y = fg.reshape(y / fg.sqrt(fg.mean(y * y, axis=-1, keepdims=True) + 1e-5), shape)
+        column = (shape[1],) + (1,) * (len(shape) - 2)
+        return y * fg.reshape(weight, column) + fg.reshape(bias, column)
+
+    y = fg.group_norm(x, groups, weight, bias) if groups else fg.layer_norm(x, [shape[1]], weight, bias)
+    z = plain(x, weight, bias)
+    assert np.allclose(y.numpy(), z.numpy(), rtol=1e-10, atol=1e-10)
+    found, expected = (fg.grad(v, [x, weight, bias], fg.tensor(weights)) for v in (y, z))
+    for f, e in zip(found, expected, strict=True):
+        assert np.allclose(f.numpy(), e.numpy(), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(0, 4, 2), (2, 4, 0), (2, 0, 3)], ids=str)
+def test_norms_of_nothing(shape: tuple[int, ...]) -> None:
+    x = fg.ones(shape, requires_grad=True)
+    weight, bias = fg.ones(shape[1], requires_grad=True), fg.ones(shape[1], requires_grad=True)
+    y = fg.group_norm(x, 2, weight, bias)
+    assert y.shape == shape
+    found = fg.grad(y.sum(), [x, weight, bias])
+    assert [g.shape for g in found] == [shape, shape[1:2], shape[1:2]]
+    assert not any(g.numpy().any() for g in found)
