@@ -2,8 +2,7 @@
 
 use super::along::all_lanes;
 use super::fold::pairwise;
-use super::num::Num;
-use super::real::Real;
+use super::num::{Num, Plain, Real};
 use super::rows::{column, each, each_mut, last, not_defined, total};
 use super::{chunks, simd};
 use crate::array::Array;

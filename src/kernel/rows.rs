@@ -3,7 +3,7 @@
 use super::extreme::greater;
 use super::fast::Fast;
 use super::fold::{has_nan, pairwise};
-use super::num::{Num, Plain, Real};
+use super::num::{Num, Real};
 use super::{chunks, map, simd};
 use crate::array::Array;
 use crate::dtype::{DType, dispatch};

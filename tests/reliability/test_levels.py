@@ -22,6 +22,14 @@ for shape in [(3,), (1000,), (300_000,), (17, 4000), (5, 30, 90)]:
         for f in (fg.sum, fg.mean, fg.max, fg.var):
             for axis in (None, *range(len(shape))):
                 results[f"fold {f.__name__} {shape} {axis} {dtype.__name__}"] = f(x, axis=axis).numpy()
+        w = fg.tensor(random.normal(size=shape[-1:]).astype(dtype), requires_grad=True)
+        y = fg.layer_norm(x, shape[-1:], w, w)
+        of_x, of_w = fg.grad(y, [x, w], x.detach())
+        results[f"fold layer_norm {shape} {dtype.__name__}"] = y.numpy()
+        results[f"fold of its gradient by x {shape} {dtype.__name__}"] = of_x.numpy()
+        results[f"fold of its gradient by w {shape} {dtype.__name__}"] = of_w.numpy()
+        results[f"fold vecdot {shape} {dtype.__name__}"] = fg.vecdot(x, x).numpy()
+        results[f"fold cumprod {shape} {dtype.__name__}"] = fg.cumprod(x, axis=-1).numpy()
         functions = [fg.softmax, fg.tanh, fg.erf, fg.gelu, fg.tan, fg.exp, fg.exp2, fg.silu, fg.selu, fg.hardswish]
         named = {f.__name__: f for f in functions}
         named |= {"log1p": lambda x: fg.log1p(x * x), "powers": lambda x: fg.pow(x * x + 1, x)}
