@@ -22,7 +22,14 @@ macro_rules! power {
             const NARROW: bool = $narrow;
             #[inline(always)] fn cube(self) -> Self { let x = f64::from(self); (x * x * x) as $t }
             #[inline(always)] fn fourth(self) -> Self { let x = f64::from(self); (x * x * (x * x)) as $t }
-            #[inline(always)] fn inverse_square(self) -> Self { let x = f64::from(self); (1.0 / (x * x)) as $t }
+            #[inline(always)] fn inverse_square(self) -> Self {
+                let x = f64::from(self);
+                let (square, inverse) = (x * x, 1.0 / x);
+                // Where the square leaves the range, its inverse need not.
+                let inside = $narrow || (f64::MIN_POSITIVE..=f64::MAX).contains(&square);
+                let quotient = 1.0 / square;
+                (if inside { quotient } else { inverse * inverse }) as $t
+            }
             #[inline(always)] fn inverse_root(self) -> Self { (1.0 / f64::from(self).sqrt()) as $t }
         }
     )* };
@@ -80,7 +87,7 @@ unsafe fn decided<T: Power>(e: T, loops: impl Powers<T>) {
             3.0 => loops.by::<Cube>(),
             4.0 if T::NARROW => loops.by::<Fourth>(),
             -1.0 => loops.by::<Reciprocal>(),
-            -2.0 if T::NARROW => loops.by::<InverseSquare>(),
+            -2.0 => loops.by::<InverseSquare>(),
             0.5 => loops.by::<Root>(),
             -0.5 => loops.by::<InverseRoot>(),
             _ => loops.any(),
