@@ -15,6 +15,9 @@ use crate::shape::{self, Dims};
 /// Products of fewer multiplications than this stay on one thread.
 const PARALLEL: usize = 1 << 20;
 
+/// Products of no more multiplications than this are done before `gemm` has packed their factors.
+const TINY: usize = 128;
+
 /// A large product is cut along its longer side into pieces of about this many rows or columns: enough for the
 /// packing of the other factor to be paid for.
 const SIDE: Range<usize> = 64..256;
@@ -132,7 +135,7 @@ pub(super) unsafe fn product_into<T: Num>(
 ) {
     // SAFETY: the caller's promise; `gemm` reads the output only to add to it.
     unsafe {
-        if T::DTYPE.is_float() && k > 0 {
+        if T::DTYPE.is_float() && k > 0 && m.saturating_mul(k).saturating_mul(n) > TINY {
             return gemm::gemm(
                 m,
                 n,
