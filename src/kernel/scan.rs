@@ -134,13 +134,16 @@ pub fn shift(op: &'static str, x: &Array, way: Way) -> Result<Array> {
     dispatch!(x.dtype(), all T => {
         let all = x.as_slice::<T>().expect("contiguous");
         chunks::build::<T>(op, x.dims(), len, |first, out| {
-            out.fill(T::default());
+            let one = inner.min(len);
             for (b, out) in (first..).zip(out.chunks_exact_mut(len.max(1))) {
-                way.walk(blocks, |at, before| {
-                    if let Some(before) = before {
-                        out[at..at + inner].copy_from_slice(&all[b * len + before..][..inner]);
-                    }
-                });
+                let x = &all[b * len..][..len];
+                if way.reverse {
+                    out[..len - one].copy_from_slice(&x[one..]);
+                    out[len - one..].fill(T::default());
+                } else {
+                    out[one..].copy_from_slice(&x[..len - one]);
+                    out[..one].fill(T::default());
+                }
             }
         })
     })
