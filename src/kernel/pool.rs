@@ -41,7 +41,11 @@ impl Windows {
         if most.div_ceil(self.dilation[2]) > LONG || most == 0 || first + 1 >= spans.len() {
             return (0..0, 1);
         }
+        // Places more than pixels have windows that begin at the same one.
         let step = spans[first + 1].start - spans[first].start;
+        if step == 0 {
+            return (0..0, 1);
+        }
         let like =
             |p: &usize| spans[*p].len() == most && spans[*p].start == spans[first].start + (p - first) * step;
         (first..first + (first..spans.len()).take_while(like).count(), step)

@@ -55,6 +55,9 @@ impl Job {
         let scratch = buffer.saturating_add(DOWN * micro.width);
         let mut done = Ok(());
         let all = Array::build::<T>(op, dims, |out| {
+            if plan.gaps {
+                out.fill(T::ZERO);
+            }
             let out = Shared(out.as_mut_ptr().cast());
             done = each_piece(op, pieces, work, scratch, |piece, scratch: &mut [T]| {
                 let (rest, band) = (piece / layout.bands, piece % layout.bands);

@@ -21,6 +21,8 @@ pub struct Pass {
 /// source at `u · step + p - before`, and zero outside of it.
 pub struct Plan {
     pub passes: Vec<Pass>,
+    /// Whether there are results in no pass, which are zero.
+    pub gaps: bool,
     pub source: Axes,
     step: Axes,
     before: [isize; 3],
@@ -55,13 +57,21 @@ impl Plan {
         let passes = vec![Pass { taps: taps.collect(), first: [0; 3], step: [1; 3], count: g.places }];
         // Sizes that make an image fit into an `isize`, and so does the padding.
         let before = g.before.map(|b| b as isize);
-        Plan { passes, source: g.image, step: g.stride, before, phases }
+        Plan { passes, gaps: false, source: g.image, step: g.stride, before, phases }
     }
 
     /// The image from the result: pixels that are a stride apart lie in the same elements of windows.
     pub fn backward(g: &Geometry) -> Plan {
-        // The first pixel of each lattice, which place begins at it, and where in its window the pixel is.
-        let firsts = std::array::from_fn(|a| g.stride[a].min(g.image[a]));
+        // The first pixels of lattices that windows cover, of which there are not more than elements of a window, however
+        // large the stride; which place begins at one, and where in its window it is.
+        let firsts: [Vec<usize>; 3] = std::array::from_fn(|a| {
+            let stride = g.stride[a];
+            let first = |k: usize| (k * g.dilation[a] % stride + stride - g.before[a] % stride) % stride;
+            let mut used: Vec<usize> = (0..g.window[a]).map(first).filter(|&i| i < g.image[a]).collect();
+            used.sort_unstable();
+            used.dedup();
+            used
+        });
         let start = |first: Axes, a: usize| (first[a] + g.before[a]) / g.stride[a];
         let phase = |first: Axes, a: usize| (first[a] + g.before[a]) % g.stride[a];
         // Element `k` of a window covers the pixel from the place that is so far before the one that begins there.
@@ -71,7 +81,7 @@ impl Plan {
         };
         let mut before = [isize::MIN; 3];
         for a in 0..3 {
-            for i in 0..firsts[a] {
+            for &i in &firsts[a] {
                 let first = [i; 3];
                 for far in (0..g.window[a]).filter_map(|k| back(first, a, k)) {
                     before[a] = before[a].max(far as isize - start(first, a) as isize);
@@ -91,9 +101,18 @@ impl Plan {
             let count = std::array::from_fn(|a| (g.image[a] - first[a]).div_ceil(g.stride[a]));
             Pass { taps: taps.collect(), first, step: g.stride, count }
         };
-        let passes = grid(firsts).map(pass).collect();
+        let covered = firsts.each_ref().map(Vec::len);
+        let passes = grid(covered).map(|i| pass(std::array::from_fn(|a| firsts[a][i[a]]))).collect();
+        let gaps = (0..3).any(|a| covered[a] < g.stride[a].min(g.image[a]));
         let before = before.map(|b| if b == isize::MIN { 0 } else { b });
-        Plan { passes, source: g.places, step: [1; 3], before, phases: std::array::from_fn(|_| vec![0]) }
+        Plan {
+            passes,
+            gaps,
+            source: g.places,
+            step: [1; 3],
+            before,
+            phases: std::array::from_fn(|_| vec![0]),
+        }
     }
 
     /// Products of one image's planes: the work of a group is this times planes and rows.
