@@ -78,8 +78,26 @@ unsafe extern "C" fn twin<const N: usize>(
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: as above.
+    unsafe { twin_at(N, slf, args, n, names) }
+}
+
+/// The body of every [`twin`], compiled once.
+///
+/// # Safety
+/// That of [`call`], with the GIL held.
+#[inline(never)]
+unsafe fn twin_at(
+    entry: usize,
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    n: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: the caller's promise.
     unsafe {
-        enter(|py| written(py, N, slf, || call(py, ENTRIES[N], None, Some(slf), args, n as usize, names)))
+        enter(|py| {
+            written(py, entry, slf, || call(py, ENTRIES[entry], None, Some(slf), args, n as usize, names))
+        })
     }
 }
 
