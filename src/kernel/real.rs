@@ -57,6 +57,23 @@ pub trait Real: Plain {
     fn normal_density(self) -> Self;
     /// The standard normal distribution function, to full relative precision on the left.
     fn normal_cdf(self) -> Self;
+    /// `x` times [`Real::normal_cdf`].
+    fn gelu(self) -> Self;
+}
+
+/// `erfc(-x / √2)`, twice the distribution function, and what to take from it for the rounding of its argument, which
+/// the tail magnifies x² times.
+fn normal_tail(x: f64) -> (f64, f64) {
+    use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
+    /// What the constant lacks of `1 / √2`.
+    const REST: f64 = -4.833_646_656_726_457e-17;
+    let z = -x * FRAC_1_SQRT_2;
+    // Beyond, it is 2 or has no digits left.
+    if x.abs() > 38.0 {
+        return (libm::erfc(z), 0.0);
+    }
+    let low = (-x).mul_add(FRAC_1_SQRT_2, -z) - x * REST;
+    (libm::erfc(z), FRAC_2_SQRT_PI * (-z * z).exp() * low)
 }
 
 /// What the library of f32 has in less than full precision is computed in f64.
@@ -125,7 +142,13 @@ macro_rules! float {
                 ((-0.5 * x * x).exp() * (1.0 / (2.0 * std::f64::consts::PI).sqrt())) as $t
             }
             #[inline(always)] fn normal_cdf(self) -> Self {
-                (0.5 * libm::erfc(f64::from(self) * -std::f64::consts::FRAC_1_SQRT_2)) as $t
+                let (tail, off) = normal_tail(f64::from(self));
+                (0.5 * (tail - off)) as $t
+            }
+            #[inline(always)] fn gelu(self) -> Self {
+                let half = 0.5 * f64::from(self);
+                let (tail, off) = normal_tail(f64::from(self));
+                half.mul_add(tail, -half * off) as $t
             }
         }
     )* };

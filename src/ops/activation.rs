@@ -40,7 +40,7 @@ unary_rows! {
         g => g * sigmoid(x)?;
         pass real g, x => g.mul(x.sigmoid());
         "`ln(1 + e^x)`.";
-    Gelu gelu_exact: real [x] x => x.mul(x.normal_cdf());
+    Gelu gelu_exact: real [x] x => x.gelu();
         g => g * gelu_slope(x)?;
         pass real g, x => g.mul(x.normal_cdf().add(x.mul(x.normal_density())));
         "The element times the standard normal distribution function.";

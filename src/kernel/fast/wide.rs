@@ -167,15 +167,25 @@ pub fn normal_density(x: f32) -> f32 {
     (bell(f64::from(x)) * (0.5 * FRAC_1_SQRT_2 * std::f64::consts::FRAC_2_SQRT_PI)) as f32
 }
 
-/// The left tail as `e^(-x²/2)` times a polynomial of `1 / (1 + 0.3 |x|)`, off by 4e-9.
+/// The distribution function: its left tail is `e^(-x²/2)` times a polynomial of `1 / (1 + 0.3 |x|)`, off by 4e-9.
 #[inline(always)]
-pub fn normal_cdf(x: f32) -> f32 {
-    let x = f64::from(x);
+fn normal(x: f64) -> f64 {
     let a = if x.abs() > 14.5 { 14.5 } else { x.abs() };
     let t = 1.0 / a.mul_add(0.3, 1.0);
     let scale = horner!(f64 t; 0.010_664_534_632_454_637, -0.087_429_620_472_369_96, 0.297_748_872_102_625_46, -0.528_130_813_575_874, 0.505_876_075_876_249_6, -0.302_503_935_735_945_64, 0.205_609_369_242_580_44, 0.041_350_879_067_156_794, 0.118_696_122_876_986_87, 0.118_330_504_021_633_68, 0.119_791_916_916_268_46, -3.904_985_858_345_288e-6);
     let tail = scale * bell(x);
-    (if x > 0.0 { 1.0 - tail } else { tail }) as f32
+    if x > 0.0 { 1.0 - tail } else { tail }
+}
+
+#[inline(always)]
+pub fn normal_cdf(x: f32) -> f32 {
+    normal(f64::from(x)) as f32
+}
+
+#[inline(always)]
+pub fn gelu(x: f32) -> f32 {
+    let x = f64::from(x);
+    (x * normal(x)) as f32
 }
 
 /// In f32 itself: `x + x P(x²)` up to 1, and 1 less `e^L(x)` from there on, with `L` the logarithm of the complement.
