@@ -26,7 +26,8 @@ pub(super) trait Unary: Send + Sync + 'static {
     fn rule(g: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>>;
 }
 
-/// A row of `g` and what a rule reads, where neither is to be differentiated again; else none.
+/// A row of `g` and what a rule reads, where neither is to be differentiated again; else none. Nor where one is
+/// broadcast: the derivative would be computed for every lane anew.
 pub(super) fn in_one_pass(
     op: &'static str,
     table: &'static zip::Table,
@@ -34,7 +35,7 @@ pub(super) fn in_one_pass(
     x: &Tensor,
     p: Numbers,
 ) -> Result<Option<Tensor>> {
-    if g.dtype() != x.dtype() {
+    if g.dtype() != x.dtype() || g.array.len() != x.array.len() {
         return Ok(None);
     }
     unrecorded(op, &[g, x], move |ins, lanes| zip::apply_with(op, table, ins[0], ins[1], lanes, &p))

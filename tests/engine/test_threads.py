@@ -146,6 +146,8 @@ def test_other_python_threads_go_on_during_a_backward_pass() -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_stops_a_backward_pass(threads: int) -> None:
     script(f"""
+        # A shell has background processes ignore it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         fg._core.set_num_threads({threads})
         m = fg.tensor(np.eye(400))
         x = fg.tensor(np.ones((400, 400)), requires_grad=True)
