@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ferrograd._core import ArgumentError, Tensor
@@ -42,3 +43,12 @@ def ones(x: Any, function: str, axes: Any) -> list[int]:
     sizes = tensor(x, function, "x").shape
     given = wholes(axes, function, "axis") if isinstance(axes, list | tuple) else [whole(axes, function, "axis")]
     return [i for i in given if not -len(sizes) <= i < len(sizes) or sizes[i] == 1]
+
+
+def sizes(own: Sequence[int], given: Any) -> Any:
+    """The sizes that are given, where None is that of the input."""
+    if given is None:
+        return own
+    if not isinstance(given, list | tuple) or len(given) != len(own):
+        return given
+    return [n if size is None else size for size, n in zip(given, own, strict=True)]

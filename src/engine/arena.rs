@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::Request;
 use crate::graph::{Edge, Node};
@@ -15,12 +16,17 @@ pub(super) const NONE: u32 = u32::MAX;
 /// Nodes whose outputs have fewer bytes are not worth another thread's attention.
 const LIGHT: usize = 4 << 10;
 
+/// Many a graph has no more nodes: what is laid out for one does not grow, and what is not read for each node takes no
+/// memory of its own.
+const FEW: usize = 10;
+type List<T> = SmallVec<[T; FEW]>;
+
 /// The reachable graph in post-order of an iterative walk: inputs stand before their consumers, and the order depends
 /// on the graph alone. A slot is one output of one node, and holds the sum of its cotangents.
 pub(super) struct Arena<'a> {
     pub(super) nodes: Vec<&'a Arc<Node>>,
     /// Which of them are leaves.
-    pub(super) leaves: Vec<u32>,
+    pub(super) leaves: List<u32>,
     /// By node, and one more at the end.
     first: Vec<First>,
     /// By edge: the slot it leads to, or [`NONE`] where nothing that is wanted lies that way.
@@ -30,8 +36,8 @@ pub(super) struct Arena<'a> {
     /// By slot: whether its gradient is part of the answer.
     pub(super) asked: Vec<bool>,
     /// By the request's roots and wanted values: their slots ([`NONE`]: not reached).
-    pub(super) roots: Vec<u32>,
-    pub(super) wanted: Vec<u32>,
+    pub(super) roots: List<u32>,
+    pub(super) wanted: List<u32>,
     /// Bytes of the outputs of all nodes that are worth another thread's attention.
     heavy: usize,
 }
@@ -65,15 +71,17 @@ impl<'a> Arena<'a> {
 
     /// All that is reachable from a request's roots.
     pub(super) fn laid_out(request: &'a Request<'_>) -> Arena<'a> {
+        let mut first = Vec::with_capacity(FEW);
+        first.push(First { slot: 0, target: 0 });
         let mut arena = Arena {
-            nodes: vec![],
-            leaves: vec![],
-            first: vec![First { slot: 0, target: 0 }],
-            targets: vec![],
+            nodes: Vec::with_capacity(FEW),
+            leaves: List::new(),
+            first,
+            targets: Vec::with_capacity(FEW),
             works: vec![],
             asked: vec![],
-            roots: vec![],
-            wanted: vec![],
+            roots: List::new(),
+            wanted: List::new(),
             heavy: 0,
         };
         let mut index = Index::default();
@@ -97,8 +105,9 @@ impl<'a> Arena<'a> {
         }) {
             return;
         }
-        let mut targets: Vec<u32> = vec![NONE; root.inputs.len()];
-        let mut stack = vec![Frame { node: root, next: 0, start: 0 }];
+        let (mut targets, mut stack) = (Vec::with_capacity(FEW), Vec::with_capacity(FEW));
+        targets.resize(root.inputs.len(), NONE);
+        stack.push(Frame { node: root, next: 0, start: 0 });
         while let Some(frame) = stack.last_mut() {
             let node = frame.node;
             let Some(edge) = node.inputs.get(frame.next as usize) else {

@@ -9,6 +9,9 @@ use crate::graph::Tensor;
 use crate::ops::arithmetic::{add_in_place, add_same};
 use crate::ops::movement::cast;
 
+/// Most graphs have no more sums at a time.
+const FEW: usize = 4;
+
 /// A cotangent added to a sum: in place where nobody else holds the sum and nothing is recorded. Their dtypes differ
 /// only where what they flow into takes any.
 #[inline]
@@ -45,7 +48,7 @@ pub(super) struct Sums {
 
 impl Sums {
     pub(super) fn new(slots: usize) -> Sums {
-        Sums { places: vec![0; slots], ..Sums::default() }
+        Sums { places: vec![0; slots], room: Vec::with_capacity(FEW), free: Vec::with_capacity(FEW) }
     }
 
     pub(super) fn get(&self, slot: usize) -> Option<&Tensor> {

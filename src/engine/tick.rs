@@ -14,13 +14,14 @@ const HEAVY_BYTES: usize = 64 << 10;
 
 pub(super) struct Ticker<'a> {
     ask: Option<&'a (dyn Fn() -> Result<()> + Sync)>,
-    next: Instant,
+    /// Not known before the first look: most runs are over sooner.
+    next: Option<Instant>,
     passed: u32,
 }
 
 impl<'a> Ticker<'a> {
     pub(super) fn new(request: &'a Request<'_>) -> Ticker<'a> {
-        Ticker { ask: request.tick, next: Instant::now() + PERIOD, passed: 0 }
+        Ticker { ask: request.tick, next: None, passed: 0 }
     }
 
     /// After a node with this many bytes.
@@ -35,11 +36,11 @@ impl<'a> Ticker<'a> {
         self.passed = 0;
         let Some(ask) = self.ask else { return Ok(()) };
         let now = Instant::now();
-        if now < self.next {
+        if now < *self.next.get_or_insert(now + PERIOD) {
             return Ok(());
         }
         ask()?;
-        self.next = now + PERIOD;
+        self.next = Some(now + PERIOD);
         Ok(())
     }
 }

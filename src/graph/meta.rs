@@ -1,7 +1,6 @@
 //! What is known of the outputs of a node without their values.
 
-use std::ops::Deref;
-
+use super::few::Few;
 use super::{Levels, Tensor};
 use crate::array::Array;
 use crate::dtype::DType;
@@ -37,31 +36,16 @@ impl Meta {
     }
 }
 
-/// Of all outputs of a node: nearly always one.
-pub enum Metas {
-    One(Meta),
-    Several(Box<[Meta]>),
-}
+/// Of all outputs of a node.
+pub type Metas = Few<Meta>;
 
 impl Metas {
     /// Of arrays whose first axes are those of the levels.
     #[inline]
     pub(super) fn of(arrays: &[Array], levels: &Levels) -> Metas {
         match arrays {
-            [one] => Metas::One(Meta::of_array(one, levels)),
-            several => Metas::Several(several.iter().map(|a| Meta::of_array(a, levels)).collect()),
-        }
-    }
-}
-
-impl Deref for Metas {
-    type Target = [Meta];
-
-    #[inline]
-    fn deref(&self) -> &[Meta] {
-        match self {
-            Metas::One(meta) => std::slice::from_ref(meta),
-            Metas::Several(metas) => metas,
+            [one] => Few::One(Meta::of_array(one, levels)),
+            several => several.iter().map(|a| Meta::of_array(a, levels)).collect(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod apply;
 mod cut;
+mod few;
 mod hooks;
 mod host;
 mod levels;

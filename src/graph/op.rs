@@ -1,72 +1,18 @@
 //! The contract of an op: all that the library knows of it.
 
 use std::any::Any;
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::few::Few;
 use super::{Edge, Keep, Node, Tensor};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
 
-/// The results of an op: nearly always one. Two words, which functions return in registers.
-pub enum Outs {
-    One(Array),
-    Several(Box<SmallVec<[Array; 3]>>),
-}
-
-impl<const N: usize> From<[Array; N]> for Outs {
-    #[inline]
-    fn from(arrays: [Array; N]) -> Outs {
-        let mut arrays = arrays.into_iter();
-        match (arrays.next(), N) {
-            (Some(one), 1) => Outs::One(one),
-            (first, _) => first.into_iter().chain(arrays).collect(),
-        }
-    }
-}
-
-impl FromIterator<Array> for Outs {
-    fn from_iter<I: IntoIterator<Item = Array>>(arrays: I) -> Outs {
-        Outs::Several(Box::new(arrays.into_iter().collect()))
-    }
-}
-
-impl IntoIterator for Outs {
-    type Item = Array;
-    type IntoIter = smallvec::IntoIter<[Array; 3]>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        match self {
-            Outs::One(array) => SmallVec::from_iter([array]).into_iter(),
-            Outs::Several(arrays) => arrays.into_iter(),
-        }
-    }
-}
-
-impl Deref for Outs {
-    type Target = [Array];
-
-    #[inline]
-    fn deref(&self) -> &[Array] {
-        match self {
-            Outs::One(array) => std::slice::from_ref(array),
-            Outs::Several(arrays) => arrays,
-        }
-    }
-}
-
-impl DerefMut for Outs {
-    fn deref_mut(&mut self) -> &mut [Array] {
-        match self {
-            Outs::One(array) => std::slice::from_mut(array),
-            Outs::Several(arrays) => arrays,
-        }
-    }
-}
-
+/// The results of an op.
+pub type Outs = Few<Array>;
 /// By the op's inputs: their gradients; none for zero, and where none is wanted.
 pub type Grads = SmallVec<[Option<Tensor>; 2]>;
 /// By the op's outputs: their cotangents; none for zero.

@@ -113,15 +113,6 @@ fn unpacked<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// What a node keeps: packed, if arrays are packed on this thread, but for those that are `plain`.
-///
-/// # Errors
-/// From the packer.
-#[inline]
-pub(crate) fn kept(list: KeptList, plain: impl Fn(usize) -> bool) -> Result<Kept> {
-    if list.is_empty() || !is_packing() { Ok(Kept::Live(list)) } else { packed(&list, &plain) }
-}
-
 /// An array kept as it is among others that are packed.
 struct Plain(Array);
 
@@ -170,9 +161,14 @@ pub(super) fn pack(name: &'static str, keep: &mut PackedKeep, packer: &dyn Packe
     Ok(())
 }
 
+/// What a node keeps: packed, if arrays are packed on this thread, but for those that are plain.
+///
+/// # Errors
+/// From the packer.
 #[cold]
-fn packed(list: &KeptList, is_plain: &dyn Fn(usize) -> bool) -> Result<Kept> {
-    let Some(packer) = PACKER.with_borrow(Clone::clone) else { return Ok(Kept::Live(list.clone())) };
+pub(crate) fn kept(list: KeptList, is_plain: impl Fn(usize) -> bool) -> Result<Kept> {
+    let packer = PACKER.with_borrow(Clone::clone).filter(|_| !list.is_empty());
+    let Some(packer) = packer else { return Ok(Kept::Live(list)) };
     let pack = |(i, keep): (usize, &Option<Keep>)| {
         let form = |array: &Array| if is_plain(i) { plain(array) } else { Ok(packer.pack(array)?.into()) };
         keep.as_ref().map(|keep| formed(keep, form)).transpose()

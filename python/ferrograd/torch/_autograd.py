@@ -17,6 +17,8 @@ def ends(value: object, what: str) -> list[End]:
     """A tensor or gradient edge, or a sequence of them, as a list."""
     if isinstance(value, (Tensor, GradientEdge)):
         return [value]
+    if isinstance(value, (list, tuple)) and len(value) == 1 and isinstance(value[0], Tensor):
+        return [value[0]]
     if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
         raise ArgumentError(f"{what}: a Tensor, a GradientEdge or a sequence of them, not {type(value).__name__}")
     found = list(value)
@@ -26,18 +28,17 @@ def ends(value: object, what: str) -> list[End]:
     return found
 
 
-def wanted(inputs: object, caller: str) -> list[End]:
+def wanted(inputs: object, what: str) -> list[End]:
     """The inputs of ``grad`` or ``backward``: :func:`ends`, or the values of a dict."""
     if isinstance(inputs, dict):
         inputs = list(inputs.values())
     elif not isinstance(inputs, (Tensor, list, tuple)) and isinstance(inputs, Mapping):
         raise ArgumentError(
-            f"`inputs` argument to `{caller}()` must be a dict, not {type(inputs).__name__}. "
-            "Other Mapping types are not supported."
+            f"{what} must be a dict, not {type(inputs).__name__}. Other Mapping types are not supported."
         )
-    found = ends(inputs, f"`inputs` argument to `{caller}()`")
+    found = ends(inputs, what)
     if not found:
-        raise ArgumentError(f"`inputs` argument to `{caller}()` cannot be empty.")
+        raise ArgumentError(f"{what} cannot be empty.")
     return found
 
 
@@ -71,7 +72,7 @@ def grad(
         )
     found = _core.run(
         ends(outputs, "grad: outputs"),
-        wanted(inputs, "grad"),
+        wanted(inputs, "`inputs` argument to `grad()`"),
         cotangents(grad_outputs),
         TORCH,
         retain_graph=retain_graph,
@@ -112,5 +113,5 @@ def backward(
         TORCH,
         retain_graph=retain_graph,
         create_graph=create_graph,
-        inputs=None if inputs is None else wanted(inputs, "backward"),
+        inputs=None if inputs is None else wanted(inputs, "`inputs` argument to `backward()`"),
     )

@@ -74,14 +74,9 @@ def _most(function: str, x: Tensor, output_size: Any, return_mask: bool) -> Any:
 
 
 def _sizes(x: Tensor, output_size: Any, count: int, data_format: Any, function: str) -> Any:
-    """The sizes, where None is that of the input."""
     shape = _check.tensor(x, function, "x").shape
     own = shape[-1 - count : -1] if data_format != "NC" and channels_last(data_format, function) else shape[-count:]
-    if output_size is None:
-        return own
-    if not isinstance(output_size, list | tuple) or len(output_size) != len(own):
-        return output_size
-    return [n if size is None else size for size, n in zip(output_size, own, strict=True)]
+    return _check.sizes(own, output_size)
 
 
 def max_pool1d(

@@ -28,6 +28,10 @@ __all__ = [
 ]
 
 
+def _pool(name: str, return_indices: bool) -> Any:
+    return getattr(ops, f"{name}_with_indices" if return_indices else name)
+
+
 def max_pool1d(
     input: Tensor,
     kernel_size: Any,
@@ -38,8 +42,7 @@ def max_pool1d(
     return_indices: bool = False,
 ) -> Any:
     """The largest element of each window of sequences, with its position if that is asked for."""
-    pool = ops.max_pool1d_with_indices if return_indices else ops.max_pool1d
-    return pool(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return _pool("max_pool1d", return_indices)(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def max_pool2d(
@@ -52,8 +55,7 @@ def max_pool2d(
     return_indices: bool = False,
 ) -> Any:
     """The largest pixel of each window of images, with its position if that is asked for."""
-    pool = ops.max_pool2d_with_indices if return_indices else ops.max_pool2d
-    return pool(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return _pool("max_pool2d", return_indices)(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def max_pool3d(
@@ -66,18 +68,11 @@ def max_pool3d(
     return_indices: bool = False,
 ) -> Any:
     """The largest element of each window of volumes, with its position if that is asked for."""
-    pool = ops.max_pool3d_with_indices if return_indices else ops.max_pool3d
-    return pool(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return _pool("max_pool3d", return_indices)(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def _sizes(input: Tensor, output_size: Any, axes: int, function: str) -> Any:
-    """The sizes, where None is that of the input."""
-    own = _check.tensor(input, function, "input").shape[-axes:]
-    if output_size is None:
-        return own
-    if not isinstance(output_size, list | tuple) or len(output_size) != len(own):
-        return output_size
-    return [n if size is None else size for size, n in zip(output_size, own, strict=True)]
+    return _check.sizes(_check.tensor(input, function, "input").shape[-axes:], output_size)
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
@@ -97,20 +92,17 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The largest elements of so many even shares of sequences, with their positions if these are asked for."""
-    pool = ops.adaptive_max_pool1d_with_indices if return_indices else ops.adaptive_max_pool1d
-    return pool(input, output_size)
+    return _pool("adaptive_max_pool1d", return_indices)(input, output_size)
 
 
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The largest pixels of so many even shares of images, with their positions if these are asked for."""
-    pool = ops.adaptive_max_pool2d_with_indices if return_indices else ops.adaptive_max_pool2d
-    return pool(input, _sizes(input, output_size, 2, "adaptive_max_pool2d"))
+    return _pool("adaptive_max_pool2d", return_indices)(input, _sizes(input, output_size, 2, "adaptive_max_pool2d"))
 
 
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The largest elements of so many even shares of volumes, with their positions if these are asked for."""
-    pool = ops.adaptive_max_pool3d_with_indices if return_indices else ops.adaptive_max_pool3d
-    return pool(input, _sizes(input, output_size, 3, "adaptive_max_pool3d"))
+    return _pool("adaptive_max_pool3d", return_indices)(input, _sizes(input, output_size, 3, "adaptive_max_pool3d"))
 
 
 def _lp(pool: Any, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
