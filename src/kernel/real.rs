@@ -49,6 +49,11 @@ pub trait Real: Plain {
     fn sigmoid(self) -> Self;
     /// The derivative of the sigmoid, `e^-|x| / (1 + e^-|x|)²`: nothing cancels far out.
     fn sigmoid_slope(self) -> Self;
+    /// The derivative of `x` times the sigmoid.
+    #[inline(always)]
+    fn silu_slope(self) -> Self {
+        self.sigmoid().add(self.mul(self.sigmoid_slope()))
+    }
     /// The derivative of tanh, `4 e^-2|x| / (1 + e^-2|x|)²`.
     fn sech_squared(self) -> Self;
     /// `ln(1 + e^x)`, without overflow.

@@ -25,7 +25,7 @@ unary! {
         "fg.relu(fg.tensor([-1.0, 2.0])).tolist()" => "[0.0, 2.0]";
     Silu silu(swish): real [x] x => x.mul(x.sigmoid());
         g => g * silu_slope(x)?;
-        pass real g, x => g.mul(x.sigmoid().add(x.mul(x.sigmoid_slope())));
+        pass real g, x => g.mul(x.silu_slope());
         "x * sigmoid(x).",
         "fg.silu(fg.tensor([0.0])).tolist()" => "[0.0]";
 }
@@ -33,7 +33,7 @@ unary! {
 unary_rows! {
     SigmoidSlope sigmoid_slope: real [x, y] x => x.sigmoid_slope(); g => -(g * (y * tanh(&(x * 0.5))?));
         "The derivative of the sigmoid.";
-    SiluSlope silu_slope: real [x] x => x.sigmoid().add(x.mul(x.sigmoid_slope()));
+    SiluSlope silu_slope: real [x] x => x.silu_slope();
         g => g * (sigmoid_slope(x)? * (2.0 - x * tanh(&(x * 0.5))?));
         "The derivative of silu.";
     Softplus softplus_one: real [x] x => x.softplus();

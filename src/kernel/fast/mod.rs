@@ -3,6 +3,7 @@
 
 mod double;
 mod poly;
+mod single;
 mod wide;
 
 use crate::dtype::{DType, Element};
@@ -15,8 +16,9 @@ use crate::kernel::num::{Num, Plain, Real};
 pub struct Fast<T>(pub T);
 
 macro_rules! fast {
-    ($t:ident: $exp:ident $exp2:ident $exp_m1:ident $ln:ident $ln_1p:ident $sin:ident $cos:ident $tanh:ident $sigmoid:ident;
-        $more:ident ($($two:ident)*) ($($one:ident)*); exact ($($exact_two:ident)*) ($($exact:ident)*)) => {
+    ($t:ident: $exp:ident $exp2:ident $exp_m1:ident $ln:ident $ln_1p:ident $sin:ident $cos:ident $tanh:ident $sigmoid:ident
+        $silu_slope:ident $softplus:ident;
+        $base:ident $more:ident ($($two:ident)*) ($($one:ident)*); exact ($($exact_two:ident)*) ($($exact:ident)*)) => {
         impl Element for Fast<$t> {
             const DTYPE: DType = <$t as Element>::DTYPE;
             #[inline(always)] fn from_f64(v: f64) -> Self { Fast(v as $t) }
@@ -41,26 +43,25 @@ macro_rules! fast {
             fast!(@exact Real, ($($exact_two)*) ($($exact)*));
             $( #[inline(always)] fn $two(self, o: Self) -> Self { Fast($more::$two(self.0, o.0)) } )*
             $( #[inline(always)] fn $one(self) -> Self { Fast($more::$one(self.0)) } )*
-            #[inline(always)] fn exp(self) -> Self { Fast(poly::$exp(self.0)) }
-            #[inline(always)] fn exp2(self) -> Self { Fast(poly::$exp2(self.0)) }
-            #[inline(always)] fn exp_m1(self) -> Self { Fast(poly::$exp_m1(self.0)) }
-            #[inline(always)] fn ln(self) -> Self { Fast(poly::$ln(self.0)) }
-            #[inline(always)] fn ln_1p(self) -> Self { Fast(poly::$ln_1p(self.0)) }
-            #[inline(always)] fn sin(self) -> Self { Fast(poly::$sin(self.0)) }
-            #[inline(always)] fn cos(self) -> Self { Fast(poly::$cos(self.0)) }
-            #[inline(always)] fn tanh(self) -> Self { Fast(poly::$tanh(self.0)) }
-            #[inline(always)] fn sigmoid(self) -> Self { Fast(poly::$sigmoid(self.0)) }
+            #[inline(always)] fn exp(self) -> Self { Fast($base::$exp(self.0)) }
+            #[inline(always)] fn exp2(self) -> Self { Fast($base::$exp2(self.0)) }
+            #[inline(always)] fn exp_m1(self) -> Self { Fast($base::$exp_m1(self.0)) }
+            #[inline(always)] fn ln(self) -> Self { Fast($base::$ln(self.0)) }
+            #[inline(always)] fn ln_1p(self) -> Self { Fast($base::$ln_1p(self.0)) }
+            #[inline(always)] fn sin(self) -> Self { Fast($base::$sin(self.0)) }
+            #[inline(always)] fn cos(self) -> Self { Fast($base::$cos(self.0)) }
+            #[inline(always)] fn tanh(self) -> Self { Fast($base::$tanh(self.0)) }
+            #[inline(always)] fn sigmoid(self) -> Self { Fast($base::$sigmoid(self.0)) }
             #[inline(always)] fn sigmoid_slope(self) -> Self {
-                let e = poly::$exp(-self.0.abs());
+                let e = $base::$exp(-self.0.abs());
                 Fast(e / ((1.0 + e) * (1.0 + e)))
             }
             #[inline(always)] fn sech_squared(self) -> Self {
-                let e = poly::$exp(-2.0 * self.0.abs());
+                let e = $base::$exp(-2.0 * self.0.abs());
                 Fast(4.0 * e / ((1.0 + e) * (1.0 + e)))
             }
-            #[inline(always)] fn softplus(self) -> Self {
-                Fast((if self.0 > 0.0 { self.0 } else { 0.0 }) + poly::$ln_1p(poly::$exp(-self.0.abs())))
-            }
+            #[inline(always)] fn silu_slope(self) -> Self { Fast($base::$silu_slope(self.0)) }
+            #[inline(always)] fn softplus(self) -> Self { Fast($base::$softplus(self.0)) }
         }
     };
     (@exact $Trait:ident, ($($two:ident)*) ($($one:ident)*)) => {
@@ -68,10 +69,10 @@ macro_rules! fast {
         $( #[inline(always)] fn $one(self) -> Self { Fast($Trait::$one(self.0)) } )*
     };
 }
-fast!(f32: exp32 exp2_32 exp_m132 ln32 ln_1p32 sin32 cos32 tanh32 sigmoid32;
-    wide (atan2 hypot)
+fast!(f32: exp32 exp2_32 exp_m132 ln32 ln_1p32 sin32 cos32 tanh32 sigmoid32 silu_slope32 softplus32;
+    single wide (atan2 hypot)
         (log2 log10 tan asin acos atan sinh cosh asinh acosh atanh erf normal_density normal_cdf gelu);
     exact () ());
-fast!(f64: exp64 exp2_64 exp_m164 ln64 ln_1p64 sin64 cos64 tanh64 sigmoid64;
-    double () (log2 log10 tan sinh cosh erf normal_density);
+fast!(f64: exp64 exp2_64 exp_m164 ln64 ln_1p64 sin64 cos64 tanh64 sigmoid64 silu_slope64 softplus64;
+    poly double () (log2 log10 tan sinh cosh erf normal_density);
     exact (atan2 hypot) (asin acos atan asinh acosh atanh normal_cdf gelu));

@@ -1,5 +1,5 @@
-//! Elementary functions as straight-line polynomials, which the compiler turns into vector code. For arguments that a
-//! function does not cover (too large, special) the result is NaN, and the loop asks the exact function instead.
+//! Elementary functions of f64 as straight-line polynomials, which the compiler turns into vector code. For arguments
+//! that a function does not cover (too large, special) the result is NaN, and the loop asks the exact function instead.
 //!
 //! Argument reductions are those of Cody and Waite, *Software Manual for the Elementary Functions* (1980); the
 //! polynomials are Taylor's, long enough for the reduced range. Fused multiply-add is assumed to be an instruction.
@@ -10,88 +10,53 @@ macro_rules! horner {
 pub(super) use horner;
 
 /// Rounding to an integer by adding this, which leaves no room for a fraction; the integer's bits are then the lowest.
-const ROUND32: f32 = 12_582_912.0;
 pub(super) const ROUND64: f64 = 6_755_399_441_055_744.0;
 
 /// `x` if it is below `limit` in size, else NaN.
-#[inline(always)]
-fn within32(x: f32, limit: f32) -> f32 {
-    if x.abs() <= limit { x } else { f32::NAN }
-}
-
 #[inline(always)]
 pub(super) fn within64(x: f64, limit: f64) -> f64 {
     if x.abs() <= limit { x } else { f64::NAN }
 }
 
-/// `2^n` for a whole `n` that was rounded with [`ROUND32`] and lies in the range of normal exponents.
+/// `x` if it is not above `most`, else that; NaN for NaN.
 #[inline(always)]
-fn power_of_two32(rounded: f32) -> f32 {
-    f32::from_bits(rounded.to_bits().wrapping_add(127) << 23)
+fn at_most(x: f64, most: f64) -> f64 {
+    if x > most { most } else { x }
 }
 
+/// `2^n` for a whole `n` that was rounded with [`ROUND64`] and lies in the range of normal exponents.
 #[inline(always)]
 pub(super) fn power_of_two64(rounded: f64) -> f64 {
     f64::from_bits(rounded.to_bits().wrapping_add(1023) << 52)
 }
 
-/// `n` in rounded form, `r` and the rounding error of `r`, such that `x = n ln 2 + r`, with `r` at most half a `ln 2` in size.
+/// `2^n` in two factors, each of them normal where their product is not. `rounded` is `n + 2046` plus [`ROUND64`].
 #[inline(always)]
-fn split32(x: f32) -> (f32, f32, f32) {
-    let rounded = x.mul_add(std::f32::consts::LOG2_E, ROUND32);
-    let n = rounded - ROUND32;
-    let near = n.mul_add(-0.693_145_75, x);
-    let r = n.mul_add(-1.428_606_8e-6, near);
-    (rounded, r, n.mul_add(-1.428_606_8e-6, near - r))
+fn factors64(rounded: f64) -> (f64, f64) {
+    let half = (rounded.to_bits() << 51) & 0xfff0_0000_0000_0000;
+    (f64::from_bits(half), f64::from_bits((rounded.to_bits() << 52).wrapping_sub(half)))
 }
 
+/// `ln 2` in two parts, the first of so few bits that its product with an exponent is exact.
+const LN_2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
+
+/// `n` in rounded form, `r` and the rounding error of `r`, such that `x = n ln 2 + r`, with `r` at most half a `ln 2` in size.
 #[inline(always)]
 fn split64(x: f64) -> (f64, f64, f64) {
     let rounded = x.mul_add(std::f64::consts::LOG2_E, ROUND64);
     let n = rounded - ROUND64;
-    let near = n.mul_add(-0.693_147_180_369_123_8, x);
-    let r = n.mul_add(-1.908_214_929_270_587_7e-10, near);
-    (rounded, r, n.mul_add(-1.908_214_929_270_587_7e-10, near - r))
+    let near = n.mul_add(-LN_2[0], x);
+    let r = n.mul_add(-LN_2[1], near);
+    (rounded, r, n.mul_add(-LN_2[1], near - r))
 }
 
-/// `(e^r - 1 - r) / r²`, for `r` at most half a `ln 2` in size.
-#[inline(always)]
-fn exp_tail32(r: f32) -> f32 {
-    horner!(f32 r; 1.0 / 40_320.0, 1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5)
-}
-
+/// `(e^r - 1 - r) / r²`, for `r` at most half a `ln 2` in size; a minimax polynomial, off by 3e-19 parts of `e^r - 1`.
 #[inline(always)]
 fn exp_tail64(r: f64) -> f64 {
-    horner!(f64 r; 1.0 / 6_227_020_800.0, 1.0 / 479_001_600.0, 1.0 / 39_916_800.0, 1.0 / 3_628_800.0, 1.0 / 362_880.0,
-        1.0 / 40_320.0, 1.0 / 5_040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5)
-}
-
-/// `e^x` and its rounding error.
-#[inline(always)]
-fn exp_parts32(x: f32) -> (f32, f32) {
-    let vanishes = x < -104.0;
-    let (n, r, low) = split32(if vanishes { 0.0 } else { within32(x, 87.0) });
-    let head = 1.0 + r;
-    let tail = (exp_tail32(r) * r).mul_add(r, (1.0 - head) + r + low);
-    let sum = head + tail;
-    let scale = if vanishes { 0.0 } else { power_of_two32(n) };
-    (sum * scale, (tail - (sum - head)) * scale)
-}
-
-#[inline(always)]
-pub fn exp32(x: f32) -> f32 {
-    exp_parts32(x).0
+    horner!(f64 r; 2.087_532_308_228_447_4e-9, 2.510_897_828_730_988_3e-8, 2.755_740_264_192_78e-7, 2.755_724_437_621_981_5e-6, 2.480_158_717_257_522e-5, 0.000_198_412_698_859_634_87, 0.001_388_888_888_896_232_9, 0.008_333_333_333_321_693, 0.041_666_666_666_666_51, 0.166_666_666_666_666_77, 0.5)
 }
 
 /// `2^x` for normal results: the series of `2^r`, for `r` at most a half in size.
-#[inline(always)]
-pub fn exp2_32(x: f32) -> f32 {
-    let rounded = within32(x, 125.0) + ROUND32;
-    let r = x - (rounded - ROUND32);
-    horner!(f32 r; 1.525_273_4e-5, 0.000_154_035_3, 0.001_333_355_8, 0.009_618_129, 0.055_504_11, 0.240_226_5, std::f32::consts::LN_2, 1.0)
-        * power_of_two32(rounded)
-}
-
 #[inline(always)]
 pub fn exp2_64(x: f64) -> f64 {
     let rounded = within64(x, 1021.0) + ROUND64;
@@ -100,45 +65,7 @@ pub fn exp2_64(x: f64) -> f64 {
         * power_of_two64(rounded)
 }
 
-/// `e^x - 1` and its rounding error: `2^n (e^r - 1) + (2^n - 1)`, summed without loss.
-#[inline(always)]
-fn exp_m1_parts32(x: f32) -> (f32, f32) {
-    let (n, r, low) = split32(x);
-    let scale = power_of_two32(n);
-    let (a, b) = (scale - 1.0, scale * r);
-    let head = a + b;
-    let lost = if a.abs() > b.abs() { (a - head) + b } else { (b - head) + a } + ((scale - a) - 1.0);
-    let tail = (exp_tail32(r) * r).mul_add(r, low).mul_add(scale, lost);
-    let sum = head + tail;
-    (sum, tail - (sum - head))
-}
-
-#[inline(always)]
-pub fn exp_m132(x: f32) -> f32 {
-    exp_m1_parts32(within32(x, 87.0)).0
-}
-
-/// `tanh |x| = e / (e + 2)` with `e = e^{2|x|} - 1`: nothing cancels near 0, and the quotient is corrected once.
-#[inline(always)]
-pub fn tanh32(x: f32) -> f32 {
-    let a = x.abs();
-    let (e, low) = exp_m1_parts32(
-        2.0 * if a < 10.0 {
-            a
-        } else if a >= 10.0 {
-            10.0
-        } else {
-            f32::NAN
-        },
-    );
-    let sum = e + 2.0;
-    let lost = if e > 2.0 { (e - sum) + 2.0 } else { (2.0 - sum) + e };
-    let inverse = 1.0 / sum;
-    let q = e * inverse;
-    let rest = (-q).mul_add(sum, e) - q * lost + low * (1.0 - q);
-    rest.mul_add(inverse, q).copysign(x)
-}
-
+/// `e^x` and its rounding error.
 #[inline(always)]
 pub(super) fn exp_parts64(x: f64) -> (f64, f64) {
     let vanishes = x < -746.0;
@@ -150,9 +77,18 @@ pub(super) fn exp_parts64(x: f64) -> (f64, f64) {
     (sum * scale, (tail - (sum - head)) * scale)
 }
 
+/// For all arguments: what is too large or too small for f64 becomes that in the last product.
 #[inline(always)]
 pub fn exp64(x: f64) -> f64 {
-    exp_parts64(x).0
+    const BASE: f64 = ROUND64 + 2046.0;
+    let x = at_most(if x < -746.0 { -746.0 } else { x }, 710.0);
+    let rounded = x.mul_add(std::f64::consts::LOG2_E, BASE);
+    let n = rounded - BASE;
+    let near = n.mul_add(-LN_2[0], x);
+    let low = n * -LN_2[1];
+    let r = near + low;
+    let (a, b) = factors64(rounded);
+    (1.0 + (near + exp_tail64(r).mul_add(r * r, low))) * a * b
 }
 
 /// `e^x - 1` and its rounding error: `2^n (e^r - 1) + (2^n - 1)`, summed without loss.
@@ -194,40 +130,42 @@ pub fn tanh64(x: f64) -> f64 {
     rest.mul_add(inverse, q).copysign(x)
 }
 
-/// `1 / (1 + e)` on the right and `e / (1 + e)` on the left, with `e = e^-|x|`; the quotient is corrected once.
+/// `c / (c + m)`, where `c` is `2^n` and `m = e^r` such that `e^-x = m / c`. The quotient is corrected once. Where the
+/// result rounds to 1, a larger `r` serves, so that `c` and 1 fit into one number.
 #[inline(always)]
-pub fn sigmoid32(x: f32) -> f32 {
-    let (e, low) = exp_parts32(-x.abs());
-    let sum = 1.0 + e;
-    let lost = (1.0 - sum) + e + low;
-    let (top, top_low) = if x < 0.0 { (e, low) } else { (1.0, 0.0) };
+pub fn sigmoid64(x: f64) -> f64 {
+    const BASE: f64 = ROUND64 + 2046.0;
+    let x = at_most(if x < -746.0 { -746.0 } else { x }, 37.5);
+    let rounded = at_most(x.mul_add(std::f64::consts::LOG2_E, BASE), BASE + 52.0);
+    let n = rounded - BASE;
+    let near = n.mul_add(LN_2[0], -x);
+    let low = n * LN_2[1];
+    let r = near + low;
+    let (a, b) = factors64(rounded);
+    let m = near + exp_tail64(r).mul_add(r * r, low);
+    let more = a.mul_add(b, 1.0);
+    let sum = more + m;
+    let lost = (more - sum) + m + a.mul_add(b, 1.0 - more);
     let inverse = 1.0 / sum;
-    let q = top * inverse;
-    let rest = (-q).mul_add(sum, top) - q * lost + top_low;
-    rest.mul_add(inverse, q)
+    let rest = (-inverse).mul_add(lost, (-inverse).mul_add(sum, 1.0));
+    rest.mul_add(inverse, inverse) * a * b
+}
+
+/// `s + x s (1 - s)` with the sigmoid `s`.
+#[inline(always)]
+pub fn silu_slope64(x: f64) -> f64 {
+    let e = exp64(-x.abs());
+    let inverse = 1.0 / (1.0 + e);
+    let other = e * inverse;
+    (x * other).mul_add(inverse, if x < 0.0 { other } else { inverse })
 }
 
 #[inline(always)]
-pub fn sigmoid64(x: f64) -> f64 {
-    let (e, low) = exp_parts64(-x.abs());
-    let sum = 1.0 + e;
-    let lost = (1.0 - sum) + e + low;
-    let (top, top_low) = if x < 0.0 { (e, low) } else { (1.0, 0.0) };
-    let inverse = 1.0 / sum;
-    let q = top * inverse;
-    let rest = (-q).mul_add(sum, top) - q * lost + top_low;
-    rest.mul_add(inverse, q)
+pub fn softplus64(x: f64) -> f64 {
+    (if x > 0.0 { x } else { 0.0 }) + ln_1p64(exp64(-x.abs()))
 }
 
 /// The exponent `k` and `m - 1` such that `x = 2^k m`, with `m` between `√½` and `√2`. `x` is normal and positive.
-#[inline(always)]
-fn mantissa32(x: f32) -> (f32, f32) {
-    // Moved so that the cut between two exponents lies at √½ instead of 1.
-    let bits = x.to_bits().wrapping_sub(0x3f35_04f3);
-    let k = ((bits as i32) >> 23) as f32;
-    (k, f32::from_bits((bits & 0x007f_ffff).wrapping_add(0x3f35_04f3)) - 1.0)
-}
-
 #[inline(always)]
 pub(super) fn mantissa64(x: f64) -> (f64, f64) {
     let bits = x.to_bits().wrapping_sub(0x3fe6_a09e_667f_3bcd);
@@ -240,31 +178,14 @@ pub(super) fn mantissa64(x: f64) -> (f64, f64) {
 
 /// `ln(1 + f) = f - s (f - R)` with `s = f / (2 + f)`, from the series of the inverse hyperbolic tangent of `s`.
 #[inline(always)]
-fn ln_of32(k: f32, f: f32, low: f32) -> f32 {
-    let s = f / (2.0 + f);
-    let z = s * s;
-    let tail = z * horner!(f32 z; 2.0 / 11.0, 2.0 / 9.0, 2.0 / 7.0, 0.4, 2.0 / 3.0);
-    let half = 0.5 * f * f;
-    let y = s.mul_add(half + tail, k.mul_add(1.428_606_8e-6, low)) - half;
-    k.mul_add(0.693_145_75, y + f)
-}
-
-#[inline(always)]
 fn ln_of64(k: f64, f: f64, low: f64) -> f64 {
     let s = f / (2.0 + f);
     let z = s * s;
     let tail = z
         * horner!(f64 z; 2.0 / 23.0, 2.0 / 21.0, 2.0 / 19.0, 2.0 / 17.0, 2.0 / 15.0, 2.0 / 13.0, 2.0 / 11.0, 2.0 / 9.0, 2.0 / 7.0, 0.4, 2.0 / 3.0);
     let half = 0.5 * f * f;
-    let y = s.mul_add(half + tail, k.mul_add(1.908_214_929_270_587_7e-10, low)) - half;
-    k.mul_add(0.693_147_180_369_123_8, y + f)
-}
-
-#[inline(always)]
-pub fn ln32(x: f32) -> f32 {
-    let x = if (f32::MIN_POSITIVE..=f32::MAX).contains(&x) { x } else { f32::NAN };
-    let (k, f) = mantissa32(x);
-    if x > 0.0 { ln_of32(k, f, 0.0) } else { f32::NAN }
+    let y = s.mul_add(half + tail, k.mul_add(LN_2[1], low)) - half;
+    k.mul_add(LN_2[0], y + f)
 }
 
 #[inline(always)]
@@ -275,15 +196,6 @@ pub fn ln64(x: f64) -> f64 {
 }
 
 /// `ln(1 + x)`: the logarithm of the rounded sum, and the rounding error as a correction.
-#[inline(always)]
-pub fn ln_1p32(x: f32) -> f32 {
-    let u = 1.0 + x;
-    let lost = if x < 1.0 { x - (u - 1.0) } else { 1.0 - (u - x) };
-    let (k, f) = mantissa32(u);
-    let y = ln_of32(k, f, lost / u);
-    if x > -0.999 && x < 1e30 { if u == 1.0 { x } else { y } } else { f32::NAN }
-}
-
 #[inline(always)]
 pub fn ln_1p64(x: f64) -> f64 {
     let u = 1.0 + x;
@@ -309,19 +221,7 @@ pub(super) fn quadrant(x: f64) -> (u64, f64, f64) {
     (rounded.to_bits(), r, n.mul_add(-HALF_PI[2], near - r))
 }
 
-/// Sine and cosine of `r + low`, at most π/4 in size.
-#[inline(always)]
-fn sin_cos32(r: f32, low: f32) -> (f32, f32) {
-    let z = r * r;
-    let s = horner!(f32 z; 1.0 / 362_880.0, -1.0 / 5_040.0, 1.0 / 120.0, -1.0 / 6.0);
-    let c = horner!(f32 z; -1.0 / 3_628_800.0, 1.0 / 40_320.0, -1.0 / 720.0, 1.0 / 24.0);
-    let half = 0.5 * z;
-    let head = 1.0 - half;
-    let c = (c * z).mul_add(z, (1.0 - head) - half - r * low);
-    (r + (s * z).mul_add(r, low), head + c)
-}
-
-/// The same with what each is off.
+/// Sine and cosine of `r + low`, at most π/4 in size, and what each is off.
 #[inline(always)]
 pub(super) fn sin_cos64(r: f64, low: f64) -> ((f64, f64), (f64, f64)) {
     let z = r * r;
@@ -336,16 +236,6 @@ pub(super) fn sin_cos64(r: f64, low: f64) -> ((f64, f64), (f64, f64)) {
 }
 
 #[inline(always)]
-fn circular32(x: f32, shift: u32) -> f32 {
-    let (q, r, _) = quadrant(f64::from(if x.abs() <= LARGEST as f32 { x } else { f32::NAN }));
-    let near = r as f32;
-    let (s, c) = sin_cos32(near, (r - f64::from(near)) as f32);
-    let q = (q as u32).wrapping_add(shift);
-    let y = if q & 1 == 0 { s } else { c };
-    f32::from_bits(y.to_bits() ^ ((q & 2) << 30))
-}
-
-#[inline(always)]
 fn circular64(x: f64, shift: u64) -> f64 {
     let (q, r, low) = quadrant(within64(x, LARGEST));
     let ((s, _), (c, _)) = sin_cos64(r, low);
@@ -355,18 +245,8 @@ fn circular64(x: f64, shift: u64) -> f64 {
 }
 
 #[inline(always)]
-pub fn sin32(x: f32) -> f32 {
-    // The sign of zero is lost in the reduction.
-    if x == 0.0 { x } else { circular32(x, 0) }
-}
-
-#[inline(always)]
-pub fn cos32(x: f32) -> f32 {
-    circular32(x, 1)
-}
-
-#[inline(always)]
 pub fn sin64(x: f64) -> f64 {
+    // The sign of zero is lost in the reduction.
     if x == 0.0 { x } else { circular64(x, 0) }
 }
 

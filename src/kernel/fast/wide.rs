@@ -4,7 +4,8 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2, FRAC_PI_4, LN_2, LOG2_E, LOG10_2, LOG10_E, PI};
 
-use super::poly::{ROUND64, exp32, horner, mantissa64, power_of_two64, quadrant};
+use super::poly::{ROUND64, horner, mantissa64, power_of_two64, quadrant};
+use super::single::exp32;
 
 /// `e^x`, off by 3e-12; 0 or beyond every f32 far out.
 #[inline(always)]
@@ -156,36 +157,50 @@ pub fn pow(x: f32, y: f32) -> f32 {
     (if x.is_sign_negative() { signed } else { power }) as f32
 }
 
-/// `e^(-x²/2)`.
+/// Up to here the tail of the normal distribution is a number of f32.
+const LAST: f64 = 14.5;
+
+/// The size of a number, at most [`LAST`].
 #[inline(always)]
-fn bell(x: f64) -> f64 {
-    exp(-0.5 * x * x)
+fn size(x: f32) -> f64 {
+    f64::from(if x.abs() > LAST as f32 { LAST as f32 } else { x.abs() })
+}
+
+/// `e^(-a²/2)` for `a` up to [`LAST`], off by 2e-9.
+#[inline(always)]
+fn bell(a: f64) -> f64 {
+    const BASE: f64 = ROUND64 + 1023.0;
+    let y = a * a * (-0.5 * LOG2_E);
+    let rounded = y + BASE;
+    let r = y - (rounded - BASE);
+    let m = horner!(f64 r; 0.000_153_533_661_718_124_73, 0.001_339_887_467_513_787_3, 0.009_618_437_353_283_068, 0.055_503_324_713_120_98, 0.240_226_479_135_009_44, 0.693_147_202_853_401_4, 1.0);
+    m * f64::from_bits(rounded.to_bits() << 52)
 }
 
 #[inline(always)]
 pub fn normal_density(x: f32) -> f32 {
-    (bell(f64::from(x)) * (0.5 * FRAC_1_SQRT_2 * std::f64::consts::FRAC_2_SQRT_PI)) as f32
+    (bell(size(x)) * (0.5 * FRAC_1_SQRT_2 * std::f64::consts::FRAC_2_SQRT_PI)) as f32
 }
 
-/// The distribution function: its left tail is `e^(-x²/2)` times a polynomial of `1 / (1 + 0.3 |x|)`, off by 4e-9.
+/// The distribution function at `-a`: `e^(-a²/2)` times `t` and a polynomial of `t = 1 / (1 + 0.3 a)`, off by 5e-9.
 #[inline(always)]
-fn normal(x: f64) -> f64 {
-    let a = if x.abs() > 14.5 { 14.5 } else { x.abs() };
+fn normal_tail(a: f64) -> f64 {
     let t = 1.0 / a.mul_add(0.3, 1.0);
-    let scale = horner!(f64 t; 0.010_664_534_632_454_637, -0.087_429_620_472_369_96, 0.297_748_872_102_625_46, -0.528_130_813_575_874, 0.505_876_075_876_249_6, -0.302_503_935_735_945_64, 0.205_609_369_242_580_44, 0.041_350_879_067_156_794, 0.118_696_122_876_986_87, 0.118_330_504_021_633_68, 0.119_791_916_916_268_46, -3.904_985_858_345_288e-6);
-    let tail = scale * bell(x);
-    if x > 0.0 { 1.0 - tail } else { tail }
+    let scale = horner!(f64 t; -0.020_619_845_649_423_624, 0.112_415_293_070_344_88, -0.228_164_136_816_467_27, 0.191_716_073_181_477_98, -0.079_364_235_678_493_46, 0.096_123_643_947_086_88, 0.078_401_651_995_603_23, 0.110_232_728_141_013_12, 0.119_572_154_692_231_44, 0.119_686_671_389_281_19);
+    t * bell(a) * scale
 }
 
 #[inline(always)]
 pub fn normal_cdf(x: f32) -> f32 {
-    normal(f64::from(x)) as f32
+    let tail = normal_tail(size(x));
+    (if x > 0.0 { 1.0 - tail } else { tail }) as f32
 }
 
+/// `x` times the distribution function, which right of 0 is 1 less its value on the left. A zero keeps its sign.
 #[inline(always)]
 pub fn gelu(x: f32) -> f32 {
-    let x = f64::from(x);
-    (x * normal(x)) as f32
+    let a = size(x);
+    (if x >= 0.0 { x } else { -0.0 }) - (a * normal_tail(a)) as f32
 }
 
 /// In f32 itself: `x + x P(x²)` up to 1, and 1 less `e^L(x)` from there on, with `L` the logarithm of the complement.
