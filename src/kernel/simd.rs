@@ -11,6 +11,8 @@ pub const BLOCK: usize = 256;
 #[repr(u8)]
 pub enum Level {
     Baseline = 1,
+    /// Of ARM's 64-bit processors, all of which have it and fused multiply-add.
+    Neon,
     Avx2,
     Avx512,
 }
@@ -26,7 +28,8 @@ pub fn level() -> Level {
             level
         }
         1 => Level::Baseline,
-        2 => Level::Avx2,
+        2 => Level::Neon,
+        3 => Level::Avx2,
         _ => Level::Avx512,
     }
 }
@@ -55,7 +58,7 @@ fn best() -> Level {
 
 #[cfg(not(target_arch = "x86_64"))]
 fn best() -> Level {
-    Level::Baseline
+    if cfg!(target_arch = "aarch64") { Level::Neon } else { Level::Baseline }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -106,9 +109,13 @@ pub fn with<A, R>(args: A, plain: impl FnOnce(A) -> R, vector: impl FnOnce(A) ->
                 )
             };
         }
-        Level::Baseline => {}
+        Level::Baseline | Level::Neon => {}
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    if level() == Level::Neon {
+        return vector(args);
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = vector;
     plain(args)
 }

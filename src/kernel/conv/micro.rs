@@ -1,7 +1,7 @@
 //! The innermost loops of convolutions: a tile of sums that stays in the registers of the processor.
 
 use crate::kernel::num::Num;
-use crate::kernel::simd::{self, Level};
+use crate::kernel::simd;
 
 /// Columns of a block of [`Micro::dots`].
 pub const ACROSS: usize = 6;
@@ -297,12 +297,10 @@ macro_rules! wide {
             const KEPT: $t = $t::from_bits($bits::MAX);
             fn micro() -> &'static Micro<$t> {
                 match simd::level() {
-                    Level::Baseline => &$plain::MICRO,
                     #[cfg(target_arch = "x86_64")]
-                    Level::Avx2 => &x86::$avx2::MICRO,
+                    simd::Level::Avx2 => &x86::$avx2::MICRO,
                     #[cfg(target_arch = "x86_64")]
-                    Level::Avx512 => &x86::$avx512::MICRO,
-                    #[cfg(not(target_arch = "x86_64"))]
+                    simd::Level::Avx512 => &x86::$avx512::MICRO,
                     _ => &$plain::MICRO,
                 }
             }

@@ -1,7 +1,7 @@
 //! Blocks of lines that are read across: tiles are turned in registers, so that both what is read and what is written
 //! goes by whole pieces of lines.
 
-use super::{Axis, BLOCK};
+use super::Axis;
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::simd::{Level, level};
 
@@ -52,7 +52,8 @@ unsafe fn tiles<T: Copy + Default>(rows: Axis, line: Axis, x: *const T, y: *mut 
 mod vectors {
     use std::arch::x86_64::*;
 
-    use super::{Axis, BLOCK};
+    use super::super::BLOCK;
+    use super::Axis;
 
     /// Rows and columns of a tile.
     const TILE: usize = 8;
