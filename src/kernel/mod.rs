@@ -2,6 +2,7 @@
 
 pub(crate) mod along;
 pub(crate) mod chunks;
+mod columns;
 pub(crate) mod conv;
 pub(crate) mod copy;
 mod diagonal;

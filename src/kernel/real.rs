@@ -151,6 +151,8 @@ macro_rules! float {
                 (0.5 * (tail - off)) as $t
             }
             #[inline(always)] fn gelu(self) -> Self {
+                // No number is left, and infinity times nothing would be none.
+                if self < -40.0 { return -0.0; }
                 let half = 0.5 * f64::from(self);
                 let (tail, off) = normal_tail(f64::from(self));
                 half.mul_add(tail, -half * off) as $t

@@ -1,5 +1,6 @@
 //! Whole rows (the last axis) at a time: softmax and its relatives, each with its gradient.
 
+use super::columns::{self, Layout};
 use super::extreme::greater;
 use super::fast::Fast;
 use super::fold::{has_nan, pairwise};
@@ -61,7 +62,7 @@ pub(super) fn each_mut<T>(x: &mut [T], n: usize) -> impl Iterator<Item = &mut [T
 
 /// `exp(x - m)`, element by element; `FAST` inside of a loop for vectors.
 #[inline(always)]
-fn exp_less<T: Real, const FAST: bool>(x: &[T], m: T, out: &mut [T])
+pub(super) fn exp_less<T: Real, const FAST: bool>(x: &[T], m: T, out: &mut [T])
 where
     Fast<T>: Real,
 {
@@ -134,9 +135,12 @@ pub fn softmax(op: &'static str, x: &Array, which: Softmax) -> Result<Array> {
                 continue;
             }
             exp_less::<T, FAST>(x, m, out);
-            let sum = total(out);
-            out.iter_mut().for_each(|o| *o = o.div(sum));
+            let share = T::ONE.div(total(out));
+            out.iter_mut().for_each(|o| *o = o.mul(share));
         }
+    }
+    if let (Softmax::Plain | Softmax::Log, Some(layout)) = (which, Layout::of(x)) {
+        return columns::softmax(op, &layout, x, which == Softmax::Log);
     }
     let x = x.contiguous()?;
     let n = last(&x);
@@ -167,6 +171,9 @@ pub fn softmax_gradient(op: &'static str, g: &Array, z: &Array, log: bool) -> Re
             let sum = total(out);
             out.iter_mut().zip(g.iter().zip(z)).for_each(|(o, (&g, &z))| *o = z.mul(g.sub(sum)));
         }
+    }
+    if let Some(layout) = Layout::of(z) {
+        return columns::gradient(op, &layout, g, z, log);
     }
     let (g, z) = (g.contiguous()?, z.contiguous()?);
     let n = last(&z);

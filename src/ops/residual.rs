@@ -1,22 +1,44 @@
 //! Losses that are taken element by element, and then reduced.
 
-use super::activation::softplus_one;
-use super::arithmetic::{add, multiply, multiply_same, subtract};
+use super::activation::{sigmoid_slope, softplus_one};
+use super::arithmetic::{add, binary_rows, multiply, multiply_same, subtract};
 use super::compare::less_same;
 use super::curve::{curve, curve_rows};
 use super::entry::{Operand, entries};
 use super::loss::Reduction;
-use super::pointwise::{abs, exp, log, log_or_zero, square};
+use super::pointwise::{abs, exp, in_one_pass, log, log_or_zero, square};
 use super::promote::{Class, promoted, promoted_float};
 use super::reduce::sum;
 use super::select::{at_least, at_most, select};
 use crate::error::{Result, bail};
-use crate::graph::Tensor;
+use crate::graph::{Keeps, Saved, Tensor, apply, unrecorded};
+use crate::kernel::map::Numbers;
+use crate::kernel::num::Plain;
+use crate::kernel::zip::{self, zip_table};
 
 /// The difference of predictions and targets, as floats.
 fn difference(x: &Tensor, target: Operand<'_>) -> Result<Tensor> {
     let d = subtract(Operand::Tensor(x), target)?;
     Ok(promoted_float(&d)?.into_owned())
+}
+
+/// `row` of the difference, or, where nobody follows either, a row of the two that computes the same in one pass.
+fn of_difference(
+    op: &'static str,
+    x: &Tensor,
+    target: Operand<'_>,
+    (table, p): (&'static zip::Table, Numbers),
+    row: impl FnOnce(&Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
+    if let Operand::Tensor(t) = target
+        && t.dtype() == x.dtype()
+        && x.dtype().is_float()
+        && let Some(loss) =
+            unrecorded(op, &[x, t], move |ins, lanes| zip::apply_with(op, table, ins[0], ins[1], lanes, &p))
+    {
+        return loss;
+    }
+    row(&difference(x, target)?)
 }
 
 /// The losses times the weights of the elements, if there are any.
@@ -27,26 +49,37 @@ fn weighted(loss: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
 /// The squared difference.
 pub fn mse_loss(x: &Tensor, target: Operand<'_>, reduction: &str) -> Result<Tensor> {
     let reduction = Reduction::parse("mse_loss", reduction)?;
-    reduction.of(&square(&difference(x, target)?)?, None)
+    const TABLE: &zip::Table = zip_table!(plain x, y => x.sub(y).mul(x.sub(y)));
+    reduction.of(&of_difference("mse_loss", x, target, (TABLE, [0.0; 3]), square)?, None)
 }
 
 /// The absolute difference.
 pub fn l1_loss(x: &Tensor, target: Operand<'_>, reduction: &str) -> Result<Tensor> {
     let reduction = Reduction::parse("l1_loss", reduction)?;
-    reduction.of(&abs(&difference(x, target)?)?, None)
+    const TABLE: &zip::Table = zip_table!(plain x, y => x.sub(y).abs());
+    reduction.of(&of_difference("l1_loss", x, target, (TABLE, [0.0; 3]), abs)?, None)
 }
 
 curve_rows! {
     /// `x² / 2` up to `p[0]`, and `p[0] (|x| - p[0] / 2)` beyond; divided by `p[1]`.
-    Bent "huber": plain x; p => {
-            let inner = x.max(p[0].neg()).min(p[0]);
-            inner.mul(x.sub(inner.mul(T::lit(0.5)))).div(p[1])
-        };
+    Bent "huber": plain x; p => bend(x, p);
         pass g, x; p => g.mul(x.max(p[0].neg()).min(p[0]).div(p[1]));
         g => {
             let bound = |v| Tensor::scalar_of(x.dtype(), v);
             g * (at_most(&at_least(x, &bound(-p[0]))?, &bound(p[0]))? / p[1])
         };
+}
+
+#[inline(always)]
+fn bend<T: Plain>(x: T, p: [T; 3]) -> T {
+    let inner = x.max(p[0].neg()).min(p[0]);
+    inner.mul(x.sub(inner.mul(T::lit(0.5)))).div(p[1])
+}
+
+/// The row of [`Bent`] with its numbers, of the difference.
+fn bent(op: &'static str, x: &Tensor, target: Operand<'_>, p: Numbers) -> Result<Tensor> {
+    const TABLE: &zip::Table = zip_table!(plain x, y; p => bend(x.sub(y), p));
+    of_difference(op, x, target, (TABLE, p), |d| curve::<Bent>(d, p))
 }
 
 /// Squares of small differences, multiples of large ones.
@@ -55,7 +88,7 @@ pub fn huber_loss(x: &Tensor, target: Operand<'_>, reduction: &str, delta: f64) 
     if delta.is_nan() || delta <= 0.0 {
         bail!(Argument, "huber_loss", "delta is positive, {delta} is not");
     }
-    reduction.of(&curve::<Bent>(&difference(x, target)?, [delta, 1.0, 0.0])?, None)
+    reduction.of(&bent("huber_loss", x, target, [delta, 1.0, 0.0])?, None)
 }
 
 /// The Huber loss divided by its bend; the absolute difference if that is 0.
@@ -67,7 +100,7 @@ pub fn smooth_l1_loss(x: &Tensor, target: Operand<'_>, reduction: &str, beta: f6
     if beta.is_nan() || beta < 0.0 {
         bail!(Argument, "smooth_l1_loss", "beta is not negative, {beta} is");
     }
-    reduction.of(&curve::<Bent>(&difference(x, target)?, [beta, beta, 0.0])?, None)
+    reduction.of(&bent("smooth_l1_loss", x, target, [beta, beta, 0.0])?, None)
 }
 
 /// The logarithm of a probability, which is -100 and flat from `e^-100` down.
@@ -91,6 +124,21 @@ pub fn binary_cross_entropy(
     reduction.of(&weighted(loss, weight)?, None)
 }
 
+binary_rows! {
+    /// `(1 - y) x + ln(1 + e^-x)`.
+    Logistic logistic "binary_cross_entropy_with_logits", real x, y => T::ONE.sub(y).mul(x).add(x.neg().softplus());
+        [x, y] g => g * logistic_slope(x, y)?; [x] g => negated(g, x)?;
+    /// Its derivative by `x`, `(1 - y) - sigmoid(-x)`.
+    LogisticSlope logistic_slope "logistic_slope", real x, y => T::ONE.sub(y).sub(x.neg().sigmoid());
+        [x] g => g * sigmoid_slope(x)?; [] g => -g;
+}
+
+/// `-(x * y)`.
+fn negated(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    const TABLE: &zip::Table = zip_table!(plain x, y => x.mul(y).neg());
+    Ok(in_one_pass("multiply", TABLE, x, y, [0.0; 3])?.unwrap_or_else(|| -(x * y)))
+}
+
 /// The same of logits: `(1 - t) x + (1 + (w - 1) t) ln(1 + e^-x)`, where `w` is the weight of positive samples.
 pub fn binary_cross_entropy_with_logits(
     x: &Tensor,
@@ -101,11 +149,11 @@ pub fn binary_cross_entropy_with_logits(
 ) -> Result<Tensor> {
     let reduction = Reduction::parse("binary_cross_entropy_with_logits", reduction)?;
     let (x, t) = promoted(Class::Real, x.into(), target.into())?;
-    let mut soft = softplus_one(&-&*x)?;
-    if let Some(w) = pos_weight {
-        let share = multiply(Operand::Tensor(&(&*promoted_float(w)? - 1.0)), Operand::Tensor(&t))? + 1.0;
-        soft = multiply(Operand::Tensor(&share), Operand::Tensor(&soft))?;
-    }
+    let Some(w) = pos_weight else {
+        return reduction.of(&weighted(logistic(&x, &t)?, weight)?, None);
+    };
+    let share = multiply(Operand::Tensor(&(&*promoted_float(w)? - 1.0)), Operand::Tensor(&t))? + 1.0;
+    let soft = multiply(Operand::Tensor(&share), Operand::Tensor(&softplus_one(&-&*x)?))?;
     let loss = add(Operand::Tensor(&multiply_same(&(1.0 - &*t), &x)?), Operand::Tensor(&soft))?;
     reduction.of(&weighted(loss, weight)?, None)
 }

@@ -32,13 +32,13 @@ pub(super) fn power_of_two64(rounded: f64) -> f64 {
 
 /// `2^n` in two factors, each of them normal where their product is not. `rounded` is `n + 2046` plus [`ROUND64`].
 #[inline(always)]
-fn factors64(rounded: f64) -> (f64, f64) {
+pub(super) fn factors64(rounded: f64) -> (f64, f64) {
     let half = (rounded.to_bits() << 51) & 0xfff0_0000_0000_0000;
     (f64::from_bits(half), f64::from_bits((rounded.to_bits() << 52).wrapping_sub(half)))
 }
 
 /// `ln 2` in two parts, the first of so few bits that its product with an exponent is exact.
-const LN_2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
+pub(super) const LN_2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
 
 /// `n` in rounded form, `r` and the rounding error of `r`, such that `x = n ln 2 + r`, with `r` at most half a `ln 2` in size.
 #[inline(always)]
@@ -52,7 +52,7 @@ fn split64(x: f64) -> (f64, f64, f64) {
 
 /// `(e^r - 1 - r) / r²`, for `r` at most half a `ln 2` in size; a minimax polynomial, off by 3e-19 parts of `e^r - 1`.
 #[inline(always)]
-fn exp_tail64(r: f64) -> f64 {
+pub(super) fn exp_tail64(r: f64) -> f64 {
     horner!(f64 r; 2.087_532_308_228_447_4e-9, 2.510_897_828_730_988_3e-8, 2.755_740_264_192_78e-7, 2.755_724_437_621_981_5e-6, 2.480_158_717_257_522e-5, 0.000_198_412_698_859_634_87, 0.001_388_888_888_896_232_9, 0.008_333_333_333_321_693, 0.041_666_666_666_666_51, 0.166_666_666_666_666_77, 0.5)
 }
 
@@ -106,7 +106,8 @@ pub(super) fn exp_m1_parts64(x: f64) -> (f64, f64) {
 
 #[inline(always)]
 pub fn exp_m164(x: f64) -> f64 {
-    exp_m1_parts64(within64(x, 708.0)).0
+    // The sign of zero is lost in the sums.
+    exp_m1_parts64(within64(x, 708.0)).0.copysign(x)
 }
 
 /// `tanh |x| = e / (e + 2)` with `e = e^{2|x|} - 1`: nothing cancels near 0, and the quotient is corrected once.

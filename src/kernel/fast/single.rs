@@ -59,7 +59,7 @@ pub fn exp2_32(x: f32) -> f32 {
         * f32::from_bits(rounded.to_bits().wrapping_add(127) << 23)
 }
 
-/// `2^n (e^r - 1) + (2^n - 1)`, summed without loss.
+/// `2^n (e^r - 1) + (2^n - 1)`, summed without loss. A zero keeps its sign.
 #[inline(always)]
 pub fn exp_m132(x: f32) -> f32 {
     const BASE: f32 = ROUND + 127.0;
@@ -76,7 +76,7 @@ pub fn exp_m132(x: f32) -> f32 {
     let lost = if a.abs() > b.abs() { (a - head) + b } else { (b - head) + a } + ((scale - a) - 1.0);
     let tail =
         horner!(f32 r; 1.504_734_1e-4, 1.393_054_2e-3, 8.341_509e-3, 4.166_651_2e-2, 1.666_663_6e-1, 0.5);
-    head + tail.mul_add(r * r, low).mul_add(scale, lost)
+    (head + tail.mul_add(r * r, low).mul_add(scale, lost)).copysign(x)
 }
 
 /// `tanh |x| = (c - m) / (c + m)`, where `c` is `2^n` and `m = e^r` such that `e^(-2|x|) = m / c`. The quotient is
@@ -102,7 +102,8 @@ pub fn tanh32(x: f32) -> f32 {
     let inverse = 1.0 / sum;
     let q = top * inverse;
     let rest = (-q).mul_add(lost, (-q).mul_add(sum, top)) + top_low;
-    rest.mul_add(inverse, q).copysign(x)
+    let y = rest.mul_add(inverse, q);
+    (if x.abs() > 9.02 { 1.0 } else { y }).copysign(x)
 }
 
 /// `c / (c + m)`, where `c` is `2^n` and `m = e^r` such that `e^-x = m / c`. The quotient is corrected once. Where the

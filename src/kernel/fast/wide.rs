@@ -169,12 +169,12 @@ fn size(x: f32) -> f64 {
 /// `e^(-a²/2)` for `a` up to [`LAST`], off by 2e-9.
 #[inline(always)]
 fn bell(a: f64) -> f64 {
-    const BASE: f64 = ROUND64 + 1023.0;
     let y = a * a * (-0.5 * LOG2_E);
-    let rounded = y + BASE;
-    let r = y - (rounded - BASE);
+    let rounded = y + ROUND64;
+    let r = y - (rounded - ROUND64);
     let m = horner!(f64 r; 0.000_153_533_661_718_124_73, 0.001_339_887_467_513_787_3, 0.009_618_437_353_283_068, 0.055_503_324_713_120_98, 0.240_226_479_135_009_44, 0.693_147_202_853_401_4, 1.0);
-    m * f64::from_bits(rounded.to_bits() << 52)
+    // The exponent is added to that of `m`, which is about 1.
+    f64::from_bits(m.to_bits().wrapping_add(rounded.to_bits() << 52))
 }
 
 #[inline(always)]
