@@ -1,0 +1,58 @@
+"""Softmax along an axis that is not the last: by blocks of columns, to the last block and row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+
+SHAPES = [(7, 33), (3, 50, 40), (2, 5, 3, 17), (1000, 16), (1, 64), (65, 300), (2, 33, 600)]
+
+
+def wanted(x: np.ndarray, g: np.ndarray, axis: int, log: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The softmax or its logarithm, and what comes of `g`."""
+    x, g = x.astype(float), g.astype(float)
+    less = x - x.max(axis, keepdims=True)
+    total = np.exp(less).sum(axis, keepdims=True)
+    z = np.exp(less) / total
+    if log:
+        return less - np.log(total), g - z * g.sum(axis, keepdims=True)
+    return z, z * (g - (g * z).sum(axis, keepdims=True))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_axis(shape: tuple[int, ...], log: bool, dtype: type) -> None:
+    generator = np.random.default_rng(5)
+    x: np.ndarray = generator.normal(size=shape).astype(dtype) * 3
+    g: np.ndarray = generator.normal(size=shape).astype(dtype)
+    rtol, atol = (1e-4, 2e-5) if dtype is np.float32 else (1e-11, 1e-13)
+    for axis in range(len(shape)):
+        leaf = fg.tensor(x, requires_grad=True)
+        y = (fg.log_softmax if log else fg.softmax)(leaf, axis)
+        (slope,) = fg.grad(y, [leaf], [fg.tensor(g)])
+        value, gradient = wanted(x, g, axis, log)
+        np.testing.assert_allclose(np.asarray(y), value, rtol=rtol, atol=atol)
+        np.testing.assert_allclose(np.asarray(slope), gradient, rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize("f", [fg.softmax, fg.log_softmax])
+def test_columns_without_a_largest_finite_element_are_as_such_rows(f: Any) -> None:
+    x = np.random.default_rng(6).normal(size=(40, 32)).astype(np.float32)
+    x[3, 4], x[:, 5], x[2, 6], x[1, 7] = np.nan, -np.inf, np.inf, -np.inf
+    columns = np.asarray(f(fg.tensor(x), 0))
+    rows = np.asarray(f(fg.tensor(np.ascontiguousarray(x.T)), 1)).T
+    np.testing.assert_allclose(columns, rows, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss"])
+def test_losses_in_one_pass_have_the_bits_of_the_recorded(name: str) -> None:
+    generator = np.random.default_rng(7)
+    x, t = (generator.normal(size=(30, 41)).astype(np.float32) * 2 for _ in range(2))
+    f = getattr(fg, name)
+    alone = np.asarray(f(fg.tensor(x), fg.tensor(t), "none"))
+    recorded = np.asarray(f(fg.tensor(x, requires_grad=True), fg.tensor(t), "none"))
+    np.testing.assert_array_equal(alone, recorded)
