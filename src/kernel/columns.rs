@@ -4,7 +4,7 @@
 use super::fast::Fast;
 use super::map::Shared;
 use super::num::Real;
-use super::rows::{exp_less, not_defined};
+use super::rows::{exp_less, not_defined, vectors};
 use super::walk::{dense_order, inverse};
 use super::{par, simd};
 use crate::array::Array;
@@ -156,13 +156,8 @@ pub fn softmax(op: &'static str, layout: &Layout, x: &Array, log: bool) -> Resul
     dispatch!(x.dtype(), float T => {
         let all = all.as_slice::<T>().expect("contiguous");
         layout.build::<T>(op, x, |b, out| {
-            simd::with(
-                (log, b, all, out),
-                #[inline(always)]
-                |args| block::<T, false>(args),
-                #[inline(always)]
-                |args| block::<T, true>(args),
-            );
+            let args = (log, b, all, out);
+            vectors!(block, T, args);
         })
     }, else not_defined(op, x.dtype()))
 }
@@ -203,13 +198,8 @@ pub fn gradient(op: &'static str, layout: &Layout, g: &Array, z: &Array, log: bo
     dispatch!(z.dtype(), float T => {
         let (g, all_z) = (all_g.as_slice::<T>().expect("contiguous"), all_z.as_slice::<T>().expect("contiguous"));
         layout.build::<T>(op, z, |b, out| {
-            simd::with(
-                (log, b, g, all_z, out),
-                #[inline(always)]
-                |args| block::<T, false>(args),
-                #[inline(always)]
-                |args| block::<T, true>(args),
-            );
+            let args = (log, b, g, all_z, out);
+            vectors!(block, T, args);
         })
     }, else not_defined(op, z.dtype()))
 }

@@ -48,6 +48,7 @@ macro_rules! vectors {
         )
     };
 }
+pub(super) use vectors;
 
 /// The rows of elements that lie one after another.
 #[inline(always)]

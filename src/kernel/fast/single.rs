@@ -75,7 +75,7 @@ pub fn exp_m132(x: f32) -> f32 {
     let head = a + b;
     let lost = if a.abs() > b.abs() { (a - head) + b } else { (b - head) + a } + ((scale - a) - 1.0);
     let tail =
-        horner!(f32 r; 1.504_734_1e-4, 1.393_054_2e-3, 8.341_509e-3, 4.166_651_2e-2, 1.666_663_6e-1, 0.5);
+        horner!(f32 r; 1.504_734_1e-4, 1.393_054_2e-3, 8.341_509e-3, 4.166_651e-2, 1.666_663_6e-1, 0.5);
     (head + tail.mul_add(r * r, low).mul_add(scale, lost)).copysign(x)
 }
 
