@@ -6,6 +6,7 @@ use gemm::Parallelism;
 
 use super::map::Shared;
 use super::num::Num;
+use super::tile::{DEPTH, Matrix, Small};
 use super::{diagonal, par};
 use crate::array::Array;
 use crate::dtype::dispatch;
@@ -17,6 +18,12 @@ const PARALLEL: usize = 1 << 20;
 
 /// Products of no more multiplications than this are done before `gemm` has packed their factors.
 const TINY: usize = 128;
+
+/// Products of no more multiplications than this, and not too long inner axes, are done in tiles of our own.
+const SMALL: usize = 1 << 21;
+
+/// Rows of such a product that are worth a piece of their own.
+const ROWS: usize = 16;
 
 /// A large product is cut along its longer side into pieces of about this many rows or columns: enough for the
 /// packing of the other factor to be paid for.
@@ -50,7 +57,9 @@ fn matrices(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Ar
             return Ok(out);
         }
     }
-    dispatch!(x.dtype(), num T => product::<T>(op, x, y, dims), else bail!(Dtype, op, "not defined for bool"))
+    dispatch!(x.dtype(), float T => floats::<T>(op, x, y, dims), else {
+        dispatch!(x.dtype(), int T => product(op, x, y, dims, plain::<T>, false), else bail!(Dtype, op, "not defined for bool"))
+    })
 }
 
 /// A batch with one of the factors in common as a single product, if it is one: rows of `x` that are multiplied with
@@ -75,22 +84,52 @@ fn one(x: &Array, y: &Array, batch: usize) -> Option<(Array, Array)> {
     None
 }
 
-fn product<T: Num>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
+/// How a product is computed of one pair of matrices: sizes, factors, and an output whose rows lie so far apart.
+///
+/// # Safety
+/// The factors are an `m × k` and a `k × n` matrix, and the output has room for `m × n`.
+type Into<T> = unsafe fn((usize, usize, usize), Matrix<T>, Matrix<T>, *mut T, usize);
+
+/// Products of floats, by size.
+fn floats<T: Small>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
+    let [.., m, n] = *dims else { unreachable!("matrices") };
+    let k = x.dims()[x.rank() - 1];
+    // What `gemm` does without packing is one row or column.
+    if k <= DEPTH && m > 1 && n > 3 && m.saturating_mul(k).saturating_mul(n) <= SMALL {
+        return product(op, x, y, dims, T::small, false);
+    }
+    product(op, x, y, dims, large::<T>, true)
+}
+
+/// All products of a batch. With `fixed`, its matrices are cut by their sizes alone, as the bits depend on the cuts.
+fn product<T: Num>(
+    op: &'static str,
+    x: &Array,
+    y: &Array,
+    dims: &[usize],
+    into: Into<T>,
+    fixed: bool,
+) -> Result<Array> {
     let (batch, matrix) = dims.split_at(dims.len() - 2);
     let (m, k, n) = (matrix[0], x.dims()[batch.len() + 1], matrix[1]);
     let (sx, sy) = (x.strides(), y.strides());
     let inner = batch.len();
     let (xs, ys) = ((sx[inner], sx[inner + 1]), (sy[inner], sy[inner + 1]));
+    let count = batch.iter().product::<usize>();
     let work = m.saturating_mul(k).saturating_mul(n);
-    // The cuts depend on the sizes alone, and so do the bits.
-    let (rows, columns) = match work < PARALLEL {
-        true => (m, n),
-        false if m >= n => ((m / 2).clamp(SIDE.start, SIDE.end).next_multiple_of(16), n),
-        false => (m, (n / 2).clamp(SIDE.start, SIDE.end).next_multiple_of(16)),
+    let all = work.saturating_mul(count);
+    let shared = all >= PARALLEL || (!fixed && par::pays(all / 4));
+    let (rows, columns) = match (fixed, m >= n) {
+        (true, _) if work < PARALLEL => (m, n),
+        (true, true) => ((m / 2).clamp(SIDE.start, SIDE.end).next_multiple_of(16), n),
+        (true, false) => (m, (n / 2).clamp(SIDE.start, SIDE.end).next_multiple_of(16)),
+        (false, _) if shared => {
+            (count.saturating_mul(m).div_ceil(2 * par::threads()).clamp(ROWS, m.max(ROWS)), n)
+        }
+        (false, _) => (m, n),
     };
     let (down, across) = (m.div_ceil(rows.max(1)), n.div_ceil(columns.max(1)));
     Array::build_raw(op, T::DTYPE, dims, |out| {
-        let pieces = batch.iter().product::<usize>() * down * across;
         let out = Shared(out);
         let one = |piece: usize| {
             let (i, at) = (piece / (down * across), piece % (down * across));
@@ -101,68 +140,54 @@ fn product<T: Num>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Re
                 let a = x.ptr().cast::<T>().offset(shape::offset(i, batch, &sx) + r as isize * xs.0);
                 let b = y.ptr().cast::<T>().offset(shape::offset(i, batch, &sy) + c as isize * ys.1);
                 let o = out.get().cast::<T>().add((i * m + r) * n + c);
-                product_into(
-                    (rows.min(m - r), k, columns.min(n - c)),
-                    (a, xs.0, xs.1),
-                    (b, ys.0, ys.1),
-                    o,
-                    n,
-                    false,
-                );
+                into((rows.min(m - r), k, columns.min(n - c)), (a, xs.0, xs.1), (b, ys.0, ys.1), o, n);
             }
         };
-        if work.saturating_mul(pieces) < PARALLEL {
-            (0..pieces).for_each(one);
-        } else {
+        let pieces = count * down * across;
+        if shared {
             let group = (PARALLEL / 8).div_ceil((work / (down * across).max(1)).max(1));
             par::pieces(pieces, group, &|r| r.for_each(one));
+        } else {
+            (0..pieces).for_each(one);
         }
     })
 }
 
-/// The product of one pair of matrices, put into the output or (with `add`) added to it.
-///
 /// # Safety
-/// The factors are given as pointer and steps from row to row and from column to column (in elements): of an `m × k`
-/// and a `k × n` matrix. The output has room for `m × n`, its rows `run` apart, and holds numbers if they are added to.
-pub(super) unsafe fn product_into<T: Num>(
+/// That of [`Into`].
+unsafe fn large<T: Num>(
     (m, k, n): (usize, usize, usize),
-    (a, ra, ca): (*const T, isize, isize),
-    (b, rb, cb): (*const T, isize, isize),
+    (a, ra, ca): Matrix<T>,
+    (b, rb, cb): Matrix<T>,
     out: *mut T,
     run: usize,
-    add: bool,
 ) {
-    // SAFETY: the caller's promise; `gemm` reads the output only to add to it.
+    // SAFETY: the caller's promise; nothing is read of the output.
     unsafe {
-        if T::DTYPE.is_float() && k > 0 && m.saturating_mul(k).saturating_mul(n) > TINY {
-            return gemm::gemm(
-                m,
-                n,
-                k,
-                out,
-                1,
-                run as isize,
-                add,
-                a,
-                ca,
-                ra,
-                b,
-                cb,
-                rb,
-                if add { T::ONE } else { T::ZERO },
-                T::ONE,
-                false,
-                false,
-                false,
-                Parallelism::None,
-            );
+        if k == 0 || m.saturating_mul(k).saturating_mul(n) <= TINY {
+            return plain((m, k, n), (a, ra, ca), (b, rb, cb), out, run);
         }
+        let (zero, one) = (T::ZERO, T::ONE);
+        let (no, alone) = (false, Parallelism::None);
+        let run = run as isize;
+        gemm::gemm(m, n, k, out, 1, run, no, a, ca, ra, b, cb, rb, zero, one, no, no, no, alone);
+    }
+}
+
+/// # Safety
+/// That of [`Into`].
+unsafe fn plain<T: Num>(
+    (m, k, n): (usize, usize, usize),
+    (a, ra, ca): Matrix<T>,
+    (b, rb, cb): Matrix<T>,
+    out: *mut T,
+    run: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
         for i in 0..m {
             let row = std::slice::from_raw_parts_mut(out.add(i * run), n);
-            if !add {
-                row.fill(T::ZERO);
-            }
+            row.fill(T::ZERO);
             for p in 0..k as isize {
                 let (x, b) = (*a.offset(i as isize * ra + p * ca), b.offset(p * rb));
                 if cb == 1 {

@@ -23,6 +23,7 @@ pub(crate) mod power;
 pub(crate) mod random;
 pub(crate) mod real;
 pub(crate) mod reduce;
+mod register;
 pub(crate) mod rows;
 pub(crate) mod scan;
 pub(crate) mod select;
@@ -30,5 +31,6 @@ pub mod simd;
 pub(crate) mod sort;
 #[cfg(feature = "python")]
 pub(crate) mod step;
+mod tile;
 pub(crate) mod walk;
 pub(crate) mod zip;

@@ -1,6 +1,8 @@
 //! The innermost loops of convolutions: a tile of sums that stays in the registers of the processor.
 
 use crate::kernel::num::Num;
+use crate::kernel::num::Num;
+use crate::kernel::register::Vector;
 use crate::kernel::simd;
 
 /// Columns of a block of [`Micro::dots`].
@@ -69,24 +71,6 @@ pub trait Wide: Num {
     const KEPT: Self;
     /// The loops for this processor.
     fn micro() -> &'static Micro<Self>;
-}
-
-/// Elements that one register holds.
-///
-/// # Safety
-/// Of every function: the processor has the instructions, and pointers are to as many elements as a register holds
-/// (`splat`: to one).
-trait Vector: Copy {
-    type T: Num;
-    const LEN: usize;
-    unsafe fn zero() -> Self;
-    unsafe fn load(from: *const Self::T) -> Self;
-    unsafe fn splat(from: *const Self::T) -> Self;
-    unsafe fn store(self, to: *mut Self::T);
-    /// `self + a · b`
-    unsafe fn plus(self, a: Self, b: Self) -> Self;
-    /// The elements that a mask keeps, and zeros.
-    unsafe fn kept(self, mask: Self) -> Self;
 }
 
 /// # Safety
@@ -166,44 +150,6 @@ unsafe fn dots<V: Vector, const M: usize>(
     }
 }
 
-/// Registers as the compiler makes them of arrays.
-macro_rules! arrays {
-    ($($t:ident $len:literal)*) => { $(
-        impl Vector for [$t; $len] {
-            type T = $t;
-            const LEN: usize = $len;
-            #[inline(always)]
-            unsafe fn zero() -> Self {
-                [0.0; $len]
-            }
-            #[inline(always)]
-            unsafe fn load(from: *const $t) -> Self {
-                // SAFETY: the caller's promise; the address may be any.
-                unsafe { from.cast::<Self>().read_unaligned() }
-            }
-            #[inline(always)]
-            unsafe fn splat(from: *const $t) -> Self {
-                // SAFETY: the caller's promise.
-                [unsafe { *from }; $len]
-            }
-            #[inline(always)]
-            unsafe fn store(self, to: *mut $t) {
-                // SAFETY: the caller's promise.
-                unsafe { to.cast::<Self>().write_unaligned(self) }
-            }
-            #[inline(always)]
-            unsafe fn plus(self, a: Self, b: Self) -> Self {
-                std::array::from_fn(#[inline(always)] |i| self[i] + a[i] * b[i])
-            }
-            #[inline(always)]
-            unsafe fn kept(self, mask: Self) -> Self {
-                std::array::from_fn(#[inline(always)] |i| if mask[i] == 0.0 { 0.0 } else { self[i] })
-            }
-        }
-    )* };
-}
-arrays!(f32 4 f64 2);
-
 /// The loops for one register and set of instructions: the columns of a tile in registers, the rows of `dots`.
 macro_rules! micro {
     ($name:ident, $V:ty, $T:ident, $n:literal, $down:literal $(, $features:literal)?) => {
@@ -244,47 +190,6 @@ mod x86 {
 
     use super::*;
 
-    macro_rules! registers {
-        ($V:ident $t:ident $len:literal $zero:ident $load:ident $splat:ident $store:ident $plus:ident $and:ident) => {
-            // SAFETY: in all of these, the caller's promise.
-            impl Vector for $V {
-                type T = $t;
-                const LEN: usize = $len;
-                #[inline(always)]
-                unsafe fn zero() -> Self {
-                    // SAFETY: as above.
-                    unsafe { $zero() }
-                }
-                #[inline(always)]
-                unsafe fn load(from: *const $t) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $load(from) }
-                }
-                #[inline(always)]
-                unsafe fn splat(from: *const $t) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $splat(*from) }
-                }
-                #[inline(always)]
-                unsafe fn store(self, to: *mut $t) {
-                    // SAFETY: as above.
-                    unsafe { $store(to, self) }
-                }
-                #[inline(always)]
-                unsafe fn plus(self, a: Self, b: Self) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $plus(a, b, self) }
-                }
-                #[inline(always)]
-                unsafe fn kept(self, mask: Self) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $and(self, mask) }
-                }
-            }
-        };
-    }
-    registers!(__m256 f32 8 _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_storeu_ps _mm256_fmadd_ps _mm256_and_ps);
-    registers!(__m256d f64 4 _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_storeu_pd _mm256_fmadd_pd _mm256_and_pd);
     micro!(avx2_32, __m256, f32, 2, 2, "avx2,fma");
     micro!(avx2_64, __m256d, f64, 2, 2, "avx2,fma");
     micro!(avx512_32, __m256, f32, 6, 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
