@@ -6,7 +6,7 @@ use gemm::Parallelism;
 
 use super::map::Shared;
 use super::num::Num;
-use super::tile::{DEPTH, Matrix, Small};
+use super::tile::{DEPTH, Pairs, Small};
 use super::{diagonal, par};
 use crate::array::Array;
 use crate::dtype::dispatch;
@@ -84,17 +84,17 @@ fn one(x: &Array, y: &Array, batch: usize) -> Option<(Array, Array)> {
     None
 }
 
-/// How a product is computed of one pair of matrices: sizes, factors, and an output whose rows lie so far apart.
+/// How products are computed.
 ///
 /// # Safety
-/// The factors are an `m × k` and a `k × n` matrix, and the output has room for `m × n`.
-type Into<T> = unsafe fn((usize, usize, usize), Matrix<T>, Matrix<T>, *mut T, usize);
+/// The pairs are what they say, and the output has room for the products.
+type Into<T> = unsafe fn(&Pairs<T>);
 
 /// Products of floats, by size.
 fn floats<T: Small>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
     let [.., m, n] = *dims else { unreachable!("matrices") };
     let k = x.dims()[x.rank() - 1];
-    // What `gemm` does without packing is one row or column.
+    // A single row or column is summed along lines by `gemm`.
     if k <= DEPTH && m > 1 && n > 3 && m.saturating_mul(k).saturating_mul(n) <= SMALL {
         return product(op, x, y, dims, T::small, false);
     }
@@ -115,7 +115,7 @@ fn product<T: Num>(
     let (sx, sy) = (x.strides(), y.strides());
     let inner = batch.len();
     let (xs, ys) = ((sx[inner], sx[inner + 1]), (sy[inner], sy[inner + 1]));
-    let count = batch.iter().product::<usize>();
+    let count = shape::len(batch);
     let work = m.saturating_mul(k).saturating_mul(n);
     let all = work.saturating_mul(count);
     let shared = all >= PARALLEL || (!fixed && par::pays(all / 4));
@@ -124,77 +124,87 @@ fn product<T: Num>(
         (true, true) => ((m / 2).clamp(SIDE.start, SIDE.end).next_multiple_of(16), n),
         (true, false) => (m, (n / 2).clamp(SIDE.start, SIDE.end).next_multiple_of(16)),
         (false, _) if shared => {
-            (count.saturating_mul(m).div_ceil(2 * par::threads()).clamp(ROWS, m.max(ROWS)), n)
+            (count.saturating_mul(m).div_ceil(2 * par::threads()).next_multiple_of(ROWS).min(m), n)
         }
         (false, _) => (m, n),
     };
     let (down, across) = (m.div_ceil(rows.max(1)), n.div_ceil(columns.max(1)));
+    // Matrices that lie evenly apart go together.
+    let last = batch.last().map_or(1, |&n| n);
+    let steps = if inner > 0 { (sx[inner - 1], sy[inner - 1]) } else { (0, 0) };
     Array::build_raw(op, T::DTYPE, dims, |out| {
         let out = Shared(out);
-        let one = |piece: usize| {
-            let (i, at) = (piece / (down * across), piece % (down * across));
-            let (r, c) = (at / across * rows, at % across * columns);
-            // SAFETY: the offsets are those of matrices of `x` and `y` and of a part of a matrix; each piece writes
-            // its own part of the output.
-            unsafe {
-                let a = x.ptr().cast::<T>().offset(shape::offset(i, batch, &sx) + r as isize * xs.0);
-                let b = y.ptr().cast::<T>().offset(shape::offset(i, batch, &sy) + c as isize * ys.1);
-                let o = out.get().cast::<T>().add((i * m + r) * n + c);
-                into((rows.min(m - r), k, columns.min(n - c)), (a, xs.0, xs.1), (b, ys.0, ys.1), o, n);
+        let some = |range: Range<usize>| {
+            let mut piece = range.start;
+            while piece < range.end {
+                let (i, at) = (piece / (down * across), piece % (down * across));
+                let (r, c) = (at / across * rows, at % across * columns);
+                let count = if down * across == 1 { (last - i % last).min(range.end - i) } else { 1 };
+                // SAFETY: the offsets are those of matrices of `x` and `y` and of a part of a matrix; each piece writes
+                // its own part of the output.
+                unsafe {
+                    let a = x.ptr().cast::<T>().offset(shape::offset(i, batch, &sx) + r as isize * xs.0);
+                    let b = y.ptr().cast::<T>().offset(shape::offset(i, batch, &sy) + c as isize * ys.1);
+                    let out = out.get().cast::<T>().add((i * m + r) * n + c);
+                    into(&Pairs {
+                        count,
+                        sizes: (rows.min(m - r), k, columns.min(n - c)),
+                        a: (a, xs.0, xs.1),
+                        b: (b, ys.0, ys.1),
+                        steps,
+                        out,
+                        run: n,
+                    });
+                }
+                piece += count;
             }
         };
         let pieces = count * down * across;
         if shared {
             let group = (PARALLEL / 8).div_ceil((work / (down * across).max(1)).max(1));
-            par::pieces(pieces, group, &|r| r.for_each(one));
+            par::pieces(pieces, group, &some);
         } else {
-            (0..pieces).for_each(one);
+            some(0..pieces);
         }
     })
 }
 
 /// # Safety
 /// That of [`Into`].
-unsafe fn large<T: Num>(
-    (m, k, n): (usize, usize, usize),
-    (a, ra, ca): Matrix<T>,
-    (b, rb, cb): Matrix<T>,
-    out: *mut T,
-    run: usize,
-) {
-    // SAFETY: the caller's promise; nothing is read of the output.
-    unsafe {
-        if k == 0 || m.saturating_mul(k).saturating_mul(n) <= TINY {
-            return plain((m, k, n), (a, ra, ca), (b, rb, cb), out, run);
+unsafe fn large<T: Num>(pairs: &Pairs<T>) {
+    let Pairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
+    if k == 0 || m.saturating_mul(k).saturating_mul(n) <= TINY {
+        // SAFETY: the caller's promise.
+        return unsafe { plain(pairs) };
+    }
+    let (zero, one, no, alone) = (T::ZERO, T::ONE, false, Parallelism::None);
+    for i in 0..count as isize {
+        // SAFETY: the caller's promise; nothing is read of the output.
+        unsafe {
+            let (a, b) = (a.offset(i * steps.0), b.offset(i * steps.1));
+            let out = out.offset(i * (m * n) as isize);
+            gemm::gemm(m, n, k, out, 1, run as isize, no, a, ca, ra, b, cb, rb, zero, one, no, no, no, alone);
         }
-        let (zero, one) = (T::ZERO, T::ONE);
-        let (no, alone) = (false, Parallelism::None);
-        let run = run as isize;
-        gemm::gemm(m, n, k, out, 1, run, no, a, ca, ra, b, cb, rb, zero, one, no, no, no, alone);
     }
 }
 
 /// # Safety
 /// That of [`Into`].
-unsafe fn plain<T: Num>(
-    (m, k, n): (usize, usize, usize),
-    (a, ra, ca): Matrix<T>,
-    (b, rb, cb): Matrix<T>,
-    out: *mut T,
-    run: usize,
-) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        for i in 0..m {
-            let row = std::slice::from_raw_parts_mut(out.add(i * run), n);
-            row.fill(T::ZERO);
+unsafe fn plain<T: Num>(pairs: &Pairs<T>) {
+    let Pairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
+    for (i, row) in (0..count).flat_map(|i| (0..m).map(move |row| (i, row))) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let a = a.offset(i as isize * steps.0 + row as isize * ra);
+            let out = std::slice::from_raw_parts_mut(out.add(i * m * n + row * run), n);
+            out.fill(T::ZERO);
             for p in 0..k as isize {
-                let (x, b) = (*a.offset(i as isize * ra + p * ca), b.offset(p * rb));
+                let (x, b) = (*a.offset(p * ca), b.offset(i as isize * steps.1 + p * rb));
                 if cb == 1 {
                     let b = std::slice::from_raw_parts(b, n);
-                    row.iter_mut().zip(b).for_each(|(o, &y)| *o = o.add(x.mul(y)));
+                    out.iter_mut().zip(b).for_each(|(o, &y)| *o = o.add(x.mul(y)));
                 } else {
-                    row.iter_mut().zip(0..).for_each(|(o, j)| *o = o.add(x.mul(*b.offset(j * cb))));
+                    out.iter_mut().zip(0..).for_each(|(o, j)| *o = o.add(x.mul(*b.offset(j * cb))));
                 }
             }
         }

@@ -88,34 +88,25 @@ unsafe fn columns<V: Vector, const N: usize>(
     }
 }
 
-/// Lays `width` columns of a matrix of `k` rows side by side.
+/// Lays `width` columns of a matrix of `k` rows side by side. Compiled for no vectors but those that all processors have:
+/// with more of them the compiler would guard each loop with more tests than a small matrix has elements.
 ///
 /// # Safety
 /// The matrix has so many, and `to` room for them.
-#[inline(always)]
+#[inline(never)]
 unsafe fn lay<T: Num>(k: usize, width: usize, (b, rb, cb): Matrix<T>, to: *mut T) {
     /// Rows and columns of a block that is turned within registers.
     const BLOCK: usize = 4;
+    let turned = if rb == 1 && width.is_multiple_of(BLOCK) { k / BLOCK * BLOCK } else { 0 };
     // SAFETY: the caller's promise.
     unsafe {
-        if cb == 1 {
-            for p in 0..k {
-                std::ptr::copy_nonoverlapping(b.offset(p as isize * rb), to.add(p * width), width);
-            }
-            return;
-        }
-        let turned = if rb == 1 && width.is_multiple_of(BLOCK) { k / BLOCK * BLOCK } else { 0 };
         for p in (0..turned).step_by(BLOCK) {
             for j in (0..width).step_by(BLOCK) {
-                let lines: [[T; BLOCK]; BLOCK] = std::array::from_fn(
-                    #[inline(always)]
-                    |i| b.add(p).offset((j + i) as isize * cb).cast::<[T; BLOCK]>().read_unaligned(),
-                );
+                let lines: [[T; BLOCK]; BLOCK] = std::array::from_fn(|i| {
+                    b.add(p).offset((j + i) as isize * cb).cast::<[T; BLOCK]>().read_unaligned()
+                });
                 for i in 0..BLOCK {
-                    let row: [T; BLOCK] = std::array::from_fn(
-                        #[inline(always)]
-                        |j| lines[j][i],
-                    );
+                    let row: [T; BLOCK] = std::array::from_fn(|j| lines[j][i]);
                     to.add((p + i) * width + j).cast::<[T; BLOCK]>().write_unaligned(row);
                 }
             }
@@ -128,94 +119,111 @@ unsafe fn lay<T: Num>(k: usize, width: usize, (b, rb, cb): Matrix<T>, to: *mut T
     }
 }
 
-/// The product in tiles of `N` registers `V`, in registers `H` where there are too few columns for one of them, and in
+/// Products of pairs of matrices, which begin so far from each other.
+pub(super) struct Pairs<T> {
+    pub count: usize,
+    /// `m`, `k` and `n` of `m × k` and `k × n` matrices.
+    pub sizes: (usize, usize, usize),
+    pub a: Matrix<T>,
+    pub b: Matrix<T>,
+    pub steps: (isize, isize),
+    /// Where the `m × n` products go, one after the other, and how far from row to row.
+    pub out: *mut T,
+    pub run: usize,
+}
+
+/// The products in tiles of `N` registers `V`, in registers `H` where there are too few columns for one of them, and in
 /// single columns where there are fewer still.
 ///
 /// # Safety
 /// That of [`Small::small`], and that the processor has the instructions.
 #[inline(always)]
-unsafe fn product<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const N: usize>(
-    (m, k, n): (usize, usize, usize),
-    a: Matrix<V::T>,
-    (b, rb, cb): Matrix<V::T>,
-    out: *mut V::T,
-    run: usize,
+unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const N: usize>(
+    pairs: &Pairs<V::T>,
+    panel: *mut V::T,
 ) {
+    let Pairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
     let far = k.saturating_mul(rb.unsigned_abs()).saturating_mul(size_of::<V::T>()) > NEAR;
     let laid = cb != 1 || (far && m >= REUSED);
-    let mut panel = [const { MaybeUninit::<V::T>::uninit() }; PANEL];
-    let panel = panel.as_mut_ptr().cast::<V::T>();
     // The widest tiles that there are columns for.
-    let narrowest = [V::LEN, H::LEN, 1].into_iter().find(|&w| w <= n).unwrap_or(1);
-    let mut next = 0;
-    while next < n {
-        let wide = [N * V::LEN, 2 * V::LEN].into_iter().find(|&w| w <= n - next);
-        let width = wide.unwrap_or(narrowest);
-        // The last tile may repeat columns of the one before.
-        let j = next.min(n - width);
-        // SAFETY: the columns from `j` on are those of the matrix, and so is the output; they fit into the panel, as
-        // the inner size is at most `DEPTH`.
-        unsafe {
-            let mut right = (b.offset(j as isize * cb), rb);
-            if laid {
-                lay(k, width, (right.0, rb, cb), panel);
-                right = (panel.cast_const(), width as isize);
-            }
-            let out = out.add(j);
-            if width == N * V::LEN {
-                columns::<V, N>((m, k), a, right, out, run);
-            } else if width == 2 * V::LEN {
-                columns::<V, 2>((m, k), a, right, out, run);
-            } else if width == V::LEN {
-                columns::<V, 1>((m, k), a, right, out, run);
-            } else if width == H::LEN {
-                columns::<H, 1>((m, k), a, right, out, run);
+    let narrowest = if n >= V::LEN {
+        V::LEN
+    } else if n >= H::LEN {
+        H::LEN
+    } else {
+        1
+    };
+    for i in 0..count {
+        let mut next = 0;
+        while next < n {
+            let left = n - next;
+            let width = if left >= N * V::LEN {
+                N * V::LEN
+            } else if left >= 2 * V::LEN {
+                2 * V::LEN
             } else {
-                columns::<O, 1>((m, k), a, right, out, run);
+                narrowest
+            };
+            // The last tile may repeat columns of the one before.
+            let j = next.min(n - width);
+            // SAFETY: the columns from `j` on are those of the matrix, and so is the output; they fit into the panel, as
+            // the inner size is at most `DEPTH`.
+            unsafe {
+                let a = (a.offset(i as isize * steps.0), ra, ca);
+                let mut right = (b.offset(i as isize * steps.1 + j as isize * cb), rb);
+                if laid {
+                    lay(k, width, (right.0, rb, cb), panel);
+                    right = (panel.cast_const(), width as isize);
+                }
+                let out = out.add(i * m * n + j);
+                if width == N * V::LEN {
+                    columns::<V, N>((m, k), a, right, out, run);
+                } else if width == 2 * V::LEN {
+                    columns::<V, 2>((m, k), a, right, out, run);
+                } else if width == V::LEN {
+                    columns::<V, 1>((m, k), a, right, out, run);
+                } else if width == H::LEN {
+                    columns::<H, 1>((m, k), a, right, out, run);
+                } else {
+                    columns::<O, 1>((m, k), a, right, out, run);
+                }
             }
+            next = j + width;
         }
-        next = j + width;
     }
 }
 
 /// A type with products of small matrices.
 pub(super) trait Small: Num {
-    /// The product of an `m × k` and a `k × n` matrix.
-    ///
     /// # Safety
-    /// The inner size `k` is at most [`DEPTH`]. The matrices are such, and the output has room for `m × n`, its rows `run`
-    /// apart.
-    unsafe fn small(
-        sizes: (usize, usize, usize),
-        a: Matrix<Self>,
-        b: Matrix<Self>,
-        out: *mut Self,
-        run: usize,
-    );
+    /// The inner size is at most [`DEPTH`], the pairs are what they say, and the output has room for the products.
+    unsafe fn small(pairs: &Pairs<Self>);
 }
 
 macro_rules! small {
     ($t:ident $($level:ident $features:literal $V:ident $H:ident $N:literal),*; $plain:literal) => {
         impl Small for $t {
-            unsafe fn small(sizes: (usize, usize, usize), a: Matrix<$t>, b: Matrix<$t>, out: *mut $t, run: usize) {
+            unsafe fn small(pairs: &Pairs<$t>) {
+                let mut panel = [const { MaybeUninit::<$t>::uninit() }; PANEL];
+                let panel = panel.as_mut_ptr().cast::<$t>();
                 match simd::level() {
                     $(
                         #[cfg(target_arch = "x86_64")]
                         Level::$level => {
                             /// # Safety
-                            /// That of [`product`], on a processor with these instructions.
+                            /// That of [`products`], on a processor with these instructions.
                             #[target_feature(enable = $features)]
-                            unsafe fn vector(sizes: (usize, usize, usize), a: Matrix<$t>, b: Matrix<$t>, out: *mut $t, run: usize) {
+                            unsafe fn vector(pairs: &Pairs<$t>, panel: *mut $t) {
                                 use std::arch::x86_64::{$V, $H};
                                 // SAFETY: the caller's promise.
-                                unsafe { product::<$V, $H, [$t; 1], $N>(sizes, a, b, out, run) }
+                                unsafe { products::<$V, $H, [$t; 1], $N>(pairs, panel) }
                             }
                             // SAFETY: the caller's promise, and the level says that there are these instructions.
-                            unsafe { vector(sizes, a, b, out, run) }
+                            unsafe { vector(pairs, panel) }
                         }
                     )*
                     // SAFETY: the caller's promise.
-                    _ => unsafe { product::<[$t; $plain], [$t; 1], [$t; 1], 2>(sizes, a, b, out, run) },
+                    _ => unsafe { products::<[$t; $plain], [$t; 1], [$t; 1], 2>(pairs, panel) },
                 }
             }
         }
