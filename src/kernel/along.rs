@@ -34,7 +34,8 @@ pub fn pick(op: &'static str, x: &Array, at: &Array, axis: usize) -> Result<Arra
         let x = x.as_slice::<T>().expect("contiguous");
         // Rows of single elements are taken together.
         let size = if to.inner == 1 { to.n } else { to.inner };
-        chunks::build::<T>(op, at.dims(), size, |first, out| {
+        // Each element is looked up, which takes as long as to move some.
+        chunks::folded::<T>(op, at.dims(), size, size * 4, |first, out| {
             if size == 0 { return; }
             for (c, out) in (first..).zip(out.chunks_exact_mut(size)) {
                 let x = &x[c * size / to.len() * from.len()..][..from.len()];
@@ -42,6 +43,26 @@ pub fn pick(op: &'static str, x: &Array, at: &Array, axis: usize) -> Result<Arra
                     let column = if from.inner == 1 { 0 } else { i };
                     *out = if j < 0 { T::default() } else { x[j as usize * from.inner + column] };
                 }
+            }
+        })
+    })
+}
+
+/// The elements moved `by` places along an axis, at most as many as it has; those beyond the end come in at the start.
+pub fn rolled(op: &'static str, x: &Array, axis: usize, by: usize) -> Result<Array> {
+    let x = x.contiguous()?;
+    let blocks = Blocks::of(x.dims(), axis);
+    let (len, by) = (blocks.len(), by * blocks.inner);
+    dispatch!(x.dtype(), all T => {
+        let all = x.as_slice::<T>().expect("contiguous");
+        chunks::build::<T>(op, x.dims(), 1, |mut at, mut out| {
+            while !out.is_empty() {
+                // What lies together, in the block and in what is left to be written.
+                let i = at % len;
+                let (from, run) = if i < by { (i + len - by, by - i) } else { (i - by, len - i) };
+                let (to, rest) = std::mem::take(&mut out).split_at_mut(run.min(out.len()));
+                to.copy_from_slice(&all[at - i + from..][..to.len()]);
+                (at, out) = (at + to.len(), rest);
             }
         })
     })

@@ -8,20 +8,28 @@ use crate::dtype::dispatch;
 use crate::error::{Result, bail};
 use crate::shape::Dims;
 
-/// Products that are made before they are summed.
+/// Products that are summed one after another, each to one of `LANES` sums.
 const PART: usize = 1024;
+const LANES: usize = 32;
 /// Elements of a part of a row that is cut for threads.
 const LONG: usize = 1 << 15;
 
-/// The sum of the products of two slices, pairwise.
+/// The sum of the products of two slices: of parts, pairwise.
 #[inline(always)]
 fn sum<T: Num>(x: &[T], y: &[T]) -> T {
     let mut sums = [T::ZERO; LONG / PART];
-    let mut products = [T::ZERO; PART];
     for ((x, y), sum) in x.chunks(PART).zip(y.chunks(PART)).zip(&mut sums) {
-        let products = &mut products[..x.len()];
-        products.iter_mut().zip(x.iter().zip(y)).for_each(|(p, (&x, &y))| *p = x.mul(y));
-        *sum = pairwise(T::ZERO, |v| v, T::add, products);
+        let mut lanes = [T::ZERO; LANES];
+        let ((xs, x), (ys, y)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+        for (x, y) in xs.iter().zip(ys) {
+            for l in 0..LANES {
+                lanes[l] = lanes[l].add(x[l].mul(y[l]));
+            }
+        }
+        // Taken out of their registers only now.
+        let mut all = lanes;
+        all.iter_mut().zip(x.iter().zip(y)).for_each(|(sum, (&x, &y))| *sum = sum.add(x.mul(y)));
+        *sum = pairwise(T::ZERO, |v| v, T::add, &all);
     }
     pairwise(T::ZERO, |v| v, T::add, &sums[..x.len().div_ceil(PART)])
 }

@@ -6,7 +6,7 @@ use gemm::Parallelism;
 
 use super::map::Shared;
 use super::num::Num;
-use super::tile::{DEPTH, Pairs, Small};
+use super::tile::{ACROSS, Pairs, Tiled};
 use super::{diagonal, par};
 use crate::array::Array;
 use crate::dtype::dispatch;
@@ -19,13 +19,16 @@ const PARALLEL: usize = 1 << 20;
 /// Products of no more multiplications than this are done before `gemm` has packed their factors.
 const TINY: usize = 128;
 
-/// Products of no more multiplications than this, and not too long inner axes, are done in tiles of our own.
-const SMALL: usize = 1 << 21;
+/// Products of no more multiplications than this are done in tiles of our own: they begin sooner than `gemm`.
+const FEW: usize = 1 << 12;
 
-/// Rows of such a product that are worth a piece of their own.
-const ROWS: usize = 16;
+/// Larger products too, up to where `gemm`'s packing of both factors pays, if they have at least so many columns and
+/// their inner axes such lengths: tiles are sums of many products over whole registers.
+const LARGE: usize = 1 << 30;
+const NARROW: usize = 8;
+const LENGTHS: Range<usize> = 3..1025;
 
-/// A large product is cut along its longer side into pieces of about this many rows or columns: enough for the
+/// A large product of `gemm`'s is cut along its longer side into pieces of about this many rows or columns: enough for the
 /// packing of the other factor to be paid for.
 const SIDE: Range<usize> = 64..256;
 
@@ -91,14 +94,15 @@ fn one(x: &Array, y: &Array, batch: usize) -> Option<(Array, Array)> {
 type Into<T> = unsafe fn(&Pairs<T>);
 
 /// Products of floats, by size.
-fn floats<T: Small>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
+fn floats<T: Tiled>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
     let [.., m, n] = *dims else { unreachable!("matrices") };
     let k = x.dims()[x.rank() - 1];
-    // A single row or column is summed along lines by `gemm`.
-    if k <= DEPTH && m > 1 && n > 3 && m.saturating_mul(k).saturating_mul(n) <= SMALL {
-        return product(op, x, y, dims, T::small, false);
+    let work = m.saturating_mul(k).saturating_mul(n);
+    let fits = n >= NARROW && LENGTHS.contains(&k) && work <= LARGE;
+    if m > 1 && n > 3 && (work <= FEW || fits) {
+        return product(op, x, y, dims, T::tiled, false);
     }
-    product(op, x, y, dims, large::<T>, true)
+    product(op, x, y, dims, packed::<T>, true)
 }
 
 /// All products of a batch. With `fixed`, its matrices are cut by their sizes alone, as the bits depend on the cuts.
@@ -124,7 +128,8 @@ fn product<T: Num>(
         (true, true) => ((m / 2).clamp(SIDE.start, SIDE.end).next_multiple_of(16), n),
         (true, false) => (m, (n / 2).clamp(SIDE.start, SIDE.end).next_multiple_of(16)),
         (false, _) if shared => {
-            (count.saturating_mul(m).div_ceil(2 * par::threads()).next_multiple_of(ROWS).min(m), n)
+            let wanted = (4 * par::threads()).div_ceil(count.max(1));
+            (m.min(SIDE.end), n.div_ceil(wanted).next_multiple_of(ACROSS).min(n))
         }
         (false, _) => (m, n),
     };
@@ -171,7 +176,7 @@ fn product<T: Num>(
 
 /// # Safety
 /// That of [`Into`].
-unsafe fn large<T: Num>(pairs: &Pairs<T>) {
+unsafe fn packed<T: Num>(pairs: &Pairs<T>) {
     let Pairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
     if k == 0 || m.saturating_mul(k).saturating_mul(n) <= TINY {
         // SAFETY: the caller's promise.

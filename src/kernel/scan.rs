@@ -97,6 +97,24 @@ pub fn product(op: &'static str, x: &Array, way: Way) -> Result<Array> {
     dispatch!(x.dtype(), num T => joined::<T>(op, x, way, T::mul), else not_defined(op, x.dtype()))
 }
 
+/// For each element the product of all others along an axis: of those before it and of those after it.
+pub fn others(op: &'static str, x: &Array, axis: usize) -> Result<Array> {
+    let x = x.contiguous()?;
+    let (dims, blocks) = (x.dims(), Blocks::of(x.dims(), axis));
+    let len = blocks.len();
+    dispatch!(x.dtype(), num T => {
+        let all = x.as_slice::<T>().expect("contiguous");
+        let (out, _) = chunks::build_two::<T, T>(op, (dims, len), (dims, len), len, |start, out, after| {
+            let x = &all[start * len..][..out.len()];
+            for (reverse, out) in [(false, &mut *out), (true, &mut *after)] {
+                scan(Way { axis, reverse }, blocks, out, |_| T::ONE, |_, j, last| last.mul(x[j]));
+            }
+            out.iter_mut().zip(after).for_each(|(o, &mut v)| *o = o.mul(v));
+        })?;
+        Ok(out)
+    }, else not_defined(op, x.dtype()))
+}
+
 fn joined<T: Num>(op: &'static str, x: &Array, way: Way, join: impl Fn(T, T) -> T + Sync) -> Result<Array> {
     let x = x.contiguous()?;
     let blocks = Blocks::of(x.dims(), way.axis);

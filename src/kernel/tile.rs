@@ -1,10 +1,11 @@
-//! Products of small matrices: tiles of sums that stay in registers, read from the factors where they lie.
+//! Products of matrices in tiles of sums that stay in registers. Small factors are read where they lie.
 //!
-//! Each element of a product is one sum in the order of the inner axis, so its bits do not depend on how the product is
-//! cut into tiles or among threads.
+//! An element of a product is summed in the order of the inner axis, part by part of a fixed length, so its bits do not
+//! depend on how the product is cut into tiles or among threads.
 
 use std::mem::MaybeUninit;
 
+use super::copy;
 use super::num::Num;
 use super::register::Vector;
 use super::simd::{self, Level};
@@ -18,8 +19,11 @@ const PANEL: usize = 1 << 13;
 /// Rows of a tile.
 const DOWN: usize = 4;
 
-/// Inner sizes up to which the columns of a tile fit into a panel, however wide the tile is.
-pub(super) const DEPTH: usize = PANEL / 32;
+/// Columns of the widest tile of all.
+pub(super) const ACROSS: usize = 32;
+
+/// The inner axis is done in parts of this size, for which a panel has room.
+const DEPTH: usize = PANEL / ACROSS;
 
 /// Where the right factor has more bytes than this, its rows would push each other out of the first cache, and it is
 /// laid into panels, unless fewer than `REUSED` rows of the left one would make use of it.
@@ -28,14 +32,14 @@ const REUSED: usize = 16;
 
 /// # Safety
 /// The left factor has `M` rows from `a` on, the right one `N` registers of columns from `b` on, its rows `rb` apart, and
-/// so has the output from `out` on. The processor has the instructions.
+/// so has the output from `out` on; it holds numbers if they are added to. The processor has the instructions.
 #[inline(always)]
 unsafe fn tile<V: Vector, const M: usize, const N: usize>(
     k: usize,
     (a, ra, ca): Matrix<V::T>,
     (b, rb): (*const V::T, isize),
-    out: *mut V::T,
-    run: usize,
+    (out, run): (*mut V::T, usize),
+    add: bool,
 ) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -53,15 +57,17 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize>(
                 }
             }
         }
+        let one = V::splat(&V::T::ONE);
         for (i, sums) in sums.iter().enumerate() {
-            for (v, sum) in sums.iter().enumerate() {
-                sum.store(out.add(i * run + v * V::LEN));
+            for (v, &sum) in sums.iter().enumerate() {
+                let to = out.add(i * run + v * V::LEN);
+                if add { V::load(to).plus(one, sum).store(to) } else { sum.store(to) }
             }
         }
     }
 }
 
-/// All rows of some columns, of which there are `N` registers. The last tile may repeat rows of the one before.
+/// All rows of some columns, of which there are `N` registers.
 ///
 /// # Safety
 /// That of [`tile`], for all `m` rows.
@@ -70,22 +76,35 @@ unsafe fn columns<V: Vector, const N: usize>(
     (m, k): (usize, usize),
     (a, ra, ca): Matrix<V::T>,
     b: (*const V::T, isize),
-    out: *mut V::T,
-    run: usize,
+    (out, run): (*mut V::T, usize),
+    part: Part,
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        if m < DOWN {
-            for i in 0..m {
-                tile::<V, 1, N>(k, (a.offset(i as isize * ra), ra, ca), b, out.add(i * run), run);
-            }
-            return;
+        let left = |i: usize| (a.offset(i as isize * ra), ra, ca);
+        let add = part == Part::Later;
+        let mut next = 0;
+        while next + DOWN <= m {
+            tile::<V, DOWN, N>(k, left(next), b, (out.add(next * run), run), add);
+            next += DOWN;
         }
-        for i in (0..m).step_by(DOWN) {
-            let i = i.min(m - DOWN);
-            tile::<V, DOWN, N>(k, (a.offset(i as isize * ra), ra, ca), b, out.add(i * run), run);
+        if next < m && m >= DOWN && part == Part::All {
+            // The last tile repeats rows of the one before.
+            next = m - DOWN;
+            return tile::<V, DOWN, N>(k, left(next), b, (out.add(next * run), run), add);
+        }
+        for i in next..m {
+            tile::<V, 1, N>(k, left(i), b, (out.add(i * run), run), add);
         }
     }
+}
+
+/// A part of the inner axis.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    All,
+    First,
+    Later,
 }
 
 /// Lays `width` columns of a matrix of `k` rows side by side. Compiled for no vectors but those that all processors have:
@@ -97,6 +116,12 @@ unsafe fn columns<V: Vector, const N: usize>(
 unsafe fn lay<T: Num>(k: usize, width: usize, (b, rb, cb): Matrix<T>, to: *mut T) {
     /// Rows and columns of a block that is turned within registers.
     const BLOCK: usize = 4;
+    /// Where there are fewer, blocks of this size are the whole matrix.
+    const LARGE: usize = 8;
+    if rb == 1 && k >= LARGE && width >= LARGE {
+        // SAFETY: the caller's promise.
+        return unsafe { copy::turned((k, width), (b, cb), to) };
+    }
     let turned = if rb == 1 && width.is_multiple_of(BLOCK) { k / BLOCK * BLOCK } else { 0 };
     // SAFETY: the caller's promise.
     unsafe {
@@ -136,14 +161,14 @@ pub(super) struct Pairs<T> {
 /// single columns where there are fewer still.
 ///
 /// # Safety
-/// That of [`Small::small`], and that the processor has the instructions.
+/// That of [`Tiled::tiled`], and that the processor has the instructions.
 #[inline(always)]
 unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const N: usize>(
     pairs: &Pairs<V::T>,
     panel: *mut V::T,
 ) {
     let Pairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
-    let far = k.saturating_mul(rb.unsigned_abs()).saturating_mul(size_of::<V::T>()) > NEAR;
+    let far = k.min(DEPTH).saturating_mul(rb.unsigned_abs()).saturating_mul(size_of::<V::T>()) > NEAR;
     let laid = cb != 1 || (far && m >= REUSED);
     // The widest tiles that there are columns for.
     let narrowest = if n >= V::LEN {
@@ -166,26 +191,40 @@ unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const N:
             };
             // The last tile may repeat columns of the one before.
             let j = next.min(n - width);
-            // SAFETY: the columns from `j` on are those of the matrix, and so is the output; they fit into the panel, as
-            // the inner size is at most `DEPTH`.
-            unsafe {
-                let a = (a.offset(i as isize * steps.0), ra, ca);
-                let mut right = (b.offset(i as isize * steps.1 + j as isize * cb), rb);
-                if laid {
-                    lay(k, width, (right.0, rb, cb), panel);
-                    right = (panel.cast_const(), width as isize);
+            let mut first = 0;
+            loop {
+                let depth = DEPTH.min(k - first);
+                let part = match first {
+                    0 if k <= DEPTH => Part::All,
+                    0 => Part::First,
+                    _ => Part::Later,
+                };
+                // SAFETY: the rows and columns from here on are those of the matrices, and so is the output; those of
+                // `b` fit into the panel.
+                unsafe {
+                    let a = (a.offset(i as isize * steps.0 + first as isize * ca), ra, ca);
+                    let b = b.offset(i as isize * steps.1 + first as isize * rb + j as isize * cb);
+                    let mut right = (b, rb);
+                    if laid {
+                        lay(depth, width, (b, rb, cb), panel);
+                        right = (panel.cast_const(), width as isize);
+                    }
+                    let out = (out.add(i * m * n + j), run);
+                    if width == N * V::LEN {
+                        columns::<V, N>((m, depth), a, right, out, part);
+                    } else if width == 2 * V::LEN {
+                        columns::<V, 2>((m, depth), a, right, out, part);
+                    } else if width == V::LEN {
+                        columns::<V, 1>((m, depth), a, right, out, part);
+                    } else if width == H::LEN {
+                        columns::<H, 1>((m, depth), a, right, out, part);
+                    } else {
+                        columns::<O, 1>((m, depth), a, right, out, part);
+                    }
                 }
-                let out = out.add(i * m * n + j);
-                if width == N * V::LEN {
-                    columns::<V, N>((m, k), a, right, out, run);
-                } else if width == 2 * V::LEN {
-                    columns::<V, 2>((m, k), a, right, out, run);
-                } else if width == V::LEN {
-                    columns::<V, 1>((m, k), a, right, out, run);
-                } else if width == H::LEN {
-                    columns::<H, 1>((m, k), a, right, out, run);
-                } else {
-                    columns::<O, 1>((m, k), a, right, out, run);
+                first += depth;
+                if first >= k {
+                    break;
                 }
             }
             next = j + width;
@@ -193,17 +232,17 @@ unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const N:
     }
 }
 
-/// A type with products of small matrices.
-pub(super) trait Small: Num {
+/// A type with such products.
+pub(super) trait Tiled: Num {
     /// # Safety
-    /// The inner size is at most [`DEPTH`], the pairs are what they say, and the output has room for the products.
-    unsafe fn small(pairs: &Pairs<Self>);
+    /// The pairs are what they say, and the output has room for the products.
+    unsafe fn tiled(pairs: &Pairs<Self>);
 }
 
-macro_rules! small {
+macro_rules! tiled {
     ($t:ident $($level:ident $features:literal $V:ident $H:ident $N:literal),*; $plain:literal) => {
-        impl Small for $t {
-            unsafe fn small(pairs: &Pairs<$t>) {
+        impl Tiled for $t {
+            unsafe fn tiled(pairs: &Pairs<$t>) {
                 let mut panel = [const { MaybeUninit::<$t>::uninit() }; PANEL];
                 let panel = panel.as_mut_ptr().cast::<$t>();
                 match simd::level() {
@@ -229,5 +268,5 @@ macro_rules! small {
         }
     };
 }
-small!(f32 Avx512 "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m256 __m128 4, Avx2 "avx2,fma" __m256 __m128 2; 4);
-small!(f64 Avx512 "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m256d __m128d 4, Avx2 "avx2,fma" __m256d __m128d 2; 2);
+tiled!(f32 Avx512 "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m256 __m128 4, Avx2 "avx2,fma" __m256 __m128 2; 4);
+tiled!(f64 Avx512 "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m256d __m128d 4, Avx2 "avx2,fma" __m256d __m128d 2; 2);

@@ -51,6 +51,16 @@ pub unsafe fn copy(size: usize, dims: &[usize], from: (*const u8, &[isize]), to:
     by_size!(size, T => unsafe { plan.part::<T>(0..plan.count(), from.0.cast(), to.0.cast()) });
 }
 
+/// Lays `n` lines of `m` elements, which begin `step` apart, across: element `i` of line `j` goes to `i · n + j`.
+///
+/// # Safety
+/// There are so many, and room for them.
+pub unsafe fn turned<T: Copy + Default>((m, n): (usize, usize), (x, step): (*const T, isize), y: *mut T) {
+    let (rows, line) = (Axis { n: m, from: 1, to: n as isize }, Axis { n, from: step, to: 1 });
+    // SAFETY: the caller's promise.
+    unsafe { turn::block(rows, line, x, y) }
+}
+
 /// [`copy`], by several threads where there is enough to do.
 ///
 /// # Safety

@@ -18,7 +18,8 @@ pub fn pick(op: &'static str, x: &Array, rows: Rows, positions: &Array, lanes: u
     let dims: Dims =
         hidden.iter().copied().chain(rows.values(&x.dims()[lanes..], &positions.dims()[lanes..])).collect();
     let (list, lead) = (flat(positions, lanes)?, lanes + rows.outer);
-    let mut out = Array::zeros(op, x.dtype(), &dims)?;
+    // All of it is written below.
+    let mut out = Array::build_raw(op, x.dtype(), &dims, |_| ())?;
     if out.len() == 0 {
         return Ok(out);
     }

@@ -7,6 +7,7 @@ use faer::{Mat, MatRef};
 
 use crate::array::Array;
 use crate::error::{Result, bail};
+use crate::kernel::copy::copy;
 use crate::kernel::map::Shared;
 use crate::kernel::num::Plain;
 use crate::kernel::par;
@@ -45,26 +46,39 @@ impl<'a> Batch<'a> {
 
     /// Matrix `i` in columns, for a factorisation to overwrite; nothing if it is not finite throughout.
     pub fn matrix<T: Field>(&self, i: usize) -> Option<Mat<T>> {
-        self.part_of(i, |_, _| true)
+        Self::finite(self.columnwise(i))
     }
 
     /// The same, with zeros where `keep` is false; what was there is not looked at.
     pub fn part_of<T: Field>(&self, i: usize, keep: impl Fn(usize, usize) -> bool) -> Option<Mat<T>> {
+        let mut copy = self.columnwise(i);
+        for c in 0..self.columns {
+            copy.col_as_slice_mut(c)
+                .iter_mut()
+                .enumerate()
+                .filter(|(r, _)| !keep(*r, c))
+                .for_each(|(_, v)| *v = T::ZERO);
+        }
+        Self::finite(copy)
+    }
+
+    fn columnwise<T: Field>(&self, i: usize) -> Mat<T> {
         let strides = self.x.strides();
         let [.., down, across] = *strides else { unreachable!("a matrix has two axes") };
-        let start = shape::offset(i, self.lead, &strides);
-        let mut finite = true;
-        let copy = Mat::from_fn(self.rows, self.columns, |r, c| {
-            if !keep(r, c) {
-                return T::ZERO;
-            }
-            let offset = start + r as isize * down + c as isize * across;
-            // SAFETY: the offset of an element of the array, which is of type `T`.
-            let v = unsafe { *self.x.ptr().cast::<T>().offset(offset) };
-            finite &= Plain::is_finite(v);
-            v
-        });
-        finite.then_some(copy)
+        let mut to = Mat::<T>::zeros(self.rows, self.columns);
+        let apart = to.col_stride();
+        // SAFETY: both have these rows and columns of type `T`, so far apart.
+        unsafe {
+            let from = self.x.ptr().cast::<T>().offset(shape::offset(i, self.lead, &strides));
+            let (from, to) = ((from.cast(), &[down, across][..]), (to.as_ptr_mut().cast(), &[1, apart][..]));
+            copy(size_of::<T>(), &[self.rows, self.columns], from, to);
+        }
+        to
+    }
+
+    fn finite<T: Field>(x: Mat<T>) -> Option<Mat<T>> {
+        let column = |c: usize| x.col_as_slice(c).iter().fold(true, |all, &v| all & Plain::is_finite(v));
+        (0..x.ncols()).all(column).then_some(x)
     }
 
     fn dims(&self, own: &[usize]) -> Dims {
@@ -132,8 +146,12 @@ impl<T: Field> Out<T> {
         match matrix {
             None => out.fill(T::NAN),
             Some(m) => {
-                for (r, row) in out.chunks_exact_mut(m.ncols().max(1)).enumerate() {
-                    row.iter_mut().enumerate().for_each(|(c, o)| *o = m[(r, c)]);
+                let dims = [m.nrows(), m.ncols()];
+                assert_eq!(out.len(), dims[0] * dims[1], "a matrix of the size of a part");
+                let (from, to) = ([m.row_stride(), m.col_stride()], [m.ncols() as isize, 1]);
+                // SAFETY: both have these rows and columns of type `T`, so far apart.
+                unsafe {
+                    copy(size_of::<T>(), &dims, (m.as_ptr().cast(), &from), (out.as_mut_ptr().cast(), &to));
                 }
             }
         }

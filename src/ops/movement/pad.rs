@@ -2,10 +2,12 @@
 
 use smallvec::SmallVec;
 
-use super::join::concat;
 use super::region::{Part, Region, place, view};
+use super::{Lin, Linear};
+use crate::array::Array;
 use crate::error::{Error, Result, bail};
-use crate::graph::Tensor;
+use crate::graph::{Saved, Tensor, apply};
+use crate::kernel::along;
 use crate::ops::entry::{Axes, Operand, Widths, entries};
 use crate::ops::index::take_along;
 use crate::ops::promote::as_tensor;
@@ -103,6 +105,26 @@ pub fn flip(x: &Tensor, axis: Axes<'_>) -> Result<Tensor> {
     view("flip", x, Region::Box(x.dims().iter().enumerate().map(part).collect()))
 }
 
+/// Elements moved along an axis, counted back from the last, by fewer places than it has.
+#[derive(Clone)]
+struct Roll {
+    back: usize,
+    by: usize,
+}
+
+impl Linear for Roll {
+    const NAME: &'static str = "roll";
+
+    fn array(&self, x: &Array, _: usize) -> Result<Array> {
+        along::rolled(Self::NAME, x, x.rank() - self.back, self.by)
+    }
+
+    fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
+        let n = s.dims(0)[s.dims(0).len() - self.back];
+        apply(Lin(Roll { back: self.back, by: n - self.by }), &[g])
+    }
+}
+
 /// The elements moved along axes, those beyond the end coming in at the start; along all elements in C order if no
 /// axis is named.
 pub fn roll(x: &Tensor, shifts: &[i64], axis: Axes<'_>) -> Result<Tensor> {
@@ -120,8 +142,7 @@ pub fn roll(x: &Tensor, shifts: &[i64], axis: Axes<'_>) -> Result<Tensor> {
         let n = x.dims()[at];
         let first = if n == 0 { 0 } else { shift.rem_euclid(n as i64) as usize };
         if first != 0 {
-            let part = |start, count| view("roll", &out, Region::span(x.dims(), at, start, count));
-            out = concat(&[part(n - first, first)?, part(0, n - first)?], Some(at as i64))?;
+            out = apply(Lin(Roll { back: x.rank() - at, by: first }), &[&out])?;
         }
     }
     Ok(out)

@@ -7,8 +7,9 @@ use super::{Folded, wide};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, unrecorded};
 use crate::kernel::reduce::{self, Table, reduce_table};
+use crate::kernel::scan;
 use crate::ops::entry::{Axes, entries};
 use crate::ops::movement::cast;
 use crate::ops::scan::before;
@@ -44,6 +45,10 @@ impl Op for Prod {
 /// For each element the product of all others on the folded axes.
 fn others(x: &Tensor, folded: &Folded) -> Result<Tensor> {
     if let [back] = folded.back[..] {
+        let once = unrecorded("prod", &[x], move |ins, _| scan::others("prod", ins[0], ins[0].rank() - back));
+        if let Some(others) = once {
+            return others;
+        }
         return Ok(before(x, back, false)? * before(x, back, true)?);
     }
     let rows = folded.rows(x)?;
