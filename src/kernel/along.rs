@@ -60,9 +60,10 @@ pub fn rolled(op: &'static str, x: &Array, axis: usize, by: usize) -> Result<Arr
                 // What lies together, in the block and in what is left to be written.
                 let i = at % len;
                 let (from, run) = if i < by { (i + len - by, by - i) } else { (i - by, len - i) };
-                let (to, rest) = std::mem::take(&mut out).split_at_mut(run.min(out.len()));
-                to.copy_from_slice(&all[at - i + from..][..to.len()]);
-                (at, out) = (at + to.len(), rest);
+                let run = run.min(out.len());
+                let (to, rest) = out.split_at_mut(run);
+                to.copy_from_slice(&all[at - i + from..][..run]);
+                (at, out) = (at + run, rest);
             }
         })
     })

@@ -130,8 +130,8 @@ unsafe fn lay<T: Num>(k: usize, width: usize, (b, rb, cb): Matrix<T>, to: *mut T
                 let lines: [[T; BLOCK]; BLOCK] = std::array::from_fn(|i| {
                     b.add(p).offset((j + i) as isize * cb).cast::<[T; BLOCK]>().read_unaligned()
                 });
-                for i in 0..BLOCK {
-                    let row: [T; BLOCK] = std::array::from_fn(|j| lines[j][i]);
+                let rows: [[T; BLOCK]; BLOCK] = std::array::from_fn(|i| std::array::from_fn(|j| lines[j][i]));
+                for (i, &row) in rows.iter().enumerate() {
                     to.add((p + i) * width + j).cast::<[T; BLOCK]>().write_unaligned(row);
                 }
             }
