@@ -133,7 +133,9 @@ fn product<T: Num>(
         }
         (false, _) => (m, n),
     };
-    let (down, across) = (m.div_ceil(rows.max(1)), n.div_ceil(columns.max(1)));
+    // No piece has fewer columns than a register where the whole has not: the bits of those would be others.
+    let across = if fixed { n.div_ceil(columns.max(1)) } else { (n / columns.max(1)).max(1) };
+    let down = m.div_ceil(rows.max(1));
     // Matrices that lie evenly apart go together.
     let last = batch.last().map_or(1, |&n| n);
     let steps = if inner > 0 { (sx[inner - 1], sy[inner - 1]) } else { (0, 0) };
@@ -144,6 +146,7 @@ fn product<T: Num>(
             while piece < range.end {
                 let (i, at) = (piece / (down * across), piece % (down * across));
                 let (r, c) = (at / across * rows, at % across * columns);
+                let width = if at % across + 1 == across { n - c } else { columns };
                 let count = if down * across == 1 { (last - i % last).min(range.end - i) } else { 1 };
                 // SAFETY: the offsets are those of matrices of `x` and `y` and of a part of a matrix; each piece writes
                 // its own part of the output.
@@ -153,7 +156,7 @@ fn product<T: Num>(
                     let out = out.get().cast::<T>().add((i * m + r) * n + c);
                     into(&Pairs {
                         count,
-                        sizes: (rows.min(m - r), k, columns.min(n - c)),
+                        sizes: (rows.min(m - r), k, width),
                         a: (a, xs.0, xs.1),
                         b: (b, ys.0, ys.1),
                         steps,

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use super::along;
 use super::chunks::{self, Blocks};
-use super::{along, simd};
 use crate::array::Array;
 use crate::dtype::{Bool8, Element, dispatch};
 use crate::error::{Error, Result};
@@ -103,10 +103,11 @@ fn picked<'a, T: Element, P: Ord + Copy>(
     for (row, out) in rows {
         list.clear();
         list.try_reserve_exact(row.len()).ok()?;
+        let places = row.iter().enumerate().map(&place);
         match want {
-            Want::First(k) if k <= FEW && k < row.len() / 2 => fewest(row, &place, k, &mut list),
+            Want::First(k) if k <= FEW && k < row.len() / 2 => fewest(places, k, &mut list),
             _ => {
-                list.extend(row.iter().enumerate().map(&place));
+                list.extend(places);
                 chosen(&mut list, want);
             }
         }
@@ -126,37 +127,15 @@ fn picked<'a, T: Element, P: Ord + Copy>(
 const FEW: usize = 64;
 
 /// The first `k` places of the order, in order.
-fn fewest<T: Copy, P: Ord + Copy>(row: &[T], place: impl Fn((usize, &T)) -> P, k: usize, list: &mut Vec<P>) {
-    /// Places that are made at once: hardly any of them is among the first.
-    const BLOCK: usize = 32;
-    list.extend(row[..k].iter().enumerate().map(&place));
+fn fewest<P: Ord + Copy>(mut places: impl Iterator<Item = P>, k: usize, list: &mut Vec<P>) {
+    list.extend(places.by_ref().take(k));
     list.sort_unstable();
-    let Some(mut last) = list.last().copied() else { return };
-    let mut insert = |new: P, last: &mut P| {
-        if new < *last {
+    for place in places {
+        if list.last().is_some_and(|last| place < *last) {
             list.pop();
-            list.insert(list.partition_point(|p| *p < new), new);
-            *last = list[k - 1];
+            list.insert(list.partition_point(|p| *p < place), place);
         }
-    };
-    simd::same(
-        #[inline(always)]
-        || {
-            let (blocks, rest) = row[k..].as_chunks::<BLOCK>();
-            for (b, block) in blocks.iter().enumerate() {
-                let start = k + b * BLOCK;
-                let places: [P; BLOCK] = std::array::from_fn(
-                    #[inline(always)]
-                    |i| place((start + i, &block[i])),
-                );
-                if places.iter().fold(false, |any, p| any | (*p < last)) {
-                    places.iter().for_each(|&p| insert(p, &mut last));
-                }
-            }
-            let start = row.len() - rest.len();
-            rest.iter().zip(start..).for_each(|(v, i)| insert(place((i, v)), &mut last));
-        },
-    );
+    }
 }
 
 /// Puts the wanted places of the order where they belong. Places are all different, so an unstable sort is a stable one.

@@ -184,10 +184,6 @@ impl Job {
                             for run in &runs {
                                 let from = tile.as_ptr().add(run.at);
                                 let to = out.add(i * spots + run.to);
-                                if pass.step[2] == 1 {
-                                    std::ptr::copy_nonoverlapping(from, to, run.len);
-                                    continue;
-                                }
                                 for x in 0..run.len {
                                     *to.add(x * pass.step[2]) = *from.add(x);
                                 }
