@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use super::copy;
 use super::num::Num;
 use super::register::Vector;
-use super::simd::{self, Level};
+use super::simd;
 
 /// A matrix: where it begins, and its steps from row to row and from column to column, in elements.
 pub(super) type Matrix<T> = (*const T, isize, isize);
@@ -248,7 +248,7 @@ macro_rules! tiled {
                 match simd::level() {
                     $(
                         #[cfg(target_arch = "x86_64")]
-                        Level::$level => {
+                        simd::Level::$level => {
                             /// # Safety
                             /// That of [`products`], on a processor with these instructions.
                             #[target_feature(enable = $features)]

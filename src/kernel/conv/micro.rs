@@ -1,7 +1,6 @@
 //! The innermost loops of convolutions: a tile of sums that stays in the registers of the processor.
 
 use crate::kernel::num::Num;
-use crate::kernel::num::Num;
 use crate::kernel::register::Vector;
 use crate::kernel::simd;
 
