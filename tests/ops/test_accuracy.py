@@ -77,9 +77,17 @@ def worst(name: str, x: np.ndarray, wider: Any, *more: Any) -> float:
     return float(error[at])
 
 
+def dense() -> np.ndarray:
+    """Every 499th number of middling size, of both signs."""
+    first, last = np.array([2**-7, 2**7], np.float32).view(np.uint32)
+    x = np.arange(first, last, 499, dtype=np.uint32).view(np.float32)
+    return np.concatenate([x, -x])
+
+
 @pytest.mark.parametrize("name", [*FUNCTIONS, *SPECIAL])
 def test_float32(name: str) -> None:
-    assert worst(name, sample(np.float32, 100), np.float64) <= 1
+    x = np.concatenate([sample(np.float32, 100), dense()])
+    assert worst(name, x, np.float64) <= 1
 
 
 def pairs(name: str, dtype: Any, each: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,13 +1,14 @@
 //! Elementary functions of f32 in f32 itself, at most one unit in the last place off. A sum is rounded once, at its end:
 //! what its parts are off goes with the small part. The polynomials are minimax ones (Remez).
 
+use std::f32::consts::LOG2_E;
+
 use super::poly::horner;
 
 /// Rounding to an integer by adding this, which leaves no room for a fraction; the integer's bits are then the lowest.
 const ROUND: f32 = 12_582_912.0;
 /// `ln 2` in two parts, the first of so few bits that its product with an exponent is exact.
 const LN_2: [f32; 2] = [0.693_145_75, 1.428_606_8e-6];
-use std::f32::consts::LOG2_E;
 
 /// `x` if it is not above `most`, else that; NaN for NaN.
 #[inline(always)]

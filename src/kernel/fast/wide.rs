@@ -209,6 +209,11 @@ pub fn erf(x: f32) -> f32 {
     let z = x * x;
     let small = horner!(f32 z; -9.667_045e-6, 1.126_595_9e-4, -8.484_080_3e-4, 5.221_031_6e-3, -2.686_543e-2, 1.128_378_2e-1, -3.761_263_8e-1, 1.283_791_7e-1);
     let a = if x.abs() > 4.0 { 4.0 } else { x.abs() };
-    let log = horner!(f32 a; 1.637_151_4e-6, -4.605_804e-5, 5.968_056_5e-4, -4.759_596e-3, 2.642_113_5e-2, -1.100_800_86e-1, -6.318_260_4e-1, -1.130_233_4, 3.201_380_6e-4);
-    if z < 1.0 { small.mul_add(x, x) } else { (1.0 - exp32(log)).copysign(x) }
+    let tail = horner!(f32 a; 1.637_151_4e-6, -4.605_804e-5, 5.968_056_5e-4, -4.759_596e-3, 2.642_113_5e-2, -1.100_800_86e-1, -6.318_260_4e-1);
+    // The logarithm in two parts, as near 1 a unit of it is half a unit of the result.
+    let linear = -1.130_233_4 * a;
+    let rest = (tail * a).mul_add(a, (-1.130_233_4_f32).mul_add(a, -linear) + 3.201_380_6e-4);
+    let log = linear + rest;
+    let e = exp32(log);
+    if z < 1.0 { small.mul_add(x, x) } else { (1.0 - e.mul_add((linear - log) + rest, e)).copysign(x) }
 }
