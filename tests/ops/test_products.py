@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import ferrograd as fg
 import numpy as np
@@ -19,9 +20,10 @@ def threads() -> Iterator[None]:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("columns", [4, 7, 8, 31, 33, 34, 35, 65, 259])
 @pytest.mark.parametrize(("rows", "inner"), [(2, 3), (5, 256), (67, 257), (300, 513)])
-def test_products_at_the_edges(rows: int, inner: int, columns: int, dtype: type, threads: None) -> None:
+def test_products_at_the_edges(rows: int, inner: int, columns: int, dtype: Any, threads: None) -> None:
     generator = np.random.default_rng(rows * inner + columns)
-    a, b = generator.normal(size=(rows, inner)).astype(dtype), generator.normal(size=(inner, columns)).astype(dtype)
+    a = np.asarray(generator.normal(size=(rows, inner)), dtype)
+    b = np.asarray(generator.normal(size=(inner, columns)), dtype)
     want = a.astype(np.longdouble) @ b
     # Of each layout, since factors are read where they lie.
     for x in (fg.tensor(a), fg.tensor(a.T.copy()).T):
