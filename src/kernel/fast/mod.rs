@@ -17,7 +17,7 @@ pub struct Fast<T>(pub T);
 
 macro_rules! fast {
     ($t:ident: $exp:ident $exp2:ident $exp_m1:ident $ln:ident $ln_1p:ident $sin:ident $cos:ident $tanh:ident $sigmoid:ident
-        $silu_slope:ident $softplus:ident;
+        $softplus:ident;
         $base:ident $more:ident ($($two:ident)*) ($($one:ident)*); exact ($($exact_two:ident)*) ($($exact:ident)*)) => {
         impl Element for Fast<$t> {
             const DTYPE: DType = <$t as Element>::DTYPE;
@@ -60,7 +60,12 @@ macro_rules! fast {
                 let e = $base::$exp(-2.0 * self.0.abs());
                 Fast(4.0 * e / ((1.0 + e) * (1.0 + e)))
             }
-            #[inline(always)] fn silu_slope(self) -> Self { Fast($base::$silu_slope(self.0)) }
+            #[inline(always)] fn silu_slope(self) -> Self {
+                let e = $base::$exp(-self.0.abs());
+                let inverse = 1.0 / (1.0 + e);
+                let other = e * inverse;
+                Fast((self.0 * other).mul_add(inverse, if self.0 < 0.0 { other } else { inverse }))
+            }
             #[inline(always)] fn softplus(self) -> Self { Fast($base::$softplus(self.0)) }
         }
     };
@@ -69,10 +74,10 @@ macro_rules! fast {
         $( #[inline(always)] fn $one(self) -> Self { Fast($Trait::$one(self.0)) } )*
     };
 }
-fast!(f32: exp32 exp2_32 exp_m132 ln32 ln_1p32 sin32 cos32 tanh32 sigmoid32 silu_slope32 softplus32;
+fast!(f32: exp32 exp2_32 exp_m132 ln32 ln_1p32 sin32 cos32 tanh32 sigmoid32 softplus32;
     single wide (atan2 hypot)
         (log2 log10 tan asin acos atan sinh cosh asinh acosh atanh erf normal_density normal_cdf gelu);
     exact () ());
-fast!(f64: exp64 exp2_64 exp_m164 ln64 ln_1p64 sin64 cos64 tanh64 sigmoid64 silu_slope64 softplus64;
+fast!(f64: exp64 exp2_64 exp_m164 ln64 ln_1p64 sin64 cos64 tanh64 sigmoid64 softplus64;
     poly double () (log2 log10 tan sinh cosh erf normal_density normal_cdf gelu);
     exact (atan2 hypot) (asin acos atan asinh acosh atanh));

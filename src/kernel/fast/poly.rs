@@ -9,6 +9,54 @@ macro_rules! horner {
 }
 pub(super) use horner;
 
+/// The exponential and the sigmoid of a type: `$base` rounds to an integer and makes it `n` plus what `$factors` asks for.
+macro_rules! exponentials {
+    ($t:ident $exp:ident $sigmoid:ident; $base:expr, $tail:ident $factors:ident; $least:literal $most:literal; $one:literal $digits:literal) => {
+        /// `x` if it is not above `most`, else that; NaN for NaN.
+        #[inline(always)]
+        fn at_most(x: $t, most: $t) -> $t {
+            if x > most { most } else { x }
+        }
+
+        /// For all arguments: what is too large or too small for the type becomes that in the last product.
+        #[inline(always)]
+        pub fn $exp(x: $t) -> $t {
+            const BASE: $t = $base;
+            let x = at_most(if x < $least { $least } else { x }, $most);
+            let rounded = x.mul_add(std::$t::consts::LOG2_E, BASE);
+            let n = rounded - BASE;
+            let near = n.mul_add(-LN_2[0], x);
+            let low = n * -LN_2[1];
+            let r = near + low;
+            let (a, b) = $factors(rounded);
+            (1.0 + (near + $tail(r).mul_add(r * r, low))) * a * b
+        }
+
+        /// `c / (c + m)`, where `c` is `2^n` and `m = e^r` such that `e^-x = m / c`. The quotient is corrected once. Where
+        /// the result rounds to 1, a larger `r` serves, so that `c` and 1 fit into one number.
+        #[inline(always)]
+        pub fn $sigmoid(x: $t) -> $t {
+            const BASE: $t = $base;
+            let x = at_most(if x < $least { $least } else { x }, $one);
+            let rounded = at_most(x.mul_add(std::$t::consts::LOG2_E, BASE), BASE + $digits);
+            let n = rounded - BASE;
+            let near = n.mul_add(LN_2[0], -x);
+            let low = n * LN_2[1];
+            let r = near + low;
+            let (a, b) = $factors(rounded);
+            let m = near + $tail(r).mul_add(r * r, low);
+            let more = a.mul_add(b, 1.0);
+            let sum = more + m;
+            let lost = (more - sum) + m + a.mul_add(b, 1.0 - more);
+            let inverse = 1.0 / sum;
+            let rest = (-inverse).mul_add(lost, (-inverse).mul_add(sum, 1.0));
+            rest.mul_add(inverse, inverse) * a * b
+        }
+    };
+}
+pub(super) use exponentials;
+exponentials!(f64 exp64 sigmoid64; ROUND64 + 2046.0, exp_tail64 factors64; -746.0 710.0; 37.5 52.0);
+
 /// Rounding to an integer by adding this, which leaves no room for a fraction; the integer's bits are then the lowest.
 pub(super) const ROUND64: f64 = 6_755_399_441_055_744.0;
 
@@ -16,12 +64,6 @@ pub(super) const ROUND64: f64 = 6_755_399_441_055_744.0;
 #[inline(always)]
 pub(super) fn within64(x: f64, limit: f64) -> f64 {
     if x.abs() <= limit { x } else { f64::NAN }
-}
-
-/// `x` if it is not above `most`, else that; NaN for NaN.
-#[inline(always)]
-fn at_most(x: f64, most: f64) -> f64 {
-    if x > most { most } else { x }
 }
 
 /// `2^n` for a whole `n` that was rounded with [`ROUND64`] and lies in the range of normal exponents.
@@ -77,20 +119,6 @@ pub(super) fn exp_parts64(x: f64) -> (f64, f64) {
     (sum * scale, (tail - (sum - head)) * scale)
 }
 
-/// For all arguments: what is too large or too small for f64 becomes that in the last product.
-#[inline(always)]
-pub fn exp64(x: f64) -> f64 {
-    const BASE: f64 = ROUND64 + 2046.0;
-    let x = at_most(if x < -746.0 { -746.0 } else { x }, 710.0);
-    let rounded = x.mul_add(std::f64::consts::LOG2_E, BASE);
-    let n = rounded - BASE;
-    let near = n.mul_add(-LN_2[0], x);
-    let low = n * -LN_2[1];
-    let r = near + low;
-    let (a, b) = factors64(rounded);
-    (1.0 + (near + exp_tail64(r).mul_add(r * r, low))) * a * b
-}
-
 /// `e^x - 1` and its rounding error: `2^n (e^r - 1) + (2^n - 1)`, summed without loss.
 #[inline(always)]
 pub(super) fn exp_m1_parts64(x: f64) -> (f64, f64) {
@@ -129,36 +157,6 @@ pub fn tanh64(x: f64) -> f64 {
     let q = e * inverse;
     let rest = (-q).mul_add(sum, e) - q * lost + low * (1.0 - q);
     rest.mul_add(inverse, q).copysign(x)
-}
-
-/// `c / (c + m)`, where `c` is `2^n` and `m = e^r` such that `e^-x = m / c`. The quotient is corrected once. Where the
-/// result rounds to 1, a larger `r` serves, so that `c` and 1 fit into one number.
-#[inline(always)]
-pub fn sigmoid64(x: f64) -> f64 {
-    const BASE: f64 = ROUND64 + 2046.0;
-    let x = at_most(if x < -746.0 { -746.0 } else { x }, 37.5);
-    let rounded = at_most(x.mul_add(std::f64::consts::LOG2_E, BASE), BASE + 52.0);
-    let n = rounded - BASE;
-    let near = n.mul_add(LN_2[0], -x);
-    let low = n * LN_2[1];
-    let r = near + low;
-    let (a, b) = factors64(rounded);
-    let m = near + exp_tail64(r).mul_add(r * r, low);
-    let more = a.mul_add(b, 1.0);
-    let sum = more + m;
-    let lost = (more - sum) + m + a.mul_add(b, 1.0 - more);
-    let inverse = 1.0 / sum;
-    let rest = (-inverse).mul_add(lost, (-inverse).mul_add(sum, 1.0));
-    rest.mul_add(inverse, inverse) * a * b
-}
-
-/// `s + x s (1 - s)` with the sigmoid `s`.
-#[inline(always)]
-pub fn silu_slope64(x: f64) -> f64 {
-    let e = exp64(-x.abs());
-    let inverse = 1.0 / (1.0 + e);
-    let other = e * inverse;
-    (x * other).mul_add(inverse, if x < 0.0 { other } else { inverse })
 }
 
 #[inline(always)]

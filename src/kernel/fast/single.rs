@@ -3,18 +3,14 @@
 
 use std::f32::consts::LOG2_E;
 
-use super::poly::horner;
+use super::poly::{exponentials, horner};
 
 /// Rounding to an integer by adding this, which leaves no room for a fraction; the integer's bits are then the lowest.
 const ROUND: f32 = 12_582_912.0;
 /// `ln 2` in two parts, the first of so few bits that its product with an exponent is exact.
 const LN_2: [f32; 2] = [0.693_145_75, 1.428_606_8e-6];
 
-/// `x` if it is not above `most`, else that; NaN for NaN.
-#[inline(always)]
-fn at_most(x: f32, most: f32) -> f32 {
-    if x > most { most } else { x }
-}
+exponentials!(f32 exp32 sigmoid32; ROUND + 254.0, exp_tail factors; -104.0 89.0; 17.4 23.0);
 
 /// `x` if it is below `limit` in size, else NaN.
 #[inline(always)]
@@ -35,20 +31,6 @@ fn exp_tail(r: f32) -> f32 {
 fn factors(rounded: f32) -> (f32, f32) {
     let half = (rounded.to_bits() << 22) & 0xff80_0000;
     (f32::from_bits(half), f32::from_bits((rounded.to_bits() << 23).wrapping_sub(half)))
-}
-
-/// For all arguments: what is too large or too small for f32 becomes that in the last product.
-#[inline(always)]
-pub fn exp32(x: f32) -> f32 {
-    const BASE: f32 = ROUND + 254.0;
-    let x = at_most(if x < -104.0 { -104.0 } else { x }, 89.0);
-    let rounded = x.mul_add(LOG2_E, BASE);
-    let n = rounded - BASE;
-    let near = n.mul_add(-LN_2[0], x);
-    let low = n * -LN_2[1];
-    let r = near + low;
-    let (a, b) = factors(rounded);
-    (1.0 + (near + exp_tail(r).mul_add(r * r, low))) * a * b
 }
 
 /// `2^x` for normal results: the series of `2^r`, for `r` at most a half in size.
@@ -105,36 +87,6 @@ pub fn tanh32(x: f32) -> f32 {
     let rest = (-q).mul_add(lost, (-q).mul_add(sum, top)) + top_low;
     let y = rest.mul_add(inverse, q);
     (if x.abs() > 9.02 { 1.0 } else { y }).copysign(x)
-}
-
-/// `c / (c + m)`, where `c` is `2^n` and `m = e^r` such that `e^-x = m / c`. The quotient is corrected once. Where the
-/// result rounds to 1, a larger `r` serves, so that `c` and 1 fit into one number.
-#[inline(always)]
-pub fn sigmoid32(x: f32) -> f32 {
-    const BASE: f32 = ROUND + 254.0;
-    let x = at_most(if x < -104.0 { -104.0 } else { x }, 17.4);
-    let rounded = at_most(x.mul_add(LOG2_E, BASE), BASE + 23.0);
-    let n = rounded - BASE;
-    let near = n.mul_add(LN_2[0], -x);
-    let low = n * LN_2[1];
-    let r = near + low;
-    let (a, b) = factors(rounded);
-    let m = near + exp_tail(r).mul_add(r * r, low);
-    let more = a.mul_add(b, 1.0);
-    let sum = more + m;
-    let lost = (more - sum) + m + a.mul_add(b, 1.0 - more);
-    let inverse = 1.0 / sum;
-    let rest = (-inverse).mul_add(lost, (-inverse).mul_add(sum, 1.0));
-    rest.mul_add(inverse, inverse) * a * b
-}
-
-/// `s + x s (1 - s)` with the sigmoid `s`.
-#[inline(always)]
-pub fn silu_slope32(x: f32) -> f32 {
-    let e = exp32(-x.abs());
-    let inverse = 1.0 / (1.0 + e);
-    let other = e * inverse;
-    (x * other).mul_add(inverse, if x < 0.0 { other } else { inverse })
 }
 
 /// `max(x, 0) + ln(1 + e)` with `e = e^-|x|`: the logarithm is `2 artanh(e / (2 + e))`.
