@@ -25,12 +25,13 @@ pub fn looking<T: Copy, A: Copy>(
     if x.len() < 1024 {
         look(x);
     }
-    // As many independent accumulators as hide the latency of an addition and fit into registers.
+    // Accumulators that fill a line of the cache, so that memory is read in its order: a tree of eight lines hides the
+    // latency of an addition.
     match x.len() {
         0..8 => x.iter().fold(init, |acc, &v| join(acc, lift(v))),
         8..1024 => leaf::<8, T, A>(init, &lift, &join, x),
-        _ if size_of::<A>() <= 4 => tree::<64, T, A>(init, &lift, &join, &look, x),
-        _ => tree::<32, T, A>(init, &lift, &join, &look, x),
+        _ if size_of::<A>() <= 4 => tree::<16, T, A>(init, &lift, &join, &look, x),
+        _ => tree::<8, T, A>(init, &lift, &join, &look, x),
     }
 }
 
