@@ -1,7 +1,7 @@
-"""Every row of the table for ferrograd and whichever peers are installed, best of several, each in its own process.
+"""Every row of the table for ferrograd and whichever peers are installed, each in its own process, best of rounds.
 
 ``python benches/peers.py`` prints the table; ``--only WORD`` takes the rows with that word, ``--frameworks A,B`` the
-columns.
+columns, ``--rounds N`` the rounds of each row, in which the frameworks take turns.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import platform
 import resource
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -58,50 +60,103 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def child(framework: str, names: list[str]) -> None:
-    """Runs rows for one framework and prints a line of JSON for each."""
-    f: Any = FRAMEWORKS[framework][0]()
-    for name in names:
-        try:
-            call = (ROWS.get(name) or ALONE[name])(f)
-            if name in ROWS:
-
-                def run(call: Callable[[], Any] = call) -> None:
-                    f.done(call())
-
-                run()
-                answer: dict[str, Any] = {"us": best(run)}
-            else:
-                before = peak()
-                start = time.perf_counter()
-                f.done(call())
-                answer = {"us": (time.perf_counter() - start) * 1e6, "mb": peak() - before}
-        except Exception as e:
-            answer = {"why": f"{type(e).__name__}: {e}"}
-        print(json.dumps({"row": name, **answer}), flush=True)
-
-
-def measure(framework: str, names: list[str], threads: int = THREADS) -> dict[str, dict[str, Any]]:
-    """The answers of a process of its own; rows that it did not reach say so."""
-    environment = {**os.environ, **ENVIRONMENT}
-    if threads != THREADS:
-        environment["FERROGRAD_NUM_THREADS"] = str(threads)
-    command = [sys.executable, __file__, "--child", framework, *names]
+def answer(f: Any, name: str) -> dict[str, Any]:
+    """What a row takes in this process, or why it has no figure."""
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
-        lines, why = done.stdout.splitlines(), f"exit {done.returncode}: {done.stderr.strip()[-200:]}"
-    except subprocess.TimeoutExpired as e:
-        lines, why = (e.stdout or b"").decode().splitlines(), "took more than 900 s"
-    found = {a["row"]: a for a in map(json.loads, (line for line in lines if line.startswith("{")))}
-    return {n: found.get(n, {"why": why}) for n in names}
+        call = (ROWS.get(name) or ALONE[name])(f)
+        if name in ROWS:
+
+            def run() -> None:
+                f.done(call())
+
+            run()
+            return {"us": best(run)}
+        before = peak()
+        start = time.perf_counter()
+        f.done(call())
+        return {"us": (time.perf_counter() - start) * 1e6, "mb": peak() - before}
+    except Exception as e:
+        return {"why": f"{type(e).__name__}: {e}"}
 
 
-def thrice(framework: str, row: str, threads: int = THREADS) -> dict[str, Any]:
-    """The best time of a row in three fresh processes, and the most memory."""
-    runs = [measure(framework, [row], threads)[row] for _ in range(3)]
-    for failed in (r for r in runs if "us" not in r):
+def child(framework: str) -> None:
+    """Answers each row that is asked for, a line of JSON for a line."""
+    f: Any = FRAMEWORKS[framework][0]()
+    for line in sys.stdin:
+        print("\n" + json.dumps(answer(f, line.strip())), flush=True)
+
+
+class Process:
+    """A framework in a process of its own, which is asked for one row after another."""
+
+    def __init__(self, framework: str, threads: int = THREADS) -> None:
+        environment = {**os.environ, **ENVIRONMENT}
+        if threads != THREADS:
+            environment["FERROGRAD_NUM_THREADS"] = str(threads)
+        command = [sys.executable, __file__, "--child", framework]
+        # What a library writes for its users is of no interest here, but it must not be in the way.
+        self.process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def ask(self, row: str, patience: float = 300) -> dict[str, Any]:
+        """The answer to a row; a process that dies of it, or takes too long, answers nothing more."""
+        assert self.process.stdin
+        assert self.process.stdout
+        late = threading.Timer(patience, self.process.kill)
+        late.start()
+        try:
+            self.process.stdin.write(row + "\n")
+            self.process.stdin.flush()
+            line = next((line for line in self.process.stdout if line.startswith("{")), None)
+        except BrokenPipeError:
+            line = None
+        finally:
+            late.cancel()
+        return json.loads(line) if line else {"why": f"the process ended ({self.process.wait()})"}
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe
+            pipe.close()
+
+
+def least(answers: list[dict[str, Any]]) -> dict[str, Any]:
+    """The best time and the most memory of several answers, or the first that has neither."""
+    for failed in (a for a in answers if "us" not in a):
         return failed
-    return {"us": min(r["us"] for r in runs), "mb": max(r.get("mb", 0) for r in runs)}
+    return {"us": min(a["us"] for a in answers), "mb": max(a.get("mb", 0) for a in answers)}
+
+
+def in_turn(frameworks: list[str], names: list[str], rounds: int) -> dict[str, dict[str, dict[str, Any]]]:
+    """The best of several rounds of each row. The frameworks take turns, so that a slow minute hits all of them."""
+    with ExitStack() as stack:
+        processes = {n: stack.enter_context(Process(n)) for n in frameworks}
+        table: dict[str, dict[str, dict[str, Any]]] = {n: {} for n in frameworks}
+        for row in names:
+            answers = [{n: processes[n].ask(row) for n in frameworks} for _ in range(rounds)]
+            for n in frameworks:
+                table[n][row] = least([a[n] for a in answers])
+        return table
+
+
+def fresh(framework: str, row: str, threads: int = THREADS) -> dict[str, Any]:
+    """The best time of a row in three fresh processes, and the most memory."""
+    answers = []
+    for _ in range(3):
+        with Process(framework, threads) as process:
+            answers.append(process.ask(row))
+    return least(answers)
 
 
 def imported(module: str) -> float:
@@ -140,17 +195,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="")
     parser.add_argument("--frameworks", default=",".join(FRAMEWORKS))
-    parser.add_argument("--child", nargs="+")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--child")
     options = parser.parse_args()
     if options.child:
-        child(options.child[0], options.child[1:])
+        child(options.child)
         return
     there = [n for n in options.frameworks.split(",") if importlib.util.find_spec(FRAMEWORKS[n][1])]
     names = [n for n in ROWS if options.only in n]
     alone = [n for n in ALONE if options.only in n]
-    table = {n: measure(n, names) for n in there}
+    table = in_turn(there, names, options.rounds)
     for n in there:
-        table[n] |= {row: thrice(n, row) for row in alone if n in ("ferrograd", "torch", "paddle")}
+        table[n] |= {row: fresh(n, row) for row in alone if n in ("ferrograd", "torch", "paddle")}
     print(f"{processor()}, {os.cpu_count()} processors, {THREADS} threads, Python {platform.python_version()}")
     print("microseconds, best of several; a ratio says how many times longer the other takes\n")
     others = [n for n in there if n not in ("ferrograd", "torch")]
@@ -185,7 +241,7 @@ def main() -> None:
 def alone_on_one(names: list[str]) -> None:
     """The rows whose point is the second thread, with one."""
     for row in (n for n in names if "branches" in n):
-        one, two = thrice("ferrograd", row, 1), thrice("ferrograd", row)
+        one, two = fresh("ferrograd", row, 1), fresh("ferrograd", row)
         if "us" in one and "us" in two:
             print(f"{row}: {shown(one['us'])} with one thread, {ratio(two['us'], one['us'])} faster with two")
 
