@@ -111,8 +111,9 @@ pub unsafe fn run_fast<T: Num>(
 
 /// The loops of a row `x => expression`, for the dtypes of a class: `num` (every number), `real` (floats), `plain`
 /// (floats, with nothing but arithmetic), `test` (floats, with a truth value as result) or `bits` (integers and truth
-/// values). A row `x; p => expression` reads [`Numbers`] as `p[i]`.
+/// values). A row `x; p => expression` reads [`Numbers`] as `p[i]`. `table x => …` is a table as it is.
 macro_rules! map_table {
+    (table $x:ident => $e:expr) => { $e };
     (num $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::map::map_table!(@ Num, T, None, $x, ($($p)?), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
     (real $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::map::map_table!(@ Real, T, None, $x, ($($p)?), $e, F32 f32, F64 f64) };
     (plain $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::map::map_table!(@ Plain, T, None, $x, ($($p)?), $e, F32 f32, F64 f64) };

@@ -12,6 +12,7 @@ use crate::array::Array;
 use crate::dtype::Kind;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, unrecorded};
+use crate::kernel::fast::lookup::TANH;
 use crate::kernel::map::{self, Numbers, Table};
 use crate::kernel::zip;
 
@@ -82,7 +83,7 @@ impl<U: Unary> Op for Map<U> {
 /// given once more, after it, as a row `pass class g, x => number;` of what arrives and of the one that is kept. The class is that of
 /// [`map_table!`](crate::kernel::map), or `whole`: integers come back as they are, floats as `plain`. The kept letters
 /// are `x` (the input) and `y` (the output), bound to tensors in the gradient, which is a tensor or [`zero()`]. Integers
-/// given to a `real` or `test` row are taken as the default float.
+/// given to a `real`, `test` or `table` row are taken as the default float.
 macro_rules! unary_rows {
     ($($Row:ident $f:ident: $class:ident [$($k:ident),*] $x:ident => $e:expr;
         $g:ident => $rule:expr; $(pass $by:ident $pg:ident, $pk:ident => $pass:expr;)? $doc:literal;)*) => { $(
@@ -113,6 +114,7 @@ macro_rules! unary_rows {
     (@saved $s:ident y) => { $s.output(0) };
     (@apply real $Row:ident, $x:ident) => { apply($crate::ops::pointwise::Map::<$Row>(std::marker::PhantomData), &[&*promoted_float($x)?]) };
     (@apply plain $Row:ident, $x:ident) => { $crate::ops::pointwise::unary_rows!(@apply real $Row, $x) };
+    (@apply table $Row:ident, $x:ident) => { $crate::ops::pointwise::unary_rows!(@apply real $Row, $x) };
     (@apply test $Row:ident, $x:ident) => { $crate::ops::pointwise::unary_rows!(@apply real $Row, $x) };
     (@apply whole $Row:ident, $x:ident) => {
         if $x.dtype().kind() == Kind::Int { Ok($x.clone()) } else { $crate::ops::pointwise::unary_rows!(@apply num $Row, $x) }
@@ -139,6 +141,7 @@ macro_rules! unary {
     (@note num) => { "" };
     (@note bits) => { "" };
     (@note plain) => { $crate::ops::pointwise::unary!(@note real) };
+    (@note table) => { $crate::ops::pointwise::unary!(@note real) };
     (@note real) => { " Integers are taken as the default float." };
     (@note whole) => { " Integers come back as they are; the derivative is zero." };
     (@note test) => { " A tensor of truth values." };
@@ -238,7 +241,7 @@ unary! {
     Cosh cosh: real [x] x => x.cosh(); g => g * sinh(x)?;
         "The hyperbolic cosine of each element.",
         "fg.cosh(fg.tensor([0.0])).tolist()" => "[1.0]";
-    Tanh tanh: real [x] x => x.tanh();
+    Tanh tanh: table [x] x => TANH;
         g => g * sech_squared(x)?;
         pass real g, x => g.mul(x.sech_squared());
         "The hyperbolic tangent of each element. Its derivatives are exact far out too.",

@@ -2,6 +2,7 @@
 //! vouch for a result it gives NaN, and the loop asks the exact row for that element.
 
 mod double;
+pub mod lookup;
 mod poly;
 mod single;
 mod wide;
