@@ -22,7 +22,7 @@ def _columns(x: Tensor, function: str, **given: Tensor | None) -> list[Tensor | 
 def _moved(running: Tensor | None, value: Tensor, share: float) -> None:
     """Moves a running average so much of the way to a value."""
     if running is not None:
-        running.copy_(running * (1 - share) + ops.reshape(value.detach(), running.shape) * share)
+        running.copy_(running * (1 - share) + value * share)
 
 
 def normalize(
@@ -45,20 +45,38 @@ def normalize(
     if _check.tensor(x, function, "input").ndim < 2:
         raise ArgumentError(f"{function}: [batch, channels, ...] is needed, not {list(x.shape)}")
     columns = _columns(x, function, running_mean=running[0], running_var=running[1], weight=scale[0], bias=scale[1])
-    mean, variance, weight, bias = columns
     if fresh:
-        axes = [*([0] if batch else []), *range(2, x.ndim)]
-        mean = ops.mean(x, axes, True)
-        centred = ops.subtract(x, mean)
-        variance = ops.mean(ops.square(centred), axes, True)
-        count = math.prod(x.shape) // max(math.prod(mean.shape), 1)
-        wide = count / (count - 1) if unbiased and count > 1 else 1.0
-        _moved(running[0], ops.mean(mean, 0, True), share)
-        _moved(running[1], ops.mean(variance, 0, True) * wide, share)
-    elif mean is None or variance is None:
+        return _fresh(x, running, scale, share, eps, unbiased=unbiased, batch=batch)
+    mean, variance, weight, bias = columns
+    if mean is None or variance is None:
         raise ArgumentError(f"{function}: running_mean and running_var are needed where none are taken from the batch")
-    else:
-        centred = ops.subtract(x, mean)
     factor = ops.rsqrt(ops.add(variance, eps))
-    y = ops.multiply(centred, factor if weight is None else ops.multiply(factor, weight))
+    y = ops.multiply(ops.subtract(x, mean), factor if weight is None else ops.multiply(factor, weight))
     return y if bias is None else ops.add(y, bias)
+
+
+def _fresh(
+    x: Tensor,
+    running: tuple[Tensor | None, Tensor | None],
+    scale: tuple[Tensor | None, Tensor | None],
+    share: float,
+    eps: float,
+    *,
+    unbiased: bool,
+    batch: bool,
+) -> Tensor:
+    """What is found in ``x`` itself makes its mean and variance, and moves the running ones."""
+    channels = x.shape[1]
+    if batch:
+        y, mean, variance = ops.batch_norm(x, *scale, eps)
+    else:
+        y = ops.group_norm(x, channels, *scale, eps)
+        if running == (None, None):
+            return y
+        rows = ops.reshape(x.detach(), [*x.shape[:2], -1])
+        mean, variance = ops.mean(ops.mean(rows, -1), 0), ops.mean(ops.var(rows, -1), 0)
+    count = math.prod(x.shape) // max(channels if batch else channels * x.shape[0], 1)
+    wide = count / (count - 1) if unbiased and count > 1 else 1.0
+    _moved(running[0], mean, share)
+    _moved(running[1], variance * wide, share)
+    return y

@@ -85,3 +85,19 @@ pub fn build_two<A: Element, B: Element>(
     })?;
     Ok((first, second.expect("built with the first")?))
 }
+
+/// Two arrays of which `work` may have threads write disjoint parts.
+pub fn build_both<T: Element>(
+    op: &'static str,
+    dims_a: &[usize],
+    dims_b: &[usize],
+    work: impl FnOnce(Shared, Shared),
+) -> Result<(Array, Array)> {
+    let mut second = None;
+    let first = Array::build::<T>(op, dims_a, |a| {
+        second = Some(Array::build::<T>(op, dims_b, |b| {
+            work(Shared(a.as_mut_ptr().cast()), Shared(b.as_mut_ptr().cast()));
+        }));
+    })?;
+    Ok((first, second.expect("built with the first")?))
+}

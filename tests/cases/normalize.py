@@ -30,6 +30,14 @@ def group_norm(x: Any, groups: int, weight: Any = None, bias: Any = None, eps: f
     return y if bias is None else y + bias.reshape(column)
 
 
+def batch_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Any:
+    axes, column = (0, *range(2, x.ndim)), (-1, *[1] * (x.ndim - 2))
+    mean, variance = x.mean(axes), x.var(axes)
+    y = (x - mean.reshape(column)) / np.sqrt(variance.reshape(column) + eps)
+    y = y if weight is None else y * weight.reshape(column)
+    return (y if bias is None else y + bias.reshape(column)), mean, variance
+
+
 CASES = [
     Case("logaddexp", (normal(2, 3), normal(3, seed=1)), ref=np.logaddexp),
     Case("logaddexp", (np.array([0.0, 1.0]), np.array([0.0, 1.0])), ref=np.logaddexp),
@@ -91,5 +99,16 @@ CASES = [
             rtol=1e-11,
         )
         for shape in ((2, 4), (2, 4, 2), (1, 4, 2, 1))
+    ],
+    *[
+        Case(
+            "batch_norm",
+            (normal(*shape), uniform(0.5, 2, 3), normal(3, seed=2))[:n],
+            {"eps": 0.1},
+            ref=batch_norm,
+            pick=lambda r: r[0],
+            rtol=1e-11,
+        )
+        for shape, n in (((4, 3), 3), ((2, 3, 2), 2), ((2, 3, 2, 2), 1), ((1, 3, 5), 3))
     ],
 ]

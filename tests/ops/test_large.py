@@ -104,6 +104,23 @@ def test_norms_of_large_inputs(shape: tuple[int, ...], groups: int) -> None:
         assert np.allclose(f.numpy(), e.numpy(), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("shape", [(3, 2, 700), (200, 5), (70, 600), (2, 300, 2, 2), (1, 3, 40, 40)], ids=str)
+def test_batch_norm_of_large_inputs(shape: tuple[int, ...]) -> None:
+    random = rng()
+    a, w, b, weights = (random.normal(size=s) for s in (shape, shape[1], shape[1], shape))
+    x, weight, bias = (fg.tensor(v, requires_grad=True) for v in (a, w, b))
+    axes, column = (0, *range(2, len(shape))), (shape[1],) + (1,) * (len(shape) - 2)
+    y, mean, variance = fg.batch_norm(x, weight, bias)
+    centred = x - fg.mean(x, axis=axes, keepdims=True)
+    z = centred / fg.sqrt(fg.mean(centred * centred, axis=axes, keepdims=True) + 1e-5)
+    z = z * fg.reshape(weight, column) + fg.reshape(bias, column)
+    assert np.allclose(y.numpy(), z.numpy(), rtol=1e-10, atol=1e-10)
+    assert np.allclose(mean.numpy(), a.mean(axes)) and np.allclose(variance.numpy(), a.var(axes))
+    found, expected = (fg.grad(v, [x, weight, bias], fg.tensor(weights)) for v in (y, z))
+    for f, e in zip(found, expected, strict=True):
+        assert np.allclose(f.numpy(), e.numpy(), rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("shape", [(0, 4, 2), (2, 4, 0), (2, 0, 3)], ids=str)
 def test_norms_of_nothing(shape: tuple[int, ...]) -> None:
     x, weight, bias = (fg.tensor(np.ones(s), requires_grad=True) for s in (shape, shape[1], shape[1]))
@@ -112,3 +129,6 @@ def test_norms_of_nothing(shape: tuple[int, ...]) -> None:
     found = fg.grad(y.sum(), [x, weight, bias])
     assert [g.shape for g in found] == [shape, shape[1:2], shape[1:2]]
     assert not any(g.numpy().any() for g in found)
+    y, mean, _ = fg.batch_norm(x, weight, bias)
+    assert y.shape == shape and mean.shape == shape[1:2]
+    assert [g.shape for g in fg.grad(y.sum(), [x, weight, bias])] == [shape, shape[1:2], shape[1:2]]

@@ -28,6 +28,11 @@ for shape in [(3,), (1000,), (300_000,), (17, 4000), (5, 30, 90)]:
         results[f"fold layer_norm {shape} {dtype.__name__}"] = y.numpy()
         results[f"fold of its gradient by x {shape} {dtype.__name__}"] = of_x.numpy()
         results[f"fold of its gradient by w {shape} {dtype.__name__}"] = of_w.numpy()
+        if len(shape) > 1:
+            w = fg.tensor(random.normal(size=shape[1:2]).astype(dtype), requires_grad=True)
+            for y in (fg.batch_norm(x, w, w)[0], fg.group_norm(x, shape[1] // 10, w, w)):
+                for i, part in enumerate((y, *fg.grad(y, [x, w], x.detach()))):
+                    results[f"fold of a norm by channel {len(results)} {i}"] = part.detach().numpy()
         results[f"fold vecdot {shape} {dtype.__name__}"] = fg.vecdot(x, x).numpy()
         results[f"fold cumprod {shape} {dtype.__name__}"] = fg.cumprod(x, axis=-1).numpy()
         functions = [fg.softmax, fg.tanh, fg.erf, fg.gelu, fg.tan, fg.exp, fg.exp2, fg.silu, fg.selu, fg.hardswish]
