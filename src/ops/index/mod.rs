@@ -12,7 +12,9 @@ use crate::ops::Entry;
 use crate::ops::entry::entries;
 
 pub(super) use along::take_along;
-pub use along::{gather, index_select, narrow, put_along_axis, scatter, scatter_add, select, take, take_along_axis};
+pub use along::{
+    gather, index_select, narrow, put_along_axis, scatter, scatter_add, select, take, take_along_axis,
+};
 pub use expression::get;
 pub use mask::{argwhere, masked_fill, masked_select, nonzero, one_hot};
 pub(super) use rows::add_at_places;
