@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicIsize, AtomicPtr, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use smallvec::SmallVec;
+
 /// The largest number of threads that can be asked for.
 pub const MAX_THREADS: usize = 64;
 
@@ -278,7 +280,8 @@ pub fn worker() -> usize {
 }
 
 /// Runs `work` on `0..n` cut into pieces of `piece` elements (the cuts depend on nothing else). The calling thread
-/// works too, and waits only for helpers that have begun. Pieces are claimed from a counter.
+/// works too, and waits only for helpers that have begun. Each thread begins with a stretch of neighbouring pieces, which
+/// call after call are near to it in its cache, and then claims what others have left of theirs.
 pub fn pieces(n: usize, piece: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
     let count = n.div_ceil(piece.max(1));
     let run = |i: usize| work(i * piece..((i + 1) * piece).min(n));
@@ -287,30 +290,36 @@ pub fn pieces(n: usize, piece: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
         (0..count).for_each(run);
         return;
     }
-    let next = AtomicUsize::new(0);
-    let claim = || {
+    let stretch = count.div_ceil(helpers + 1);
+    let next: SmallVec<[AtomicUsize; 4]> = (0..=helpers).map(|s| AtomicUsize::new(s * stretch)).collect();
+    let claim = |own: usize| {
         // After a panic nothing is left to claim.
         let stop = Stop(&next, count);
-        loop {
-            let i = next.fetch_add(1, Relaxed);
-            if i >= count {
-                return std::mem::forget(stop);
+        for s in (own..=helpers).chain(0..own) {
+            let end = ((s + 1) * stretch).min(count);
+            loop {
+                let i = next[s].fetch_add(1, Relaxed);
+                if i >= end {
+                    break;
+                }
+                run(i);
             }
-            run(i);
         }
+        std::mem::forget(stop);
     };
-    crew(&|_| claim(), |crew| {
+    let came = AtomicUsize::new(1);
+    crew(&|_| claim(came.fetch_add(1, Relaxed)), |crew| {
         (0..helpers).for_each(|_| crew.call());
-        claim();
+        claim(0);
     });
 }
 
-/// Puts a counter at its end when dropped.
-struct Stop<'a>(&'a AtomicUsize, usize);
+/// Puts counters at their end when dropped.
+struct Stop<'a>(&'a [AtomicUsize], usize);
 
 impl Drop for Stop<'_> {
     fn drop(&mut self) {
-        self.0.store(self.1, Relaxed);
+        self.0.iter().for_each(|next| next.store(self.1, Relaxed));
     }
 }
 
