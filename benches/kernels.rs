@@ -1,8 +1,11 @@
 //! Kernels on arrays that do not fit into a cache, through the public functions and without recording.
 
+use std::hint::black_box;
+use std::sync::Mutex;
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ferrograd::ops::{contract, movement, pointwise, reduce};
-use ferrograd::{Array, Result, Tensor};
+use ferrograd::{Array, Result, Tensor, par};
 
 fn ramp(dims: &[usize]) -> Tensor {
     let n: usize = dims.iter().product();
@@ -39,5 +42,36 @@ fn kernels(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, kernels);
+/// What the machine allows: loops with nothing around them, over memory that is there already.
+fn bare(c: &mut Criterion) {
+    const N: usize = 4 << 20;
+    let x: Vec<f32> = (0..N).map(|i| (i % 1000) as f32 / 500.0 - 1.0).collect();
+    let out: Vec<Mutex<Vec<f32>>> = (0..par::threads()).map(|_| Mutex::new(Vec::new())).collect();
+    let part = N.div_ceil(out.len());
+    let mut group = c.benchmark_group("bare loops over 4 M f32");
+    group.throughput(Throughput::Elements(N as u64)).sample_size(20);
+    group.bench_function("multiply", |b| {
+        b.iter(|| {
+            par::pieces(N, part, &|r| {
+                let mut out = out[r.start / part].lock().unwrap();
+                out.resize(r.len(), 0.0);
+                out.iter_mut().zip(&x[r]).for_each(|(o, &v)| *o = v * v);
+            });
+        });
+    });
+    group.bench_function("sum", |b| {
+        b.iter(|| {
+            par::pieces(N, part, &|r| {
+                let mut sums = [0.0_f32; 32];
+                for line in x[r].as_chunks().0 {
+                    sums.iter_mut().zip(line as &[f32; 32]).for_each(|(s, &v)| *s += v);
+                }
+                black_box(sums);
+            });
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, kernels, bare);
 criterion_main!(benches);
