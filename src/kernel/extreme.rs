@@ -1,7 +1,8 @@
 //! The largest and smallest elements along axes: their values, where they are, and the running ones.
 
 use super::chunks::{self, Blocks};
-use super::num::Num;
+use super::fold::{self, ROWS, joined};
+use super::num::Plain;
 use super::reduce::{self, Loop, Table, reduce_table};
 use super::zip::{self, zip_table};
 use crate::array::Array;
@@ -14,16 +15,16 @@ const ANY_MIN: &Table = reduce_table!(ord T::from_f64(f64::INFINITY); a, x => Nu
 pub const MAX: &Table = &quick(
     ANY_MAX,
     // SAFETY: as of `reduce_table`.
-    |s, x, out| unsafe { reduce::run_quick(f32::NEG_INFINITY, greater, Num::max, s, x, out) },
+    |s, x, out| unsafe { reduce::run_grouped(f32::NEG_INFINITY, |v| v, larger, greatest, s, x, out) },
     // SAFETY: as above.
-    |s, x, out| unsafe { reduce::run_quick(f64::NEG_INFINITY, greater, Num::max, s, x, out) },
+    |s, x, out| unsafe { reduce::run_grouped(f64::NEG_INFINITY, |v| v, larger, greatest, s, x, out) },
 );
 pub const MIN: &Table = &quick(
     ANY_MIN,
     // SAFETY: as above.
-    |s, x, out| unsafe { reduce::run_quick(f32::INFINITY, less, Num::min, s, x, out) },
+    |s, x, out| unsafe { reduce::run_grouped(f32::INFINITY, |v| v, smaller, least, s, x, out) },
     // SAFETY: as above.
-    |s, x, out| unsafe { reduce::run_quick(f64::INFINITY, less, Num::min, s, x, out) },
+    |s, x, out| unsafe { reduce::run_grouped(f64::INFINITY, |v| v, smaller, least, s, x, out) },
 );
 
 /// The table with other loops for floats.
@@ -34,16 +35,43 @@ const fn quick(table: &Table, narrow: Loop, wide: Loop) -> Table {
     Table { loops, joins: loops, out: None }
 }
 
-/// The larger of two numbers: one instruction, that loses a NaN on the left.
+/// The largest element, NaN if there is one; -inf of none.
 #[inline(always)]
-pub fn greater<T: PartialOrd>(a: T, b: T) -> T {
-    if a > b { a } else { b }
+pub fn largest<T: Plain>(x: &[T]) -> T {
+    fold::grouped(T::INFINITY.neg(), &|v| v, &larger, &greatest, x)
 }
 
-/// The smaller of two numbers.
 #[inline(always)]
-fn less<T: PartialOrd>(a: T, b: T) -> T {
-    if a < b { a } else { b }
+fn greatest<T: Plain>(x: [T; ROWS]) -> T {
+    grouped(x, |a, b| if a > b { a } else { b })
+}
+
+#[inline(always)]
+fn least<T: Plain>(x: [T; ROWS]) -> T {
+    grouped(x, |a, b| if a < b { a } else { b })
+}
+
+/// Elements joined by a comparison, which is one instruction but may lose a NaN: these are looked for by pairs.
+#[inline(always)]
+fn grouped<T: Plain>(x: [T; ROWS], join: impl Fn(T, T) -> T) -> T {
+    let lost = (0..ROWS / 2).fold(false, |lost, i| lost | (x[2 * i].nan() | x[2 * i + 1].nan()));
+    let z = joined(&join, |i| x[i]);
+    if lost { T::lit(f64::NAN) } else { z }
+}
+
+/// [`Num::max`] that never gives its first operand as it is: where that is an accumulator, the compiler would write the
+/// others past it, under a mask, which takes much longer than to write all.
+#[inline(always)]
+fn larger<T: Plain>(a: T, b: T) -> T {
+    let z = if a > b { a } else { b };
+    if a.nan() { T::lit(f64::NAN) } else { z }
+}
+
+/// [`Num::min`] likewise.
+#[inline(always)]
+fn smaller<T: Plain>(a: T, b: T) -> T {
+    let z = if a < b { a } else { b };
+    if a.nan() { T::lit(f64::NAN) } else { z }
 }
 
 /// Whether two elements are the same value; NaN is the same as NaN.

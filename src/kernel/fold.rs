@@ -1,37 +1,39 @@
 //! Elements folded into one, and rows folded column by column: the trees that every fold is made of.
 
-use super::num::Num;
-
 /// Elements folded one after another in a leaf of the pairwise tree.
-const LEAF: usize = 4096;
+const LEAF: usize = 2048;
 /// Columns whose results stay in the first cache while rows stream by.
 pub const COLUMNS: usize = 1024;
 
 /// The fold of a slice, pairwise: its error grows with the logarithm of the length.
 #[inline(always)]
 pub fn pairwise<T: Copy, A: Copy>(init: A, lift: impl Fn(T) -> A, join: impl Fn(A, A) -> A, x: &[T]) -> A {
-    looking(init, lift, join, |_| (), x)
+    grouped(init, &lift, &join, &group(&lift, &join), x)
 }
 
-/// [`pairwise`], `look` being called for each part just before it is folded.
+/// The plain way to fold [`ROWS`] elements.
 #[inline(always)]
-pub fn looking<T: Copy, A: Copy>(
+pub fn group<T: Copy, A: Copy>(lift: impl Fn(T) -> A, join: impl Fn(A, A) -> A) -> impl Fn([T; ROWS]) -> A {
+    #[inline(always)]
+    move |x| joined(&join, |j| lift(x[j]))
+}
+
+/// [`pairwise`] with a way of its own to fold [`ROWS`] elements.
+#[inline(always)]
+pub fn grouped<T: Copy, A: Copy>(
     init: A,
-    lift: impl Fn(T) -> A,
-    join: impl Fn(A, A) -> A,
-    look: impl Fn(&[T]),
+    lift: &impl Fn(T) -> A,
+    join: &impl Fn(A, A) -> A,
+    group: &impl Fn([T; ROWS]) -> A,
     x: &[T],
 ) -> A {
-    if x.len() < 1024 {
-        look(x);
-    }
     // Accumulators that fill a line of the cache, so that memory is read in its order: a tree of eight lines hides the
     // latency of an addition.
     match x.len() {
         0..8 => x.iter().fold(init, |acc, &v| join(acc, lift(v))),
-        8..1024 => leaf::<8, T, A>(init, &lift, &join, x),
-        _ if size_of::<A>() <= 4 => tree::<16, T, A>(init, &lift, &join, &look, x),
-        _ => tree::<8, T, A>(init, &lift, &join, &look, x),
+        8..1024 => leaf::<8, T, A>(init, lift, join, group, x),
+        _ if size_of::<A>() <= 4 => tree::<16, T, A>(init, lift, join, group, x),
+        _ => tree::<8, T, A>(init, lift, join, group, x),
     }
 }
 
@@ -41,13 +43,12 @@ fn tree<const LANES: usize, T: Copy, A: Copy>(
     init: A,
     lift: &impl Fn(T) -> A,
     join: &impl Fn(A, A) -> A,
-    look: &impl Fn(&[T]),
+    group: &impl Fn([T; ROWS]) -> A,
     x: &[T],
 ) -> A {
     let (mut waiting, mut depth) = ([init; usize::BITS as usize], 0);
     for (i, part) in x.chunks(LEAF).enumerate() {
-        look(part);
-        let mut sum = leaf::<LANES, T, A>(init, lift, join, part);
+        let mut sum = leaf::<LANES, T, A>(init, lift, join, group, part);
         for _ in 0..i.trailing_ones() {
             depth -= 1;
             sum = join(waiting[depth], sum);
@@ -64,6 +65,7 @@ fn leaf<const LANES: usize, T: Copy, A: Copy>(
     init: A,
     lift: &impl Fn(T) -> A,
     join: &impl Fn(A, A) -> A,
+    group: &impl Fn([T; ROWS]) -> A,
     x: &[T],
 ) -> A {
     let mut lanes = [init; LANES];
@@ -71,7 +73,7 @@ fn leaf<const LANES: usize, T: Copy, A: Copy>(
     let (eights, rows) = rows.as_chunks::<ROWS>();
     for eight in eights {
         for l in 0..LANES {
-            lanes[l] = join(lanes[l], joined(join, |j| lift(eight[j][l])));
+            lanes[l] = join(lanes[l], group(std::array::from_fn(|j| eight[j][l])));
         }
     }
     for row in rows {
@@ -86,13 +88,13 @@ fn leaf<const LANES: usize, T: Copy, A: Copy>(
 
 /// A tree of [`ROWS`] elements.
 #[inline(always)]
-fn joined<A: Copy>(join: &impl Fn(A, A) -> A, at: impl Fn(usize) -> A) -> A {
+pub fn joined<A: Copy>(join: &impl Fn(A, A) -> A, at: impl Fn(usize) -> A) -> A {
     let four = |j: usize| join(join(at(j), at(j + 1)), join(at(j + 2), at(j + 3)));
     join(four(0), four(4))
 }
 
 /// Rows that are joined before they go to the results, which are loaded and stored that much less often.
-const ROWS: usize = 8;
+pub const ROWS: usize = 8;
 
 /// `n` rows of equal length, `stride` apart, folded into `out`.
 #[inline(always)]
@@ -100,7 +102,7 @@ pub fn columns<T: Copy, A: Copy>(
     init: A,
     lift: &impl Fn(T) -> A,
     join: &impl Fn(A, A) -> A,
-    look: &impl Fn(&[T]),
+    group: &impl Fn([T; ROWS]) -> A,
     (n, stride): (usize, usize),
     x: &[T],
     out: &mut [A],
@@ -112,21 +114,12 @@ pub fn columns<T: Copy, A: Copy>(
         let whole = n / ROWS * ROWS;
         for k in (0..whole).step_by(ROWS) {
             let rows: [&[T]; ROWS] = std::array::from_fn(|j| row(k + j));
-            rows.iter().for_each(|row| look(row));
             for (i, acc) in out.iter_mut().enumerate() {
-                *acc = join(*acc, joined(join, |j| lift(rows[j][i])));
+                *acc = join(*acc, group(std::array::from_fn(|j| rows[j][i])));
             }
         }
         for k in whole..n {
-            look(row(k));
             out.iter_mut().zip(row(k)).for_each(|(acc, &v)| *acc = join(*acc, lift(v)));
         }
     }
-}
-
-/// Whether there is a NaN.
-#[inline(always)]
-pub fn has_nan<T: Num>(x: &[T]) -> bool {
-    // Parts are counted: that needs fewer instructions than single bits do.
-    x.chunks(1024).fold(false, |any, part| any | (part.iter().fold(0u32, |n, v| n + u32::from(v.nan())) > 0))
 }

@@ -1,12 +1,9 @@
 //! Axes folded into one element. The tree of a fold depends on shape, dtype and layout alone, never on threads.
 
-use std::cell::Cell;
-
 use smallvec::SmallVec;
 
-use super::fold::{COLUMNS, columns, has_nan, looking};
+use super::fold::{COLUMNS, ROWS, columns, group, grouped};
 use super::map::Shared;
-use super::num::Num;
 use super::walk::dense_order;
 use super::{par, simd};
 use crate::array::Array;
@@ -51,52 +48,19 @@ pub unsafe fn run<T: Copy, A: Copy>(
     out: *mut u8,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { run_looking(init, lift, join, |_| (), slab, x, out) }
+    unsafe { run_grouped(init, &lift, &join, group(&lift, &join), slab, x, out) }
 }
 
-/// [`run`] with a quick way to join that may lose a NaN: where there is one, all is folded again with the `exact` way,
-/// which gives the same elsewhere.
+/// [`run`] with a way of its own to fold [`ROWS`] elements.
 ///
 /// # Safety
 /// That of [`run`].
 #[inline(always)]
-pub unsafe fn run_quick<T: Num>(
-    init: T,
-    quick: impl Fn(T, T) -> T,
-    exact: impl Fn(T, T) -> T,
-    slab: Slab,
-    x: *const u8,
-    out: *mut u8,
-) {
-    let lost = Cell::new(false);
-    // SAFETY: the caller's promise.
-    unsafe {
-        run_looking(
-            init,
-            |v| v,
-            quick,
-            #[inline(always)]
-            |part| {
-                if has_nan(part) {
-                    lost.set(true);
-                }
-            },
-            slab,
-            x,
-            out,
-        );
-        if lost.get() {
-            run(init, |v| v, exact, slab, x, out);
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn run_looking<T: Copy, A: Copy>(
+pub unsafe fn run_grouped<T: Copy, A: Copy>(
     init: A,
     lift: impl Fn(T) -> A,
     join: impl Fn(A, A) -> A,
-    look: impl Fn(&[T]),
+    group: impl Fn([T; ROWS]) -> A,
     Slab { outer, n, inner, stride }: Slab,
     x: *const u8,
     out: *mut u8,
@@ -115,8 +79,8 @@ unsafe fn run_looking<T: Copy, A: Copy>(
                     )
                 };
                 match out {
-                    [out] if stride == 1 => *out = looking(init, &lift, &join, &look, x),
-                    out => columns(init, &lift, &join, &look, (n, stride), x, out),
+                    [out] if stride == 1 => *out = grouped(init, &lift, &join, &group, x),
+                    out => columns(init, &lift, &join, &group, (n, stride), x, out),
                 }
             }
         },

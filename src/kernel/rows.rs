@@ -1,9 +1,9 @@
 //! Whole rows (the last axis) at a time: softmax and its relatives, each with its gradient.
 
 use super::columns::{self, Layout};
-use super::extreme::greater;
+use super::extreme::largest;
 use super::fast::Fast;
-use super::fold::{has_nan, pairwise};
+use super::fold::pairwise;
 use super::num::{Num, Real};
 use super::{chunks, map, simd};
 use crate::array::Array;
@@ -20,14 +20,6 @@ pub enum Softmax {
     Weights,
     /// Its logarithm.
     Log,
-}
-
-#[inline(always)]
-fn largest<T: Real>(x: &[T]) -> T {
-    if has_nan(x) {
-        return T::lit(f64::NAN);
-    }
-    pairwise(T::lit(f64::NEG_INFINITY), |v| v, greater, x)
 }
 
 #[inline(always)]

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::along;
 use super::chunks::{self, Blocks};
+use super::num::Bits;
+use super::{along, simd};
 use crate::array::Array;
 use crate::dtype::{Bool8, Element, dispatch};
 use crate::error::{Error, Result};
@@ -11,30 +12,76 @@ use crate::shape::Dims;
 
 /// An element as an integer of the same order. Both zeros have one key, and all NaN have one.
 trait Key: Element {
-    /// Whether keys have at most 32 bits.
-    const NARROW: bool = size_of::<Self>() <= 4;
-    fn key(self) -> u64;
+    type Bits: Bits + Ord;
+    /// What is sorted where there are no more positions than 32 bits can name.
+    type Place: Place<Self::Bits>;
+    fn key(self) -> Self::Bits;
+}
+
+/// A key and its position, in the order of the two.
+trait Place<K>: Ord + Copy {
+    fn new(key: K, at: usize) -> Self;
+    fn key(&self) -> K;
+    fn at(&self) -> i64;
+}
+
+impl<K: Ord + Copy> Place<K> for (K, usize) {
+    #[inline(always)]
+    fn new(key: K, at: usize) -> Self {
+        (key, at)
+    }
+    #[inline(always)]
+    fn key(&self) -> K {
+        self.0
+    }
+    #[inline(always)]
+    fn at(&self) -> i64 {
+        self.1 as i64
+    }
+}
+
+/// Both in one word.
+impl Place<u32> for u64 {
+    #[inline(always)]
+    fn new(key: u32, at: usize) -> u64 {
+        u64::from(key) << 32 | at as u64
+    }
+    #[inline(always)]
+    fn key(&self) -> u32 {
+        (self >> 32) as u32
+    }
+    #[inline(always)]
+    fn at(&self) -> i64 {
+        i64::from(*self as u32)
+    }
 }
 
 macro_rules! keys {
-    ($($t:ty: $x:ident => $e:expr;)*) => { $( impl Key for $t { #[inline(always)] fn key(self) -> u64 { let $x = self; $e } } )* };
+    ($($t:ty, $bits:ty, $place:ty: $x:ident => $e:expr;)*) => { $(
+        impl Key for $t {
+            type Bits = $bits;
+            type Place = $place;
+            #[inline(always)]
+            fn key(self) -> $bits { let $x = self; $e }
+        }
+    )* };
 }
 keys! {
-    Bool8: x => u64::from(x.0);
-    u8: x => u64::from(x);
-    u16: x => u64::from(x);
-    u32: x => u64::from(x);
-    u64: x => x;
-    i8: x => (i64::from(x) - i64::from(i8::MIN)) as u64;
-    i16: x => (i64::from(x) - i64::from(i16::MIN)) as u64;
-    i32: x => (i64::from(x) - i64::from(i32::MIN)) as u64;
-    i64: x => (x ^ i64::MIN) as u64;
+    Bool8, u32, u64: x => u32::from(x.0);
+    u8, u32, u64: x => u32::from(x);
+    u16, u32, u64: x => u32::from(x);
+    u32, u32, u64: x => x;
+    u64, u64, (u64, usize): x => x;
+    i8, u32, u64: x => i32::from(x).key();
+    i16, u32, u64: x => i32::from(x).key();
+    i32, u32, u64: x => (x ^ i32::MIN) as u32;
+    i64, u64, (u64, usize): x => (x ^ i64::MIN) as u64;
     // Adding zero makes -0 into 0. Negative numbers have all bits turned, the others only the sign.
-    f32: x => if x.is_nan() { u64::from(u32::MAX) } else {
+    f32, u32, u64: x => if x.is_nan() { u32::MAX } else {
         let bits = (x + 0.0).to_bits();
-        u64::from(if bits >> 31 == 1 { !bits } else { bits | 1 << 31 })
+        if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
     };
-    f64: x => if x.is_nan() { u64::MAX } else {
+    f64, u64, (u64, usize): x => if x.is_nan() { u64::MAX } else {
         let bits = (x + 0.0).to_bits();
         if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
     };
@@ -69,16 +116,10 @@ pub fn order(op: &'static str, x: &Array, axis: usize, descending: bool, want: W
         chunks::build::<i64>(op, &dims, count, |first, out| {
             if count == 0 || n == 0 { return; }
             let rows = all[first * n..].chunks_exact(n).zip(out.chunks_exact_mut(count));
-            let done = if T::NARROW && u32::try_from(n).is_ok() {
-                // A key and its position in one word.
-                let word = |(i, v): (usize, &T)| {
-                    let key = if descending { u64::from(u32::MAX) - v.key() } else { v.key() };
-                    key << 32 | i as u64
-                };
-                picked(rows, want, word, |&word| i64::from(word as u32))
+            let done = if u32::try_from(n).is_ok() {
+                picked::<T, <T as Key>::Place>(rows, want, descending)
             } else {
-                let pair = |(i, v): (usize, &T)| (if descending { !v.key() } else { v.key() }, i);
-                picked(rows, want, pair, |pair| pair.1 as i64)
+                picked::<T, (<T as Key>::Bits, usize)>(rows, want, descending)
             };
             if done.is_none() { failed.store(true, Relaxed); }
         })
@@ -91,31 +132,37 @@ pub fn order(op: &'static str, x: &Array, axis: usize, descending: bool, want: W
     Ok(sorted.permute(&back))
 }
 
-/// The wanted positions of the order of rows, each written beside its row; `place` makes an element of the list that is
-/// put in order of an element and its position, `at` is that position. None where there is no memory.
-fn picked<'a, T: Element, P: Ord + Copy>(
+/// The wanted positions of the order of rows, each written beside its row. None where there is no memory.
+fn picked<'a, T: Key, P: Place<T::Bits>>(
     rows: impl Iterator<Item = (&'a [T], &'a mut [i64])>,
     want: Want,
-    place: impl Fn((usize, &T)) -> P,
-    at: impl Fn(&P) -> i64,
+    descending: bool,
 ) -> Option<()> {
     let mut list: Vec<P> = Vec::new();
     for (row, out) in rows {
         list.clear();
         list.try_reserve_exact(row.len()).ok()?;
-        let places = row.iter().enumerate().map(&place);
-        match want {
-            Want::First(k) if k <= FEW && k < row.len() / 2 => fewest(places, k, &mut list),
-            _ => {
-                list.extend(places);
-                chosen(&mut list, want);
-            }
+        let few = match want {
+            Want::First(k) if k <= FEW && k < row.len() / 2 => Some(k),
+            _ => None,
+        };
+        simd::same(
+            #[inline(always)]
+            || {
+                keyed(row, descending, |first, keys| match few {
+                    Some(k) => fewest(first, keys, k, &mut list),
+                    None => list.extend((first..).zip(keys).map(|(i, &key)| P::new(key, i))),
+                });
+            },
+        );
+        if few.is_none() {
+            chosen(&mut list, want);
         }
         match want {
-            Want::First(_) => out.iter_mut().zip(&list).for_each(|(o, p)| *o = at(p)),
+            Want::First(_) => out.iter_mut().zip(&list).for_each(|(o, p)| *o = p.at()),
             Want::Middle => {
                 let nan = row.iter().position(|v| v.to_f64().is_nan());
-                let place = |k: usize| nan.map_or(at(&list[k]), |i| i as i64);
+                let place = |k: usize| nan.map_or(list[k].at(), |i| i as i64);
                 (out[0], out[1]) = (place((row.len() - 1) / 2), place(row.len() / 2));
             }
         }
@@ -123,17 +170,48 @@ fn picked<'a, T: Element, P: Ord + Copy>(
     Some(())
 }
 
+/// Calls `f` with the keys of a row, block by block, and the position of each block's first.
+#[inline(always)]
+fn keyed<T: Key>(row: &[T], descending: bool, mut f: impl FnMut(usize, &[T::Bits])) {
+    let mut keys = [T::Bits::default(); simd::BLOCK];
+    for (block, part) in row.chunks(simd::BLOCK).enumerate() {
+        let keys = &mut keys[..part.len()];
+        if descending {
+            keys.iter_mut().zip(part).for_each(|(key, v)| *key = v.key().not());
+        } else {
+            keys.iter_mut().zip(part).for_each(|(key, v)| *key = v.key());
+        }
+        f(block * simd::BLOCK, keys);
+    }
+}
+
 /// As many are kept in order while a row goes by.
 const FEW: usize = 64;
 
-/// The first `k` places of the order, in order.
-fn fewest<P: Ord + Copy>(mut places: impl Iterator<Item = P>, k: usize, list: &mut Vec<P>) {
-    list.extend(places.by_ref().take(k));
-    list.sort_unstable();
-    for place in places {
-        if list.last().is_some_and(|last| place < *last) {
-            list.pop();
-            list.insert(list.partition_point(|p| *p < place), place);
+/// Keys of which one look tells whether any belongs to the few.
+const GLANCE: usize = 16;
+
+/// Puts those of a block's keys that belong to the first `k` of the order into the list of these, in order. Of equal keys
+/// those that came first stay. A row's first block has `k` of them.
+#[inline(always)]
+fn fewest<K: Ord + Copy, P: Place<K>>(first: usize, keys: &[K], k: usize, list: &mut Vec<P>) {
+    let start = k - list.len();
+    if start > 0 {
+        list.extend(keys[..k].iter().enumerate().map(|(i, &key)| P::new(key, i)));
+        list.sort_unstable();
+    }
+    for (glance, keys) in keys[start..].chunks(GLANCE).enumerate() {
+        let Some(bound) = list.last().map(P::key) else { return };
+        if keys.iter().fold(true, |none, key| none & (*key >= bound)) {
+            continue;
+        }
+        for (i, &key) in (first + start + glance * GLANCE..).zip(keys) {
+            if key < list[k - 1].key() {
+                // The new one between its neighbours, without a branch that nobody could predict.
+                let new = P::new(key, i);
+                (1..k).rev().for_each(|j| list[j] = list[j - 1].max(list[j].min(new)));
+                list[0] = list[0].min(new);
+            }
         }
     }
 }

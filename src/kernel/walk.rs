@@ -48,22 +48,36 @@ impl<const N: usize> Walk<N> {
     /// Calls `f(first, offsets, n)` for each piece of a run in this range of elements: the piece begins at element
     /// `first` of the result and at these offsets (in elements) of the arrays, and has `n` elements.
     pub fn runs(&self, range: std::ops::Range<usize>, mut f: impl FnMut(usize, [isize; N], usize)) {
-        let mut at = range.start;
+        if range.is_empty() {
+            return;
+        }
+        let (mut at, mut inside) = (range.start, range.start % self.run);
+        let mut offsets = [0; N];
+        let mut place: SmallVec<[usize; 4]> = SmallVec::from_elem(0, self.outer.len());
+        let mut left = at / self.run;
+        for (i, (d, steps)) in self.outer.iter().enumerate().rev() {
+            (place[i], left) = (left % d, left / d);
+            moved(&mut offsets, steps, place[i] as isize);
+        }
         while at < range.end {
-            let (mut left, inside) = (at / self.run, at % self.run);
-            let mut offsets = self.steps.map(|s| (s * inside) as isize);
-            for (d, steps) in self.outer.iter().rev() {
-                let i = (left % d) as isize;
-                left /= d;
-                for (offset, step) in offsets.iter_mut().zip(steps) {
-                    *offset += i * step;
-                }
-            }
             let n = (self.run - inside).min(range.end - at);
-            f(at, offsets, n);
-            at += n;
+            f(at, std::array::from_fn(|i| offsets[i] + (self.steps[i] * inside) as isize), n);
+            (at, inside) = (at + n, 0);
+            for (i, (d, steps)) in self.outer.iter().enumerate().rev() {
+                place[i] += 1;
+                moved(&mut offsets, steps, 1);
+                if place[i] < *d {
+                    break;
+                }
+                place[i] = 0;
+                moved(&mut offsets, steps, -(*d as isize));
+            }
         }
     }
+}
+
+fn moved<const N: usize>(offsets: &mut [isize; N], steps: &[isize; N], by: isize) {
+    offsets.iter_mut().zip(steps).for_each(|(offset, step)| *offset += step * by);
 }
 
 /// The array with an inner step of 0 or 1, copied if need be.

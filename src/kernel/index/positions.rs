@@ -1,9 +1,15 @@
 //! Lists of positions: made of indices and of truth values, taken apart again, and looked through for repeats.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use smallvec::{SmallVec, smallvec};
+
 use super::flat;
 use crate::array::Array;
 use crate::dtype::{Bool8, DType, Element, dispatch};
 use crate::error::{Result, bail};
+use crate::kernel::zip::{self, zip_table};
+use crate::kernel::{chunks, simd};
 use crate::shape::{self, Dims};
 
 /// Indices of neighbouring axes of these sizes, broadcast against each other, as positions on all of them in C order.
@@ -15,6 +21,7 @@ pub fn join(
     first: &[usize],
     lanes: usize,
 ) -> Result<Array> {
+    const SUM: &zip::Table = zip_table!(integer x, y => x.add(y));
     let mut dims = Dims::new();
     for index in indices {
         let lane_first = index.with_rank(indices.iter().map(|i| i.rank()).max().unwrap_or(0), lanes);
@@ -30,53 +37,52 @@ pub fn join(
             }
         }
     }
+    let mut steps: SmallVec<[i64; 4]> = smallvec![1; sizes.len()];
+    for (a, &d) in sizes.iter().enumerate().skip(1).rev() {
+        steps[a - 1] = steps[a].wrapping_mul(d as i64);
+    }
     let mut out: Option<Array> = None;
-    for ((index, &size), &axis) in indices.iter().zip(sizes).zip(first) {
-        let whole = normal(op, index, size, axis)?;
+    for (((index, &size), &axis), step) in indices.iter().zip(sizes).zip(first).zip(&steps) {
+        let places = normal(op, index, size, axis, *step)?;
         out = Some(match out {
-            None => whole.expand(&dims, lanes).contiguous()?,
-            Some(mut sum) => {
-                let next = whole.expand(&dims, lanes).contiguous()?;
-                let n = sum.len();
-                let to = sum.own()?.cast::<i64>();
-                // SAFETY: contiguous, of this type, made or copied above, and held by nobody else.
-                let to = unsafe { std::slice::from_raw_parts_mut(to, n) };
-                let from = next.as_slice::<i64>().expect("contiguous");
-                to.iter_mut().zip(from).for_each(|(t, &f)| *t = *t * size as i64 + f);
-                sum
-            }
+            None => places,
+            Some(sum) => zip::apply(op, SUM, &sum, &places, lanes)?,
         });
     }
-    match out {
-        Some(out) => Ok(out),
-        None => Array::zeros(op, DType::I64, &dims),
-    }
+    out.map_or_else(|| Array::zeros(op, DType::I64, &dims), Ok)
 }
 
-/// Indices of an axis as positions: checked, and negative ones counted from the end.
-fn normal(op: &'static str, index: &Array, size: usize, axis: usize) -> Result<Array> {
-    let index = index.contiguous()?;
-    let n = size as i64;
-    let mut wrong = None;
-    let out = dispatch!(index.dtype(), int T => {
-        let from = index.as_slice::<T>().expect("contiguous");
-        Array::build::<i64>(op, index.dims(), |out| {
-            for (o, &i) in out.iter_mut().zip(from) {
-                let i64_of = i.to_i64();
-                let at = if i64_of < 0 && i < T::default() { i64_of + n } else { i64_of };
-                // An unsigned index beyond the range of i64 is negative here.
-                if (at as u64) >= size as u64 {
-                    wrong = Some(i.to_i128());
-                    break;
-                }
-                *o = at;
-            }
-        })
-    }, else bail!(Index, op, "indices are integers or truth values, not {}", index.dtype()))?;
-    match wrong {
-        Some(i) => bail!(Index, op, "index {i} is out of bounds for axis {axis} with size {size}"),
-        None => Ok(out),
+/// Indices of an axis as places that are `step` positions apart: checked, and negative ones counted from the end.
+fn normal(op: &'static str, index: &Array, size: usize, axis: usize, step: i64) -> Result<Array> {
+    #[inline(always)]
+    fn place<T: Element>(i: T, n: i64) -> i64 {
+        let at = i.to_i64();
+        // An unsigned index beyond the range of i64 is negative here.
+        if (at < 0) & (i < T::default()) { at + n } else { at }
     }
+    let (index, n) = (index.contiguous()?, size as i64);
+    let any = AtomicBool::new(false);
+    dispatch!(index.dtype(), int T => {
+        let from = index.as_slice::<T>().expect("contiguous");
+        let out = chunks::build::<i64>(op, index.dims(), 1, |first, out| simd::same(
+            #[inline(always)]
+            || {
+                // Read once: through a reference they might be what the loop writes.
+                let (n, step) = (n, step);
+                let mut lost = false;
+                for (out, &i) in out.iter_mut().zip(&from[first..]) {
+                    let at = place(i, n);
+                    lost |= at as u64 >= n as u64;
+                    *out = at.wrapping_mul(step);
+                }
+                if lost { any.store(true, Relaxed); }
+            },
+        ))?;
+        if any.into_inner() && let Some(i) = from.iter().find(|i| place(**i, n) as u64 >= n as u64) {
+            bail!(Index, op, "index {} is out of bounds for axis {axis} with size {size}", i.to_i128());
+        }
+        Ok(out)
+    }, else bail!(Index, op, "indices are integers or truth values, not {}", index.dtype()))
 }
 
 /// The number of an element, exactly.
