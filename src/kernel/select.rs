@@ -2,7 +2,7 @@
 
 use super::map::Shared;
 use super::par;
-use super::walk::{Walk, common_order, inverse, stepwise};
+use super::walk::{Walk, common_order, inverse, repeated, stepwise};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -51,6 +51,10 @@ pub fn select(op: &'static str, condition: &Array, x: &Array, y: &Array, lanes: 
     if let Some(order) = common_order(&ins) {
         let [condition, x, y] = ins.map(|a| a.permute(&order));
         return Ok(select(op, &condition, &x, &y, 0)?.permute(&inverse(&order)));
+    }
+    if let Some([condition, x, y]) = repeated(&ins)? {
+        let whole = ins.iter().max_by_key(|a| a.len()).expect("three");
+        return select(op, &condition, &x, &y, 0)?.reshape(whole.dims());
     }
     for a in &mut ins {
         *a = stepwise(a)?;

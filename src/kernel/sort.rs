@@ -143,7 +143,7 @@ fn picked<'a, T: Key, P: Place<T::Bits>>(
         list.clear();
         list.try_reserve_exact(row.len()).ok()?;
         let few = match want {
-            Want::First(k) if k <= FEW && k < row.len() / 2 => Some(k),
+            Want::First(k) if k <= FEW && 4 * k * k <= row.len() => Some(k),
             _ => None,
         };
         simd::same(
@@ -185,7 +185,7 @@ fn keyed<T: Key>(row: &[T], descending: bool, mut f: impl FnMut(usize, &[T::Bits
     }
 }
 
-/// As many are kept in order while a row goes by.
+/// As many are kept in order while a row goes by, if it is so long that few of it come to be inserted.
 const FEW: usize = 64;
 
 /// Keys of which one look tells whether any belongs to the few.

@@ -91,6 +91,44 @@ pub fn is_stepwise(x: &Array) -> bool {
     inner == 0 || inner == 1
 }
 
+/// Rows shorter than this are repeated to about so many elements.
+const SHORT: usize = 256;
+const LONG: usize = 1024;
+
+/// The arrays, of one rank, with the last axis but one split so that what is walked together gets longer, if one of them
+/// is a short row that many others meet: it is then written out for some of them.
+pub fn repeated<const N: usize>(ins: &[Array; N]) -> Result<Option<[Array; N]>> {
+    let Some(whole) = ins.iter().max_by_key(|x| x.len()) else { return Ok(None) };
+    let [ref lead @ .., d, n] = *whole.dims() else { return Ok(None) };
+    if !(2..SHORT).contains(&n) || whole.len() < 4 * LONG {
+        return Ok(None);
+    }
+    let full = |x: &Array| x.is_contiguous() && x.dims() == whole.dims();
+    let once = |x: &Array| {
+        x.dims()[lead.len()] == 1 && x.dims().iter().zip(whole.dims()).all(|(&own, &d)| own == 1 || own == d)
+    };
+    let row = |x: &Array| x.dims()[lead.len() + 1] == n;
+    let rows = ins.iter().filter(|x| !full(x) && row(x)).map(Array::len).max();
+    let (true, Some(rows)) = (ins.iter().all(|x| full(x) || once(x)), rows) else { return Ok(None) };
+    let most = (LONG / n).min(whole.len() / (4 * rows));
+    let Some(times) = (2..=most).rev().find(|k| d.is_multiple_of(*k)) else { return Ok(None) };
+    let mut out = ins.clone();
+    for x in &mut out {
+        let mut dims: Dims = x.dims().into();
+        let split = if full(x) { [d / times, times] } else { [1, 1] };
+        dims[lead.len()] = split[0];
+        dims.insert(lead.len() + 1, split[1]);
+        let split = x.reshape(&dims)?;
+        *x = if full(x) || !row(x) {
+            split
+        } else {
+            dims[lead.len() + 1] = times;
+            split.expand(&dims, 0).contiguous()?
+        };
+    }
+    Ok(Some(out))
+}
+
 /// The order of axes in which a permuted array is contiguous; none where it is so already or never is.
 pub fn dense_order(x: &Array) -> Option<Dims> {
     if x.is_contiguous() {

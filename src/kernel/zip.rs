@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use super::fast::Fast;
 use super::map::{Numbers, Shared};
 use super::num::Num;
-use super::walk::{Walk, common_order, inverse, is_stepwise, stepwise};
+use super::walk::{Walk, common_order, inverse, is_stepwise, repeated, stepwise};
 use super::{par, simd};
 use crate::array::Array;
 use crate::dtype::{DTYPES, DType};
@@ -289,6 +289,10 @@ fn broadcast(
     if let Some(order) = common_order(&ins) {
         let [x, y] = ins.map(|a| a.permute(&order));
         return Ok(broadcast(op, row, out, &x, &y, 0)?.permute(&inverse(&order)));
+    }
+    if let Some([x, y]) = repeated(&ins)? {
+        let dims = shape::broadcast(op, ins[0].dims(), ins[1].dims())?;
+        return broadcast(op, row, out, &x, &y, 0)?.reshape(&dims);
     }
     let from = x.dtype().size();
     if !ins.iter().all(is_stepwise) && par::pays(x.len().max(y.len()) * from) {

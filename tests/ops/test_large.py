@@ -132,3 +132,32 @@ def test_norms_of_nothing(shape: tuple[int, ...]) -> None:
     y, mean, _ = fg.batch_norm(x, weight, bias)
     assert y.shape == shape and mean.shape == shape[1:2]
     assert [g.shape for g in fg.grad(y.sum(), [x, weight, bias])] == [shape, shape[1:2], shape[1:2]]
+
+
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+@pytest.mark.parametrize(
+    ("shape", "row"),
+    [
+        ((3000, 3), (3,)),
+        ((4099, 7), (7,)),
+        ((6, 1000, 10), (1, 10)),
+        ((6, 1000, 10), (6, 1, 10)),
+        ((6, 1000, 10), (6, 1, 1)),
+        ((6, 1000, 10), (1000, 1)),
+        ((20, 30, 40, 3), (20, 1, 1, 3)),
+        ((64, 64, 2), (64, 1, 2)),
+        ((100_000, 200), (200,)),
+    ],
+    ids=str,
+)
+def test_short_rows_meet_many(shape: tuple[int, ...], row: tuple[int, ...], dtype: Any) -> None:
+    random = rng()
+    a, b = (random.normal(size=shape) * 9).astype(dtype), (random.normal(size=row) * 9).astype(dtype)
+    x, y = fg.tensor(a), fg.tensor(b)
+    assert np.array_equal((x - y).numpy(), a - b)
+    assert np.array_equal((y - x).numpy(), b - a)
+    assert np.array_equal((x < y).numpy(), a < b)
+    assert np.array_equal(fg.where(x > 0, x, y).numpy(), np.where(a > 0, a, b))
+    assert np.array_equal(fg.where(y > 0, x, 1).numpy(), np.where(b > 0, a, 1))
