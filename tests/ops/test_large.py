@@ -134,8 +134,6 @@ def test_norms_of_nothing(shape: tuple[int, ...]) -> None:
     assert [g.shape for g in fg.grad(y.sum(), [x, weight, bias])] == [shape, shape[1:2], shape[1:2]]
 
 
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.int64])
 @pytest.mark.parametrize(
     ("shape", "row"),
