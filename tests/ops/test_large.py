@@ -115,7 +115,8 @@ def test_batch_norm_of_large_inputs(shape: tuple[int, ...]) -> None:
     z = centred / fg.sqrt(fg.mean(centred * centred, axis=axes, keepdims=True) + 1e-5)
     z = z * fg.reshape(weight, column) + fg.reshape(bias, column)
     assert np.allclose(y.numpy(), z.numpy(), rtol=1e-10, atol=1e-10)
-    assert np.allclose(mean.numpy(), a.mean(axes)) and np.allclose(variance.numpy(), a.var(axes))
+    assert np.allclose(mean.numpy(), a.mean(axes))
+    assert np.allclose(variance.numpy(), a.var(axes))
     found, expected = (fg.grad(v, [x, weight, bias], fg.tensor(weights)) for v in (y, z))
     for f, e in zip(found, expected, strict=True):
         assert np.allclose(f.numpy(), e.numpy(), rtol=1e-9, atol=1e-9)
@@ -130,7 +131,8 @@ def test_norms_of_nothing(shape: tuple[int, ...]) -> None:
     assert [g.shape for g in found] == [shape, shape[1:2], shape[1:2]]
     assert not any(g.numpy().any() for g in found)
     y, mean, _ = fg.batch_norm(x, weight, bias)
-    assert y.shape == shape and mean.shape == shape[1:2]
+    assert y.shape == shape
+    assert mean.shape == shape[1:2]
     assert [g.shape for g in fg.grad(y.sum(), [x, weight, bias])] == [shape, shape[1:2], shape[1:2]]
 
 
@@ -159,3 +161,11 @@ def test_short_rows_meet_many(shape: tuple[int, ...], row: tuple[int, ...], dtyp
     assert np.array_equal((x < y).numpy(), a < b)
     assert np.array_equal(fg.where(x > 0, x, y).numpy(), np.where(a > 0, a, b))
     assert np.array_equal(fg.where(y > 0, x, 1).numpy(), np.where(b > 0, a, 1))
+
+
+def test_norms_of_constants_have_second_derivatives_by_their_weights() -> None:
+    x, weight = fg.tensor([[1.0, 5.0], [3.0, 9.0]]), fg.tensor([2.0, -1.0], requires_grad=True)
+    for y in (fg.batch_norm(x, weight, eps=0.0)[0], fg.layer_norm(x, [2], weight, eps=0.0)):
+        by_weight = fg.grad((y * y).sum(), weight, create_graph=True)
+        assert by_weight.tolist() == [8.0, -4.0]
+        assert fg.grad(by_weight.sum(), weight).tolist() == [4.0, 4.0]

@@ -1,4 +1,5 @@
-"""The bits of a result depend neither on the number of threads nor, for folds, on the vectors of the processor."""
+"""The bits of a result depend neither on the number of threads nor, for folds, on the vectors of the processor. Those of
+functions but one are the same with vectors of 256 bits and of 512."""
 
 from __future__ import annotations
 
@@ -82,5 +83,8 @@ def test_bits_at_every_level_and_number_of_threads(tmp_path: Path) -> None:
                 # The sums of convolutions are fused with vectors, and in another order.
                 many = 64 if name.startswith("convolution") else 8
                 assert np.abs(other[name] - value).max() <= many * np.spacing(np.abs(value).max()), (level, name)
+            elif level == "avx2" and name.startswith("tanh") and name.endswith("float32"):
+                # By a table that only the widest vectors hold in registers: both are within a unit of the last place.
+                assert (np.abs(other[name] - value) <= 2 * np.spacing(np.abs(value))).all(), (level, name)
             else:
                 assert other[name].tobytes() == value.tobytes(), (level, threads, name)

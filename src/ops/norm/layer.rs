@@ -94,8 +94,9 @@ impl Op for NormGrads {
     }
 
     fn vjp(&self, c: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let (at, dims) = (self.together, s.dims(1));
-        let (g, (y, r)) = (at.rows(&s.input(0))?, standard(&at.rows(&s.input(1))?, self.eps)?);
+        let (at, x) = (self.together, s.input(1));
+        let dims = x.dims();
+        let (g, (y, r)) = (at.rows(&s.input(0))?, standard(&at.rows(&x)?, self.eps)?);
         let w = at.laid(&s.input(2))?;
         let cx = c[0].as_ref().map(|c| at.rows(c)).transpose()?;
         let laid = |c: &Option<Tensor>| c.as_ref().map(|c| at.laid(c)).transpose();
