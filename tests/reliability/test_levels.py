@@ -1,5 +1,5 @@
-"""The bits of a result depend neither on the number of threads nor, for folds, on the vectors of the processor. Those of
-functions but one are the same with vectors of 256 bits and of 512."""
+"""The bits of a result depend neither on the number of threads nor, for folds, on the vectors of the processor. Those
+of functions but one are the same with vectors of 256 bits and of 512."""
 
 from __future__ import annotations
 
