@@ -157,15 +157,19 @@ element!(u8 => U8, i8 => I8, u16 => U16, i16 => I16, u32 => U32, i32 => I32, u64
 
 impl Element for Bool8 {
     const DTYPE: DType = Bool;
+    #[inline(always)]
     fn from_f64(v: f64) -> Self {
         Bool8::from(v != 0.0)
     }
+    #[inline(always)]
     fn from_i64(v: i64) -> Self {
         Bool8::from(v != 0)
     }
+    #[inline(always)]
     fn to_f64(self) -> f64 {
         f64::from(self.0)
     }
+    #[inline(always)]
     fn to_i64(self) -> i64 {
         i64::from(self.0)
     }

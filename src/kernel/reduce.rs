@@ -35,6 +35,9 @@ pub struct Table {
 const PART: usize = 1 << 17;
 /// With this many blocks there is no need to cut them.
 const WIDE: usize = 16;
+/// Elements that short rows are taken together to, where there are so many times more of them.
+const TOGETHER: usize = 256;
+const MANY: usize = 64;
 
 /// # Safety
 /// `x` has the elements of the slab, of type `T`, and `out` room for `outer * inner` of `A`.
@@ -175,6 +178,13 @@ fn one_run(
     let (outer, n, inner) = (size(0..axes.start), size(axes.clone()), size(axes.end..x.rank()));
     let dims: Dims = x.dims()[..axes.start].iter().chain(&x.dims()[axes.end..]).copied().collect();
     let (from, to) = (x.dtype().size(), out.size());
+    // Several short rows are taken for a long one, and what comes of them is folded at the end.
+    let most = if inner > 1 { TOGETHER / inner } else { 0 };
+    if let Some(k) = (2..=most).rev().find(|k| n >= MANY * k && n.is_multiple_of(*k)) {
+        let wide = x.reshape(&[outer, n / k, k * inner])?;
+        let rows = one_run(op, (fold, join), &wide, 1..2, out)?.reshape(&[outer, k, inner])?;
+        return one_run(op, (join, join), &rows, 1..2, out)?.reshape(&dims);
+    }
     let whole = Slab { outer, n, inner, stride: inner };
     if outer * n * inner * from < par::MIN_BYTES {
         return Array::build_raw(op, out, &dims, |o| {

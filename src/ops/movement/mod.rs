@@ -17,6 +17,7 @@ use crate::array::Array;
 use crate::dtype::{DType, Element, dispatch};
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::kernel::{chunks, simd};
 use crate::shape::Dims;
 
 pub use axes::{matrix_transpose, moveaxis, permute_dims, swapaxes, transpose};
@@ -77,11 +78,14 @@ impl Linear for Cast {
         dispatch!(x.dtype(), all A => {
             let from = x.as_slice::<A>().expect("contiguous");
             dispatch!(self.0, all B => {
-                Array::build::<B>("cast", x.dims(), |out| {
-                    for (o, &v) in out.iter_mut().zip(from) {
-                        *o = if A::DTYPE.is_float() || B::DTYPE.is_float() { B::from_f64(v.to_f64()) } else { B::from_i64(v.to_i64()) };
-                    }
-                })
+                chunks::build::<B>("cast", x.dims(), 1, |first, out| simd::same(
+                    #[inline(always)]
+                    || {
+                        for (o, &v) in out.iter_mut().zip(&from[first..]) {
+                            *o = if A::DTYPE.is_float() || B::DTYPE.is_float() { B::from_f64(v.to_f64()) } else { B::from_i64(v.to_i64()) };
+                        }
+                    },
+                ))
             })
         })
     }
