@@ -64,7 +64,7 @@ fn has_of<T: Plain>(x: &Array, kind: Kind) -> bool {
 }
 
 /// Whether an element is not finite.
-fn is_suspect<T: Plain>(x: &[T]) -> bool {
+pub(super) fn is_suspect<T: Plain>(x: &[T]) -> bool {
     if size_of_val(x) < par::MIN_BYTES {
         return block(x);
     }

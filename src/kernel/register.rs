@@ -18,7 +18,12 @@ pub(super) trait Vector: Copy {
     unsafe fn plus(self, a: Self, b: Self) -> Self;
     /// The elements that a mask keeps, and zeros.
     unsafe fn kept(self, mask: Self) -> Self;
+    /// The sum of the elements, half by half.
+    unsafe fn total(self) -> Self::T;
 }
+
+/// Elements of the largest register.
+pub(super) const LANES: usize = 8;
 
 /// Registers as the compiler makes them of arrays.
 macro_rules! arrays {
@@ -53,6 +58,17 @@ macro_rules! arrays {
             unsafe fn kept(self, mask: Self) -> Self {
                 std::array::from_fn(#[inline(always)] |i| if mask[i] == 0.0 { 0.0 } else { self[i] })
             }
+            #[inline(always)]
+            unsafe fn total(mut self) -> $t {
+                let mut n = $len;
+                while n > 1 {
+                    n /= 2;
+                    for i in 0..n {
+                        self[i] += self[i + n];
+                    }
+                }
+                self[0]
+            }
         }
     )* };
 }
@@ -65,7 +81,7 @@ mod x86 {
     use super::Vector;
 
     macro_rules! registers {
-        ($V:ident $t:ident $len:literal $zero:ident $load:ident $splat:ident $store:ident $plus:ident $and:ident) => {
+        ($V:ident $t:ident $len:literal $zero:ident $load:ident $splat:ident $store:ident $plus:ident $and:ident $total:ident) => {
             // SAFETY: in all of these, the caller's promise.
             impl Vector for $V {
                 type T = $t;
@@ -100,11 +116,48 @@ mod x86 {
                     // SAFETY: as above.
                     unsafe { $and(self, mask) }
                 }
+                #[inline(always)]
+                unsafe fn total(self) -> $t {
+                    // SAFETY: as above.
+                    unsafe { $total(self) }
+                }
             }
         };
     }
-    registers!(__m128 f32 4 _mm_setzero_ps _mm_loadu_ps _mm_set1_ps _mm_storeu_ps _mm_fmadd_ps _mm_and_ps);
-    registers!(__m128d f64 2 _mm_setzero_pd _mm_loadu_pd _mm_set1_pd _mm_storeu_pd _mm_fmadd_pd _mm_and_pd);
-    registers!(__m256 f32 8 _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_storeu_ps _mm256_fmadd_ps _mm256_and_ps);
-    registers!(__m256d f64 4 _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_storeu_pd _mm256_fmadd_pd _mm256_and_pd);
+    // Sums of the elements by shuffles, as the compiler would gather them from memory.
+    /// # Safety
+    /// The processor has the instructions.
+    #[inline(always)]
+    unsafe fn four_singles(x: __m128) -> f32 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let two = _mm_add_ps(x, _mm_movehl_ps(x, x));
+            _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+        }
+    }
+    /// # Safety
+    /// The processor has the instructions.
+    #[inline(always)]
+    unsafe fn two_doubles(x: __m128d) -> f64 {
+        // SAFETY: the caller's promise.
+        unsafe { _mm_cvtsd_f64(_mm_add_sd(x, _mm_unpackhi_pd(x, x))) }
+    }
+    /// # Safety
+    /// The processor has the instructions.
+    #[inline(always)]
+    unsafe fn eight_singles(x: __m256) -> f32 {
+        // SAFETY: the caller's promise.
+        unsafe { four_singles(_mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps::<1>(x))) }
+    }
+    /// # Safety
+    /// The processor has the instructions.
+    #[inline(always)]
+    unsafe fn four_doubles(x: __m256d) -> f64 {
+        // SAFETY: the caller's promise.
+        unsafe { two_doubles(_mm_add_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd::<1>(x))) }
+    }
+    registers!(__m128 f32 4 _mm_setzero_ps _mm_loadu_ps _mm_set1_ps _mm_storeu_ps _mm_fmadd_ps _mm_and_ps four_singles);
+    registers!(__m128d f64 2 _mm_setzero_pd _mm_loadu_pd _mm_set1_pd _mm_storeu_pd _mm_fmadd_pd _mm_and_pd two_doubles);
+    registers!(__m256 f32 8 _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_storeu_ps _mm256_fmadd_ps _mm256_and_ps eight_singles);
+    registers!(__m256d f64 4 _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_storeu_pd _mm256_fmadd_pd _mm256_and_pd four_doubles);
 }

@@ -1,6 +1,7 @@
 """Convolutions at odd sizes, against SciPy, and what is refused."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import ferrograd as fg
@@ -37,6 +38,80 @@ def test_a_large_batch_in_single_precision() -> None:
 def test_an_image_without_a_batch() -> None:
     x, w = normal(3, 6, 6), normal(2, 3, 3, 3)
     np.testing.assert_array_equal(np.asarray(fg.conv2d(x, w)), np.asarray(fg.conv2d(x[None], w))[0])
+
+
+def terms(
+    x: tuple[int, ...], w: tuple[int, ...], places: tuple[int, ...], stride: int, padding: int, dilation: int
+) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]]:
+    """Each element of a window, the pixels that it multiplies, and the places from which it does: no padding."""
+    for at in product(*map(range, w[2:])):
+        of_x, of_y = [], []
+        for size, n, k in zip(x[2:], places, at, strict=True):
+            inside = [p for p in range(n) if 0 <= p * stride + k * dilation - padding < size]
+            first, last = (inside[0], inside[-1]) if inside else (0, -1)
+            start = first * stride + k * dilation - padding
+            of_y.append(slice(first, last + 1))
+            of_x.append(slice(start, start + (last - first) * stride + 1, stride) if inside else slice(0, 0))
+        yield at, tuple(of_x), tuple(of_y)
+
+
+def by_hand(
+    x: np.ndarray, w: np.ndarray, g: np.ndarray, groups: int, stride: int, padding: int, dilation: int
+) -> list[np.ndarray]:
+    """The result of a convolution and its gradients by image and weight, as sums over pixels alone."""
+    y, dx, dw = np.zeros(g.shape), np.zeros(x.shape), np.zeros(w.shape)
+    own, filters = w.shape[1], w.shape[0] // groups
+    for at, of_x, of_y in terms(x.shape, w.shape, g.shape[2:], stride, padding, dilation):
+        for f, c in product(range(w.shape[0]), range(own)):
+            channel = f // filters * own + c
+            y[:, f][:, *of_y] += w[f, c, *at] * x[:, channel][:, *of_x]
+            dx[:, channel][:, *of_x] += w[f, c, *at] * g[:, f][:, *of_y]
+            dw[f, c, *at] += (x[:, channel][:, *of_x] * g[:, f][:, *of_y]).sum()
+    return [y, dx, dw]
+
+
+def of_library(
+    x: np.ndarray, w: np.ndarray, g: np.ndarray, groups: int, stride: int, padding: int, dilation: int
+) -> list[np.ndarray]:
+    image, weight = fg.tensor(x, requires_grad=True), fg.tensor(w, requires_grad=True)
+    y = fg.conv2d(image, weight, None, stride, padding, dilation, groups)
+    return [part.detach().numpy() for part in (y, *fg.grad(y, [image, weight], fg.tensor(g)))]
+
+
+@pytest.mark.parametrize("size", [(1, 1), (4, 7), (9, 61), (33, 118)])
+@pytest.mark.parametrize("window", [(1, 1, 1), (1, 2, 2), (1, 0, 1), (2, 1, 1)], ids=str)
+@pytest.mark.parametrize("kernel", [(1, 1), (3, 3), (2, 5)])
+def test_one_filter_a_channel(size: tuple[int, int], window: tuple[int, int, int], kernel: tuple[int, int]) -> None:
+    stride, padding, dilation = window
+    reach = [n + 2 * padding - dilation * (k - 1) for n, k in zip(size, kernel, strict=True)]
+    if min(reach) < 1:
+        return
+    x, w = normal(2, 3, *size), normal(3, 1, *kernel, seed=1)
+    g = normal(2, 3, *[(r - 1) // stride + 1 for r in reach], seed=2)
+    for found, want in zip(of_library(x, w, g, 3, *window), by_hand(x, w, g, 3, *window), strict=True):
+        np.testing.assert_allclose(found, want, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_numbers_that_are_not_finite_do_not_meet_the_padding(groups: int, stride: int, bad: float) -> None:
+    x, w = normal(2, 4, 6, 12), normal(4, 4 // groups, 3, 3, seed=1)
+    g = normal(2, 4, 6 // stride, 12 // stride, seed=2)
+    window = (stride, 1, 1)
+    w[0, 0, 0, 0] = w[3, 0, 2, 1] = bad
+    found, want = of_library(x, w, g, groups, *window), by_hand(x, w, g, groups, *window)
+    assert np.isfinite(want[0][:, 0, 0]).all()
+    assert not np.isfinite(want[0]).all()
+    for f, e in zip(found, want, strict=True):
+        np.testing.assert_allclose(f, e, rtol=1e-10, atol=1e-10)
+    w, g[0, 1, 0, 0] = normal(4, 4 // groups, 3, 3, seed=1), bad
+    found, want = of_library(x, w, g, groups, *window), by_hand(x, w, g, groups, *window)
+    assert np.isfinite(want[2][1, 0, 0, 0])
+    assert not np.isfinite(want[2]).all()
+    for f, e in zip(found, want, strict=True):
+        np.testing.assert_allclose(f, e, rtol=1e-10, atol=1e-10)
 
 
 def test_sizes_of_zero() -> None:

@@ -184,8 +184,10 @@ impl Job {
                             for run in &runs {
                                 let from = tile.as_ptr().add(run.at);
                                 let to = out.add(i * spots + run.to);
-                                for x in 0..run.len {
-                                    *to.add(x * pass.step[2]) = *from.add(x);
+                                if pass.step[2] == 1 {
+                                    copy_few(from, to, run.len);
+                                } else {
+                                    (0..run.len).for_each(|x| *to.add(x * pass.step[2]) = *from.add(x));
                                 }
                             }
                         }
@@ -194,6 +196,25 @@ impl Job {
                 }
                 row += block;
             }
+        }
+    }
+}
+
+/// Copies fewer elements than are worth a call.
+///
+/// # Safety
+/// Both have so many.
+#[inline(always)]
+unsafe fn copy_few<T: Copy>(from: *const T, to: *mut T, n: usize) {
+    const PART: usize = 8;
+    // SAFETY: the caller's promise; the last part may repeat elements of the one before.
+    unsafe {
+        if n < PART {
+            return (0..n).for_each(|i| *to.add(i) = *from.add(i));
+        }
+        for i in (0..n).step_by(PART) {
+            let i = i.min(n - PART);
+            to.add(i).cast::<[T; PART]>().write_unaligned(from.add(i).cast::<[T; PART]>().read_unaligned());
         }
     }
 }

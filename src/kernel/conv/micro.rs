@@ -1,6 +1,7 @@
 //! The innermost loops of convolutions: a tile of sums that stays in the registers of the processor.
 
-use crate::kernel::num::Num;
+use super::direct::{self, Places, Products, Sums, Term};
+use crate::kernel::num::Plain;
 use crate::kernel::register::Vector;
 use crate::kernel::simd;
 
@@ -22,8 +23,8 @@ type Tile<T> = unsafe fn(
     run: usize,
 );
 
-/// Products of rows: `out[i][j] = Σ a[rows[i] + q] · b[columns[j] + q]` over the first `n` places `q` that the mask
-/// keeps.
+/// Products of rows: `out[i][j] = Σ a[rows[i] + q] · b[columns[j] + q]` over the first `n` places `q`, if there is a mask
+/// over those that it keeps.
 type Dots<T> = unsafe fn(
     a: *const T,
     rows: &[usize; DOWN],
@@ -44,8 +45,10 @@ pub struct Micro<T> {
     pub down: usize,
     /// For 4, 2 and 1 rows.
     tiles: [Tile<T>; 3],
-    /// For `down` rows and for 1.
-    dots: [Dots<T>; 2],
+    /// For `down` rows and for 1, without a mask and with one.
+    dots: [[Dots<T>; 2]; 2],
+    pub sums: Sums<T>,
+    pub products: Products<T>,
 }
 
 impl<T> Micro<T> {
@@ -59,13 +62,14 @@ impl<T> Micro<T> {
     }
 
     /// As [`Self::tile`], with a block that may have more rows than are left.
-    pub fn dots(&self, rows: usize) -> (usize, Dots<T>) {
-        if rows == 1 { (1, self.dots[1]) } else { (self.down, self.dots[0]) }
+    pub fn dots(&self, rows: usize, masked: bool) -> (usize, Dots<T>) {
+        let [large, single] = self.dots.map(|of| of[usize::from(masked)]);
+        if rows == 1 { (1, single) } else { (self.down, large) }
     }
 }
 
 /// A type with such loops.
-pub trait Wide: Num {
+pub trait Wide: Plain {
     /// What keeps an element in a mask: all bits set. What drops one is zero.
     const KEPT: Self;
     /// The loops for this processor.
@@ -114,7 +118,7 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize>(
 /// # Safety
 /// Those of [`Vector`], with room for all that [`Dots`] says, up to the next multiple of a register.
 #[inline(always)]
-unsafe fn dots<V: Vector, const M: usize>(
+unsafe fn dots<V: Vector, const M: usize, const MASKED: bool>(
     a: *const V::T,
     rows: &[usize; DOWN],
     b: *const V::T,
@@ -123,17 +127,17 @@ unsafe fn dots<V: Vector, const M: usize>(
     n: usize,
     out: &mut [[V::T; ACROSS]; DOWN],
 ) {
-    // SAFETY: the caller's promise; no register has more than 8 elements.
+    // SAFETY: the caller's promise.
     unsafe {
         let mut sums = [[V::zero(); ACROSS]; M];
         for q in (0..n).step_by(V::LEN) {
-            let mask = V::load(mask.add(q));
             let left: [V; M] = std::array::from_fn(
                 #[inline(always)]
                 |i| V::load(a.add(rows[i] + q)),
             );
             for j in 0..ACROSS {
-                let right = V::load(b.add(columns[j] + q)).kept(mask);
+                let right = V::load(b.add(columns[j] + q));
+                let right = if MASKED { right.kept(V::load(mask.add(q))) } else { right };
                 for i in 0..M {
                     sums[i][j] = sums[i][j].plus(left[i], right);
                 }
@@ -141,9 +145,7 @@ unsafe fn dots<V: Vector, const M: usize>(
         }
         for (out, sums) in out.iter_mut().zip(&sums) {
             for (out, sum) in out.iter_mut().zip(sums) {
-                let mut lanes = [V::T::ZERO; 8];
-                sum.store(lanes.as_mut_ptr());
-                *out = lanes[..V::LEN].iter().fold(V::T::ZERO, |s, &v| s.add(v));
+                *out = sum.total();
             }
         }
     }
@@ -165,16 +167,32 @@ macro_rules! micro {
             /// # Safety
             /// That of the function of this name, on a processor with these instructions.
             $(#[target_feature(enable = $features)])?
-            unsafe fn dots<const M: usize>(a: *const $T, rows: &[usize; DOWN], b: *const $T, columns: &[usize; ACROSS], mask: *const $T, n: usize, out: &mut [[$T; ACROSS]; DOWN]) {
+            unsafe fn dots<const M: usize, const MASKED: bool>(a: *const $T, rows: &[usize; DOWN], b: *const $T, columns: &[usize; ACROSS], mask: *const $T, n: usize, out: &mut [[$T; ACROSS]; DOWN]) {
                 // SAFETY: the caller's promise.
-                unsafe { super::dots::<$V, M>(a, rows, b, columns, mask, n, out) }
+                unsafe { super::dots::<$V, M, MASKED>(a, rows, b, columns, mask, n, out) }
+            }
+            /// # Safety
+            /// That of the function of this name, on a processor with these instructions.
+            $(#[target_feature(enable = $features)])?
+            unsafe fn sums(terms: &[Term], weight: *const $T, source: *const $T, out: *mut $T, places: &Places) {
+                // SAFETY: the caller's promise.
+                unsafe { direct::sums::<$V>(terms, weight, source, out, places) }
+            }
+            /// # Safety
+            /// That of the function of this name, on a processor with these instructions.
+            $(#[target_feature(enable = $features)])?
+            unsafe fn products(terms: &[Term], result: *const $T, source: *const $T, out: *mut $T, places: &Places) {
+                // SAFETY: the caller's promise.
+                unsafe { direct::products::<$V>(terms, result, source, out, places) }
             }
             pub static MICRO: Micro<$T> = Micro {
                 width: $n * <$V as Vector>::LEN,
                 lanes: <$V as Vector>::LEN,
                 down: $down,
                 tiles: [tile::<DOWN>, tile::<2>, tile::<1>],
-                dots: [dots::<$down>, dots::<1>],
+                dots: [[dots::<$down, false>, dots::<$down, true>], [dots::<1, false>, dots::<1, true>]],
+                sums,
+                products,
             };
         }
     };

@@ -1,5 +1,6 @@
 //! Convolutions over one to three axes: sums of shifted planes, computed where the planes stand.
 
+mod direct;
 mod linear;
 mod micro;
 mod plan;
@@ -11,6 +12,7 @@ use linear::Job;
 use plan::Plan;
 use weight::Split;
 
+use super::finite::{self, Kind};
 use super::num::Num;
 use super::par;
 use crate::array::Array;
@@ -103,15 +105,37 @@ pub fn third(
         match out {
             Third::Result => {
                 let job = Job { lanes, batch, groups, planes, rows: filters, size: g.places, steps: [planes * taps, taps] };
-                job.run(op, &Plan::forward(g), &from_b, &from_a, &dims)
+                let plan = Plan::forward(g);
+                if direct::pays(&plan, planes, filters) || must_not_pad(&plan, &b, Kind::NotFinite) {
+                    return job.direct(op, &plan, &from_b, &from_a, &dims);
+                }
+                job.run(op, &plan, &from_b, &from_a, &dims)
             }
             Third::Image => {
                 let job = Job { lanes, batch, groups, planes: filters, rows: planes, size: g.image, steps: [taps, planes * taps] };
-                job.run(op, &Plan::backward(g), &from_a, &from_b, &dims)
+                let plan = Plan::backward(g);
+                if direct::pays(&plan, filters, planes) || must_not_pad(&plan, &a, Kind::NotFinite) {
+                    return job.direct(op, &plan, &from_a, &from_b, &dims);
+                }
+                job.run(op, &plan, &from_a, &from_b, &dims)
             }
-            Third::Weight => Split::new::<T>(g, lanes).run(op, g, &from_a, &from_b, &dims),
+            Third::Weight => {
+                let plan = Plan::forward(g);
+                if !direct::pays(&plan, planes, filters) {
+                    let all = Split::new::<T>(g, &plan, lanes).run(op, g, &from_a, &from_b, &dims)?;
+                    if !must_not_pad(&plan, &all, Kind::Nan) {
+                        return Ok(all);
+                    }
+                }
+                direct::weight::<T>(op, g, &plan, lanes, (&from_a, &from_b), &dims)
+            }
         }
     }, else bail!(Dtype, op, "not defined for {}", a.dtype()))
+}
+
+/// Whether the zeros of a padding would do harm: times an infinite weight, and in a weight that is a sum over them.
+fn must_not_pad(plan: &Plan, weight: &Array, harm: Kind) -> bool {
+    finite::has(weight, harm) && plan.is_padded()
 }
 
 /// The contiguous elements of each lane of an array.

@@ -5,6 +5,8 @@ use super::{Axes, Geometry, Lanes, micro::Wide};
 /// One element of the window, and what it multiplies: from where in a plane of which phase on.
 pub struct Tap {
     pub window: usize,
+    /// Where in the source it is at the first place; not inside, if that is padding.
+    pub at: [isize; 3],
     phase: usize,
     shift: Axes,
 }
@@ -24,14 +26,15 @@ pub struct Plan {
     /// Whether there are results in no pass, which are zero.
     pub gaps: bool,
     pub source: Axes,
-    step: Axes,
+    /// From place to place in the source.
+    pub step: Axes,
     before: [isize; 3],
     /// The phases that are needed, by axis.
     phases: [Vec<usize>; 3],
 }
 
 /// All places of a grid in order.
-fn grid(sizes: Axes) -> impl Iterator<Item = Axes> {
+pub fn grid(sizes: Axes) -> impl Iterator<Item = Axes> {
     let [a, b, c] = sizes;
     (0..a).flat_map(move |i| (0..b).flat_map(move |j| (0..c).map(move |k| [i, j, k])))
 }
@@ -39,7 +42,8 @@ fn grid(sizes: Axes) -> impl Iterator<Item = Axes> {
 impl Plan {
     /// The result from the image; the weight too is found from its source.
     pub fn forward(g: &Geometry) -> Plan {
-        let at = |k: Axes| -> Axes { std::array::from_fn(|a| k[a] * g.dilation[a]) };
+        // Sizes that make an image fit into an `isize`, and so does the padding.
+        let before = g.before.map(|b| b as isize);
         let phases: [Vec<usize>; 3] = std::array::from_fn(|a| {
             let mut used: Vec<usize> = (0..g.window[a]).map(|k| k * g.dilation[a] % g.stride[a]).collect();
             used.sort_unstable();
@@ -47,16 +51,19 @@ impl Plan {
             used
         });
         let taps = grid(g.window).enumerate().map(|(window, k)| {
-            let (at, mut phase) = (at(k), 0);
+            let (at, mut phase): (Axes, _) = (std::array::from_fn(|a| k[a] * g.dilation[a]), 0);
             for a in 0..3 {
                 let one = phases[a].binary_search(&(at[a] % g.stride[a])).expect("a phase of the window");
                 phase = phase * phases[a].len() + one;
             }
-            Tap { window, phase, shift: std::array::from_fn(|a| at[a] / g.stride[a]) }
+            Tap {
+                window,
+                at: std::array::from_fn(|a| at[a] as isize - before[a]),
+                phase,
+                shift: std::array::from_fn(|a| at[a] / g.stride[a]),
+            }
         });
         let passes = vec![Pass { taps: taps.collect(), first: [0; 3], step: [1; 3], count: g.places }];
-        // Sizes that make an image fit into an `isize`, and so does the padding.
-        let before = g.before.map(|b| b as isize);
         Plan { passes, gaps: false, source: g.image, step: g.stride, before, phases }
     }
 
@@ -90,13 +97,13 @@ impl Plan {
         }
         let pass = |first: Axes| {
             let taps = grid(g.window).enumerate().filter_map(|(window, k)| {
-                let mut shift = [0; 3];
+                let mut at = [0; 3];
                 for a in 0..3 {
-                    let far = back(first, a, k[a])? as isize;
-                    // Not negative, as `before` is the largest of these.
-                    shift[a] = (before[a] + start(first, a) as isize - far) as usize;
+                    at[a] = start(first, a) as isize - back(first, a, k[a])? as isize;
                 }
-                Some(Tap { window, phase: 0, shift })
+                // Not negative, as `before` is the largest of these.
+                let shift = std::array::from_fn(|a| (before[a] + at[a]) as usize);
+                Some(Tap { window, at, phase: 0, shift })
             });
             let count = std::array::from_fn(|a| (g.image[a] - first[a]).div_ceil(g.stride[a]));
             Pass { taps: taps.collect(), first, step: g.stride, count }
@@ -141,7 +148,7 @@ pub struct Layout {
 }
 
 /// Elements of a buffer that stay in the cache.
-const BUFFER: usize = 1 << 18;
+const BUFFER: usize = 1 << 17;
 
 /// Places of small images that are worth a loop of their own.
 const PLACES: usize = 512;

@@ -6,6 +6,7 @@ use super::plan::{Layout, Plan};
 use super::{Geometry, Lanes, Third, each_piece};
 use crate::array::Array;
 use crate::error::Result;
+use crate::kernel::finite;
 use crate::kernel::map::Shared;
 
 /// Into how many sums over a part of the images the weight is split: by sizes alone.
@@ -15,8 +16,8 @@ const PARTS: usize = 8;
 const SUMS: usize = 1 << 21;
 
 /// The cuts of the work.
-pub struct Split {
-    plan: Plan,
+pub struct Split<'a> {
+    plan: &'a Plan,
     layout: Layout,
     lanes: usize,
     /// Bundles of images times bands, by part.
@@ -27,16 +28,16 @@ pub struct Split {
     ranges: usize,
 }
 
-impl Split {
-    pub fn new<T: Wide>(g: &Geometry, lanes: usize) -> Split {
-        let plan = Plan::forward(g);
+impl<'a> Split<'a> {
+    /// `plan` is that of the result from the image.
+    pub fn new<T: Wide>(g: &Geometry, plan: &'a Plan, lanes: usize) -> Split<'a> {
         let planes = g.channels / g.groups;
         let each = lanes * g.batch * g.groups;
         let split =
             plan.products().saturating_mul(g.filters * planes).saturating_mul(each) >= super::PARALLEL;
         // Loops go on to the end of a register.
         let even = |bands, end: usize| bands == 1 && end.is_multiple_of(T::micro().lanes);
-        let layout = Layout::new(&plan, planes, g.batch, each, split, T::micro().width, &even);
+        let layout = Layout::new(plan, planes, g.batch, each, split, T::micro().width, &even);
         let units = g.batch.div_ceil(layout.images) * layout.bands;
         let sums = g.filters.saturating_mul(planes).saturating_mul(g.window.iter().product()).max(1);
         let others = (lanes * g.groups).max(1);
@@ -130,7 +131,7 @@ impl Split {
                     results.fill(T::ZERO);
                     layout.each_row(images, count, |at, _, _| mask[at..at + count[2]].fill(T::KEPT));
                 }
-                let image = layout.lay(&self.plan, image, lane, parts(), band, &mut *buffer);
+                let image = layout.lay(self.plan, image, lane, parts(), band, &mut *buffer);
                 let (rows, apart): (&[T], usize) = if plain {
                     let (part, parts) = parts().next().expect("an image");
                     (&result.part(lane, part, parts)[first * spots..], spots)
@@ -149,6 +150,8 @@ impl Split {
                     }
                     (results, most)
                 };
+                // What lies between the rows of places is multiplied with zeros.
+                let mask = finite::is_suspect(image).then_some(&*mask);
                 // SAFETY: the rows have `n` elements each, and so has the image from each offset on, with the slack.
                 unsafe { dots(micro, (rows, apart, height), (image, &offsets), mask, n, sums) };
             }
@@ -156,7 +159,7 @@ impl Split {
     }
 }
 
-/// Adds the products of all rows with the image from all offsets on.
+/// Adds the products of all rows with the image from all offsets on, or with what a mask keeps of it.
 ///
 /// # Safety
 /// Both have `n` elements from there on, and so has the mask.
@@ -164,20 +167,21 @@ unsafe fn dots<T: Wide>(
     micro: &Micro<T>,
     (rows, apart, height): (&[T], usize, usize),
     (image, offsets): (&[T], &[usize]),
-    mask: &[T],
+    mask: Option<&[T]>,
     n: usize,
     sums: &mut [T],
 ) {
     let (mut first, depth) = (0, sums.len() / height.max(1));
+    let kept = mask.map_or(std::ptr::null(), <[T]>::as_ptr);
     while first < height {
-        let (block, products) = micro.dots(height - first);
+        let (block, products) = micro.dots(height - first, mask.is_some());
         let block = block.min(height - first);
         let at: [usize; DOWN] = std::array::from_fn(|i| (first + i.min(block - 1)) * apart);
         for (c, offsets) in offsets.chunks(ACROSS).enumerate() {
             let columns: [usize; ACROSS] = std::array::from_fn(|j| offsets[j.min(offsets.len() - 1)]);
             let mut out = [[T::ZERO; ACROSS]; DOWN];
             // SAFETY: the caller's promise.
-            unsafe { products(rows.as_ptr(), &at, image.as_ptr(), &columns, mask.as_ptr(), n, &mut out) };
+            unsafe { products(rows.as_ptr(), &at, image.as_ptr(), &columns, kept, n, &mut out) };
             for (i, out) in out.iter().enumerate().take(block) {
                 let to = &mut sums[(first + i) * depth..][c * ACROSS..][..offsets.len()];
                 to.iter_mut().zip(out).for_each(|(o, &v)| *o = o.add(v));
