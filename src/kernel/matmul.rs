@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use gemm::Parallelism;
 
+use super::fold::{ROWS, joined};
 use super::map::Shared;
 use super::num::Num;
 use super::tile::{ACROSS, Pairs, Tiled};
-use super::{diagonal, par};
+use super::{diagonal, par, simd};
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
@@ -98,6 +99,9 @@ fn floats<T: Tiled>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> R
     let [.., m, n] = *dims else { unreachable!("matrices") };
     let k = x.dims()[x.rank() - 1];
     let work = m.saturating_mul(k).saturating_mul(n);
+    if m == 1 && n >= ACROSS && y.strides().last() == Some(&1) {
+        return product(op, x, y, dims, streamed::<T>, false);
+    }
     let fits = n >= NARROW && LENGTHS.contains(&k) && work <= LARGE;
     if m > 1 && n > 3 && (work <= FEW || fits) {
         return product(op, x, y, dims, T::tiled, false);
@@ -128,7 +132,9 @@ fn product<T: Num>(
         (true, true) => ((m / 2).clamp(SIDE.start, SIDE.end).next_multiple_of(16), n),
         (true, false) => (m, (n / 2).clamp(SIDE.start, SIDE.end).next_multiple_of(16)),
         (false, _) if shared => {
-            let wanted = (4 * par::threads()).div_ceil(count.max(1));
+            // Of a single row the other factor's rows are read the faster the longer they are.
+            let each = if m == 1 { 1 } else { 4 };
+            let wanted = (each * par::threads()).div_ceil(count.max(1));
             (m.min(SIDE.end), n.div_ceil(wanted).next_multiple_of(ACROSS).min(n))
         }
         (false, _) => (m, n),
@@ -193,6 +199,44 @@ unsafe fn packed<T: Num>(pairs: &Pairs<T>) {
             let out = out.offset(i * (m * n) as isize);
             gemm::gemm(m, n, k, out, 1, run as isize, no, a, ca, ra, b, cb, rb, zero, one, no, no, no, alone);
         }
+    }
+}
+
+/// Products of single rows with matrices whose rows lie one element after the other: these stream by, several at a time.
+/// The bits of an element do not depend on its place.
+///
+/// # Safety
+/// That of [`Into`].
+unsafe fn streamed<T: Num>(pairs: &Pairs<T>) {
+    let Pairs { count, sizes: (_, k, n), a: (a, _, ca), b: (b, rb, _), steps, out, .. } = *pairs;
+    for i in 0..count {
+        // SAFETY: the caller's promise.
+        let (a, b, out) = unsafe {
+            let (a, b) = (a.offset(i as isize * steps.0), b.offset(i as isize * steps.1));
+            (a, b, std::slice::from_raw_parts_mut(out.add(i * n), n))
+        };
+        out.fill(T::ZERO);
+        simd::same(
+            #[inline(always)]
+            || {
+                // SAFETY: rows of the right factor, and elements of the left one.
+                let row = |p: usize| unsafe { std::slice::from_raw_parts(b.offset(p as isize * rb), n) };
+                // SAFETY: as above.
+                let factor = |p: usize| unsafe { *a.offset(p as isize * ca) };
+                let whole = k / ROWS * ROWS;
+                for p in (0..whole).step_by(ROWS) {
+                    let rows: [&[T]; ROWS] = std::array::from_fn(|j| row(p + j));
+                    let factors: [T; ROWS] = std::array::from_fn(|j| factor(p + j));
+                    for (i, sum) in out.iter_mut().enumerate() {
+                        *sum = sum.add(joined(&T::add, |j| factors[j].mul(rows[j][i])));
+                    }
+                }
+                for p in whole..k {
+                    let factor = factor(p);
+                    out.iter_mut().zip(row(p)).for_each(|(sum, &y)| *sum = sum.add(factor.mul(y)));
+                }
+            },
+        );
     }
 }
 

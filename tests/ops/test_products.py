@@ -19,7 +19,7 @@ def threads() -> Iterator[None]:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("columns", [4, 7, 8, 31, 33, 34, 35, 65, 259])
-@pytest.mark.parametrize(("rows", "inner"), [(2, 3), (5, 256), (67, 257), (300, 513)])
+@pytest.mark.parametrize(("rows", "inner"), [(1, 3), (1, 517), (2, 3), (5, 256), (67, 257), (300, 513)])
 def test_products_at_the_edges(rows: int, inner: int, columns: int, dtype: Any, threads: None) -> None:
     generator = np.random.default_rng(rows * inner + columns)
     a = np.asarray(generator.normal(size=(rows, inner)), dtype)
@@ -34,6 +34,19 @@ def test_products_at_the_edges(rows: int, inner: int, columns: int, dtype: Any, 
                 found.append(np.asarray(x @ y))
             assert np.abs(found[0] - want).max() <= 4 * inner * np.finfo(dtype).eps
             assert all(z.tobytes() == found[0].tobytes() for z in found)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_row_times_a_wide_matrix_is_cut_for_threads(dtype: Any, threads: None) -> None:
+    generator = np.random.default_rng(5)
+    a = np.asarray(generator.normal(size=700), dtype)
+    b = np.asarray(generator.normal(size=(700, 2503)), dtype)
+    found = []
+    for n in (1, 2, 5):
+        fg.set_num_threads(n)
+        found.append(np.asarray(fg.tensor(a) @ fg.tensor(b)))
+    assert np.abs(found[0] - a.astype(np.float64) @ b).max() <= 700 * np.finfo(dtype).eps
+    assert all(z.tobytes() == found[0].tobytes() for z in found)
 
 
 @pytest.mark.parametrize("axis", [0, 1, (0, 1), None])
