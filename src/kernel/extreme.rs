@@ -1,7 +1,7 @@
 //! The largest and smallest elements along axes: their values, where they are, and the running ones.
 
 use super::chunks::{self, Blocks};
-use super::fold::{self, ROWS, joined};
+use super::fold::{self, Group, ROWS, joined};
 use super::num::Plain;
 use super::reduce::{self, Loop, Table, reduce_table};
 use super::zip::{self, zip_table};
@@ -15,16 +15,16 @@ const ANY_MIN: &Table = reduce_table!(ord T::from_f64(f64::INFINITY); a, x => Nu
 pub const MAX: &Table = &quick(
     ANY_MAX,
     // SAFETY: as of `reduce_table`.
-    |s, x, out| unsafe { reduce::run_grouped(f32::NEG_INFINITY, |v| v, larger, greatest, s, x, out) },
+    |s, x, out| unsafe { reduce::run_grouped(f32::NEG_INFINITY, |v| v, larger, Greatest, s, x, out) },
     // SAFETY: as above.
-    |s, x, out| unsafe { reduce::run_grouped(f64::NEG_INFINITY, |v| v, larger, greatest, s, x, out) },
+    |s, x, out| unsafe { reduce::run_grouped(f64::NEG_INFINITY, |v| v, larger, Greatest, s, x, out) },
 );
 pub const MIN: &Table = &quick(
     ANY_MIN,
     // SAFETY: as above.
-    |s, x, out| unsafe { reduce::run_grouped(f32::INFINITY, |v| v, smaller, least, s, x, out) },
+    |s, x, out| unsafe { reduce::run_grouped(f32::INFINITY, |v| v, smaller, Least, s, x, out) },
     // SAFETY: as above.
-    |s, x, out| unsafe { reduce::run_grouped(f64::INFINITY, |v| v, smaller, least, s, x, out) },
+    |s, x, out| unsafe { reduce::run_grouped(f64::INFINITY, |v| v, smaller, Least, s, x, out) },
 );
 
 /// The table with other loops for floats.
@@ -38,26 +38,24 @@ const fn quick(table: &Table, narrow: Loop, wide: Loop) -> Table {
 /// The largest element, NaN if there is one; -inf of none.
 #[inline(always)]
 pub fn largest<T: Plain>(x: &[T]) -> T {
-    fold::grouped(T::INFINITY.neg(), &|v| v, &larger, &greatest, x)
-}
-
-#[inline(always)]
-fn greatest<T: Plain>(x: [T; ROWS]) -> T {
-    grouped(x, |a, b| if a > b { a } else { b })
-}
-
-#[inline(always)]
-fn least<T: Plain>(x: [T; ROWS]) -> T {
-    grouped(x, |a, b| if a < b { a } else { b })
+    fold::grouped(T::INFINITY.neg(), &|v| v, &larger, &Greatest, x)
 }
 
 /// Elements joined by a comparison, which is one instruction but may lose a NaN: these are looked for by pairs.
-#[inline(always)]
-fn grouped<T: Plain>(x: [T; ROWS], join: impl Fn(T, T) -> T) -> T {
-    let lost = (0..ROWS / 2).fold(false, |lost, i| lost | (x[2 * i].nan() | x[2 * i + 1].nan()));
-    let z = joined(&join, |i| x[i]);
-    if lost { T::lit(f64::NAN) } else { z }
+macro_rules! compared {
+    ($($Name:ident $than:tt)*) => { $(
+        struct $Name;
+        impl<T: Plain> Group<T, T> for $Name {
+            #[inline(always)]
+            fn of(&self, at: impl Fn(usize) -> T) -> T {
+                let lost = (0..ROWS / 2).fold(false, |lost, i| lost | (at(2 * i).nan() | at(2 * i + 1).nan()));
+                let z = joined(&|a, b| if a $than b { a } else { b }, at);
+                if lost { T::lit(f64::NAN) } else { z }
+            }
+        }
+    )* };
 }
+compared!(Greatest > Least <);
 
 /// [`Num::max`] that never gives its first operand as it is: where that is an accumulator, the compiler would write the
 /// others past it, under a mask, which takes much longer than to write all.

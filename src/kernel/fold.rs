@@ -1,21 +1,30 @@
 //! Elements folded into one, and rows folded column by column: the trees that every fold is made of.
 
 /// Elements folded one after another in a leaf of the pairwise tree.
-const LEAF: usize = 2048;
+const LEAF: usize = 4096;
 /// Columns whose results stay in the first cache while rows stream by.
 pub const COLUMNS: usize = 1024;
 
 /// The fold of a slice, pairwise: its error grows with the logarithm of the length.
 #[inline(always)]
 pub fn pairwise<T: Copy, A: Copy>(init: A, lift: impl Fn(T) -> A, join: impl Fn(A, A) -> A, x: &[T]) -> A {
-    grouped(init, &lift, &join, &group(&lift, &join), x)
+    grouped(init, &lift, &join, &Tree(&lift, &join), x)
 }
 
-/// The plain way to fold [`ROWS`] elements.
-#[inline(always)]
-pub fn group<T: Copy, A: Copy>(lift: impl Fn(T) -> A, join: impl Fn(A, A) -> A) -> impl Fn([T; ROWS]) -> A {
+/// A way to fold [`ROWS`] elements. They are asked for where they are needed: an array of them would be filled in an
+/// order of the compiler's, not in that of memory.
+pub trait Group<T, A> {
+    fn of(&self, at: impl Fn(usize) -> T) -> A;
+}
+
+/// The plain way: what the first function makes of each, joined by the second.
+pub struct Tree<L, J>(pub L, pub J);
+
+impl<T, A: Copy, L: Fn(T) -> A, J: Fn(A, A) -> A> Group<T, A> for Tree<L, J> {
     #[inline(always)]
-    move |x| joined(&join, |j| lift(x[j]))
+    fn of(&self, at: impl Fn(usize) -> T) -> A {
+        joined(&self.1, |j| (self.0)(at(j)))
+    }
 }
 
 /// [`pairwise`] with a way of its own to fold [`ROWS`] elements.
@@ -24,7 +33,7 @@ pub fn grouped<T: Copy, A: Copy>(
     init: A,
     lift: &impl Fn(T) -> A,
     join: &impl Fn(A, A) -> A,
-    group: &impl Fn([T; ROWS]) -> A,
+    group: &impl Group<T, A>,
     x: &[T],
 ) -> A {
     // Accumulators that fill a line of the cache, so that memory is read in its order: a tree of eight lines hides the
@@ -43,7 +52,7 @@ fn tree<const LANES: usize, T: Copy, A: Copy>(
     init: A,
     lift: &impl Fn(T) -> A,
     join: &impl Fn(A, A) -> A,
-    group: &impl Fn([T; ROWS]) -> A,
+    group: &impl Group<T, A>,
     x: &[T],
 ) -> A {
     let (mut waiting, mut depth) = ([init; usize::BITS as usize], 0);
@@ -65,7 +74,7 @@ fn leaf<const LANES: usize, T: Copy, A: Copy>(
     init: A,
     lift: &impl Fn(T) -> A,
     join: &impl Fn(A, A) -> A,
-    group: &impl Fn([T; ROWS]) -> A,
+    group: &impl Group<T, A>,
     x: &[T],
 ) -> A {
     let mut lanes = [init; LANES];
@@ -73,7 +82,7 @@ fn leaf<const LANES: usize, T: Copy, A: Copy>(
     let (eights, rows) = rows.as_chunks::<ROWS>();
     for eight in eights {
         for l in 0..LANES {
-            lanes[l] = join(lanes[l], group(std::array::from_fn(|j| eight[j][l])));
+            lanes[l] = join(lanes[l], group.of(|j| eight[j][l]));
         }
     }
     for row in rows {
@@ -102,7 +111,7 @@ pub fn columns<T: Copy, A: Copy>(
     init: A,
     lift: &impl Fn(T) -> A,
     join: &impl Fn(A, A) -> A,
-    group: &impl Fn([T; ROWS]) -> A,
+    group: &impl Group<T, A>,
     (n, stride): (usize, usize),
     x: &[T],
     out: &mut [A],
@@ -115,7 +124,7 @@ pub fn columns<T: Copy, A: Copy>(
         for k in (0..whole).step_by(ROWS) {
             let rows: [&[T]; ROWS] = std::array::from_fn(|j| row(k + j));
             for (i, acc) in out.iter_mut().enumerate() {
-                *acc = join(*acc, group(std::array::from_fn(|j| rows[j][i])));
+                *acc = join(*acc, group.of(|j| rows[j][i]));
             }
         }
         for k in whole..n {

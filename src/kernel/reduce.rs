@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::fold::{COLUMNS, ROWS, columns, group, grouped};
+use super::fold::{COLUMNS, Group, Tree, columns, grouped};
 use super::map::Shared;
 use super::walk::dense_order;
 use super::{par, simd};
@@ -51,10 +51,10 @@ pub unsafe fn run<T: Copy, A: Copy>(
     out: *mut u8,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { run_grouped(init, &lift, &join, group(&lift, &join), slab, x, out) }
+    unsafe { run_grouped(init, &lift, &join, Tree(&lift, &join), slab, x, out) }
 }
 
-/// [`run`] with a way of its own to fold [`ROWS`] elements.
+/// [`run`] with a way of its own to fold a few elements.
 ///
 /// # Safety
 /// That of [`run`].
@@ -63,7 +63,7 @@ pub unsafe fn run_grouped<T: Copy, A: Copy>(
     init: A,
     lift: impl Fn(T) -> A,
     join: impl Fn(A, A) -> A,
-    group: impl Fn([T; ROWS]) -> A,
+    group: impl Group<T, A>,
     Slab { outer, n, inner, stride }: Slab,
     x: *const u8,
     out: *mut u8,
