@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +108,8 @@ class Process:
         """The answer to a row; a process that dies of it, or takes too long, answers nothing more."""
         assert self.process.stdin
         assert self.process.stdout
+        # Threads of the one that was asked before may still be looking out for work.
+        time.sleep(0.1)
         late = threading.Timer(patience, self.process.kill)
         late.start()
         try:
@@ -128,7 +130,9 @@ class Process:
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             assert pipe
-            pipe.close()
+            # A line that a dead process did not read stays in the pipe.
+            with suppress(BrokenPipeError):
+                pipe.close()
 
 
 def least(answers: list[dict[str, Any]]) -> dict[str, Any]:
