@@ -81,9 +81,14 @@ def answer(f: Any, name: str) -> dict[str, Any]:
 
 def child(framework: str) -> None:
     """Answers each row that is asked for, a line of JSON for a line."""
-    f: Any = FRAMEWORKS[framework][0]()
+    f: Any = None
+    why = ""
+    try:
+        f = FRAMEWORKS[framework][0]()
+    except Exception as e:
+        why = f"{type(e).__name__}: {e}"
     for line in sys.stdin:
-        print("\n" + json.dumps(answer(f, line.strip())), flush=True)
+        print("\n" + json.dumps({"why": why} if why else answer(f, line.strip())), flush=True)
 
 
 class Process:
