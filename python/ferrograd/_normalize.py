@@ -9,14 +9,12 @@ from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import native as ops
 
 
-def _columns(x: Tensor, function: str, **given: Tensor | None) -> list[Tensor | None]:
-    """The tensors with an element for each channel of ``x``, as they broadcast with it."""
+def _each_channel(x: Tensor, function: str, **given: Tensor | None) -> None:
+    """Makes sure that the tensors have an element for each channel of ``x``."""
     channels = x.shape[1]
     for name, t in given.items():
         if t is not None and list(_check.tensor(t, function, name).shape) != [channels]:
             raise ArgumentError(f"{function}: {name} has shape {list(t.shape)}, not [{channels}]")
-    shape = [channels, *[1] * (x.ndim - 2)]
-    return [None if t is None else ops.reshape(t, shape) for t in given.values()]
 
 
 def _moved(running: Tensor | None, value: Tensor, share: float) -> None:
@@ -44,10 +42,11 @@ def normalize(
     """
     if _check.tensor(x, function, "input").ndim < 2:
         raise ArgumentError(f"{function}: [batch, channels, ...] is needed, not {list(x.shape)}")
-    columns = _columns(x, function, running_mean=running[0], running_var=running[1], weight=scale[0], bias=scale[1])
+    _each_channel(x, function, running_mean=running[0], running_var=running[1], weight=scale[0], bias=scale[1])
     if fresh:
         return _fresh(x, running, scale, share, eps, unbiased=unbiased, batch=batch)
-    mean, variance, weight, bias = columns
+    column = [x.shape[1], *[1] * (x.ndim - 2)]
+    mean, variance, weight, bias = (None if t is None else ops.reshape(t, column) for t in (*running, *scale))
     if mean is None or variance is None:
         raise ArgumentError(f"{function}: running_mean and running_var are needed where none are taken from the batch")
     factor = ops.rsqrt(ops.add(variance, eps))

@@ -54,36 +54,26 @@ pub fn build_two<A: Element, B: Element>(
     from: usize,
     work: impl Fn(usize, &mut [A], &mut [B]) + Sync,
 ) -> Result<(Array, Array)> {
-    let mut second = None;
-    let first = Array::build::<A>(op, dims_a, |a| {
-        second = Some(Array::build::<B>(op, dims_b, |b| {
-            let size = size_a.max(size_b).max(from);
-            let count = a.len().checked_div(size_a).or_else(|| b.len().checked_div(size_b)).unwrap_or(0);
-            assert!(count * size_a == a.len() && count * size_b == b.len(), "{op}: chunks of unequal number");
-            if count * size * size_of::<A>() < par::MIN_BYTES {
-                return work(0, a, b);
-            }
-            let (a, b) = (Shared(a.as_mut_ptr().cast()), Shared(b.as_mut_ptr().cast()));
-            par::pieces(count, par::PIECE.div_ceil(size), &|r| {
-                let (a, b) = (&a, &b);
-                // SAFETY: the chunks of this piece, inside both arrays (the count was checked) and no other piece's.
-                let (a, b) = unsafe {
-                    (
-                        std::slice::from_raw_parts_mut(
-                            a.0.cast::<A>().add(r.start * size_a),
-                            r.len() * size_a,
-                        ),
-                        std::slice::from_raw_parts_mut(
-                            b.0.cast::<B>().add(r.start * size_b),
-                            r.len() * size_b,
-                        ),
-                    )
-                };
-                work(r.start, a, b);
-            });
-        }));
-    })?;
-    Ok((first, second.expect("built with the first")?))
+    pair::<A, B>(op, dims_a, dims_b, |a, b| {
+        let size = size_a.max(size_b).max(from);
+        let count = a.len().checked_div(size_a).or_else(|| b.len().checked_div(size_b)).unwrap_or(0);
+        assert!(count * size_a == a.len() && count * size_b == b.len(), "{op}: chunks of unequal number");
+        if count * size * size_of::<A>() < par::MIN_BYTES {
+            return work(0, a, b);
+        }
+        let (a, b) = (Shared(a.as_mut_ptr().cast()), Shared(b.as_mut_ptr().cast()));
+        par::pieces(count, par::PIECE.div_ceil(size), &|r| {
+            let (a, b) = (a.get().cast::<A>(), b.get().cast::<B>());
+            // SAFETY: the chunks of this piece, inside both arrays (the count was checked) and no other piece's.
+            let (a, b) = unsafe {
+                (
+                    std::slice::from_raw_parts_mut(a.add(r.start * size_a), r.len() * size_a),
+                    std::slice::from_raw_parts_mut(b.add(r.start * size_b), r.len() * size_b),
+                )
+            };
+            work(r.start, a, b);
+        });
+    })
 }
 
 /// Two arrays of which `work` may have threads write disjoint parts.
@@ -93,11 +83,21 @@ pub fn build_both<T: Element>(
     dims_b: &[usize],
     work: impl FnOnce(Shared, Shared),
 ) -> Result<(Array, Array)> {
+    pair::<T, T>(op, dims_a, dims_b, |a, b| {
+        work(Shared(a.as_mut_ptr().cast()), Shared(b.as_mut_ptr().cast()));
+    })
+}
+
+/// Two arrays that `work` writes.
+fn pair<A: Element, B: Element>(
+    op: &'static str,
+    dims_a: &[usize],
+    dims_b: &[usize],
+    work: impl FnOnce(&mut [A], &mut [B]),
+) -> Result<(Array, Array)> {
     let mut second = None;
-    let first = Array::build::<T>(op, dims_a, |a| {
-        second = Some(Array::build::<T>(op, dims_b, |b| {
-            work(Shared(a.as_mut_ptr().cast()), Shared(b.as_mut_ptr().cast()));
-        }));
+    let first = Array::build::<A>(op, dims_a, |a| {
+        second = Some(Array::build::<B>(op, dims_b, |b| work(a, b)));
     })?;
     Ok((first, second.expect("built with the first")?))
 }

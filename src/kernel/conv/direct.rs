@@ -7,12 +7,11 @@ use std::ops::Range;
 use super::linear::Job;
 use super::micro::Wide;
 use super::plan::{Pass, Plan, Tap};
-use super::{Axes, Geometry, Lanes, PARALLEL};
+use super::{Axes, Geometry, Lanes, PARALLEL, spread};
 use crate::array::Array;
 use crate::error::Result;
 use crate::kernel::map::Shared;
 use crate::kernel::num::Num;
-use crate::kernel::par;
 use crate::kernel::register::{LANES, Vector};
 
 /// Windows of no more elements are worth boxes of their own.
@@ -158,11 +157,7 @@ impl Job {
                     });
                 }
             };
-            if each.saturating_mul(count) < PARALLEL {
-                planes(0..count);
-            } else {
-                par::pieces(count, PARALLEL.div_ceil(each.max(1)), &planes);
-            }
+            spread(count, each, PARALLEL, &planes);
         })
     }
 }
@@ -209,12 +204,7 @@ pub fn weight<T: Wide>(
                 }
             });
         };
-        let count = lanes * g.filters;
-        if each.saturating_mul(count) < PARALLEL {
-            filters(0..count);
-        } else {
-            par::pieces(count, PARALLEL.div_ceil(each.max(1)), &filters);
-        }
+        spread(lanes * g.filters, each, PARALLEL, &filters);
     })
 }
 

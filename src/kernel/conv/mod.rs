@@ -9,6 +9,7 @@ mod weight;
 use std::ops::Range;
 
 use linear::Job;
+use micro::Wide;
 use plan::Plan;
 use weight::Split;
 
@@ -105,19 +106,11 @@ pub fn third(
         match out {
             Third::Result => {
                 let job = Job { lanes, batch, groups, planes, rows: filters, size: g.places, steps: [planes * taps, taps] };
-                let plan = Plan::forward(g);
-                if direct::pays(&plan, planes, filters) || must_not_pad(&plan, &b, Kind::NotFinite) {
-                    return job.direct(op, &plan, &from_b, &from_a, &dims);
-                }
-                job.run(op, &plan, &from_b, &from_a, &dims)
+                convolved(op, &job, &Plan::forward(g), &from_b, &from_a, &dims)
             }
             Third::Image => {
                 let job = Job { lanes, batch, groups, planes: filters, rows: planes, size: g.image, steps: [taps, planes * taps] };
-                let plan = Plan::backward(g);
-                if direct::pays(&plan, filters, planes) || must_not_pad(&plan, &a, Kind::NotFinite) {
-                    return job.direct(op, &plan, &from_a, &from_b, &dims);
-                }
-                job.run(op, &plan, &from_a, &from_b, &dims)
+                convolved(op, &job, &Plan::backward(g), &from_a, &from_b, &dims)
             }
             Third::Weight => {
                 let plan = Plan::forward(g);
@@ -133,9 +126,24 @@ pub fn third(
     }, else bail!(Dtype, op, "not defined for {}", a.dtype()))
 }
 
+/// The image or the result, which are sums over the elements of the weight.
+fn convolved<T: Wide>(
+    op: &'static str,
+    job: &Job,
+    plan: &Plan,
+    weight: &Lanes<'_, T>,
+    source: &Lanes<'_, T>,
+    dims: &[usize],
+) -> Result<Array> {
+    if direct::pays(plan, job.planes, job.rows) || must_not_pad(plan, weight.x, Kind::NotFinite) {
+        return job.direct(op, plan, weight, source, dims);
+    }
+    job.run(op, plan, weight, source, dims)
+}
+
 /// Whether the zeros of a padding would do harm: times an infinite weight, and in a weight that is a sum over them.
 fn must_not_pad(plan: &Plan, weight: &Array, harm: Kind) -> bool {
-    finite::has(weight, harm) && plan.is_padded()
+    plan.is_padded() && finite::has(weight, harm)
 }
 
 /// The contiguous elements of each lane of an array.
@@ -191,10 +199,15 @@ fn each_piece<T: Num>(
         let mut columns = vec![T::ZERO; scratch];
         r.for_each(|i| f(i, &mut columns));
     };
+    spread(pieces, work, PARALLEL / 4, &run);
+    Ok(())
+}
+
+/// Runs pieces of so many multiplications, in parallel if there are enough: a `share` of them at a time.
+fn spread(pieces: usize, work: usize, share: usize, run: &(impl Fn(Range<usize>) + Sync)) {
     if work.saturating_mul(pieces) < PARALLEL {
         run(0..pieces);
     } else {
-        par::pieces(pieces, (PARALLEL / 4).div_ceil(work.max(1)), &run);
+        par::pieces(pieces, share.div_ceil(work.max(1)), run);
     }
-    Ok(())
 }

@@ -2,8 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use smallvec::{SmallVec, smallvec};
-
 use super::flat;
 use crate::array::Array;
 use crate::dtype::{Bool8, DType, Element, dispatch};
@@ -37,13 +35,10 @@ pub fn join(
             }
         }
     }
-    let mut steps: SmallVec<[i64; 4]> = smallvec![1; sizes.len()];
-    for (a, &d) in sizes.iter().enumerate().skip(1).rev() {
-        steps[a - 1] = steps[a].wrapping_mul(d as i64);
-    }
+    let steps = shape::contiguous_strides(sizes);
     let mut out: Option<Array> = None;
     for (((index, &size), &axis), step) in indices.iter().zip(sizes).zip(first).zip(&steps) {
-        let places = normal(op, index, size, axis, *step)?;
+        let places = normal(op, index, size, axis, *step as i64)?;
         out = Some(match out {
             None => places,
             Some(sum) => zip::apply(op, SUM, &sum, &places, lanes)?,
