@@ -106,7 +106,7 @@ impl Drop for Buffer {
 }
 
 /// Smaller buffers are the allocator's to keep, larger ones the system's.
-const SMALLEST: usize = 4 << 10;
+const SMALLEST: usize = 1 << 10;
 const LARGEST: usize = 1 << 30;
 /// Four sizes between a power of two and the next.
 const STEPS: usize = 4;

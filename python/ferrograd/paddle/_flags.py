@@ -31,9 +31,9 @@ def set_flags(flags: Mapping[str, Any]) -> None:
     others that are known are noted, and change nothing. An unknown one is a ValueError.
 
     >>> import ferrograd.paddle as paddle
-    >>> paddle.set_flags({"FLAGS_sort_sum_gradient": True})
-    >>> paddle.get_flags("FLAGS_sort_sum_gradient")
-    {'FLAGS_sort_sum_gradient': True}
+    >>> paddle.set_flags({"FLAGS_cudnn_deterministic": True})
+    >>> paddle.get_flags("FLAGS_cudnn_deterministic")
+    {'FLAGS_cudnn_deterministic': True}
     """
     if not isinstance(flags, Mapping):
         raise TypeError("flags in set_flags should be a dict")
