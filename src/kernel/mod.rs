@@ -1,11 +1,13 @@
 //! Numbers only: arrays in, array out. Nothing here knows of graphs or gradients.
 
 pub(crate) mod along;
+pub(crate) mod cast;
 pub(crate) mod chunks;
 mod columns;
 pub(crate) mod conv;
 pub(crate) mod copy;
 mod diagonal;
+pub(crate) mod division;
 pub(crate) mod dot;
 pub(crate) mod extreme;
 pub(crate) mod fast;
@@ -32,5 +34,6 @@ pub(crate) mod sort;
 #[cfg(feature = "python")]
 pub(crate) mod step;
 mod tile;
+pub(crate) mod triple;
 pub(crate) mod walk;
 pub(crate) mod zip;

@@ -96,12 +96,12 @@ macro_rules! float {
             #[inline(always)] fn lit(v: f64) -> Self { v as $t }
             #[inline(always)] fn div(self, o: Self) -> Self { self / o }
             #[inline(always)] fn next_after(self, o: Self) -> Self {
-                match self.partial_cmp(&o) {
-                    Some(std::cmp::Ordering::Less) => self.next_up(),
-                    Some(std::cmp::Ordering::Greater) => self.next_down(),
-                    Some(std::cmp::Ordering::Equal) => o,
-                    None => self + o,
-                }
+                let bits = self.to_bits();
+                let grows = (self < o) == (self > 0.0);
+                let y = <$t>::from_bits(if grows { bits.wrapping_add(1) } else { bits.wrapping_sub(1) });
+                let y = if self == 0.0 { <$t>::from_bits(1).copysign(o) } else { y };
+                let y = if self == o { o } else { y };
+                if self.is_nan() || o.is_nan() { self + o } else { y }
             }
         }
         impl Real for $t {

@@ -11,8 +11,8 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
-use crate::kernel::power;
 use crate::kernel::zip::{self, Table};
+use crate::kernel::{division, power};
 use crate::shape;
 
 /// A row of the family.
@@ -176,11 +176,11 @@ binary! {
         [y] g => g / y; [y, z] g => -(g * z / y);
         "The quotient, element by element.",
         "fg.divide(fg.tensor([1, 3]), 2).tolist()" => "[0.5, 1.5]";
-    FloorDivide floor_divide, floor_divide_same: num x, y => x.floor_div(y);
+    FloorDivide floor_divide, floor_divide_same: table x, y => division::FLOOR;
         [] _g => zero(); [] _g => zero();
         "The quotient rounded towards minus infinity; an integer divided by 0 is 0. Its derivative is zero.",
         "fg.floor_divide(fg.tensor([7, -7]), 2).tolist()" => "[3, -4]";
-    Remainder remainder, remainder_same(mod): num x, y => x.modulo(y);
+    Remainder remainder, remainder_same(mod): table x, y => division::REST;
         [] g => g.clone(); [x, y] g => -(g * floor_divide_same(x, y)?);
         "What `floor_divide` leaves, x - y * floor(x / y), with the sign of y; an integer modulo 0 is 0.",
         "fg.remainder(fg.tensor([7, -7]), 3).tolist()" => "[1, 2]";

@@ -1,13 +1,17 @@
 //! Lengths of vectors and what is between them.
 
-use super::arithmetic::{add, multiply, multiply_same, subtract};
+use std::borrow::Cow;
+
+use super::arithmetic::{add, divide, multiply, multiply_same, subtract};
 use super::entry::{Operand, entries};
 use super::promote::{Class, promoted, promoted_float};
 use super::reduce::norm::norm;
 use super::reduce::sum;
 use super::select::at_least;
+use crate::array::Item;
 use crate::error::Result;
-use crate::graph::Tensor;
+use crate::graph::{Tensor, unrecorded};
+use crate::kernel::triple::{self, Table, triple_table};
 use crate::ops::entry::Order;
 
 /// The lengths of the vectors along an axis, which stays, and at least `least`.
@@ -41,10 +45,65 @@ pub fn dist(x: &Tensor, y: &Tensor, p: f64) -> Result<Tensor> {
     norm(&subtract(x.into(), y.into())?, Order::Number(p), None, false)
 }
 
+/// A row of three operands, where they are floats of one dtype that nobody follows: the same as by ops, in one pass.
+fn in_one_pass(
+    op: &'static str,
+    table: &'static Table,
+    x: &Tensor,
+    others: [Operand<'_>; 2],
+    p: f64,
+) -> Option<Result<Tensor>> {
+    let [y, z] = others.map(|o| match o {
+        Operand::Tensor(t) if t.dtype() == x.dtype() => Some(Cow::Borrowed(t)),
+        Operand::Tensor(_) => None,
+        Operand::Number(n) => Some(Cow::Owned(Tensor::scalar_of(x.dtype(), n.to_f64()))),
+    });
+    if !x.dtype().is_float() {
+        return None;
+    }
+    unrecorded(op, &[x, &*y?, &*z?], move |ins, lanes| {
+        triple::apply(op, table, [ins[0], ins[1], ins[2]], lanes, &[p, 0.0, 0.0])
+    })
+}
+
 /// `x` moved towards `y` by a share of the way.
 pub fn lerp(x: &Tensor, y: Operand<'_>, weight: Operand<'_>) -> Result<Tensor> {
+    const TABLE: &Table = triple_table!(x, y, w; p => x.add(w.mul(y.sub(x))));
+    if let Some(moved) = in_one_pass("lerp", TABLE, x, [y, weight], 0.0) {
+        return moved;
+    }
     let way = subtract(y, x.into())?;
     add(x.into(), Operand::Tensor(&multiply(weight, Operand::Tensor(&way))?))
+}
+
+/// `x` and a number times what two others make.
+fn add_scaled(x: &Tensor, part: &Tensor, value: Operand<'_>) -> Result<Tensor> {
+    match value {
+        Operand::Number(Item::Int(1)) => add(x.into(), part.into()),
+        _ => add(x.into(), Operand::Tensor(&multiply(part.into(), value)?)),
+    }
+}
+
+/// `x + value · y · z`.
+pub fn addcmul(x: &Tensor, y: Operand<'_>, z: Operand<'_>, value: Operand<'_>) -> Result<Tensor> {
+    const TABLE: &Table = triple_table!(x, y, z; p => x.add(y.mul(z).mul(p[0])));
+    if let Operand::Number(v) = value
+        && let Some(sum) = in_one_pass("addcmul", TABLE, x, [y, z], v.to_f64())
+    {
+        return sum;
+    }
+    add_scaled(x, &multiply(y, z)?, value)
+}
+
+/// `x + value · y / z`.
+pub fn addcdiv(x: &Tensor, y: Operand<'_>, z: Operand<'_>, value: Operand<'_>) -> Result<Tensor> {
+    const TABLE: &Table = triple_table!(x, y, z; p => x.add(y.div(z).mul(p[0])));
+    if let Operand::Number(v) = value
+        && let Some(sum) = in_one_pass("addcdiv", TABLE, x, [y, z], v.to_f64())
+    {
+        return sum;
+    }
+    add_scaled(x, &divide(y, z)?, value)
 }
 
 entries! {
@@ -74,4 +133,14 @@ The shapes broadcast.
 
 >>> fg.lerp(fg.tensor([1.0, 2.0]), fg.tensor([3.0, 4.0]), 0.5).tolist()
 [2.0, 3.0]";
+    twin addcmul (x: &Tensor, y: Operand<'_>, z: Operand<'_>, value: Operand<'_> = Int(1))
+        "x + value * y * z. The shapes broadcast.
+
+>>> fg.addcmul(fg.tensor([1.0, 2.0]), fg.tensor([3.0, 4.0]), 2.0, 0.5).tolist()
+[4.0, 6.0]";
+    twin addcdiv (x: &Tensor, y: Operand<'_>, z: Operand<'_>, value: Operand<'_> = Int(1))
+        "x + value * y / z. The shapes broadcast.
+
+>>> fg.addcdiv(fg.tensor([1.0, 2.0]), fg.tensor([3.0, 4.0]), 2.0, 2.0).tolist()
+[4.0, 6.0]";
 }

@@ -2,9 +2,9 @@
 
 use smallvec::smallvec;
 
-use super::arithmetic::promoted;
+use super::arithmetic::{binary_rows, promoted};
 use super::entry::{Axes, Operand, entries};
-use super::movement::{broadcast_to, permute_dims, reshape_to, stack};
+use super::movement::{permute_dims, reshape_to};
 use super::pointwise::exp;
 use super::promote::{Class, promoted_float};
 use super::reduce::{Folded, sum};
@@ -169,11 +169,25 @@ pub fn logsumexp(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
     reshape_to(&apply(LogSumExp, &[&folded.rows(&x)?])?, &folded.dims(x.dims()))
 }
 
+binary_rows! {
+    /// `max(x, y) + ln(1 + e^-|x - y|)`; the one that is infinite.
+    LogAddExp log_add_exp "logaddexp",
+        real x, y => {
+            let most = x.max(y);
+            let rest = x.sub(y).abs().neg().exp().ln_1p();
+            if most.is_finite() { most.add(rest) } else { most }
+        };
+        [x, y] g => g * exp_share(x, y)?; [x, y] g => g * exp_share(y, x)?;
+    /// `e^x / (e^x + e^y)`; 0 where both exponentials are.
+    ExpShare exp_share "logaddexp",
+        real x, y => if x == T::INFINITY.neg() { T::ZERO } else { x.sub(y).sigmoid() };
+        [x, y] g => g * (exp_share(x, y)? * exp_share(y, x)?); [x, y] g => -(g * (exp_share(x, y)? * exp_share(y, x)?));
+}
+
 /// The logarithm of the sum of two exponentials.
 pub fn logaddexp(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     let (x, y) = promoted(Class::Real, x, y)?;
-    let dims = shape::broadcast("logaddexp", x.dims(), y.dims())?;
-    logsumexp(&stack(&[broadcast_to(&x, &dims)?, broadcast_to(&y, &dims)?], 0)?, Some(&[0]), false)
+    log_add_exp(&x, &y)
 }
 
 entries! {

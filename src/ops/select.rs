@@ -11,14 +11,15 @@ use super::promote::{Class, as_tensor, common, range};
 use crate::array::{Array, Item};
 use crate::dtype::{DType, Kind};
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, unrecorded};
 use crate::kernel;
+use crate::kernel::triple::{self, Table, triple_table};
 
 /// Inputs: the condition (truth values), and two tensors of one dtype.
 struct Select;
 
 /// `g` where the condition holds (or where it does not), else 0.
-fn part(condition: &Tensor, holds: bool, g: &Tensor) -> Result<Tensor> {
+pub(super) fn part(condition: &Tensor, holds: bool, g: &Tensor) -> Result<Tensor> {
     let zero = Tensor::scalar_of(g.dtype(), 0.0);
     if holds { select(condition, g, &zero) } else { select(condition, &zero, g) }
 }
@@ -102,6 +103,19 @@ pub fn clip(x: &Tensor, min: Option<Operand<'_>>, max: Option<Operand<'_>>) -> R
     let bounds = number(&min, f64::NEG_INFINITY).zip(number(&max, f64::INFINITY));
     if let (Some((min, max)), true) = (bounds, dtype.is_float()) {
         return curve::<Clip>(&out, [min, max, 0.0]);
+    }
+    if let (Some(min), Some(max), true) = (min, max, dtype.is_float()) {
+        const TABLE: &Table = triple_table!(x, low, high; p => {
+            let y = if x < low || low.nan() { low } else { x };
+            if y > high || high.nan() { high } else { y }
+        });
+        let (low, high) = (as_tensor(min, dtype)?, as_tensor(max, dtype)?);
+        let one_pass = unrecorded("clip", &[&out, &low, &high], |ins, lanes| {
+            triple::apply("clip", TABLE, [ins[0], ins[1], ins[2]], lanes, &[0.0; 3])
+        });
+        if let Some(kept) = one_pass {
+            return kept;
+        }
     }
     if let Some(min) = min {
         out = at_least(&out, &*as_tensor(within(min, dtype), dtype)?)?;

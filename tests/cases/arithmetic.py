@@ -47,6 +47,12 @@ CASES = [
     Case("copysign", GRID, ref=np.copysign, order=0),
     Case("nextafter", GRID, ref=np.nextafter, order=0),
     Case("nextafter", (np.array([0.0, -0.0, 1.0, 1.0]), np.array([1.0, -1.0, 1.0, np.inf])), ref=np.nextafter, order=0),
+    Case(
+        "nextafter",
+        (np.array([5e-324, -5e-324, 1.7e308, np.inf]), np.array([-1.0, 1.0, np.inf, 0.0])),
+        ref=np.nextafter,
+        order=0,
+    ),
     Case("maximum", (A, B), ref=np.maximum),
     Case("maximum", GRID, ref=np.maximum, order=0),
     Case("maximum", (WHOLE, OTHER), ref=np.maximum),

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.cases import Case, normal
+from tests.cases import Case, normal, uniform
 
 X = normal(3, 4)
 Y = normal(3, 4, seed=1)
@@ -34,6 +34,14 @@ def lerp(x: Any, y: Any, weight: Any) -> Any:
     return x + weight * (y - x)
 
 
+def addcmul(x: Any, y: Any, z: Any, value: float = 1) -> Any:
+    return x + value * y * z
+
+
+def addcdiv(x: Any, y: Any, z: Any, value: float = 1) -> Any:
+    return x + value * y / z
+
+
 CASES = [
     Case("normalize", (X,), ref=normalize),
     Case("normalize", (X,), {"p": 3.0, "axis": 0}, ref=normalize),
@@ -48,4 +56,10 @@ CASES = [
     Case("dist", (X, normal(4, seed=2)), {"p": 3.0}, ref=dist),
     Case("lerp", (X, Y, normal(3, 4, seed=2)), ref=lerp),
     Case("lerp", (X, normal(4, seed=1)), {"weight": 0.25}, ref=lerp),
+    Case("lerp", (np.array([1, 2]), np.array([5, 7])), {"weight": 2}, ref=lerp),
+    Case("addcmul", (X, Y, normal(3, 1, seed=2)), ref=addcmul),
+    Case("addcmul", (X, normal(4, seed=1), Y), {"value": -0.5}, ref=addcmul),
+    Case("addcmul", (np.array([1, 2]), np.array([5, 7]), np.array([2, 3])), {"value": 2}, ref=addcmul),
+    Case("addcdiv", (X, Y, uniform(1, 2, 3, 1, seed=2)), ref=addcdiv),
+    Case("addcdiv", (X, normal(4, seed=1), uniform(1, 2, 3, 4, seed=2)), {"value": -0.5}, ref=addcdiv),
 ]

@@ -1,5 +1,5 @@
-"""The bits of a result depend neither on the number of threads nor, for folds, on the vectors of the processor. Those
-of functions but one are the same with vectors of 256 bits and of 512."""
+"""The bits of a result depend neither on the number of threads nor, for folds and what is exact, on the vectors of the
+processor. Those of functions but one are the same with vectors of 256 bits and of 512."""
 
 from __future__ import annotations
 
@@ -61,6 +61,17 @@ for batch, channels, weight, groups, size, stride in [
             results[f"convolution {x.shape} {w.shape} {dtype.__name__} {i}"] = part.detach().numpy()
         for pool in (fg.max_pool2d, fg.avg_pool2d):
             results[f"fold {pool.__name__} {x.shape} {dtype.__name__}"] = pool(x, 3, 2, 1).detach().numpy()
+for dtype in (np.float32, np.float64):
+    x, y = (fg.tensor((random.normal(size=5000) * 2.0 ** random.integers(-30, 30, 5000)).astype(dtype)) for _ in "xy")
+    results[f"exact remainder {dtype.__name__}"] = fg.remainder(x, y).numpy()
+    results[f"exact floor_divide {dtype.__name__}"] = fg.floor_divide(x, y).numpy()
+    results[f"exact lerp {dtype.__name__}"] = fg.lerp(x, y, 0.3).numpy()
+    for name in ("int8", "uint16", "int32", "uint32", "int64", "uint64", "bool"):
+        results[f"exact cast {dtype.__name__} {name}"] = fg.cast(x, name).numpy()
+i, j = (fg.tensor(random.integers(-(2**40), 2**40, 5000)) for _ in "ij")
+results["exact remainder int64"], results["exact floor_divide int64"] = (i % j).numpy(), (i // j).numpy()
+fg.manual_seed(5)
+results["exact randn"], results["exact rand"] = fg.randn((70_001,)).numpy(), fg.rand((70_001,)).numpy()
 np.savez(sys.argv[1], **results)
 """
 
@@ -79,7 +90,7 @@ def test_bits_at_every_level_and_number_of_threads(tmp_path: Path) -> None:
         other = computed(tmp_path / f"{level}{threads}.npz", level, threads)
         assert other.keys() == best.keys()
         for name, value in best.items():
-            if level == "baseline" and not name.startswith("fold"):
+            if level == "baseline" and not name.startswith(("fold", "exact")):
                 # The sums of convolutions are fused with vectors, and in another order.
                 many = 64 if name.startswith("convolution") else 8
                 assert np.abs(other[name] - value).max() <= many * np.spacing(np.abs(value).max()), (level, name)

@@ -44,17 +44,19 @@ __all__ = [
 
 def add(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """``input + alpha * other``."""
+    if alpha != 1 and isinstance(input, Tensor) and isinstance(other, Tensor):
+        return ops.addcmul(input, other, alpha)
     return ops.add(input, other if alpha == 1 else other * alpha)
 
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 / tensor2``."""
-    return add(input, ops.divide(tensor1, tensor2), alpha=value)
+    return ops.addcdiv(input, tensor1, tensor2, value)
 
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``."""
-    return add(input, ops.multiply(tensor1, tensor2), alpha=value)
+    return ops.addcmul(input, tensor1, tensor2, value)
 
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:

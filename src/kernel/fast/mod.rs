@@ -7,6 +7,8 @@ mod poly;
 mod single;
 mod wide;
 
+pub(super) use poly::{ROUND64, mantissa64};
+
 use crate::dtype::{DType, Element};
 use crate::kernel::num::{Num, Plain, Real};
 
@@ -30,7 +32,30 @@ macro_rules! fast {
         impl Num for Fast<$t> {
             const ZERO: Self = Fast(0.0);
             const ONE: Self = Fast(1.0);
-            fast!(@exact Num, (add sub mul floor_div modulo max min) (neg abs sign));
+            fast!(@exact Num, (add sub mul max min) (neg abs sign));
+            // Of a quotient below 2²³ (f32) or 2⁵² in size that is rounded and then rounded down, `q` is the whole number
+            // wanted, or the next one where the rounding reached that. What it leaves, `x - q o`, is rounded once, as in
+            // the exact row: where `q` is the one wanted, the two are one number, rounded; where it is not, the difference
+            // is a multiple of the last place of `o` and less than `o`, so exact, and the sum with `o` is rounded.
+            #[inline(always)] fn modulo(self, o: Self) -> Self {
+                let (x, o) = (self.0, o.0);
+                let t = x / o;
+                let r = (-t.floor()).mul_add(o, x);
+                let y = if (r < 0.0) != (o < 0.0) { r + o } else { r };
+                let y = if r == 0.0 { (0.0 as $t).copysign(o) } else { y };
+                // An infinite divisor, too, gives NaN.
+                Fast(if t.abs() <= 1.0 / $t::EPSILON { y } else { $t::NAN })
+            }
+            // As above; up to here the exact row rounds to the whole number wanted.
+            #[inline(always)] fn floor_div(self, o: Self) -> Self {
+                let (x, o) = (self.0, o.0);
+                let t = x / o;
+                let q = t.floor();
+                let r = (-q).mul_add(o, x);
+                let q = if r != 0.0 && (r < 0.0) != (o < 0.0) { q - 1.0 } else { q };
+                let q = if q == 0.0 { (0.0 as $t).copysign(t) } else { q };
+                Fast(if t.abs() <= 0.25 / $t::EPSILON && !r.is_nan() { q } else { $t::NAN })
+            }
             #[inline(always)] fn pow(self, o: Self) -> Self { Fast($more::pow(self.0, o.0)) }
             #[inline(always)] fn nan(self) -> bool { self.0.is_nan() }
         }

@@ -58,7 +58,7 @@ pub(super) use exponentials;
 exponentials!(f64 exp64 sigmoid64; ROUND64 + 2046.0, exp_tail64 factors64; -746.0 710.0; 37.5 52.0);
 
 /// Rounding to an integer by adding this, which leaves no room for a fraction; the integer's bits are then the lowest.
-pub(super) const ROUND64: f64 = 6_755_399_441_055_744.0;
+pub const ROUND64: f64 = 6_755_399_441_055_744.0;
 
 /// `x` if it is below `limit` in size, else NaN.
 #[inline(always)]
@@ -166,7 +166,7 @@ pub fn softplus64(x: f64) -> f64 {
 
 /// The exponent `k` and `m - 1` such that `x = 2^k m`, with `m` between `√½` and `√2`. `x` is normal and positive.
 #[inline(always)]
-pub(super) fn mantissa64(x: f64) -> (f64, f64) {
+pub fn mantissa64(x: f64) -> (f64, f64) {
     let bits = x.to_bits().wrapping_sub(0x3fe6_a09e_667f_3bcd);
     // The exponent as a float without a conversion that AVX2 lacks: its bits under those of 2^52.
     let k = f64::from_bits((bits >> 52).wrapping_add(1024) & 0xfff | 0x4330_0000_0000_0000)

@@ -14,10 +14,10 @@ use smallvec::smallvec;
 
 use super::entry::{Entry, entries};
 use crate::array::Array;
-use crate::dtype::{DType, Element, dispatch};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
-use crate::kernel::{chunks, simd};
+use crate::kernel;
 use crate::shape::Dims;
 
 pub use axes::{matrix_transpose, moveaxis, permute_dims, swapaxes, transpose};
@@ -74,20 +74,7 @@ impl Linear for Cast {
     const NAME: &'static str = "cast";
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
-        let x = x.contiguous()?;
-        dispatch!(x.dtype(), all A => {
-            let from = x.as_slice::<A>().expect("contiguous");
-            dispatch!(self.0, all B => {
-                chunks::build::<B>("cast", x.dims(), 1, |first, out| simd::same(
-                    #[inline(always)]
-                    || {
-                        for (o, &v) in out.iter_mut().zip(&from[first..]) {
-                            *o = if A::DTYPE.is_float() || B::DTYPE.is_float() { B::from_f64(v.to_f64()) } else { B::from_i64(v.to_i64()) };
-                        }
-                    },
-                ))
-            })
-        })
+        kernel::cast::cast(x, self.0)
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

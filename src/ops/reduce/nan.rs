@@ -1,15 +1,15 @@
 //! Functions that pass over NaN. No gradient goes to an element that was passed over.
 
-use crate::array::{Array, Item};
+use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Tensor;
 use crate::ops::arithmetic::divide_same;
-use crate::ops::compare::equal;
-use crate::ops::entry::{Axes, Operand, entries};
-use crate::ops::pointwise::isnan;
+use crate::ops::curve::{curve, curve_rows};
+use crate::ops::entry::{Axes, entries};
+use crate::ops::pointwise::{isfinite, isnan};
 use crate::ops::promote::promoted_float;
-use crate::ops::select::select;
+use crate::ops::select::{part, select};
 
 use super::sum;
 
@@ -38,10 +38,18 @@ pub fn nan_to_num(x: &Tensor, nan: f64, posinf: Option<f64>, neginf: Option<f64>
         return Ok(x.clone());
     }
     let largest = if x.dtype() == DType::F32 { f64::from(f32::MAX) } else { f64::MAX };
-    let is = |v: f64| equal(Operand::Tensor(x), Operand::Number(Item::Float(v)));
-    let y = replaced(x, &isnan(x)?, nan)?;
-    let y = replaced(&y, &is(f64::INFINITY)?, posinf.unwrap_or(largest))?;
-    replaced(&y, &is(f64::NEG_INFINITY)?, neginf.unwrap_or(-largest))
+    curve::<Numbered>(x, [nan, posinf.unwrap_or(largest), neginf.unwrap_or(-largest)])
+}
+
+curve_rows! {
+    /// `p[0]` for NaN, and the others for the infinities.
+    Numbered "nan_to_num": plain x; p => {
+            let y = if x.nan() { p[0] } else { x };
+            let y = if x == T::INFINITY { p[1] } else { y };
+            if x == T::INFINITY.neg() { p[2] } else { y }
+        };
+        pass g, x; p => if x.is_finite() { g } else { T::ZERO };
+        g => part(&isfinite(x)?, true, g)?;
 }
 
 entries! {

@@ -1,0 +1,179 @@
+"""Functions element by element over arrays large enough for vectors and threads, against NumPy where that is exact."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+
+from tests.cases import rng
+
+WHOLE = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
+ALL = ["bool", *WHOLE, "float32", "float64"]
+N = 70_001
+
+
+def floats(dtype: str) -> np.ndarray:
+    """Of every size, around the bounds of every integer, and what is no number."""
+    random = rng()
+    ends = [
+        s * (2.0**k + d) for k in (0, 7, 8, 15, 16, 31, 32, 52, 63, 64) for d in (-1, -0.5, 0, 0.5) for s in (1, -1)
+    ]
+    special = [0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, 1e300, *ends]
+    sizes = random.normal(size=N) * 2.0 ** random.integers(-10, 70, N)
+    sizes[: len(special)] = special
+    # Blocks in which all numbers are small, too.
+    sizes[N // 2 :] = random.normal(size=N - N // 2) * 100
+    with np.errstate(over="ignore"):
+        return sizes.astype(dtype)
+
+
+def saturated(x: np.ndarray, dtype: str) -> np.ndarray:
+    limits = np.iinfo(dtype)
+    out = np.zeros(x.shape, dtype)
+    wide = x.astype(np.float64)
+    out[wide >= float(limits.max)] = limits.max
+    out[wide <= float(limits.min)] = limits.min
+    inside = (wide > float(limits.min)) & (wide < float(limits.max))
+    out[inside] = wide[inside].astype(dtype)
+    return out
+
+
+@pytest.mark.parametrize("of", ["float32", "float64"])
+@pytest.mark.parametrize("to", WHOLE)
+def test_a_float_becomes_the_nearest_integer_there_is(of: str, to: str) -> None:
+    x = floats(of)
+    want = saturated(x, to)
+    np.testing.assert_array_equal(fg.cast(fg.tensor(x), to).numpy(), want)
+    np.testing.assert_array_equal(fg.cast(fg.tensor(x)[::-3], to).numpy(), want[::-3])
+
+
+@pytest.mark.parametrize("of", ALL)
+@pytest.mark.parametrize("to", ALL)
+def test_casts_of_what_fits_are_numpys(of: str, to: str) -> None:
+    a = rng().integers(0, 127, (300, 70)).astype(of)
+    x = fg.tensor(a)
+    np.testing.assert_array_equal(fg.cast(x, to).numpy(), a.astype(to), strict=True)
+    np.testing.assert_array_equal(fg.cast(x.T, to).numpy(), a.T.astype(to), strict=True)
+    np.testing.assert_array_equal(fg.cast(x[:, ::7], to).numpy(), a[:, ::7].astype(to), strict=True)
+    np.testing.assert_array_equal(fg.cast(x[:0], to).numpy(), a[:0].astype(to), strict=True)
+    np.testing.assert_array_equal(fg.cast(x[0, 0], to).numpy(), a[0, 0].astype(to), strict=True)
+    some = fg.broadcast_to(x[:1], (3, 70))
+    np.testing.assert_array_equal(fg.cast(some, to).numpy(), np.repeat(a[:1], 3, 0).astype(to), strict=True)
+
+
+@pytest.mark.parametrize("of", WHOLE)
+@pytest.mark.parametrize("to", ALL)
+def test_casts_of_integers_are_numpys(of: str, to: str) -> None:
+    limits = np.iinfo(of)
+    a = rng().integers(limits.min, limits.max, N, dtype=of, endpoint=True)
+    # An integer of 64 bits is rounded once.
+    np.testing.assert_array_equal(fg.cast(fg.tensor(a), to).numpy(), a.astype(to), strict=True)
+
+
+def quotients(dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    random = rng()
+    x, y = random.normal(size=(2, N)) * 2.0 ** random.integers(-60, 60, (2, N))
+    x[: N // 2], y[: N // 2] = random.normal(size=(2, N // 2)) * 10
+    x[:20_000] = np.round(x[:20_000] * 10)
+    y[:20_000] = np.round(y[:20_000])
+    special = [0.0, -0.0, 1.0, -1.0, 0.1, -3.0, np.inf, -np.inf, np.nan, 5e-324, -1e-310, 1e-45, 1e300, -1e38]
+    pairs = np.array(list(itertools.product(special, special))).T
+    x[-pairs.shape[1] :], y[-pairs.shape[1] :] = pairs
+    with np.errstate(over="ignore"):
+        return x.astype(dtype), y.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_remainders_are_exact(dtype: str) -> None:
+    x, y = quotients(dtype)
+    with np.errstate(all="ignore"):
+        rest, floor = np.remainder(x, y), np.floor_divide(x, y)
+        by_three, floor_by_three = np.remainder(x, np.dtype(dtype).type(3)), np.floor_divide(x, np.dtype(dtype).type(3))
+    for got, want in (
+        (fg.remainder(fg.tensor(x), fg.tensor(y)), rest),
+        (fg.floor_divide(fg.tensor(x), fg.tensor(y)), floor),
+        (fg.remainder(fg.tensor(x), 3.0), by_three),
+        (fg.floor_divide(fg.tensor(x), 3.0), floor_by_three),
+        (fg.remainder(fg.tensor(x)[::-2], fg.tensor(y)[::-2]), rest[::-2]),
+    ):
+        np.testing.assert_array_equal(got.numpy(), want)
+        zeros = want == 0
+        np.testing.assert_array_equal(np.signbit(got.numpy()[zeros]), np.signbit(want[zeros]))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "int32", "uint8"])
+def test_integer_remainders_are_exact(dtype: str) -> None:
+    random, limits = rng(), np.iinfo(dtype)
+    x, y = random.integers(limits.min, limits.max, (2, N), dtype=dtype, endpoint=True)
+    # Small ones, and pairs of a large one with a small one, each in blocks of their own.
+    x[: N // 2] >>= np.array(limits.bits // 2 - 1, dtype)
+    y[N // 4 :] >>= np.array(limits.bits - 5, dtype)
+    y[y == 0] = 1
+    with np.errstate(over="ignore"):
+        rest, floor = np.remainder(x, y), np.floor_divide(x, y)
+    np.testing.assert_array_equal(fg.remainder(fg.tensor(x), fg.tensor(y)).numpy(), rest)
+    np.testing.assert_array_equal(fg.floor_divide(fg.tensor(x), fg.tensor(y)).numpy(), floor)
+    assert not fg.remainder(fg.tensor(x), fg.tensor(np.zeros(1, dtype))).numpy().any()
+    assert not fg.floor_divide(fg.tensor(x), fg.tensor(np.zeros(1, dtype))).numpy().any()
+
+
+TRIPLES: dict[str, Callable[..., Any]] = {
+    "lerp": fg.lerp,
+    "lerp by a number": lambda x, y, z: fg.lerp(x, y, 0.3) + 0 * z,
+    "addcmul": lambda x, y, z: fg.addcmul(x, y, z, 0.7),
+    "addcmul of one": fg.addcmul,
+    "addcdiv": lambda x, y, z: fg.addcdiv(x, y, z, -2),
+    "clip": fg.clip,
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", TRIPLES)
+def test_one_pass_over_three_gives_the_bits_of_many(name: str, dtype: str) -> None:
+    odd = [0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan, 1e-310]
+    x, y, z = np.array(list(itertools.product(odd, odd, odd)), dtype).T
+    large = rng().normal(size=(3, 300, 200)).astype(dtype)
+    for a, b, c in (
+        (x, y, z),
+        (large[0], large[1], large[2]),
+        (large[0].T, large[1].T, large[2].T),
+        (large[0], large[1, 0], large[2, :, :1]),
+        (large[0][:, ::2], large[1][:, ::2], large[2, 0, 0]),
+        (large[0][:0], large[1][:0], large[2][:0]),
+    ):
+        alone = TRIPLES[name](*map(fg.tensor, (a, b, c)))
+        followed = TRIPLES[name](*(fg.tensor(v, requires_grad=True) for v in (a, b, c)))
+        np.testing.assert_array_equal(alone.numpy(), followed.detach().numpy(), strict=True)
+
+
+def test_sums_at_indices_have_the_same_bits_for_any_number_of_threads() -> None:
+    random, before = rng(), fg._core.num_threads()
+    calls: list[tuple[Callable[..., Any], np.ndarray, int, np.ndarray]] = []
+    flat = random.normal(size=200_000)
+    for f in (fg.index_add, fg.scatter_add):
+        calls.append((f, flat, 0, random.integers(0, 3000, 200_000)))
+    for x in (random.normal(size=(500, 600)), random.normal(size=(40, 50, 60))):
+        for axis, n in enumerate(x.shape):
+            calls.append((fg.index_add, x, axis, random.integers(-n, n, n)))
+            calls.append((fg.scatter_add, x, axis, random.integers(-n, n, x.shape)))
+            calls.append((fg.scatter_add, x, axis, random.integers(-n, n, x.shape)[:30, :40]))
+    try:
+        for f, x, axis, at in calls:
+            fg._core.set_num_threads(1)
+            source = x if at.ndim == 1 else x[tuple(map(slice, at.shape))]
+            alone = f(fg.tensor(x), axis, fg.tensor(at), fg.tensor(source)).numpy()
+            for threads in (2, 3):
+                fg._core.set_num_threads(threads)
+                many = f(fg.tensor(x), axis, fg.tensor(at), fg.tensor(source)).numpy()
+                assert many.tobytes() == alone.tobytes()
+            want, grid = x.copy(), list(np.indices(source.shape))
+            grid[axis] = at.reshape([-1 if a == axis else 1 for a in range(x.ndim)]) if at.ndim == 1 else at
+            np.add.at(want, tuple(grid), source)
+            np.testing.assert_allclose(alone, want, rtol=1e-9, atol=1e-9)
+    finally:
+        fg._core.set_num_threads(before)
