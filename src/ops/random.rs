@@ -14,7 +14,7 @@ use crate::array::Array;
 use crate::dtype::{DType, Element, Kind, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::{Levels, Live, Tensor};
-use crate::kernel::random::{Stream, below, fill, halves, normal as gauss, philox, uniform32, uniform64};
+use crate::kernel::random::{Stream, below, each, fill, joined, normal32, normal64, uniform32, uniform64};
 use crate::shape::{self, Dims};
 
 static STATE: Mutex<Option<Stream>> = Mutex::new(None);
@@ -41,29 +41,38 @@ fn real(op: &'static str, dtype: Option<DType>) -> Result<DType> {
     }
 }
 
+/// Fresh numbers, `N` of `W` words of the stream each.
+fn drawn_of<T: Element, const W: usize, const N: usize>(
+    op: &'static str,
+    dims: &[usize],
+    make: impl Fn([u32; W]) -> [T; N] + Sync + Copy,
+) -> Result<Array> {
+    fill(op, dims, next(shape::len(dims), each(W, N)), make)
+}
+
 fn uniform_array(op: &'static str, dims: &[usize], dtype: DType) -> Result<Array> {
-    let n = shape::len(dims);
     match dtype {
-        DType::F32 => fill(op, dims, next(n, 4), |b| b.map(uniform32)),
-        _ => fill(op, dims, next(n, 2), |b| halves(b).map(uniform64)),
+        DType::F32 => drawn_of(
+            op,
+            dims,
+            #[inline(always)]
+            |[w]| [uniform32(w)],
+        ),
+        _ => drawn_of(
+            op,
+            dims,
+            #[inline(always)]
+            |w| [uniform64(joined(w))],
+        ),
     }
 }
 
 fn normal_array(op: &'static str, dims: &[usize], dtype: DType) -> Result<Array> {
-    let n = shape::len(dims);
-    // The first number of a pair lies in (0, 1]: its logarithm is finite.
     match dtype {
-        DType::F32 => fill(op, dims, next(n, 4), |[a, b, c, d]| {
-            let pair = |u: u32, v: u32| {
-                let step = 1.0 / (1u64 << 32) as f64;
-                gauss((f64::from(u) + 1.0) * step, f64::from(v) * step).map(|z| z as f32)
-            };
-            let ([p, q], [r, s]) = (pair(a, b), pair(c, d));
-            [p, q, r, s]
-        }),
-        _ => fill(op, dims, next(n, 2), |b| {
-            let [u, v] = halves(b).map(uniform64);
-            gauss(1.0 - u, v)
+        DType::F32 => drawn_of(op, dims, normal32),
+        // The first number of a pair lies in (0, 1]: its logarithm is finite.
+        _ => drawn_of(op, dims, |[a, b, c, d]| {
+            normal64(1.0 - uniform64(joined([a, b])), uniform64(joined([c, d])))
         }),
     }
 }
@@ -137,9 +146,8 @@ pub fn randint(low: i64, high: Option<i64>, shape: &[i64], dtype: Option<DType>)
     let range = high.wrapping_sub(low) as u64;
     let number = |bits| low.wrapping_add(below(bits, range) as i64);
     shaped("randint", &dims, |dims| {
-        let stream = next(shape::len(dims), 2);
-        dispatch!(dtype, all T => fill("randint", dims, stream, |b| {
-            halves(b).map(|bits| <T as crate::dtype::Element>::from_i64(number(bits)))
+        dispatch!(dtype, all T => drawn_of("randint", dims, #[inline(always)] |w| {
+            [<T as crate::dtype::Element>::from_i64(number(joined(w)))]
         }))
     })
 }
@@ -153,20 +161,23 @@ pub fn randperm(n: i64, dtype: Option<DType>) -> Result<Tensor> {
     }
     let each = dims[0].max(1);
     let order = shaped("randperm", &dims, |dims| {
-        Array::build::<i64>("randperm", dims, |all| all.chunks_mut(each).for_each(shuffled))
+        let stream = next(shape::len(dims), 1);
+        let bits = fill("randperm", dims, stream, |[a, b, _, _]| [joined([a, b])])?;
+        let bits = bits.as_slice::<u64>().expect("contiguous");
+        Array::build::<i64>("randperm", dims, |all| {
+            all.chunks_mut(each).zip(bits.chunks(each)).for_each(|(out, bits)| shuffled(out, bits));
+        })
     })?;
     cast(&order, dtype)
 }
 
 /// The indices of a list in random order: Fisher and Yates' shuffle, from the back.
-fn shuffled(out: &mut [i64]) {
+fn shuffled(out: &mut [i64], bits: &[u64]) {
     for (i, o) in out.iter_mut().enumerate() {
         *o = i as i64;
     }
-    let stream = next(out.len(), 1);
     for i in (1..out.len()).rev() {
-        let [bits, _] = halves(philox(stream.seed, stream.block.wrapping_add(i as u64)));
-        out.swap(i, below(bits, i as u64 + 1) as usize);
+        out.swap(i, below(bits[i], i as u64 + 1) as usize);
     }
 }
 
@@ -245,14 +256,19 @@ pub fn dropout(x: &Tensor, p: f64, training: bool) -> Result<Tensor> {
     }
     let scale = if p == 1.0 { 0.0 } else { 1.0 / (1.0 - p) };
     let dropped = |bits: u32| f64::from(bits) < p * (1u64 << 32) as f64;
-    let mask = alike("dropout", &x, |dims| {
-        let stream = next(shape::len(dims), 4);
-        match x.dtype() {
-            DType::F32 => {
-                fill("dropout", dims, stream, |b| b.map(|u| if dropped(u) { 0.0 } else { scale as f32 }))
-            }
-            _ => fill("dropout", dims, stream, |b| b.map(|u| if dropped(u) { 0.0 } else { scale })),
-        }
+    let mask = alike("dropout", &x, |dims| match x.dtype() {
+        DType::F32 => drawn_of(
+            "dropout",
+            dims,
+            #[inline(always)]
+            |[w]| [if dropped(w) { 0.0 } else { scale as f32 }],
+        ),
+        _ => drawn_of(
+            "dropout",
+            dims,
+            #[inline(always)]
+            |[w]| [if dropped(w) { 0.0 } else { scale }],
+        ),
     })?;
     masked(&x, &mask)
 }
