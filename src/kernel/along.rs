@@ -1,8 +1,12 @@
 //! Elements picked along an axis by position, and put back there. A position of -1 stands for no element.
 
+use std::ops::Range;
+
 use super::chunks::{self, Blocks};
+use super::map::Shared;
+use super::par;
 use crate::array::Array;
-use crate::dtype::dispatch;
+use crate::dtype::{Element, dispatch};
 use crate::error::Result;
 use crate::kernel::num::Num;
 use crate::shape::Dims;
@@ -74,26 +78,75 @@ pub fn rolled(op: &'static str, x: &Array, axis: usize, by: usize) -> Result<Arr
 /// # Panics
 /// When a position is outside the axis, or the dtype is bool.
 pub fn put(op: &'static str, g: &Array, at: &Array, axis: usize, n: usize) -> Result<Array> {
-    let (g, at) = (g.contiguous()?, at.contiguous()?);
     let mut dims = Dims::from_slice(g.dims());
     dims[axis] = n;
-    let (from, to) = (Blocks::of(g.dims(), axis), Blocks::of(&dims, axis));
-    let at_all = at.as_slice::<i64>().expect("contiguous");
-    dispatch!(g.dtype(), num T => {
-        let g = g.as_slice::<T>().expect("contiguous");
-        chunks::build::<T>(op, &dims, to.len(), |first, out| {
-            if to.len() == 0 { return; }
-            out.fill(T::default());
-            for (b, out) in out.chunks_exact_mut(to.len()).enumerate() {
-                let g = &g[(first + b) * from.len()..][..from.len()];
-                let at = &at_all[(first + b) * from.len()..][..from.len()];
-                for (g, at) in g.chunks_exact(to.inner).zip(at.chunks_exact(to.inner)) {
-                    for (i, (&g, &j)) in g.iter().zip(at).enumerate().filter(|(_, (_, j))| **j >= 0) {
-                        let out = &mut out[j as usize * to.inner + i];
-                        *out = Num::add(*out, g);
-                    }
+    let out = Array::zeros(op, g.dtype(), &dims)?;
+    dispatch!(g.dtype(), num T => laid(op, out, g, at, axis, |out: &mut T, g| *out = Num::add(*out, g)),
+        else unreachable!("truth values have no gradient"))
+}
+
+/// `x` with `out[.., at[.., j, ..], ..] = values[.., j, ..]`, the last one where a position is named twice.
+///
+/// # Panics
+/// When a position is outside the axis.
+pub fn write(op: &'static str, x: &Array, at: &Array, values: &Array, axis: usize) -> Result<Array> {
+    let x = x.contiguous()?;
+    dispatch!(x.dtype(), all T => laid(op, x, values, at, axis, |out: &mut T, value| *out = value))
+}
+
+/// An array with elements laid into it along an axis, those of one place in their order.
+fn laid<T: Element>(
+    op: &'static str,
+    mut out: Array,
+    g: &Array,
+    at: &Array,
+    axis: usize,
+    lay: impl Fn(&mut T, T) + Sync,
+) -> Result<Array> {
+    let (g, at) = (g.contiguous()?, at.contiguous()?);
+    let (from, to) = (Blocks::of(g.dims(), axis), Blocks::of(out.dims(), axis));
+    if g.len() == 0 {
+        return Ok(out);
+    }
+    assert!(
+        g.dims() == at.dims() && g.len() / from.len() * to.len() == out.len(),
+        "{op}: shapes that differ"
+    );
+    let (g, at) = (g.as_slice::<T>().expect("contiguous"), at.as_slice::<i64>().expect("contiguous"));
+    let blocks = g.len() / from.len();
+    let shared = Shared(out.own()?);
+    // Rows of blocks by columns: whoever has them lays all that comes to them.
+    let work = |rows: Range<usize>, columns: Range<usize>| {
+        // Read once: through a reference they might be what the loop writes.
+        let (inner, len, lay) = (to.inner, to.len(), &lay);
+        for b in rows {
+            let (g, at) = (&g[b * from.len()..][..from.len()], &at[b * from.len()..][..from.len()]);
+            // SAFETY: the block is in the array.
+            let out = unsafe { shared.get().cast::<T>().add(b * len) };
+            let lay_at = move |j: i64, column: usize, value: T| {
+                if j >= 0 {
+                    let place = j as usize * inner + column;
+                    assert!(place < len, "{op}: a position leaves its axis");
+                    // SAFETY: in the block, of which nobody else has this column.
+                    lay(unsafe { &mut *out.add(place) }, value);
                 }
+            };
+            if inner == 1 {
+                g.iter().zip(at).for_each(|(&g, &j)| lay_at(j, 0, g));
+                continue;
             }
-        })
-    }, else unreachable!("truth values have no gradient"))
+            for (g, at) in g.chunks_exact(inner).zip(at.chunks_exact(inner)) {
+                let pairs = g[columns.clone()].iter().zip(&at[columns.clone()]);
+                columns.clone().zip(pairs).for_each(|(column, (&g, &j))| lay_at(j, column, g));
+            }
+        }
+    };
+    if g.len() < par::PIECE {
+        work(0..blocks, 0..to.inner);
+    } else if blocks > 1 {
+        par::pieces(blocks, par::PIECE.div_ceil(from.len().max(to.len())), &|r| work(r, 0..to.inner));
+    } else {
+        par::pieces(to.inner, (to.inner / 8).next_multiple_of(16), &|r| work(0..1, r));
+    }
+    Ok(out)
 }

@@ -4,29 +4,31 @@ use smallvec::smallvec;
 
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, unrecorded};
 use crate::kernel::along;
 
 /// The elements at the positions of the second input (int64, of the same rank; -1 for none, which gives 0). The axis
 /// is counted back from the last one.
 struct Pick {
+    name: &'static str,
     back: usize,
 }
 
 /// The transpose of [`Pick`]: elements added into zeros with `n` rows along the axis.
 struct Put {
+    name: &'static str,
     back: usize,
     n: usize,
 }
 
 impl Op for Pick {
     fn name(&self) -> &'static str {
-        "pick"
+        self.name
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
         let (x, at) = along::same_lanes(ins[0], ins[1], lanes);
-        Ok([along::pick("pick", &x, &at, x.rank() - self.back)?].into())
+        Ok([along::pick(self.name, &x, &at, x.rank() - self.back)?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {
@@ -35,23 +37,23 @@ impl Op for Pick {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let n = s.dims(0)[s.dims(0).len() - self.back];
-        let dx = g[0].as_ref().map(|g| put(g, &s.input(1), self.back, n)).transpose()?;
+        let dx = g[0].as_ref().map(|g| put(self.name, g, &s.input(1), self.back, n)).transpose()?;
         Ok(smallvec![dx, None])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![t[0].as_ref().map(|t| pick(t, &s.input(1), self.back)).transpose()?])
+        Ok(smallvec![t[0].as_ref().map(|t| pick(self.name, t, &s.input(1), self.back)).transpose()?])
     }
 }
 
 impl Op for Put {
     fn name(&self) -> &'static str {
-        "put"
+        self.name
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
         let (g, at) = along::same_lanes(ins[0], ins[1], lanes);
-        Ok([along::put("put", &g, &at, g.rank() - self.back, self.n)?].into())
+        Ok([along::put(self.name, &g, &at, g.rank() - self.back, self.n)?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {
@@ -59,22 +61,37 @@ impl Op for Put {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![g[0].as_ref().map(|g| pick(g, &s.input(1), self.back)).transpose()?, None])
+        Ok(smallvec![g[0].as_ref().map(|g| pick(self.name, g, &s.input(1), self.back)).transpose()?, None])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![t[0].as_ref().map(|t| put(t, &s.input(1), self.back, self.n)).transpose()?])
+        Ok(smallvec![t[0].as_ref().map(|t| put(self.name, t, &s.input(1), self.back, self.n)).transpose()?])
     }
 }
 
 /// `out[.., j, ..] = x[.., at[.., j, ..], ..]` along the axis that is `back` from the end; all positions are inside.
-pub(super) fn pick(x: &Tensor, at: &Tensor, back: usize) -> Result<Tensor> {
-    apply(Pick { back }, &[x, at])
+pub(super) fn pick(name: &'static str, x: &Tensor, at: &Tensor, back: usize) -> Result<Tensor> {
+    apply(Pick { name, back }, &[x, at])
 }
 
 /// The transpose of [`pick`] from an axis of size `n`.
-pub(super) fn put(g: &Tensor, at: &Tensor, back: usize, n: usize) -> Result<Tensor> {
-    apply(Put { back, n }, &[g, at])
+pub(super) fn put(name: &'static str, g: &Tensor, at: &Tensor, back: usize, n: usize) -> Result<Tensor> {
+    apply(Put { name, back, n }, &[g, at])
+}
+
+/// `x` with values written at positions along an axis, the last one where a position is named twice: where nobody follows
+/// either, else none.
+pub(super) fn write(
+    name: &'static str,
+    x: &Tensor,
+    at: &Tensor,
+    values: &Tensor,
+    back: usize,
+) -> Option<Result<Tensor>> {
+    unrecorded(name, &[x, at, values], move |ins, lanes| {
+        let [x, at, values] = along::all_lanes([ins[0], ins[1], ins[2]], lanes);
+        along::write(name, &x, &at, &values, x.rank() - back)
+    })
 }
 
 /// An op of one tensor whose first output are elements of it along an axis, and the second where they are.
@@ -104,11 +121,11 @@ impl<C: Chosen> Op for Choice<C> {
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let (back, dims) = (self.0.back(), s.dims(0));
         let n = dims[dims.len() - back];
-        Ok(smallvec![g[0].as_ref().map(|g| put(g, &s.output(1), back, n)).transpose()?])
+        Ok(smallvec![g[0].as_ref().map(|g| put("put", g, &s.output(1), back, n)).transpose()?])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let t = t[0].as_ref().map(|t| pick(t, &s.output(1), self.0.back())).transpose()?;
+        let t = t[0].as_ref().map(|t| pick("pick", t, &s.output(1), self.0.back())).transpose()?;
         Ok(smallvec![t, None])
     }
 }

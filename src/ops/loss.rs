@@ -119,13 +119,13 @@ impl Op for CrossEntropyGrad {
 
 /// The inner product of `c` with each row's gradient, `softmax(x) - [the class]`.
 fn along_gradient(c: &Tensor, x: &Tensor, classes: &Tensor) -> Result<Tensor> {
-    Ok(live(&sum_rows(&(c * softmax(x, -1)?))?, classes)? - pick(c, classes, 1)?)
+    Ok(live(&sum_rows(&(c * softmax(x, -1)?))?, classes)? - pick("pick", c, classes, 1)?)
 }
 
 /// `x` for rows with a class, 0 for the others.
 fn live(x: &Tensor, classes: &Tensor) -> Result<Tensor> {
     let first = clamped(classes)?;
-    pick(x, &first, 1)
+    pick("pick", x, &first, 1)
 }
 
 /// Class 0 for every class, none for none.
@@ -229,7 +229,7 @@ impl<'a> Rows<'a> {
         let flat = reshape_to(named, &[shape::len(named.dims())])?;
         // Without a class of its own an array has nothing to pick from; then all samples are ignored.
         let weight = if self.classes == 0 { ones() } else { weight };
-        reshape_to(&pick(&weight, &flat, 1)?, named.dims()).map(Some)
+        reshape_to(&pick("pick", &weight, &flat, 1)?, named.dims()).map(Some)
     }
 
     /// Columns as samples.
@@ -275,7 +275,7 @@ pub fn cross_entropy(
     let weights = rows.sample_weights(&named, ignored, weight.as_ref())?;
     let mut loss = if label_smoothing > 0.0 {
         let p = log_softmax(&rows.x, -1)?;
-        let own = pick(&p, &named, 1)?;
+        let own = pick("pick", &p, &named, 1)?;
         let own = if weight.is_some() { own * weights.as_ref().expect("of the classes") } else { own };
         let all = live(&sum_rows(&weight.as_ref().map_or_else(|| p.clone(), |w| &p * w))?, &named)?;
         -(own * (1.0 - label_smoothing) + all * smooth)
@@ -303,7 +303,7 @@ pub fn nll_loss(
     let weight = rows.weight(weight)?;
     let (named, ignored) = rows.named(target, ignore_index)?;
     let weights = rows.sample_weights(&named, ignored, weight.as_ref())?;
-    let own = -pick(&rows.x, &named, 1)?;
+    let own = -pick("pick", &rows.x, &named, 1)?;
     let loss = match &weights {
         Some(w) if weight.is_some() => own * w,
         _ => own,

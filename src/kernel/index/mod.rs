@@ -6,12 +6,13 @@ mod write;
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use smallvec::SmallVec;
 
 use crate::array::{Array, Layout};
 use crate::error::Result;
-use crate::kernel::simd;
+use crate::kernel::{par, simd};
 use crate::shape::{self, Dims, Strides};
 
 pub use positions::{join, last, nonzero, unjoin};
@@ -61,11 +62,15 @@ impl<'a> Plan<'a> {
         let list = positions.as_slice::<i64>().expect("positions are contiguous");
         // Checked here once more, so that no list from anywhere can make the walk leave the array.
         let places = shape::len(sizes) as u64;
-        let inside = simd::same(
-            #[inline(always)]
-            || list.iter().fold(true, |all, &i| all & ((i as u64) < places)),
-        );
-        assert!(inside, "a position leaves its axis");
+        let lost = AtomicBool::new(false);
+        par::pieces(list.len(), par::PIECE, &|r| {
+            let inside = simd::same(
+                #[inline(always)]
+                || list[r].iter().fold(true, |all, &i| all & ((i as u64) < places)),
+            );
+            lost.fetch_or(!inside, Relaxed);
+        });
+        assert!(!lost.into_inner(), "a position leaves its axis");
         let joined = (1..sizes.len()).all(|k| strides[k - 1] == strides[k] * sizes[k] as isize);
         let (list, step) = match (joined, strides.last()) {
             (true, last) => (Cow::Borrowed(list), last.copied().unwrap_or(0)),

@@ -9,7 +9,7 @@ use crate::error::{Result, bail};
 use crate::kernel::copy::copy;
 use crate::kernel::map::Shared;
 use crate::kernel::num::Num;
-use crate::kernel::par;
+use crate::kernel::{par, simd};
 use crate::shape::Dims;
 
 /// Writes `values` over the elements of `x` at positions within a layout of its C order: in place where nobody else
@@ -89,19 +89,32 @@ fn sum<T: Num>(out: &mut Array, plan: &Plan<'_>, values: &Array) -> Result<()> {
             // SAFETY: as in `pick`; this call alone writes the places and columns that it is given.
             unsafe {
                 let (to, from) = (to.0.cast::<T>().offset(ox), values.ptr().cast::<T>().offset(ov));
-                for (k, &i) in list.iter().enumerate() {
-                    let (to, from) =
-                        (to.offset(i as isize * plan.step), from.offset(k as isize * plan.value_step));
-                    match plan.inner[..] {
-                        [] => *to = (*to).add(*from),
-                        [(_, x, v)] => {
-                            for c in columns.clone() {
-                                let to = to.offset(c as isize * x);
-                                *to = (*to).add(*from.offset(c as isize * v));
+                // Read once: through a reference they might be what the loop writes.
+                let (step, value_step, columns) = (plan.step, plan.value_step, columns.clone());
+                let pairs = list
+                    .iter()
+                    .enumerate()
+                    .map(move |(k, &i)| (to.offset(i as isize * step), from.offset(k as isize * value_step)));
+                match plan.inner[..] {
+                    [] => pairs.for_each(|(to, from)| *to = (*to).add(*from)),
+                    [(_, 1, 1)] => simd::same(
+                        #[inline(always)]
+                        move || {
+                            for (to, from) in pairs {
+                                for c in columns.clone() {
+                                    let to = to.add(c);
+                                    *to = (*to).add(*from.add(c));
+                                }
                             }
+                        },
+                    ),
+                    [(_, x, v)] => pairs.for_each(|(to, from)| {
+                        for c in columns.clone() {
+                            let to = to.offset(c as isize * x);
+                            *to = (*to).add(*from.offset(c as isize * v));
                         }
-                        ref axes => added(axes, to, from),
-                    }
+                    }),
+                    ref axes => pairs.for_each(|(to, from)| added(axes, to, from)),
                 }
             }
         });
@@ -113,7 +126,9 @@ fn sum<T: Num>(out: &mut Array, plan: &Plan<'_>, values: &Array) -> Result<()> {
     } else if whole > 1 {
         par::pieces(whole, par::PIECE.div_ceil(plan.n * plan.block()), &|r| work(r, 0..columns));
     } else {
-        par::pieces(columns, par::PIECE.div_ceil(plan.n).next_multiple_of(64), &|r| work(0..1, r));
+        // Wide pieces: each row of one is a jump in memory.
+        let piece = par::PIECE.div_ceil(plan.n).max(columns / 8).next_multiple_of(64);
+        par::pieces(columns, piece, &|r| work(0..1, r));
     }
     Ok(())
 }

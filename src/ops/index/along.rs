@@ -3,24 +3,19 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::groups::reduced;
+use super::places::{all, at_least_vector, broadcast_others, covers, line, positions, same_rank, within};
 use super::rows::{add_at, join, pick};
 use super::{Index, index_put, put};
-use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::kernel::index::Rows;
+use crate::ops;
 use crate::ops::arithmetic::add_same;
 use crate::ops::entry::{Operand, entries};
 use crate::ops::movement::region::{Part, Region, view};
 use crate::ops::movement::{broadcast_to, reshape_to};
 use crate::ops::promote::as_tensor;
 use crate::shape::{self, Dims};
-
-/// Numbers in one axis.
-pub(super) fn line(op: &'static str, n: usize, numbers: impl Iterator<Item = i64>) -> Result<Tensor> {
-    let fill = |out: &mut [i64]| out.iter_mut().zip(numbers).for_each(|(o, i)| *o = i);
-    Ok(Tensor::constant(Array::build(op, &[n], fill)?))
-}
 
 /// The slices of an axis at `n` indices known here.
 pub(in crate::ops) fn take_along(
@@ -56,43 +51,6 @@ pub fn index_select(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
     take_at("index_select", x, shape::axis("index_select", axis, x.rank())?, &index)
 }
 
-/// The positions that indices along one axis name in the whole tensor, of the indices' shape: on the other axes each
-/// index speaks of its own place.
-fn positions(op: &'static str, dims: &[usize], at: usize, index: &Tensor) -> Result<Tensor> {
-    let rank = dims.len();
-    let lines: Vec<Tensor> = (0..rank)
-        .filter(|&a| a != at)
-        .map(|a| {
-            // The other axes of the index may be of size 1 only if the tensor's are: the callers broadcast before.
-            let n = index.dims()[a];
-            let mut own: Dims = smallvec![1; rank];
-            own[a] = n;
-            reshape_to(&line(op, n, 0..n as i64)?, &own)
-        })
-        .collect::<Result<_>>()?;
-    let mut lines = lines.iter();
-    let all: SmallVec<[&Tensor; 4]> =
-        (0..rank).filter_map(|a| if a == at { Some(index) } else { lines.next() }).collect();
-    join(op, &all, dims.into(), (0..rank).collect())
-}
-
-pub(super) fn all(rank: usize) -> Rows {
-    Rows { outer: 0, merged: rank }
-}
-
-/// The rank of both, which are to be the same; a 0-d tensor counts as one of one axis.
-fn same_rank(op: &'static str, x: &Tensor, index: &Tensor, axis: i64) -> Result<usize> {
-    if x.rank() != index.rank() {
-        bail!(Shape, op, "the indices have {} axes, the tensor {}", index.rank(), x.rank());
-    }
-    shape::axis(op, axis, x.rank())
-}
-
-/// A number as a vector of one element.
-fn at_least_vector(t: &Tensor) -> Result<Tensor> {
-    if t.rank() == 0 { reshape_to(t, &[1]) } else { Ok(t.clone()) }
-}
-
 /// The elements `x[i, index[i, j], …]`: `index` is no larger than `x` on the other axes.
 pub fn gather(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
     const OP: &str = "gather";
@@ -101,40 +59,11 @@ pub fn gather(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
     }
     let at = same_rank(OP, x, index, axis)?;
     within(OP, x, at, index)?;
-    pick(OP, x, all(x.rank()), &positions(OP, x.dims(), at, index)?)
-}
-
-/// That the indices are no larger than the tensor on the other axes.
-fn within(op: &'static str, x: &Tensor, at: usize, index: &Tensor) -> Result<()> {
-    if (0..x.rank()).any(|a| a != at && index.dims()[a] > x.dims()[a]) {
-        bail!(
-            Shape,
-            op,
-            "indices of shape {:?} reach beyond {:?} on another axis than {at}",
-            index.dims(),
-            x.dims()
-        );
+    if covers(x, at, index) {
+        let places = join(OP, &[index], smallvec![x.dims()[at]], smallvec![at])?;
+        return ops::along::pick(OP, x, &places, x.rank() - at);
     }
-    Ok(())
-}
-
-/// The tensor and the indices with their other axes broadcast against each other.
-fn broadcast_others(op: &'static str, x: &Tensor, at: usize, index: &Tensor) -> Result<(Tensor, Tensor)> {
-    let mut one: Dims = index.dims().into();
-    one[at] = x.dims()[at];
-    let mut dims = match shape::broadcast(op, x.dims(), &one) {
-        Ok(dims) => dims,
-        Err(_) => bail!(
-            Shape,
-            op,
-            "indices of shape {:?} do not broadcast to {:?} on the axes other than {at}",
-            index.dims(),
-            x.dims()
-        ),
-    };
-    let x = broadcast_to(x, &dims)?;
-    dims[at] = index.dims()[at];
-    Ok((x, broadcast_to(index, &dims)?))
+    pick(OP, x, all(x.rank()), &positions(OP, x.dims(), at, index)?)
 }
 
 /// The elements at indices along an axis; the other axes broadcast.
@@ -170,6 +99,10 @@ pub fn put_along_axis(
     written(OP, x, at, &broadcast_to(indices, &dims)?, &broadcast_to(&values, &dims)?, reduce, include_self)
 }
 
+fn reduce_is_sum(reduce: &str) -> bool {
+    matches!(reduce, "add" | "sum")
+}
+
 /// Values written at indices along an axis, both of one shape, or reduced with each other and what is there.
 fn written(
     op: &'static str,
@@ -180,13 +113,25 @@ fn written(
     reduce: &str,
     include_self: bool,
 ) -> Result<Tensor> {
+    if covers(x, at, index) {
+        let (back, n) = (x.rank() - at, x.dims()[at]);
+        let places = || join(op, &[index], smallvec![n], smallvec![at]);
+        if reduce_is_sum(reduce) && include_self {
+            return add_same(x, &ops::along::put(op, values, &places()?, back, n)?);
+        }
+        if reduce == "assign"
+            && let Some(whole) = ops::along::write(op, x, &places()?, values, back)
+        {
+            return whole;
+        }
+    }
     let positions = positions(op, x.dims(), at, index)?;
     match reduce {
         "assign" => {
             let flat = reshape_to(x, &[shape::len(x.dims())])?;
             reshape_to(&put(&flat, &[Index::Tensor(positions)], Operand::Tensor(values))?, x.dims())
         }
-        "add" | "sum" if include_self => {
+        _ if reduce_is_sum(reduce) && include_self => {
             add_same(x, &add_at(op, x.dims(), all(x.rank()), &positions, values)?)
         }
         _ => reduced(op, x, &positions, values, reduce, include_self),

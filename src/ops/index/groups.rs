@@ -1,6 +1,6 @@
 //! Values brought together where their positions are the same: their product, mean, maximum or minimum.
 
-use super::along::{all, line};
+use super::places::{all, line};
 use super::rows::{add_at, pick};
 use super::{Index, put};
 use crate::dtype::DType;

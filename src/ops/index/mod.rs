@@ -4,6 +4,7 @@ mod along;
 mod expression;
 mod groups;
 mod mask;
+mod places;
 mod rows;
 mod write;
 

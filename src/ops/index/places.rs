@@ -1,0 +1,97 @@
+//! The places that indices along one axis name.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::rows::join;
+use crate::array::Array;
+use crate::error::{Result, bail};
+use crate::graph::Tensor;
+use crate::kernel::index::Rows;
+use crate::ops::movement::{broadcast_to, reshape_to};
+use crate::shape::{self, Dims};
+
+/// Numbers in one axis.
+pub(super) fn line(op: &'static str, n: usize, numbers: impl Iterator<Item = i64>) -> Result<Tensor> {
+    let fill = |out: &mut [i64]| out.iter_mut().zip(numbers).for_each(|(o, i)| *o = i);
+    Ok(Tensor::constant(Array::build(op, &[n], fill)?))
+}
+
+/// The positions that indices along one axis name in the whole tensor, of the indices' shape: on the other axes each
+/// index speaks of its own place.
+pub(super) fn positions(op: &'static str, dims: &[usize], at: usize, index: &Tensor) -> Result<Tensor> {
+    let rank = dims.len();
+    let lines: Vec<Tensor> = (0..rank)
+        .filter(|&a| a != at)
+        .map(|a| {
+            // The other axes of the index may be of size 1 only if the tensor's are: the callers broadcast before.
+            let n = index.dims()[a];
+            let mut own: Dims = smallvec![1; rank];
+            own[a] = n;
+            reshape_to(&line(op, n, 0..n as i64)?, &own)
+        })
+        .collect::<Result<_>>()?;
+    let mut lines = lines.iter();
+    let all: SmallVec<[&Tensor; 4]> =
+        (0..rank).filter_map(|a| if a == at { Some(index) } else { lines.next() }).collect();
+    join(op, &all, dims.into(), (0..rank).collect())
+}
+
+pub(super) fn all(rank: usize) -> Rows {
+    Rows { outer: 0, merged: rank }
+}
+
+/// The rank of both, which are to be the same; a 0-d tensor counts as one of one axis.
+pub(super) fn same_rank(op: &'static str, x: &Tensor, index: &Tensor, axis: i64) -> Result<usize> {
+    if x.rank() != index.rank() {
+        bail!(Shape, op, "the indices have {} axes, the tensor {}", index.rank(), x.rank());
+    }
+    shape::axis(op, axis, x.rank())
+}
+
+/// A number as a vector of one element.
+pub(super) fn at_least_vector(t: &Tensor) -> Result<Tensor> {
+    if t.rank() == 0 { reshape_to(t, &[1]) } else { Ok(t.clone()) }
+}
+
+/// That the indices are no larger than the tensor on the other axes.
+pub(super) fn within(op: &'static str, x: &Tensor, at: usize, index: &Tensor) -> Result<()> {
+    if (0..x.rank()).any(|a| a != at && index.dims()[a] > x.dims()[a]) {
+        bail!(
+            Shape,
+            op,
+            "indices of shape {:?} reach beyond {:?} on another axis than {at}",
+            index.dims(),
+            x.dims()
+        );
+    }
+    Ok(())
+}
+
+/// The tensor and the indices with their other axes broadcast against each other.
+pub(super) fn broadcast_others(
+    op: &'static str,
+    x: &Tensor,
+    at: usize,
+    index: &Tensor,
+) -> Result<(Tensor, Tensor)> {
+    let mut one: Dims = index.dims().into();
+    one[at] = x.dims()[at];
+    let mut dims = match shape::broadcast(op, x.dims(), &one) {
+        Ok(dims) => dims,
+        Err(_) => bail!(
+            Shape,
+            op,
+            "indices of shape {:?} do not broadcast to {:?} on the axes other than {at}",
+            index.dims(),
+            x.dims()
+        ),
+    };
+    let x = broadcast_to(x, &dims)?;
+    dims[at] = index.dims()[at];
+    Ok((x, broadcast_to(index, &dims)?))
+}
+
+/// Whether there are indices for all places on the other axes.
+pub(super) fn covers(x: &Tensor, at: usize, index: &Tensor) -> bool {
+    (0..x.rank()).all(|a| a == at || index.dims()[a] == x.dims()[a])
+}
