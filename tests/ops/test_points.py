@@ -171,7 +171,8 @@ def test_sums_at_indices_have_the_same_bits_for_any_number_of_threads() -> None:
                 fg._core.set_num_threads(threads)
                 many = f(fg.tensor(x), axis, fg.tensor(at), fg.tensor(source)).numpy()
                 assert many.tobytes() == alone.tobytes()
-            want, grid = x.copy(), list(np.indices(source.shape))
+            want = x.copy()
+            grid: list[np.ndarray] = list(np.indices(source.shape))
             grid[axis] = at.reshape([-1 if a == axis else 1 for a in range(x.ndim)]) if at.ndim == 1 else at
             np.add.at(want, tuple(grid), source)
             np.testing.assert_allclose(alone, want, rtol=1e-9, atol=1e-9)
