@@ -143,8 +143,7 @@ mod tests {
     /// Pairs of these numbers, in blocks of few neighbours and all together.
     fn check<T: Num + Element>(numbers: &[T], same: impl Fn(T, T) -> bool) {
         let of = |numbers: &[T]| Array::from_slice(numbers, &[numbers.len()]).unwrap();
-        let rows: [(&Table, fn(T, T) -> T); 2] = [(FLOOR, T::floor_div), (REST, T::modulo)];
-        for (table, row) in rows {
+        for (table, row) in [(FLOOR, T::floor_div as fn(T, T) -> T), (REST, T::modulo)] {
             for &y in numbers {
                 let all = zip::apply("t", table, &of(numbers), &of(&[y]), 0).unwrap();
                 let turned = zip::apply("t", table, &of(&[y]), &of(numbers), 0).unwrap();

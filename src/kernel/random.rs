@@ -36,9 +36,10 @@ fn group(seed: u64, first: u64, words: &mut [u32; 4 * GROUP]) {
     const LOW: u64 = 0xffff_ffff;
     for (part, words) in words.chunks_exact_mut(4 * WIDTH).enumerate() {
         let mut c = [[0u64; WIDTH]; 4];
-        for i in 0..WIDTH {
+        let [low, high, ..] = &mut c;
+        for (i, (low, high)) in low.iter_mut().zip(high).enumerate() {
             let block = first.wrapping_add((part * WIDTH + i) as u64);
-            (c[0][i], c[1][i]) = (block & LOW, block >> 32);
+            (*low, *high) = (block & LOW, block >> 32);
         }
         let mut k = [seed as u32, (seed >> 32) as u32];
         for _ in 0..10 {
