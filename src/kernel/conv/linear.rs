@@ -1,6 +1,8 @@
 //! The result and the image of a convolution: sums of shifted planes, tile by tile.
 
-use super::micro::{DOWN, Micro, Wide};
+use std::ops::Range;
+
+use super::micro::{Depth, Micro, Wide};
 use super::plan::{Layout, Pass, Plan};
 use super::{Axes, Lanes, each_piece};
 use crate::array::Array;
@@ -19,6 +21,9 @@ pub struct Job {
     /// From row to row and from plane to plane of the weight.
     pub steps: [usize; 2],
 }
+
+/// Products that a sum takes in at once, so that what all rows of a tile read of so many planes stays in the first cache.
+const DEPTH: usize = 160;
 
 /// A part of a tile: where it is, its length, and where it goes.
 struct Run {
@@ -52,7 +57,8 @@ impl Job {
         let buffer = layout.buffer(self.planes);
         let pieces = self.lanes * bundles * self.groups * layout.bands;
         let work = work.saturating_mul(layout.images) / layout.bands;
-        let scratch = buffer.saturating_add(DOWN * micro.width);
+        let tile = self.rows * micro.width;
+        let scratch = buffer.saturating_add(tile);
         let mut done = Ok(());
         let all = Array::build::<T>(op, dims, |out| {
             if plan.gaps {
@@ -64,7 +70,7 @@ impl Job {
                 let (rest, group) = (rest / self.groups, rest % self.groups);
                 let (lane, first) = (rest / bundles, rest % bundles * layout.images);
                 let images = layout.images.min(self.batch - first);
-                let (tile, buffer) = scratch.split_at_mut(DOWN * micro.width);
+                let (tile, buffer) = scratch.split_at_mut(tile);
                 let parts =
                     (first..first + images).map(|b| (b * self.groups + group, self.batch * self.groups));
                 let planes = layout.lay(plan, source, lane, parts, band, buffer);
@@ -85,9 +91,16 @@ impl Job {
         done.and(all)
     }
 
+    /// The planes in parts that a tile is made of one by one, for a window of so many elements: one part if there are none.
+    fn parts(&self, taps: usize) -> impl Iterator<Item = Range<usize>> {
+        let count = (self.planes * taps).div_ceil(DEPTH).max(1);
+        let size = self.planes.div_ceil(count).max(1);
+        (0..self.planes.max(1)).step_by(size).map(move |first| first..(first + size).min(self.planes))
+    }
+
     /// The weight of each lane and group, and of each pass, in the order in which the blocks of rows read it.
     fn packed<T: Wide>(&self, plan: &Plan, weight: &Lanes<'_, T>, weights: usize) -> Vec<T> {
-        let micro = T::micro();
+        let blocks = T::micro().blocks(self.rows);
         let taps: usize = plan.passes.iter().map(|p| p.taps.len()).sum();
         let panel = self.rows * self.planes * taps;
         let mut all = vec![T::ZERO; weights * self.groups * panel];
@@ -100,17 +113,16 @@ impl Job {
                     unsafe { std::slice::from_raw_parts_mut(shared.get().cast::<T>().add(i * panel), panel) };
                 let mut to = to.iter_mut();
                 for pass in &plan.passes {
-                    let mut row = 0;
-                    while row < self.rows {
-                        let block = micro.tile(self.rows - row).0;
-                        for plane in 0..self.planes {
-                            for tap in &pass.taps {
-                                for (r, to) in (row..row + block).zip(&mut to) {
-                                    *to = from[r * self.steps[0] + plane * self.steps[1] + tap.window];
+                    for planes in self.parts(pass.taps.len()) {
+                        for &(row, block, _) in &blocks {
+                            for plane in planes.clone() {
+                                for tap in &pass.taps {
+                                    for (r, to) in (row..row + block).zip(&mut to) {
+                                        *to = from[r * self.steps[0] + plane * self.steps[1] + tap.window];
+                                    }
                                 }
                             }
                         }
-                        row += block;
                     }
                 }
             }
@@ -149,6 +161,9 @@ impl Job {
             let to = (at[0] * self.size[1] + at[1]) * self.size[2] + at[2];
             rows.push((start, image * self.groups * self.rows * spots + to));
         });
+        let blocks = micro.blocks(self.rows);
+        let depth = |planes| Depth { planes, apart: layout.plane(), offsets: &offsets };
+        let depths: Vec<Depth<'_>> = self.parts(offsets.len()).map(depth).collect();
         let (mut runs, mut next, mut done) = (Vec::new(), 0, 0);
         while next < rows.len() {
             // A tile from the first place that is left, but not beyond the end of what may be read.
@@ -168,33 +183,33 @@ impl Job {
                 (next, done) = (next + 1, 0);
             }
             let straight = runs.len() == 1 && runs[0].len == micro.width && pass.step[2] == 1;
-            let (mut row, mut a) = (0, panel.as_ptr());
-            while row < self.rows {
-                let (block, sums) = micro.tile(self.rows - row);
-                // SAFETY: the panel has the weights of these rows; a tile from `start` on ends before the end of the
-                // planes or in the slack behind them; the output is the caller's promise.
-                unsafe {
-                    let b = planes.as_ptr().add(start);
-                    let out = out.add(row * spots);
-                    if straight {
-                        sums(a, b, self.planes, layout.plane(), &offsets, out.add(runs[0].to), spots);
-                    } else {
-                        sums(a, b, self.planes, layout.plane(), &offsets, tile.as_mut_ptr(), micro.width);
-                        for (i, tile) in tile.chunks_exact(micro.width).enumerate().take(block) {
-                            for run in &runs {
-                                let from = tile.as_ptr().add(run.at);
-                                let to = out.add(i * spots + run.to);
-                                if pass.step[2] == 1 {
-                                    copy_few(from, to, run.len);
-                                } else {
-                                    (0..run.len).for_each(|x| *to.add(x * pass.step[2]) = *from.add(x));
-                                }
-                            }
+            // SAFETY: the panel has the weights of these planes and rows; a tile from `start` on ends before the end of
+            // the planes or in the slack behind them; the output is the caller's promise.
+            unsafe {
+                let b = planes.as_ptr().add(start);
+                let (to, run) =
+                    if straight { (out.add(runs[0].to), spots) } else { (tile.as_mut_ptr(), micro.width) };
+                let mut a = panel.as_ptr();
+                for depth in &depths {
+                    for &(row, block, sums) in &blocks {
+                        sums(a, b, depth, to.add(row * run), run);
+                        a = a.add(block * depth.planes.len() * offsets.len());
+                    }
+                }
+                if straight {
+                    continue;
+                }
+                for (row, tile) in tile.chunks_exact(micro.width).enumerate() {
+                    for run in &runs {
+                        let from = tile.as_ptr().add(run.at);
+                        let to = out.add(row * spots + run.to);
+                        if pass.step[2] == 1 {
+                            copy_few(from, to, run.len);
+                        } else {
+                            (0..run.len).for_each(|x| *to.add(x * pass.step[2]) = *from.add(x));
                         }
                     }
-                    a = a.add(block * self.planes * offsets.len());
                 }
-                row += block;
             }
         }
     }

@@ -1,5 +1,7 @@
 //! The innermost loops of convolutions: a tile of sums that stays in the registers of the processor.
 
+use std::ops::Range;
+
 use super::direct::{self, Places, Products, Sums, Term};
 use crate::kernel::num::Plain;
 use crate::kernel::register::Vector;
@@ -8,20 +10,20 @@ use crate::kernel::simd;
 /// Columns of a block of [`Micro::dots`].
 pub const ACROSS: usize = 6;
 
-/// Rows of the largest block of both loops.
+/// Rows of the largest block of [`Micro::dots`].
 pub const DOWN: usize = 4;
+
+/// What the sums of a tile take in at once: planes, so far apart, and the offsets of the taps in each. Beyond the first plane
+/// they go on from what there is.
+pub struct Depth<'a> {
+    pub planes: Range<usize>,
+    pub apart: usize,
+    pub offsets: &'a [usize],
+}
 
 /// Sums of shifted planes: `out[i · run + q] = Σ a[(c, k), i] · b[c · apart + offsets[k] + q]` for the rows `i` of a block
 /// and the columns `q` of a tile.
-type Tile<T> = unsafe fn(
-    a: *const T,
-    b: *const T,
-    planes: usize,
-    apart: usize,
-    offsets: &[usize],
-    out: *mut T,
-    run: usize,
-);
+type Tile<T> = unsafe fn(a: *const T, b: *const T, depth: &Depth<'_>, out: *mut T, run: usize);
 
 /// Products of rows: `out[i][j] = Σ a[rows[i] + q] · b[columns[j] + q]` over the first `n` places `q`, if there is a mask
 /// over those that it keeps.
@@ -36,15 +38,15 @@ type Dots<T> = unsafe fn(
 );
 
 /// The loops for one type and one set of instructions.
-pub struct Micro<T> {
+pub struct Micro<T: 'static> {
     /// Columns of a tile.
     pub width: usize,
     /// Elements that `dots` handles at once: the number of places is rounded up to it.
     pub lanes: usize,
     /// Rows of the large block of `dots`.
     pub down: usize,
-    /// For 4, 2 and 1 rows.
-    tiles: [Tile<T>; 3],
+    /// For 1 row and more.
+    tiles: &'static [Tile<T>],
     /// For `down` rows and for 1, without a mask and with one.
     dots: [[Dots<T>; 2]; 2],
     pub sums: Sums<T>,
@@ -52,16 +54,19 @@ pub struct Micro<T> {
 }
 
 impl<T> Micro<T> {
-    /// The largest block of at most so many rows (not 0), and its loop.
-    pub fn tile(&self, rows: usize) -> (usize, Tile<T>) {
-        match rows {
-            1 => (1, self.tiles[2]),
-            2 | 3 => (2, self.tiles[1]),
-            _ => (DOWN, self.tiles[0]),
+    /// As few and even blocks as so many rows can be cut into: the first row of each, how many there are, and the loop.
+    pub fn blocks(&self, rows: usize) -> Vec<(usize, usize, Tile<T>)> {
+        let (mut blocks, mut row) = (Vec::new(), 0);
+        while row < rows {
+            let left = rows - row;
+            let block = left.div_ceil(left.div_ceil(self.tiles.len()));
+            blocks.push((row, block, self.tiles[block - 1]));
+            row += block;
         }
+        blocks
     }
 
-    /// As [`Self::tile`], with a block that may have more rows than are left.
+    /// A block for so many rows (not 0), which may have more, and its loop.
     pub fn dots(&self, rows: usize, masked: bool) -> (usize, Dots<T>) {
         let [large, single] = self.dots.map(|of| of[usize::from(masked)]);
         if rows == 1 { (1, single) } else { (self.down, large) }
@@ -82,18 +87,23 @@ pub trait Wide: Plain {
 unsafe fn tile<V: Vector, const M: usize, const N: usize>(
     mut a: *const V::T,
     b: *const V::T,
-    planes: usize,
-    apart: usize,
-    offsets: &[usize],
+    depth: &Depth<'_>,
     out: *mut V::T,
     run: usize,
 ) {
     // SAFETY: the caller's promise.
     unsafe {
         let mut sums = [[V::zero(); N]; M];
-        for plane in 0..planes {
-            let b = b.add(plane * apart);
-            for &offset in offsets {
+        if depth.planes.start > 0 {
+            for (i, sums) in sums.iter_mut().enumerate() {
+                for (v, sum) in sums.iter_mut().enumerate() {
+                    *sum = V::load(out.add(i * run + v * V::LEN));
+                }
+            }
+        }
+        for plane in depth.planes.clone() {
+            let b = b.add(plane * depth.apart);
+            for &offset in depth.offsets {
                 let row: [V; N] = std::array::from_fn(
                     #[inline(always)]
                     |v| V::load(b.add(offset + v * V::LEN)),
@@ -151,18 +161,19 @@ unsafe fn dots<V: Vector, const M: usize, const MASKED: bool>(
     }
 }
 
-/// The loops for one register and set of instructions: the columns of a tile in registers, the rows of `dots`.
+/// The loops for one register and set of instructions: the columns of a tile in registers and the loops for its rows, the
+/// rows of `dots`.
 macro_rules! micro {
-    ($name:ident, $V:ty, $T:ident, $n:literal, $down:literal $(, $features:literal)?) => {
+    ($name:ident, $V:ty, $T:ident, $n:literal, [$($m:literal)*], $down:literal $(, $features:literal)?) => {
         pub mod $name {
             #[allow(unused_imports)]
             use super::*;
             /// # Safety
             /// That of the function of this name, on a processor with these instructions.
             $(#[target_feature(enable = $features)])?
-            unsafe fn tile<const M: usize>(a: *const $T, b: *const $T, planes: usize, apart: usize, offsets: &[usize], out: *mut $T, run: usize) {
+            unsafe fn tile<const M: usize>(a: *const $T, b: *const $T, depth: &Depth<'_>, out: *mut $T, run: usize) {
                 // SAFETY: the caller's promise.
-                unsafe { super::tile::<$V, M, $n>(a, b, planes, apart, offsets, out, run) }
+                unsafe { super::tile::<$V, M, $n>(a, b, depth, out, run) }
             }
             /// # Safety
             /// That of the function of this name, on a processor with these instructions.
@@ -189,7 +200,7 @@ macro_rules! micro {
                 width: $n * <$V as Vector>::LEN,
                 lanes: <$V as Vector>::LEN,
                 down: $down,
-                tiles: [tile::<DOWN>, tile::<2>, tile::<1>],
+                tiles: &[$(tile::<$m>),*],
                 dots: [[dots::<$down, false>, dots::<$down, true>], [dots::<1, false>, dots::<1, true>]],
                 sums,
                 products,
@@ -197,8 +208,8 @@ macro_rules! micro {
         }
     };
 }
-micro!(plain32, [f32; 4], f32, 2, 2);
-micro!(plain64, [f64; 2], f64, 2, 2);
+micro!(plain32, [f32; 4], f32, 2, [1 2 3 4], 2);
+micro!(plain64, [f64; 2], f64, 2, [1 2 3 4], 2);
 
 /// Registers of 256 bits. With AVX-512 there are twice as many of them, so its tiles are wider.
 #[cfg(target_arch = "x86_64")]
@@ -207,10 +218,10 @@ mod x86 {
 
     use super::*;
 
-    micro!(avx2_32, __m256, f32, 2, 2, "avx2,fma");
-    micro!(avx2_64, __m256d, f64, 2, 2, "avx2,fma");
-    micro!(avx512_32, __m256, f32, 6, 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
-    micro!(avx512_64, __m256d, f64, 6, 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
+    micro!(avx2_32, __m256, f32, 2, [1 2 3 4 5 6], 2, "avx2,fma");
+    micro!(avx2_64, __m256d, f64, 2, [1 2 3 4 5 6], 2, "avx2,fma");
+    micro!(avx512_32, __m256, f32, 6, [1 2 3 4], 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
+    micro!(avx512_64, __m256d, f64, 6, [1 2 3 4], 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
 }
 
 macro_rules! wide {
