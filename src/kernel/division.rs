@@ -21,24 +21,30 @@ fn integer(x: f64) -> u64 {
 
 /// Integers of 64 bits, for which processors take long to divide.
 trait Long: Num {
+    /// The size of the smallest short number.
+    const BELOW: u64;
     fn bits(self) -> u64;
     fn from_bits(bits: u64) -> Self;
 
-    /// Whether the size is less than 2⁵⁰.
+    /// Whether the size is less than 2⁵⁰, or just that and the number negative.
     #[inline(always)]
     fn short(self) -> bool {
-        self.bits().wrapping_add(1 << 50) < 1 << 51
+        self.bits().wrapping_add(Self::BELOW) < (1 << 50) + Self::BELOW
     }
 }
 macro_rules! long {
-    ($($t:ident)*) => { $(
+    ($($t:ident $below:expr;)*) => { $(
         impl Long for $t {
+            const BELOW: u64 = $below;
             #[inline(always)] fn bits(self) -> u64 { self as u64 }
             #[inline(always)] fn from_bits(bits: u64) -> Self { bits as $t }
         }
     )* };
 }
-long! { u64 i64 }
+long! {
+    u64 0;
+    i64 1 << 50;
+}
 
 /// The quotient of two short integers, rounded down, and what it leaves. A quotient that is not whole is as far from a
 /// whole number as one part in the divisor, and rounded by less than that: by one part in 2⁵³ of a quotient of which the
