@@ -22,10 +22,13 @@ N ?= 100000
 fuzz: install
 	$(BIN)/python -m tests.reliability.writes $(N)
 
+# Where Rust has the target, the code for ARM is looked at too.
+ARM := aarch64-unknown-linux-gnu
 check: install
 	cargo fmt --check
 	cargo clippy --quiet --all-targets -- -D warnings
 	cargo clippy --quiet --features python -- -D warnings
+	! rustup target list --installed | grep --quiet $(ARM) || cargo check --quiet --target $(ARM)
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
