@@ -1,5 +1,6 @@
 //! Elements converted to another dtype.
 
+use super::fast::ROUND64;
 use super::map::{self, Loop, Table};
 use super::simd;
 use crate::array::Array;
@@ -54,13 +55,17 @@ impl To<Bool8> for Bool8 {
     }
 }
 
-/// Adding this leaves a whole number of less than 52 bits, in two's complement, in the lowest bits.
-const WHOLE: f64 = 6_755_399_441_055_744.0;
-
-/// A number of less than 2⁵¹ in size without its fraction.
+/// The bits of a whole number of less than 2⁵¹ in size: those of its sum with [`ROUND64`] have them at their end. Vectors of
+/// 256 bits have no other conversion, and for the way back neither.
 #[inline(always)]
-fn whole(x: f64) -> u64 {
-    (x.trunc() + WHOLE).to_bits().wrapping_sub(WHOLE.to_bits())
+pub fn integer(x: f64) -> u64 {
+    (x + ROUND64).to_bits().wrapping_sub(ROUND64.to_bits())
+}
+
+/// The number that [`integer`] gives the bits of.
+#[inline(always)]
+pub fn float(bits: u64) -> f64 {
+    f64::from_bits(bits.wrapping_add(ROUND64.to_bits())) - ROUND64
 }
 
 // Rust's own conversion asks each number for its range, which the compiler makes no vectors of. Where the float holds the
@@ -84,10 +89,10 @@ macro_rules! bounded {
 bounded! {
     // SAFETY: the bounds are among those of i32.
     f32 as f32, x => unsafe { x.to_int_unchecked::<i32>() }; u8 i8 u16 i16;
-    f32 as f64, x => whole(x); u32;
+    f32 as f64, x => integer(x.trunc()); u32;
     // SAFETY: as above.
     f64 as f64, x => unsafe { x.to_int_unchecked::<i32>() }; u8 i8 u16 i16 i32;
-    f64 as f64, x => whole(x); u32;
+    f64 as f64, x => integer(x.trunc()); u32;
 }
 
 impl To<i32> for f32 {
@@ -129,8 +134,8 @@ quickly! {
     f32 => i64, x => x.abs() < NARROW, unsafe { x.to_int_unchecked::<i32>() };
     // SAFETY: as above.
     f32 => u64, x => x > -1.0 && x < NARROW, unsafe { x.to_int_unchecked::<i32>() };
-    f64 => i64, x => x.abs() < MIDDLE, whole(x);
-    f64 => u64, x => x > -1.0 && x < MIDDLE, whole(x);
+    f64 => i64, x => x.abs() < MIDDLE, integer(x.trunc());
+    f64 => u64, x => x > -1.0 && x < MIDDLE, integer(x.trunc());
 }
 
 macro_rules! truth_of_floats {
@@ -169,21 +174,15 @@ unsafe fn run<A: To<B>, B>(n: usize, x: *const A, out: *mut B) {
     );
 }
 
-/// The loops to a dtype.
-fn table(to: DType) -> Table {
-    let mut loops: [Option<Loop>; DTYPES] = [None; DTYPES];
-    for from in DType::ALL {
-        loops[from as usize] = Some(dispatch!(from, all A => dispatch!(to, all B => {
-            // SAFETY: what a loop promises.
-            |n, x, out, _| unsafe { run::<A, B>(n, x.cast(), out.cast()) }
-        })));
-    }
-    Table { loops, out: Some(to) }
-}
-
 /// The elements in another dtype.
 pub fn cast(x: &Array, to: DType) -> Result<Array> {
-    map::apply("cast", &table(to), x)
+    let row: Loop = dispatch!(x.dtype(), all A => dispatch!(to, all B => {
+        // SAFETY: what a loop promises.
+        |n, x, out, _| unsafe { run::<A, B>(n, x.cast(), out.cast()) }
+    }));
+    let mut loops = [None; DTYPES];
+    loops[x.dtype() as usize] = Some(row);
+    map::apply("cast", &Table { loops, out: Some(to) }, x)
 }
 
 #[cfg(test)]

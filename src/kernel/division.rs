@@ -1,23 +1,10 @@
 //! Quotients that are whole numbers, and what they leave.
 
+use super::cast::{float, integer};
 use super::num::Num;
 use super::simd;
 use super::zip::{self, Loop, Table, zip_table};
 use crate::dtype::{DTYPES, DType};
-
-/// Adding this to the bits of an integer of less than 51 bits and taking it away from the float that they are then, or the
-/// other way round, is a conversion that vectors of 256 bits have.
-const WHOLE: f64 = 6_755_399_441_055_744.0;
-
-#[inline(always)]
-fn float(bits: u64) -> f64 {
-    f64::from_bits(bits.wrapping_add(WHOLE.to_bits())) - WHOLE
-}
-
-#[inline(always)]
-fn integer(x: f64) -> u64 {
-    (x + WHOLE).to_bits().wrapping_sub(WHOLE.to_bits())
-}
 
 /// Integers of 64 bits, for which processors take long to divide.
 trait Long: Num {

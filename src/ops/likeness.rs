@@ -76,34 +76,37 @@ pub fn lerp(x: &Tensor, y: Operand<'_>, weight: Operand<'_>) -> Result<Tensor> {
     add(x.into(), Operand::Tensor(&multiply(weight, Operand::Tensor(&way))?))
 }
 
-/// `x` and a number times what two others make.
-fn add_scaled(x: &Tensor, part: &Tensor, value: Operand<'_>) -> Result<Tensor> {
+/// `x` and a number times what two others make, which is a row and an op of theirs.
+fn add_scaled(
+    op: &'static str,
+    table: &'static Table,
+    part: impl Fn(Operand<'_>, Operand<'_>) -> Result<Tensor>,
+    x: &Tensor,
+    [y, z]: [Operand<'_>; 2],
+    value: Operand<'_>,
+) -> Result<Tensor> {
+    if let Operand::Number(v) = value
+        && let Some(sum) = in_one_pass(op, table, x, [y, z], v.to_f64())
+    {
+        return sum;
+    }
+    let part = part(y, z)?;
     match value {
-        Operand::Number(Item::Int(1)) => add(x.into(), part.into()),
-        _ => add(x.into(), Operand::Tensor(&multiply(part.into(), value)?)),
+        Operand::Number(Item::Int(1)) => add(x.into(), Operand::Tensor(&part)),
+        _ => add(x.into(), Operand::Tensor(&multiply(Operand::Tensor(&part), value)?)),
     }
 }
 
 /// `x + value · y · z`.
 pub fn addcmul(x: &Tensor, y: Operand<'_>, z: Operand<'_>, value: Operand<'_>) -> Result<Tensor> {
     const TABLE: &Table = triple_table!(x, y, z; p => x.add(y.mul(z).mul(p[0])));
-    if let Operand::Number(v) = value
-        && let Some(sum) = in_one_pass("addcmul", TABLE, x, [y, z], v.to_f64())
-    {
-        return sum;
-    }
-    add_scaled(x, &multiply(y, z)?, value)
+    add_scaled("addcmul", TABLE, multiply, x, [y, z], value)
 }
 
 /// `x + value · y / z`.
 pub fn addcdiv(x: &Tensor, y: Operand<'_>, z: Operand<'_>, value: Operand<'_>) -> Result<Tensor> {
     const TABLE: &Table = triple_table!(x, y, z; p => x.add(y.div(z).mul(p[0])));
-    if let Operand::Number(v) = value
-        && let Some(sum) = in_one_pass("addcdiv", TABLE, x, [y, z], v.to_f64())
-    {
-        return sum;
-    }
-    add_scaled(x, &divide(y, z)?, value)
+    add_scaled("addcdiv", TABLE, divide, x, [y, z], value)
 }
 
 entries! {
