@@ -7,7 +7,7 @@ use super::map::Shared;
 use super::par;
 use crate::array::Array;
 use crate::dtype::{Element, dispatch};
-use crate::error::Result;
+use crate::error::{Result, bail};
 use crate::kernel::num::Num;
 use crate::shape::Dims;
 
@@ -43,9 +43,19 @@ pub fn pick(op: &'static str, x: &Array, at: &Array, axis: usize) -> Result<Arra
             if size == 0 { return; }
             for (c, out) in (first..).zip(out.chunks_exact_mut(size)) {
                 let x = &x[c * size / to.len() * from.len()..][..from.len()];
-                for (i, (out, &j)) in out.iter_mut().zip(&at_all[c * size..]).enumerate() {
-                    let column = if from.inner == 1 { 0 } else { i };
-                    *out = if j < 0 { T::default() } else { x[j as usize * from.inner + column] };
+                // One look for both: as an unsigned number -1 is beyond every end.
+                let element = |j: i64, column: usize| {
+                    let place = (j as usize).wrapping_mul(from.inner).wrapping_add(column);
+                    x.get(place).copied().unwrap_or_else(|| {
+                        assert!(j < 0, "{op}: a position leaves its axis");
+                        T::default()
+                    })
+                };
+                let pairs = out.iter_mut().zip(&at_all[c * size..]);
+                if from.inner == 1 {
+                    pairs.for_each(|(out, &j)| *out = element(j, 0));
+                } else {
+                    pairs.enumerate().for_each(|(column, (out, &j))| *out = element(j, column));
                 }
             }
         })
@@ -75,14 +85,28 @@ pub fn rolled(op: &'static str, x: &Array, axis: usize, by: usize) -> Result<Arr
 
 /// The transpose of [`pick`]: zeros with `n` rows along the axis, and `out[.., at[.., j, ..], ..] += g[.., j, ..]`.
 ///
+/// # Errors
+/// The dtype is bool.
+///
 /// # Panics
-/// When a position is outside the axis, or the dtype is bool.
+/// When a position is outside the axis.
 pub fn put(op: &'static str, g: &Array, at: &Array, axis: usize, n: usize) -> Result<Array> {
     let mut dims = Dims::from_slice(g.dims());
     dims[axis] = n;
-    let out = Array::zeros(op, g.dtype(), &dims)?;
-    dispatch!(g.dtype(), num T => laid(op, out, g, at, axis, |out: &mut T, g| *out = Num::add(*out, g)),
-        else unreachable!("truth values have no gradient"))
+    add(op, Array::zeros(op, g.dtype(), &dims)?, at, g, axis)
+}
+
+/// `x` with `out[.., at[.., j, ..], ..] += values[.., j, ..]`, those of one place in their order.
+///
+/// # Errors
+/// The dtype is bool.
+///
+/// # Panics
+/// When a position is outside the axis.
+pub fn add(op: &'static str, x: Array, at: &Array, values: &Array, axis: usize) -> Result<Array> {
+    let x = x.contiguous()?;
+    dispatch!(x.dtype(), num T => laid(op, x, values, at, axis, |out: &mut T, value| *out = Num::add(*out, value)),
+        else bail!(Dtype, op, "truth values are not added up"))
 }
 
 /// `x` with `out[.., at[.., j, ..], ..] = values[.., j, ..]`, the last one where a position is named twice.
@@ -124,11 +148,13 @@ fn laid<T: Element>(
             // SAFETY: the block is in the array.
             let out = unsafe { shared.get().cast::<T>().add(b * len) };
             let lay_at = move |j: i64, column: usize, value: T| {
-                if j >= 0 {
-                    let place = j as usize * inner + column;
-                    assert!(place < len, "{op}: a position leaves its axis");
+                // As in `pick`.
+                let place = (j as usize).wrapping_mul(inner).wrapping_add(column);
+                if place < len {
                     // SAFETY: in the block, of which nobody else has this column.
                     lay(unsafe { &mut *out.add(place) }, value);
+                } else {
+                    assert!(j < 0, "{op}: a position leaves its axis");
                 }
             };
             if inner == 1 {

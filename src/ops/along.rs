@@ -14,7 +14,7 @@ struct Pick {
     back: usize,
 }
 
-/// The transpose of [`Pick`]: elements added into zeros with `n` rows along the axis.
+/// The transpose of [`Pick`]: elements added into zeros with `n` rows along the axis, or into input 2 if there is one.
 struct Put {
     name: &'static str,
     back: usize,
@@ -52,8 +52,15 @@ impl Op for Put {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
-        let (g, at) = along::same_lanes(ins[0], ins[1], lanes);
-        Ok([along::put(self.name, &g, &at, g.rank() - self.back, self.n)?].into())
+        let axis = ins[0].rank() - self.back;
+        Ok([if let [g, at, x] = *ins {
+            let [g, at, x] = along::all_lanes([g, at, x], lanes);
+            along::add(self.name, x, &at, &g, axis)?
+        } else {
+            let (g, at) = along::same_lanes(ins[0], ins[1], lanes);
+            along::put(self.name, &g, &at, axis, self.n)?
+        }]
+        .into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {
@@ -61,11 +68,19 @@ impl Op for Put {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![g[0].as_ref().map(|g| pick(self.name, g, &s.input(1), self.back)).transpose()?, None])
+        let values = g[0].as_ref().filter(|_| s.needs(0));
+        let values = values.map(|g| pick(self.name, g, &s.input(1), self.back)).transpose()?;
+        let all: [_; 3] = [values, None, g[0].clone()];
+        Ok(all.into_iter().take(s.inputs()).collect())
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![t[0].as_ref().map(|t| put(self.name, t, &s.input(1), self.back, self.n)).transpose()?])
+        let onto = t.get(2).and_then(Option::as_ref);
+        Ok(smallvec![match (&t[0], onto) {
+            (Some(values), Some(x)) => Some(put_onto(self.name, x, &s.input(1), values, self.back)?),
+            (Some(values), None) => Some(put(self.name, values, &s.input(1), self.back, self.n)?),
+            (None, x) => x.cloned(),
+        }])
     }
 }
 
@@ -77,6 +92,17 @@ pub(super) fn pick(name: &'static str, x: &Tensor, at: &Tensor, back: usize) -> 
 /// The transpose of [`pick`] from an axis of size `n`.
 pub(super) fn put(name: &'static str, g: &Tensor, at: &Tensor, back: usize, n: usize) -> Result<Tensor> {
     apply(Put { name, back, n }, &[g, at])
+}
+
+/// `x` with values of its dtype added at positions along an axis, one after the other.
+pub(super) fn put_onto(
+    name: &'static str,
+    x: &Tensor,
+    at: &Tensor,
+    values: &Tensor,
+    back: usize,
+) -> Result<Tensor> {
+    apply(Put { name, back, n: x.dims()[x.rank() - back] }, &[values, at, x])
 }
 
 /// `x` with values written at positions along an axis, the last one where a position is named twice: where nobody follows

@@ -212,6 +212,27 @@ def test_scatter_and_put_differentiate_the_values() -> None:
     same(dv, [[3, 4, 5], [3, 4, 5]])
 
 
+@pytest.mark.parametrize("index", [[[0, 0, 2], [2, 1, 2]], [[0, 0]], [2, 2, 1, 0]], ids=["all places", "some", "rows"])
+def test_tangents_of_what_is_there_and_of_what_is_added(index: list[Any]) -> None:
+    rows = not isinstance(index[0], list)
+    shape = (3, 4) if rows else (2, 3)
+    x, v = fg.tensor(np.ones(shape)), fg.tensor(np.arange(float(np.prod(shape))).reshape(shape))
+    add = fg.index_add if rows else fg.scatter_add
+
+    def sums(x: fg.Tensor, v: fg.Tensor) -> fg.Tensor:
+        return add(x, 1, fg.tensor(index), v)
+
+    both = sums(x, v).numpy()
+    same(fg.func.jvp(sums, (x, v), (x, v))[1], both)
+    same(fg.func.jvp(lambda v: sums(x, v), (v,), (v,))[1], sums(fg.zeros_like(x), v).numpy())
+    same(fg.func.jvp(lambda x: sums(x, v), (x,), (x,))[1], np.ones(x.shape))
+    one_each = fg.func.vmap(sums)(fg.stack([x, 2 * x]), fg.stack([v, 3 * v])).numpy()
+    same(one_each[0], both)
+    same(one_each[1], sums(2 * x, 3 * v).numpy())
+    same(fg.func.vmap(sums, in_axes=(None, 0))(x, fg.stack([v, v])).numpy()[1], both)
+    same(fg.func.vmap(sums, in_axes=(0, None))(fg.stack([x, x]), v).numpy()[1], both)
+
+
 def test_index_arrays_of_every_integer_type() -> None:
     x = fg.tensor(np.arange(5.0))
     for dtype in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64):
@@ -250,6 +271,9 @@ def test_other_refusals() -> None:
     x = fg.tensor(np.zeros((3, 4)))
     with pytest.raises(IndexError, match="not float64"):
         x[np.array([0.0])]
+    for add in (fg.index_add, fg.scatter_add):
+        with pytest.raises(fg._core.DtypeError, match="truth values are not added up"):
+            add(x > 0, 0, fg.zeros((3,) if add is fg.index_add else (3, 4), dtype=fg.int64), x > 0)
     with pytest.raises(IndexError, match="an index is made of"):
         x[0.0]
     with pytest.raises(TypeError):

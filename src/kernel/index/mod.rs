@@ -61,16 +61,7 @@ impl<'a> Plan<'a> {
         let n = shape::len(&positions.dims()[lanes..]);
         let list = positions.as_slice::<i64>().expect("positions are contiguous");
         // Checked here once more, so that no list from anywhere can make the walk leave the array.
-        let places = shape::len(sizes) as u64;
-        let lost = AtomicBool::new(false);
-        par::pieces(list.len(), par::PIECE, &|r| {
-            let inside = simd::same(
-                #[inline(always)]
-                || list[r].iter().fold(true, |all, &i| all & ((i as u64) < places)),
-            );
-            lost.fetch_or(!inside, Relaxed);
-        });
-        assert!(!lost.into_inner(), "a position leaves its axis");
+        assert!(inside(list, shape::len(sizes)), "a position leaves its axis");
         let joined = (1..sizes.len()).all(|k| strides[k - 1] == strides[k] * sizes[k] as isize);
         let (list, step) = match (joined, strides.last()) {
             (true, last) => (Cow::Borrowed(list), last.copied().unwrap_or(0)),
@@ -114,6 +105,19 @@ impl<'a> Plan<'a> {
     fn block(&self) -> usize {
         self.inner.iter().map(|a| a.0).product()
     }
+}
+
+/// Whether all positions are among so many places.
+fn inside(list: &[i64], places: usize) -> bool {
+    let lost = AtomicBool::new(false);
+    par::pieces(list.len(), par::PIECE, &|r| {
+        let inside = simd::same(
+            #[inline(always)]
+            || list[r].iter().fold(true, |all, &i| all & ((i as u64) < places as u64)),
+        );
+        lost.fetch_or(!inside, Relaxed);
+    });
+    !lost.into_inner()
 }
 
 /// The offset of a place counted in C order.

@@ -56,22 +56,29 @@ pub fn put(
     Ok(())
 }
 
-/// Zeros of a shape (`dims`, after the hidden axes of the inputs), with `values` added at positions, in the order of
-/// the positions: the result does not depend on threads.
+/// `onto`, or zeros of a shape (`dims`, after the hidden axes of the inputs), with `values` added at positions, in the
+/// order of the positions: the result does not depend on threads.
 pub fn add(
     op: &'static str,
-    dims: &[usize],
+    (dims, onto): (&[usize], Option<&Array>),
     rows: Rows,
     positions: &Array,
     values: &Array,
     lanes: usize,
 ) -> Result<Array> {
-    let hidden = |a| if values.dims()[a] == 1 { positions.dims()[a] } else { values.dims()[a] };
+    let hidden = |a| {
+        let sizes = [positions, values].into_iter().chain(onto).map(|x| x.dims()[a]);
+        sizes.fold(1, |size, d| if size == 1 { d } else { size })
+    };
     let hidden: Dims = (0..lanes).map(hidden).collect();
-    let all: Dims = hidden.iter().chain(&values.dims()[lanes..]).copied().collect();
-    let values = flat_values(&values.expand(&all, lanes), lanes + rows.outer, positions.rank() - lanes)?;
+    let full = |dims: &[usize]| -> Dims { hidden.iter().chain(dims).copied().collect() };
+    let mut out = match onto {
+        Some(x) => x.expand(&full(dims), lanes).contiguous()?,
+        None => Array::zeros(op, values.dtype(), &full(dims))?,
+    };
+    let values = values.expand(&full(&values.dims()[lanes..]), lanes);
+    let values = flat_values(&values, lanes + rows.outer, positions.rank() - lanes)?;
     let list = flat(positions, lanes)?;
-    let mut out = Array::zeros(op, values.dtype(), &hidden.iter().chain(dims).copied().collect::<Dims>())?;
     if values.len() == 0 {
         return Ok(out);
     }

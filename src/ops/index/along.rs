@@ -4,13 +4,12 @@ use smallvec::{SmallVec, smallvec};
 
 use super::groups::reduced;
 use super::places::{all, at_least_vector, broadcast_others, covers, line, positions, same_rank, within};
-use super::rows::{add_at, join, pick};
+use super::rows::{add_onto, join, pick};
 use super::{Index, index_put, put};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::kernel::index::Rows;
 use crate::ops;
-use crate::ops::arithmetic::add_same;
 use crate::ops::entry::{Operand, entries};
 use crate::ops::movement::region::{Part, Region, view};
 use crate::ops::movement::{broadcast_to, reshape_to};
@@ -60,10 +59,15 @@ pub fn gather(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
     let at = same_rank(OP, x, index, axis)?;
     within(OP, x, at, index)?;
     if covers(x, at, index) {
-        let places = join(OP, &[index], smallvec![x.dims()[at]], smallvec![at])?;
-        return ops::along::pick(OP, x, &places, x.rank() - at);
+        return beside(OP, x, at, index);
     }
     pick(OP, x, all(x.rank()), &positions(OP, x.dims(), at, index)?)
+}
+
+/// The elements along an axis at indices for all places on the other axes.
+fn beside(op: &'static str, x: &Tensor, at: usize, index: &Tensor) -> Result<Tensor> {
+    let places = join(op, &[index], smallvec![x.dims()[at]], smallvec![at])?;
+    ops::along::pick(op, x, &places, x.rank() - at)
 }
 
 /// The elements at indices along an axis; the other axes broadcast.
@@ -73,8 +77,11 @@ pub fn take_along_axis(x: &Tensor, indices: &Tensor, axis: Option<i64>) -> Resul
         return take_along_axis(&reshape_to(x, &[shape::len(x.dims())])?, indices, Some(0));
     };
     let at = same_rank(OP, x, indices, axis)?;
-    let (x, indices) = broadcast_others(OP, x, at, indices)?;
-    pick(OP, &x, all(x.rank()), &positions(OP, x.dims(), at, &indices)?)
+    let (wide, indices) = broadcast_others(OP, x, at, indices)?;
+    if covers(x, at, &indices) {
+        return beside(OP, x, at, &indices);
+    }
+    pick(OP, &wide, all(x.rank()), &positions(OP, wide.dims(), at, &indices)?)
 }
 
 /// The tensor with values written at indices along an axis, or reduced with what is there; the other axes of indices
@@ -117,7 +124,7 @@ fn written(
         let (back, n) = (x.rank() - at, x.dims()[at]);
         let places = || join(op, &[index], smallvec![n], smallvec![at]);
         if reduce_is_sum(reduce) && include_self {
-            return add_same(x, &ops::along::put(op, values, &places()?, back, n)?);
+            return ops::along::put_onto(op, x, &places()?, values, back);
         }
         if reduce == "assign"
             && let Some(whole) = ops::along::write(op, x, &places()?, values, back)
@@ -131,9 +138,7 @@ fn written(
             let flat = reshape_to(x, &[shape::len(x.dims())])?;
             reshape_to(&put(&flat, &[Index::Tensor(positions)], Operand::Tensor(values))?, x.dims())
         }
-        _ if reduce_is_sum(reduce) && include_self => {
-            add_same(x, &add_at(op, x.dims(), all(x.rank()), &positions, values)?)
-        }
+        _ if reduce_is_sum(reduce) && include_self => add_onto(op, x, all(x.rank()), &positions, values),
         _ => reduced(op, x, &positions, values, reduce, include_self),
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn pick(name: &'static str, x: &Tensor, rows: Rows, positions: &Tenso
     apply(Pick { name, rows }, &[x, positions])
 }
 
-/// Zeros, with the values of input 0 added at the positions of input 1.
+/// Zeros, or input 2 if there is one, with the values of input 0 added at the positions of input 1.
 struct AddAt {
     name: &'static str,
     rows: Rows,
@@ -55,7 +55,8 @@ impl Op for AddAt {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
-        Ok([index::add(self.name, &self.dims, self.rows, ins[1], ins[0], lanes)?].into())
+        let onto = (self.dims.as_slice(), ins.get(2).copied());
+        Ok([index::add(self.name, onto, self.rows, ins[1], ins[0], lanes)?].into())
     }
 
     fn keeps(&self, _: Needs) -> Keeps {
@@ -63,12 +64,19 @@ impl Op for AddAt {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![g[0].as_ref().map(|g| pick(self.name, g, self.rows, &s.input(1))).transpose()?, None])
+        let values = g[0].as_ref().filter(|_| s.needs(0));
+        let values = values.map(|g| pick(self.name, g, self.rows, &s.input(1))).transpose()?;
+        let all: [_; 3] = [values, None, g[0].clone()];
+        Ok(all.into_iter().take(s.inputs()).collect())
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let sum = |t| add_at(self.name, &self.dims, self.rows, &s.input(1), t);
-        Ok(smallvec![t[0].as_ref().map(sum).transpose()?])
+        let onto = t.get(2).and_then(Option::as_ref);
+        Ok(smallvec![match (&t[0], onto) {
+            (Some(values), Some(x)) => Some(add_onto(self.name, x, self.rows, &s.input(1), values)?),
+            (Some(values), None) => Some(add_at(self.name, &self.dims, self.rows, &s.input(1), values)?),
+            (None, x) => x.cloned(),
+        }])
     }
 }
 
@@ -81,6 +89,17 @@ pub(super) fn add_at(
     values: &Tensor,
 ) -> Result<Tensor> {
     apply(AddAt { name, rows, dims: dims.into() }, &[values, positions])
+}
+
+/// A tensor with values of its dtype added at positions, one after the other.
+pub(super) fn add_onto(
+    name: &'static str,
+    x: &Tensor,
+    rows: Rows,
+    positions: &Tensor,
+    values: &Tensor,
+) -> Result<Tensor> {
+    apply(AddAt { name, rows, dims: x.dims().into() }, &[values, positions, x])
 }
 
 /// `n` zeros with values added at the places of a layout of them; values of a place named twice add up.

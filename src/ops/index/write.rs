@@ -6,7 +6,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::Index;
 use super::expression::{Expression, List};
-use super::rows::{add_at, pick};
+use super::rows::{add_at, add_onto, pick};
 use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
@@ -255,6 +255,9 @@ pub fn index_put(x: &Tensor, indices: &[Index], value: Operand<'_>, accumulate: 
     let value = broadcast_to(&*fitted(OP, value, x.dtype(), &e.values())?, &e.values())?;
     let part = match &e.list {
         None => value,
+        Some(List { order, rows, positions }) if e.is_whole(x.dims()) && order.is_sorted() => {
+            return add_onto(OP, x, *rows, positions, &value);
+        }
         Some(List { order, rows, positions }) => {
             let dims: Dims = order.iter().map(|&a| e.dims[a]).collect();
             let sum = add_at(OP, &dims, *rows, positions, &value)?;
