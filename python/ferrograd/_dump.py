@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
@@ -15,10 +15,10 @@ from ferrograd._graph import Graph, Node, size
 PADDLE = 1
 # The nodes that are shown at most.
 _LIMIT = 100_000
+_NOTHING = nullcontext()
 
 
-@contextmanager
-def pictures(path: str | None, outputs: Sequence[Tensor]) -> Iterator[None]:
+def pictures(path: str | None, outputs: Sequence[Tensor]) -> AbstractContextManager[None]:
     """Around a backward pass: writes ``…backward_graph.dot``, ``…ref_forward_graph.dot`` and ``…call_stack.log`` into
     the directory ``path``, with the time that each node took. Nothing happens where the path is None.
 
@@ -29,9 +29,11 @@ def pictures(path: str | None, outputs: Sequence[Tensor]) -> Iterator[None]:
         NotADirectoryError: the path is a file.
         OSError: the directory cannot be made.
     """
-    if path is None:
-        yield
-        return
+    return _NOTHING if path is None else _pictures(path, outputs)
+
+
+@contextmanager
+def _pictures(path: str, outputs: Sequence[Tensor]) -> Iterator[None]:
     if not isinstance(path, str):
         raise ArgumentError(f"path must be string type, not {type(path).__name__}")
     if os.path.exists(path) and not os.path.isdir(path):

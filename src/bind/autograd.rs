@@ -9,7 +9,7 @@ use super::callbacks::Queue;
 use super::convert::lift;
 use super::deposit::{Slot, deposit};
 use super::dialect::Dialect;
-use super::end::{End, dialect_of, why_unused};
+use super::end::{End, dialect_of, ends, why_unused};
 use super::error::raise;
 use super::var::Var;
 use crate::engine::{Answer, Reached, Request};
@@ -157,6 +157,18 @@ enum Unused {
     Zeros,
 }
 
+fn outputs<'py>(given: &Bound<'py, PyAny>) -> PyResult<Vec<End<'py>>> {
+    ends(given, "outputs")
+}
+
+fn inputs<'py>(given: &Bound<'py, PyAny>) -> PyResult<Vec<End<'py>>> {
+    ends(given, "inputs")
+}
+
+fn some_inputs<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Vec<End<'py>>>> {
+    (!given.is_none()).then(|| inputs(given)).transpose()
+}
+
 /// The gradients of `outputs` with respect to `inputs`, each a tensor or None. `outputs` and `inputs` are tensors or
 /// gradient edges. With `leaves` all other leaves add to their `.grad`. `blocked` are tensors into which nothing
 /// flows. `unused` says what becomes of inputs that nothing reaches: "refused", "none" or "zeros". With `batched`
@@ -167,8 +179,8 @@ enum Unused {
 #[allow(clippy::too_many_arguments)]
 fn run<'py>(
     py: Python<'py>,
-    outputs: Vec<End<'py>>,
-    inputs: Vec<End<'py>>,
+    #[pyo3(from_py_with = outputs)] outputs: Vec<End<'py>>,
+    #[pyo3(from_py_with = inputs)] inputs: Vec<End<'py>>,
     seeds: Seeds<'py>,
     dialect: usize,
     retain_graph: Option<bool>,
@@ -262,12 +274,12 @@ fn slots(leaves: Vec<(Arc<Node>, Tensor)>, aside: Vec<(Holder, Tensor)>) -> Vec<
 #[pyo3(signature = (outputs, seeds, dialect, *, retain_graph=None, create_graph=false, inputs=None))]
 pub fn backward<'py>(
     py: Python<'py>,
-    outputs: Vec<End<'py>>,
+    #[pyo3(from_py_with = outputs)] outputs: Vec<End<'py>>,
     seeds: Seeds<'py>,
     dialect: usize,
     retain_graph: Option<bool>,
     create_graph: bool,
-    inputs: Option<Vec<End<'py>>>,
+    #[pyo3(from_py_with = some_inputs)] inputs: Option<Vec<End<'py>>>,
 ) -> PyResult<()> {
     let dialect = Dialect::from_index(dialect);
     let request = Request {

@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::deposit::Slot;
 use super::dialect::Dialect;
+use super::error::raise;
 use super::node::GradientEdge;
 use super::var::Var;
 use crate::engine;
@@ -77,6 +78,32 @@ impl End<'_> {
             End::Place(e) => Slot::of(&e.get().edge.node),
         }
     }
+}
+
+/// The ends that an argument of this name gives: one, or those of something that can be walked through.
+pub fn ends<'py>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<Vec<End<'py>>> {
+    if let Ok(tensor) = given.cast::<Var>() {
+        return Ok(vec![End::Tensor(tensor.clone())]);
+    }
+    if let Ok(place) = given.cast::<GradientEdge>() {
+        return Ok(vec![End::Place(place.clone())]);
+    }
+    let refused = |what: &str, of: &Bound<'py, PyAny>, not: &str| {
+        let class =
+            of.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
+        raise(given.py(), "ArgumentError", format!("{name}: {what} {class}{not}"))
+    };
+    let Ok(walk) = given.try_iter() else {
+        return Err(refused("a Tensor, a GradientEdge or a sequence of them, not", given, ""));
+    };
+    let mut found = Vec::with_capacity(1);
+    for (i, one) in walk.enumerate() {
+        let one = one?;
+        let end = one.extract();
+        found
+            .push(end.map_err(|_| refused(&format!("the element at index {i} is"), &one, ", not a Tensor"))?);
+    }
+    Ok(found)
 }
 
 /// The dialect of the first output that has one.

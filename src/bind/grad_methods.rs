@@ -9,7 +9,7 @@ use pyo3::types::PyWeakrefReference;
 
 use super::autograd::backward;
 use super::convert::{self, lift};
-use super::end::End;
+use super::end::{End, ends};
 use super::error::raise;
 use super::inference;
 use super::var::Var;
@@ -278,11 +278,7 @@ impl Var {
                 }
             },
         };
-        let inputs = match inputs {
-            None => None,
-            Some(one) if one.is_instance_of::<Var>() => Some(vec![one.extract::<End<'py>>()?]),
-            Some(many) => Some(many.try_iter()?.map(|i| i?.extract()).collect::<PyResult<Vec<_>>>()?),
-        };
+        let inputs = inputs.map(|given| ends(given, "inputs")).transpose()?;
         if inputs.as_ref().is_some_and(Vec::is_empty) {
             return Err(raise(py, "ArgumentError", "`inputs` argument to `backward()` cannot be empty."));
         }

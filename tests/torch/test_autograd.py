@@ -47,6 +47,38 @@ def test_s17_no_inputs() -> None:
         leaf(1.0).backward(inputs=[])
 
 
+def test_what_is_no_tensor_is_named() -> None:
+    y = leaf(1.0) * 2
+    outputs: list[tuple[Any, str]] = [
+        (3, "outputs: a Tensor, a GradientEdge or a sequence of them, not int"),
+        ([y, 3], "outputs: the element at index 1 is int, not a Tensor"),
+    ]
+    for given, text in outputs:
+        with pytest.raises(TypeError, match=text):
+            torch.autograd.grad(given, y)
+        with pytest.raises(TypeError, match=text):
+            torch.autograd.backward(given)
+    inputs: list[tuple[Any, str]] = [
+        (3, "inputs: a Tensor"),
+        ([3], "inputs: the element at index 0 is int"),
+        ("xy", "inputs: the element at index 0 is str"),
+    ]
+    for given, text in inputs:
+        with pytest.raises(TypeError, match=text):
+            torch.autograd.grad(y, given)
+        with pytest.raises(TypeError, match=text):
+            torch.autograd.backward(y, inputs=given)
+        with pytest.raises(TypeError, match=text):
+            y.backward(inputs=given)
+
+
+def test_any_iterable_of_tensors_will_do() -> None:
+    x = leaf(2.0)
+    inputs: Any = (t for t in [x])
+    outputs: Any = (t for t in [x * x])
+    assert values(torch.autograd.grad(outputs, inputs)[0]) == 4
+
+
 def test_s22_an_unused_input() -> None:
     x, z = leaf(3.0), leaf(1.0)
     text = r"The differentiated Tensor at index 1 appears to not have been used in the graph.*Set allow_unused=True"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ferrograd import _core
@@ -11,32 +11,18 @@ from ferrograd._autograd import End, cotangents, unused
 from ferrograd._core import ArgumentError, GradientEdge, Tensor
 
 TORCH = 2
+LISTS = (list, tuple)
 
 
-def ends(value: object, what: str) -> list[End]:
-    """A tensor or gradient edge, or a sequence of them, as a list."""
-    if isinstance(value, (Tensor, GradientEdge)):
-        return [value]
-    if isinstance(value, (list, tuple)) and len(value) == 1 and isinstance(value[0], Tensor):
-        return [value[0]]
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
-        raise ArgumentError(f"{what}: a Tensor, a GradientEdge or a sequence of them, not {type(value).__name__}")
-    found = list(value)
-    for i, one in enumerate(found):
-        if not isinstance(one, (Tensor, GradientEdge)):
-            raise ArgumentError(f"{what}: the element at index {i} is {type(one).__name__}, not a Tensor")
-    return found
-
-
-def wanted(inputs: object, what: str) -> list[End]:
-    """The inputs of ``grad`` or ``backward``: :func:`ends`, or the values of a dict."""
-    if isinstance(inputs, dict):
-        inputs = list(inputs.values())
-    elif not isinstance(inputs, (Tensor, list, tuple)) and isinstance(inputs, Mapping):
+def wanted(inputs: object, what: str) -> Any:
+    """The inputs of ``grad`` or ``backward`` as one end or a list of them, which are the values of a dict."""
+    if isinstance(inputs, (Tensor, GradientEdge)) or not isinstance(inputs, Iterable):
+        return inputs
+    if isinstance(inputs, Mapping) and not isinstance(inputs, dict):
         raise ArgumentError(
             f"{what} must be a dict, not {type(inputs).__name__}. Other Mapping types are not supported."
         )
-    found = ends(inputs, what)
+    found = list(inputs.values() if isinstance(inputs, dict) else inputs)
     if not found:
         raise ArgumentError(f"{what} cannot be empty.")
     return found
@@ -71,9 +57,10 @@ def grad(
             stacklevel=2,
         )
     found = _core.run(
-        ends(outputs, "grad: outputs"),
-        wanted(inputs, "`inputs` argument to `grad()`"),
-        cotangents(grad_outputs),
+        outputs,
+        # A list that is not empty is what the core takes, and what is given nearly always.
+        inputs if type(inputs) in LISTS and inputs else wanted(inputs, "`inputs` argument to `grad()`"),
+        None if grad_outputs is None else cotangents(grad_outputs),
         TORCH,
         retain_graph=retain_graph,
         create_graph=create_graph,
@@ -108,7 +95,7 @@ def backward(
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         grad_tensors = grad_variables
     _core.backward(
-        ends(tensors, "backward: tensors"),
+        tensors,
         cotangents(grad_tensors),
         TORCH,
         retain_graph=retain_graph,
