@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ferrograd import _core, _tree
 from ferrograd._core import ArgumentError, GradientEdge, Tensor
@@ -12,6 +12,7 @@ End = Tensor | GradientEdge
 Tree = TypeVar("Tree")
 
 NATIVE = 0
+LISTS = (list, tuple)
 
 
 def leaves_of(tree: object, what: str) -> Iterator[End]:
@@ -26,13 +27,17 @@ def leaves_of(tree: object, what: str) -> Iterator[End]:
         yield from leaves_of(part, what)
 
 
-def ends(tree: object, what: str) -> list[End]:
+def ends(tree: Any, what: str) -> list[End]:
     """:func:`leaves_of` as a list, which must hold one at least."""
     # What is asked for nearly always, before the walk that finds the rest.
     if isinstance(tree, (Tensor, GradientEdge)):
         return [tree]
-    if isinstance(tree, (list, tuple)) and len(tree) == 1 and isinstance(tree[0], (Tensor, GradientEdge)):
-        return [tree[0]]
+    if type(tree) in LISTS and tree:
+        for one in tree:
+            if not isinstance(one, (Tensor, GradientEdge)):
+                break
+        else:
+            return list(tree)
     found = list(leaves_of(tree, what))
     if not found:
         raise ArgumentError(f"{what} cannot be empty")

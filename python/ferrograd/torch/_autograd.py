@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._autograd import End, cotangents, unused
+from ferrograd._autograd import LISTS, End, cotangents, unused
 from ferrograd._core import ArgumentError, GradientEdge, Tensor
 
 TORCH = 2
-LISTS = (list, tuple)
 
 
 def wanted(inputs: object, what: str) -> Any:
