@@ -69,9 +69,10 @@ pub fn float(bits: u64) -> f64 {
 }
 
 // Rust's own conversion asks each number for its range, which the compiler makes no vectors of. Where the float holds the
-// bounds of the integer, the number is brought between them first.
+// bounds of the integer, the number is brought between them first. The whole number that is left is in range, which the
+// compiler does not see; brought there again, it is narrowed by instructions that do both.
 macro_rules! bounded {
-    ($($from:ident as $by:ident, $x:ident => $e:expr; $($to:ident)*;)*) => { $( $(
+    ($($from:ident as $by:ident, $x:ident => $e:expr, $whole:ident; $($to:ident)*;)*) => { $( $(
         impl To<$to> for $from {
             #[inline(always)]
             fn to(self) -> $to {
@@ -80,19 +81,19 @@ macro_rules! bounded {
                 let x = if x < $to::MAX as $by { x } else { $to::MAX as $by };
                 // NaN became the lower bound.
                 let $x = if $to::MIN != 0 && self.is_nan() { 0.0 } else { x };
-                let whole = $e;
-                whole as $to
+                let whole: $whole = $e;
+                whole.clamp($to::MIN as $whole, $to::MAX as $whole) as $to
             }
         }
     )* )* };
 }
 bounded! {
     // SAFETY: the bounds are among those of i32.
-    f32 as f32, x => unsafe { x.to_int_unchecked::<i32>() }; u8 i8 u16 i16;
-    f32 as f64, x => integer(x.trunc()); u32;
+    f32 as f32, x => unsafe { x.to_int_unchecked() }, i32; u8 i8 u16 i16;
+    f32 as f64, x => integer(x.trunc()) as u32, u32; u32;
     // SAFETY: as above.
-    f64 as f64, x => unsafe { x.to_int_unchecked::<i32>() }; u8 i8 u16 i16 i32;
-    f64 as f64, x => integer(x.trunc()); u32;
+    f64 as f64, x => unsafe { x.to_int_unchecked() }, i32; u8 i8 u16 i16 i32;
+    f64 as f64, x => integer(x.trunc()) as u32, u32; u32;
 }
 
 impl To<i32> for f32 {
