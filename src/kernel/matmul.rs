@@ -7,7 +7,7 @@ use gemm::Parallelism;
 use super::fold::{ROWS, joined};
 use super::map::Shared;
 use super::num::Num;
-use super::tile::{ACROSS, Pairs, Tiled};
+use super::tile::{ACROSS, PACKED, Pairs, Tiled, packs};
 use super::{diagonal, par, simd};
 use crate::array::Array;
 use crate::dtype::dispatch;
@@ -32,6 +32,9 @@ const LENGTHS: Range<usize> = 3..1025;
 /// A large product of `gemm`'s is cut along its longer side into pieces of about this many rows or columns: enough for the
 /// packing of the other factor to be paid for.
 const SIDE: Range<usize> = 64..256;
+
+/// Columns of a wide piece of a product whose factors are laid: room is made for all of them.
+const WIDE: usize = 512;
 
 /// `x @ y` over the last two axes of both; the leading axes broadcast, `lanes` of them matched from the left.
 pub fn matmul(op: &'static str, x: &Array, y: &Array, lanes: usize) -> Result<Array> {
@@ -135,7 +138,14 @@ fn product<T: Num>(
             // Of a single row the other factor's rows are read the faster the longer they are.
             let each = if m == 1 { 1 } else { 4 };
             let wanted = (each * par::threads()).div_ceil(count.max(1));
-            (m.min(SIDE.end), n.div_ceil(wanted).next_multiple_of(ACROSS).min(n))
+            if packs((m, k, n), (x.ptr().cast::<T>(), xs.0, xs.1)) {
+                // Each piece lays its rows and columns: those of a square are read the most often.
+                let across = (wanted * n / m).isqrt().clamp(1, n / PACKED).max(n.div_ceil(WIDE));
+                let rows = m.div_ceil(wanted.div_ceil(across)).next_multiple_of(SIDE.start);
+                (rows.min(m), n / across / ACROSS * ACROSS)
+            } else {
+                (m.min(SIDE.end), n.div_ceil(wanted).next_multiple_of(ACROSS).min(n))
+            }
         }
         (false, _) => (m, n),
     };

@@ -60,3 +60,27 @@ def test_zeros_of_a_diagonal_factor_meet_what_is_not_finite(bad: float) -> None:
         for a, b in ((d, y), (y, d)):
             got = np.asarray(fg.matmul(fg.tensor(a), fg.tensor(b)))
             np.testing.assert_array_equal(np.isnan(got), np.isnan(a @ b))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("sizes", [(150, 700, 300), (261, 513, 1100), (515, 260, 129), (16, 1024, 2050)])
+def test_bits_of_a_product_are_those_of_its_parts(sizes: tuple[int, int, int], dtype: str) -> None:
+    m, k, n = sizes
+    for turned_x, turned_y in itertools.product((False, True), repeat=2):
+        x = RNG.normal(size=(k, m) if turned_x else (m, k)).astype(dtype)
+        y = RNG.normal(size=(n, k) if turned_y else (k, n)).astype(dtype)
+        x, y = x.T if turned_x else x, y.T if turned_y else y
+        check(x, y)
+        a, b = fg.asarray(x), fg.asarray(y)
+        threads, found = fg._core.num_threads(), set()
+        try:
+            for count in (1, 2, 3):
+                fg._core.set_num_threads(count)
+                found.add(np.asarray(fg.matmul(a, b)).tobytes())
+        finally:
+            fg._core.set_num_threads(threads)
+        (bits,) = found
+        whole = np.frombuffer(bits, dtype).reshape(m, n)
+        for i, j in ((0, 0), (3, 70), (m - 9, n - 40)):
+            part = fg.matmul(a[i : i + 9], b[:, j : j + 40])
+            assert np.asarray(part).tobytes() == np.ascontiguousarray(whole[i : i + 9, j : j + 40]).tobytes()
