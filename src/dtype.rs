@@ -24,7 +24,7 @@ pub const DTYPES: usize = 11;
 
 /// The kinds of dtype, weakest first: across kinds the stronger one decides the dtype of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum DTypeKind {
     Bool,
     Int,
     Float,
@@ -45,11 +45,11 @@ impl DType {
         }
     }
 
-    pub const fn kind(self) -> Kind {
+    pub const fn kind(self) -> DTypeKind {
         match self {
-            Bool => Kind::Bool,
-            F32 | F64 => Kind::Float,
-            _ => Kind::Int,
+            Bool => DTypeKind::Bool,
+            F32 | F64 => DTypeKind::Float,
+            _ => DTypeKind::Int,
         }
     }
 

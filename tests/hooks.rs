@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{ThreadId, current};
 
 use ferrograd::engine::Request;
-use ferrograd::graph::{Cotangents, Grads, Hooks, Keeps, Needs, Op, Outs, Passing, Saved, Tangents, apply};
+use ferrograd::graph::{
+    Cotangents, Grads, HookContext, Hooks, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, apply,
+};
 use ferrograd::ops::pointwise::sin;
 use ferrograd::{Array, Error, Result, Tensor, grad, par};
 
@@ -58,23 +60,23 @@ impl Hooks for Scale {
     fn is_empty(&self) -> bool {
         false
     }
-    fn arrive(&self, _: &Passing<'_>, g: &mut [Option<Tensor>]) -> Result<()> {
+    fn arrive(&self, _: &HookContext<'_>, g: &mut [Option<Tensor>]) -> Result<()> {
         self.note("arrive", g);
         if let Some(t) = &mut g[0] {
             *t = &*t * self.by;
         }
         Ok(())
     }
-    fn before(&self, _: &Passing<'_>, g: &mut [Option<Tensor>]) -> Result<()> {
+    fn before(&self, _: &HookContext<'_>, g: &mut [Option<Tensor>]) -> Result<()> {
         self.note("before", g);
         Ok(())
     }
-    fn after(&self, _: &Passing<'_>, grads: &mut [Option<Tensor>], _: &Cotangents) -> Result<()> {
+    fn after(&self, _: &HookContext<'_>, grads: &mut [Option<Tensor>], _: &Cotangents) -> Result<()> {
         self.note("after", grads);
         Ok(())
     }
-    fn deposit(&self, _: &Passing<'_>, g: Tensor) -> Result<Option<Tensor>> {
-        self.note("deposit", &[Some(g.clone())]);
+    fn accumulate_grad(&self, _: &HookContext<'_>, g: Tensor) -> Result<Option<Tensor>> {
+        self.note("accumulate_grad", &[Some(g.clone())]);
         Ok(Some(g))
     }
 }
@@ -105,14 +107,14 @@ fn a_hook_sees_the_sum_once_and_its_result_is_what_flows_on() {
     request(&z, &[&y]).run().unwrap();
     assert_eq!(seen(&log), ["y arrive [Some(5.0)]"]);
     let mut into = request(&z, &[&y]);
-    into.deposits = true;
+    into.accumulates = true;
     into.run().unwrap();
     assert_eq!(seen(&log), ["y arrive [Some(5.0)]", "y before [Some(50.0)]"]);
     // A leaf whose gradient is to be added to what it has, and one that nobody asks for.
     let mut all = request(&z, &[]);
     all.leaves = true;
     assert_eq!(first(&all.run().unwrap().leaves[0].1), 300.0);
-    let sink = ["x arrive [Some(100.0)]", "x before [Some(300.0)]", "x deposit [Some(300.0)]"];
+    let sink = ["x arrive [Some(100.0)]", "x before [Some(300.0)]", "x accumulate_grad [Some(300.0)]"];
     assert_eq!(seen(&log)[3..], sink);
     let w = Tensor::scalar(1.0).leaf();
     grad(&[&(&x * &w)], &[&w], false).unwrap();
@@ -129,11 +131,11 @@ impl Op for Host {
     fn calls_host(&self) -> bool {
         true
     }
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([ins[0].clone()].into())
     }
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::NOTHING
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
     }
     fn vjp(&self, g: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
         assert_eq!(current().id(), self.0);
@@ -195,20 +197,20 @@ fn the_hosts_work_runs_on_the_calling_thread_while_others_go_on() {
 /// Runs a function of what passes.
 struct Act<F>(F);
 
-impl<F: Fn(&Passing<'_>, &mut [Option<Tensor>]) -> Result<()> + Send + Sync + 'static> Hooks for Act<F> {
+impl<F: Fn(&HookContext<'_>, &mut [Option<Tensor>]) -> Result<()> + Send + Sync + 'static> Hooks for Act<F> {
     fn is_empty(&self) -> bool {
         false
     }
-    fn arrive(&self, at: &Passing<'_>, g: &mut [Option<Tensor>]) -> Result<()> {
+    fn arrive(&self, at: &HookContext<'_>, g: &mut [Option<Tensor>]) -> Result<()> {
         (self.0)(at, g)
     }
-    fn before(&self, _: &Passing<'_>, _: &mut [Option<Tensor>]) -> Result<()> {
+    fn before(&self, _: &HookContext<'_>, _: &mut [Option<Tensor>]) -> Result<()> {
         Ok(())
     }
-    fn after(&self, _: &Passing<'_>, _: &mut [Option<Tensor>], _: &Cotangents) -> Result<()> {
+    fn after(&self, _: &HookContext<'_>, _: &mut [Option<Tensor>], _: &Cotangents) -> Result<()> {
         Ok(())
     }
-    fn deposit(&self, _: &Passing<'_>, g: Tensor) -> Result<Option<Tensor>> {
+    fn accumulate_grad(&self, _: &HookContext<'_>, g: Tensor) -> Result<Option<Tensor>> {
         Ok(Some(g))
     }
 }
@@ -220,7 +222,7 @@ fn a_hook_may_differentiate_and_hang_hooks_on_other_nodes_and_fail() {
         let (x, log, fails) = (leaf(2000), Log::default(), Arc::new(AtomicBool::new(false)));
         let y = sin(&x).unwrap();
         let (leaf, inner, fail, seen_here) = (x.clone(), log.clone(), fails.clone(), log.clone());
-        let act = Act(move |at: &Passing<'_>, g: &mut [Option<Tensor>]| {
+        let act = Act(move |at: &HookContext<'_>, g: &mut [Option<Tensor>]| {
             assert!(at.expects(leaf.edge.as_ref().unwrap()));
             if fail.load(Relaxed) {
                 return Err(Error::Interrupted.into());
@@ -248,7 +250,7 @@ fn what_a_hook_makes_must_fit() {
         [|_| Tensor::scalar(1.0f32), |_| Tensor::constant(Array::full(&[2], 1.0f64))];
     for make in wrong {
         let x = Tensor::scalar(1.0).leaf();
-        let act = Act(move |_: &Passing<'_>, g: &mut [Option<Tensor>]| {
+        let act = Act(move |_: &HookContext<'_>, g: &mut [Option<Tensor>]| {
             g[0] = g[0].as_ref().map(make);
             Ok(())
         });

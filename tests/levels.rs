@@ -2,7 +2,7 @@
 //! right rule for closed and live levels from a wrong one.
 
 use ferrograd::engine::Request;
-use ferrograd::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, apply};
+use ferrograd::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, apply};
 use ferrograd::ops::alias::alias;
 use ferrograd::ops::pointwise::{cos, sin};
 use ferrograd::ops::reduce;
@@ -289,11 +289,11 @@ impl Op for Stubborn {
     fn name(&self) -> &'static str {
         "stubborn"
     }
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([ins[0].clone()].into())
     }
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::NOTHING
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
     }
     fn vjp(&self, _: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let g = Tensor::constant(Array::full(s.out_dims(0), 1.0));

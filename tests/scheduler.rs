@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ferrograd::engine::{Answer, Reached, Request};
-use ferrograd::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, apply, apply_all};
+use ferrograd::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, apply, apply_all};
 use ferrograd::ops::contract::matmul;
 use ferrograd::ops::pointwise::sin;
 use ferrograd::{Array, Error, Result, Tensor, par};
@@ -92,11 +92,11 @@ impl Op for Rule {
     fn name(&self) -> &'static str {
         "rule"
     }
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([ins[0].clone()].into())
     }
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::NOTHING
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
     }
     fn vjp(&self, g: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
         (self.0)()?;
@@ -189,12 +189,12 @@ impl Op for Pair {
     fn name(&self) -> &'static str {
         "pair"
     }
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         let x = Tensor::constant(ins[0].clone());
         Ok([x.array.clone(), (&x * 2.0).array].into_iter().collect())
     }
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::NOTHING
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
     }
     fn vjp(&self, g: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
         let second = g[1].as_ref().map(|g| g * 2.0);

@@ -1,6 +1,6 @@
 //! `Array`: a shared, immutable n-d array of any dtype, in one word.
 
-mod beside;
+mod array_with;
 mod buffer;
 mod layout;
 mod view;
@@ -13,7 +13,7 @@ use triomphe::{Arc, UniqueArc};
 use crate::dtype::{DType, Element, dispatch};
 use crate::error::{Error, Result};
 use crate::shape::{self, Dims, Strides};
-pub use beside::Beside;
+pub use array_with::ArrayWith;
 use buffer::Buffer;
 pub use buffer::{empty_cache, set_cache_limit};
 pub use layout::Layout;

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
+use super::accumulate::{Slot, accumulate_grad};
 use super::callbacks::Queue;
 use super::convert::lift;
-use super::deposit::{Slot, deposit};
 use super::dialect::Dialect;
 use super::end::{End, dialect_of, ends, why_unused};
 use super::error::raise;
 use super::var::Var;
 use crate::engine::{Answer, Reached, Request};
 use crate::graph::site::Site;
-use crate::graph::{Cut, Edge, Holder, Node, Rare, Tensor};
+use crate::graph::{DetachReason, Edge, GradOwner, Node, Rare, Tensor};
 use crate::ops::movement::broadcast_to;
 use crate::shape;
 
@@ -52,8 +52,8 @@ fn set_grad_mode(on: bool) -> bool {
 }
 
 /// Why a value is cut off that an op meets while recording is off.
-pub fn unrecorded() -> Cut {
-    Cut::unrecorded(OFF_SINCE.get())
+pub fn unrecorded() -> DetachReason {
+    DetachReason::unrecorded(OFF_SINCE.get())
 }
 
 /// Runs `f` with ops recorded on this thread or not.
@@ -207,7 +207,7 @@ fn run<'py>(
     let answer = answer(py, request, &outputs, &inputs, &seeds, batched, dialect)?;
     let result = dialect_of(&outputs).unwrap_or(dialect);
     let lanes = if batched { lanes_of(&seeds) } else { None };
-    let cut = Cut::gradient(Site::current());
+    let detach_reason = DetachReason::gradient(Site::current());
     let mut grads = Vec::with_capacity(inputs.len());
     for (i, (g, input)) in answer.wanted.into_iter().zip(&inputs).enumerate() {
         let g = match (g, unused) {
@@ -231,7 +231,7 @@ fn run<'py>(
             }
         };
         let var = |g: Tensor| -> PyResult<Bound<'py, Var>> {
-            let g = if create_graph { g } else { Tensor { edge: None, cut, ..g } };
+            let g = if create_graph { g } else { Tensor { edge: None, detach_reason, ..g } };
             let v = Var::result(py, g, result)?;
             if create_graph {
                 Var::track(&v, true)?;
@@ -240,7 +240,7 @@ fn run<'py>(
         };
         grads.push(g.map(var).transpose()?);
     }
-    deposit(py, slots(answer.leaves, answer.aside), create_graph, result)?;
+    accumulate_grad(py, slots(answer.leaves, answer.aside), create_graph, result)?;
     queue.finish(py)?;
     Ok(grads)
 }
@@ -264,7 +264,7 @@ fn zeros(like: &End<'_>, lanes: Option<usize>) -> PyResult<Tensor> {
 }
 
 /// Where the gradients go that are to be added to what tensors have: those of leaves, and those that hooks laid aside.
-fn slots(leaves: Vec<(Arc<Node>, Tensor)>, aside: Vec<(Holder, Tensor)>) -> Vec<(Arc<Slot>, Tensor)> {
+fn slots(leaves: Vec<(Arc<Node>, Tensor)>, aside: Vec<(GradOwner, Tensor)>) -> Vec<(Arc<Slot>, Tensor)> {
     let aside = aside.into_iter().filter_map(|(holder, g)| Some((holder.downcast().ok()?, g)));
     leaves.into_iter().filter_map(|(node, g)| Some((Slot::of(&node)?, g))).chain(aside).collect()
 }
@@ -286,7 +286,7 @@ pub fn backward<'py>(
         retain_graph: retain_graph.unwrap_or(create_graph),
         create_graph,
         leaves: inputs.is_none(),
-        deposits: inputs.is_some(),
+        accumulates: inputs.is_some(),
         ..Request::default()
     };
     let inputs = inputs.unwrap_or_default();
@@ -305,7 +305,7 @@ pub fn backward<'py>(
             found.push((slot, g));
         }
     }
-    deposit(py, found, create_graph, dialect_of(&outputs).unwrap_or(dialect))?;
+    accumulate_grad(py, found, create_graph, dialect_of(&outputs).unwrap_or(dialect))?;
     queue.finish(py)
 }
 

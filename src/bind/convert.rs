@@ -15,11 +15,11 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Tensor;
 use crate::ops::Index;
-use crate::ops::entry::{Arg, Base, Kind};
+use crate::ops::entry::{Arg, Base, ParamType};
 use crate::shape::Strides;
 
 /// A Python object as an argument of a kind. `Ok(None)` where it is not of that kind.
-pub fn argument(kind: Kind, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
+pub fn argument(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
     if kind.optional && o.is_none() {
         return Ok(Some(Arg::None));
     }
@@ -71,7 +71,7 @@ pub fn argument(kind: Kind, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
 }
 
 /// What a kind takes, for an error.
-pub fn wanted(kind: Kind) -> String {
+pub fn wanted(kind: ParamType) -> String {
     let base = match kind.base {
         Base::Tensor => "a Tensor",
         Base::Operand => "a Tensor or a number",
@@ -290,7 +290,7 @@ pub fn from_numpy(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
     }
 }
 
-/// Keeps an array's memory alive for NumPy.
+/// Saves an array's memory alive for NumPy.
 #[pyclass(frozen)]
 struct Owner {
     _array: Array,

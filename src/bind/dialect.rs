@@ -7,7 +7,7 @@ use pyo3::types::PyTuple;
 use super::var::{State, Value, Var};
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::graph::{Cut, Kind, Node};
+use crate::graph::{DetachReason, Node, NodeKind};
 use crate::ops::registry;
 
 /// Which library's manners a tensor has: set by the namespace that made it, inherited by results.
@@ -42,9 +42,9 @@ impl TorchTensor {
         let made = made.cast::<Var>()?;
         let given = args.get_item(0).is_ok_and(|first| first.is(made));
         let value = match &mut *made.get().lock() {
-            state if given => Value::Part(Box::new(state.part().detached(None, Cut::default()))),
+            state if given => Value::Part(Box::new(state.part().detached(None, DetachReason::default()))),
             State { value: Value::Own(t), .. } => Value::Own(t.detach()),
-            state => Value::Part(Box::new(state.part().detached(None, Cut::default()))),
+            state => Value::Part(Box::new(state.part().detached(None, DetachReason::default()))),
         };
         Ok(PyClassInitializer::from(Var::new(value, Dialect::Torch)).add_subclass(TorchTensor))
     }
@@ -221,14 +221,16 @@ impl Dialect {
         match self {
             Dialect::Native => (node.name().to_owned(), "Node".to_owned()),
             Dialect::Paddle => both(match &node.kind {
-                Kind::Leaf(_) => "GradNodeAccumulation".to_owned(),
-                Kind::Op(op) if op.calls_host() => format!("GradNodePyLayer_{}", op.name()),
-                Kind::Op(op) => camel_case(op.name()) + "GradNode",
+                NodeKind::Leaf(_) => "GradNodeAccumulation".to_owned(),
+                NodeKind::Op(op) if op.calls_host() => format!("GradNodePyLayer_{}", op.name()),
+                NodeKind::Op(op) => camel_case(op.name()) + "GradNode",
             }),
             Dialect::Torch => match &node.kind {
-                Kind::Leaf(_) => ("torch::autograd::AccumulateGrad".to_owned(), "AccumulateGrad".to_owned()),
-                Kind::Op(op) if op.calls_host() => both(format!("{}Backward", op.name())),
-                Kind::Op(op) => both(camel_case(shortest(op.name())) + "Backward0"),
+                NodeKind::Leaf(_) => {
+                    ("torch::autograd::AccumulateGrad".to_owned(), "AccumulateGrad".to_owned())
+                }
+                NodeKind::Op(op) if op.calls_host() => both(format!("{}Backward", op.name())),
+                NodeKind::Op(op) => both(camel_case(shortest(op.name())) + "Backward0"),
             },
         }
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use rustc_hash::FxHashSet;
 
-use super::deposit::Slot;
+use super::accumulate::Slot;
 use super::dialect::Dialect;
 use super::error::raise;
 use super::node::GradientEdge;
 use super::var::Var;
 use crate::engine;
-use crate::graph::{Cut, Edge, Meta};
+use crate::graph::{DetachReason, Edge, Meta};
 
 /// What can be differentiated, and asked for: a tensor, or a place in the graph.
 #[derive(FromPyObject)]
@@ -43,19 +43,19 @@ impl End<'_> {
     }
 
     /// What cut it off, as far as that is known.
-    fn cut(&self) -> Cut {
+    fn detach_reason(&self) -> DetachReason {
         match self {
             End::Tensor(v) => match v.get().tensor() {
-                t if t.is_tracked() => Cut::default(),
-                t if t.dtype().is_float() => t.cut,
-                _ => Cut::by_dtype(),
+                t if t.is_tracked() => DetachReason::default(),
+                t if t.dtype().is_float() => t.detach_reason,
+                _ => DetachReason::by_dtype(),
             },
-            End::Place(_) => Cut::default(),
+            End::Place(_) => DetachReason::default(),
         }
     }
 
     fn why_cut(&self) -> Option<String> {
-        self.cut().describe()
+        self.detach_reason().describe()
     }
 
     /// What it is, and why it is not tracked.
@@ -126,10 +126,11 @@ pub fn why_unused(py: Python<'_>, input: &End<'_>, blocked: &[End<'_>], outputs:
         return format!("{it} is among no_grad_vars");
     }
     let roots: Vec<Edge> = outputs.iter().filter_map(End::edge).collect();
-    let mut cuts: Vec<Cut> = outputs.iter().map(End::cut).chain(engine::cuts(&roots)).collect();
+    let mut cuts: Vec<DetachReason> =
+        outputs.iter().map(End::detach_reason).chain(engine::cuts(&roots)).collect();
     let mut met = FxHashSet::default();
     cuts.retain(|c| met.insert(*c));
-    let why: Vec<String> = cuts.into_iter().filter_map(Cut::describe).take(3).collect();
+    let why: Vec<String> = cuts.into_iter().filter_map(DetachReason::describe).take(3).collect();
     let ends = match why.as_slice() {
         [] => String::new(),
         why => format!(". Below the outputs paths end: {}", why.join("; ")),

@@ -11,7 +11,7 @@ use super::storage::Old;
 use super::var::{Value, Var};
 use crate::array::Array;
 use crate::error::interned;
-use crate::graph::{self, Edge, Keep, KeptList, Levels, Meta, Node, Tensor, align};
+use crate::graph::{self, Edge, Levels, Meta, Node, SavedArray, SavedList, Tensor, align};
 use crate::shape::Dims;
 
 /// By saved tensor: where its edge comes from.
@@ -96,11 +96,11 @@ impl FunctionCall {
             return outs.into_iter().map(|out| out.result(py, None)).collect();
         }
         let dialect = outs[0].object.get().dialect();
-        let (mut kept, mut sources) = (KeptList::new(), vec![]);
+        let (mut kept, mut sources) = (SavedList::new(), vec![]);
         for (object, copy) in &saved {
             let t = copy.get().tensor();
             sources.push(source(object, &t, &inputs, &outs));
-            kept.push(Some(Keep::new(t.array, &t.levels)));
+            kept.push(Some(SavedArray::new(t.array, &t.levels)));
         }
         let levels = outs.iter().fold(Levels::default(), |all, o| all.union(&o.tensor.levels));
         let arrays: Vec<Array> = outs.iter().map(|o| over(&o.tensor, &levels)).collect();

@@ -11,8 +11,8 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use rustc_hash::FxHashSet;
 
+use super::accumulate::Slot;
 use super::convert::track;
-use super::deposit::Slot;
 use super::hooks::List;
 use super::var::{Value, Var};
 use crate::graph::{Edge, held_by};

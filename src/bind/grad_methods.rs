@@ -15,7 +15,7 @@ use super::inference;
 use super::var::Var;
 use crate::array::Array;
 use crate::graph::site::Site;
-use crate::graph::{Cut, Tensor};
+use crate::graph::{DetachReason, Tensor};
 
 impl Var {
     /// Starts or stops tracking.
@@ -27,7 +27,7 @@ impl Var {
         }
         // Made first: nothing of Python's runs under the lock.
         let weak = if on { Some(PyWeakrefReference::new(slf)?.unbind()) } else { None };
-        let cut = if on { Cut::default() } else { Cut::stopped(Site::current()) };
+        let detach_reason = if on { DetachReason::default() } else { DetachReason::stopped(Site::current()) };
         let mut state = v.lock();
         let edge = weak.and_then(|weak| {
             let slot = state.slot.get_or_insert_default();
@@ -35,7 +35,7 @@ impl Var {
             slot.leaf(&t).edge
         });
         let old = state.restart(edge);
-        state.cut_off(cut);
+        state.cut_off(detach_reason);
         let slot = state.slot.clone();
         drop(state);
         if let (Some(slot), Some(edge)) = (slot, t.edge.filter(|e| e.node.is_leaf())) {
@@ -92,7 +92,7 @@ impl Var {
             {
                 let mut state = v.lock();
                 let old = state.restart(Some(edge));
-                state.cut_off(Cut::default());
+                state.cut_off(DetachReason::default());
                 drop(state);
                 drop(old);
                 return Ok(());

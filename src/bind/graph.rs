@@ -4,14 +4,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use rustc_hash::FxHashMap;
 
+use super::accumulate::Slot;
 use super::convert::{descr, lift};
-use super::deposit::Slot;
 use super::dialect::Dialect;
 use super::end::{End, dialect_of};
 use super::enter::detached;
 use super::error::raise;
 use crate::engine::{self, Survey};
-use crate::graph::{Holding, Meta};
+use crate::graph::{Meta, SavedKind};
 
 /// What lies below `outputs` (tensors or gradient edges), inputs before their consumers. Nodes are called as in the
 /// dialect, by default that of the first output. The columns of the answer are those of `ferrograd._graph.Record`.
@@ -59,9 +59,9 @@ fn columns<'py>(
         PyTuple::new(py, outs.collect::<PyResult<Vec<_>>>()?)
     });
     let holding = nodes.iter().map(|n| match n.holding {
-        Holding::Live => "live",
-        Holding::Packed => "packed",
-        Holding::Freed => "freed",
+        SavedKind::Live => "live",
+        SavedKind::Packed => "packed",
+        SavedKind::Freed => "freed",
     });
     let places = PyDict::new(py);
     for n in nodes {

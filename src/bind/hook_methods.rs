@@ -96,7 +96,7 @@ impl Var {
         RemovableHandle::new(vec![hang(&edge, role, dialect, Some(hook))], dialect)
     }
 
-    /// Keeps the gradient for this tensor, unless it is a leaf, which has it anyway.
+    /// Saves the gradient for this tensor, unless it is a leaf, which has it anyway.
     fn retain(slf: &Bound<'_, Var>, last: bool) -> PyResult<()> {
         let Some(edge) = slf.get().tensor().edge else {
             if slf.get().dialect().retains_untracked() {

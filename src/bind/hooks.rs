@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyWeakrefReference};
 
-use super::deposit::{Slot, deposit};
+use super::accumulate::{Slot, accumulate_grad};
 use super::dialect::Dialect;
 use super::enter::called_back;
 use super::error::raise;
@@ -17,7 +17,7 @@ use super::garbage::show_reached;
 use super::multi::Multi;
 use super::var::Var;
 use crate::error::Result;
-use crate::graph::{Cotangents, Edge, Hooks, Late, Node, Passing, Tensor};
+use crate::graph::{Cotangents, Edge, HookContext, Hooks, Late, Node, Tensor};
 
 /// When a hook is called, and with what.
 #[derive(Clone)]
@@ -195,7 +195,7 @@ impl Hooks for Hung {
         self.0.turns.load(Relaxed) == 0
     }
 
-    fn arrive(&self, at: &Passing<'_>, g: &mut [Option<Tensor>]) -> Result<()> {
+    fn tensor_hooks(&self, at: &HookContext<'_>, g: &mut [Option<Tensor>]) -> Result<()> {
         self.calls(at, "a hook on the gradient of", ARRIVE, |py, mut entries| {
             // Stable: those that come last come in their own order.
             entries.sort_by_key(|e| matches!(e.role, Role::Retain { last: true, .. }));
@@ -203,7 +203,7 @@ impl Hooks for Hung {
         })
     }
 
-    fn before(&self, at: &Passing<'_>, g: &mut [Option<Tensor>]) -> Result<()> {
+    fn pre_hooks(&self, at: &HookContext<'_>, g: &mut [Option<Tensor>]) -> Result<()> {
         self.calls(at, "a hook before the node of", BEFORE, |py, entries| {
             for entry in entries {
                 let given = vars(py, g, entry.dialect)?;
@@ -214,7 +214,7 @@ impl Hooks for Hung {
         })
     }
 
-    fn after(&self, at: &Passing<'_>, grads: &mut [Option<Tensor>], g: &Cotangents) -> Result<()> {
+    fn post_hooks(&self, at: &HookContext<'_>, grads: &mut [Option<Tensor>], g: &Cotangents) -> Result<()> {
         self.calls(at, "a hook after the node of", AFTER, |py, entries| {
             for entry in entries {
                 let (given, outputs) = (vars(py, grads, entry.dialect)?, vars(py, g, entry.dialect)?);
@@ -225,11 +225,11 @@ impl Hooks for Hung {
         })
     }
 
-    fn deposit(&self, at: &Passing<'_>, g: Tensor) -> Result<Option<Tensor>> {
+    fn accumulate_grad(&self, at: &HookContext<'_>, g: Tensor) -> Result<Option<Tensor>> {
         let mut g = Some(g);
         self.calls(at, "a hook on the accumulated gradient of", ADDED | AFTER, |py, entries| {
             let (Some(g), Some(slot)) = (g.take(), Slot::of(at.node)) else { return Ok(()) };
-            deposited(py, &entries, &slot, g, at.create_graph)
+            accumulated(py, &entries, &slot, g, at.create_graph)
         })?;
         Ok(g)
     }
@@ -239,7 +239,7 @@ impl Hung {
     /// Runs `f` with the entries of some turns, if there are any, as Python code called back from the engine.
     fn calls(
         &self,
-        at: &Passing<'_>,
+        at: &HookContext<'_>,
         what: &str,
         turns: u8,
         f: impl FnOnce(Python<'_>, Vec<Entry>) -> PyResult<()>,
@@ -259,7 +259,7 @@ impl Entry {
 }
 
 /// One entry that waits for the gradient of one output.
-fn arrived(py: Python<'_>, entry: &Entry, at: &Passing<'_>, g: &mut [Option<Tensor>]) -> PyResult<()> {
+fn arrived(py: Python<'_>, entry: &Entry, at: &HookContext<'_>, g: &mut [Option<Tensor>]) -> PyResult<()> {
     match &entry.role {
         Role::Gradient(out) => {
             let Some(t) = g[*out as usize].take() else { return Ok(()) };
@@ -287,7 +287,7 @@ fn arrived(py: Python<'_>, entry: &Entry, at: &Passing<'_>, g: &mut [Option<Tens
 }
 
 /// Adds a leaf's gradient to what it has, and calls what waits for that.
-fn deposited(
+fn accumulated(
     py: Python<'_>,
     entries: &[Entry],
     slot: &Arc<Slot>,
@@ -296,7 +296,7 @@ fn deposited(
 ) -> PyResult<()> {
     let dialect = entries[0].dialect;
     let had = slot.grad(py);
-    deposit(py, vec![(slot.clone(), g.clone())], create_graph, dialect)?;
+    accumulate_grad(py, vec![(slot.clone(), g.clone())], create_graph, dialect)?;
     // A fresh gradient is the very tensor that was stored.
     let outputs = match (had, slot.grad(py)) {
         (None, Some(fresh)) => vec![Some(fresh.into_bound(py))],

@@ -8,7 +8,7 @@ use pyo3::types::PyTuple;
 use super::convert::lift;
 use super::error::raise;
 use super::var::Var;
-use crate::graph::{self, Draws, Live};
+use crate::graph::{self, LiveLevel, Randomness};
 use crate::transform;
 
 /// A level of batching: live between ``__enter__``, which gives its lanes, and ``__exit__``, on the thread that
@@ -16,8 +16,8 @@ use crate::transform;
 #[pyclass(frozen, module = "ferrograd._core")]
 pub struct Level {
     lanes: usize,
-    draws: Draws,
-    live: Mutex<Option<Live>>,
+    draws: Randomness,
+    live: Mutex<Option<LiveLevel>>,
 }
 
 #[pymethods]
@@ -27,10 +27,10 @@ impl Level {
     #[pyo3(signature = (lanes, randomness=None))]
     fn new(py: Python<'_>, lanes: usize, randomness: Option<&str>) -> PyResult<Level> {
         let draws = match randomness {
-            None => Draws::ByOperand,
-            Some("same") => Draws::Same,
-            Some("different") => Draws::Different,
-            Some("error") => Draws::Refused,
+            None => Randomness::ByOperand,
+            Some("same") => Randomness::Same,
+            Some("different") => Randomness::Different,
+            Some("error") => Randomness::Refused,
             Some(other) => {
                 let text = format!(
                     "Only allowed values for randomness are 'error', 'different', or 'same'. Got {other}"
@@ -42,7 +42,7 @@ impl Level {
     }
 
     fn __enter__(&self) -> Lanes {
-        let live = Live::drawing(self.lanes, self.draws);
+        let live = LiveLevel::drawing(self.lanes, self.draws);
         let lanes = Lanes(live.level());
         *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
         lanes
@@ -69,10 +69,10 @@ impl Lanes {
     /// nothing was said it is as for a tensor with the lanes.
     #[getter]
     fn randomness(&self) -> &'static str {
-        match Live::draws(self.0) {
-            Draws::ByOperand | Draws::Different => "different",
-            Draws::Same => "same",
-            Draws::Refused => "error",
+        match LiveLevel::draws(self.0) {
+            Randomness::ByOperand | Randomness::Different => "different",
+            Randomness::Same => "same",
+            Randomness::Refused => "error",
         }
     }
 

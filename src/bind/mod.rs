@@ -1,12 +1,12 @@
 //! The Python module, and the only room that knows Python. It computes nothing.
 
+mod accumulate;
 mod attributes;
 mod autograd;
 mod buffer;
 mod call;
 mod callbacks;
 mod convert;
-mod deposit;
 mod dialect;
 mod dlpack;
 mod end;

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use super::var::Var;
-use crate::graph::{Edge, Node, Passing};
+use crate::graph::{Edge, HookContext, Node};
 
 /// What one such hook has seen, run by run.
 pub struct Multi {
@@ -36,7 +36,7 @@ impl Multi {
     pub fn arrived<'py>(
         &self,
         py: Python<'py>,
-        at: &Passing<'_>,
+        at: &HookContext<'_>,
         i: usize,
         g: Option<Py<Var>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {

@@ -10,7 +10,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple, PyType, PyWeakrefReference};
 use pyo3::{PyTraverseError, PyVisit};
 
-use super::deposit::Slot;
+use super::accumulate::Slot;
 use super::dialect::Dialect;
 use super::error::raise;
 use super::garbage;

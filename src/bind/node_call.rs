@@ -4,9 +4,9 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::accumulate::{Slot, accumulate_grad};
 use super::autograd::grad_enabled;
 use super::convert::lift;
-use super::deposit::{Slot, deposit};
 use super::enter::detached;
 use super::error::raise;
 use super::node::Node;
@@ -55,7 +55,7 @@ impl Node {
         if node.is_leaf() {
             if let (Some(slot), Some(g)) = (Slot::of(node), grads[0].take()) {
                 let recorded = g.is_tracked();
-                deposit(py, vec![(slot, g)], recorded, self.dialect)?;
+                accumulate_grad(py, vec![(slot, g)], recorded, self.dialect)?;
             }
             return Ok(PyTuple::empty(py).into_any());
         }

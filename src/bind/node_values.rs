@@ -7,15 +7,15 @@ use pyo3::exceptions::PyAttributeError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 
+use super::accumulate::Slot;
 use super::convert::lift;
-use super::deposit::Slot;
 use super::dialect::Dialect;
 use super::garbage;
 use super::hook_methods::callable;
 use super::node::Node;
 use super::saved::packer;
 use super::var::Var;
-use crate::graph::{Edge, Kind};
+use crate::graph::{Edge, NodeKind};
 
 /// What the rules of a node read.
 #[derive(Clone, Copy)]
@@ -93,7 +93,7 @@ impl Node {
 
     /// The context of a function that the user defined.
     fn context(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        let Kind::Op(op) = &self.edge.node.kind else { return None };
+        let NodeKind::Op(op) = &self.edge.node.kind else { return None };
         let mut context = None;
         op.held(&mut |held: &dyn Any| {
             context = held.downcast_ref::<Py<PyAny>>().map(|o| o.clone_ref(py));
@@ -113,7 +113,7 @@ impl Node {
                 return context.bind(py).getattr(name);
             }
             if let Some(part) = name.strip_prefix("_raw").and_then(Part::named)
-                && self.edge.node.keeps_at(self.place(part))
+                && self.edge.node.saves_at(self.place(part))
             {
                 let (edge, at) = (self.edge.clone(), self.place(part));
                 return Ok(Bound::new(py, SavedPlace { edge, at, dialect: self.dialect })?.into_any());

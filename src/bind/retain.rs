@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use super::deposit::Slot;
+use super::accumulate::Slot;
 use super::dialect::Dialect;
 use super::hooks::{List, Role};
 use crate::graph::{Edge, Node};

@@ -17,7 +17,7 @@ use crate::dtype::DType;
 use crate::engine::seed;
 use crate::error::{Error, Result, bail};
 use crate::graph::{
-    Cotangents, Grads, Keeps, KeptList, Meta, Needs, Node, Op, Outs, Saved, Tangents, Tensor,
+    Cotangents, Grads, Meta, NeedsGrad, Node, Op, Outputs, Saved, SavedList, Saves, Tangents, Tensor,
 };
 use crate::ops::movement::{broadcast_to, cast};
 use crate::shape::Dims;
@@ -39,7 +39,7 @@ pub struct Defined {
 
 thread_local! {
     /// The nodes whose rules are running on this thread, with what they keep.
-    static RUNNING: RefCell<Vec<(Arc<Node>, KeptList)>> = const { RefCell::new(Vec::new()) };
+    static RUNNING: RefCell<Vec<(Arc<Node>, SavedList)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// While it lives a node is among the running ones.
@@ -115,12 +115,12 @@ impl Op for Defined {
         see(&self.context);
     }
 
-    fn forward(&self, _: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, _: &[&Array], _: usize) -> Result<Outputs> {
         unreachable!("{} is computed before the door", self.name)
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::NOTHING
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -174,12 +174,12 @@ impl Op for Once {
         "once_differentiable"
     }
 
-    fn forward(&self, _: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, _: &[&Array], _: usize) -> Result<Outputs> {
         unreachable!("{} is computed before the door", self.name())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::NOTHING
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
     }
 
     fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
@@ -197,7 +197,7 @@ fn broadcasts(from: &[usize], to: &[usize]) -> bool {
 }
 
 /// What a node keeps, also while its rule is running.
-pub fn kept(node: &Arc<Node>) -> Result<KeptList> {
+pub fn kept(node: &Arc<Node>) -> Result<SavedList> {
     let running = RUNNING.with_borrow(|list| {
         list.iter().rev().find(|(other, _)| Arc::ptr_eq(other, node)).map(|(_, kept)| kept.clone())
     });

@@ -16,7 +16,9 @@ use super::var::Var;
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::site::Site;
-use crate::graph::{Edge, Keep, Kept, KeptList, Packed, Packer, Tensor, kept, set_packer, unpack};
+use crate::graph::{
+    Edge, Packed, Packer, SavedArray, SavedList, SavedState, Tensor, kept, set_packer, unpack,
+};
 
 /// A pair of hooks.
 #[pyclass(frozen, module = "ferrograd._core")]
@@ -134,7 +136,7 @@ fn disable_saved_tensors_hooks(why: Option<String>, back: bool) -> PyResult<Opti
 /// A tensor kept as a node would keep it: packed where hooks are in force. Later writes do not change it.
 #[pyclass(frozen, module = "ferrograd._core")]
 pub struct SavedTensor {
-    kept: Kept,
+    kept: SavedState,
     edge: Option<Edge>,
     dialect: Dialect,
 }
@@ -144,16 +146,16 @@ impl SavedTensor {
     #[new]
     fn new(x: &Bound<'_, Var>) -> PyResult<SavedTensor> {
         let Tensor { array, edge, levels, .. } = x.get().tensor();
-        let list: KeptList = [Some(Keep::new(array, &levels))].into_iter().collect();
+        let list: SavedList = [Some(SavedArray::new(array, &levels))].into_iter().collect();
         Ok(SavedTensor { kept: lift(kept(list, |_| false))?, edge, dialect: x.get().dialect() })
     }
 
     /// The tensor with its history.
     fn get<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Var>> {
         let list = match &self.kept {
-            Kept::Live(list) => list.clone(),
-            Kept::Packed(list) => lift(unpack("saved tensor", list))?,
-            Kept::Freed(_) => unreachable!("it is never freed"),
+            SavedState::Live(list) => list.clone(),
+            SavedState::Packed(list) => lift(unpack("saved tensor", list))?,
+            SavedState::Freed(_) => unreachable!("it is never freed"),
         };
         let keep = list.into_iter().flatten().next().expect("one is kept");
         Var::result(py, keep.tensor(self.edge.clone()), self.dialect)

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::var::Var;
 use crate::array::{Array, Layout};
 use crate::error::Result;
-use crate::graph::{Cut, Edge, Tensor};
+use crate::graph::{DetachReason, Edge, Tensor};
 use crate::ops::movement::strided;
 
 /// The values, and how often they were written to.
@@ -40,7 +40,7 @@ pub struct Part {
     /// The edge, as of that change of the history: it stays the same until the history's next one.
     edge: Option<Edge>,
     /// What cut it off, where it has none.
-    pub cut: Cut,
+    pub detach_reason: DetachReason,
     seen: u64,
     /// Of a view, the tensor that it views.
     pub base: Option<Py<Var>>,
@@ -82,30 +82,36 @@ impl Part {
             recorded: shared(Recorded { edge: t.edge.clone(), changes: 0 }),
             layout: Layout::contiguous(t.dims()),
             edge: t.edge.clone(),
-            cut: t.cut,
+            detach_reason: t.detach_reason,
             seen: 0,
             base: None,
         }
     }
 
     /// The same elements with a history of their own that begins with this edge, or for that reason is none.
-    pub fn detached(&self, edge: Option<Edge>, cut: Cut) -> Part {
+    pub fn detached(&self, edge: Option<Edge>, detach_reason: DetachReason) -> Part {
         Part {
             stored: self.stored.clone(),
             recorded: shared(Recorded { edge: edge.clone(), changes: 0 }),
             layout: self.layout.clone(),
             edge,
-            cut,
+            detach_reason,
             seen: 0,
             base: None,
         }
     }
 
     /// Other elements of the same memory, with the edge that an op on this tensor gave them.
-    pub fn view(&self, layout: Layout, edge: Option<Edge>, cut: Cut, base: Py<Var>) -> Part {
+    pub fn view(
+        &self,
+        layout: Layout,
+        edge: Option<Edge>,
+        detach_reason: DetachReason,
+        base: Py<Var>,
+    ) -> Part {
         let (stored, recorded) = (self.stored.clone(), self.recorded.clone());
         let seen = lock(&recorded).changes;
-        Part { stored, recorded, layout, edge, cut, seen, base: Some(base) }
+        Part { stored, recorded, layout, edge, detach_reason, seen, base: Some(base) }
     }
 
     /// Whether these are all elements of the storage, in its order and shape.
@@ -135,7 +141,15 @@ impl Part {
             old = std::mem::replace(&mut self.edge, edge);
         }
         let array = if is_whole { whole.array } else { whole.array.part(&self.layout, whole.levels.len()) };
-        (Tensor { array, edge: self.edge.clone(), levels: whole.levels, cut: self.cut }, Old(old))
+        (
+            Tensor {
+                array,
+                edge: self.edge.clone(),
+                levels: whole.levels,
+                detach_reason: self.detach_reason,
+            },
+            Old(old),
+        )
     }
 
     /// The edge as it was last read.

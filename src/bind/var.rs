@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use super::accumulate::Slot;
 use super::autograd::{grad_enabled, unrecorded};
 use super::convert;
-use super::deposit::Slot;
 use super::dialect::Dialect;
 use super::inference;
 use super::retain::Retained;
 use super::storage::{Mark, Old, Part};
 use crate::array::{Array, Layout};
 use crate::error::Result;
-use crate::graph::{Cut, Edge, Tensor, is_packing};
+use crate::graph::{DetachReason, Edge, Tensor, is_packing};
 use crate::ops::{Index, index};
 
 /// The value of a tensor.
@@ -149,7 +149,7 @@ impl Var {
         if t.edge.is_none() {
             return t;
         }
-        Tensor { edge: None, cut: unrecorded(), ..t }
+        Tensor { edge: None, detach_reason: unrecorded(), ..t }
     }
 
     /// The tensor as an op takes it, not copied if it can be helped: for an op that calls no code of the user's, since
@@ -217,7 +217,7 @@ impl State {
         }
     }
 
-    /// Keeps the gradient: after all hooks and wherever the history goes (`last`), or in the order of registration.
+    /// Saves the gradient: after all hooks and wherever the history goes (`last`), or in the order of registration.
     pub fn retain(&mut self, edge: &Edge, last: bool, dialect: Dialect) {
         if !self.is_retained() {
             self.slot.get_or_insert_default();
@@ -253,10 +253,10 @@ impl State {
     }
 
     /// Remembers what cut this tensor off.
-    pub fn cut_off(&mut self, cut: Cut) {
+    pub fn cut_off(&mut self, detach_reason: DetachReason) {
         match &mut self.value {
-            Value::Own(t) => t.cut = cut,
-            Value::Part(p) => p.cut = cut,
+            Value::Own(t) => t.detach_reason = detach_reason,
+            Value::Part(p) => p.detach_reason = detach_reason,
         }
     }
 
@@ -294,7 +294,7 @@ impl State {
             None if t.edge.is_none() || new.edge.is_some() => {
                 t.array = if packs { new.array.contiguous()? } else { new.array.clone() };
                 t.edge.clone_from(&new.edge);
-                t.cut = new.cut;
+                t.detach_reason = new.detach_reason;
                 Ok(())
             }
             _ => index::put_at(t, layout, &[Index::Ellipsis], new.into()),

@@ -8,7 +8,7 @@ use super::error::raise;
 use super::var::{Value, Var};
 use crate::error::Result;
 use crate::graph::site::Site;
-use crate::graph::{Cut, Tensor};
+use crate::graph::{DetachReason, Tensor};
 use crate::ops::alias::alias;
 
 impl Var {
@@ -31,7 +31,7 @@ impl Var {
             None => Value::Own(t),
             Some((part, layout)) => {
                 let root = part.base.as_ref().map_or_else(|| base.clone().unbind(), |b| b.clone_ref(py));
-                Value::Part(Box::new(part.view(layout, t.edge, t.cut, root)))
+                Value::Part(Box::new(part.view(layout, t.edge, t.detach_reason, root)))
             }
         };
         Var::object(py, value, dialect)
@@ -57,8 +57,9 @@ impl Var {
         let part = {
             let mut state = slf.get().lock();
             let part = state.part();
-            let cut = if part.edge_seen().is_some() { Cut::detached(site) } else { part.cut };
-            part.detached(None, cut)
+            let detach_reason =
+                if part.edge_seen().is_some() { DetachReason::detached(site) } else { part.detach_reason };
+            part.detached(None, detach_reason)
         };
         Var::object(slf.py(), Value::Part(Box::new(part)), slf.get().dialect())
     }
@@ -155,7 +156,8 @@ impl Var {
             let mut state = source.lock();
             let part = state.part();
             // The history of a result is that of a whole storage.
-            (!inner || part.all(|_| ()).is_some()).then(|| part.detached(edge.clone(), Cut::default()))
+            (!inner || part.all(|_| ()).is_some())
+                .then(|| part.detached(edge.clone(), DetachReason::default()))
         };
         let value = match part {
             Some(part) => Value::Part(Box::new(part)),

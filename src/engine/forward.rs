@@ -8,7 +8,7 @@ use super::pass::{closed, spare};
 use super::sum::added;
 use crate::error::{Error, Result};
 use crate::graph::site::Site;
-use crate::graph::{Edge, Grads, Kind, Levels, Live, Meta, Op, Saved, Tangents, Tensor, watch};
+use crate::graph::{Edge, Grads, Levels, LiveLevel, Meta, NodeKind, Op, Saved, Tangents, Tensor, watch};
 use crate::ops::lanes::spread_lanes;
 use crate::ops::movement::{broadcast_to, cast};
 
@@ -41,7 +41,7 @@ fn ascend(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result<V
         ..Request::default()
     };
     let arena = Arena::new(&request);
-    let live = Live::all();
+    let live = LiveLevel::all();
     let mut tangents: Vec<Option<Tensor>> = vec![None; arena.slots()];
     for (&slot, (edge, t)) in arena.wanted.iter().zip(inputs).filter(|(s, _)| **s != NONE) {
         let t = cast(&if record { t.clone() } else { t.detach() }, edge.meta().dtype)?;
@@ -51,7 +51,7 @@ fn ascend(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result<V
     let mut uses = uses(&arena);
     let safe = watch::get().safe;
     for (i, &node) in arena.nodes.iter().enumerate().filter(|(i, _)| arena.works(*i)) {
-        let Kind::Op(op) = &node.kind else { continue };
+        let NodeKind::Op(op) = &node.kind else { continue };
         let mut take = |&slot: &u32| {
             let at = (slot != NONE).then_some(slot as usize)?;
             uses[at] -= 1;

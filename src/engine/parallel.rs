@@ -21,7 +21,7 @@ use super::pass::{Cotangents, Pass};
 use super::sum::{Sum, Sums};
 use super::tick::{PERIOD, Ticker};
 use crate::error::{Error, Result};
-use crate::graph::Live;
+use crate::graph::LiveLevel;
 use crate::graph::site::Site;
 use crate::kernel::par::{self, Caller};
 
@@ -114,7 +114,7 @@ impl<'a> Run<'a> {
             }
             Ok(())
         };
-        let all = || self.site.within(|| Live::within(&self.pass.live, drive));
+        let all = || self.site.within(|| LiveLevel::within(&self.pass.live, drive));
         self.end(catch_unwind(AssertUnwindSafe(all)));
     }
 
@@ -217,7 +217,7 @@ impl<'a> Run<'a> {
         let mut ready = Nodes::new();
         if let Some(hooks) = arena.nodes[i].hooks().filter(|_| arena.is_live(i)) {
             let mut g: Cotangents = arena.outs(i).map(|s| self.sums[s].take(false)).collect();
-            self.pass.arrive(i, hooks, &mut g)?;
+            self.pass.run_tensor_hooks(i, hooks, &mut g)?;
             arena.outs(i).zip(g).for_each(|(s, g)| self.sums[s].put(g));
         }
         if !arena.works(i) {

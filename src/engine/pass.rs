@@ -11,7 +11,9 @@ use super::arena::{Arena, NONE};
 use super::request::takes_any_dtype;
 use crate::error::{Error, Result, bail, interned};
 use crate::graph::watch::{self, First, Watch};
-use crate::graph::{Edge, Grads, Hooks, Kind, Levels, Live, Meta, Node, Passing, Run, Saved, Tensor};
+use crate::graph::{
+    Edge, Grads, HookContext, Hooks, Levels, LiveLevel, Meta, Node, NodeKind, Run, Saved, Tensor,
+};
 use crate::kernel::finite;
 use crate::ops::compare::equal;
 use crate::ops::entry::Operand;
@@ -30,7 +32,7 @@ pub(super) struct Pass<'a> {
     pub(super) live: Levels,
     /// The gradients of all leaves but the wanted ones are added to what they have; and those of the wanted values.
     leaves: bool,
-    deposits: bool,
+    accumulates: bool,
     pub(super) run: Run,
     watch: Watch,
     /// Of values and gradients: the first that was not finite.
@@ -46,9 +48,9 @@ impl<'a> Pass<'a> {
             arena: Arena::new(request),
             create_graph: request.create_graph,
             retain_graph: request.retain_graph,
-            live: Live::all(),
+            live: LiveLevel::all(),
             leaves: request.leaves,
-            deposits: request.deposits,
+            accumulates: request.accumulates,
             watch: request.watch,
             first: Mutex::new(watch::first()),
             names: request.names,
@@ -57,19 +59,19 @@ impl<'a> Pass<'a> {
     }
 
     /// Shows the complete gradients at a node to its hooks.
-    pub(super) fn arrive(&self, i: usize, hooks: &dyn Hooks, g: &mut Cotangents) -> Result<()> {
+    pub(super) fn run_tensor_hooks(&self, i: usize, hooks: &dyn Hooks, g: &mut Cotangents) -> Result<()> {
         let node = self.arena.nodes[i];
-        self.hooked(node, g, |at, g| hooks.arrive(at, g))?;
+        self.hooked(node, g, |at, g| hooks.tensor_hooks(at, g))?;
         if self.arena.works(i) || !self.adds(i) || g.iter().all(Option::is_none) {
             return Ok(());
         }
         if !node.is_leaf() {
             // The node does not run, but its gradient goes on, into a tensor.
-            return self.hooked(node, &mut g.clone(), |at, g| hooks.before(at, g));
+            return self.hooked(node, &mut g.clone(), |at, g| hooks.pre_hooks(at, g));
         }
-        self.hooked(node, g, |at, g| hooks.before(at, g))?;
+        self.hooked(node, g, |at, g| hooks.pre_hooks(at, g))?;
         self.hooked(node, g, |at, g| {
-            g[0] = g[0].take().map(|t| hooks.deposit(at, t)).transpose()?.flatten();
+            g[0] = g[0].take().map(|t| hooks.accumulate_grad(at, t)).transpose()?.flatten();
             Ok(())
         })
     }
@@ -78,7 +80,7 @@ impl<'a> Pass<'a> {
     fn adds(&self, i: usize) -> bool {
         let outs = self.arena.outs(i);
         if self.arena.wanted.iter().any(|&s| s != NONE && outs.contains(&(s as usize))) {
-            self.deposits
+            self.accumulates
         } else {
             self.leaves && self.arena.nodes[i].is_leaf()
         }
@@ -89,7 +91,7 @@ impl<'a> Pass<'a> {
         &self,
         node: &Arc<Node>,
         g: &mut [Option<Tensor>],
-        f: impl FnOnce(&Passing<'_>, &mut [Option<Tensor>]) -> Result<()>,
+        f: impl FnOnce(&HookContext<'_>, &mut [Option<Tensor>]) -> Result<()>,
     ) -> Result<()> {
         f(&self.passing(node, &|e| self.arena.expects(e)), g)?;
         for (t, meta) in g.iter_mut().zip(node.outs.iter()) {
@@ -100,8 +102,8 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    fn passing<'b>(&'b self, node: &'b Arc<Node>, expects: &'b dyn Fn(&Edge) -> bool) -> Passing<'b> {
-        Passing { node, create_graph: self.create_graph, run: &self.run, expects }
+    fn passing<'b>(&'b self, node: &'b Arc<Node>, expects: &'b dyn Fn(&Edge) -> bool) -> HookContext<'b> {
+        HookContext { node, create_graph: self.create_graph, run: &self.run, expects }
     }
 
     /// A gradient of a value of `of` that hooks of `node` have had in their hands.
@@ -124,7 +126,7 @@ impl<'a> Pass<'a> {
 
     /// The gradients of a node's inputs, each in the shape and levels of its input.
     pub(super) fn differentiate(&self, node: &Arc<Node>, g: &mut [Option<Tensor>]) -> Result<Grads> {
-        let Kind::Op(op) = &node.kind else { unreachable!("leaves end a path") };
+        let NodeKind::Op(op) = &node.kind else { unreachable!("leaves end a path") };
         if g.iter().all(Option::is_none) {
             return Ok(node.inputs.iter().map(|_| None).collect());
         }
@@ -135,7 +137,7 @@ impl<'a> Pass<'a> {
             }
         }
         if let Some(hooks) = node.hooks() {
-            self.hooked(node, g, |at, g| hooks.before(at, g))?;
+            self.hooked(node, g, |at, g| hooks.pre_hooks(at, g))?;
         }
         let start = (self.watch.times || self.watch.nodes).then(Instant::now);
         let rule = || op.vjp(g, &Saved { node, kept: &kept, edges: &node.inputs, record: self.create_graph });
@@ -153,7 +155,7 @@ impl<'a> Pass<'a> {
             }
         }
         if let Some(hooks) = node.hooks() {
-            hooks.after(&self.passing(node, &|e| self.arena.expects(e)), grads, g)?;
+            hooks.post_hooks(&self.passing(node, &|e| self.arena.expects(e)), grads, g)?;
             for (grad, edge) in grads.iter_mut().zip(&node.inputs) {
                 match (grad.as_mut(), edge) {
                     (Some(t), Some(edge)) => self.check(t, edge.meta(), &edge.node, node)?,
@@ -212,7 +214,7 @@ impl Pass<'_> {
         grads: &mut Grads,
         start: Option<Instant>,
     ) -> Result<()> {
-        let Kind::Op(op) = &node.kind else { unreachable!("leaves have no rule") };
+        let NodeKind::Op(op) = &node.kind else { unreachable!("leaves have no rule") };
         if let Some(start) = start {
             watch::count_rule(self.watch, node, start, grads.iter().flatten().map(|t| &t.array));
         }
@@ -258,7 +260,7 @@ impl Pass<'_> {
     }
 }
 
-/// Keeps what a pointwise rule made of `from` zero where that is zero, unless no NaN can come of it.
+/// Saves what a pointwise rule made of `from` zero where that is zero, unless no NaN can come of it.
 pub(super) fn spare(t: &mut Tensor, from: &Tensor) -> Result<()> {
     if t.is_tracked() || finite::has(&t.array, finite::Kind::Nan) {
         let zero = Tensor::scalar_of(t.dtype(), 0.0);

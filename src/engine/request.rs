@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::graph::watch::Watch;
-use crate::graph::{Edge, Holder, Kind, Meta, Node, Tensor};
+use crate::graph::{Edge, GradOwner, Meta, Node, NodeKind, Tensor};
 use crate::ops::movement::{broadcast_to, cast};
 
 /// One call of `grad` or `backward`.
@@ -17,7 +17,7 @@ pub struct Request<'a> {
     /// Whether the gradients of all other leaves are wanted too.
     pub leaves: bool,
     /// Whether the gradients of `wanted` are to be added to what their tensors have. Only hooks ask.
-    pub deposits: bool,
+    pub accumulates: bool,
     /// Values whose edges are cut: nothing flows into them.
     pub blocked: Vec<Edge>,
     pub retain_graph: bool,
@@ -50,7 +50,7 @@ pub struct Answer {
     /// The leaves (other than the wanted ones) and their gradients, if they were asked for.
     pub leaves: Vec<(Arc<Node>, Tensor)>,
     /// What hooks laid aside for the end.
-    pub aside: Vec<(Holder, Tensor)>,
+    pub aside: Vec<(GradOwner, Tensor)>,
     /// How many threads ran nodes.
     pub threads: usize,
 }
@@ -123,5 +123,5 @@ pub fn seed(edge: &Edge, g: &Tensor) -> Result<Tensor> {
 
 /// Whether the cotangents of a node's values may have other dtypes than they.
 pub(super) fn takes_any_dtype(node: &Node) -> bool {
-    matches!(&node.kind, Kind::Op(op) if op.takes_any_dtype())
+    matches!(&node.kind, NodeKind::Op(op) if op.takes_any_dtype())
 }

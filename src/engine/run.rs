@@ -15,7 +15,7 @@ use super::{Answer, Reached, Request};
 use crate::error::{Error, Result, bail};
 use crate::graph::site::Site;
 use crate::graph::watch::{self, Watch};
-use crate::graph::{Kind, Tensor, is_packing};
+use crate::graph::{NodeKind, Tensor, is_packing};
 use crate::kernel::par;
 
 pub(super) fn run(request: &Request<'_>) -> Result<Answer> {
@@ -85,7 +85,7 @@ fn sequential(pass: &Pass<'_>, request: &Request<'_>, mut sums: Sums) -> Result<
         let outs = arena.outs(i);
         if let Some(hooks) = node.hooks().filter(|_| arena.is_live(i)) {
             let mut g: Cotangents = outs.clone().map(|s| sums.take(s)).collect();
-            pass.arrive(i, hooks, &mut g)?;
+            pass.run_tensor_hooks(i, hooks, &mut g)?;
             outs.clone().zip(g).filter_map(|(s, g)| Some((s, g?))).for_each(|(s, g)| sums.put(s, g));
         }
         if !arena.works(i) {
@@ -120,7 +120,7 @@ fn below_ops(arena: &Arena<'_>) -> Vec<bool> {
     let mut below = vec![false; arena.slots()];
     arena.roots.iter().filter(|s| **s != NONE).for_each(|&s| below[s as usize] = true);
     for (i, node) in arena.nodes.iter().enumerate().rev() {
-        let own = matches!(&node.kind, Kind::Op(op) if !op.calls_host());
+        let own = matches!(&node.kind, NodeKind::Op(op) if !op.calls_host());
         if own && arena.outs(i).any(|s| below[s]) {
             arena.ins(i).iter().filter(|t| **t != NONE).for_each(|&t| below[t as usize] = true);
         }

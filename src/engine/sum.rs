@@ -36,7 +36,7 @@ pub(super) fn added(sum: Option<Tensor>, g: Option<Tensor>, record: bool) -> Res
     Ok(Some(sum))
 }
 
-/// The sums of all slots while one thread alone brings cotangents. Few slots have a sum at the same time, so there is
+/// The sums of all slots while one thread alone brings cotangents. OneOrMany slots have a sum at the same time, so there is
 /// room for those alone.
 #[derive(Default)]
 pub(super) struct Sums {

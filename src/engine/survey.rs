@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::Request;
 use super::arena::{Arena, NONE};
-use crate::graph::{Cut, Edge, Holding, Node, Tensor};
+use crate::graph::{DetachReason, Edge, Node, SavedKind, Tensor};
 
 /// An output of a node, by the node's number.
 pub type Place = (u32, u32);
@@ -28,7 +28,7 @@ pub struct Surveyed {
     pub inputs: SmallVec<[Option<Place>; 2]>,
     /// Bytes that the node keeps for its rules, and how.
     pub kept: usize,
-    pub holding: Holding,
+    pub holding: SavedKind,
 }
 
 /// Looks at what lies below `roots`.
@@ -55,8 +55,8 @@ pub fn survey(roots: &[Edge]) -> Survey {
 }
 
 /// What cut off inputs of the nodes below `roots`, nearest to the outputs first.
-pub fn cuts(roots: &[Edge]) -> Vec<Cut> {
-    survey(roots).nodes.iter().rev().map(|n| n.node.cut).filter(|c| c.is_known()).collect()
+pub fn cuts(roots: &[Edge]) -> Vec<DetachReason> {
+    survey(roots).nodes.iter().rev().map(|n| n.node.detach_reason).filter(|c| c.is_known()).collect()
 }
 
 /// Bytes by memory.

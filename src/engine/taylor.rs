@@ -20,7 +20,9 @@ use super::sum::added;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::site::Site;
-use crate::graph::{Edge, Grads, Keep, KeptList, Kind, Levels, Live, Needs, Node, Saved, Tensor};
+use crate::graph::{
+    Edge, Grads, Levels, LiveLevel, NeedsGrad, Node, NodeKind, Saved, SavedArray, SavedList, Tensor,
+};
 use crate::ops::alias::alias;
 use crate::ops::movement::{broadcast_to, cast};
 
@@ -53,7 +55,7 @@ fn derivatives(
         ..Request::default()
     };
     let arena = Arena::new(&request);
-    let mut series = Series { record, live: Live::all(), ..Series::default() };
+    let mut series = Series { record, live: LiveLevel::all(), ..Series::default() };
     for (&slot, (edge, t)) in arena.wanted.iter().zip(inputs) {
         if slot != NONE {
             let t = cast(&if record { t.clone() } else { t.detach() }, edge.meta().dtype)?;
@@ -62,7 +64,7 @@ fn derivatives(
     }
     let mut steps = vec![];
     for (i, &node) in arena.nodes.iter().enumerate().filter(|(i, _)| arena.works(*i)) {
-        if matches!(node.kind, Kind::Op(_)) && !series.places.contains_key(&key(node, 0)) {
+        if matches!(node.kind, NodeKind::Op(_)) && !series.places.contains_key(&key(node, 0)) {
             debug_assert!(!arena.ins(i).is_empty());
             steps.extend(series.step(node, order)?);
         }
@@ -110,7 +112,7 @@ enum How {
 struct Step {
     node: Arc<Node>,
     ins: SmallVec<[Option<usize>; 2]>,
-    kept: KeptList,
+    kept: SavedList,
     how: How,
     order: usize,
     coefficients: Vec<Grads>,
@@ -177,7 +179,7 @@ impl Series {
     /// Which of the three cases a node is, by what its rule reads.
     fn how(&self, step: &Step) -> Result<How> {
         let general = Ok(How::General(vec![], vec![]));
-        let Kind::Op(op) = &step.node.kind else { return general };
+        let NodeKind::Op(op) = &step.node.kind else { return general };
         // Rules of the host's read what they like, and above 63 inputs what is read is not told apart.
         if op.calls_host() || step.ins.len() > 63 {
             return general;
@@ -186,7 +188,7 @@ impl Series {
         let moving = (0..step.ins.len()).filter(moves).fold(0u64, |mask, i| mask | 1 << i);
         let mut partners: SmallVec<[Option<usize>; 2]> = step.ins.iter().map(|_| None).collect();
         for i in (0..step.ins.len()).filter(moves) {
-            let reads = op.keeps(Needs(1 << i));
+            let reads = op.saves(NeedsGrad(1 << i));
             let others = reads.inputs & moving;
             if reads.outputs != 0 || others >> i & 1 == 1 || others.count_ones() > 1 {
                 return general;
@@ -222,13 +224,13 @@ impl Series {
 
     /// The tangent rule of a step, which reads these values in the place of some inputs.
     fn rule(&self, step: &Step, t: &Grads, instead: &[(usize, Tensor)], record: bool) -> Result<Grads> {
-        let Kind::Op(op) = &step.node.kind else { unreachable!("leaves are no steps") };
+        let NodeKind::Op(op) = &step.node.kind else { unreachable!("leaves are no steps") };
         if t.iter().all(Option::is_none) {
             return Ok(step.node.outs.iter().map(|_| None).collect());
         }
         let (mut kept, mut edges) = (step.kept.clone(), step.node.inputs.clone());
         for (i, value) in instead {
-            kept[*i] = Some(Keep::new(value.array.clone(), &value.levels));
+            kept[*i] = Some(SavedArray::new(value.array.clone(), &value.levels));
             edges[*i] = value.edge.clone();
         }
         let saved = Saved { node: &step.node, kept: &kept, edges: &edges, record };

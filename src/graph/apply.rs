@@ -5,8 +5,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::{
-    Cotangents, Cut, Edge, Grads, Keep, Keeps, Kept, KeptList, Levels, Needs, Node, Op, Outs, Saved,
-    Tangents, Tensor, is_packing, pack, watch,
+    Cotangents, DetachReason, Edge, Grads, Levels, NeedsGrad, Node, Op, Outputs, Saved, SavedArray,
+    SavedList, SavedState, Saves, Tangents, Tensor, is_packing, pack, watch,
 };
 use crate::array::Array;
 use crate::error::Result;
@@ -54,12 +54,12 @@ impl<F: Fn(&[&Array], usize) -> Result<Array> + Send + Sync + 'static> Op for Un
         self.0
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         Ok([(self.1)(ins, lanes)?].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::NOTHING
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
     }
 
     fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
@@ -76,7 +76,7 @@ impl<F: Fn(&[&Array], usize) -> Result<Array> + Send + Sync + 'static> Op for Un
 pub(crate) fn recorded<O: Op>(
     op: O,
     ins: &[&Tensor],
-    outs: Outs,
+    outs: Outputs,
     levels: Levels,
 ) -> Result<SmallVec<[Tensor; 1]>> {
     all(boxed(op, ins), ins, outs, levels)
@@ -88,28 +88,28 @@ fn boxed<O: Op>(op: O, ins: &[&Tensor]) -> Option<Box<dyn Op>> {
     if ins.iter().any(|t| t.edge.is_some()) { Some(Box::new(op)) } else { None }
 }
 
-fn first(op: Option<Box<dyn Op>>, ins: &[&Tensor], outs: Outs, levels: Levels) -> Result<Tensor> {
+fn first(op: Option<Box<dyn Op>>, ins: &[&Tensor], outs: Outputs, levels: Levels) -> Result<Tensor> {
     let array = match outs {
-        Outs::One(array) => array,
+        Outputs::One(array) => array,
         several => return Ok(all(op, ins, several, levels)?.swap_remove(0)),
     };
     let Some(op) = op else {
-        return Ok(Tensor { array, edge: None, levels, cut: Cut::among(ins) });
+        return Ok(Tensor { array, edge: None, levels, detach_reason: DetachReason::among(ins) });
     };
     if !array.dtype().is_float() {
-        return Ok(Tensor { array, edge: None, levels, cut: Cut::by_dtype() });
+        return Ok(Tensor { array, edge: None, levels, detach_reason: DetachReason::by_dtype() });
     }
     let node = record(op, ins, std::slice::from_ref(&array), &levels)?;
-    Ok(Tensor { array, edge: Some(Edge { node, out: 0 }), levels, cut: Cut::default() })
+    Ok(Tensor { array, edge: Some(Edge { node, out: 0 }), levels, detach_reason: DetachReason::default() })
 }
 
 fn all(
     op: Option<Box<dyn Op>>,
     ins: &[&Tensor],
-    outs: Outs,
+    outs: Outputs,
     levels: Levels,
 ) -> Result<SmallVec<[Tensor; 1]>> {
-    let cut = if op.is_some() { Cut::by_dtype() } else { Cut::among(ins) };
+    let detach_reason = if op.is_some() { DetachReason::by_dtype() } else { DetachReason::among(ins) };
     let node = op
         .filter(|_| outs.iter().any(|o| o.dtype().is_float()))
         .map(|op| record(op, ins, &outs, &levels))
@@ -120,14 +120,14 @@ fn all(
     };
     let tensor = |(i, array): (usize, Array)| {
         let edge = edge(i, &array);
-        let cut = if edge.is_some() { Cut::default() } else { cut };
-        Tensor { array, edge, levels: levels.clone(), cut }
+        let detach_reason = if edge.is_some() { DetachReason::default() } else { detach_reason };
+        Tensor { array, edge, levels: levels.clone(), detach_reason }
     };
     Ok(outs.into_iter().enumerate().map(tensor).collect())
 }
 
 #[inline]
-fn forward(op: &dyn Op, ins: &[&Tensor]) -> Result<(Outs, Levels)> {
+fn forward(op: &dyn Op, ins: &[&Tensor]) -> Result<(Outputs, Levels)> {
     if ins.iter().any(|t| !t.levels.is_empty()) {
         return forward_lanes(op, ins);
     }
@@ -147,10 +147,10 @@ fn record(op: Box<dyn Op>, ins: &[&Tensor], outs: &[Array], levels: &Levels) -> 
     for (i, t) in ins.iter().enumerate() {
         needs |= u64::from(t.edge.is_some()) << i.min(63);
     }
-    let Keeps { inputs, outputs } = op.keeps(Needs(needs));
+    let Saves { inputs, outputs } = op.saves(NeedsGrad(needs));
     let named = |mask: u64, i: usize| mask >> i.min(63) & 1 == 1;
-    let keep = |array: &Array, levels: &Levels| Keep::new(array.clone(), levels);
-    let fill = |list: &mut KeptList| {
+    let keep = |array: &Array, levels: &Levels| SavedArray::new(array.clone(), levels);
+    let fill = |list: &mut SavedList| {
         if inputs | outputs != 0 {
             for (i, t) in ins.iter().enumerate() {
                 list.push(named(inputs, i).then(|| keep(&t.array, &t.levels)));
@@ -163,7 +163,7 @@ fn record(op: Box<dyn Op>, ins: &[&Tensor], outs: &[Array], levels: &Levels) -> 
         }
     };
     if is_packing() {
-        let mut list = KeptList::new();
+        let mut list = SavedList::new();
         fill(&mut list);
         // A number among the operands is no tensor that hooks should see.
         let number = |i: usize| ins.get(i).is_some_and(|t| t.edge.is_none() && t.array.rank() == 0);
@@ -173,7 +173,7 @@ fn record(op: Box<dyn Op>, ins: &[&Tensor], outs: &[Array], levels: &Levels) -> 
         return Ok(node);
     }
     Ok(Node::of_op(op, ins, outs, levels, |kept| {
-        if let Kept::Live(list) = kept {
+        if let SavedState::Live(list) = kept {
             fill(list);
         }
     }))
@@ -181,7 +181,7 @@ fn record(op: Box<dyn Op>, ins: &[&Tensor], outs: &[Array], levels: &Levels) -> 
 
 /// The op over all lanes: each input gets all hidden axes, of size 1 where it lacks the level.
 #[cold]
-fn forward_lanes(op: &dyn Op, ins: &[&Tensor]) -> Result<(Outs, Levels)> {
+fn forward_lanes(op: &dyn Op, ins: &[&Tensor]) -> Result<(Outputs, Levels)> {
     let levels = ins.iter().fold(Levels::default(), |all, t| all.union(&t.levels));
     let aligned: SmallVec<[Array; 4]> = ins.iter().map(|t| align(t, &levels)).collect();
     let arrays: SmallVec<[&Array; 4]> = aligned.iter().collect();

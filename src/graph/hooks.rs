@@ -20,30 +20,30 @@ pub trait Hooks: Any + Send + Sync {
     ///
     /// # Errors
     /// From the host language.
-    fn arrive(&self, at: &Passing<'_>, g: &mut [Option<Tensor>]) -> Result<()>;
+    fn tensor_hooks(&self, at: &HookContext<'_>, g: &mut [Option<Tensor>]) -> Result<()>;
 
     /// The same gradients before the node's rule reads them, or before a leaf's gradient is added to what it has.
     ///
     /// # Errors
     /// From the host language.
-    fn before(&self, at: &Passing<'_>, g: &mut [Option<Tensor>]) -> Result<()>;
+    fn pre_hooks(&self, at: &HookContext<'_>, g: &mut [Option<Tensor>]) -> Result<()>;
 
     /// By the node's inputs: the gradients that its rule made of `g`.
     ///
     /// # Errors
     /// From the host language.
-    fn after(&self, at: &Passing<'_>, grads: &mut [Option<Tensor>], g: &Cotangents) -> Result<()>;
+    fn post_hooks(&self, at: &HookContext<'_>, grads: &mut [Option<Tensor>], g: &Cotangents) -> Result<()>;
 
     /// A leaf's gradient is about to be added to what it has: given back to be added at the end of the run, with all
     /// others, or none where that has been done.
     ///
     /// # Errors
     /// From the host language.
-    fn deposit(&self, at: &Passing<'_>, g: Tensor) -> Result<Option<Tensor>>;
+    fn accumulate_grad(&self, at: &HookContext<'_>, g: Tensor) -> Result<Option<Tensor>>;
 }
 
 /// The run that passes a node.
-pub struct Passing<'a> {
+pub struct HookContext<'a> {
     pub node: &'a Arc<Node>,
     /// Whether what the hooks compute is to be recorded.
     pub create_graph: bool,
@@ -52,16 +52,16 @@ pub struct Passing<'a> {
 }
 
 /// Who holds a gradient that was laid aside.
-pub type Holder = Arc<dyn Any + Send + Sync>;
+pub type GradOwner = Arc<dyn Any + Send + Sync>;
 
 /// What belongs to one run as a whole.
 #[derive(Default)]
 pub(crate) struct Run {
     token: OnceLock<Arc<()>>,
-    pub(crate) aside: Mutex<Vec<(Holder, Tensor)>>,
+    pub(crate) aside: Mutex<Vec<(GradOwner, Tensor)>>,
 }
 
-impl Passing<'_> {
+impl HookContext<'_> {
     /// Whether this run passes the value at an edge.
     pub fn expects(&self, edge: &Edge) -> bool {
         (self.expects)(edge)
@@ -73,7 +73,7 @@ impl Passing<'_> {
     }
 
     /// Lays a gradient aside for the end of the run: it is part of the answer.
-    pub fn lay_aside(&self, holder: Holder, g: Tensor) {
+    pub fn lay_aside(&self, holder: GradOwner, g: Tensor) {
         self.run.aside.lock().unwrap_or_else(PoisonError::into_inner).push((holder, g));
     }
 }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use once_cell::race::OnceBox;
 use rustc_hash::FxHashMap;
 
-use super::node::Kept;
-use super::{Edge, Hooks, Kind, Node};
+use super::node::SavedState;
+use super::{Edge, Hooks, Node, NodeKind};
 
 /// How many of [`Late`] there are.
 static LATE: AtomicUsize = AtomicUsize::new(0);
@@ -57,7 +57,7 @@ pub fn held_by(edges: &[&Edge], see: &mut dyn FnMut(&dyn Any)) {
 }
 
 /// What of a node the host owns.
-type Parts = (Kind, Kept, OnceBox<Box<dyn Hooks>>);
+type Parts = (NodeKind, SavedState, OnceBox<Box<dyn Hooks>>);
 
 thread_local! {
     /// What waits to be dropped, while something is being dropped on this thread.

@@ -52,7 +52,7 @@ impl Levels {
 
 /// What random numbers are drawn while a level's call runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Draws {
+pub enum Randomness {
     /// For a tensor with lanes each lane its own, otherwise the same for all.
     #[default]
     ByOperand,
@@ -66,25 +66,25 @@ pub enum Draws {
 
 thread_local! {
     /// The levels whose calls are running on this thread, outermost first.
-    static LIVE: RefCell<Vec<(Level, Draws)>> = const { RefCell::new(Vec::new()) };
+    static LIVE: RefCell<Vec<(Level, Randomness)>> = const { RefCell::new(Vec::new()) };
 }
 
 static NEXT: AtomicU32 = AtomicU32::new(1);
 
 /// A level that is live until this value is dropped.
-pub struct Live(Level);
+pub struct LiveLevel(Level);
 
-impl Live {
+impl LiveLevel {
     /// A new innermost level.
-    pub fn new(lanes: usize) -> Live {
-        Live::drawing(lanes, Draws::default())
+    pub fn new(lanes: usize) -> LiveLevel {
+        LiveLevel::drawing(lanes, Randomness::default())
     }
 
     /// A new innermost level that says what random numbers are drawn.
-    pub fn drawing(lanes: usize, draws: Draws) -> Live {
+    pub fn drawing(lanes: usize, draws: Randomness) -> LiveLevel {
         let level = Level { id: NEXT.fetch_add(1, Relaxed), lanes };
         LIVE.with_borrow_mut(|l| l.push((level, draws)));
-        Live(level)
+        LiveLevel(level)
     }
 
     /// The levels that random numbers for a value with levels of its own have; none where drawing is refused.
@@ -93,10 +93,12 @@ impl Live {
             let mut levels = own.clone();
             for &(level, draws) in live {
                 levels = match draws {
-                    Draws::ByOperand => levels,
-                    Draws::Same => Levels::new(levels.as_slice().iter().copied().filter(|l| *l != level)),
-                    Draws::Different => levels.union(&Levels::new([level])),
-                    Draws::Refused => return None,
+                    Randomness::ByOperand => levels,
+                    Randomness::Same => {
+                        Levels::new(levels.as_slice().iter().copied().filter(|l| *l != level))
+                    }
+                    Randomness::Different => levels.union(&Levels::new([level])),
+                    Randomness::Refused => return None,
                 };
             }
             Some(levels)
@@ -104,8 +106,8 @@ impl Live {
     }
 
     /// What random numbers are drawn on a level that is live on this thread; the default for others.
-    pub fn draws(level: Level) -> Draws {
-        LIVE.with_borrow(|live| live.iter().find(|l| l.0 == level).map_or(Draws::default(), |l| l.1))
+    pub fn draws(level: Level) -> Randomness {
+        LIVE.with_borrow(|live| live.iter().find(|l| l.0 == level).map_or(Randomness::default(), |l| l.1))
     }
 
     pub fn level(&self) -> Level {
@@ -119,19 +121,19 @@ impl Live {
 
     /// Runs `f` with these levels live on this thread and no others: for threads that work for another one.
     pub fn within<R>(levels: &Levels, f: impl FnOnce() -> R) -> R {
-        struct Restore(Vec<(Level, Draws)>);
+        struct Restore(Vec<(Level, Randomness)>);
         impl Drop for Restore {
             fn drop(&mut self) {
                 LIVE.set(std::mem::take(&mut self.0));
             }
         }
         let _restore =
-            Restore(LIVE.replace(levels.as_slice().iter().map(|l| (*l, Draws::default())).collect()));
+            Restore(LIVE.replace(levels.as_slice().iter().map(|l| (*l, Randomness::default())).collect()));
         f()
     }
 }
 
-impl Drop for Live {
+impl Drop for LiveLevel {
     fn drop(&mut self) {
         LIVE.with_borrow_mut(|l| l.retain(|(x, _)| *x != self.0));
     }

@@ -1,6 +1,6 @@
 //! What is known of the outputs of a node without their values.
 
-use super::few::Few;
+use super::one_or_many::OneOrMany;
 use super::{Levels, Tensor};
 use crate::array::Array;
 use crate::dtype::DType;
@@ -37,14 +37,14 @@ impl Meta {
 }
 
 /// Of all outputs of a node.
-pub type Metas = Few<Meta>;
+pub type Metas = OneOrMany<Meta>;
 
 impl Metas {
     /// Of arrays whose first axes are those of the levels.
     #[inline]
     pub(super) fn of(arrays: &[Array], levels: &Levels) -> Metas {
         match arrays {
-            [one] => Few::One(Meta::of_array(one, levels)),
+            [one] => OneOrMany::One(Meta::of_array(one, levels)),
             several => several.iter().map(|a| Meta::of_array(a, levels)).collect(),
         }
     }

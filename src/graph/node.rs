@@ -8,10 +8,10 @@ use once_cell::race::OnceBox;
 use smallvec::{SmallVec, smallvec};
 
 use super::host::drop_in_turn;
-use super::pack::{self, PackedKeep, Packer};
+use super::pack::{self, PackedArray, Packer};
 use super::site::Site;
-use super::{Cut, Hooks, Levels, Meta, Metas, Op, Tensor};
-use crate::array::{Array, Beside};
+use super::{DetachReason, Hooks, Levels, Meta, Metas, Op, Tensor};
+use crate::array::{Array, ArrayWith};
 use crate::error::{Error, Result};
 
 /// Output `out` of a node.
@@ -39,7 +39,7 @@ type Inputs = SmallVec<[Option<Edge>; 2]>;
 /// Who holds a leaf, without being kept by it.
 pub type Owner = Weak<dyn Any + Send + Sync>;
 
-pub enum Kind {
+pub enum NodeKind {
     /// The start of a graph, and who holds it, if that is known.
     Leaf(Option<Box<Owner>>),
     Op(Box<dyn Op>),
@@ -47,12 +47,12 @@ pub enum Kind {
 
 /// A kept array, with the levels of its hidden axes.
 #[derive(Clone)]
-pub struct Keep(Beside<Levels>);
+pub struct SavedArray(ArrayWith<Levels>);
 
-impl Keep {
+impl SavedArray {
     #[inline]
-    pub fn new(array: Array, levels: &Levels) -> Keep {
-        Keep(Beside::new(array, (!levels.is_empty()).then(|| levels.clone())))
+    pub fn new(array: Array, levels: &Levels) -> SavedArray {
+        SavedArray(ArrayWith::new(array, (!levels.is_empty()).then(|| levels.clone())))
     }
 
     #[inline]
@@ -73,19 +73,19 @@ impl Keep {
 }
 
 /// What the rules of a node read: the kept inputs by position, then the kept outputs; or as its op says.
-pub(crate) type KeptList = SmallVec<[Option<Keep>; 2]>;
+pub(crate) type SavedList = SmallVec<[Option<SavedArray>; 2]>;
 
 /// What a node keeps; nothing once freed.
-pub(crate) enum Kept {
-    Live(KeptList),
-    Packed(Arc<[Option<PackedKeep>]>),
+pub(crate) enum SavedState {
+    Live(SavedList),
+    Packed(Arc<[Option<PackedArray>]>),
     /// By the pass that was asked for there.
     Freed(Site),
 }
 
 /// How a node keeps what its rules read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holding {
+pub enum SavedKind {
     Live,
     /// In a form of the host language's.
     Packed,
@@ -120,15 +120,15 @@ impl Marks {
 
 /// One application of an op, or a leaf.
 pub struct Node {
-    pub kind: Kind,
+    pub kind: NodeKind,
     pub inputs: Inputs,
     pub outs: Metas,
-    kept: Mutex<Kept>,
+    kept: Mutex<SavedState>,
     /// Boxed twice, so that a node without hooks has one word for them.
     hooks: OnceBox<Box<dyn Hooks>>,
     marks: Marks,
     /// What cut off an input that is not tracked.
-    pub cut: Cut,
+    pub detach_reason: DetachReason,
 }
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -141,17 +141,17 @@ pub fn live_nodes() -> usize {
 impl Node {
     /// A node that is filled by `fill` where it will stand: it is too large to be moved for each op.
     #[inline]
-    fn make(kind: Kind, cut: Cut, fill: impl FnOnce(&mut Node)) -> Arc<Node> {
+    fn make(kind: NodeKind, detach_reason: DetachReason, fill: impl FnOnce(&mut Node)) -> Arc<Node> {
         LIVE.fetch_add(1, Relaxed);
         let site = Site::current();
         let mut new = Arc::new(Node {
             kind,
             inputs: SmallVec::new(),
-            outs: Metas::Several(Box::default()),
-            kept: Mutex::new(Kept::Live(SmallVec::new())),
+            outs: Metas::Many(Box::default()),
+            kept: Mutex::new(SavedState::Live(SmallVec::new())),
             hooks: OnceBox::new(),
             marks: Marks::new(site),
-            cut,
+            detach_reason,
         });
         fill(Arc::get_mut(&mut new).expect("nobody else has it yet"));
         new
@@ -163,13 +163,13 @@ impl Node {
         ins: &[&Tensor],
         outs: &[Array],
         levels: &Levels,
-        keep: impl FnOnce(&mut Kept),
+        keep: impl FnOnce(&mut SavedState),
     ) -> Arc<Node> {
         let host = op.calls_host();
-        Node::make(Kind::Op(op), Cut::among(ins), |node| {
+        Node::make(NodeKind::Op(op), DetachReason::among(ins), |node| {
             let kept = node.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
             keep(kept);
-            let own = host || matches!(kept, Kept::Packed(_));
+            let own = host || matches!(kept, SavedState::Packed(_));
             let mut below = own;
             for t in ins {
                 below |= t.edge.as_ref().is_some_and(|e| e.node.has_host_parts());
@@ -181,7 +181,7 @@ impl Node {
     }
 
     pub(super) fn leaf(of: &Tensor, owner: Option<Owner>) -> Arc<Node> {
-        Node::make(Kind::Leaf(owner.map(Box::new)), Cut::default(), |node| {
+        Node::make(NodeKind::Leaf(owner.map(Box::new)), DetachReason::default(), |node| {
             node.outs = Metas::of(std::slice::from_ref(&of.array), &of.levels);
         })
     }
@@ -193,13 +193,13 @@ impl Node {
 
     pub fn name(&self) -> &'static str {
         match &self.kind {
-            Kind::Leaf(_) => "leaf",
-            Kind::Op(op) => op.name(),
+            NodeKind::Leaf(_) => "leaf",
+            NodeKind::Op(op) => op.name(),
         }
     }
 
     pub fn is_leaf(&self) -> bool {
-        matches!(self.kind, Kind::Leaf(_))
+        matches!(self.kind, NodeKind::Leaf(_))
     }
 
     /// What hangs on this node, if there is something to be called.
@@ -234,10 +234,10 @@ impl Node {
 
     /// Shows the host's objects that this node holds.
     pub(super) fn held(&self, see: &mut dyn FnMut(&dyn Any)) {
-        if let Kind::Op(op) = &self.kind {
+        if let NodeKind::Op(op) = &self.kind {
             op.held(see);
         }
-        if let Ok(Kept::Packed(list)) = self.kept.try_lock().as_deref() {
+        if let Ok(SavedState::Packed(list)) = self.kept.try_lock().as_deref() {
             pack::held(list, see);
         }
         if let Some(hooks) = self.attached() {
@@ -247,23 +247,23 @@ impl Node {
 
     /// What the node's rules read: taken out, so that it is freed afterwards, unless the graph is to be retained. A
     /// node that kept nothing is never freed.
-    pub(crate) fn take_kept(&self, retain: bool) -> Result<KeptList> {
+    pub(crate) fn take_kept(&self, retain: bool) -> Result<SavedList> {
         let mut kept = self.kept();
         let packed = match &mut *kept {
-            Kept::Live(list) if retain || list.is_empty() => return Ok(list.clone()),
-            Kept::Live(list) => {
+            SavedState::Live(list) if retain || list.is_empty() => return Ok(list.clone()),
+            SavedState::Live(list) => {
                 let list = std::mem::take(list);
-                *kept = Kept::Freed(Site::current());
+                *kept = SavedState::Freed(Site::current());
                 return Ok(list);
             }
-            Kept::Packed(list) => {
+            SavedState::Packed(list) => {
                 let list = list.clone();
                 if !retain {
-                    *kept = Kept::Freed(Site::current());
+                    *kept = SavedState::Freed(Site::current());
                 }
                 list
             }
-            Kept::Freed(site) => {
+            SavedState::Freed(site) => {
                 let site = *site;
                 drop(kept);
                 return Err(self.freed(site));
@@ -279,16 +279,16 @@ impl Node {
     /// From the packer; where it is packed already, or freed.
     pub fn pack_at(&self, at: usize, packer: &dyn Packer) -> Result<bool> {
         let mut list = match &*self.kept() {
-            Kept::Live(list) => pack::packable(list)?,
-            Kept::Packed(list) => list.to_vec(),
-            Kept::Freed(site) => return Err(self.freed(*site)),
+            SavedState::Live(list) => pack::packable(list)?,
+            SavedState::Packed(list) => list.to_vec(),
+            SavedState::Freed(site) => return Err(self.freed(*site)),
         };
         let Some(keep) = list.get_mut(at).and_then(Option::as_mut) else { return Ok(false) };
         pack::pack(self.name(), keep, packer)?;
         self.marks.set(Marks::OWN | Marks::BELOW);
         let mut kept = self.kept();
-        if !matches!(*kept, Kept::Freed(_)) {
-            let old = std::mem::replace(&mut *kept, Kept::Packed(list.into()));
+        if !matches!(*kept, SavedState::Freed(_)) {
+            let old = std::mem::replace(&mut *kept, SavedState::Packed(list.into()));
             drop(kept);
             drop(old);
         }
@@ -296,11 +296,11 @@ impl Node {
     }
 
     /// Whether an array is kept at a position, or was until the node was freed.
-    pub fn keeps_at(&self, at: usize) -> bool {
+    pub fn saves_at(&self, at: usize) -> bool {
         match &*self.kept() {
-            Kept::Live(list) => list.get(at).is_some_and(Option::is_some),
-            Kept::Packed(list) => list.get(at).is_some_and(Option::is_some),
-            Kept::Freed(_) => true,
+            SavedState::Live(list) => list.get(at).is_some_and(Option::is_some),
+            SavedState::Packed(list) => list.get(at).is_some_and(Option::is_some),
+            SavedState::Freed(_) => true,
         }
     }
 
@@ -314,35 +314,35 @@ impl Node {
     }
 
     /// Shows which memory this node keeps for its rules and how many bytes of it. What is packed counts as what it was.
-    pub fn kept_memory(&self, see: &mut dyn FnMut(usize, usize)) -> Holding {
+    pub fn kept_memory(&self, see: &mut dyn FnMut(usize, usize)) -> SavedKind {
         match &*self.kept() {
-            Kept::Live(list) => {
+            SavedState::Live(list) => {
                 for keep in list.iter().flatten() {
                     let (memory, bytes) = keep.array().memory();
                     see(memory, bytes);
                 }
-                Holding::Live
+                SavedKind::Live
             }
-            Kept::Packed(list) => {
+            SavedState::Packed(list) => {
                 pack::sizes(list, see);
-                Holding::Packed
+                SavedKind::Packed
             }
-            Kept::Freed(_) => Holding::Freed,
+            SavedState::Freed(_) => SavedKind::Freed,
         }
     }
 
     /// Lets go of what the node keeps, if it keeps anything.
     pub(crate) fn free(&self) {
         let mut kept = self.kept();
-        let freed = matches!(&*kept, Kept::Freed(_));
-        if !freed && !matches!(&*kept, Kept::Live(list) if list.is_empty()) {
-            let old = std::mem::replace(&mut *kept, Kept::Freed(Site::current()));
+        let freed = matches!(&*kept, SavedState::Freed(_));
+        if !freed && !matches!(&*kept, SavedState::Live(list) if list.is_empty()) {
+            let old = std::mem::replace(&mut *kept, SavedState::Freed(Site::current()));
             drop(kept);
             drop(old);
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, SavedState> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -352,8 +352,8 @@ impl Drop for Node {
     fn drop(&mut self) {
         LIVE.fetch_sub(1, Relaxed);
         if self.marks.has(Marks::OWN) || self.hooks.get().is_some() {
-            let kept = std::mem::replace(&mut *self.kept(), Kept::Live(smallvec![]));
-            let kind = std::mem::replace(&mut self.kind, Kind::Leaf(None));
+            let kept = std::mem::replace(&mut *self.kept(), SavedState::Live(smallvec![]));
+            let kind = std::mem::replace(&mut self.kind, NodeKind::Leaf(None));
             drop_in_turn((kind, kept, std::mem::take(&mut self.hooks)));
         }
         for edge in self.inputs.iter_mut().filter_map(Option::take) {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::few::Few;
-use super::{Edge, Keep, Node, Tensor};
+use super::one_or_many::OneOrMany;
+use super::{Edge, Node, SavedArray, Tensor};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
 
 /// The results of an op.
-pub type Outs = Few<Array>;
+pub type Outputs = OneOrMany<Array>;
 /// By the op's inputs: their gradients; none for zero, and where none is wanted.
 pub type Grads = SmallVec<[Option<Tensor>; 2]>;
 /// By the op's outputs: their cotangents; none for zero.
@@ -44,7 +44,7 @@ pub trait Op: Send + Sync + 'static {
     ///
     /// The arrays begin with `lanes` hidden axes, each of size 1 or the number of lanes of its level, and the results
     /// do too; the op's own axes come after them. An op that counts its axes from the end need not know of them.
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs>;
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs>;
 
     /// Whether each element of a result depends on the elements at its own place alone.
     fn is_pointwise(&self) -> bool {
@@ -52,7 +52,7 @@ pub trait Op: Send + Sync + 'static {
     }
 
     /// What the rules read, given which inputs have gradients.
-    fn keeps(&self, needs: Needs) -> Keeps;
+    fn saves(&self, needs: NeedsGrad) -> Saves;
 
     /// The gradients of the inputs, given cotangents of the outputs (at least one of them is not zero). A gradient may
     /// have any shape that its input broadcasts to: the engine sums it.
@@ -70,9 +70,9 @@ pub trait Op: Send + Sync + 'static {
 
 /// Which inputs of an op have gradients.
 #[derive(Clone, Copy, Debug)]
-pub struct Needs(pub u64);
+pub struct NeedsGrad(pub u64);
 
-impl Needs {
+impl NeedsGrad {
     #[inline]
     pub fn has(self, i: usize) -> bool {
         self.0 >> i.min(63) & 1 == 1
@@ -81,38 +81,38 @@ impl Needs {
 
 /// Which inputs and outputs of an op its rules read.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Keeps {
+pub struct Saves {
     pub inputs: u64,
     pub outputs: u64,
 }
 
-impl Keeps {
-    pub const NOTHING: Keeps = Keeps { inputs: 0, outputs: 0 };
+impl Saves {
+    pub const NOTHING: Saves = Saves { inputs: 0, outputs: 0 };
 
     /// The inputs of this bit mask.
-    pub const fn inputs(mask: u64) -> Keeps {
-        Keeps { inputs: mask, outputs: 0 }
+    pub const fn inputs(mask: u64) -> Saves {
+        Saves { inputs: mask, outputs: 0 }
     }
 
     /// The outputs of this bit mask.
-    pub const fn outputs(mask: u64) -> Keeps {
-        Keeps { inputs: 0, outputs: mask }
+    pub const fn outputs(mask: u64) -> Saves {
+        Saves { inputs: 0, outputs: mask }
     }
 
-    pub const fn and(self, other: Keeps) -> Keeps {
-        Keeps { inputs: self.inputs | other.inputs, outputs: self.outputs | other.outputs }
+    pub const fn and(self, other: Saves) -> Saves {
+        Saves { inputs: self.inputs | other.inputs, outputs: self.outputs | other.outputs }
     }
 
     /// This if the condition holds, else nothing.
-    pub const fn when(self, condition: bool) -> Keeps {
-        if condition { self } else { Keeps::NOTHING }
+    pub const fn when(self, condition: bool) -> Saves {
+        if condition { self } else { Saves::NOTHING }
     }
 }
 
 /// What a rule can read of the application that it differentiates.
 pub struct Saved<'a> {
     pub(crate) node: &'a Arc<Node>,
-    pub(crate) kept: &'a [Option<Keep>],
+    pub(crate) kept: &'a [Option<SavedArray>],
     /// What the kept inputs came by: the node's own edges, unless others are kept in their place.
     pub(crate) edges: &'a [Option<Edge>],
     /// Whether the rule's own ops are to be recorded.
@@ -120,13 +120,13 @@ pub struct Saved<'a> {
 }
 
 impl Saved<'_> {
-    /// Input `i`, which `keeps` named: with its edge if the rule is being recorded.
+    /// Input `i`, which `saves` named: with its edge if the rule is being recorded.
     pub fn input(&self, i: usize) -> Tensor {
         let edge = if self.record { self.edges[i].clone() } else { None };
         self.tensor(i, edge)
     }
 
-    /// Output `i`, which `keeps` named: with its edge if the rule is being recorded.
+    /// Output `i`, which `saves` named: with its edge if the rule is being recorded.
     pub fn output(&self, i: usize) -> Tensor {
         let edge = (self.record && self.node.outs[i].dtype.is_float())
             .then(|| Edge { node: self.node.clone(), out: i as u32 });
@@ -136,7 +136,7 @@ impl Saved<'_> {
     fn tensor(&self, slot: usize, edge: Option<Edge>) -> Tensor {
         let keep = self.kept.get(slot).and_then(Option::as_ref);
         let keep = keep.unwrap_or_else(|| {
-            panic!("{}: its rule reads slot {slot}, which `keeps` does not name", self.node.name())
+            panic!("{}: its rule reads slot {slot}, which `saves` does not name", self.node.name())
         });
         keep.tensor(edge)
     }

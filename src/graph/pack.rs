@@ -5,8 +5,8 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use super::node::{Kept, KeptList};
-use super::{Keep, Levels, Node, Rare};
+use super::node::{SavedList, SavedState};
+use super::{Levels, Node, Rare, SavedArray};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
@@ -38,7 +38,7 @@ pub trait Packed: Send + Sync {
 
 /// A packed array, and what it was.
 #[derive(Clone)]
-pub(crate) struct PackedKeep {
+pub(crate) struct PackedArray {
     form: Arc<dyn Packed>,
     dims: Dims,
     dtype: DType,
@@ -129,10 +129,10 @@ impl Packed for Plain {
 }
 
 /// What is kept, in the form that `form` gives it.
-fn formed(keep: &Keep, form: impl FnOnce(&Array) -> Result<Arc<dyn Packed>>) -> Result<PackedKeep> {
+fn formed(keep: &SavedArray, form: impl FnOnce(&Array) -> Result<Arc<dyn Packed>>) -> Result<PackedArray> {
     let array = &keep.array();
     let (dims, dtype) = (Dims::from_slice(array.dims()), array.dtype());
-    Ok(PackedKeep { form: form(array)?, dims, dtype, levels: keep.levels() })
+    Ok(PackedArray { form: form(array)?, dims, dtype, levels: keep.levels() })
 }
 
 fn plain(array: &Array) -> Result<Arc<dyn Packed>> {
@@ -140,7 +140,7 @@ fn plain(array: &Array) -> Result<Arc<dyn Packed>> {
 }
 
 /// A list in which each array can be packed.
-pub(super) fn packable(list: &KeptList) -> Result<Vec<Option<PackedKeep>>> {
+pub(super) fn packable(list: &SavedList) -> Result<Vec<Option<PackedArray>>> {
     list.iter().map(|keep| keep.as_ref().map(|keep| formed(keep, plain)).transpose()).collect()
 }
 
@@ -148,7 +148,7 @@ pub(super) fn packable(list: &KeptList) -> Result<Vec<Option<PackedKeep>>> {
 ///
 /// # Errors
 /// From the packer; [`crate::Error::Argument`] where somebody has.
-pub(super) fn pack(name: &'static str, keep: &mut PackedKeep, packer: &dyn Packer) -> Result<()> {
+pub(super) fn pack(name: &'static str, keep: &mut PackedArray, packer: &dyn Packer) -> Result<()> {
     let Some(array) = keep.form.plain() else {
         bail!(
             Argument,
@@ -166,23 +166,23 @@ pub(super) fn pack(name: &'static str, keep: &mut PackedKeep, packer: &dyn Packe
 /// # Errors
 /// From the packer.
 #[cold]
-pub(crate) fn kept(list: KeptList, is_plain: impl Fn(usize) -> bool) -> Result<Kept> {
+pub(crate) fn kept(list: SavedList, is_plain: impl Fn(usize) -> bool) -> Result<SavedState> {
     let packer = PACKER.with_borrow(Clone::clone).filter(|_| !list.is_empty());
-    let Some(packer) = packer else { return Ok(Kept::Live(list)) };
-    let pack = |(i, keep): (usize, &Option<Keep>)| {
+    let Some(packer) = packer else { return Ok(SavedState::Live(list)) };
+    let pack = |(i, keep): (usize, &Option<SavedArray>)| {
         let form = |array: &Array| if is_plain(i) { plain(array) } else { Ok(packer.pack(array)?.into()) };
         keep.as_ref().map(|keep| formed(keep, form)).transpose()
     };
-    Ok(Kept::Packed(unpacked(|| list.iter().enumerate().map(pack).collect::<Result<_>>())?))
+    Ok(SavedState::Packed(unpacked(|| list.iter().enumerate().map(pack).collect::<Result<_>>())?))
 }
 
 /// The arrays of a packed list.
 ///
 /// # Errors
 /// From the host language; where it gives back something else than it got.
-pub(crate) fn unpack(name: &'static str, list: &[Option<PackedKeep>]) -> Result<KeptList> {
-    let unpack = |keep: &Option<PackedKeep>| {
-        let Some(PackedKeep { form, dims, dtype, levels }) = keep else { return Ok(None) };
+pub(crate) fn unpack(name: &'static str, list: &[Option<PackedArray>]) -> Result<SavedList> {
+    let unpack = |keep: &Option<PackedArray>| {
+        let Some(PackedArray { form, dims, dtype, levels }) = keep else { return Ok(None) };
         let array = form.unpack()?;
         if array.dims() != dims.as_slice() || array.dtype() != *dtype {
             bail!(
@@ -193,19 +193,19 @@ pub(crate) fn unpack(name: &'static str, list: &[Option<PackedKeep>]) -> Result<
                 array.dtype()
             );
         }
-        Ok(Some(Keep::new(array, levels)))
+        Ok(Some(SavedArray::new(array, levels)))
     };
     unpacked(|| list.iter().map(unpack).collect())
 }
 
 /// Shows how many bytes each array of a packed list had.
-pub(super) fn sizes(list: &[Option<PackedKeep>], see: &mut dyn FnMut(usize, usize)) {
+pub(super) fn sizes(list: &[Option<PackedArray>], see: &mut dyn FnMut(usize, usize)) {
     for keep in list.iter().flatten() {
         see(std::ptr::from_ref(keep) as usize, shape::len(&keep.dims).saturating_mul(keep.dtype.size()));
     }
 }
 
-pub(super) fn held(list: &[Option<PackedKeep>], see: &mut dyn FnMut(&dyn Any)) {
+pub(super) fn held(list: &[Option<PackedArray>], see: &mut dyn FnMut(&dyn Any)) {
     for keep in list.iter().flatten() {
         keep.form.held(see);
     }

@@ -1,6 +1,6 @@
 //! `Tensor`: an immutable value with the edge it came by.
 
-use super::{Cut, Edge, Levels, Node, Owner};
+use super::{DetachReason, Edge, Levels, Node, Owner};
 use crate::array::Array;
 use crate::dtype::{DType, Element};
 
@@ -12,7 +12,7 @@ pub struct Tensor {
     pub edge: Option<Edge>,
     pub levels: Levels,
     /// Of an untracked value: what cut it off from what it was computed from, as far as that is known.
-    pub cut: Cut,
+    pub detach_reason: DetachReason,
 }
 
 impl Tensor {
@@ -25,7 +25,7 @@ impl Tensor {
     /// A value with its edge.
     #[inline]
     pub fn made(array: Array, edge: Option<Edge>, levels: Levels) -> Tensor {
-        Tensor { array, edge, levels, cut: Cut::default() }
+        Tensor { array, edge, levels, detach_reason: DetachReason::default() }
     }
 
     /// A constant 0-d tensor.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 
 use super::site::Site;
-use super::{Node, Outs, Rare};
+use super::{Node, Outputs, Rare};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::kernel::finite::{self, Kind};
@@ -89,7 +89,10 @@ pub fn take_node_times() -> NodeTimes {
 
 /// Runs an op's computation under the eyes of this thread.
 #[inline]
-pub(super) fn over(name: impl FnOnce() -> &'static str, f: impl FnOnce() -> Result<Outs>) -> Result<Outs> {
+pub(super) fn over(
+    name: impl FnOnce() -> &'static str,
+    f: impl FnOnce() -> Result<Outputs>,
+) -> Result<Outputs> {
     if !WATCHING.any() {
         return f();
     }
@@ -100,7 +103,7 @@ pub(super) fn over(name: impl FnOnce() -> &'static str, f: impl FnOnce() -> Resu
 }
 
 #[cold]
-fn looked(name: &'static str, outs: &Outs, start: Instant) -> Result<()> {
+fn looked(name: &'static str, outs: &Outputs, start: Instant) -> Result<()> {
     let watch = WATCH.get();
     if watch.times {
         count((name, site(watch, Site::current)), 0, start, outs.iter());

@@ -205,7 +205,7 @@ fn one_run(
             });
         });
     }
-    // Few blocks: each is cut into parts by rows and columns, and the results of its row parts are joined.
+    // OneOrMany blocks: each is cut into parts by rows and columns, and the results of its row parts are joined.
     let width = inner.min(4 * COLUMNS);
     let height = (PART / width).max(1);
     let (across, down) = (inner.div_ceil(width), n.div_ceil(height));

@@ -10,7 +10,7 @@ use super::pointwise::{tanh, unary, unary_rows};
 use super::promote::{Class, promoted, promoted_float};
 use super::select::select;
 use crate::error::{Result, bail};
-use crate::graph::{Keeps, Saved, Tensor, apply};
+use crate::graph::{Saved, Saves, Tensor, apply};
 use crate::kernel::num::Real;
 use crate::shape;
 

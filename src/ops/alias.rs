@@ -1,6 +1,6 @@
 //! The same value at a new place in the graph.
 
-use super::movement::{Lin, Linear};
+use super::movement::{Linear, LinearOp};
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Saved, Tensor, apply};
@@ -23,5 +23,5 @@ impl Linear for Alias {
 /// The same value, tracked, at a place of its own: what can be differentiated for without what it was computed from,
 /// to which gradients flow on all the same.
 pub fn alias(x: &Tensor) -> Result<Tensor> {
-    if x.is_tracked() { apply(Lin(Alias), &[x]) } else { Ok(x.leaf()) }
+    if x.is_tracked() { apply(LinearOp(Alias), &[x]) } else { Ok(x.leaf()) }
 }

@@ -4,7 +4,9 @@ use smallvec::smallvec;
 
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, unrecorded};
+use crate::graph::{
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, unrecorded,
+};
 use crate::kernel::along;
 
 /// The elements at the positions of the second input (int64, of the same rank; -1 for none, which gives 0). The axis
@@ -26,13 +28,13 @@ impl Op for Pick {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let (x, at) = along::same_lanes(ins[0], ins[1], lanes);
         Ok([along::pick(self.name, &x, &at, x.rank() - self.back)?].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(2)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(2)
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -51,7 +53,7 @@ impl Op for Put {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let axis = ins[0].rank() - self.back;
         Ok([if let [g, at, x] = *ins {
             let [g, at, x] = along::all_lanes([g, at, x], lanes);
@@ -63,8 +65,8 @@ impl Op for Put {
         .into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(2)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(2)
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -135,13 +137,13 @@ impl<C: Chosen> Op for Choice<C> {
         self.0.name()
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         let (values, indices) = self.0.choose(ins[0])?;
         Ok([values, indices].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::outputs(2)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::outputs(2)
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {

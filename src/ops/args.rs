@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::entry::{Base, Kind, Lit};
+use super::entry::{Base, Lit, ParamType};
 use crate::array::Item;
 use crate::dtype::DType;
 use crate::error::{Error, Result, bail};
@@ -113,7 +113,7 @@ pub enum Order<'a> {
 }
 
 impl<'a> FromArg<'a> for Order<'a> {
-    const KIND: Kind = Kind { base: Base::Order, optional: false };
+    const KIND: ParamType = ParamType { base: Base::Order, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         match arg {
             Arg::Str(s) => Some(Order::Name(s)),
@@ -147,7 +147,7 @@ pub type Widths<'a> = &'a [(i64, i64)];
 
 /// A Rust type that a parameter can have.
 pub trait FromArg<'a>: Sized {
-    const KIND: Kind;
+    const KIND: ParamType;
     /// None where the argument is of another kind, which a host's conversion rules out.
     fn from_arg(arg: &'a Arg) -> Option<Self>;
 }
@@ -155,7 +155,7 @@ pub trait FromArg<'a>: Sized {
 macro_rules! from_arg {
     ($($base:ident $t:ty: $p:pat => $e:expr),* $(,)?) => { $(
         impl<'a> FromArg<'a> for $t {
-            const KIND: Kind = Kind { base: Base::$base, optional: false };
+            const KIND: ParamType = ParamType { base: Base::$base, optional: false };
             fn from_arg(arg: &'a Arg) -> Option<Self> {
                 match arg { $p => $e, _ => None }
             }
@@ -175,7 +175,7 @@ from_arg! {
 }
 
 impl<'a> FromArg<'a> for Count<'a> {
-    const KIND: Kind = Kind { base: Base::Count, optional: false };
+    const KIND: ParamType = ParamType { base: Base::Count, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         match arg {
             Arg::Int(i) => Some(Count::One(*i)),
@@ -186,7 +186,7 @@ impl<'a> FromArg<'a> for Count<'a> {
 }
 
 impl<'a> FromArg<'a> for Operand<'a> {
-    const KIND: Kind = Kind { base: Base::Operand, optional: false };
+    const KIND: ParamType = ParamType { base: Base::Operand, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         match arg {
             Arg::Tensor(t) => Some(Operand::Tensor(t)),
@@ -199,7 +199,7 @@ impl<'a> FromArg<'a> for Operand<'a> {
 }
 
 impl<'a> FromArg<'a> for Rest<'a> {
-    const KIND: Kind = Kind { base: Base::Rest, optional: false };
+    const KIND: ParamType = ParamType { base: Base::Rest, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         match arg {
             Arg::Tensors(t) => Some(Rest(t)),
@@ -216,7 +216,7 @@ pub enum IntsOrStr<'a> {
 }
 
 impl<'a> FromArg<'a> for IntsOrStr<'a> {
-    const KIND: Kind = Kind { base: Base::IntsOrStr, optional: false };
+    const KIND: ParamType = ParamType { base: Base::IntsOrStr, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         match arg {
             Arg::Ints(i) => Some(IntsOrStr::Ints(i)),
@@ -235,7 +235,7 @@ pub enum Pairs<'a> {
 }
 
 impl<'a> FromArg<'a> for Pairs<'a> {
-    const KIND: Kind = Kind { base: Base::Pairs, optional: false };
+    const KIND: ParamType = ParamType { base: Base::Pairs, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         match arg {
             Arg::Int(n) => Some(Pairs::Count(*n)),
@@ -246,7 +246,7 @@ impl<'a> FromArg<'a> for Pairs<'a> {
 }
 
 impl<'a> FromArg<'a> for Item {
-    const KIND: Kind = Kind { base: Base::Number, optional: false };
+    const KIND: ParamType = ParamType { base: Base::Number, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         // A default is an integer or a float of its own.
         match arg {
@@ -259,7 +259,7 @@ impl<'a> FromArg<'a> for Item {
 }
 
 impl<'a> FromArg<'a> for f64 {
-    const KIND: Kind = Kind { base: Base::Float, optional: false };
+    const KIND: ParamType = ParamType { base: Base::Float, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         match arg {
             Arg::Float(f) => Some(*f),
@@ -270,7 +270,7 @@ impl<'a> FromArg<'a> for f64 {
 }
 
 impl<'a> FromArg<'a> for Choice<'a> {
-    const KIND: Kind = Kind { base: Base::Choice, optional: false };
+    const KIND: ParamType = ParamType { base: Base::Choice, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         match arg {
             Arg::Bool(b) => Some(Choice::Bool(*b)),
@@ -281,7 +281,7 @@ impl<'a> FromArg<'a> for Choice<'a> {
 }
 
 impl<'a, T: FromArg<'a>> FromArg<'a> for Option<T> {
-    const KIND: Kind = Kind { optional: true, ..T::KIND };
+    const KIND: ParamType = ParamType { optional: true, ..T::KIND };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         match arg {
             Arg::None => Some(None),

@@ -10,7 +10,7 @@ pub(super) use super::promote::{Class, promoted};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::zip::{self, Table};
 use crate::kernel::{division, power};
 use crate::shape;
@@ -20,7 +20,7 @@ pub(super) trait Binary: Send + Sync + 'static {
     const NAME: &'static str;
     const TABLE: &'static Table;
     /// What the derivative by the first and by the second input reads.
-    const KEEPS: [Keeps; 2];
+    const SAVES: [Saves; 2];
     /// `g` times the derivative by input `i`; none for zero. Linear in `g`, so it serves both directions.
     fn rule(i: usize, g: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>>;
     /// The tangent where both inputs move.
@@ -40,7 +40,7 @@ impl<B: Binary> Op for Zip<B> {
     }
 
     #[inline]
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         Ok([zip::apply(B::NAME, B::TABLE, ins[0], ins[1], lanes)?].into())
     }
 
@@ -48,8 +48,8 @@ impl<B: Binary> Op for Zip<B> {
         true
     }
 
-    fn keeps(&self, needs: Needs) -> Keeps {
-        B::KEEPS[0].when(needs.has(0)).and(B::KEEPS[1].when(needs.has(1)))
+    fn saves(&self, needs: NeedsGrad) -> Saves {
+        B::SAVES[0].when(needs.has(0)).and(B::SAVES[1].when(needs.has(1)))
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -86,9 +86,9 @@ macro_rules! binary_rows {
         impl $crate::ops::arithmetic::Binary for $Row {
             const NAME: &'static str = $name;
             const TABLE: &'static $crate::kernel::zip::Table = $crate::kernel::zip::zip_table!($class $x, $y => $e);
-            const KEEPS: [Keeps; 2] = [
-                Keeps::NOTHING $(.and($crate::ops::arithmetic::binary_rows!(@keeps $kx)))*,
-                Keeps::NOTHING $(.and($crate::ops::arithmetic::binary_rows!(@keeps $ky)))*,
+            const SAVES: [Saves; 2] = [
+                Saves::NOTHING $(.and($crate::ops::arithmetic::binary_rows!(@keeps $kx)))*,
+                Saves::NOTHING $(.and($crate::ops::arithmetic::binary_rows!(@keeps $ky)))*,
             ];
             fn rule(i: usize, g: &Tensor, _s: &Saved<'_>) -> Result<Option<Tensor>> {
                 if i == 0 {
@@ -112,9 +112,9 @@ macro_rules! binary_rows {
             apply($crate::ops::arithmetic::Zip::<$Row>(std::marker::PhantomData), &[x, y])
         }
     )* };
-    (@keeps x) => { Keeps::inputs(1) };
-    (@keeps y) => { Keeps::inputs(2) };
-    (@keeps z) => { Keeps::outputs(1) };
+    (@keeps x) => { Saves::inputs(1) };
+    (@keeps y) => { Saves::inputs(2) };
+    (@keeps z) => { Saves::outputs(1) };
     (@saved $s:ident x) => { $s.input(0) };
     (@saved $s:ident y) => { $s.input(1) };
     (@saved $s:ident z) => { $s.output(0) };

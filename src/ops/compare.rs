@@ -8,9 +8,9 @@ use super::movement::cast;
 use super::pointwise::{abs, bitwise_invert, isfinite};
 use super::promote::{Class, as_tensor, holds, promoted};
 use crate::array::Item;
-use crate::dtype::{Bool8, DType, Kind};
+use crate::dtype::{Bool8, DType, DTypeKind};
 use crate::error::{Result, bail};
-use crate::graph::{Keeps, Saved, Tensor, apply};
+use crate::graph::{Saved, Saves, Tensor, apply};
 
 /// Rows of [`binary_rows!`] without derivatives.
 macro_rules! plain_rows {
@@ -38,7 +38,7 @@ plain_rows! {
 /// or an integer that their dtype cannot hold makes both float64.
 fn comparable<'a>(x: Operand<'a>, y: Operand<'a>) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
     let beside = |t: &Tensor, n: Item| match n {
-        Item::Int(i) if t.dtype().kind() == Kind::Int && !holds(t.dtype(), i) => {
+        Item::Int(i) if t.dtype().kind() == DTypeKind::Int && !holds(t.dtype(), i) => {
             Some(Item::Float(if i < 0 { f64::NEG_INFINITY } else { f64::INFINITY }))
         }
         Item::Float(_) if !t.dtype().is_float() => Some(n),

@@ -11,7 +11,7 @@ use super::movement::{matrix_transpose, permute_dims, reshape_to, roll};
 use crate::array::{Array, Item};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::along::same_lanes;
 use crate::kernel::{dot, matmul};
 use crate::shape::{self, Dims};
@@ -24,12 +24,12 @@ impl Op for Matmul {
         "matmul"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         Ok([matmul::matmul("matmul", ins[0], ins[1], lanes)?].into())
     }
 
-    fn keeps(&self, needs: Needs) -> Keeps {
-        Keeps::inputs(2).when(needs.has(0)).and(Keeps::inputs(1).when(needs.has(1)))
+    fn saves(&self, needs: NeedsGrad) -> Saves {
+        Saves::inputs(2).when(needs.has(0)).and(Saves::inputs(1).when(needs.has(1)))
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -65,13 +65,13 @@ impl Op for Dot {
         "vecdot"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let (x, y) = same_lanes(ins[0], ins[1], lanes);
         Ok([dot::rows("vecdot", &x, &y)?].into())
     }
 
-    fn keeps(&self, needs: Needs) -> Keeps {
-        Keeps::inputs(2).when(needs.has(0)).and(Keeps::inputs(1).when(needs.has(1)))
+    fn saves(&self, needs: NeedsGrad) -> Saves {
+        Saves::inputs(2).when(needs.has(0)).and(Saves::inputs(1).when(needs.has(1)))
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {

@@ -10,7 +10,7 @@ use super::promote::{Class, promoted};
 use super::spatial::{Spatial, places};
 use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::conv::{self, Axes, Geometry, Third};
 
 const THIRDS: [Third; 3] = [Third::Image, Third::Weight, Third::Result];
@@ -42,12 +42,12 @@ impl Op for Conv {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         Ok([conv::third(self.name(), &self.geometry, self.out, ins[0], ins[1], lanes)?].into())
     }
 
-    fn keeps(&self, needs: Needs) -> Keeps {
-        Keeps::inputs(2).when(needs.has(0)).and(Keeps::inputs(1).when(needs.has(1)))
+    fn saves(&self, needs: NeedsGrad) -> Saves {
+        Saves::inputs(2).when(needs.has(0)).and(Saves::inputs(1).when(needs.has(1)))
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {

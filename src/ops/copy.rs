@@ -1,7 +1,7 @@
 //! The same values in memory of their own.
 
 use super::entry::entries;
-use super::movement::{Lin, Linear};
+use super::movement::{Linear, LinearOp};
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Saved, Tensor, apply};
@@ -23,7 +23,7 @@ impl Linear for Clone {
 
 /// A copy in C order, recorded.
 pub fn clone(x: &Tensor) -> Result<Tensor> {
-    apply(Lin(Clone), &[x])
+    apply(LinearOp(Clone), &[x])
 }
 
 entries! {

@@ -5,7 +5,7 @@ use super::entry::{Operand, Value, entries};
 use super::movement::broadcast_to;
 use super::promote::{as_tensor, holds, raised, set_default_float};
 use crate::array::{Array, Item};
-use crate::dtype::{DType, Element, Kind, dispatch};
+use crate::dtype::{DType, DTypeKind, Element, dispatch};
 use crate::error::{Error, Result, bail};
 use crate::graph::Tensor;
 use crate::shape::{self, Dims};
@@ -121,7 +121,7 @@ pub fn arange(
         });
         let last =
             |n: usize| i128::try_from(n).ok().and_then(|n| start.checked_add(step.checked_mul(n - 1)?));
-        if dtype.kind() == Kind::Int && n > 0 && n < usize::MAX {
+        if dtype.kind() == DTypeKind::Int && n > 0 && n < usize::MAX {
             for end in [Some(start), last(n)] {
                 if !end.is_some_and(|end| holds(dtype, end)) {
                     bail!(Argument, "arange", "the numbers from {start} to {stop} do not fit into {dtype}");

@@ -7,7 +7,7 @@ use smallvec::smallvec;
 use super::pointwise::in_one_pass;
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::map::{self, Numbers};
 use crate::kernel::zip;
 
@@ -28,7 +28,7 @@ impl<B: Bend> Op for Curve<B> {
         B::NAME
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([map::apply_with(B::NAME, B::TABLE, ins[0], &self.0)?].into())
     }
 
@@ -36,8 +36,8 @@ impl<B: Bend> Op for Curve<B> {
         true
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(1)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(1)
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {

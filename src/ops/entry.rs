@@ -18,30 +18,30 @@ pub struct Entry {
     /// Whether its results may be views: where one shares the memory of a tensor that was given, writes to either are
     /// seen by both.
     pub views: bool,
-    pub twin: Twin,
+    pub twin: InPlace,
     pub call: fn(&[Arg]) -> Result<Value>,
 }
 
 /// Whether an entry has a twin that writes its result over its first tensor (`sin_`).
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Twin {
+pub enum InPlace {
     None,
     /// The result has the shape of the tensor.
-    Kept,
+    SameShape,
     /// The result may have another shape.
-    Reshaped,
+    AnyShape,
 }
 
 pub struct Param {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: ParamType,
     /// None where the caller must give it.
     pub default: Option<Lit>,
 }
 
 /// What a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind {
+pub struct ParamType {
     pub base: Base,
     /// Whether it may be None.
     pub optional: bool,
@@ -134,19 +134,19 @@ macro_rules! default {
 /// Whether a place in `entries!` makes a method, whether its results may be views, and its twin.
 macro_rules! place {
     (function) => {
-        (false, false, $crate::ops::entry::Twin::None)
+        (false, false, $crate::ops::entry::InPlace::None)
     };
     (method) => {
-        (true, false, $crate::ops::entry::Twin::None)
+        (true, false, $crate::ops::entry::InPlace::None)
     };
     (view) => {
-        (true, true, $crate::ops::entry::Twin::None)
+        (true, true, $crate::ops::entry::InPlace::None)
     };
     (twin) => {
-        (true, false, $crate::ops::entry::Twin::Kept)
+        (true, false, $crate::ops::entry::InPlace::SameShape)
     };
     (reshaping) => {
-        (true, true, $crate::ops::entry::Twin::Reshaped)
+        (true, true, $crate::ops::entry::InPlace::AnyShape)
     };
 }
 pub(crate) use {default, entries, entry, place};

@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, Keeps, Level, Levels, Needs, Op, Outs, Saved, Tangents, Tensor, recorded,
+    Cotangents, Grads, Level, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, recorded,
 };
 use crate::kernel::reduce;
 use crate::ops::reduce::SUM;
@@ -82,12 +82,12 @@ impl Op for Lanes {
         }
     }
 
-    fn forward(&self, _: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, _: &[&Array], _: usize) -> Result<Outputs> {
         unreachable!("{} changes the levels and is computed before the door", self.name())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::NOTHING
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
     }
 
     fn vjp(&self, g: &Cotangents, _: &Saved<'_>) -> Result<Grads> {

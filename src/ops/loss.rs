@@ -11,9 +11,9 @@ use super::normalize::{log_softmax, softmax, softmax_gradient, sum_rows};
 use super::promote::promoted_float;
 use super::reduce::{mean, sum};
 use crate::array::Array;
-use crate::dtype::{DType, Kind};
+use crate::dtype::{DType, DTypeKind};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::along::{all_lanes, same_lanes};
 use crate::kernel::rows;
 use crate::shape::{self, Dims};
@@ -59,14 +59,14 @@ impl Op for CrossEntropy {
         "cross_entropy"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let (x, classes) = same_lanes(ins[0], ins[1], lanes);
         let (lse, loss) = rows::cross_entropy("cross_entropy", &x, Some(&classes))?;
         Ok([loss, lse].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(3).and(Keeps::outputs(2))
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(3).and(Saves::outputs(2))
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -86,13 +86,13 @@ impl Op for CrossEntropyGrad {
         "cross_entropy_gradient"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let all = all_lanes([ins[0], ins[1], ins[2], ins[3]], lanes);
         Ok([rows::cross_entropy_gradient(self.name(), all.each_ref())?].into())
     }
 
-    fn keeps(&self, needs: Needs) -> Keeps {
-        Keeps::inputs(0b1110).and(Keeps::inputs(1).when(needs.has(1)))
+    fn saves(&self, needs: NeedsGrad) -> Saves {
+        Saves::inputs(0b1110).and(Saves::inputs(1).when(needs.has(1)))
     }
 
     fn vjp(&self, c: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -182,7 +182,7 @@ impl<'a> Rows<'a> {
                 &self.samples[..]
             );
         }
-        if target.dtype().kind() != Kind::Int {
+        if target.dtype().kind() != DTypeKind::Int {
             bail!(Dtype, op, "targets are classes, integers, not {}", target.dtype());
         }
         let target = reshape_to(&cast(&target.detach(), DType::I64)?, &column)?;

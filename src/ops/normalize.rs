@@ -10,7 +10,7 @@ use super::promote::{Class, promoted_float};
 use super::reduce::{Folded, sum};
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::along::same_lanes;
 use crate::kernel::rows::{self, Softmax};
 use crate::shape;
@@ -28,12 +28,12 @@ impl Op for Soft {
         if self.0 == Softmax::Log { "log_softmax" } else { "softmax" }
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([rows::softmax(self.name(), ins[0], self.0)?].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::outputs(1)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::outputs(1)
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -62,13 +62,13 @@ impl Op for SoftGrad {
         if self.log { "log_softmax_gradient" } else { "softmax_gradient" }
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let (g, z) = same_lanes(ins[0], ins[1], lanes);
         Ok([rows::softmax_gradient(self.name(), &g, &z, self.log)?].into())
     }
 
-    fn keeps(&self, needs: Needs) -> Keeps {
-        Keeps::inputs(2).and(Keeps::inputs(1).when(needs.has(1)))
+    fn saves(&self, needs: NeedsGrad) -> Saves {
+        Saves::inputs(2).and(Saves::inputs(1).when(needs.has(1)))
     }
 
     fn vjp(&self, c: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -143,12 +143,12 @@ impl Op for LogSumExp {
         "logsumexp"
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([rows::cross_entropy("logsumexp", ins[0], None)?.0].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(1)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(1)
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {

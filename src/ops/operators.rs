@@ -67,20 +67,26 @@ impl Neg for Tensor {
 #[cfg(test)]
 mod tests {
     use crate::graph::site::Site;
-    use crate::graph::{Cut, Tensor};
+    use crate::graph::{DetachReason, Tensor};
     use crate::ops::compare::greater;
     use crate::ops::pointwise::sin;
 
     #[test]
     fn what_cut_a_value_off_is_handed_on() {
         let x = Tensor::scalar(1.0);
-        let cut = Tensor { cut: Cut::detached(Site(7)), ..x.clone() };
-        assert_eq!(sin(&x).unwrap().cut, Cut::default());
-        assert_eq!((&x * &sin(&cut).unwrap()).cut, cut.cut);
-        let product = &x.leaf() * &cut;
-        assert_eq!((product.cut, product.edge.unwrap().node.cut), (Cut::default(), cut.cut));
+        let detach_reason = Tensor { detach_reason: DetachReason::detached(Site(7)), ..x.clone() };
+        assert_eq!(sin(&x).unwrap().detach_reason, DetachReason::default());
+        assert_eq!((&x * &sin(&detach_reason).unwrap()).detach_reason, detach_reason.detach_reason);
+        let product = &x.leaf() * &detach_reason;
+        assert_eq!(
+            (product.detach_reason, product.edge.unwrap().node.detach_reason),
+            (DetachReason::default(), detach_reason.detach_reason)
+        );
         let zero = Tensor::scalar(0.0);
-        assert_eq!(greater((&x.leaf()).into(), (&zero).into()).unwrap().cut, Cut::by_dtype());
-        assert_eq!(Cut::detached(Site(u32::MAX)), Cut::detached(Site(0)));
+        assert_eq!(
+            greater((&x.leaf()).into(), (&zero).into()).unwrap().detach_reason,
+            DetachReason::by_dtype()
+        );
+        assert_eq!(DetachReason::detached(Site(u32::MAX)), DetachReason::detached(Site(0)));
     }
 }

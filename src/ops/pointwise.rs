@@ -9,9 +9,11 @@ use super::arithmetic::{divide_same, multiply_same, zero};
 use super::entry::{Entry, entry};
 use super::promote::promoted_float;
 use crate::array::Array;
-use crate::dtype::Kind;
+use crate::dtype::DTypeKind;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, unrecorded};
+use crate::graph::{
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, unrecorded,
+};
 use crate::kernel::fast::lookup::TANH;
 use crate::kernel::map::{self, Numbers, Table};
 use crate::kernel::zip;
@@ -20,7 +22,7 @@ use crate::kernel::zip;
 pub(super) trait Unary: Send + Sync + 'static {
     const NAME: &'static str;
     const TABLE: &'static Table;
-    const KEEPS: Keeps;
+    const SAVES: Saves;
     /// The rule as a row of its own, of `g` and the one number that it reads: one pass where the rule would be several.
     const PASS: Option<&'static zip::Table>;
     /// `g` times the derivative; none for zero. Linear in `g`, so it serves both directions.
@@ -51,7 +53,7 @@ impl<U: Unary> Op for Map<U> {
     }
 
     #[inline]
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([map::apply(U::NAME, U::TABLE, ins[0])?].into())
     }
 
@@ -59,14 +61,14 @@ impl<U: Unary> Op for Map<U> {
         true
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        U::KEEPS
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        U::SAVES
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let Some(g) = &g[0] else { return Ok(smallvec![None]) };
         if let Some(table) = U::PASS {
-            let read = if U::KEEPS.inputs != 0 { s.input(0) } else { s.output(0) };
+            let read = if U::SAVES.inputs != 0 { s.input(0) } else { s.output(0) };
             if let Some(grad) = in_one_pass(U::NAME, table, g, &read, [0.0; 3])? {
                 return Ok(smallvec![Some(grad)]);
             }
@@ -91,7 +93,7 @@ macro_rules! unary_rows {
         impl $crate::ops::pointwise::Unary for $Row {
             const NAME: &'static str = stringify!($f);
             const TABLE: &'static $crate::kernel::map::Table = $crate::ops::pointwise::unary_rows!(@table $class $x => $e);
-            const KEEPS: Keeps = Keeps::NOTHING $(.and($crate::ops::pointwise::unary_rows!(@keeps $k)))*;
+            const SAVES: Saves = Saves::NOTHING $(.and($crate::ops::pointwise::unary_rows!(@keeps $k)))*;
             const PASS: Option<&'static $crate::kernel::zip::Table> =
                 $crate::ops::pointwise::unary_rows!(@pass $($by $pg, $pk => $pass)?);
             fn rule($g: &Tensor, _s: &Saved<'_>) -> Result<Option<Tensor>> {
@@ -108,8 +110,8 @@ macro_rules! unary_rows {
     (@pass $by:ident $g:ident, $k:ident => $pass:expr) => { Some($crate::kernel::zip::zip_table!($by $g, $k => $pass)) };
     (@table whole $x:ident => $e:expr) => { $crate::kernel::map::map_table!(plain $x => $e) };
     (@table $class:ident $x:ident => $e:expr) => { $crate::kernel::map::map_table!($class $x => $e) };
-    (@keeps x) => { Keeps::inputs(1) };
-    (@keeps y) => { Keeps::outputs(1) };
+    (@keeps x) => { Saves::inputs(1) };
+    (@keeps y) => { Saves::outputs(1) };
     (@saved $s:ident x) => { $s.input(0) };
     (@saved $s:ident y) => { $s.output(0) };
     (@apply real $Row:ident, $x:ident) => { apply($crate::ops::pointwise::Map::<$Row>(std::marker::PhantomData), &[&*promoted_float($x)?]) };
@@ -117,7 +119,7 @@ macro_rules! unary_rows {
     (@apply table $Row:ident, $x:ident) => { $crate::ops::pointwise::unary_rows!(@apply real $Row, $x) };
     (@apply test $Row:ident, $x:ident) => { $crate::ops::pointwise::unary_rows!(@apply real $Row, $x) };
     (@apply whole $Row:ident, $x:ident) => {
-        if $x.dtype().kind() == Kind::Int { Ok($x.clone()) } else { $crate::ops::pointwise::unary_rows!(@apply num $Row, $x) }
+        if $x.dtype().kind() == DTypeKind::Int { Ok($x.clone()) } else { $crate::ops::pointwise::unary_rows!(@apply num $Row, $x) }
     };
     (@apply $class:ident $Row:ident, $x:ident) => { apply($crate::ops::pointwise::Map::<$Row>(std::marker::PhantomData), &[$x]) };
 }
@@ -317,7 +319,7 @@ unary_rows! {
 
 /// The elements rounded to a number of decimal places, halves to the even digit.
 pub fn round(x: &Tensor, decimals: i64) -> Result<Tensor> {
-    if decimals == 0 || (x.dtype().kind() == Kind::Int && decimals > 0) {
+    if decimals == 0 || (x.dtype().kind() == DTypeKind::Int && decimals > 0) {
         return round_even(x);
     }
     let Some(places) = i32::try_from(decimals.abs()).ok().filter(|p| *p <= 300) else {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::along::{Chosen, choose};
 use super::entry::entries;
-use super::movement::{Lin, Linear, cast, reshape_to};
+use super::movement::{Linear, LinearOp, cast, reshape_to};
 use super::promote::promoted_float;
 use super::reduce::mean;
 use super::spatial::{Spatial, places};
@@ -52,7 +52,7 @@ impl Linear for Sums {
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
         let way = if self.way == Way::Sums { Way::Spread } else { Way::Sums };
-        apply(Lin(Sums { way, ..self.clone() }), &[g])
+        apply(LinearOp(Sums { way, ..self.clone() }), &[g])
     }
 }
 
@@ -173,7 +173,7 @@ fn average(
     divisor: Option<f64>,
 ) -> Result<Tensor> {
     let places = windows.places();
-    let sums = apply(Lin(Sums { windows, axes: at.axes, way: Way::Sums }), &[x])?;
+    let sums = apply(LinearOp(Sums { windows, axes: at.axes, way: Way::Sums }), &[x])?;
     let even = counts.iter().all(|axis| axis.windows(2).all(|w| w[0] == w[1]));
     let one = counts.iter().map(|axis| axis.first().map_or(1.0, |&n| n as f64)).product();
     if let Some(all) = divisor.or(even.then_some(one)) {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use super::entry::Operand;
 use super::movement::cast;
 use crate::array::{Array, Item};
-use crate::dtype::{DType, Element, Kind, dispatch};
+use crate::dtype::{DType, DTypeKind, Element, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 
@@ -57,8 +57,8 @@ pub(super) fn common(x: Operand<'_>, y: Operand<'_>) -> DType {
 /// The dtype of a tensor's, raised in kind where the number is of a stronger one.
 pub(super) fn raised(dtype: DType, by: Item) -> DType {
     match (dtype.kind(), by) {
-        (Kind::Bool, Item::Int(_)) => DType::I64,
-        (Kind::Bool | Kind::Int, Item::Float(_)) => default_float(),
+        (DTypeKind::Bool, Item::Int(_)) => DType::I64,
+        (DTypeKind::Bool | DTypeKind::Int, Item::Float(_)) => default_float(),
         _ => dtype,
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn as_tensor(x: Operand<'_>, dtype: DType) -> Result<Cow<'_, Tensor>>
     Ok(match x {
         Operand::Tensor(t) if t.dtype() == dtype => Cow::Borrowed(t),
         Operand::Tensor(t) => Cow::Owned(cast(t, dtype)?),
-        Operand::Number(Item::Int(i)) if dtype.kind() == Kind::Int => {
+        Operand::Number(Item::Int(i)) if dtype.kind() == DTypeKind::Int => {
             if !holds(dtype, i) {
                 bail!(Argument, "operand", "the number {i} does not fit into {dtype}");
             }

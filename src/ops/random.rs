@@ -11,9 +11,9 @@ use super::entry::{Operand, Value, entries};
 use super::movement::{broadcast_to, cast};
 use super::promote::{as_tensor, common, holds, promoted_float};
 use crate::array::Array;
-use crate::dtype::{DType, Element, Kind, dispatch};
+use crate::dtype::{DType, DTypeKind, Element, dispatch};
 use crate::error::{Result, bail};
-use crate::graph::{Levels, Live, Tensor};
+use crate::graph::{Levels, LiveLevel, Tensor};
 use crate::kernel::random::{Stream, below, each, fill, joined, normal32, normal64, uniform32, uniform64};
 use crate::shape::{self, Dims};
 
@@ -84,7 +84,7 @@ fn drawn(
     dims: &[usize],
     draw: impl FnOnce(&[usize]) -> Result<Array>,
 ) -> Result<Tensor> {
-    let Some(levels) = Live::drawn(own) else {
+    let Some(levels) = LiveLevel::drawn(own) else {
         bail!(
             Argument,
             op,
@@ -137,8 +137,8 @@ pub fn randint(low: i64, high: Option<i64>, shape: &[i64], dtype: Option<DType>)
     if low >= high {
         bail!(Argument, "randint", "no integer lies from {low} up to {high}");
     }
-    let fits =
-        dtype.kind() != Kind::Int || (holds(dtype, i128::from(low)) && holds(dtype, i128::from(high) - 1));
+    let fits = dtype.kind() != DTypeKind::Int
+        || (holds(dtype, i128::from(low)) && holds(dtype, i128::from(high) - 1));
     if dtype == DType::Bool || !fits {
         bail!(Dtype, "randint", "{dtype} does not hold the integers from {low} up to {high}");
     }
@@ -156,7 +156,7 @@ pub fn randint(low: i64, high: Option<i64>, shape: &[i64], dtype: Option<DType>)
 pub fn randperm(n: i64, dtype: Option<DType>) -> Result<Tensor> {
     let dtype = dtype.unwrap_or(DType::I64);
     let dims = sizes("randperm", &[n], DType::I64)?;
-    if dtype == DType::Bool || (dtype.kind() == Kind::Int && n > 0 && !holds(dtype, i128::from(n) - 1)) {
+    if dtype == DType::Bool || (dtype.kind() == DTypeKind::Int && n > 0 && !holds(dtype, i128::from(n) - 1)) {
         bail!(Dtype, "randperm", "{dtype} does not hold the integers below {n}");
     }
     let each = dims[0].max(1);

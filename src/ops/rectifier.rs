@@ -11,7 +11,7 @@ use super::pointwise::{abs, exp, reciprocal, square, tanh, unary};
 use super::promote::promoted_float;
 use super::select::select;
 use crate::error::{Result, bail};
-use crate::graph::{Keeps, Saved, Tensor, apply};
+use crate::graph::{Saved, Saves, Tensor, apply};
 use crate::shape;
 
 unary! {

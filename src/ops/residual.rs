@@ -11,7 +11,7 @@ use super::promote::{Class, promoted, promoted_float};
 use super::reduce::sum;
 use super::select::{at_least, at_most, select};
 use crate::error::{Result, bail};
-use crate::graph::{Keeps, Saved, Tensor, apply, unrecorded};
+use crate::graph::{Saved, Saves, Tensor, apply, unrecorded};
 use crate::kernel::map::Numbers;
 use crate::kernel::num::Plain;
 use crate::kernel::zip::{self, zip_table};

@@ -10,12 +10,12 @@ use super::arithmetic::subtract_same;
 use super::compare::not_equal;
 use super::entry::{Operand, entries};
 use super::index::narrow;
-use super::movement::{Lin, Linear, cast, concat, reshape_to};
+use super::movement::{Linear, LinearOp, cast, concat, reshape_to};
 use super::reduce::wide;
 use crate::array::Array;
 use crate::dtype::{DType, dispatch};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::scan::{self, Way};
 use crate::kernel::{along, extreme};
 use crate::shape::{self, Dims};
@@ -48,7 +48,7 @@ impl Linear for CumSum {
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
-        apply(Lin(CumSum(self.0.turned())), &[g])
+        apply(LinearOp(CumSum(self.0.turned())), &[g])
     }
 }
 
@@ -69,7 +69,7 @@ impl Linear for Shift {
 }
 
 fn shift(x: &Tensor, run: Run) -> Result<Tensor> {
-    apply(Lin(Shift(run)), &[x])
+    apply(LinearOp(Shift(run)), &[x])
 }
 
 /// The recurrence `h[k] = b[k] + c h[k-1]` of inputs `a`, `b`, where `c` is `a[k]` if `own`, else `a[k-1]`.
@@ -90,13 +90,13 @@ impl Op for Recur {
         "recur"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let (a, b) = along::same_lanes(ins[0], ins[1], lanes);
         Ok([scan::recur("cumprod", &a, &b, self.run.way(b.rank()), self.own)?].into())
     }
 
-    fn keeps(&self, needs: Needs) -> Keeps {
-        Keeps::inputs(1).and(Keeps::outputs(1).when(needs.has(0)))
+    fn saves(&self, needs: NeedsGrad) -> Saves {
+        Saves::inputs(1).and(Saves::outputs(1).when(needs.has(0)))
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -151,12 +151,12 @@ impl Op for CumProd {
         "cumprod"
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([scan::product("cumprod", ins[0], self.0.way(ins[0].rank()))?].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(1).and(Keeps::outputs(1))
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(1).and(Saves::outputs(1))
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -189,7 +189,7 @@ fn along_axis(op: &'static str, x: &Tensor, axis: Option<i64>) -> Result<(Tensor
 /// The sums of the elements up to each one along an axis. Truth values and integers are summed in 64 bits.
 pub fn cumsum(x: &Tensor, axis: Option<i64>, dtype: Option<DType>) -> Result<Tensor> {
     let (x, back) = along_axis("cumsum", x, axis)?;
-    apply(Lin(CumSum(Run { back, reverse: false })), &[&cast(&x, wide(dtype, x.dtype()))?])
+    apply(LinearOp(CumSum(Run { back, reverse: false })), &[&cast(&x, wide(dtype, x.dtype()))?])
 }
 
 /// The products of the elements up to each one along an axis. Truth values and integers are multiplied in 64 bits.

@@ -9,9 +9,11 @@ use super::entry::{Entry, Operand, entry};
 use super::movement::cast;
 use super::promote::{Class, as_tensor, common, range};
 use crate::array::{Array, Item};
-use crate::dtype::{DType, Kind};
+use crate::dtype::{DType, DTypeKind};
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, unrecorded};
+use crate::graph::{
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, unrecorded,
+};
 use crate::kernel;
 use crate::kernel::triple::{self, Table, triple_table};
 
@@ -29,12 +31,12 @@ impl Op for Select {
         "where"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         Ok([kernel::select::select("where", ins[0], ins[1], ins[2], lanes)?].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(1)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(1)
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -129,7 +131,7 @@ pub fn clip(x: &Tensor, min: Option<Operand<'_>>, max: Option<Operand<'_>>) -> R
 /// A bound that an integer dtype cannot hold bounds nothing on one side: the dtype's own bound stands for it.
 fn within(bound: Operand<'_>, dtype: DType) -> Operand<'_> {
     match bound {
-        Operand::Number(Item::Int(i)) if dtype.kind() == Kind::Int => {
+        Operand::Number(Item::Int(i)) if dtype.kind() == DTypeKind::Int => {
             let (low, high) = range(dtype);
             Operand::Number(Item::Int(i.clamp(low, high)))
         }

@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use super::reduce::mean;
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::along::all_lanes;
 use crate::kernel::norm;
 
@@ -19,13 +19,13 @@ impl Op for Standardize {
         "standardize"
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         let (y, scale) = norm::standardize("layer_norm", ins[0], self.eps)?;
         Ok([y, scale].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::outputs(3)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::outputs(3)
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -74,13 +74,13 @@ impl Op for StandardizeGrad {
         "standardize_gradient"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let all = all_lanes([ins[0], ins[1], ins[2]], lanes);
         Ok([norm::standardize_gradient(self.name(), all.each_ref())?].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(7)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(7)
     }
 
     fn vjp(&self, c: &Cotangents, s: &Saved<'_>) -> Result<Grads> {

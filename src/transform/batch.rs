@@ -6,7 +6,7 @@
 
 use crate::engine::{Answer, Request};
 use crate::error::{Result, bail};
-use crate::graph::{Level, Live, Tensor};
+use crate::graph::{Level, LiveLevel, Tensor};
 use crate::ops::lanes::{enter, leave};
 use crate::shape;
 
@@ -38,7 +38,7 @@ pub fn vmap(
         lanes = Some(n);
     }
     let Some(lanes) = lanes else { bail!(Argument, "vmap", "no input has an axis to split into lanes") };
-    let live = Live::new(lanes);
+    let live = LiveLevel::new(lanes);
     let inside = |(x, axis): &(&Tensor, Option<i64>)| match axis {
         Some(axis) => enter_at(x, live.level(), *axis),
         None => Ok((*x).clone()),
@@ -94,7 +94,7 @@ pub fn batched(mut request: Request<'_>) -> Result<Answer> {
         }
         lanes = Some(seed[0]);
     }
-    let live = Live::new(lanes.unwrap_or(1));
+    let live = LiveLevel::new(lanes.unwrap_or(1));
     for (_, g) in &mut request.roots {
         *g = enter(g, live.level(), 0)?;
     }

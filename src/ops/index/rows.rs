@@ -4,7 +4,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::array::{Array, Layout};
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::index::{self, Rows};
 use crate::shape::Dims;
 
@@ -19,12 +19,12 @@ impl Op for Pick {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         Ok([index::pick(self.name, ins[0], self.rows, ins[1], lanes)?].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(2)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(2)
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -54,13 +54,13 @@ impl Op for AddAt {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let onto = (self.dims.as_slice(), ins.get(2).copied());
         Ok([index::add(self.name, onto, self.rows, ins[1], ins[0], lanes)?].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(2)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(2)
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -135,12 +135,12 @@ impl Op for Join {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         Ok([index::join(self.name, ins, &self.sizes, &self.axes, lanes)?].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::NOTHING
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
     }
 
     fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {

@@ -11,7 +11,7 @@ use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, Keeps, Levels, Needs, Op, Outs, Saved, Tangents, Tensor, apply, recorded,
+    Cotangents, Grads, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, recorded,
 };
 use crate::kernel::index::{self, Rows};
 use crate::ops::arithmetic::add_same;
@@ -82,14 +82,14 @@ impl Op for Put {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let mut x = ins[0].clone();
         self.write(&mut x, &ins[1..], lanes)?;
         Ok([x].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(4).when(self.at.is_some())
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(4).when(self.at.is_some())
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {

@@ -9,7 +9,7 @@ use super::solve::triangle;
 use super::{mm, square, sym, t};
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::entries;
 use crate::ops::promote::promoted_float;
@@ -36,12 +36,12 @@ impl Op for Cholesky {
         "linalg.cholesky"
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([kernel::cholesky(self.name(), ins[0])?].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::outputs(1)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::outputs(1)
     }
 
     /// `sym(l⁻ᵀ Φ(lᵀ g) l⁻¹)`: the gradient is symmetric, as the matrix is.

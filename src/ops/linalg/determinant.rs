@@ -8,7 +8,9 @@ use super::{mm, over_matrices, square, svd, t};
 use crate::array::Array;
 use crate::dtype::{Element, dispatch};
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
+use crate::graph::{
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
+};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::entries;
 use crate::ops::movement::{diagonal_of, on_diagonal};
@@ -26,13 +28,13 @@ impl Op for Det {
         "linalg.det"
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         let [det, _] = kernel::det(self.name(), ins[0])?;
         Ok([det].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(1).and(Keeps::outputs(1))
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(1).and(Saves::outputs(1))
     }
 
     /// `g det(x) x⁻ᵀ`.
@@ -62,12 +64,12 @@ impl Op for SlogDet {
         "linalg.slogdet"
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok(kernel::slogdet(self.name(), ins[0])?.into_iter().collect())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(1)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(1)
     }
 
     /// `g x⁻ᵀ`.

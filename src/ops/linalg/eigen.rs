@@ -6,7 +6,9 @@ use super::parts::reciprocal_gaps;
 use super::{mm, square, sym, t, total};
 use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
+use crate::graph::{
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
+};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::entries;
 use crate::ops::movement::{diagonal_of, on_diagonal};
@@ -23,12 +25,12 @@ impl Op for Eigh {
         "linalg.eigh"
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok(kernel::eigh(self.name(), ins[0], self.upper, true)?.into_iter().collect())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::outputs(3)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::outputs(3)
     }
 
     /// `sym(v (diag(gw) + F ∘ vᵀ gv) vᵀ)` with `F[i, j] = 1 / (w[j] - w[i])`.
@@ -61,13 +63,13 @@ impl Op for Values {
         "linalg.eigvalsh"
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         let [w, _] = kernel::eigh(self.name(), ins[0], self.upper, false)?;
         Ok([w].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::NOTHING
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
     }
 
     fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {

@@ -6,10 +6,10 @@ use super::total;
 use crate::array::Array;
 use crate::dtype::{DType, Element, dispatch};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::num::{Num, Plain};
 use crate::ops::index::narrow;
-use crate::ops::movement::{Lin, Linear, concat, reshape_to};
+use crate::ops::movement::{Linear, LinearOp, concat, reshape_to};
 use crate::ops::reduce::sum;
 use crate::shape::Dims;
 
@@ -38,13 +38,13 @@ impl Linear for Weigh {
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
-        apply(Lin(self.clone()), &[g])
+        apply(LinearOp(self.clone()), &[g])
     }
 }
 
 /// What is below, on and above the diagonal of `x`, each times its factor.
 pub(super) fn weigh(x: &Tensor, below: f64, on: f64, above: f64) -> Result<Tensor> {
-    apply(Lin(Weigh { below, on, above }), &[x])
+    apply(LinearOp(Weigh { below, on, above }), &[x])
 }
 
 /// The distance from 1 to the next number.
@@ -64,7 +64,7 @@ impl Op for Reciprocals {
         if self.sums { "reciprocal_sums" } else { "reciprocal_gaps" }
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         let w = ins[0].contiguous()?;
         let n = w.dims()[w.rank() - 1];
         let dims: Dims = w.dims().iter().copied().chain([n]).collect();
@@ -84,8 +84,8 @@ impl Op for Reciprocals {
         Ok([out].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::outputs(1)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::outputs(1)
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {

@@ -10,7 +10,9 @@ use super::solve::triangle;
 use super::{matrix, mm, t, total};
 use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
+use crate::graph::{
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
+};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::entries;
 use crate::ops::promote::promoted_float;
@@ -33,12 +35,12 @@ impl Op for Qr {
         "linalg.qr"
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok(kernel::qr(self.name(), ins[0])?.into_iter().collect())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::outputs(3)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::outputs(3)
     }
 
     /// `(gq + q copyltu(m)) r⁻ᵀ` with `m = r grᵀ - gqᵀ q`, where `copyltu` mirrors the lower triangle.
@@ -72,12 +74,12 @@ impl Op for Complement {
         "linalg.complement"
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([kernel::complement(self.name(), ins[0])?].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(1).and(Keeps::outputs(1))
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(1).and(Saves::outputs(1))
     }
 
     /// `-c gᵀ q` for columns `q` and their complement `c`.

@@ -6,7 +6,7 @@ use super::parts::weigh;
 use super::{matrix, mm, square, t, total};
 use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::{Operand, entries};
 use crate::ops::movement::{broadcast_to, reshape_to};
@@ -64,7 +64,7 @@ impl Op for Solve {
         }
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let (a, b) = aligned(self.name(), ins[0], ins[1], lanes)?;
         Ok([match self.0 {
             Kind::Full { strict } => kernel::solve(self.name(), &a, &b, strict)?,
@@ -75,8 +75,8 @@ impl Op for Solve {
         .into())
     }
 
-    fn keeps(&self, needs: Needs) -> Keeps {
-        Keeps::inputs(1).and(Keeps::outputs(1).when(needs.has(0)))
+    fn saves(&self, needs: NeedsGrad) -> Saves {
+        Saves::inputs(1).and(Saves::outputs(1).when(needs.has(0)))
     }
 
     /// Solving `aᵀ @ h = g` gives `h` for `b`, and `-h xᵀ` for `a`.
@@ -105,12 +105,12 @@ impl Op for Inverse {
         "linalg.inv"
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([kernel::inverse(self.name(), ins[0], self.strict)?].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::outputs(1)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::outputs(1)
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {

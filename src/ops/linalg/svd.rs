@@ -7,7 +7,9 @@ use super::qr::with_complement;
 use super::{matrix, mm, over_columns, skew, sym, t, total};
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
+use crate::graph::{
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
+};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::entries;
 use crate::ops::movement::{diagonal_of, on_diagonal};
@@ -45,12 +47,12 @@ impl Op for Svd {
         "linalg.svd"
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok(kernel::svd(self.name(), ins[0], true)?.into_iter().collect())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::outputs(7)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::outputs(7)
     }
 
     /// The transpose of the tangents below: with `m = uᵀ gu` and `n = vᵀ gv`, the part between the spaces of `u` and `v`
@@ -93,13 +95,13 @@ impl Op for Values {
         "linalg.svdvals"
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         let [_, s, _] = kernel::svd(self.name(), ins[0], false)?;
         Ok([s].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::NOTHING
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
     }
 
     fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {

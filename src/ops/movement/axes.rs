@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Lin, Linear};
+use super::{Linear, LinearOp};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Saved, Tensor, apply};
@@ -26,7 +26,7 @@ impl Linear for Permute {
         for (i, &a) in self.0.iter().enumerate() {
             inverse[a] = i;
         }
-        apply(Lin(Permute(inverse)), &[g])
+        apply(LinearOp(Permute(inverse)), &[g])
     }
 }
 
@@ -49,7 +49,7 @@ pub fn matrix_transpose(x: &Tensor) -> Result<Tensor> {
         bail!(Shape, "matrix_transpose", "a matrix has two axes, {:?} has {n}", x.dims());
     }
     let order = (0..n - 2).chain([n - 1, n - 2]).collect();
-    apply(Lin(Permute(order)), &[x])
+    apply(LinearOp(Permute(order)), &[x])
 }
 
 /// The axes in another order, or (none) in the reverse one.
@@ -63,7 +63,7 @@ pub fn transpose(x: &Tensor, axes: Axes<'_>) -> Result<Tensor> {
 /// The axes in another order, which is known to name each once. No op where they stay.
 pub(in crate::ops) fn permuted(x: &Tensor, order: impl IntoIterator<Item = usize>) -> Result<Tensor> {
     let order: SmallVec<[usize; 4]> = order.into_iter().collect();
-    if order.iter().copied().eq(0..x.rank()) { Ok(x.clone()) } else { apply(Lin(Permute(order)), &[x]) }
+    if order.iter().copied().eq(0..x.rank()) { Ok(x.clone()) } else { apply(LinearOp(Permute(order)), &[x]) }
 }
 
 /// Two axes swapped.

@@ -3,7 +3,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::shapes::{at_least, expand_dims, flatten, ravel, reshape_to};
-use super::{Lin, Linear, with_hidden};
+use super::{Linear, LinearOp, with_hidden};
 use crate::array::Array;
 use crate::error::{Error, Result, bail};
 use crate::graph::{Saved, Tensor, apply};
@@ -36,7 +36,7 @@ pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     if shape::broadcast("broadcast_to", x.dims(), dims)?.as_slice() != dims {
         bail!(Shape, "broadcast_to", "{:?} does not broadcast to {dims:?}", x.dims());
     }
-    apply(Lin(Expand(Dims::from_slice(dims))), &[x])
+    apply(LinearOp(Expand(Dims::from_slice(dims))), &[x])
 }
 
 /// [`broadcast_to`] in Python's spelling: -1 keeps the size of an axis that is there.

@@ -1,7 +1,7 @@
 //! Diagonals and triangles.
 
 use super::region::{Region, place, view};
-use super::{Lin, Linear, moveaxis, reshape_to};
+use super::{Linear, LinearOp, moveaxis, reshape_to};
 use crate::array::Array;
 use crate::error::{Error, Result, bail};
 use crate::graph::{Saved, Tensor, apply};
@@ -83,7 +83,7 @@ impl Linear for Triangle {
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
-        apply(Lin(self.clone()), &[g])
+        apply(LinearOp(self.clone()), &[g])
     }
 }
 
@@ -91,7 +91,7 @@ fn triangle(op: &'static str, x: &Tensor, upper: bool, k: i64) -> Result<Tensor>
     if x.rank() < 2 {
         bail!(Shape, op, "a matrix has two axes, {:?} has {}", x.dims(), x.rank());
     }
-    apply(Lin(Triangle { upper, k }), &[x])
+    apply(LinearOp(Triangle { upper, k }), &[x])
 }
 
 /// The elements of matrices on and below a diagonal; zero above.

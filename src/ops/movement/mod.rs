@@ -16,7 +16,7 @@ use super::entry::{Entry, entries};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel;
 use crate::shape::Dims;
 
@@ -38,19 +38,19 @@ pub(super) trait Linear: Clone + Send + Sync + 'static {
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor>;
 }
 
-pub(super) struct Lin<L>(pub L);
+pub(super) struct LinearOp<L>(pub L);
 
-impl<L: Linear> Op for Lin<L> {
+impl<L: Linear> Op for LinearOp<L> {
     fn name(&self) -> &'static str {
         L::NAME
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         Ok([self.0.array(ins[0], lanes)?].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::NOTHING
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -58,7 +58,7 @@ impl<L: Linear> Op for Lin<L> {
     }
 
     fn jvp(&self, t: &Tangents, _: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![t[0].as_ref().map(|t| apply(Lin(self.0.clone()), &[t])).transpose()?])
+        Ok(smallvec![t[0].as_ref().map(|t| apply(LinearOp(self.0.clone()), &[t])).transpose()?])
     }
 }
 
@@ -84,7 +84,7 @@ impl Linear for Cast {
 
 /// The elements converted to another dtype. A float becomes an integer by cutting off its fraction.
 pub fn cast(x: &Tensor, dtype: DType) -> Result<Tensor> {
-    if x.dtype() == dtype { Ok(x.clone()) } else { apply(Lin(Cast(dtype)), &[x]) }
+    if x.dtype() == dtype { Ok(x.clone()) } else { apply(LinearOp(Cast(dtype)), &[x]) }
 }
 
 entries! {

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::region::{Part, Region, place, view};
-use super::{Lin, Linear};
+use super::{Linear, LinearOp};
 use crate::array::Array;
 use crate::error::{Error, Result, bail};
 use crate::graph::{Saved, Tensor, apply};
@@ -121,7 +121,7 @@ impl Linear for Roll {
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
         let n = s.dims(0)[s.dims(0).len() - self.back];
-        apply(Lin(Roll { back: self.back, by: n - self.by }), &[g])
+        apply(LinearOp(Roll { back: self.back, by: n - self.by }), &[g])
     }
 }
 
@@ -142,7 +142,7 @@ pub fn roll(x: &Tensor, shifts: &[i64], axis: Axes<'_>) -> Result<Tensor> {
         let n = x.dims()[at];
         let first = if n == 0 { 0 } else { shift.rem_euclid(n as i64) as usize };
         if first != 0 {
-            out = apply(Lin(Roll { back: x.rank() - at, by: first }), &[&out])?;
+            out = apply(LinearOp(Roll { back: x.rank() - at, by: first }), &[&out])?;
         }
     }
     Ok(out)

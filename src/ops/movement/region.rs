@@ -5,7 +5,9 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::array::{Array, Layout};
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
+use crate::graph::{
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
+};
 use crate::kernel::copy;
 use crate::shape::{Dims, Strides};
 
@@ -133,15 +135,15 @@ impl Op for Views {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let packs = self.regions.iter().any(|r| matches!(r, Region::At(_)));
         let x = if packs { ins[0].contiguous()? } else { ins[0].clone() };
         let whole = x.layout();
         Ok(self.regions.iter().map(|r| x.at(&r.of(&whole, lanes))).collect())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::NOTHING
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -172,7 +174,7 @@ impl Op for Place {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let mut dims: Dims = (0..lanes).map(|a| hidden_size(ins, a)).collect();
         dims.extend_from_slice(&self.dims);
         let whole = Layout::contiguous(&dims);
@@ -186,8 +188,8 @@ impl Op for Place {
         Ok([out].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::NOTHING
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {

@@ -1,6 +1,6 @@
 //! Other shapes over the same elements in C order.
 
-use super::{Lin, Linear, with_hidden};
+use super::{Linear, LinearOp, with_hidden};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Saved, Tensor, apply};
@@ -36,7 +36,7 @@ pub fn reshape_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
             shape::len(x.dims())
         );
     }
-    apply(Lin(Reshape(Dims::from_slice(dims))), &[x])
+    apply(LinearOp(Reshape(Dims::from_slice(dims))), &[x])
 }
 
 /// A shape in Python's spelling for `n` elements: one size may be -1 and is then what the others leave.

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::region::{Region, place};
-use super::{Lin, Linear, reshape_to};
+use super::{Linear, LinearOp, reshape_to};
 use crate::array::{Array, Layout};
 use crate::error::{Error, Result, bail};
 use crate::graph::{Saved, Tensor, apply};
@@ -41,7 +41,7 @@ impl Linear for Strided {
 /// # Panics
 /// When the layout leaves the tensor.
 pub fn strided(x: &Tensor, layout: &Layout) -> Result<Tensor> {
-    apply(Lin(Strided(layout.clone())), &[x])
+    apply(LinearOp(Strided(layout.clone())), &[x])
 }
 
 /// The layout in Python's spelling, checked against the tensor.

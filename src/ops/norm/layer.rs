@@ -4,7 +4,7 @@ use smallvec::smallvec;
 
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply_all};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply_all};
 use crate::kernel::norm::{self, Channels};
 use crate::ops::movement::{broadcast_to, permute_dims, reshape_to};
 use crate::ops::normalize::sum_rows;
@@ -40,7 +40,7 @@ impl Op for Norm {
         "norm_layer"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let (eps, all) = (self.eps, [ins[0], ins[1], ins[2]]);
         let (y, stats) = match self.together {
             Together::Row(channels) => norm::scaled(self.name(), all, eps, channels, lanes)?,
@@ -49,8 +49,8 @@ impl Op for Norm {
         Ok([y, stats].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(3).and(Keeps::outputs(2))
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(3).and(Saves::outputs(2))
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -80,7 +80,7 @@ impl Op for NormGrads {
         "norm_layer_gradients"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let ins = [ins[0], ins[1], ins[2], ins[3]];
         Ok(match self.together {
             Together::Row(channels) => norm::scaled_gradients(self.name(), ins, channels, lanes)?,
@@ -89,8 +89,8 @@ impl Op for NormGrads {
         .into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(7)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(7)
     }
 
     fn vjp(&self, c: &Cotangents, s: &Saved<'_>) -> Result<Grads> {

@@ -6,7 +6,9 @@ use smallvec::smallvec;
 use super::Folded;
 use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, apply_all};
+use crate::graph::{
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
+};
 use crate::kernel::sort::{self, Want};
 use crate::kernel::{extreme, reduce};
 use crate::ops::along::{Chosen, choose};
@@ -37,7 +39,7 @@ impl Op for Select {
         self.op
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let x = ins[0];
         let axes = self.folded.axes(x.rank());
         let n = axes.iter().map(|&a| x.dims()[a]).product::<usize>();
@@ -58,13 +60,13 @@ impl Op for Select {
                         let one = pairs.slice_axis(kept.len(), i, 1, 1).reshape(&dims)?;
                         self.folded.fold(x, |_| Ok(one))
                     })
-                    .collect::<Result<Outs>>()?
+                    .collect::<Result<Outputs>>()?
             }
         })
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(1).and(Keeps::outputs(if self.pole == Pole::Middle { 3 } else { 1 }))
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(1).and(Saves::outputs(if self.pole == Pole::Middle { 3 } else { 1 }))
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -105,12 +107,12 @@ impl Op for Shares {
         "shares"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         Ok([extreme::shares("shares", ins[0], ins[1], &self.0.axes(ins[0].rank()), lanes)?].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::NOTHING
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
     }
 
     fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {

@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use super::Folded;
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::reduce::{self, Table, reduce_table};
 use crate::ops::entry::{Axes, entries};
 
@@ -27,12 +27,12 @@ impl Op for Ask {
         self.op
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([self.folded.fold(ins[0], |axes| reduce::apply(self.op, self.table, ins[0], axes))?].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::NOTHING
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
     }
 
     fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {

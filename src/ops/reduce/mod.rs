@@ -11,10 +11,10 @@ use smallvec::SmallVec;
 
 use super::arithmetic::divide_same;
 use super::entry::{Axes, entries};
-use super::movement::{Lin, Linear, broadcast_to, cast, permute_dims, reshape_to};
+use super::movement::{Linear, LinearOp, broadcast_to, cast, permute_dims, reshape_to};
 use super::promote::promoted_float;
 use crate::array::Array;
-use crate::dtype::{DType, Kind};
+use crate::dtype::{DType, DTypeKind};
 use crate::error::Result;
 use crate::graph::{Saved, Tensor, apply};
 use crate::kernel::reduce::{self, Table, reduce_table};
@@ -102,7 +102,7 @@ impl Folded {
 
     /// The sum over these axes.
     pub(super) fn sum(&self, x: &Tensor) -> Result<Tensor> {
-        apply(Lin(Sum(self.clone())), &[x])
+        apply(LinearOp(Sum(self.clone())), &[x])
     }
 }
 
@@ -115,7 +115,7 @@ fn ones(dims: &[usize], axes: &[usize]) -> Dims {
 pub(super) fn wide(dtype: Option<DType>, of: DType) -> DType {
     match (dtype, of.kind()) {
         (Some(d), _) => d,
-        (None, Kind::Float) => of,
+        (None, DTypeKind::Float) => of,
         (None, _) if of.is_unsigned() => DType::U64,
         (None, _) => DType::I64,
     }
@@ -171,7 +171,7 @@ impl Linear for SumTo {
 
 /// The sum down to a shape that broadcasts to the tensor's: broadcasting undone.
 pub fn sum_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
-    if x.dims() == dims { Ok(x.clone()) } else { apply(Lin(SumTo(Dims::from_slice(dims))), &[x]) }
+    if x.dims() == dims { Ok(x.clone()) } else { apply(LinearOp(SumTo(Dims::from_slice(dims))), &[x]) }
 }
 
 entries! {

@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use super::{Folded, count_nonzero, extreme};
 use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::map::{self, map_table};
 use crate::kernel::power::POWER;
 use crate::kernel::reduce::{self, reduce_table};
@@ -23,15 +23,15 @@ impl Op for Euclidean {
         "norm"
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         const SQUARES: &reduce::Table = reduce_table!(real T::ZERO; a, x => a.add(x); of v => v.mul(v));
         const ROOT: &map::Table = map_table!(plain x => x.sqrt());
         let squares = self.0.fold(ins[0], |axes| reduce::apply("norm", SQUARES, ins[0], axes))?;
         Ok([map::apply("norm", ROOT, &squares)?].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(1).and(Keeps::outputs(1))
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(1).and(Saves::outputs(1))
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -60,13 +60,13 @@ impl Op for Ratio {
         "ratio"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         const TABLE: &zip::Table = zip_table!(plain x, y => if y == T::ZERO { T::ZERO } else { x.div(y) });
         Ok([zip::apply("ratio", TABLE, ins[0], ins[1], lanes)?].into())
     }
 
-    fn keeps(&self, needs: Needs) -> Keeps {
-        Keeps::inputs(2).and(Keeps::outputs(1).when(needs.has(1)))
+    fn saves(&self, needs: NeedsGrad) -> Saves {
+        Saves::inputs(2).and(Saves::outputs(1).when(needs.has(1)))
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -108,7 +108,7 @@ impl Op for AbsPow {
         "abs_pow"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         const ABS: &map::Table = map_table!(plain x => x.abs());
         const SIGN: &map::Table = map_table!(plain x => x.sign());
         const HOLLOW: &zip::Table =
@@ -125,8 +125,8 @@ impl Op for AbsPow {
         Ok([out].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(1).when(self.p != 0.0)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(1).when(self.p != 0.0)
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {

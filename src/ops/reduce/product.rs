@@ -7,7 +7,9 @@ use super::{Folded, wide};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, Keeps, Needs, Op, Outs, Saved, Tangents, Tensor, apply, unrecorded};
+use crate::graph::{
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, unrecorded,
+};
 use crate::kernel::reduce::{self, Table, reduce_table};
 use crate::kernel::scan;
 use crate::ops::entry::{Axes, entries};
@@ -23,12 +25,12 @@ impl Op for Prod {
         "prod"
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outs> {
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([self.0.fold(ins[0], |axes| reduce::apply("prod", PROD, ins[0], axes))?].into())
     }
 
-    fn keeps(&self, _: Needs) -> Keeps {
-        Keeps::inputs(1)
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(1)
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {

@@ -12,7 +12,7 @@ use super::dialect::Dialect;
 use super::hooks::List;
 use super::var::Var;
 use crate::graph::site::Site;
-use crate::graph::{Cut, Edge, Kind, Meta, Node, Tensor};
+use crate::graph::{DetachReason, Edge, Meta, Node, NodeKind, Tensor};
 use crate::ops::arithmetic::{add_in_place, add_same, can_add_in_place};
 
 /// What a tensor has as the start of a graph: its gradient, and its node. The node holds the slot weakly, and the
@@ -40,7 +40,7 @@ impl Slot {
         Slot(Mutex::new(Place { grad, hooks, ..Place::default() }))
     }
 
-    /// Keeps what hangs on a leaf that its tensor lets go.
+    /// Saves what hangs on a leaf that its tensor lets go.
     pub fn keep_hooks(&self, leaf: &Node) {
         self.lock().hooks = List::known(leaf).cloned();
     }
@@ -112,7 +112,7 @@ impl Slot {
 
     /// The slot of a leaf's node, if its tensor still exists.
     pub fn of(leaf: &Node) -> Option<Arc<Slot>> {
-        let Kind::Leaf(Some(owner)) = &leaf.kind else { return None };
+        let NodeKind::Leaf(Some(owner)) = &leaf.kind else { return None };
         owner.upgrade()?.downcast().ok()
     }
 }
@@ -127,17 +127,17 @@ enum Deposit {
 }
 
 /// Adds gradients to the places of their tensors: all of them, or none where one fails.
-pub fn deposit(
+pub fn accumulate_grad(
     py: Python<'_>,
     gradients: Vec<(Arc<Slot>, Tensor)>,
     create_graph: bool,
     dialect: Dialect,
 ) -> PyResult<()> {
-    let cut = Cut::gradient(Site::current());
+    let detach_reason = DetachReason::gradient(Site::current());
     let ready = gradients
         .into_iter()
         .map(|(slot, g)| {
-            let g = if g.is_tracked() { g } else { Tensor { cut, ..g } };
+            let g = if g.is_tracked() { g } else { Tensor { detach_reason, ..g } };
             let made = prepare(py, &slot, g, create_graph, dialect)?;
             Ok((slot, made))
         })

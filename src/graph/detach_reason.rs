@@ -5,49 +5,54 @@ use super::site::Site;
 
 /// What cut a value off, and where, in one number; zero where nothing is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Cut(u32);
+pub struct DetachReason(u32);
 
 /// The bits that say what it was.
 const BITS: u32 = 3;
 
-impl Cut {
-    fn new(what: u32, site: Site) -> Cut {
+impl DetachReason {
+    fn new(what: u32, site: Site) -> DetachReason {
         let site = if site.0 >> (u32::BITS - BITS) == 0 { site.0 } else { 0 };
-        Cut(site << BITS | what)
+        DetachReason(site << BITS | what)
     }
 
     /// The value was detached there.
-    pub fn detached(site: Site) -> Cut {
-        Cut::new(1, site)
+    pub fn detached(site: Site) -> DetachReason {
+        DetachReason::new(1, site)
     }
 
     /// The tensor was told there to be tracked no longer.
-    pub fn stopped(site: Site) -> Cut {
-        Cut::new(2, site)
+    pub fn stopped(site: Site) -> DetachReason {
+        DetachReason::new(2, site)
     }
 
     /// An op met it while nothing was recorded, which began there.
-    pub fn unrecorded(site: Site) -> Cut {
-        Cut::new(3, site)
+    pub fn unrecorded(site: Site) -> DetachReason {
+        DetachReason::new(3, site)
     }
 
     /// The op's result has no derivative.
-    pub fn by_dtype() -> Cut {
-        Cut::new(4, Site::default())
+    pub fn by_dtype() -> DetachReason {
+        DetachReason::new(4, Site::default())
     }
 
     /// It is a gradient that was asked for there, not to be differentiated again.
-    pub fn gradient(site: Site) -> Cut {
-        Cut::new(5, site)
+    pub fn gradient(site: Site) -> DetachReason {
+        DetachReason::new(5, site)
     }
 
     pub fn is_known(self) -> bool {
-        self != Cut::default()
+        self != DetachReason::default()
     }
 
     /// The first that is known of some values that are not tracked.
-    pub fn among(values: &[&Tensor]) -> Cut {
-        values.iter().filter(|t| t.edge.is_none()).map(|t| t.cut).find(|c| c.is_known()).unwrap_or_default()
+    pub fn among(values: &[&Tensor]) -> DetachReason {
+        values
+            .iter()
+            .filter(|t| t.edge.is_none())
+            .map(|t| t.detach_reason)
+            .find(|c| c.is_known())
+            .unwrap_or_default()
     }
 
     /// What happened, as a clause; none where that is not known.

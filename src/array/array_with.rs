@@ -5,12 +5,12 @@ use triomphe::{Arc, ArcUnion, ArcUnionBorrow};
 use super::{Array, Inner};
 
 /// An array, and perhaps a `T`.
-pub struct Beside<T>(ArcUnion<Inner, (Array, T)>);
+pub struct ArrayWith<T>(ArcUnion<Inner, (Array, T)>);
 
-impl<T> Beside<T> {
+impl<T> ArrayWith<T> {
     #[inline]
-    pub fn new(array: Array, other: Option<T>) -> Beside<T> {
-        Beside(match other {
+    pub fn new(array: Array, other: Option<T>) -> ArrayWith<T> {
+        ArrayWith(match other {
             None => ArcUnion::from_first(array.0),
             Some(other) => ArcUnion::from_second(Arc::new((array, other))),
         })
@@ -30,9 +30,9 @@ impl<T> Beside<T> {
     }
 }
 
-impl<T> Clone for Beside<T> {
-    fn clone(&self) -> Beside<T> {
-        Beside(self.0.clone())
+impl<T> Clone for ArrayWith<T> {
+    fn clone(&self) -> ArrayWith<T> {
+        ArrayWith(self.0.clone())
     }
 }
 
@@ -43,11 +43,12 @@ mod tests {
     #[test]
     fn both_parts_come_back() {
         let array = Array::scalar(2.0f64);
-        let (alone, both) = (Beside::<u8>::new(array.clone(), None), Beside::new(array.clone(), Some(7u8)));
+        let (alone, both) =
+            (ArrayWith::<u8>::new(array.clone(), None), ArrayWith::new(array.clone(), Some(7u8)));
         for (beside, other) in [(alone.clone(), None), (alone, None), (both, Some(7))] {
             assert!(beside.array().is_same(&array));
             assert_eq!(beside.other().copied(), other);
         }
-        assert_eq!(size_of::<Option<Beside<u8>>>(), size_of::<usize>());
+        assert_eq!(size_of::<Option<ArrayWith<u8>>>(), size_of::<usize>());
     }
 }
