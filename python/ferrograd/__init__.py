@@ -18,8 +18,16 @@ from typing import Any as _Any
 import numpy as _np
 
 from ferrograd import _core, linalg
-from ferrograd._autograd import NATIVE as _NATIVE
-from ferrograd._autograd import backward, grad
+from ferrograd._autograd.gradients import NATIVE as _NATIVE
+from ferrograd._autograd.gradients import backward, grad
+from ferrograd._autograd.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from ferrograd._core import (
     ArgumentError,
     DtypeError,
@@ -50,59 +58,51 @@ from ferrograd._core import gradient_edge as get_gradient_edge
 from ferrograd._core import num_threads as get_num_threads
 from ferrograd._core.native import *
 from ferrograd._core.native import __all__ as _ops
-from ferrograd._modes import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
 
 if _typing.TYPE_CHECKING:
     from ferrograd import func, paddle, testing, torch  # noqa: F401
-    from ferrograd._checkpoint import CheckpointError, checkpoint, checkpoint_sequential
-    from ferrograd._function import Function, once_differentiable
-    from ferrograd._graph import Graph, graph
-    from ferrograd._info import __array_namespace_info__
-    from ferrograd._install import install_as
-    from ferrograd._saved import (
+    from ferrograd._array_api import __array_namespace_info__
+    from ferrograd._autograd.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+    from ferrograd._autograd.debugging import (
+        debug_nans,
+        detect_anomaly,
+        is_anomaly_enabled,
+        safe_gradients,
+        set_detect_anomaly,
+    )
+    from ferrograd._autograd.function import Function, once_differentiable
+    from ferrograd._autograd.profiling import profile
+    from ferrograd._autograd.saved_tensors import (
         compress_saved,
         disable_saved_tensors_hooks,
         save_on_cpu,
         saved_tensors_hooks,
         spill_saved,
     )
-    from ferrograd._size import Size
-    from ferrograd._watch import (
-        debug_nans,
-        detect_anomaly,
-        is_anomaly_enabled,
-        profile,
-        safe_gradients,
-        set_detect_anomaly,
-    )
+    from ferrograd._dialects.install_as import install_as
+    from ferrograd._graph.graph import Graph, graph
+    from ferrograd._tensor.shape import Size
 else:
     # Not every program uses these: what is imported when it is first asked for, by module.
     _LATER = {
-        "_checkpoint": ("CheckpointError", "checkpoint", "checkpoint_sequential"),
-        "_function": ("Function", "once_differentiable"),
-        "_graph": ("Graph", "graph"),
-        "_info": ("__array_namespace_info__",),
-        "_install": ("install_as",),
-        "_saved": (
+        "_autograd.checkpoint": ("CheckpointError", "checkpoint", "checkpoint_sequential"),
+        "_autograd.function": ("Function", "once_differentiable"),
+        "_graph.graph": ("Graph", "graph"),
+        "_array_api": ("__array_namespace_info__",),
+        "_dialects.install_as": ("install_as",),
+        "_autograd.profiling": ("profile",),
+        "_autograd.saved_tensors": (
             "compress_saved",
             "disable_saved_tensors_hooks",
             "save_on_cpu",
             "saved_tensors_hooks",
             "spill_saved",
         ),
-        "_size": ("Size",),
-        "_watch": (
+        "_tensor.shape": ("Size",),
+        "_autograd.debugging": (
             "debug_nans",
             "detect_anomaly",
             "is_anomaly_enabled",
-            "profile",
             "safe_gradients",
             "set_detect_anomaly",
         ),

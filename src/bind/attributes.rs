@@ -23,7 +23,7 @@ static DEVICES: PyOnceLock<Py<PyTuple>> = PyOnceLock::new();
 static SIZE_METHOD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 pub fn shape_of<'py>(py: Python<'py>, dims: &[usize], dialect: Dialect) -> PyResult<Bound<'py, PyAny>> {
-    let classes = SIZES.import(py, "ferrograd._size", "SIZES")?;
+    let classes = SIZES.import(py, "ferrograd._tensor.shape", "SIZES")?;
     classes.get_borrowed_item(dialect as usize)?.call1((PyTuple::new(py, dims)?,))
 }
 
@@ -81,7 +81,7 @@ impl Var {
     fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (dims, dialect) = (self.tensor().dims().to_vec(), self.dialect());
         if dialect.size_is_a_method() {
-            let method = SIZE_METHOD.import(py, "ferrograd._size", "SizeMethod")?;
+            let method = SIZE_METHOD.import(py, "ferrograd._tensor.shape", "SizeMethod")?;
             return method.call1((shape_of(py, &dims, dialect)?,));
         }
         Ok(crate::shape::len(&dims).into_pyobject(py)?.into_any())
@@ -137,13 +137,13 @@ impl Var {
     /// Where the elements live: always the CPU.
     #[getter]
     fn device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        DEVICES.import(py, "ferrograd._device", "DEVICES")?.get_item(self.dialect() as usize)
+        DEVICES.import(py, "ferrograd._tensor.device", "DEVICES")?.get_item(self.dialect() as usize)
     }
 
     /// Where the elements live: always the CPU.
     #[getter]
     fn place<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        DEVICES.import(py, "ferrograd._device", "DEVICES")?.get_item(Dialect::Paddle as usize)
+        DEVICES.import(py, "ferrograd._tensor.device", "DEVICES")?.get_item(Dialect::Paddle as usize)
     }
 
     /// The name given to the tensor, or None. A tensor of the Paddle dialect makes one up when asked.

@@ -14,7 +14,7 @@ use crate::engine::{self, Survey};
 use crate::graph::{Meta, SavedKind};
 
 /// What lies below `outputs` (tensors or gradient edges), inputs before their consumers. Nodes are called as in the
-/// dialect, by default that of the first output. The columns of the answer are those of `ferrograd._graph.Record`.
+/// dialect, by default that of the first output. The columns of the answer are those of `ferrograd._graph.nodes.Record`.
 #[pyfunction]
 #[pyo3(signature = (outputs, dialect=None))]
 fn survey<'py>(

@@ -76,7 +76,7 @@ impl Var {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        UFUNC.import(slf.py(), "ferrograd._numpy", "ufunc")?.call(args, kwargs)
+        UFUNC.import(slf.py(), "ferrograd._numpy.protocol", "ufunc")?.call(args, kwargs)
     }
 
     /// NumPy's other functions on tensors, where this library has them; NumPy's own on the values otherwise.
@@ -87,7 +87,7 @@ impl Var {
         args: &Bound<'py, PyAny>,
         kwargs: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        FUNCTION.import(slf.py(), "ferrograd._numpy", "function")?.call1((function, types, args, kwargs))
+        FUNCTION.import(slf.py(), "ferrograd._numpy.protocol", "function")?.call1((function, types, args, kwargs))
     }
 
     /// The namespace of the Python array API standard.
@@ -140,7 +140,7 @@ impl Var {
         let (tracked, dialect) = (slf.get().tensor().is_tracked(), slf.get().dialect() as usize);
         let name = slf.get().given_name(py);
         let view = convert::to_numpy(py, &array.contiguous()?)?;
-        let reduce = REDUCE.import(py, "ferrograd._copy", "reduce")?;
+        let reduce = REDUCE.import(py, "ferrograd._tensor.pickling", "reduce")?;
         reduce.call1((view, tracked, dialect, name, Var::attributes(slf)?, protocol))
     }
 }

@@ -61,11 +61,11 @@ fn python(py: Python<'_>, item: Item) -> PyResult<Bound<'_, PyAny>> {
 #[pymethods]
 impl Var {
     fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        describe(slf, SHOW.import(slf.py(), "ferrograd._repr", "show")?)
+        describe(slf, SHOW.import(slf.py(), "ferrograd._tensor.repr", "show")?)
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        describe(slf, HTML.import(slf.py(), "ferrograd._repr", "html")?)
+        describe(slf, HTML.import(slf.py(), "ferrograd._tensor.repr", "html")?)
     }
 
     fn __rich_repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Vec<Bound<'py, PyTuple>>> {

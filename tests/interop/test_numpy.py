@@ -7,8 +7,10 @@ import ferrograd as fg
 import numpy as np
 import pytest
 import scipy.special
-from ferrograd import _core, _numpy, _numpy_table
-from ferrograd._numpy_table import RENAMED, SAME
+from ferrograd import _core
+from ferrograd._numpy import protocol as _numpy
+from ferrograd._numpy import table as _numpy_table
+from ferrograd._numpy.table import RENAMED, SAME
 
 TORCH = 2
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import ferrograd as fg
 import pytest
-from ferrograd._layers import layout
+from ferrograd._graph.layered_layout import layout
 
 from tests.native.graphs import SVG, chain, edges, leaf, network
 

@@ -5,7 +5,8 @@ from typing import Any
 import ferrograd as fg
 import numpy as np
 import pytest
-from ferrograd import _core, _repr
+from ferrograd import _core
+from ferrograd._tensor import repr as _repr
 from ferrograd.func import vmap
 
 PADDLE, TORCH = 1, 2

@@ -9,6 +9,7 @@ import ferrograd as fg
 import numpy as np
 import pytest
 from ferrograd import paddle, torch
+from ferrograd._autograd.profiling import Profile
 from ferrograd.func import hessian, jacfwd, jvp
 
 
@@ -182,7 +183,7 @@ def test_the_table_of_a_profile_begins_with_the_most_expensive() -> None:
     assert str(p) == p.table()
     with pytest.raises(fg.ArgumentError, match="limit must be"):
         p.table(0)
-    assert len(fg._watch.Profile().table().splitlines()) == 3
+    assert len(Profile().table().splitlines()) == 3
 
 
 def test_a_profile_by_the_lines_of_the_program() -> None:

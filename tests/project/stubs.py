@@ -351,7 +351,7 @@ def core() -> str:
         "from collections.abc import Sequence",
         "import builtins\nfrom collections.abc import Callable, Iterator, Sequence",
     )
-    text += "from ferrograd._core import native, paddle, torch\nfrom ferrograd._size import Size\n"
+    text += "from ferrograd._core import native, paddle, torch\nfrom ferrograd._tensor.shape import Size\n"
     text += "from ferrograd.torch._reductions import ValuesAndIndices\n\n"
     text += "_Number = float | np.generic\n_Array = Tensor | np.ndarray[Any, Any]\n_Operand = _Array | _Number\n"
     text += "_Ints = SupportsIndex | Sequence[SupportsIndex]\n\n"

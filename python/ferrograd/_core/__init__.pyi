@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 from typing_extensions import disjoint_base
 
 from ferrograd._core import native, paddle, torch
-from ferrograd._size import Size
+from ferrograd._tensor.shape import Size
 from ferrograd.torch._reductions import ValuesAndIndices
 
 _Number = float | np.generic

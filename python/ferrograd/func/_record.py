@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core, _tree
+from ferrograd._autograd.modes import enable_grad, is_grad_enabled
 from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor
-from ferrograd._modes import enable_grad, is_grad_enabled
 
 NATIVE = 0
 

@@ -10,9 +10,10 @@ array(6., dtype=float32)
 
 from __future__ import annotations
 
-from ferrograd import _dialect, _tensor
+from ferrograd._autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from ferrograd._core import PaddleTensor as Tensor
-from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from ferrograd._dialects import adapters as _adapters
+from ferrograd._dialects import methods as _shared_methods
 from ferrograd.paddle import (
     _creation,
     _framework,
@@ -45,8 +46,8 @@ from ferrograd.paddle._index import *
 from ferrograd._core.paddle import *  # type: ignore[assignment]
 from ferrograd._core.paddle import __all__ as _ops
 
-_dialect.install(Tensor, [_tensor, _creation, _functions, _index, _methods, linalg])
-Tensor.__pos__ = positive = _tensor.positive  # type: ignore[method-assign,assignment]
+_adapters.install(Tensor, [_shared_methods, _creation, _functions, _index, _methods, linalg])
+Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign,assignment]
 # What means something else in Paddle stands before the function of the registry that has the same name.
 for _module in (_creation, _functions, _index):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
@@ -79,6 +80,6 @@ __all__ += _framework.__all__
 __all__ += _functions.__all__
 __all__ += _index.__all__
 
-_twins = _dialect.written(Tensor, __all__)
+_twins = _adapters.written(Tensor, __all__)
 globals().update(_twins)
 __all__ += _twins

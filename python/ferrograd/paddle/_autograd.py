@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ferrograd import _core
+from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import ArgumentError, DuplicateTensorError, Tensor
-from ferrograd._dump import pictures
-from ferrograd._modes import enable_grad
+from ferrograd._graph.backward_files import pictures
 
 PADDLE = 1
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _check, _core
+from ferrograd import _arguments, _core
+from ferrograd._autograd.modes import is_grad_enabled, set_grad_enabled
 from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
-from ferrograd._creation import placed
-from ferrograd._modes import is_grad_enabled, set_grad_enabled
+from ferrograd._dialects.out_argument import placed
 from ferrograd.paddle._autograd import PADDLE
 
 __all__ = [
@@ -148,7 +148,7 @@ def assign(x: Any, output: Tensor | None = None) -> Tensor:
     source = x if isinstance(x, Tensor) else to_tensor(x)
     if output is None:
         return ops.clone(source)
-    _check.tensor(output, "assign", "output")
+    _arguments.tensor(output, "assign", "output")
     reshapes = source.shape != output.shape
     with set_grad_enabled(is_grad_enabled() and not (output.is_leaf and source.stop_gradient)):
         _core.overwrite(output, "assign", reshapes, lambda _: ops.clone(source), (), {})
@@ -162,7 +162,7 @@ def randint(low: int = 0, high: Any = None, shape: Any = (1,), dtype: Any = None
 
 def randint_like(x: Tensor, low: int = 0, high: Any = None, dtype: Any = None, name: str | None = None) -> Tensor:
     """Integers from ``low`` (0 if one bound is given) up to, and without, ``high``, in the shape of a tensor."""
-    x = _check.tensor(x, "randint_like", "x")
+    x = _arguments.tensor(x, "randint_like", "x")
     first, end = (0, low) if high is None else (low, high)
     return ops.cast(ops.randint(first, end, list(x.shape)), x.dtype if dtype is None else dtype)
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _check, _core
+from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, ShapeError, Tensor
-from ferrograd._device import Place
+from ferrograd._tensor.device import Place
 from ferrograd.paddle._autograd import PADDLE
 from ferrograd.paddle._flags import get_flags, set_flags
 
@@ -58,48 +58,48 @@ pi = math.pi
 
 def numel(x: Tensor) -> Any:
     """The number of elements, as a 0-d tensor."""
-    return _check.tensor(x, "numel", "x").numel()
+    return _arguments.tensor(x, "numel", "x").numel()
 
 
 def rank(input: Tensor) -> Any:
     """The number of axes, as a 0-d tensor."""
-    return _check.tensor(input, "rank", "input").rank()
+    return _arguments.tensor(input, "rank", "input").rank()
 
 
 def shape(input: Tensor) -> Tensor:
     """The sizes of the axes, as a tensor."""
-    return _core.make(list(_check.tensor(input, "shape", "input").shape), "int64", False, PADDLE)
+    return _core.make(list(_arguments.tensor(input, "shape", "input").shape), "int64", False, PADDLE)
 
 
 def is_floating_point(x: Tensor) -> bool:
     """Whether the elements are floats."""
-    return bool(_check.tensor(x, "is_floating_point", "x").dtype.kind == "f")
+    return bool(_arguments.tensor(x, "is_floating_point", "x").dtype.kind == "f")
 
 
 def is_integer(x: Tensor) -> bool:
     """Whether the elements are integers."""
-    return bool(_check.tensor(x, "is_integer", "x").dtype.kind in "iu")
+    return bool(_arguments.tensor(x, "is_integer", "x").dtype.kind in "iu")
 
 
 def is_complex(x: Tensor) -> bool:
     """False: there are no complex numbers."""
-    _check.tensor(x, "is_complex", "x")
+    _arguments.tensor(x, "is_complex", "x")
     return False
 
 
 def is_empty(x: Tensor, name: str | None = None) -> Tensor:
     """Whether there are no elements, as a 0-d tensor."""
-    return _core.make(0 in _check.tensor(x, "is_empty", "x").shape, "bool", False, PADDLE)
+    return _core.make(0 in _arguments.tensor(x, "is_empty", "x").shape, "bool", False, PADDLE)
 
 
 def tolist(x: Tensor) -> Any:
     """The elements as nested lists."""
-    return _check.tensor(x, "tolist", "x").tolist()
+    return _arguments.tensor(x, "tolist", "x").tolist()
 
 
 def broadcast_shape(x_shape: Sequence[int], y_shape: Sequence[int]) -> list[int]:
     """The shape that two shapes broadcast to."""
-    shapes = [tuple(_check.wholes(s, "broadcast_shape", "shape")) for s in (x_shape, y_shape)]
+    shapes = [tuple(_arguments.wholes(s, "broadcast_shape", "shape")) for s in (x_shape, y_shape)]
     try:
         return list(np.broadcast_shapes(*shapes))
     except ValueError:

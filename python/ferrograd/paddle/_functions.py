@@ -7,10 +7,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd import _check, _core
+from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import paddle as ops
-from ferrograd._reduce import lower_median
+from ferrograd._dialects.reductions import lower_median
 from ferrograd.paddle._index import nonzero
 
 __all__ = [
@@ -69,7 +69,7 @@ def _tensors(values: Any, function: str, name: str) -> list[Tensor]:
     """The values, which must be a list of tensors that holds one."""
     if not isinstance(values, list | tuple) or not values:
         raise ArgumentError(f"{function}: {name} must be a list of Tensors")
-    return [_check.tensor(value, function, name) for value in values]
+    return [_arguments.tensor(value, function, name) for value in values]
 
 
 def allclose(
@@ -103,12 +103,12 @@ def broadcast_tensors(input: Sequence[Tensor], name: str | None = None) -> list[
 
 def concat(x: Sequence[Tensor], axis: Any = 0, name: str | None = None) -> Tensor:
     """Tensors joined along an axis."""
-    return ops.concat(x, _check.whole(axis, "concat", "axis"))
+    return ops.concat(x, _arguments.whole(axis, "concat", "axis"))
 
 
 def cross(x: Tensor, y: Tensor, axis: int = 9, name: str | None = None) -> Tensor:
     """The cross product of vectors of three along an axis, by default (9) along the first of size 3."""
-    x = _check.tensor(x, "cross", "x")
+    x = _arguments.tensor(x, "cross", "x")
     if axis != 9:
         return ops.cross(x, y, axis)
     if 3 not in x.shape:
@@ -138,7 +138,7 @@ def diag(x: Tensor, offset: int = 0, padding_value: Any = 0, name: str | None = 
 
 def equal_all(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     """Whether two tensors have the same shape and elements, as a 0-d tensor."""
-    x, y = _check.tensor(x, "equal_all", "x"), _check.tensor(y, "equal_all", "y")
+    x, y = _arguments.tensor(x, "equal_all", "x"), _arguments.tensor(y, "equal_all", "y")
     if tuple(x.shape) != tuple(y.shape):
         return ops.zeros([], "bool")
     return ops.all(ops.equal(x, y))
@@ -146,7 +146,7 @@ def equal_all(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
 
 def increment(x: Tensor, value: float = 1.0, name: str | None = None) -> Tensor:
     """``x``, which has one element, with a number added to it in place."""
-    if math.prod(_check.tensor(x, "increment", "x").shape) != 1:
+    if math.prod(_arguments.tensor(x, "increment", "x").shape) != 1:
         raise ShapeError(f"increment: x has one element, not shape {list(x.shape)}")
     return x.add_(value)
 
@@ -193,7 +193,7 @@ def meshgrid(*args: Any, name: str | None = None) -> list[Tensor]:
 def multiplex(inputs: Sequence[Tensor], index: Tensor, name: str | None = None) -> Tensor:
     """Row by row, the row of that one of the tensors which ``index`` names."""
     stacked = ops.stack(_tensors(inputs, "multiplex", "inputs"), 0)
-    which = ops.reshape(_check.tensor(index, "multiplex", "index"), [-1])
+    which = ops.reshape(_arguments.tensor(index, "multiplex", "index"), [-1])
     return stacked[which, ops.arange(0, which.shape[0], 1, "int64")]
 
 
@@ -237,10 +237,10 @@ def scale(
 
 def split(x: Tensor, num_or_sections: Any, axis: Any = 0, name: str | None = None) -> list[Tensor]:
     """Parts along an axis: so many equal ones, or of these sizes, one of which may be -1 (what is left)."""
-    axis = _check.whole(axis, "split", "axis")
+    axis = _arguments.whole(axis, "split", "axis")
     if isinstance(num_or_sections, int):
         return list(ops.split(x, num_or_sections, axis))
-    sizes = _check.wholes(num_or_sections, "split", "num_or_sections")
+    sizes = _arguments.wholes(num_or_sections, "split", "num_or_sections")
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = x.shape[axis] - builtins.sum(sizes) - 1
     return list(ops.split_sizes(x, sizes, axis))
@@ -248,7 +248,7 @@ def split(x: Tensor, num_or_sections: Any, axis: Any = 0, name: str | None = Non
 
 def squeeze(x: Tensor, axis: Any = None, name: str | None = None) -> Tensor:
     """Without the axes of size 1, or those of these axes that have size 1."""
-    return ops.squeeze(x) if axis is None else ops.squeeze(x, _check.ones(x, "squeeze", axis))
+    return ops.squeeze(x) if axis is None else ops.squeeze(x, _arguments.ones(x, "squeeze", axis))
 
 
 def stack(x: Sequence[Tensor], axis: int = 0, name: str | None = None) -> Tensor:
@@ -273,7 +273,7 @@ def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, n
 
 def t(input: Tensor, name: str | None = None) -> Tensor:
     """A matrix with its axes exchanged; what has fewer axes as it is."""
-    if _check.tensor(input, "t", "input").ndim > 2:
+    if _arguments.tensor(input, "t", "input").ndim > 2:
         raise ShapeError(f"t: at most two axes, not {list(input.shape)}; transpose takes any")
     return ops.matrix_transpose(input) if input.ndim == 2 else input
 
@@ -284,7 +284,7 @@ def tensordot(x: Tensor, y: Tensor, axes: Any = 2, name: str | None = None) -> T
     These are so many last ones of ``x`` and first ones of ``y``; those of a list, in both; or those of a pair of lists,
     of which the shorter one goes on like the longer one.
     """
-    x, y = _check.tensor(x, "tensordot", "x"), _check.tensor(y, "tensordot", "y")
+    x, y = _arguments.tensor(x, "tensordot", "x"), _arguments.tensor(y, "tensordot", "y")
     if isinstance(axes, Tensor):
         axes = axes.tolist()
     if isinstance(axes, int):
@@ -294,7 +294,7 @@ def tensordot(x: Tensor, y: Tensor, axes: Any = 2, name: str | None = None) -> T
     pair = [axes] if all(isinstance(a, int) for a in axes) else axes
     if len(pair) > 2:
         raise ArgumentError(f"tensordot: axes are two lists, not {len(pair)}")
-    lists = [_check.wholes(a, "tensordot", "axes") if isinstance(a, list | tuple | Tensor) else [a] for a in pair]
+    lists = [_arguments.wholes(a, "tensordot", "axes") if isinstance(a, list | tuple | Tensor) else [a] for a in pair]
     ours, theirs = (lists[0], lists[-1]) if lists else ([], [])
     if len(ours) < len(theirs):
         ours = ours + theirs[len(ours) :]
@@ -315,7 +315,7 @@ def topk(
     x: Tensor, k: Any, axis: int | None = None, largest: bool = True, sorted: bool = True, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """The ``k`` largest (or smallest) elements along an axis, and where they stand."""
-    values, indices = ops.topk(x, _check.whole(k, "topk", "k"), -1 if axis is None else axis, largest, sorted)
+    values, indices = ops.topk(x, _arguments.whole(k, "topk", "k"), -1 if axis is None else axis, largest, sorted)
     return values, indices
 
 
@@ -353,7 +353,7 @@ def where(condition: Tensor, x: Any = None, y: Any = None, name: str | None = No
 
 def where_(condition: Tensor, x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     """``x`` with the elements of ``y`` written where the condition does not hold."""
-    _core.overwrite(_check.tensor(x, "where_", "x"), "where", False, _chosen, (condition, y), {})
+    _core.overwrite(_arguments.tensor(x, "where_", "x"), "where", False, _chosen, (condition, y), {})
     return x
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
-from ferrograd import _check
+from ferrograd import _arguments
 from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError, Tensor
 from ferrograd._core import paddle as ops
 
@@ -32,12 +32,12 @@ def gather(x: Tensor, index: Tensor, axis: Any = None, name: str | None = None) 
 
     A number as index takes one slice, without the axis.
     """
-    return ops.take(x, _line(index, "gather"), 0 if axis is None else _check.whole(axis, "gather", "axis"))
+    return ops.take(x, _line(index, "gather"), 0 if axis is None else _arguments.whole(axis, "gather", "axis"))
 
 
 def _line(index: Any, function: str) -> Tensor:
     """Positions as a number or a vector: a column of them counts as one."""
-    at: Tensor = _check.tensor(index, function, "index")
+    at: Tensor = _arguments.tensor(index, function, "index")
     if at.ndim == 2 and at.shape[1] == 1:
         at = ops.reshape(at, [-1])
     if at.ndim > 1:
@@ -52,9 +52,9 @@ def gather_nd(x: Tensor, index: Tensor, name: str | None = None) -> Tensor:
 
 def _places(x: Tensor, index: Tensor, function: str) -> tuple[Any, ...]:
     """The positions that the last axis of an index names, as an index expression."""
-    index = _check.tensor(index, function, "index")
+    index = _arguments.tensor(index, function, "index")
     count = index.shape[-1] if index.ndim else 0
-    if count > _check.tensor(x, function, "x").ndim:
+    if count > _arguments.tensor(x, function, "x").ndim:
         raise ShapeError(f"{function}: the index names {count} axes, x has {x.ndim}")
     if count == 0:
         lead = ops.zeros(list(index.shape[:-1]), "int64")
@@ -120,7 +120,7 @@ def scatter(x: Tensor, index: Tensor, updates: Tensor, overwrite: bool = True, n
 
 def scatter_nd(index: Tensor, updates: Tensor, shape: Any, name: str | None = None) -> Tensor:
     """Zeros of a shape with updates added at positions."""
-    return scatter_nd_add(ops.zeros(shape, _check.tensor(updates, "scatter_nd", "updates").dtype), index, updates)
+    return scatter_nd_add(ops.zeros(shape, _arguments.tensor(updates, "scatter_nd", "updates").dtype), index, updates)
 
 
 def scatter_nd_add(x: Tensor, index: Tensor, updates: Tensor, name: str | None = None) -> Tensor:
@@ -135,10 +135,10 @@ def slice(input: Tensor, axes: Any, starts: Any, ends: Any) -> Tensor:
 
 def strided_slice(x: Tensor, axes: Any, starts: Any, ends: Any, strides: Any, name: str | None = None) -> Tensor:
     """``x`` from starts to ends in strides along some axes."""
-    x = _check.tensor(x, "strided_slice", "x")
+    x = _arguments.tensor(x, "strided_slice", "x")
     index = [builtins.slice(None)] * x.ndim
     given = [
-        _check.wholes(v, "strided_slice", n)
+        _arguments.wholes(v, "strided_slice", n)
         for v, n in ((axes, "axes"), (starts, "starts"), (ends, "ends"), (strides, "strides"))
     ]
     if len({len(v) for v in given}) != 1:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ferrograd import _core
+from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import ArgumentError, ShapeError, Tensor
-from ferrograd._modes import enable_grad
 from ferrograd.paddle._jacobian import PADDLE, Rows
 
 Function = Callable[..., Any]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ferrograd._autograd.modes import no_grad
 from ferrograd._core.paddle import get_default_dtype, seed, set_default_dtype
-from ferrograd._modes import no_grad
 from ferrograd.paddle._framework import CPUPlace, get_flags, in_dynamic_mode, set_flags
 from ferrograd.paddle.base import core
 

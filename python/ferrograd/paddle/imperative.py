@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferrograd._modes import no_grad
+from ferrograd._autograd.modes import no_grad
 from ferrograd.paddle.fluid.dygraph import BackwardStrategy, grad, guard, to_variable
 
 __all__ = ["BackwardStrategy", "grad", "guard", "no_grad", "to_variable"]

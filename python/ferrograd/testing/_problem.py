@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core, _tree
+from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import ArgumentError, PaddleTensor, Tensor, TorchTensor
-from ferrograd._modes import enable_grad
 from ferrograd.testing._report import Matrix
 
 #: ``weights[k]`` belongs to the values at ``k`` and at ``-k`` steps (central differences of order 2 and 4).

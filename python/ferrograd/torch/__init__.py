@@ -10,11 +10,8 @@
 
 from __future__ import annotations
 
-from ferrograd import _dialect, _tensor
-from ferrograd._core import TorchTensor as Tensor
-from ferrograd._core import num_threads as get_num_threads
-from ferrograd._core import set_num_threads
-from ferrograd._modes import (
+from ferrograd._autograd.debugging import is_anomaly_enabled
+from ferrograd._autograd.modes import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -22,7 +19,11 @@ from ferrograd._modes import (
     no_grad,
     set_grad_enabled,
 )
-from ferrograd._watch import is_anomaly_enabled
+from ferrograd._core import TorchTensor as Tensor
+from ferrograd._core import num_threads as get_num_threads
+from ferrograd._core import set_num_threads
+from ferrograd._dialects import adapters as _adapters
+from ferrograd._dialects import methods as _shared_methods
 from ferrograd.torch import (
     _classes,
     _copies,
@@ -57,9 +58,9 @@ from ferrograd.torch._vmap import vmap
 from ferrograd._core.torch import *  # type: ignore[assignment]
 from ferrograd._core.torch import __all__ as _ops
 
-_dialect.install(Tensor, [_tensor, _functions, _reductions, _shapes])
+_adapters.install(Tensor, [_shared_methods, _functions, _reductions, _shapes])
 Tensor.narrow_copy = _copies.narrow_copy  # type: ignore[method-assign]
-Tensor.__pos__ = positive = _tensor.positive  # type: ignore[method-assign,assignment]
+Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign,assignment]
 # What means something else in torch stands before the function of the registry that has the same name.
 for _module in (_creation, _functions, _reductions, _shapes):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
@@ -97,6 +98,6 @@ __all__ += _reductions.__all__
 __all__ += _shapes.__all__
 
 # Draws in place are methods alone.
-_twins = _dialect.written(Tensor, [*sorted({*__all__, "fill", "zero"} - {"bernoulli", "normal", "uniform"})])
+_twins = _adapters.written(Tensor, [*sorted({*__all__, "fill", "zero"} - {"bernoulli", "normal", "uniform"})])
 globals().update(_twins)
 __all__ += _twins

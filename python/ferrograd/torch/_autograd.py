@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._autograd import LISTS, End, cotangents, unused
+from ferrograd._autograd.gradients import LISTS, End, cotangents, unused
 from ferrograd._core import ArgumentError, GradientEdge, Tensor
 
 TORCH = 2

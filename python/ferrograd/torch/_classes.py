@@ -9,7 +9,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
-from ferrograd._size import Size
+from ferrograd._tensor.shape import Size
 from ferrograd.torch._autograd import TORCH
 
 __all__ = [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _check
+from ferrograd import _arguments
 from ferrograd._core import IndexOutOfRange, Tensor
 from ferrograd._core import torch as ops
-from ferrograd._creation import into
+from ferrograd._dialects.out_argument import into
 from ferrograd.torch._functions import split, squeeze, t, transpose, unbind
 from ferrograd.torch._shapes import as_strided, unfold
 
@@ -49,7 +49,7 @@ def _copies(views: tuple[Tensor, ...], out: Any) -> Any:
 
 def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy."""
-    input = _check.tensor(input, "alias_copy", "input")
+    input = _arguments.tensor(input, "alias_copy", "input")
     return _copy(input, out)
 
 
@@ -62,37 +62,37 @@ def as_strided_copy(
 
 def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy that nothing is recorded of."""
-    input = _check.tensor(input, "detach_copy", "input")
+    input = _arguments.tensor(input, "detach_copy", "input")
     return _copy(input.detach(), out)
 
 
 def diagonal_copy(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, out: Tensor | None = None) -> Tensor:
     """A copy of a diagonal."""
-    input = _check.tensor(input, "diagonal_copy", "input")
+    input = _arguments.tensor(input, "diagonal_copy", "input")
     return _copy(ops.diagonal(input, offset, dim1, dim2), out)
 
 
 def expand_copy(input: Tensor, size: Any, *, implicit: bool = False, out: Tensor | None = None) -> Tensor:
     """A copy of ``expand``."""
-    input = _check.tensor(input, "expand_copy", "input")
+    input = _arguments.tensor(input, "expand_copy", "input")
     return _copy(input.expand(size), out)
 
 
 def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Tensor | None = None) -> Tensor:
     """A copy of ``narrow``."""
-    input = _check.tensor(input, "narrow_copy", "input")
+    input = _arguments.tensor(input, "narrow_copy", "input")
     return _copy(ops.narrow(input, dim, start, length), out)
 
 
 def permute_copy(input: Tensor, dims: Any, *, out: Tensor | None = None) -> Tensor:
     """A copy of ``permute``."""
-    input = _check.tensor(input, "permute_copy", "input")
+    input = _arguments.tensor(input, "permute_copy", "input")
     return _copy(input.permute(dims), out)
 
 
 def select_copy(input: Tensor, dim: int, index: int, *, out: Tensor | None = None) -> Tensor:
     """A copy of the slice of an axis at one index."""
-    input = _check.tensor(input, "select_copy", "input")
+    input = _arguments.tensor(input, "select_copy", "input")
     return _copy(ops.select(input, dim, index), out)
 
 
@@ -106,8 +106,8 @@ def slice_copy(
     out: Tensor | None = None,
 ) -> Tensor:
     """A copy of a slice of an axis."""
-    input = _check.tensor(input, "slice_copy", "input")
-    at = _check.whole(dim, "slice_copy", "dim")
+    input = _arguments.tensor(input, "slice_copy", "input")
+    at = _arguments.whole(dim, "slice_copy", "dim")
     if not -input.ndim <= at < input.ndim:
         raise IndexOutOfRange(f"slice_copy: dim {at} of a tensor with {input.ndim} axes")
     at %= input.ndim
@@ -116,53 +116,53 @@ def slice_copy(
 
 def split_copy(input: Tensor, split_size: int, dim: int = 0, *, out: Any = None) -> Any:
     """Copies of the parts along an axis."""
-    input = _check.tensor(input, "split_copy", "input")
+    input = _arguments.tensor(input, "split_copy", "input")
     return _copies(split(input, split_size, dim), out)
 
 
 def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: int = 0, *, out: Any = None) -> Any:
     """Copies of the parts of these sizes along an axis."""
-    input = _check.tensor(input, "split_with_sizes_copy", "input")
+    input = _arguments.tensor(input, "split_with_sizes_copy", "input")
     return _copies(split(input, list(split_sizes), dim), out)
 
 
 def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
     """A copy without axes of size 1."""
-    input = _check.tensor(input, "squeeze_copy", "input")
+    input = _arguments.tensor(input, "squeeze_copy", "input")
     return _copy(squeeze(input, dim), out)
 
 
 def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of a matrix transposed."""
-    input = _check.tensor(input, "t_copy", "input")
+    input = _arguments.tensor(input, "t_copy", "input")
     return _copy(t(input), out)
 
 
 def transpose_copy(input: Tensor, dim0: int, dim1: int, *, out: Tensor | None = None) -> Tensor:
     """A copy with two axes swapped."""
-    input = _check.tensor(input, "transpose_copy", "input")
+    input = _arguments.tensor(input, "transpose_copy", "input")
     return _copy(transpose(input, dim0, dim1), out)
 
 
 def unbind_copy(input: Tensor, dim: int = 0, *, out: Any = None) -> Any:
     """Copies of the slices along an axis."""
-    input = _check.tensor(input, "unbind_copy", "input")
+    input = _arguments.tensor(input, "unbind_copy", "input")
     return _copies(unbind(input, dim), out)
 
 
 def unfold_copy(input: Tensor, dimension: int, size: int, step: int, *, out: Tensor | None = None) -> Tensor:
     """A copy of the windows along an axis."""
-    input = _check.tensor(input, "unfold_copy", "input")
+    input = _arguments.tensor(input, "unfold_copy", "input")
     return _copy(unfold(input, dimension, size, step), out)
 
 
 def unsqueeze_copy(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
     """A copy with one more axis."""
-    input = _check.tensor(input, "unsqueeze_copy", "input")
+    input = _arguments.tensor(input, "unsqueeze_copy", "input")
     return _copy(ops.expand_dims(input, dim), out)
 
 
 def view_copy(input: Tensor, size: Any, *, out: Tensor | None = None) -> Tensor:
     """A copy under another shape, or read as another dtype."""
-    input = _check.tensor(input, "view_copy", "input")
+    input = _arguments.tensor(input, "view_copy", "input")
     return _copy(input.view(size), out)

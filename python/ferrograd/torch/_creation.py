@@ -7,7 +7,7 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
-from ferrograd._creation import placed
+from ferrograd._dialects.out_argument import placed
 from ferrograd.torch._autograd import TORCH
 
 __all__ = [

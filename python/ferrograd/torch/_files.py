@@ -20,8 +20,8 @@ _ALLOWED = {
     ("collections", "defaultdict"),
     ("_codecs", "encode"),
     ("numpy", "dtype"),
-    ("ferrograd._copy", "_rebuild"),
-    ("ferrograd._size", "TorchSize"),
+    ("ferrograd._tensor.pickling", "_rebuild"),
+    ("ferrograd._tensor.shape", "TorchSize"),
     ("ferrograd.torch.nn.parameter", "Parameter"),
 }
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ferrograd import _check, _core
+from ferrograd import _arguments, _core
 from ferrograd._core import ShapeError, Tensor, TorchTensor
-from ferrograd._device import TorchDevice
-from ferrograd._size import TorchSize
+from ferrograd._tensor.device import TorchDevice
+from ferrograd._tensor.shape import TorchSize
 from ferrograd.torch import _draw
 from ferrograd.torch._autograd import TORCH
 from ferrograd.torch._classes import CLASSES, dtype_of, made
@@ -49,7 +49,7 @@ pi = math.pi
 
 def detach(input: Tensor) -> Tensor:
     """The tensor in the same memory, without its history."""
-    return _check.tensor(input, "detach", "input").detach()
+    return _arguments.tensor(input, "detach", "input").detach()
 
 
 def is_tensor(obj: object) -> bool:
@@ -59,7 +59,7 @@ def is_tensor(obj: object) -> bool:
 
 def is_floating_point(input: Tensor) -> bool:
     """Whether the elements are floats."""
-    return bool(_check.tensor(input, "is_floating_point", "input").dtype.kind == "f")
+    return bool(_arguments.tensor(input, "is_floating_point", "input").dtype.kind == "f")
 
 
 def is_anomaly_check_nan_enabled() -> bool:
@@ -69,12 +69,12 @@ def is_anomaly_check_nan_enabled() -> bool:
 
 def is_inference(input: Tensor) -> bool:
     """Whether the tensor was made in inference mode."""
-    return _check.tensor(input, "is_inference", "input").is_inference()
+    return _arguments.tensor(input, "is_inference", "input").is_inference()
 
 
 def numel(input: Tensor) -> int:
     """The number of elements."""
-    return int(_check.tensor(input, "numel", "input").numel())
+    return int(_arguments.tensor(input, "numel", "input").numel())
 
 
 class Storage(NamedTuple):

@@ -9,8 +9,8 @@ from typing import Any
 
 from ferrograd import _tree
 from ferrograd import func as transforms
+from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._core import ArgumentError, ShapeError, Tensor
-from ferrograd._modes import enable_grad, no_grad
 from ferrograd.func._record import Record, chosen, matching
 
 Function = Callable[..., Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _check
+from ferrograd import _arguments
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd.torch._reductions import ValuesAndIndices
@@ -102,7 +102,7 @@ def cummin(input: Tensor, dim: int) -> ValuesAndIndices:
 
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
-    input, other = _check.tensor(input, "equal", "input"), _check.tensor(other, "equal", "other")
+    input, other = _arguments.tensor(input, "equal", "input"), _arguments.tensor(other, "equal", "other")
     return tuple(input.shape) == tuple(other.shape) and bool(ops.all(ops.equal(input, other)))
 
 
@@ -120,8 +120,8 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
     """The tensor with values written to, or added at, the elements that a list of index tensors names."""
     if isinstance(indices, (list, tuple)):
         indices = tuple(map(_mask, indices))
-    if accumulate and _check.tensor(input, "index_put", "input").dtype.kind == "b":
-        added = ops.cast(_check.tensor(values, "index_put", "values"), "int64")
+    if accumulate and _arguments.tensor(input, "index_put", "input").dtype.kind == "b":
+        added = ops.cast(_arguments.tensor(values, "index_put", "values"), "int64")
         summed = ops.index_put(ops.cast(input, "int64"), indices, added, True)
         return ops.cast(summed, "bool")
     return ops.index_put(input, indices, values, accumulate)
@@ -152,7 +152,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices."""
     for x, name in ((input, "input"), (mat2, "mat2")):
-        if _check.tensor(x, "mm", name).ndim != 2:
+        if _arguments.tensor(x, "mm", name).ndim != 2:
             raise ShapeError(f"mm: {name} must be a matrix, got {x.ndim}-D tensor")
     return ops.matmul(input, mat2)
 
@@ -182,7 +182,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
 
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Without the axes of size 1, or those of these axes that have size 1."""
-    return ops.squeeze(input) if dim is None else ops.squeeze(input, _check.ones(input, "squeeze", dim))
+    return ops.squeeze(input) if dim is None else ops.squeeze(input, _arguments.ones(input, "squeeze", dim))
 
 
 def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
@@ -192,7 +192,7 @@ def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
 
 def t(input: Tensor) -> Tensor:
     """A matrix transposed; a tensor with fewer axes as it is."""
-    if _check.tensor(input, "t", "input").ndim > 2:
+    if _arguments.tensor(input, "t", "input").ndim > 2:
         raise ArgumentError(f"t: expects a tensor with at most 2 axes, {list(input.shape)} has {input.ndim}")
     return ops.matrix_transpose(input) if input.ndim == 2 else input
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ferrograd import _check
+from ferrograd import _arguments
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
-from ferrograd._creation import into
-from ferrograd._reduce import lower_median
+from ferrograd._dialects.out_argument import into
+from ferrograd._dialects.reductions import lower_median
 
 __all__ = ["max", "median", "min", "nanmedian", "norm", "std", "std_mean", "var", "var_mean"]
 
@@ -48,7 +48,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """:func:`median` of the elements that are not NaN; NaN where there are none."""
-    input = _check.tensor(input, "nanmedian", "input")
+    input = _arguments.tensor(input, "nanmedian", "input")
     x = ops.reshape(input, [-1]) if dim is None else input
     axis = 0 if dim is None else dim
     # NaN comes last in a sorted order.

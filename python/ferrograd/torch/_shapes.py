@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _check
+from ferrograd import _arguments
 from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError, Tensor
 from ferrograd._core import torch as ops
-from ferrograd._size import TorchSize
+from ferrograd._tensor.shape import TorchSize
 
 __all__ = [
     "adjoint",
@@ -33,7 +33,7 @@ def _each(f: Any, tensors: tuple[Any, ...], name: str) -> Any:
     if len(tensors) == 1 and isinstance(tensors[0], Tensor):
         return f(tensors[0])
     many = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
-    return tuple(f(_check.tensor(x, name, f"argument {i}")) for i, x in enumerate(many))
+    return tuple(f(_arguments.tensor(x, name, f"argument {i}")) for i, x in enumerate(many))
 
 
 def atleast_1d(*tensors: Any) -> Any:
@@ -97,8 +97,8 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     >>> x.T.as_strided((2, 2), (1, 2)).tolist(), x[1].as_strided((2,), (1,)).tolist()
     ([[0, 2], [1, 3]], [3, 4])
     """
-    start = _check.tensor(input, "as_strided", "input").storage_offset()
-    offset = start if storage_offset is None else _check.whole(storage_offset, "as_strided", "storage_offset")
+    start = _arguments.tensor(input, "as_strided", "input").storage_offset()
+    offset = start if storage_offset is None else _arguments.whole(storage_offset, "as_strided", "storage_offset")
     base = input._base
     if _lies_in_order(input):
         try:
@@ -116,11 +116,11 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 
 def conj(input: Tensor) -> Tensor:
     """The tensor itself: all its numbers are real."""
-    return _check.tensor(input, "conj", "input")
+    return _arguments.tensor(input, "conj", "input")
 
 
 def _split(name: str, input: Tensor, parts: Any, axis: int, least: int) -> tuple[Tensor, ...]:
-    if _check.tensor(input, name, "input").ndim < least:
+    if _arguments.tensor(input, name, "input").ndim < least:
         raise ShapeError(f"torch.{name} requires a tensor with at least {least} dimension, but got {input.ndim}")
     if isinstance(parts, int) and (parts < 1 or input.shape[axis] % parts):
         raise ShapeError(
@@ -132,7 +132,7 @@ def _split(name: str, input: Tensor, parts: Any, axis: int, least: int) -> tuple
 
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Parts along the second axis, or the only one: so many equal ones, or before each index."""
-    axis = min(_check.tensor(input, "hsplit", "input").ndim, 2) - 1
+    axis = min(_arguments.tensor(input, "hsplit", "input").ndim, 2) - 1
     return _split("hsplit", input, indices_or_sections, axis, 1)
 
 
@@ -154,7 +154,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """So many parts along an axis, the first ones longer by one where it does not go up evenly; or before each index.
     The number, or the indices, may be a tensor of int64."""
-    _check.tensor(input, "tensor_split", "input")
+    _arguments.tensor(input, "tensor_split", "input")
     if isinstance(indices_or_sections, Tensor):
         if indices_or_sections.dtype != np.int64 or indices_or_sections.ndim > 1:
             raise ArgumentError(
@@ -172,8 +172,8 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     >>> torch.arange(5).unfold(0, 2, 2).tolist()
     [[0, 1], [2, 3]]
     """
-    shape = list(_check.tensor(input, "unfold", "input").shape) or [1]
-    axis, size, step = (_check.whole(v, "unfold", "an argument") for v in (dimension, size, step))
+    shape = list(_arguments.tensor(input, "unfold", "input").shape) or [1]
+    axis, size, step = (_arguments.whole(v, "unfold", "an argument") for v in (dimension, size, step))
     if not -len(shape) <= axis < len(shape):
         raise IndexOutOfRange(f"unfold: axis {axis} is out of range for {len(shape)} dimensions")
     if not 0 <= size <= shape[axis]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferrograd._modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from ferrograd._autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from ferrograd.paddle._autograd import backward, grad
 from ferrograd.paddle._jacobian import Hessian, Jacobian, hessian, jacobian
 from ferrograd.paddle.autograd import function, py_layer

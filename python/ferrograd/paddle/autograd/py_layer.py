@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd import _function
+from ferrograd._autograd import function as _function
+from ferrograd._autograd.function import once_differentiable
+from ferrograd._autograd.nested import filled
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._function import once_differentiable
-from ferrograd._layout import filled
 
 __all__ = ["PyLayer", "PyLayerContext", "once_differentiable"]
 

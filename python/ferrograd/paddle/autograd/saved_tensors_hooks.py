@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ferrograd import _saved
+from ferrograd._autograd import saved_tensors as _saved_tensors
 
 __all__ = ["saved_tensors_hooks"]
 
 PADDLE = 1
 
 
-class saved_tensors_hooks(_saved.saved_tensors_hooks):
+class saved_tensors_hooks(_saved_tensors.saved_tensors_hooks):
     """See :class:`ferrograd.saved_tensors_hooks`."""
 
     _dialect = PADDLE

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
-from ferrograd._modes import no_grad
 from ferrograd.paddle import _autograd
 from ferrograd.paddle._creation import to_tensor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd import _check
+from ferrograd import _arguments
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as _ops
 from ferrograd._core.paddle import linalg as _linalg
@@ -53,7 +53,7 @@ def multi_dot(x: Sequence[Tensor], name: str | None = None) -> Tensor:
     """The matrix product of several matrices, of which the first and the last may be vectors."""
     if not isinstance(x, list | tuple) or len(x) < 2:
         raise ArgumentError("multi_dot: two or more matrices are needed")
-    product, *others = (_check.tensor(m, "multi_dot", "x") for m in x)
+    product, *others = (_arguments.tensor(m, "multi_dot", "x") for m in x)
     for m in others:
         product = _ops.matmul(product, m)
     return product

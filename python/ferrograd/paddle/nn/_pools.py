@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _check
+from ferrograd import _arguments
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as ops
-from ferrograd._normalize import normalize
+from ferrograd._dialects.normalization import normalize
 from ferrograd.paddle.nn._windows import channels_first, channels_last, each, padded, pads_of
 
 __all__ = [
@@ -74,9 +74,9 @@ def _most(function: str, x: Tensor, output_size: Any, return_mask: bool) -> Any:
 
 
 def _sizes(x: Tensor, output_size: Any, count: int, data_format: Any, function: str) -> Any:
-    shape = _check.tensor(x, function, "x").shape
+    shape = _arguments.tensor(x, function, "x").shape
     own = shape[-1 - count : -1] if data_format != "NC" and channels_last(data_format, function) else shape[-count:]
-    return _check.sizes(own, output_size)
+    return _arguments.sizes(own, output_size)
 
 
 def max_pool1d(

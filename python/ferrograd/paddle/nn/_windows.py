@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd import _check
+from ferrograd import _arguments
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as ops
 
@@ -33,7 +33,7 @@ def channels_last(data_format: Any, function: str) -> bool:
 
 def channels_first(x: Tensor, data_format: Any, function: str, f: Callable[[Tensor], Any]) -> Any:
     """What ``f``, which wants the channels first, makes of ``x``; in the format of ``x``."""
-    x = _check.tensor(x, function, "x")
+    x = _arguments.tensor(x, function, "x")
     if not channels_last(data_format, function) or x.ndim < 3:
         return f(x)
     y = f(ops.moveaxis(x, -1, 1))
@@ -43,8 +43,8 @@ def channels_first(x: Tensor, data_format: Any, function: str, f: Callable[[Tens
 def each(value: Any, count: int, function: str, name: str) -> list[int]:
     """A number for each of so many axes."""
     if not isinstance(value, list | tuple):
-        return [_check.whole(value, function, name)] * count
-    given = _check.wholes(value, function, name)
+        return [_arguments.whole(value, function, name)] * count
+    given = _arguments.wholes(value, function, name)
     if len(given) not in (1, count):
         raise ArgumentError(f"{function}: {name} is one number or {count}, not {given}")
     return given * count if len(given) == 1 else given
@@ -73,13 +73,13 @@ def pads_of(
             raise ArgumentError(f"{function}: stride is at least 1, not {stride}")
         return _same(x.shape[-count:], window, stride)
     if isinstance(padding, list | tuple) and len(padding) == count + 2 and isinstance(padding[0], list | tuple):
-        flat = [_check.pairs(both, function, "padding") for both in padding]
+        flat = [_arguments.pairs(both, function, "padding") for both in padding]
         if any(len(both) != 1 for both in flat):
             raise ArgumentError(f"{function}: padding must have a pair for each axis")
         pairs = [both[0] for both in flat]
         return pairs[1:-1] if channels_last(data_format, function) else pairs[2:]
     if isinstance(padding, list | tuple) and len(padding) == 2 * count:
-        return _check.pairs(padding, function, "padding")
+        return _arguments.pairs(padding, function, "padding")
     return [(p, p) for p in each(padding, count, function, "padding")]
 
 
@@ -92,7 +92,7 @@ def padded(x: Tensor, pairs: list[tuple[int, int]], fill: float = 0.0) -> tuple[
 
 def _window(weight: Tensor, count: int, function: str) -> list[int]:
     """The sizes of a weight along so many axes."""
-    shape = _check.tensor(weight, function, "weight").shape
+    shape = _arguments.tensor(weight, function, "weight").shape
     if len(shape) != count + 2:
         raise ArgumentError(f"{function}: weight has {count + 2} axes, not {len(shape)}")
     return list(shape[2:])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ferrograd import _optim
 from ferrograd._core import Tensor, native
+from ferrograd._optim import steps as _steps
 
 __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
 
@@ -41,6 +41,6 @@ class ClipGradByGlobalNorm:
 
     def __call__(self, params_grads: Pairs) -> Pairs:
         """Pairs of parameters and clipped gradients."""
-        total = _optim.total_norm([g for _, g in params_grads], 2.0).item()
+        total = _steps.total_norm([g for _, g in params_grads], 2.0).item()
         scale = self.clip_norm / max(total, self.clip_norm)
         return [(p, g * scale) for p, g in params_grads]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd import _check, _dialect
+from ferrograd import _arguments
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import PaddleTensor as _PaddleTensor
 from ferrograd._core import paddle as ops
@@ -45,6 +45,7 @@ from ferrograd._core.paddle import (
     tanhshrink,
     thresholded_relu,
 )
+from ferrograd._dialects import adapters as _adapters
 from ferrograd.paddle.nn._pools import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -176,8 +177,8 @@ def dropout(
     if axis is None:
         return ops.multiply(ops.dropout(x, p, True), kept)
     axes = [
-        a % _check.tensor(x, "dropout", "x").ndim
-        for a in _check.wholes([axis] if isinstance(axis, int) else axis, "dropout", "axis")
+        a % _arguments.tensor(x, "dropout", "x").ndim
+        for a in _arguments.wholes([axis] if isinstance(axis, int) else axis, "dropout", "axis")
     ]
     shape = [n if i in axes else 1 for i, n in enumerate(x.shape)]
     return ops.multiply(x, ops.multiply(ops.dropout(ops.ones(shape, x.dtype), p, True), kept))
@@ -237,7 +238,10 @@ def cross_entropy(
     Labels are integers, whose shape lacks the axis or has size 1 there, or with ``soft_label`` probabilities. Without
     ``use_softmax`` the input holds probabilities already.
     """
-    input, label = _check.tensor(input, "cross_entropy", "input"), _check.tensor(label, "cross_entropy", "label")
+    input, label = (
+        _arguments.tensor(input, "cross_entropy", "input"),
+        _arguments.tensor(label, "cross_entropy", "label"),
+    )
     kept = not soft_label and label.ndim == input.ndim
     if kept:
         label = ops.squeeze(label, axis)
@@ -267,7 +271,7 @@ def pad(
     ``pad`` has a pair for every axis, from the first on; or pairs for some of the axes after the channels (or before
     them, as ``data_format`` says), from the last on.
     """
-    x, pairs = _check.tensor(x, "pad", "x"), _check.pairs(pad, "pad", "pad")
+    x, pairs = _arguments.tensor(x, "pad", "x"), _arguments.pairs(pad, "pad", "pad")
     if len(pairs) == x.ndim:
         widths = pairs if pad_from_left_axis else pairs[::-1]
     else:
@@ -280,7 +284,7 @@ def embedding(
     x: Tensor, weight: Tensor, padding_idx: int | None = None, sparse: bool = False, name: str | None = None
 ) -> Tensor:
     """The rows of ``weight`` that the integers in ``x`` name. The row ``padding_idx`` counts as a constant 0."""
-    x, weight = _check.tensor(x, "embedding", "x"), _check.tensor(weight, "embedding", "weight")
+    x, weight = _arguments.tensor(x, "embedding", "x"), _arguments.tensor(weight, "embedding", "weight")
     rows = ops.reshape(ops.index_select(weight, 0, ops.reshape(x, [-1])), [*x.shape, *weight.shape[1:]])
     if padding_idx is None:
         return rows
@@ -335,13 +339,13 @@ def softmax_with_cross_entropy(
 def swiglu(x: Tensor, y: Tensor | None = None, name: str | None = None) -> Tensor:
     """``silu(x) * y``; of one tensor, whose last axis is halved, of its halves."""
     if y is None:
-        x = _check.tensor(x, "swiglu", "x")
+        x = _arguments.tensor(x, "swiglu", "x")
         if x.ndim == 0 or x.shape[-1] % 2:
             raise ShapeError(f"swiglu: the last axis of {list(x.shape)} cannot be halved")
         x, y = ops.split(x, 2, -1)
     return ops.multiply(ops.silu(x), y)
 
 
-_twins = _dialect.written(_PaddleTensor, __all__)
+_twins = _adapters.written(_PaddleTensor, __all__)
 globals().update(_twins)
 __all__ += _twins

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ferrograd import _optim
 from ferrograd._core import Tensor
+from ferrograd._optim import steps as _steps
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_"]
 
@@ -14,9 +14,9 @@ def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
     """Scales the gradients in place so that their common norm is at most ``max_norm``; returns what it was."""
-    return _optim.clip_norm(parameters, max_norm, norm_type, error_if_nonfinite, "clip_grad_norm_")
+    return _steps.clip_norm(parameters, max_norm, norm_type, error_if_nonfinite, "clip_grad_norm_")
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Brings every element of the gradients into ``[-clip_value, clip_value]``, in place."""
-    _optim.clip_value(parameters, clip_value)
+    _steps.clip_value(parameters, clip_value)

@@ -17,9 +17,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ferrograd import _lbfgs, _optim
+from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._modes import no_grad
+from ferrograd._optim import lbfgs as _lbfgs
+from ferrograd._optim import steps as _steps
 
 __all__ = ["LBFGS", "SGD", "Adam", "AdamW", "Momentum", "Optimizer"]
 
@@ -46,13 +47,13 @@ class Optimizer:
                 f"{op}: `parameters` argument given to the optimizer should be an iterable of paddle Tensors, but got "
                 f"argument type is `{type(parameters).__name__}`."
             )
-        _optim.at_least(op, 0, learning_rate=learning_rate, weight_decay=weight_decay or 0)
+        _steps.at_least(op, 0, learning_rate=learning_rate, weight_decay=weight_decay or 0)
         groups: list[Any] = list(parameters)
         if groups and not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         common = {"learning_rate": 1.0, "weight_decay": weight_decay, "grad_clip": grad_clip}
         self._learning_rate = float(learning_rate)
-        self._groups = [{**common, **g, "params": _optim.leaves(g["params"], op)} for g in groups]
+        self._groups = [{**common, **g, "params": _steps.leaves(g["params"], op)} for g in groups]
         self._parameter_list = [p for g in self._groups for p in g["params"]]
         self._state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
 
@@ -62,7 +63,7 @@ class Optimizer:
 
     def set_lr(self, value: float) -> None:
         """Sets the learning rate."""
-        _optim.at_least("set_lr", 0, learning_rate=value)
+        _steps.at_least("set_lr", 0, learning_rate=value)
         self._learning_rate = float(value)
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
@@ -129,7 +130,7 @@ class SGD(Optimizer):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
-        _optim.descend(p, g, self._state[p], rate=rate, decay=decay)
+        _steps.descend(p, g, self._state[p], rate=rate, decay=decay)
 
 
 class Momentum(Optimizer):
@@ -149,14 +150,14 @@ class Momentum(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
-        _optim.at_least("Momentum", 0, momentum=momentum)
+        _steps.at_least("Momentum", 0, momentum=momentum)
         self._momentum, self._nesterov, self._rescale = float(momentum), use_nesterov, float(rescale_grad)
 
     def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
         if self._rescale != 1:
             g = g * self._rescale
         mu, nesterov = self._momentum, self._nesterov
-        _optim.descend(p, g, self._state[p], rate=rate, momentum=mu, nesterov=nesterov, decay=decay)
+        _steps.descend(p, g, self._state[p], rate=rate, momentum=mu, nesterov=nesterov, decay=decay)
 
 
 class Adam(Optimizer):
@@ -181,11 +182,11 @@ class Adam(Optimizer):
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
         self._betas, self._epsilon, self._amsgrad = (float(beta1), float(beta2)), float(epsilon), amsgrad
-        _optim.at_least(type(self).__name__, 0, 1, beta1=self._betas[0], beta2=self._betas[1])
-        _optim.at_least(type(self).__name__, 0, epsilon=self._epsilon)
+        _steps.at_least(type(self).__name__, 0, 1, beta1=self._betas[0], beta2=self._betas[1])
+        _steps.at_least(type(self).__name__, 0, epsilon=self._epsilon)
 
     def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
-        _optim.adam(
+        _steps.adam(
             p,
             g,
             self._state[p],

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ferrograd._modes import enable_grad, inference_mode, no_grad, set_grad_enabled
-from ferrograd._watch import detect_anomaly, set_detect_anomaly
+from ferrograd._autograd.debugging import detect_anomaly, set_detect_anomaly
+from ferrograd._autograd.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from ferrograd.torch._autograd import backward, grad
 from ferrograd.torch._classes import Variable
 from ferrograd.torch.autograd import (

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ferrograd._watch import detect_anomaly, set_detect_anomaly
+from ferrograd._autograd.debugging import detect_anomaly, set_detect_anomaly
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]

@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd import _function
+from ferrograd._autograd import function as _function
+from ferrograd._autograd.function import once_differentiable
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._function import once_differentiable
 
 __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ferrograd import _core, _tree
+from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._core import ArgumentError, ShapeError, Tensor
-from ferrograd._modes import enable_grad, no_grad
 from ferrograd.func._jacobians import columns, rows
 from ferrograd.func._record import Record, is_inside
 

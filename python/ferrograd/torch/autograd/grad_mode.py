@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ferrograd import _core
-from ferrograd._modes import enable_grad, inference_mode, no_grad, set_grad_enabled
+from ferrograd._autograd.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 

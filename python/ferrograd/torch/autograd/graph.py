@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 
-from ferrograd import _check, _core
+from ferrograd import _arguments, _core
+from ferrograd._autograd.modes import no_grad
 from ferrograd._core import GradientEdge, Node, RemovableHandle, Tensor, queue_callback, register_multi_grad_hook
 from ferrograd._core import gradient_edge as get_gradient_edge
-from ferrograd._modes import no_grad
 from ferrograd.torch._autograd import TORCH
 from ferrograd.torch.autograd._saved import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
@@ -38,7 +38,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Counts a write to a tensor, or to each of several, that was made elsewhere."""
     with no_grad():
         for x in [tensor] if isinstance(tensor, Tensor) else tensor:
-            _check.tensor(x, "increment_version", "tensor")
+            _arguments.tensor(x, "increment_version", "tensor")
             x.copy_(x.detach().clone())
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, ContextDecorator
 from dataclasses import dataclass
 
-from ferrograd import _watch
+from ferrograd._autograd import profiling as _profiling
 from ferrograd._core import ArgumentError
 
 __all__ = ["EventList", "FunctionEventAvg", "emit_itt", "emit_nvtx", "profile", "record_function"]
@@ -101,9 +101,9 @@ class profile:
         if use_cuda or use_device not in (None, "cpu"):
             warnings.warn("CUDA is not available, disabling CUDA profiling", stacklevel=2)
         self.enabled = enabled
-        self._watched: AbstractContextManager[_watch.Profile] | None = None
-        self._costs: _watch.Profile | None = None
-        self._regions: dict[str, _watch.Cost] = {}
+        self._watched: AbstractContextManager[_profiling.Profile] | None = None
+        self._costs: _profiling.Profile | None = None
+        self._regions: dict[str, _profiling.Cost] = {}
         self._done = False
 
     def __enter__(self) -> profile:
@@ -112,7 +112,7 @@ class profile:
             return self
         if self._watched is not None:
             raise ArgumentError("Profiler context manager is not reentrant")
-        self._watched = _watch.profile()
+        self._watched = _profiling.profile()
         self._costs = self._watched.__enter__()
         _running.profiles.append(self)
         return self
@@ -168,9 +168,9 @@ class record_function(ContextDecorator):
 
     def __exit__(self, *_: object) -> None:
         """It ends."""
-        cost = _watch.Cost(1, time.perf_counter() - self._begun)
+        cost = _profiling.Cost(1, time.perf_counter() - self._begun)
         for running in _running.profiles:
-            running._regions[self.name] = running._regions.get(self.name, _watch.Cost()) + cost
+            running._regions[self.name] = running._regions.get(self.name, _profiling.Cost()) + cost
 
     def _recreate_cm(self) -> record_function:
         # Each call of a function has a beginning of its own.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ferrograd import _check
+from ferrograd import _arguments
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
 
@@ -24,7 +22,6 @@ __all__ = [
     "rrelu",
     "selu",
     "silu",
-    "softmin",
     "softshrink",
     "softsign",
     "tanhshrink",
@@ -107,7 +104,7 @@ def rrelu(
     """``input``, times a slope where it is negative: in training a random one for each element, else the mean."""
     if not training:
         return _result(input, ops.leaky_relu(input, (lower + upper) / 2), inplace)
-    input = _check.tensor(input, "rrelu", "input")
+    input = _arguments.tensor(input, "rrelu", "input")
     slopes = ops.cast(ops.uniform(lower, upper, list(input.shape)), input.dtype)
     return _result(input, ops.where(ops.less(input, 0), ops.multiply(input, slopes), input), inplace)
 
@@ -135,10 +132,3 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along an axis times the sigmoid of the second."""
     return ops.glu(input, dim)
-
-
-def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """The softmax of ``-input``."""
-    from ferrograd.torch.nn.functional import softmax
-
-    return softmax(ops.negative(input), dim, _stacklevel, dtype)

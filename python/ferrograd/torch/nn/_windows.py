@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd import _check
+from ferrograd import _arguments
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
-from ferrograd._normalize import normalize
+from ferrograd._dialects.normalization import normalize
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -72,7 +72,7 @@ def max_pool3d(
 
 
 def _sizes(input: Tensor, output_size: Any, axes: int, function: str) -> Any:
-    return _check.sizes(_check.tensor(input, function, "input").shape[-axes:], output_size)
+    return _arguments.sizes(_arguments.tensor(input, function, "input").shape[-axes:], output_size)
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
@@ -140,7 +140,7 @@ def batch_norm(
     In training these are the mean and the variance of the batch, and the running ones move towards them (the variance
     without bias) by ``momentum``; otherwise they are the running ones.
     """
-    shape = _check.tensor(input, "batch_norm", "input").shape
+    shape = _arguments.tensor(input, "batch_norm", "input").shape
     if training and input.ndim >= 2 and math.prod(shape) == shape[1]:
         raise ArgumentError(f"Expected more than 1 value per channel when training, got input size {shape}")
     running, scale = (running_mean, running_var), (weight, bias)
@@ -162,7 +162,7 @@ def instance_norm(
     The running mean and variance move towards their averages over the batch by ``momentum``; without
     ``use_input_stats`` they are what is used.
     """
-    shape = _check.tensor(input, "instance_norm", "input").shape
+    shape = _arguments.tensor(input, "instance_norm", "input").shape
     if use_input_stats and input.ndim >= 2 and math.prod(shape) == shape[0] * shape[1]:
         raise ArgumentError(f"Expected more than 1 spatial element when training, got input size {shape}")
     running, scale = (running_mean, running_var), (weight, bias)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _check, _dialect
+from ferrograd import _arguments
 from ferrograd._core import ArgumentError, Tensor, TorchTensor
 from ferrograd._core import torch as ops
 from ferrograd._core.torch import (
@@ -37,7 +37,8 @@ from ferrograd._core.torch import (
     softplus,
     tanh,
 )
-from ferrograd._creation import into
+from ferrograd._dialects import adapters as _adapters
+from ferrograd._dialects.out_argument import into
 from ferrograd.torch.nn._activations import (
     celu,
     elu,
@@ -54,7 +55,6 @@ from ferrograd.torch.nn._activations import (
     rrelu,
     selu,
     silu,
-    softmin,
     softshrink,
     softsign,
     tanhshrink,
@@ -174,6 +174,11 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return ops.softmax(input if dtype is None else ops.cast(input, dtype), _axis("softmax", dim))
 
 
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """The softmax of ``-input``."""
+    return softmax(ops.negative(input), dim, _stacklevel, dtype)
+
+
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """The logarithm of the softmax along an axis."""
     return ops.log_softmax(input if dtype is None else ops.cast(input, dtype), _axis("log_softmax", dim))
@@ -240,7 +245,7 @@ def l1_loss(
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """``input`` with so many elements before and after each axis; the pairs of ``pad`` start at the last axis."""
-    input, pairs = _check.tensor(input, "pad", "input"), _check.pairs(pad, "pad", "pad")
+    input, pairs = _arguments.tensor(input, "pad", "input"), _arguments.pairs(pad, "pad", "pad")
     widths = [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1]
     return ops.pad(input, widths, mode, 0.0 if value is None else value)
 
@@ -261,7 +266,7 @@ def group_norm(
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """``input`` divided by the root of the mean of its squares over the last axes, then scaled."""
     if eps is None:
-        eps = float(np.finfo(_check.tensor(input, "rms_norm", "input").dtype).eps)
+        eps = float(np.finfo(_arguments.tensor(input, "rms_norm", "input").dtype).eps)
     return ops.rms_norm(input, normalized_shape, weight, eps)
 
 
@@ -275,7 +280,7 @@ def embedding(
     sparse: bool = False,
 ) -> Tensor:
     """The rows of ``weight`` that the integers in ``input`` name. The row ``padding_idx`` gets no gradient."""
-    input, weight = _check.tensor(input, "embedding", "input"), _check.tensor(weight, "embedding", "weight")
+    input, weight = _arguments.tensor(input, "embedding", "input"), _arguments.tensor(weight, "embedding", "weight")
     if max_norm is not None or scale_grad_by_freq:
         raise ArgumentError("embedding: max_norm and scale_grad_by_freq are not supported")
     rows = ops.reshape(ops.index_select(weight, 0, ops.reshape(input, [-1])), [*input.shape, *weight.shape[1:]])
@@ -349,7 +354,7 @@ def huber_loss(
     return ops.sum(loss) if reduction == "sum" else ops.mean(loss)
 
 
-_twins = _dialect.written(
+_twins = _adapters.written(
     TorchTensor, ["celu", "elu", "hardtanh", "leaky_relu", "relu", "selu", "sigmoid", "tanh", "threshold"]
 )
 globals().update(_twins)

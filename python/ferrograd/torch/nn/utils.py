@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ferrograd import _optim
 from ferrograd._core import Tensor
+from ferrograd._optim import steps as _steps
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_"]
 
@@ -25,9 +25,9 @@ def clip_grad_norm_(
     >>> torch.nn.utils.clip_grad_norm_([w], 5.0).item()
     10.0
     """
-    return _optim.clip_norm(parameters, max_norm, norm_type, error_if_nonfinite, "clip_grad_norm_")
+    return _steps.clip_norm(parameters, max_norm, norm_type, error_if_nonfinite, "clip_grad_norm_")
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
     """Brings every element of the gradients into ``[-clip_value, clip_value]``, in place."""
-    _optim.clip_value(parameters, clip_value)
+    _steps.clip_value(parameters, clip_value)

@@ -17,9 +17,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ferrograd import _lbfgs, _optim
+from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._modes import enable_grad
+from ferrograd._optim import lbfgs as _lbfgs
+from ferrograd._optim import steps as _steps
 
 __all__ = ["LBFGS", "SGD", "Adam", "AdamW", "Optimizer"]
 
@@ -50,7 +51,7 @@ class Optimizer:
         if not isinstance(param_group, dict) or "params" not in param_group:
             raise ArgumentError("param group must be a dict with 'params'")
         given = param_group["params"]
-        params = _optim.leaves([given] if isinstance(given, Tensor) else given, type(self).__name__)
+        params = _steps.leaves([given] if isinstance(given, Tensor) else given, type(self).__name__)
         known = {id(p) for group in self.param_groups for p in group["params"]}
         if any(id(p) in known for p in params):
             raise ArgumentError("some parameters appear in more than one parameter group")
@@ -68,7 +69,7 @@ class Optimizer:
                 if set_to_none:
                     p.grad = None
                 elif p.grad is not None:
-                    p.grad = _optim.zeros(p.grad)
+                    p.grad = _steps.zeros(p.grad)
 
     def step(self, closure: Closure | None = None) -> Any:
         """Updates every parameter that has a gradient. ``closure`` computes the loss again first, and its gradients."""
@@ -145,14 +146,14 @@ class SGD(Optimizer):
         )
 
     def _check(self, group: dict[str, Any]) -> None:
-        _optim.at_least("SGD", 0, **{"learning rate": group["lr"], "momentum value": group["momentum"]})
-        _optim.at_least("SGD", 0, **{"weight_decay value": group["weight_decay"]})
-        _optim.at_least("SGD", float("-inf"), dampening=group["dampening"])
+        _steps.at_least("SGD", 0, **{"learning rate": group["lr"], "momentum value": group["momentum"]})
+        _steps.at_least("SGD", 0, **{"weight_decay value": group["weight_decay"]})
+        _steps.at_least("SGD", float("-inf"), dampening=group["dampening"])
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ArgumentError("Nesterov momentum requires a momentum and zero dampening")
 
     def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
-        _optim.descend(
+        _steps.descend(
             p,
             g,
             self.state[p],
@@ -197,12 +198,12 @@ class Adam(Optimizer):
         if not isinstance(betas, tuple | list) or len(betas) != 2:
             raise ArgumentError(f"{name}: betas must be a pair of numbers, not {betas!r:.60}")
         beta1, beta2 = betas
-        _optim.at_least(name, 0, **{"learning rate": group["lr"], "epsilon value": group["eps"]})
-        _optim.at_least(name, 0, 1, **{"beta parameter at index 0": beta1, "beta parameter at index 1": beta2})
-        _optim.at_least(name, 0, **{"weight_decay value": group["weight_decay"]})
+        _steps.at_least(name, 0, **{"learning rate": group["lr"], "epsilon value": group["eps"]})
+        _steps.at_least(name, 0, 1, **{"beta parameter at index 0": beta1, "beta parameter at index 1": beta2})
+        _steps.at_least(name, 0, **{"weight_decay value": group["weight_decay"]})
 
     def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
-        _optim.adam(
+        _steps.adam(
             p,
             g,
             self.state[p],
@@ -253,7 +254,7 @@ class LBFGS(Optimizer):
     ) -> None:
         if line_search_fn not in (None, "strong_wolfe"):
             raise ArgumentError(f"LBFGS: only 'strong_wolfe' is supported as line_search_fn, not {line_search_fn!r}")
-        _optim.at_least("LBFGS", 0, **{"learning rate": lr})
+        _steps.at_least("LBFGS", 0, **{"learning rate": lr})
         super().__init__(
             params,
             {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
-from ferrograd._checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+from ferrograd._autograd.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
 from ferrograd._core import ArgumentError, Tensor
 
 __all__ = [

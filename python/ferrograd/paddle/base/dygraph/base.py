@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferrograd._modes import no_grad
+from ferrograd._autograd.modes import no_grad
 from ferrograd.paddle._autograd import grad
 from ferrograd.paddle._framework import in_dynamic_mode as enabled
 from ferrograd.paddle.fluid.dygraph import guard, to_variable

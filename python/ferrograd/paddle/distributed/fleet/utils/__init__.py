@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ferrograd._checkpoint import checkpoint
+from ferrograd._autograd.checkpoint import checkpoint
 
 __all__ = ["recompute"]
 

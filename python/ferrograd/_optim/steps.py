@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
-from ferrograd import _check, _core
+from ferrograd import _arguments, _core
+from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor, native
-from ferrograd._modes import no_grad
 
 State = dict[str, Any]
 
@@ -89,7 +89,7 @@ def adam(
 def gradients(parameters: Any, op: str) -> list[Tensor]:
     """The gradients of a tensor or of several, without those that have none."""
     tensors = [parameters] if isinstance(parameters, Tensor) else parameters
-    return [p.grad for p in tensors if _check.tensor(p, op, "each of the parameters").grad is not None]
+    return [p.grad for p in tensors if _arguments.tensor(p, op, "each of the parameters").grad is not None]
 
 
 def total_norm(grads: list[Tensor], order: Any) -> Tensor:

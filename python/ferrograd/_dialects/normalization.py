@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ferrograd import _check
+from ferrograd import _arguments
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import native as ops
 
@@ -13,7 +13,7 @@ def _each_channel(x: Tensor, function: str, **given: Tensor | None) -> None:
     """Makes sure that the tensors have an element for each channel of ``x``."""
     channels = x.shape[1]
     for name, t in given.items():
-        if t is not None and list(_check.tensor(t, function, name).shape) != [channels]:
+        if t is not None and list(_arguments.tensor(t, function, name).shape) != [channels]:
             raise ArgumentError(f"{function}: {name} has shape {list(t.shape)}, not [{channels}]")
 
 
@@ -40,7 +40,7 @@ def normalize(
     Mean and variance are those of each channel, over the ``batch`` too or of each of its members, if they are taken
     ``fresh``; the ``running`` ones then move towards them by a ``share``. Otherwise they are the running ones.
     """
-    if _check.tensor(x, function, "input").ndim < 2:
+    if _arguments.tensor(x, function, "input").ndim < 2:
         raise ArgumentError(f"{function}: [batch, channels, ...] is needed, not {list(x.shape)}")
     _each_channel(x, function, running_mean=running[0], running_var=running[1], weight=scale[0], bias=scale[1])
     if fresh:

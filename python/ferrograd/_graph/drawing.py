@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
-from typing import TYPE_CHECKING
 
-from ferrograd._graph import counted, size
-from ferrograd._layers import layout
-
-if TYPE_CHECKING:
-    from ferrograd._graph import Graph, Node
+from ferrograd._graph.layered_layout import layout
+from ferrograd._graph.nodes import Node, Snapshot, format_bytes, plural
 
 # Of a picture: the width of a letter, the height of a line, of a node, and of the space between rows.
 _LETTER, _LINE, _HEIGHT, _SPACE, _MARGIN = 6.9, 15, 54, 46, 16
@@ -45,16 +41,16 @@ def value_at(node: Node, out: int) -> str:
 def labels(node: Node) -> tuple[str, str, str]:
     """What is written into a node: what it is, its values, and what it keeps with the place it was recorded at."""
     values = ", ".join(map(str, node.outputs))
-    parts = [node.place, size(node.kept) if node.kept else ""]
+    parts = [node.place, format_bytes(node.kept) if node.kept else ""]
     return f"{node.op} {node.name}" if node.name else node.op, values, "  ".join(filter(None, parts))
 
 
-def more(graph: Graph, nodes: list[Node]) -> str:
+def more(graph: Snapshot, nodes: list[Node]) -> str:
     """That some nodes are left out; empty if none are."""
-    return f"{counted(len(graph) - len(nodes), 'more node')}" if len(nodes) < len(graph) else ""
+    return f"{plural(len(graph) - len(nodes), 'more node')}" if len(nodes) < len(graph) else ""
 
 
-def dot(graph: Graph, limit: int | None) -> str:
+def dot(graph: Snapshot, limit: int | None) -> str:
     """The graph in the dot language."""
 
     def quoted(text: str) -> str:
@@ -74,7 +70,7 @@ def dot(graph: Graph, limit: int | None) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def mermaid(graph: Graph, limit: int | None) -> str:
+def mermaid(graph: Snapshot, limit: int | None) -> str:
     """The graph as a Mermaid flowchart."""
 
     def quoted(text: str) -> str:
@@ -97,7 +93,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def svg(graph: Graph, limit: int | None, links: bool = False) -> str:
+def svg(graph: Snapshot, limit: int | None, links: bool = False) -> str:
     """The graph as a picture; with ``links`` each node leads to its row in a table."""
     nodes = graph.nearest(limit)
     index = {node.id: i for i, node in enumerate(nodes)}
@@ -171,14 +167,14 @@ def _curve(points: list[tuple[float, float]]) -> str:
     return path + f"M{x - 3:.1f},{y - 6:.1f}L{x:.1f},{y:.1f}L{x + 3:.1f},{y - 6:.1f}"
 
 
-def _table(graph: Graph, nodes: list[Node], targets: bool) -> str:
+def _table(graph: Snapshot, nodes: list[Node], targets: bool) -> str:
     """A row for each node, the roots first."""
     timed = bool(graph.seconds)
     head = ["node", "op", "name", "outputs", "inputs", "keeps", *(["us"] * timed), "recorded at", "line"]
     rows = []
     for node in reversed(nodes):
         inputs = ", ".join(f"#{edge[0].id}" for edge in node.edges if edge is not None)
-        kept = size(node.kept) if node.holding == "live" else f"{size(node.kept)}, {node.holding}"
+        kept = format_bytes(node.kept) if node.holding == "live" else f"{format_bytes(node.kept)}, {node.holding}"
         time = "" if node.seconds is None else f"{node.seconds * 1e6:.1f}"
         values = "; ".join(map(str, node.outputs))
         cells = [f"#{node.id}", node.op, node.name or "", values, inputs, kept, *([time] * timed)]
@@ -190,7 +186,7 @@ def _table(graph: Graph, nodes: list[Node], targets: bool) -> str:
     return f"<table><thead><tr>{heads}</tr></thead><tbody>\n" + "\n".join(rows) + "\n</tbody></table>"
 
 
-def fragment(graph: Graph, limit: int | None) -> str:
+def fragment(graph: Snapshot, limit: int | None) -> str:
     """The picture and the table, for a notebook."""
     picture, table = svg(graph, limit), _table(graph, graph.nearest(limit), False)
     return (
@@ -208,7 +204,7 @@ _PAGE = (
 )
 
 
-def page(graph: Graph, limit: int | None) -> str:
+def page(graph: Snapshot, limit: int | None) -> str:
     """The picture and the table as a page of its own."""
     summary, nodes = escape(graph.summary()), graph.nearest(limit)
     rest = more(graph, nodes)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core.native import get_default_dtype
-from ferrograd._device import DEVICES, Device
+from ferrograd._tensor.device import DEVICES, Device
 
 _KINDS = {
     "bool": ("bool",),

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ferrograd import _core
+from ferrograd._autograd.modes import enable_grad
+from ferrograd._autograd.nested import laid_out, replaced
+from ferrograd._autograd.saved_tensors import saved_tensors_hooks
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._layout import laid_out, replaced
-from ferrograd._modes import enable_grad
-from ferrograd._saved import saved_tensors_hooks
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
 

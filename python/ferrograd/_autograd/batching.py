@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ferrograd import _core, _tree
+from ferrograd._autograd.nested import filled, laid_out, replaced
 from ferrograd._core import ArgumentError, LanesError, Tensor
-from ferrograd._layout import filled, laid_out, replaced
-
-if TYPE_CHECKING:
-    from ferrograd._context import Context
 
 Values = Sequence[Tensor | None]
 
@@ -74,33 +71,33 @@ class _Lane(threading.local):
     """The lanes at which rules run on this thread, for the contexts that they read from."""
 
     def __init__(self) -> None:
-        self.stack: list[tuple[Context, _core.Lanes, int]] = []
+        self.stack: list[tuple[_core.FunctionCall, _core.Lanes, int]] = []
 
 
 _LANE = _Lane()
 
 
-def seen(ctx: Context, tensors: list[Tensor]) -> list[Tensor]:
+def seen(call: _core.FunctionCall, tensors: list[Tensor]) -> list[Tensor]:
     """What a context kept, as a rule sees it that runs for one lane."""
     for owner, lanes, lane in _LANE.stack:
-        if owner is ctx:
+        if owner is call:
             tensors = [_one(lanes, lane, x) for x in tensors]
     return tensors
 
 
-def ruled(ctx: Context, rule: Callable[[Values], Values], given: Values) -> Values:
+def ruled(call: _core.FunctionCall, rule: Callable[[Values], Values], given: Values) -> Values:
     """What a rule gives: for all lanes at once, or for each where it asks for values."""
     try:
         return rule(given)
     except LanesError:
-        lanes = _core.lanes_of([*(x for x in given if x is not None), *seen(ctx, ctx._call.saved())])
+        lanes = _core.lanes_of([*(x for x in given if x is not None), *seen(call, call.saved())])
         if lanes is None or not len(lanes):
             raise
     results: list[Values] = []
     for lane in range(len(lanes)):
-        _LANE.stack.append((ctx, lanes, lane))
+        _LANE.stack.append((call, lanes, lane))
         try:
-            results.append(ruled(ctx, rule, [x if x is None else _one(lanes, lane, x) for x in given]))
+            results.append(ruled(call, rule, [x if x is None else _one(lanes, lane, x) for x in given]))
         finally:
             _LANE.stack.pop()
     return [_together(lanes, parts) for parts in zip(*results, strict=True)]

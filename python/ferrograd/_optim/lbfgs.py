@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import Tensor
-from ferrograd._modes import enable_grad
 
 Vector = np.ndarray[Any, np.dtype[Any]]
 #: The value and the gradient at a point.

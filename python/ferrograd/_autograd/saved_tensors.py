@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ferrograd import _core
+from ferrograd._autograd.nested import laid_out, replaced
 from ferrograd._core import Tensor
-from ferrograd._layout import laid_out, replaced
 
 __all__ = [
     "compress_saved",

@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol
 
-from ferrograd import _core, _lanes
+from ferrograd import _core
+from ferrograd._autograd import batching
+from ferrograd._autograd.batching import Values
+from ferrograd._autograd.nested import SLOT, filled, indices, refilled, tensors_in
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._lanes import Values
-from ferrograd._layout import SLOT, filled, indices, refilled, tensors_in
 
-if TYPE_CHECKING:
-    from ferrograd._function import Function
+
+class Rules(Protocol):
+    """The part of :class:`ferrograd.Function` that a context calls to run the gradient and tangent rules."""
+
+    _recorded: ClassVar[bool]
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        """The user's tangent rule."""
+
+    @classmethod
+    def _has_jvp(cls) -> bool: ...
+
+    @classmethod
+    def _rule(cls) -> Callable[..., Any]: ...
+
+    @classmethod
+    def _cotangents(cls, ctx: Context, grads: Sequence[Tensor | None]) -> list[Any]: ...
+
+    @classmethod
+    def _take(cls, ctx: Context, result: Any, found: list[Tensor | None]) -> None: ...
+
+    @classmethod
+    def _is_several(cls, output: Any) -> bool: ...
 
 
 class Context:
@@ -34,13 +57,13 @@ class Context:
     _own: Mapping[str, int] = {}
     _in_forward_mode: bool = False
     _call: _core.FunctionCall
-    _function: type[Function]
+    _function: type[Rules]
     _ins: Any
     _outs: Any
     _count: int
     _needs: list[bool]
 
-    def __init__(self, function: type[Function]) -> None:
+    def __init__(self, function: type[Rules]) -> None:
         self._function = function
 
     def save_for_backward(self, *tensors: Any) -> None:
@@ -58,7 +81,7 @@ class Context:
         """What was saved, in the same order; each tensor with its history."""
         if not self._finished:
             return tuple(self._saved)
-        found = iter(_lanes.seen(self, self._call.saved()))
+        found = iter(batching.seen(self._call, self._call.saved()))
         saved = tuple(refilled(self._saved, found))
         return tuple(refilled(self._saved_for_forward, found)) if self._in_forward_mode else saved
 
@@ -92,7 +115,7 @@ class Context:
         """A result that was set as an attribute: without a cycle, since the results hold the context."""
         if name in self._own:
             own = self._call.output(self._own[name])
-            return own if own is None else _lanes.seen(self, [own])[0]
+            return own if own is None else batching.seen(self._call, [own])[0]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _forget(self, own: dict[str, int]) -> None:
@@ -110,11 +133,11 @@ class Context:
 
     def _backward(self, grads: Values) -> Values:
         """The gradients of the inputs, from those of the outputs."""
-        return _lanes.ruled(self, self._gradients, grads)
+        return batching.ruled(self._call, self._gradients, grads)
 
     def _jvp(self, tangents: Values) -> Values:
         """The tangents of the outputs, from those of the inputs."""
-        return _lanes.ruled(self, self._tangents, tangents)
+        return batching.ruled(self._call, self._tangents, tangents)
 
     def _gradients(self, grads: Values) -> Values:
         found = self._ruled(grads)
@@ -147,7 +170,7 @@ class Context:
         lost = [g for g in again if not g.requires_grad]
         if again and not lost:
             function._recorded = True
-        if not any(_lanes.has_values(x) for x in lost):
+        if not any(batching.has_values(x) for x in lost):
             return None
         return (
             "its backward is not written in functions that are recorded, so there are no gradients of its gradients, "

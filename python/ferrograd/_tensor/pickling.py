@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from . import _core
+from ferrograd import _core
 
 
 def reduce(

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from types import FunctionType, ModuleType
 from typing import Any
 
-from ferrograd import _check, _core
-from ferrograd._creation import into
+from ferrograd import _arguments, _core
+from ferrograd._dialects.out_argument import into
 
 #: Names of one parameter.
 SYNONYMS = (("dim", "axis"), ("keepdim", "keepdims"), ("input", "x"), ("other", "y"))
@@ -79,6 +79,6 @@ def _called(method: Callable[..., Any]) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         named = [name for name in FIRST if name in kwargs]
         x, *others = args or [kwargs.pop(named[0]) if named else None]
-        return method(_check.tensor(x, method.__name__, "x"), *others, **kwargs)
+        return method(_arguments.tensor(x, method.__name__, "x"), *others, **kwargs)
 
     return function

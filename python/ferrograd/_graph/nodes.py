@@ -1,4 +1,4 @@
-"""The recorded graph as something to look at: its nodes, in order, as text and as files."""
+"""The recorded graph as plain data: its nodes in order, and their text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import linecache
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from types import EllipsisType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,11 +47,11 @@ class Record(NamedTuple):
 
 
 class Node:
-    """One node of a :class:`Graph`: an op that was applied, or a leaf."""
+    """One node of a :class:`ferrograd.Graph`: an op that was applied, or a leaf."""
 
     __slots__ = ("_graph", "id")
 
-    def __init__(self, graph: Graph, id: int) -> None:
+    def __init__(self, graph: Snapshot, id: int) -> None:
         self._graph = graph
         self.id = id
 
@@ -160,7 +159,7 @@ class Node:
             text += f" {self.name!r}"
         text += f" {values[0]}" if len(values) == 1 else f" ({', '.join(map(str, values))})"
         if self.kept:
-            text += f", keeps {size(self.kept)}" + (", packed" if self.holding == "packed" else "")
+            text += f", keeps {format_bytes(self.kept)}" + (", packed" if self.holding == "packed" else "")
         if self.holding == "freed":
             text += ", freed"
         if self.seconds is not None:
@@ -173,11 +172,8 @@ class Node:
         return os.path.basename(self.site) if self.site else ""
 
 
-class Graph(Sequence[Node]):
-    """The record below one or several tensors, as it was when :func:`graph` was called; it keeps no tensor alive.
-
-    A sequence of its nodes: inputs stand before the ops that use them. The numbers depend on the graph alone.
-    """
+class Snapshot(Sequence[Node]):
+    """The recorded graph below some outputs as plain data: a sequence of nodes, the inputs of an op before the op."""
 
     def __init__(self, outputs: Sequence[Tensor | GradientEdge], dialect: int | None = None) -> None:
         self.record = Record(*_core.survey(list(outputs), dialect))
@@ -232,7 +228,7 @@ class Graph(Sequence[Node]):
 
     def nearest(self, limit: int | None) -> list[Node]:
         """The ``limit`` nodes that are the fewest steps away from the roots, in order; all where it is None."""
-        if limit is None or checked(limit) >= len(self):
+        if limit is None or check_limit(limit) >= len(self):
             return list(self)
         met = list(dict.fromkeys(node for node, _ in self.record.roots))
         known = set(met)
@@ -256,7 +252,7 @@ class Graph(Sequence[Node]):
             #0 leaf float32[2], ...
           #0 leaf, above
         """
-        most = len(self) * 2 + sum(map(len, self.record.inputs)) if limit is None else checked(limit)
+        most = len(self) * 2 + sum(map(len, self.record.inputs)) if limit is None else check_limit(limit)
         lines = [self.summary()]
         shown: set[int] = set()
         waiting = [(node, out, 0) for node, out in reversed(self.record.roots)]
@@ -272,14 +268,14 @@ class Graph(Sequence[Node]):
             lines.append(f"{indent}{through}{node}")
             waiting.extend((*p, depth + 1) for p in reversed(self.record.inputs[i]) if p is not None)
         if len(shown) < len(self):
-            lines.append(f"... and {counted(len(self) - len(shown), 'more node')}")
+            lines.append(f"... and {plural(len(self) - len(shown), 'more node')}")
         return "\n".join(lines)
 
     def summary(self) -> str:
         """How large the graph is, in a line."""
         leaves = sum(not places for places in self.record.inputs)
         freed = ", freed by a backward pass" if "freed" in self.record.holding else ""
-        return f"graph of {counted(len(self), 'node')}, {counted(leaves, 'leaf')}, {size(self.kept)} kept{freed}"
+        return f"graph of {plural(len(self), 'node')}, {plural(leaves, 'leaf')}, {format_bytes(self.kept)} kept{freed}"
 
     def __str__(self) -> str:
         return self.to_text()
@@ -287,103 +283,23 @@ class Graph(Sequence[Node]):
     def __repr__(self) -> str:
         return f"<{self.summary()}>"
 
-    def to_dot(self, limit: int | None = 10_000) -> str:
-        """The graph in the dot language of Graphviz: values flow along the arrows."""
-        from ferrograd._draw import dot
 
-        return dot(self, limit)
-
-    def to_mermaid(self, limit: int | None = 250) -> str:
-        """The graph as a Mermaid flowchart, which Markdown pages show."""
-        from ferrograd._draw import mermaid
-
-        return mermaid(self, limit)
-
-    def to_svg(self, limit: int | None = 250) -> str:
-        """The graph as a picture: leaves at the top, outputs at the bottom. Hovering shows a node's details."""
-        from ferrograd._draw import svg
-
-        return svg(self, limit)
-
-    def to_html(self, limit: int | None = 250) -> str:
-        """A page that needs no other file: the picture, and a table of the nodes with the lines that made them."""
-        from ferrograd._draw import page
-
-        return page(self, limit)
-
-    def save(self, path: str | os.PathLike[str], limit: int | EllipsisType | None = ...) -> None:
-        """Writes the form that the name's end asks for: ``.txt``, ``.dot``, ``.mmd``, ``.svg`` or ``.html``.
-
-        ``limit`` is that of the form, unless it is given.
-
-        Raises:
-            ArgumentError: another ending.
-        """
-        forms = {
-            ".txt": self.to_text,
-            ".dot": self.to_dot,
-            ".mmd": self.to_mermaid,
-            ".svg": self.to_svg,
-            ".html": self.to_html,
-        }
-        name = os.fspath(path)
-        form = forms.get(os.path.splitext(name)[1].lower())
-        if form is None:
-            raise ArgumentError(f"save: the name must end in one of {', '.join(forms)}: {name!r}")
-        text = form() if isinstance(limit, EllipsisType) else form(limit)
-        with open(name, "w", encoding="utf-8") as file:
-            file.write(text if text.endswith("\n") else text + "\n")
-
-    def _repr_svg_(self) -> str:
-        return self.to_svg(100)
-
-    def _repr_html_(self) -> str:
-        from ferrograd._draw import fragment
-
-        return fragment(self, 100)
-
-
-def graph(outputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge]) -> Graph:
-    """The record below a tensor, or several: a :class:`Graph` of plain data, to be printed, drawn or walked.
-
-    It is what ``backward`` would walk, with what each node keeps for it, and the line that recorded it. A graph that a
-    backward pass has freed can be looked at too: its nodes say that they are ``"freed"``.
-
-    Raises:
-        ArgumentError: an output that does not require grad, or is no tensor.
-
-    >>> x = fg.tensor([1.0, 2.0], requires_grad=True)
-    >>> g = fg.graph(fg.exp(x).sum())
-    >>> [node.op for node in g], g.kept
-    (['leaf', 'exp', 'sum'], 8)
-    """
-    many = [outputs] if isinstance(outputs, (Tensor, GradientEdge)) else outputs
-    if not isinstance(many, Sequence) or isinstance(many, str):
-        raise ArgumentError(f"graph: a tensor or a sequence of tensors is asked for, not {type(outputs).__name__}")
-    if not many:
-        raise ArgumentError("graph: no tensor was given")
-    for one in many:
-        if not isinstance(one, (Tensor, GradientEdge)):
-            raise ArgumentError(f"graph: outputs must be tensors, not {type(one).__name__}")
-    return Graph(many)
-
-
-def checked(limit: object) -> int:
-    """The limit, if it is one."""
+def check_limit(limit: object) -> int:
+    """The limit; refuses anything but a positive integer."""
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
         raise ArgumentError(f"limit must be a positive integer or None, not {limit!r}")
     return limit
 
 
-def counted(n: int, what: str) -> str:
-    """``2 leaves`` for 2 and ``leaf``."""
+def plural(n: int, what: str) -> str:
+    """A count with its noun: ``2 leaves`` for 2 and ``leaf``."""
     if n == 1:
         return f"1 {what}"
     return f"{n:,} {what[:-1] + 've' if what.endswith('f') else what}s"
 
 
-def size(n: int) -> str:
-    """Bytes as people write them."""
+def format_bytes(n: int) -> str:
+    """A number of bytes with its unit: ``1.5 kB`` for 1500."""
     if n < 1000:
         return f"{n} B"
     for unit, scale in (("kB", 1e3), ("MB", 1e6), ("GB", 1e9)):

@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._draw import edges_among, more
-from ferrograd._graph import Graph, Node, size
+from ferrograd._graph.drawing import edges_among, more
+from ferrograd._graph.nodes import Node, Snapshot, format_bytes
 
 PADDLE = 1
 # The nodes that are shown at most.
@@ -42,7 +42,7 @@ def _pictures(path: str, outputs: Sequence[Tensor]) -> Iterator[None]:
         os.makedirs(path, exist_ok=True)
     except OSError as error:
         raise OSError(f"Create '{path}' failed : {error}") from error
-    graph = Graph([out for out in outputs if not out.stop_gradient], PADDLE)
+    graph = Snapshot([out for out in outputs if not out.stop_gradient], PADDLE)
     before = _core.watch("nodes", True)
     try:
         _core.take_seconds()
@@ -53,7 +53,7 @@ def _pictures(path: str, outputs: Sequence[Tensor]) -> Iterator[None]:
         _write(path, graph)
 
 
-def _write(path: str, graph: Graph) -> None:
+def _write(path: str, graph: Snapshot) -> None:
     stamp = f"{time.strftime('%Y-%m-%d_%H-%M-%S')}_{time.perf_counter_ns()}"
     nodes = graph.nearest(_LIMIT)[::-1]
     texts = {
@@ -66,12 +66,12 @@ def _write(path: str, graph: Graph) -> None:
             file.write(text)
 
 
-def _name(graph: Graph, node: Node) -> str:
+def _name(graph: Snapshot, node: Node) -> str:
     """Paddle counts from the outputs."""
     return f"node_{len(graph) - 1 - node.id}"
 
 
-def _dot(graph: Graph, nodes: list[Node], backward: bool) -> str:
+def _dot(graph: Snapshot, nodes: list[Node], backward: bool) -> str:
     """As gradients flow, or as values flow."""
 
     def quoted(*lines: str) -> str:
@@ -81,7 +81,7 @@ def _dot(graph: Graph, nodes: list[Node], backward: bool) -> str:
     lines = []
     for node in nodes:
         title = node.title if backward else node.op
-        kept = f"keeps {size(node.kept)}" if node.kept else "freed" * (node.holding == "freed")
+        kept = f"keeps {format_bytes(node.kept)}" if node.kept else "freed" * (node.holding == "freed")
         took = f"{node.seconds * 1e6:.1f} us" if node.seconds is not None else ""
         values = ", ".join(map(str, node.outputs))
         label = quoted(title, node.name or "", values, kept, took, node.place)
@@ -95,7 +95,7 @@ def _dot(graph: Graph, nodes: list[Node], backward: bool) -> str:
     return "\n".join(["digraph G {", *lines, "}", ""])
 
 
-def _calls(graph: Graph, nodes: list[Node]) -> str:
+def _calls(graph: Snapshot, nodes: list[Node]) -> str:
     """By node: the call that recorded it, and its line."""
     lines = []
     for node in nodes:

@@ -11,7 +11,7 @@ import numpy as np
 
 import ferrograd as fg
 from ferrograd import _core
-from ferrograd._numpy_table import ACCUMULATE, FUNCTIONS, REDUCE, RENAMED, SAME, SIGNATURES
+from ferrograd._numpy.table import ACCUMULATE, FUNCTIONS, REDUCE, RENAMED, SAME, SIGNATURES
 
 
 @cache

@@ -8,11 +8,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from ferrograd import _core, _lanes
-from ferrograd._context import Context
+from ferrograd import _core
+from ferrograd._autograd import batching
+from ferrograd._autograd.context import Context
+from ferrograd._autograd.modes import no_grad
+from ferrograd._autograd.nested import filled, indices, laid_out, replaced, tensors_in
 from ferrograd._core import ArgumentError, LanesError, LeafInplaceError, Tensor
-from ferrograd._layout import filled, indices, laid_out, replaced, tensors_in
-from ferrograd._modes import no_grad
 
 __all__ = ["Context", "Function", "once_differentiable"]
 
@@ -95,7 +96,7 @@ class Function:
         inputs: list[Tensor] = []
         layout = cls._layout(values, inputs)
         if cls.vmap is not Function.vmap and _core.lanes_of(inputs):
-            return _lanes.by_rule(cls.vmap, cls.__name__, values)
+            return batching.by_rule(cls.vmap, cls.__name__, values)
         ctx = cls._context(cls)
         ctx._call = call = _core.FunctionCall(inputs)
         ctx._ins, ctx._count = layout, len(inputs)
@@ -110,7 +111,7 @@ class Function:
                 output = cls.forward(ctx, *args, **kwargs)
         except LanesError as refusal:
             _core.set_grad_mode(before)
-            return _lanes.one_by_one(cls.apply, args, kwargs, refusal)
+            return batching.one_by_one(cls.apply, args, kwargs, refusal)
         finally:
             _core.set_grad_mode(before)
         return cls._finish(ctx, inputs, output)

@@ -1,7 +1,4 @@
-"""What can be watched while a program runs: values that are not finite, gradients of zero, and the time of each op.
-
-Each is a context manager and a decorator, and holds for its own thread.
-"""
+"""Profiling: how often each op and its gradient rule ran, for how long, and the bytes of their results."""
 
 from __future__ import annotations
 
@@ -11,94 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ferrograd import _core
-from ferrograd._graph import checked
-
-
-@contextmanager
-def _watched(what: str, on: bool = True) -> Iterator[None]:
-    before = _core.watch(what, on)
-    try:
-        yield
-    finally:
-        _core.watch(what, before)
-
-
-@contextmanager
-def detect_anomaly(check_nan: bool = True) -> Iterator[None]:
-    """Makes ``backward`` and ``grad`` raise ``NotFiniteError`` (a ``RuntimeError``) where a gradient becomes NaN.
-
-    The text names the op, the line that recorded it, and the op and line that made the first value (computed inside the
-    context) or the first gradient that is not finite. With ``check_nan=False`` nothing is checked.
-
-    >>> x = fg.tensor(0.0, requires_grad=True)
-    >>> with fg.detect_anomaly():
-    ...     y = fg.sqrt(x) * 0.0
-    ...     fg.grad(y, x)
-    Traceback (most recent call last):
-    ...
-    ferrograd.NotFiniteError: detect_anomaly: Function 'sqrt' returned nan values in its 0th output. ...
-    """
-    with _watched("anomalies", check_nan):
-        yield
-
-
-class set_detect_anomaly:
-    """Switches the detection of :func:`detect_anomaly` on or off at once; as a context, for that long.
-
-    >>> with fg.set_detect_anomaly(True):
-    ...     fg.is_anomaly_enabled()
-    True
-    """
-
-    def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self._before = _core.watch("anomalies", mode and check_nan)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        _core.watch("anomalies", self._before)
-
-
-def is_anomaly_enabled() -> bool:
-    """Whether this thread detects anomalies.
-
-    >>> fg.is_anomaly_enabled()
-    False
-    """
-    return bool(_core.watching("anomalies"))
-
-
-@contextmanager
-def debug_nans() -> Iterator[None]:
-    """Makes every op raise ``NotFiniteError`` whose result holds NaN, in the call that made it, also in ``backward``.
-
-    >>> with fg.debug_nans():
-    ...     fg.log(fg.tensor([-1.0, 1.0]))
-    Traceback (most recent call last):
-    ...
-    ferrograd.NotFiniteError: log: debug_nans: the result holds NaN
-    """
-    with _watched("nans"):
-        yield
-
-
-@contextmanager
-def safe_gradients() -> Iterator[None]:
-    """Keeps a cotangent of exactly zero at zero, whatever a pointwise op's derivative is at that element.
-
-    So the branch that ``where`` did not take contributes nothing, even where its derivative is infinite or NaN. An op
-    that is not pointwise (``softmax``, ``inv``) gives zeros where all of its cotangents are zero, and in forward mode
-    tangents of zero stay zero. It holds for calls of ``backward``, ``grad`` and the transforms inside the context.
-
-    >>> x = fg.tensor([0.0, 4.0], requires_grad=True)
-    >>> with fg.safe_gradients():
-    ...     g = fg.grad(fg.where(x > 0, fg.sqrt(x), 0.0).sum(), x)
-    >>> g.tolist()
-    [0.0, 0.25]
-    """
-    with _watched("safe"):
-        yield
+from ferrograd._autograd.debugging import watched
+from ferrograd._graph.nodes import check_limit
 
 
 @dataclass
@@ -131,7 +42,7 @@ class Profile:
         if self.sites:
             rows = [(f"{op} {os.path.basename(site)}", costs) for (op, site), costs in self.sites.items()]
         rows.sort(key=lambda row: -sum(c.seconds for c in row[1]))
-        shown = rows if limit is None else rows[: checked(limit)]
+        shown = rows if limit is None else rows[: check_limit(limit)]
         width = max([24, *(len(name) + 2 for name, _ in shown)])
 
         def line(name: str, *costs: Cost) -> str:
@@ -167,7 +78,7 @@ def profile(sites: bool = False) -> Iterator[Profile]:
     (1, 1)
     """
     result = Profile()
-    with _watched("times"), _watched("sites", sites):
+    with watched("times"), watched("sites", sites):
         _core.take_profile()
         try:
             yield result

@@ -1,0 +1,1 @@
+"""What the Paddle and torch dialects share."""

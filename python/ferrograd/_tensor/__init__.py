@@ -1,0 +1,1 @@
+"""Shapes, devices, text and pickles of tensors."""
