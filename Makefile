@@ -1,10 +1,10 @@
-# make demo, make test, make fuzz, make check, make bench. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
+# make demo, test, dev, t, fuzz, check, bench. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 SOURCES := $(shell find src python -name '*.rs' -o -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
-.PHONY: demo test rust fuzz check bench install clean
+.PHONY: demo test rust dev t fuzz check bench install clean
 
 demo: install
 	$(BIN)/python examples/demo.py
@@ -16,6 +16,20 @@ test:
 
 rust:
 	cargo test --quiet
+
+# The edit loop. `make dev` compiles what changed, with the quick profile, for the source tree in python/: there an edit
+# of a Python file needs no build. `make t K=softmax` then runs the tests whose names match K; F=tests/ops narrows them
+# to a file or folder.
+K ?=
+F ?= tests
+EXTENSION := python/ferrograd/_core.abi3.so
+LIBRARY := target/quick/libferrograd$(if $(filter Darwin,$(shell uname)),.dylib,.so)
+dev: .venv/ready
+	cargo rustc --quiet --lib --profile quick --features python --crate-type cdylib
+	cmp --silent $(LIBRARY) $(EXTENSION) || cp $(LIBRARY) $(EXTENSION)
+
+t: dev
+	PYTHONPATH=python $(BIN)/python -m pytest $(F) -k "$(K)"
 
 # N random programs of views and writes, from a seed that is printed.
 N ?= 100000

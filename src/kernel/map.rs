@@ -38,8 +38,8 @@ pub unsafe fn run<T: Copy, U>(row: impl Fn(T) -> U, n: usize, x: *const u8, out:
 /// # Safety
 /// That of [`run`].
 #[inline(always)]
-pub unsafe fn run_same<T: Copy, U>(row: impl Fn(T) -> U + Copy, n: usize, x: *const u8, out: *mut u8) {
-    simd::same(
+pub unsafe fn run_same<T: Copy, U, F: Fn(T) -> U + Copy>(row: F, n: usize, x: *const u8, out: *mut u8) {
+    simd::same_for::<F, ()>(
         // SAFETY: the caller's promise.
         #[inline(always)]
         move || unsafe { run(row, n, x, out) },
@@ -51,8 +51,8 @@ pub unsafe fn run_same<T: Copy, U>(row: impl Fn(T) -> U + Copy, n: usize, x: *co
 /// # Safety
 /// `x` has `n` elements of `T`, `out` room for `n`.
 #[inline(always)]
-pub unsafe fn run_float<T: Num>(
-    row: impl Fn(T) -> T + Copy,
+pub unsafe fn run_float<T: Num, F: Fn(T) -> T + Copy>(
+    row: F,
     fast: impl Fn(Fast<T>) -> Fast<T> + Copy,
     n: usize,
     x: *const u8,
@@ -60,7 +60,7 @@ pub unsafe fn run_float<T: Num>(
 ) where
     Fast<T>: Num,
 {
-    simd::run(
+    simd::run_for::<F, ()>(
         // SAFETY: the caller's promise.
         #[inline(always)]
         move || unsafe { run(row, n, x, out) },

@@ -59,10 +59,10 @@ pub unsafe fn run<T: Copy, A: Copy>(
 /// # Safety
 /// That of [`run`].
 #[inline(always)]
-pub unsafe fn run_grouped<T: Copy, A: Copy>(
+pub unsafe fn run_grouped<T: Copy, A: Copy, J: Fn(A, A) -> A>(
     init: A,
     lift: impl Fn(T) -> A,
-    join: impl Fn(A, A) -> A,
+    join: J,
     group: impl Group<T, A>,
     Slab { outer, n, inner, stride }: Slab,
     x: *const u8,
@@ -70,7 +70,7 @@ pub unsafe fn run_grouped<T: Copy, A: Copy>(
 ) {
     let (x, out) = (x.cast::<T>(), out.cast::<A>());
     let reach = if n == 0 { 0 } else { (n - 1) * stride + inner };
-    simd::same(
+    simd::same_for::<J, ()>(
         #[inline(always)]
         || {
             for o in 0..outer {

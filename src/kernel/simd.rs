@@ -61,23 +61,42 @@ fn best() -> Level {
     if cfg!(target_arch = "aarch64") { Level::Neon } else { Level::Baseline }
 }
 
+/// Calls that are compiled for more vector instructions than the rest of the crate.
+///
+/// They are methods of a type that the caller chooses, because rustc compiles a generic method in the code unit of the
+/// module that defines its `Self` type. As free functions they would all stand in this module's unit, and one changed
+/// loop would compile every loop of the crate again.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn avx2<R>(f: impl FnOnce() -> R) -> R {
-    f()
+trait Wide {
+    /// # Safety
+    /// The processor has AVX2 and FMA.
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn avx2<R>(f: impl FnOnce() -> R) -> R {
+        f()
+    }
+
+    /// # Safety
+    /// The processor has AVX2, FMA and the F, VL, DQ and BW parts of AVX-512.
+    #[target_feature(enable = "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw")]
+    unsafe fn avx512<R>(f: impl FnOnce() -> R) -> R {
+        f()
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw")]
-fn avx512<R>(f: impl FnOnce() -> R) -> R {
-    f()
-}
+impl<T> Wide for T {}
 
 /// Runs `vector` compiled for this processor's vectors, with fused multiply-add, or `plain` where there are none.
 /// Both must be `#[inline(always)]` closures, and so must be what they call.
 #[inline(always)]
-pub fn run<R>(plain: impl FnOnce() -> R, vector: impl FnOnce() -> R) -> R {
-    with(
+pub fn run<R, V: FnOnce() -> R>(plain: impl FnOnce() -> R, vector: V) -> R {
+    run_for::<V, R>(plain, vector)
+}
+
+/// [`run`] for a loop of the module that defines `Owner`.
+#[inline(always)]
+pub fn run_for<Owner, R>(plain: impl FnOnce() -> R, vector: impl FnOnce() -> R) -> R {
+    with_for::<Owner, (), R>(
         (),
         #[inline(always)]
         |()| plain(),
@@ -88,13 +107,18 @@ pub fn run<R>(plain: impl FnOnce() -> R, vector: impl FnOnce() -> R) -> R {
 
 /// [`run`] for loops that both need what only one can have, such as the memory that they write to.
 #[inline(always)]
-pub fn with<A, R>(args: A, plain: impl FnOnce(A) -> R, vector: impl FnOnce(A) -> R) -> R {
+pub fn with<A, R, V: FnOnce(A) -> R>(args: A, plain: impl FnOnce(A) -> R, vector: V) -> R {
+    with_for::<V, A, R>(args, plain, vector)
+}
+
+#[inline(always)]
+fn with_for<Owner, A, R>(args: A, plain: impl FnOnce(A) -> R, vector: impl FnOnce(A) -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     match level() {
         Level::Avx512 => {
             // SAFETY: `level` found these features on this processor.
             return unsafe {
-                avx512(
+                Owner::avx512(
                     #[inline(always)]
                     || vector(args),
                 )
@@ -103,7 +127,7 @@ pub fn with<A, R>(args: A, plain: impl FnOnce(A) -> R, vector: impl FnOnce(A) ->
         Level::Avx2 => {
             // SAFETY: as above.
             return unsafe {
-                avx2(
+                Owner::avx2(
                     #[inline(always)]
                     || vector(args),
                 )
@@ -123,11 +147,17 @@ pub fn with<A, R>(args: A, plain: impl FnOnce(A) -> R, vector: impl FnOnce(A) ->
 /// Runs a loop compiled for vectors that computes the same bits with all of them and without any. Memory bounds such
 /// loops, so the widest vectors would only add to the size of the library.
 #[inline(always)]
-pub fn same<R>(f: impl FnOnce() -> R) -> R {
+pub fn same<R, F: FnOnce() -> R>(f: F) -> R {
+    same_for::<F, R>(f)
+}
+
+/// [`same`] for a loop of the module that defines `Owner`.
+#[inline(always)]
+pub fn same_for<Owner, R>(f: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     if level() != Level::Baseline {
         // SAFETY: both other levels have these features.
-        return unsafe { avx2(f) };
+        return unsafe { Owner::avx2(f) };
     }
     f()
 }

@@ -21,15 +21,15 @@ pub struct Table {
 /// # Safety
 /// The pointers are those of `n` elements (one where the step is 0), `out` has room for `n`.
 #[inline(always)]
-pub unsafe fn run<A: Copy, B: Copy, U>(
-    row: impl Fn(A, B, B) -> U + Copy,
+pub unsafe fn run<A: Copy, B: Copy, U, F: Fn(A, B, B) -> U + Copy>(
+    row: F,
     n: usize,
     [a, x, y]: [*const u8; 3],
     [sa, sx, sy]: [usize; 3],
     out: *mut u8,
 ) {
     let (a, x, y, out) = (a.cast::<A>(), x.cast::<B>(), y.cast::<B>(), out.cast::<U>());
-    simd::same(
+    simd::same_for::<F, ()>(
         // What it reads is its own: through a reference it might be what the loop writes.
         #[inline(always)]
         move || {

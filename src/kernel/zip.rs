@@ -74,14 +74,14 @@ pub unsafe fn run<T: Copy, U: Copy>(
 /// # Safety
 /// That of [`run`].
 #[inline(always)]
-pub unsafe fn run_same<T: Copy, U: Copy>(
-    row: impl Fn(T, T) -> U + Copy,
+pub unsafe fn run_same<T: Copy, U: Copy, F: Fn(T, T) -> U + Copy>(
+    row: F,
     n: usize,
     x: (*const u8, usize),
     y: (*const u8, usize),
     out: *mut u8,
 ) {
-    simd::same(
+    simd::same_for::<F, ()>(
         // SAFETY: the caller's promise.
         #[inline(always)]
         move || unsafe { run(row, n, x, y, out) },
@@ -93,8 +93,8 @@ pub unsafe fn run_same<T: Copy, U: Copy>(
 /// # Safety
 /// That of [`run`].
 #[inline(always)]
-pub unsafe fn run_float<T: Num>(
-    row: impl Fn(T, T) -> T + Copy,
+pub unsafe fn run_float<T: Num, F: Fn(T, T) -> T + Copy>(
+    row: F,
     fast: impl Fn(Fast<T>, Fast<T>) -> Fast<T> + Copy,
     n: usize,
     (x, sx): (*const u8, usize),
@@ -103,7 +103,7 @@ pub unsafe fn run_float<T: Num>(
 ) where
     Fast<T>: Num,
 {
-    simd::run(
+    simd::run_for::<F, ()>(
         // SAFETY: the caller's promise.
         #[inline(always)]
         move || unsafe { run(row, n, (x, sx), (y, sy), out) },

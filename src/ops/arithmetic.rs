@@ -82,7 +82,11 @@ macro_rules! binary_rows {
     ($($(#[$attr:meta])* $Row:ident $same:ident $name:expr, $class:ident $x:ident, $y:ident => $e:expr;
         $(both [$($kb:ident),*] $ga:ident, $gb:ident => $db:expr;)?
         [$($kx:ident),*] $gx:ident => $dx:expr; [$($ky:ident),*] $gy:ident => $dy:expr;)*) => { $(
-        struct $Row;
+        // A module of its own gives each row a code unit of its own: a changed row compiles no other.
+        mod $same {
+            #[allow(unused_imports)]
+            use super::*;
+            pub(super) struct $Row;
         impl $crate::ops::arithmetic::Binary for $Row {
             const NAME: &'static str = $name;
             const TABLE: &'static $crate::kernel::zip::Table = $crate::kernel::zip::zip_table!($class $x, $y => $e);
@@ -106,10 +110,11 @@ macro_rules! binary_rows {
                 Ok(Some($db))
             })?
         }
+        }
         $(#[$attr])*
         #[inline]
         pub fn $same(x: &Tensor, y: &Tensor) -> Result<Tensor> {
-            apply($crate::ops::arithmetic::Zip::<$Row>(std::marker::PhantomData), &[x, y])
+            apply($crate::ops::arithmetic::Zip::<$same::$Row>(std::marker::PhantomData), &[x, y])
         }
     )* };
     (@keeps x) => { Saves::inputs(1) };

@@ -89,7 +89,11 @@ impl<U: Unary> Op for Map<U> {
 macro_rules! unary_rows {
     ($($Row:ident $f:ident: $class:ident [$($k:ident),*] $x:ident => $e:expr;
         $g:ident => $rule:expr; $(pass $by:ident $pg:ident, $pk:ident => $pass:expr;)? $doc:literal;)*) => { $(
-        struct $Row;
+        // A module of its own gives each row a code unit of its own: a changed row compiles no other.
+        mod $f {
+            #[allow(unused_imports)]
+            use super::*;
+            pub(super) struct $Row;
         impl $crate::ops::pointwise::Unary for $Row {
             const NAME: &'static str = stringify!($f);
             const TABLE: &'static $crate::kernel::map::Table = $crate::ops::pointwise::unary_rows!(@table $class $x => $e);
@@ -101,8 +105,10 @@ macro_rules! unary_rows {
                 Ok(Option::from($rule))
             }
         }
+        }
         #[doc = $doc]
         pub fn $f(x: &Tensor) -> Result<Tensor> {
+            use $f::$Row;
             $crate::ops::pointwise::unary_rows!(@apply $class $Row, x)
         }
     )* };
