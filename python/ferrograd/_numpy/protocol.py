@@ -11,7 +11,7 @@ import numpy as np
 
 import ferrograd as fg
 from ferrograd import _core
-from ferrograd._numpy.table import ACCUMULATE, FUNCTIONS, REDUCE, RENAMED, SAME, SIGNATURES
+from ferrograd._numpy.table import ACCUMULATE, FUNCTIONS, NO_DERIVATIVE, REDUCE, RENAMED, SAME, SIGNATURES
 
 
 @cache
@@ -151,8 +151,12 @@ def _deliver(f: Any, result: Any, out: tuple[Any, ...]) -> Any:
 
 
 def function(f: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `__array_function__` answers: this library's function where there is one; NumPy's, on read-only views of
-    the values, where there is none."""
+    """Answers `__array_function__`.
+
+    A function that this library has too is called here and keeps the graph. NumPy computes the others on read-only
+    views of the values. That would lose a gradient without a word, so it raises `TypeError` where a tensor is tracked
+    and the result could have a derivative.
+    """
     for t in types:
         if not issubclass(t, (fg.Tensor, np.ndarray)):
             return NotImplemented
@@ -165,6 +169,11 @@ def function(f: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...]
         native = _native(target)
         if native is not None:
             return _translated(f, name, native, parameters, args, kwargs)
+    if name not in NO_DERIVATIVE and _core.is_grad_enabled() and _tracked_in([*args, *kwargs.values()]):
+        raise TypeError(
+            f"numpy.{name} has no gradient for Tensors; detach() the tensors that require one "
+            f"(numpy.{name}(x.detach())) to compute on the values alone"
+        )
     return f(*_values(args), **{k: _values(v) for k, v in kwargs.items()})
 
 

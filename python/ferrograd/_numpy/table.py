@@ -147,3 +147,13 @@ SIGNATURES = {
     "where": "condition x y",
     "inner": "a b",
 }
+# NumPy's functions whose results carry no derivative: integers, truth values, text, dtypes, files. They compute on the
+# values of a tracked tensor.
+NO_DERIVATIVE = frozenset(
+    """
+    allclose argpartition argwhere array2string array_equal array_equiv array_repr array_str can_cast common_type
+    digitize einsum_path flatnonzero isclose iscomplex isin isneginf isposinf isreal lexsort may_share_memory
+    min_scalar_type nanargmax nanargmin nonzero result_type save savetxt savez savez_compressed searchsorted
+    shares_memory size linalg.matrix_rank
+    """.split()  # noqa: SIM905
+)
