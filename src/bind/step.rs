@@ -8,7 +8,7 @@ use super::var::{Value, Var};
 use crate::array::Array;
 use crate::dtype::{Element, dispatch};
 use crate::graph::Tensor;
-use crate::kernel::step::{Adam, Sgd, adam, sgd};
+use crate::kernel::optimizer::{Adam, Sgd, adam, sgd};
 
 /// Tensors whose values are changed together: taken out while they are, put back in the end.
 struct Taken<'a, 'py> {

@@ -14,7 +14,7 @@ use crate::graph::watch::{self, First, Watch};
 use crate::graph::{
     Edge, Grads, HookContext, Hooks, Levels, LiveLevel, Meta, Node, NodeKind, Run, Saved, Tensor,
 };
-use crate::kernel::finite;
+use crate::kernel::reduce::non_finite;
 use crate::ops::compare::equal;
 use crate::ops::entry::Operand;
 use crate::ops::lanes::{spread_lanes, sum_lanes};
@@ -224,11 +224,11 @@ impl Pass<'_> {
             }
         }
         // An op that is not pointwise is spared where nothing at all arrives.
-        let is_nan = |t: &Tensor| finite::has(&t.array, finite::Kind::Nan);
+        let is_nan = |t: &Tensor| non_finite::has(&t.array, non_finite::Kind::Nan);
         if self.watch.safe
             && !op.is_pointwise()
             && grads.iter().flatten().any(is_nan)
-            && g.iter().flatten().all(|g| finite::is_zero(&g.array))
+            && g.iter().flatten().all(|g| non_finite::is_zero(&g.array))
         {
             grads.iter_mut().for_each(|t| *t = None);
         }
@@ -236,11 +236,11 @@ impl Pass<'_> {
             let is_new = |t: &Tensor| !g.iter().flatten().any(|g| g.array.is_same(&t.array));
             for (i, t) in grads.iter().enumerate() {
                 let Some(t) = t.as_ref().filter(|t| is_new(t)) else { continue };
-                if !finite::has(&t.array, finite::Kind::NotFinite) {
+                if !non_finite::has(&t.array, non_finite::Kind::NotFinite) {
                     continue;
                 }
                 let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
-                if finite::has(&t.array, finite::Kind::Nan) {
+                if non_finite::has(&t.array, non_finite::Kind::Nan) {
                     let name = self.name_of(node);
                     let at = node
                         .site()
@@ -262,7 +262,7 @@ impl Pass<'_> {
 
 /// Saves what a pointwise rule made of `from` zero where that is zero, unless no NaN can come of it.
 pub(super) fn spare(t: &mut Tensor, from: &Tensor) -> Result<()> {
-    if t.is_tracked() || finite::has(&t.array, finite::Kind::Nan) {
+    if t.is_tracked() || non_finite::has(&t.array, non_finite::Kind::Nan) {
         let zero = Tensor::scalar_of(t.dtype(), 0.0);
         let still = equal(Operand::Tensor(&broadcast_to(from, t.dims())?), Operand::Tensor(&zero))?;
         *t = select(&still, &zero, t)?;

@@ -314,6 +314,18 @@ pub fn pieces(n: usize, piece: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
     });
 }
 
+/// An output address that threads write disjoint parts of.
+pub struct Shared(pub *mut u8);
+// SAFETY: whoever makes one promises that the parts written are disjoint.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    #[inline]
+    pub fn get(&self) -> *mut u8 {
+        self.0
+    }
+}
+
 /// Puts counters at their end when dropped.
 struct Stop<'a>(&'a [AtomicUsize], usize);
 

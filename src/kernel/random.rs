@@ -3,12 +3,12 @@
 
 use std::f64::consts::{FRAC_PI_2, LN_2, PI};
 
-use super::fast::{ROUND64, mantissa64};
-use super::map::Shared;
-use super::{par, simd};
 use crate::array::Array;
 use crate::dtype::Element;
 use crate::error::Result;
+use crate::kernel::fast::{ROUND64, mantissa64};
+use crate::kernel::par::{self, Shared};
+use crate::kernel::simd;
 
 /// A stretch of the stream of a seed, from a block on.
 #[derive(Clone, Copy)]

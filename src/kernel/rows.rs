@@ -1,261 +1,40 @@
-//! Whole rows (the last axis) at a time: softmax and its relatives, each with its gradient.
+//! Whole rows: the last axis of contiguous arrays.
 
-use super::columns::{self, Layout};
-use super::extreme::largest;
-use super::fast::Fast;
-use super::fold::pairwise;
-use super::num::{Num, Real};
-use super::{chunks, map, simd};
 use crate::array::Array;
-use crate::dtype::{DType, dispatch};
+use crate::dtype::DType;
 use crate::error::{Result, bail};
+use crate::kernel::num::Real;
+use crate::kernel::reduce::pairwise::pairwise;
 use crate::shape::Dims;
 
-/// What is computed of a row.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Softmax {
-    /// `exp(x) / sum(exp(x))`.
-    Plain,
-    /// The same as weights of a log-sum-exp: 0 for a row of -inf, equal parts for all inf.
-    Weights,
-    /// Its logarithm.
-    Log,
-}
-
 #[inline(always)]
-pub(super) fn total<T: Real>(x: &[T]) -> T {
+pub fn total<T: Real>(x: &[T]) -> T {
     pairwise(T::ZERO, |v| v, |a, b| a.add(b), x)
 }
 
-/// Runs `rows::<T, FAST>` on its arguments, compiled for this processor's vectors. A function would be called where an
-/// inlined closure is compiled anew.
-macro_rules! vectors {
-    ($rows:ident, $T:ident, $args:expr) => {
-        simd::with(
-            $args,
-            #[inline(always)]
-            |args| $rows::<$T, false>(args),
-            #[inline(always)]
-            |args| $rows::<$T, true>(args),
-        )
-    };
-}
-pub(super) use vectors;
-
 /// The rows of elements that lie one after another.
 #[inline(always)]
-pub(super) fn each<T>(x: &[T], n: usize) -> impl Iterator<Item = &[T]> {
+pub fn each<T>(x: &[T], n: usize) -> impl Iterator<Item = &[T]> {
     x.chunks_exact(n.max(1))
 }
 
 #[inline(always)]
-pub(super) fn each_mut<T>(x: &mut [T], n: usize) -> impl Iterator<Item = &mut [T]> {
+pub fn each_mut<T>(x: &mut [T], n: usize) -> impl Iterator<Item = &mut [T]> {
     x.chunks_exact_mut(n.max(1))
 }
 
-/// `exp(x - m)`, element by element; `FAST` inside of a loop for vectors.
-#[inline(always)]
-pub(super) fn exp_less<T: Real, const FAST: bool>(x: &[T], m: T, out: &mut [T])
-where
-    Fast<T>: Real,
-{
-    assert_eq!(x.len(), out.len());
-    let (n, x, out) = (x.len(), x.as_ptr().cast(), out.as_mut_ptr().cast());
-    // SAFETY: both slices have so many elements.
-    unsafe {
-        if FAST {
-            map::run_fast(
-                #[inline(always)]
-                |v: T| v.sub(m).exp(),
-                #[inline(always)]
-                |v: Fast<T>| v.sub(Fast(m)).exp(),
-                n,
-                x,
-                out,
-            );
-        } else {
-            map::run(
-                #[inline(always)]
-                |v: T| v.sub(m).exp(),
-                n,
-                x,
-                out,
-            );
-        }
-    }
-}
-
-/// The largest element of a row, and log(sum(exp(row))) less that.
-#[inline(always)]
-fn log_sum_exp<T: Real, const FAST: bool>(row: &[T]) -> (T, T)
-where
-    Fast<T>: Real,
-{
-    let m = largest(row);
-    if !m.is_finite() {
-        return (m, T::ZERO);
-    }
-    let mut exps = [T::ZERO; simd::BLOCK];
-    let mut sum = T::ZERO;
-    for block in row.chunks(simd::BLOCK) {
-        let exps = &mut exps[..block.len()];
-        exp_less::<T, FAST>(block, m, exps);
-        sum = sum.add(total(exps));
-    }
-    (m, sum.ln())
-}
-
-/// The softmax of every row.
-pub fn softmax(op: &'static str, x: &Array, which: Softmax) -> Result<Array> {
-    #[inline(always)]
-    fn rows<T: Real, const FAST: bool>((which, n, x, out): (Softmax, usize, &[T], &mut [T]))
-    where
-        Fast<T>: Real,
-    {
-        for (x, out) in each(x, n).zip(each_mut(out, n)) {
-            if which == Softmax::Log {
-                let (m, rest) = log_sum_exp::<T, FAST>(x);
-                let rest = if m.is_finite() { rest } else { T::lit(f64::NAN) };
-                out.iter_mut().zip(x).for_each(|(o, &v)| *o = v.sub(m).sub(rest));
-                continue;
-            }
-            let m = largest(x);
-            if which == Softmax::Weights && !m.is_finite() && !m.nan() {
-                let hits = x.iter().filter(|&&v| v == T::INFINITY).count();
-                let share = T::ONE.div(T::lit(hits as f64));
-                let part = |&v: &T| if v == T::INFINITY { share } else { T::ZERO };
-                out.iter_mut().zip(x).for_each(|(o, v)| *o = part(v));
-                continue;
-            }
-            exp_less::<T, FAST>(x, m, out);
-            let share = T::ONE.div(total(out));
-            out.iter_mut().for_each(|o| *o = o.mul(share));
-        }
-    }
-    if let (Softmax::Plain | Softmax::Log, Some(layout)) = (which, Layout::of(x)) {
-        return columns::softmax(op, &layout, x, which == Softmax::Log);
-    }
-    let x = x.contiguous()?;
-    let n = last(&x);
-    dispatch!(x.dtype(), float T => {
-        let all = x.as_slice::<T>().expect("contiguous");
-        chunks::build::<T>(op, x.dims(), n, |first, out| {
-            let args = (which, n, &all[first * n..][..out.len()], out);
-            vectors!(rows, T, args);
-        })
-    }, else not_defined(op, x.dtype()))
-}
-
-/// The gradient of the softmax: `z * (g - sum(g * z))` by row, for the logarithm `g - exp(z) * sum(g)`.
-pub fn softmax_gradient(op: &'static str, g: &Array, z: &Array, log: bool) -> Result<Array> {
-    #[inline(always)]
-    fn rows<T: Real, const FAST: bool>((log, n, g, z, out): (bool, usize, &[T], &[T], &mut [T]))
-    where
-        Fast<T>: Real,
-    {
-        for ((g, z), out) in each(g, n).zip(each(z, n)).zip(each_mut(out, n)) {
-            if log {
-                let sum = total(g);
-                exp_less::<T, FAST>(z, T::ZERO, out);
-                out.iter_mut().zip(g).for_each(|(o, &g)| *o = g.sub(o.mul(sum)));
-                continue;
-            }
-            out.iter_mut().zip(g.iter().zip(z)).for_each(|(o, (&g, &z))| *o = g.mul(z));
-            let sum = total(out);
-            out.iter_mut().zip(g.iter().zip(z)).for_each(|(o, (&g, &z))| *o = z.mul(g.sub(sum)));
-        }
-    }
-    if let Some(layout) = Layout::of(z) {
-        return columns::gradient(op, &layout, g, z, log);
-    }
-    let (g, z) = (g.contiguous()?, z.contiguous()?);
-    let n = last(&z);
-    dispatch!(z.dtype(), float T => {
-        let (all_g, all_z) = (g.as_slice::<T>().expect("contiguous"), z.as_slice::<T>().expect("contiguous"));
-        chunks::build::<T>(op, z.dims(), n, |first, out| {
-            let part = first * n..first * n + out.len();
-            let args = (log, n, &all_g[part.clone()], &all_z[part], out);
-            vectors!(rows, T, args);
-        })
-    }, else not_defined(op, z.dtype()))
-}
-
-/// The log-sum-exp of every row and, if the rows have classes, the cross entropy of each with its class (none: 0). The
-/// last axis stays with size 1.
-///
-/// # Panics
-/// When a class is outside the row.
-pub fn cross_entropy(op: &'static str, x: &Array, classes: Option<&Array>) -> Result<(Array, Array)> {
-    #[inline(always)]
-    fn rows<T: Real, const FAST: bool>((n, x, classes, lse, loss): (usize, &[T], &[i64], &mut [T], &mut [T]))
-    where
-        Fast<T>: Real,
-    {
-        for (b, lse) in lse.iter_mut().enumerate() {
-            let row = &x[b * n..][..n];
-            let (m, rest) = log_sum_exp::<T, FAST>(row);
-            *lse = m.add(rest);
-            if let Some(loss) = loss.get_mut(b) {
-                let class = usize::try_from(classes[b]).ok();
-                *loss = class.map_or(T::ZERO, |class| m.sub(row[class]).add(rest));
-            }
-        }
-    }
-    let (x, classes) = (x.contiguous()?, classes.map(Array::contiguous).transpose()?);
-    let classes = classes.as_ref().map(|c| c.as_slice::<i64>().expect("contiguous"));
-    let (n, dims) = (last(&x), column(&x));
-    let of_loss = if classes.is_some() { (&dims[..], 1) } else { (&[0usize][..], 0) };
-    dispatch!(x.dtype(), float T => {
-        let all = x.as_slice::<T>().expect("contiguous");
-        chunks::build_two::<T, T>(op, (&dims, 1), of_loss, n, |first, lse, loss| {
-            let part = first..first + lse.len();
-            let classes = classes.map_or(&[][..], |c| &c[part.clone()]);
-            let args = (n, &all[part.start * n..part.end * n], classes, lse, loss);
-            vectors!(rows, T, args);
-        })
-    }, else not_defined(op, x.dtype()))
-}
-
-/// The gradient of [`cross_entropy`]: `g * (exp(x - lse) - [the class])`, zeros for a row without class.
-pub fn cross_entropy_gradient(op: &'static str, [g, x, lse, classes]: [&Array; 4]) -> Result<Array> {
-    #[inline(always)]
-    fn rows<T: Real, const FAST: bool>((n, [g, x, lse], classes, out): (usize, [&[T]; 3], &[i64], &mut [T]))
-    where
-        Fast<T>: Real,
-    {
-        for (b, (x, out)) in each(x, n).zip(each_mut(out, n)).enumerate() {
-            let Ok(class) = usize::try_from(classes[b]) else {
-                out.fill(T::ZERO);
-                continue;
-            };
-            exp_less::<T, FAST>(x, lse[b], out);
-            out.iter_mut().for_each(|o| *o = g[b].mul(*o));
-            out[class] = out[class].sub(g[b]);
-        }
-    }
-    let (g, x, lse, classes) = (g.contiguous()?, x.contiguous()?, lse.contiguous()?, classes.contiguous()?);
-    let (n, classes) = (last(&x), classes.as_slice::<i64>().expect("contiguous"));
-    dispatch!(x.dtype(), float T => {
-        let [g, all, lse] = [&g, &x, &lse].map(|a| a.as_slice::<T>().expect("contiguous"));
-        chunks::build::<T>(op, x.dims(), n, |first, out| {
-            let rows_of = [&g[first..], &all[first * n..][..out.len()], &lse[first..]];
-            vectors!(rows, T, (n, rows_of, &classes[first..], out));
-        })
-    }, else not_defined(op, x.dtype()))
-}
-
 /// The size of the last axis.
-pub(super) fn last(x: &Array) -> usize {
+pub fn last(x: &Array) -> usize {
     *x.dims().last().expect("rows have an axis")
 }
 
 /// The shape with the last axis of size 1.
-pub(super) fn column(x: &Array) -> Dims {
+pub fn column(x: &Array) -> Dims {
     let mut dims = Dims::from_slice(x.dims());
     *dims.last_mut().expect("rows have an axis") = 1;
     dims
 }
 
-pub(super) fn not_defined<T>(op: &'static str, dtype: DType) -> Result<T> {
+pub fn not_defined<T>(op: &'static str, dtype: DType) -> Result<T> {
     bail!(Dtype, op, "not defined for {dtype}")
 }

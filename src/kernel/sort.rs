@@ -2,12 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::chunks::{self, Blocks};
-use super::num::Bits;
-use super::{along, simd};
 use crate::array::Array;
 use crate::dtype::{Bool8, Element, dispatch};
 use crate::error::{Error, Result};
+use crate::kernel::index::along_axis;
+use crate::kernel::num::Bits;
+use crate::kernel::output::{self, Blocks};
+use crate::kernel::simd;
 use crate::shape::Dims;
 
 /// An element as an integer of the same order. Both zeros have one key, and all NaN have one.
@@ -113,7 +114,7 @@ pub fn order(op: &'static str, x: &Array, axis: usize, descending: bool, want: W
     let failed = AtomicBool::new(false);
     let sorted = dispatch!(x.dtype(), all T => {
         let all = x.as_slice::<T>().expect("contiguous");
-        chunks::build::<i64>(op, &dims, count, |first, out| {
+        output::build::<i64>(op, &dims, count, |first, out| {
             if count == 0 || n == 0 { return; }
             let rows = all[first * n..].chunks_exact(n).zip(out.chunks_exact_mut(count));
             let done = if u32::try_from(n).is_ok() {
@@ -245,5 +246,5 @@ pub fn ordered(
     want: Want,
 ) -> Result<(Array, Array)> {
     let indices = order(op, x, axis, descending, want)?;
-    Ok((along::pick(op, x, &indices, axis)?, indices))
+    Ok((along_axis::pick(op, x, &indices, axis)?, indices))
 }

@@ -7,7 +7,8 @@ use crate::error::Result;
 use crate::graph::{
     Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, unrecorded,
 };
-use crate::kernel::along;
+use crate::kernel::broadcast;
+use crate::kernel::index::along_axis;
 
 /// The elements at the positions of the second input (int64, of the same rank; -1 for none, which gives 0). The axis
 /// is counted back from the last one.
@@ -29,8 +30,8 @@ impl Op for Pick {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        let (x, at) = along::same_lanes(ins[0], ins[1], lanes);
-        Ok([along::pick(self.name, &x, &at, x.rank() - self.back)?].into())
+        let (x, at) = broadcast::same_lanes(ins[0], ins[1], lanes);
+        Ok([along_axis::pick(self.name, &x, &at, x.rank() - self.back)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -56,11 +57,11 @@ impl Op for Put {
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let axis = ins[0].rank() - self.back;
         Ok([if let [g, at, x] = *ins {
-            let [g, at, x] = along::all_lanes([g, at, x], lanes);
-            along::add(self.name, x, &at, &g, axis)?
+            let [g, at, x] = broadcast::all_lanes([g, at, x], lanes);
+            along_axis::add(self.name, x, &at, &g, axis)?
         } else {
-            let (g, at) = along::same_lanes(ins[0], ins[1], lanes);
-            along::put(self.name, &g, &at, axis, self.n)?
+            let (g, at) = broadcast::same_lanes(ins[0], ins[1], lanes);
+            along_axis::put(self.name, &g, &at, axis, self.n)?
         }]
         .into())
     }
@@ -117,8 +118,8 @@ pub(super) fn write(
     back: usize,
 ) -> Option<Result<Tensor>> {
     unrecorded(name, &[x, at, values], move |ins, lanes| {
-        let [x, at, values] = along::all_lanes([ins[0], ins[1], ins[2]], lanes);
-        along::write(name, &x, &at, &values, x.rank() - back)
+        let [x, at, values] = broadcast::all_lanes([ins[0], ins[1], ins[2]], lanes);
+        along_axis::write(name, &x, &at, &values, x.rank() - back)
     })
 }
 

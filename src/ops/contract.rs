@@ -12,8 +12,9 @@ use crate::array::{Array, Item};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
-use crate::kernel::along::same_lanes;
-use crate::kernel::{dot, matmul};
+use crate::kernel::broadcast::same_lanes;
+use crate::kernel::matmul;
+use crate::kernel::reduce::dot;
 use crate::shape::{self, Dims};
 
 /// The product of matrices in the last two axes.

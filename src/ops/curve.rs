@@ -8,15 +8,15 @@ use super::pointwise::in_one_pass;
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
-use crate::kernel::map::{self, Numbers};
-use crate::kernel::zip;
+use crate::kernel::pointwise::binary;
+use crate::kernel::pointwise::unary::{self, Numbers};
 
 /// A row of the family.
 pub(super) trait Bend: Send + Sync + 'static {
     const NAME: &'static str;
-    const TABLE: &'static map::Table;
+    const TABLE: &'static unary::Table;
     /// What arrives times the derivative, as a row of the two.
-    const PASS: &'static zip::Table;
+    const PASS: &'static binary::Table;
     /// The same by ops, for derivatives of higher order. Linear in `g`, so it serves both directions.
     fn rule(g: &Tensor, x: &Tensor, p: Numbers) -> Result<Option<Tensor>>;
 }
@@ -29,7 +29,7 @@ impl<B: Bend> Op for Curve<B> {
     }
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
-        Ok([map::apply_with(B::NAME, B::TABLE, ins[0], &self.0)?].into())
+        Ok([unary::apply_with(B::NAME, B::TABLE, ins[0], &self.0)?].into())
     }
 
     fn is_pointwise(&self) -> bool {
@@ -60,7 +60,7 @@ pub(super) fn curve<B: Bend>(x: &Tensor, p: Numbers) -> Result<Tensor> {
 }
 
 /// Rows `Name "public name": class x; p => number; pass g, x; p => number; g => gradient;`. The class is that of
-/// [`map_table!`](crate::kernel::map); the first two are rows of numbers, where `p` has what the function depends on as
+/// [`map_table!`](crate::kernel::pointwise::unary); the first two are rows of numbers, where `p` has what the function depends on as
 /// numbers of their dtype. The gradient is a tensor, written in ops of `g`, `x` and of `p` as given.
 macro_rules! curve_rows {
     ($($(#[$attr:meta])* $Row:ident $name:literal: $class:ident $x:ident; $p:ident => $e:expr;
@@ -69,10 +69,10 @@ macro_rules! curve_rows {
         struct $Row;
         impl $crate::ops::curve::Bend for $Row {
             const NAME: &'static str = $name;
-            const TABLE: &'static $crate::kernel::map::Table = $crate::kernel::map::map_table!($class $x; $p => $e);
-            const PASS: &'static $crate::kernel::zip::Table = $crate::kernel::zip::zip_table!($class $pg, $px; $pp => $pass);
+            const TABLE: &'static $crate::kernel::pointwise::unary::Table = $crate::kernel::pointwise::unary::map_table!($class $x; $p => $e);
+            const PASS: &'static $crate::kernel::pointwise::binary::Table = $crate::kernel::pointwise::binary::zip_table!($class $pg, $px; $pp => $pass);
             #[allow(unused_variables)] // Not every gradient reads the numbers.
-            fn rule($g: &Tensor, $x: &Tensor, $p: $crate::kernel::map::Numbers) -> Result<Option<Tensor>> {
+            fn rule($g: &Tensor, $x: &Tensor, $p: $crate::kernel::pointwise::unary::Numbers) -> Result<Option<Tensor>> {
                 Ok(Some($rule))
             }
         }

@@ -11,7 +11,7 @@ use super::select::at_least;
 use crate::array::Item;
 use crate::error::Result;
 use crate::graph::{Tensor, unrecorded};
-use crate::kernel::triple::{self, Table, triple_table};
+use crate::kernel::pointwise::ternary::{self, Table, triple_table};
 use crate::ops::entry::Order;
 
 /// The lengths of the vectors along an axis, which stays, and at least `least`.
@@ -62,7 +62,7 @@ fn in_one_pass(
         return None;
     }
     unrecorded(op, &[x, &*y?, &*z?], move |ins, lanes| {
-        triple::apply(op, table, [ins[0], ins[1], ins[2]], lanes, &[p, 0.0, 0.0])
+        ternary::apply(op, table, [ins[0], ins[1], ins[2]], lanes, &[p, 0.0, 0.0])
     })
 }
 

@@ -14,8 +14,8 @@ use crate::array::Array;
 use crate::dtype::{DType, DTypeKind};
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
-use crate::kernel::along::{all_lanes, same_lanes};
-use crate::kernel::rows;
+use crate::kernel::broadcast::{all_lanes, same_lanes};
+use crate::kernel::softmax;
 use crate::shape::{self, Dims};
 
 /// What becomes of the losses of the samples.
@@ -61,7 +61,7 @@ impl Op for CrossEntropy {
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let (x, classes) = same_lanes(ins[0], ins[1], lanes);
-        let (lse, loss) = rows::cross_entropy("cross_entropy", &x, Some(&classes))?;
+        let (lse, loss) = softmax::cross_entropy("cross_entropy", &x, Some(&classes))?;
         Ok([loss, lse].into())
     }
 
@@ -88,7 +88,7 @@ impl Op for CrossEntropyGrad {
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let all = all_lanes([ins[0], ins[1], ins[2], ins[3]], lanes);
-        Ok([rows::cross_entropy_gradient(self.name(), all.each_ref())?].into())
+        Ok([softmax::cross_entropy_gradient(self.name(), all.each_ref())?].into())
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {

@@ -11,8 +11,8 @@ use super::reduce::{Folded, sum};
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
-use crate::kernel::along::same_lanes;
-use crate::kernel::rows::{self, Softmax};
+use crate::kernel::broadcast::same_lanes;
+use crate::kernel::softmax::{self, Softmax};
 use crate::shape;
 
 /// The sum over the last axis, which stays.
@@ -29,7 +29,7 @@ impl Op for Soft {
     }
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
-        Ok([rows::softmax(self.name(), ins[0], self.0)?].into())
+        Ok([softmax::softmax(self.name(), ins[0], self.0)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -64,7 +64,7 @@ impl Op for SoftGrad {
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let (g, z) = same_lanes(ins[0], ins[1], lanes);
-        Ok([rows::softmax_gradient(self.name(), &g, &z, self.log)?].into())
+        Ok([softmax::softmax_gradient(self.name(), &g, &z, self.log)?].into())
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {
@@ -144,7 +144,7 @@ impl Op for LogSumExp {
     }
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
-        Ok([rows::cross_entropy("logsumexp", ins[0], None)?.0].into())
+        Ok([softmax::cross_entropy("logsumexp", ins[0], None)?.0].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -14,9 +14,9 @@ use crate::error::{Result, bail};
 use crate::graph::{
     Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, unrecorded,
 };
-use crate::kernel::fast::lookup::TANH;
-use crate::kernel::map::{self, Numbers, Table};
-use crate::kernel::zip;
+use crate::kernel::pointwise::binary;
+use crate::kernel::pointwise::tanh::TANH;
+use crate::kernel::pointwise::unary::{Numbers, Table};
 
 /// A row of the family.
 pub(super) trait Unary: Send + Sync + 'static {
@@ -24,7 +24,7 @@ pub(super) trait Unary: Send + Sync + 'static {
     const TABLE: &'static Table;
     const SAVES: Saves;
     /// The rule as a row of its own, of `g` and the one number that it reads: one pass where the rule would be several.
-    const PASS: Option<&'static zip::Table>;
+    const PASS: Option<&'static binary::Table>;
     /// `g` times the derivative; none for zero. Linear in `g`, so it serves both directions.
     fn rule(g: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>>;
 }
@@ -33,7 +33,7 @@ pub(super) trait Unary: Send + Sync + 'static {
 /// broadcast: the derivative would be computed for every lane anew.
 pub(super) fn in_one_pass(
     op: &'static str,
-    table: &'static zip::Table,
+    table: &'static binary::Table,
     g: &Tensor,
     x: &Tensor,
     p: Numbers,
@@ -41,7 +41,7 @@ pub(super) fn in_one_pass(
     if g.dtype() != x.dtype() || g.array.len() != x.array.len() {
         return Ok(None);
     }
-    unrecorded(op, &[g, x], move |ins, lanes| zip::apply_with(op, table, ins[0], ins[1], lanes, &p))
+    unrecorded(op, &[g, x], move |ins, lanes| binary::apply_with(op, table, ins[0], ins[1], lanes, &p))
         .transpose()
 }
 
@@ -54,7 +54,7 @@ impl<U: Unary> Op for Map<U> {
 
     #[inline]
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
-        Ok([map::apply(U::NAME, U::TABLE, ins[0])?].into())
+        Ok([crate::kernel::pointwise::unary::apply(U::NAME, U::TABLE, ins[0])?].into())
     }
 
     fn is_pointwise(&self) -> bool {
@@ -83,7 +83,7 @@ impl<U: Unary> Op for Map<U> {
 
 /// Rows `Name function: class [kept] x => number; g => gradient; "documentation";`. A gradient of several passes may be
 /// given once more, after it, as a row `pass class g, x => number;` of what arrives and of the one that is kept. The class is that of
-/// [`map_table!`](crate::kernel::map), or `whole`: integers come back as they are, floats as `plain`. The kept letters
+/// [`map_table!`](crate::kernel::pointwise::unary), or `whole`: integers come back as they are, floats as `plain`. The kept letters
 /// are `x` (the input) and `y` (the output), bound to tensors in the gradient, which is a tensor or [`zero()`]. Integers
 /// given to a `real`, `test` or `table` row are taken as the default float.
 macro_rules! unary_rows {
@@ -96,9 +96,9 @@ macro_rules! unary_rows {
             pub(super) struct $Row;
         impl $crate::ops::pointwise::Unary for $Row {
             const NAME: &'static str = stringify!($f);
-            const TABLE: &'static $crate::kernel::map::Table = $crate::ops::pointwise::unary_rows!(@table $class $x => $e);
+            const TABLE: &'static $crate::kernel::pointwise::unary::Table = $crate::ops::pointwise::unary_rows!(@table $class $x => $e);
             const SAVES: Saves = Saves::NOTHING $(.and($crate::ops::pointwise::unary_rows!(@keeps $k)))*;
-            const PASS: Option<&'static $crate::kernel::zip::Table> =
+            const PASS: Option<&'static $crate::kernel::pointwise::binary::Table> =
                 $crate::ops::pointwise::unary_rows!(@pass $($by $pg, $pk => $pass)?);
             fn rule($g: &Tensor, _s: &Saved<'_>) -> Result<Option<Tensor>> {
                 $( let $k = &$crate::ops::pointwise::unary_rows!(@saved _s $k); )*
@@ -113,9 +113,9 @@ macro_rules! unary_rows {
         }
     )* };
     (@pass) => { None };
-    (@pass $by:ident $g:ident, $k:ident => $pass:expr) => { Some($crate::kernel::zip::zip_table!($by $g, $k => $pass)) };
-    (@table whole $x:ident => $e:expr) => { $crate::kernel::map::map_table!(plain $x => $e) };
-    (@table $class:ident $x:ident => $e:expr) => { $crate::kernel::map::map_table!($class $x => $e) };
+    (@pass $by:ident $g:ident, $k:ident => $pass:expr) => { Some($crate::kernel::pointwise::binary::zip_table!($by $g, $k => $pass)) };
+    (@table whole $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::map_table!(plain $x => $e) };
+    (@table $class:ident $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::map_table!($class $x => $e) };
     (@keeps x) => { Saves::inputs(1) };
     (@keeps y) => { Saves::outputs(1) };
     (@saved $s:ident x) => { $s.input(0) };

@@ -13,7 +13,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result, bail};
 use crate::graph::{Saved, Tensor, apply};
 use crate::kernel::conv::Axes;
-use crate::kernel::pool::{self, Way, Windows};
+use crate::kernel::conv::pooling::{self, Way, Windows};
 use crate::shape::{self, Dims};
 
 struct MaxPool {
@@ -31,7 +31,7 @@ impl Chosen for MaxPool {
     }
 
     fn choose(&self, x: &Array) -> Result<(Array, Array)> {
-        pool::max(self.name, &self.windows, x)
+        pooling::max(self.name, &self.windows, x)
     }
 }
 
@@ -47,7 +47,7 @@ impl Linear for Sums {
     const NAME: &'static str = "pool";
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
-        pool::linear(Self::NAME, self.way, &self.windows, self.axes, x)
+        pooling::linear(Self::NAME, self.way, &self.windows, self.axes, x)
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {

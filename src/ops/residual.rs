@@ -12,9 +12,9 @@ use super::reduce::sum;
 use super::select::{at_least, at_most, select};
 use crate::error::{Result, bail};
 use crate::graph::{Saved, Saves, Tensor, apply, unrecorded};
-use crate::kernel::map::Numbers;
 use crate::kernel::num::Plain;
-use crate::kernel::zip::{self, zip_table};
+use crate::kernel::pointwise::binary::{self, zip_table};
+use crate::kernel::pointwise::unary::Numbers;
 
 /// The difference of predictions and targets, as floats.
 fn difference(x: &Tensor, target: Operand<'_>) -> Result<Tensor> {
@@ -27,14 +27,15 @@ fn of_difference(
     op: &'static str,
     x: &Tensor,
     target: Operand<'_>,
-    (table, p): (&'static zip::Table, Numbers),
+    (table, p): (&'static binary::Table, Numbers),
     row: impl FnOnce(&Tensor) -> Result<Tensor>,
 ) -> Result<Tensor> {
     if let Operand::Tensor(t) = target
         && t.dtype() == x.dtype()
         && x.dtype().is_float()
-        && let Some(loss) =
-            unrecorded(op, &[x, t], move |ins, lanes| zip::apply_with(op, table, ins[0], ins[1], lanes, &p))
+        && let Some(loss) = unrecorded(op, &[x, t], move |ins, lanes| {
+            binary::apply_with(op, table, ins[0], ins[1], lanes, &p)
+        })
     {
         return loss;
     }
@@ -49,14 +50,14 @@ fn weighted(loss: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
 /// The squared difference.
 pub fn mse_loss(x: &Tensor, target: Operand<'_>, reduction: &str) -> Result<Tensor> {
     let reduction = Reduction::parse("mse_loss", reduction)?;
-    const TABLE: &zip::Table = zip_table!(plain x, y => x.sub(y).mul(x.sub(y)));
+    const TABLE: &binary::Table = zip_table!(plain x, y => x.sub(y).mul(x.sub(y)));
     reduction.of(&of_difference("mse_loss", x, target, (TABLE, [0.0; 3]), square)?, None)
 }
 
 /// The absolute difference.
 pub fn l1_loss(x: &Tensor, target: Operand<'_>, reduction: &str) -> Result<Tensor> {
     let reduction = Reduction::parse("l1_loss", reduction)?;
-    const TABLE: &zip::Table = zip_table!(plain x, y => x.sub(y).abs());
+    const TABLE: &binary::Table = zip_table!(plain x, y => x.sub(y).abs());
     reduction.of(&of_difference("l1_loss", x, target, (TABLE, [0.0; 3]), abs)?, None)
 }
 
@@ -78,7 +79,7 @@ fn bend<T: Plain>(x: T, p: [T; 3]) -> T {
 
 /// The row of [`Bent`] with its numbers, of the difference.
 fn bent(op: &'static str, x: &Tensor, target: Operand<'_>, p: Numbers) -> Result<Tensor> {
-    const TABLE: &zip::Table = zip_table!(plain x, y; p => bend(x.sub(y), p));
+    const TABLE: &binary::Table = zip_table!(plain x, y; p => bend(x.sub(y), p));
     of_difference(op, x, target, (TABLE, p), |d| curve::<Bent>(d, p))
 }
 
@@ -135,7 +136,7 @@ binary_rows! {
 
 /// `-(x * y)`.
 fn negated(x: &Tensor, y: &Tensor) -> Result<Tensor> {
-    const TABLE: &zip::Table = zip_table!(plain x, y => x.mul(y).neg());
+    const TABLE: &binary::Table = zip_table!(plain x, y => x.mul(y).neg());
     Ok(in_one_pass("multiply", TABLE, x, y, [0.0; 3])?.unwrap_or_else(|| -(x * y)))
 }
 

@@ -16,8 +16,9 @@ use crate::array::Array;
 use crate::dtype::{DType, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
-use crate::kernel::scan::{self, Way};
-use crate::kernel::{along, extreme};
+use crate::kernel::broadcast;
+use crate::kernel::reduce::extreme;
+use crate::kernel::reduce::scan::{self, Way};
 use crate::shape::{self, Dims};
 
 /// A direction along an axis that is counted back from the last one.
@@ -91,7 +92,7 @@ impl Op for Recur {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        let (a, b) = along::same_lanes(ins[0], ins[1], lanes);
+        let (a, b) = broadcast::same_lanes(ins[0], ins[1], lanes);
         Ok([scan::recur("cumprod", &a, &b, self.run.way(b.rank()), self.own)?].into())
     }
 

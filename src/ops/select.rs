@@ -15,7 +15,7 @@ use crate::graph::{
     Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, unrecorded,
 };
 use crate::kernel;
-use crate::kernel::triple::{self, Table, triple_table};
+use crate::kernel::pointwise::ternary::{self, Table, triple_table};
 
 /// Inputs: the condition (truth values), and two tensors of one dtype.
 struct Select;
@@ -32,7 +32,7 @@ impl Op for Select {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        Ok([kernel::select::select("where", ins[0], ins[1], ins[2], lanes)?].into())
+        Ok([kernel::pointwise::select::select("where", ins[0], ins[1], ins[2], lanes)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -113,7 +113,7 @@ pub fn clip(x: &Tensor, min: Option<Operand<'_>>, max: Option<Operand<'_>>) -> R
         });
         let (low, high) = (as_tensor(min, dtype)?, as_tensor(max, dtype)?);
         let one_pass = unrecorded("clip", &[&out, &low, &high], |ins, lanes| {
-            triple::apply("clip", TABLE, [ins[0], ins[1], ins[2]], lanes, &[0.0; 3])
+            ternary::apply("clip", TABLE, [ins[0], ins[1], ins[2]], lanes, &[0.0; 3])
         });
         if let Some(kept) = one_pass {
             return kept;

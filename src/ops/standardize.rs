@@ -6,7 +6,7 @@ use super::reduce::mean;
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
-use crate::kernel::along::all_lanes;
+use crate::kernel::broadcast::all_lanes;
 use crate::kernel::norm;
 
 /// The last axis less its mean over the root of its variance plus `eps`, and one over that root.

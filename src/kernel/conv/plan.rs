@@ -1,6 +1,7 @@
 //! A convolution as sums of shifted planes: what is shifted how far, and how the planes stand in a thread's buffer.
 
-use super::{Axes, Geometry, Lanes, micro::Wide};
+use super::geometry::{Axes, Geometry, Lanes};
+use crate::kernel::num::Num;
 
 /// One element of the window, and what it multiplies: from where in a plane of which phase on.
 pub struct Tap {
@@ -249,7 +250,7 @@ impl Layout {
     }
 
     /// Copies a band of planes of an image to where it stands in a buffer. Its other elements are zeros from the start.
-    pub fn fill<T: Wide>(&self, plan: &Plan, planes: &[T], image: usize, band: usize, to: &mut [T]) {
+    pub fn fill<T: Num>(&self, plan: &Plan, planes: &[T], image: usize, band: usize, to: &mut [T]) {
         let size = plan.source;
         let each = size.iter().product::<usize>();
         let mut before = plan.before;
@@ -297,7 +298,7 @@ impl Layout {
     }
 
     /// The planes of `images` images from one on, of one group, as this layout has them: copied, or where they are.
-    pub fn lay<'a, T: Wide>(
+    pub fn lay<'a, T: Num>(
         &self,
         plan: &Plan,
         source: &'a Lanes<'_, T>,

@@ -1,13 +1,14 @@
 //! The weight of a convolution from image and result: products of the rows of both, summed over parts of the batch in
 //! one order.
 
-use super::micro::{ACROSS, DOWN, Micro, Wide};
+use super::geometry::{Geometry, Lanes, Third};
 use super::plan::{Layout, Plan};
-use super::{Geometry, Lanes, Third, each_piece};
+use super::threads::{self, each_piece};
+use super::tiles::{ACROSS, DOWN, Micro, Wide};
 use crate::array::Array;
 use crate::error::Result;
-use crate::kernel::finite;
-use crate::kernel::map::Shared;
+use crate::kernel::par::Shared;
+use crate::kernel::reduce::non_finite;
 
 /// Into how many sums over a part of the images the weight is split: by sizes alone.
 const PARTS: usize = 8;
@@ -34,7 +35,7 @@ impl<'a> Split<'a> {
         let planes = g.channels / g.groups;
         let each = lanes * g.batch * g.groups;
         let split =
-            plan.products().saturating_mul(g.filters * planes).saturating_mul(each) >= super::PARALLEL;
+            plan.products().saturating_mul(g.filters * planes).saturating_mul(each) >= threads::PARALLEL;
         // Loops go on to the end of a register.
         let even = |bands, end: usize| bands == 1 && end.is_multiple_of(T::micro().lanes);
         let layout = Layout::new(plan, planes, g.batch, each, split, T::micro().width, &even);
@@ -151,7 +152,7 @@ impl<'a> Split<'a> {
                     (results, most)
                 };
                 // What lies between the rows of places is multiplied with zeros.
-                let mask = finite::is_suspect(image).then_some(&*mask);
+                let mask = non_finite::is_suspect(image).then_some(&*mask);
                 // SAFETY: the rows have `n` elements each, and so has the image from each offset on, with the slack.
                 unsafe { dots(micro, (rows, apart, height), (image, &offsets), mask, n, sums) };
             }

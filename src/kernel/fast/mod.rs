@@ -2,12 +2,11 @@
 //! vouch for a result it gives NaN, and the loop asks the exact row for that element.
 
 mod double;
-pub mod lookup;
 mod poly;
 mod single;
 mod wide;
 
-pub(super) use poly::{ROUND64, mantissa64};
+pub use poly::{ROUND64, mantissa64};
 
 use crate::dtype::{DType, Element};
 use crate::kernel::num::{Num, Plain, Real};

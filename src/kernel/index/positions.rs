@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::{flat, inside};
+use super::indexed::{flat, inside};
 use crate::array::Array;
 use crate::dtype::{Bool8, DType, Element, dispatch};
 use crate::error::{Result, bail};
-use crate::kernel::zip::{self, zip_table};
-use crate::kernel::{chunks, simd};
+use crate::kernel::pointwise::binary::{self, zip_table};
+use crate::kernel::{output, simd};
 use crate::shape::{self, Dims};
 
 /// Indices of neighbouring axes of these sizes, broadcast against each other, as positions on all of them in C order.
@@ -19,7 +19,7 @@ pub fn join(
     first: &[usize],
     lanes: usize,
 ) -> Result<Array> {
-    const SUM: &zip::Table = zip_table!(integer x, y => x.add(y));
+    const SUM: &binary::Table = zip_table!(integer x, y => x.add(y));
     let mut dims = Dims::new();
     for index in indices {
         let lane_first = index.with_rank(indices.iter().map(|i| i.rank()).max().unwrap_or(0), lanes);
@@ -41,7 +41,7 @@ pub fn join(
         let places = normal(op, index, size, axis, *step as i64)?;
         out = Some(match out {
             None => places,
-            Some(sum) => zip::apply(op, SUM, &sum, &places, lanes)?,
+            Some(sum) => binary::apply(op, SUM, &sum, &places, lanes)?,
         });
     }
     out.map_or_else(|| Array::zeros(op, DType::I64, &dims), Ok)
@@ -63,7 +63,7 @@ fn normal(op: &'static str, index: &Array, size: usize, axis: usize, step: i64) 
     let any = AtomicBool::new(false);
     dispatch!(index.dtype(), int T => {
         let from = index.as_slice::<T>().expect("contiguous");
-        let out = chunks::build::<i64>(op, index.dims(), 1, |first, out| simd::same(
+        let out = output::build::<i64>(op, index.dims(), 1, |first, out| simd::same(
             #[inline(always)]
             || {
                 // Read once: through a reference they might be what the loop writes.

@@ -8,9 +8,8 @@ use faer::{Mat, MatRef};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::kernel::copy::copy;
-use crate::kernel::map::Shared;
 use crate::kernel::num::Plain;
-use crate::kernel::par;
+use crate::kernel::par::{self, Shared};
 use crate::shape::{self, Dims};
 
 pub(super) trait Field: Plain + RealField {

@@ -74,7 +74,7 @@ impl Linear for Cast {
     const NAME: &'static str = "cast";
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
-        kernel::cast::cast(x, self.0)
+        kernel::pointwise::cast::cast(x, self.0)
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

@@ -7,7 +7,7 @@ use super::{Linear, LinearOp};
 use crate::array::Array;
 use crate::error::{Error, Result, bail};
 use crate::graph::{Saved, Tensor, apply};
-use crate::kernel::along;
+use crate::kernel::index::along_axis;
 use crate::ops::entry::{Axes, Operand, Widths, entries};
 use crate::ops::index::take_along;
 use crate::ops::promote::as_tensor;
@@ -116,7 +116,7 @@ impl Linear for Roll {
     const NAME: &'static str = "roll";
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
-        along::rolled(Self::NAME, x, x.rank() - self.back, self.by)
+        along_axis::rolled(Self::NAME, x, x.rank() - self.back, self.by)
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

@@ -9,8 +9,8 @@ use crate::error::{Result, bail};
 use crate::graph::{
     Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
 };
+use crate::kernel::reduce::{self, extreme};
 use crate::kernel::sort::{self, Want};
-use crate::kernel::{extreme, reduce};
 use crate::ops::along::{Chosen, choose};
 use crate::ops::arithmetic::subtract_same;
 use crate::ops::entry::{Axes, entries};

@@ -6,10 +6,10 @@ use super::{Folded, count_nonzero, extreme};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
-use crate::kernel::map::{self, map_table};
-use crate::kernel::power::POWER;
+use crate::kernel::pointwise::binary::{self, zip_table};
+use crate::kernel::pointwise::power::POWER;
+use crate::kernel::pointwise::unary::{self, map_table};
 use crate::kernel::reduce::{self, reduce_table};
-use crate::kernel::zip::{self, zip_table};
 use crate::ops::entry::{Axes, Order, entries};
 use crate::ops::movement::cast;
 use crate::ops::promote::promoted_float;
@@ -25,9 +25,9 @@ impl Op for Euclidean {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         const SQUARES: &reduce::Table = reduce_table!(real T::ZERO; a, x => a.add(x); of v => v.mul(v));
-        const ROOT: &map::Table = map_table!(plain x => x.sqrt());
+        const ROOT: &unary::Table = map_table!(plain x => x.sqrt());
         let squares = self.0.fold(ins[0], |axes| reduce::apply("norm", SQUARES, ins[0], axes))?;
-        Ok([map::apply("norm", ROOT, &squares)?].into())
+        Ok([unary::apply("norm", ROOT, &squares)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -61,8 +61,8 @@ impl Op for Ratio {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        const TABLE: &zip::Table = zip_table!(plain x, y => if y == T::ZERO { T::ZERO } else { x.div(y) });
-        Ok([zip::apply("ratio", TABLE, ins[0], ins[1], lanes)?].into())
+        const TABLE: &binary::Table = zip_table!(plain x, y => if y == T::ZERO { T::ZERO } else { x.div(y) });
+        Ok([binary::apply("ratio", TABLE, ins[0], ins[1], lanes)?].into())
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {
@@ -109,18 +109,18 @@ impl Op for AbsPow {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        const ABS: &map::Table = map_table!(plain x => x.abs());
-        const SIGN: &map::Table = map_table!(plain x => x.sign());
-        const HOLLOW: &zip::Table =
+        const ABS: &unary::Table = map_table!(plain x => x.abs());
+        const SIGN: &unary::Table = map_table!(plain x => x.sign());
+        const HOLLOW: &binary::Table =
             zip_table!(real x, p => if x == T::ZERO && p < T::ZERO { T::ZERO } else { x.pow(p) });
-        const MUL: &zip::Table = zip_table!(plain x, y => x.mul(y));
-        let mut out = map::apply("abs_pow", ABS, ins[0])?;
+        const MUL: &binary::Table = zip_table!(plain x, y => x.mul(y));
+        let mut out = unary::apply("abs_pow", ABS, ins[0])?;
         if self.p != 1.0 {
             let p = Array::full_of(out.dtype(), &vec![1; out.rank()], self.p);
-            out = zip::apply("abs_pow", if self.derived { HOLLOW } else { POWER }, &out, &p, lanes)?;
+            out = binary::apply("abs_pow", if self.derived { HOLLOW } else { POWER }, &out, &p, lanes)?;
         }
         if self.odd {
-            out = zip::apply("abs_pow", MUL, &map::apply("abs_pow", SIGN, ins[0])?, &out, 0)?;
+            out = binary::apply("abs_pow", MUL, &unary::apply("abs_pow", SIGN, ins[0])?, &out, 0)?;
         }
         Ok([out].into())
     }

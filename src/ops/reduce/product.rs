@@ -10,8 +10,7 @@ use crate::error::Result;
 use crate::graph::{
     Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, unrecorded,
 };
-use crate::kernel::reduce::{self, Table, reduce_table};
-use crate::kernel::scan;
+use crate::kernel::reduce::{self, Table, reduce_table, scan};
 use crate::ops::entry::{Axes, entries};
 use crate::ops::movement::cast;
 use crate::ops::scan::before;

@@ -1,0 +1,175 @@
+//! Arrays walked together under broadcasting: cut into runs in which each one stands still or steps by one element.
+
+use smallvec::SmallVec;
+
+use crate::array::Array;
+use crate::error::Result;
+use crate::shape::{self, Dims, Strides};
+
+/// A walk over `N` arrays of one rank, broadcast against each other.
+pub struct Walk<const N: usize> {
+    /// The shape that they broadcast to.
+    pub dims: Dims,
+    /// How far each array steps inside a run, in elements: 0 or 1.
+    pub steps: [usize; N],
+    run: usize,
+    /// The axes outside of a run: the size, and how far each array steps.
+    outer: SmallVec<[(usize, [isize; N]); 4]>,
+}
+
+impl<const N: usize> Walk<N> {
+    /// The arrays have one rank and have been made [`stepwise`].
+    pub fn new(op: &'static str, ins: &[Array; N]) -> Result<Walk<N>> {
+        let mut dims = Dims::from_slice(ins[0].dims());
+        for a in &ins[1..] {
+            dims = shape::broadcast(op, &dims, a.dims())?;
+        }
+        let strides: [Strides; N] = std::array::from_fn(|i| ins[i].expand(&dims, 0).strides());
+        let mut outer: SmallVec<[(usize, [isize; N]); 4]> = SmallVec::new();
+        for (axis, &d) in dims.iter().enumerate().filter(|(_, d)| **d != 1) {
+            let step: [isize; N] = std::array::from_fn(|i| strides[i][axis]);
+            match outer.last_mut() {
+                // Neighbours that every array walks as one axis are one axis.
+                Some((n, last)) if (0..N).all(|i| last[i] == step[i] * d as isize) => {
+                    (*n, *last) = (*n * d, step);
+                }
+                _ => outer.push((d, step)),
+            }
+        }
+        let (run, steps) = outer.pop().unwrap_or((1, [1; N]));
+        Ok(Walk { dims, steps: steps.map(|s| s as usize), run, outer })
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        shape::len(&self.dims)
+    }
+
+    /// Calls `f(first, offsets, n)` for each piece of a run in this range of elements: the piece begins at element
+    /// `first` of the result and at these offsets (in elements) of the arrays, and has `n` elements.
+    pub fn runs(&self, range: std::ops::Range<usize>, mut f: impl FnMut(usize, [isize; N], usize)) {
+        if range.is_empty() {
+            return;
+        }
+        let (mut at, mut inside) = (range.start, range.start % self.run);
+        let mut offsets = [0; N];
+        let mut place: SmallVec<[usize; 4]> = SmallVec::from_elem(0, self.outer.len());
+        let mut left = at / self.run;
+        for (i, (d, steps)) in self.outer.iter().enumerate().rev() {
+            (place[i], left) = (left % d, left / d);
+            moved(&mut offsets, steps, place[i] as isize);
+        }
+        while at < range.end {
+            let n = (self.run - inside).min(range.end - at);
+            f(at, std::array::from_fn(|i| offsets[i] + (self.steps[i] * inside) as isize), n);
+            (at, inside) = (at + n, 0);
+            for (i, (d, steps)) in self.outer.iter().enumerate().rev() {
+                place[i] += 1;
+                moved(&mut offsets, steps, 1);
+                if place[i] < *d {
+                    break;
+                }
+                place[i] = 0;
+                moved(&mut offsets, steps, -(*d as isize));
+            }
+        }
+    }
+}
+
+fn moved<const N: usize>(offsets: &mut [isize; N], steps: &[isize; N], by: isize) {
+    offsets.iter_mut().zip(steps).for_each(|(offset, step)| *offset += step * by);
+}
+
+/// The array with an inner step of 0 or 1, copied if need be.
+pub fn stepwise(x: &Array) -> Result<Array> {
+    if is_stepwise(x) { Ok(x.clone()) } else { x.contiguous() }
+}
+
+/// Whether the inner step is 0 or 1.
+pub fn is_stepwise(x: &Array) -> bool {
+    let inner = x.dims().iter().zip(&x.strides()).rev().find(|(d, _)| **d != 1).map_or(1, |(_, s)| *s);
+    inner == 0 || inner == 1
+}
+
+/// Rows shorter than this are repeated to about so many elements.
+const SHORT: usize = 256;
+const LONG: usize = 1024;
+
+/// The arrays, of one rank, with the last axis but one split so that what is walked together gets longer, if one of them
+/// is a short row that many others meet: it is then written out for some of them.
+pub fn repeated<const N: usize>(ins: &[Array; N]) -> Result<Option<[Array; N]>> {
+    let Some(whole) = ins.iter().max_by_key(|x| x.len()) else { return Ok(None) };
+    let [ref lead @ .., d, n] = *whole.dims() else { return Ok(None) };
+    if !(2..SHORT).contains(&n) || whole.len() < 4 * LONG {
+        return Ok(None);
+    }
+    let full = |x: &Array| x.is_contiguous() && x.dims() == whole.dims();
+    let once = |x: &Array| {
+        x.dims()[lead.len()] == 1 && x.dims().iter().zip(whole.dims()).all(|(&own, &d)| own == 1 || own == d)
+    };
+    let row = |x: &Array| x.dims()[lead.len() + 1] == n;
+    let rows = ins.iter().filter(|x| !full(x) && row(x)).map(Array::len).max();
+    let (true, Some(rows)) = (ins.iter().all(|x| full(x) || once(x)), rows) else { return Ok(None) };
+    let most = (LONG / n).min(whole.len() / (4 * rows));
+    let Some(times) = (2..=most).rev().find(|k| d.is_multiple_of(*k)) else { return Ok(None) };
+    let mut out = ins.clone();
+    for x in &mut out {
+        let mut dims: Dims = x.dims().into();
+        let split = if full(x) { [d / times, times] } else { [1, 1] };
+        dims[lead.len()] = split[0];
+        dims.insert(lead.len() + 1, split[1]);
+        let split = x.reshape(&dims)?;
+        *x = if full(x) || !row(x) {
+            split
+        } else {
+            dims[lead.len() + 1] = times;
+            split.expand(&dims, 0).contiguous()?
+        };
+    }
+    Ok(Some(out))
+}
+
+/// The order of axes in which a permuted array is contiguous; none where it is so already or never is.
+pub fn dense_order(x: &Array) -> Option<Dims> {
+    if x.is_contiguous() {
+        return None;
+    }
+    let strides = x.strides();
+    let mut order: Dims = (0..x.rank()).collect();
+    order.sort_by_key(|&a| std::cmp::Reverse(strides[a]));
+    x.permute(&order).is_contiguous().then_some(order)
+}
+
+/// The order that undoes an order of axes.
+pub fn inverse(order: &[usize]) -> Dims {
+    let mut back = Dims::from_elem(0, order.len());
+    order.iter().enumerate().for_each(|(i, &a)| back[a] = i);
+    back
+}
+
+/// The order of axes in which one of the arrays is contiguous, though it is not as it is, and none has to be copied to be
+/// walked; none where they are better walked as they are. The arrays have one rank.
+pub fn common_order<const N: usize>(ins: &[Array; N]) -> Option<Dims> {
+    let most = ins.iter().map(Array::len).max();
+    let whole = |x: &Array| x.is_contiguous() && Some(x.len()) == most;
+    if ins.iter().any(whole) && ins.iter().all(is_stepwise) {
+        return None;
+    }
+    let order = ins.iter().find_map(dense_order)?;
+    ins.iter().all(|x| is_stepwise(&x.permute(&order))).then_some(order)
+}
+
+/// The arrays with the same `lanes` leading sizes, each of which is 1 or the same in all.
+pub fn all_lanes<const N: usize>(arrays: [&Array; N], lanes: usize) -> [Array; N] {
+    let hidden = |a: usize| arrays.iter().map(|x| x.dims()[a]).find(|&d| d != 1).unwrap_or(1);
+    let hidden: Dims = (0..lanes).map(hidden).collect();
+    arrays.map(|x| {
+        let dims: Dims = hidden.iter().chain(&x.dims()[lanes..]).copied().collect();
+        x.expand(&dims, lanes)
+    })
+}
+
+/// [`all_lanes`] of two.
+pub fn same_lanes(x: &Array, y: &Array, lanes: usize) -> (Array, Array) {
+    all_lanes([x, y], lanes).into()
+}

@@ -1,0 +1,82 @@
+//! Convolutions over one to three axes: sums of shifted planes, computed where the planes stand.
+
+use super::direct;
+use super::geometry::{Geometry, Lanes, Third};
+use super::plan::Plan;
+use super::shifted::Job;
+use super::tiles::Wide;
+use super::weight::Split;
+
+use crate::array::Array;
+use crate::dtype::dispatch;
+use crate::error::{Error, Result, bail};
+use crate::kernel::reduce::non_finite::{self, Kind};
+use crate::shape::{self, Dims};
+
+/// One of the three arrays, from the two others in the order of [`Third`]. `lanes` hidden axes lead both.
+pub fn third(
+    op: &'static str,
+    g: &Geometry,
+    out: Third,
+    a: &Array,
+    b: &Array,
+    lanes: usize,
+) -> Result<Array> {
+    let lead = shape::broadcast(op, &a.dims()[..lanes], &b.dims()[..lanes])?;
+    let laid = |x: &Array| -> Result<Array> {
+        let x = x.contiguous()?;
+        let dims: Dims = lead.iter().chain(&x.dims()[lanes..]).copied().collect();
+        Ok(x.expand(&dims, 0))
+    };
+    let (a, b) = (laid(a)?, laid(b)?);
+    let dims: Dims = lead.iter().copied().chain(g.dims(out)).collect();
+    if g.most().is_none() {
+        return Err(Error::memory(op, dims.to_vec(), a.dtype()));
+    }
+    let lanes: usize = lead.iter().product();
+    let (planes, filters, taps) = (g.channels / g.groups, g.filters / g.groups, g.taps());
+    let Geometry { batch, groups, .. } = *g;
+    dispatch!(a.dtype(), float T => {
+        let (from_a, from_b) = (Lanes::<T>::of(&a, &lead), Lanes::<T>::of(&b, &lead));
+        match out {
+            Third::Result => {
+                let job = Job { lanes, batch, groups, planes, rows: filters, size: g.places, steps: [planes * taps, taps] };
+                convolved(op, &job, &Plan::forward(g), &from_b, &from_a, &dims)
+            }
+            Third::Image => {
+                let job = Job { lanes, batch, groups, planes: filters, rows: planes, size: g.image, steps: [taps, planes * taps] };
+                convolved(op, &job, &Plan::backward(g), &from_a, &from_b, &dims)
+            }
+            Third::Weight => {
+                let plan = Plan::forward(g);
+                if !direct::pays(&plan, planes, filters) {
+                    let all = Split::new::<T>(g, &plan, lanes).run(op, g, &from_a, &from_b, &dims)?;
+                    if !must_not_pad(&plan, &all, Kind::Nan) {
+                        return Ok(all);
+                    }
+                }
+                direct::weight::<T>(op, g, &plan, lanes, (&from_a, &from_b), &dims)
+            }
+        }
+    }, else bail!(Dtype, op, "not defined for {}", a.dtype()))
+}
+
+/// The image or the result, which are sums over the elements of the weight.
+fn convolved<T: Wide>(
+    op: &'static str,
+    job: &Job,
+    plan: &Plan,
+    weight: &Lanes<'_, T>,
+    source: &Lanes<'_, T>,
+    dims: &[usize],
+) -> Result<Array> {
+    if direct::pays(plan, job.planes, job.rows) || must_not_pad(plan, weight.x, Kind::NotFinite) {
+        return job.direct(op, plan, weight, source, dims);
+    }
+    job.run(op, plan, weight, source, dims)
+}
+
+/// Whether the zeros of a padding would do harm: times an infinite weight, and in a weight that is a sum over them.
+fn must_not_pad(plan: &Plan, weight: &Array, harm: Kind) -> bool {
+    plan.is_padded() && non_finite::has(weight, harm)
+}

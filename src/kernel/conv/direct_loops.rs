@@ -1,0 +1,200 @@
+//! The innermost loops of direct convolutions.
+
+use super::geometry::Axes;
+use crate::kernel::num::Num;
+use crate::kernel::simd::vector::{LANES, Vector};
+
+/// Registers of sums that are made side by side.
+const WIDE: usize = 6;
+
+/// Elements of the weight whose sums are made side by side, where there are so many: those of a window of 3 × 3, or of a
+/// row of it.
+const WINDOW: usize = 9;
+const ROW: usize = 3;
+
+/// An element of the weight, and the first element of the source that it multiplies in a box.
+pub struct Term {
+    pub weight: usize,
+    pub source: usize,
+}
+
+/// Rows of places: how many along each axis, and from place to place in source and result.
+pub struct Places {
+    pub count: Axes,
+    pub source: Axes,
+    pub result: Axes,
+}
+
+impl Places {
+    pub fn is_dense(&self) -> bool {
+        self.source[2] == 1 && self.result[2] == 1
+    }
+
+    /// Calls `f` with where each row begins in source and result.
+    #[inline(always)]
+    pub fn each_row(&self, mut f: impl FnMut(usize, usize)) {
+        for i in 0..self.count[0] {
+            for j in 0..self.count[1] {
+                let (source, result) = (&self.source, &self.result);
+                f(i * source[0] + j * source[1], i * result[0] + j * result[1]);
+            }
+        }
+    }
+}
+
+/// `out[q] = Σ weight · source[q]` over the terms, at the places `q` of a box.
+pub type Sums<T> =
+    unsafe fn(terms: &[Term], weight: *const T, source: *const T, out: *mut T, places: &Places);
+
+/// `out += Σ result[q] · source[q]` over the places `q` of a box, for the element of the weight of each term.
+pub type Products<T> =
+    unsafe fn(terms: &[Term], result: *const T, source: *const T, out: *mut T, places: &Places);
+
+/// # Safety
+/// Those of [`Vector`]; the terms and places are inside of what they are of.
+#[inline(always)]
+pub unsafe fn sums<V: Vector>(
+    terms: &[Term],
+    weight: *const V::T,
+    source: *const V::T,
+    out: *mut V::T,
+    places: &Places,
+) {
+    /// `N` registers of sums.
+    #[inline(always)]
+    unsafe fn some<V: Vector, const N: usize>(
+        terms: &[Term],
+        weight: *const V::T,
+        source: *const V::T,
+        out: *mut V::T,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut sums = [V::zero(); N];
+            for term in terms {
+                let factor = V::splat(weight.add(term.weight));
+                let source = source.add(term.source);
+                for (v, sum) in sums.iter_mut().enumerate() {
+                    *sum = sum.plus(factor, V::load(source.add(v * V::LEN)));
+                }
+            }
+            for (v, sum) in sums.iter().enumerate() {
+                sum.store(out.add(v * V::LEN));
+            }
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        let n = places.count[2];
+        places.each_row(
+            #[inline(always)]
+            |from, to| {
+                let (source, out) = (source.add(from), out.add(to));
+                let mut next = 0;
+                if places.is_dense() && n >= V::LEN {
+                    while next + WIDE * V::LEN <= n {
+                        some::<V, WIDE>(terms, weight, source.add(next), out.add(next));
+                        next += WIDE * V::LEN;
+                    }
+                    while next < n {
+                        // The last register may repeat places of the one before.
+                        next = next.min(n - V::LEN);
+                        some::<V, 1>(terms, weight, source.add(next), out.add(next));
+                        next += V::LEN;
+                    }
+                    return;
+                }
+                for q in 0..n {
+                    let mut sum = V::zero();
+                    for term in terms {
+                        let one = V::splat(source.add(term.source + q * places.source[2]));
+                        sum = sum.plus(V::splat(weight.add(term.weight)), one);
+                    }
+                    let mut lanes = [V::T::ZERO; LANES];
+                    sum.store(lanes.as_mut_ptr());
+                    *out.add(q * places.result[2]) = lanes[0];
+                }
+            },
+        );
+    }
+}
+
+/// # Safety
+/// Those of [`Vector`]; the terms and places are inside of what they are of.
+#[inline(always)]
+pub unsafe fn products<V: Vector>(
+    terms: &[Term],
+    result: *const V::T,
+    source: *const V::T,
+    out: *mut V::T,
+    places: &Places,
+) {
+    /// The elements of a row that fill no register, and zeros.
+    #[inline(always)]
+    unsafe fn rest<V: Vector>(from: *const V::T, n: usize, step: usize) -> V {
+        let mut lanes = [V::T::ZERO; LANES];
+        // SAFETY: the caller's promise.
+        unsafe {
+            for (i, lane) in lanes.iter_mut().enumerate().take(n) {
+                *lane = *from.add(i * step);
+            }
+            V::load(lanes.as_ptr())
+        }
+    }
+    /// The sums of `N` terms.
+    #[inline(always)]
+    unsafe fn some<V: Vector, const N: usize>(
+        terms: &[Term; N],
+        result: *const V::T,
+        source: *const V::T,
+        out: *mut V::T,
+        places: &Places,
+    ) {
+        let n = places.count[2];
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut sums = [V::zero(); N];
+            let mut sources = [source; N];
+            for (source, term) in sources.iter_mut().zip(terms) {
+                *source = source.add(term.source);
+            }
+            places.each_row(
+                #[inline(always)]
+                |from, at| {
+                    let whole = if places.is_dense() { n / V::LEN * V::LEN } else { 0 };
+                    for q in (0..whole).step_by(V::LEN) {
+                        let left = V::load(result.add(at + q));
+                        for (sum, source) in sums.iter_mut().zip(&sources) {
+                            *sum = sum.plus(left, V::load(source.add(from + q)));
+                        }
+                    }
+                    for q in (whole..n).step_by(V::LEN) {
+                        let (n, steps) = (V::LEN.min(n - q), (places.source[2], places.result[2]));
+                        let left = rest::<V>(result.add(at + q * steps.1), n, steps.1);
+                        for (sum, source) in sums.iter_mut().zip(&sources) {
+                            *sum = sum.plus(left, rest::<V>(source.add(from + q * steps.0), n, steps.0));
+                        }
+                    }
+                },
+            );
+            for (sum, term) in sums.iter().zip(terms) {
+                let to = out.add(term.weight);
+                *to = (*to).add(sum.total());
+            }
+        }
+    }
+    let (windows, terms) = terms.as_chunks::<WINDOW>();
+    let (rows, terms) = terms.as_chunks::<ROW>();
+    // SAFETY: the caller's promise.
+    unsafe {
+        for window in windows {
+            some::<V, WINDOW>(window, result, source, out, places);
+        }
+        for row in rows {
+            some::<V, ROW>(row, result, source, out, places);
+        }
+        for one in terms.as_chunks::<1>().0 {
+            some::<V, 1>(one, result, source, out, places);
+        }
+    }
+}

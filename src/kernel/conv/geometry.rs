@@ -1,0 +1,93 @@
+//! The sizes of a convolution, and its arrays.
+
+use crate::array::Array;
+use crate::kernel::num::Num;
+use crate::shape::{self, Dims};
+
+/// Sizes along the spatial axes, of which there are three: the first ones are 1 where there are fewer.
+pub type Axes = [usize; 3];
+
+/// The sizes of a convolution: `result[b, f, p] = Σ image[b, c, p · stride + k · dilation - before] · weight[f, c, k]`.
+#[derive(Clone, Debug)]
+pub struct Geometry {
+    pub batch: usize,
+    pub channels: usize,
+    pub filters: usize,
+    pub groups: usize,
+    /// How many of the axes the arrays have.
+    pub axes: usize,
+    pub image: Axes,
+    pub window: Axes,
+    pub places: Axes,
+    pub stride: Axes,
+    pub dilation: Axes,
+    /// Padding before the image.
+    pub before: Axes,
+}
+
+/// The three arrays of a convolution, each linear in the two others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Third {
+    Image,
+    Weight,
+    Result,
+}
+
+impl Geometry {
+    pub fn dims(&self, third: Third) -> Dims {
+        let (a, b, axes) = match third {
+            Third::Image => (self.batch, self.channels, &self.image),
+            Third::Weight => (self.filters, self.channels / self.groups, &self.window),
+            Third::Result => (self.batch, self.filters, &self.places),
+        };
+        [a, b].iter().chain(&axes[3 - self.axes..]).copied().collect()
+    }
+
+    /// Elements of a window.
+    pub fn taps(&self) -> usize {
+        self.window.iter().product()
+    }
+
+    /// No more elements than any buffer has; none if they cannot be counted.
+    pub fn most(&self) -> Option<usize> {
+        let mut all = self.channels.max(self.filters).checked_add(1)?.checked_mul(self.taps())?;
+        for a in 0..3 {
+            let reach = self.window[a].saturating_sub(1).checked_mul(self.dilation[a])?;
+            let size =
+                self.image[a].checked_add(self.places[a])?.checked_add(self.before[a])?.checked_add(reach)?;
+            all = all.checked_mul(size.checked_add(1)?)?;
+        }
+        isize::try_from(all).ok().map(isize::unsigned_abs)
+    }
+}
+
+/// The contiguous elements of each lane of an array.
+pub struct Lanes<'a, T> {
+    pub x: &'a Array,
+    lead: &'a [usize],
+    each: usize,
+    of: std::marker::PhantomData<T>,
+}
+
+impl<'a, T: Num> Lanes<'a, T> {
+    pub fn of(x: &'a Array, lead: &'a [usize]) -> Lanes<'a, T> {
+        Lanes { x, lead, each: shape::len(&x.dims()[lead.len()..]), of: std::marker::PhantomData }
+    }
+
+    pub fn lane(&self, i: usize) -> &'a [T] {
+        let at = shape::offset(i, self.lead, &self.x.strides());
+        // SAFETY: `third` made the axes after the hidden ones contiguous, and the offset is that of a lane's first element.
+        unsafe { std::slice::from_raw_parts(self.x.ptr().cast::<T>().offset(at), self.each) }
+    }
+
+    /// Part `i` of a lane's `n` equal parts.
+    pub fn part(&self, lane: usize, i: usize, n: usize) -> &'a [T] {
+        let size = self.each / n.max(1);
+        &self.lane(lane)[i * size..(i + 1) * size]
+    }
+
+    /// Whether all lanes are the same elements.
+    pub fn is_common(&self) -> bool {
+        self.lead.iter().zip(&self.x.strides()).all(|(&n, &step)| n == 1 || step == 0)
+    }
+}

@@ -1,0 +1,227 @@
+//! The pixels of each window of an image reduced to one, and their transpose.
+
+use std::ops::Range;
+
+use super::geometry::Axes;
+use crate::array::Array;
+use crate::dtype::{Element, dispatch};
+use crate::error::{Result, bail};
+use crate::kernel::num::Num;
+use crate::kernel::{output, simd};
+use crate::shape::{self, Dims};
+
+/// The windows of a pooling: along each axis, the pixels of a place are every `dilation`-th of its range.
+#[derive(Clone, Debug)]
+pub struct Windows {
+    pub image: Axes,
+    pub spans: [Vec<Range<usize>>; 3],
+    pub dilation: Axes,
+}
+
+impl Windows {
+    pub fn places(&self) -> Axes {
+        std::array::from_fn(|a| self.spans[a].len())
+    }
+
+    fn spots(&self) -> usize {
+        self.places().iter().product()
+    }
+
+    fn pixels(&self) -> usize {
+        self.image.iter().product()
+    }
+
+    /// The places along the last axis whose windows have as many pixels as any and are equally far apart, and how far. None
+    /// if rows of windows are so long that each is worth a loop.
+    fn even(&self) -> (Range<usize>, usize) {
+        const LONG: usize = 16;
+        let spans = &self.spans[2];
+        let most = spans.iter().map(Range::len).max().unwrap_or(0);
+        let first = spans.iter().position(|s| s.len() == most).unwrap_or(0);
+        if most.div_ceil(self.dilation[2]) > LONG || most == 0 || first + 1 >= spans.len() {
+            return (0..0, 1);
+        }
+        // Places more than pixels have windows that begin at the same one.
+        let step = spans[first + 1].start - spans[first].start;
+        if step == 0 {
+            return (0..0, 1);
+        }
+        let like =
+            |p: &usize| spans[*p].len() == most && spans[*p].start == spans[first].start + (p - first) * step;
+        (first..first + (first..spans.len()).take_while(like).count(), step)
+    }
+
+    /// Calls `even` with each row of such places (where it begins among all places) and the position of the first one's
+    /// pixel, pixel by pixel, and `one` likewise with each other place and the first pixel of each row of its window,
+    /// of so many steps.
+    #[inline(always)]
+    fn each<S>(
+        &self,
+        state: &mut S,
+        mut even: impl FnMut(&mut S, Range<usize>, usize, usize),
+        mut one: impl FnMut(&mut S, usize, usize, usize),
+    ) {
+        let ([_, height, width], [first, second, third]) = (self.image, &self.spans);
+        let (inner, step) = self.even();
+        let mut row = 0;
+        for i in first {
+            for j in second {
+                let lines = || {
+                    let across = move |a: usize| {
+                        j.clone().step_by(self.dilation[1]).map(move |b| (a * height + b) * width)
+                    };
+                    i.clone().step_by(self.dilation[0]).flat_map(across)
+                };
+                for line in lines() {
+                    for p in inner
+                        .clone()
+                        .next()
+                        .into_iter()
+                        .flat_map(|p| third[p].clone().step_by(self.dilation[2]))
+                    {
+                        even(state, row + inner.start..row + inner.end, line + p, step);
+                    }
+                    for (k, span) in third.iter().enumerate().filter(|(k, _)| !inner.contains(k)) {
+                        one(state, row + k, line + span.start, span.len().div_ceil(self.dilation[2]));
+                    }
+                }
+                row += third.len();
+            }
+        }
+    }
+
+    /// Writes the largest pixel of each window and where it is: the first of equal ones; a NaN is larger than any number.
+    #[inline(always)]
+    fn largest<T: Num>(&self, image: &[T], values: &mut [T], at: &mut [i64]) {
+        // A position in an array fits into 63 bits.
+        at.fill(-1);
+        let dilation = self.dilation[2];
+        self.each(
+            &mut (values, at),
+            #[inline(always)]
+            |(values, at), places, first, step| {
+                let outs = values[places.clone()].iter_mut().zip(&mut at[places]);
+                apart(
+                    &image[first..],
+                    step,
+                    outs,
+                    #[inline(always)]
+                    |(best, most), v, p| {
+                        let take = better(v, *best, *most);
+                        *best = if take { v } else { *best };
+                        *most = if take { (first + p) as i64 } else { *most };
+                    },
+                );
+            },
+            #[inline(always)]
+            |(values, at), place, first, n| {
+                for p in (0..n).map(|p| first + p * dilation) {
+                    if better(image[p], values[place], at[place]) {
+                        (values[place], at[place]) = (image[p], p as i64);
+                    }
+                }
+            },
+        );
+    }
+
+    fn sums<T: Num>(&self, image: &[T], out: &mut [T]) {
+        let dilation = self.dilation[2];
+        out.fill(T::ZERO);
+        self.each(
+            &mut &mut *out,
+            |out, places, first, step| {
+                apart(&image[first..], step, out[places].iter_mut(), |sum, v, _| *sum = sum.add(v));
+            },
+            |out, place, first, n| {
+                let row = (0..n).fold(T::ZERO, |s, p| s.add(image[first + p * dilation]));
+                out[place] = out[place].add(row);
+            },
+        );
+    }
+
+    /// Adds the number of each window to its pixels.
+    fn spread<T: Num>(&self, numbers: &[T], image: &mut [T]) {
+        let dilation = self.dilation[2];
+        image.fill(T::ZERO);
+        self.each(
+            &mut &mut *image,
+            |image, places, first, step| {
+                let to = image[first..].iter_mut().step_by(step);
+                to.zip(&numbers[places]).for_each(|(to, &v)| *to = to.add(v));
+            },
+            |image, place, first, n| {
+                for p in 0..n {
+                    let to = &mut image[first + p * dilation];
+                    *to = to.add(numbers[place]);
+                }
+            },
+        );
+    }
+}
+
+/// Whether `v` takes the place of the best number: a larger one, the first NaN, or anything where there is none yet.
+#[inline(always)]
+fn better<T: Num>(v: T, best: T, at: i64) -> bool {
+    (v > best) | (v.nan() & !best.nan()) | (at < 0)
+}
+
+/// Calls `f` with each output and the elements that are `step` apart, and where these are; the usual steps are compiled
+/// on their own.
+#[inline(always)]
+fn apart<T: Copy, O>(from: &[T], step: usize, outs: impl Iterator<Item = O>, mut f: impl FnMut(O, T, usize)) {
+    match step {
+        1 => outs.zip(from).enumerate().for_each(|(p, (out, &v))| f(out, v, p)),
+        2 => outs.zip(from.chunks(2)).enumerate().for_each(|(p, (out, v))| f(out, v[0], 2 * p)),
+        _ => outs.zip(from.iter().step_by(step)).enumerate().for_each(|(p, (out, &v))| f(out, v, p * step)),
+    }
+}
+
+/// The largest pixels of the windows of images whose pixels are the last axis, and their positions in it.
+pub fn max(op: &'static str, w: &Windows, x: &Array) -> Result<(Array, Array)> {
+    let x = x.contiguous()?;
+    let (pixels, spots) = (w.pixels(), w.spots());
+    let dims: Dims = x.dims()[..x.rank() - 1].iter().copied().chain([spots]).collect();
+    if w.spans.iter().flatten().any(Range::is_empty) {
+        bail!(Shape, op, "a window with dilation {:?} meets no pixel of {:?}", w.dilation, w.image);
+    }
+    dispatch!(x.dtype(), num T => {
+        let images = x.as_slice::<T>().expect("contiguous");
+        output::build_two::<T, i64>(op, (&dims, spots), (&dims, spots), pixels, |first, values, at| {
+            let outs = values.chunks_exact_mut(spots.max(1)).zip(at.chunks_exact_mut(spots.max(1)));
+            for (i, (values, at)) in outs.enumerate() {
+                let image = &images[(first + i) * pixels..][..pixels];
+                if T::DTYPE.is_float() {
+                    simd::same(#[inline(always)] || w.largest(image, values, at));
+                } else {
+                    w.largest(image, values, at);
+                }
+            }
+        })
+    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+}
+
+/// Which way [`linear`] goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Way {
+    /// The sums of the windows of images.
+    Sums,
+    /// Their transpose: images with the number of each window added to its pixels.
+    Spread,
+}
+
+/// Sums of windows or their transpose, of arrays that end in the last `axes` axes of images or of places.
+pub fn linear(op: &'static str, way: Way, w: &Windows, axes: usize, x: &Array) -> Result<Array> {
+    let x = x.contiguous()?;
+    let (from, to) = if way == Way::Sums { (w.image, w.places()) } else { (w.places(), w.image) };
+    let dims: Dims = x.dims()[..x.rank() - axes].iter().chain(&to[3 - axes..]).copied().collect();
+    let (from, to) = (shape::len(&from), shape::len(&to));
+    dispatch!(x.dtype(), float T => {
+        let all = x.as_slice::<T>().expect("contiguous");
+        output::folded::<T>(op, &dims, to, from, |first, out| {
+            for (i, out) in out.chunks_exact_mut(to.max(1)).enumerate() {
+                let from = &all[(first + i) * from..][..from];
+                if way == Way::Sums { w.sums(from, out) } else { w.spread(from, out) }
+            }
+        })
+    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+}

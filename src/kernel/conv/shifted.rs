@@ -1,0 +1,235 @@
+//! The result and the image of a convolution: sums of shifted planes, tile by tile.
+
+use std::ops::Range;
+
+use super::geometry::{Axes, Lanes};
+use super::plan::{Layout, Pass, Plan};
+use super::threads::{self, each_piece};
+use super::tiles::{Depth, Micro, Wide};
+use crate::array::Array;
+use crate::error::Result;
+use crate::kernel::par::{self, Shared};
+
+/// What is computed: `batch · groups` times `rows` planes of this size, each from `planes` planes of the source.
+pub struct Job {
+    pub lanes: usize,
+    pub batch: usize,
+    pub groups: usize,
+    pub planes: usize,
+    pub rows: usize,
+    pub size: Axes,
+    /// From row to row and from plane to plane of the weight.
+    pub steps: [usize; 2],
+}
+
+/// Products that a sum takes in at once, so that what all rows of a tile read of so many planes stays in the first cache.
+const DEPTH: usize = 160;
+
+/// A part of a tile: where it is, its length, and where it goes.
+struct Run {
+    at: usize,
+    len: usize,
+    to: usize,
+}
+
+impl Job {
+    /// The sums of `plan`, where each weight is one for all lanes or there is one for each.
+    pub fn run<T: Wide>(
+        &self,
+        op: &'static str,
+        plan: &Plan,
+        weight: &Lanes<'_, T>,
+        source: &Lanes<'_, T>,
+        dims: &[usize],
+    ) -> Result<Array> {
+        let micro = T::micro();
+        let work = plan.products().saturating_mul(self.planes).saturating_mul(self.rows);
+        let each = self.lanes * self.batch * self.groups;
+        let split = work.saturating_mul(each) >= threads::PARALLEL;
+        let layout = Layout::new(plan, self.planes, self.batch, each, split, micro.width, &|_, end| {
+            end >= micro.width
+        });
+        let weights = if weight.is_common() { 1 } else { self.lanes };
+        let packed = self.packed(plan, weight, weights);
+        let panel = packed.len() / (weights * self.groups).max(1);
+        let bundles = self.batch.div_ceil(layout.images);
+        let spots: usize = self.size.iter().product();
+        let buffer = layout.buffer(self.planes);
+        let pieces = self.lanes * bundles * self.groups * layout.bands;
+        let work = work.saturating_mul(layout.images) / layout.bands;
+        let tile = self.rows * micro.width;
+        let scratch = buffer.saturating_add(tile);
+        let mut done = Ok(());
+        let all = Array::build::<T>(op, dims, |out| {
+            if plan.gaps {
+                out.fill(T::ZERO);
+            }
+            let out = Shared(out.as_mut_ptr().cast());
+            done = each_piece(op, pieces, work, scratch, |piece, scratch: &mut [T]| {
+                let (rest, band) = (piece / layout.bands, piece % layout.bands);
+                let (rest, group) = (rest / self.groups, rest % self.groups);
+                let (lane, first) = (rest / bundles, rest % bundles * layout.images);
+                let images = layout.images.min(self.batch - first);
+                let (tile, buffer) = scratch.split_at_mut(tile);
+                let parts =
+                    (first..first + images).map(|b| (b * self.groups + group, self.batch * self.groups));
+                let planes = layout.lay(plan, source, lane, parts, band, buffer);
+                let mut panel =
+                    &packed[((if weights == 1 { 0 } else { lane }) * self.groups + group) * panel..];
+                // SAFETY: the rows of this group in the first of these images; what follows of the image is in range too.
+                let to = unsafe {
+                    let image = (lane * self.batch + first) * self.groups + group;
+                    out.get().cast::<T>().add(image * self.rows * spots)
+                };
+                for pass in &plan.passes {
+                    // SAFETY: the parts of the output that lie in this band, group and images.
+                    unsafe { self.pass(micro, &layout, pass, (images, band), panel, planes, tile, to) };
+                    panel = &panel[self.rows * self.planes * pass.taps.len()..];
+                }
+            });
+        });
+        done.and(all)
+    }
+
+    /// The planes in parts that a tile is made of one by one, for a window of so many elements: one part if there are none.
+    fn parts(&self, taps: usize) -> impl Iterator<Item = Range<usize>> {
+        let count = (self.planes * taps).div_ceil(DEPTH).max(1);
+        let size = self.planes.div_ceil(count).max(1);
+        (0..self.planes.max(1)).step_by(size).map(move |first| first..(first + size).min(self.planes))
+    }
+
+    /// The weight of each lane and group, and of each pass, in the order in which the blocks of rows read it.
+    fn packed<T: Wide>(&self, plan: &Plan, weight: &Lanes<'_, T>, weights: usize) -> Vec<T> {
+        let blocks = T::micro().blocks(self.rows);
+        let taps: usize = plan.passes.iter().map(|p| p.taps.len()).sum();
+        let panel = self.rows * self.planes * taps;
+        let mut all = vec![T::ZERO; weights * self.groups * panel];
+        let shared = Shared(all.as_mut_ptr().cast());
+        par::pieces(weights * self.groups, (1_usize << 16).div_ceil(panel.max(1)), &|range| {
+            for i in range {
+                let from = weight.part(i / self.groups, i % self.groups, self.groups);
+                // SAFETY: the panel of this lane and group.
+                let to =
+                    unsafe { std::slice::from_raw_parts_mut(shared.get().cast::<T>().add(i * panel), panel) };
+                let mut to = to.iter_mut();
+                for pass in &plan.passes {
+                    for planes in self.parts(pass.taps.len()) {
+                        for &(row, block, _) in &blocks {
+                            for plane in planes.clone() {
+                                for tap in &pass.taps {
+                                    for (r, to) in (row..row + block).zip(&mut to) {
+                                        *to = from[r * self.steps[0] + plane * self.steps[1] + tap.window];
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        });
+        all
+    }
+
+    /// One pass over a band of some images.
+    ///
+    /// # Safety
+    /// `out` is the first plane of the output of these images and this group, and its places in this band are the
+    /// caller's to write. `planes` has the places that the layout says.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one place of call; the loop over tiles is worth its own function"
+    )]
+    unsafe fn pass<T: Wide>(
+        &self,
+        micro: &Micro<T>,
+        layout: &Layout,
+        pass: &Pass,
+        (images, band): (usize, usize),
+        panel: &[T],
+        planes: &[T],
+        tile: &mut [T],
+        out: *mut T,
+    ) {
+        let count = layout.count(pass, band);
+        let end = layout.end(images, count);
+        let offsets: Vec<usize> = pass.taps.iter().map(|t| layout.offset(t)).collect();
+        let spots: usize = self.size.iter().product();
+        let mut rows = Vec::new();
+        layout.each_row(images, count, |start, image, mut at| {
+            at[layout.axis] += band * layout.rows;
+            let at: Axes = std::array::from_fn(|a| pass.first[a] + at[a] * pass.step[a]);
+            let to = (at[0] * self.size[1] + at[1]) * self.size[2] + at[2];
+            rows.push((start, image * self.groups * self.rows * spots + to));
+        });
+        let blocks = micro.blocks(self.rows);
+        let depth = |planes| Depth { planes, apart: layout.plane(), offsets: &offsets };
+        let depths: Vec<Depth<'_>> = self.parts(offsets.len()).map(depth).collect();
+        let (mut runs, mut next, mut done) = (Vec::new(), 0, 0);
+        while next < rows.len() {
+            // A tile from the first place that is left, but not beyond the end of what may be read.
+            let start = (rows[next].0 + done).min(end.saturating_sub(micro.width));
+            runs.clear();
+            while let Some(&(row, to)) = rows.get(next) {
+                let at = row + done - start;
+                if at >= micro.width {
+                    break;
+                }
+                let len = (count[2] - done).min(micro.width - at);
+                runs.push(Run { at, len, to: to + done * pass.step[2] });
+                done += len;
+                if done < count[2] {
+                    break;
+                }
+                (next, done) = (next + 1, 0);
+            }
+            let straight = runs.len() == 1 && runs[0].len == micro.width && pass.step[2] == 1;
+            // SAFETY: the panel has the weights of these planes and rows; a tile from `start` on ends before the end of
+            // the planes or in the slack behind them; the output is the caller's promise.
+            unsafe {
+                let b = planes.as_ptr().add(start);
+                let (to, run) =
+                    if straight { (out.add(runs[0].to), spots) } else { (tile.as_mut_ptr(), micro.width) };
+                let mut a = panel.as_ptr();
+                for depth in &depths {
+                    for &(row, block, sums) in &blocks {
+                        sums(a, b, depth, to.add(row * run), run);
+                        a = a.add(block * depth.planes.len() * offsets.len());
+                    }
+                }
+                if straight {
+                    continue;
+                }
+                for (row, tile) in tile.chunks_exact(micro.width).enumerate() {
+                    for run in &runs {
+                        let from = tile.as_ptr().add(run.at);
+                        let to = out.add(row * spots + run.to);
+                        if pass.step[2] == 1 {
+                            copy_few(from, to, run.len);
+                        } else {
+                            (0..run.len).for_each(|x| *to.add(x * pass.step[2]) = *from.add(x));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Copies fewer elements than are worth a call.
+///
+/// # Safety
+/// Both have so many.
+#[inline(always)]
+unsafe fn copy_few<T: Copy>(from: *const T, to: *mut T, n: usize) {
+    const PART: usize = 8;
+    // SAFETY: the caller's promise; the last part may repeat elements of the one before.
+    unsafe {
+        if n < PART {
+            return (0..n).for_each(|i| *to.add(i) = *from.add(i));
+        }
+        for i in (0..n).step_by(PART) {
+            let i = i.min(n - PART);
+            to.add(i).cast::<[T; PART]>().write_unaligned(from.add(i).cast::<[T; PART]>().read_unaligned());
+        }
+    }
+}

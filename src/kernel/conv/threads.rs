@@ -1,0 +1,43 @@
+//! The work of a convolution shared among threads.
+
+use std::ops::Range;
+
+use crate::array::Array;
+use crate::error::Result;
+use crate::kernel::num::Num;
+use crate::kernel::par;
+
+/// Fewer multiplications than this stay on one thread.
+pub const PARALLEL: usize = 1 << 18;
+
+/// Elements of a thread's buffer that there is always memory for.
+const MODEST: usize = 1 << 24;
+
+/// Runs `work` on every piece, in parallel if there is enough to do. `scratch` elements are lent to each call: zeros at
+/// first, then as the last call left them.
+pub fn each_piece<T: Num>(
+    op: &'static str,
+    pieces: usize,
+    work: usize,
+    scratch: usize,
+    f: impl Fn(usize, &mut [T]) + Sync,
+) -> Result<()> {
+    if scratch > MODEST {
+        Array::zeros(op, T::DTYPE, &[scratch])?;
+    }
+    let run = |r: Range<usize>| {
+        let mut columns = vec![T::ZERO; scratch];
+        r.for_each(|i| f(i, &mut columns));
+    };
+    spread(pieces, work, PARALLEL / 4, &run);
+    Ok(())
+}
+
+/// Runs pieces of so many multiplications, in parallel if there are enough: a `share` of them at a time.
+pub fn spread(pieces: usize, work: usize, share: usize, run: &(impl Fn(Range<usize>) + Sync)) {
+    if work.saturating_mul(pieces) < PARALLEL {
+        run(0..pieces);
+    } else {
+        par::pieces(pieces, share.div_ceil(work.max(1)), run);
+    }
+}

@@ -1,0 +1,244 @@
+//! The innermost loops of convolutions: a tile of sums that stays in the registers of the processor.
+
+use std::ops::Range;
+
+use super::direct_loops::{self, Places, Products, Sums, Term};
+use crate::kernel::num::Plain;
+use crate::kernel::simd;
+use crate::kernel::simd::vector::Vector;
+
+/// Columns of a block of [`Micro::dots`].
+pub const ACROSS: usize = 6;
+
+/// Rows of the largest block of [`Micro::dots`].
+pub const DOWN: usize = 4;
+
+/// What the sums of a tile take in at once: planes, so far apart, and the offsets of the taps in each. Beyond the first plane
+/// they go on from what there is.
+pub struct Depth<'a> {
+    pub planes: Range<usize>,
+    pub apart: usize,
+    pub offsets: &'a [usize],
+}
+
+/// Sums of shifted planes: `out[i · run + q] = Σ a[(c, k), i] · b[c · apart + offsets[k] + q]` for the rows `i` of a block
+/// and the columns `q` of a tile.
+type Tile<T> = unsafe fn(a: *const T, b: *const T, depth: &Depth<'_>, out: *mut T, run: usize);
+
+/// Products of rows: `out[i][j] = Σ a[rows[i] + q] · b[columns[j] + q]` over the first `n` places `q`, if there is a mask
+/// over those that it keeps.
+type Dots<T> = unsafe fn(
+    a: *const T,
+    rows: &[usize; DOWN],
+    b: *const T,
+    columns: &[usize; ACROSS],
+    mask: *const T,
+    n: usize,
+    out: &mut [[T; ACROSS]; DOWN],
+);
+
+/// The loops for one type and one set of instructions.
+pub struct Micro<T: 'static> {
+    /// Columns of a tile.
+    pub width: usize,
+    /// Elements that `dots` handles at once: the number of places is rounded up to it.
+    pub lanes: usize,
+    /// Rows of the large block of `dots`.
+    pub down: usize,
+    /// For 1 row and more.
+    tiles: &'static [Tile<T>],
+    /// For `down` rows and for 1, without a mask and with one.
+    dots: [[Dots<T>; 2]; 2],
+    pub sums: Sums<T>,
+    pub products: Products<T>,
+}
+
+impl<T> Micro<T> {
+    /// As few and even blocks as so many rows can be cut into: the first row of each, how many there are, and the loop.
+    pub fn blocks(&self, rows: usize) -> Vec<(usize, usize, Tile<T>)> {
+        let (mut blocks, mut row) = (Vec::new(), 0);
+        while row < rows {
+            let left = rows - row;
+            let block = left.div_ceil(left.div_ceil(self.tiles.len()));
+            blocks.push((row, block, self.tiles[block - 1]));
+            row += block;
+        }
+        blocks
+    }
+
+    /// A block for so many rows (not 0), which may have more, and its loop.
+    pub fn dots(&self, rows: usize, masked: bool) -> (usize, Dots<T>) {
+        let [large, single] = self.dots.map(|of| of[usize::from(masked)]);
+        if rows == 1 { (1, single) } else { (self.down, large) }
+    }
+}
+
+/// A type with such loops.
+pub trait Wide: Plain {
+    /// What keeps an element in a mask: all bits set. What drops one is zero.
+    const KEPT: Self;
+    /// The loops for this processor.
+    fn micro() -> &'static Micro<Self>;
+}
+
+/// # Safety
+/// Those of [`Vector`], with room for all that [`Tile`] says.
+#[inline(always)]
+unsafe fn tile<V: Vector, const M: usize, const N: usize>(
+    mut a: *const V::T,
+    b: *const V::T,
+    depth: &Depth<'_>,
+    out: *mut V::T,
+    run: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut sums = [[V::zero(); N]; M];
+        if depth.planes.start > 0 {
+            for (i, sums) in sums.iter_mut().enumerate() {
+                for (v, sum) in sums.iter_mut().enumerate() {
+                    *sum = V::load(out.add(i * run + v * V::LEN));
+                }
+            }
+        }
+        for plane in depth.planes.clone() {
+            let b = b.add(plane * depth.apart);
+            for &offset in depth.offsets {
+                let row: [V; N] = std::array::from_fn(
+                    #[inline(always)]
+                    |v| V::load(b.add(offset + v * V::LEN)),
+                );
+                for (i, sums) in sums.iter_mut().enumerate() {
+                    let factor = V::splat(a.add(i));
+                    for (sum, &row) in sums.iter_mut().zip(&row) {
+                        *sum = sum.plus(factor, row);
+                    }
+                }
+                a = a.add(M);
+            }
+        }
+        for (i, sums) in sums.iter().enumerate() {
+            for (v, sum) in sums.iter().enumerate() {
+                sum.store(out.add(i * run + v * V::LEN));
+            }
+        }
+    }
+}
+
+/// # Safety
+/// Those of [`Vector`], with room for all that [`Dots`] says, up to the next multiple of a register.
+#[inline(always)]
+unsafe fn dots<V: Vector, const M: usize, const MASKED: bool>(
+    a: *const V::T,
+    rows: &[usize; DOWN],
+    b: *const V::T,
+    columns: &[usize; ACROSS],
+    mask: *const V::T,
+    n: usize,
+    out: &mut [[V::T; ACROSS]; DOWN],
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut sums = [[V::zero(); ACROSS]; M];
+        for q in (0..n).step_by(V::LEN) {
+            let left: [V; M] = std::array::from_fn(
+                #[inline(always)]
+                |i| V::load(a.add(rows[i] + q)),
+            );
+            for j in 0..ACROSS {
+                let right = V::load(b.add(columns[j] + q));
+                let right = if MASKED { right.kept(V::load(mask.add(q))) } else { right };
+                for i in 0..M {
+                    sums[i][j] = sums[i][j].plus(left[i], right);
+                }
+            }
+        }
+        for (out, sums) in out.iter_mut().zip(&sums) {
+            for (out, sum) in out.iter_mut().zip(sums) {
+                *out = sum.total();
+            }
+        }
+    }
+}
+
+/// The loops for one register and set of instructions: the columns of a tile in registers and the loops for its rows, the
+/// rows of `dots`.
+macro_rules! micro {
+    ($name:ident, $V:ty, $T:ident, $n:literal, [$($m:literal)*], $down:literal $(, $features:literal)?) => {
+        pub mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            /// # Safety
+            /// That of the function of this name, on a processor with these instructions.
+            $(#[target_feature(enable = $features)])?
+            unsafe fn tile<const M: usize>(a: *const $T, b: *const $T, depth: &Depth<'_>, out: *mut $T, run: usize) {
+                // SAFETY: the caller's promise.
+                unsafe { super::tile::<$V, M, $n>(a, b, depth, out, run) }
+            }
+            /// # Safety
+            /// That of the function of this name, on a processor with these instructions.
+            $(#[target_feature(enable = $features)])?
+            unsafe fn dots<const M: usize, const MASKED: bool>(a: *const $T, rows: &[usize; DOWN], b: *const $T, columns: &[usize; ACROSS], mask: *const $T, n: usize, out: &mut [[$T; ACROSS]; DOWN]) {
+                // SAFETY: the caller's promise.
+                unsafe { super::dots::<$V, M, MASKED>(a, rows, b, columns, mask, n, out) }
+            }
+            /// # Safety
+            /// That of the function of this name, on a processor with these instructions.
+            $(#[target_feature(enable = $features)])?
+            unsafe fn sums(terms: &[Term], weight: *const $T, source: *const $T, out: *mut $T, places: &Places) {
+                // SAFETY: the caller's promise.
+                unsafe { direct_loops::sums::<$V>(terms, weight, source, out, places) }
+            }
+            /// # Safety
+            /// That of the function of this name, on a processor with these instructions.
+            $(#[target_feature(enable = $features)])?
+            unsafe fn products(terms: &[Term], result: *const $T, source: *const $T, out: *mut $T, places: &Places) {
+                // SAFETY: the caller's promise.
+                unsafe { direct_loops::products::<$V>(terms, result, source, out, places) }
+            }
+            pub static MICRO: Micro<$T> = Micro {
+                width: $n * <$V as Vector>::LEN,
+                lanes: <$V as Vector>::LEN,
+                down: $down,
+                tiles: &[$(tile::<$m>),*],
+                dots: [[dots::<$down, false>, dots::<$down, true>], [dots::<1, false>, dots::<1, true>]],
+                sums,
+                products,
+            };
+        }
+    };
+}
+micro!(plain32, [f32; 4], f32, 2, [1 2 3 4], 2);
+micro!(plain64, [f64; 2], f64, 2, [1 2 3 4], 2);
+
+/// Registers of 256 bits. With AVX-512 there are twice as many of them, so its tiles are wider.
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::*;
+
+    micro!(avx2_32, __m256, f32, 2, [1 2 3 4 5 6], 2, "avx2,fma");
+    micro!(avx2_64, __m256d, f64, 2, [1 2 3 4 5 6], 2, "avx2,fma");
+    micro!(avx512_32, __m256, f32, 6, [1 2 3 4], 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
+    micro!(avx512_64, __m256d, f64, 6, [1 2 3 4], 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
+}
+
+macro_rules! wide {
+    ($t:ident $bits:ident $plain:ident $avx2:ident $avx512:ident) => {
+        impl Wide for $t {
+            const KEPT: $t = $t::from_bits($bits::MAX);
+            fn micro() -> &'static Micro<$t> {
+                match simd::level() {
+                    #[cfg(target_arch = "x86_64")]
+                    simd::Level::Avx2 => &x86::$avx2::MICRO,
+                    #[cfg(target_arch = "x86_64")]
+                    simd::Level::Avx512 => &x86::$avx512::MICRO,
+                    _ => &$plain::MICRO,
+                }
+            }
+        }
+    };
+}
+wide!(f32 u32 plain32 avx2_32 avx512_32);
+wide!(f64 u64 plain64 avx2_64 avx512_64);

@@ -1,0 +1,194 @@
+//! What an array cannot do where it lies: its elements in C order, in memory of their own, written over, or laid into a
+//! whole.
+
+use super::strided::{copy, spread};
+use crate::array::{Array, Layout};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::kernel::par::{self, Shared};
+use crate::shape;
+
+/// Sets bytes to zero, by several threads where there are many.
+///
+/// # Safety
+/// There are so many bytes, which nobody else holds.
+unsafe fn clear(at: *mut u8, bytes: usize) {
+    if !par::pays(bytes) {
+        // SAFETY: the caller's promise.
+        return unsafe { at.write_bytes(0, bytes) };
+    }
+    let at = Shared(at);
+    par::pieces(bytes, 4 * par::PIECE, &|r| {
+        // SAFETY: as above, for the bytes of this piece.
+        unsafe { at.get().add(r.start).write_bytes(0, r.len()) };
+    });
+}
+
+impl Array {
+    /// An array of zeros.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`] when the shape is too large for memory.
+    pub fn zeros(op: &'static str, dtype: DType, dims: &[usize]) -> Result<Array> {
+        // SAFETY: it is called with new memory.
+        Array::cleared(op, dtype, dims, |at, bytes| unsafe { clear(at, bytes) })
+    }
+
+    /// The same elements in C order: this array if it is so already, else a copy.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub fn contiguous(&self) -> Result<Array> {
+        if self.is_contiguous() { Ok(self.clone()) } else { self.packed() }
+    }
+
+    /// A copy in C order.
+    pub fn packed(&self) -> Result<Array> {
+        // SAFETY: the strides reach only elements of this array.
+        unsafe { gather("contiguous", self.dtype(), self.dims(), &self.strides(), self.ptr()) }
+    }
+
+    /// A copy in C order of elements that another library holds, `strides` elements apart. They need no alignment;
+    /// any byte but 0 is true.
+    ///
+    /// # Safety
+    /// With every index inside `dims` the strides lead from `data` to an element that may be read.
+    #[cfg(feature = "python")]
+    pub(crate) unsafe fn copied(
+        op: &'static str,
+        dtype: DType,
+        dims: &[usize],
+        strides: &[isize],
+        data: *const u8,
+    ) -> Result<Array> {
+        use crate::dtype::Bool8;
+        // SAFETY: the caller's promise.
+        let mut array = unsafe { gather(op, dtype, dims, strides, data)? };
+        if dtype == DType::Bool {
+            let bytes = array.as_mut_slice::<Bool8>().expect("a new array is unshared");
+            bytes.iter_mut().for_each(|b| *b = Bool8::from(b.0 != 0));
+        }
+        Ok(array)
+    }
+
+    /// The elements in C order under another shape; shares the buffer where the strides allow it.
+    ///
+    /// # Panics
+    /// When the number of elements differs.
+    pub fn reshape(&self, dims: &[usize]) -> Result<Array> {
+        assert_eq!(shape::len(dims), self.len(), "reshape: {:?} to {dims:?}", self.dims());
+        if self.dims() == dims {
+            return Ok(self.clone());
+        }
+        match self.reshaped(dims) {
+            Some(view) => Ok(view),
+            None => self.packed()?.reshape(dims),
+        }
+    }
+
+    /// The same elements in C order and in memory that views can share: this array if it has such, else a copy.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub fn shareable(&self) -> Result<Array> {
+        Ok(self.contiguous()?.buffered())
+    }
+
+    /// Makes this array C-contiguous and the only holder of its memory, by a copy if need be, and gives the address
+    /// of its first element for writing.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub(crate) fn own(&mut self) -> Result<*mut u8> {
+        if !self.is_writable() {
+            *self = self.packed()?;
+        }
+        Ok(self.address().expect("made unshared"))
+    }
+
+    /// Writes `value` over the elements at a layout of this array's C order: in place where this array is the only
+    /// holder of its memory, else into a copy that takes its place. `value` has the layout's shape and this dtype.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    ///
+    /// # Panics
+    /// When the layout leaves the array, or `value` does not fit it.
+    pub(crate) fn write(&mut self, to: &Layout, value: &Array) -> Result<()> {
+        let at = self.own()?;
+        // SAFETY: nobody else holds this array's memory.
+        unsafe { lay(at, (self.dtype(), self.len()), to, value) };
+        Ok(())
+    }
+}
+
+/// Lays `value` over the elements at a layout of so many in C order.
+///
+/// # Safety
+/// There are so many elements of that dtype, which nobody else holds.
+///
+/// # Panics
+/// When the layout leaves them, or `value` does not fit it.
+unsafe fn lay(at: *mut u8, (dtype, len): (DType, usize), to: &Layout, value: &Array) {
+    assert!(value.dtype() == dtype && value.dims() == to.dims.as_slice(), "write: another shape or dtype");
+    assert!(to.fits(len), "write: {to:?} leaves {len} elements");
+    let size = dtype.size();
+    // SAFETY: the layout stays inside the memory, which `value` does not lie in.
+    unsafe {
+        let at = at.offset(to.offset * size as isize);
+        spread(size, &to.dims, (value.ptr(), &value.strides()), (at, &to.strides));
+    }
+}
+
+/// An array of this shape with parts laid into it, each at a layout of its C order, no two of which overlap. What no part
+/// covers is `fill` (0-d), or zero.
+///
+/// # Panics
+/// When a layout leaves the array or overlaps itself, or a part does not fit its layout.
+pub fn place(
+    op: &'static str,
+    dtype: DType,
+    dims: &[usize],
+    parts: &[(Layout, Array)],
+    fill: Option<&Array>,
+) -> Result<Array> {
+    let len = shape::len(dims);
+    let covered = parts.iter().map(|(layout, _)| shape::len(&layout.dims)).sum::<usize>() == len;
+    let lay_all = |at: *mut u8| {
+        for (to, value) in parts {
+            // SAFETY: new memory of this dtype and length.
+            unsafe { lay(at, (dtype, len), to, value) };
+        }
+    };
+    if covered && shape::checked_len(dims).is_some() {
+        return Array::build_raw(op, dtype, dims, lay_all);
+    }
+    let mut out = match fill {
+        Some(value) => value.expand(dims, 0).packed()?,
+        None => Array::zeros(op, dtype, dims)?,
+    };
+    lay_all(out.own()?);
+    Ok(out)
+}
+
+/// # Safety
+/// As of [`Array::copied`].
+unsafe fn gather(
+    op: &'static str,
+    dtype: DType,
+    dims: &[usize],
+    strides: &[isize],
+    data: *const u8,
+) -> Result<Array> {
+    Array::build_raw(op, dtype, dims, |out| {
+        let (size, to) = (dtype.size(), shape::contiguous_strides(dims));
+        // SAFETY: `out` has as many elements as the shape, and the strides reach only elements.
+        unsafe {
+            if size * shape::len(dims) < par::MIN_BYTES / 8 {
+                copy(size, dims, (data, strides), (out, &to));
+            } else {
+                spread(size, dims, (data, strides), (out, &to));
+            }
+        }
+    })
+}

@@ -1,0 +1,153 @@
+//! Blocks of lines that are read across: tiles are turned in registers, so that both what is read and what is written
+//! goes by whole pieces of lines.
+
+#[cfg(target_arch = "x86_64")]
+use crate::kernel::simd::{Level, level};
+
+/// An axis: its size, and the strides of what is read and of what is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Axis {
+    pub n: usize,
+    pub from: isize,
+    pub to: isize,
+}
+
+/// Rows of a block of tiles.
+pub const BLOCK: usize = 64;
+
+/// Copies a block of `rows`, which are read across, of lines.
+///
+/// # Safety
+/// As [`copy`](super::copy), for the elements at both axes.
+pub unsafe fn block<T: Copy + Default>(rows: Axis, line: Axis, x: *const T, y: *mut T) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if rows.from == 1 && line.to == 1 && matches!(size_of::<T>(), 4 | 8) && level() != Level::Baseline {
+            return vectors::block(rows, line, x, y);
+        }
+        tiles(rows, line, x, y);
+    }
+}
+
+/// Rows and columns of a tile that is turned in a buffer.
+const TILE: usize = 16;
+
+/// # Safety
+/// That of [`block`].
+unsafe fn tiles<T: Copy + Default>(rows: Axis, line: Axis, x: *const T, y: *mut T) {
+    let mut lines = [[T::default(); TILE]; TILE];
+    for j in (0..line.n).step_by(TILE) {
+        for i in (0..rows.n).step_by(TILE) {
+            let (m, n) = (TILE.min(rows.n - i) as isize, TILE.min(line.n - j) as isize);
+            let x = x.wrapping_offset(i as isize * rows.from + j as isize * line.from);
+            let y = y.wrapping_offset(i as isize * rows.to + j as isize * line.to);
+            for (k, lines) in (0..n).zip(&mut lines) {
+                for (l, v) in (0..m).zip(lines) {
+                    // SAFETY: the caller's promise.
+                    *v = unsafe { x.wrapping_offset(k * line.from + l * rows.from).read_unaligned() };
+                }
+            }
+            for l in 0..m {
+                for (k, lines) in (0..n).zip(&lines) {
+                    // SAFETY: as above.
+                    unsafe { *y.offset(k * line.to + l * rows.to) = lines[l as usize] };
+                }
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod vectors {
+    use std::arch::x86_64::*;
+
+    use super::{Axis, BLOCK};
+
+    /// Rows and columns of a tile.
+    const TILE: usize = 8;
+
+    /// # Safety
+    /// That of [`super::block`]; elements have 4 or 8 bytes, `rows.from` and `line.to` are 1, and the processor has AVX2.
+    #[target_feature(enable = "avx2")]
+    pub unsafe fn block<T: Copy>(rows: Axis, line: Axis, x: *const T, y: *mut T) {
+        let (m, n, across, down) = (rows.n, line.n, line.from, rows.to);
+        let whole = m / TILE * TILE;
+        for block in (0..n).step_by(BLOCK) {
+            let width = BLOCK.min(n - block);
+            let wide = width / TILE * TILE;
+            // SAFETY: the caller's promise; tiles and what is left of the block lie inside of it.
+            unsafe {
+                let (x, y) = (x.wrapping_offset(block as isize * across), y.add(block));
+                for j in (0..wide).step_by(TILE) {
+                    let x = x.wrapping_offset(j as isize * across);
+                    for i in (0..whole).step_by(TILE) {
+                        let (x, y) = (x.wrapping_add(i), y.offset(i as isize * down).add(j));
+                        if size_of::<T>() == 4 {
+                            four(x.cast(), across, y.cast(), down);
+                        } else {
+                            eight(x.cast(), across, y.cast(), down);
+                        }
+                    }
+                }
+                for i in 0..m {
+                    for j in if i < whole { wide } else { 0 }..width {
+                        let v = x.wrapping_offset(j as isize * across).wrapping_add(i).read_unaligned();
+                        *y.offset(i as isize * down).add(j) = v;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Turns a tile of elements of four bytes.
+    ///
+    /// # Safety
+    /// `x` and `y` have [`TILE`] elements in each of as many rows, `across` and `down` apart.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn four(x: *const f32, across: isize, y: *mut f32, down: isize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            for c in [0, 4] {
+                let half = |j: isize| _mm_loadu_ps(x.wrapping_offset(j * across).wrapping_add(c));
+                let row = |j: isize| _mm256_set_m128(half(j + 4), half(j));
+                let (low, high) = (pairs(row(0), row(1)), pairs(row(2), row(3)));
+                for (k, (a, b)) in [(low.0, high.0), (low.1, high.1)].into_iter().enumerate() {
+                    let (a, b) = (_mm256_castps_pd(a), _mm256_castps_pd(b));
+                    let y = y.offset((c + 2 * k) as isize * down);
+                    _mm256_storeu_ps(y, _mm256_castpd_ps(_mm256_unpacklo_pd(a, b)));
+                    _mm256_storeu_ps(y.offset(down), _mm256_castpd_ps(_mm256_unpackhi_pd(a, b)));
+                }
+            }
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn pairs(a: __m256, b: __m256) -> (__m256, __m256) {
+        (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b))
+    }
+
+    /// Turns a tile of elements of eight bytes.
+    ///
+    /// # Safety
+    /// That of [`four`].
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn eight(x: *const f64, across: isize, y: *mut f64, down: isize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            for r in [0, 4] {
+                for c in (0..TILE).step_by(2) {
+                    let half = |j: isize| _mm_loadu_pd(x.wrapping_offset((r + j) * across).wrapping_add(c));
+                    let row = |j: isize| _mm256_set_m128d(half(j + 2), half(j));
+                    let (a, b) = (row(0), row(1));
+                    let y = y.offset(c as isize * down + r);
+                    _mm256_storeu_pd(y, _mm256_unpacklo_pd(a, b));
+                    _mm256_storeu_pd(y.offset(down), _mm256_unpackhi_pd(a, b));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Elements picked along an axis by position, and put back there. A position of -1 stands for no element.
+
+use std::ops::Range;
+
+use crate::array::Array;
+use crate::dtype::{Element, dispatch};
+use crate::error::{Result, bail};
+use crate::kernel::num::Num;
+use crate::kernel::output::{self, Blocks};
+use crate::kernel::par::{self, Shared};
+use crate::shape::Dims;
+
+/// `out[.., j, ..] = x[.., at[.., j, ..], ..]` along an axis; 0 where the position is -1.
+///
+/// # Panics
+/// When a position is outside the axis.
+pub fn pick(op: &'static str, x: &Array, at: &Array, axis: usize) -> Result<Array> {
+    let (x, at) = (x.contiguous()?, at.contiguous()?);
+    let (from, to) = (Blocks::of(x.dims(), axis), Blocks::of(at.dims(), axis));
+    let at_all = at.as_slice::<i64>().expect("contiguous");
+    dispatch!(x.dtype(), all T => {
+        let x = x.as_slice::<T>().expect("contiguous");
+        // Rows of single elements are taken together.
+        let size = if to.inner == 1 { to.n } else { to.inner };
+        // Each element is looked up, which takes as long as to move some.
+        output::folded::<T>(op, at.dims(), size, size * 4, |first, out| {
+            if size == 0 { return; }
+            for (c, out) in (first..).zip(out.chunks_exact_mut(size)) {
+                let x = &x[c * size / to.len() * from.len()..][..from.len()];
+                // One look for both: as an unsigned number -1 is beyond every end.
+                let element = |j: i64, column: usize| {
+                    let place = (j as usize).wrapping_mul(from.inner).wrapping_add(column);
+                    x.get(place).copied().unwrap_or_else(|| {
+                        assert!(j < 0, "{op}: a position leaves its axis");
+                        T::default()
+                    })
+                };
+                let pairs = out.iter_mut().zip(&at_all[c * size..]);
+                if from.inner == 1 {
+                    pairs.for_each(|(out, &j)| *out = element(j, 0));
+                } else {
+                    pairs.enumerate().for_each(|(column, (out, &j))| *out = element(j, column));
+                }
+            }
+        })
+    })
+}
+
+/// The elements moved `by` places along an axis, at most as many as it has; those beyond the end come in at the start.
+pub fn rolled(op: &'static str, x: &Array, axis: usize, by: usize) -> Result<Array> {
+    let x = x.contiguous()?;
+    let blocks = Blocks::of(x.dims(), axis);
+    let (len, by) = (blocks.len(), by * blocks.inner);
+    dispatch!(x.dtype(), all T => {
+        let all = x.as_slice::<T>().expect("contiguous");
+        output::build::<T>(op, x.dims(), 1, |mut at, mut out| {
+            while !out.is_empty() {
+                // What lies together, in the block and in what is left to be written.
+                let i = at % len;
+                let (from, run) = if i < by { (i + len - by, by - i) } else { (i - by, len - i) };
+                let run = run.min(out.len());
+                let (to, rest) = out.split_at_mut(run);
+                to.copy_from_slice(&all[at - i + from..][..run]);
+                (at, out) = (at + run, rest);
+            }
+        })
+    })
+}
+
+/// The transpose of [`pick`]: zeros with `n` rows along the axis, and `out[.., at[.., j, ..], ..] += g[.., j, ..]`.
+///
+/// # Errors
+/// The dtype is bool.
+///
+/// # Panics
+/// When a position is outside the axis.
+pub fn put(op: &'static str, g: &Array, at: &Array, axis: usize, n: usize) -> Result<Array> {
+    let mut dims = Dims::from_slice(g.dims());
+    dims[axis] = n;
+    add(op, Array::zeros(op, g.dtype(), &dims)?, at, g, axis)
+}
+
+/// `x` with `out[.., at[.., j, ..], ..] += values[.., j, ..]`, those of one place in their order.
+///
+/// # Errors
+/// The dtype is bool.
+///
+/// # Panics
+/// When a position is outside the axis.
+pub fn add(op: &'static str, x: Array, at: &Array, values: &Array, axis: usize) -> Result<Array> {
+    let x = x.contiguous()?;
+    dispatch!(x.dtype(), num T => laid(op, x, values, at, axis, |out: &mut T, value| *out = Num::add(*out, value)),
+        else bail!(Dtype, op, "truth values are not added up"))
+}
+
+/// `x` with `out[.., at[.., j, ..], ..] = values[.., j, ..]`, the last one where a position is named twice.
+///
+/// # Panics
+/// When a position is outside the axis.
+pub fn write(op: &'static str, x: &Array, at: &Array, values: &Array, axis: usize) -> Result<Array> {
+    let x = x.contiguous()?;
+    dispatch!(x.dtype(), all T => laid(op, x, values, at, axis, |out: &mut T, value| *out = value))
+}
+
+/// An array with elements laid into it along an axis, those of one place in their order.
+fn laid<T: Element>(
+    op: &'static str,
+    mut out: Array,
+    g: &Array,
+    at: &Array,
+    axis: usize,
+    lay: impl Fn(&mut T, T) + Sync,
+) -> Result<Array> {
+    let (g, at) = (g.contiguous()?, at.contiguous()?);
+    let (from, to) = (Blocks::of(g.dims(), axis), Blocks::of(out.dims(), axis));
+    if g.len() == 0 {
+        return Ok(out);
+    }
+    assert!(
+        g.dims() == at.dims() && g.len() / from.len() * to.len() == out.len(),
+        "{op}: shapes that differ"
+    );
+    let (g, at) = (g.as_slice::<T>().expect("contiguous"), at.as_slice::<i64>().expect("contiguous"));
+    let blocks = g.len() / from.len();
+    let shared = Shared(out.own()?);
+    // Rows of blocks by columns: whoever has them lays all that comes to them.
+    let work = |rows: Range<usize>, columns: Range<usize>| {
+        // Read once: through a reference they might be what the loop writes.
+        let (inner, len, lay) = (to.inner, to.len(), &lay);
+        for b in rows {
+            let (g, at) = (&g[b * from.len()..][..from.len()], &at[b * from.len()..][..from.len()]);
+            // SAFETY: the block is in the array.
+            let out = unsafe { shared.get().cast::<T>().add(b * len) };
+            let lay_at = move |j: i64, column: usize, value: T| {
+                // As in `pick`.
+                let place = (j as usize).wrapping_mul(inner).wrapping_add(column);
+                if place < len {
+                    // SAFETY: in the block, of which nobody else has this column.
+                    lay(unsafe { &mut *out.add(place) }, value);
+                } else {
+                    assert!(j < 0, "{op}: a position leaves its axis");
+                }
+            };
+            if inner == 1 {
+                g.iter().zip(at).for_each(|(&g, &j)| lay_at(j, 0, g));
+                continue;
+            }
+            for (g, at) in g.chunks_exact(inner).zip(at.chunks_exact(inner)) {
+                let pairs = g[columns.clone()].iter().zip(&at[columns.clone()]);
+                columns.clone().zip(pairs).for_each(|(column, (&g, &j))| lay_at(j, column, g));
+            }
+        }
+    };
+    if g.len() < par::PIECE {
+        work(0..blocks, 0..to.inner);
+    } else if blocks > 1 {
+        par::pieces(blocks, par::PIECE.div_ceil(from.len().max(to.len())), &|r| work(r, 0..to.inner));
+    } else {
+        par::pieces(to.inner, (to.inner / 8).next_multiple_of(16), &|r| work(0..1, r));
+    }
+    Ok(out)
+}

@@ -1,0 +1,106 @@
+//! Elements read into an array of their own: at positions, or on one side of a diagonal.
+
+use std::ops::Range;
+
+use super::indexed::{Plan, Rows, flat, flat_values, out_bytes, unzip};
+use crate::array::{Array, by_size};
+use crate::error::Result;
+use crate::kernel::copy::copy;
+use crate::kernel::par::{self, Shared};
+use crate::shape::Dims;
+
+/// The values at positions.
+pub fn pick(op: &'static str, x: &Array, rows: Rows, positions: &Array, lanes: usize) -> Result<Array> {
+    let hidden = |a| if x.dims()[a] == 1 { positions.dims()[a] } else { x.dims()[a] };
+    let hidden: Dims = (0..lanes).map(hidden).collect();
+    let x = x.expand(&hidden.iter().chain(&x.dims()[lanes..]).copied().collect::<Dims>(), lanes);
+    let dims: Dims =
+        hidden.iter().copied().chain(rows.values(&x.dims()[lanes..], &positions.dims()[lanes..])).collect();
+    let (list, lead) = (flat(positions, lanes)?, lanes + rows.outer);
+    // All of it is written below.
+    let mut out = Array::build_raw(op, x.dtype(), &dims, |_| ())?;
+    if out.len() == 0 {
+        return Ok(out);
+    }
+    let shown = flat_values(&out, lead, positions.rank() - lanes)?;
+    let plan = Plan::new(&x.layout(), rows, lanes, &list, &shown);
+    drop(shown);
+    let (size, to) = (x.dtype().size(), Shared(out.own()?));
+    let whole = plan.places();
+    let work = |places: Range<usize>, part: Range<usize>| {
+        let to = &to;
+        plan.lists(places, |ox, ov, list| {
+            let ov = ov + part.start as isize * plan.value_step;
+            // SAFETY: `Plan` checked the positions; its strides reach only elements, and each place and position has
+            // values of its own.
+            unsafe {
+                let from = x.ptr().offset(ox * size as isize);
+                let to = to.0.offset(ov * size as isize);
+                moved(size, &plan, &list[part.clone()], from, to);
+            }
+        });
+    };
+    if out_bytes(&plan, size) < par::MIN_BYTES {
+        work(0..whole, 0..plan.n);
+    } else if whole > 1 {
+        par::pieces(whole, par::PIECE.div_ceil(plan.n * plan.block()), &|r| work(r, 0..plan.n));
+    } else {
+        par::pieces(plan.n, par::PIECE.div_ceil(plan.block()), &|r| work(0..1, r));
+    }
+    Ok(out)
+}
+
+/// Copies the block of each position from the whole at `x` to the values at `v`.
+///
+/// # Safety
+/// The offsets reach only elements of `size` bytes; those written belong to no other thread.
+unsafe fn moved(size: usize, plan: &Plan<'_>, list: &[i64], x: *const u8, v: *mut u8) {
+    let (step, value_step) = (plan.step, plan.value_step);
+    // SAFETY: the caller's promise.
+    by_size!(size, T => unsafe {
+        let (x, v) = (x.cast::<T>(), v.cast::<T>());
+        match plan.inner[..] {
+            [] => {
+                for (k, &i) in list.iter().enumerate() {
+                    *v.offset(k as isize * value_step) = *x.offset(i as isize * step);
+                }
+            }
+            [(n, 1, 1)] => {
+                for (k, &i) in list.iter().enumerate() {
+                    std::ptr::copy_nonoverlapping(x.offset(i as isize * step), v.offset(k as isize * value_step), n);
+                }
+            }
+            ref axes => {
+                let (dims, xs, vs) = unzip(axes);
+                for (k, &i) in list.iter().enumerate() {
+                    let (from, to) = (x.offset(i as isize * step), v.offset(k as isize * value_step));
+                    copy(size, &dims, (from.cast(), &xs), (to.cast(), &vs));
+                }
+            }
+        }
+    });
+}
+
+/// The elements of matrices on one side of their k-th diagonal, that one included; zero on the other side.
+pub fn triangle(x: &Array, upper: bool, k: i64) -> Result<Array> {
+    let x = x.contiguous()?;
+    let mut out = Array::zeros("triangle", x.dtype(), x.dims())?;
+    let (rows, columns) = (x.dims()[x.rank() - 2], x.dims()[x.rank() - 1]);
+    let (size, bytes) = (x.dtype().size(), x.len() * x.dtype().size());
+    if bytes == 0 {
+        return Ok(out);
+    }
+    // SAFETY: both are contiguous with so many bytes, and `out` is held by nobody else.
+    let (from, to) = unsafe {
+        (std::slice::from_raw_parts(x.ptr(), bytes), std::slice::from_raw_parts_mut(out.own()?, bytes))
+    };
+    let row = columns * size;
+    for (i, (to, from)) in to.chunks_exact_mut(row).zip(from.chunks_exact(row)).enumerate() {
+        // The first column of the upper side, or the first after the lower one.
+        let edge = ((i % rows) as i64).saturating_add(k).saturating_add(i64::from(!upper));
+        let edge = edge.clamp(0, columns as i64) as usize * size;
+        let kept = if upper { edge..row } else { 0..edge };
+        to[kept.clone()].copy_from_slice(&from[kept]);
+    }
+    Ok(out)
+}

@@ -1,0 +1,166 @@
+//! Elements picked, written and added up by position. Works on element size; only sums know the dtype.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use smallvec::SmallVec;
+
+use crate::array::{Array, Layout};
+use crate::error::Result;
+use crate::kernel::{par, simd};
+use crate::shape::{self, Dims, Strides};
+
+/// Which axes of an array one list of positions speaks of: `merged` axes after `outer` others (not counting hidden
+/// ones), taken together in C order. The axes of the positions stand in their place in the values.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows {
+    pub outer: usize,
+    pub merged: usize,
+}
+
+impl Rows {
+    /// The shape of the values, given the shapes of the whole and of the positions (both without hidden axes).
+    pub fn values(self, whole: &[usize], positions: &[usize]) -> Dims {
+        let (outer, rest) = whole.split_at(self.outer);
+        outer.iter().chain(positions).chain(&rest[self.merged..]).copied().collect()
+    }
+}
+
+/// One axis of a walk over two arrays: its size, and the strides of the whole and of the values.
+pub type Axis = (usize, isize, isize);
+
+/// A walk over all pairs of an element of the whole and one of the values.
+pub struct Plan<'a> {
+    /// The axes before the positions: sizes, strides of the whole and of the values, and of the lists of positions.
+    pub outer: SmallVec<[(usize, isize, isize, isize); 4]>,
+    /// The lists of positions, one after another, as offsets in units of `step`.
+    pub positions: Cow<'a, [i64]>,
+    /// The length of one list.
+    pub n: usize,
+    pub step: isize,
+    /// How far the values of neighbouring positions are apart.
+    pub value_step: isize,
+    pub inner: SmallVec<[Axis; 2]>,
+}
+
+impl<'a> Plan<'a> {
+    /// `whole` and `values` begin with the same hidden axes, those of `positions` are each of that size or 1.
+    pub fn new(whole: &Layout, rows: Rows, lanes: usize, positions: &'a Array, values: &Array) -> Plan<'a> {
+        let lead = lanes + rows.outer;
+        let (sizes, strides) =
+            (&whole.dims[lead..lead + rows.merged], &whole.strides[lead..lead + rows.merged]);
+        let n = shape::len(&positions.dims()[lanes..]);
+        let list = positions.as_slice::<i64>().expect("positions are contiguous");
+        // Checked here once more, so that no list from anywhere can make the walk leave the array.
+        assert!(inside(list, shape::len(sizes)), "a position leaves its axis");
+        let joined = (1..sizes.len()).all(|k| strides[k - 1] == strides[k] * sizes[k] as isize);
+        let (list, step) = match (joined, strides.last()) {
+            (true, last) => (Cow::Borrowed(list), last.copied().unwrap_or(0)),
+            (false, _) => (list.iter().map(|&i| offset(i, sizes, strides)).collect(), 1),
+        };
+        let value_strides = values.strides();
+        let mut own = positions.strides();
+        own.truncate(lanes);
+        let outer = (0..lead).map(|a| {
+            let of_list = if a < lanes && positions.dims()[a] != 1 { own[a] } else { 0 };
+            (whole.dims[a], whole.strides[a], value_strides[a], of_list)
+        });
+        let inner = (lead + rows.merged..whole.dims.len()).zip(lead + 1..);
+        Plan {
+            outer: outer.filter(|a| a.0 != 1).collect(),
+            positions: list,
+            n,
+            step,
+            value_step: value_strides[lead],
+            inner: joint(inner.map(|(a, v)| (whole.dims[a], whole.strides[a], value_strides[v]))),
+        }
+    }
+
+    /// Calls `f` with the offsets of the whole and of the values, and the list of positions, of each outer place.
+    pub fn lists(&self, range: Range<usize>, mut f: impl FnMut(isize, isize, &[i64])) {
+        for place in range {
+            let (mut left, mut x, mut v, mut list) = (place, 0, 0, 0);
+            for &(d, sx, sv, sl) in self.outer.iter().rev() {
+                let i = (left % d) as isize;
+                left /= d;
+                (x, v, list) = (x + i * sx, v + i * sv, list + i * sl);
+            }
+            f(x, v, &self.positions[list as usize..list as usize + self.n]);
+        }
+    }
+
+    pub fn places(&self) -> usize {
+        self.outer.iter().map(|a| a.0).product()
+    }
+
+    pub fn block(&self) -> usize {
+        self.inner.iter().map(|a| a.0).product()
+    }
+}
+
+/// Whether all positions are among so many places.
+pub fn inside(list: &[i64], places: usize) -> bool {
+    let lost = AtomicBool::new(false);
+    par::pieces(list.len(), par::PIECE, &|r| {
+        let inside = simd::same(
+            #[inline(always)]
+            || list[r].iter().fold(true, |all, &i| all & ((i as u64) < places as u64)),
+        );
+        lost.fetch_or(!inside, Relaxed);
+    });
+    !lost.into_inner()
+}
+
+/// The offset of a place counted in C order.
+fn offset(place: i64, sizes: &[usize], strides: &[isize]) -> i64 {
+    let (mut left, mut at) = (place as usize, 0);
+    for (&d, &s) in sizes.iter().zip(strides).rev() {
+        at += (left % d) as isize * s;
+        left /= d;
+    }
+    at as i64
+}
+
+/// Neighbouring axes that both arrays walk in one run, joined.
+fn joint(axes: impl Iterator<Item = Axis>) -> SmallVec<[Axis; 2]> {
+    let mut out: SmallVec<[Axis; 2]> = SmallVec::new();
+    for (d, x, v) in axes.filter(|a| a.0 != 1) {
+        match out.last_mut() {
+            Some((run, px, pv)) if *px == x * d as isize && *pv == v * d as isize => {
+                (*run, *px, *pv) = (*run * d, x, v)
+            }
+            _ => out.push((d, x, v)),
+        }
+    }
+    out
+}
+
+/// The positions in C order with all their own axes as one.
+pub fn flat(positions: &Array, lanes: usize) -> Result<Array> {
+    let mut dims: Dims = positions.dims()[..lanes].into();
+    dims.push(shape::len(&positions.dims()[lanes..]));
+    positions.reshape(&dims)?.contiguous()
+}
+
+/// The values with the axes of the positions as one.
+pub fn flat_values(values: &Array, lead: usize, positions: usize) -> Result<Array> {
+    let mut dims: Dims = values.dims()[..lead].into();
+    dims.push(shape::len(&values.dims()[lead..lead + positions]));
+    dims.extend_from_slice(&values.dims()[lead + positions..]);
+    values.reshape(&dims)
+}
+
+pub fn out_bytes(plan: &Plan<'_>, size: usize) -> usize {
+    plan.places() * plan.n * plan.block() * size
+}
+
+pub fn unzip(axes: &[Axis]) -> (Dims, Strides, Strides) {
+    let (mut dims, mut xs, mut vs) = (Dims::new(), Strides::new(), Strides::new());
+    for &(d, x, v) in axes {
+        dims.push(d);
+        xs.push(x);
+        vs.push(v);
+    }
+    (dims, xs, vs)
+}

@@ -1,0 +1,157 @@
+//! Values written over, or added up into, the elements at positions.
+
+use std::ops::Range;
+
+use super::indexed::{Axis, Plan, Rows, flat, flat_values, out_bytes, unzip};
+use crate::array::{Array, Layout, by_size};
+use crate::dtype::dispatch;
+use crate::error::{Result, bail};
+use crate::kernel::copy::copy;
+use crate::kernel::num::Num;
+use crate::kernel::par::{self, Shared};
+use crate::kernel::simd;
+use crate::shape::Dims;
+
+/// Writes `values` over the elements of `x` at positions within a layout of its C order: in place where nobody else
+/// holds the memory. Where positions repeat, the last one stays. `x` has all hidden axes in full.
+pub fn put(
+    x: &mut Array,
+    to: &Layout,
+    rows: Rows,
+    positions: &Array,
+    values: &Array,
+    lanes: usize,
+) -> Result<()> {
+    assert!(to.fits(x.len()) && x.dtype() == values.dtype(), "put: {to:?} leaves {:?}", x.dims());
+    let list = flat(positions, lanes)?;
+    let values = flat_values(values, lanes + rows.outer, positions.rank() - lanes)?;
+    if values.len() == 0 {
+        return Ok(());
+    }
+    let plan = Plan::new(to, rows, lanes, &list, &values);
+    let size = x.dtype().size();
+    // SAFETY: a layout that fits begins inside the array.
+    let address = unsafe { x.own()?.offset(to.offset * size as isize) };
+    plan.lists(0..plan.places(), |ox, ov, list| {
+        // SAFETY: as in `pick`; nobody else holds the memory that is written.
+        unsafe {
+            let to = address.offset(ox * size as isize);
+            let from = values.ptr().offset(ov * size as isize);
+            by_size!(size, T => {
+                let (to, from) = (to.cast::<T>(), from.cast::<T>());
+                if plan.inner.is_empty() {
+                    for (k, &i) in list.iter().enumerate() {
+                        *to.offset(i as isize * plan.step) = *from.offset(k as isize * plan.value_step);
+                    }
+                    return;
+                }
+                let (dims, xs, vs) = unzip(&plan.inner);
+                for (k, &i) in list.iter().enumerate() {
+                    let to = to.offset(i as isize * plan.step);
+                    copy(size, &dims, (from.offset(k as isize * plan.value_step).cast(), &vs), (to.cast(), &xs));
+                }
+            });
+        }
+    });
+    Ok(())
+}
+
+/// `onto`, or zeros of a shape (`dims`, after the hidden axes of the inputs), with `values` added at positions, in the
+/// order of the positions: the result does not depend on threads.
+pub fn add(
+    op: &'static str,
+    (dims, onto): (&[usize], Option<&Array>),
+    rows: Rows,
+    positions: &Array,
+    values: &Array,
+    lanes: usize,
+) -> Result<Array> {
+    let hidden = |a| {
+        let sizes = [positions, values].into_iter().chain(onto).map(|x| x.dims()[a]);
+        sizes.fold(1, |size, d| if size == 1 { d } else { size })
+    };
+    let hidden: Dims = (0..lanes).map(hidden).collect();
+    let full = |dims: &[usize]| -> Dims { hidden.iter().chain(dims).copied().collect() };
+    let mut out = match onto {
+        Some(x) => x.expand(&full(dims), lanes).contiguous()?,
+        None => Array::zeros(op, values.dtype(), &full(dims))?,
+    };
+    let values = values.expand(&full(&values.dims()[lanes..]), lanes);
+    let values = flat_values(&values, lanes + rows.outer, positions.rank() - lanes)?;
+    let list = flat(positions, lanes)?;
+    if values.len() == 0 {
+        return Ok(out);
+    }
+    let plan = Plan::new(&out.layout(), rows, lanes, &list, &values);
+    dispatch!(values.dtype(), num T => sum::<T>(&mut out, &plan, &values)?, else bail!(Dtype, op, "truth values are not added up"));
+    Ok(out)
+}
+
+fn sum<T: Num>(out: &mut Array, plan: &Plan<'_>, values: &Array) -> Result<()> {
+    let to = Shared(out.own()?);
+    // The columns of a block are independent of each other, as are the outer places.
+    let work = |places: Range<usize>, columns: Range<usize>| {
+        let to = &to;
+        plan.lists(places, |ox, ov, list| {
+            // SAFETY: as in `pick`; this call alone writes the places and columns that it is given.
+            unsafe {
+                let (to, from) = (to.0.cast::<T>().offset(ox), values.ptr().cast::<T>().offset(ov));
+                // Read once: through a reference they might be what the loop writes.
+                let (step, value_step, columns) = (plan.step, plan.value_step, columns.clone());
+                let pairs = list
+                    .iter()
+                    .enumerate()
+                    .map(move |(k, &i)| (to.offset(i as isize * step), from.offset(k as isize * value_step)));
+                match plan.inner[..] {
+                    [] => pairs.for_each(|(to, from)| *to = (*to).add(*from)),
+                    [(_, 1, 1)] => simd::same(
+                        #[inline(always)]
+                        move || {
+                            for (to, from) in pairs {
+                                for c in columns.clone() {
+                                    let to = to.add(c);
+                                    *to = (*to).add(*from.add(c));
+                                }
+                            }
+                        },
+                    ),
+                    [(_, x, v)] => pairs.for_each(|(to, from)| {
+                        for c in columns.clone() {
+                            let to = to.offset(c as isize * x);
+                            *to = (*to).add(*from.offset(c as isize * v));
+                        }
+                    }),
+                    ref axes => pairs.for_each(|(to, from)| added(axes, to, from)),
+                }
+            }
+        });
+    };
+    let whole = plan.places();
+    let columns = if let [(n, ..)] = plan.inner[..] { n } else { 1 };
+    if out_bytes(plan, size_of::<T>()) < par::MIN_BYTES {
+        work(0..whole, 0..columns);
+    } else if whole > 1 {
+        par::pieces(whole, par::PIECE.div_ceil(plan.n * plan.block()), &|r| work(r, 0..columns));
+    } else {
+        // Wide pieces: each row of one is a jump in memory.
+        let piece = par::PIECE.div_ceil(plan.n).max(columns / 8).next_multiple_of(64);
+        par::pieces(columns, piece, &|r| work(0..1, r));
+    }
+    Ok(())
+}
+
+/// # Safety
+/// The strides reach only elements.
+unsafe fn added<T: Num>(axes: &[Axis], to: *mut T, from: *const T) {
+    // SAFETY: the caller's promise holds for each part of the shape.
+    unsafe {
+        match axes {
+            [] => *to = (*to).add(*from),
+            [(n, x, v), axes @ ..] => {
+                for i in 0..*n as isize {
+                    added(axes, to.offset(i * x), from.offset(i * v));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! LU factors: solves, inverses and determinants.
+
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::lu::partial_pivoting;
+use faer::{Mat, MatMut, Par};
+
+use super::batch::{Batch, Field, Out, cube};
+use crate::array::Array;
+use crate::dtype::dispatch;
+use crate::error::{Result, bail};
+use crate::kernel::num::{Num, Plain, Real};
+
+/// A matrix as the product of a permutation, a unit lower and an upper triangle.
+struct Lu<T> {
+    both: Mat<T>,
+    forward: Vec<usize>,
+    backward: Vec<usize>,
+    /// Whether the permutation is odd.
+    odd: bool,
+}
+
+impl<T: Field> Lu<T> {
+    fn new(mut both: Mat<T>) -> Lu<T> {
+        let n = both.nrows();
+        let (mut forward, mut backward) = (vec![0; n], vec![0; n]);
+        let mut memory = MemBuffer::new(partial_pivoting::factor::lu_in_place_scratch::<usize, T>(
+            n,
+            n,
+            Par::Seq,
+            Default::default(),
+        ));
+        let (info, _) = partial_pivoting::factor::lu_in_place(
+            both.as_mut(),
+            &mut forward,
+            &mut backward,
+            Par::Seq,
+            MemStack::new(&mut memory),
+            Default::default(),
+        );
+        Lu { both, forward, backward, odd: info.transposition_count % 2 == 1 }
+    }
+
+    fn pivots(&self) -> impl Iterator<Item = T> {
+        (0..self.both.nrows()).map(|i| self.both[(i, i)])
+    }
+
+    /// Whether a pivot is zero. What follows the first such pivot has no meaning.
+    fn singular(&self) -> bool {
+        self.pivots().any(|p| p == T::ZERO)
+    }
+
+    fn solve(&self, b: MatMut<'_, T>) {
+        let n = self.both.nrows();
+        let rows = faer::perm::PermRef::new_checked(&self.forward, &self.backward, n);
+        let mut memory = MemBuffer::new(partial_pivoting::solve::solve_in_place_scratch::<usize, T>(
+            n,
+            b.ncols(),
+            Par::Seq,
+        ));
+        let stack = MemStack::new(&mut memory);
+        let both = self.both.as_ref();
+        partial_pivoting::solve::solve_in_place(both, both, rows, b, Par::Seq, stack);
+    }
+}
+
+/// The solution of `a @ x = b` for square `a`; both have the same leading axes (sizes of 1 are expanded before).
+/// A singular matrix is an error, or NaN where `strict` is not set.
+pub fn solve(op: &'static str, a: &Array, b: &Array, strict: bool) -> Result<Array> {
+    dispatch!(a.dtype(), float T => {
+        let (a, b) = (Batch::of(a), Batch::of(b));
+        let out = Out::<T>::new(op, &b, &[b.rows, b.columns])?;
+        let work = cube(a.rows).saturating_add(a.rows.saturating_mul(a.rows).saturating_mul(b.columns));
+        let failed = a.each(work, |i| {
+            let Some(factors) = a.matrix::<T>(i).map(Lu::new) else {
+                out.put(i, None);
+                return true;
+            };
+            let singular = factors.singular();
+            let mut x = b.matrix::<T>(i).filter(|_| !singular);
+            if let Some(x) = &mut x {
+                factors.solve(x.as_mut());
+            }
+            out.put(i, x.as_ref().map(Mat::as_ref));
+            !singular
+        });
+        a.blame(op, failed.filter(|_| strict), "is singular")?;
+        Ok(out.array)
+    }, else bail!(Dtype, op, "not defined for {}", a.dtype()))
+}
+
+/// The inverse of square matrices. A singular one is an error, or NaN where `strict` is not set.
+pub fn inverse(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
+    dispatch!(x.dtype(), float T => {
+        let x = Batch::of(x);
+        let out = Out::<T>::new(op, &x, &[x.rows, x.rows])?;
+        let failed = x.each(cube(x.rows).saturating_mul(3), |i| {
+            let factors = x.matrix::<T>(i).map(Lu::new);
+            let singular = factors.as_ref().is_some_and(Lu::singular);
+            let inverse = factors.filter(|_| !singular).map(|f| {
+                let mut inverse = Mat::identity(x.rows, x.rows);
+                f.solve(inverse.as_mut());
+                inverse
+            });
+            out.put(i, inverse.as_ref().map(Mat::as_ref));
+            !singular
+        });
+        x.blame(op, failed.filter(|_| strict), "is singular")?;
+        Ok(out.array)
+    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+}
+
+/// The sign of the determinants of square matrices, and the logarithm of their size: 0 and -inf for a singular one.
+pub fn slogdet(op: &'static str, x: &Array) -> Result<[Array; 2]> {
+    dispatch!(x.dtype(), float T => {
+        let x = Batch::of(x);
+        let (sign, log) = (Out::<T>::new(op, &x, &[])?, Out::<T>::new(op, &x, &[])?);
+        x.each(cube(x.rows), |i| {
+            let (s, l) = match x.matrix::<T>(i).map(Lu::new) {
+                None => (T::NAN, T::NAN),
+                Some(f) if f.singular() => (T::ZERO, T::INFINITY.neg()),
+                Some(f) => f.pivots().fold((if f.odd { T::ONE.neg() } else { T::ONE }, T::ZERO), |(s, l), p| {
+                    (Plain::copysign(T::ONE, p).mul(s), l.add(Real::ln(p.abs())))
+                }),
+            };
+            sign.part(i)[0] = s;
+            log.part(i)[0] = l;
+            true
+        });
+        Ok([sign.array, log.array])
+    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+}
+
+/// The determinants of square matrices, and the size of their smallest pivot by that of their largest.
+pub fn det(op: &'static str, x: &Array) -> Result<[Array; 2]> {
+    dispatch!(x.dtype(), float T => {
+        let x = Batch::of(x);
+        let (out, ratio) = (Out::<T>::new(op, &x, &[])?, Out::<T>::new(op, &x, &[])?);
+        x.each(cube(x.rows), |i| {
+            let (det, least) = match x.matrix::<T>(i).map(Lu::new) {
+                None => (T::NAN, T::NAN),
+                Some(f) if f.singular() => (T::ZERO, T::ZERO),
+                Some(f) => {
+                    let sizes = || f.pivots().map(Num::abs);
+                    let least = sizes().fold(T::INFINITY, Num::min).div(sizes().fold(T::ZERO, Num::max));
+                    (f.pivots().fold(if f.odd { T::ONE.neg() } else { T::ONE }, Num::mul), least)
+                }
+            };
+            out.part(i)[0] = det;
+            ratio.part(i)[0] = least;
+            true
+        });
+        Ok([out.array, ratio.array])
+    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+}

@@ -1,0 +1,107 @@
+//! Products with diagonal matrices, which batches of unit vectors are: the other factor, scaled.
+
+use std::marker::PhantomData;
+
+use crate::array::Array;
+use crate::error::Result;
+use crate::kernel::num::Plain;
+
+/// From this size on it is looked whether a factor is a diagonal matrix, as batches of unit vectors are.
+const DIAGONAL: usize = 32;
+
+/// Rows and columns of a tile.
+const TILE: usize = 32;
+
+/// A matrix: where it begins, its steps from row to row and from column to column, its rows and columns.
+#[derive(Clone, Copy)]
+struct Matrix<'a, T>(*const T, (isize, isize), (usize, usize), PhantomData<&'a Array>);
+
+impl<'a, T: Plain> Matrix<'a, T> {
+    fn of(a: &'a Array) -> Matrix<'a, T> {
+        let at = a.rank() - 2;
+        let (steps, sizes) = (&a.strides()[at..], &a.dims()[at..]);
+        Matrix(a.ptr().cast::<T>(), (steps[0], steps[1]), (sizes[0], sizes[1]), PhantomData)
+    }
+
+    fn at(self, i: usize, j: usize) -> T {
+        let Matrix(start, (down, across), (m, n), _) = self;
+        assert!(i < m && j < n, "inside of the matrix");
+        // SAFETY: just checked, and the array is borrowed.
+        unsafe { *start.offset(i as isize * down + j as isize * across) }
+    }
+
+    /// Its rows, or else its columns, where their elements are neighbours.
+    fn lines(self) -> Option<impl Iterator<Item = &'a [T]>> {
+        let Matrix(start, (down, across), (m, n), _) = self;
+        let (step, count, length) = match (down, across) {
+            (step, 1) => (step, m, n),
+            (1, step) => (step, n, m),
+            _ => return None,
+        };
+        // SAFETY: a line of the matrix, whose array is borrowed.
+        Some(
+            (0..count)
+                .map(move |i| unsafe { std::slice::from_raw_parts(start.offset(i as isize * step), length) }),
+        )
+    }
+
+    /// Whether all elements off the diagonal are zero. What is no diagonal matrix hardly gets past its first row.
+    fn is_diagonal(self) -> bool {
+        let Matrix(_, _, (m, n), _) = self;
+        let zero = |part: &[T]| part.iter().fold(true, |all, v| all & (*v == T::ZERO));
+        let clear = |(i, line): (usize, &'a [T])| zero(&line[..i]) && zero(&line[i + 1..]);
+        m == n && self.lines().is_some_and(|lines| lines.enumerate().all(clear))
+    }
+
+    fn is_finite(self) -> bool {
+        let finite = |line: &[T]| line.iter().fold(true, |all, v| all & v.is_finite());
+        self.lines().is_some_and(|mut lines| lines.all(finite))
+    }
+}
+
+/// The product where one factor is a square diagonal matrix and the other one finite: rows or columns of that, scaled.
+pub(super) fn product<T: Plain>(
+    op: &'static str,
+    x: &Array,
+    y: &Array,
+    dims: &[usize],
+) -> Result<Option<Array>> {
+    let (a, b) = (Matrix::<T>::of(x), Matrix::<T>::of(y));
+    let ((m, k), n) = (a.2, b.2.1);
+    if k < DIAGONAL || m == 0 || n == 0 {
+        return Ok(None);
+    }
+    let by_row = a.is_diagonal() && b.is_finite();
+    let by_column = !by_row && b.is_diagonal() && a.is_finite();
+    if !(by_row || by_column) {
+        return Ok(None);
+    }
+    let (factors, of) = if by_row { (a, b) } else { (b, a) };
+    let factors: Vec<T> = (0..k).map(|i| factors.at(i, i)).collect();
+    let out = Array::build_raw(op, T::DTYPE, dims, |out| {
+        // SAFETY: the output has `m` rows of `n` elements, one after the other.
+        let out = unsafe { std::slice::from_raw_parts_mut(out.cast::<T>(), m * n) };
+        // Zero added makes minus zero zero, as the whole sum does.
+        let put = |o: &mut T, f: T, v: T| *o = f.mul(v).add(T::ZERO);
+        let by_line = |i: usize, row: &mut [T], line: &[T]| match by_row {
+            true => row.iter_mut().zip(line).for_each(|(o, &v)| put(o, factors[i], v)),
+            false => row.iter_mut().zip(line).zip(&factors).for_each(|((o, &v), &f)| put(o, f, v)),
+        };
+        if of.1.1 == 1 {
+            let lines = of.lines().expect("rows");
+            out.chunks_exact_mut(n).zip(lines).enumerate().for_each(|(i, (row, line))| by_line(i, row, line));
+            return;
+        }
+        // The other factor lies by columns: tile by tile, so that what is read together is written together.
+        let columns: Vec<&[T]> = of.lines().expect("columns").collect();
+        for (i, j) in (0..m).step_by(TILE).flat_map(|i| (0..n).step_by(TILE).map(move |j| (i, j))) {
+            for (j, column) in columns.iter().enumerate().skip(j).take(TILE) {
+                let rows = i..m.min(i + TILE);
+                for (i, &v) in rows.clone().zip(&column[rows]) {
+                    put(&mut out[i * n + j], factors[if by_row { i } else { j }], v);
+                }
+            }
+        }
+    })?;
+    Ok(Some(out))
+}

@@ -1,0 +1,7 @@
+//! Matrix products.
+
+mod diagonal;
+mod product;
+mod tile;
+
+pub use product::matmul;

@@ -1,0 +1,275 @@
+//! Matrix products over broadcast leading axes.
+
+use std::ops::Range;
+
+use gemm::Parallelism;
+
+use super::diagonal;
+use super::tile::{ACROSS, PACKED, Pairs, Tiled, packs};
+use crate::array::Array;
+use crate::dtype::dispatch;
+use crate::error::{Result, bail};
+use crate::kernel::num::Num;
+use crate::kernel::par::{self, Shared};
+use crate::kernel::reduce::pairwise::{ROWS, joined};
+use crate::kernel::simd;
+use crate::shape::{self, Dims};
+
+/// Products of fewer multiplications than this stay on one thread.
+const PARALLEL: usize = 1 << 20;
+
+/// Products of no more multiplications than this are done before `gemm` has packed their factors.
+const TINY: usize = 128;
+
+/// Products of no more multiplications than this are done in tiles of our own: they begin sooner than `gemm`.
+const FEW: usize = 1 << 12;
+
+/// Larger products too, up to where `gemm`'s packing of both factors pays, if they have at least so many columns and
+/// their inner axes such lengths: tiles are sums of many products over whole registers.
+const LARGE: usize = 1 << 30;
+const NARROW: usize = 8;
+const LENGTHS: Range<usize> = 3..1025;
+
+/// A large product of `gemm`'s is cut along its longer side into pieces of about this many rows or columns: enough for the
+/// packing of the other factor to be paid for.
+const SIDE: Range<usize> = 64..256;
+
+/// Columns of a wide piece of a product whose factors are laid: room is made for all of them.
+const WIDE: usize = 512;
+
+/// `x @ y` over the last two axes of both; the leading axes broadcast, `lanes` of them matched from the left.
+pub fn matmul(op: &'static str, x: &Array, y: &Array, lanes: usize) -> Result<Array> {
+    let rank = x.rank().max(y.rank());
+    let (x, y) = (x.with_rank(rank, lanes), y.with_rank(rank, lanes));
+    let (batch_x, mx) = x.dims().split_at(rank - 2);
+    let (batch_y, my) = y.dims().split_at(rank - 2);
+    if mx[1] != my[0] {
+        bail!(Shape, op, "{:?} @ {:?}: inner sizes {} and {} differ", x.dims(), y.dims(), mx[1], my[0]);
+    }
+    let (m, n) = (mx[0], my[1]);
+    let batch = shape::broadcast(op, batch_x, batch_y)?;
+    let full = |mat: &[usize]| batch.iter().chain(mat).copied().collect::<Dims>();
+    let (x, y) = (x.expand(&full(mx), 0), y.expand(&full(my), 0));
+    let dims = full(&[m, n]);
+    if let Some((x, y)) = one(&x, &y, batch.len()) {
+        return matrices(op, &x, &y, &[x.dims()[0], y.dims()[1]])?.reshape(&dims);
+    }
+    matrices(op, &x, &y, &dims)
+}
+
+/// The products of matrices that go by pairs.
+fn matrices(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
+    if x.dims()[..x.rank() - 2].iter().all(|d| *d == 1) {
+        let scaled = dispatch!(x.dtype(), float T => diagonal::product::<T>(op, x, y, dims)?, else None);
+        if let Some(out) = scaled {
+            return Ok(out);
+        }
+    }
+    dispatch!(x.dtype(), float T => floats::<T>(op, x, y, dims), else {
+        dispatch!(x.dtype(), int T => product(op, x, y, dims, plain::<T>, false), else bail!(Dtype, op, "not defined for bool"))
+    })
+}
+
+/// A batch with one of the factors in common as a single product, if it is one: rows of `x` that are multiplied with
+/// the same `y`, or columns that the same `x` is multiplied with, which are rows of the transposed product. Its elements
+/// lie as those of the batch do.
+fn one(x: &Array, y: &Array, batch: usize) -> Option<(Array, Array)> {
+    let (d, sx, sy) = (x.dims(), x.strides(), y.strides());
+    let n = y.dims()[batch + 1];
+    let lanes = d[..batch].iter().try_fold(1usize, |n, &d| n.checked_mul(d))?;
+    let common = |s: &[isize]| d[..batch].iter().zip(s).all(|(&d, &s)| d == 1 || s == 0);
+    if lanes < 2 {
+        return None;
+    }
+    if common(&sy) {
+        let rows = x.reshaped(&[lanes.checked_mul(d[batch])?, d[batch + 1]])?;
+        return Some((rows, y.restride(&y.dims()[batch..], &sy[batch..], 0)));
+    }
+    if n == 1 && common(&sx) {
+        let rows = y.reshaped(&[lanes, d[batch + 1]])?;
+        return Some((rows, x.restride(&[d[batch + 1], d[batch]], &[sx[batch + 1], sx[batch]], 0)));
+    }
+    None
+}
+
+/// How products are computed.
+///
+/// # Safety
+/// The pairs are what they say, and the output has room for the products.
+type Into<T> = unsafe fn(&Pairs<T>);
+
+/// Products of floats, by size.
+fn floats<T: Tiled>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
+    let [.., m, n] = *dims else { unreachable!("matrices") };
+    let k = x.dims()[x.rank() - 1];
+    let work = m.saturating_mul(k).saturating_mul(n);
+    if m == 1 && n >= ACROSS && y.strides().last() == Some(&1) {
+        return product(op, x, y, dims, streamed::<T>, false);
+    }
+    let fits = n >= NARROW && LENGTHS.contains(&k) && work <= LARGE;
+    if m > 1 && n > 3 && (work <= FEW || fits) {
+        return product(op, x, y, dims, T::tiled, false);
+    }
+    product(op, x, y, dims, packed::<T>, true)
+}
+
+/// All products of a batch. With `fixed`, its matrices are cut by their sizes alone, as the bits depend on the cuts.
+fn product<T: Num>(
+    op: &'static str,
+    x: &Array,
+    y: &Array,
+    dims: &[usize],
+    into: Into<T>,
+    fixed: bool,
+) -> Result<Array> {
+    let (batch, matrix) = dims.split_at(dims.len() - 2);
+    let (m, k, n) = (matrix[0], x.dims()[batch.len() + 1], matrix[1]);
+    let (sx, sy) = (x.strides(), y.strides());
+    let inner = batch.len();
+    let (xs, ys) = ((sx[inner], sx[inner + 1]), (sy[inner], sy[inner + 1]));
+    let count = shape::len(batch);
+    let work = m.saturating_mul(k).saturating_mul(n);
+    let all = work.saturating_mul(count);
+    let shared = all >= PARALLEL || (!fixed && par::pays(all / 4));
+    let (rows, columns) = match (fixed, m >= n) {
+        (true, _) if work < PARALLEL => (m, n),
+        (true, true) => ((m / 2).clamp(SIDE.start, SIDE.end).next_multiple_of(16), n),
+        (true, false) => (m, (n / 2).clamp(SIDE.start, SIDE.end).next_multiple_of(16)),
+        (false, _) if shared => {
+            // Of a single row the other factor's rows are read the faster the longer they are.
+            let each = if m == 1 { 1 } else { 4 };
+            let wanted = (each * par::threads()).div_ceil(count.max(1));
+            if packs((m, k, n), (x.ptr().cast::<T>(), xs.0, xs.1)) {
+                // Each piece lays its rows and columns: those of a square are read the most often.
+                let across = (wanted * n / m).isqrt().clamp(1, n / PACKED).max(n.div_ceil(WIDE));
+                let rows = m.div_ceil(wanted.div_ceil(across)).next_multiple_of(SIDE.start);
+                (rows.min(m), n / across / ACROSS * ACROSS)
+            } else {
+                (m.min(SIDE.end), n.div_ceil(wanted).next_multiple_of(ACROSS).min(n))
+            }
+        }
+        (false, _) => (m, n),
+    };
+    // No piece has fewer columns than a register where the whole has not: the bits of those would be others.
+    let across = if fixed { n.div_ceil(columns.max(1)) } else { (n / columns.max(1)).max(1) };
+    let down = m.div_ceil(rows.max(1));
+    // Matrices that lie evenly apart go together.
+    let last = batch.last().map_or(1, |&n| n);
+    let steps = if inner > 0 { (sx[inner - 1], sy[inner - 1]) } else { (0, 0) };
+    Array::build_raw(op, T::DTYPE, dims, |out| {
+        let out = Shared(out);
+        let some = |range: Range<usize>| {
+            let mut piece = range.start;
+            while piece < range.end {
+                let (i, at) = (piece / (down * across), piece % (down * across));
+                let (r, c) = (at / across * rows, at % across * columns);
+                let width = if at % across + 1 == across { n - c } else { columns };
+                let count = if down * across == 1 { (last - i % last).min(range.end - i) } else { 1 };
+                // SAFETY: the offsets are those of matrices of `x` and `y` and of a part of a matrix; each piece writes
+                // its own part of the output.
+                unsafe {
+                    let a = x.ptr().cast::<T>().offset(shape::offset(i, batch, &sx) + r as isize * xs.0);
+                    let b = y.ptr().cast::<T>().offset(shape::offset(i, batch, &sy) + c as isize * ys.1);
+                    let out = out.get().cast::<T>().add((i * m + r) * n + c);
+                    into(&Pairs {
+                        count,
+                        sizes: (rows.min(m - r), k, width),
+                        a: (a, xs.0, xs.1),
+                        b: (b, ys.0, ys.1),
+                        steps,
+                        out,
+                        run: n,
+                    });
+                }
+                piece += count;
+            }
+        };
+        let pieces = count * down * across;
+        if shared {
+            let group = (PARALLEL / 8).div_ceil((work / (down * across).max(1)).max(1));
+            par::pieces(pieces, group, &some);
+        } else {
+            some(0..pieces);
+        }
+    })
+}
+
+/// # Safety
+/// That of [`Into`].
+unsafe fn packed<T: Num>(pairs: &Pairs<T>) {
+    let Pairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
+    if k == 0 || m.saturating_mul(k).saturating_mul(n) <= TINY {
+        // SAFETY: the caller's promise.
+        return unsafe { plain(pairs) };
+    }
+    let (zero, one, no, alone) = (T::ZERO, T::ONE, false, Parallelism::None);
+    for i in 0..count as isize {
+        // SAFETY: the caller's promise; nothing is read of the output.
+        unsafe {
+            let (a, b) = (a.offset(i * steps.0), b.offset(i * steps.1));
+            let out = out.offset(i * (m * n) as isize);
+            gemm::gemm(m, n, k, out, 1, run as isize, no, a, ca, ra, b, cb, rb, zero, one, no, no, no, alone);
+        }
+    }
+}
+
+/// Products of single rows with matrices whose rows lie one element after the other: these stream by, several at a time.
+/// The bits of an element do not depend on its place.
+///
+/// # Safety
+/// That of [`Into`].
+unsafe fn streamed<T: Num>(pairs: &Pairs<T>) {
+    let Pairs { count, sizes: (_, k, n), a: (a, _, ca), b: (b, rb, _), steps, out, .. } = *pairs;
+    for i in 0..count {
+        // SAFETY: the caller's promise.
+        let (a, b, out) = unsafe {
+            let (a, b) = (a.offset(i as isize * steps.0), b.offset(i as isize * steps.1));
+            (a, b, std::slice::from_raw_parts_mut(out.add(i * n), n))
+        };
+        out.fill(T::ZERO);
+        simd::same(
+            #[inline(always)]
+            || {
+                // SAFETY: rows of the right factor, and elements of the left one.
+                let row = |p: usize| unsafe { std::slice::from_raw_parts(b.offset(p as isize * rb), n) };
+                // SAFETY: as above.
+                let factor = |p: usize| unsafe { *a.offset(p as isize * ca) };
+                let whole = k / ROWS * ROWS;
+                for p in (0..whole).step_by(ROWS) {
+                    let rows: [&[T]; ROWS] = std::array::from_fn(|j| row(p + j));
+                    let factors: [T; ROWS] = std::array::from_fn(|j| factor(p + j));
+                    for (i, sum) in out.iter_mut().enumerate() {
+                        *sum = sum.add(joined(&T::add, |j| factors[j].mul(rows[j][i])));
+                    }
+                }
+                for p in whole..k {
+                    let factor = factor(p);
+                    out.iter_mut().zip(row(p)).for_each(|(sum, &y)| *sum = sum.add(factor.mul(y)));
+                }
+            },
+        );
+    }
+}
+
+/// # Safety
+/// That of [`Into`].
+unsafe fn plain<T: Num>(pairs: &Pairs<T>) {
+    let Pairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
+    for (i, row) in (0..count).flat_map(|i| (0..m).map(move |row| (i, row))) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let a = a.offset(i as isize * steps.0 + row as isize * ra);
+            let out = std::slice::from_raw_parts_mut(out.add(i * m * n + row * run), n);
+            out.fill(T::ZERO);
+            for p in 0..k as isize {
+                let (x, b) = (*a.offset(p * ca), b.offset(i as isize * steps.1 + p * rb));
+                if cb == 1 {
+                    let b = std::slice::from_raw_parts(b, n);
+                    out.iter_mut().zip(b).for_each(|(o, &y)| *o = o.add(x.mul(y)));
+                } else {
+                    out.iter_mut().zip(0..).for_each(|(o, j)| *o = o.add(x.mul(*b.offset(j * cb))));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Products of matrices in tiles of sums that stay in registers. Small factors are read where they lie.
+//!
+//! An element of a product is summed in the order of the inner axis, part by part of a fixed length, so its bits do not
+//! depend on how the product is cut into tiles or among threads.
+
+use std::mem::MaybeUninit;
+
+use crate::kernel::num::Num;
+use crate::kernel::simd::vector::Vector;
+use crate::kernel::{copy, simd};
+
+/// A matrix: where it begins, and its steps from row to row and from column to column, in elements.
+pub(super) type Matrix<T> = (*const T, isize, isize);
+
+/// Elements of a panel: columns of the right factor, laid so that a tile reads them one after the other.
+const PANEL: usize = 1 << 13;
+
+/// Rows of a tile.
+const DOWN: usize = 4;
+
+/// Columns of the widest tile of all.
+pub(super) const ACROSS: usize = 32;
+
+/// The inner axis is done in parts of this size, for which a panel has room.
+const DEPTH: usize = PANEL / ACROSS;
+
+/// Where the right factor has more bytes than this, its rows would push each other out of the first cache, and it is
+/// laid into panels, unless fewer than `REUSED` rows of the left one would make use of it.
+const NEAR: usize = 1 << 14;
+const REUSED: usize = 16;
+
+/// A left factor is laid into strips where its rows are more bytes apart than `APART`, so that those of a tile meet in the
+/// first cache, or what is read of a row spans more than `SPAN`, and no fewer columns than `PACKED` make use of it.
+const APART: usize = 1 << 11;
+const SPAN: usize = 3 << 16;
+pub(super) const PACKED: usize = 128;
+
+/// Bytes of a row of a strip: rows of some tiles, of each of which the elements of a column lie side by side.
+const STRIP: usize = 32;
+
+/// Bytes of a row of the strips that are laid at once: with it, parts of [`DEPTH`] fill half of the second cache.
+const STRIPS: usize = 1 << 10;
+
+/// # Safety
+/// The left factor has `M` rows from `a` on, the right one `N` registers of columns from `b` on, its rows `rb` apart, and
+/// so has the output from `out` on; it holds numbers if they are added to. The processor has the instructions.
+#[inline(always)]
+unsafe fn tile<V: Vector, const M: usize, const N: usize>(
+    k: usize,
+    (a, ra, ca): Matrix<V::T>,
+    (b, rb): (*const V::T, isize),
+    (out, run): (*mut V::T, usize),
+    add: bool,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut sums = [[V::zero(); N]; M];
+        for p in 0..k as isize {
+            let b = b.offset(p * rb);
+            let row: [V; N] = std::array::from_fn(
+                #[inline(always)]
+                |v| V::load(b.add(v * V::LEN)),
+            );
+            for (i, sums) in sums.iter_mut().enumerate() {
+                let factor = V::splat(a.offset(i as isize * ra + p * ca));
+                for (sum, &row) in sums.iter_mut().zip(&row) {
+                    *sum = sum.plus(factor, row);
+                }
+            }
+        }
+        let one = V::splat(&V::T::ONE);
+        for (i, sums) in sums.iter().enumerate() {
+            for (v, &sum) in sums.iter().enumerate() {
+                let to = out.add(i * run + v * V::LEN);
+                if add { V::load(to).plus(one, sum).store(to) } else { sum.store(to) }
+            }
+        }
+    }
+}
+
+/// All rows of some columns, of which there are `N` registers. Those that make up whole strips are read from `strips`, if
+/// these were laid.
+///
+/// # Safety
+/// That of [`tile`], for all `m` rows; strips are what [`lay`] made of the left factor.
+#[inline(always)]
+unsafe fn columns<V: Vector, const N: usize>(
+    (m, k): (usize, usize),
+    (a, ra, ca): Matrix<V::T>,
+    strips: Option<*const V::T>,
+    b: (*const V::T, isize),
+    (out, run): (*mut V::T, usize),
+    part: Part,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let left = |i: usize| (a.offset(i as isize * ra), ra, ca);
+        let add = part == Part::Later;
+        let mut next = 0;
+        if let Some(strips) = strips {
+            let strip = STRIP / size_of::<V::T>();
+            while next < m / strip * strip {
+                let rows = strips.add(next / strip * strip * k + next % strip);
+                tile::<V, DOWN, N>(k, (rows, 1, strip as isize), b, (out.add(next * run), run), add);
+                next += DOWN;
+            }
+        }
+        while next + DOWN <= m {
+            tile::<V, DOWN, N>(k, left(next), b, (out.add(next * run), run), add);
+            next += DOWN;
+        }
+        if next < m && m >= DOWN && part == Part::All {
+            // The last tile repeats rows of the one before.
+            next = m - DOWN;
+            return tile::<V, DOWN, N>(k, left(next), b, (out.add(next * run), run), add);
+        }
+        for i in next..m {
+            tile::<V, 1, N>(k, left(i), b, (out.add(i * run), run), add);
+        }
+    }
+}
+
+/// A part of the inner axis.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    All,
+    First,
+    Later,
+}
+
+/// Rows and columns of a block that is turned within registers.
+const BLOCK: usize = 4;
+
+/// Lays a matrix of `k` rows into panels of `width` columns each, one panel after the other. Where the elements of a row lie
+/// side by side, several panels are laid together, so that a row is read by whole cache lines.
+///
+/// # Safety
+/// The matrix has so many columns, and `to` room for them.
+unsafe fn lay<T: Num>(k: usize, width: usize, panels: usize, (b, rb, cb): Matrix<T>, to: *mut T) {
+    const TOGETHER: usize = 4;
+    let together = if cb == 1 && width.is_multiple_of(BLOCK) { TOGETHER } else { 1 };
+    for first in (0..panels).step_by(together) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (b, to) = (b.offset((first * width) as isize * cb), to.add(first * k * width));
+            if together == 1 {
+                lay_one(k, width, (b, rb, cb), to);
+            } else {
+                lay_rows(k, width, together.min(panels - first), (b, rb), to);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// That of [`lay`].
+#[inline(never)]
+unsafe fn lay_rows<T: Num>(k: usize, width: usize, panels: usize, (b, rb): (*const T, isize), to: *mut T) {
+    for p in 0..k {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut from = b.offset(p as isize * rb).cast::<[T; BLOCK]>();
+            for q in 0..panels {
+                let to = to.add((q * k + p) * width).cast::<[T; BLOCK]>();
+                for j in 0..width / BLOCK {
+                    to.add(j).write_unaligned(from.read_unaligned());
+                    from = from.add(1);
+                }
+            }
+        }
+    }
+}
+
+/// Lays `width` columns of a matrix of `k` rows side by side. Compiled for no vectors but those that all processors have:
+/// with more of them the compiler would guard each loop with more tests than a small matrix has elements.
+///
+/// # Safety
+/// That of [`lay`].
+#[inline(never)]
+unsafe fn lay_one<T: Num>(k: usize, width: usize, (b, rb, cb): Matrix<T>, to: *mut T) {
+    /// Where there are fewer, blocks of this size are the whole matrix.
+    const LARGE: usize = 8;
+    if rb == 1 && k >= LARGE && width >= LARGE {
+        // SAFETY: the caller's promise.
+        return unsafe { copy::turned((k, width), (b, cb), to) };
+    }
+    let turned = if rb == 1 && width.is_multiple_of(BLOCK) { k / BLOCK * BLOCK } else { 0 };
+    // SAFETY: the caller's promise.
+    unsafe {
+        for p in (0..turned).step_by(BLOCK) {
+            for j in (0..width).step_by(BLOCK) {
+                let lines: [[T; BLOCK]; BLOCK] = std::array::from_fn(|i| {
+                    b.add(p).offset((j + i) as isize * cb).cast::<[T; BLOCK]>().read_unaligned()
+                });
+                let rows: [[T; BLOCK]; BLOCK] = std::array::from_fn(|i| std::array::from_fn(|j| lines[j][i]));
+                for (i, &row) in rows.iter().enumerate() {
+                    to.add((p + i) * width + j).cast::<[T; BLOCK]>().write_unaligned(row);
+                }
+            }
+        }
+        for p in turned..k {
+            for j in 0..width {
+                *to.add(p * width + j) = *b.offset(p as isize * rb + j as isize * cb);
+            }
+        }
+    }
+}
+
+/// Products of pairs of matrices, which begin so far from each other.
+pub(super) struct Pairs<T> {
+    pub count: usize,
+    /// `m`, `k` and `n` of `m × k` and `k × n` matrices.
+    pub sizes: (usize, usize, usize),
+    pub a: Matrix<T>,
+    pub b: Matrix<T>,
+    pub steps: (isize, isize),
+    /// Where the `m × n` products go, one after the other, and how far from row to row.
+    pub out: *mut T,
+    pub run: usize,
+}
+
+/// The products in tiles of `N` registers `V`, in registers `H` where there are too few columns for one of them, and in
+/// single columns where there are fewer still. `panel` has room for one, and `room` for strips and all panels, if the left
+/// factor is to be laid.
+///
+/// # Safety
+/// That of [`Tiled::tiled`], and that the processor has the instructions.
+#[inline(always)]
+unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const N: usize>(
+    pairs: &Pairs<V::T>,
+    panel: *mut V::T,
+    room: Option<*mut V::T>,
+) {
+    let Pairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
+    let far = k.min(DEPTH).saturating_mul(rb.unsigned_abs()).saturating_mul(size_of::<V::T>()) > NEAR;
+    let laid = cb != 1 || (far && m >= REUSED);
+    // The widest tiles that there are columns for.
+    let narrowest = if n >= V::LEN {
+        V::LEN
+    } else if n >= H::LEN {
+        H::LEN
+    } else {
+        1
+    };
+    let strip = STRIP / size_of::<V::T>();
+    for i in 0..count {
+        let mut next = 0;
+        while next < n {
+            let left = n - next;
+            let width = if left >= N * V::LEN {
+                N * V::LEN
+            } else if left >= 2 * V::LEN {
+                2 * V::LEN
+            } else {
+                narrowest
+            };
+            // The last tile may repeat columns of the one before.
+            let j = next.min(n - width);
+            // Strips are worth their laying where many panels read them.
+            let strips = room.filter(|_| left >= 2 * width && width == N * V::LEN);
+            let (panels, most) = match strips {
+                Some(_) => (left / width, STRIPS / size_of::<V::T>()),
+                None => (1, m),
+            };
+            // SAFETY: the room for strips ends there.
+            let panel = strips.map_or(panel, |s| unsafe { s.add(most * k.min(DEPTH)) });
+            let mut first = 0;
+            loop {
+                let depth = DEPTH.min(k - first);
+                let part = match first {
+                    0 if k <= DEPTH => Part::All,
+                    0 => Part::First,
+                    _ => Part::Later,
+                };
+                // SAFETY: the rows and columns from here on are those of the matrices, and so is the output; those of
+                // `b` fit into the panels, and so many rows of `a` into the strips.
+                unsafe {
+                    let a = a.offset(i as isize * steps.0 + first as isize * ca);
+                    let b = b.offset(i as isize * steps.1 + first as isize * rb + j as isize * cb);
+                    if laid {
+                        lay(depth, width, panels, (b, rb, cb), panel);
+                    }
+                    let mut top = 0;
+                    loop {
+                        let rows = most.min(m - top);
+                        let a = (a.offset(top as isize * ra), ra, ca);
+                        if let Some(strips) = strips {
+                            lay(depth, strip, rows / strip, (a.0, ca, ra), strips);
+                        }
+                        let strips = strips.map(<*mut V::T>::cast_const);
+                        for q in 0..panels {
+                            let right = if laid {
+                                (panel.add(q * depth * width).cast_const(), width as isize)
+                            } else {
+                                (b.offset((q * width) as isize * cb), rb)
+                            };
+                            let out = (out.add(i * m * n + top * run + j + q * width), run);
+                            if width == N * V::LEN {
+                                columns::<V, N>((rows, depth), a, strips, right, out, part);
+                            } else if width == 2 * V::LEN {
+                                columns::<V, 2>((rows, depth), a, None, right, out, part);
+                            } else if width == V::LEN {
+                                columns::<V, 1>((rows, depth), a, None, right, out, part);
+                            } else if width == H::LEN {
+                                columns::<H, 1>((rows, depth), a, None, right, out, part);
+                            } else {
+                                columns::<O, 1>((rows, depth), a, None, right, out, part);
+                            }
+                        }
+                        top += rows;
+                        if top >= m {
+                            break;
+                        }
+                    }
+                }
+                first += depth;
+                if first >= k {
+                    break;
+                }
+            }
+            next = j + panels * width;
+        }
+    }
+}
+
+/// Whether the left factor of such a product is laid into strips: with AVX2 only, whose tiles read it the most often.
+pub(super) fn packs<T>((m, k, n): (usize, usize, usize), (_, ra, ca): Matrix<T>) -> bool {
+    let bytes = |step: isize| step.unsigned_abs().saturating_mul(size_of::<T>());
+    let far = bytes(ra) > APART || k.min(DEPTH).saturating_mul(bytes(ca)) > SPAN;
+    simd::level() == simd::Level::Avx2 && far && m >= REUSED && n >= PACKED
+}
+
+/// A type with such products.
+pub(super) trait Tiled: Num {
+    /// # Safety
+    /// The pairs are what they say, and the output has room for the products.
+    unsafe fn tiled(pairs: &Pairs<Self>);
+}
+
+macro_rules! tiled {
+    ($t:ident $($level:ident $features:literal $V:ident $H:ident $N:literal),*; $plain:literal) => {
+        impl Tiled for $t {
+            unsafe fn tiled(pairs: &Pairs<$t>) {
+                let mut panel = [const { MaybeUninit::<$t>::uninit() }; PANEL];
+                let panel = panel.as_mut_ptr().cast::<$t>();
+                let (_, k, n) = pairs.sizes;
+                let size = k.min(DEPTH) * (STRIPS / size_of::<$t>() + n);
+                let mut room = Vec::<$t>::with_capacity(if packs(pairs.sizes, pairs.a) { size } else { 0 });
+                let room = (room.capacity() > 0).then(|| room.as_mut_ptr());
+                match simd::level() {
+                    $(
+                        #[cfg(target_arch = "x86_64")]
+                        simd::Level::$level => {
+                            /// # Safety
+                            /// That of [`products`], on a processor with these instructions.
+                            #[target_feature(enable = $features)]
+                            unsafe fn vector(pairs: &Pairs<$t>, panel: *mut $t, room: Option<*mut $t>) {
+                                use std::arch::x86_64::{$V, $H};
+                                // SAFETY: the caller's promise.
+                                unsafe { products::<$V, $H, [$t; 1], $N>(pairs, panel, room) }
+                            }
+                            // SAFETY: the caller's promise, and the level says that there are these instructions.
+                            unsafe { vector(pairs, panel, room) }
+                        }
+                    )*
+                    // SAFETY: the caller's promise.
+                    _ => unsafe { products::<[$t; $plain], [$t; 1], [$t; 1], 2>(pairs, panel, room) },
+                }
+            }
+        }
+    };
+}
+tiled!(f32 Avx512 "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m256 __m128 4, Avx2 "avx2,fma" __m256 __m128 2; 4);
+tiled!(f64 Avx512 "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m256d __m128d 4, Avx2 "avx2,fma" __m256d __m128d 2; 2);

@@ -1,0 +1,247 @@
+//! The channels of a batch standardised, each over the whole batch, then scaled and shifted; and the three gradients of
+//! that.
+
+use std::ops::Range;
+
+use super::standardize::over_root;
+use crate::array::Array;
+use crate::dtype::dispatch;
+use crate::error::Result;
+use crate::kernel::broadcast::all_lanes;
+use crate::kernel::num::{Num, Plain, Real};
+use crate::kernel::rows::{not_defined, total};
+use crate::kernel::{output, par, simd};
+use crate::shape::{self, Dims};
+
+/// Elements of a member of the batch that lie one after another and are handled together: of some channels, or of a
+/// part of one.
+const COLUMNS: usize = 512;
+
+/// Members whose sums are made before they are added to the others.
+const ROWS: usize = 64;
+
+/// The sizes of `[lanes.., members, channels, width]`.
+struct Plan {
+    lanes: usize,
+    members: usize,
+    channels: usize,
+    width: usize,
+}
+
+/// Some channels of one lane: where the elements of the first member begin, and those of the channels' numbers.
+struct Block {
+    at: usize,
+    channels: Range<usize>,
+}
+
+impl Plan {
+    fn new(x: &Array, lanes: usize) -> Plan {
+        let [members, channels, width] = x.dims()[lanes..] else { unreachable!("three axes") };
+        Plan { lanes: shape::len(&x.dims()[..lanes]), members, channels, width }
+    }
+
+    fn step(&self) -> usize {
+        self.channels * self.width
+    }
+
+    /// Calls `f` with all blocks of channels, in parallel if there is enough to do.
+    fn each_block<T>(&self, f: impl Fn(Block) + Sync) {
+        let most = (COLUMNS / self.width.max(1)).max(1);
+        let blocks = self.channels.div_ceil(most);
+        let elements = self.members * self.step();
+        let some = |range: Range<usize>| {
+            for i in range {
+                let (lane, first) = (i / blocks, i % blocks * most);
+                let channels = first..self.channels.min(first + most);
+                let at = lane * elements + first * self.width;
+                let own = lane * self.channels;
+                f(Block { at, channels: own + channels.start..own + channels.end });
+            }
+        };
+        if self.lanes * elements * size_of::<T>() < par::MIN_BYTES {
+            some(0..self.lanes * blocks);
+        } else {
+            par::pieces(self.lanes * blocks, par::PIECE.div_ceil((elements / blocks.max(1)).max(1)), &some);
+        }
+    }
+
+    /// Calls `f` with parts of a block: the first column and how many there are.
+    #[inline(always)]
+    fn each_part(&self, block: &Block, mut f: impl FnMut(usize, usize)) {
+        let columns = block.channels.len() * self.width;
+        for start in (0..columns).step_by(COLUMNS) {
+            f(start, COLUMNS.min(columns - start));
+        }
+    }
+
+    /// Sums over the batch and over each channel of a block, whose numbers are laid on columns.
+    #[inline(always)]
+    fn sums<T: Real, const N: usize, const M: usize, const K: usize>(
+        &self,
+        block: &Block,
+        rows: [&[T]; N],
+        numbers: [&[T]; M],
+        f: impl Fn([T; N], [T; M]) -> [T; K],
+    ) -> [[T; COLUMNS]; K] {
+        let mut all = [[T::ZERO; COLUMNS]; K];
+        let count = block.channels.len();
+        self.each_part(block, |start, len| {
+            let laid = numbers.map(|n| self.laid(n));
+            let mut sums = [[T::ZERO; COLUMNS]; K];
+            for first in (0..self.members).step_by(ROWS) {
+                let mut part = [[T::ZERO; COLUMNS]; K];
+                for m in first..self.members.min(first + ROWS) {
+                    let rows = rows.map(|row| &row[block.at + start + m * self.step()..][..len]);
+                    let laid = laid.each_ref().map(|laid| &laid[..len]);
+                    let part = part.each_mut().map(|part| &mut part[..len]);
+                    for i in 0..len {
+                        let new = f(rows.map(|row| row[i]), laid.map(|laid| laid[i]));
+                        for k in 0..K {
+                            part[k][i] = part[k][i].add(new[k]);
+                        }
+                    }
+                }
+                for (sum, part) in sums.iter_mut().zip(&part) {
+                    sum.iter_mut().zip(part).for_each(|(s, &v)| *s = s.add(v));
+                }
+            }
+            for (all, sums) in all.iter_mut().zip(&sums) {
+                let runs = sums[..len].chunks(self.width.min(len));
+                all[..count].iter_mut().zip(runs).for_each(|(all, run)| *all = all.add(total(run)));
+            }
+        });
+        all
+    }
+
+    /// Writes `f` of the elements of a block and of the numbers of their channels.
+    ///
+    /// # Safety
+    /// The output has the sizes of the rows, and the elements of this block are the caller's to write.
+    #[inline(always)]
+    unsafe fn write<T: Real, const N: usize, const M: usize>(
+        &self,
+        block: &Block,
+        rows: [&[T]; N],
+        numbers: [&[T]; M],
+        out: *mut T,
+        f: impl Fn([T; N], [T; M]) -> T,
+    ) {
+        self.each_part(block, |start, len| {
+            let laid = numbers.map(|n| self.laid(n));
+            for m in 0..self.members {
+                let at = block.at + start + m * self.step();
+                let rows = rows.map(|row| &row[at..][..len]);
+                let laid = laid.each_ref().map(|laid| &laid[..len]);
+                // SAFETY: the caller's promise.
+                let out = unsafe { std::slice::from_raw_parts_mut(out.add(at), len) };
+                for i in 0..len {
+                    out[i] = f(rows.map(|row| row[i]), laid.map(|laid| laid[i]));
+                }
+            }
+        });
+    }
+
+    /// The numbers of the channels of a block, laid on its columns.
+    #[inline(always)]
+    fn laid<T: Real>(&self, numbers: &[T]) -> [T; COLUMNS] {
+        if let [one] = *numbers {
+            return [one; COLUMNS];
+        }
+        let mut laid = [T::ZERO; COLUMNS];
+        laid.chunks_mut(self.width).zip(numbers).for_each(|(run, &v)| run.fill(v));
+        laid
+    }
+}
+
+/// `y w + b` of `[members, channels, width]` standardised by channel, and `[channels, 2]`: the mean and the variance of
+/// each.
+pub fn batch(op: &'static str, [x, w, b]: [&Array; 3], eps: f64, lanes: usize) -> Result<(Array, Array)> {
+    let [x, w, b] = all_lanes([x, w, b], lanes);
+    let (x, w, b) = (x.contiguous()?, w.contiguous()?, b.contiguous()?);
+    let plan = Plan::new(&x, lanes);
+    dispatch!(x.dtype(), float T => {
+        let [all, w_all, b] = [&x, &w, &b].map(|a| a.as_slice::<T>().expect("contiguous"));
+        let count = T::lit((plan.members * plan.width) as f64);
+        output::build_both::<T>(op, x.dims(), &pairs(&w), |y, stats| plan.each_block::<T>(|block| simd::same(
+            #[inline(always)]
+            || {
+                let (own, n) = (block.channels.clone(), block.channels.len());
+                let [mut mean] = plan.sums(&block, [all], [], |[x], []| [x]);
+                mean.iter_mut().for_each(|m| *m = m.div(count));
+                let square = |[x]: [T; 1], [mean]: [T; 1]| [x.sub(mean).mul(x.sub(mean))];
+                let [mut variance] = plan.sums(&block, [all], [&mean[..n]], square);
+                variance.iter_mut().for_each(|v| *v = v.div(count));
+                let root = variance.map(|v| over_root(v, T::lit(eps)));
+                let numbers = [&mean[..n], &root[..n], &w_all[own.clone()], &b[own.clone()]];
+                let scaled = |[x]: [T; 1], [mean, root, w, b]: [T; 4]| x.sub(mean).mul(root).mul(w).add(b);
+                // SAFETY: the channels of this block, in both arrays.
+                unsafe {
+                    write_pairs(stats.get().cast(), own, &mean, &variance);
+                    plan.write(&block, [all], numbers, y.get().cast(), scaled);
+                }
+            },
+        )))
+    }, else not_defined(op, x.dtype()))
+}
+
+/// The gradients of [`batch`] by `x`, by the weights and by the shifts, from `g`, `x`, the weights, and what stands beside
+/// the channels.
+pub fn batch_gradients(
+    op: &'static str,
+    [g, x, w, stats]: [&Array; 4],
+    eps: f64,
+    lanes: usize,
+) -> Result<[Array; 3]> {
+    let [g, x, w, stats] = all_lanes([g, x, w, stats], lanes);
+    let (g, x, w, stats) = (g.contiguous()?, x.contiguous()?, w.contiguous()?, stats.contiguous()?);
+    let plan = Plan::new(&x, lanes);
+    dispatch!(x.dtype(), float T => {
+        let [g, all, w_all, stats] = [&g, &x, &w, &stats].map(|a| a.as_slice::<T>().expect("contiguous"));
+        let count = T::lit((plan.members * plan.width) as f64);
+        let (dx, sums) = output::build_both::<T>(op, x.dims(), &pairs(&w), |dx, sums| plan.each_block::<T>(|block| simd::same(
+            #[inline(always)]
+            || {
+                let (own, n) = (block.channels.clone(), block.channels.len());
+                let (mut mean, mut root, mut factor) = ([T::ZERO; COLUMNS], [T::ZERO; COLUMNS], [T::ZERO; COLUMNS]);
+                for (i, c) in own.clone().enumerate() {
+                    (mean[i], root[i]) = (stats[2 * c], over_root(stats[2 * c + 1], T::lit(eps)));
+                    factor[i] = root[i].mul(w_all[c]);
+                }
+                let products = |[g, x]: [T; 2], [mean, root]: [T; 2]| [g.mul(x.sub(mean).mul(root)), g];
+                let [dw, db] = plan.sums(&block, [g, all], [&mean[..n], &root[..n]], products);
+                let (along, middle) = (dw.map(|s| s.div(count)), db.map(|s| s.div(count)));
+                let numbers = [&mean, &root, &factor, &along, &middle].map(|of| &of[..n]);
+                let gradient = |[g, x]: [T; 2], [mean, root, factor, along, middle]: [T; 5]| {
+                    factor.mul(g.sub(middle).sub(x.sub(mean).mul(root).mul(along)))
+                };
+                // SAFETY: the channels of this block, in both arrays.
+                unsafe {
+                    write_pairs(sums.get().cast(), own, &dw, &db);
+                    plan.write(&block, [g, all], numbers, dx.get().cast(), gradient);
+                }
+            },
+        )))?;
+        let sums = sums.as_slice::<T>().expect("just built").as_chunks::<2>().0;
+        let of = |which: usize| Array::build::<T>(op, w.dims(), |out| {
+            out.iter_mut().zip(sums).for_each(|(o, pair)| *o = pair[which]);
+        });
+        Ok([dx, of(0)?, of(1)?])
+    }, else not_defined(op, x.dtype()))
+}
+
+/// The shape of pairs of numbers of channels.
+fn pairs(w: &Array) -> Dims {
+    w.dims().iter().copied().chain([2]).collect()
+}
+
+/// # Safety
+/// `to` has a pair for each of these channels, which are the caller's to write.
+unsafe fn write_pairs<T: Copy>(to: *mut T, channels: Range<usize>, a: &[T], b: &[T]) {
+    for (c, (&a, &b)) in channels.zip(a.iter().zip(b)) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            *to.add(2 * c) = a;
+            *to.add(2 * c + 1) = b;
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Standardised rows whose channels are scaled and shifted, and the three gradients of that in one pass.
+
+use std::ops::Range;
+
+use super::standardize::{moments, sums};
+use crate::array::Array;
+use crate::dtype::dispatch;
+use crate::error::Result;
+use crate::kernel::broadcast::all_lanes;
+use crate::kernel::num::{Num, Plain, Real};
+use crate::kernel::rows::{column, each, each_mut, last, not_defined};
+use crate::kernel::{output, par, simd};
+use crate::shape::{self, Dims};
+
+/// Which channel an element belongs to: those of row `r` to the `own` channels of group `r % groups`, `width` of them
+/// that lie one after another to each.
+#[derive(Clone, Copy)]
+pub struct Channels {
+    pub groups: usize,
+    pub own: usize,
+    pub width: usize,
+}
+
+/// [`Channels`] of `rows` rows in each lane, every one of which has its own `count` channels.
+struct Plan {
+    channels: Channels,
+    rows: usize,
+    count: usize,
+}
+
+impl Plan {
+    fn new(channels: Channels, x: &Array, lanes: usize) -> Plan {
+        let rows = shape::len(&x.dims()[lanes..x.rank() - 1]);
+        Plan { channels, rows, count: channels.groups * channels.own }
+    }
+
+    /// The channels of row `r` of all lanes, in a list of those of all lanes.
+    #[inline(always)]
+    fn of<'a, T>(&self, all: &'a [T], r: usize) -> &'a [T] {
+        let own = self.channels.own;
+        &all[r / self.rows * self.count + r % self.channels.groups * own..][..own]
+    }
+}
+
+/// Writes `f` of each element of two rows and of two numbers of its channel.
+#[inline(always)]
+fn by_channel<T: Copy>(
+    width: usize,
+    (w, b): (&[T], &[T]),
+    (p, q): (&[T], &[T]),
+    out: &mut [T],
+    f: impl Fn((T, T), (T, T)) -> T,
+) {
+    if width == 1 {
+        let all = out.iter_mut().zip(w.iter().zip(b)).zip(p.iter().zip(q));
+        return all.for_each(|((o, (&w, &b)), (&p, &q))| *o = f((w, b), (p, q)));
+    }
+    let runs = out.chunks_exact_mut(width).zip(p.chunks_exact(width).zip(q.chunks_exact(width)));
+    for ((out, (p, q)), (&w, &b)) in runs.zip(w.iter().zip(b)) {
+        out.iter_mut().zip(p.iter().zip(q)).for_each(|(o, (&p, &q))| *o = f((w, b), (p, q)));
+    }
+}
+
+/// `y w + b` of every standardised row `y`, and its mean and one over the root, which stand side by side.
+pub fn scaled(
+    op: &'static str,
+    [x, w, b]: [&Array; 3],
+    eps: f64,
+    channels: Channels,
+    lanes: usize,
+) -> Result<(Array, Array)> {
+    let [x, w, b] = all_lanes([x, w, b], lanes);
+    let (x, w, b) = (x.contiguous()?, w.contiguous()?, b.contiguous()?);
+    let (n, plan) = (last(&x), Plan::new(channels, &x, lanes));
+    let mut stats = column(&x);
+    *stats.last_mut().expect("rows have an axis") = 2;
+    dispatch!(x.dtype(), float T => {
+        let [all, w, b] = [&x, &w, &b].map(|a| a.as_slice::<T>().expect("contiguous"));
+        output::build_two::<T, T>(op, (x.dims(), n), (&stats, 2), n, |first, out, stats| simd::same(
+            #[inline(always)]
+            || {
+                let rows = each(&all[first * n..], n).zip(each_mut(out, n)).zip(each_mut(stats, 2));
+                for (r, ((row, out), stats)) in (first..).zip(rows) {
+                    let (w, b) = (plan.of(w, r), plan.of(b, r));
+                    let (mean, scale) = moments(row, T::lit(eps));
+                    (stats[0], stats[1]) = (mean, scale);
+                    let y = |v: T| v.sub(mean).mul(scale);
+                    by_channel(channels.width, (w, b), (row, row), out, |(w, b), (v, _)| y(v).mul(w).add(b));
+                }
+            },
+        ))
+    }, else not_defined(op, x.dtype()))
+}
+
+/// Rows of single elements whose sums by channel are made together.
+const ROWS: usize = 64;
+
+/// The gradients of [`scaled`] by `x`, by the weights and by the shifts, from `g`, `x`, the weights and what stands beside
+/// the rows: `r (h - mean(h) - y mean(h y))` with `h = g w`, and the sums of `g y` and of `g` over each channel.
+pub fn scaled_gradients(
+    op: &'static str,
+    [g, x, w, stats]: [&Array; 4],
+    channels: Channels,
+    lanes: usize,
+) -> Result<[Array; 3]> {
+    let [g, x, w, stats] = all_lanes([g, x, w, stats], lanes);
+    let (g, x, w, stats) = (g.contiguous()?, x.contiguous()?, w.contiguous()?, stats.contiguous()?);
+    let (n, plan) = (last(&x), Plan::new(channels, &x, lanes));
+    let Channels { groups, own, width } = channels;
+    // Sums of so many rows each, which all have the same channels; what they add up to does not depend on threads.
+    let height = if groups == 1 { (ROWS / width.max(1)).max(1) } else { 1 };
+    let blocks = plan.rows.div_ceil(height);
+    let all_blocks = shape::len(&x.dims()[..lanes]) * blocks;
+    let dims: Dims = x.dims()[..lanes].iter().copied().chain([plan.count]).collect();
+    dispatch!(x.dtype(), float T => {
+        let [g, all, w, stats] = [&g, &x, &w, &stats].map(|a| a.as_slice::<T>().expect("contiguous"));
+        let sizes = [all_blocks, 2, own];
+        let (dx, sums) = output::build_both::<T>(op, x.dims(), &sizes, |dx, sums| {
+            let block = |i: usize| {
+                let first = i / blocks * plan.rows + i % blocks * height;
+                let height = height.min(plan.rows - i % blocks * height);
+                // SAFETY: the rows and the sums of this block, which are no other's.
+                let (dx, sums) = unsafe {
+                    (
+                        std::slice::from_raw_parts_mut(dx.get().cast::<T>().add(first * n), height * n),
+                        std::slice::from_raw_parts_mut(sums.get().cast::<T>().add(i * 2 * own), 2 * own),
+                    )
+                };
+                sums.fill(T::ZERO);
+                let (dw, db) = sums.split_at_mut(own);
+                let rows = each(&g[first * n..], n).zip(each(&all[first * n..], n)).zip(each_mut(dx, n));
+                for (r, ((g, x), dx)) in (first..).zip(rows) {
+                    row(width, [g, x, plan.of(w, r)], (stats[2 * r], stats[2 * r + 1]), dx, (dw, db));
+                }
+            };
+            let some = |range: Range<usize>| simd::same(
+                #[inline(always)]
+                || range.for_each(block),
+            );
+            if size_of_val(all) < par::MIN_BYTES {
+                some(0..all_blocks);
+            } else {
+                par::pieces(all_blocks, par::PIECE.div_ceil((height * n).max(1)), &some);
+            }
+        })?;
+        let sums = sums.as_slice::<T>().expect("just built");
+        let of = |which: usize| Array::build::<T>(op, &dims, |out| {
+            out.fill(T::ZERO);
+            for i in 0..all_blocks {
+                let to = &mut out[i / blocks * plan.count + i % groups * own..][..own];
+                to.iter_mut().zip(&sums[(2 * i + which) * own..]).for_each(|(o, &v)| *o = o.add(v));
+            }
+        });
+        Ok([dx, of(0)?, of(1)?])
+    }, else not_defined(op, x.dtype()))
+}
+
+/// The gradient of one row, and what it adds to the sums of its channels.
+#[inline(always)]
+fn row<T: Real>(
+    width: usize,
+    [g, x, w]: [&[T]; 3],
+    (mean, scale): (T, T),
+    out: &mut [T],
+    (dw, db): (&mut [T], &mut [T]),
+) {
+    let count = T::lit(x.len() as f64);
+    let y = |v: T| v.sub(mean).mul(scale);
+    let (along, middle) = if width == 1 {
+        let parts = dw.iter_mut().zip(db).zip(g.iter().zip(x));
+        parts.for_each(|((dw, db), (&g, &x))| (*dw, *db) = (dw.add(g.mul(y(x))), db.add(g)));
+        sums([g, x, w], |[g, x, w]| (g.mul(w).mul(y(x)), g.mul(w)))
+    } else {
+        let (mut along, mut middle) = (T::ZERO, T::ZERO);
+        let runs = g.chunks_exact(width).zip(x.chunks_exact(width));
+        for (((g, x), &w), (dw, db)) in runs.zip(w).zip(dw.iter_mut().zip(db)) {
+            let (a, b) = sums([g, x], |[g, x]| (g.mul(y(x)), g));
+            (*dw, *db) = (dw.add(a), db.add(b));
+            (along, middle) = (along.add(w.mul(a)), middle.add(w.mul(b)));
+        }
+        (along, middle)
+    };
+    let (along, middle) = (along.div(count), middle.div(count));
+    by_channel(width, (w, w), (g, x), out, |(w, _), (g, x)| {
+        scale.mul(g.mul(w).sub(middle).sub(y(x).mul(along)))
+    });
+}

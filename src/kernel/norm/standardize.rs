@@ -1,0 +1,96 @@
+//! The standardised row (the last axis) and its gradient, alone and scaled and shifted by channels.
+
+use crate::array::Array;
+use crate::dtype::dispatch;
+use crate::error::Result;
+use crate::kernel::num::{Num, Plain, Real};
+use crate::kernel::reduce::pairwise::pairwise;
+use crate::kernel::rows::{column, each, each_mut, last, not_defined, total};
+use crate::kernel::{output, simd};
+
+/// Every row less its mean, over the root of its mean square plus `eps`; and one over that root, with the last axis of
+/// size 1.
+pub fn standardize(op: &'static str, x: &Array, eps: f64) -> Result<(Array, Array)> {
+    let x = x.contiguous()?;
+    let n = last(&x);
+    dispatch!(x.dtype(), float T => {
+        let all = x.as_slice::<T>().expect("contiguous");
+        output::build_two::<T, T>(op, (x.dims(), n), (&column(&x), 1), n, |first, out, scale| simd::same(
+            #[inline(always)]
+            || {
+                let rows = each(&all[first * n..], n).zip(each_mut(out, n));
+                for ((row, out), scale) in rows.zip(scale) {
+                    let mean;
+                    (mean, *scale) = moments(row, T::lit(eps));
+                    out.iter_mut().zip(row).for_each(|(o, &v)| *o = v.sub(mean).mul(*scale));
+                }
+            },
+        ))
+    }, else not_defined(op, x.dtype()))
+}
+
+/// The mean of a row, and one over the root of its mean square deviation plus `eps`.
+#[inline(always)]
+pub fn moments<T: Real>(row: &[T], eps: T) -> (T, T) {
+    let count = T::lit(row.len() as f64);
+    let mean = total(row).div(count);
+    let square = |v: T| v.sub(mean).mul(v.sub(mean));
+    let square = pairwise(T::ZERO, square, |a, b| a.add(b), row).div(count);
+    (mean, over_root(square, eps))
+}
+
+#[inline(always)]
+pub fn over_root<T: Real>(square: T, eps: T) -> T {
+    T::ONE.div(square.add(eps).sqrt())
+}
+
+/// Sums that are made side by side.
+const LANES: usize = 16;
+
+/// Elements that are summed before their sum is added to the others.
+const PART: usize = 2048;
+
+/// The sums of two numbers of each place of some rows.
+#[inline(always)]
+pub fn sums<T: Real, const N: usize>(rows: [&[T]; N], f: impl Fn([T; N]) -> (T, T)) -> (T, T) {
+    let (mut all, n) = ((T::ZERO, T::ZERO), rows[0].len());
+    for start in (0..n).step_by(PART) {
+        let part = rows.map(|row| row[start..n.min(start + PART)].as_chunks::<LANES>());
+        let (mut a, mut b) = ([T::ZERO; LANES], [T::ZERO; LANES]);
+        for i in 0..part[0].0.len() {
+            let places = part.map(|(row, _)| &row[i]);
+            for l in 0..LANES {
+                let (p, q) = f(places.map(|place| place[l]));
+                (a[l], b[l]) = (a[l].add(p), b[l].add(q));
+            }
+        }
+        for l in 0..part[0].1.len() {
+            let (p, q) = f(part.map(|(_, rest)| rest[l]));
+            (a[l], b[l]) = (a[l].add(p), b[l].add(q));
+        }
+        all = (all.0.add(total(&a)), all.1.add(total(&b)));
+    }
+    all
+}
+
+/// The gradient of [`standardize`], from `g`, its result `y` and one over the root: `r (g - mean(g) - y mean(g y))`.
+pub fn standardize_gradient(op: &'static str, [g, y, r]: [&Array; 3]) -> Result<Array> {
+    let (g, y, r) = (g.contiguous()?, y.contiguous()?, r.contiguous()?);
+    let n = last(&y);
+    dispatch!(y.dtype(), float T => {
+        let [all_g, all_y, r] = [&g, &y, &r].map(|a| a.as_slice::<T>().expect("contiguous"));
+        let count = T::lit(n as f64);
+        output::build::<T>(op, y.dims(), n, |first, out| simd::same(
+            #[inline(always)]
+            || {
+                let rows = each(&all_g[first * n..], n).zip(each(&all_y[first * n..], n));
+                for (((g, y), out), &r) in rows.zip(each_mut(out, n)).zip(&r[first..]) {
+                    let (along, middle) = sums([g, y], |[g, y]| (g.mul(y), g));
+                    let (along, middle) = (along.div(count), middle.div(count));
+                    let step = |g: T, y: T| r.mul(g.sub(middle).sub(y.mul(along)));
+                    out.iter_mut().zip(g.iter().zip(y)).for_each(|(o, (&g, &y))| *o = step(g, y));
+                }
+            },
+        ))
+    }, else not_defined(op, y.dtype()))
+}

@@ -1,0 +1,163 @@
+//! `Real`: the functions of floating point that rows of ops are made of.
+
+use super::number::Num;
+
+/// Floating point, and what is exact of it: with vectors or without, the bits are the same.
+pub trait Plain: Num {
+    const INFINITY: Self;
+    fn lit(v: f64) -> Self;
+    fn div(self, o: Self) -> Self;
+    fn sqrt(self) -> Self;
+    fn floor(self) -> Self;
+    fn ceil(self) -> Self;
+    fn trunc(self) -> Self;
+    /// To the nearest integer, halves to the even one.
+    fn round(self) -> Self;
+    fn is_finite(self) -> bool;
+    /// `x` with the sign of `o`.
+    fn copysign(self, o: Self) -> Self;
+    /// The number that comes next on the way to `o`.
+    fn next_after(self, o: Self) -> Self;
+}
+
+/// Floating point with its functions, which vectors may compute otherwise.
+pub trait Real: Plain {
+    fn exp(self) -> Self;
+    fn exp2(self) -> Self;
+    fn exp_m1(self) -> Self;
+    fn ln(self) -> Self;
+    fn ln_1p(self) -> Self;
+    fn log2(self) -> Self;
+    fn log10(self) -> Self;
+    fn sin(self) -> Self;
+    fn cos(self) -> Self;
+    fn tan(self) -> Self;
+    fn asin(self) -> Self;
+    fn acos(self) -> Self;
+    fn atan(self) -> Self;
+    fn atan2(self, o: Self) -> Self;
+    fn sinh(self) -> Self;
+    fn cosh(self) -> Self;
+    fn tanh(self) -> Self;
+    fn asinh(self) -> Self;
+    fn acosh(self) -> Self;
+    fn atanh(self) -> Self;
+    fn erf(self) -> Self;
+    /// The root of the sum of the squares, without overflow.
+    fn hypot(self, o: Self) -> Self;
+    /// `1 / (1 + e^-x)`, to full precision on both sides.
+    fn sigmoid(self) -> Self;
+    /// The derivative of the sigmoid, `e^-|x| / (1 + e^-|x|)²`: nothing cancels far out.
+    fn sigmoid_slope(self) -> Self;
+    /// The derivative of `x` times the sigmoid.
+    #[inline(always)]
+    fn silu_slope(self) -> Self {
+        self.sigmoid().add(self.mul(self.sigmoid_slope()))
+    }
+    /// The derivative of tanh, `4 e^-2|x| / (1 + e^-2|x|)²`.
+    fn sech_squared(self) -> Self;
+    /// `ln(1 + e^x)`, without overflow.
+    fn softplus(self) -> Self;
+    /// The density of the standard normal distribution.
+    fn normal_density(self) -> Self;
+    /// The standard normal distribution function, to full relative precision on the left.
+    fn normal_cdf(self) -> Self;
+    /// `x` times [`Real::normal_cdf`].
+    fn gelu(self) -> Self;
+}
+
+/// `erfc(-x / √2)`, twice the distribution function, and what to take from it for the rounding of its argument, which
+/// the tail magnifies x² times.
+fn normal_tail(x: f64) -> (f64, f64) {
+    use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
+    /// What the constant lacks of `1 / √2`.
+    const REST: f64 = -4.833_646_656_726_457e-17;
+    let z = -x * FRAC_1_SQRT_2;
+    // Beyond, it is 2 or has no digits left.
+    if x.abs() > 38.0 {
+        return (libm::erfc(z), 0.0);
+    }
+    let low = (-x).mul_add(FRAC_1_SQRT_2, -z) - x * REST;
+    (libm::erfc(z), FRAC_2_SQRT_PI * (-z * z).exp() * low)
+}
+
+/// What the library of f32 has in less than full precision is computed in f64.
+macro_rules! float {
+    ($($t:ident)*) => { $(
+        impl Plain for $t {
+            const INFINITY: Self = <$t>::INFINITY;
+            #[inline(always)] fn sqrt(self) -> Self { <$t>::sqrt(self) }
+            #[inline(always)] fn floor(self) -> Self { <$t>::floor(self) }
+            #[inline(always)] fn ceil(self) -> Self { <$t>::ceil(self) }
+            #[inline(always)] fn trunc(self) -> Self { <$t>::trunc(self) }
+            #[inline(always)] fn round(self) -> Self { <$t>::round_ties_even(self) }
+            #[inline(always)] fn is_finite(self) -> bool { <$t>::is_finite(self) }
+            #[inline(always)] fn copysign(self, o: Self) -> Self { <$t>::copysign(self, o) }
+            #[inline(always)] fn lit(v: f64) -> Self { v as $t }
+            #[inline(always)] fn div(self, o: Self) -> Self { self / o }
+            #[inline(always)] fn next_after(self, o: Self) -> Self {
+                let bits = self.to_bits();
+                let grows = (self < o) == (self > 0.0);
+                let y = <$t>::from_bits(if grows { bits.wrapping_add(1) } else { bits.wrapping_sub(1) });
+                let y = if self == 0.0 { <$t>::from_bits(1).copysign(o) } else { y };
+                let y = if self == o { o } else { y };
+                if self.is_nan() || o.is_nan() { self + o } else { y }
+            }
+        }
+        impl Real for $t {
+            #[inline(always)] fn exp(self) -> Self { <$t>::exp(self) }
+            #[inline(always)] fn exp2(self) -> Self { <$t>::exp2(self) }
+            #[inline(always)] fn exp_m1(self) -> Self { <$t>::exp_m1(self) }
+            #[inline(always)] fn ln(self) -> Self { <$t>::ln(self) }
+            #[inline(always)] fn ln_1p(self) -> Self { <$t>::ln_1p(self) }
+            #[inline(always)] fn log2(self) -> Self { f64::from(self).log2() as $t }
+            #[inline(always)] fn log10(self) -> Self { f64::from(self).log10() as $t }
+            #[inline(always)] fn sin(self) -> Self { <$t>::sin(self) }
+            #[inline(always)] fn cos(self) -> Self { <$t>::cos(self) }
+            #[inline(always)] fn tan(self) -> Self { f64::from(self).tan() as $t }
+            #[inline(always)] fn asin(self) -> Self { f64::from(self).asin() as $t }
+            #[inline(always)] fn acos(self) -> Self { f64::from(self).acos() as $t }
+            #[inline(always)] fn atan(self) -> Self { f64::from(self).atan() as $t }
+            #[inline(always)] fn atan2(self, o: Self) -> Self { f64::from(self).atan2(f64::from(o)) as $t }
+            #[inline(always)] fn sinh(self) -> Self { f64::from(self).sinh() as $t }
+            #[inline(always)] fn cosh(self) -> Self { f64::from(self).cosh() as $t }
+            #[inline(always)] fn tanh(self) -> Self { <$t>::tanh(self) }
+            #[inline(always)] fn asinh(self) -> Self { libm::asinh(f64::from(self)) as $t }
+            #[inline(always)] fn acosh(self) -> Self { if self < 1.0 { <$t>::NAN } else { libm::acosh(f64::from(self)) as $t } }
+            #[inline(always)] fn atanh(self) -> Self { libm::atanh(f64::from(self)) as $t }
+            #[inline(always)] fn erf(self) -> Self { libm::erf(f64::from(self)) as $t }
+            #[inline(always)] fn hypot(self, o: Self) -> Self { f64::from(self).hypot(f64::from(o)) as $t }
+            #[inline(always)] fn sigmoid(self) -> Self {
+                let e = (-self.abs()).exp();
+                if self < 0.0 { e / (1.0 + e) } else { 1.0 / (1.0 + e) }
+            }
+            #[inline(always)] fn sigmoid_slope(self) -> Self {
+                let e = (-self.abs()).exp();
+                e / ((1.0 + e) * (1.0 + e))
+            }
+            #[inline(always)] fn sech_squared(self) -> Self {
+                let e = (-2.0 * self.abs()).exp();
+                4.0 * e / ((1.0 + e) * (1.0 + e))
+            }
+            #[inline(always)] fn softplus(self) -> Self {
+                (if self > 0.0 { self } else { 0.0 }) + (-self.abs()).exp().ln_1p()
+            }
+            #[inline(always)] fn normal_density(self) -> Self {
+                let x = f64::from(self);
+                ((-0.5 * x * x).exp() * (1.0 / (2.0 * std::f64::consts::PI).sqrt())) as $t
+            }
+            #[inline(always)] fn normal_cdf(self) -> Self {
+                let (tail, off) = normal_tail(f64::from(self));
+                (0.5 * (tail - off)) as $t
+            }
+            #[inline(always)] fn gelu(self) -> Self {
+                // No number is left, and infinity times nothing would be none.
+                if self < -40.0 { return -0.0; }
+                let half = 0.5 * f64::from(self);
+                let (tail, off) = normal_tail(f64::from(self));
+                half.mul_add(tail, -half * off) as $t
+            }
+        }
+    )* };
+}
+float!(f32 f64);

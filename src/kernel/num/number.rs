@@ -1,0 +1,118 @@
+//! `Num`: the arithmetic of every numeric dtype.
+
+use crate::dtype::Element;
+
+/// Arithmetic of every numeric dtype. Integers wrap around, as NumPy's do.
+pub trait Num: Element {
+    const ZERO: Self;
+    const ONE: Self;
+    fn add(self, o: Self) -> Self;
+    fn sub(self, o: Self) -> Self;
+    fn mul(self, o: Self) -> Self;
+    fn neg(self) -> Self;
+    fn abs(self) -> Self;
+    /// -1, 0 or 1; NaN for NaN.
+    fn sign(self) -> Self;
+    /// The quotient rounded towards minus infinity; 0 for an integer divided by zero.
+    fn floor_div(self, o: Self) -> Self;
+    /// What `floor_div` leaves, with the sign of `o`; 0 for an integer modulo zero.
+    fn modulo(self, o: Self) -> Self;
+    fn pow(self, o: Self) -> Self;
+    /// Whether the number is NaN.
+    fn nan(self) -> bool;
+    /// The larger one; NaN if either is.
+    #[inline(always)]
+    fn max(self, o: Self) -> Self {
+        if self > o || self.nan() { self } else { o }
+    }
+    /// The smaller one; NaN if either is.
+    #[inline(always)]
+    fn min(self, o: Self) -> Self {
+        if self < o || self.nan() { self } else { o }
+    }
+}
+
+macro_rules! integer {
+    ($($t:ty, $neg:expr, $abs:expr, $sign:expr);* $(;)?) => { $(
+        impl Num for $t {
+            const ZERO: Self = 0;
+            const ONE: Self = 1;
+            #[inline(always)] fn add(self, o: Self) -> Self { self.wrapping_add(o) }
+            #[inline(always)] fn sub(self, o: Self) -> Self { self.wrapping_sub(o) }
+            #[inline(always)] fn mul(self, o: Self) -> Self { self.wrapping_mul(o) }
+            #[inline(always)] fn neg(self) -> Self { self.wrapping_neg() }
+            #[inline(always)] fn abs(self) -> Self { $abs(self) }
+            #[inline(always)] fn sign(self) -> Self { $sign(self) }
+            #[inline(always)] fn floor_div(self, o: Self) -> Self {
+                if o == 0 { return 0; }
+                let q = self.wrapping_div(o);
+                if self.wrapping_rem(o) != 0 && ($neg(self) != $neg(o)) { q.wrapping_sub(1) } else { q }
+            }
+            #[inline(always)] fn modulo(self, o: Self) -> Self {
+                if o == 0 { return 0; }
+                let r = self.wrapping_rem(o);
+                if r != 0 && ($neg(r) != $neg(o)) { r.wrapping_add(o) } else { r }
+            }
+            /// A negative exponent gives the truncated quotient: 1 or -1 for bases of size one, 0 otherwise.
+            #[inline(always)] fn pow(self, o: Self) -> Self {
+                if $neg(o) {
+                    return if self == 1 { 1 }
+                        else if $neg(self) && self.wrapping_add(1) == 0 { if o & 1 == 0 { 1 } else { self } }
+                        else { 0 };
+                }
+                let (mut base, mut e, mut r) = (self, o, 1 as $t);
+                while e != 0 {
+                    if e & 1 == 1 { r = r.wrapping_mul(base); }
+                    base = base.wrapping_mul(base);
+                    e >>= 1;
+                }
+                r
+            }
+            #[inline(always)] fn nan(self) -> bool { false }
+        }
+    )* };
+}
+macro_rules! signed {
+    ($($t:ty)*) => { integer! { $($t, |x: $t| x < 0, <$t>::wrapping_abs, <$t>::signum;)* } };
+}
+macro_rules! unsigned {
+    ($($t:ty)*) => { integer! { $($t, |_: $t| false, |x: $t| x, |x: $t| <$t>::from(x != 0);)* } };
+}
+signed!(i8 i16 i32 i64);
+unsigned!(u8 u16 u32 u64);
+
+macro_rules! float {
+    ($($t:ty)*) => { $(
+        impl Num for $t {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            #[inline(always)] fn add(self, o: Self) -> Self { self + o }
+            #[inline(always)] fn sub(self, o: Self) -> Self { self - o }
+            #[inline(always)] fn mul(self, o: Self) -> Self { self * o }
+            #[inline(always)] fn neg(self) -> Self { -self }
+            #[inline(always)] fn abs(self) -> Self { <$t>::abs(self) }
+            #[inline(always)] fn sign(self) -> Self {
+                if self > 0.0 { 1.0 } else if self < 0.0 { -1.0 } else if self == 0.0 { 0.0 } else { self }
+            }
+            #[inline(always)] fn floor_div(self, o: Self) -> Self {
+                if o == 0.0 { return self / o; }
+                let r = self % o;
+                let q = (self - r) / o - if r != 0.0 && (r < 0.0) != (o < 0.0) { 1.0 } else { 0.0 };
+                // A whole number but for rounding.
+                if q == 0.0 { <$t>::copysign(0.0, self / o) } else { let f = q.floor(); if q - f > 0.5 { f + 1.0 } else { f } }
+            }
+            #[inline(always)] fn modulo(self, o: Self) -> Self {
+                let r = self % o;
+                if r == 0.0 { <$t>::copysign(0.0, o) } else if (r < 0.0) != (o < 0.0) { r + o } else { r }
+            }
+            /// The small exponents of everyday use are products: with one exponent for all elements they vectorise.
+            #[inline(always)] fn pow(self, o: Self) -> Self {
+                let wide = f64::from(self);
+                if o == 2.0 { self * self } else if o == 1.0 { self } else if o == 3.0 { (wide * wide * wide) as $t }
+                else { self.powf(o) }
+            }
+            #[inline(always)] fn nan(self) -> bool { self.is_nan() }
+        }
+    )* };
+}
+float!(f32 f64);

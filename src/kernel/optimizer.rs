@@ -1,0 +1,177 @@
+//! Steps of optimizers: one pass over a parameter, its gradient and what the rule remembers of earlier ones.
+
+use std::ops::Range;
+
+use crate::kernel::num::Plain;
+use crate::kernel::par::{self, Shared};
+use crate::kernel::simd;
+
+/// Stochastic gradient descent with momentum.
+#[derive(Clone, Copy, Debug)]
+pub struct Sgd {
+    pub rate: f64,
+    pub momentum: f64,
+    pub dampening: f64,
+    pub nesterov: bool,
+    /// Times the parameter, added to the gradient.
+    pub decay: f64,
+}
+
+/// Adam (D. Kingma, J. Ba, 2015), and AdamW (I. Loshchilov, F. Hutter, 2019) where the decay is decoupled.
+#[derive(Clone, Copy, Debug)]
+pub struct Adam {
+    pub rate: f64,
+    pub betas: (f64, f64),
+    pub epsilon: f64,
+    pub decay: f64,
+    /// Whether the decay shrinks the parameter itself, and not through the gradient.
+    pub decoupled: bool,
+    /// Which step this is, from 1.
+    pub step: f64,
+}
+
+/// `b = momentum b + (1 - dampening) g`, or `g` on the first step, when `b` is zero; `p -= rate (g + momentum b)` as
+/// Nesterov has it, `p -= rate b` else. Without momentum there is no `b`.
+pub fn sgd<T: Plain + Send + Sync>(rule: Sgd, first: bool, p: &mut [T], g: &[T], buffer: Option<&mut [T]>) {
+    let fresh = if first { 1.0 } else { 1.0 - rule.dampening };
+    let [rate, momentum, fresh, decay] = [rule.rate, rule.momentum, fresh, rule.decay].map(T::lit);
+    let Some(buffer) = buffer else {
+        return over(
+            [p],
+            g,
+            #[inline(always)]
+            |[p], g| {
+                for (p, g) in p.iter_mut().zip(g) {
+                    *p = p.sub(rate.mul(g.add(decay.mul(*p))));
+                }
+            },
+        );
+    };
+    // Two loops: a choice for each element would keep them from the vectors.
+    if rule.nesterov {
+        return over(
+            [p, buffer],
+            g,
+            #[inline(always)]
+            |[p, buffer], g| {
+                for ((p, b), g) in p.iter_mut().zip(buffer).zip(g) {
+                    let g = g.add(decay.mul(*p));
+                    *b = momentum.mul(*b).add(fresh.mul(g));
+                    *p = p.sub(rate.mul(g.add(momentum.mul(*b))));
+                }
+            },
+        );
+    }
+    over(
+        [p, buffer],
+        g,
+        #[inline(always)]
+        |[p, buffer], g| {
+            for ((p, b), g) in p.iter_mut().zip(buffer).zip(g) {
+                *b = momentum.mul(*b).add(fresh.mul(g.add(decay.mul(*p))));
+                *p = p.sub(rate.mul(*b));
+            }
+        },
+    );
+}
+
+/// `m` and `v` become running means of `g` and of its square; `p -= rate m̂ / (sqrt(v̂) + epsilon)`, with the means
+/// corrected for beginning at zero. With `largest` the largest `v` so far stands for `v` (AMSGrad).
+pub fn adam<T: Plain + Send + Sync>(
+    rule: Adam,
+    p: &mut [T],
+    g: &[T],
+    m: &mut [T],
+    v: &mut [T],
+    largest: Option<&mut [T]>,
+) {
+    let adam = Numbers::<T>::of(rule);
+    let Some(largest) = largest else {
+        return over(
+            [p, m, v],
+            g,
+            #[inline(always)]
+            |[p, m, v], g| {
+                for (((p, m), v), g) in p.iter_mut().zip(m).zip(v).zip(g) {
+                    adam.means(*p, *g, m, v);
+                    *p = adam.stepped(*p, *m, *v);
+                }
+            },
+        );
+    };
+    over(
+        [p, m, v, largest],
+        g,
+        #[inline(always)]
+        |[p, m, v, largest], g| {
+            for ((((p, m), v), l), g) in p.iter_mut().zip(m).zip(v).zip(largest).zip(g) {
+                adam.means(*p, *g, m, v);
+                *l = l.max(*v);
+                *p = adam.stepped(*p, *m, *l);
+            }
+        },
+    );
+}
+
+/// The numbers of a step of Adam, for one element at a time.
+#[derive(Clone, Copy)]
+struct Numbers<T> {
+    betas: [T; 2],
+    fresh: [T; 2],
+    rate: T,
+    root: T,
+    epsilon: T,
+    shrink: T,
+    decay: T,
+}
+
+impl<T: Plain> Numbers<T> {
+    fn of(rule: Adam) -> Self {
+        let (beta1, beta2) = rule.betas;
+        let correction = (1.0 - beta1.powf(rule.step), 1.0 - beta2.powf(rule.step));
+        Numbers {
+            betas: [beta1, beta2].map(T::lit),
+            fresh: [1.0 - beta1, 1.0 - beta2].map(T::lit),
+            rate: T::lit(rule.rate / correction.0),
+            root: T::lit(correction.1.sqrt()),
+            epsilon: T::lit(rule.epsilon),
+            shrink: T::lit(if rule.decoupled { 1.0 - rule.rate * rule.decay } else { 1.0 }),
+            decay: T::lit(if rule.decoupled { 0.0 } else { rule.decay }),
+        }
+    }
+
+    #[inline(always)]
+    fn means(&self, p: T, g: T, m: &mut T, v: &mut T) {
+        let g = g.add(self.decay.mul(p));
+        *m = self.betas[0].mul(*m).add(self.fresh[0].mul(g));
+        *v = self.betas[1].mul(*v).add(self.fresh[1].mul(g).mul(g));
+    }
+
+    #[inline(always)]
+    fn stepped(&self, p: T, m: T, v: T) -> T {
+        self.shrink.mul(p).sub(self.rate.mul(m).div(v.sqrt().div(self.root).add(self.epsilon)))
+    }
+}
+
+/// `work` on pieces of arrays of one length, by several threads where that pays.
+#[inline(always)]
+fn over<T: Send + Sync, const N: usize>(
+    written: [&mut [T]; N],
+    g: &[T],
+    work: impl Fn([&mut [T]; N], &[T]) + Sync,
+) {
+    let n = g.len();
+    assert!(written.iter().all(|w| w.len() == n), "a parameter and what belongs to it have one length");
+    let written = written.map(|w| Shared(w.as_mut_ptr().cast()));
+    let piece = |r: Range<usize>| {
+        let part = |w: &Shared| {
+            // SAFETY: inside of a slice of `n` elements that is borrowed mutably; the pieces do not overlap.
+            unsafe { std::slice::from_raw_parts_mut(w.0.cast::<T>().add(r.start), r.len()) }
+        };
+        simd::same(
+            #[inline(always)]
+            || work(written.each_ref().map(part), &g[r.clone()]),
+        );
+    };
+    if size_of_val(g) < par::MIN_BYTES { piece(0..n) } else { par::pieces(n, par::PIECE, &piece) }
+}

@@ -1,0 +1,102 @@
+//! New arrays written chunk by chunk, by several threads where there is enough to do.
+
+use crate::array::Array;
+use crate::dtype::Element;
+use crate::error::Result;
+use crate::kernel::par::{self, Shared};
+
+/// A shape seen from one of its axes: blocks of `n` rows of `inner` elements.
+#[derive(Clone, Copy)]
+pub struct Blocks {
+    pub n: usize,
+    pub inner: usize,
+}
+
+impl Blocks {
+    pub fn of(dims: &[usize], axis: usize) -> Blocks {
+        Blocks { n: dims[axis], inner: dims[axis + 1..].iter().product() }
+    }
+
+    /// Elements of one block.
+    pub fn len(self) -> usize {
+        self.n * self.inner
+    }
+}
+
+/// An array of this shape in chunks of `size` elements: `work` gets the number of a chunk and the chunks from there
+/// on that are one thread's to write, all of them.
+pub fn build<T: Element>(
+    op: &'static str,
+    dims: &[usize],
+    size: usize,
+    work: impl Fn(usize, &mut [T]) + Sync,
+) -> Result<Array> {
+    folded(op, dims, size, size, work)
+}
+
+/// [`build`] of chunks that are made of `from` elements each.
+pub fn folded<T: Element>(
+    op: &'static str,
+    dims: &[usize],
+    size: usize,
+    from: usize,
+    work: impl Fn(usize, &mut [T]) + Sync,
+) -> Result<Array> {
+    Ok(build_two::<T, u8>(op, (dims, size), (&[0], 0), from, |first, out, _| work(first, out))?.0)
+}
+
+/// [`folded`] for two arrays with the same number of chunks each.
+pub fn build_two<A: Element, B: Element>(
+    op: &'static str,
+    (dims_a, size_a): (&[usize], usize),
+    (dims_b, size_b): (&[usize], usize),
+    from: usize,
+    work: impl Fn(usize, &mut [A], &mut [B]) + Sync,
+) -> Result<(Array, Array)> {
+    pair::<A, B>(op, dims_a, dims_b, |a, b| {
+        let size = size_a.max(size_b).max(from);
+        let count = a.len().checked_div(size_a).or_else(|| b.len().checked_div(size_b)).unwrap_or(0);
+        assert!(count * size_a == a.len() && count * size_b == b.len(), "{op}: chunks of unequal number");
+        if count * size * size_of::<A>() < par::MIN_BYTES {
+            return work(0, a, b);
+        }
+        let (a, b) = (Shared(a.as_mut_ptr().cast()), Shared(b.as_mut_ptr().cast()));
+        par::pieces(count, par::PIECE.div_ceil(size), &|r| {
+            let (a, b) = (a.get().cast::<A>(), b.get().cast::<B>());
+            // SAFETY: the chunks of this piece, inside both arrays (the count was checked) and no other piece's.
+            let (a, b) = unsafe {
+                (
+                    std::slice::from_raw_parts_mut(a.add(r.start * size_a), r.len() * size_a),
+                    std::slice::from_raw_parts_mut(b.add(r.start * size_b), r.len() * size_b),
+                )
+            };
+            work(r.start, a, b);
+        });
+    })
+}
+
+/// Two arrays of which `work` may have threads write disjoint parts.
+pub fn build_both<T: Element>(
+    op: &'static str,
+    dims_a: &[usize],
+    dims_b: &[usize],
+    work: impl FnOnce(Shared, Shared),
+) -> Result<(Array, Array)> {
+    pair::<T, T>(op, dims_a, dims_b, |a, b| {
+        work(Shared(a.as_mut_ptr().cast()), Shared(b.as_mut_ptr().cast()));
+    })
+}
+
+/// Two arrays that `work` writes.
+fn pair<A: Element, B: Element>(
+    op: &'static str,
+    dims_a: &[usize],
+    dims_b: &[usize],
+    work: impl FnOnce(&mut [A], &mut [B]),
+) -> Result<(Array, Array)> {
+    let mut second = None;
+    let first = Array::build::<A>(op, dims_a, |a| {
+        second = Some(Array::build::<B>(op, dims_b, |b| work(a, b)));
+    })?;
+    Ok((first, second.expect("built with the first")?))
+}

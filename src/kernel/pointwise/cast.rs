@@ -1,0 +1,230 @@
+//! Elements converted to another dtype.
+
+use crate::array::Array;
+use crate::dtype::{Bool8, DTYPES, DType, dispatch};
+use crate::error::Result;
+use crate::kernel::fast::ROUND64;
+use crate::kernel::pointwise::unary::{self, Loop, Table};
+use crate::kernel::simd;
+
+/// An element as one of another type. A float becomes an integer by cutting off its fraction: the nearest integer that
+/// there is where it is out of range, 0 where it is NaN.
+trait To<U>: Copy {
+    fn to(self) -> U;
+
+    /// The same where the flag says so, by what vectors do well.
+    #[inline(always)]
+    fn quick(self) -> (U, bool) {
+        (self.to(), true)
+    }
+}
+
+macro_rules! plainly {
+    ($($from:ident => $($to:ident)*;)*) => { $( $(
+        impl To<$to> for $from {
+            #[inline(always)] fn to(self) -> $to { self as $to }
+        }
+    )* )* };
+}
+macro_rules! integers {
+    ($($from:ident)*) => {
+        plainly! { $($from => u8 i8 u16 i16 u32 i32 u64 i64 f32 f64;)* }
+        $( impl To<Bool8> for $from {
+            #[inline(always)] fn to(self) -> Bool8 { Bool8::from(self != 0) }
+        } )*
+    };
+}
+integers! { u8 i8 u16 i16 u32 i32 u64 i64 }
+plainly! {
+    f32 => f32 f64;
+    f64 => f32 f64;
+}
+
+macro_rules! truth {
+    ($($t:ident)*) => { $(
+        impl To<$t> for Bool8 {
+            #[inline(always)] fn to(self) -> $t { self.0 as $t }
+        }
+    )* };
+}
+truth! { u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 }
+impl To<Bool8> for Bool8 {
+    #[inline(always)]
+    fn to(self) -> Bool8 {
+        self
+    }
+}
+
+/// The bits of a whole number of less than 2⁵¹ in size: those of its sum with [`ROUND64`] have them at their end. Vectors of
+/// 256 bits have no other conversion, and for the way back neither.
+#[inline(always)]
+pub fn integer(x: f64) -> u64 {
+    (x + ROUND64).to_bits().wrapping_sub(ROUND64.to_bits())
+}
+
+/// The number that [`integer`] gives the bits of.
+#[inline(always)]
+pub fn float(bits: u64) -> f64 {
+    f64::from_bits(bits.wrapping_add(ROUND64.to_bits())) - ROUND64
+}
+
+// Rust's own conversion asks each number for its range, which the compiler makes no vectors of. Where the float holds the
+// bounds of the integer, the number is brought between them first. The whole number that is left is in range, which the
+// compiler does not see; brought there again, it is narrowed by instructions that do both.
+macro_rules! bounded {
+    ($($from:ident as $by:ident, $x:ident => $e:expr, $whole:ident; $($to:ident)*;)*) => { $( $(
+        impl To<$to> for $from {
+            #[inline(always)]
+            fn to(self) -> $to {
+                let x = $by::from(self);
+                let x = if x > $to::MIN as $by { x } else { $to::MIN as $by };
+                let x = if x < $to::MAX as $by { x } else { $to::MAX as $by };
+                // NaN became the lower bound.
+                let $x = if $to::MIN != 0 && self.is_nan() { 0.0 } else { x };
+                let whole: $whole = $e;
+                whole.clamp($to::MIN as $whole, $to::MAX as $whole) as $to
+            }
+        }
+    )* )* };
+}
+bounded! {
+    // SAFETY: the bounds are among those of i32.
+    f32 as f32, x => unsafe { x.to_int_unchecked() }, i32; u8 i8 u16 i16;
+    f32 as f64, x => integer(x.trunc()) as u32, u32; u32;
+    // SAFETY: as above.
+    f64 as f64, x => unsafe { x.to_int_unchecked() }, i32; u8 i8 u16 i16 i32;
+    f64 as f64, x => integer(x.trunc()) as u32, u32; u32;
+}
+
+impl To<i32> for f32 {
+    #[inline(always)]
+    fn to(self) -> i32 {
+        const END: f32 = -(i32::MIN as f32);
+        let inside = if self.abs() < END { self } else { 0.0 };
+        // SAFETY: the number is less than 2³¹ in size.
+        let y = unsafe { inside.to_int_unchecked::<i32>() };
+        let y = if self >= END { i32::MAX } else { y };
+        if self <= -END { i32::MIN } else { y }
+    }
+}
+
+// There are no vectors of 256 bits for these; most numbers have less bits.
+macro_rules! quickly {
+    ($($from:ident => $($to:ident)*, $x:ident => $sure:expr, $e:expr;)*) => { $( $(
+        impl To<$to> for $from {
+            #[inline(always)]
+            fn to(self) -> $to {
+                self as $to
+            }
+            #[inline(always)]
+            fn quick(self) -> ($to, bool) {
+                let $x = self;
+                let sure = $sure;
+                let $x = if sure { $x } else { 0.0 };
+                let whole = $e;
+                (whole as $to, sure)
+            }
+        }
+    )* )* };
+}
+/// The sizes of numbers that are quickly converted.
+const NARROW: f32 = (1u32 << 31) as f32;
+const MIDDLE: f64 = (1u64 << 50) as f64;
+quickly! {
+    // SAFETY: the number is less than 2³¹ in size.
+    f32 => i64, x => x.abs() < NARROW, unsafe { x.to_int_unchecked::<i32>() };
+    // SAFETY: as above.
+    f32 => u64, x => x > -1.0 && x < NARROW, unsafe { x.to_int_unchecked::<i32>() };
+    f64 => i64, x => x.abs() < MIDDLE, integer(x.trunc());
+    f64 => u64, x => x > -1.0 && x < MIDDLE, integer(x.trunc());
+}
+
+macro_rules! truth_of_floats {
+    ($($t:ident)*) => { $(
+        impl To<Bool8> for $t {
+            #[inline(always)] fn to(self) -> Bool8 { Bool8::from(self != 0.0) }
+        }
+    )* };
+}
+truth_of_floats! { f32 f64 }
+
+/// # Safety
+/// `x` has `n` elements, `out` room for `n`.
+unsafe fn run<A: To<B>, B>(n: usize, x: *const A, out: *mut B) {
+    simd::same(
+        // What it reads is its own: through a reference it might be what the loop writes.
+        #[inline(always)]
+        move || {
+            for start in (0..n).step_by(simd::BLOCK) {
+                let block = start..n.min(start + simd::BLOCK);
+                let mut sure = true;
+                for i in block.clone() {
+                    // SAFETY: the caller's promise.
+                    unsafe {
+                        let (y, known) = (*x.add(i)).quick();
+                        out.add(i).write(y);
+                        sure &= known;
+                    }
+                }
+                if !sure {
+                    // SAFETY: as above.
+                    block.for_each(|i| unsafe { out.add(i).write((*x.add(i)).to()) });
+                }
+            }
+        },
+    );
+}
+
+/// The elements in another dtype.
+pub fn cast(x: &Array, to: DType) -> Result<Array> {
+    let row: Loop = dispatch!(x.dtype(), all A => dispatch!(to, all B => {
+        // SAFETY: what a loop promises.
+        |n, x, out, _| unsafe { run::<A, B>(n, x.cast(), out.cast()) }
+    }));
+    let mut loops = [None; DTYPES];
+    loops[x.dtype() as usize] = Some(row);
+    unary::apply("cast", &Table { loops, out: Some(to) }, x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::Element;
+
+    /// Numbers around every bound there is, and of every size.
+    fn numbers() -> Vec<f64> {
+        let mut all = vec![0.0, -0.0, 0.5, f64::NAN, f64::INFINITY, 5e-324, 1e-40, f64::MAX];
+        for bits in [7, 8, 15, 16, 31, 32, 50, 51, 52, 53, 62, 63, 64, 65] {
+            let end = 2f64.powi(bits);
+            for near in [end - 1.0, end - 0.5, end, end + 0.5, end + 1.0] {
+                all.extend([near.next_down(), near, near.next_up(), f64::from(near as f32).next_down()]);
+                all.extend([f64::from((near as f32).next_down()), f64::from((near as f32).next_up())]);
+            }
+        }
+        let mut state = 1u64;
+        for i in 0..5000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            all.push((state as i64 as f64) * 2f64.powi(-(i % 70)));
+        }
+        all.iter().flat_map(|&x| [x, -x]).collect()
+    }
+
+    #[test]
+    fn floats_become_integers_as_rust_has_them() {
+        fn check<A: Element + To<B>, B: Element>(numbers: &[A], rust: impl Fn(A) -> B) {
+            // All at once, and each alone: in a block of its own it may be a quick one.
+            let whole = cast(&Array::from_slice(numbers, &[numbers.len()]).unwrap(), B::DTYPE).unwrap();
+            for (&x, y) in numbers.iter().zip(whole.as_slice::<B>().unwrap()) {
+                assert_eq!(*y, rust(x), "{x:?}");
+                let alone = cast(&Array::from_slice(&[x], &[1]).unwrap(), B::DTYPE).unwrap();
+                assert_eq!(alone.as_slice::<B>().unwrap(), [rust(x)], "{x:?}");
+            }
+        }
+        let doubles = numbers();
+        let singles: Vec<f32> = doubles.iter().map(|&x| x as f32).collect();
+        macro_rules! to {
+            ($($t:ident)*) => { $( check(&doubles, |x| x as $t); check(&singles, |x| x as $t); )* };
+        }
+        to!(u8 i8 u16 i16 u32 i32 u64 i64);
+    }
+}

@@ -1,0 +1,186 @@
+//! Quotients that are whole numbers, and what they leave.
+
+use crate::dtype::{DTYPES, DType};
+use crate::kernel::num::Num;
+use crate::kernel::pointwise::binary::{self, Loop, Table, zip_table};
+use crate::kernel::pointwise::cast::{float, integer};
+use crate::kernel::simd;
+
+/// Integers of 64 bits, for which processors take long to divide.
+trait Long: Num {
+    /// The size of the smallest short number.
+    const BELOW: u64;
+    fn bits(self) -> u64;
+    fn from_bits(bits: u64) -> Self;
+
+    /// Whether the size is less than 2⁵⁰, or just that and the number negative.
+    #[inline(always)]
+    fn short(self) -> bool {
+        self.bits().wrapping_add(Self::BELOW) < (1 << 50) + Self::BELOW
+    }
+}
+macro_rules! long {
+    ($($t:ident $below:expr;)*) => { $(
+        impl Long for $t {
+            const BELOW: u64 = $below;
+            #[inline(always)] fn bits(self) -> u64 { self as u64 }
+            #[inline(always)] fn from_bits(bits: u64) -> Self { bits as $t }
+        }
+    )* };
+}
+long! {
+    u64 0;
+    i64 1 << 50;
+}
+
+/// The quotient of two short integers, rounded down, and what it leaves. A quotient that is not whole is as far from a
+/// whole number as one part in the divisor, and rounded by less than that: by one part in 2⁵³ of a quotient of which the
+/// dividend has less than 2⁵⁰ such parts. Product and difference have less than 53 bits.
+#[inline(always)]
+fn quotient<T: Long>(x: T, y: T) -> (f64, f64) {
+    let (x, y) = (float(x.bits()), float(y.bits()));
+    let q = (x / y).floor();
+    // By 0 everything is 0.
+    if y == 0.0 { (0.0, 0.0) } else { (q, x - q * y) }
+}
+
+/// A loop over pairs: `quick` for blocks of short integers, `row` for others.
+///
+/// # Safety
+/// That of [`binary::run`].
+#[inline(always)]
+unsafe fn run<T: Long>(
+    row: impl Fn(T, T) -> T + Copy,
+    quick: impl Fn(T, T) -> T + Copy,
+    n: usize,
+    (x, sx): (*const u8, usize),
+    (y, sy): (*const u8, usize),
+    out: *mut u8,
+) {
+    simd::run(
+        // SAFETY: the caller's promise.
+        #[inline(always)]
+        move || unsafe { binary::run(row, n, (x, sx), (y, sy), out) },
+        #[inline(always)]
+        move || {
+            let size = size_of::<T>();
+            for start in (0..n).step_by(simd::BLOCK) {
+                let count = simd::BLOCK.min(n - start);
+                // SAFETY: the caller's promise, for this block.
+                unsafe {
+                    let (x, y) = (x.add(start * sx * size), y.add(start * sy * size));
+                    let out = out.add(start * size);
+                    let short = |from: *const u8, step: usize| {
+                        let from = from.cast::<T>();
+                        (0..if step == 0 { 1 } else { count })
+                            .fold(true, |all, i| all & (*from.add(i)).short())
+                    };
+                    if short(x, sx) && short(y, sy) {
+                        binary::run(quick, count, (x, sx), (y, sy), out);
+                    } else {
+                        binary::run(row, count, (x, sx), (y, sy), out);
+                    }
+                }
+            }
+        },
+    );
+}
+
+macro_rules! long_loop {
+    ($t:ident $row:ident $part:tt) => {
+        // SAFETY: what a loop promises.
+        |n, x, sx, y, sy, out, _| unsafe {
+            run(
+                #[inline(always)]
+                |x: $t, y| x.$row(y),
+                #[inline(always)]
+                |x: $t, y| Long::from_bits(integer(quotient(x, y).$part)),
+                n,
+                (x, sx),
+                (y, sy),
+                out,
+            )
+        }
+    };
+}
+
+/// The loops of integers and of floats as one table.
+const fn table(integers: &Table, floats: &Table, u64: Loop, i64: Loop) -> Table {
+    let mut loops: [Option<Loop>; DTYPES] = integers.loops;
+    loops[DType::U64 as usize] = Some(u64);
+    loops[DType::I64 as usize] = Some(i64);
+    loops[DType::F32 as usize] = floats.loops[DType::F32 as usize];
+    loops[DType::F64 as usize] = floats.loops[DType::F64 as usize];
+    Table { loops, out: None }
+}
+
+/// [`Num::floor_div`].
+pub const FLOOR: &Table = {
+    const INTEGERS: &Table = zip_table!(integer x, y => x.floor_div(y));
+    const FLOATS: &Table = zip_table!(real x, y => x.floor_div(y));
+    &table(INTEGERS, FLOATS, long_loop!(u64 floor_div 0), long_loop!(i64 floor_div 0))
+};
+/// [`Num::modulo`].
+pub const REST: &Table = {
+    const INTEGERS: &Table = zip_table!(integer x, y => x.modulo(y));
+    const FLOATS: &Table = zip_table!(real x, y => x.modulo(y));
+    &table(INTEGERS, FLOATS, long_loop!(u64 modulo 1), long_loop!(i64 modulo 1))
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::array::Array;
+    use crate::dtype::Element;
+
+    /// Pairs of these numbers, in blocks of few neighbours and all together.
+    fn check<T: Num + Element>(numbers: &[T], same: impl Fn(T, T) -> bool) {
+        let of = |numbers: &[T]| Array::from_slice(numbers, &[numbers.len()]).unwrap();
+        for (table, row) in [(FLOOR, T::floor_div as fn(T, T) -> T), (REST, T::modulo)] {
+            for &y in numbers {
+                let all = binary::apply("t", table, &of(numbers), &of(&[y]), 0).unwrap();
+                let turned = binary::apply("t", table, &of(&[y]), &of(numbers), 0).unwrap();
+                for (i, &x) in numbers.iter().enumerate() {
+                    let (a, b) = (all.as_slice::<T>().unwrap()[i], turned.as_slice::<T>().unwrap()[i]);
+                    assert!(same(a, row(x, y)), "{x:?} {y:?}: {a:?}");
+                    assert!(same(b, row(y, x)), "{y:?} {x:?}: {b:?}");
+                    if i % 7 == 0 {
+                        let one = binary::apply("t", table, &of(&[x]), &of(&[y]), 0).unwrap();
+                        assert!(same(one.as_slice::<T>().unwrap()[0], row(x, y)), "{x:?} {y:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn quotients_are_those_of_the_rows() {
+        let mut state = 3u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state ^ state >> 29
+        };
+        let mut doubles = vec![0.0, 1.0, 3.0, 7.0, 0.1, 0.3, 5e-324, 1e-45, 1e-40, 1e-310, 1e38, 1e308];
+        doubles.extend([f64::INFINITY, f64::NAN, f64::MAX, f64::MIN_POSITIVE, 2f64.powi(21), 2f64.powi(23)]);
+        doubles.extend([2f64.powi(50), 2f64.powi(52), 2f64.powi(24) - 1.0, 2f64.powi(53) - 1.0]);
+        for i in 0..80 {
+            doubles.extend([f64::from_bits(next()), f64::from(f32::from_bits(next() as u32))]);
+            doubles.extend([(next() % 9999) as f64 * 0.1, (next() % 50) as f64, 0.1 * f64::from(i)]);
+        }
+        let doubles: Vec<f64> = doubles.iter().flat_map(|&x| [x, -x]).collect();
+        let singles: Vec<f32> = doubles.iter().map(|&x| x as f32).collect();
+        check(&doubles, |a, b| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan());
+        check(&singles, |a, b| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan());
+        let mut integers = vec![0, 1, 2, 3, 7, 10, i64::MAX, i64::MIN, i64::MIN + 1];
+        for k in [49, 50, 51, 52, 53, 62] {
+            integers.extend([(1 << k) - 1, 1 << k, (1 << k) + 1]);
+        }
+        integers.extend((0..200).map(|i| (next() as i64) >> (i % 64)));
+        let signed: Vec<i64> = integers.iter().flat_map(|&x| [x, x.wrapping_neg()]).collect();
+        let short: Vec<i64> = signed.iter().map(|x| x >> 14).collect();
+        check(&signed, |a, b| a == b);
+        check(&short, |a, b| a == b);
+        check(&signed.iter().map(|&x| x as u64).collect::<Vec<u64>>(), |a, b| a == b);
+        check(&short.iter().map(|&x| x.unsigned_abs()).collect::<Vec<u64>>(), |a, b| a == b);
+    }
+}

@@ -1,0 +1,221 @@
+//! Powers and their derivatives. Where one exponent serves all elements, what it asks for is decided outside of the loop.
+
+use crate::dtype::{DTYPES, DType};
+use crate::kernel::fast::Fast;
+use crate::kernel::num::{Num, Plain};
+use crate::kernel::pointwise::binary::{self, Loop, Table, zip_table};
+use crate::kernel::pointwise::unary;
+
+/// Floats whose powers of everyday use are arithmetic. What takes more than two roundings is done in f64; in f64 itself
+/// it is left to the vectors' power.
+trait Power: Plain {
+    const NARROW: bool;
+    fn cube(self) -> Self;
+    fn fourth(self) -> Self;
+    fn inverse_square(self) -> Self;
+    fn inverse_root(self) -> Self;
+}
+
+macro_rules! power {
+    ($($t:ident $narrow:literal)*) => { $(
+        impl Power for $t {
+            const NARROW: bool = $narrow;
+            #[inline(always)] fn cube(self) -> Self { let x = f64::from(self); (x * x * x) as $t }
+            #[inline(always)] fn fourth(self) -> Self { let x = f64::from(self); (x * x * (x * x)) as $t }
+            #[inline(always)] fn inverse_square(self) -> Self {
+                let x = f64::from(self);
+                let (square, inverse) = (x * x, 1.0 / x);
+                // Where the square leaves the range, its inverse need not.
+                let inside = $narrow || (f64::MIN_POSITIVE..=f64::MAX).contains(&square);
+                let quotient = 1.0 / square;
+                (if inside { quotient } else { inverse * inverse }) as $t
+            }
+            #[inline(always)] fn inverse_root(self) -> Self { (1.0 / f64::from(self).sqrt()) as $t }
+        }
+    )* };
+}
+power!(f32 true f64 false);
+
+/// A power by arithmetic.
+trait Form {
+    fn of<T: Power>(x: T) -> T;
+}
+
+macro_rules! forms {
+    ($($Name:ident $x:ident => $e:expr;)*) => { $(
+        struct $Name;
+        impl Form for $Name {
+            #[inline(always)]
+            fn of<T: Power>($x: T) -> T { $e }
+        }
+    )* };
+}
+forms! {
+    One _x => T::ONE;
+    Itself x => x;
+    Square x => x.mul(x);
+    Cube x => x.cube();
+    Fourth x => x.fourth();
+    Reciprocal x => T::ONE.div(x);
+    InverseSquare x => x.inverse_square();
+    // The power 1/2 of -inf is inf, and that of -0 is 0: in this a power is no root.
+    Root x => { let y = x.add(T::ZERO).sqrt(); if x == T::INFINITY.neg() { T::INFINITY } else { y } };
+    InverseRoot x => { let y = x.add(T::ZERO).inverse_root(); if x == T::INFINITY.neg() { T::ZERO } else { y } };
+}
+
+/// A loop over the powers of many numbers by one exponent.
+trait Powers<T> {
+    /// # Safety
+    /// That of the loop which it is part of.
+    unsafe fn by<F: Form>(self);
+    /// # Safety
+    /// As above.
+    unsafe fn any(self);
+}
+
+/// Runs the loop that is made for the exponent `e`.
+///
+/// # Safety
+/// That of the loop.
+unsafe fn decided<T: Power>(e: T, loops: impl Powers<T>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match e.to_f64() {
+            0.0 => loops.by::<One>(),
+            1.0 => loops.by::<Itself>(),
+            2.0 => loops.by::<Square>(),
+            3.0 => loops.by::<Cube>(),
+            4.0 if T::NARROW => loops.by::<Fourth>(),
+            -1.0 => loops.by::<Reciprocal>(),
+            -2.0 => loops.by::<InverseSquare>(),
+            0.5 => loops.by::<Root>(),
+            -0.5 => loops.by::<InverseRoot>(),
+            _ => loops.any(),
+        }
+    }
+}
+
+/// `y x^(y - 1)`, and 0 where `y` is 0.
+#[inline(always)]
+fn slope<T: Num>(x: T, y: T) -> T {
+    if y == T::ZERO { T::ZERO } else { y.mul(x.pow(y.sub(T::ONE))) }
+}
+
+/// Where elements are, and whether there is one for each result (1) or one for all (0).
+type From = (*const u8, usize);
+
+/// `x^y`, of a number of elements.
+struct Values(usize, From, From, *mut u8);
+/// [`slope`] of the same.
+struct Slopes(usize, From, From, *mut u8);
+/// What arrives times the slope, of one exponent.
+struct Gradients<T>(usize, From, From, T, *mut u8);
+
+macro_rules! powers {
+    ($($t:ident)*) => { $(
+        impl Powers<$t> for Values {
+            #[inline(always)]
+            unsafe fn by<F: Form>(self) {
+                let Values(n, (x, _), _, out) = self;
+                // SAFETY: the caller's promise.
+                unsafe { unary::run_same(#[inline(always)] move |x: $t| F::of(x), n, x, out) }
+            }
+            unsafe fn any(self) {
+                let Values(n, x, y, out) = self;
+                // SAFETY: as above.
+                unsafe {
+                    binary::run_float(
+                        #[inline(always)] move |x: $t, y| x.pow(y),
+                        #[inline(always)] move |x: Fast<$t>, y| x.pow(y),
+                        n, x, y, out,
+                    );
+                }
+            }
+        }
+        impl Powers<$t> for Slopes {
+            #[inline(always)]
+            unsafe fn by<F: Form>(self) {
+                let Slopes(n, (x, _), (y, _), out) = self;
+                // SAFETY: as above.
+                unsafe {
+                    let y = *y.cast::<$t>();
+                    unary::run_same(#[inline(always)] move |x: $t| y.mul(F::of(x)), n, x, out);
+                }
+            }
+            unsafe fn any(self) {
+                let Slopes(n, x, y, out) = self;
+                // SAFETY: as above.
+                unsafe {
+                    binary::run_float(
+                        #[inline(always)] move |x: $t, y| slope(x, y),
+                        #[inline(always)] move |x: Fast<$t>, y| slope(x, y),
+                        n, x, y, out,
+                    );
+                }
+            }
+        }
+        impl Powers<$t> for Gradients<$t> {
+            #[inline(always)]
+            unsafe fn by<F: Form>(self) {
+                let Gradients(n, g, x, y, out) = self;
+                // SAFETY: as above.
+                unsafe { binary::run_same(#[inline(always)] move |g: $t, x| g.mul(y.mul(F::of(x))), n, g, x, out) }
+            }
+            unsafe fn any(self) {
+                let Gradients(n, g, x, y, out) = self;
+                // SAFETY: as above.
+                unsafe {
+                    binary::run_float(
+                        #[inline(always)] move |g: $t, x| g.mul(slope(x, y)),
+                        #[inline(always)] move |g: Fast<$t>, x| g.mul(slope(x, Fast(y))),
+                        n, g, x, out,
+                    );
+                }
+            }
+        }
+    )* };
+}
+powers!(f32 f64);
+
+/// The loop over pairs of numbers and exponents, or the one that is made for the exponent `less` below a single one.
+macro_rules! pairs {
+    ($Powers:ident $t:ident $less:literal) => {
+        // SAFETY: what a loop promises.
+        |n, x, sx, y, sy, out, _| unsafe {
+            let all = $Powers(n, (x, sx), (y, sy), out);
+            // The slope of a constant is 0, whatever the power that it would be taken of.
+            match if sx == 1 && sy == 0 && n > 0 { *y.cast::<$t>() } else { 0.0 } {
+                0.0 => Powers::<$t>::any(all),
+                e => decided(e - $less, all),
+            }
+        }
+    };
+}
+
+/// The gradient by numbers `x`, of one exponent: pairs of what arrives and of numbers.
+macro_rules! gradient {
+    ($t:ident) => {
+        // SAFETY: what a loop promises.
+        |n, g, sg, x, sx, out, p| unsafe {
+            let y = p[0] as $t;
+            let all = Gradients(n, (g, sg), (x, sx), y, out);
+            if y == 0.0 { all.any() } else { decided(y - 1.0, all) }
+        }
+    };
+}
+
+const fn table(f32: Loop, f64: Loop, others: [Option<Loop>; DTYPES]) -> Table {
+    let mut loops = others;
+    loops[DType::F32 as usize] = Some(f32);
+    loops[DType::F64 as usize] = Some(f64);
+    Table { loops, out: None }
+}
+
+/// `x^y`.
+pub const POWER: &Table = &table(pairs!(Values f32 0.0), pairs!(Values f64 0.0), INTEGERS.loops);
+/// `y x^(y - 1)`, and 0 where `y` is 0.
+pub const SLOPE: &Table = &table(pairs!(Slopes f32 1.0), pairs!(Slopes f64 1.0), [None; DTYPES]);
+/// `g p[0] x^(p[0] - 1)` of pairs `g`, `x`; `g` times 0 where that number is 0.
+pub const GRADIENT: &Table = &table(gradient!(f32), gradient!(f64), [None; DTYPES]);
+
+const INTEGERS: &Table = zip_table!(integer x, y => x.pow(y));

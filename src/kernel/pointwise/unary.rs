@@ -1,0 +1,192 @@
+//! One array in, one out, element by element.
+
+use crate::array::Array;
+use crate::dtype::{DTYPES, DType};
+use crate::error::{Result, bail};
+use crate::kernel::broadcast::{dense_order, inverse};
+use crate::kernel::fast::Fast;
+use crate::kernel::num::Num;
+use crate::kernel::par::{self, Shared};
+use crate::kernel::simd;
+
+/// Numbers that a row may depend on.
+pub type Numbers = [f64; 3];
+
+/// Applies a row to `n` contiguous elements.
+pub type Loop = unsafe fn(n: usize, x: *const u8, out: *mut u8, p: &Numbers);
+
+/// The loops of one row by the input's dtype, and the dtype of their results (none: the input's).
+pub struct Table {
+    pub loops: [Option<Loop>; DTYPES],
+    pub out: Option<DType>,
+}
+
+/// # Safety
+/// `x` has `n` elements of `T`, `out` room for `n` of `U`.
+#[inline(always)]
+pub unsafe fn run<T: Copy, U>(row: impl Fn(T) -> U, n: usize, x: *const u8, out: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (x, out) = (x.cast::<T>(), out.cast::<U>());
+        for i in 0..n {
+            out.add(i).write(row(*x.add(i)));
+        }
+    }
+}
+
+/// A row of arithmetic alone, whose bits are the same with vectors and without.
+///
+/// # Safety
+/// That of [`run`].
+#[inline(always)]
+pub unsafe fn run_same<T: Copy, U, F: Fn(T) -> U + Copy>(row: F, n: usize, x: *const u8, out: *mut u8) {
+    simd::same_for::<F, ()>(
+        // SAFETY: the caller's promise.
+        #[inline(always)]
+        move || unsafe { run(row, n, x, out) },
+    );
+}
+
+/// A row of floats with vectors where the processor has them: `fast` first, `row` for the elements that come out NaN.
+///
+/// # Safety
+/// `x` has `n` elements of `T`, `out` room for `n`.
+#[inline(always)]
+pub unsafe fn run_float<T: Num, F: Fn(T) -> T + Copy>(
+    row: F,
+    fast: impl Fn(Fast<T>) -> Fast<T> + Copy,
+    n: usize,
+    x: *const u8,
+    out: *mut u8,
+) where
+    Fast<T>: Num,
+{
+    simd::run_for::<F, ()>(
+        // SAFETY: the caller's promise.
+        #[inline(always)]
+        move || unsafe { run(row, n, x, out) },
+        // SAFETY: as above.
+        #[inline(always)]
+        move || unsafe { run_fast(row, fast, n, x, out) },
+    );
+}
+
+/// The vector loop of [`run_float`], for callers that are compiled for vectors themselves.
+///
+/// # Safety
+/// That of [`run_float`].
+#[inline(always)]
+pub unsafe fn run_fast<T: Num>(
+    row: impl Fn(T) -> T,
+    fast: impl Fn(Fast<T>) -> Fast<T>,
+    n: usize,
+    x: *const u8,
+    out: *mut u8,
+) where
+    Fast<T>: Num,
+{
+    let (x, out) = (x.cast::<Fast<T>>(), out.cast::<Fast<T>>());
+    for start in (0..n).step_by(simd::BLOCK) {
+        let block = start..n.min(start + simd::BLOCK);
+        let mut sure = true;
+        for i in block.clone() {
+            // SAFETY: `i < n`; `Fast` has the layout of its number.
+            unsafe {
+                let y = fast(*x.add(i));
+                out.add(i).write(y);
+                sure &= !y.nan();
+            }
+        }
+        if !sure {
+            for i in block {
+                // SAFETY: as above.
+                unsafe {
+                    if (*out.add(i)).nan() {
+                        out.add(i).write(Fast(row((*x.add(i)).0)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The loops of a row `x => expression`, for the dtypes of a class: `num` (every number), `real` (floats), `plain`
+/// (floats, with nothing but arithmetic), `test` (floats, with a truth value as result) or `bits` (integers and truth
+/// values). A row `x; p => expression` reads [`Numbers`] as `p[i]`. `table x => …` is a table as it is.
+macro_rules! map_table {
+    (table $x:ident => $e:expr) => { $e };
+    (num $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::unary::map_table!(@ Num, T, None, $x, ($($p)?), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (real $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::unary::map_table!(@ Real, T, None, $x, ($($p)?), $e, F32 f32, F64 f64) };
+    (plain $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::unary::map_table!(@ Plain, T, None, $x, ($($p)?), $e, F32 f32, F64 f64) };
+    (test $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::map_table!(@ Plain, Bool8, Some(DType::Bool), $x, (), $e, F32 f32, F64 f64) };
+    (bits $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::map_table!(@ Bits, T, None, $x, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
+    (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $p:tt, $e:expr, $($V:ident $t:ident),*) => {{
+        #[allow(unused_imports)]
+        use $crate::{dtype::{Bool8, DType, Element}, kernel::{fast::Fast, num::{Bits, Num, Plain, Real, truth}, pointwise::unary}};
+        #[inline(always)]
+        #[allow(unused_variables)]
+        fn row<T: $Trait>($x: T, p: &unary::Numbers) -> $Out {
+            $crate::kernel::pointwise::unary::map_table!(@numbers $p p);
+            $e
+        }
+        let mut loops: [Option<unary::Loop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
+        // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of `out`'s dtype.
+        $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::unary::map_loop!($Trait row $Out $t)); )*
+        &unary::Table { loops, out: $out }
+    }};
+    (@numbers () $from:ident) => {};
+    (@numbers ($p:ident) $from:ident) => { let $p = $from.map(T::from_f64); };
+}
+/// The loop of a row for one type. Closures own what they read: through a reference it might be what the loop writes, and
+/// would be read again for each element.
+macro_rules! map_loop {
+    (Real $row:ident T $t:ident) => {
+        // SAFETY: `apply` passes arrays of the dtype that it looked up.
+        |n, x, o, p| unsafe {
+            let p = *p;
+            unary::run_float(#[inline(always)] move |x| $row::<$t>(x, &p), #[inline(always)] move |x| $row::<Fast<$t>>(x, &p), n, x, o)
+        }
+    };
+    ($Trait:ident $row:ident T f32) => { $crate::kernel::pointwise::unary::map_loop!(@same $row f32) };
+    ($Trait:ident $row:ident T f64) => { $crate::kernel::pointwise::unary::map_loop!(@same $row f64) };
+    ($Trait:ident $row:ident $Out:ident $t:ident) => {
+        // SAFETY: `apply` passes arrays of the dtype that it looked up.
+        |n, x, o, p| unsafe { let p = *p; unary::run(#[inline(always)] move |x: $t| $row::<$t>(x, &p), n, x, o) }
+    };
+    (@same $row:ident $t:ident) => {
+        // SAFETY: `apply` passes arrays of the dtype that it looked up.
+        |n, x, o, p| unsafe { let p = *p; unary::run_same(#[inline(always)] move |x: $t| $row::<$t>(x, &p), n, x, o) }
+    };
+}
+pub(crate) use {map_loop, map_table};
+
+/// The row applied to every element.
+pub fn apply(op: &'static str, table: &Table, x: &Array) -> Result<Array> {
+    apply_with(op, table, x, &[0.0; 3])
+}
+
+/// [`apply`] for a row that reads numbers.
+pub fn apply_with(op: &'static str, table: &Table, x: &Array, p: &Numbers) -> Result<Array> {
+    let Some(row) = table.loops[x.dtype() as usize] else {
+        bail!(Dtype, op, "not defined for {}", x.dtype());
+    };
+    // Elements that lie densely in another order of the axes stay in that order.
+    if let Some(order) = dense_order(x) {
+        return Ok(apply_with(op, table, &x.permute(&order), p)?.permute(&inverse(&order)));
+    }
+    let x = x.contiguous()?;
+    let out = table.out.unwrap_or(x.dtype());
+    let (from, to, n) = (x.dtype().size(), out.size(), x.len());
+    Array::build_raw(op, out, x.dims(), |o| {
+        if !par::pays(n * from) {
+            // SAFETY: `n` elements of the dtypes that the table was asked for.
+            return unsafe { row(n, x.ptr(), o, p) };
+        }
+        let o = Shared(o);
+        par::pieces(n, par::piece(n), &|r| {
+            let o = &o;
+            // SAFETY: as above; the pieces do not overlap.
+            unsafe { row(r.len(), x.ptr().add(r.start * from), o.0.add(r.start * to), p) }
+        });
+    })
+}

@@ -1,0 +1,10 @@
+//! Reductions, scans and inner products along axes.
+
+pub mod dot;
+pub mod extreme;
+pub mod non_finite;
+pub mod pairwise;
+mod reduction;
+pub mod scan;
+
+pub use reduction::*;

@@ -1,0 +1,102 @@
+//! Whether an array holds a value that is not a finite number.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use smallvec::SmallVec;
+
+use crate::array::Array;
+use crate::dtype::dispatch;
+use crate::kernel::num::Plain;
+use crate::kernel::{par, simd};
+
+/// What is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Nan,
+    NotFinite,
+}
+
+/// Whether an array has such an element.
+pub fn has(x: &Array, kind: Kind) -> bool {
+    dispatch!(x.dtype(), float T => has_of::<T>(x, kind), else false)
+}
+
+/// Whether all elements are zero.
+pub fn is_zero(x: &Array) -> bool {
+    dispatch!(x.dtype(), float T => x.to_vec::<T>().iter().all(|v| *v == T::default()), else false)
+}
+
+fn has_of<T: Plain>(x: &Array, kind: Kind) -> bool {
+    if x.dims().contains(&0) {
+        return false;
+    }
+    // In the order of the memory, each element once.
+    let steps = x.strides();
+    let mut axes: SmallVec<[(usize, isize); 6]> =
+        x.dims().iter().copied().zip(steps.iter().copied()).filter(|&(d, s)| d > 1 && s != 0).collect();
+    axes.sort_by_key(|&(_, s)| s.unsigned_abs());
+    let low: isize = axes.iter().filter(|(_, s)| *s < 0).map(|&(d, s)| s * (d as isize - 1)).sum();
+    let mut run = 1;
+    let joined = axes.iter().take_while(|&&(d, s)| {
+        let next = s.unsigned_abs() == run;
+        run *= if next { d } else { 1 };
+        next
+    });
+    let outer = &axes[joined.count()..];
+    // SAFETY: the lowest element; all others are reached from it by the steps' lengths.
+    let start = unsafe { x.ptr().cast::<T>().offset(low) };
+    let runs: usize = outer.iter().map(|(d, _)| d).product();
+    let mut found = false;
+    for i in 0..runs {
+        let (mut rest, mut at) = (i, 0);
+        for &(d, s) in outer {
+            at += rest % d * s.unsigned_abs();
+            rest /= d;
+        }
+        // SAFETY: `run` elements side by side, all of them the array's.
+        let part = unsafe { std::slice::from_raw_parts(start.add(at), run) };
+        found |= is_suspect(part) && (kind == Kind::NotFinite || part.iter().any(|v| v.nan()));
+        if found {
+            break;
+        }
+    }
+    found
+}
+
+/// Whether an element is not finite.
+pub fn is_suspect<T: Plain>(x: &[T]) -> bool {
+    if size_of_val(x) < par::MIN_BYTES {
+        return block(x);
+    }
+    let found = AtomicBool::new(false);
+    par::pieces(x.len(), par::PIECE, &|range| {
+        if !found.load(Relaxed) && block(&x[range]) {
+            found.store(true, Relaxed);
+        }
+    });
+    found.into_inner()
+}
+
+fn block<T: Plain>(x: &[T]) -> bool {
+    simd::run(
+        #[inline(always)]
+        || sums_are_wrong(x),
+        #[inline(always)]
+        || sums_are_wrong(x),
+    )
+}
+
+/// `v - v` is zero for all finite numbers and NaN for the others, and a sum keeps a NaN.
+#[inline(always)]
+fn sums_are_wrong<T: Plain>(x: &[T]) -> bool {
+    const LANES: usize = 32;
+    let mut sums = [T::ZERO; LANES];
+    let (whole, rest) = x.split_at(x.len() / LANES * LANES);
+    for part in whole.chunks_exact(LANES) {
+        for (sum, &v) in sums.iter_mut().zip(part) {
+            *sum = sum.add(v.sub(v));
+        }
+    }
+    let tail = rest.iter().fold(T::ZERO, |sum, &v| sum.add(v.sub(v)));
+    sums.iter().fold(tail, |sum, &v| sum.add(v)).nan()
+}

@@ -1,0 +1,272 @@
+//! Axes folded into one element. The tree of a fold depends on shape, dtype and layout alone, never on threads.
+
+use smallvec::SmallVec;
+
+use crate::array::Array;
+use crate::dtype::{DTYPES, DType};
+use crate::error::{Result, bail};
+use crate::kernel::broadcast::dense_order;
+use crate::kernel::par::{self, Shared};
+use crate::kernel::reduce::pairwise::{COLUMNS, Group, Tree, columns, grouped};
+use crate::kernel::simd;
+use crate::shape::Dims;
+
+/// What a loop folds: `outer` blocks of `n` rows of `inner` elements, the rows `stride` elements apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Slab {
+    pub outer: usize,
+    pub n: usize,
+    pub inner: usize,
+    pub stride: usize,
+}
+
+/// Folds each block of a slab into one row; the rows of the output are adjacent.
+pub type Loop = unsafe fn(slab: Slab, x: *const u8, out: *mut u8);
+
+/// The loops of one fold by the input's dtype: `loops` from elements, `joins` from results of `loops`. `out` is the
+/// dtype of the results (none: the input's).
+pub struct Table {
+    pub loops: [Option<Loop>; DTYPES],
+    pub joins: [Option<Loop>; DTYPES],
+    pub out: Option<DType>,
+}
+
+/// Elements of a part of a fold that is cut for threads.
+const PART: usize = 1 << 17;
+/// With this many blocks there is no need to cut them.
+const WIDE: usize = 16;
+/// Elements that short rows are taken together to, where there are so many times more of them.
+const TOGETHER: usize = 256;
+const MANY: usize = 64;
+
+/// # Safety
+/// `x` has the elements of the slab, of type `T`, and `out` room for `outer * inner` of `A`.
+#[inline(always)]
+pub unsafe fn run<T: Copy, A: Copy>(
+    init: A,
+    lift: impl Fn(T) -> A,
+    join: impl Fn(A, A) -> A,
+    slab: Slab,
+    x: *const u8,
+    out: *mut u8,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { run_grouped(init, &lift, &join, Tree(&lift, &join), slab, x, out) }
+}
+
+/// [`run`] with a way of its own to fold a few elements.
+///
+/// # Safety
+/// That of [`run`].
+#[inline(always)]
+pub unsafe fn run_grouped<T: Copy, A: Copy, J: Fn(A, A) -> A>(
+    init: A,
+    lift: impl Fn(T) -> A,
+    join: J,
+    group: impl Group<T, A>,
+    Slab { outer, n, inner, stride }: Slab,
+    x: *const u8,
+    out: *mut u8,
+) {
+    let (x, out) = (x.cast::<T>(), out.cast::<A>());
+    let reach = if n == 0 { 0 } else { (n - 1) * stride + inner };
+    simd::same_for::<J, ()>(
+        #[inline(always)]
+        || {
+            for o in 0..outer {
+                // SAFETY: block `o` of the slab, and its row of the output.
+                let (x, out) = unsafe {
+                    (
+                        std::slice::from_raw_parts(x.add(o * n * stride), reach),
+                        std::slice::from_raw_parts_mut(out.add(o * inner), inner),
+                    )
+                };
+                match out {
+                    [out] if stride == 1 => *out = grouped(init, &lift, &join, &group, x),
+                    out => columns(init, &lift, &join, &group, (n, stride), x, out),
+                }
+            }
+        },
+    );
+}
+
+/// The loops of a fold `init; acc, x => expression`. The groups are `num` (every number), `ord` (truth values too, as
+/// bytes), and, with a last part `of v => expression` that lifts an element into the type of the results, `real` and
+/// `all`; for `all` that type is named.
+macro_rules! reduce_table {
+    (num $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_table!(@ Num, T, None, $init, $a, $x, $e, v, v, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (ord $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_table!(@ Num, T, None, $init, $a, $x, $e, v, v, Bool u8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (real $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $lift:expr) => { $crate::kernel::reduce::reduce_table!(@ Real, T, None, $init, $a, $x, $e, $v, $lift, F32 f32, F64 f64) };
+    (all $A:ident $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $lift:expr) => { $crate::kernel::reduce::reduce_table!(@ Element, $A, Some(<$A as $crate::dtype::Element>::DTYPE), $init, $a, $x, $e, $v, $lift, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (@ $Trait:ident, $A:ident, $out:expr, $init:expr, $a:ident, $x:ident, $e:expr, $v:ident, $lift:expr, $($V:ident $t:ty),*) => {{
+        #[allow(unused_imports)]
+        use $crate::{dtype::{Bool8, DType, Element}, kernel::{num::{Num, Plain, Real}, reduce}};
+        // A row that names its own type of results has no use for that of the elements.
+        #[allow(clippy::extra_unused_type_parameters)]
+        #[inline(always)]
+        #[allow(clippy::extra_unused_type_parameters)]
+        fn init<T: $Trait>() -> $A { $init }
+        #[inline(always)]
+        fn lift<T: $Trait>($v: T) -> $A { $lift }
+        #[allow(clippy::extra_unused_type_parameters)]
+        #[inline(always)]
+        #[allow(clippy::extra_unused_type_parameters)]
+        fn join<T: $Trait>($a: $A, $x: $A) -> $A { $e }
+        let mut loops: [Option<reduce::Loop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
+        let mut joins: [Option<reduce::Loop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
+        $(
+            // SAFETY: `apply` passes arrays of the dtype that it looked up.
+            loops[DType::$V as usize] = Some(|s, x, out| unsafe { reduce::run(init::<$t>(), lift::<$t>, join::<$t>, s, x, out) });
+            // SAFETY: as above, of the dtype of the results.
+            joins[DType::$V as usize] = Some(|s, x, out| unsafe { reduce::run(init::<$t>(), |x| x, join::<$t>, s, x, out) });
+        )*
+        &reduce::Table { loops, joins, out: $out }
+    }};
+}
+pub(crate) use reduce_table;
+
+/// The axes (sorted, not negative) folded away; they are left out of the result's shape.
+pub fn apply(op: &'static str, table: &Table, x: &Array, axes: &[usize]) -> Result<Array> {
+    let at = x.dtype() as usize;
+    let (Some(fold), Some(join)) = (table.loops[at], table.joins[at]) else {
+        bail!(Dtype, op, "not defined for {}", x.dtype());
+    };
+    let out = table.out.unwrap_or(x.dtype());
+    // Elements that lie densely in another order of the axes are folded in that order.
+    if let Some(order) = dense_order(x) {
+        let inside: Dims = (0..order.len()).filter(|&i| axes.contains(&order[i])).collect();
+        let y = dense(op, (fold, join), &x.permute(&order), &inside, out)?;
+        let kept: Dims = order.into_iter().filter(|a| !axes.contains(a)).collect();
+        let mut back: Dims = (0..kept.len()).collect();
+        back.sort_unstable_by_key(|&i| kept[i]);
+        return Ok(y.permute(&back));
+    }
+    dense(op, (fold, join), &x.contiguous()?, axes, out)
+}
+
+/// [`apply`] for a contiguous array: one run of adjacent axes after the other, the last one first.
+fn dense(
+    op: &'static str,
+    (fold, join): (Loop, Loop),
+    x: &Array,
+    axes: &[usize],
+    out: DType,
+) -> Result<Array> {
+    let mut runs: SmallVec<[(usize, usize); 2]> = SmallVec::new();
+    for &a in axes {
+        match runs.last_mut() {
+            Some((_, end)) if *end == a => *end += 1,
+            _ => runs.push((a, a + 1)),
+        }
+    }
+    let (first, last) = runs.pop().unwrap_or((0, 0));
+    let mut y = one_run(op, (fold, join), x, first..last, out)?;
+    while let Some((first, last)) = runs.pop() {
+        y = one_run(op, (join, join), &y, first..last, out)?;
+    }
+    Ok(y)
+}
+
+fn one_run(
+    op: &'static str,
+    (fold, join): (Loop, Loop),
+    x: &Array,
+    axes: std::ops::Range<usize>,
+    out: DType,
+) -> Result<Array> {
+    let size = |r: std::ops::Range<usize>| x.dims()[r].iter().product::<usize>();
+    let (outer, n, inner) = (size(0..axes.start), size(axes.clone()), size(axes.end..x.rank()));
+    let dims: Dims = x.dims()[..axes.start].iter().chain(&x.dims()[axes.end..]).copied().collect();
+    let (from, to) = (x.dtype().size(), out.size());
+    // Several short rows are taken for a long one, and what comes of them is folded at the end.
+    let most = if inner > 1 { TOGETHER / inner } else { 0 };
+    if let Some(k) = (2..=most).rev().find(|k| n >= MANY * k && n.is_multiple_of(*k)) {
+        let wide = x.reshape(&[outer, n / k, k * inner])?;
+        let rows = one_run(op, (fold, join), &wide, 1..2, out)?.reshape(&[outer, k, inner])?;
+        return one_run(op, (join, join), &rows, 1..2, out)?.reshape(&dims);
+    }
+    let whole = Slab { outer, n, inner, stride: inner };
+    if outer * n * inner * from < par::MIN_BYTES {
+        return Array::build_raw(op, out, &dims, |o| {
+            // SAFETY: `x` is contiguous with this shape and the output has `outer * inner` elements.
+            unsafe { fold(whole, x.ptr(), o) };
+        });
+    }
+    if outer >= WIDE {
+        return Array::build_raw(op, out, &dims, |o| {
+            let o = Shared(o);
+            par::pieces(outer, par::PIECE.div_ceil(n * inner), &|r| {
+                let o = &o;
+                let slab = Slab { outer: r.len(), ..whole };
+                // SAFETY: as above, for the blocks of this piece.
+                unsafe {
+                    fold(slab, x.ptr().add(r.start * n * inner * from), o.0.add(r.start * inner * to));
+                }
+            });
+        });
+    }
+    // OneOrMany blocks: each is cut into parts by rows and columns, and the results of its row parts are joined.
+    let width = inner.min(4 * COLUMNS);
+    let height = (PART / width).max(1);
+    let (across, down) = (inner.div_ceil(width), n.div_ceil(height));
+    let parts = if down == 1 { dims.clone() } else { Dims::from_slice(&[outer, down, inner]) };
+    let parts = Array::build_raw(op, out, &parts, |o| {
+        let o = Shared(o);
+        par::pieces(outer * down * across, 1, &|r| {
+            let o = &o;
+            for part in r {
+                let (block, column) = (part / across, part % across * width);
+                let row = block % down * height;
+                let slab = Slab {
+                    outer: 1,
+                    n: height.min(n - row),
+                    inner: width.min(inner - column),
+                    stride: inner,
+                };
+                let at = (block / down * n + row) * inner + column;
+                // SAFETY: the part lies inside the block, and its results in row `block` of the output.
+                unsafe { fold(slab, x.ptr().add(at * from), o.0.add((block * inner + column) * to)) };
+            }
+        });
+    })?;
+    if down == 1 {
+        return Ok(parts);
+    }
+    one_run(op, (join, join), &parts, 1..2, out)?.reshape(&dims)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SUM: &Table = reduce_table!(num T::ZERO; a, x => a.add(x));
+
+    /// Sums over axes by the definition.
+    fn plain(x: &Array, axes: &[usize]) -> Vec<f64> {
+        let kept: Dims = (0..x.rank()).filter(|a| !axes.contains(a)).collect();
+        let sizes: Vec<usize> = kept.iter().map(|&a| x.dims()[a]).collect();
+        let mut out = vec![0.0; sizes.iter().product()];
+        for (at, v) in x.view::<f64>().indexed_iter() {
+            out[kept.iter().zip(&sizes).fold(0, |i, (&a, d)| i * d + at[a])] += v;
+        }
+        out
+    }
+
+    #[test]
+    fn every_layout_and_every_cut_gives_the_sum() {
+        for dims in
+            [&[3, 4, 5][..], &[1, 90_000, 1], &[2, 70_000, 3], &[5, 3, 40_000], &[40, 50, 60], &[2, 0, 3]]
+        {
+            let n: usize = dims.iter().product();
+            let data: Vec<f64> = (0..n).map(|i| (i % 17) as f64 - 3.0).collect();
+            let x = Array::from_slice(&data, dims).unwrap();
+            for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+                let x = x.permute(&order);
+                for axes in [&[][..], &[0], &[1], &[2], &[0, 1], &[0, 2], &[1, 2], &[0, 1, 2]] {
+                    let got = apply("t", SUM, &x, axes).unwrap();
+                    assert_eq!(got.to_vec::<f64>(), plain(&x, axes), "{dims:?} {order:?} {axes:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Running sums and linear recurrences along an axis.
+
+use crate::array::Array;
+use crate::dtype::{DType, dispatch};
+use crate::error::{Result, bail};
+use crate::kernel::num::Num;
+use crate::kernel::output::{self, Blocks};
+
+/// Along which axis a scan runs, and whether from the last row to the first.
+#[derive(Clone, Copy)]
+pub struct Way {
+    pub axis: usize,
+    pub reverse: bool,
+}
+
+impl Way {
+    /// Calls `step` with each row's offset in a block and that of the row before it on the way (none at the start).
+    #[inline(always)]
+    fn walk(self, Blocks { n, inner }: Blocks, mut step: impl FnMut(usize, Option<usize>)) {
+        for k in 0..n {
+            let row = |k: usize| inner * if self.reverse { n - 1 - k } else { k };
+            step(row(k), k.checked_sub(1).map(row));
+        }
+    }
+}
+
+/// Rows that are scanned side by side, so that none waits for the last result of another.
+const SIDE: usize = 8;
+
+/// A scan of blocks that lie one after another: `first(i)` where nothing came before, then `next(i, j, before)` with the
+/// result `before` at the place `j` before `i`.
+#[inline(always)]
+fn scan<T: Copy>(
+    way: Way,
+    blocks: Blocks,
+    out: &mut [T],
+    first: impl Fn(usize) -> T,
+    next: impl Fn(usize, usize, T) -> T,
+) {
+    if out.is_empty() {
+        return;
+    }
+    if blocks.inner != 1 {
+        for (b, out) in out.chunks_exact_mut(blocks.len()).enumerate() {
+            let start = b * blocks.len();
+            way.walk(blocks, |at, before| {
+                let Some(before) = before else {
+                    return (0..blocks.inner).for_each(|i| out[at + i] = first(start + at + i));
+                };
+                for i in 0..blocks.inner {
+                    out[at + i] = next(start + at + i, start + before + i, out[before + i]);
+                }
+            });
+        }
+        return;
+    }
+    // Along a row the last result stays in a register.
+    let n = blocks.n;
+    let (whole, rest) = out.split_at_mut(out.len() / (SIDE * n) * (SIDE * n));
+    for (s, out) in whole.chunks_exact_mut(SIDE * n).enumerate() {
+        side_by_side::<SIDE, T>(way.reverse, n, s * SIDE * n, out, &first, &next);
+    }
+    for (r, out) in rest.chunks_exact_mut(n).enumerate() {
+        side_by_side::<1, T>(way.reverse, n, whole.len() + r * n, out, &first, &next);
+    }
+}
+
+/// [`scan`] of so many rows of `n` elements, of which `start` come before.
+#[inline(always)]
+fn side_by_side<const ROWS: usize, T: Copy>(
+    reverse: bool,
+    n: usize,
+    start: usize,
+    out: &mut [T],
+    first: &impl Fn(usize) -> T,
+    next: &impl Fn(usize, usize, T) -> T,
+) {
+    let at = |k: usize| if reverse { n - 1 - k } else { k };
+    let mut last: [T; ROWS] = std::array::from_fn(|r| first(start + r * n + at(0)));
+    last.iter().enumerate().for_each(|(r, &v)| out[r * n + at(0)] = v);
+    for k in 1..n {
+        let (i, j) = (at(k), at(k - 1));
+        for (r, last) in last.iter_mut().enumerate() {
+            *last = next(start + r * n + i, start + r * n + j, *last);
+            out[r * n + i] = *last;
+        }
+    }
+}
+
+/// `out[k] = x[k] + out[k-1]` along the way.
+pub fn sum(op: &'static str, x: &Array, way: Way) -> Result<Array> {
+    dispatch!(x.dtype(), num T => joined::<T>(op, x, way, T::add), else not_defined(op, x.dtype()))
+}
+
+/// `out[k] = x[k] * out[k-1]` along the way.
+pub fn product(op: &'static str, x: &Array, way: Way) -> Result<Array> {
+    dispatch!(x.dtype(), num T => joined::<T>(op, x, way, T::mul), else not_defined(op, x.dtype()))
+}
+
+/// For each element the product of all others along an axis: of those before it and of those after it.
+pub fn others(op: &'static str, x: &Array, axis: usize) -> Result<Array> {
+    let x = x.contiguous()?;
+    let (dims, blocks) = (x.dims(), Blocks::of(x.dims(), axis));
+    let len = blocks.len();
+    dispatch!(x.dtype(), num T => {
+        let all = x.as_slice::<T>().expect("contiguous");
+        let (out, _) = output::build_two::<T, T>(op, (dims, len), (dims, len), len, |start, out, after| {
+            let x = &all[start * len..][..out.len()];
+            for (reverse, out) in [(false, &mut *out), (true, &mut *after)] {
+                scan(Way { axis, reverse }, blocks, out, |_| T::ONE, |_, j, last| last.mul(x[j]));
+            }
+            out.iter_mut().zip(after).for_each(|(o, &mut v)| *o = o.mul(v));
+        })?;
+        Ok(out)
+    }, else not_defined(op, x.dtype()))
+}
+
+fn joined<T: Num>(op: &'static str, x: &Array, way: Way, join: impl Fn(T, T) -> T + Sync) -> Result<Array> {
+    let x = x.contiguous()?;
+    let blocks = Blocks::of(x.dims(), way.axis);
+    let len = blocks.len();
+    let all = x.as_slice::<T>().expect("contiguous");
+    output::build::<T>(op, x.dims(), len, |start, out| {
+        let x = &all[start * len..][..out.len()];
+        scan(way, blocks, out, |i| x[i], |i, _, last| join(last, x[i]));
+    })
+}
+
+/// `out[k] = b[k] + c * out[k-1]` along the way, where `c` is `a[k]` if `own`, else `a[k-1]`. Both arrays have one
+/// shape. The coefficient that has no row before it is not read, whatever it is.
+pub fn recur(op: &'static str, a: &Array, b: &Array, way: Way, own: bool) -> Result<Array> {
+    fn go<T: Num>(op: &'static str, a: &Array, b: &Array, way: Way, own: bool) -> Result<Array> {
+        let (a, b) = (a.contiguous()?, b.contiguous()?);
+        let blocks = Blocks::of(b.dims(), way.axis);
+        let len = blocks.len();
+        let (all_a, all_b) = (a.as_slice::<T>().expect("contiguous"), b.as_slice::<T>().expect("contiguous"));
+        output::build::<T>(op, b.dims(), len, |start, out| {
+            let (a, b) = (&all_a[start * len..][..out.len()], &all_b[start * len..][..out.len()]);
+            let next = |i: usize, j: usize, last: T| b[i].add(a[if own { i } else { j }].mul(last));
+            scan(way, blocks, out, |i| b[i], next);
+        })
+    }
+    assert_eq!((a.dims(), a.dtype()), (b.dims(), b.dtype()), "{op}: coefficients of another shape or dtype");
+    dispatch!(b.dtype(), num T => go::<T>(op, a, b, way, own), else not_defined(op, b.dtype()))
+}
+
+/// `out[k] = x[k-1]` along the way, and 0 at its start.
+pub fn shift(op: &'static str, x: &Array, way: Way) -> Result<Array> {
+    let x = x.contiguous()?;
+    let blocks = Blocks::of(x.dims(), way.axis);
+    let (len, inner) = (blocks.len(), blocks.inner);
+    dispatch!(x.dtype(), all T => {
+        let all = x.as_slice::<T>().expect("contiguous");
+        output::build::<T>(op, x.dims(), len, |first, out| {
+            let one = inner.min(len);
+            for (b, out) in (first..).zip(out.chunks_exact_mut(len.max(1))) {
+                let x = &all[b * len..][..len];
+                if way.reverse {
+                    out[..len - one].copy_from_slice(&x[one..]);
+                    out[len - one..].fill(T::default());
+                } else {
+                    out[one..].copy_from_slice(&x[..len - one]);
+                    out[..one].fill(T::default());
+                }
+            }
+        })
+    })
+}
+
+fn not_defined(op: &'static str, dtype: DType) -> Result<Array> {
+    bail!(Dtype, op, "not defined for {dtype}")
+}

@@ -1,0 +1,6 @@
+//! Instruction sets and vector registers.
+
+mod isa;
+pub mod vector;
+
+pub use isa::*;

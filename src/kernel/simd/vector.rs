@@ -1,0 +1,163 @@
+//! The registers of the processor as arrays of numbers: what the innermost loops of products and convolutions are made of.
+
+use crate::kernel::num::Num;
+
+/// Elements that one register holds.
+///
+/// # Safety
+/// Of every function: the processor has the instructions, and pointers are to as many elements as a register holds
+/// (`splat`: to one).
+pub trait Vector: Copy {
+    type T: Num;
+    const LEN: usize;
+    unsafe fn zero() -> Self;
+    unsafe fn load(from: *const Self::T) -> Self;
+    unsafe fn splat(from: *const Self::T) -> Self;
+    unsafe fn store(self, to: *mut Self::T);
+    /// `self + a · b`
+    unsafe fn plus(self, a: Self, b: Self) -> Self;
+    /// The elements that a mask keeps, and zeros.
+    unsafe fn kept(self, mask: Self) -> Self;
+    /// The sum of the elements, half by half.
+    unsafe fn total(self) -> Self::T;
+}
+
+/// Elements of the largest register.
+pub const LANES: usize = 8;
+
+/// Registers as the compiler makes them of arrays.
+macro_rules! arrays {
+    ($($t:ident $len:literal)*) => { $(
+        impl Vector for [$t; $len] {
+            type T = $t;
+            const LEN: usize = $len;
+            #[inline(always)]
+            unsafe fn zero() -> Self {
+                [0.0; $len]
+            }
+            #[inline(always)]
+            unsafe fn load(from: *const $t) -> Self {
+                // SAFETY: the caller's promise; the address may be any.
+                unsafe { from.cast::<Self>().read_unaligned() }
+            }
+            #[inline(always)]
+            unsafe fn splat(from: *const $t) -> Self {
+                // SAFETY: the caller's promise.
+                [unsafe { *from }; $len]
+            }
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $t) {
+                // SAFETY: the caller's promise.
+                unsafe { to.cast::<Self>().write_unaligned(self) }
+            }
+            #[inline(always)]
+            unsafe fn plus(self, a: Self, b: Self) -> Self {
+                std::array::from_fn(#[inline(always)] |i| self[i] + a[i] * b[i])
+            }
+            #[inline(always)]
+            unsafe fn kept(self, mask: Self) -> Self {
+                std::array::from_fn(#[inline(always)] |i| if mask[i] == 0.0 { 0.0 } else { self[i] })
+            }
+            #[inline(always)]
+            unsafe fn total(mut self) -> $t {
+                let mut n = $len;
+                while n > 1 {
+                    n /= 2;
+                    for i in 0..n {
+                        self[i] += self[i + n];
+                    }
+                }
+                self[0]
+            }
+        }
+    )* };
+}
+arrays!(f32 1 f32 4 f64 1 f64 2);
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::Vector;
+
+    macro_rules! registers {
+        ($V:ident $t:ident $len:literal $zero:ident $load:ident $splat:ident $store:ident $plus:ident $and:ident $total:ident) => {
+            // SAFETY: in all of these, the caller's promise.
+            impl Vector for $V {
+                type T = $t;
+                const LEN: usize = $len;
+                #[inline(always)]
+                unsafe fn zero() -> Self {
+                    // SAFETY: as above.
+                    unsafe { $zero() }
+                }
+                #[inline(always)]
+                unsafe fn load(from: *const $t) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $load(from) }
+                }
+                #[inline(always)]
+                unsafe fn splat(from: *const $t) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $splat(*from) }
+                }
+                #[inline(always)]
+                unsafe fn store(self, to: *mut $t) {
+                    // SAFETY: as above.
+                    unsafe { $store(to, self) }
+                }
+                #[inline(always)]
+                unsafe fn plus(self, a: Self, b: Self) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $plus(a, b, self) }
+                }
+                #[inline(always)]
+                unsafe fn kept(self, mask: Self) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $and(self, mask) }
+                }
+                #[inline(always)]
+                unsafe fn total(self) -> $t {
+                    // SAFETY: as above.
+                    unsafe { $total(self) }
+                }
+            }
+        };
+    }
+    // Sums of the elements by shuffles, as the compiler would gather them from memory.
+    /// # Safety
+    /// The processor has the instructions.
+    #[inline(always)]
+    unsafe fn four_singles(x: __m128) -> f32 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let two = _mm_add_ps(x, _mm_movehl_ps(x, x));
+            _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+        }
+    }
+    /// # Safety
+    /// The processor has the instructions.
+    #[inline(always)]
+    unsafe fn two_doubles(x: __m128d) -> f64 {
+        // SAFETY: the caller's promise.
+        unsafe { _mm_cvtsd_f64(_mm_add_sd(x, _mm_unpackhi_pd(x, x))) }
+    }
+    /// # Safety
+    /// The processor has the instructions.
+    #[inline(always)]
+    unsafe fn eight_singles(x: __m256) -> f32 {
+        // SAFETY: the caller's promise.
+        unsafe { four_singles(_mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps::<1>(x))) }
+    }
+    /// # Safety
+    /// The processor has the instructions.
+    #[inline(always)]
+    unsafe fn four_doubles(x: __m256d) -> f64 {
+        // SAFETY: the caller's promise.
+        unsafe { two_doubles(_mm_add_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd::<1>(x))) }
+    }
+    registers!(__m128 f32 4 _mm_setzero_ps _mm_loadu_ps _mm_set1_ps _mm_storeu_ps _mm_fmadd_ps _mm_and_ps four_singles);
+    registers!(__m128d f64 2 _mm_setzero_pd _mm_loadu_pd _mm_set1_pd _mm_storeu_pd _mm_fmadd_pd _mm_and_pd two_doubles);
+    registers!(__m256 f32 8 _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_storeu_ps _mm256_fmadd_ps _mm256_and_ps eight_singles);
+    registers!(__m256d f64 4 _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_storeu_pd _mm256_fmadd_pd _mm256_and_pd four_doubles);
+}

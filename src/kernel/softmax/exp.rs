@@ -1,0 +1,52 @@
+//! `exp(x - m)` over slices, with vectors.
+
+use crate::kernel::fast::Fast;
+use crate::kernel::num::{Num, Real};
+use crate::kernel::pointwise::unary;
+
+/// Runs `rows::<T, FAST>` on its arguments, compiled for this processor's vectors. A function would be called where an
+/// inlined closure is compiled anew.
+macro_rules! vectors {
+    ($rows:ident, $T:ident, $args:expr) => {
+        $crate::kernel::simd::with(
+            $args,
+            #[inline(always)]
+            |args| $rows::<$T, false>(args),
+            #[inline(always)]
+            |args| $rows::<$T, true>(args),
+        )
+    };
+}
+pub(super) use vectors;
+
+/// `exp(x - m)`, element by element; `FAST` inside of a loop for vectors.
+#[inline(always)]
+pub(super) fn exp_less<T: Real, const FAST: bool>(x: &[T], m: T, out: &mut [T])
+where
+    Fast<T>: Real,
+{
+    assert_eq!(x.len(), out.len());
+    let (n, x, out) = (x.len(), x.as_ptr().cast(), out.as_mut_ptr().cast());
+    // SAFETY: both slices have so many elements.
+    unsafe {
+        if FAST {
+            unary::run_fast(
+                #[inline(always)]
+                |v: T| v.sub(m).exp(),
+                #[inline(always)]
+                |v: Fast<T>| v.sub(Fast(m)).exp(),
+                n,
+                x,
+                out,
+            );
+        } else {
+            unary::run(
+                #[inline(always)]
+                |v: T| v.sub(m).exp(),
+                n,
+                x,
+                out,
+            );
+        }
+    }
+}

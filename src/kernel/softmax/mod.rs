@@ -1,0 +1,7 @@
+//! Softmax and cross entropy, with their gradients.
+
+mod exp;
+mod last_axis;
+mod strided_axis;
+
+pub use last_axis::*;

@@ -1,0 +1,205 @@
+//! Softmax along an axis whose elements lie apart: blocks of neighbouring columns, small enough to stay in the cache while
+//! they are read again.
+
+use super::exp::{exp_less, vectors};
+use crate::array::Array;
+use crate::dtype::dispatch;
+use crate::error::Result;
+use crate::kernel::broadcast::{dense_order, inverse};
+use crate::kernel::fast::Fast;
+use crate::kernel::num::Real;
+use crate::kernel::par::{self, Shared};
+use crate::kernel::rows::not_defined;
+use crate::shape::Dims;
+
+/// The most columns of a block.
+const MOST: usize = 256;
+/// Elements of a block that stay in the cache.
+const NEAR: usize = 1 << 16;
+/// Rows that are summed before they go to the sums: what a sum is off grows with their number.
+const RUN: usize = 32;
+
+/// Where the last axis of an array lies in memory.
+pub struct Layout {
+    /// The axes in the order in which the array is contiguous.
+    order: Dims,
+    /// The columns are in `outer` blocks of `n` rows of `inner` elements.
+    outer: usize,
+    n: usize,
+    inner: usize,
+}
+
+impl Layout {
+    /// The layout of a contiguous array whose axes were permuted so that one with many others behind it became the last;
+    /// none for any other.
+    pub fn of(x: &Array) -> Option<Layout> {
+        let order = dense_order(x)?;
+        let at = order.iter().position(|&a| a + 1 == order.len())?;
+        let size = |axes: &[usize]| axes.iter().map(|&a| x.dims()[a]).product::<usize>();
+        let (outer, n, inner) = (size(&order[..at]), x.dims()[order[at]], size(&order[at + 1..]));
+        (inner >= 16 && n > 0).then_some(Layout { order, outer, n, inner })
+    }
+
+    /// An array of the same layout, made block of columns by block: `work` gets the rows of a block as ranges of
+    /// elements, and the output.
+    fn build<T: Real>(
+        &self,
+        op: &'static str,
+        x: &Array,
+        work: impl Fn(Block, *mut T) + Sync,
+    ) -> Result<Array> {
+        let dims: Dims = self.order.iter().map(|&a| x.dims()[a]).collect();
+        let width = (NEAR / self.n).next_multiple_of(32).min(MOST).min(self.inner);
+        let across = self.inner.div_ceil(width);
+        let made = Array::build_raw(op, T::DTYPE, &dims, |o| {
+            let o = Shared(o);
+            let blocks = par::PIECE.div_ceil(self.n * width);
+            par::pieces(self.outer * across, blocks, &|r| {
+                for i in r {
+                    let column = i % across * width;
+                    let first = i / across * self.n * self.inner + column;
+                    let block =
+                        Block { first, n: self.n, stride: self.inner, width: width.min(self.inner - column) };
+                    work(block, o.get().cast());
+                }
+            });
+        })?;
+        Ok(made.permute(&inverse(&self.order)))
+    }
+}
+
+/// Columns side by side.
+#[derive(Clone, Copy)]
+struct Block {
+    first: usize,
+    n: usize,
+    stride: usize,
+    width: usize,
+}
+
+impl Block {
+    fn rows(self) -> impl Iterator<Item = std::ops::Range<usize>> {
+        (0..self.n).map(move |k| self.first + k * self.stride..self.first + k * self.stride + self.width)
+    }
+
+    /// The rows of an array that is being written.
+    ///
+    /// # Safety
+    /// `out` has room for the block, which nothing else touches meanwhile.
+    unsafe fn row<'a, T>(self, k: usize, out: *mut T) -> &'a mut [T] {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(out.add(self.first + k * self.stride), self.width) }
+    }
+
+    /// The sums of columns whose rows come from `row`, which may leave them in the buffer.
+    #[inline(always)]
+    fn sums<T: Real>(self, mut row: impl FnMut(usize, &mut [T])) -> [T; MOST] {
+        let (mut sums, mut run, mut buffer) = ([T::ZERO; MOST], [T::ZERO; MOST], [T::ZERO; MOST]);
+        for k in 0..self.n {
+            row(k, &mut buffer[..self.width]);
+            run.iter_mut().zip(&buffer[..self.width]).for_each(|(s, &v)| *s = s.add(v));
+            if k % RUN == RUN - 1 || k + 1 == self.n {
+                sums.iter_mut().zip(&mut run).for_each(|(s, r)| {
+                    *s = s.add(*r);
+                    *r = T::ZERO;
+                });
+            }
+        }
+        sums
+    }
+}
+
+/// The softmax along the last axis of an array of this layout, or its logarithm.
+pub fn softmax(op: &'static str, layout: &Layout, x: &Array, log: bool) -> Result<Array> {
+    #[inline(always)]
+    fn block<T: Real, const FAST: bool>((log, b, x, out): (bool, Block, &[T], *mut T))
+    where
+        Fast<T>: Real,
+    {
+        let mut most = [T::lit(f64::NEG_INFINITY); MOST];
+        for row in b.rows() {
+            most.iter_mut().zip(&x[row]).for_each(|(m, &v)| *m = m.max(v));
+        }
+        let most = &mut most[..b.width];
+        let mut less = [T::ZERO; MOST];
+        let sums = b.sums(
+            #[inline(always)]
+            |k, buffer| {
+                let row = &x[b.first + k * b.stride..][..b.width];
+                less.iter_mut().zip(row.iter().zip(&*most)).for_each(|(d, (&v, &m))| *d = v.sub(m));
+                exp_less::<T, FAST>(&less[..b.width], T::ZERO, buffer);
+                if !log {
+                    // SAFETY: blocks are disjoint.
+                    unsafe { b.row(k, out) }.copy_from_slice(buffer);
+                }
+            },
+        );
+        if log {
+            most.iter_mut().for_each(|m| *m = if m.is_finite() { *m } else { T::lit(f64::NAN) });
+            let rests: [T; MOST] = std::array::from_fn(|i| if i < b.width { sums[i].ln() } else { T::ZERO });
+            for (k, row) in b.rows().enumerate() {
+                // SAFETY: as above.
+                let out = unsafe { b.row(k, out) };
+                let parts = x[row].iter().zip(most.iter().zip(&rests));
+                out.iter_mut().zip(parts).for_each(|(o, (&v, (&m, &rest)))| *o = v.sub(m).sub(rest));
+            }
+            return;
+        }
+        let shares = sums.map(|sum| T::ONE.div(sum));
+        for k in 0..b.n {
+            // SAFETY: as above.
+            let out = unsafe { b.row(k, out) };
+            out.iter_mut().zip(&shares).for_each(|(o, &share)| *o = o.mul(share));
+        }
+    }
+    let all = x.permute(&layout.order);
+    dispatch!(x.dtype(), float T => {
+        let all = all.as_slice::<T>().expect("contiguous");
+        layout.build::<T>(op, x, |b, out| {
+            let args = (log, b, all, out);
+            vectors!(block, T, args);
+        })
+    }, else not_defined(op, x.dtype()))
+}
+
+/// The gradient of [`softmax`] from `g` and its result `z`, as [`super::rows::softmax_gradient`].
+pub fn gradient(op: &'static str, layout: &Layout, g: &Array, z: &Array, log: bool) -> Result<Array> {
+    #[inline(always)]
+    fn block<T: Real, const FAST: bool>((log, b, g, z, out): (bool, Block, &[T], &[T], *mut T))
+    where
+        Fast<T>: Real,
+    {
+        let at = |k: usize| b.first + k * b.stride..b.first + k * b.stride + b.width;
+        let sums = b.sums(
+            #[inline(always)]
+            |k, buffer| {
+                if log {
+                    buffer.copy_from_slice(&g[at(k)]);
+                } else {
+                    let pairs = g[at(k)].iter().zip(&z[at(k)]);
+                    buffer.iter_mut().zip(pairs).for_each(|(p, (&g, &z))| *p = g.mul(z));
+                }
+            },
+        );
+        for k in 0..b.n {
+            // SAFETY: blocks are disjoint.
+            let out = unsafe { b.row(k, out) };
+            let (g, z) = (&g[at(k)], &z[at(k)]);
+            if log {
+                exp_less::<T, FAST>(z, T::ZERO, out);
+                out.iter_mut().zip(g.iter().zip(&sums)).for_each(|(o, (&g, &sum))| *o = g.sub(o.mul(sum)));
+            } else {
+                let parts = g.iter().zip(z.iter().zip(&sums));
+                out.iter_mut().zip(parts).for_each(|(o, (&g, (&z, &sum)))| *o = z.mul(g.sub(sum)));
+            }
+        }
+    }
+    let (all_g, all_z) = (g.permute(&layout.order).contiguous()?, z.permute(&layout.order));
+    dispatch!(z.dtype(), float T => {
+        let (g, all_z) = (all_g.as_slice::<T>().expect("contiguous"), all_z.as_slice::<T>().expect("contiguous"));
+        layout.build::<T>(op, z, |b, out| {
+            let args = (log, b, g, all_z, out);
+            vectors!(block, T, args);
+        })
+    }, else not_defined(op, z.dtype()))
+}
