@@ -39,8 +39,8 @@ fuzz: install
 # Where Rust has the target, the code for ARM is looked at too.
 ARM := aarch64-unknown-linux-gnu
 check: install
-	cargo fmt --check
-	cargo clippy --quiet --all-targets -- -D warnings
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	cargo clippy --quiet --features python -- -D warnings
 	! rustup target list --installed | grep --quiet $(ARM) || cargo check --quiet --target $(ARM)
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps

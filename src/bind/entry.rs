@@ -111,7 +111,7 @@ unsafe fn written<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: a borrowed reference that lives through the call.
     let slf = unsafe { Bound::from_borrowed_ptr(py, slf) };
-    let reshapes = ENTRIES[entry].twin == InPlace::AnyShape;
+    let reshapes = ENTRIES[entry].in_place == InPlace::AnyShape;
     inplace::replace(slf.cast::<Var>()?, ENTRIES[entry].names[0], reshapes, f)?;
     Ok(slf)
 }
@@ -296,7 +296,7 @@ pub fn add_methods(py: Python<'_>) -> PyResult<()> {
     for (i, entry) in ENTRIES.iter().enumerate().filter(|(_, e)| e.method) {
         for name in entry.names.iter().filter(|n| !n.contains('.')) {
             put(name, entry, METHODS[i])?;
-            if entry.twin != InPlace::None {
+            if entry.in_place != InPlace::None {
                 put(&format!("{name}_"), entry, TWINS[i])?;
             }
         }

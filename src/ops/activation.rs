@@ -4,7 +4,7 @@
 use super::arithmetic::{binary_rows, divide_same, multiply_same, zero};
 use super::compare::less_same;
 use super::curve::{curve, curve_rows};
-use super::entry::{Choice, Entry, entry};
+use super::entry::{Choice, op};
 use super::movement::reshape_to;
 use super::pointwise::{tanh, unary, unary_rows};
 use super::promote::{Class, promoted, promoted_float};
@@ -16,7 +16,7 @@ use crate::shape;
 
 unary! {
     Sigmoid sigmoid(expit): real [x] x => x.sigmoid();
-        g => g * sigmoid_slope(x)?;
+        g => g * sigmoid_slope(x)?,
         pass real g, x => g.mul(x.sigmoid_slope());
         "The logistic function, 1 / (1 + exp(-x)).",
         "fg.sigmoid(fg.tensor([0.0])).tolist()" => "[0.5]";
@@ -24,41 +24,41 @@ unary! {
         "The element where it is positive, else 0. Its derivative at 0 is 0.",
         "fg.relu(fg.tensor([-1.0, 2.0])).tolist()" => "[0.0, 2.0]";
     Silu silu(swish): real [x] x => x.mul(x.sigmoid());
-        g => g * silu_slope(x)?;
+        g => g * silu_slope(x)?,
         pass real g, x => g.mul(x.silu_slope());
         "x * sigmoid(x).",
         "fg.silu(fg.tensor([0.0])).tolist()" => "[0.0]";
 }
 
 unary_rows! {
+    /// The derivative of the sigmoid.
     SigmoidSlope sigmoid_slope: real [x, y] x => x.sigmoid_slope(); g => -(g * (y * tanh(&(x * 0.5))?));
-        "The derivative of the sigmoid.";
+    /// The derivative of silu.
     SiluSlope silu_slope: real [x] x => x.silu_slope();
         g => g * (sigmoid_slope(x)? * (2.0 - x * tanh(&(x * 0.5))?));
-        "The derivative of silu.";
+    /// `ln(1 + e^x)`.
     Softplus softplus_one: real [x] x => x.softplus();
-        g => g * sigmoid(x)?;
+        g => g * sigmoid(x)?,
         pass real g, x => g.mul(x.sigmoid());
-        "`ln(1 + e^x)`.";
+    /// The element times the standard normal distribution function.
     Gelu gelu_exact: real [x] x => x.gelu();
-        g => g * gelu_slope(x)?;
+        g => g * gelu_slope(x)?,
         pass real g, x => g.mul(x.normal_cdf().add(x.mul(x.normal_density())));
-        "The element times the standard normal distribution function.";
+    /// The derivative of gelu.
     GeluSlope gelu_slope: real [x] x => x.normal_cdf().add(x.mul(x.normal_density())); g => g * gelu_curve(x)?;
-        "The derivative of gelu.";
+    /// The second derivative of gelu.
     GeluCurve gelu_curve: real [x] x => x.normal_density().mul(T::lit(2.0).sub(x.mul(x)));
         g => -(g * (normal_density(x)? * x * (4.0 - x * x)));
-        "The second derivative of gelu.";
+    /// The density of the standard normal distribution.
     NormalDensity normal_density: real [x, y] x => x.normal_density(); g => -(g * (x * y));
-        "The density of the standard normal distribution.";
+    /// The element times the sigmoid of `inside`, which is `(1 + tanh u) / 2` and does not cancel on the left.
     GeluTanh gelu_tanh: real [x] x => x.mul(inside(x).sigmoid());
-        g => g * gelu_tanh_slope(x)?;
+        g => g * gelu_tanh_slope(x)?,
         pass real g, x => g.mul(inside(x).sigmoid().add(x.mul(inside(x).sigmoid_slope()).mul(inside_slope(x))));
-        "The element times the sigmoid of `inside`, which is `(1 + tanh u) / 2` and does not cancel on the left.";
+    /// The derivative of that.
     GeluTanhSlope gelu_tanh_slope: real [x] x => inside(x).sigmoid()
             .add(x.mul(inside(x).sigmoid_slope()).mul(inside_slope(x)));
         g => g * gelu_tanh_curve(x)?;
-        "The derivative of that.";
 }
 
 /// `sqrt(8 / pi)` and its product with the cubic term of the approximation of the distribution function by tanh.
@@ -105,13 +105,25 @@ fn is_positive(x: &Tensor) -> Result<Tensor> {
     less_same(&Tensor::scalar_of(x.dtype(), 0.0), x)
 }
 
-/// The element where it is positive, else `negative_slope` times it.
-pub fn leaky_relu(x: &Tensor, negative_slope: f64) -> Result<Tensor> {
+/// The element where it is positive, else `negative_slope` times it (at 0 too).
+///
+/// ```python
+/// >>> fg.leaky_relu(fg.tensor([-100.0, 2.0])).tolist()
+/// [-1.0, 2.0]
+/// ```
+#[op(in_place)]
+pub fn leaky_relu(x: &Tensor, #[default(0.01)] negative_slope: f64) -> Result<Tensor> {
     curve::<Leaky>(&*promoted_float(x)?, [negative_slope, 0.0, 0.0])
 }
 
-/// The element where it is positive, else a learned multiple of it: `weight` broadcasts, or has one number for each
-/// channel (axis 1).
+/// The element where it is positive, else `weight` times it. A weight of one axis has one number for each
+/// channel (axis 1); any other broadcasts.
+///
+/// ```python
+/// >>> fg.prelu(fg.tensor([-1.0, 2.0]), fg.tensor(0.5)).tolist()
+/// [-0.5, 2.0]
+/// ```
+#[op(in_place)]
 pub fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     let (x, weight) = promoted(Class::Real, x.into(), weight.into())?;
     if weight.rank() != 1 || x.rank() < 2 {
@@ -122,8 +134,15 @@ pub fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     leaky_relu_same(&x, &reshape_to(&weight, &dims)?)
 }
 
-/// `ln(1 + e^(beta x)) / beta`, and `x` itself from `beta x > threshold` on.
-pub fn softplus(x: &Tensor, beta: f64, threshold: f64) -> Result<Tensor> {
+/// log(1 + exp(beta * x)) / beta, without overflow. Where beta * x is above a threshold below 20 the result
+/// is x itself; from 20 on the two agree to float32 precision and the formula is kept.
+///
+/// ```python
+/// >>> fg.softplus(fg.tensor([-1000.0, 1000.0])).tolist()
+/// [0.0, 1000.0]
+/// ```
+#[op(in_place)]
+pub fn softplus(x: &Tensor, #[default(1.0)] beta: f64, #[default(20.0)] threshold: f64) -> Result<Tensor> {
     let x = promoted_float(x)?;
     let number = |v| Tensor::scalar_of(x.dtype(), v);
     if beta == 1.0 && threshold >= EXACT {
@@ -140,8 +159,15 @@ pub fn softplus(x: &Tensor, beta: f64, threshold: f64) -> Result<Tensor> {
 /// From this threshold on `softplus` keeps the exact formula: it differs from `x` by less than float32 can show.
 const EXACT: f64 = 20.0;
 
-/// `x` times the standard normal distribution function, or the common approximation of it by tanh.
-pub fn gelu(x: &Tensor, approximate: Choice<'_>) -> Result<Tensor> {
+/// x times the standard normal distribution function of x. With approximate='tanh' (or True) the distribution
+/// function is approximated: 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x³))).
+///
+/// ```python
+/// >>> fg.gelu(fg.tensor([0.0])).tolist()
+/// [0.0]
+/// ```
+#[op(in_place)]
+pub fn gelu(x: &Tensor, #[default("none")] approximate: Choice<'_>) -> Result<Tensor> {
     let x = promoted_float(x)?;
     match approximate {
         Choice::Bool(false) | Choice::Name("none") => gelu_exact(&x),
@@ -149,21 +175,3 @@ pub fn gelu(x: &Tensor, approximate: Choice<'_>) -> Result<Tensor> {
         Choice::Name(other) => bail!(Argument, "gelu", "approximate is 'none' or 'tanh', not '{other}'"),
     }
 }
-
-pub(crate) const ENTRIES: &[Entry] = &[
-    entry!(twin ["leaky_relu"] leaky_relu (x: &Tensor, negative_slope: f64 = Float(0.01))
-        "The element where it is positive, else `negative_slope` times it (at 0 too).\n\n\
-        >>> fg.leaky_relu(fg.tensor([-100.0, 2.0])).tolist()\n[-1.0, 2.0]"),
-    entry!(twin ["prelu"] prelu (x: &Tensor, weight: &Tensor)
-        "The element where it is positive, else `weight` times it. A weight of one axis has one number for each channel \
-        (axis 1); any other broadcasts.\n\n\
-        >>> fg.prelu(fg.tensor([-1.0, 2.0]), fg.tensor(0.5)).tolist()\n[-0.5, 2.0]"),
-    entry!(twin ["softplus"] softplus (x: &Tensor, beta: f64 = Float(1.0), threshold: f64 = Float(20.0))
-        "log(1 + exp(beta * x)) / beta, without overflow. Where beta * x is above a threshold below 20 the result is x \
-        itself; from 20 on the two agree to float32 precision and the formula is kept.\n\n\
-        >>> fg.softplus(fg.tensor([-1000.0, 1000.0])).tolist()\n[0.0, 1000.0]"),
-    entry!(twin ["gelu"] gelu (x: &Tensor, approximate: Choice<'_> = Str("none"))
-        "x times the standard normal distribution function of x. With approximate='tanh' (or True) the distribution \
-        function is approximated: 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x³))).\n\n\
-        >>> fg.gelu(fg.tensor([0.0])).tolist()\n[0.0]"),
-];

@@ -3,7 +3,7 @@
 use smallvec::smallvec;
 
 use super::compare::{and_same, or_same};
-use super::entry::{Entry, Operand, entry};
+use super::entry::{Operand, op};
 use super::pointwise::{in_one_pass, log_or_zero, one_less, reciprocal_or_zero, sign};
 pub use super::promote::default_float;
 pub(super) use super::promote::{Class, promoted};
@@ -139,7 +139,13 @@ macro_rules! binary {
             [$($kx),*] $gx => $dx; [$($ky),*] $gy => $dy;
         )* }
         $(
-            #[doc = $doc]
+            #[doc = concat!($doc, binary!(@note $class))]
+            #[doc = ""]
+            #[doc = "```python"]
+            #[doc = concat!(">>> ", $example)]
+            #[doc = $result]
+            #[doc = "```"]
+            #[op(in_place, names(stringify!($f) $($(, stringify!($alias))*)?))]
             pub fn $f(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
                 let (x, y) = promoted(binary!(@class $class), x, y)?;
                 $(if x.dtype() == DType::Bool {
@@ -148,10 +154,6 @@ macro_rules! binary {
                 $same(&x, &y)
             }
         )*
-        pub(crate) const ENTRIES: &[Entry] = &[ $(
-            entry!(twin [stringify!($f) $($(, stringify!($alias))*)?] $f (x: Operand<'_>, y: Operand<'_>)
-                concat!($doc, binary!(@note $class), "\n\n>>> ", $example, "\n", $result))
-        ),* ];
     };
     (@class num) => { Class::Num };
     (@class table) => { Class::Num };

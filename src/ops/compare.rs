@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::arithmetic::{add_same, binary_rows, copysign_same, multiply_same, subtract_same, zero};
-use super::entry::{Entry, Operand, entry};
+use super::entry::{Operand, op};
 use super::movement::cast;
 use super::pointwise::{abs, bitwise_invert, isfinite};
 use super::promote::{Class, as_tensor, holds, promoted};
@@ -61,69 +61,103 @@ fn comparable<'a>(x: Operand<'a>, y: Operand<'a>) -> Result<(Cow<'a, Tensor>, Co
     promoted(Class::Num, x, y)
 }
 
-macro_rules! comparisons {
-    ($($f:ident($x:ident, $y:ident) => $compared:expr, $doc:expr;)*) => { $(
-        #[doc = $doc]
-        pub fn $f($x: Operand<'_>, $y: Operand<'_>) -> Result<Tensor> {
-            let ($x, $y) = comparable($x, $y)?;
-            $compared
-        }
-    )* };
-}
-comparisons! {
-    equal(x, y) => equal_same(&x, &y), "Whether the elements are equal.";
-    not_equal(x, y) => not_equal_same(&x, &y), "Whether the elements differ.";
-    less(x, y) => less_same(&x, &y), "Whether the first element is smaller.";
-    less_equal(x, y) => less_equal_same(&x, &y), "Whether the first element is not larger.";
-    greater(x, y) => less_same(&y, &x), "Whether the first element is larger.";
-    greater_equal(x, y) => less_equal_same(&y, &x), "Whether the first element is not smaller.";
-}
-
-/// An operand as truth values: whether its elements are not 0.
-fn truths(x: Operand<'_>) -> Result<Tensor> {
-    match x {
-        Operand::Tensor(t) => cast(t, DType::Bool),
-        number => Ok(as_tensor(number, DType::Bool)?.into_owned()),
-    }
-}
-
-macro_rules! logical {
-    ($($f:ident => $same:ident, $doc:expr;)*) => { $(
-        #[doc = $doc]
+/// Public functions of two operands, which `prepare` turns into tensors of one dtype:
+/// `name | aliases (x, y) => result, "documentation", "example" => "what it prints";`.
+macro_rules! pairs {
+    ($prepare:expr; $($f:ident $(| $alias:ident)* ($x:ident, $y:ident) => $result:expr,
+        $doc:literal, $example:literal => $printed:literal;)*) => { $(
+        #[doc = concat!($doc, " The shapes broadcast.")]
+        #[doc = ""]
+        #[doc = "```python"]
+        #[doc = concat!(">>> ", $example)]
+        #[doc = $printed]
+        #[doc = "```"]
+        #[op(in_place, names(stringify!($f) $(, stringify!($alias))*))]
         pub fn $f(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
-            $same(&truths(x)?, &truths(y)?)
+            let ($x, $y) = $prepare(x, y)?;
+            $result
         }
     )* };
 }
-logical! {
-    logical_and => and_same, "Whether both elements are not 0.";
-    logical_or => or_same, "Whether either element is not 0.";
-    logical_xor => xor_same, "Whether exactly one element is not 0.";
+
+pairs! {
+    comparable;
+    equal | eq (x, y) => equal_same(&x, &y),
+        "Whether the elements are equal, as truth values; NaN equals nothing.",
+        "fg.equal(fg.tensor([1, 2]), 2).tolist()" => "[False, True]";
+    not_equal | ne (x, y) => not_equal_same(&x, &y),
+        "Whether the elements differ, as truth values.",
+        "fg.not_equal(fg.tensor([1, 2]), 2).tolist()" => "[True, False]";
+    less | lt | less_than (x, y) => less_same(&x, &y),
+        "Whether x is smaller than y, as truth values.",
+        "fg.less(fg.tensor([1, 2]), 2).tolist()" => "[True, False]";
+    less_equal | le (x, y) => less_equal_same(&x, &y),
+        "Whether x is not larger than y, as truth values.",
+        "fg.less_equal(fg.tensor([1, 2]), 1.5).tolist()" => "[True, False]";
+    greater | gt | greater_than (x, y) => less_same(&y, &x),
+        "Whether x is larger than y, as truth values.",
+        "fg.greater(fg.tensor([1, 2]), 1).tolist()" => "[False, True]";
+    greater_equal | ge (x, y) => less_equal_same(&y, &x),
+        "Whether x is not smaller than y, as truth values.",
+        "fg.greater_equal(fg.tensor([1, 2]), 2).tolist()" => "[False, True]";
+}
+
+/// Both operands as truth values: whether their elements are not 0.
+fn truths<'a>(x: Operand<'a>, y: Operand<'a>) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
+    Ok((as_tensor(x, DType::Bool)?, as_tensor(y, DType::Bool)?))
+}
+
+pairs! {
+    truths;
+    logical_and (x, y) => and_same(&x, &y), "Whether both elements are not 0.",
+        "fg.logical_and(fg.tensor([0, 2]), True).tolist()" => "[False, True]";
+    logical_or (x, y) => or_same(&x, &y), "Whether either element is not 0.",
+        "fg.logical_or(fg.tensor([0, 2]), False).tolist()" => "[False, True]";
+    logical_xor (x, y) => xor_same(&x, &y), "Whether exactly one of two elements is not 0.",
+        "fg.logical_xor(fg.tensor([0, 2]), True).tolist()" => "[True, False]";
 }
 
 /// Whether the element is 0.
+///
+/// ```python
+/// >>> fg.logical_not(fg.tensor([0, 2])).tolist()
+/// [True, False]
+/// ```
+#[op(in_place)]
 pub fn logical_not(x: &Tensor) -> Result<Tensor> {
-    bitwise_invert(&truths(x.into())?)
+    bitwise_invert(&cast(x, DType::Bool)?)
 }
 
-macro_rules! bitwise {
-    ($($f:ident => $same:ident, $doc:expr;)*) => { $(
-        #[doc = $doc]
-        pub fn $f(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
-            let (x, y) = promoted(Class::Num, x, y)?;
-            $same(&x, &y)
-        }
-    )* };
-}
-bitwise! {
-    bitwise_and => and_same, "The bits that both integers have.";
-    bitwise_or => or_same, "The bits that either integer has.";
-    bitwise_xor => xor_same, "The bits that exactly one integer has.";
-    bitwise_left_shift => left_same, "The bits moved up.";
-    bitwise_right_shift => right_same, "The bits moved down.";
+fn numbers<'a>(x: Operand<'a>, y: Operand<'a>) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
+    promoted(Class::Num, x, y)
 }
 
-/// Whether the sign is minus; -0 and a NaN have one too.
+pairs! {
+    numbers;
+    bitwise_and (x, y) => and_same(&x, &y),
+        "The bits that both integers have; of truth values, whether both hold.",
+        "fg.bitwise_and(fg.tensor([6]), 3).tolist()" => "[2]";
+    bitwise_or (x, y) => or_same(&x, &y),
+        "The bits that either integer has; of truth values, whether either holds.",
+        "fg.bitwise_or(fg.tensor([6]), 3).tolist()" => "[7]";
+    bitwise_xor (x, y) => xor_same(&x, &y),
+        "The bits that exactly one integer has; of truth values, whether they differ.",
+        "fg.bitwise_xor(fg.tensor([6]), 3).tolist()" => "[5]";
+    bitwise_left_shift (x, y) => left_same(&x, &y),
+        "The bits of each integer moved up by y places; what leaves the dtype is lost.",
+        "fg.bitwise_left_shift(fg.tensor([3]), 2).tolist()" => "[12]";
+    bitwise_right_shift (x, y) => right_same(&x, &y),
+        "The bits of each integer moved down by y places, its sign kept.",
+        "fg.bitwise_right_shift(fg.tensor([-8]), 2).tolist()" => "[-2]";
+}
+
+/// Whether the sign of the element is minus, as truth values; that of -0.0 is.
+///
+/// ```python
+/// >>> fg.signbit(fg.tensor([-0.0, 0.0, -2.0])).tolist()
+/// [True, False, True]
+/// ```
+#[op(method)]
 pub fn signbit(x: &Tensor) -> Result<Tensor> {
     if !x.dtype().is_float() {
         return less_same(x, &Tensor::scalar_of(x.dtype(), 0.0));
@@ -132,8 +166,21 @@ pub fn signbit(x: &Tensor) -> Result<Tensor> {
     less_same(&copysign_same(&Tensor::scalar_of(x.dtype(), 1.0), &x)?, &Tensor::scalar_of(x.dtype(), 0.0))
 }
 
-/// Whether the elements are equal up to `atol + rtol * |y|`.
-pub fn isclose(x: &Tensor, y: Operand<'_>, rtol: f64, atol: f64, equal_nan: bool) -> Result<Tensor> {
+/// Whether |x - y| <= atol + rtol * |y|, element by element. Infinities are close to themselves only, NaN to nothing,
+/// or to NaN with `equal_nan`.
+///
+/// ```python
+/// >>> fg.isclose(fg.tensor([1.0]), 1.000001).tolist()
+/// [True]
+/// ```
+#[op(method)]
+pub fn isclose(
+    x: &Tensor,
+    y: Operand<'_>,
+    #[default(1e-5)] rtol: f64,
+    #[default(1e-8)] atol: f64,
+    #[default(false)] equal_nan: bool,
+) -> Result<Tensor> {
     if !(rtol >= 0.0 && atol >= 0.0) {
         bail!(Argument, "isclose", "tolerances are not negative, rtol is {rtol} and atol {atol}");
     }
@@ -151,61 +198,23 @@ pub fn isclose(x: &Tensor, y: Operand<'_>, rtol: f64, atol: f64, equal_nan: bool
     or_same(&near, &and_same(&not_equal_same(&x, &x)?, &not_equal_same(&y, &y)?)?)
 }
 
-/// Whether [`isclose`] holds everywhere.
-pub fn allclose(x: &Tensor, y: Operand<'_>, rtol: f64, atol: f64, equal_nan: bool) -> Result<bool> {
+/// Whether `isclose` holds for every element, as a bool of Python's.
+///
+/// ```python
+/// >>> fg.allclose(fg.tensor([1.0]), 1.000001)
+/// True
+/// ```
+#[op(method)]
+pub fn allclose(
+    x: &Tensor,
+    y: Operand<'_>,
+    #[default(1e-5)] rtol: f64,
+    #[default(1e-8)] atol: f64,
+    #[default(false)] equal_nan: bool,
+) -> Result<bool> {
     let close = isclose(x, y, rtol, atol, equal_nan)?;
     if !close.levels.is_empty() {
         bail!(Argument, "allclose", "inside vmap each lane has its own answer: take isclose(...) and all()");
     }
     Ok(close.array.to_vec::<Bool8>().iter().all(|b| b.0 != 0))
 }
-
-/// An entry of two operands, with an example and what it prints.
-macro_rules! pair {
-    ($f:ident $(| $alias:ident)*, $doc:expr, $example:expr => $result:expr) => {
-        entry!(twin [stringify!($f) $(, stringify!($alias))*] $f (x: Operand<'_>, y: Operand<'_>)
-            concat!($doc, " The shapes broadcast.\n\n>>> ", $example, "\n", $result))
-    };
-}
-
-pub(crate) const ENTRIES: &[Entry] = &[
-    pair!(equal | eq, "Whether the elements are equal, as truth values; NaN equals nothing.",
-        "fg.equal(fg.tensor([1, 2]), 2).tolist()" => "[False, True]"),
-    pair!(not_equal | ne, "Whether the elements differ, as truth values.",
-        "fg.not_equal(fg.tensor([1, 2]), 2).tolist()" => "[True, False]"),
-    pair!(less | lt | less_than, "Whether x is smaller than y, as truth values.",
-        "fg.less(fg.tensor([1, 2]), 2).tolist()" => "[True, False]"),
-    pair!(less_equal | le, "Whether x is not larger than y, as truth values.",
-        "fg.less_equal(fg.tensor([1, 2]), 1.5).tolist()" => "[True, False]"),
-    pair!(greater | gt | greater_than, "Whether x is larger than y, as truth values.",
-        "fg.greater(fg.tensor([1, 2]), 1).tolist()" => "[False, True]"),
-    pair!(greater_equal | ge, "Whether x is not smaller than y, as truth values.",
-        "fg.greater_equal(fg.tensor([1, 2]), 2).tolist()" => "[False, True]"),
-    pair!(logical_and, "Whether both elements are not 0.",
-        "fg.logical_and(fg.tensor([0, 2]), True).tolist()" => "[False, True]"),
-    pair!(logical_or, "Whether either element is not 0.",
-        "fg.logical_or(fg.tensor([0, 2]), False).tolist()" => "[False, True]"),
-    pair!(logical_xor, "Whether exactly one of two elements is not 0.",
-        "fg.logical_xor(fg.tensor([0, 2]), True).tolist()" => "[True, False]"),
-    entry!(twin ["logical_not"] logical_not (x: &Tensor)
-        "Whether the element is 0.\n\n>>> fg.logical_not(fg.tensor([0, 2])).tolist()\n[True, False]"),
-    pair!(bitwise_and, "The bits that both integers have; of truth values, whether both hold.",
-        "fg.bitwise_and(fg.tensor([6]), 3).tolist()" => "[2]"),
-    pair!(bitwise_or, "The bits that either integer has; of truth values, whether either holds.",
-        "fg.bitwise_or(fg.tensor([6]), 3).tolist()" => "[7]"),
-    pair!(bitwise_xor, "The bits that exactly one integer has; of truth values, whether they differ.",
-        "fg.bitwise_xor(fg.tensor([6]), 3).tolist()" => "[5]"),
-    pair!(bitwise_left_shift, "The bits of each integer moved up by y places; what leaves the dtype is lost.",
-        "fg.bitwise_left_shift(fg.tensor([3]), 2).tolist()" => "[12]"),
-    pair!(bitwise_right_shift, "The bits of each integer moved down by y places, its sign kept.",
-        "fg.bitwise_right_shift(fg.tensor([-8]), 2).tolist()" => "[-2]"),
-    entry!(method ["signbit"] signbit (x: &Tensor)
-        "Whether the sign of the element is minus, as truth values; that of -0.0 is.\n\n\
-        >>> fg.signbit(fg.tensor([-0.0, 0.0, -2.0])).tolist()\n[True, False, True]"),
-    entry!(method ["isclose"] isclose (x: &Tensor, y: Operand<'_>, rtol: f64 = Float(1e-5), atol: f64 = Float(1e-8), equal_nan: bool = False)
-        "Whether |x - y| <= atol + rtol * |y|, element by element. Infinities are close to themselves only, NaN to \
-        nothing, or to NaN with `equal_nan`.\n\n>>> fg.isclose(fg.tensor([1.0]), 1.000001).tolist()\n[True]"),
-    entry!(method ["allclose"] allclose (x: &Tensor, y: Operand<'_>, rtol: f64 = Float(1e-5), atol: f64 = Float(1e-8), equal_nan: bool = False)
-        "Whether `isclose` holds for every element, as a bool of Python's.\n\n\
-        >>> fg.allclose(fg.tensor([1.0]), 1.000001)\nTrue"),
-];

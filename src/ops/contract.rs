@@ -6,7 +6,7 @@ use smallvec::smallvec;
 
 use super::arithmetic::{Class, add, multiply, promoted, subtract};
 use super::einsum::tensordot;
-use super::entry::{Operand, Pairs, entries};
+use super::entry::{Operand, Pairs, op};
 use super::movement::{matrix_transpose, permute_dims, reshape_to, roll};
 use crate::array::{Array, Item};
 use crate::dtype::DType;
@@ -93,7 +93,16 @@ impl Op for Dot {
     }
 }
 
-/// The matrix product, with the vector and batch cases of NumPy's `matmul`.
+/// The matrix product over the last two axes: z[…, i, j] = Σₖ x[…, i, k] · y[…, k, j].
+///
+/// The axes before them broadcast. A vector on the left is a row, on the right a column, and that axis is
+/// left out of the result. Shapes that do not fit are a ShapeError, truth values a DtypeError.
+///
+/// ```python
+/// >>> fg.matmul(fg.ones((2, 3)), fg.ones((3, 4))).shape
+/// (2, 4)
+/// ```
+#[op(method, names("matmul", "mm"))]
 pub fn matmul(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     let (x, y) = numbers("matmul", x, y)?;
     let (a, b) = (x.dims(), y.dims());
@@ -137,8 +146,14 @@ fn joined(a: &[usize], b: &[usize]) -> Dims {
     a.iter().chain(b).copied().collect()
 }
 
-/// The inner product over an axis of both; the other axes broadcast.
-pub fn vecdot(x: Operand<'_>, y: Operand<'_>, axis: i64) -> Result<Tensor> {
+/// The inner product over an axis that both have with the same size; the other axes broadcast.
+///
+/// ```python
+/// >>> fg.vecdot(fg.ones((2, 3)), fg.ones(3)).shape
+/// (2,)
+/// ```
+#[op(method)]
+pub fn vecdot(x: Operand<'_>, y: Operand<'_>, #[default(-1)] axis: i64) -> Result<Tensor> {
     let (x, y) = numbers("vecdot", x, y)?;
     let last = |t: &Tensor| -> Result<Tensor> {
         let axis = shape::axis("vecdot", axis, t.rank())?;
@@ -162,7 +177,13 @@ pub fn vecdot(x: Operand<'_>, y: Operand<'_>, axis: i64) -> Result<Tensor> {
     reshape_to(&apply(Matmul, &[&row, &column])?, &dims)
 }
 
-/// The inner product of two vectors, or of the rows of two matrices.
+/// The inner product `Σₖ x[k] · y[k]` of two vectors; of two matrices, row by row.
+///
+/// ```python
+/// >>> fg.dot(fg.ones(3), fg.ones(3)).item()
+/// 3.0
+/// ```
+#[op(method)]
 pub fn dot(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     if x.dims() != y.dims() || !matches!(x.rank(), 1 | 2) {
         bail!(
@@ -176,7 +197,13 @@ pub fn dot(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     vecdot(x.into(), y.into(), -1)
 }
 
-/// The products summed over the last axis of both: every row of `x` with every row of `y`.
+/// The products summed over the last axis of both: every row of x with every row of y.
+///
+/// ```python
+/// >>> fg.inner(fg.ones((2, 3)), fg.ones((4, 3))).shape
+/// (2, 4)
+/// ```
+#[op(method)]
 pub fn inner(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     match (x.rank(), y.rank()) {
         (0, _) | (_, 0) => multiply(x.into(), y.into()),
@@ -184,13 +211,25 @@ pub fn inner(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     }
 }
 
-/// Every element of `x` times every element of `y`, both taken as vectors.
+/// The matrix of products `z[i, j] = x[i] · y[j]`; both are taken as vectors.
+///
+/// ```python
+/// >>> fg.outer(fg.ones(2), fg.ones(3)).shape
+/// (2, 3)
+/// ```
+#[op(method, names("outer", "ger"))]
 pub fn outer(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let (m, n) = (shape::len(x.dims()), shape::len(y.dims()));
     multiply((&reshape_to(x, &[m, 1])?).into(), (&reshape_to(y, &[1, n])?).into())
 }
 
-/// The Kronecker product.
+/// The Kronecker product: y repeated as blocks, each times one element of x.
+///
+/// ```python
+/// >>> fg.kron(fg.ones((2, 2)), fg.ones((1, 3))).shape
+/// (2, 6)
+/// ```
+#[op(method)]
 pub fn kron(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let rank = x.rank().max(y.rank());
     let full = |t: &Tensor| -> Dims {
@@ -220,7 +259,14 @@ fn ranks(op: &'static str, x: &Tensor, y: &Tensor, wanted: (usize, usize)) -> Re
     Ok(())
 }
 
-/// The matrix product of each of a batch of matrices with its partner.
+/// The matrix products of two batches of matrices: z[b, i, j] = Σₖ x[b, i, k] · y[b, k, j]. Both have three
+/// axes, and batches of one size.
+///
+/// ```python
+/// >>> fg.bmm(fg.ones((5, 2, 3)), fg.ones((5, 3, 4))).shape
+/// (5, 2, 4)
+/// ```
+#[op(method)]
 pub fn bmm(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     ranks("bmm", x, y, (3, 3))?;
     if x.dims()[0] != y.dims()[0] {
@@ -237,14 +283,33 @@ pub fn bmm(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     matmul(x.into(), y.into())
 }
 
-/// The product of a matrix and a vector.
+/// The product of a matrix and a vector: `z[i] = Σₖ x[i, k] · y[k]`.
+///
+/// ```python
+/// >>> fg.mv(fg.ones((2, 3)), fg.ones(3)).tolist()
+/// [3.0, 3.0]
+/// ```
+#[op(method)]
 pub fn mv(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     ranks("mv", x, y, (2, 1))?;
     matmul(x.into(), y.into())
 }
 
-/// `x @ weight.T + bias`, or `x @ weight + bias` where the weight is already `[in, out]`.
-pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, transpose: bool) -> Result<Tensor> {
+/// An affine map of the last axis: x @ weight.T + bias, with a weight of shape [out, in].
+///
+/// With transpose=False the weight is [in, out] and taken as it is. Neither form copies it.
+///
+/// ```python
+/// >>> fg.linear(fg.ones((5, 3)), fg.ones((2, 3))).shape
+/// (5, 2)
+/// ```
+#[op(function)]
+pub fn linear(
+    x: &Tensor,
+    weight: &Tensor,
+    #[default(None)] bias: Option<&Tensor>,
+    #[default(true)] transpose: bool,
+) -> Result<Tensor> {
     if !matches!(weight.rank(), 1 | 2) {
         bail!(Shape, "linear", "a weight is a matrix (or one row of one), {:?} is not", weight.dims());
     }
@@ -260,8 +325,20 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, transpose: boo
     }
 }
 
-/// `beta * input + alpha * (x @ y)`.
-pub fn addmm(input: &Tensor, x: &Tensor, y: &Tensor, beta: Item, alpha: Item) -> Result<Tensor> {
+/// beta * input + alpha * (x @ y); the input broadcasts.
+///
+/// ```python
+/// >>> fg.addmm(fg.ones(2), fg.ones((3, 4)), fg.ones((4, 2))).shape
+/// (3, 2)
+/// ```
+#[op(in_place)]
+pub fn addmm(
+    input: &Tensor,
+    x: &Tensor,
+    y: &Tensor,
+    #[default(1)] beta: Item,
+    #[default(1)] alpha: Item,
+) -> Result<Tensor> {
     let scaled = |t: &Tensor, by: Item| match by {
         Item::Int(1) => Ok(t.clone()),
         by => multiply(t.into(), Operand::Number(by)),
@@ -269,8 +346,14 @@ pub fn addmm(input: &Tensor, x: &Tensor, y: &Tensor, beta: Item, alpha: Item) ->
     add((&scaled(input, beta)?).into(), (&scaled(&matmul(x.into(), y.into())?, alpha)?).into())
 }
 
-/// The cross product of vectors along an axis of size 3; the other axes broadcast.
-pub fn cross(x: &Tensor, y: &Tensor, axis: i64) -> Result<Tensor> {
+/// The cross product of vectors along an axis, which has size 3 in both; the other axes broadcast.
+///
+/// ```python
+/// >>> fg.cross(fg.tensor([1.0, 0.0, 0.0]), fg.tensor([0.0, 1.0, 0.0])).tolist()
+/// [0.0, 0.0, 1.0]
+/// ```
+#[op(method)]
+pub fn cross(x: &Tensor, y: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
     const OP: &str = "cross";
     for t in [x, y] {
         let at = shape::axis(OP, axis, t.rank())?;
@@ -282,44 +365,4 @@ pub fn cross(x: &Tensor, y: &Tensor, axis: i64) -> Result<Tensor> {
     let (x1, x2, y1, y2) = (ahead(x, 1)?, ahead(x, 2)?, ahead(y, 1)?, ahead(y, 2)?);
     let (plus, minus) = (multiply((&x1).into(), (&y2).into())?, multiply((&x2).into(), (&y1).into())?);
     subtract((&plus).into(), (&minus).into())
-}
-
-entries! {
-    method cross (x: &Tensor, y: &Tensor, axis: i64 = Int(-1))
-        "The cross product of vectors along an axis, which has size 3 in both; the other axes broadcast.\n\n\
-        >>> fg.cross(fg.tensor([1.0, 0.0, 0.0]), fg.tensor([0.0, 1.0, 0.0])).tolist()\n[0.0, 0.0, 1.0]";
-    method matmul | mm (x: Operand<'_>, y: Operand<'_>)
-        "The matrix product over the last two axes: z[…, i, j] = Σₖ x[…, i, k] · y[…, k, j].\n\n\
-        The axes before them broadcast. A vector on the left is a row, on the right a column, and that axis is left out\n\
-        of the result. Shapes that do not fit are a ShapeError, truth values a DtypeError.\n\n\
-        >>> fg.matmul(fg.ones((2, 3)), fg.ones((3, 4))).shape\n(2, 4)";
-    method bmm (x: &Tensor, y: &Tensor)
-        "The matrix products of two batches of matrices: z[b, i, j] = Σₖ x[b, i, k] · y[b, k, j]. Both have three axes, and\n\
-        batches of one size.\n\n\
-        >>> fg.bmm(fg.ones((5, 2, 3)), fg.ones((5, 3, 4))).shape\n(5, 2, 4)";
-    method mv (x: &Tensor, y: &Tensor)
-        "The product of a matrix and a vector: z[i] = Σₖ x[i, k] · y[k].\n\n\
-        >>> fg.mv(fg.ones((2, 3)), fg.ones(3)).tolist()\n[3.0, 3.0]";
-    method dot (x: &Tensor, y: &Tensor)
-        "The inner product Σₖ x[k] · y[k] of two vectors; of two matrices, row by row.\n\n\
-        >>> fg.dot(fg.ones(3), fg.ones(3)).item()\n3.0";
-    method vecdot (x: Operand<'_>, y: Operand<'_>, axis: i64 = Int(-1))
-        "The inner product over an axis that both have with the same size; the other axes broadcast.\n\n\
-        >>> fg.vecdot(fg.ones((2, 3)), fg.ones(3)).shape\n(2,)";
-    method inner (x: &Tensor, y: &Tensor)
-        "The products summed over the last axis of both: every row of x with every row of y.\n\n\
-        >>> fg.inner(fg.ones((2, 3)), fg.ones((4, 3))).shape\n(2, 4)";
-    method outer | ger (x: &Tensor, y: &Tensor)
-        "The matrix of products z[i, j] = x[i] · y[j]; both are taken as vectors.\n\n\
-        >>> fg.outer(fg.ones(2), fg.ones(3)).shape\n(2, 3)";
-    method kron (x: &Tensor, y: &Tensor)
-        "The Kronecker product: y repeated as blocks, each times one element of x.\n\n\
-        >>> fg.kron(fg.ones((2, 2)), fg.ones((1, 3))).shape\n(2, 6)";
-    function linear (x: &Tensor, weight: &Tensor, bias: Option<&Tensor> = None, transpose: bool = True)
-        "An affine map of the last axis: x @ weight.T + bias, with a weight of shape [out, in].\n\n\
-        With transpose=False the weight is [in, out] and taken as it is. Neither form copies it.\n\n\
-        >>> fg.linear(fg.ones((5, 3)), fg.ones((2, 3))).shape\n(5, 2)";
-    twin addmm (input: &Tensor, x: &Tensor, y: &Tensor, beta: Item = Int(1), alpha: Item = Int(1))
-        "beta * input + alpha * (x @ y); the input broadcasts.\n\n\
-        >>> fg.addmm(fg.ones(2), fg.ones((3, 4)), fg.ones((4, 2))).shape\n(3, 2)";
 }

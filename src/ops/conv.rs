@@ -4,7 +4,7 @@
 use smallvec::smallvec;
 
 use super::arithmetic::add;
-use super::entry::{IntsOrStr, entries};
+use super::entry::{IntsOrStr, op};
 use super::movement::reshape_to;
 use super::promote::{Class, promoted};
 use super::spatial::{Spatial, places};
@@ -218,32 +218,61 @@ fn transposed(
     at.unbatched(biased(op, y, bias)?, had_batch)
 }
 
-/// The public functions, by the number of axes.
+/// The public functions for a number of axes: what the inputs are called, the names of their axes, and sizes for the
+/// examples.
 macro_rules! convolutions {
-    ($($axes:literal $conv:ident $transposed:ident;)*) => { $(
+    ($($axes:literal $inputs:literal $sizes:literal, $three:literal $four:literal $eight:literal $nine:literal:
+        $conv:ident $transposed:ident $alias:ident;)*) => { $(
+        #[doc = concat!("The cross-correlation of ", $inputs, " `[batch, channels, ", $sizes, "]` (or of one without a batch)")]
+        #[doc = concat!("with the filters `[filters, channels / groups, ", $sizes, "]` of a weight.")]
+        ///
+        /// `y[b, f, p] = Σ x[b, c, p · stride + k · dilation - padding] · weight[f, c, k]`, with zeros outside of x. One
+        /// number stands for all axes. The padding 'same' keeps the size and needs stride 1; 'valid' pads nothing.
+        ///
+        /// ```python
+        #[doc = concat!(
+            ">>> fg.", stringify!($conv), "(fg.ones((1, 3, ", $eight, ")), fg.ones((4, 3, ", $three,
+            ")), stride=2, padding=1).shape"
+        )]
+        #[doc = concat!("(1, 4, ", $four, ")")]
+        /// ```
+        #[op(function)]
         pub fn $conv(
             x: &Tensor,
             weight: &Tensor,
-            bias: Option<&Tensor>,
-            stride: &[i64],
-            padding: IntsOrStr<'_>,
-            dilation: &[i64],
-            groups: i64,
+            #[default(None)] bias: Option<&Tensor>,
+            #[default([1])] stride: &[i64],
+            #[default([0])] padding: IntsOrStr<'_>,
+            #[default([1])] dilation: &[i64],
+            #[default(1)] groups: i64,
         ) -> Result<Tensor> {
             let at = Spatial { op: stringify!($conv), axes: $axes };
             convolve(at, x, weight, bias, stride, padding, dilation, groups)
         }
 
+        #[doc = concat!("The transpose of `", stringify!($conv), "` with respect to its input: x is `[batch, channels, ", $sizes, "]`,")]
+        #[doc = concat!("the weight `[channels, filters / groups, ", $sizes, "]`.")]
+        ///
+        /// An axis of size n gets the size (n - 1) · stride - 2 · padding + dilation · (k - 1) + 1 + output_padding.
+        ///
+        /// ```python
+        #[doc = concat!(
+            ">>> fg.", stringify!($transposed), "(fg.ones((1, 4, ", $four, ")), fg.ones((4, 3, ", $three,
+            ")), stride=2).shape"
+        )]
+        #[doc = concat!("(1, 3, ", $nine, ")")]
+        /// ```
+        #[op(function, names(stringify!($transposed), stringify!($alias)))]
         #[expect(clippy::too_many_arguments, reason = "those of PyTorch's function")]
         pub fn $transposed(
             x: &Tensor,
             weight: &Tensor,
-            bias: Option<&Tensor>,
-            stride: &[i64],
-            padding: &[i64],
-            output_padding: &[i64],
-            groups: i64,
-            dilation: &[i64],
+            #[default(None)] bias: Option<&Tensor>,
+            #[default([1])] stride: &[i64],
+            #[default([0])] padding: &[i64],
+            #[default([0])] output_padding: &[i64],
+            #[default(1)] groups: i64,
+            #[default([1])] dilation: &[i64],
         ) -> Result<Tensor> {
             let at = Spatial { op: stringify!($transposed), axes: $axes };
             transposed(at, x, weight, bias, stride, padding, output_padding, groups, dilation)
@@ -251,35 +280,8 @@ macro_rules! convolutions {
     )* };
 }
 convolutions! {
-    1 conv1d conv_transpose1d;
-    2 conv2d conv_transpose2d;
-    3 conv3d conv_transpose3d;
-}
-
-entries! {
-    function conv2d (x: &Tensor, weight: &Tensor, bias: Option<&Tensor> = None, stride: &[i64] = Ints(&[1]), padding: IntsOrStr<'_> = Ints(&[0]), dilation: &[i64] = Ints(&[1]), groups: i64 = Int(1))
-        "The cross-correlation of images [batch, channels, height, width] (or one of them) with the filters\n\n\
-        [filters, channels / groups, height, width] of a weight: y[b, f, p] = Σ x[b, c, p · stride + k · dilation - padding]\n\
-        · weight[f, c, k], with zeros outside of the image.\n\n\
-        Numbers are one for both axes, or two. padding='same' keeps the size (stride 1), 'valid' pads nothing.\n\n\
-        >>> fg.conv2d(fg.ones((1, 3, 8, 8)), fg.ones((4, 3, 3, 3)), stride=2, padding=1).shape\n(1, 4, 4, 4)";
-    function conv1d (x: &Tensor, weight: &Tensor, bias: Option<&Tensor> = None, stride: &[i64] = Ints(&[1]), padding: IntsOrStr<'_> = Ints(&[0]), dilation: &[i64] = Ints(&[1]), groups: i64 = Int(1))
-        "The cross-correlation of sequences [batch, channels, length] with filters [filters, channels / groups, length].\n\n\
-        The other arguments are those of conv2d, for one axis.\n\n\
-        >>> fg.conv1d(fg.ones((1, 2, 8)), fg.ones((3, 2, 3))).shape\n(1, 3, 6)";
-    function conv3d (x: &Tensor, weight: &Tensor, bias: Option<&Tensor> = None, stride: &[i64] = Ints(&[1]), padding: IntsOrStr<'_> = Ints(&[0]), dilation: &[i64] = Ints(&[1]), groups: i64 = Int(1))
-        "The cross-correlation of volumes [batch, channels, depth, height, width] with filters\n\n\
-        [filters, channels / groups, depth, height, width]. The other arguments are those of conv2d, for three axes.\n\n\
-        >>> fg.conv3d(fg.ones((1, 2, 4, 8, 8)), fg.ones((3, 2, 3, 3, 3))).shape\n(1, 3, 2, 6, 6)";
-    function conv_transpose2d | conv2d_transpose (x: &Tensor, weight: &Tensor, bias: Option<&Tensor> = None, stride: &[i64] = Ints(&[1]), padding: &[i64] = Ints(&[0]), output_padding: &[i64] = Ints(&[0]), groups: i64 = Int(1), dilation: &[i64] = Ints(&[1]))
-        "The transpose of conv2d by its image: x is [batch, channels, height, width], the weight\n\n\
-        [channels, filters / groups, height, width]. The size is (n - 1) · stride - 2 · padding + dilation · (k - 1) + 1 +\n\
-        output_padding.\n\n\
-        >>> fg.conv_transpose2d(fg.ones((1, 4, 4, 4)), fg.ones((4, 3, 3, 3)), stride=2).shape\n(1, 3, 9, 9)";
-    function conv_transpose1d | conv1d_transpose (x: &Tensor, weight: &Tensor, bias: Option<&Tensor> = None, stride: &[i64] = Ints(&[1]), padding: &[i64] = Ints(&[0]), output_padding: &[i64] = Ints(&[0]), groups: i64 = Int(1), dilation: &[i64] = Ints(&[1]))
-        "The transpose of conv1d by its sequence: conv_transpose2d over one axis.\n\n\
-        >>> fg.conv_transpose1d(fg.ones((1, 4, 4)), fg.ones((4, 3, 3)), stride=2).shape\n(1, 3, 9)";
-    function conv_transpose3d | conv3d_transpose (x: &Tensor, weight: &Tensor, bias: Option<&Tensor> = None, stride: &[i64] = Ints(&[1]), padding: &[i64] = Ints(&[0]), output_padding: &[i64] = Ints(&[0]), groups: i64 = Int(1), dilation: &[i64] = Ints(&[1]))
-        "The transpose of conv3d by its volume: conv_transpose2d over three axes.\n\n\
-        >>> fg.conv_transpose3d(fg.ones((1, 4, 2, 4, 4)), fg.ones((4, 3, 2, 3, 3)), stride=2).shape\n(1, 3, 4, 9, 9)";
+    1 "sequences" "length", "3" "4" "8" "9": conv1d conv_transpose1d conv1d_transpose;
+    2 "images" "height, width", "3, 3" "4, 4" "8, 8" "9, 9": conv2d conv_transpose2d conv2d_transpose;
+    3 "volumes" "depth, height, width", "3, 3, 3" "4, 4, 4" "8, 8, 8" "9, 9, 9":
+        conv3d conv_transpose3d conv3d_transpose;
 }

@@ -1,6 +1,6 @@
 //! The same values in memory of their own.
 
-use super::entry::entries;
+use super::entry::op;
 use super::movement::{Linear, LinearOp};
 use crate::array::Array;
 use crate::error::Result;
@@ -21,15 +21,14 @@ impl Linear for Clone {
     }
 }
 
-/// A copy in C order, recorded.
+/// A copy in memory of its own, through which gradients flow.
+///
+/// ```python
+/// >>> x = fg.tensor([1., 2.], requires_grad=True)
+/// >>> x.clone()
+/// Tensor([1., 2.], dtype=float32, requires_grad=True)
+/// ```
+#[op(method)]
 pub fn clone(x: &Tensor) -> Result<Tensor> {
     apply(LinearOp(Clone), &[x])
-}
-
-entries! {
-    method clone (x: &Tensor) "A copy in memory of its own, through which gradients flow.
-
->>> x = fg.tensor([1., 2.], requires_grad=True)
->>> x.clone()
-Tensor([1., 2.], dtype=float32, requires_grad=True)";
 }

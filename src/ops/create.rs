@@ -1,7 +1,7 @@
 //! Tensors made from nothing, and the default float dtype.
 
 use super::arithmetic::default_float;
-use super::entry::{Operand, Value, entries};
+use super::entry::{Operand, Value, op};
 use super::movement::broadcast_to;
 use super::promote::{as_tensor, holds, raised, set_default_float};
 use crate::array::{Array, Item};
@@ -29,25 +29,50 @@ fn alike(x: &Tensor, array: Array) -> Result<Tensor> {
     Ok(Tensor::made(array.contiguous()?, None, x.levels.clone()))
 }
 
-/// Zeros of a shape.
-pub fn zeros(shape: &[i64], dtype: Option<DType>) -> Result<Tensor> {
+/// Zeros of a shape, in the default float dtype unless another is given.
+///
+/// ```python
+/// >>> fg.zeros((2,)).tolist()
+/// [0.0, 0.0]
+/// ```
+#[op(function)]
+pub fn zeros(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = dtype.unwrap_or_else(default_float);
     Ok(Tensor::constant(Array::zeros("zeros", dtype, &sizes("zeros", shape, dtype)?)?))
 }
 
-/// Ones of a shape.
-pub fn ones(shape: &[i64], dtype: Option<DType>) -> Result<Tensor> {
+/// Ones of a shape, in the default float dtype unless another is given.
+///
+/// ```python
+/// >>> fg.ones((2,)).tolist()
+/// [1.0, 1.0]
+/// ```
+#[op(function)]
+pub fn ones(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = dtype.unwrap_or_else(default_float);
     Ok(Tensor::constant(Array::full_of(dtype, &sizes("ones", shape, dtype)?, 1.0).contiguous()?))
 }
 
-/// A tensor of a shape with elements of no particular value.
-pub fn empty(shape: &[i64], dtype: Option<DType>) -> Result<Tensor> {
+/// A tensor of a shape, to be written into. Memory is never shown as it was found: the elements are zeros.
+///
+/// ```python
+/// >>> fg.empty((2, 3)).shape
+/// (2, 3)
+/// ```
+#[op(function)]
+pub fn empty(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     zeros(shape, dtype)
 }
 
-/// One value in every place of a shape. The dtype, if it is not given, is the value's: the default float, int64, bool.
-pub fn full(shape: &[i64], fill_value: Operand<'_>, dtype: Option<DType>) -> Result<Tensor> {
+/// One value in every place of a shape. Unless it is given, the dtype is that of the value: the default
+/// float, int64, bool; a tensor's own, which may have any shape that broadcasts to it.
+///
+/// ```python
+/// >>> fg.full((2,), 7).tolist()
+/// [7, 7]
+/// ```
+#[op(function)]
+pub fn full(shape: &[i64], fill_value: Operand<'_>, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let own = match fill_value {
         Operand::Tensor(t) => t.dtype(),
         Operand::Number(n) => raised(DType::Bool, n),
@@ -61,23 +86,51 @@ pub fn full(shape: &[i64], fill_value: Operand<'_>, dtype: Option<DType>) -> Res
     alike(&spread, spread.array.clone())
 }
 
-/// Zeros of a tensor's shape and dtype.
-pub fn zeros_like(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+/// Zeros of the shape and dtype of x; a constant.
+///
+/// ```python
+/// >>> fg.zeros_like(fg.tensor([1, 2])).tolist()
+/// [0, 0]
+/// ```
+#[op(function)]
+pub fn zeros_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     alike(x, Array::zeros("zeros_like", dtype.unwrap_or(x.dtype()), x.array.dims())?)
 }
 
-/// Ones of a tensor's shape and dtype.
-pub fn ones_like(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+/// Ones of the shape and dtype of x; a constant.
+///
+/// ```python
+/// >>> fg.ones_like(fg.tensor([5, 2])).tolist()
+/// [1, 1]
+/// ```
+#[op(function)]
+pub fn ones_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     alike(x, Array::full_of(dtype.unwrap_or(x.dtype()), x.array.dims(), 1.0))
 }
 
-/// A tensor of a tensor's shape and dtype with elements of no particular value.
-pub fn empty_like(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+/// A tensor of the shape and dtype of x, to be written into; zeros, as with `empty`.
+///
+/// ```python
+/// >>> fg.empty_like(fg.tensor([1, 2])).shape
+/// (2,)
+/// ```
+#[op(function)]
+pub fn empty_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     zeros_like(x, dtype)
 }
 
-/// One value in every place of a tensor's shape.
-pub fn full_like(x: &Tensor, fill_value: Operand<'_>, dtype: Option<DType>) -> Result<Tensor> {
+/// One value in every place of the shape of x, in its dtype unless another is given.
+///
+/// ```python
+/// >>> fg.full_like(fg.tensor([1.0, 2.0]), 7).tolist()
+/// [7.0, 7.0]
+/// ```
+#[op(function)]
+pub fn full_like(
+    x: &Tensor,
+    fill_value: Operand<'_>,
+    #[default(None)] dtype: Option<DType>,
+) -> Result<Tensor> {
     let shape: Vec<i64> = x.dims().iter().map(|&d| d as i64).collect();
     full(&shape, fill_value, Some(dtype.unwrap_or(x.dtype())))
 }
@@ -91,12 +144,21 @@ fn integer(n: Item) -> Option<i128> {
     }
 }
 
-/// The numbers from `start` on in steps, as many as lie before `stop`.
+/// The numbers from start (0 if only one number is given) on in steps, as many as lie before stop. int64, or
+/// the default float if one of the numbers is a float. A step that leads away from stop gives none.
+///
+/// ```python
+/// >>> fg.arange(3).tolist()
+/// [0, 1, 2]
+/// >>> fg.arange(5, 0, -2).tolist()
+/// [5, 3, 1]
+/// ```
+#[op(function)]
 pub fn arange(
-    start: Option<Item>,
-    stop: Option<Item>,
-    step: Option<Item>,
-    dtype: Option<DType>,
+    #[default(None)] start: Option<Item>,
+    #[default(None)] stop: Option<Item>,
+    #[default(None)] step: Option<Item>,
+    #[default(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
     let (start, stop) = match (start, stop) {
         (Some(start), Some(stop)) => (start, stop),
@@ -148,8 +210,20 @@ pub fn arange(
     })?)))
 }
 
-/// `num` numbers at equal distances from `start` to `stop`.
-pub fn linspace(start: f64, stop: f64, num: i64, dtype: Option<DType>, endpoint: bool) -> Result<Tensor> {
+/// num numbers at equal distances from start to stop, which is among them unless endpoint is False.
+///
+/// ```python
+/// >>> fg.linspace(0, 1, 5).tolist()
+/// [0.0, 0.25, 0.5, 0.75, 1.0]
+/// ```
+#[op(function)]
+pub fn linspace(
+    start: f64,
+    stop: f64,
+    num: i64,
+    #[default(None)] dtype: Option<DType>,
+    #[default(true)] endpoint: bool,
+) -> Result<Tensor> {
     let dtype = dtype.unwrap_or_else(default_float);
     let n = sizes("linspace", &[num], dtype)?[0];
     let parts = if endpoint { n.saturating_sub(1) } else { n }.max(1) as f64;
@@ -167,8 +241,19 @@ pub fn linspace(start: f64, stop: f64, num: i64, dtype: Option<DType>, endpoint:
     })?)))
 }
 
-/// Ones on a diagonal, zeros elsewhere.
-pub fn eye(n_rows: i64, n_cols: Option<i64>, k: i64, dtype: Option<DType>) -> Result<Tensor> {
+/// Ones on the diagonal (the k-th above the main one), zeros elsewhere; square unless n_cols is given.
+///
+/// ```python
+/// >>> fg.eye(2).tolist()
+/// [[1.0, 0.0], [0.0, 1.0]]
+/// ```
+#[op(function)]
+pub fn eye(
+    n_rows: i64,
+    #[default(None)] n_cols: Option<i64>,
+    #[default(0)] k: i64,
+    #[default(None)] dtype: Option<DType>,
+) -> Result<Tensor> {
     let dtype = dtype.unwrap_or_else(default_float);
     let dims = sizes("eye", &[n_rows, n_cols.unwrap_or(n_rows)], dtype)?;
     dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("eye", &dims, |out| {
@@ -182,52 +267,25 @@ pub fn eye(n_rows: i64, n_cols: Option<i64>, k: i64, dtype: Option<DType>) -> Re
     })?)))
 }
 
-/// Sets the dtype of floats that nothing else decides.
+/// Sets the dtype of floats that nothing else decides: Python floats, functions of integers, `zeros` and the
+/// like.
+///
+/// ```python
+/// >>> fg.set_default_dtype(fg.float32)
+/// ```
+#[op(function)]
 pub fn set_default_dtype(dtype: DType) -> Result<Value> {
     set_default_float(dtype)?;
     Ok(Value::None)
 }
 
 /// The dtype of floats that nothing else decides.
+///
+/// ```python
+/// >>> fg.get_default_dtype()
+/// dtype('float32')
+/// ```
+#[op(function)]
 pub fn get_default_dtype() -> Result<DType> {
     Ok(default_float())
-}
-
-entries! {
-    function zeros (shape: &[i64], dtype: Option<DType> = None)
-        "Zeros of a shape, in the default float dtype unless another is given.\n\n>>> fg.zeros((2,)).tolist()\n[0.0, 0.0]";
-    function ones (shape: &[i64], dtype: Option<DType> = None)
-        "Ones of a shape, in the default float dtype unless another is given.\n\n>>> fg.ones((2,)).tolist()\n[1.0, 1.0]";
-    function empty (shape: &[i64], dtype: Option<DType> = None)
-        "A tensor of a shape, to be written into. Memory is never shown as it was found: the elements are zeros.\n\n\
-        >>> fg.empty((2, 3)).shape\n(2, 3)";
-    function full (shape: &[i64], fill_value: Operand<'_>, dtype: Option<DType> = None)
-        "One value in every place of a shape. Unless it is given, the dtype is that of the value: the default float, \
-        int64, bool; a tensor's own, which may have any shape that broadcasts to it.\n\n\
-        >>> fg.full((2,), 7).tolist()\n[7, 7]";
-    function zeros_like (x: &Tensor, dtype: Option<DType> = None)
-        "Zeros of the shape and dtype of x; a constant.\n\n>>> fg.zeros_like(fg.tensor([1, 2])).tolist()\n[0, 0]";
-    function ones_like (x: &Tensor, dtype: Option<DType> = None)
-        "Ones of the shape and dtype of x; a constant.\n\n>>> fg.ones_like(fg.tensor([5, 2])).tolist()\n[1, 1]";
-    function empty_like (x: &Tensor, dtype: Option<DType> = None)
-        "A tensor of the shape and dtype of x, to be written into; zeros, as with `empty`.\n\n\
-        >>> fg.empty_like(fg.tensor([1, 2])).shape\n(2,)";
-    function full_like (x: &Tensor, fill_value: Operand<'_>, dtype: Option<DType> = None)
-        "One value in every place of the shape of x, in its dtype unless another is given.\n\n\
-        >>> fg.full_like(fg.tensor([1.0, 2.0]), 7).tolist()\n[7.0, 7.0]";
-    function arange (start: Option<Item> = None, stop: Option<Item> = None, step: Option<Item> = None, dtype: Option<DType> = None)
-        "The numbers from start (0 if only one number is given) on in steps, as many as lie before stop. int64, or the \
-        default float if one of the numbers is a float. A step that leads away from stop gives none.\n\n\
-        >>> fg.arange(3).tolist()\n[0, 1, 2]\n>>> fg.arange(5, 0, -2).tolist()\n[5, 3, 1]";
-    function linspace (start: f64, stop: f64, num: i64, dtype: Option<DType> = None, endpoint: bool = True)
-        "num numbers at equal distances from start to stop, which is among them unless endpoint is False.\n\n\
-        >>> fg.linspace(0, 1, 5).tolist()\n[0.0, 0.25, 0.5, 0.75, 1.0]";
-    function eye (n_rows: i64, n_cols: Option<i64> = None, k: i64 = Int(0), dtype: Option<DType> = None)
-        "Ones on the diagonal (the k-th above the main one), zeros elsewhere; square unless n_cols is given.\n\n\
-        >>> fg.eye(2).tolist()\n[[1.0, 0.0], [0.0, 1.0]]";
-    function set_default_dtype (dtype: DType)
-        "Sets the dtype of floats that nothing else decides: Python floats, functions of integers, `zeros` and the like.\n\n\
-        >>> fg.set_default_dtype(fg.float32)";
-    function get_default_dtype ()
-        "The dtype of floats that nothing else decides.\n\n>>> fg.get_default_dtype()\ndtype('float32')";
 }

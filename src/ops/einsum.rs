@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::arithmetic::{Class, multiply_same, promoted};
 use super::contract::Matmul;
-use super::entry::{Pairs, Rest, entries};
+use super::entry::{Pairs, Rest, op};
 use super::movement::{cast, diagonal_of, permute_dims, reshape_to};
 use super::reduce::sum;
 use crate::dtype::DType;
@@ -261,7 +261,18 @@ fn cheapest(terms: &[Term], sizes: &Sizes, result: &[Label]) -> (usize, usize) {
         .expect("two terms")
 }
 
-/// The sum of products that a formula of labels describes.
+/// The sum of products that a formula describes: 'ij,jk->ik' is Σⱼ x[i, j] · y[j, k].
+///
+/// A letter that occurs twice in an operand takes the diagonal; letters that are not in the result are summed
+/// over; '...' stands for the axes without a letter; axes of size 1 broadcast. Without '->' the result has
+/// the letters that occur once, in alphabetical order. The operands follow, or come as one list; more than
+/// two are multiplied pair by pair, the cheapest first.
+///
+/// ```python
+/// >>> fg.einsum('ij,jk->ik', fg.ones((2, 3)), fg.ones((3, 4))).shape
+/// (2, 4)
+/// ```
+#[op(function)]
 pub fn einsum(subscripts: &str, operands: Rest<'_>) -> Result<Tensor> {
     let Some(first) = operands.0.first() else { bail!(Argument, OP, "no operand was given") };
     let dtype = operands.0.iter().fold(first.dtype(), |d, t| d.promote(t.dtype()));
@@ -286,8 +297,14 @@ pub fn einsum(subscripts: &str, operands: Rest<'_>) -> Result<Tensor> {
     last.ordered(&formula.result)
 }
 
-/// The products summed over axes that are paired with each other.
-pub fn tensordot(x: &Tensor, y: &Tensor, axes: Pairs<'_>) -> Result<Tensor> {
+/// The products summed over pairs of axes: the last `axes` of x with the first of y, or two lists of axes.
+///
+/// ```python
+/// >>> fg.tensordot(fg.ones((2, 3, 4)), fg.ones((4, 3, 5)), axes=([1, 2], [1, 0])).shape
+/// (2, 5)
+/// ```
+#[op(function)]
+pub fn tensordot(x: &Tensor, y: &Tensor, #[default(2)] axes: Pairs<'_>) -> Result<Tensor> {
     const OP: &str = "tensordot";
     let (x, y) = promoted(Class::Num, x.into(), y.into())?;
     let (m, n) = (x.rank(), y.rank());
@@ -322,17 +339,4 @@ pub fn tensordot(x: &Tensor, y: &Tensor, axes: Pairs<'_>) -> Result<Tensor> {
     let out = apply(Matmul, &[&ordered(&x, &rows, &over_x)?, &ordered(&y, &over_y, &columns)?])?;
     let dims = rows.iter().map(|&i| x.dims()[i]).chain(columns.iter().map(|&i| y.dims()[i]));
     reshape_to(&out, &dims.collect::<Dims>())
-}
-
-entries! {
-    function einsum (subscripts: &str, operands: Rest<'_>)
-        "The sum of products that a formula describes: 'ij,jk->ik' is Σⱼ x[i, j] · y[j, k].\n\n\
-        A letter that occurs twice in an operand takes the diagonal; letters that are not in the result are summed over;\n\
-        '...' stands for the axes without a letter; axes of size 1 broadcast. Without '->' the result has the letters that\n\
-        occur once, in alphabetical order. The operands follow, or come as one list; more than two are multiplied pair\n\
-        by pair, the cheapest first.\n\n\
-        >>> fg.einsum('ij,jk->ik', fg.ones((2, 3)), fg.ones((3, 4))).shape\n(2, 4)";
-    function tensordot (x: &Tensor, y: &Tensor, axes: Pairs<'_> = Int(2))
-        "The products summed over pairs of axes: the last `axes` of x with the first of y, or two lists of axes.\n\n\
-        >>> fg.tensordot(fg.ones((2, 3, 4)), fg.ones((4, 3, 5)), axes=([1, 2], [1, 0])).shape\n(2, 5)";
 }

@@ -6,6 +6,9 @@ pub use super::args::{
 };
 use crate::error::Result;
 
+/// Offers a function as an [`Entry`].
+pub(crate) use ferrograd_macros::op;
+
 /// One public function.
 pub struct Entry {
     /// Its names, the native one first.
@@ -18,7 +21,7 @@ pub struct Entry {
     /// Whether its results may be views: where one shares the memory of a tensor that was given, writes to either are
     /// seen by both.
     pub views: bool,
-    pub twin: InPlace,
+    pub in_place: InPlace,
     pub call: fn(&[Arg]) -> Result<Value>,
 }
 
@@ -91,62 +94,4 @@ pub enum Lit {
     Ints(&'static [i64]),
 }
 
-/// The entries of a family: `method sum | reduce_sum(x: &Tensor, axis: Axes<'_> = None) "documentation";`, where
-/// `sum` is the function, and more names follow bars. `method` makes it a tensor's method too (`function` does not);
-/// `view` is a method whose results share the tensor's memory where they can; `twin` a method with a twin that writes
-/// in place; `reshaping` a view with a twin that may change the shape.
-/// After `in linalg;` the first name of each is `linalg.name`, in a namespace of its own; the names after bars are not.
-macro_rules! entries {
-    (in $space:ident; $($place:ident $f:ident $(| $alias:ident)* ( $($p:ident : $t:ty $(= $d:ident $(($v:expr))?)?),* $(,)? ) $doc:expr;)*) => {
-        pub(crate) const ENTRIES: &[$crate::ops::entry::Entry] = &[ $( $crate::ops::entry::entry!($place [concat!(stringify!($space), ".", stringify!($f)) $(, stringify!($alias))*] $f ( $($p : $t $(= $d $(($v))?)?),* ) $doc) ),* ];
-    };
-    ($($place:ident $f:ident $(| $alias:ident)* ( $($p:ident : $t:ty $(= $d:ident $(($v:expr))?)?),* $(,)? ) $doc:expr;)*) => {
-        pub(crate) const ENTRIES: &[$crate::ops::entry::Entry] = &[ $( $crate::ops::entry::entry!($place [stringify!($f) $(, stringify!($alias))*] $f ( $($p : $t $(= $d $(($v))?)?),* ) $doc) ),* ];
-    };
-}
-/// One entry, for the rows that make their own.
-macro_rules! entry {
-    ($place:ident [$first:expr $(, $name:expr)*] $f:ident ( $($p:ident : $t:ty $(= $d:ident $(($v:expr))?)?),* ) $doc:expr) => {
-        $crate::ops::entry::Entry {
-            names: &[$first $(, $name)*],
-            params: &[ $( $crate::ops::entry::Param {
-                name: stringify!($p),
-                kind: <$t as $crate::ops::entry::FromArg<'static>>::KIND,
-                default: $crate::ops::entry::default!($($d $(($v))?)?),
-            } ),* ],
-            doc: $doc,
-            method: $crate::ops::entry::place!($place).0,
-            views: $crate::ops::entry::place!($place).1,
-            twin: $crate::ops::entry::place!($place).2,
-            #[allow(unused_assignments, unused_mut, unused_variables, non_snake_case)]
-            call: |args| {
-                let mut i = 0;
-                $( let $p: $t = $crate::ops::entry::take($first, args, i)?; i += 1; )*
-                Ok($crate::ops::entry::Value::from($f($($p),*)?))
-            },
-        }
-    };
-}
-macro_rules! default {
-    () => { None };
-    ($d:ident $(($v:expr))?) => { Some($crate::ops::entry::Lit::$d $(($v))?) };
-}
-/// Whether a place in `entries!` makes a method, whether its results may be views, and its twin.
-macro_rules! place {
-    (function) => {
-        (false, false, $crate::ops::entry::InPlace::None)
-    };
-    (method) => {
-        (true, false, $crate::ops::entry::InPlace::None)
-    };
-    (view) => {
-        (true, true, $crate::ops::entry::InPlace::None)
-    };
-    (twin) => {
-        (true, false, $crate::ops::entry::InPlace::SameShape)
-    };
-    (reshaping) => {
-        (true, true, $crate::ops::entry::InPlace::AnyShape)
-    };
-}
-pub(crate) use {default, entries, entry, place};
+inventory::collect!(Entry);

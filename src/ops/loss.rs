@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use smallvec::smallvec;
 
 use super::along::pick;
-use super::entry::entries;
+use super::entry::op;
 use super::movement::{cast, permute_dims, reshape_to};
 use super::normalize::{log_softmax, softmax, softmax_gradient, sum_rows};
 use super::promote::promoted_float;
@@ -238,16 +238,26 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The cross entropy between the softmax of logits and targets.
+/// The cross entropy between the softmax of logits along `axis` (by default 1, for a vector 0) and targets:
+/// integers (the shape without that axis, or with size 1 there) or probabilities (floats of the shape of
+/// `x`). `weight` has a number for each class; samples whose target is `ignore_index` count nothing;
+/// `reduction` is 'mean' (by the weights), 'sum' or 'none'. Raises IndexOutOfRange for a target that is no
+/// class.
+///
+/// ```python
+/// >>> fg.cross_entropy(fg.tensor([[0., 0.]]), fg.tensor([1])).item()
+/// 0.6931471824645996
+/// ```
 #[allow(clippy::too_many_arguments)]
+#[op(function)]
 pub fn cross_entropy(
     x: &Tensor,
     target: &Tensor,
-    weight: Option<&Tensor>,
-    ignore_index: i64,
-    reduction: &str,
-    label_smoothing: f64,
-    axis: Option<i64>,
+    #[default(None)] weight: Option<&Tensor>,
+    #[default(-100)] ignore_index: i64,
+    #[default("mean")] reduction: &str,
+    #[default(0.0)] label_smoothing: f64,
+    #[default(None)] axis: Option<i64>,
 ) -> Result<Tensor> {
     let op = "cross_entropy";
     let reduction = Reduction::parse(op, reduction)?;
@@ -288,14 +298,20 @@ pub fn cross_entropy(
     reduction.of(&rows.samples(&loss)?, weights.as_ref())
 }
 
-/// The negative log-likelihood of classes, given log-probabilities.
+/// The negative log-probability of each sample's class: `cross_entropy` of what is a log-softmax already.
+///
+/// ```python
+/// >>> fg.nll_loss(fg.tensor([[-1., -2.]]), fg.tensor([1])).item()
+/// 2.0
+/// ```
+#[op(function)]
 pub fn nll_loss(
     x: &Tensor,
     target: &Tensor,
-    weight: Option<&Tensor>,
-    ignore_index: i64,
-    reduction: &str,
-    axis: Option<i64>,
+    #[default(None)] weight: Option<&Tensor>,
+    #[default(-100)] ignore_index: i64,
+    #[default("mean")] reduction: &str,
+    #[default(None)] axis: Option<i64>,
 ) -> Result<Tensor> {
     let op = "nll_loss";
     let reduction = Reduction::parse(op, reduction)?;
@@ -309,20 +325,4 @@ pub fn nll_loss(
         _ => own,
     };
     reduction.of(&rows.samples(&loss)?, weights.as_ref())
-}
-
-entries! {
-    function cross_entropy (x: &Tensor, target: &Tensor, weight: Option<&Tensor> = None, ignore_index: i64 = Int(-100), reduction: &str = Str("mean"), label_smoothing: f64 = Float(0.0), axis: Option<i64> = None)
-        "The cross entropy between the softmax of logits along `axis` (by default 1, for a vector 0) and targets: integers
-(the shape without that axis, or with size 1 there) or probabilities (floats of the shape of `x`). `weight` has a number
-for each class; samples whose target is `ignore_index` count nothing; `reduction` is 'mean' (by the weights), 'sum' or
-'none'. Raises IndexOutOfRange for a target that is no class.
-
->>> fg.cross_entropy(fg.tensor([[0., 0.]]), fg.tensor([1])).item()
-0.6931471824645996";
-    function nll_loss (x: &Tensor, target: &Tensor, weight: Option<&Tensor> = None, ignore_index: i64 = Int(-100), reduction: &str = Str("mean"), axis: Option<i64> = None)
-        "The negative log-probability of each sample's class: `cross_entropy` of what is a log-softmax already.
-
->>> fg.nll_loss(fg.tensor([[-1., -2.]]), fg.tensor([1])).item()
-2.0";
 }

@@ -1,5 +1,7 @@
 //! The ops, one file a family. An op is one `impl` (usually one row) and one entry, both in its family's file.
 
+use std::sync::LazyLock;
+
 mod args;
 pub mod entry;
 mod operators;
@@ -39,50 +41,12 @@ mod standardize;
 pub use entry::{Axes, Entry, Operand};
 pub use index::Index;
 
-/// Every public function, family by family.
+/// Every public function, by its first name.
 pub fn registry() -> impl Iterator<Item = &'static Entry> {
-    let families = [index::FAMILY, movement::KEEPING, movement::RESHAPING, movement::OTHERS];
-    let families = families.into_iter().flatten().copied();
-    [
-        activation::ENTRIES,
-        activation::ROWS,
-        arithmetic::ENTRIES,
-        compare::ENTRIES,
-        contract::ENTRIES,
-        copy::ENTRIES,
-        conv::ENTRIES,
-        create::ENTRIES,
-        einsum::ENTRIES,
-        likeness::ENTRIES,
-        loss::ENTRIES,
-        linalg::cholesky::ENTRIES,
-        linalg::determinant::ENTRIES,
-        linalg::eigen::ENTRIES,
-        linalg::norms::ENTRIES,
-        linalg::qr::ENTRIES,
-        linalg::solve::ENTRIES,
-        linalg::svd::ENTRIES,
-        norm::ENTRIES,
-        normalize::ENTRIES,
-        pointwise::ENTRIES,
-        pointwise::ROWS,
-        pool::ENTRIES,
-        random::ENTRIES,
-        rectifier::ENTRIES,
-        rectifier::ROWS,
-        residual::ENTRIES,
-        reduce::ENTRIES,
-        select::ENTRIES,
-        reduce::extreme::ENTRIES,
-        reduce::logic::ENTRIES,
-        reduce::moments::ENTRIES,
-        reduce::nan::ENTRIES,
-        reduce::norm::ENTRIES,
-        reduce::product::ENTRIES,
-        scan::ENTRIES,
-        sort::ENTRIES,
-    ]
-    .into_iter()
-    .chain(families)
-    .flatten()
+    static ENTRIES: LazyLock<Vec<&'static Entry>> = LazyLock::new(|| {
+        let mut entries: Vec<&Entry> = inventory::iter::<Entry>.into_iter().collect();
+        entries.sort_unstable_by_key(|entry| entry.names[0]);
+        entries
+    });
+    ENTRIES.iter().copied()
 }

@@ -3,7 +3,7 @@
 use smallvec::smallvec;
 
 use super::arithmetic::{binary_rows, promoted};
-use super::entry::{Axes, Operand, entries};
+use super::entry::{Axes, Operand, op};
 use super::movement::{permute_dims, reshape_to};
 use super::pointwise::exp;
 use super::promote::{Class, promoted_float};
@@ -125,13 +125,25 @@ fn on_last(
     permute_dims(&f(&permute_dims(x, &order)?)?, &back)
 }
 
-/// `exp(x)` over its sum along an axis.
-pub fn softmax(x: &Tensor, axis: i64) -> Result<Tensor> {
+/// exp(x) over its sum along an axis, computed without overflow. NaN for a row of -inf.
+///
+/// ```python
+/// >>> fg.softmax(fg.tensor([0., 0.])).tolist()
+/// [0.5, 0.5]
+/// ```
+#[op(in_place)]
+pub fn softmax(x: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
     on_last("softmax", &*promoted_float(x)?, axis, |x| apply(Soft(Softmax::Plain), &[x]))
 }
 
-/// The logarithm of the softmax.
-pub fn log_softmax(x: &Tensor, axis: i64) -> Result<Tensor> {
+/// The logarithm of the softmax along an axis, x - log(sum(exp(x))), computed without overflow.
+///
+/// ```python
+/// >>> fg.log_softmax(fg.tensor([0., -1000.])).tolist()
+/// [0.0, -1000.0]
+/// ```
+#[op(in_place)]
+pub fn log_softmax(x: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
     on_last("log_softmax", &*promoted_float(x)?, axis, |x| apply(Soft(Softmax::Log), &[x]))
 }
 
@@ -162,8 +174,19 @@ impl Op for LogSumExp {
     }
 }
 
-/// The logarithm of the sum of the exponentials over axes.
-pub fn logsumexp(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+/// log(sum(exp(x))) over axes (all of them if none are named), computed without overflow; -inf of none. Its
+/// gradient is the softmax, and 0 where every element is -inf.
+///
+/// ```python
+/// >>> fg.logsumexp(fg.tensor([1000., -1000.])).item()
+/// 1000.0
+/// ```
+#[op(method)]
+pub fn logsumexp(
+    x: &Tensor,
+    #[default(None)] axis: Axes<'_>,
+    #[default(false)] keepdims: bool,
+) -> Result<Tensor> {
     let folded = Folded::new("logsumexp", axis, keepdims, x.rank())?;
     let x = promoted_float(x)?;
     reshape_to(&apply(LogSumExp, &[&folded.rows(&x)?])?, &folded.dims(x.dims()))
@@ -184,32 +207,14 @@ binary_rows! {
         [x, y] g => g * (exp_share(x, y)? * exp_share(y, x)?); [x, y] g => -(g * (exp_share(x, y)? * exp_share(y, x)?));
 }
 
-/// The logarithm of the sum of two exponentials.
+/// The logarithm of the sum of the exponentials of two tensors, whose shapes broadcast, without overflow.
+///
+/// ```python
+/// >>> fg.logaddexp(fg.tensor([0.0]), fg.tensor([0.0])).tolist()
+/// [0.6931471824645996]
+/// ```
+#[op(in_place)]
 pub fn logaddexp(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     let (x, y) = promoted(Class::Real, x, y)?;
     log_add_exp(&x, &y)
-}
-
-entries! {
-    twin softmax (x: &Tensor, axis: i64 = Int(-1))
-        "exp(x) over its sum along an axis, computed without overflow. NaN for a row of -inf.
-
->>> fg.softmax(fg.tensor([0., 0.])).tolist()
-[0.5, 0.5]";
-    twin log_softmax (x: &Tensor, axis: i64 = Int(-1))
-        "The logarithm of the softmax along an axis, x - log(sum(exp(x))), computed without overflow.
-
->>> fg.log_softmax(fg.tensor([0., -1000.])).tolist()
-[0.0, -1000.0]";
-    twin logaddexp (x: Operand<'_>, y: Operand<'_>)
-        "The logarithm of the sum of the exponentials of two tensors, whose shapes broadcast, without overflow.
-
->>> fg.logaddexp(fg.tensor([0.0]), fg.tensor([0.0])).tolist()
-[0.6931471824645996]";
-    method logsumexp (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
-        "log(sum(exp(x))) over axes (all of them if none are named), computed without overflow; -inf of none.
-Its gradient is the softmax, and 0 where every element is -inf.
-
->>> fg.logsumexp(fg.tensor([1000., -1000.])).item()
-1000.0";
 }

@@ -6,7 +6,7 @@ use std::f64::consts::{LN_2, LN_10, PI};
 use smallvec::smallvec;
 
 use super::arithmetic::{divide_same, multiply_same, zero};
-use super::entry::{Entry, entry};
+use super::entry::op;
 use super::promote::promoted_float;
 use crate::array::Array;
 use crate::dtype::DTypeKind;
@@ -81,14 +81,14 @@ impl<U: Unary> Op for Map<U> {
     }
 }
 
-/// Rows `Name function: class [kept] x => number; g => gradient; "documentation";`. A gradient of several passes may be
+/// Rows `Name function: class [kept] x => number; g => gradient;`, each after its documentation. A gradient of several passes may be
 /// given once more, after it, as a row `pass class g, x => number;` of what arrives and of the one that is kept. The class is that of
 /// [`map_table!`](crate::kernel::pointwise::unary), or `whole`: integers come back as they are, floats as `plain`. The kept letters
 /// are `x` (the input) and `y` (the output), bound to tensors in the gradient, which is a tensor or [`zero()`]. Integers
 /// given to a `real`, `test` or `table` row are taken as the default float.
 macro_rules! unary_rows {
-    ($($Row:ident $f:ident: $class:ident [$($k:ident),*] $x:ident => $e:expr;
-        $g:ident => $rule:expr; $(pass $by:ident $pg:ident, $pk:ident => $pass:expr;)? $doc:literal;)*) => { $(
+    ($($(#[$($attribute:tt)*])* $Row:ident $f:ident: $class:ident [$($k:ident),*] $x:ident => $e:expr;
+        $g:ident => $rule:expr $(, pass $by:ident $pg:ident, $pk:ident => $pass:expr)?;)*) => { $(
         // A module of its own gives each row a code unit of its own: a changed row compiles no other.
         mod $f {
             #[allow(unused_imports)]
@@ -106,7 +106,7 @@ macro_rules! unary_rows {
             }
         }
         }
-        #[doc = $doc]
+        $(#[$($attribute)*])*
         pub fn $f(x: &Tensor) -> Result<Tensor> {
             use $f::$Row;
             $crate::ops::pointwise::unary_rows!(@apply $class $Row, x)
@@ -134,18 +134,24 @@ macro_rules! unary_rows {
 /// example and what it prints.
 macro_rules! unary {
     ($($Row:ident $f:ident $(($($alias:ident),*))?: $class:ident [$($k:ident),*] $x:ident => $e:expr;
-        $g:ident => $rule:expr; $(pass $by:ident $pg:ident, $pk:ident => $pass:expr;)?
-        $doc:literal, $example:expr => $result:expr;)*) => {
-        $crate::ops::pointwise::unary_rows! { $(
-            $Row $f: $class [$($k),*] $x => $e; $g => $rule; $(pass $by $pg, $pk => $pass;)? $doc;
-        )* }
-        pub(crate) const ROWS: &[Entry] = &[ $(
-            $crate::ops::pointwise::unary!(@entry $class [stringify!($f) $($(, stringify!($alias))*)?] $f (x: &Tensor)
-                concat!($doc, $crate::ops::pointwise::unary!(@note $class), "\n\n>>> ", $example, "\n", $result))
-        ),* ];
+        $g:ident => $rule:expr $(, pass $by:ident $pg:ident, $pk:ident => $pass:expr)?;
+        $doc:literal, $example:expr => $result:expr;)*) => { $(
+        $crate::ops::pointwise::unary! { @row $class (stringify!($f) $($(, stringify!($alias))*)?)
+            #[doc = concat!($doc, $crate::ops::pointwise::unary!(@note $class))]
+            #[doc = ""]
+            #[doc = "```python"]
+            #[doc = concat!(">>> ", $example)]
+            #[doc = $result]
+            #[doc = "```"]
+            $Row $f: $class [$($k),*] $x => $e; $g => $rule $(, pass $by $pg, $pk => $pass)?;
+        }
+    )* };
+    (@row test $names:tt $($row:tt)*) => {
+        $crate::ops::pointwise::unary_rows! { #[$crate::ops::entry::op(method, names $names)] $($row)* }
     };
-    (@entry test $($row:tt)*) => { entry!(method $($row)*) };
-    (@entry $class:ident $($row:tt)*) => { entry!(twin $($row)*) };
+    (@row $class:ident $names:tt $($row:tt)*) => {
+        $crate::ops::pointwise::unary_rows! { #[$crate::ops::entry::op(in_place, names $names)] $($row)* }
+    };
     (@note num) => { "" };
     (@note bits) => { "" };
     (@note plain) => { $crate::ops::pointwise::unary!(@note real) };
@@ -158,7 +164,7 @@ pub(super) use {unary, unary_rows};
 
 unary! {
     Abs abs(absolute): num [x] x => x.abs();
-        g => g * sign(x)?;
+        g => g * sign(x)?,
         pass plain g, x => g.mul(x.sign());
         "The absolute value of each element. Its derivative at 0 is 0.",
         "fg.abs(fg.tensor([-2.0, 3.0])).tolist()" => "[2.0, 3.0]";
@@ -172,12 +178,12 @@ unary! {
         "The elements as they are.",
         "fg.positive(fg.tensor([1.0, -2.0])).tolist()" => "[1.0, -2.0]";
     Square square: num [x] x => x.mul(x);
-        g => g * (x * 2.0);
+        g => g * (x * 2.0),
         pass plain g, x => g.mul(x.mul(T::lit(2.0)));
         "The square of each element.",
         "fg.square(fg.tensor([3.0, -2.0])).tolist()" => "[9.0, 4.0]";
     Reciprocal reciprocal: plain [y] x => T::ONE.div(x);
-        g => -(g * y * y);
+        g => -(g * y * y),
         pass plain g, y => g.mul(y).mul(y).neg();
         "One divided by each element.",
         "fg.reciprocal(fg.tensor([2.0, 4.0])).tolist()" => "[0.5, 0.25]";
@@ -185,7 +191,7 @@ unary! {
         "e to the power of each element.",
         "fg.exp(fg.tensor([0.0])).tolist()" => "[1.0]";
     Expm1 expm1: real [x] x => x.exp_m1();
-        g => g * exp(x)?;
+        g => g * exp(x)?,
         pass real g, x => g.mul(x.exp());
         "exp(x) - 1, exact near zero.",
         "fg.expm1(fg.tensor([0.0])).tolist()" => "[0.0]";
@@ -193,42 +199,42 @@ unary! {
         "The natural logarithm of each element; -inf at 0, NaN below.",
         "fg.log(fg.tensor([1.0])).tolist()" => "[0.0]";
     Log1p log1p: real [x] x => x.ln_1p();
-        g => g / (x + 1.0);
+        g => g / (x + 1.0),
         pass plain g, x => g.div(x.add(T::ONE));
         "log(1 + x), exact near zero.",
         "fg.log1p(fg.tensor([0.0])).tolist()" => "[0.0]";
     Log2 log2: real [x] x => x.log2();
-        g => g / (x * LN_2);
+        g => g / (x * LN_2),
         pass plain g, x => g.div(x.mul(T::lit(LN_2)));
         "The logarithm to base 2 of each element.",
         "fg.log2(fg.tensor([8.0])).tolist()" => "[3.0]";
     Log10 log10: real [x] x => x.log10();
-        g => g / (x * LN_10);
+        g => g / (x * LN_10),
         pass plain g, x => g.div(x.mul(T::lit(LN_10)));
         "The logarithm to base 10 of each element.",
         "fg.log10(fg.tensor([1000.0])).tolist()" => "[3.0]";
     Sqrt sqrt: plain [y] x => x.sqrt();
-        g => g / (y * 2.0);
+        g => g / (y * 2.0),
         pass plain g, y => g.div(y.mul(T::lit(2.0)));
         "The square root of each element; NaN below 0. Its derivative at 0 is inf.",
         "fg.sqrt(fg.tensor([4.0, 9.0])).tolist()" => "[2.0, 3.0]";
     Rsqrt rsqrt: plain [y] x => T::ONE.div(x.sqrt());
-        g => g * (y * y * y * -0.5);
+        g => g * (y * y * y * -0.5),
         pass plain g, y => g.mul(y.mul(y).mul(y).mul(T::lit(-0.5)));
         "One divided by the square root of each element.",
         "fg.rsqrt(fg.tensor([4.0])).tolist()" => "[0.5]";
     Sin sin: real [x] x => x.sin();
-        g => g * cos(x)?;
+        g => g * cos(x)?,
         pass real g, x => g.mul(x.cos());
         "The sine of each element, in radians.",
         "fg.sin(fg.tensor([0.0])).tolist()" => "[0.0]";
     Cos cos: real [x] x => x.cos();
-        g => -(g * sin(x)?);
+        g => -(g * sin(x)?),
         pass real g, x => g.mul(x.sin()).neg();
         "The cosine of each element, in radians.",
         "fg.cos(fg.tensor([0.0])).tolist()" => "[1.0]";
     Tan tan: real [y] x => x.tan();
-        g => g * (y * y + 1.0);
+        g => g * (y * y + 1.0),
         pass plain g, y => g.mul(y.mul(y).add(T::ONE));
         "The tangent of each element, in radians.",
         "fg.tan(fg.tensor([0.0])).tolist()" => "[0.0]";
@@ -239,7 +245,7 @@ unary! {
         "The angle in [0, pi] with that cosine; NaN outside of [-1, 1].",
         "fg.acos(fg.tensor([1.0])).tolist()" => "[0.0]";
     Atan atan(arctan): real [x] x => x.atan();
-        g => g / (x * x + 1.0);
+        g => g / (x * x + 1.0),
         pass plain g, x => g.div(x.mul(x).add(T::ONE));
         "The angle in [-pi/2, pi/2] with that tangent.",
         "fg.atan(fg.tensor([0.0])).tolist()" => "[0.0]";
@@ -250,7 +256,7 @@ unary! {
         "The hyperbolic cosine of each element.",
         "fg.cosh(fg.tensor([0.0])).tolist()" => "[1.0]";
     Tanh tanh: table [x] x => TANH;
-        g => g * sech_squared(x)?;
+        g => g * sech_squared(x)?,
         pass real g, x => g.mul(x.sech_squared());
         "The hyperbolic tangent of each element. Its derivatives are exact far out too.",
         "fg.tanh(fg.tensor([0.0])).tolist()" => "[0.0]";
@@ -264,12 +270,12 @@ unary! {
         "The number with that hyperbolic tangent; NaN outside of [-1, 1].",
         "fg.atanh(fg.tensor([0.0])).tolist()" => "[0.0]";
     Erf erf: real [x] x => x.erf();
-        g => g * (exp(&-(x * x))? * (2.0 / PI.sqrt()));
+        g => g * (exp(&-(x * x))? * (2.0 / PI.sqrt())),
         pass real g, x => g.mul(x.mul(x).neg().exp().mul(T::lit(2.0 / PI.sqrt())));
         "The error function, 2 / sqrt(pi) times the integral of exp(-t²) from 0 to x.",
         "fg.erf(fg.tensor([0.0])).tolist()" => "[0.0]";
     Exp2 exp2: real [y] x => x.exp2();
-        g => g * (y * LN_2);
+        g => g * (y * LN_2),
         pass plain g, y => g.mul(y.mul(T::lit(LN_2)));
         "2 to the power of each element.",
         "fg.exp2(fg.tensor([3.0])).tolist()" => "[8.0]";
@@ -309,22 +315,29 @@ unary! {
 }
 
 unary_rows! {
+    /// The nearest integer, halves to the even one.
     RoundEven round_even: whole [] x => x.round(); _g => zero();
-        "The nearest integer, halves to the even one.";
+    /// The derivative of tanh, without the cancellation of `1 - tanh²`.
     SechSquared sech_squared: real [x, y] x => x.sech_squared(); g => g * (y * tanh(x)? * -2.0);
-        "The derivative of tanh, without the cancellation of `1 - tanh²`.";
+    /// `sqrt(x² + 1)`, without overflow.
     HypotOne hypot_one: real [x, y] x => x.hypot(T::ONE); g => g * (x / y);
-        "`sqrt(x² + 1)`, without overflow.";
+    /// The natural logarithm, and 0 at 0.
     LogOrZero log_or_zero: real [x] x => if x == T::ZERO { x } else { x.ln() }; g => g * reciprocal_or_zero(x)?;
-        "The natural logarithm, and 0 at 0.";
+    /// The reciprocal, and 0 at 0.
     ReciprocalOrZero reciprocal_or_zero: plain [y] x => if x == T::ZERO { x } else { T::ONE.div(x) }; g => -(g * y * y);
-        "The reciprocal, and 0 at 0.";
+    /// `x - 1`, and 0 at 0: the exponents of the repeated derivatives of a power end there.
     OneLess one_less: plain [] x => if x == T::ZERO { x } else { x.sub(T::ONE) }; g => g.clone();
-        "`x - 1`, and 0 at 0: the exponents of the repeated derivatives of a power end there.";
 }
 
-/// The elements rounded to a number of decimal places, halves to the even digit.
-pub fn round(x: &Tensor, decimals: i64) -> Result<Tensor> {
+/// The nearest number with that many decimal places, halves to the even digit; negative places round to tens,
+/// hundreds … Integers come back as they are; the derivative is zero.
+///
+/// ```python
+/// >>> fg.round(fg.tensor([0.5, 1.5, 2.4])).tolist()
+/// [0.0, 2.0, 2.0]
+/// ```
+#[op(in_place)]
+pub fn round(x: &Tensor, #[default(0)] decimals: i64) -> Result<Tensor> {
     if decimals == 0 || (x.dtype().kind() == DTypeKind::Int && decimals > 0) {
         return round_even(x);
     }
@@ -339,8 +352,3 @@ pub fn round(x: &Tensor, decimals: i64) -> Result<Tensor> {
         multiply_same(&round_even(&divide_same(&x, &scale)?)?, &scale)
     }
 }
-
-pub(crate) const ENTRIES: &[Entry] = &[entry!(twin ["round"] round (x: &Tensor, decimals: i64 = Int(0))
-    "The nearest number with that many decimal places, halves to the even digit; negative places round to tens, \
-    hundreds … Integers come back as they are; the derivative is zero.\n\n\
-    >>> fg.round(fg.tensor([0.5, 1.5, 2.4])).tolist()\n[0.0, 2.0, 2.0]")];

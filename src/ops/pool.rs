@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::along::{Chosen, choose};
-use super::entry::entries;
+use super::entry::op;
 use super::movement::{Linear, LinearOp, cast, reshape_to};
 use super::promote::promoted_float;
 use super::reduce::mean;
@@ -239,132 +239,120 @@ fn adaptive(at: Spatial, x: &Tensor, output_size: &[i64]) -> Result<Tensor> {
     at.unbatched(average(&at, &x, windows, &counts, None)?, had_batch)
 }
 
-/// The public functions, by the number of axes.
+/// The public functions for a number of axes: what the inputs are called, the names of their axes, and sizes for the
+/// examples.
 macro_rules! pools {
-    ($($axes:literal $max:ident $both:ident $avg:ident $even:ident $most:ident $most_both:ident;)*) => { $(
-        pub fn $both(
+    ($($axes:literal $inputs:literal $sizes:literal, $eight:literal => $four:literal:
+        $max:ident $max_both:ident $avg:ident $even:ident $most:ident $most_both:ident;)*) => { $(
+        #[doc = concat!("`", stringify!($max), "`, and the int64 positions of the elements in their channel, in C order.")]
+        ///
+        /// ```python
+        #[doc = concat!(">>> fg.", stringify!($max_both), "(fg.ones((1, 3, ", $eight, ")), 8)[1].ravel().tolist()")]
+        /// [0, 0, 0]
+        /// ```
+        #[op(function)]
+        pub fn $max_both(
             x: &Tensor,
             kernel_size: &[i64],
-            stride: Option<&[i64]>,
-            padding: &[i64],
-            dilation: &[i64],
-            ceil_mode: bool,
+            #[default(None)] stride: Option<&[i64]>,
+            #[default([0])] padding: &[i64],
+            #[default([1])] dilation: &[i64],
+            #[default(false)] ceil_mode: bool,
         ) -> Result<(Tensor, Tensor)> {
             let at = Spatial { op: stringify!($max), axes: $axes };
             let asked = Asked::new(&at, kernel_size, stride, padding, dilation, ceil_mode)?;
             largest(&at, x, |image| asked.windows(&at, image))
         }
 
+        #[doc = concat!("The largest element of each window of ", $inputs, " `[batch, channels, ", $sizes, "]`, or of one without a batch.")]
+        ///
+        /// One number stands for all axes. The stride is the size of the window unless it is given. Padding is never the
+        /// largest element. The gradient goes to the first of equal elements, and NaN is larger than any number. With
+        /// `ceil_mode` a last window may reach over the edge.
+        ///
+        /// ```python
+        #[doc = concat!(">>> fg.", stringify!($max), "(fg.ones((1, 3, ", $eight, ")), 2).shape")]
+        #[doc = concat!("(1, 3, ", $four, ")")]
+        /// ```
+        #[op(function)]
         pub fn $max(
             x: &Tensor,
             kernel_size: &[i64],
-            stride: Option<&[i64]>,
-            padding: &[i64],
-            dilation: &[i64],
-            ceil_mode: bool,
+            #[default(None)] stride: Option<&[i64]>,
+            #[default([0])] padding: &[i64],
+            #[default([1])] dilation: &[i64],
+            #[default(false)] ceil_mode: bool,
         ) -> Result<Tensor> {
-            Ok($both(x, kernel_size, stride, padding, dilation, ceil_mode)?.0)
+            Ok($max_both(x, kernel_size, stride, padding, dilation, ceil_mode)?.0)
         }
 
+        #[doc = concat!("The mean of each window of ", $inputs, " `[batch, channels, ", $sizes, "]`, or of one without a batch.")]
+        ///
+        /// One number stands for all axes. The stride is the size of the window unless it is given. Elements of the
+        /// padding are zeros, which count only with `count_include_pad`. With `ceil_mode` a last window may reach over
+        /// the edge; what lies beyond the padding never counts. `divisor_override` replaces the count.
+        ///
+        /// ```python
+        #[doc = concat!(">>> fg.", stringify!($avg), "(fg.ones((1, 3, ", $eight, ")), 2).shape")]
+        #[doc = concat!("(1, 3, ", $four, ")")]
+        /// ```
+        #[op(function)]
         pub fn $avg(
             x: &Tensor,
             kernel_size: &[i64],
-            stride: Option<&[i64]>,
-            padding: &[i64],
-            ceil_mode: bool,
-            count_include_pad: bool,
-            divisor_override: Option<f64>,
+            #[default(None)] stride: Option<&[i64]>,
+            #[default([0])] padding: &[i64],
+            #[default(false)] ceil_mode: bool,
+            #[default(true)] count_include_pad: bool,
+            #[default(None)] divisor_override: Option<f64>,
         ) -> Result<Tensor> {
             let at = Spatial { op: stringify!($avg), axes: $axes };
             averages(at, x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         }
 
+        #[doc = concat!("The means of ", $inputs, " `[batch, channels, ", $sizes, "]` over windows that share the elements evenly.")]
+        ///
+        /// Along an axis with n elements and m windows, window i covers the elements from floor(i n / m) up to
+        /// ceil((i + 1) n / m).
+        ///
+        /// ```python
+        #[doc = concat!(">>> fg.", stringify!($even), "(fg.ones((1, 3, ", $eight, ")), 4).shape")]
+        #[doc = concat!("(1, 3, ", $four, ")")]
+        /// ```
+        #[op(function)]
         pub fn $even(x: &Tensor, output_size: &[i64]) -> Result<Tensor> {
             adaptive(Spatial { op: stringify!($even), axes: $axes }, x, output_size)
         }
 
+        #[doc = concat!("`", stringify!($most), "`, and the int64 positions of the elements in their channel, in C order.")]
+        ///
+        /// ```python
+        #[doc = concat!(">>> fg.", stringify!($most_both), "(fg.ones((1, 3, ", $eight, ")), 1)[1].ravel().tolist()")]
+        /// [0, 0, 0]
+        /// ```
+        #[op(function)]
         pub fn $most_both(x: &Tensor, output_size: &[i64]) -> Result<(Tensor, Tensor)> {
             let at = Spatial { op: stringify!($most), axes: $axes };
             largest(&at, x, |image| shares(&at, image, output_size))
         }
 
+        #[doc = concat!("The largest elements of ", $inputs, " `[batch, channels, ", $sizes, "]` in the windows of `", stringify!($even), "`.")]
+        ///
+        /// ```python
+        #[doc = concat!(">>> fg.", stringify!($most), "(fg.ones((1, 3, ", $eight, ")), 4).shape")]
+        #[doc = concat!("(1, 3, ", $four, ")")]
+        /// ```
+        #[op(function)]
         pub fn $most(x: &Tensor, output_size: &[i64]) -> Result<Tensor> {
             Ok($most_both(x, output_size)?.0)
         }
     )* };
 }
 pools! {
-    1 max_pool1d max_pool1d_with_indices avg_pool1d adaptive_avg_pool1d adaptive_max_pool1d adaptive_max_pool1d_with_indices;
-    2 max_pool2d max_pool2d_with_indices avg_pool2d adaptive_avg_pool2d adaptive_max_pool2d adaptive_max_pool2d_with_indices;
-    3 max_pool3d max_pool3d_with_indices avg_pool3d adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices;
-}
-
-entries! {
-    function max_pool2d (x: &Tensor, kernel_size: &[i64], stride: Option<&[i64]> = None, padding: &[i64] = Ints(&[0]), dilation: &[i64] = Ints(&[1]), ceil_mode: bool = False)
-        "The largest pixel of each window of images [batch, channels, height, width] (or of one).\n\n\
-        Numbers are one for all axes, or one for each; the stride is that of the window if none is given. Padding is never\n\
-        the largest. The gradient goes to the first of equal pixels, and a NaN is larger than any number. With ceil_mode a\n\
-        last window may reach over the edge.\n\n\
-        >>> fg.max_pool2d(fg.ones((1, 3, 8, 8)), 2).shape\n(1, 3, 4, 4)";
-    function max_pool2d_with_indices (x: &Tensor, kernel_size: &[i64], stride: Option<&[i64]> = None, padding: &[i64] = Ints(&[0]), dilation: &[i64] = Ints(&[1]), ceil_mode: bool = False)
-        "max_pool2d, and where the pixels are: their int64 positions in the image of their channel, in C order.\n\n\
-        >>> fg.max_pool2d_with_indices(fg.ones((1, 3, 8, 8)), 8)[1].ravel().tolist()\n[0, 0, 0]";
-    function avg_pool2d (x: &Tensor, kernel_size: &[i64], stride: Option<&[i64]> = None, padding: &[i64] = Ints(&[0]), ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Option<f64> = None)
-        "The mean of each window of images [batch, channels, height, width] (or of one).\n\n\
-        Numbers are one for all axes, or one for each; the stride is that of the window if none is given. Pixels of the\n\
-        padding are zeros, which without count_include_pad do not count. With ceil_mode a last window may reach over the\n\
-        edge; what lies beyond the padding never counts. divisor_override divides the sums in place of the count.\n\n\
-        >>> fg.avg_pool2d(fg.ones((1, 3, 8, 8)), 2).shape\n(1, 3, 4, 4)";
-    function adaptive_avg_pool2d (x: &Tensor, output_size: &[i64])
-        "The means of images [batch, channels, height, width] over windows that share the pixels evenly:\n\n\
-        along an axis of n pixels, of m places, place i has those from floor(i n / m) to ceil((i + 1) n / m).\n\n\
-        >>> fg.adaptive_avg_pool2d(fg.ones((1, 3, 8, 8)), 4).shape\n(1, 3, 4, 4)";
-    function adaptive_max_pool2d (x: &Tensor, output_size: &[i64])
-        "The largest pixels of images [batch, channels, height, width] in the windows of adaptive_avg_pool2d.\n\n\
-        >>> fg.adaptive_max_pool2d(fg.ones((1, 3, 8, 8)), 4).shape\n(1, 3, 4, 4)";
-    function adaptive_max_pool2d_with_indices (x: &Tensor, output_size: &[i64])
-        "adaptive_max_pool2d, and the positions of the pixels as of max_pool2d_with_indices.\n\n\
-        >>> fg.adaptive_max_pool2d_with_indices(fg.ones((1, 3, 8, 8)), 1)[1].ravel().tolist()\n[0, 0, 0]";
-    function max_pool1d (x: &Tensor, kernel_size: &[i64], stride: Option<&[i64]> = None, padding: &[i64] = Ints(&[0]), dilation: &[i64] = Ints(&[1]), ceil_mode: bool = False)
-        "The largest pixel of each window of sequences [batch, channels, length] (or of one).\n\n\
-        The other arguments are those of max_pool2d.\n\n\
-        >>> fg.max_pool1d(fg.ones((1, 3, 8)), 2).shape\n(1, 3, 4)";
-    function max_pool1d_with_indices (x: &Tensor, kernel_size: &[i64], stride: Option<&[i64]> = None, padding: &[i64] = Ints(&[0]), dilation: &[i64] = Ints(&[1]), ceil_mode: bool = False)
-        "max_pool1d, and where the pixels are: their int64 positions in the image of their channel, in C order.\n\n\
-        >>> fg.max_pool1d_with_indices(fg.ones((1, 3, 8)), 8)[1].ravel().tolist()\n[0, 0, 0]";
-    function avg_pool1d (x: &Tensor, kernel_size: &[i64], stride: Option<&[i64]> = None, padding: &[i64] = Ints(&[0]), ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Option<f64> = None)
-        "The mean of each window of sequences [batch, channels, length] (or of one).\n\n\
-        The other arguments are those of avg_pool2d.\n\n\
-        >>> fg.avg_pool1d(fg.ones((1, 3, 8)), 2).shape\n(1, 3, 4)";
-    function adaptive_avg_pool1d (x: &Tensor, output_size: &[i64])
-        "The means of sequences [batch, channels, length] over windows that share the pixels evenly:\n\n\
-        along an axis of n pixels, of m places, place i has those from floor(i n / m) to ceil((i + 1) n / m).\n\n\
-        >>> fg.adaptive_avg_pool1d(fg.ones((1, 3, 8)), 4).shape\n(1, 3, 4)";
-    function adaptive_max_pool1d (x: &Tensor, output_size: &[i64])
-        "The largest pixels of sequences [batch, channels, length] in the windows of adaptive_avg_pool1d.\n\n\
-        >>> fg.adaptive_max_pool1d(fg.ones((1, 3, 8)), 4).shape\n(1, 3, 4)";
-    function adaptive_max_pool1d_with_indices (x: &Tensor, output_size: &[i64])
-        "adaptive_max_pool1d, and the positions of the pixels as of max_pool1d_with_indices.\n\n\
-        >>> fg.adaptive_max_pool1d_with_indices(fg.ones((1, 3, 8)), 1)[1].ravel().tolist()\n[0, 0, 0]";
-    function max_pool3d (x: &Tensor, kernel_size: &[i64], stride: Option<&[i64]> = None, padding: &[i64] = Ints(&[0]), dilation: &[i64] = Ints(&[1]), ceil_mode: bool = False)
-        "The largest pixel of each window of volumes [batch, channels, depth, height, width] (or of one).\n\n\
-        The other arguments are those of max_pool2d.\n\n\
-        >>> fg.max_pool3d(fg.ones((1, 3, 8, 8, 8)), 2).shape\n(1, 3, 4, 4, 4)";
-    function max_pool3d_with_indices (x: &Tensor, kernel_size: &[i64], stride: Option<&[i64]> = None, padding: &[i64] = Ints(&[0]), dilation: &[i64] = Ints(&[1]), ceil_mode: bool = False)
-        "max_pool3d, and where the pixels are: their int64 positions in the image of their channel, in C order.\n\n\
-        >>> fg.max_pool3d_with_indices(fg.ones((1, 3, 8, 8, 8)), 8)[1].ravel().tolist()\n[0, 0, 0]";
-    function avg_pool3d (x: &Tensor, kernel_size: &[i64], stride: Option<&[i64]> = None, padding: &[i64] = Ints(&[0]), ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Option<f64> = None)
-        "The mean of each window of volumes [batch, channels, depth, height, width] (or of one).\n\n\
-        The other arguments are those of avg_pool2d.\n\n\
-        >>> fg.avg_pool3d(fg.ones((1, 3, 8, 8, 8)), 2).shape\n(1, 3, 4, 4, 4)";
-    function adaptive_avg_pool3d (x: &Tensor, output_size: &[i64])
-        "The means of volumes [batch, channels, depth, height, width] over windows that share the pixels evenly:\n\n\
-        along an axis of n pixels, of m places, place i has those from floor(i n / m) to ceil((i + 1) n / m).\n\n\
-        >>> fg.adaptive_avg_pool3d(fg.ones((1, 3, 8, 8, 8)), 4).shape\n(1, 3, 4, 4, 4)";
-    function adaptive_max_pool3d (x: &Tensor, output_size: &[i64])
-        "The largest pixels of volumes [batch, channels, depth, height, width] in the windows of adaptive_avg_pool3d.\n\n\
-        >>> fg.adaptive_max_pool3d(fg.ones((1, 3, 8, 8, 8)), 4).shape\n(1, 3, 4, 4, 4)";
-    function adaptive_max_pool3d_with_indices (x: &Tensor, output_size: &[i64])
-        "adaptive_max_pool3d, and the positions of the pixels as of max_pool3d_with_indices.\n\n\
-        >>> fg.adaptive_max_pool3d_with_indices(fg.ones((1, 3, 8, 8, 8)), 1)[1].ravel().tolist()\n[0, 0, 0]";
+    1 "sequences" "length", "8" => "4": max_pool1d max_pool1d_with_indices avg_pool1d
+        adaptive_avg_pool1d adaptive_max_pool1d adaptive_max_pool1d_with_indices;
+    2 "images" "height, width", "8, 8" => "4, 4": max_pool2d max_pool2d_with_indices avg_pool2d
+        adaptive_avg_pool2d adaptive_max_pool2d adaptive_max_pool2d_with_indices;
+    3 "volumes" "depth, height, width", "8, 8, 8" => "4, 4, 4": max_pool3d max_pool3d_with_indices avg_pool3d
+        adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices;
 }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use super::arithmetic::{add_same, default_float, masked, multiply_same, subtract_same};
 use super::compare::less_same;
 use super::create::sizes;
-use super::entry::{Operand, Value, entries};
+use super::entry::{Operand, Value, op};
 use super::movement::{broadcast_to, cast};
 use super::promote::{as_tensor, common, holds, promoted_float};
 use crate::array::Array;
@@ -106,32 +106,70 @@ fn alike(op: &'static str, x: &Tensor, draw: impl FnOnce(&[usize]) -> Result<Arr
     drawn(op, &x.levels, x.dims(), draw)
 }
 
-/// Uniform numbers in [0, 1).
-pub fn rand(shape: &[i64], dtype: Option<DType>) -> Result<Tensor> {
+/// Uniform numbers in [0, 1), in the default float dtype unless another is given. Inside `vmap` all lanes see
+/// the same numbers; `rand_like` of a tensor with lanes gives each its own.
+///
+/// ```python
+/// >>> fg.rand((2, 3)).shape
+/// (2, 3)
+/// ```
+#[op(function)]
+pub fn rand(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = real("rand", dtype)?;
     shaped("rand", &sizes("rand", shape, dtype)?, |dims| uniform_array("rand", dims, dtype))
 }
 
-/// Normal numbers with mean 0 and deviation 1.
-pub fn randn(shape: &[i64], dtype: Option<DType>) -> Result<Tensor> {
+/// Normal numbers with mean 0 and standard deviation 1. Inside `vmap` all lanes see the same numbers;
+/// `randn_like` of a tensor with lanes gives each its own.
+///
+/// ```python
+/// >>> fg.randn((2, 3)).shape
+/// (2, 3)
+/// ```
+#[op(function, names("randn", "standard_normal"))]
+pub fn randn(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = real("randn", dtype)?;
     shaped("randn", &sizes("randn", shape, dtype)?, |dims| normal_array("randn", dims, dtype))
 }
 
-/// [`rand`] with the shape and dtype of a tensor.
-pub fn rand_like(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+/// Uniform numbers in [0, 1) of the shape and dtype of x, fresh ones for every lane.
+///
+/// ```python
+/// >>> fg.rand_like(fg.tensor([1.0, 2.0])).shape
+/// (2,)
+/// ```
+#[op(function)]
+pub fn rand_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = real("rand_like", dtype.or(Some(x.dtype())))?;
     alike("rand_like", x, |dims| uniform_array("rand_like", dims, dtype))
 }
 
-/// [`randn`] with the shape and dtype of a tensor.
-pub fn randn_like(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+/// Normal numbers of the shape and dtype of x, fresh ones for every lane.
+///
+/// ```python
+/// >>> fg.randn_like(fg.tensor([1.0, 2.0])).shape
+/// (2,)
+/// ```
+#[op(function)]
+pub fn randn_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = real("randn_like", dtype.or(Some(x.dtype())))?;
     alike("randn_like", x, |dims| normal_array("randn_like", dims, dtype))
 }
 
-/// Integers from `low` up to but not including `high`, or from 0 up to `low`.
-pub fn randint(low: i64, high: Option<i64>, shape: &[i64], dtype: Option<DType>) -> Result<Tensor> {
+/// Integers from low up to but not including high (with one number, from 0 up to it), each as likely, int64
+/// unless another dtype is given.
+///
+/// ```python
+/// >>> fg.randint(0, 10, (2, 3)).shape
+/// (2, 3)
+/// ```
+#[op(function)]
+pub fn randint(
+    low: i64,
+    #[default(None)] high: Option<i64>,
+    #[default([])] shape: &[i64],
+    #[default(None)] dtype: Option<DType>,
+) -> Result<Tensor> {
     let (low, high) = high.map_or((0, low), |high| (low, high));
     let dtype = dtype.unwrap_or(DType::I64);
     if low >= high {
@@ -152,8 +190,14 @@ pub fn randint(low: i64, high: Option<i64>, shape: &[i64], dtype: Option<DType>)
     })
 }
 
-/// The integers below `n` in random order.
-pub fn randperm(n: i64, dtype: Option<DType>) -> Result<Tensor> {
+/// The integers below n in random order, every order as likely.
+///
+/// ```python
+/// >>> sorted(fg.randperm(4).tolist())
+/// [0, 1, 2, 3]
+/// ```
+#[op(function)]
+pub fn randperm(n: i64, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = dtype.unwrap_or(DType::I64);
     let dims = sizes("randperm", &[n], DType::I64)?;
     if dtype == DType::Bool || (dtype.kind() == DTypeKind::Int && n > 0 && !holds(dtype, i128::from(n) - 1)) {
@@ -204,23 +248,37 @@ fn floats(op: &'static str, x: Operand<'_>, y: Operand<'_>, dtype: Option<DType>
     Ok([as_tensor(x, dtype)?.into_owned(), as_tensor(y, dtype)?.into_owned()])
 }
 
-/// Uniform numbers in `[low, high)`; differentiable in both.
+/// Uniform numbers from low up to high, which are numbers or tensors that broadcast to the shape (to each
+/// other if none is given). Differentiable in both.
+///
+/// ```python
+/// >>> fg.uniform(-1.0, 1.0, (2, 3)).shape
+/// (2, 3)
+/// ```
+#[op(function)]
 pub fn uniform(
-    low: Operand<'_>,
-    high: Operand<'_>,
-    shape: Option<&[i64]>,
-    dtype: Option<DType>,
+    #[default(0.0)] low: Operand<'_>,
+    #[default(1.0)] high: Operand<'_>,
+    #[default(None)] shape: Option<&[i64]>,
+    #[default(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
     let [low, high] = floats("uniform", low, high, dtype)?;
     scaled("uniform", (&low, &subtract_same(&high, &low)?), shape, uniform_array)
 }
 
-/// Normal numbers; differentiable in the mean and the deviation.
+/// Normal numbers with a mean and a standard deviation, which are numbers or tensors that broadcast to the
+/// shape (to each other if none is given). Differentiable in both.
+///
+/// ```python
+/// >>> fg.normal(5.0, 2.0, (2, 3)).shape
+/// (2, 3)
+/// ```
+#[op(function)]
 pub fn normal(
-    mean: Operand<'_>,
-    std: Operand<'_>,
-    shape: Option<&[i64]>,
-    dtype: Option<DType>,
+    #[default(0.0)] mean: Operand<'_>,
+    #[default(1.0)] std: Operand<'_>,
+    #[default(None)] shape: Option<&[i64]>,
+    #[default(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
     let [mean, std] = floats("normal", mean, std, dtype)?;
     if any("normal", &std, |s| s < 0.0)? {
@@ -235,7 +293,14 @@ fn any(op: &'static str, x: &Tensor, is: impl Fn(f64) -> bool) -> Result<bool> {
         else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }
 
-/// 1 with the probability that the element of `x` says, else 0.
+/// 1 with the probability that the element of x says, else 0, in the dtype of x; fresh numbers for every
+/// lane. Refused for elements outside of [0, 1].
+///
+/// ```python
+/// >>> fg.bernoulli(fg.tensor([0.0, 1.0])).tolist()
+/// [0.0, 1.0]
+/// ```
+#[op(method)]
 pub fn bernoulli(x: &Tensor) -> Result<Tensor> {
     let p = promoted_float(&x.detach())?.into_owned();
     if any("bernoulli", &p, |p| !(0.0..=1.0).contains(&p))? {
@@ -245,8 +310,15 @@ pub fn bernoulli(x: &Tensor) -> Result<Tensor> {
     cast(&less_same(&drawn, &p)?, p.dtype())
 }
 
-/// Each element set to 0 with probability `p`, the others divided by `1 - p`.
-pub fn dropout(x: &Tensor, p: f64, training: bool) -> Result<Tensor> {
+/// Each element set to 0 with probability p and the others divided by 1 - p, so that the mean stays; x itself
+/// when not training. The same elements are dropped from the gradient. Fresh numbers for every lane.
+///
+/// ```python
+/// >>> fg.dropout(fg.tensor([1.0, 2.0]), 0.5, training=False).tolist()
+/// [1.0, 2.0]
+/// ```
+#[op(function)]
+pub fn dropout(x: &Tensor, #[default(0.5)] p: f64, #[default(true)] training: bool) -> Result<Tensor> {
     if !(0.0..=1.0).contains(&p) {
         bail!(Argument, "dropout", "p is a probability between 0 and 1, not {p}");
     }
@@ -273,19 +345,37 @@ pub fn dropout(x: &Tensor, p: f64, training: bool) -> Result<Tensor> {
     masked(&x, &mask)
 }
 
-/// Starts the stream of a seed.
+/// Starts the random numbers of a seed: the same draws after it give the same numbers, on any number of
+/// threads.
+///
+/// ```python
+/// >>> fg.manual_seed(0)
+/// ```
+#[op(function, names("manual_seed", "seed"))]
 pub fn manual_seed(seed: i64) -> Result<Value> {
     with_state(|state| *state = Stream { seed: seed.cast_unsigned(), block: 0 });
     Ok(Value::None)
 }
 
-/// The state: the seed and the place in its stream.
+/// The state of the random numbers, two numbers of uint64: the seed and the place in its stream.
+///
+/// ```python
+/// >>> fg.manual_seed(7)
+/// >>> fg.get_rng_state().tolist()
+/// [7, 0]
+/// ```
+#[op(function)]
 pub fn get_rng_state() -> Result<Tensor> {
     let Stream { seed, block } = with_state(|state| *state);
     Ok(Tensor::constant(Array::from_slice(&[seed, block], &[2])?))
 }
 
-/// Goes back to a state.
+/// Goes back to a state of the random numbers: the same numbers follow again.
+///
+/// ```python
+/// >>> fg.set_rng_state(fg.get_rng_state())
+/// ```
+#[op(function)]
 pub fn set_rng_state(state: &Tensor) -> Result<Value> {
     if state.dtype() != DType::U64 || state.array.dims() != [2] {
         bail!(Argument, "set_rng_state", "a state is what get_rng_state() gave: two numbers of uint64");
@@ -293,46 +383,4 @@ pub fn set_rng_state(state: &Tensor) -> Result<Value> {
     let words = state.array.to_vec::<u64>();
     with_state(|state| *state = Stream { seed: words[0], block: words[1] });
     Ok(Value::None)
-}
-
-entries! {
-    function rand (shape: &[i64], dtype: Option<DType> = None)
-        "Uniform numbers in [0, 1), in the default float dtype unless another is given. Inside `vmap` all lanes see the \
-        same numbers; `rand_like` of a tensor with lanes gives each its own.\n\n>>> fg.rand((2, 3)).shape\n(2, 3)";
-    function randn | standard_normal (shape: &[i64], dtype: Option<DType> = None)
-        "Normal numbers with mean 0 and standard deviation 1. Inside `vmap` all lanes see the same numbers; `randn_like` \
-        of a tensor with lanes gives each its own.\n\n>>> fg.randn((2, 3)).shape\n(2, 3)";
-    function rand_like (x: &Tensor, dtype: Option<DType> = None)
-        "Uniform numbers in [0, 1) of the shape and dtype of x, fresh ones for every lane.\n\n\
-        >>> fg.rand_like(fg.tensor([1.0, 2.0])).shape\n(2,)";
-    function randn_like (x: &Tensor, dtype: Option<DType> = None)
-        "Normal numbers of the shape and dtype of x, fresh ones for every lane.\n\n\
-        >>> fg.randn_like(fg.tensor([1.0, 2.0])).shape\n(2,)";
-    function randint (low: i64, high: Option<i64> = None, shape: &[i64] = Ints(&[]), dtype: Option<DType> = None)
-        "Integers from low up to but not including high (with one number, from 0 up to it), each as likely, int64 \
-        unless another dtype is given.\n\n>>> fg.randint(0, 10, (2, 3)).shape\n(2, 3)";
-    function randperm (n: i64, dtype: Option<DType> = None)
-        "The integers below n in random order, every order as likely.\n\n>>> sorted(fg.randperm(4).tolist())\n[0, 1, 2, 3]";
-    function uniform (low: Operand<'_> = Float(0.0), high: Operand<'_> = Float(1.0), shape: Option<&[i64]> = None, dtype: Option<DType> = None)
-        "Uniform numbers from low up to high, which are numbers or tensors that broadcast to the shape (to each other if \
-        none is given). Differentiable in both.\n\n>>> fg.uniform(-1.0, 1.0, (2, 3)).shape\n(2, 3)";
-    function normal (mean: Operand<'_> = Float(0.0), std: Operand<'_> = Float(1.0), shape: Option<&[i64]> = None, dtype: Option<DType> = None)
-        "Normal numbers with a mean and a standard deviation, which are numbers or tensors that broadcast to the shape \
-        (to each other if none is given). Differentiable in both.\n\n>>> fg.normal(5.0, 2.0, (2, 3)).shape\n(2, 3)";
-    method bernoulli (x: &Tensor)
-        "1 with the probability that the element of x says, else 0, in the dtype of x; fresh numbers for every lane. \
-        Refused for elements outside of [0, 1].\n\n>>> fg.bernoulli(fg.tensor([0.0, 1.0])).tolist()\n[0.0, 1.0]";
-    function dropout (x: &Tensor, p: f64 = Float(0.5), training: bool = True)
-        "Each element set to 0 with probability p and the others divided by 1 - p, so that the mean stays; x itself when \
-        not training. The same elements are dropped from the gradient. Fresh numbers for every lane.\n\n\
-        >>> fg.dropout(fg.tensor([1.0, 2.0]), 0.5, training=False).tolist()\n[1.0, 2.0]";
-    function manual_seed | seed (seed: i64)
-        "Starts the random numbers of a seed: the same draws after it give the same numbers, on any number of threads.\n\n\
-        >>> fg.manual_seed(0)";
-    function get_rng_state ()
-        "The state of the random numbers, two numbers of uint64: the seed and the place in its stream.\n\n\
-        >>> fg.manual_seed(7)\n>>> fg.get_rng_state().tolist()\n[7, 0]";
-    function set_rng_state (state: &Tensor)
-        "Goes back to a state of the random numbers: the same numbers follow again.\n\n\
-        >>> fg.set_rng_state(fg.get_rng_state())";
 }

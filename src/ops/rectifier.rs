@@ -5,7 +5,7 @@ use super::activation::{sigmoid, softplus_one};
 use super::arithmetic::multiply_same;
 use super::compare::{less_equal_same, less_same};
 use super::curve::{curve, curve_rows};
-use super::entry::{Entry, entry};
+use super::entry::op;
 use super::index::narrow;
 use super::pointwise::{abs, exp, reciprocal, square, tanh, unary};
 use super::promote::promoted_float;
@@ -16,17 +16,17 @@ use crate::shape;
 
 unary! {
     LogSigmoid log_sigmoid(logsigmoid): real [x] x => x.neg().softplus().neg();
-        g => g * sigmoid(&-x)?;
+        g => g * sigmoid(&-x)?,
         pass real g, x => g.mul(x.neg().sigmoid());
         "log(sigmoid(x)), without underflow.",
         "fg.log_sigmoid(fg.tensor([-1000.0])).tolist()" => "[-1000.0]";
     Softsign softsign: plain [x] x => x.div(x.abs().add(T::ONE));
-        g => g * square(&reciprocal(&(abs(x)? + 1.0))?)?;
+        g => g * square(&reciprocal(&(abs(x)? + 1.0))?)?,
         pass plain g, x => { let y = T::ONE.div(x.abs().add(T::ONE)); g.mul(y.mul(y)) };
         "x / (1 + |x|).",
         "fg.softsign(fg.tensor([1.0, -3.0])).tolist()" => "[0.5, -0.75]";
     Tanhshrink tanhshrink: real [x] x => x.sub(x.tanh());
-        g => g * square(&tanh(x)?)?;
+        g => g * square(&tanh(x)?)?,
         pass real g, x => g.mul(x.tanh().mul(x.tanh()));
         "x - tanh(x).",
         "fg.tanhshrink(fg.tensor([0.0])).tolist()" => "[0.0]";
@@ -103,73 +103,157 @@ fn zero_where(conditions: &[Tensor], g: &Tensor) -> Result<Tensor> {
     conditions.iter().try_fold(g.clone(), |g, c| select(c, &number(&g, 0.0), &g))
 }
 
-/// `x` where it is positive, else `alpha (e^x - 1)`.
-pub fn elu(x: &Tensor, alpha: f64) -> Result<Tensor> {
+/// The element where it is positive, else alpha * (exp(x) - 1).
+///
+/// ```python
+/// >>> fg.elu(fg.tensor([0.0, 2.0])).tolist()
+/// [0.0, 2.0]
+/// ```
+#[op(in_place)]
+pub fn elu(x: &Tensor, #[default(1.0)] alpha: f64) -> Result<Tensor> {
     curve::<Exponential>(&*promoted_float(x)?, [alpha, 1.0, 1.0])
 }
 
-/// `x` where it is positive, else `alpha (e^(x / alpha) - 1)`, whose slope at 0 is 1 too.
-pub fn celu(x: &Tensor, alpha: f64) -> Result<Tensor> {
+/// The element where it is positive, else alpha * (exp(x / alpha) - 1).
+///
+/// ```python
+/// >>> fg.celu(fg.tensor([0.0, 2.0])).tolist()
+/// [0.0, 2.0]
+/// ```
+#[op(in_place)]
+pub fn celu(x: &Tensor, #[default(1.0)] alpha: f64) -> Result<Tensor> {
     if alpha == 0.0 {
         bail!(Argument, "celu", "alpha cannot be 0");
     }
     curve::<Exponential>(&*promoted_float(x)?, [alpha, alpha, 1.0])
 }
 
-/// `scale` times [`elu`].
-pub fn selu(x: &Tensor, scale: f64, alpha: f64) -> Result<Tensor> {
+/// scale * elu(x, alpha), with the constants that keep mean 0 and variance 1.
+///
+/// ```python
+/// >>> fg.selu(fg.tensor([0.0])).tolist()
+/// [0.0]
+/// ```
+#[op(in_place)]
+pub fn selu(
+    x: &Tensor,
+    #[default(1.0507009873554805)] scale: f64,
+    #[default(1.6732632423543772)] alpha: f64,
+) -> Result<Tensor> {
     curve::<Exponential>(&*promoted_float(x)?, [scale * alpha, 1.0, scale])
 }
 
-/// `x` kept between two bounds, with slope 0 at both.
-pub fn hardtanh(x: &Tensor, min: f64, max: f64) -> Result<Tensor> {
+/// The elements kept between two bounds. Unlike that of `clip` its derivative at the bounds is 0.
+///
+/// ```python
+/// >>> fg.hardtanh(fg.tensor([-2.0, 0.5])).tolist()
+/// [-1.0, 0.5]
+/// ```
+#[op(in_place)]
+pub fn hardtanh(x: &Tensor, #[default(-1.0)] min: f64, #[default(1.0)] max: f64) -> Result<Tensor> {
     if min > max {
         bail!(Argument, "hardtanh", "min {min} is above max {max}");
     }
     curve::<Ramp>(&*promoted_float(x)?, [min, max, 0.0])
 }
 
-/// `x` kept between 0 and 6.
+/// The elements kept between 0 and 6; the derivative at both is 0.
+///
+/// ```python
+/// >>> fg.relu6(fg.tensor([-1.0, 2.0, 8.0])).tolist()
+/// [0.0, 2.0, 6.0]
+/// ```
+#[op(in_place)]
 pub fn relu6(x: &Tensor) -> Result<Tensor> {
     curve::<Ramp>(&*promoted_float(x)?, [0.0, 6.0, 0.0])
 }
 
-/// `slope x + offset` kept between 0 and 1.
-pub fn hardsigmoid(x: &Tensor, slope: f64, offset: f64) -> Result<Tensor> {
+/// slope * x + offset, kept between 0 and 1.
+///
+/// ```python
+/// >>> fg.hardsigmoid(fg.tensor([-4.0, 0.0])).tolist()
+/// [0.0, 0.5]
+/// ```
+#[op(in_place)]
+pub fn hardsigmoid(
+    x: &Tensor,
+    #[default(1.0 / 6.0)] slope: f64,
+    #[default(0.5)] offset: f64,
+) -> Result<Tensor> {
     curve::<HardSigmoid>(&*promoted_float(x)?, [slope, offset, 0.0])
 }
 
-/// `x relu6(x + 3) / 6`.
+/// x * relu6(x + 3) / 6.
+///
+/// ```python
+/// >>> fg.hardswish(fg.tensor([0.0, 3.0])).tolist()
+/// [0.0, 3.0]
+/// ```
+#[op(in_place)]
 pub fn hardswish(x: &Tensor) -> Result<Tensor> {
     curve::<HardSwish>(&*promoted_float(x)?, [0.0; 3])
 }
 
-/// `x tanh(ln(1 + e^x))`.
+/// x * tanh(log(1 + exp(x))).
+///
+/// ```python
+/// >>> fg.mish(fg.tensor([0.0])).tolist()
+/// [0.0]
+/// ```
+#[op(in_place)]
 pub fn mish(x: &Tensor) -> Result<Tensor> {
     let x = &*promoted_float(x)?;
     multiply_same(x, &tanh(&softplus_one(x)?)?)
 }
 
-/// `x` moved by `threshold` towards 0, where all that is nearer ends.
-pub fn softshrink(x: &Tensor, threshold: f64) -> Result<Tensor> {
+/// The element moved by the threshold towards 0; what lies nearer than the threshold is 0.
+///
+/// ```python
+/// >>> fg.softshrink(fg.tensor([-2.0, 0.25])).tolist()
+/// [-1.5, 0.0]
+/// ```
+#[op(in_place)]
+pub fn softshrink(x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Tensor> {
     if threshold < 0.0 {
         bail!(Argument, "softshrink", "threshold is not negative, {threshold} is");
     }
     curve::<SoftShrink>(&*promoted_float(x)?, [threshold, 0.0, 0.0])
 }
 
-/// `x`, and 0 where its magnitude is not above `threshold`.
-pub fn hardshrink(x: &Tensor, threshold: f64) -> Result<Tensor> {
+/// The element, or 0 where its magnitude is not above the threshold.
+///
+/// ```python
+/// >>> fg.hardshrink(fg.tensor([-2.0, 0.25])).tolist()
+/// [-2.0, 0.0]
+/// ```
+#[op(in_place)]
+pub fn hardshrink(x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Tensor> {
     curve::<HardShrink>(&*promoted_float(x)?, [threshold, 0.0, 0.0])
 }
 
-/// `x` where it is above `threshold`, else `value`.
-pub fn thresholded_relu(x: &Tensor, threshold: f64, value: f64) -> Result<Tensor> {
+/// The element where it is above the threshold, else a value.
+///
+/// ```python
+/// >>> fg.thresholded_relu(fg.tensor([0.5, 2.0])).tolist()
+/// [0.0, 2.0]
+/// ```
+#[op(in_place, names("thresholded_relu", "threshold"))]
+pub fn thresholded_relu(
+    x: &Tensor,
+    #[default(1.0)] threshold: f64,
+    #[default(0.0)] value: f64,
+) -> Result<Tensor> {
     curve::<Threshold>(&*promoted_float(x)?, [threshold, value, 0.0])
 }
 
-/// The first half of an axis times the sigmoid of the second.
-pub fn glu(x: &Tensor, axis: i64) -> Result<Tensor> {
+/// The first half of an axis, whose size is even, times the sigmoid of the second half.
+///
+/// ```python
+/// >>> fg.glu(fg.tensor([4.0, 0.0])).tolist()
+/// [2.0]
+/// ```
+#[op(function)]
+pub fn glu(x: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
     let x = &*promoted_float(x)?;
     let at = shape::axis("glu", axis, x.rank())?;
     let size = x.dims()[at] as i64;
@@ -179,42 +263,3 @@ pub fn glu(x: &Tensor, axis: i64) -> Result<Tensor> {
     let half = |start| narrow(x, axis, start, size / 2);
     multiply_same(&half(0)?, &sigmoid(&half(size / 2)?)?)
 }
-
-pub(crate) const ENTRIES: &[Entry] = &[
-    entry!(twin ["elu"] elu (x: &Tensor, alpha: f64 = Float(1.0))
-        "The element where it is positive, else alpha * (exp(x) - 1).\n\n\
-        >>> fg.elu(fg.tensor([0.0, 2.0])).tolist()\n[0.0, 2.0]"),
-    entry!(twin ["celu"] celu (x: &Tensor, alpha: f64 = Float(1.0))
-        "The element where it is positive, else alpha * (exp(x / alpha) - 1).\n\n\
-        >>> fg.celu(fg.tensor([0.0, 2.0])).tolist()\n[0.0, 2.0]"),
-    entry!(twin ["selu"] selu (x: &Tensor, scale: f64 = Float(1.0507009873554805), alpha: f64 = Float(1.6732632423543772))
-        "scale * elu(x, alpha), with the constants that keep mean 0 and variance 1.\n\n\
-        >>> fg.selu(fg.tensor([0.0])).tolist()\n[0.0]"),
-    entry!(twin ["hardtanh"] hardtanh (x: &Tensor, min: f64 = Float(-1.0), max: f64 = Float(1.0))
-        "The elements kept between two bounds. Unlike that of `clip` its derivative at the bounds is 0.\n\n\
-        >>> fg.hardtanh(fg.tensor([-2.0, 0.5])).tolist()\n[-1.0, 0.5]"),
-    entry!(twin ["relu6"] relu6 (x: &Tensor)
-        "The elements kept between 0 and 6; the derivative at both is 0.\n\n\
-        >>> fg.relu6(fg.tensor([-1.0, 2.0, 8.0])).tolist()\n[0.0, 2.0, 6.0]"),
-    entry!(twin ["hardsigmoid"] hardsigmoid (x: &Tensor, slope: f64 = Float(1.0 / 6.0), offset: f64 = Float(0.5))
-        "slope * x + offset, kept between 0 and 1.\n\n\
-        >>> fg.hardsigmoid(fg.tensor([-4.0, 0.0])).tolist()\n[0.0, 0.5]"),
-    entry!(twin ["hardswish"] hardswish (x: &Tensor)
-        "x * relu6(x + 3) / 6.\n\n\
-        >>> fg.hardswish(fg.tensor([0.0, 3.0])).tolist()\n[0.0, 3.0]"),
-    entry!(twin ["mish"] mish (x: &Tensor)
-        "x * tanh(log(1 + exp(x))).\n\n\
-        >>> fg.mish(fg.tensor([0.0])).tolist()\n[0.0]"),
-    entry!(twin ["softshrink"] softshrink (x: &Tensor, threshold: f64 = Float(0.5))
-        "The element moved by the threshold towards 0; what lies nearer than the threshold is 0.\n\n\
-        >>> fg.softshrink(fg.tensor([-2.0, 0.25])).tolist()\n[-1.5, 0.0]"),
-    entry!(twin ["hardshrink"] hardshrink (x: &Tensor, threshold: f64 = Float(0.5))
-        "The element, or 0 where its magnitude is not above the threshold.\n\n\
-        >>> fg.hardshrink(fg.tensor([-2.0, 0.25])).tolist()\n[-2.0, 0.0]"),
-    entry!(twin ["thresholded_relu", "threshold"] thresholded_relu (x: &Tensor, threshold: f64 = Float(1.0), value: f64 = Float(0.0))
-        "The element where it is above the threshold, else a value.\n\n\
-        >>> fg.thresholded_relu(fg.tensor([0.5, 2.0])).tolist()\n[0.0, 2.0]"),
-    entry!(function ["glu"] glu (x: &Tensor, axis: i64 = Int(-1))
-        "The first half of an axis, whose size is even, times the sigmoid of the second half.\n\n\
-        >>> fg.glu(fg.tensor([4.0, 0.0])).tolist()\n[2.0]"),
-];

@@ -4,7 +4,7 @@ use super::activation::{sigmoid_slope, softplus_one};
 use super::arithmetic::{add, binary_rows, multiply, multiply_same, subtract};
 use super::compare::less_same;
 use super::curve::{curve, curve_rows};
-use super::entry::{Operand, entries};
+use super::entry::{Operand, op};
 use super::loss::Reduction;
 use super::pointwise::{abs, exp, in_one_pass, log, log_or_zero, square};
 use super::promote::{Class, promoted, promoted_float};
@@ -47,15 +47,27 @@ fn weighted(loss: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
     weight.map_or(Ok(loss.clone()), |w| multiply((&loss).into(), w.into()))
 }
 
-/// The squared difference.
-pub fn mse_loss(x: &Tensor, target: Operand<'_>, reduction: &str) -> Result<Tensor> {
+/// The squared difference of predictions and targets; `reduction` is 'mean', 'sum' or 'none'.
+///
+/// ```python
+/// >>> fg.mse_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
+/// 2.0
+/// ```
+#[op(function)]
+pub fn mse_loss(x: &Tensor, target: Operand<'_>, #[default("mean")] reduction: &str) -> Result<Tensor> {
     let reduction = Reduction::parse("mse_loss", reduction)?;
     const TABLE: &binary::Table = zip_table!(plain x, y => x.sub(y).mul(x.sub(y)));
     reduction.of(&of_difference("mse_loss", x, target, (TABLE, [0.0; 3]), square)?, None)
 }
 
-/// The absolute difference.
-pub fn l1_loss(x: &Tensor, target: Operand<'_>, reduction: &str) -> Result<Tensor> {
+/// The absolute difference of predictions and targets; `reduction` is 'mean', 'sum' or 'none'.
+///
+/// ```python
+/// >>> fg.l1_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
+/// 1.0
+/// ```
+#[op(function)]
+pub fn l1_loss(x: &Tensor, target: Operand<'_>, #[default("mean")] reduction: &str) -> Result<Tensor> {
     let reduction = Reduction::parse("l1_loss", reduction)?;
     const TABLE: &binary::Table = zip_table!(plain x, y => x.sub(y).abs());
     reduction.of(&of_difference("l1_loss", x, target, (TABLE, [0.0; 3]), abs)?, None)
@@ -83,8 +95,19 @@ fn bent(op: &'static str, x: &Tensor, target: Operand<'_>, p: Numbers) -> Result
     of_difference(op, x, target, (TABLE, p), |d| curve::<Bent>(d, p))
 }
 
-/// Squares of small differences, multiples of large ones.
-pub fn huber_loss(x: &Tensor, target: Operand<'_>, reduction: &str, delta: f64) -> Result<Tensor> {
+/// With d = x - target: d² / 2 where |d| is at most delta, beyond delta * (|d| - delta / 2).
+///
+/// ```python
+/// >>> fg.huber_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
+/// 0.75
+/// ```
+#[op(function)]
+pub fn huber_loss(
+    x: &Tensor,
+    target: Operand<'_>,
+    #[default("mean")] reduction: &str,
+    #[default(1.0)] delta: f64,
+) -> Result<Tensor> {
     let reduction = Reduction::parse("huber_loss", reduction)?;
     if delta.is_nan() || delta <= 0.0 {
         bail!(Argument, "huber_loss", "delta is positive, {delta} is not");
@@ -92,8 +115,19 @@ pub fn huber_loss(x: &Tensor, target: Operand<'_>, reduction: &str, delta: f64) 
     reduction.of(&bent("huber_loss", x, target, [delta, 1.0, 0.0])?, None)
 }
 
-/// The Huber loss divided by its bend; the absolute difference if that is 0.
-pub fn smooth_l1_loss(x: &Tensor, target: Operand<'_>, reduction: &str, beta: f64) -> Result<Tensor> {
+/// With d = x - target: d² / (2 * beta) where |d| is at most beta, beyond |d| - beta / 2.
+///
+/// ```python
+/// >>> fg.smooth_l1_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
+/// 0.75
+/// ```
+#[op(function)]
+pub fn smooth_l1_loss(
+    x: &Tensor,
+    target: Operand<'_>,
+    #[default("mean")] reduction: &str,
+    #[default(1.0)] beta: f64,
+) -> Result<Tensor> {
     if beta == 0.0 {
         return l1_loss(x, target, reduction);
     }
@@ -111,12 +145,19 @@ fn bounded_log(p: &Tensor) -> Result<Tensor> {
     select(&lost, &number(-100.0), &log(&select(&lost, &number(1.0), p)?)?)
 }
 
-/// `-(t ln p + (1 - t) ln(1 - p))`.
+/// -(target * log(x) + (1 - target) * log(1 - x)) of probabilities, times the weight of each element.
+/// Logarithms are at least -100, and flat there. The shapes broadcast.
+///
+/// ```python
+/// >>> fg.binary_cross_entropy(fg.tensor([0.5]), fg.tensor([1.0])).item()
+/// 0.6931471824645996
+/// ```
+#[op(function)]
 pub fn binary_cross_entropy(
     x: &Tensor,
     target: &Tensor,
-    weight: Option<&Tensor>,
-    reduction: &str,
+    #[default(None)] weight: Option<&Tensor>,
+    #[default("mean")] reduction: &str,
 ) -> Result<Tensor> {
     let reduction = Reduction::parse("binary_cross_entropy", reduction)?;
     let (p, t) = promoted(Class::Real, x.into(), target.into())?;
@@ -140,13 +181,20 @@ fn negated(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     Ok(in_one_pass("multiply", TABLE, x, y, [0.0; 3])?.unwrap_or_else(|| -(x * y)))
 }
 
-/// The same of logits: `(1 - t) x + (1 + (w - 1) t) ln(1 + e^-x)`, where `w` is the weight of positive samples.
+/// `binary_cross_entropy` of `sigmoid(x)`, exact far out; `pos_weight` multiplies the loss of what is
+/// positive.
+///
+/// ```python
+/// >>> fg.binary_cross_entropy_with_logits(fg.tensor([-1000.0]), fg.tensor([1.0])).item()
+/// 1000.0
+/// ```
+#[op(function)]
 pub fn binary_cross_entropy_with_logits(
     x: &Tensor,
     target: &Tensor,
-    weight: Option<&Tensor>,
-    reduction: &str,
-    pos_weight: Option<&Tensor>,
+    #[default(None)] weight: Option<&Tensor>,
+    #[default("mean")] reduction: &str,
+    #[default(None)] pos_weight: Option<&Tensor>,
 ) -> Result<Tensor> {
     let reduction = Reduction::parse("binary_cross_entropy_with_logits", reduction)?;
     let (x, t) = promoted(Class::Real, x.into(), target.into())?;
@@ -159,8 +207,21 @@ pub fn binary_cross_entropy_with_logits(
     reduction.of(&weighted(loss, weight)?, None)
 }
 
-/// `t (ln t - x)` for log-probabilities `x`: what is lost by taking them for the distribution `t`.
-pub fn kl_div(x: &Tensor, target: &Tensor, reduction: &str, log_target: bool) -> Result<Tensor> {
+/// target * (log(target) - x) of log-probabilities x, 0 where the target is 0; with `log_target` the targets
+/// are logarithms too. `reduction` is 'mean', 'sum', 'none' or 'batchmean' (the sum by the size of the first
+/// axis).
+///
+/// ```python
+/// >>> fg.kl_div(fg.tensor([0.0]), fg.tensor([1.0])).item()
+/// 0.0
+/// ```
+#[op(function)]
+pub fn kl_div(
+    x: &Tensor,
+    target: &Tensor,
+    #[default("mean")] reduction: &str,
+    #[default(false)] log_target: bool,
+) -> Result<Tensor> {
     let (x, t) = promoted(Class::Real, x.into(), target.into())?;
     let loss = if log_target {
         multiply_same(&exp(&t)?, &(&*t - &*x))?
@@ -172,44 +233,4 @@ pub fn kl_div(x: &Tensor, target: &Tensor, reduction: &str, log_target: bool) ->
         return Ok(sum(&loss, None, false, None)? / batch as f64);
     }
     Reduction::parse("kl_div", reduction)?.of(&loss, None)
-}
-
-entries! {
-    function mse_loss (x: &Tensor, target: Operand<'_>, reduction: &str = Str("mean"))
-        "The squared difference of predictions and targets; `reduction` is 'mean', 'sum' or 'none'.
-
->>> fg.mse_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
-2.0";
-    function l1_loss (x: &Tensor, target: Operand<'_>, reduction: &str = Str("mean"))
-        "The absolute difference of predictions and targets; `reduction` is 'mean', 'sum' or 'none'.
-
->>> fg.l1_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
-1.0";
-    function huber_loss (x: &Tensor, target: Operand<'_>, reduction: &str = Str("mean"), delta: f64 = Float(1.0))
-        "With d = x - target: d² / 2 where |d| is at most delta, beyond delta * (|d| - delta / 2).
-
->>> fg.huber_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
-0.75";
-    function smooth_l1_loss (x: &Tensor, target: Operand<'_>, reduction: &str = Str("mean"), beta: f64 = Float(1.0))
-        "With d = x - target: d² / (2 * beta) where |d| is at most beta, beyond |d| - beta / 2.
-
->>> fg.smooth_l1_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
-0.75";
-    function binary_cross_entropy (x: &Tensor, target: &Tensor, weight: Option<&Tensor> = None, reduction: &str = Str("mean"))
-        "-(target * log(x) + (1 - target) * log(1 - x)) of probabilities, times the weight of each element. Logarithms are
-at least -100, and flat there. The shapes broadcast.
-
->>> fg.binary_cross_entropy(fg.tensor([0.5]), fg.tensor([1.0])).item()
-0.6931471824645996";
-    function binary_cross_entropy_with_logits (x: &Tensor, target: &Tensor, weight: Option<&Tensor> = None, reduction: &str = Str("mean"), pos_weight: Option<&Tensor> = None)
-        "`binary_cross_entropy` of `sigmoid(x)`, exact far out; `pos_weight` multiplies the loss of what is positive.
-
->>> fg.binary_cross_entropy_with_logits(fg.tensor([-1000.0]), fg.tensor([1.0])).item()
-1000.0";
-    function kl_div (x: &Tensor, target: &Tensor, reduction: &str = Str("mean"), log_target: bool = False)
-        "target * (log(target) - x) of log-probabilities x, 0 where the target is 0; with `log_target` the targets are
-logarithms too. `reduction` is 'mean', 'sum', 'none' or 'batchmean' (the sum by the size of the first axis).
-
->>> fg.kl_div(fg.tensor([0.0]), fg.tensor([1.0])).item()
-0.0";
 }

@@ -8,7 +8,7 @@ use smallvec::smallvec;
 use super::along::{Chosen, choose};
 use super::arithmetic::subtract_same;
 use super::compare::not_equal;
-use super::entry::{Operand, entries};
+use super::entry::{Operand, op};
 use super::index::narrow;
 use super::movement::{Linear, LinearOp, cast, concat, reshape_to};
 use super::reduce::wide;
@@ -187,14 +187,36 @@ fn along_axis(op: &'static str, x: &Tensor, axis: Option<i64>) -> Result<(Tensor
     }
 }
 
-/// The sums of the elements up to each one along an axis. Truth values and integers are summed in 64 bits.
-pub fn cumsum(x: &Tensor, axis: Option<i64>, dtype: Option<DType>) -> Result<Tensor> {
+/// The sums of the elements up to each one along an axis (of the flattened tensor if there is none). Truth
+/// values and integers are summed in 64 bits.
+///
+/// ```python
+/// >>> fg.cumsum(fg.tensor([1., 2., 3.])).tolist()
+/// [1.0, 3.0, 6.0]
+/// ```
+#[op(in_place)]
+pub fn cumsum(
+    x: &Tensor,
+    #[default(None)] axis: Option<i64>,
+    #[default(None)] dtype: Option<DType>,
+) -> Result<Tensor> {
     let (x, back) = along_axis("cumsum", x, axis)?;
     apply(LinearOp(CumSum(Run { back, reverse: false })), &[&cast(&x, wide(dtype, x.dtype()))?])
 }
 
-/// The products of the elements up to each one along an axis. Truth values and integers are multiplied in 64 bits.
-pub fn cumprod(x: &Tensor, axis: Option<i64>, dtype: Option<DType>) -> Result<Tensor> {
+/// The products of the elements up to each one along an axis (of the flattened tensor if there is none).
+/// Truth values and integers are multiplied in 64 bits. Derivatives are exact with zeros.
+///
+/// ```python
+/// >>> fg.cumprod(fg.tensor([1., 2., 3.])).tolist()
+/// [1.0, 2.0, 6.0]
+/// ```
+#[op(in_place)]
+pub fn cumprod(
+    x: &Tensor,
+    #[default(None)] axis: Option<i64>,
+    #[default(None)] dtype: Option<DType>,
+) -> Result<Tensor> {
     let (x, back) = along_axis("cumprod", x, axis)?;
     apply(CumProd(Run { back, reverse: false }), &[&cast(&x, wide(dtype, x.dtype()))?])
 }
@@ -220,25 +242,48 @@ impl Chosen for Running {
     }
 }
 
-/// The largest element up to each one along an axis, and where the latest such is.
-pub fn cummax(x: &Tensor, axis: Option<i64>) -> Result<(Tensor, Tensor)> {
+/// The largest element up to each one along an axis (of the flattened tensor if there is none) and (int64)
+/// where it is, the latest of equal ones; the gradient goes there. A NaN stays.
+///
+/// ```python
+/// >>> values, indices = fg.cummax(fg.tensor([2., 1., 3.]))
+/// >>> values.tolist(), indices.tolist()
+/// ([2.0, 2.0, 3.0], [0, 0, 2])
+/// ```
+#[op(method)]
+pub fn cummax(x: &Tensor, #[default(None)] axis: Option<i64>) -> Result<(Tensor, Tensor)> {
     let (x, back) = along_axis("cummax", x, axis)?;
     choose(Running { op: "cummax", largest: true, back }, &x)
 }
 
-/// The smallest element up to each one along an axis, and where the latest such is.
-pub fn cummin(x: &Tensor, axis: Option<i64>) -> Result<(Tensor, Tensor)> {
+/// The smallest element up to each one along an axis (of the flattened tensor if there is none) and (int64)
+/// where it is, the latest of equal ones; the gradient goes there. A NaN stays.
+///
+/// ```python
+/// >>> values, indices = fg.cummin(fg.tensor([2., 1., 3.]))
+/// >>> values.tolist(), indices.tolist()
+/// ([2.0, 1.0, 1.0], [0, 1, 1])
+/// ```
+#[op(method)]
+pub fn cummin(x: &Tensor, #[default(None)] axis: Option<i64>) -> Result<(Tensor, Tensor)> {
     let (x, back) = along_axis("cummin", x, axis)?;
     choose(Running { op: "cummin", largest: false, back }, &x)
 }
 
-/// The differences of neighbours along an axis, taken `n` times.
+/// The differences of neighbours along an axis, taken n times; of truth values, whether they differ. What is
+/// to be prepended and appended along the axis is joined to x before.
+///
+/// ```python
+/// >>> fg.diff(fg.tensor([1., 4., 9.])).tolist()
+/// [3.0, 5.0]
+/// ```
+#[op(method)]
 pub fn diff(
     x: &Tensor,
-    n: i64,
-    axis: i64,
-    prepend: Option<&Tensor>,
-    append: Option<&Tensor>,
+    #[default(1)] n: i64,
+    #[default(-1)] axis: i64,
+    #[default(None)] prepend: Option<&Tensor>,
+    #[default(None)] append: Option<&Tensor>,
 ) -> Result<Tensor> {
     const OP: &str = "diff";
     let at = shape::axis(OP, axis, x.rank())?;
@@ -258,39 +303,4 @@ pub fn diff(
         };
     }
     Ok(y)
-}
-
-entries! {
-    method diff (x: &Tensor, n: i64 = Int(1), axis: i64 = Int(-1), prepend: Option<&Tensor> = None, append: Option<&Tensor> = None)
-        "The differences of neighbours along an axis, taken n times; of truth values, whether they differ. What is to be
-prepended and appended along the axis is joined to x before.
-
->>> fg.diff(fg.tensor([1., 4., 9.])).tolist()
-[3.0, 5.0]";
-    twin cumsum (x: &Tensor, axis: Option<i64> = None, dtype: Option<DType> = None)
-        "The sums of the elements up to each one along an axis (of the flattened tensor if there is none). Truth values
-and integers are summed in 64 bits.
-
->>> fg.cumsum(fg.tensor([1., 2., 3.])).tolist()
-[1.0, 3.0, 6.0]";
-    twin cumprod (x: &Tensor, axis: Option<i64> = None, dtype: Option<DType> = None)
-        "The products of the elements up to each one along an axis (of the flattened tensor if there is none). Truth
-values and integers are multiplied in 64 bits. Derivatives are exact with zeros.
-
->>> fg.cumprod(fg.tensor([1., 2., 3.])).tolist()
-[1.0, 2.0, 6.0]";
-    method cummax (x: &Tensor, axis: Option<i64> = None)
-        "The largest element up to each one along an axis (of the flattened tensor if there is none) and (int64) where
-it is, the latest of equal ones; the gradient goes there. A NaN stays.
-
->>> values, indices = fg.cummax(fg.tensor([2., 1., 3.]))
->>> values.tolist(), indices.tolist()
-([2.0, 2.0, 3.0], [0, 0, 2])";
-    method cummin (x: &Tensor, axis: Option<i64> = None)
-        "The smallest element up to each one along an axis (of the flattened tensor if there is none) and (int64) where
-it is, the latest of equal ones; the gradient goes there. A NaN stays.
-
->>> values, indices = fg.cummin(fg.tensor([2., 1., 3.]))
->>> values.tolist(), indices.tolist()
-([2.0, 1.0, 1.0], [0, 1, 1])";
 }

@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use super::arithmetic::{binary_rows, promoted};
 use super::compare::less_same;
 use super::curve::{curve, curve_rows};
-use super::entry::{Entry, Operand, entry};
+use super::entry::{Operand, op};
 use super::movement::cast;
 use super::promote::{Class, as_tensor, common, range};
 use crate::array::{Array, Item};
@@ -62,7 +62,15 @@ pub fn select(condition: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     apply(Select, &[condition, x, y])
 }
 
-/// [`select`] with operands of any dtypes; a condition that is no truth value holds where it is not 0.
+/// The elements of x where the condition holds (is not 0), else those of y. The shapes of all three
+/// broadcast, the dtypes of x and y promote. The gradient of an element that was not chosen is 0, whatever
+/// arrives.
+///
+/// ```python
+/// >>> fg.where(fg.tensor([True, False]), 1.0, fg.tensor([5.0, 6.0])).tolist()
+/// [1.0, 6.0]
+/// ```
+#[op(function, names("where"))]
 pub fn where_(condition: &Tensor, x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     let (x, y) = promoted(Class::Num, x, y)?;
     select(&cast(condition, DType::Bool)?, &x, &y)
@@ -90,8 +98,19 @@ curve_rows! {
         };
 }
 
-/// The elements of `x` kept between bounds: those below `min` become `min`, those above `max` become `max`.
-pub fn clip(x: &Tensor, min: Option<Operand<'_>>, max: Option<Operand<'_>>) -> Result<Tensor> {
+/// The elements of x kept between bounds, which are numbers, tensors that broadcast with x, or None. If the
+/// bounds cross, max wins. The gradient is 1 inside and at the bounds; outside it goes to the bound.
+///
+/// ```python
+/// >>> fg.clip(fg.tensor([-1.0, 0.5, 2.0]), 0, 1).tolist()
+/// [0.0, 0.5, 1.0]
+/// ```
+#[op(in_place, names("clip", "clamp"))]
+pub fn clip(
+    x: &Tensor,
+    #[default(None)] min: Option<Operand<'_>>,
+    #[default(None)] max: Option<Operand<'_>>,
+) -> Result<Tensor> {
     let mut dtype = x.dtype();
     for bound in [min, max].into_iter().flatten() {
         dtype = dtype.promote(common(x.into(), bound));
@@ -138,14 +157,3 @@ fn within(bound: Operand<'_>, dtype: DType) -> Operand<'_> {
         other => other,
     }
 }
-
-pub(crate) const ENTRIES: &[Entry] = &[
-    entry!(function ["where"] where_ (condition: &Tensor, x: Operand<'_>, y: Operand<'_>)
-        "The elements of x where the condition holds (is not 0), else those of y. The shapes of all three broadcast, the \
-        dtypes of x and y promote. The gradient of an element that was not chosen is 0, whatever arrives.\n\n\
-        >>> fg.where(fg.tensor([True, False]), 1.0, fg.tensor([5.0, 6.0])).tolist()\n[1.0, 6.0]"),
-    entry!(twin ["clip", "clamp"] clip (x: &Tensor, min: Option<Operand<'_>> = None, max: Option<Operand<'_>> = None)
-        "The elements of x kept between bounds, which are numbers, tensors that broadcast with x, or None. If the bounds \
-        cross, max wins. The gradient is 1 inside and at the bounds; outside it goes to the bound.\n\n\
-        >>> fg.clip(fg.tensor([-1.0, 0.5, 2.0]), 0, 1).tolist()\n[0.0, 0.5, 1.0]"),
-];

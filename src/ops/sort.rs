@@ -1,7 +1,7 @@
 //! Elements in order along an axis. NaN is greater than every number.
 
 use super::along::{Chosen, choose};
-use super::entry::entries;
+use super::entry::op;
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
@@ -35,53 +35,76 @@ fn sorted(op: &'static str, x: &Tensor, axis: i64, descending: bool) -> Result<(
     choose(Sorted { op, back: x.rank() - axis, descending, k: x.dims()[axis] }, x)
 }
 
-/// The elements in order along an axis. The order is always stable.
-pub fn sort(x: &Tensor, axis: i64, descending: bool, _stable: bool) -> Result<Tensor> {
+/// The elements in order along an axis, equal ones as they came. NaN is greater than every number.
+///
+/// ```python
+/// >>> fg.sort(fg.tensor([3., 1., 2.])).tolist()
+/// [1.0, 2.0, 3.0]
+/// ```
+#[op(method)]
+pub fn sort(
+    x: &Tensor,
+    #[default(-1)] axis: i64,
+    #[default(false)] descending: bool,
+    #[default(true)] _stable: bool,
+) -> Result<Tensor> {
     Ok(sorted("sort", x, axis, descending)?.0)
 }
 
-/// Where the elements of [`sort`] come from.
-pub fn argsort(x: &Tensor, axis: i64, descending: bool, _stable: bool) -> Result<Tensor> {
+/// Where the elements in order along an axis come from (int64), equal ones as they came.
+///
+/// ```python
+/// >>> fg.argsort(fg.tensor([3., 1., 2.])).tolist()
+/// [1, 2, 0]
+/// ```
+#[op(method)]
+pub fn argsort(
+    x: &Tensor,
+    #[default(-1)] axis: i64,
+    #[default(false)] descending: bool,
+    #[default(true)] _stable: bool,
+) -> Result<Tensor> {
     Ok(sorted("argsort", &x.detach(), axis, descending)?.1)
 }
 
-/// [`sort`] and [`argsort`].
-pub fn sort_with_index(x: &Tensor, axis: i64, descending: bool, _stable: bool) -> Result<(Tensor, Tensor)> {
+/// The elements in order along an axis and (int64) where they come from: `sort` and `argsort` in one.
+///
+/// ```python
+/// >>> values, indices = fg.sort_with_index(fg.tensor([3., 1., 2.]))
+/// >>> values.tolist(), indices.tolist()
+/// ([1.0, 2.0, 3.0], [1, 2, 0])
+/// ```
+#[op(method)]
+pub fn sort_with_index(
+    x: &Tensor,
+    #[default(-1)] axis: i64,
+    #[default(false)] descending: bool,
+    #[default(true)] _stable: bool,
+) -> Result<(Tensor, Tensor)> {
     sorted("sort_with_index", x, axis, descending)
 }
 
-/// The `k` largest (or smallest) elements along an axis, and where they are.
-pub fn topk(x: &Tensor, k: i64, axis: i64, largest: bool, _sorted: bool) -> Result<(Tensor, Tensor)> {
+/// The `k` largest (or smallest) elements along an axis, in order, and (int64) where they are: the first of
+/// equal ones. The gradient goes there. Raises ArgumentError for a `k` that is negative or greater than the
+/// axis.
+///
+/// ```python
+/// >>> values, indices = fg.topk(fg.tensor([3., 1., 2.]), 2)
+/// >>> values.tolist(), indices.tolist()
+/// ([3.0, 2.0], [0, 2])
+/// ```
+#[op(method)]
+pub fn topk(
+    x: &Tensor,
+    k: i64,
+    #[default(-1)] axis: i64,
+    #[default(true)] largest: bool,
+    #[default(true)] _sorted: bool,
+) -> Result<(Tensor, Tensor)> {
     let axis = shape::axis("topk", axis, x.rank())?;
     let n = x.dims()[axis];
     let Some(k) = usize::try_from(k).ok().filter(|&k| k <= n) else {
         bail!(Argument, "topk", "k = {k} of the {n} elements on axis {axis} of {:?}", x.dims());
     };
     choose(Sorted { op: "topk", back: x.rank() - axis, descending: largest, k }, x)
-}
-
-entries! {
-    method sort (x: &Tensor, axis: i64 = Int(-1), descending: bool = False, stable: bool = True)
-        "The elements in order along an axis, equal ones as they came. NaN is greater than every number.
-
->>> fg.sort(fg.tensor([3., 1., 2.])).tolist()
-[1.0, 2.0, 3.0]";
-    method argsort (x: &Tensor, axis: i64 = Int(-1), descending: bool = False, stable: bool = True)
-        "Where the elements in order along an axis come from (int64), equal ones as they came.
-
->>> fg.argsort(fg.tensor([3., 1., 2.])).tolist()
-[1, 2, 0]";
-    method sort_with_index (x: &Tensor, axis: i64 = Int(-1), descending: bool = False, stable: bool = True)
-        "The elements in order along an axis and (int64) where they come from: `sort` and `argsort` in one.
-
->>> values, indices = fg.sort_with_index(fg.tensor([3., 1., 2.]))
->>> values.tolist(), indices.tolist()
-([1.0, 2.0, 3.0], [1, 2, 0])";
-    method topk (x: &Tensor, k: i64, axis: i64 = Int(-1), largest: bool = True, sorted: bool = True)
-        "The `k` largest (or smallest) elements along an axis, in order, and (int64) where they are: the first of equal
-ones. The gradient goes there. Raises ArgumentError for a `k` that is negative or greater than the axis.
-
->>> values, indices = fg.topk(fg.tensor([3., 1., 2.]), 2)
->>> values.tolist(), indices.tolist()
-([3.0, 2.0], [0, 2])";
 }

@@ -10,7 +10,7 @@ use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::kernel::index::Rows;
 use crate::ops;
-use crate::ops::entry::{Operand, entries};
+use crate::ops::entry::{Operand, op};
 use crate::ops::movement::region::{Part, Region, view};
 use crate::ops::movement::{broadcast_to, reshape_to};
 use crate::ops::promote::as_tensor;
@@ -33,15 +33,31 @@ fn take_at(op: &'static str, x: &Tensor, at: usize, indices: &Tensor) -> Result<
     pick(op, x, Rows { outer: at, merged: 1 }, &positions)
 }
 
-/// The slices of an axis at indices; without an axis, the elements of the flattened tensor.
-pub fn take(x: &Tensor, indices: &Tensor, axis: Option<i64>) -> Result<Tensor> {
+/// The slices of an axis at indices, whose axes take the axis' place; without `axis`, the elements of the
+/// flattened tensor. Negative indices count from the end.
+///
+/// Raises IndexOutOfRange.
+///
+/// ```python
+/// >>> fg.take(fg.tensor([[1, 2], [3, 4]]), fg.tensor([1, 0, 1]), axis=1).numpy()
+/// array([[2, 1, 2],
+///        [4, 3, 4]])
+/// ```
+#[op(method)]
+pub fn take(x: &Tensor, indices: &Tensor, #[default(None)] axis: Option<i64>) -> Result<Tensor> {
     match axis {
         Some(axis) => take_at("take", x, shape::axis("take", axis, x.rank())?, indices),
         None => take_at("take", &reshape_to(x, &[shape::len(x.dims())])?, 0, indices),
     }
 }
 
-/// [`take`] of indices in one axis (or none), in the order of arguments of `index_select`.
+/// The slices of an axis at the indices of a vector.
+///
+/// ```python
+/// >>> fg.index_select(fg.tensor([1, 2, 3]), 0, fg.tensor([2, 0])).numpy()
+/// array([3, 1])
+/// ```
+#[op(method)]
 pub fn index_select(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
     if index.rank() > 1 {
         bail!(Shape, "index_select", "the indices have one axis, not the shape {:?}", index.dims());
@@ -50,7 +66,15 @@ pub fn index_select(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
     take_at("index_select", x, shape::axis("index_select", axis, x.rank())?, &index)
 }
 
-/// The elements `x[i, index[i, j], …]`: `index` is no larger than `x` on the other axes.
+/// The elements along an axis at indices: for axis 1, `out[i, j] = x[i, index[i, j]]`. The indices have as
+/// many axes as `x` and are no larger on the others.
+///
+/// ```python
+/// >>> fg.gather(fg.tensor([[1, 2], [3, 4]]), 1, fg.tensor([[1, 1], [0, 0]])).numpy()
+/// array([[2, 2],
+///        [3, 3]])
+/// ```
+#[op(method)]
 pub fn gather(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
     const OP: &str = "gather";
     if x.rank() == 0 || index.rank() == 0 {
@@ -70,8 +94,16 @@ fn beside(op: &'static str, x: &Tensor, at: usize, index: &Tensor) -> Result<Ten
     ops::along::pick(op, x, &places, x.rank() - at)
 }
 
-/// The elements at indices along an axis; the other axes broadcast.
-pub fn take_along_axis(x: &Tensor, indices: &Tensor, axis: Option<i64>) -> Result<Tensor> {
+/// The elements along an axis at indices, such as `argsort` gives; the other axes broadcast. With axis None,
+/// of the flattened tensor.
+///
+/// ```python
+/// >>> fg.take_along_axis(fg.tensor([[1, 2], [3, 4]]), fg.tensor([[1], [0]]), 1).numpy()
+/// array([[2],
+///        [3]])
+/// ```
+#[op(method)]
+pub fn take_along_axis(x: &Tensor, indices: &Tensor, #[default(-1)] axis: Option<i64>) -> Result<Tensor> {
     const OP: &str = "take_along_axis";
     let Some(axis) = axis else {
         return take_along_axis(&reshape_to(x, &[shape::len(x.dims())])?, indices, Some(0));
@@ -84,15 +116,23 @@ pub fn take_along_axis(x: &Tensor, indices: &Tensor, axis: Option<i64>) -> Resul
     pick(OP, &wide, all(x.rank()), &positions(OP, wide.dims(), at, &indices)?)
 }
 
-/// The tensor with values written at indices along an axis, or reduced with what is there; the other axes of indices
-/// and values broadcast.
+/// `x` with values written (`reduce` 'assign') at indices along an axis, or reduced with each other and
+/// (`include_self`) what is there: 'add', 'mul', 'mean', 'amax' or 'amin'. Indices and values broadcast to
+/// `x` on the other axes. Of values written to one place the last stays.
+///
+/// ```python
+/// >>> fg.put_along_axis(fg.zeros((2, 2)), fg.tensor([[1], [0]]), 5., 1).numpy()
+/// array([[0., 5.],
+///        [5., 0.]], dtype=float32)
+/// ```
+#[op(in_place)]
 pub fn put_along_axis(
     x: &Tensor,
     indices: &Tensor,
     values: Operand<'_>,
-    axis: Option<i64>,
-    reduce: &str,
-    include_self: bool,
+    #[default(-1)] axis: Option<i64>,
+    #[default("assign")] reduce: &str,
+    #[default(true)] include_self: bool,
 ) -> Result<Tensor> {
     const OP: &str = "put_along_axis";
     let Some(axis) = axis else {
@@ -162,24 +202,46 @@ fn cut(op: &'static str, src: Operand<'_>, x: &Tensor, index: &Tensor) -> Result
     view(op, &src, Region::Box(index.dims().iter().map(part).collect()))
 }
 
-/// The tensor with `src` written at `x[i, index[i, j], …]`, in the order of arguments of torch's function.
+/// `x` with the elements of `src` written at indices along an axis: for axis 1, `out[i, index[i, j]] = src[i,
+/// j]`. Of values written to one place the last stays.
+///
+/// ```python
+/// >>> fg.scatter(fg.zeros((1, 3)), 1, fg.tensor([[2, 0]]), fg.tensor([[1., 2.]])).numpy()
+/// array([[2., 0., 1.]], dtype=float32)
+/// ```
+#[op(in_place)]
 pub fn scatter(x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>) -> Result<Tensor> {
     scattered("scatter", x, axis, index, src, "assign", true)
 }
 
-/// The tensor with `src` added at `x[i, index[i, j], …]`; places named twice get both.
+/// `x` with the elements of `src` added at indices along an axis: for axis 1, `out[i, index[i, j]] += src[i,
+/// j]`.
+///
+/// ```python
+/// >>> fg.scatter_add(fg.zeros((1, 2)), 1, fg.tensor([[1, 1]]), fg.tensor([[1., 2.]])).numpy()
+/// array([[0., 3.]], dtype=float32)
+/// ```
+#[op(in_place)]
 pub fn scatter_add(x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>) -> Result<Tensor> {
     scattered("scatter_add", x, axis, index, src, "add", true)
 }
 
-/// The tensor with the elements of `src` that belong to a place reduced to one, with what is there or without.
+/// `x` with the elements of `src` reduced by place: for axis 1, all `src[i, j]` with one `index[i, j]` become
+/// one element, by `reduce`: 'sum', 'prod', 'mean', 'amax' or 'amin'. With `include_self` the element that is
+/// there counts too. Extreme elements that are equal share the gradient.
+///
+/// ```python
+/// >>> fg.scatter_reduce(fg.zeros((2,)), 0, fg.tensor([1, 1]), fg.tensor([3., 2.]), 'amax').numpy()
+/// array([0., 3.], dtype=float32)
+/// ```
+#[op(in_place)]
 pub fn scatter_reduce(
     x: &Tensor,
     axis: i64,
     index: &Tensor,
     src: Operand<'_>,
     reduce: &str,
-    include_self: bool,
+    #[default(true)] include_self: bool,
 ) -> Result<Tensor> {
     scattered("scatter_reduce", x, axis, index, src, reduction("scatter_reduce", reduce)?, include_self)
 }
@@ -217,19 +279,31 @@ fn along(op: &'static str, x: &Tensor, axis: i64, index: &Tensor) -> Result<Smal
     Ok((0..at).map(|_| whole.clone()).chain([Index::Tensor(index.clone())]).collect())
 }
 
-/// The tensor with slices added at indices of an axis.
+/// `x` with the slices of `source` added at the indices of a vector along an axis.
+///
+/// ```python
+/// >>> fg.index_add(fg.zeros((2,)), 0, fg.tensor([1, 1]), fg.tensor([1., 2.])).numpy()
+/// array([0., 3.], dtype=float32)
+/// ```
+#[op(in_place)]
 pub fn index_add(x: &Tensor, axis: i64, index: &Tensor, source: &Tensor) -> Result<Tensor> {
     index_put(x, &along("index_add", x, axis, index)?, Operand::Tensor(source), true)
 }
 
-/// The tensor with the slices of `source` that belong to a place reduced to one, with what is there or without.
+/// `x` with the slices of `source` at the same index of a vector reduced to one, as in `scatter_reduce`.
+///
+/// ```python
+/// >>> fg.index_reduce(fg.ones((2,)), 0, fg.tensor([1, 1]), fg.tensor([3., 2.]), 'prod').numpy()
+/// array([1., 6.], dtype=float32)
+/// ```
+#[op(in_place)]
 pub fn index_reduce(
     x: &Tensor,
     axis: i64,
     index: &Tensor,
     source: &Tensor,
     reduce: &str,
-    include_self: bool,
+    #[default(true)] include_self: bool,
 ) -> Result<Tensor> {
     const OP: &str = "index_reduce";
     let at = shape::axis(OP, axis, x.rank())?;
@@ -252,17 +326,35 @@ pub fn index_reduce(
     written(OP, x, at, &index, &source, reduction(OP, reduce)?, include_self)
 }
 
-/// The tensor with slices written at indices of an axis.
+/// `x` with the slices of `source` written at the indices of a vector along an axis.
+///
+/// ```python
+/// >>> fg.index_copy(fg.zeros((3,)), 0, fg.tensor([2, 0]), fg.tensor([1., 2.])).numpy()
+/// array([2., 0., 1.], dtype=float32)
+/// ```
+#[op(in_place)]
 pub fn index_copy(x: &Tensor, axis: i64, index: &Tensor, source: &Tensor) -> Result<Tensor> {
     put(x, &along("index_copy", x, axis, index)?, Operand::Tensor(source))
 }
 
-/// The tensor with a number written over the slices at indices of an axis.
+/// `x` with a number written over the slices at the indices of a vector along an axis.
+///
+/// ```python
+/// >>> fg.index_fill(fg.zeros((3,)), 0, fg.tensor([0, 2]), 7).numpy()
+/// array([7., 0., 7.], dtype=float32)
+/// ```
+#[op(in_place)]
 pub fn index_fill(x: &Tensor, axis: i64, index: &Tensor, value: Operand<'_>) -> Result<Tensor> {
     put(x, &along("index_fill", x, axis, index)?, value)
 }
 
-/// The slice of an axis at one index; the axis goes.
+/// The slice of an axis at one index; the axis goes. Shares memory.
+///
+/// ```python
+/// >>> fg.select(fg.tensor([[1, 2], [3, 4]]), 1, 0).numpy()
+/// array([1, 3])
+/// ```
+#[op(view)]
 pub fn select(x: &Tensor, axis: i64, index: i64) -> Result<Tensor> {
     view("select", x, one("select", x, axis, index)?)
 }
@@ -276,7 +368,13 @@ fn one(op: &'static str, x: &Tensor, axis: i64, index: i64) -> Result<Region> {
     Ok(Region::at(x.dims(), at, if index < 0 { index + n } else { index } as usize))
 }
 
-/// So many slices of an axis from one on.
+/// `length` slices of an axis from `start` on. Shares memory.
+///
+/// ```python
+/// >>> fg.narrow(fg.tensor([1, 2, 3, 4]), 0, 1, 2).numpy()
+/// array([2, 3])
+/// ```
+#[op(view)]
 pub fn narrow(x: &Tensor, axis: i64, start: i64, length: i64) -> Result<Tensor> {
     let at = shape::axis("narrow", axis, x.rank())?;
     let n = x.dims()[at] as i64;
@@ -287,58 +385,36 @@ pub fn narrow(x: &Tensor, axis: i64, start: i64, length: i64) -> Result<Tensor> 
     view("narrow", x, Region::span(x.dims(), at, first as usize, length as usize))
 }
 
-/// The tensor with another one written over the slice of an axis at one index.
+/// `x` with `y` written over the slice of an axis at one index.
+///
+/// ```python
+/// >>> fg.select_scatter(fg.zeros((2, 2)), fg.ones((2,)), 0, 1).numpy()
+/// array([[0., 0.],
+///        [1., 1.]], dtype=float32)
+/// ```
+#[op(method)]
 pub fn select_scatter(x: &Tensor, y: &Tensor, axis: i64, index: i64) -> Result<Tensor> {
     super::put_region("select_scatter", x, one("select_scatter", x, axis, index)?, y)
 }
 
-/// The tensor with another one written over a slice of an axis.
+/// `x` with `y` written over a slice of an axis.
+///
+/// ```python
+/// >>> fg.slice_scatter(fg.zeros((4,)), fg.ones((2,)), 0, 1, 3).numpy()
+/// array([0., 1., 1., 0.], dtype=float32)
+/// ```
+#[op(method)]
 pub fn slice_scatter(
     x: &Tensor,
     y: &Tensor,
-    axis: i64,
-    start: Option<i64>,
-    stop: Option<i64>,
-    step: i64,
+    #[default(0)] axis: i64,
+    #[default(None)] start: Option<i64>,
+    #[default(None)] stop: Option<i64>,
+    #[default(1)] step: i64,
 ) -> Result<Tensor> {
     let at = shape::axis("slice_scatter", axis, x.rank())?;
     let whole = Index::Slice { start: None, stop: None, step: None };
     let index: Vec<Index> =
         (0..at).map(|_| whole.clone()).chain([Index::Slice { start, stop, step: Some(step) }]).collect();
     put(x, &index, Operand::Tensor(y))
-}
-
-entries! {
-    method take (x: &Tensor, indices: &Tensor, axis: Option<i64> = None)
-        "The slices of an axis at indices, whose axes take the axis' place; without `axis`, the elements of the flattened tensor. Negative indices count from the end.\n\nRaises IndexOutOfRange.\n\n>>> fg.take(fg.tensor([[1, 2], [3, 4]]), fg.tensor([1, 0, 1]), axis=1).numpy()\narray([[2, 1, 2],\n       [4, 3, 4]])";
-    method index_select (x: &Tensor, axis: i64, index: &Tensor)
-        "The slices of an axis at the indices of a vector.\n\n>>> fg.index_select(fg.tensor([1, 2, 3]), 0, fg.tensor([2, 0])).numpy()\narray([3, 1])";
-    method gather (x: &Tensor, axis: i64, index: &Tensor)
-        "The elements along an axis at indices: for axis 1, `out[i, j] = x[i, index[i, j]]`. The indices have as many axes as `x` and are no larger on the others.\n\n>>> fg.gather(fg.tensor([[1, 2], [3, 4]]), 1, fg.tensor([[1, 1], [0, 0]])).numpy()\narray([[2, 2],\n       [3, 3]])";
-    method take_along_axis (x: &Tensor, indices: &Tensor, axis: Option<i64> = Int(-1))
-        "The elements along an axis at indices, such as `argsort` gives; the other axes broadcast. With axis None, of the flattened tensor.\n\n>>> fg.take_along_axis(fg.tensor([[1, 2], [3, 4]]), fg.tensor([[1], [0]]), 1).numpy()\narray([[2],\n       [3]])";
-    twin put_along_axis (x: &Tensor, indices: &Tensor, values: Operand<'_>, axis: Option<i64> = Int(-1), reduce: &str = Str("assign"), include_self: bool = True)
-        "`x` with values written (`reduce` 'assign') at indices along an axis, or reduced with each other and (`include_self`) what is there: 'add', 'mul', 'mean', 'amax' or 'amin'. Indices and values broadcast to `x` on the other axes. Of values written to one place the last stays.\n\n>>> fg.put_along_axis(fg.zeros((2, 2)), fg.tensor([[1], [0]]), 5., 1).numpy()\narray([[0., 5.],\n       [5., 0.]], dtype=float32)";
-    twin scatter (x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>)
-        "`x` with the elements of `src` written at indices along an axis: for axis 1, `out[i, index[i, j]] = src[i, j]`. Of values written to one place the last stays.\n\n>>> fg.scatter(fg.zeros((1, 3)), 1, fg.tensor([[2, 0]]), fg.tensor([[1., 2.]])).numpy()\narray([[2., 0., 1.]], dtype=float32)";
-    twin scatter_add (x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>)
-        "`x` with the elements of `src` added at indices along an axis: for axis 1, `out[i, index[i, j]] += src[i, j]`.\n\n>>> fg.scatter_add(fg.zeros((1, 2)), 1, fg.tensor([[1, 1]]), fg.tensor([[1., 2.]])).numpy()\narray([[0., 3.]], dtype=float32)";
-    twin scatter_reduce (x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>, reduce: &str, include_self: bool = True)
-        "`x` with the elements of `src` reduced by place: for axis 1, all `src[i, j]` with one `index[i, j]` become one element, by `reduce`: 'sum', 'prod', 'mean', 'amax' or 'amin'. With `include_self` the element that is there counts too. Extreme elements that are equal share the gradient.\n\n>>> fg.scatter_reduce(fg.zeros((2,)), 0, fg.tensor([1, 1]), fg.tensor([3., 2.]), 'amax').numpy()\narray([0., 3.], dtype=float32)";
-    twin index_reduce (x: &Tensor, axis: i64, index: &Tensor, source: &Tensor, reduce: &str, include_self: bool = True)
-        "`x` with the slices of `source` at the same index of a vector reduced to one, as in `scatter_reduce`.\n\n>>> fg.index_reduce(fg.ones((2,)), 0, fg.tensor([1, 1]), fg.tensor([3., 2.]), 'prod').numpy()\narray([1., 6.], dtype=float32)";
-    twin index_copy (x: &Tensor, axis: i64, index: &Tensor, source: &Tensor)
-        "`x` with the slices of `source` written at the indices of a vector along an axis.\n\n>>> fg.index_copy(fg.zeros((3,)), 0, fg.tensor([2, 0]), fg.tensor([1., 2.])).numpy()\narray([2., 0., 1.], dtype=float32)";
-    twin index_add (x: &Tensor, axis: i64, index: &Tensor, source: &Tensor)
-        "`x` with the slices of `source` added at the indices of a vector along an axis.\n\n>>> fg.index_add(fg.zeros((2,)), 0, fg.tensor([1, 1]), fg.tensor([1., 2.])).numpy()\narray([0., 3.], dtype=float32)";
-    twin index_fill (x: &Tensor, axis: i64, index: &Tensor, value: Operand<'_>)
-        "`x` with a number written over the slices at the indices of a vector along an axis.\n\n>>> fg.index_fill(fg.zeros((3,)), 0, fg.tensor([0, 2]), 7).numpy()\narray([7., 0., 7.], dtype=float32)";
-    view select (x: &Tensor, axis: i64, index: i64)
-        "The slice of an axis at one index; the axis goes. Shares memory.\n\n>>> fg.select(fg.tensor([[1, 2], [3, 4]]), 1, 0).numpy()\narray([1, 3])";
-    view narrow (x: &Tensor, axis: i64, start: i64, length: i64)
-        "`length` slices of an axis from `start` on. Shares memory.\n\n>>> fg.narrow(fg.tensor([1, 2, 3, 4]), 0, 1, 2).numpy()\narray([2, 3])";
-    method select_scatter (x: &Tensor, y: &Tensor, axis: i64, index: i64)
-        "`x` with `y` written over the slice of an axis at one index.\n\n>>> fg.select_scatter(fg.zeros((2, 2)), fg.ones((2,)), 0, 1).numpy()\narray([[0., 0.],\n       [1., 1.]], dtype=float32)";
-    method slice_scatter (x: &Tensor, y: &Tensor, axis: i64 = Int(0), start: Option<i64> = None, stop: Option<i64> = None, step: i64 = Int(1))
-        "`x` with `y` written over a slice of an axis.\n\n>>> fg.slice_scatter(fg.zeros((4,)), fg.ones((2,)), 0, 1, 3).numpy()\narray([0., 1., 1., 0.], dtype=float32)";
 }

@@ -5,7 +5,7 @@ use crate::dtype::{Bool8, DType};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::kernel::index;
-use crate::ops::entry::{Operand, Value, entries};
+use crate::ops::entry::{Operand, Value, op};
 use crate::ops::movement::{broadcast_to, cast, expand_dims, reshape_to, stack};
 use crate::ops::promote::as_tensor;
 use crate::ops::select::select;
@@ -20,7 +20,13 @@ fn truth<'a>(op: &'static str, mask: &'a Tensor) -> Result<&'a Tensor> {
     Ok(mask)
 }
 
-/// The tensor with a number where a mask holds.
+/// `x` with a number where a mask of truth values holds; the mask broadcasts against `x`. Works under vmap.
+///
+/// ```python
+/// >>> fg.masked_fill(fg.tensor([1, 2]), fg.tensor([True, False]), 9).numpy()
+/// array([9, 2])
+/// ```
+#[op(in_place)]
 pub fn masked_fill(x: &Tensor, mask: &Tensor, value: Operand<'_>) -> Result<Tensor> {
     let value = as_tensor(value, x.dtype())?;
     if value.rank() != 0 {
@@ -29,13 +35,26 @@ pub fn masked_fill(x: &Tensor, mask: &Tensor, value: Operand<'_>) -> Result<Tens
     select(truth("masked_fill", mask)?, &value, x)
 }
 
-/// The elements where a mask holds, in one axis. Both broadcast against each other.
+/// The elements where a mask of truth values holds, in C order in one axis; both broadcast against each
+/// other.
+///
+/// ```python
+/// >>> fg.masked_select(fg.tensor([1, 2, 3]), fg.tensor([True, False, True])).numpy()
+/// array([1, 3])
+/// ```
+#[op(method)]
 pub fn masked_select(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let dims = shape::broadcast("masked_select", x.dims(), truth("masked_select", mask)?.dims())?;
     get(&broadcast_to(x, &dims)?, &[Index::Tensor(broadcast_to(mask, &dims)?)])
 }
 
-/// The tensor with the elements of another one, in C order, where a mask holds.
+/// `x` with the first elements of `source`, in C order, where a mask of truth values holds.
+///
+/// ```python
+/// >>> fg.masked_scatter(fg.tensor([1, 2, 3]), fg.tensor([True, False, True]), fg.tensor([7, 8])).numpy()
+/// array([7, 2, 8])
+/// ```
+#[op(in_place)]
 pub fn masked_scatter(x: &Tensor, mask: &Tensor, source: &Tensor) -> Result<Tensor> {
     let mask = broadcast_to(truth("masked_scatter", mask)?, x.dims())?;
     let count = positions("masked_scatter", &mask)?.len();
@@ -68,12 +87,25 @@ fn indices(op: &'static str, x: &Tensor) -> Result<Vec<Tensor>> {
     (0..x.rank()).map(|a| Ok(Tensor::constant(index::unjoin(&positions, x.dims(), a)?))).collect()
 }
 
-/// The indices of the elements that are not zero: one tensor an axis.
+/// The indices (int64) of the elements that are not zero, in C order: one tensor for each axis.
+///
+/// ```python
+/// >>> fg.nonzero(fg.tensor([0, 3, 0, 4]))[0].numpy()
+/// array([1, 3])
+/// ```
+#[op(method)]
 pub fn nonzero(x: &Tensor) -> Result<Value> {
     Ok(Value::Tuple(indices("nonzero", x)?))
 }
 
-/// The same, one row an element.
+/// The indices (int64) of the elements that are not zero, in C order: one row an element.
+///
+/// ```python
+/// >>> fg.argwhere(fg.tensor([[0, 3], [4, 0]])).numpy()
+/// array([[0, 1],
+///        [1, 0]])
+/// ```
+#[op(function)]
 pub fn argwhere(x: &Tensor) -> Result<Tensor> {
     // A 0-d tensor has rows without numbers; how many there are still says whether it is zero.
     if x.rank() == 0 {
@@ -83,8 +115,20 @@ pub fn argwhere(x: &Tensor) -> Result<Tensor> {
     stack(&indices("argwhere", x)?, 1)
 }
 
-/// Rows of zeros with a one at each index.
-pub fn one_hot(x: &Tensor, num_classes: i64, dtype: Option<DType>) -> Result<Tensor> {
+/// A new last axis of `num_classes` zeros (int64 unless `dtype` says otherwise) with a one at the index that
+/// `x` gives; with -1 there are as many classes as the largest index asks for.
+///
+/// ```python
+/// >>> fg.one_hot(fg.tensor([0, 2])).numpy()
+/// array([[1, 0, 0],
+///        [0, 0, 1]])
+/// ```
+#[op(method)]
+pub fn one_hot(
+    x: &Tensor,
+    #[default(-1)] num_classes: i64,
+    #[default(None)] dtype: Option<DType>,
+) -> Result<Tensor> {
     if x.dtype().is_float() || x.dtype() == DType::Bool {
         bail!(Dtype, "one_hot", "classes are integers, not {}", x.dtype());
     }
@@ -115,19 +159,4 @@ pub fn one_hot(x: &Tensor, num_classes: i64, dtype: Option<DType>) -> Result<Ten
     let one = Tensor::constant(Array::full(&[], Bool8::from(true)));
     let rows = expand_dims(x, &[-1])?;
     super::put_along_axis(&zeros, &rows, Operand::Tensor(&one), Some(-1), "assign", true)
-}
-
-entries! {
-    twin masked_fill (x: &Tensor, mask: &Tensor, value: Operand<'_>)
-        "`x` with a number where a mask of truth values holds; the mask broadcasts against `x`. Works under vmap.\n\n>>> fg.masked_fill(fg.tensor([1, 2]), fg.tensor([True, False]), 9).numpy()\narray([9, 2])";
-    method masked_select (x: &Tensor, mask: &Tensor)
-        "The elements where a mask of truth values holds, in C order in one axis; both broadcast against each other.\n\n>>> fg.masked_select(fg.tensor([1, 2, 3]), fg.tensor([True, False, True])).numpy()\narray([1, 3])";
-    twin masked_scatter (x: &Tensor, mask: &Tensor, source: &Tensor)
-        "`x` with the first elements of `source`, in C order, where a mask of truth values holds.\n\n>>> fg.masked_scatter(fg.tensor([1, 2, 3]), fg.tensor([True, False, True]), fg.tensor([7, 8])).numpy()\narray([7, 2, 8])";
-    method nonzero (x: &Tensor)
-        "The indices (int64) of the elements that are not zero, in C order: one tensor for each axis.\n\n>>> fg.nonzero(fg.tensor([0, 3, 0, 4]))[0].numpy()\narray([1, 3])";
-    function argwhere (x: &Tensor)
-        "The indices (int64) of the elements that are not zero, in C order: one row an element.\n\n>>> fg.argwhere(fg.tensor([[0, 3], [4, 0]])).numpy()\narray([[0, 1],\n       [1, 0]])";
-    method one_hot (x: &Tensor, num_classes: i64 = Int(-1), dtype: Option<DType> = None)
-        "A new last axis of `num_classes` zeros (int64 unless `dtype` says otherwise) with a one at the index that `x` gives; with -1 there are as many classes as the largest index asks for.\n\n>>> fg.one_hot(fg.tensor([0, 2])).numpy()\narray([[1, 0, 0],\n       [0, 0, 1]])";
 }

@@ -9,8 +9,6 @@ mod rows;
 mod write;
 
 use crate::graph::Tensor;
-use crate::ops::Entry;
-use crate::ops::entry::entries;
 
 pub(super) use along::take_along;
 pub use along::{
@@ -35,12 +33,4 @@ pub enum Index {
     Ellipsis,
     /// Integers or truth values.
     Tensor(Tensor),
-}
-
-/// Every entry of the family.
-pub(crate) const FAMILY: &[&[Entry]] = &[ENTRIES, along::ENTRIES, mask::ENTRIES];
-
-entries! {
-    twin index_put (x: &Tensor, indices: &[Index], value: crate::ops::Operand<'_>, accumulate: bool = False)
-        "`x` with `value`, broadcast and cast to the dtype of `x`, written where `x[indices]` reads; with `accumulate` it is added instead, and positions named twice get both. Without it the last value written to a position stays.\n\n>>> i = fg.tensor([0, 2, 0])\n>>> fg.index_put(fg.zeros((3,)), (i,), 1.0, accumulate=True).numpy()\narray([2., 0., 1.], dtype=float32)";
 }

@@ -15,7 +15,7 @@ use crate::graph::{
 };
 use crate::kernel::index::{self, Rows};
 use crate::ops::arithmetic::add_same;
-use crate::ops::entry::Operand;
+use crate::ops::entry::{Operand, op};
 use crate::ops::movement::axes::permuted;
 use crate::ops::movement::region::{Region, hidden_size, place, view};
 use crate::ops::movement::{broadcast_to, expand_dims, reshape_to, strided};
@@ -242,11 +242,21 @@ pub(in crate::ops) fn put_region(
     Put { name, region, at: None }.apply(x, &value, None)
 }
 
-/// [`put`], or with `accumulate` the value added where `x[index]` reads: positions named twice get both.
+/// `x` with `value`, broadcast and cast to the dtype of `x`, written where `x[indices]` reads; with `accumulate` it is
+/// added instead, and positions named twice get both. Without it the last value written to a position stays.
 ///
-/// # Errors
-/// As [`put`].
-pub fn index_put(x: &Tensor, indices: &[Index], value: Operand<'_>, accumulate: bool) -> Result<Tensor> {
+/// ```python
+/// >>> i = fg.tensor([0, 2, 0])
+/// >>> fg.index_put(fg.zeros((3,)), (i,), 1.0, accumulate=True).numpy()
+/// array([2., 0., 1.], dtype=float32)
+/// ```
+#[op(in_place)]
+pub fn index_put(
+    x: &Tensor,
+    indices: &[Index],
+    value: Operand<'_>,
+    #[default(false)] accumulate: bool,
+) -> Result<Tensor> {
     const OP: &str = "index_put";
     if !accumulate {
         return put(x, indices, value);

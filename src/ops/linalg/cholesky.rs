@@ -11,7 +11,7 @@ use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::linalg as kernel;
-use crate::ops::entry::entries;
+use crate::ops::entry::op;
 use crate::ops::promote::promoted_float;
 
 struct Cholesky;
@@ -61,18 +61,18 @@ impl Op for Cholesky {
     }
 }
 
-/// The lower triangle `l` with `l @ lᵀ = x`, or the upper one `u` with `uᵀ @ u = x`.
-pub fn cholesky(x: &Tensor, upper: bool) -> Result<Tensor> {
+/// The lower triangle l with l @ l.T = x for symmetric positive definite x; with upper, its transpose.
+///
+/// Only that triangle of x is read. The gradient is that of a symmetric matrix. A matrix that is not positive
+/// definite is a LinAlgError.
+///
+/// ```python
+/// >>> fg.linalg.cholesky(4 * fg.ones((1, 1))).tolist()
+/// [[2.0]]
+/// ```
+#[op(method, in linalg, names("cholesky", "cholesky"))]
+pub fn cholesky(x: &Tensor, #[default(false)] upper: bool) -> Result<Tensor> {
     square("linalg.cholesky", x)?;
     let x = promoted_float(x)?;
     if upper { t(&apply(Cholesky, &[&t(&x)?])?) } else { apply(Cholesky, &[&x]) }
-}
-
-entries! {
-    in linalg;
-    method cholesky | cholesky (x: &Tensor, upper: bool = False)
-        "The lower triangle l with l @ l.T = x for symmetric positive definite x; with upper, its transpose.\n\n\
-        Only that triangle of x is read. The gradient is that of a symmetric matrix. A matrix that is not positive\n\
-        definite is a LinAlgError.\n\n\
-        >>> fg.linalg.cholesky(4 * fg.ones((1, 1))).tolist()\n[[2.0]]";
 }

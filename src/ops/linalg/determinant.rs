@@ -12,7 +12,7 @@ use crate::graph::{
     Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
 };
 use crate::kernel::linalg as kernel;
-use crate::ops::entry::entries;
+use crate::ops::entry::op;
 use crate::ops::movement::{diagonal_of, on_diagonal};
 use crate::ops::movement::{matrix_transpose, reshape_to};
 use crate::ops::pointwise::log;
@@ -150,7 +150,13 @@ fn any_near_singular(ratios: &Array) -> bool {
     dispatch!(ratios.dtype(), float T => ratios.to_vec::<T>().iter().any(|&r| r.to_f64() <= least), else false)
 }
 
-/// The determinant.
+/// The determinant of square matrices. Its derivatives are right where it is zero, too.
+///
+/// ```python
+/// >>> fg.linalg.det(2 * fg.ones((1, 1))).item()
+/// 2.0
+/// ```
+#[op(method, in linalg, names("det", "det"))]
 pub fn det(x: &Tensor) -> Result<Tensor> {
     square("linalg.det", x)?;
     let x = promoted_float(x)?;
@@ -163,7 +169,15 @@ pub fn det(x: &Tensor) -> Result<Tensor> {
     Ok(y.detach() + (&other - other.detach()))
 }
 
-/// The sign of the determinant and the logarithm of its size.
+/// The sign of the determinant and the logarithm of its absolute value: 0 and -inf for a singular matrix.
+///
+/// The derivative of the sign is zero, that of the logarithm inv(x).T; it is NaN for a singular matrix.
+///
+/// ```python
+/// >>> [t.item() for t in fg.linalg.slogdet(fg.ones((1, 1)))]
+/// [1.0, 0.0]
+/// ```
+#[op(method, in linalg, names("slogdet", "slogdet"))]
 pub fn slogdet(x: &Tensor) -> Result<(Tensor, Tensor)> {
     square("linalg.slogdet", x)?;
     let both: SmallVec<[Tensor; 1]> = apply_all(SlogDet, &[&*promoted_float(x)?])?;
@@ -171,22 +185,14 @@ pub fn slogdet(x: &Tensor) -> Result<(Tensor, Tensor)> {
     Ok((sign, log))
 }
 
-/// The logarithm of the determinant; NaN where that is negative.
+/// The logarithm of the determinant: -inf for a singular matrix, NaN where the determinant is negative.
+///
+/// ```python
+/// >>> fg.linalg.logdet(fg.ones((1, 1))).item()
+/// 0.0
+/// ```
+#[op(method, in linalg, names("logdet", "logdet"))]
 pub fn logdet(x: &Tensor) -> Result<Tensor> {
     let (sign, size) = slogdet(x)?;
     Ok(size + log(&sign.detach())?)
-}
-
-entries! {
-    in linalg;
-    method det | det (x: &Tensor)
-        "The determinant of square matrices. Its derivatives are right where it is zero, too.\n\n\
-        >>> fg.linalg.det(2 * fg.ones((1, 1))).item()\n2.0";
-    method slogdet | slogdet (x: &Tensor)
-        "The sign of the determinant and the logarithm of its absolute value: 0 and -inf for a singular matrix.\n\n\
-        The derivative of the sign is zero, that of the logarithm inv(x).T; it is NaN for a singular matrix.\n\n\
-        >>> [t.item() for t in fg.linalg.slogdet(fg.ones((1, 1)))]\n[1.0, 0.0]";
-    method logdet | logdet (x: &Tensor)
-        "The logarithm of the determinant: -inf for a singular matrix, NaN where the determinant is negative.\n\n\
-        >>> fg.linalg.logdet(fg.ones((1, 1))).item()\n0.0";
 }

@@ -10,7 +10,7 @@ use crate::graph::{
     Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
 };
 use crate::kernel::linalg as kernel;
-use crate::ops::entry::entries;
+use crate::ops::entry::op;
 use crate::ops::movement::{diagonal_of, on_diagonal};
 use crate::ops::promote::promoted_float;
 
@@ -89,9 +89,19 @@ fn is_upper(op: &'static str, uplo: &str) -> Result<bool> {
     }
 }
 
-/// The eigenvalues, rising, and the eigenvectors in columns.
+/// Eigenvalues w (rising) and eigenvectors v (columns) of symmetric matrices: x @ v = v * w.
+///
+/// Only the lower (or upper) triangle is read; the gradient is that of a symmetric matrix. Vectors are
+/// determined up to their sign, and only as a space where eigenvalues are equal; what depends on more has no
+/// derivative, and the rate of turns within such a space is taken as zero.
+///
+/// ```python
+/// >>> fg.linalg.eigh(2 * fg.ones((1, 1)))[0].tolist()
+/// [2.0]
+/// ```
 #[allow(non_snake_case)]
-pub fn eigh(x: &Tensor, UPLO: &str) -> Result<(Tensor, Tensor)> {
+#[op(function, in linalg)]
+pub fn eigh(x: &Tensor, #[default("L")] UPLO: &str) -> Result<(Tensor, Tensor)> {
     square("linalg.eigh", x)?;
     let upper = is_upper("linalg.eigh", UPLO)?;
     let both: SmallVec<[Tensor; 1]> = apply_all(Eigh { upper }, &[&*promoted_float(x)?])?;
@@ -99,23 +109,16 @@ pub fn eigh(x: &Tensor, UPLO: &str) -> Result<(Tensor, Tensor)> {
     Ok((w, v))
 }
 
-/// The eigenvalues, rising.
+/// The eigenvalues, rising, of symmetric matrices of which only the lower (or upper) triangle is read.
+///
+/// ```python
+/// >>> fg.linalg.eigvalsh(2 * fg.ones((1, 1))).tolist()
+/// [2.0]
+/// ```
 #[allow(non_snake_case)]
-pub fn eigvalsh(x: &Tensor, UPLO: &str) -> Result<Tensor> {
+#[op(function, in linalg)]
+pub fn eigvalsh(x: &Tensor, #[default("L")] UPLO: &str) -> Result<Tensor> {
     square("linalg.eigvalsh", x)?;
     let upper = is_upper("linalg.eigvalsh", UPLO)?;
     if x.is_tracked() { Ok(eigh(x, UPLO)?.0) } else { apply(Values { upper }, &[&*promoted_float(x)?]) }
-}
-
-entries! {
-    in linalg;
-    function eigh (x: &Tensor, UPLO: &str = Str("L"))
-        "Eigenvalues w (rising) and eigenvectors v (columns) of symmetric matrices: x @ v = v * w.\n\n\
-        Only the lower (or upper) triangle is read; the gradient is that of a symmetric matrix. Vectors are determined up\n\
-        to their sign, and only as a space where eigenvalues are equal; what depends on more has no derivative, and the\n\
-        rate of turns within such a space is taken as zero.\n\n\
-        >>> fg.linalg.eigh(2 * fg.ones((1, 1)))[0].tolist()\n[2.0]";
-    function eigvalsh (x: &Tensor, UPLO: &str = Str("L"))
-        "The eigenvalues, rising, of symmetric matrices of which only the lower (or upper) triangle is read.\n\n\
-        >>> fg.linalg.eigvalsh(2 * fg.ones((1, 1))).tolist()\n[2.0]";
 }

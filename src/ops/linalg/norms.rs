@@ -4,19 +4,43 @@ use super::svd::svdvals;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::ops::args::{Axes, Order};
-use crate::ops::entry::entries;
+use crate::ops::entry::op;
 use crate::ops::movement::{expand_dims, moveaxis};
 use crate::ops::promote::promoted_float;
 use crate::ops::reduce::norm as reduce;
 use crate::ops::reduce::{extreme, sum};
 
-/// The norm of the vectors that lie on the axes.
-pub fn vector_norm(x: &Tensor, ord: Order<'_>, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+/// The norm of the vectors on the axes, of all elements if none are named: as `norm`.
+///
+/// ```python
+/// >>> fg.linalg.vector_norm(fg.tensor([[3., 4.]])).item()
+/// 5.0
+/// ```
+#[op(function, in linalg)]
+pub fn vector_norm(
+    x: &Tensor,
+    #[default(2.0)] ord: Order<'_>,
+    #[default(None)] axis: Axes<'_>,
+    #[default(false)] keepdims: bool,
+) -> Result<Tensor> {
     reduce::norm(x, ord, axis, keepdims)
 }
 
-/// The norm of the matrices that lie on two axes.
-pub fn matrix_norm(x: &Tensor, ord: Order<'_>, axis: &[i64], keepdims: bool) -> Result<Tensor> {
+/// The norm of the matrices on two axes: 'fro' (square root of the sum of squares), 'nuc' (sum of the
+/// singular values), 1 or inf (largest sum of |x| over a column or row), 2 (largest singular value); -1,
+/// -inf, -2 the smallest.
+///
+/// ```python
+/// >>> fg.linalg.matrix_norm(fg.tensor([[3., 0.], [4., 0.]]), 'nuc').item()
+/// 5.0
+/// ```
+#[op(function, in linalg)]
+pub fn matrix_norm(
+    x: &Tensor,
+    #[default("fro")] ord: Order<'_>,
+    #[default([-2, -1])] axis: &[i64],
+    #[default(false)] keepdims: bool,
+) -> Result<Tensor> {
     let op = "linalg.matrix_norm";
     let &[_, _] = axis else {
         bail!(Argument, op, "a matrix lies on two axes, not on {axis:?}");
@@ -51,27 +75,25 @@ pub fn matrix_norm(x: &Tensor, ord: Order<'_>, axis: &[i64], keepdims: bool) -> 
     moveaxis(&expand_dims(&norm, &[-2, -1])?, &[-2, -1], axis)
 }
 
-/// The norm of the matrices on two axes or of the vectors on one, as the order and the axes say.
-pub fn norm(x: &Tensor, ord: Option<Order<'_>>, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+/// A norm of matrices where an order is given with two axes or for a matrix, else of vectors; without an
+/// order the square root of the sum of squares.
+///
+/// ```python
+/// >>> x = fg.tensor([[3., 0.], [4., 0.]])
+/// >>> fg.linalg.norm(x).item(), fg.linalg.norm(x, 1).item()
+/// (5.0, 7.0)
+/// ```
+#[op(function, in linalg)]
+pub fn norm(
+    x: &Tensor,
+    #[default(None)] ord: Option<Order<'_>>,
+    #[default(None)] axis: Axes<'_>,
+    #[default(false)] keepdims: bool,
+) -> Result<Tensor> {
     match (ord, axis) {
         (None, axis) => reduce::norm(x, Order::Number(2.0), axis, keepdims),
         (Some(ord), Some(axis @ [_, _])) => matrix_norm(x, ord, axis, keepdims),
         (Some(ord), None) if x.rank() == 2 => matrix_norm(x, ord, &[-2, -1], keepdims),
         (Some(ord), axis) => reduce::norm(x, ord, axis, keepdims),
     }
-}
-
-entries! {
-    in linalg;
-    function norm (x: &Tensor, ord: Option<Order<'_>> = None, axis: Axes<'_> = None, keepdims: bool = False)
-        "A norm of matrices where an order is given with two axes or for a matrix, else of vectors; without an order the\n\
-        square root of the sum of squares.\n\n\
-        >>> x = fg.tensor([[3., 0.], [4., 0.]])\n>>> fg.linalg.norm(x).item(), fg.linalg.norm(x, 1).item()\n(5.0, 7.0)";
-    function vector_norm (x: &Tensor, ord: Order<'_> = Float(2.0), axis: Axes<'_> = None, keepdims: bool = False)
-        "The norm of the vectors on the axes, of all elements if none are named: as `norm`.\n\n\
-        >>> fg.linalg.vector_norm(fg.tensor([[3., 4.]])).item()\n5.0";
-    function matrix_norm (x: &Tensor, ord: Order<'_> = Str("fro"), axis: &[i64] = Ints(&[-2, -1]), keepdims: bool = False)
-        "The norm of the matrices on two axes: 'fro' (square root of the sum of squares), 'nuc' (sum of the singular\n\
-        values), 1 or inf (largest sum of |x| over a column or row), 2 (largest singular value); -1, -inf, -2 the smallest.\n\n\
-        >>> fg.linalg.matrix_norm(fg.tensor([[3., 0.], [4., 0.]]), 'nuc').item()\n5.0";
 }

@@ -14,7 +14,7 @@ use crate::graph::{
     Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
 };
 use crate::kernel::linalg as kernel;
-use crate::ops::entry::entries;
+use crate::ops::entry::op;
 use crate::ops::promote::promoted_float;
 
 /// The reduced factors of a matrix with at least as many rows as columns.
@@ -100,8 +100,17 @@ pub(super) fn with_complement(q: &Tensor) -> Result<Tensor> {
     beside_each_other(q, &apply(Complement, &[q])?)
 }
 
-/// Orthonormal columns `q` and an upper triangle `r` with `q @ r = x`.
-pub fn qr(x: &Tensor, mode: &str) -> Result<(Tensor, Tensor)> {
+/// Orthonormal columns q and an upper triangle r with q @ r = x.
+///
+/// For x of shape [m, n], q is [m, k] and r is [k, n] with k = min(m, n); q is [m, m] and r is [m, n] with
+/// mode='complete'. The columns that complete q are determined only as a space.
+///
+/// ```python
+/// >>> [t.shape for t in fg.linalg.qr(fg.ones((3, 2)))]
+/// [(3, 2), (2, 2)]
+/// ```
+#[op(function, in linalg)]
+pub fn qr(x: &Tensor, #[default("reduced")] mode: &str) -> Result<(Tensor, Tensor)> {
     let (m, n) = matrix("linalg.qr", x)?;
     let complete = match mode {
         "reduced" | "some" => false,
@@ -122,13 +131,4 @@ pub fn qr(x: &Tensor, mode: &str) -> Result<(Tensor, Tensor)> {
         return Ok((with_complement(&q)?, t(&beside_each_other(&t(&r)?, &nothing)?)?));
     }
     Ok((q, r))
-}
-
-entries! {
-    in linalg;
-    function qr (x: &Tensor, mode: &str = Str("reduced"))
-        "Orthonormal columns q and an upper triangle r with q @ r = x.\n\n\
-        For x of shape [m, n], q is [m, k] and r is [k, n] with k = min(m, n); q is [m, m] and r is [m, n] with\n\
-        mode='complete'. The columns that complete q are determined only as a space.\n\n\
-        >>> [t.shape for t in fg.linalg.qr(fg.ones((3, 2)))]\n[(3, 2), (2, 2)]";
 }

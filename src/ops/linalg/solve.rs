@@ -8,7 +8,7 @@ use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::linalg as kernel;
-use crate::ops::entry::{Operand, entries};
+use crate::ops::entry::{Operand, op};
 use crate::ops::movement::{broadcast_to, reshape_to};
 use crate::ops::promote::{Class, promoted, promoted_float};
 use crate::shape::{self, Dims};
@@ -136,7 +136,15 @@ pub(super) fn triangle(a: &Tensor, b: &Tensor, upper: bool, unit: bool) -> Resul
     apply(Solve(Kind::Triangle { upper, unit, strict: false }), &[a, b])
 }
 
-/// The solution `z` of `x @ z = y`, where a vector `y` stands for one column.
+/// The solution z of x @ z = y for square matrices x; a vector y is one column.
+///
+/// The leading axes broadcast. Integers are taken as the default float. A singular matrix is a LinAlgError.
+///
+/// ```python
+/// >>> fg.linalg.solve(2 * fg.ones((1, 1)), fg.ones(1)).tolist()
+/// [0.5]
+/// ```
+#[op(function, in linalg)]
 pub fn solve(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     const OP: &str = "linalg.solve";
     let (a, b) = promoted(Class::Real, x, y)?;
@@ -150,19 +158,34 @@ pub fn solve(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     if vector { reshape_to(&z, &a.dims()[..a.rank() - 1]) } else { Ok(z) }
 }
 
-/// The inverse.
+/// The inverse of square matrices. A singular matrix is a LinAlgError.
+///
+/// ```python
+/// >>> fg.linalg.inv(2 * fg.ones((1, 1))).tolist()
+/// [[0.5]]
+/// ```
+#[op(method, in linalg, names("inv", "inverse"))]
 pub fn inv(x: &Tensor) -> Result<Tensor> {
     square("linalg.inv", x)?;
     apply(Inverse { strict: true }, &[&*promoted_float(x)?])
 }
 
-/// The solution `z` of `x @ z = y`, or of `z @ x = y`, for a triangle `x`.
+/// The solution z of x @ z = y (of z @ x = y if not left) for an upper or lower triangle x.
+///
+/// The other half of x is not looked at, nor its diagonal if unitriangular (it is taken as ones). A zero on
+/// the diagonal is a LinAlgError.
+///
+/// ```python
+/// >>> fg.linalg.solve_triangular(2 * fg.ones((1, 1)), fg.ones((1, 1))).tolist()
+/// [[0.5]]
+/// ```
+#[op(function, in linalg, names("solve_triangular", "triangular_solve"))]
 pub fn solve_triangular(
     x: &Tensor,
     y: &Tensor,
-    upper: bool,
-    left: bool,
-    unitriangular: bool,
+    #[default(true)] upper: bool,
+    #[default(true)] left: bool,
+    #[default(false)] unitriangular: bool,
 ) -> Result<Tensor> {
     const OP: &str = "linalg.solve_triangular";
     let (a, b) = promoted(Class::Real, x.into(), y.into())?;
@@ -176,8 +199,14 @@ pub fn solve_triangular(
     if left { solved(&a, &b, upper) } else { t(&solved(&t(&a)?, &t(&b)?, !upper)?) }
 }
 
-/// The solution `z` of `(y @ yᵀ) @ z = x`, or of `(yᵀ @ y) @ z = x` where the factor is upper.
-pub fn cholesky_solve(x: &Tensor, y: &Tensor, upper: bool) -> Result<Tensor> {
+/// The solution z of a @ z = x, given the Cholesky factor y of a.
+///
+/// ```python
+/// >>> fg.linalg.cholesky_solve(fg.ones((1, 1)), 2 * fg.ones((1, 1))).tolist()
+/// [[0.25]]
+/// ```
+#[op(function, in linalg, names("cholesky_solve", "cholesky_solve"))]
+pub fn cholesky_solve(x: &Tensor, y: &Tensor, #[default(false)] upper: bool) -> Result<Tensor> {
     const OP: &str = "linalg.cholesky_solve";
     let (b, factor) = promoted(Class::Real, x.into(), y.into())?;
     let (n, (rows, _)) = (square(OP, &factor)?, matrix(OP, &b)?);
@@ -189,7 +218,13 @@ pub fn cholesky_solve(x: &Tensor, y: &Tensor, upper: bool) -> Result<Tensor> {
     triangle(&last, &triangle(&first, &b, false, false)?, true, false)
 }
 
-/// The matrix times itself `n` times; for negative `n`, its inverse.
+/// Square matrices multiplied by themselves n times; of the inverse for negative n.
+///
+/// ```python
+/// >>> fg.linalg.matrix_power(2 * fg.ones((1, 1)), -3).tolist()
+/// [[0.125]]
+/// ```
+#[op(method, in linalg, names("matrix_power", "matrix_power"))]
 pub fn matrix_power(x: &Tensor, n: i64) -> Result<Tensor> {
     let size = square("linalg.matrix_power", x)?;
     let mut base = if n < 0 { inv(x)? } else { x.clone() };
@@ -213,26 +248,4 @@ pub fn matrix_power(x: &Tensor, n: i64) -> Result<Tensor> {
 /// The identity in the dtype of `x`.
 pub(super) fn identity(x: &Tensor, n: usize) -> Result<Tensor> {
     crate::ops::movement::on_diagonal(&Tensor::constant(Array::full_of(x.dtype(), &[n], 1.0)))
-}
-
-entries! {
-    in linalg;
-    function solve (x: Operand<'_>, y: Operand<'_>)
-        "The solution z of x @ z = y for square matrices x; a vector y is one column.\n\n\
-        The leading axes broadcast. Integers are taken as the default float. A singular matrix is a LinAlgError.\n\n\
-        >>> fg.linalg.solve(2 * fg.ones((1, 1)), fg.ones(1)).tolist()\n[0.5]";
-    method inv | inverse (x: &Tensor)
-        "The inverse of square matrices. A singular matrix is a LinAlgError.\n\n\
-        >>> fg.linalg.inv(2 * fg.ones((1, 1))).tolist()\n[[0.5]]";
-    function solve_triangular | triangular_solve (x: &Tensor, y: &Tensor, upper: bool = True, left: bool = True, unitriangular: bool = False)
-        "The solution z of x @ z = y (of z @ x = y if not left) for an upper or lower triangle x.\n\n\
-        The other half of x is not looked at, nor its diagonal if unitriangular (it is taken as ones). A zero on the\n\
-        diagonal is a LinAlgError.\n\n\
-        >>> fg.linalg.solve_triangular(2 * fg.ones((1, 1)), fg.ones((1, 1))).tolist()\n[[0.5]]";
-    function cholesky_solve | cholesky_solve (x: &Tensor, y: &Tensor, upper: bool = False)
-        "The solution z of a @ z = x, given the Cholesky factor y of a.\n\n\
-        >>> fg.linalg.cholesky_solve(fg.ones((1, 1)), 2 * fg.ones((1, 1))).tolist()\n[[0.25]]";
-    method matrix_power | matrix_power (x: &Tensor, n: i64)
-        "Square matrices multiplied by themselves n times; of the inverse for negative n.\n\n\
-        >>> fg.linalg.matrix_power(2 * fg.ones((1, 1)), -3).tolist()\n[[0.125]]";
 }

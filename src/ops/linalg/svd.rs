@@ -11,7 +11,7 @@ use crate::graph::{
     Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
 };
 use crate::kernel::linalg as kernel;
-use crate::ops::entry::entries;
+use crate::ops::entry::op;
 use crate::ops::movement::{diagonal_of, on_diagonal};
 use crate::ops::promote::promoted_float;
 
@@ -120,8 +120,19 @@ pub(super) fn reduced(x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
     Ok((u, s, vh))
 }
 
-/// The decomposition `u @ diag(s) @ vh`, with `u` and `vh` completed to square matrices if they are to be full.
-pub fn svd(x: &Tensor, full_matrices: bool) -> Result<(Tensor, Tensor, Tensor)> {
+/// The factors u, s, vh of x = u[:, :k] @ diag(s) @ vh[:k, :] with orthonormal u and vh, k = min(m, n), s
+/// falling.
+///
+/// u is [m, m] and vh is [n, n], or [m, k] and [k, n] without full_matrices. Vectors are determined up to a
+/// common sign, and only as a space where singular values are equal or zero; what depends on more has no
+/// derivative.
+///
+/// ```python
+/// >>> fg.linalg.svd(2 * fg.ones((1, 1)))[1].tolist()
+/// [2.0]
+/// ```
+#[op(function, in linalg)]
+pub fn svd(x: &Tensor, #[default(true)] full_matrices: bool) -> Result<(Tensor, Tensor, Tensor)> {
     let (m, n) = matrix("linalg.svd", x)?;
     let (u, s, vh) = reduced(&*promoted_float(x)?)?;
     Ok(match full_matrices {
@@ -132,20 +143,14 @@ pub fn svd(x: &Tensor, full_matrices: bool) -> Result<(Tensor, Tensor, Tensor)> 
 }
 
 /// The singular values, falling.
+///
+/// ```python
+/// >>> fg.linalg.svdvals(2 * fg.ones((1, 1))).tolist()
+/// [2.0]
+/// ```
+#[op(function, in linalg)]
 pub fn svdvals(x: &Tensor) -> Result<Tensor> {
     matrix("linalg.svdvals", x)?;
     let x = promoted_float(x)?;
     if x.is_tracked() { Ok(reduced(&x)?.1) } else { apply(Values, &[&x]) }
-}
-
-entries! {
-    in linalg;
-    function svd (x: &Tensor, full_matrices: bool = True)
-        "The factors u, s, vh of x = u[:, :k] @ diag(s) @ vh[:k, :] with orthonormal u and vh, k = min(m, n), s falling.\n\n\
-        u is [m, m] and vh is [n, n], or [m, k] and [k, n] without full_matrices. Vectors are determined up to a common\n\
-        sign, and only as a space where singular values are equal or zero; what depends on more has no derivative.\n\n\
-        >>> fg.linalg.svd(2 * fg.ones((1, 1)))[1].tolist()\n[2.0]";
-    function svdvals (x: &Tensor)
-        "The singular values, falling.\n\n\
-        >>> fg.linalg.svdvals(2 * fg.ones((1, 1))).tolist()\n[2.0]";
 }

@@ -6,7 +6,7 @@ use super::{Linear, LinearOp};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Saved, Tensor, apply};
-use crate::ops::entry::{Axes, entries};
+use crate::ops::entry::{Axes, op};
 use crate::shape::{self, Dims};
 
 /// An order of the last axes, each counted from the end: hidden axes before them stay where they are.
@@ -30,7 +30,13 @@ impl Linear for Permute {
     }
 }
 
-/// The axes in another order.
+/// The axes in another order, each named once. Shares memory.
+///
+/// ```python
+/// >>> fg.permute_dims(fg.ones((2, 3, 4)), (2, 0, 1)).shape
+/// (4, 2, 3)
+/// ```
+#[op(view, names("permute_dims", "permute"))]
 pub fn permute_dims(x: &Tensor, axes: &[i64]) -> Result<Tensor> {
     let order = axes
         .iter()
@@ -42,7 +48,13 @@ pub fn permute_dims(x: &Tensor, axes: &[i64]) -> Result<Tensor> {
     permuted(x, order)
 }
 
-/// The last two axes swapped.
+/// The last two axes swapped. Shares memory.
+///
+/// ```python
+/// >>> fg.matrix_transpose(fg.ones((2, 3, 4))).shape
+/// (2, 4, 3)
+/// ```
+#[op(view)]
 pub fn matrix_transpose(x: &Tensor) -> Result<Tensor> {
     let n = x.rank();
     if n < 2 {
@@ -52,8 +64,14 @@ pub fn matrix_transpose(x: &Tensor) -> Result<Tensor> {
     apply(LinearOp(Permute(order)), &[x])
 }
 
-/// The axes in another order, or (none) in the reverse one.
-pub fn transpose(x: &Tensor, axes: Axes<'_>) -> Result<Tensor> {
+/// The axes in another order, or without `axes` in the reverse one. Shares memory.
+///
+/// ```python
+/// >>> fg.transpose(fg.ones((2, 3, 4))).shape
+/// (4, 3, 2)
+/// ```
+#[op(reshaping)]
+pub fn transpose(x: &Tensor, #[default(None)] axes: Axes<'_>) -> Result<Tensor> {
     match axes {
         Some(axes) => permute_dims(x, axes),
         None => permuted(x, (0..x.rank()).rev()),
@@ -66,7 +84,13 @@ pub(in crate::ops) fn permuted(x: &Tensor, order: impl IntoIterator<Item = usize
     if order.iter().copied().eq(0..x.rank()) { Ok(x.clone()) } else { apply(LinearOp(Permute(order)), &[x]) }
 }
 
-/// Two axes swapped.
+/// Two axes swapped. Shares memory.
+///
+/// ```python
+/// >>> fg.swapaxes(fg.ones((2, 3, 4)), 0, 2).shape
+/// (4, 3, 2)
+/// ```
+#[op(reshaping, names("swapaxes", "swapdims"))]
 pub fn swapaxes(x: &Tensor, axis1: i64, axis2: i64) -> Result<Tensor> {
     let (a, b) = (shape::axis("swapaxes", axis1, x.rank())?, shape::axis("swapaxes", axis2, x.rank())?);
     let mut order: SmallVec<[usize; 4]> = (0..x.rank()).collect();
@@ -74,7 +98,13 @@ pub fn swapaxes(x: &Tensor, axis1: i64, axis2: i64) -> Result<Tensor> {
     permuted(x, order)
 }
 
-/// Axes moved to other places; the rest keep their order.
+/// The axes of `source` moved to the places of `destination`; the others keep their order. Shares memory.
+///
+/// ```python
+/// >>> fg.moveaxis(fg.ones((2, 3, 4)), 0, -1).shape
+/// (3, 4, 2)
+/// ```
+#[op(view, names("moveaxis", "movedim"))]
 pub fn moveaxis(x: &Tensor, source: &[i64], destination: &[i64]) -> Result<Tensor> {
     if source.len() != destination.len() {
         bail!(Argument, "moveaxis", "{} axes do not go to {} places", source.len(), destination.len());
@@ -89,17 +119,4 @@ pub fn moveaxis(x: &Tensor, source: &[i64], destination: &[i64]) -> Result<Tenso
     let mut order: SmallVec<[usize; 4]> = (0..x.rank()).filter(|a| to.iter().all(|t| t.1 != *a)).collect();
     to.iter().for_each(|&(d, s)| order.insert(d, s));
     permuted(x, order)
-}
-
-entries! {
-    view permute_dims | permute (x: &Tensor, axes: &[i64])
-        "The axes in another order, each named once. Shares memory.\n\n>>> fg.permute_dims(fg.ones((2, 3, 4)), (2, 0, 1)).shape\n(4, 2, 3)";
-    reshaping transpose (x: &Tensor, axes: Axes<'_> = None)
-        "The axes in another order, or without `axes` in the reverse one. Shares memory.\n\n>>> fg.transpose(fg.ones((2, 3, 4))).shape\n(4, 3, 2)";
-    view matrix_transpose (x: &Tensor)
-        "The last two axes swapped. Shares memory.\n\n>>> fg.matrix_transpose(fg.ones((2, 3, 4))).shape\n(2, 4, 3)";
-    reshaping swapaxes | swapdims (x: &Tensor, axis1: i64, axis2: i64)
-        "Two axes swapped. Shares memory.\n\n>>> fg.swapaxes(fg.ones((2, 3, 4)), 0, 2).shape\n(4, 3, 2)";
-    view moveaxis | movedim (x: &Tensor, source: &[i64], destination: &[i64])
-        "The axes of `source` moved to the places of `destination`; the others keep their order. Shares memory.\n\n>>> fg.moveaxis(fg.ones((2, 3, 4)), 0, -1).shape\n(3, 4, 2)";
 }

@@ -8,7 +8,7 @@ use crate::array::Array;
 use crate::error::{Error, Result, bail};
 use crate::graph::{Saved, Tensor, apply};
 use crate::ops::create::sizes;
-use crate::ops::entry::entries;
+use crate::ops::entry::op;
 use crate::ops::index::take_along;
 use crate::ops::reduce::sum_to;
 use crate::shape::{self, Dims};
@@ -39,7 +39,15 @@ pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     apply(LinearOp(Expand(Dims::from_slice(dims))), &[x])
 }
 
-/// [`broadcast_to`] in Python's spelling: -1 keeps the size of an axis that is there.
+/// The tensor repeated, without a copy, to a shape that it broadcasts to; -1 keeps the size of an axis.
+///
+/// Raises ShapeError where the shapes do not go together.
+///
+/// ```python
+/// >>> fg.broadcast_to(fg.ones((3, 1)), (2, -1, 4)).shape
+/// (2, 3, 4)
+/// ```
+#[op(view, names("expand", "broadcast_to"))]
 pub fn expand(x: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let new = shape.len().checked_sub(x.rank());
     let Some(new) = new else {
@@ -53,19 +61,38 @@ pub fn expand(x: &Tensor, shape: &[i64]) -> Result<Tensor> {
     broadcast_to(x, &sizes("broadcast_to", &shape, x.dtype())?)
 }
 
-/// The tensor broadcast to the shape of another one.
+/// `x` broadcast, without a copy, to the shape of `y`.
+///
+/// ```python
+/// >>> fg.expand_as(fg.ones((1,)), fg.ones((2, 3))).shape
+/// (2, 3)
+/// ```
+#[op(view)]
 pub fn expand_as(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     broadcast_to(x, y.dims())
 }
 
-/// Tensors broadcast against each other.
+/// Tensors broadcast against each other, without copies.
+///
+/// ```python
+/// >>> [t.shape for t in fg.broadcast_tensors(fg.ones((2, 1)), fg.ones((3,)))]
+/// [(2, 3), (2, 3)]
+/// ```
+#[op(function, names("broadcast_tensors", "broadcast_arrays"))]
 pub fn broadcast_tensors(tensors: &[Tensor]) -> Result<Vec<Tensor>> {
     let dims =
         tensors.iter().try_fold(Dims::new(), |d, t| shape::broadcast("broadcast_tensors", &d, t.dims()))?;
     tensors.iter().map(|t| broadcast_to(t, &dims)).collect()
 }
 
-/// The tensor laid side by side with itself: so many times along each axis, counted from the last.
+/// The tensor laid side by side with itself so many times along each axis, as NumPy's `tile`.
+///
+/// ```python
+/// >>> fg.tile(fg.tensor([1, 2]), (2, 2)).numpy()
+/// array([[1, 2, 1, 2],
+///        [1, 2, 1, 2]])
+/// ```
+#[op(method, names("tile", "repeat"))]
 pub fn tile(x: &Tensor, repeats: &[i64]) -> Result<Tensor> {
     let rank = x.rank().max(repeats.len());
     let x = at_least(x, rank)?;
@@ -89,8 +116,15 @@ fn held(op: &'static str, x: &Tensor, dims: Dims) -> Result<Dims> {
     }
 }
 
-/// Each element repeated where it stands: all equally often, or each slice of the axis as often as its number says.
-pub fn repeat_interleave(x: &Tensor, repeats: &[i64], axis: Option<i64>) -> Result<Tensor> {
+/// Each element repeated where it stands, as NumPy's `repeat`: all equally often, or each slice of the axis
+/// as often as its number says. Without `axis` the tensor is flattened first.
+///
+/// ```python
+/// >>> fg.repeat_interleave(fg.tensor([1, 2]), (2, 1), 0).numpy()
+/// array([1, 1, 2])
+/// ```
+#[op(method)]
+pub fn repeat_interleave(x: &Tensor, repeats: &[i64], #[default(None)] axis: Option<i64>) -> Result<Tensor> {
     let Some(axis) = axis else { return repeat_interleave(&ravel(x)?, repeats, Some(0)) };
     let at = shape::axis("repeat_interleave", axis, x.rank())?;
     let n = x.dims()[at];
@@ -115,8 +149,15 @@ pub fn repeat_interleave(x: &Tensor, repeats: &[i64], axis: Option<i64>) -> Resu
     take_along("repeat_interleave", x, at, total, indices)
 }
 
-/// The coordinates of a grid: one tensor an axis, each of the shape of the grid.
-pub fn meshgrid(tensors: &[Tensor], indexing: &str) -> Result<Vec<Tensor>> {
+/// The coordinates of a grid, one tensor for each axis, as views. `indexing` is 'xy' (the first two axes
+/// swapped, as on a plot) or 'ij'.
+///
+/// ```python
+/// >>> [t.shape for t in fg.meshgrid(fg.ones((2,)), fg.ones((3,)), indexing='ij')]
+/// [(2, 3), (2, 3)]
+/// ```
+#[op(function)]
+pub fn meshgrid(tensors: &[Tensor], #[default("xy")] indexing: &str) -> Result<Vec<Tensor>> {
     let swap = match indexing {
         "xy" => tensors.len() > 1,
         "ij" => false,
@@ -136,19 +177,4 @@ pub fn meshgrid(tensors: &[Tensor], indexing: &str) -> Result<Vec<Tensor>> {
         lines.push(reshape_to(&line, &own)?);
     }
     lines.iter().map(|t| broadcast_to(t, &held("meshgrid", t, dims.clone())?)).collect()
-}
-
-entries! {
-    view expand | broadcast_to (x: &Tensor, shape: &[i64])
-        "The tensor repeated, without a copy, to a shape that it broadcasts to; -1 keeps the size of an axis.\n\nRaises ShapeError where the shapes do not go together.\n\n>>> fg.broadcast_to(fg.ones((3, 1)), (2, -1, 4)).shape\n(2, 3, 4)";
-    view expand_as (x: &Tensor, y: &Tensor)
-        "`x` broadcast, without a copy, to the shape of `y`.\n\n>>> fg.expand_as(fg.ones((1,)), fg.ones((2, 3))).shape\n(2, 3)";
-    function broadcast_tensors | broadcast_arrays (tensors: &[Tensor])
-        "Tensors broadcast against each other, without copies.\n\n>>> [t.shape for t in fg.broadcast_tensors(fg.ones((2, 1)), fg.ones((3,)))]\n[(2, 3), (2, 3)]";
-    method tile | repeat (x: &Tensor, repeats: &[i64])
-        "The tensor laid side by side with itself so many times along each axis, as NumPy's `tile`.\n\n>>> fg.tile(fg.tensor([1, 2]), (2, 2)).numpy()\narray([[1, 2, 1, 2],\n       [1, 2, 1, 2]])";
-    method repeat_interleave (x: &Tensor, repeats: &[i64], axis: Option<i64> = None)
-        "Each element repeated where it stands, as NumPy's `repeat`: all equally often, or each slice of the axis as often as its number says. Without `axis` the tensor is flattened first.\n\n>>> fg.repeat_interleave(fg.tensor([1, 2]), (2, 1), 0).numpy()\narray([1, 1, 2])";
-    function meshgrid (tensors: &[Tensor], indexing: &str = Str("xy"))
-        "The coordinates of a grid, one tensor for each axis, as views. `indexing` is 'xy' (the first two axes swapped, as on a plot) or 'ij'.\n\n>>> [t.shape for t in fg.meshgrid(fg.ones((2,)), fg.ones((3,)), indexing='ij')]\n[(2, 3), (2, 3)]";
 }

@@ -6,12 +6,24 @@ use crate::array::Array;
 use crate::error::{Error, Result, bail};
 use crate::graph::{Saved, Tensor, apply};
 use crate::kernel;
-use crate::ops::entry::entries;
+use crate::ops::entry::op;
 use crate::ops::reduce::sum;
 use crate::shape::{self, Dims};
 
-/// A diagonal of two axes, which go; it becomes the last axis.
-pub fn diagonal(x: &Tensor, offset: i64, axis1: i64, axis2: i64) -> Result<Tensor> {
+/// A diagonal of two axes, which go; it becomes the last axis. `offset` counts to the right of the main
+/// diagonal. Shares memory.
+///
+/// ```python
+/// >>> fg.diagonal(fg.tensor([[1, 2], [3, 4]])).numpy()
+/// array([1, 4])
+/// ```
+#[op(view)]
+pub fn diagonal(
+    x: &Tensor,
+    #[default(0)] offset: i64,
+    #[default(0)] axis1: i64,
+    #[default(1)] axis2: i64,
+) -> Result<Tensor> {
     view("diagonal", x, region("diagonal", x.rank(), offset, axis1, axis2)?)
 }
 
@@ -33,13 +45,35 @@ pub(in crate::ops) fn on_diagonal(x: &Tensor) -> Result<Tensor> {
     diag_embed(x, 0, -2, -1)
 }
 
-/// The sum of a diagonal of two axes, which go.
-pub fn trace(x: &Tensor, offset: i64, axis1: i64, axis2: i64) -> Result<Tensor> {
+/// The sum of a diagonal of two axes, which go. `offset` counts to the right of the main diagonal.
+///
+/// ```python
+/// >>> fg.trace(fg.tensor([[1, 2], [3, 4]])).item()
+/// 5
+/// ```
+#[op(method)]
+pub fn trace(
+    x: &Tensor,
+    #[default(0)] offset: i64,
+    #[default(0)] axis1: i64,
+    #[default(1)] axis2: i64,
+) -> Result<Tensor> {
     sum(&diagonal(x, offset, axis1, axis2)?, Some(&[-1]), false, None)
 }
 
-/// The last axis laid on a diagonal of two new axes, zero elsewhere.
-pub fn diag_embed(x: &Tensor, offset: i64, axis1: i64, axis2: i64) -> Result<Tensor> {
+/// The last axis laid on a diagonal of two new axes at these places, zero elsewhere.
+///
+/// ```python
+/// >>> fg.diag_embed(fg.ones((5, 2)), offset=1).shape
+/// (5, 3, 3)
+/// ```
+#[op(method)]
+pub fn diag_embed(
+    x: &Tensor,
+    #[default(0)] offset: i64,
+    #[default(-2)] axis1: i64,
+    #[default(-1)] axis2: i64,
+) -> Result<Tensor> {
     let Some((&n, lead)) = x.dims().split_last() else {
         bail!(Shape, "diag_embed", "a 0-d tensor has no axis to lay on a diagonal");
     };
@@ -54,8 +88,15 @@ pub fn diag_embed(x: &Tensor, offset: i64, axis1: i64, axis2: i64) -> Result<Ten
     moveaxis(&place("diag_embed", &dims, &[x], [laid], None)?, &[-2, -1], &[axis1, axis2])
 }
 
-/// The diagonal of a matrix, or the matrix of a diagonal.
-pub fn diag(x: &Tensor, k: i64) -> Result<Tensor> {
+/// The k-th diagonal of a matrix, or the matrix with a vector on its k-th diagonal.
+///
+/// ```python
+/// >>> fg.diag(fg.tensor([1, 2])).numpy()
+/// array([[1, 0],
+///        [0, 2]])
+/// ```
+#[op(method)]
+pub fn diag(x: &Tensor, #[default(0)] k: i64) -> Result<Tensor> {
     match x.rank() {
         1 => diag_embed(x, k, 0, 1),
         2 => diagonal(x, k, 0, 1),
@@ -63,8 +104,14 @@ pub fn diag(x: &Tensor, k: i64) -> Result<Tensor> {
     }
 }
 
-/// All elements on the diagonal of a matrix.
-pub fn diagflat(x: &Tensor, k: i64) -> Result<Tensor> {
+/// The matrix with all elements of `x`, in C order, on its k-th diagonal.
+///
+/// ```python
+/// >>> fg.diagflat(fg.ones((2, 2))).shape
+/// (4, 4)
+/// ```
+#[op(method)]
+pub fn diagflat(x: &Tensor, #[default(0)] k: i64) -> Result<Tensor> {
     diag_embed(&reshape_to(x, &[shape::len(x.dims())])?, k, 0, 1)
 }
 
@@ -94,37 +141,45 @@ fn triangle(op: &'static str, x: &Tensor, upper: bool, k: i64) -> Result<Tensor>
     apply(LinearOp(Triangle { upper, k }), &[x])
 }
 
-/// The elements of matrices on and below a diagonal; zero above.
-pub fn tril(x: &Tensor, k: i64) -> Result<Tensor> {
+/// The elements of matrices (the last two axes) on and below the k-th diagonal; zero above.
+///
+/// ```python
+/// >>> fg.tril(fg.tensor([[1, 2], [3, 4]])).numpy()
+/// array([[1, 0],
+///        [3, 4]])
+/// ```
+#[op(in_place)]
+pub fn tril(x: &Tensor, #[default(0)] k: i64) -> Result<Tensor> {
     triangle("tril", x, false, k)
 }
 
-/// The elements of matrices on and above a diagonal; zero below.
-pub fn triu(x: &Tensor, k: i64) -> Result<Tensor> {
+/// The elements of matrices (the last two axes) on and above the k-th diagonal; zero below.
+///
+/// ```python
+/// >>> fg.triu(fg.tensor([[1, 2], [3, 4]])).numpy()
+/// array([[1, 2],
+///        [0, 4]])
+/// ```
+#[op(in_place)]
+pub fn triu(x: &Tensor, #[default(0)] k: i64) -> Result<Tensor> {
     triangle("triu", x, true, k)
 }
 
-/// A tensor with another one written over one of its diagonals.
-pub fn diagonal_scatter(x: &Tensor, y: &Tensor, offset: i64, axis1: i64, axis2: i64) -> Result<Tensor> {
+/// `x` with `y` written over one of its diagonals.
+///
+/// ```python
+/// >>> fg.diagonal_scatter(fg.zeros((2, 2)), fg.ones((2,))).numpy()
+/// array([[1., 0.],
+///        [0., 1.]], dtype=float32)
+/// ```
+#[op(method)]
+pub fn diagonal_scatter(
+    x: &Tensor,
+    y: &Tensor,
+    #[default(0)] offset: i64,
+    #[default(0)] axis1: i64,
+    #[default(1)] axis2: i64,
+) -> Result<Tensor> {
     let region = region("diagonal_scatter", x.rank(), offset, axis1, axis2)?;
     crate::ops::index::put_region("diagonal_scatter", x, region, y)
-}
-
-entries! {
-    view diagonal (x: &Tensor, offset: i64 = Int(0), axis1: i64 = Int(0), axis2: i64 = Int(1))
-        "A diagonal of two axes, which go; it becomes the last axis. `offset` counts to the right of the main diagonal. Shares memory.\n\n>>> fg.diagonal(fg.tensor([[1, 2], [3, 4]])).numpy()\narray([1, 4])";
-    method trace (x: &Tensor, offset: i64 = Int(0), axis1: i64 = Int(0), axis2: i64 = Int(1))
-        "The sum of a diagonal of two axes, which go. `offset` counts to the right of the main diagonal.\n\n>>> fg.trace(fg.tensor([[1, 2], [3, 4]])).item()\n5";
-    method diag (x: &Tensor, k: i64 = Int(0))
-        "The k-th diagonal of a matrix, or the matrix with a vector on its k-th diagonal.\n\n>>> fg.diag(fg.tensor([1, 2])).numpy()\narray([[1, 0],\n       [0, 2]])";
-    method diag_embed (x: &Tensor, offset: i64 = Int(0), axis1: i64 = Int(-2), axis2: i64 = Int(-1))
-        "The last axis laid on a diagonal of two new axes at these places, zero elsewhere.\n\n>>> fg.diag_embed(fg.ones((5, 2)), offset=1).shape\n(5, 3, 3)";
-    method diagflat (x: &Tensor, k: i64 = Int(0))
-        "The matrix with all elements of `x`, in C order, on its k-th diagonal.\n\n>>> fg.diagflat(fg.ones((2, 2))).shape\n(4, 4)";
-    twin tril (x: &Tensor, k: i64 = Int(0))
-        "The elements of matrices (the last two axes) on and below the k-th diagonal; zero above.\n\n>>> fg.tril(fg.tensor([[1, 2], [3, 4]])).numpy()\narray([[1, 0],\n       [3, 4]])";
-    twin triu (x: &Tensor, k: i64 = Int(0))
-        "The elements of matrices (the last two axes) on and above the k-th diagonal; zero below.\n\n>>> fg.triu(fg.tensor([[1, 2], [3, 4]])).numpy()\narray([[1, 2],\n       [0, 4]])";
-    method diagonal_scatter (x: &Tensor, y: &Tensor, offset: i64 = Int(0), axis1: i64 = Int(0), axis2: i64 = Int(1))
-        "`x` with `y` written over one of its diagonals.\n\n>>> fg.diagonal_scatter(fg.zeros((2, 2)), fg.ones((2,))).numpy()\narray([[1., 0.],\n       [0., 1.]], dtype=float32)";
 }

@@ -8,7 +8,7 @@ use super::shapes::{at_least, expand_dims, ravel, reshape_to};
 use crate::dtype::DType;
 use crate::error::{Error, Result, bail};
 use crate::graph::Tensor;
-use crate::ops::entry::entries;
+use crate::ops::entry::op;
 use crate::shape::{self, Dims};
 
 /// Tensors in the dtype that they promote to.
@@ -23,8 +23,17 @@ fn promoted<'a>(op: &'static str, tensors: &'a [Tensor]) -> Result<Vec<Cow<'a, T
     tensors.iter().map(one).collect()
 }
 
-/// Tensors joined along an axis that they have; flattened first if none is named.
-pub fn concat(tensors: &[Tensor], axis: Option<i64>) -> Result<Tensor> {
+/// Tensors joined along an axis that they have; with axis None they are flattened first. The dtype is the one
+/// they promote to. A tensor of shape (0,) goes with every shape.
+///
+/// Raises ShapeError where the other sizes differ.
+///
+/// ```python
+/// >>> fg.concat([fg.tensor([1, 2]), fg.tensor([3])]).numpy()
+/// array([1, 2, 3])
+/// ```
+#[op(function, names("concat", "cat", "concatenate"))]
+pub fn concat(tensors: &[Tensor], #[default(0)] axis: Option<i64>) -> Result<Tensor> {
     let Some(axis) = axis else {
         let flat = tensors.iter().map(ravel).collect::<Result<Vec<_>>>()?;
         return concat(&flat, Some(0));
@@ -60,7 +69,14 @@ pub fn concat(tensors: &[Tensor], axis: Option<i64>) -> Result<Tensor> {
 }
 
 /// Tensors of one shape joined along a new axis.
-pub fn stack(tensors: &[Tensor], axis: i64) -> Result<Tensor> {
+///
+/// ```python
+/// >>> fg.stack([fg.tensor([1, 2]), fg.tensor([3, 4])], axis=1).numpy()
+/// array([[1, 3],
+///        [2, 4]])
+/// ```
+#[op(function)]
+pub fn stack(tensors: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
     let all = promoted("stack", tensors)?;
     let first = all[0].dims();
     if let Some(t) = all.iter().find(|t| t.dims() != first) {
@@ -78,18 +94,36 @@ fn joined(tensors: &[Tensor], axis: i64, raise: impl Fn(&Tensor) -> Result<Tenso
     concat(&tensors.iter().map(raise).collect::<Result<Vec<_>>>()?, Some(axis))
 }
 
-/// Tensors joined from left to right: along the second axis, or the first where there is only one.
+/// Tensors joined from left to right: along axis 1, or axis 0 where all have at most one axis.
+///
+/// ```python
+/// >>> fg.hstack([fg.ones((2, 1)), fg.ones((2, 3))]).shape
+/// (2, 4)
+/// ```
+#[op(function)]
 pub fn hstack(tensors: &[Tensor]) -> Result<Tensor> {
     let axis = i64::from(tensors.iter().any(|t| t.rank() > 1));
     joined(tensors, axis, |t| at_least(t, 1))
 }
 
-/// Tensors joined from top to bottom: along the first of at least two axes.
+/// Tensors joined from top to bottom: along axis 0, a tensor with one axis being a row.
+///
+/// ```python
+/// >>> fg.vstack([fg.ones((3,)), fg.ones((2, 3))]).shape
+/// (3, 3)
+/// ```
+#[op(function, names("vstack", "row_stack"))]
 pub fn vstack(tensors: &[Tensor]) -> Result<Tensor> {
     joined(tensors, 0, |t| at_least(t, 2))
 }
 
-/// Tensors joined in depth: along the third axis, which they get if they lack it.
+/// Tensors joined along a third axis, which they get if they lack it.
+///
+/// ```python
+/// >>> fg.dstack([fg.ones((2, 3)), fg.ones((2, 3))]).shape
+/// (2, 3, 2)
+/// ```
+#[op(function)]
 pub fn dstack(tensors: &[Tensor]) -> Result<Tensor> {
     let raise = |t: &Tensor| {
         let t = at_least(t, 2)?;
@@ -98,24 +132,15 @@ pub fn dstack(tensors: &[Tensor]) -> Result<Tensor> {
     joined(tensors, 2, raise)
 }
 
-/// Tensors joined as columns: one axis becomes a column.
+/// Tensors joined along axis 1, a tensor with one axis being a column.
+///
+/// ```python
+/// >>> fg.column_stack([fg.ones((2,)), fg.ones((2, 3))]).shape
+/// (2, 4)
+/// ```
+#[op(function)]
 pub fn column_stack(tensors: &[Tensor]) -> Result<Tensor> {
     let raise =
         |t: &Tensor| if t.rank() < 2 { reshape_to(t, &[shape::len(t.dims()), 1]) } else { Ok(t.clone()) };
     joined(tensors, 1, raise)
-}
-
-entries! {
-    function concat | cat | concatenate (tensors: &[Tensor], axis: Option<i64> = Int(0))
-        "Tensors joined along an axis that they have; with axis None they are flattened first. The dtype is the one they promote to. A tensor of shape (0,) goes with every shape.\n\nRaises ShapeError where the other sizes differ.\n\n>>> fg.concat([fg.tensor([1, 2]), fg.tensor([3])]).numpy()\narray([1, 2, 3])";
-    function stack (tensors: &[Tensor], axis: i64 = Int(0))
-        "Tensors of one shape joined along a new axis.\n\n>>> fg.stack([fg.tensor([1, 2]), fg.tensor([3, 4])], axis=1).numpy()\narray([[1, 3],\n       [2, 4]])";
-    function hstack (tensors: &[Tensor])
-        "Tensors joined from left to right: along axis 1, or axis 0 where all have at most one axis.\n\n>>> fg.hstack([fg.ones((2, 1)), fg.ones((2, 3))]).shape\n(2, 4)";
-    function vstack | row_stack (tensors: &[Tensor])
-        "Tensors joined from top to bottom: along axis 0, a tensor with one axis being a row.\n\n>>> fg.vstack([fg.ones((3,)), fg.ones((2, 3))]).shape\n(3, 3)";
-    function dstack (tensors: &[Tensor])
-        "Tensors joined along a third axis, which they get if they lack it.\n\n>>> fg.dstack([fg.ones((2, 3)), fg.ones((2, 3))]).shape\n(2, 3, 2)";
-    function column_stack (tensors: &[Tensor])
-        "Tensors joined along axis 1, a tensor with one axis being a column.\n\n>>> fg.column_stack([fg.ones((2,)), fg.ones((2, 3))]).shape\n(2, 4)";
 }

@@ -12,7 +12,7 @@ pub(super) mod strided;
 
 use smallvec::smallvec;
 
-use super::entry::{Entry, entries};
+use super::entry::op;
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -83,19 +83,12 @@ impl Linear for Cast {
 }
 
 /// The elements converted to another dtype. A float becomes an integer by cutting off its fraction.
+///
+/// ```python
+/// >>> fg.cast(fg.tensor([1.5, -1.5]), 'int64').numpy()
+/// array([ 1, -1])
+/// ```
+#[op(method, names("cast", "astype"))]
 pub fn cast(x: &Tensor, dtype: DType) -> Result<Tensor> {
     if x.dtype() == dtype { Ok(x.clone()) } else { apply(LinearOp(Cast(dtype)), &[x]) }
 }
-
-entries! {
-    method cast | astype (x: &Tensor, dtype: DType)
-        "The elements converted to another dtype. A float becomes an integer by cutting off its fraction.\n\n\
-         >>> fg.cast(fg.tensor([1.5, -1.5]), 'int64').numpy()\narray([ 1, -1])";
-}
-
-/// The entries whose results have the shape of their first tensor, or can have.
-pub(crate) const KEEPING: &[&[Entry]] = &[ENTRIES, diagonal::ENTRIES, pad::ENTRIES];
-/// The entries that give the same elements another shape.
-pub(crate) const RESHAPING: &[&[Entry]] = &[axes::ENTRIES, shapes::ENTRIES];
-/// All other entries of the family.
-pub(crate) const OTHERS: &[&[Entry]] = &[broadcast::ENTRIES, join::ENTRIES, split::ENTRIES, strided::ENTRIES];

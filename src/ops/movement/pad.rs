@@ -8,7 +8,7 @@ use crate::array::Array;
 use crate::error::{Error, Result, bail};
 use crate::graph::{Saved, Tensor, apply};
 use crate::kernel::index::along_axis;
-use crate::ops::entry::{Axes, Operand, Widths, entries};
+use crate::ops::entry::{Axes, Operand, Widths, op};
 use crate::ops::index::take_along;
 use crate::ops::promote::as_tensor;
 use crate::shape;
@@ -45,8 +45,21 @@ impl Border {
     }
 }
 
-/// Elements put before and after those of each axis.
-pub fn pad(x: &Tensor, pad_width: Widths<'_>, mode: &str, value: Operand<'_>) -> Result<Tensor> {
+/// Elements put before and after those of each axis. `pad_width` is a number, a pair for all axes, or a list
+/// of pairs `(before, after)`, one an axis. `mode` is 'constant' (with `value`), 'reflect', 'symmetric',
+/// 'edge' or 'replicate', 'wrap' or 'circular'.
+///
+/// ```python
+/// >>> fg.pad(fg.tensor([1, 2, 3]), (1, 2), mode='reflect').numpy()
+/// array([2, 1, 2, 3, 2, 1])
+/// ```
+#[op(method)]
+pub fn pad(
+    x: &Tensor,
+    pad_width: Widths<'_>,
+    #[default("constant")] mode: &str,
+    #[default(0)] value: Operand<'_>,
+) -> Result<Tensor> {
     let rank = x.rank();
     let widths: SmallVec<[(i64, i64); 4]> = match *pad_width {
         [one] => std::iter::repeat_n(one, rank).collect(),
@@ -92,8 +105,14 @@ pub fn pad(x: &Tensor, pad_width: Widths<'_>, mode: &str, value: Operand<'_>) ->
     Ok(out)
 }
 
-/// The order of elements reversed along axes, all of them if none are named.
-pub fn flip(x: &Tensor, axis: Axes<'_>) -> Result<Tensor> {
+/// The order of elements reversed along axes (all of them if none are named). Shares memory.
+///
+/// ```python
+/// >>> fg.flip(fg.tensor([1, 2, 3])).numpy()
+/// array([3, 2, 1])
+/// ```
+#[op(method)]
+pub fn flip(x: &Tensor, #[default(None)] axis: Axes<'_>) -> Result<Tensor> {
     let axes = match axis {
         Some(list) => shape::axes("flip", list, x.rank())?,
         None => (0..x.rank()).collect(),
@@ -125,9 +144,15 @@ impl Linear for Roll {
     }
 }
 
-/// The elements moved along axes, those beyond the end coming in at the start; along all elements in C order if no
-/// axis is named.
-pub fn roll(x: &Tensor, shifts: &[i64], axis: Axes<'_>) -> Result<Tensor> {
+/// The elements moved by `shifts` places along axes; those beyond the end come in at the start. Without
+/// `axis` all elements in C order are moved.
+///
+/// ```python
+/// >>> fg.roll(fg.tensor([1, 2, 3]), 1).numpy()
+/// array([3, 1, 2])
+/// ```
+#[op(method)]
+pub fn roll(x: &Tensor, shifts: &[i64], #[default(None)] axis: Axes<'_>) -> Result<Tensor> {
     let Some(axes) = axis else {
         let &[shift] = shifts else { bail!(Argument, "roll", "{} shifts need as many axes", shifts.len()) };
         let flat = super::reshape_to(x, &[shape::len(x.dims())])?;
@@ -148,8 +173,15 @@ pub fn roll(x: &Tensor, shifts: &[i64], axis: Axes<'_>) -> Result<Tensor> {
     Ok(out)
 }
 
-/// A quarter turn, so many times, in the plane of two axes, from the first to the second.
-pub fn rot90(x: &Tensor, k: i64, axes: &[i64]) -> Result<Tensor> {
+/// `k` quarter turns in the plane of two axes, from the first towards the second.
+///
+/// ```python
+/// >>> fg.rot90(fg.tensor([[1, 2], [3, 4]])).numpy()
+/// array([[2, 4],
+///        [1, 3]])
+/// ```
+#[op(method)]
+pub fn rot90(x: &Tensor, #[default(1)] k: i64, #[default([0, 1])] axes: &[i64]) -> Result<Tensor> {
     let &[a, b] = axes else { bail!(Argument, "rot90", "a plane has two axes, not {}", axes.len()) };
     shape::axes("rot90", axes, x.rank())?;
     match k.rem_euclid(4) {
@@ -158,15 +190,4 @@ pub fn rot90(x: &Tensor, k: i64, axes: &[i64]) -> Result<Tensor> {
         2 => flip(x, Some(axes)),
         _ => flip(&super::swapaxes(x, a, b)?, Some(&[b])),
     }
-}
-
-entries! {
-    method pad (x: &Tensor, pad_width: Widths<'_>, mode: &str = Str("constant"), value: Operand<'_> = Int(0))
-        "Elements put before and after those of each axis. `pad_width` is a number, a pair for all axes, or a list of pairs `(before, after)`, one an axis. `mode` is 'constant' (with `value`), 'reflect', 'symmetric', 'edge' or 'replicate', 'wrap' or 'circular'.\n\n>>> fg.pad(fg.tensor([1, 2, 3]), (1, 2), mode='reflect').numpy()\narray([2, 1, 2, 3, 2, 1])";
-    method flip (x: &Tensor, axis: Axes<'_> = None)
-        "The order of elements reversed along axes (all of them if none are named). Shares memory.\n\n>>> fg.flip(fg.tensor([1, 2, 3])).numpy()\narray([3, 2, 1])";
-    method roll (x: &Tensor, shifts: &[i64], axis: Axes<'_> = None)
-        "The elements moved by `shifts` places along axes; those beyond the end come in at the start. Without `axis` all elements in C order are moved.\n\n>>> fg.roll(fg.tensor([1, 2, 3]), 1).numpy()\narray([3, 1, 2])";
-    method rot90 (x: &Tensor, k: i64 = Int(1), axes: &[i64] = Ints(&[0, 1]))
-        "`k` quarter turns in the plane of two axes, from the first towards the second.\n\n>>> fg.rot90(fg.tensor([[1, 2], [3, 4]])).numpy()\narray([[2, 4],\n       [1, 3]])";
 }

@@ -4,7 +4,7 @@ use super::{Linear, LinearOp, with_hidden};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Saved, Tensor, apply};
-use crate::ops::entry::{Axes, entries};
+use crate::ops::entry::{Axes, op};
 use crate::shape::{self, Dims};
 
 #[derive(Clone)]
@@ -55,18 +55,40 @@ fn filled(op: &'static str, n: usize, shape: &[i64]) -> Result<Dims> {
     Ok(shape.iter().map(|&d| usize::try_from(d).unwrap_or_else(|_| n / known)).collect())
 }
 
-/// The elements in C order under another shape; one size may be -1.
+/// The elements in C order under another shape; one size may be -1 and is then what the others leave. Shares
+/// memory where strides allow it.
+///
+/// Raises ShapeError where the number of elements differs.
+///
+/// ```python
+/// >>> fg.reshape(fg.tensor([1, 2, 3, 4]), (2, -1)).numpy()
+/// array([[1, 2],
+///        [3, 4]])
+/// ```
+#[op(reshaping, names("reshape", "view"))]
 pub fn reshape(x: &Tensor, shape: &[i64]) -> Result<Tensor> {
     reshape_to(x, &filled("reshape", shape::len(x.dims()), shape)?)
 }
 
-/// The tensor in the shape of another one.
+/// The elements of `x` in C order under the shape of `y`.
+///
+/// ```python
+/// >>> fg.reshape_as(fg.ones((4,)), fg.ones((2, 2))).shape
+/// (2, 2)
+/// ```
+#[op(view, names("reshape_as", "view_as"))]
 pub fn reshape_as(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     reshape_to(x, y.dims())
 }
 
-/// The axes from one to another joined into one.
-pub fn flatten(x: &Tensor, start_axis: i64, stop_axis: i64) -> Result<Tensor> {
+/// The axes from `start_axis` to `stop_axis`, both among them, joined into one; a 0-d tensor gets one axis.
+///
+/// ```python
+/// >>> fg.flatten(fg.ones((2, 3, 4)), 1).shape
+/// (2, 12)
+/// ```
+#[op(reshaping)]
+pub fn flatten(x: &Tensor, #[default(0)] start_axis: i64, #[default(-1)] stop_axis: i64) -> Result<Tensor> {
     let dims = x.dims();
     if dims.is_empty() {
         shape::axis("flatten", start_axis, 1)?;
@@ -84,12 +106,24 @@ pub fn flatten(x: &Tensor, start_axis: i64, stop_axis: i64) -> Result<Tensor> {
     reshape_to(x, &joined)
 }
 
-/// All elements in one axis.
+/// All elements in C order, in one axis.
+///
+/// ```python
+/// >>> fg.ravel(fg.ones((2, 3))).shape
+/// (6,)
+/// ```
+#[op(view)]
 pub fn ravel(x: &Tensor) -> Result<Tensor> {
     reshape_to(x, &[shape::len(x.dims())])
 }
 
-/// One axis cut into several, of which one size may be -1.
+/// One axis cut into axes of these sizes, one of which may be -1.
+///
+/// ```python
+/// >>> fg.unflatten(fg.ones((2, 6)), 1, (3, -1)).shape
+/// (2, 3, 2)
+/// ```
+#[op(view)]
 pub fn unflatten(x: &Tensor, axis: i64, shape: &[i64]) -> Result<Tensor> {
     let at = shape::axis("unflatten", axis, x.rank())?;
     let inner = filled("unflatten", x.dims()[at], shape)?;
@@ -99,8 +133,14 @@ pub fn unflatten(x: &Tensor, axis: i64, shape: &[i64]) -> Result<Tensor> {
     reshape_to(x, &dims)
 }
 
-/// The axes of size 1 taken away: all of them, or the named ones.
-pub fn squeeze(x: &Tensor, axis: Axes<'_>) -> Result<Tensor> {
+/// Axes of size 1 taken away: all of them, or those named, which must have size 1 (else ShapeError).
+///
+/// ```python
+/// >>> fg.squeeze(fg.ones((1, 3, 1)), 0).shape
+/// (3, 1)
+/// ```
+#[op(reshaping)]
+pub fn squeeze(x: &Tensor, #[default(None)] axis: Axes<'_>) -> Result<Tensor> {
     let gone = match axis {
         None => (0..x.rank()).filter(|&a| x.dims()[a] == 1).collect(),
         Some(list) => shape::axes("squeeze", list, x.rank())?,
@@ -112,8 +152,14 @@ pub fn squeeze(x: &Tensor, axis: Axes<'_>) -> Result<Tensor> {
     reshape_to(x, &kept.map(|a| x.dims()[a]).collect::<Dims>())
 }
 
-/// New axes of size 1, at these places of the result.
-pub fn expand_dims(x: &Tensor, axis: &[i64]) -> Result<Tensor> {
+/// New axes of size 1, at these places of the result's shape.
+///
+/// ```python
+/// >>> fg.expand_dims(fg.ones((3,)), (0, -1)).shape
+/// (1, 3, 1)
+/// ```
+#[op(reshaping, names("expand_dims", "unsqueeze"))]
+pub fn expand_dims(x: &Tensor, #[default([0])] axis: &[i64]) -> Result<Tensor> {
     let rank = x.rank() + axis.len();
     let new = shape::axes("expand_dims", axis, rank)?;
     let mut old = x.dims().iter().copied();
@@ -127,21 +173,4 @@ pub fn expand_dims(x: &Tensor, axis: &[i64]) -> Result<Tensor> {
 pub(super) fn at_least(x: &Tensor, rank: usize) -> Result<Tensor> {
     let missing = rank.saturating_sub(x.rank());
     reshape_to(x, &std::iter::repeat_n(1, missing).chain(x.dims().iter().copied()).collect::<Dims>())
-}
-
-entries! {
-    reshaping reshape | view (x: &Tensor, shape: &[i64])
-        "The elements in C order under another shape; one size may be -1 and is then what the others leave. Shares memory where strides allow it.\n\nRaises ShapeError where the number of elements differs.\n\n>>> fg.reshape(fg.tensor([1, 2, 3, 4]), (2, -1)).numpy()\narray([[1, 2],\n       [3, 4]])";
-    view reshape_as | view_as (x: &Tensor, y: &Tensor)
-        "The elements of `x` in C order under the shape of `y`.\n\n>>> fg.reshape_as(fg.ones((4,)), fg.ones((2, 2))).shape\n(2, 2)";
-    reshaping flatten (x: &Tensor, start_axis: i64 = Int(0), stop_axis: i64 = Int(-1))
-        "The axes from `start_axis` to `stop_axis`, both among them, joined into one; a 0-d tensor gets one axis.\n\n>>> fg.flatten(fg.ones((2, 3, 4)), 1).shape\n(2, 12)";
-    view ravel (x: &Tensor)
-        "All elements in C order, in one axis.\n\n>>> fg.ravel(fg.ones((2, 3))).shape\n(6,)";
-    view unflatten (x: &Tensor, axis: i64, shape: &[i64])
-        "One axis cut into axes of these sizes, one of which may be -1.\n\n>>> fg.unflatten(fg.ones((2, 6)), 1, (3, -1)).shape\n(2, 3, 2)";
-    reshaping squeeze (x: &Tensor, axis: Axes<'_> = None)
-        "Axes of size 1 taken away: all of them, or those named, which must have size 1 (else ShapeError).\n\n>>> fg.squeeze(fg.ones((1, 3, 1)), 0).shape\n(3, 1)";
-    reshaping expand_dims | unsqueeze (x: &Tensor, axis: &[i64] = Ints(&[0]))
-        "New axes of size 1, at these places of the result's shape.\n\n>>> fg.expand_dims(fg.ones((3,)), (0, -1)).shape\n(1, 3, 1)";
 }

@@ -3,7 +3,7 @@
 use super::region::{Region, view, views};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
-use crate::ops::entry::{Count, Value, entries};
+use crate::ops::entry::{Count, Value, op};
 use crate::shape;
 
 /// The parts of these sizes, which fill the axis.
@@ -53,8 +53,17 @@ fn held(op: &'static str, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// Equal parts, or the parts between indices.
-pub fn split(x: &Tensor, sections: Count<'_>, axis: i64) -> Result<Value> {
+/// The tensor cut along an axis, as NumPy does: into so many equal parts, or at these indices. The parts are
+/// views.
+///
+/// Raises ShapeError where the parts would not be equal.
+///
+/// ```python
+/// >>> [t.shape for t in fg.split(fg.ones((5,)), [2, 3])]
+/// [(2,), (1,), (2,)]
+/// ```
+#[op(view)]
+pub fn split(x: &Tensor, sections: Count<'_>, #[default(0)] axis: i64) -> Result<Value> {
     let at = shape::axis("split", axis, x.rank())?;
     let n = x.dims()[at];
     if let Count::One(count) = sections {
@@ -66,8 +75,15 @@ pub fn split(x: &Tensor, sections: Count<'_>, axis: i64) -> Result<Value> {
     tensor_split(x, sections, axis)
 }
 
-/// Parts as equal as can be, or the parts between indices.
-pub fn tensor_split(x: &Tensor, sections: Count<'_>, axis: i64) -> Result<Value> {
+/// The tensor cut along an axis into so many parts, the first ones one longer where it does not divide, or at
+/// these indices.
+///
+/// ```python
+/// >>> [t.shape for t in fg.tensor_split(fg.ones((5,)), 3)]
+/// [(2,), (2,), (1,)]
+/// ```
+#[op(view, names("tensor_split", "array_split"))]
+pub fn tensor_split(x: &Tensor, sections: Count<'_>, #[default(0)] axis: i64) -> Result<Value> {
     let at = shape::axis("tensor_split", axis, x.rank())?;
     let n = x.dims()[at];
     let list = match sections {
@@ -86,8 +102,14 @@ pub fn tensor_split(x: &Tensor, sections: Count<'_>, axis: i64) -> Result<Value>
     Ok(Value::Tuple(list))
 }
 
-/// Parts of these sizes, one of which may be -1.
-pub fn split_sizes(x: &Tensor, sizes: &[i64], axis: i64) -> Result<Value> {
+/// The tensor cut along an axis into parts of these sizes, one of which may be -1.
+///
+/// ```python
+/// >>> [t.shape for t in fg.split_sizes(fg.ones((5,)), [2, -1])]
+/// [(2,), (3,)]
+/// ```
+#[op(view, names("split_sizes", "split_with_sizes"))]
+pub fn split_sizes(x: &Tensor, sizes: &[i64], #[default(0)] axis: i64) -> Result<Value> {
     let at = shape::axis("split_sizes", axis, x.rank())?;
     let n = x.dims()[at];
     let known: Option<usize> = sizes
@@ -103,8 +125,14 @@ pub fn split_sizes(x: &Tensor, sizes: &[i64], axis: i64) -> Result<Value> {
     Ok(Value::Tuple(spans("split", x, at, sizes)?))
 }
 
-/// Parts of one size; the last one is what is left.
-pub fn split_every(x: &Tensor, length: i64, axis: i64) -> Result<Value> {
+/// The tensor cut along an axis into parts of one size; the last one is what is left.
+///
+/// ```python
+/// >>> [t.shape for t in fg.split_every(fg.ones((5,)), 2)]
+/// [(2,), (2,), (1,)]
+/// ```
+#[op(view)]
+pub fn split_every(x: &Tensor, length: i64, #[default(0)] axis: i64) -> Result<Value> {
     let at = shape::axis("split_every", axis, x.rank())?;
     let n = x.dims()[at];
     let size = match usize::try_from(length) {
@@ -116,8 +144,14 @@ pub fn split_every(x: &Tensor, length: i64, axis: i64) -> Result<Value> {
     Ok(Value::Tuple(spans("split", x, at, (0..count).map(|i| size.min(n - i * size)))?))
 }
 
-/// At most so many parts of one size; the last one is what is left.
-pub fn chunk(x: &Tensor, chunks: i64, axis: i64) -> Result<Value> {
+/// The tensor cut along an axis into at most so many parts of one size; the last one is what is left.
+///
+/// ```python
+/// >>> [t.shape for t in fg.chunk(fg.ones((5,)), 2)]
+/// [(3,), (2,)]
+/// ```
+#[op(view)]
+pub fn chunk(x: &Tensor, chunks: i64, #[default(0)] axis: i64) -> Result<Value> {
     let at = shape::axis("chunk", axis, x.rank())?;
     let n = x.dims()[at];
     if chunks < 1 {
@@ -130,24 +164,15 @@ pub fn chunk(x: &Tensor, chunks: i64, axis: i64) -> Result<Value> {
     )
 }
 
-/// The slices along an axis, which goes.
-pub fn unbind(x: &Tensor, axis: i64) -> Result<Value> {
+/// The slices along an axis, which goes, as views.
+///
+/// ```python
+/// >>> [t.shape for t in fg.unbind(fg.ones((2, 3)), axis=1)]
+/// [(2,), (2,), (2,)]
+/// ```
+#[op(view, names("unbind", "unstack"))]
+pub fn unbind(x: &Tensor, #[default(0)] axis: i64) -> Result<Value> {
     let at = shape::axis("unbind", axis, x.rank())?;
     held("unbind", x.dims()[at])?;
     Ok(Value::Tuple(views("unbind", x, (0..x.dims()[at]).map(|i| Region::at(x.dims(), at, i)))?))
-}
-
-entries! {
-    view split (x: &Tensor, sections: Count<'_>, axis: i64 = Int(0))
-        "The tensor cut along an axis, as NumPy does: into so many equal parts, or at these indices. The parts are views.\n\nRaises ShapeError where the parts would not be equal.\n\n>>> [t.shape for t in fg.split(fg.ones((5,)), [2, 3])]\n[(2,), (1,), (2,)]";
-    view tensor_split | array_split (x: &Tensor, sections: Count<'_>, axis: i64 = Int(0))
-        "The tensor cut along an axis into so many parts, the first ones one longer where it does not divide, or at these indices.\n\n>>> [t.shape for t in fg.tensor_split(fg.ones((5,)), 3)]\n[(2,), (2,), (1,)]";
-    view split_sizes | split_with_sizes (x: &Tensor, sizes: &[i64], axis: i64 = Int(0))
-        "The tensor cut along an axis into parts of these sizes, one of which may be -1.\n\n>>> [t.shape for t in fg.split_sizes(fg.ones((5,)), [2, -1])]\n[(2,), (3,)]";
-    view split_every (x: &Tensor, length: i64, axis: i64 = Int(0))
-        "The tensor cut along an axis into parts of one size; the last one is what is left.\n\n>>> [t.shape for t in fg.split_every(fg.ones((5,)), 2)]\n[(2,), (2,), (1,)]";
-    view chunk (x: &Tensor, chunks: i64, axis: i64 = Int(0))
-        "The tensor cut along an axis into at most so many parts of one size; the last one is what is left.\n\n>>> [t.shape for t in fg.chunk(fg.ones((5,)), 2)]\n[(3,), (2,)]";
-    view unbind | unstack (x: &Tensor, axis: i64 = Int(0))
-        "The slices along an axis, which goes, as views.\n\n>>> [t.shape for t in fg.unbind(fg.ones((2, 3)), axis=1)]\n[(2,), (2,), (2,)]";
 }

@@ -8,7 +8,7 @@ use crate::array::{Array, Layout};
 use crate::error::{Error, Result, bail};
 use crate::graph::{Saved, Tensor, apply};
 use crate::ops::create::sizes;
-use crate::ops::entry::entries;
+use crate::ops::entry::op;
 use crate::ops::index::{add_at_places, put_region};
 use crate::ops::reduce::sum_to;
 use crate::shape::{self, Dims, Strides};
@@ -74,8 +74,20 @@ fn layout(op: &'static str, x: &Tensor, shape: &[i64], strides: &[i64], offset: 
     Ok(Layout { dims, strides, offset: offset as isize })
 }
 
-/// [`strided`] in Python's spelling.
-pub fn as_strided(x: &Tensor, shape: &[i64], strides: &[i64], offset: i64) -> Result<Tensor> {
+/// The elements of `x` in C order from `offset` on, those that many steps apart along each axis: `out[i, j] =
+/// x.ravel()[offset + i * strides[0] + j * strides[1]]`. Shares memory; windows may overlap, and gradients of
+/// elements read twice add up.
+///
+/// Raises IndexOutOfRange where the strides leave `x`.
+///
+/// ```python
+/// >>> fg.as_strided(fg.tensor([1, 2, 3, 4]), (3, 2), (1, 1)).numpy()
+/// array([[1, 2],
+///        [2, 3],
+///        [3, 4]])
+/// ```
+#[op(reshaping)]
+pub fn as_strided(x: &Tensor, shape: &[i64], strides: &[i64], #[default(0)] offset: i64) -> Result<Tensor> {
     let layout = layout("as_strided", x, shape, strides, offset)?;
     if shape::checked_len(&layout.dims).is_none() {
         return Err(Error::memory("as_strided", layout.dims.to_vec(), x.dtype()));
@@ -83,13 +95,20 @@ pub fn as_strided(x: &Tensor, shape: &[i64], strides: &[i64], offset: i64) -> Re
     strided(x, &layout)
 }
 
-/// The tensor with another one written over the elements at a layout.
+/// `x` with `y` written over the elements that `as_strided` reads. These may not overlap.
+///
+/// ```python
+/// >>> fg.as_strided_scatter(fg.zeros((2, 2)), fg.ones((2,)), (2,), (3,)).numpy()
+/// array([[1., 0.],
+///        [0., 1.]], dtype=float32)
+/// ```
+#[op(method)]
 pub fn as_strided_scatter(
     x: &Tensor,
     y: &Tensor,
     shape: &[i64],
     strides: &[i64],
-    offset: i64,
+    #[default(0)] offset: i64,
 ) -> Result<Tensor> {
     const OP: &str = "as_strided_scatter";
     let layout = layout(OP, x, shape, strides, offset)?;
@@ -97,11 +116,4 @@ pub fn as_strided_scatter(
         bail!(Argument, OP, "{shape:?} with strides {strides:?} names elements more than once");
     }
     put_region(OP, x, Region::At(layout), y)
-}
-
-entries! {
-    reshaping as_strided (x: &Tensor, shape: &[i64], strides: &[i64], offset: i64 = Int(0))
-        "The elements of `x` in C order from `offset` on, those that many steps apart along each axis: `out[i, j] = x.ravel()[offset + i * strides[0] + j * strides[1]]`. Shares memory; windows may overlap, and gradients of elements read twice add up.\n\nRaises IndexOutOfRange where the strides leave `x`.\n\n>>> fg.as_strided(fg.tensor([1, 2, 3, 4]), (3, 2), (1, 1)).numpy()\narray([[1, 2],\n       [2, 3],\n       [3, 4]])";
-    method as_strided_scatter (x: &Tensor, y: &Tensor, shape: &[i64], strides: &[i64], offset: i64 = Int(0))
-        "`x` with `y` written over the elements that `as_strided` reads. These may not overlap.\n\n>>> fg.as_strided_scatter(fg.zeros((2, 2)), fg.ones((2,)), (2,), (3,)).numpy()\narray([[1., 0.],\n       [0., 1.]], dtype=float32)";
 }

@@ -5,7 +5,7 @@ mod layer;
 use layer::{Norm, Together};
 
 use super::arithmetic::multiply;
-use super::entry::entries;
+use super::entry::op;
 use super::index::select;
 use super::movement::{cast, reshape_to};
 use super::pointwise::{rsqrt, square};
@@ -63,13 +63,20 @@ fn each_channel(op: &'static str, channels: usize, given: [(&str, Option<&Tensor
     Ok(())
 }
 
-/// Standardises the trailing axes of this shape together, then scales and shifts their elements.
+/// (x - mean) / sqrt(variance + eps) over the trailing axes, whose shape is given, times `weight` plus
+/// `bias`, which have that shape. Raises ShapeError where the shapes do not fit.
+///
+/// ```python
+/// >>> fg.layer_norm(fg.tensor([1., 3.]), [2], eps=0.0).tolist()
+/// [-1.0, 1.0]
+/// ```
+#[op(function)]
 pub fn layer_norm(
     x: &Tensor,
     normalized_shape: &[i64],
-    weight: Option<&Tensor>,
-    bias: Option<&Tensor>,
-    eps: f64,
+    #[default(None)] weight: Option<&Tensor>,
+    #[default(None)] bias: Option<&Tensor>,
+    #[default(1e-5)] eps: f64,
 ) -> Result<Tensor> {
     let x = &*promoted_float(x)?;
     let rank = normalized_shape.len();
@@ -90,8 +97,20 @@ pub fn layer_norm(
     normed(x, &rows, flat(weight)?, flat(bias)?, eps, Channels { groups: 1, own: n, width: 1 })
 }
 
-/// Divides the trailing axes of this shape together by the root of their mean square, then scales their elements.
-pub fn rms_norm(x: &Tensor, normalized_shape: &[i64], weight: Option<&Tensor>, eps: f64) -> Result<Tensor> {
+/// The elements of the trailing axes of this shape divided by the root of their mean square (plus `eps`),
+/// times the weight.
+///
+/// ```python
+/// >>> fg.rms_norm(fg.tensor([3., 3.]), [2], eps=0.0).tolist()
+/// [1.0, 1.0]
+/// ```
+#[op(function)]
+pub fn rms_norm(
+    x: &Tensor,
+    normalized_shape: &[i64],
+    #[default(None)] weight: Option<&Tensor>,
+    #[default(1e-5)] eps: f64,
+) -> Result<Tensor> {
     let x = &*promoted_float(x)?;
     let rank = normalized_shape.len();
     let lead = x.rank().checked_sub(rank).filter(|_| rank > 0);
@@ -105,13 +124,20 @@ pub fn rms_norm(x: &Tensor, normalized_shape: &[i64], weight: Option<&Tensor>, e
     weight.map_or(Ok(y.clone()), |w| multiply((&y).into(), w.into()))
 }
 
-/// Standardises each of so many groups of the channels (axis 1), then scales and shifts the channels.
+/// Mean 0 and variance 1 in each of so many groups of the channels (axis 1), then a weight and a bias a
+/// channel.
+///
+/// ```python
+/// >>> fg.group_norm(fg.tensor([[1., 3., 5., 9.]]), 2, eps=0.0).tolist()
+/// [[-1.0, 1.0, -1.0, 1.0]]
+/// ```
+#[op(function)]
 pub fn group_norm(
     x: &Tensor,
     groups: i64,
-    weight: Option<&Tensor>,
-    bias: Option<&Tensor>,
-    eps: f64,
+    #[default(None)] weight: Option<&Tensor>,
+    #[default(None)] bias: Option<&Tensor>,
+    #[default(1e-5)] eps: f64,
 ) -> Result<Tensor> {
     const OP: &str = "group_norm";
     let x = &*promoted_float(x)?;
@@ -128,13 +154,19 @@ pub fn group_norm(
     normed(x, &rows, weight.cloned(), bias.cloned(), eps, Channels { groups, own, width })
 }
 
-/// Standardises each channel (axis 1) over the batch, then scales and shifts it; with the means and the variances that
-/// were found, which are not differentiated.
+/// Mean 0 and variance 1 in each channel (axis 1) over the batch, then a weight and a bias a channel; with
+/// the means and the variances that were found, one a channel, which are taken for constants.
+///
+/// ```python
+/// >>> [t.tolist() for t in fg.batch_norm(fg.tensor([[1., 3.], [3., 7.]]), eps=0.0)]
+/// [[[-1.0, -1.0], [1.0, 1.0]], [2.0, 5.0], [1.0, 4.0]]
+/// ```
+#[op(function)]
 pub fn batch_norm(
     x: &Tensor,
-    weight: Option<&Tensor>,
-    bias: Option<&Tensor>,
-    eps: f64,
+    #[default(None)] weight: Option<&Tensor>,
+    #[default(None)] bias: Option<&Tensor>,
+    #[default(1e-5)] eps: f64,
 ) -> Result<(Tensor, Tensor, Tensor)> {
     const OP: &str = "batch_norm";
     let x = &*promoted_float(x)?;
@@ -148,30 +180,4 @@ pub fn batch_norm(
     let stats = outs[1].detach();
     let of = |i: i64| select(&stats, 1, i);
     Ok((reshape_to(&outs[0], x.dims())?, of(0)?, of(1)?))
-}
-
-entries! {
-    function layer_norm (x: &Tensor, normalized_shape: &[i64], weight: Option<&Tensor> = None, bias: Option<&Tensor> = None, eps: f64 = Float(1e-5))
-        "(x - mean) / sqrt(variance + eps) over the trailing axes, whose shape is given, times `weight` plus `bias`, which
-have that shape. Raises ShapeError where the shapes do not fit.
-
->>> fg.layer_norm(fg.tensor([1., 3.]), [2], eps=0.0).tolist()
-[-1.0, 1.0]";
-    function rms_norm (x: &Tensor, normalized_shape: &[i64], weight: Option<&Tensor> = None, eps: f64 = Float(1e-5))
-        "The elements of the trailing axes of this shape divided by the root of their mean square (plus `eps`), times the
-weight.
-
->>> fg.rms_norm(fg.tensor([3., 3.]), [2], eps=0.0).tolist()
-[1.0, 1.0]";
-    function group_norm (x: &Tensor, groups: i64, weight: Option<&Tensor> = None, bias: Option<&Tensor> = None, eps: f64 = Float(1e-5))
-        "Mean 0 and variance 1 in each of so many groups of the channels (axis 1), then a weight and a bias a channel.
-
->>> fg.group_norm(fg.tensor([[1., 3., 5., 9.]]), 2, eps=0.0).tolist()
-[[-1.0, 1.0, -1.0, 1.0]]";
-    function batch_norm (x: &Tensor, weight: Option<&Tensor> = None, bias: Option<&Tensor> = None, eps: f64 = Float(1e-5))
-        "Mean 0 and variance 1 in each channel (axis 1) over the batch, then a weight and a bias a channel; with the means and
-the variances that were found, one a channel, which are taken for constants.
-
->>> [t.tolist() for t in fg.batch_norm(fg.tensor([[1., 3.], [3., 7.]]), eps=0.0)]
-[[[-1.0, -1.0], [1.0, 1.0]], [2.0, 5.0], [1.0, 4.0]]";
 }

@@ -13,7 +13,7 @@ use crate::kernel::reduce::{self, extreme};
 use crate::kernel::sort::{self, Want};
 use crate::ops::along::{Chosen, choose};
 use crate::ops::arithmetic::subtract_same;
-use crate::ops::entry::{Axes, entries};
+use crate::ops::entry::{Axes, op};
 use crate::ops::movement::reshape_to;
 use crate::ops::promote::promoted_float;
 use crate::shape::{self, Dims};
@@ -129,18 +129,44 @@ fn select(op: &'static str, pole: Pole, x: &Tensor, axis: Axes<'_>, keepdims: bo
     apply(Select { op, pole, folded }, &[x])
 }
 
-/// The largest element over axes.
-pub fn max(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+/// The largest element over axes (all of them if none are named); NaN if there is one. Equal largest elements
+/// share the gradient in equal parts. Raises ArgumentError where there are no elements.
+///
+/// ```python
+/// >>> fg.max(fg.tensor([[1., 4.], [3., 2.]]), axis=1).tolist()
+/// [4.0, 3.0]
+/// ```
+#[op(method, names("max", "amax"))]
+pub fn max(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdims: bool) -> Result<Tensor> {
     select("max", Pole::Max, x, axis, keepdims)
 }
 
-/// The smallest element over axes.
-pub fn min(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+/// The smallest element over axes (all of them if none are named); NaN if there is one. Equal smallest
+/// elements share the gradient in equal parts. Raises ArgumentError where there are no elements.
+///
+/// ```python
+/// >>> fg.min(fg.tensor([[1., 4.], [3., 2.]]), axis=1).tolist()
+/// [1.0, 2.0]
+/// ```
+#[op(method, names("min", "amin"))]
+pub fn min(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdims: bool) -> Result<Tensor> {
     select("min", Pole::Min, x, axis, keepdims)
 }
 
-/// The middle element over axes; of an even number the mean of the two in the middle.
-pub fn median(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+/// The middle element over axes; of an even number the mean of the two in the middle. NaN if there is one.
+/// Elements equal to the median share the gradient in equal parts. Raises ArgumentError where there are no
+/// elements.
+///
+/// ```python
+/// >>> fg.median(fg.tensor([1., 4., 3., 2.])).item()
+/// 2.5
+/// ```
+#[op(method)]
+pub fn median(
+    x: &Tensor,
+    #[default(None)] axis: Axes<'_>,
+    #[default(false)] keepdims: bool,
+) -> Result<Tensor> {
     let folded = Folded::new("median", axis, keepdims, x.rank())?;
     let x = promoted_float(x)?;
     let outs = apply_all(Select { op: "median", pole: Pole::Middle, folded }, &[&x])?;
@@ -193,18 +219,43 @@ fn with_index(
     Ok((reshape_to(&values, &dims)?, reshape_to(&indices, &dims)?))
 }
 
-/// The largest element along an axis and where it first occurs.
-pub fn max_with_index(x: &Tensor, axis: i64, keepdims: bool) -> Result<(Tensor, Tensor)> {
+/// The largest element along an axis and (int64) where it first occurs; the gradient goes there.
+///
+/// ```python
+/// >>> values, indices = fg.max_with_index(fg.tensor([[1., 4.], [3., 3.]]), axis=1)
+/// >>> values.tolist(), indices.tolist()
+/// ([4.0, 3.0], [1, 0])
+/// ```
+#[op(method)]
+pub fn max_with_index(x: &Tensor, axis: i64, #[default(false)] keepdims: bool) -> Result<(Tensor, Tensor)> {
     with_index("max_with_index", Pole::Max, x, axis, keepdims)
 }
 
-/// The smallest element along an axis and where it first occurs.
-pub fn min_with_index(x: &Tensor, axis: i64, keepdims: bool) -> Result<(Tensor, Tensor)> {
+/// The smallest element along an axis and (int64) where it first occurs; the gradient goes there.
+///
+/// ```python
+/// >>> values, indices = fg.min_with_index(fg.tensor([[1., 4.], [3., 3.]]), axis=1)
+/// >>> values.tolist(), indices.tolist()
+/// ([1.0, 3.0], [0, 0])
+/// ```
+#[op(method)]
+pub fn min_with_index(x: &Tensor, axis: i64, #[default(false)] keepdims: bool) -> Result<(Tensor, Tensor)> {
     with_index("min_with_index", Pole::Min, x, axis, keepdims)
 }
 
-/// The middle element along an axis, the lower of two, and where it is.
-pub fn median_with_index(x: &Tensor, axis: i64, keepdims: bool) -> Result<(Tensor, Tensor)> {
+/// The middle element along an axis (the lower of two) and (int64) where it is; the gradient goes there.
+///
+/// ```python
+/// >>> values, indices = fg.median_with_index(fg.tensor([3., 1., 2., 4.]), axis=0)
+/// >>> values.item(), indices.item()
+/// (2.0, 2)
+/// ```
+#[op(method)]
+pub fn median_with_index(
+    x: &Tensor,
+    axis: i64,
+    #[default(false)] keepdims: bool,
+) -> Result<(Tensor, Tensor)> {
     with_index("median_with_index", Pole::Middle, x, axis, keepdims)
 }
 
@@ -218,73 +269,45 @@ fn arg(op: &'static str, pole: Pole, x: &Tensor, axis: Option<i64>, keepdims: bo
     if keepdims { reshape_to(&index, &vec![1; x.rank()]) } else { Ok(index) }
 }
 
-/// Where the largest element along an axis (of all elements in C order if there is none) first occurs.
-pub fn argmax(x: &Tensor, axis: Option<i64>, keepdims: bool) -> Result<Tensor> {
+/// Where the largest element along an axis first occurs (int64); without an axis, in the flattened tensor.
+/// NaN counts as largest. Raises ArgumentError where there are no elements.
+///
+/// ```python
+/// >>> fg.argmax(fg.tensor([[1., 4.], [3., 2.]])).item()
+/// 1
+/// ```
+#[op(method)]
+pub fn argmax(
+    x: &Tensor,
+    #[default(None)] axis: Option<i64>,
+    #[default(false)] keepdims: bool,
+) -> Result<Tensor> {
     arg("argmax", Pole::Max, x, axis, keepdims)
 }
 
-/// Where the smallest element along an axis (of all elements in C order if there is none) first occurs.
-pub fn argmin(x: &Tensor, axis: Option<i64>, keepdims: bool) -> Result<Tensor> {
+/// Where the smallest element along an axis first occurs (int64); without an axis, in the flattened tensor.
+/// NaN counts as smallest. Raises ArgumentError where there are no elements.
+///
+/// ```python
+/// >>> fg.argmin(fg.tensor([[1., 4.], [3., 2.]])).item()
+/// 0
+/// ```
+#[op(method)]
+pub fn argmin(
+    x: &Tensor,
+    #[default(None)] axis: Option<i64>,
+    #[default(false)] keepdims: bool,
+) -> Result<Tensor> {
     arg("argmin", Pole::Min, x, axis, keepdims)
 }
 
-/// The largest element less the smallest.
-pub fn ptp(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+/// The largest element less the smallest over axes (all of them if none are named): peak to peak.
+///
+/// ```python
+/// >>> fg.ptp(fg.tensor([3., 1., 4.])).item()
+/// 3.0
+/// ```
+#[op(method)]
+pub fn ptp(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdims: bool) -> Result<Tensor> {
     subtract_same(&max(x, axis, keepdims)?, &min(x, axis, keepdims)?)
-}
-
-entries! {
-    method ptp (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
-        "The largest element less the smallest over axes (all of them if none are named): peak to peak.
-
->>> fg.ptp(fg.tensor([3., 1., 4.])).item()
-3.0";
-    method max | amax (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
-        "The largest element over axes (all of them if none are named); NaN if there is one.
-Equal largest elements share the gradient in equal parts. Raises ArgumentError where there are no elements.
-
->>> fg.max(fg.tensor([[1., 4.], [3., 2.]]), axis=1).tolist()
-[4.0, 3.0]";
-    method min | amin (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
-        "The smallest element over axes (all of them if none are named); NaN if there is one.
-Equal smallest elements share the gradient in equal parts. Raises ArgumentError where there are no elements.
-
->>> fg.min(fg.tensor([[1., 4.], [3., 2.]]), axis=1).tolist()
-[1.0, 2.0]";
-    method median (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
-        "The middle element over axes; of an even number the mean of the two in the middle. NaN if there is one.
-Elements equal to the median share the gradient in equal parts. Raises ArgumentError where there are no elements.
-
->>> fg.median(fg.tensor([1., 4., 3., 2.])).item()
-2.5";
-    method max_with_index (x: &Tensor, axis: i64, keepdims: bool = False)
-        "The largest element along an axis and (int64) where it first occurs; the gradient goes there.
-
->>> values, indices = fg.max_with_index(fg.tensor([[1., 4.], [3., 3.]]), axis=1)
->>> values.tolist(), indices.tolist()
-([4.0, 3.0], [1, 0])";
-    method min_with_index (x: &Tensor, axis: i64, keepdims: bool = False)
-        "The smallest element along an axis and (int64) where it first occurs; the gradient goes there.
-
->>> values, indices = fg.min_with_index(fg.tensor([[1., 4.], [3., 3.]]), axis=1)
->>> values.tolist(), indices.tolist()
-([1.0, 3.0], [0, 0])";
-    method median_with_index (x: &Tensor, axis: i64, keepdims: bool = False)
-        "The middle element along an axis (the lower of two) and (int64) where it is; the gradient goes there.
-
->>> values, indices = fg.median_with_index(fg.tensor([3., 1., 2., 4.]), axis=0)
->>> values.item(), indices.item()
-(2.0, 2)";
-    method argmax (x: &Tensor, axis: Option<i64> = None, keepdims: bool = False)
-        "Where the largest element along an axis first occurs (int64); without an axis, in the flattened tensor.
-NaN counts as largest. Raises ArgumentError where there are no elements.
-
->>> fg.argmax(fg.tensor([[1., 4.], [3., 2.]])).item()
-1";
-    method argmin (x: &Tensor, axis: Option<i64> = None, keepdims: bool = False)
-        "Where the smallest element along an axis first occurs (int64); without an axis, in the flattened tensor.
-NaN counts as smallest. Raises ArgumentError where there are no elements.
-
->>> fg.argmin(fg.tensor([[1., 4.], [3., 2.]])).item()
-0";
 }

@@ -7,7 +7,7 @@ use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::reduce::{self, Table, reduce_table};
-use crate::ops::entry::{Axes, entries};
+use crate::ops::entry::{Axes, op};
 
 const ANY: &Table =
     reduce_table!(all Bool8 Bool8(0); a, x => Bool8(a.0 | x.0); of v => Bool8::from(v != T::default()));
@@ -55,35 +55,39 @@ fn ask(
     apply(Ask { op, table, folded }, &[x])
 }
 
-/// Whether any element over axes is true.
-pub fn any(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+/// Whether any element over axes (all of them if none are named) is not zero; False of none.
+///
+/// ```python
+/// >>> fg.any(fg.tensor([0., 2.])).item()
+/// True
+/// ```
+#[op(method)]
+pub fn any(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdims: bool) -> Result<Tensor> {
     ask("any", ANY, x, axis, keepdims)
 }
 
-/// Whether all elements over axes are true.
-pub fn all(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+/// Whether every element over axes (all of them if none are named) is not zero; True of none.
+///
+/// ```python
+/// >>> fg.all(fg.tensor([0., 2.])).item()
+/// False
+/// ```
+#[op(method)]
+pub fn all(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdims: bool) -> Result<Tensor> {
     ask("all", ALL, x, axis, keepdims)
 }
 
-/// How many elements over axes are not zero.
-pub fn count_nonzero(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+/// How many elements over axes (all of them if none are named) are not zero (int64).
+///
+/// ```python
+/// >>> fg.count_nonzero(fg.tensor([0., 2.])).item()
+/// 1
+/// ```
+#[op(method)]
+pub fn count_nonzero(
+    x: &Tensor,
+    #[default(None)] axis: Axes<'_>,
+    #[default(false)] keepdims: bool,
+) -> Result<Tensor> {
     ask("count_nonzero", COUNT, x, axis, keepdims)
-}
-
-entries! {
-    method any (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
-        "Whether any element over axes (all of them if none are named) is not zero; False of none.
-
->>> fg.any(fg.tensor([0., 2.])).item()
-True";
-    method all (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
-        "Whether every element over axes (all of them if none are named) is not zero; True of none.
-
->>> fg.all(fg.tensor([0., 2.])).item()
-False";
-    method count_nonzero (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
-        "How many elements over axes (all of them if none are named) are not zero (int64).
-
->>> fg.count_nonzero(fg.tensor([0., 2.])).item()
-1";
 }

@@ -10,7 +10,7 @@ pub(crate) mod product;
 use smallvec::SmallVec;
 
 use super::arithmetic::divide_same;
-use super::entry::{Axes, entries};
+use super::entry::{Axes, op};
 use super::movement::{Linear, LinearOp, broadcast_to, cast, permute_dims, reshape_to};
 use super::promote::promoted_float;
 use crate::array::Array;
@@ -136,14 +136,36 @@ impl Linear for Sum {
     }
 }
 
-/// The sum over axes. Truth values and integers are summed in 64 bits.
-pub fn sum(x: &Tensor, axis: Axes<'_>, keepdims: bool, dtype: Option<DType>) -> Result<Tensor> {
+/// The sum over axes (all of them if none are named). Truth values and integers are summed in 64 bits.
+///
+/// ```python
+/// >>> fg.sum(fg.tensor([[1., 2.], [3., 4.]]), axis=0).tolist()
+/// [4.0, 6.0]
+/// ```
+#[op(method)]
+pub fn sum(
+    x: &Tensor,
+    #[default(None)] axis: Axes<'_>,
+    #[default(false)] keepdims: bool,
+    #[default(None)] dtype: Option<DType>,
+) -> Result<Tensor> {
     let folded = Folded::new("sum", axis, keepdims, x.rank())?;
     folded.sum(&cast(x, wide(dtype, x.dtype()))?)
 }
 
-/// The mean over axes; NaN where there is nothing to take it of.
-pub fn mean(x: &Tensor, axis: Axes<'_>, keepdims: bool, dtype: Option<DType>) -> Result<Tensor> {
+/// The mean over axes (all of them if none are named), a float. NaN where there is nothing to take it of.
+///
+/// ```python
+/// >>> fg.mean(fg.tensor([[1., 2.], [3., 4.]]), axis=1).tolist()
+/// [1.5, 3.5]
+/// ```
+#[op(method)]
+pub fn mean(
+    x: &Tensor,
+    #[default(None)] axis: Axes<'_>,
+    #[default(false)] keepdims: bool,
+    #[default(None)] dtype: Option<DType>,
+) -> Result<Tensor> {
     let folded = Folded::new("mean", axis, keepdims, x.rank())?;
     let x = dtype.map_or_else(|| Ok(x.clone()), |d| cast(x, d))?;
     let x = promoted_float(&x)?;
@@ -172,17 +194,4 @@ impl Linear for SumTo {
 /// The sum down to a shape that broadcasts to the tensor's: broadcasting undone.
 pub fn sum_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     if x.dims() == dims { Ok(x.clone()) } else { apply(LinearOp(SumTo(Dims::from_slice(dims))), &[x]) }
-}
-
-entries! {
-    method sum (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False, dtype: Option<DType> = None)
-        "The sum over axes (all of them if none are named). Truth values and integers are summed in 64 bits.
-
->>> fg.sum(fg.tensor([[1., 2.], [3., 4.]]), axis=0).tolist()
-[4.0, 6.0]";
-    method mean (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False, dtype: Option<DType> = None)
-        "The mean over axes (all of them if none are named), a float. NaN where there is nothing to take it of.
-
->>> fg.mean(fg.tensor([[1., 2.], [3., 4.]]), axis=1).tolist()
-[1.5, 3.5]";
 }

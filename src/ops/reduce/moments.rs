@@ -4,7 +4,7 @@ use super::norm::euclidean;
 use super::{Folded, mean};
 use crate::error::Result;
 use crate::graph::Tensor;
-use crate::ops::entry::{Axes, entries};
+use crate::ops::entry::{Axes, op};
 use crate::ops::promote::promoted_float;
 
 /// The deviations from the mean over axes, those axes, and the number to divide by.
@@ -21,29 +21,38 @@ fn deviations(
     Ok((&*x - mean(&x, axis, true, None)?, folded, count))
 }
 
-/// The mean square of the deviations from the mean.
-pub fn var(x: &Tensor, axis: Axes<'_>, correction: f64, keepdims: bool) -> Result<Tensor> {
+/// The variance over axes (all of them if none are named): the sum of the squared deviations from the mean,
+/// divided by their number less `correction`. Integers are taken as floats.
+///
+/// ```python
+/// >>> fg.var(fg.tensor([1., 2., 3., 4.])).item()
+/// 1.25
+/// ```
+#[op(method)]
+pub fn var(
+    x: &Tensor,
+    #[default(None)] axis: Axes<'_>,
+    #[default(0.0)] correction: f64,
+    #[default(false)] keepdims: bool,
+) -> Result<Tensor> {
     let (d, folded, count) = deviations("var", x, axis, correction, keepdims)?;
     Ok(folded.sum(&(&d * &d))? / count)
 }
 
-/// The root of the variance. Its derivative at equal elements is zero, as that of the norm at zero.
-pub fn std(x: &Tensor, axis: Axes<'_>, correction: f64, keepdims: bool) -> Result<Tensor> {
+/// The standard deviation over axes (all of them if none are named): the root of the variance. Its derivative
+/// at equal elements is 0.
+///
+/// ```python
+/// >>> fg.std(fg.tensor([1., 1., 3., 3.])).item()
+/// 1.0
+/// ```
+#[op(method)]
+pub fn std(
+    x: &Tensor,
+    #[default(None)] axis: Axes<'_>,
+    #[default(0.0)] correction: f64,
+    #[default(false)] keepdims: bool,
+) -> Result<Tensor> {
     let (d, folded, count) = deviations("std", x, axis, correction, keepdims)?;
     Ok(euclidean(&d, folded)? / count.sqrt())
-}
-
-entries! {
-    method var (x: &Tensor, axis: Axes<'_> = None, correction: f64 = Float(0.0), keepdims: bool = False)
-        "The variance over axes (all of them if none are named): the sum of the squared deviations from the mean,
-divided by their number less `correction`. Integers are taken as floats.
-
->>> fg.var(fg.tensor([1., 2., 3., 4.])).item()
-1.25";
-    method std (x: &Tensor, axis: Axes<'_> = None, correction: f64 = Float(0.0), keepdims: bool = False)
-        "The standard deviation over axes (all of them if none are named): the root of the variance. Its derivative
-at equal elements is 0.
-
->>> fg.std(fg.tensor([1., 1., 3., 3.])).item()
-1.0";
 }

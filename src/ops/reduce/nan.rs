@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::graph::Tensor;
 use crate::ops::arithmetic::divide_same;
 use crate::ops::curve::{curve, curve_rows};
-use crate::ops::entry::{Axes, entries};
+use crate::ops::entry::{Axes, op};
 use crate::ops::pointwise::{isfinite, isnan};
 use crate::ops::promote::promoted_float;
 use crate::ops::select::{part, select};
@@ -18,13 +18,34 @@ fn replaced(x: &Tensor, condition: &Tensor, by: f64) -> Result<Tensor> {
     select(condition, &Tensor::scalar_of(x.dtype(), by), x)
 }
 
-/// The sum over axes of the elements that are numbers.
-pub fn nansum(x: &Tensor, axis: Axes<'_>, keepdims: bool, dtype: Option<DType>) -> Result<Tensor> {
+/// The sum over axes (all of them if none are named) of the elements that are not NaN.
+///
+/// ```python
+/// >>> fg.nansum(fg.tensor([1.0, float('nan'), 2.0])).item()
+/// 3.0
+/// ```
+#[op(method)]
+pub fn nansum(
+    x: &Tensor,
+    #[default(None)] axis: Axes<'_>,
+    #[default(false)] keepdims: bool,
+    #[default(None)] dtype: Option<DType>,
+) -> Result<Tensor> {
     sum(&if x.dtype().is_float() { replaced(x, &isnan(x)?, 0.0)? } else { x.clone() }, axis, keepdims, dtype)
 }
 
-/// The mean over axes of the elements that are numbers; NaN where there is none.
-pub fn nanmean(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+/// The mean over axes (all of them if none are named) of the elements that are not NaN; NaN where all are.
+///
+/// ```python
+/// >>> fg.nanmean(fg.tensor([1.0, float('nan'), 2.0])).item()
+/// 1.5
+/// ```
+#[op(method)]
+pub fn nanmean(
+    x: &Tensor,
+    #[default(None)] axis: Axes<'_>,
+    #[default(false)] keepdims: bool,
+) -> Result<Tensor> {
     let x = promoted_float(x)?;
     let missing = isnan(&x)?;
     let ones = Tensor::constant(Array::full_of(x.dtype(), x.dims(), 1.0));
@@ -32,8 +53,20 @@ pub fn nanmean(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
     divide_same(&sum(&replaced(&x, &missing, 0.0)?, axis, keepdims, None)?, &count)
 }
 
-/// The elements, with numbers in the place of NaN and of the infinities.
-pub fn nan_to_num(x: &Tensor, nan: f64, posinf: Option<f64>, neginf: Option<f64>) -> Result<Tensor> {
+/// The elements, with numbers in the place of NaN and of the infinities: `nan`, `posinf` and `neginf`, or for
+/// the infinities the largest and the smallest number of the dtype. The gradient of what was replaced is 0.
+///
+/// ```python
+/// >>> fg.nan_to_num(fg.tensor([1.0, float('nan'), float('inf')]), posinf=9.0).tolist()
+/// [1.0, 0.0, 9.0]
+/// ```
+#[op(in_place)]
+pub fn nan_to_num(
+    x: &Tensor,
+    #[default(0.0)] nan: f64,
+    #[default(None)] posinf: Option<f64>,
+    #[default(None)] neginf: Option<f64>,
+) -> Result<Tensor> {
     if !x.dtype().is_float() {
         return Ok(x.clone());
     }
@@ -50,23 +83,4 @@ curve_rows! {
         };
         pass g, x; p => if x.is_finite() { g } else { T::ZERO };
         g => part(&isfinite(x)?, true, g)?;
-}
-
-entries! {
-    method nansum (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False, dtype: Option<DType> = None)
-        "The sum over axes (all of them if none are named) of the elements that are not NaN.
-
->>> fg.nansum(fg.tensor([1.0, float('nan'), 2.0])).item()
-3.0";
-    method nanmean (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False)
-        "The mean over axes (all of them if none are named) of the elements that are not NaN; NaN where all are.
-
->>> fg.nanmean(fg.tensor([1.0, float('nan'), 2.0])).item()
-1.5";
-    twin nan_to_num (x: &Tensor, nan: f64 = Float(0.0), posinf: Option<f64> = None, neginf: Option<f64> = None)
-        "The elements, with numbers in the place of NaN and of the infinities: `nan`, `posinf` and `neginf`, or for the
-infinities the largest and the smallest number of the dtype. The gradient of what was replaced is 0.
-
->>> fg.nan_to_num(fg.tensor([1.0, float('nan'), float('inf')]), posinf=9.0).tolist()
-[1.0, 0.0, 9.0]";
 }

@@ -10,7 +10,7 @@ use crate::kernel::pointwise::binary::{self, zip_table};
 use crate::kernel::pointwise::power::POWER;
 use crate::kernel::pointwise::unary::{self, map_table};
 use crate::kernel::reduce::{self, reduce_table};
-use crate::ops::entry::{Axes, Order, entries};
+use crate::ops::entry::{Axes, Order, op};
 use crate::ops::movement::cast;
 use crate::ops::promote::promoted_float;
 
@@ -145,8 +145,21 @@ pub(crate) fn abs_pow(x: &Tensor, p: f64) -> Result<Tensor> {
     apply(AbsPow { p, odd: false, derived: false }, &[x])
 }
 
-/// The norm of the vectors that lie on the axes.
-pub fn norm(x: &Tensor, p: Order<'_>, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+/// The p-norm over axes (all of them if none are named), sum(|x|^p)^(1/p): any number, inf and -inf for the
+/// largest and the smallest |x|, 0 for the number of elements that are not zero, 'fro' for 2. Every
+/// derivative at the zero vector is 0.
+///
+/// ```python
+/// >>> fg.norm(fg.tensor([[3., 4.], [6., 8.]]), axis=1).tolist()
+/// [5.0, 10.0]
+/// ```
+#[op(method, names("norm", "vector_norm"))]
+pub fn norm(
+    x: &Tensor,
+    #[default(2.0)] p: Order<'_>,
+    #[default(None)] axis: Axes<'_>,
+    #[default(false)] keepdims: bool,
+) -> Result<Tensor> {
     let p = match p {
         Order::Number(p) => p,
         Order::Name("fro") => 2.0,
@@ -166,14 +179,4 @@ pub fn norm(x: &Tensor, p: Order<'_>, axis: Axes<'_>, keepdims: bool) -> Result<
         f64::NEG_INFINITY => extreme::min(&abs_pow(x, 1.0)?, axis, keepdims),
         p => abs_pow(&folded.sum(&abs_pow(x, p)?)?, 1.0 / p),
     }
-}
-
-entries! {
-    method norm | vector_norm (x: &Tensor, p: Order<'_> = Float(2.0), axis: Axes<'_> = None, keepdims: bool = False)
-        "The p-norm over axes (all of them if none are named), sum(|x|^p)^(1/p): any number, inf and -inf for the
-largest and the smallest |x|, 0 for the number of elements that are not zero, 'fro' for 2. Every derivative at the
-zero vector is 0.
-
->>> fg.norm(fg.tensor([[3., 4.], [6., 8.]]), axis=1).tolist()
-[5.0, 10.0]";
 }

@@ -11,7 +11,7 @@ use crate::graph::{
     Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, unrecorded,
 };
 use crate::kernel::reduce::{self, Table, reduce_table, scan};
-use crate::ops::entry::{Axes, entries};
+use crate::ops::entry::{Axes, op};
 use crate::ops::movement::cast;
 use crate::ops::scan::before;
 
@@ -56,17 +56,20 @@ fn others(x: &Tensor, folded: &Folded) -> Result<Tensor> {
     folded.unrows(&(before(&rows, 1, false)? * before(&rows, 1, true)?), x.dims())
 }
 
-/// The product over axes. Truth values and integers are multiplied in 64 bits.
-pub fn prod(x: &Tensor, axis: Axes<'_>, keepdims: bool, dtype: Option<DType>) -> Result<Tensor> {
+/// The product over axes (all of them if none are named); 1 of none. Truth values and integers are multiplied
+/// in 64 bits. The gradient is the product of the other elements, exact with zeros.
+///
+/// ```python
+/// >>> fg.prod(fg.tensor([2., 3., 4.])).item()
+/// 24.0
+/// ```
+#[op(method)]
+pub fn prod(
+    x: &Tensor,
+    #[default(None)] axis: Axes<'_>,
+    #[default(false)] keepdims: bool,
+    #[default(None)] dtype: Option<DType>,
+) -> Result<Tensor> {
     let folded = Folded::new("prod", axis, keepdims, x.rank())?;
     apply(Prod(folded), &[&cast(x, wide(dtype, x.dtype()))?])
-}
-
-entries! {
-    method prod (x: &Tensor, axis: Axes<'_> = None, keepdims: bool = False, dtype: Option<DType> = None)
-        "The product over axes (all of them if none are named); 1 of none. Truth values and integers are multiplied in
-64 bits. The gradient is the product of the other elements, exact with zeros.
-
->>> fg.prod(fg.tensor([2., 3., 4.])).item()
-24.0";
 }

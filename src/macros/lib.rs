@@ -1,0 +1,187 @@
+//! `#[op]`: a function becomes an entry of the registry. Its names, parameters, defaults and documentation are read
+//! from the function itself.
+
+use proc_macro::TokenStream;
+use proc_macro2::{Ident, Span, TokenStream as Tokens};
+use quote::{ToTokens, format_ident, quote};
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Expr, ExprLit, FnArg, ItemFn, Lit, Meta, Pat, Token, Type, parse_macro_input};
+
+/// Offers a function to the host language: `#[op(form)]`, `#[op(form, names("sum", "reduce_sum"))]`.
+///
+/// The form is one of
+/// * `function`: a function of the namespace, and no method;
+/// * `method`: also a method of the first parameter, a tensor;
+/// * `view`: a method whose results share the tensor's memory where they can;
+/// * `in_place`: a method with an in-place form (`sin_`), whose result has the shape of the tensor;
+/// * `reshaping`: a `view` with an in-place form that may change the shape.
+///
+/// The names default to the function's own. `in linalg` puts the first of them into a namespace; the others are aliases
+/// in the root. A parameter may say `#[default(value)]`: `None`, `true`, `false`, a number, a string or a list of
+/// integers. The documentation of the function is that of the op: its example is a block fenced as `python`, and the
+/// fences are left out of the text that the host shows.
+#[proc_macro_attribute]
+pub fn op(options: TokenStream, item: TokenStream) -> TokenStream {
+    let options = parse_macro_input!(options as Options);
+    let mut function = parse_macro_input!(item as ItemFn);
+    match entry(&options, &mut function) {
+        Ok(entry) => quote!(#function #entry).into(),
+        Err(error) => error.into_compile_error().into(),
+    }
+}
+
+struct Options {
+    form: Ident,
+    space: Option<Ident>,
+    names: Vec<Expr>,
+}
+
+impl Parse for Options {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Options> {
+        let mut options = Options { form: input.parse()?, space: None, names: Vec::new() };
+        while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
+            if input.parse::<Option<Token![in]>>()?.is_some() {
+                options.space = Some(input.parse()?);
+                continue;
+            }
+            let word: Ident = input.parse()?;
+            if word != "names" {
+                return Err(syn::Error::new(word.span(), "`in namespace` or `names(...)`"));
+            }
+            let list;
+            syn::parenthesized!(list in input);
+            options.names.extend(Punctuated::<Expr, Token![,]>::parse_terminated(&list)?);
+        }
+        Ok(options)
+    }
+}
+
+/// The entry of a function, from which the attributes of parameters are removed.
+fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
+    let name = &function.sig.ident;
+    let own = name.unraw().to_string();
+    let mut names = options.names.iter().map(ToTokens::to_token_stream).collect::<Vec<_>>();
+    if names.is_empty() {
+        names.push(quote!(#own));
+    }
+    if let Some(space) = &options.space {
+        let (space, first) = (format!("{space}."), &names[0]);
+        names[0] = quote!(concat!(#space, #first));
+    }
+    let first = &names[0];
+    let (method, views, in_place) = match options.form.to_string().as_str() {
+        "function" => (false, false, "None"),
+        "method" => (true, false, "None"),
+        "view" => (true, true, "None"),
+        "in_place" => (true, false, "SameShape"),
+        "reshaping" => (true, true, "AnyShape"),
+        _ => {
+            let forms = "one of function, method, view, in_place, reshaping";
+            return Err(syn::Error::new(options.form.span(), forms));
+        }
+    };
+    let in_place = Ident::new(in_place, Span::call_site());
+    let doc = documentation(&function.attrs);
+    let mut params = Vec::new();
+    for param in &mut function.sig.inputs {
+        params.push(parameter(param)?);
+    }
+    let taken = (0..params.len()).map(|i| quote!(crate::ops::entry::take(#first, args, #i)?));
+    Ok(quote! {
+        const _: () = {
+            #[allow(unused_variables)]
+            fn call(args: &[crate::ops::entry::Arg]) -> crate::error::Result<crate::ops::entry::Value> {
+                Ok(crate::ops::entry::Value::from(#name(#(#taken),*)?))
+            }
+            ::inventory::submit! {
+                crate::ops::entry::Entry {
+                    names: &[#(#names),*],
+                    params: &[#(#params),*],
+                    doc: #doc,
+                    method: #method,
+                    views: #views,
+                    in_place: crate::ops::entry::InPlace::#in_place,
+                    call,
+                }
+            }
+        };
+    })
+}
+
+/// A parameter of the entry. A leading underscore of the name, for one that the function ignores, is left out.
+fn parameter(param: &mut FnArg) -> syn::Result<Tokens> {
+    let FnArg::Typed(param) = param else {
+        return Err(syn::Error::new_spanned(param, "an op is no method"));
+    };
+    let Pat::Ident(pattern) = &*param.pat else {
+        return Err(syn::Error::new_spanned(&param.pat, "a parameter of an op has a name"));
+    };
+    let name = pattern.ident.unraw().to_string();
+    let name = name.trim_start_matches('_');
+    let mut default = quote!(None);
+    for attribute in param.attrs.extract_if(.., |a| a.path().is_ident("default")) {
+        let value = literal(attribute.parse_args()?)?;
+        default = quote!(Some(crate::ops::entry::Lit::#value));
+    }
+    let ty: &Type = &param.ty;
+    Ok(quote! {
+        crate::ops::entry::Param {
+            name: #name,
+            kind: <#ty as crate::ops::entry::FromArg<'static>>::KIND,
+            default: #default,
+        }
+    })
+}
+
+/// A default as a variant of `Lit`.
+fn literal(value: Expr) -> syn::Result<Tokens> {
+    Ok(match &value {
+        Expr::Group(group) => return literal((*group.expr).clone()),
+        Expr::Path(path) if path.path.is_ident("None") => quote!(None),
+        Expr::Lit(ExprLit { lit: Lit::Bool(b), .. }) => {
+            format_ident!("{}", if b.value { "True" } else { "False" }).to_token_stream()
+        }
+        Expr::Lit(ExprLit { lit: Lit::Str(_), .. }) => quote!(Str(#value)),
+        Expr::Array(_) => quote!(Ints(&#value)),
+        value if is_integer(value) => quote!(Int(#value)),
+        _ => quote!(Float(#value)),
+    })
+}
+
+fn is_integer(value: &Expr) -> bool {
+    match value {
+        Expr::Unary(unary) => is_integer(&unary.expr),
+        Expr::Lit(ExprLit { lit: Lit::Int(_), .. }) => true,
+        _ => false,
+    }
+}
+
+/// The text of the doc attributes, one a line, without the fences of examples.
+fn documentation(attributes: &[Attribute]) -> Tokens {
+    let mut parts: Vec<Tokens> = Vec::new();
+    for attribute in attributes.iter().filter(|a| a.path().is_ident("doc")) {
+        let Meta::NameValue(doc) = &attribute.meta else { continue };
+        let mut value = &doc.value;
+        while let Expr::Group(group) = value {
+            value = &group.expr;
+        }
+        let part = match value {
+            Expr::Lit(ExprLit { lit: Lit::Str(line), .. }) => {
+                let line = line.value();
+                let line = line.strip_prefix(' ').unwrap_or(&line);
+                if line.starts_with("```") {
+                    continue;
+                }
+                quote!(#line)
+            }
+            value => value.to_token_stream(),
+        };
+        if !parts.is_empty() {
+            parts.push(quote!("\n"));
+        }
+        parts.push(part);
+    }
+    quote!(concat!(#(#parts),*))
+}
