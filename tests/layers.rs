@@ -17,6 +17,9 @@ use syn::visit::{self, Visit};
 const ROOMS: &[&str] =
     &["dtype", "error", "shape", "array", "kernel", "graph", "ops", "engine", "transform", "bind"];
 
+/// The folder of a crate of its own, whose attribute writes paths into `ops`.
+const MACROS: &str = "macros/";
+
 /// An outside crate, and the places (files, or folders with a slash) that may name it.
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("pyo3", &["bind/"]),
@@ -138,10 +141,11 @@ impl Library {
 
     fn here() -> Library {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-        Library::new(below("src", ".rs").into_iter().map(|path| {
+        let sources = below("src", ".rs").into_iter().map(|path| {
             let name = path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
             (name, fs::read_to_string(&path).unwrap())
-        }))
+        });
+        Library::new(sources.filter(|(name, _)| !name.starts_with(MACROS)))
     }
 
     /// The child of a module, made where it is not known yet.

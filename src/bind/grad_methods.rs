@@ -286,7 +286,8 @@ impl Var {
         let outputs = vec![End::Tensor(slf.clone())];
         let run = || backward(py, outputs, seeds, dialect as usize, retain_graph, create_graph, inputs);
         let Some(path) = dump_backward_graph_path else { return run() };
-        let pictures = py.import("ferrograd._graph.backward_files")?.call_method1("pictures", (path, (slf,)))?;
+        let pictures =
+            py.import("ferrograd._graph.backward_files")?.call_method1("pictures", (path, (slf,)))?;
         pictures.call_method0("__enter__")?;
         let done = run();
         let none = py.None();

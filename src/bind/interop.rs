@@ -87,7 +87,9 @@ impl Var {
         args: &Bound<'py, PyAny>,
         kwargs: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        FUNCTION.import(slf.py(), "ferrograd._numpy.protocol", "function")?.call1((function, types, args, kwargs))
+        FUNCTION
+            .import(slf.py(), "ferrograd._numpy.protocol", "function")?
+            .call1((function, types, args, kwargs))
     }
 
     /// The namespace of the Python array API standard.
