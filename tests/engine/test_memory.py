@@ -10,7 +10,7 @@ from tests.engine.test_threads import script
 
 
 @pytest.mark.parametrize("what", ["backward", "drop", "create_graph"])
-def test_s148_long_chains(what: str) -> None:
+def test_a_chain_of_a_million_nodes_is_dropped_without_recursion(what: str) -> None:
     script(f"""
         n = 1_000_000
         x = fg.tensor(1.0, requires_grad=True)

@@ -1,4 +1,4 @@
-"""Functions with gradients of their own, in every namespace. Numbers are rows of the table of semantic cases."""
+"""Functions with gradients of their own, in every namespace."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def keeping(f: Any) -> Any:
 
 
 @every
-def test_s112_none_is_no_gradient(d: Dialect) -> None:
+def test_none_from_backward_leaves_grad_unset(d: Dialect) -> None:
     x, y = d.leaf([1.0, 2.0]), d.leaf([3.0, 4.0])
     d.backward([made(d, lambda ctx, x: x * 2, lambda ctx, g: None).apply(x)])
     assert x.grad is None
@@ -42,7 +42,7 @@ def test_s112_none_is_no_gradient(d: Dialect) -> None:
 
 
 @every
-def test_s112_none_among_other_gradients(d: Dialect) -> None:
+def test_none_from_backward_beside_other_gradients(d: Dialect) -> None:
     x, y = d.leaf([1.0, 2.0]), d.leaf([3.0, 4.0])
     silent = made(d, lambda ctx, x: x * 2, lambda ctx, g: None)
     dx, dy = d.grad([silent.apply(x) + y], [x, y], allow_unused=True)
@@ -59,7 +59,7 @@ def test_s112_none_among_other_gradients(d: Dialect) -> None:
 
 
 @every
-def test_s113_three_derivatives_of_a_cube(d: Dialect) -> None:
+def test_three_derivatives_of_a_cube(d: Dialect) -> None:
     def backward(ctx: Any, g: Any) -> Any:
         (x,) = ctx.saved_tensors
         return g * 3 * x**2
@@ -75,7 +75,7 @@ def test_s113_three_derivatives_of_a_cube(d: Dialect) -> None:
 
 @every
 @pytest.mark.parametrize("path", ["the function alone", "through the gradient of its result"])
-def test_s114_once_differentiable(d: Dialect, path: str) -> None:
+def test_once_differentiable_refuses_a_second_derivative(d: Dialect, path: str) -> None:
     @fg.once_differentiable
     def backward(ctx: Any, g: Any) -> Any:
         assert not d.module.is_grad_enabled()
@@ -97,14 +97,14 @@ def test_s114_once_differentiable(d: Dialect, path: str) -> None:
 @pytest.mark.parametrize(
     "module", ["paddle.autograd.py_layer", "paddle.autograd.function", "torch.autograd.function", "paddle.autograd"]
 )
-def test_s114_where_once_differentiable_is_found(module: str) -> None:
+def test_the_modules_that_offer_once_differentiable(module: str) -> None:
     assert importlib.import_module(f"ferrograd.{module}").once_differentiable is fg.once_differentiable
     assert paddle.autograd.Function is paddle.autograd.PyLayer
 
 
 @every
 @pytest.mark.parametrize("materialize", [None, True, False])
-def test_s115_gradients_that_do_not_arrive(d: Dialect, materialize: bool | None) -> None:
+def test_materialize_grads_gives_zeros_or_none_for_an_unused_result(d: Dialect, materialize: bool | None) -> None:
     seen: list[Any] = []
 
     def forward(ctx: Any, x: Any) -> Any:
@@ -123,7 +123,7 @@ def test_s115_gradients_that_do_not_arrive(d: Dialect, materialize: bool | None)
 
 
 @every
-def test_s115_results_without_gradient(d: Dialect) -> None:
+def test_results_marked_non_differentiable(d: Dialect) -> None:
     seen: list[Any] = []
 
     def forward(ctx: Any, x: Any) -> Any:
@@ -156,7 +156,7 @@ def test_s115_results_without_gradient(d: Dialect) -> None:
 
 @every
 @pytest.mark.parametrize("write", ["fill", "setitem", "data"])
-def test_s117_what_was_saved_stays_as_it_was(d: Dialect, write: str) -> None:
+def test_saved_tensors_keep_their_values_under_later_writes(d: Dialect, write: str) -> None:
     x = d.leaf(np.array([2.0]))
     y = x * 1
     z = made(d, keeping(lambda x: x * x), lambda ctx, g: g * 2 * ctx.saved_tensors[0]).apply(y)

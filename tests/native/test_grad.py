@@ -1,4 +1,4 @@
-"""``grad`` and ``backward`` where every namespace does the same. Numbers are rows of the table of semantic cases."""
+"""``grad`` and ``backward`` where every namespace does the same."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ every = pytest.mark.parametrize("d", ALL, ids=repr)
 
 @every
 @pytest.mark.parametrize("create_graph", [False, True])
-def test_s18_an_output_that_is_the_input(d: Dialect, create_graph: bool) -> None:
+def test_an_output_that_is_the_input(d: Dialect, create_graph: bool) -> None:
     x = d.leaf([1.0, 2.0])
     (dx,) = d.grad([x], [x], create_graph=create_graph)
     assert values(dx) == [1, 1]
@@ -23,14 +23,14 @@ def test_s18_an_output_that_is_the_input(d: Dialect, create_graph: bool) -> None
 
 
 @every
-def test_s19_an_output_and_what_it_was_computed_from(d: Dialect) -> None:
+def test_an_output_and_what_it_was_computed_from(d: Dialect) -> None:
     x = d.leaf([1.0, 2.0])
     y = x + 1
     assert values(d.grad([y, x], [x])[0]) == [2, 2]
 
 
 @every
-def test_s20_gradients_do_not_flow_forwards(d: Dialect) -> None:
+def test_gradients_do_not_flow_forwards(d: Dialect) -> None:
     x = d.leaf([1.0, 2.0])
     y = x + 1
     assert d.grad([x], [y], allow_unused=True) == [None]
@@ -38,7 +38,7 @@ def test_s20_gradients_do_not_flow_forwards(d: Dialect) -> None:
 
 
 @every
-def test_s23_none_for_an_unused_input(d: Dialect) -> None:
+def test_none_for_an_unused_input(d: Dialect) -> None:
     x, z = d.leaf([1.0, 2.0]), d.leaf([3.0])
     dx, dz = d.grad([x * x], [x, z], allow_unused=True)
     assert values(dx) == [2, 4]
@@ -47,7 +47,7 @@ def test_s23_none_for_an_unused_input(d: Dialect) -> None:
 
 
 @every
-def test_s30_grad_touches_no_grad(d: Dialect) -> None:
+def test_grad_leaves_the_grad_attribute_alone(d: Dialect) -> None:
     x, w = d.leaf([1.0, 2.0]), d.leaf([3.0, 4.0])
     d.grad([x * w], [x])
     assert x.grad is None
@@ -59,7 +59,7 @@ def ones33(d: Dialect, scale: float = 1) -> Any:
 
 
 @every
-def test_s31_gradients_of_a_product_differentiated(d: Dialect) -> None:
+def test_second_derivatives_of_a_matrix_product(d: Dialect) -> None:
     x, y, v = ones33(d, 2), ones33(d, 2), ones33(d)
     gx, gy = d.grad([x @ y], [x, y], [v], create_graph=True)
     assert np.all(np.asarray(gx) == 6)
@@ -71,7 +71,7 @@ def test_s31_gradients_of_a_product_differentiated(d: Dialect) -> None:
 
 
 @every
-def test_s32_and_once_more(d: Dialect) -> None:
+def test_third_derivatives_of_a_matrix_product(d: Dialect) -> None:
     x, y, v, a, b = ones33(d, 2), ones33(d, 2), ones33(d), ones33(d), ones33(d)
     gx, gy = d.grad([x @ y], [x, y], [v], create_graph=True)
     big_a, big_b, big_c = d.grad([gx, gy], [x, y, v], [a, b], create_graph=True)
@@ -85,7 +85,7 @@ def test_s32_and_once_more(d: Dialect) -> None:
 
 
 @every
-def test_s39_a_seed_of_another_shape(d: Dialect) -> None:
+def test_a_seed_of_another_shape(d: Dialect) -> None:
     x = d.leaf([1.0, 2.0])
     with pytest.raises(ValueError, match=r"(?i)shape") as caught:
         d.grad([x * x], [x], [d.tensor([1.0])])
@@ -97,7 +97,7 @@ def test_s39_a_seed_of_another_shape(d: Dialect) -> None:
 
 
 @every
-def test_s41_a_seed_of_another_dtype(d: Dialect) -> None:
+def test_a_seed_of_another_dtype(d: Dialect) -> None:
     x = d.leaf([1.0, 2.0])
     (dx,) = d.grad([x * x], [x], [d.tensor([1.0, 3.0], dtype="float64")])
     assert dx.dtype == "float32"
@@ -105,7 +105,7 @@ def test_s41_a_seed_of_another_dtype(d: Dialect) -> None:
 
 
 @every
-def test_s46_an_inner_output_adds_to_what_flows_through_it(d: Dialect) -> None:
+def test_an_inner_output_adds_to_the_gradient_that_flows_through_it(d: Dialect) -> None:
     x = d.leaf([1.0, 2.0])
     y = x * x
     d.backward([y, 3 * y])
@@ -113,7 +113,7 @@ def test_s46_an_inner_output_adds_to_what_flows_through_it(d: Dialect) -> None:
 
 
 @every
-def test_s47_outputs_that_depend_on_each_other(d: Dialect) -> None:
+def test_outputs_that_depend_on_each_other(d: Dialect) -> None:
     x = d.leaf([1.0, 2.0])
     y = x * x
     z = y * y
@@ -123,14 +123,14 @@ def test_s47_outputs_that_depend_on_each_other(d: Dialect) -> None:
 
 
 @every
-def test_s50_backward_of_a_leaf(d: Dialect) -> None:
+def test_backward_of_a_leaf(d: Dialect) -> None:
     x = d.leaf([1.0])
     x.backward()
     assert values(x.grad) == [1]
 
 
 @every
-def test_s52_a_second_walk(d: Dialect) -> None:
+def test_a_second_backward_raises(d: Dialect) -> None:
     x = d.leaf(3.0)
     y = x * x
     y.backward()
@@ -141,7 +141,7 @@ def test_s52_a_second_walk(d: Dialect) -> None:
 
 
 @every
-def test_s53_a_shared_graph_is_freed_by_the_first(d: Dialect) -> None:
+def test_a_shared_graph_is_freed_by_the_first_backward(d: Dialect) -> None:
     x = d.leaf(3.0)
     y = x * x
     a, b = 3 * y, 4 * y
@@ -151,7 +151,7 @@ def test_s53_a_shared_graph_is_freed_by_the_first(d: Dialect) -> None:
 
 
 @every
-def test_s54_nothing_kept_nothing_freed(d: Dialect) -> None:
+def test_a_graph_that_saves_nothing_can_be_walked_again(d: Dialect) -> None:
     x = d.leaf(3.0)
     y = x + 1
     y.backward()
@@ -160,7 +160,7 @@ def test_s54_nothing_kept_nothing_freed(d: Dialect) -> None:
 
 
 @every
-def test_s55_a_retained_graph(d: Dialect) -> None:
+def test_a_retained_graph(d: Dialect) -> None:
     x = d.leaf(3.0)
     y = x * x
     y.backward(retain_graph=True)
@@ -171,7 +171,7 @@ def test_s55_a_retained_graph(d: Dialect) -> None:
 
 
 @every
-def test_s56_create_graph_retains(d: Dialect) -> None:
+def test_create_graph_retains_the_graph(d: Dialect) -> None:
     x = d.leaf(3.0)
     y = x * x
     for _ in range(2):
@@ -179,7 +179,7 @@ def test_s56_create_graph_retains(d: Dialect) -> None:
 
 
 @every
-def test_s57_create_graph_without_retaining(d: Dialect) -> None:
+def test_create_graph_with_retain_graph_false_frees_the_graph(d: Dialect) -> None:
     x = d.leaf(2.0)
     y = x * x * x
     (g,) = d.grad([y], [x], create_graph=True, retain_graph=False)
@@ -189,7 +189,7 @@ def test_s57_create_graph_without_retaining(d: Dialect) -> None:
 
 
 @every
-def test_s60_the_second_derivative_of_a_linear_function(d: Dialect) -> None:
+def test_the_second_derivative_of_a_linear_function(d: Dialect) -> None:
     x = d.leaf(2.0)
     (g,) = d.grad([3 * x], [x], create_graph=True)
     assert values(g) == 3
@@ -202,7 +202,7 @@ def test_s60_the_second_derivative_of_a_linear_function(d: Dialect) -> None:
 
 
 @every
-def test_s64_create_graph_where_nothing_is_recorded(d: Dialect) -> None:
+def test_create_graph_records_inside_no_grad(d: Dialect) -> None:
     x = d.leaf(2.0)
     y = x * x * x
     with d.module.no_grad():

@@ -1,4 +1,4 @@
-"""Hooks where every namespace does the same. Numbers are rows of the table of semantic cases."""
+"""Hooks where every namespace does the same."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def times(k: float) -> Any:
 
 
 @every
-def test_s65_what_is_captured_is_the_value_after_the_hooks(d: Dialect) -> None:
+def test_grad_returns_the_gradient_after_the_hooks(d: Dialect) -> None:
     x = d.leaf(1.0)
     y = x * 2
     y.register_hook(times(10))
@@ -32,7 +32,7 @@ def test_s65_what_is_captured_is_the_value_after_the_hooks(d: Dialect) -> None:
 
 
 @every
-def test_s66_a_hook_on_a_leaf_is_part_of_grad(d: Dialect) -> None:
+def test_a_hook_on_a_leaf_applies_to_grad_and_backward(d: Dialect) -> None:
     x = d.leaf(1.0)
     x.register_hook(times(10))
     assert values(d.grad([x * x], [x])[0]) == 20
@@ -41,7 +41,7 @@ def test_s66_a_hook_on_a_leaf_is_part_of_grad(d: Dialect) -> None:
 
 
 @every
-def test_s67_s68_the_spelling_says_where_a_kept_gradient_stands(d: Dialect) -> None:
+def test_retain_grads_keeps_the_gradient_before_hooks_and_retain_grad_after(d: Dialect) -> None:
     for spelling, kept in (("retain_grads", 3), ("retain_grad", 6)):
         x, y, z = d.leaf(1.0), d.leaf(2.0), d.leaf(3.0)
         w = x + y
@@ -57,7 +57,7 @@ def test_s67_s68_the_spelling_says_where_a_kept_gradient_stands(d: Dialect) -> N
 
 
 @every
-def test_s69_the_sum_is_seen_once(d: Dialect) -> None:
+def test_a_hook_sees_the_summed_gradient_once(d: Dialect) -> None:
     x, seen = d.leaf(1.0), []
     x.register_hook(lambda g: seen.append(values(g)))
     d.backward([x * 3 + x * 4])
@@ -66,7 +66,7 @@ def test_s69_the_sum_is_seen_once(d: Dialect) -> None:
 
 
 @every
-def test_s70_hooks_run_in_their_order_until_they_are_removed(d: Dialect) -> None:
+def test_hooks_run_in_order_until_they_are_removed(d: Dialect) -> None:
     x = d.leaf(1.0)
     y = x * 1
     handles = [y.register_hook(times(2)) for _ in range(3)]
@@ -88,7 +88,7 @@ def test_s70_hooks_run_in_their_order_until_they_are_removed(d: Dialect) -> None
 
 
 @every
-def test_s71_a_handle_removes_once(d: Dialect) -> None:
+def test_a_handle_removes_once(d: Dialect) -> None:
     x = d.leaf(1.0)
     handle = x.register_hook(times(2))
     assert handle.remove() is True
@@ -103,7 +103,7 @@ def test_s71_a_handle_removes_once(d: Dialect) -> None:
 
 
 @every
-def test_s72_an_untracked_tensor_takes_no_hook(d: Dialect) -> None:
+def test_an_untracked_tensor_takes_no_hook(d: Dialect) -> None:
     text = r"Cannot register hook on a tensor that stop gradient.*doesn't require gradient"
     with pytest.raises(RuntimeError, match=text):
         d.tensor(1.0).register_hook(print)
@@ -119,7 +119,7 @@ def test_s72_an_untracked_tensor_takes_no_hook(d: Dialect) -> None:
 
 
 @every
-def test_s73_what_a_hook_returns_is_checked(d: Dialect) -> None:
+def test_the_result_of_a_hook_is_checked(d: Dialect) -> None:
     def run(hook: Any) -> None:
         y = d.leaf([1.0, 2.0]) * 2
         y.register_hook(hook)
@@ -150,7 +150,7 @@ def test_s73_what_a_hook_returns_is_checked(d: Dialect) -> None:
 
 
 @every
-def test_s77_s78_a_hook_is_called_only_where_a_gradient_is_computed(d: Dialect) -> None:
+def test_a_hook_is_called_only_where_a_gradient_is_computed(d: Dialect) -> None:
     called: list[Any] = []
     x = d.leaf([1.0, 2.0, 3.0, 4.0])
     x.register_hook(called.append)

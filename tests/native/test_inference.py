@@ -1,4 +1,4 @@
-"""Inference mode, natively and in torch. Numbers are rows of the table of semantic cases."""
+"""Inference mode, natively and in torch."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_mode_is_the_threads_own() -> None:
 
 
 @both
-def test_s129_where_a_gradient_would_read_one(m: Any) -> None:
+def test_inference_tensors_cannot_be_saved_for_backward(m: Any) -> None:
     w = m.tensor([1.0, 2.0, 3.0], requires_grad=True)
     c = inferred(m)
     y = w + c
@@ -108,7 +108,7 @@ def test_s129_where_a_gradient_would_read_one(m: Any) -> None:
 
 
 @both
-def test_s129_writes_outside(m: Any) -> None:
+def test_inference_tensors_cannot_be_written_to_outside_the_mode(m: Any) -> None:
     c = inferred(m)
     view = c[1:]
     assert view.is_inference()

@@ -1,4 +1,4 @@
-"""Grad modes and ``.grad`` where every namespace does the same. Numbers are rows of the table of semantic cases."""
+"""Grad modes and ``.grad`` where every namespace does the same."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ every = pytest.mark.parametrize("d", ALL, ids=repr)
 
 
 @every
-def test_s87_contexts_nest(d: Dialect) -> None:
+def test_contexts_nest(d: Dialect) -> None:
     m = d.module
     flags = [m.is_grad_enabled()]
     with m.enable_grad():
@@ -32,7 +32,7 @@ def test_s87_contexts_nest(d: Dialect) -> None:
 
 
 @every
-def test_s87_one_context_entered_twice(d: Dialect) -> None:
+def test_one_context_entered_twice(d: Dialect) -> None:
     off = d.module.no_grad()
     with off:
         with off:
@@ -42,14 +42,14 @@ def test_s87_one_context_entered_twice(d: Dialect) -> None:
 
 
 @every
-def test_s87_an_error_inside(d: Dialect) -> None:
+def test_an_exception_restores_the_mode(d: Dialect) -> None:
     with pytest.raises(KeyError), d.module.no_grad():
         raise KeyError
     assert d.module.is_grad_enabled()
 
 
 @every
-def test_s87_decorators(d: Dialect) -> None:
+def test_decorators(d: Dialect) -> None:
     m = d.module
 
     @m.no_grad()
@@ -71,7 +71,7 @@ def test_s87_decorators(d: Dialect) -> None:
 
 
 @every
-def test_s87_a_generator_is_in_the_mode_only_while_it_runs(d: Dialect) -> None:
+def test_a_generator_is_in_the_mode_only_while_it_runs(d: Dialect) -> None:
     m = d.module
     seen: list[tuple[Any, bool]] = []
 
@@ -100,7 +100,7 @@ def test_s87_a_generator_is_in_the_mode_only_while_it_runs(d: Dialect) -> None:
 
 
 @every
-def test_s87_a_coroutine_is_in_the_mode_only_while_it_runs(d: Dialect) -> None:
+def test_a_coroutine_is_in_the_mode_only_while_it_runs(d: Dialect) -> None:
     m = d.module
     seen = []
 
@@ -124,7 +124,7 @@ def test_s87_a_coroutine_is_in_the_mode_only_while_it_runs(d: Dialect) -> None:
 
 
 @every
-def test_s87_set_grad_enabled_as_a_call(d: Dialect) -> None:
+def test_set_grad_enabled_as_a_call(d: Dialect) -> None:
     m = d.module
     m.set_grad_enabled(False)
     try:
@@ -137,7 +137,7 @@ def test_s87_set_grad_enabled_as_a_call(d: Dialect) -> None:
 
 
 @every
-def test_s88_a_new_thread_records(d: Dialect) -> None:
+def test_a_new_thread_records(d: Dialect) -> None:
     seen = []
     with d.module.no_grad():
         thread = threading.Thread(target=lambda: seen.append(d.module.is_grad_enabled()))
@@ -158,7 +158,7 @@ def test_results_inside_no_grad(d: Dialect) -> None:
 
 
 @every
-def test_s92_a_gradient_that_was_set_is_added_to(d: Dialect) -> None:
+def test_a_gradient_that_was_set_is_added_to(d: Dialect) -> None:
     x = d.leaf(3.0)
     x.grad = d.tensor(5.0)
     (x * x).backward()
@@ -166,7 +166,7 @@ def test_s92_a_gradient_that_was_set_is_added_to(d: Dialect) -> None:
 
 
 @every
-def test_s93_gradients_add_up_in_place(d: Dialect) -> None:
+def test_gradients_add_up_in_place(d: Dialect) -> None:
     x = d.leaf([1.0, 2.0, 3.0, 4.0, 5.0])
     d.backward([x * x])
     a = x.grad
@@ -179,7 +179,7 @@ def test_s93_gradients_add_up_in_place(d: Dialect) -> None:
 
 
 @every
-def test_s93_with_create_graph_they_are_new(d: Dialect) -> None:
+def test_with_create_graph_gradients_add_up_in_a_new_tensor(d: Dialect) -> None:
     if d.name == "paddle":
         pytest.skip("Paddle's backward has no create_graph")
     x = d.leaf(3.0)
@@ -193,7 +193,7 @@ def test_s93_with_create_graph_they_are_new(d: Dialect) -> None:
 
 
 @every
-def test_s95_no_elements(d: Dialect) -> None:
+def test_gradients_without_elements(d: Dialect) -> None:
     a, b = d.leaf(np.ones((4, 0), np.float32)), d.leaf(np.ones((4, 1), np.float32))
     (a + b).sum().backward()
     assert tuple(a.grad.shape) == (4, 0)
@@ -211,7 +211,7 @@ def test_detach(d: Dialect) -> None:
 
 
 @every
-def test_s151_threads_share_leaves(d: Dialect) -> None:
+def test_threads_accumulate_into_one_leaf(d: Dialect) -> None:
     x = d.leaf(np.ones(1000, np.float32))
     seed = d.tensor(np.ones(1000, np.float32))
 
@@ -228,7 +228,7 @@ def test_s151_threads_share_leaves(d: Dialect) -> None:
 
 
 @every
-def test_s148_a_deep_chain(d: Dialect) -> None:
+def test_a_deep_chain(d: Dialect) -> None:
     x = d.leaf(1.0)
     y = x
     for _ in range(100_000):
@@ -239,7 +239,7 @@ def test_s148_a_deep_chain(d: Dialect) -> None:
 
 
 @every
-def test_s155_no_cycle_is_left(d: Dialect) -> None:
+def test_a_pass_leaves_no_reference_cycle(d: Dialect) -> None:
     import weakref
 
     x = d.leaf(3.0)
@@ -251,7 +251,7 @@ def test_s155_no_cycle_is_left(d: Dialect) -> None:
 
 
 @every
-def test_s153_tensors_are_keys(d: Dialect) -> None:
+def test_tensors_are_keys(d: Dialect) -> None:
     x, y = d.leaf([1.0, 2.0]), d.leaf([1.0, 2.0])
     assert len({x: 1, y: 2}) == 2
     assert x in {x}

@@ -20,7 +20,7 @@ def leaf(data: object) -> fg.Tensor:
     return fg.tensor(data, requires_grad=True)
 
 
-def test_d3_results_have_the_structure_of_the_inputs() -> None:
+def test_results_have_the_structure_of_the_inputs() -> None:
     x, y = leaf(2.0), leaf(5.0)
 
     def z() -> fg.Tensor:
@@ -37,7 +37,7 @@ def test_d3_results_have_the_structure_of_the_inputs() -> None:
     assert values(pair.b) == 2
 
 
-def test_d5_ones_are_not_implied() -> None:
+def test_only_scalar_outputs_have_an_implied_seed() -> None:
     x = leaf([1.0, 2.0])
     with pytest.raises(RuntimeError, match=r"grad can be implicitly created only for scalar outputs.*ones"):
         fg.grad(x * x, x)

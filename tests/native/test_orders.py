@@ -1,4 +1,4 @@
-"""Higher orders where every namespace does the same. Numbers are rows of the table of semantic cases."""
+"""Higher orders where every namespace does the same."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def mean(d: Dialect, x: Any) -> Any:
 
 
 @every
-def test_s33_one_of_two_paths_cut(d: Dialect) -> None:
+def test_no_grad_vars_cuts_one_of_two_paths(d: Dialect) -> None:
     if d.name == "torch":
         pytest.skip("torch's grad has no no_grad_vars")
     x = d.leaf([-1.0, 2.0])
@@ -28,7 +28,7 @@ def test_s33_one_of_two_paths_cut(d: Dialect) -> None:
 
 
 @every
-def test_s58_a_power_differentiated_until_nothing_is_left(d: Dialect) -> None:
+def test_a_power_differentiated_down_to_zero(d: Dialect) -> None:
     x = d.leaf(2.0, "float64")
     y = x**6
     found = []
@@ -39,7 +39,7 @@ def test_s58_a_power_differentiated_until_nothing_is_left(d: Dialect) -> None:
 
 
 @every
-def test_s59_tanh_differentiated_six_times(d: Dialect) -> None:
+def test_tanh_differentiated_six_times(d: Dialect) -> None:
     x = d.leaf(0.5, "float64")
     y = d.module.tanh(x)
     found = []
@@ -54,7 +54,7 @@ def test_s59_tanh_differentiated_six_times(d: Dialect) -> None:
     ("a", "b", "c"),
     [((3, 3), (3, 3), (3, 3)), ((2, 2), (2, 2), (2,)), ((3, 2, 2), (1, 2, 2), (2, 2)), ((3,), (3,), ())],
 )
-def test_s61_sigmoid_of_a_product_to_the_third_order(d: Dialect, a: Any, b: Any, c: Any) -> None:
+def test_sigmoid_of_a_matrix_product_to_the_third_order(d: Dialect, a: Any, b: Any, c: Any) -> None:
     generator = np.random.default_rng(3)
     x, y, z = (d.leaf(generator.normal(size=s)) for s in (a, b, c))
     s = d.module.sigmoid(d.module.matmul(x, y) + z)
@@ -70,7 +70,7 @@ def test_s61_sigmoid_of_a_product_to_the_third_order(d: Dialect, a: Any, b: Any,
 
 @every
 @pytest.mark.parametrize("create_graph", [False, True])
-def test_s62_s63_a_gradient_in_the_loss(d: Dialect, create_graph: bool) -> None:
+def test_a_gradient_in_the_loss(d: Dialect, create_graph: bool) -> None:
     data = np.array([[-1.0, 2.0, 0.5], [3.0, -0.5, 1.0]])
     n = data.size
     x = d.leaf(data)
@@ -86,7 +86,7 @@ def test_s62_s63_a_gradient_in_the_loss(d: Dialect, create_graph: bool) -> None:
 
 
 @every
-def test_s83_what_became_an_integer_is_cut_off(d: Dialect) -> None:
+def test_a_cast_to_integers_cuts_the_gradient_off(d: Dialect) -> None:
     x = d.leaf([1.5, 2.5])
     through = x.astype("int64").astype("float32")
     assert through.stop_gradient
@@ -95,7 +95,7 @@ def test_s83_what_became_an_integer_is_cut_off(d: Dialect) -> None:
 
 
 @every
-def test_s85_what_has_no_derivative_is_untracked(d: Dialect) -> None:
+def test_results_of_ops_without_a_derivative_are_untracked(d: Dialect) -> None:
     x = d.leaf([1.5, -2.5])
     assert (x > 0).stop_gradient
     assert (x == x).stop_gradient
@@ -108,7 +108,7 @@ def test_s85_what_has_no_derivative_is_untracked(d: Dialect) -> None:
 
 
 @every
-def test_s89_a_power_five_times(d: Dialect) -> None:
+def test_gradients_of_five_passes_add_up(d: Dialect) -> None:
     x = d.leaf(5.0)
     for k in range(1, 6):
         (x**4).backward()
@@ -120,7 +120,7 @@ def test_s89_a_power_five_times(d: Dialect) -> None:
 
 
 @every
-def test_s57_a_graph_that_does_not_enter_the_freed_nodes(d: Dialect) -> None:
+def test_a_gradient_graph_that_does_not_need_the_freed_nodes(d: Dialect) -> None:
     x = d.leaf(2.0)
     (g,) = d.grad([x**3], [x], create_graph=True, retain_graph=False)
     assert values(g) == 12
@@ -128,7 +128,7 @@ def test_s57_a_graph_that_does_not_enter_the_freed_nodes(d: Dialect) -> None:
 
 
 @every
-def test_s94_a_detached_tensor_is_written_to(d: Dialect) -> None:
+def test_a_write_to_a_detached_tensor(d: Dialect) -> None:
     """It shares memory; what was saved stays what it was."""
     x = d.leaf(3.0)
     b = x * 1
@@ -155,7 +155,7 @@ def test_s94_a_detached_tensor_is_written_to(d: Dialect) -> None:
     ],
     ids=["unbind", "meshgrid", "qr", "svd", "slogdet", "topk", "split"],
 )
-def test_s149_one_of_several_outputs(d: Dialect, first: Any) -> None:
+def test_the_gradient_of_one_of_several_outputs(d: Dialect, first: Any) -> None:
     a = np.array([[1.0, 2.0], [3.0, 5.0]])
     x = d.leaf(a)
     y = first(d.module, x)

@@ -1,4 +1,4 @@
-"""Hooks on saved tensors (S128): what they see, nesting, errors, orders, lanes, functions of the user's, memory."""
+"""Hooks on saved tensors: what they see, nesting, errors, orders, lanes, functions of the user's, memory."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Counted:
 
 
 @pytest.mark.parametrize("dialect", ALL, ids=str)
-def test_s128_a_product(dialect: Dialect) -> None:
+def test_both_factors_of_a_product_are_packed(dialect: Dialect) -> None:
     counted = Counted(hooks_of(dialect), dialect.tensor)
     a, b = dialect.leaf([1.0, 2.0]), dialect.leaf([3.0, 4.0])
     with counted.hooks:
@@ -64,7 +64,7 @@ def test_s128_a_product(dialect: Dialect) -> None:
 
 
 @pytest.mark.parametrize("dialect", ALL, ids=str)
-def test_s128_orders(dialect: Dialect) -> None:
+def test_three_derivatives_under_the_hooks(dialect: Dialect) -> None:
     counted = Counted(hooks_of(dialect), dialect.tensor)
     x = dialect.leaf(2.0)
     with counted.hooks:

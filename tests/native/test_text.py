@@ -86,7 +86,7 @@ PADDLE_TEXTS = [
 
 
 @pytest.mark.parametrize(("a", "body"), PADDLE_TEXTS, ids=lambda p: str(p)[:20])
-def test_s5_paddle(a: np.ndarray, body: str) -> None:
+def test_paddle(a: np.ndarray, body: str) -> None:
     head = f"Tensor(shape={list(np.shape(a))}, dtype={a.dtype}, place=Place(cpu), stop_gradient=True,\n       "
     assert repr(made(a, PADDLE)) == head + body + ")"
 

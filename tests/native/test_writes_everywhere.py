@@ -1,4 +1,4 @@
-"""Writes and views, in every namespace. Numbers are rows of the table of semantic cases."""
+"""Writes and views, in every namespace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def gradient(d: Dialect, y: Any, x: Any) -> Any:
 
 
 @every
-def test_s96_every_write_counts(d: Dialect) -> None:
+def test_every_write_increments_the_version(d: Dialect) -> None:
     x = d.tensor(np.ones((4, 2, 3), np.float32))
     versions = [x.inplace_version]
     x[0] = 1.1
@@ -42,7 +42,7 @@ def test_s96_every_write_counts(d: Dialect) -> None:
 
 
 @every
-def test_s97_a_value_changed_after_its_use_has_the_gradient_of_the_value_used(d: Dialect) -> None:
+def test_a_write_after_use_keeps_the_gradient_at_the_used_value(d: Dialect) -> None:
     a = leaf(d, 2.0, 2.0)
     b = a**2
     c = b**2
@@ -53,7 +53,7 @@ def test_s97_a_value_changed_after_its_use_has_the_gradient_of_the_value_used(d:
 
 
 @every
-def test_s99_writes_before_a_use_and_after_one_that_reads_no_value(d: Dialect) -> None:
+def test_writes_before_a_use_and_after_a_use_that_saves_nothing(d: Dialect) -> None:
     a = leaf(d, 1.0, 2.0)
     b = a**2
     b[0] = 3.0
@@ -84,7 +84,7 @@ WRITES: dict[str, Callable[[Dialect, Any], Any]] = {
 
 @every
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_s100_a_leaf_is_refused_while_recording(d: Dialect, write: Callable[[Dialect, Any], Any]) -> None:
+def test_a_leaf_is_refused_while_recording(d: Dialect, write: Callable[[Dialect, Any], Any]) -> None:
     x = d.leaf(np.array([[1.0, 2.0]]))
     with pytest.raises(
         fg.LeafInplaceError, match=": a leaf Variable that requires grad is being used in an in-"
@@ -103,7 +103,7 @@ def test_s100_a_leaf_is_refused_while_recording(d: Dialect, write: Callable[[Dia
 
 
 @every
-def test_s100_a_view_of_a_leaf_is_refused_while_recording(d: Dialect) -> None:
+def test_a_view_of_a_leaf_is_refused_while_recording(d: Dialect) -> None:
     x = leaf(d, 1.0, 2.0, 3.0, 4.0)
     v = x[1:]
     writes: list[Callable[[], Any]] = [
@@ -125,7 +125,7 @@ def test_s100_a_view_of_a_leaf_is_refused_while_recording(d: Dialect) -> None:
 
 
 @every
-def test_s101_a_twin_twice_is_the_function_twice(d: Dialect) -> None:
+def test_an_in_place_form_applied_twice(d: Dialect) -> None:
     a, b = leaf(d, 0.3, 0.7), leaf(d, 0.3, 0.7)
     x = a * 1
     assert x.sin_().sin_() is x
@@ -135,7 +135,7 @@ def test_s101_a_twin_twice_is_the_function_twice(d: Dialect) -> None:
 
 
 @every
-def test_s102_setitem_gives_gradients_to_both(d: Dialect) -> None:
+def test_setitem_gives_gradients_to_the_tensor_and_the_value(d: Dialect) -> None:
     a, b = leaf(d, 1.0, 2.0, 3.0), leaf(d, 5.0)
     x = a * 1
     x[0:1] = 2 * b
@@ -146,7 +146,7 @@ def test_s102_setitem_gives_gradients_to_both(d: Dialect) -> None:
 
 @every
 @pytest.mark.parametrize("name", ["multiply_", "mul_"])
-def test_s103_a_write_to_a_view_reaches_its_base(d: Dialect, name: str) -> None:
+def test_a_write_to_a_view_reaches_its_base(d: Dialect, name: str) -> None:
     a = leaf(d, 1.0, 2.0, 3.0, 4.0)
     x = a * 1
     v = x.reshape([2, 2])
@@ -157,7 +157,7 @@ def test_s103_a_write_to_a_view_reaches_its_base(d: Dialect, name: str) -> None:
 
 
 @every
-def test_s104_a_write_to_the_base_reaches_its_views(d: Dialect) -> None:
+def test_a_write_to_the_base_reaches_its_views(d: Dialect) -> None:
     a = leaf(d, 1.0, 2.0, 3.0, 4.0)
     x = a * 1
     v = x[1:3]
@@ -177,7 +177,7 @@ CUTS: dict[str, Callable[[Dialect, Any], Any]] = {
 
 @every
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
-def test_s105_parts_are_views(d: Dialect, cut: Callable[[Dialect, Any], Any]) -> None:
+def test_parts_of_a_tensor_are_views(d: Dialect, cut: Callable[[Dialect, Any], Any]) -> None:
     a = leaf(d, 1.0, 2.0, 3.0, 4.0)
     x = a * 1
     u = cut(d, x)
@@ -188,7 +188,7 @@ def test_s105_parts_are_views(d: Dialect, cut: Callable[[Dialect, Any], Any]) ->
 
 
 @every
-def test_s106_a_view_made_without_recording_and_written_to_while_recording(d: Dialect) -> None:
+def test_a_view_made_under_no_grad_and_written_to_while_recording(d: Dialect) -> None:
     a = leaf(d, 1.0, 2.0, 3.0, 4.0)
     x = a * 1
     with d.module.no_grad():
@@ -206,7 +206,7 @@ def test_s106_a_view_made_without_recording_and_written_to_while_recording(d: Di
 
 
 @every
-def test_s106_repeated_elements_are_not_written(d: Dialect) -> None:
+def test_a_write_to_repeated_elements_raises(d: Dialect) -> None:
     x = d.tensor([1.0, 2.0])
     e = x.expand([3, 2])
     writes: list[Callable[[], Any]] = [
@@ -226,7 +226,7 @@ def test_s106_repeated_elements_are_not_written(d: Dialect) -> None:
 
 
 @every
-def test_s107_writes_between_forward_and_backward(d: Dialect) -> None:
+def test_writes_between_forward_and_backward(d: Dialect) -> None:
     a = leaf(d, 1.0, 2.0)
     b = a * 1
     c = b * b

@@ -1,4 +1,4 @@
-"""Flags, modes and ``.grad`` of Paddle's tensors. Numbers are rows of the table of semantic cases."""
+"""Flags, modes and ``.grad`` of Paddle's tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def leaf(data: Any, dtype: Any = None) -> Any:
     return paddle.to_tensor(data, dtype, stop_gradient=False)
 
 
-def test_s79_defaults() -> None:
+def test_defaults_of_the_flags() -> None:
     x = paddle.to_tensor([1.0])
     assert (x.stop_gradient, x.is_leaf, x.grad) == (True, True, None)
     y = x * x
@@ -24,7 +24,7 @@ def test_s79_defaults() -> None:
     assert (z.stop_gradient, z.is_leaf) == (False, False)
 
 
-def test_s80_stopped_before_it_is_used() -> None:
+def test_a_tensor_stopped_before_its_use() -> None:
     w, v = leaf([2.0]), leaf([3.0])
     b = w * 2
     b.stop_gradient = True
@@ -33,7 +33,7 @@ def test_s80_stopped_before_it_is_used() -> None:
     assert values(v.grad) == [4]
 
 
-def test_s81_a_stopped_root() -> None:
+def test_a_stopped_root() -> None:
     w = leaf([2.0])
     out = w * 2
     out.stop_gradient = True
@@ -41,7 +41,7 @@ def test_s81_a_stopped_root() -> None:
     assert w.grad is None
 
 
-def test_s82_the_flag_changed_after_use() -> None:
+def test_stop_gradient_changed_after_use() -> None:
     x = leaf(3.0)
     y = x * x
     x.stop_gradient = True
@@ -62,7 +62,7 @@ def test_s82_the_flag_changed_after_use() -> None:
     assert x.grad is None
 
 
-def test_s82_the_flag_switched_off_and_on() -> None:
+def test_stop_gradient_set_and_unset_before_grad() -> None:
     x = leaf(3.0)
     y = x * x
     x.stop_gradient = True
@@ -70,13 +70,13 @@ def test_s82_the_flag_switched_off_and_on() -> None:
     assert values(paddle.grad(y, x)[0]) == 6
 
 
-def test_s82_an_inner_tensor_may_be_stopped() -> None:
+def test_an_inner_tensor_may_be_stopped() -> None:
     y = leaf(3.0) * 2
     y.stop_gradient = True
     assert y.stop_gradient
 
 
-def test_s86_integers_are_not_tracked() -> None:
+def test_integers_are_not_tracked() -> None:
     x = paddle.to_tensor([1, 2])
     with pytest.warns(UserWarning, match="floating point"):
         x.stop_gradient = False
@@ -86,7 +86,7 @@ def test_s86_integers_are_not_tracked() -> None:
     assert y.stop_gradient
 
 
-def test_s90_gradient_as_numpy() -> None:
+def test_gradient_is_a_numpy_array() -> None:
     x = leaf(3.0)
     assert x.gradient() is None
     (x * x).backward()
@@ -94,7 +94,7 @@ def test_s90_gradient_as_numpy() -> None:
     assert x.gradient().shape == ()
 
 
-def test_s156_augmented_assignment_rebinds() -> None:
+def test_augmented_assignment_rebinds() -> None:
     x = leaf([[1.0]])
     y = x
     y += 1

@@ -1,4 +1,4 @@
-"""``PyLayer``, and the example of Paddle's page. Numbers are rows of the table of semantic cases."""
+"""``PyLayer``, and the example of Paddle's page."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_example_of_paddles_page() -> None:
 
 
 @pytest.mark.parametrize("wrap", [list, tuple, lambda g: ([*g],), lambda g: [[*g]]])
-def test_s108_lists_of_tensors(wrap: Any) -> None:
+def test_arguments_that_are_lists_of_tensors(wrap: Any) -> None:
     def forward(ctx: Any, xs: Any) -> Any:
         ctx.save_for_backward(*xs)
         return xs[0] * xs[1] + xs[2]
@@ -62,7 +62,7 @@ def test_s108_lists_of_tensors(wrap: Any) -> None:
     assert [x.grad.tolist() for x in xs] == [[3.0], [2.0], [1.0]]
 
 
-def test_s108_lists_of_results() -> None:
+def test_results_that_are_lists_of_tensors() -> None:
     layer = made(lambda ctx, x: (x * 2, [x * 3, x * 4]), lambda ctx, g, hs: g * 2 + hs[0] * 3 + hs[1] * 4)
     x = leaf(1.0)
     y, zs = layer.apply(x)
@@ -81,13 +81,13 @@ def test_s108_lists_of_results() -> None:
         (lambda ctx, x, y: (1, 2), lambda ctx, g: g, "At least one output of `PyLayer.forward` is a `Tensor`"),
     ],
 )
-def test_s110_wrong_layers_are_refused(forward: Any, backward: Any, gist: str) -> None:
+def test_wrong_layers_are_refused(forward: Any, backward: Any, gist: str) -> None:
     x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
     with pytest.raises(ValueError, match=gist):
         made(forward, backward).apply(x, y).backward()
 
 
-def test_s110_what_is_missing() -> None:
+def test_missing_methods_and_missing_gradients() -> None:
     class Empty(PyLayer):
         pass
 
@@ -106,7 +106,7 @@ def test_s110_what_is_missing() -> None:
 
 
 @pytest.mark.parametrize("kind", [KeyError, StopIteration, ZeroDivisionError, KeyboardInterrupt])
-def test_s118_exceptions_come_out_as_they_are(kind: type[BaseException]) -> None:
+def test_exceptions_of_backward_arrive_unchanged_with_notes(kind: type[BaseException]) -> None:
     error = kind("from inside")
 
     class Inner(PyLayer):
@@ -135,7 +135,7 @@ def test_s118_exceptions_come_out_as_they_are(kind: type[BaseException]) -> None
     assert "Error message in backward of Outer" in notes[1]
 
 
-def test_s108_only_tensors_have_gradients() -> None:
+def test_only_tensor_arguments_and_results_have_gradients() -> None:
     seen: list[int] = []
 
     def forward(ctx: Any, x: Any, k: int, y: Any, xs: Any = (), flag: bool = False) -> Any:
@@ -158,7 +158,7 @@ def test_s108_only_tensors_have_gradients() -> None:
     assert [t.grad.tolist() for t in (x, y, *xs)] == [[4.0], [1.0], [30.0], [20.0], [10.0]]
 
 
-def test_s116_inputs_as_results() -> None:
+def test_a_forward_that_returns_its_input() -> None:
     same = made(lambda ctx, x: x, lambda ctx, g: g * 2)
     x = leaf(1.0)
     with pytest.raises(ValueError, match="Leaf Var that doesn't stop gradient can't use inplace strategy"):
@@ -186,7 +186,7 @@ def test_s116_inputs_as_results() -> None:
 
 @pytest.mark.parametrize("consistent", [None, True, False])
 @pytest.mark.parametrize("way", ["seed", "grad", "layer", "sum", "hooks", "cast"])
-def test_s119_dtypes(consistent: bool | None, way: str) -> None:
+def test_the_dtype_that_backward_receives(consistent: bool | None, way: str) -> None:
     seen: list[Any] = []
 
     def forward(ctx: Any, x: Any) -> Any:
@@ -221,7 +221,7 @@ def test_s119_dtypes(consistent: bool | None, way: str) -> None:
         assert x.grad.tolist() == ([4.0, 4.0] if way == "sum" else [2.0, 2.0])
 
 
-def test_s119_the_dtype_of_a_result() -> None:
+def test_the_dtype_of_a_result() -> None:
     x = leaf(1.0)
     y = made(lambda ctx, x: x.astype("float64") * 2, lambda ctx, g: g * 2).apply(x)
     y.backward(paddle.ones([1], dtype="float32"))

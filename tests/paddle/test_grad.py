@@ -1,4 +1,4 @@
-"""``paddle.grad`` and ``paddle.autograd.backward``. Numbers are rows of the table of semantic cases."""
+"""``paddle.grad`` and ``paddle.autograd.backward``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def leaf(data: Any, dtype: Any = None) -> Any:
 
 
 @pytest.mark.parametrize(("create_graph", "expected"), [(False, 2), (True, 4)])
-def test_s1_s2_the_gradient_in_the_graph(create_graph: bool, expected: float) -> None:
+def test_a_gradient_used_in_the_loss(create_graph: bool, expected: float) -> None:
     x = paddle.ones(shape=[1], dtype="float32")
     x.stop_gradient = False
     y = x * x
@@ -35,7 +35,7 @@ def test_s1_s2_the_gradient_in_the_graph(create_graph: bool, expected: float) ->
 @pytest.mark.parametrize(
     ("first", "second", "expected"), [(None, None, 7), (None, 4.0, 16), (4.0, None, 19), (3.0, 4.0, 24)]
 )
-def test_s3_grad_outputs(first: float | None, second: float | None, expected: float) -> None:
+def test_grad_outputs(first: float | None, second: float | None, expected: float) -> None:
     x = leaf(2.0)
     given = [None if g is None else paddle.to_tensor(g) for g in (first, second)]
     seeds = None if given == [None, None] else given
@@ -44,7 +44,7 @@ def test_s3_grad_outputs(first: float | None, second: float | None, expected: fl
     assert values(dx) == expected
 
 
-def test_s4_s5_s6_backward_and_clear_grad() -> None:
+def test_backward_and_clear_grad() -> None:
     x = leaf([[1, 2], [3, 4]], "float32")
     y = paddle.to_tensor([[3, 2], [3, 4]], dtype="float32")
     g1 = paddle.to_tensor([[1, 2], [2, 3]], dtype="float32")
@@ -68,20 +68,20 @@ def test_s4_s5_s6_backward_and_clear_grad() -> None:
     assert values(x.grad) == [[10, 14], [10, 14]]
 
 
-def test_s7_a_bare_tensor_of_many_elements() -> None:
+def test_backward_of_a_bare_tensor_of_many_elements() -> None:
     x = leaf(np.arange(-5, 5, 0.01), "float32")
     paddle.autograd.backward(paddle.sin(x))
     np.testing.assert_allclose(x.grad.numpy(), np.cos(x.numpy()), rtol=1e-6, atol=1e-7)
 
 
-def test_s8_numpy_of_a_tracked_tensor() -> None:
+def test_numpy_of_a_tracked_tensor() -> None:
     x = leaf([1.0, 2.0])
     assert isinstance(np.asarray(x), np.ndarray)
     assert x.numpy().tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(("create_graph", "expected"), [(False, 2), (True, 4)])
-def test_s9_s10_the_names_of_paddle_1_8(create_graph: bool, expected: float) -> None:
+def test_names_of_paddle_1_8(create_graph: bool, expected: float) -> None:
     with paddle.imperative.guard():
         x = paddle.ones(shape=[1], dtype="float32", device=None, out=None)
         x.stop_gradient = False
@@ -94,14 +94,14 @@ def test_s9_s10_the_names_of_paddle_1_8(create_graph: bool, expected: float) -> 
     assert x.gradient().tolist() == [expected]
 
 
-def test_s9_positions_of_fluid_dygraph_grad() -> None:
+def test_the_parameters_of_fluid_dygraph_grad() -> None:
     assert list(inspect.signature(dygraph.grad).parameters) == [
         *["outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs", "allow_unused"],
         *["no_grad_vars", "backward_strategy"],
     ]
 
 
-def test_s11_the_signature_of_grad() -> None:
+def test_the_signature_of_grad() -> None:
     parameters = inspect.signature(paddle.grad).parameters
     assert {name: p.default for name, p in parameters.items()} == {
         "outputs": inspect.Parameter.empty,
@@ -117,14 +117,14 @@ def test_s11_the_signature_of_grad() -> None:
     assert parameters["dump_backward_graph_path"].kind is inspect.Parameter.KEYWORD_ONLY
 
 
-def test_s12_the_signature_of_backward() -> None:
+def test_the_signature_of_backward() -> None:
     parameters = inspect.signature(paddle.autograd.backward).parameters
     assert list(parameters) == ["tensors", "grad_tensors", "retain_graph", "dump_backward_graph_path"]
     assert parameters["retain_graph"].default is False
     assert parameters["dump_backward_graph_path"].kind is inspect.Parameter.KEYWORD_ONLY
 
 
-def test_s14_only_inputs_false() -> None:
+def test_only_inputs_false() -> None:
     x, w, b = leaf([1.0, 2.0]), leaf([3.0, 4.0]), leaf([5.0, 6.0])
     with_others = paddle.grad([x * w + b], [x], only_inputs=False)
     alone = paddle.grad([x * w + b], [x])
@@ -136,7 +136,7 @@ def test_s14_only_inputs_false() -> None:
     assert values(w.grad) == [2, 4]
 
 
-def test_s15_arguments_of_another_kind() -> None:
+def test_arguments_that_are_no_tensors() -> None:
     x, x2 = leaf([1.0]), leaf([2.0])
     y = x * x2
     calls: list[tuple[Any, ...]] = [
@@ -155,7 +155,7 @@ def test_s15_arguments_of_another_kind() -> None:
             paddle.grad([y], [x], no_grad_vars=bad)  # type: ignore[arg-type]
 
 
-def test_s16_no_inputs_or_outputs() -> None:
+def test_no_inputs_or_outputs() -> None:
     x = leaf([1.0])
     with pytest.raises(AssertionError, match="inputs cannot be empty"):
         paddle.grad([x * x], [])
@@ -163,13 +163,13 @@ def test_s16_no_inputs_or_outputs() -> None:
         paddle.grad([], [x])
 
 
-def test_s21_an_unused_input() -> None:
+def test_an_unused_input() -> None:
     x, z = leaf([1.0]), leaf([1.0])
     with pytest.raises(ValueError, match=r"The 1-th input does not appear in the backward graph.*allow_unused"):
         paddle.grad([x * x], [x, z])
 
 
-def test_s25_duplicates() -> None:
+def test_duplicates_in_grad_are_refused() -> None:
     x = leaf([1.0])
     y = x * x
     for outputs, inputs in (([y], [x, x]), ([y, y], [x])):
@@ -177,13 +177,13 @@ def test_s25_duplicates() -> None:
             paddle.grad(outputs, inputs)
 
 
-def test_s27_duplicates_in_backward() -> None:
+def test_duplicates_in_backward_are_refused() -> None:
     y = leaf([1.0]) * 2
     with pytest.raises(AssertionError, match=r"contains duplicate paddle\.Tensor object"):
         paddle.autograd.backward([y, y])
 
 
-def test_s28_an_untracked_input() -> None:
+def test_an_untracked_input() -> None:
     x, w = paddle.to_tensor([1.0]), leaf([2.0])
     with pytest.raises(ValueError, match="The 0-th input"):
         paddle.grad(x * w, [x])
@@ -191,14 +191,14 @@ def test_s28_an_untracked_input() -> None:
 
 
 @pytest.mark.parametrize("container", [lambda t: t, lambda t: [t], lambda t: (t,), lambda t: {t}])
-def test_s34_no_grad_vars(container: Any) -> None:
+def test_no_grad_vars(container: Any) -> None:
     x = leaf([3.0])
     a = x * 2
     assert values(paddle.grad([a * x], [x], no_grad_vars=container(a))[0]) == [6]
     assert not a.stop_gradient
 
 
-def test_s35_an_input_among_no_grad_vars() -> None:
+def test_an_input_among_no_grad_vars() -> None:
     x = leaf([3.0])
     a = 2 * x
     with pytest.raises(ValueError, match=r"0-th.*no_grad_vars"):
@@ -206,7 +206,7 @@ def test_s35_an_input_among_no_grad_vars() -> None:
     assert paddle.grad([2 * x * x], [x], no_grad_vars=[x], allow_unused=True) == [None]
 
 
-def test_s36_every_path_cut() -> None:
+def test_no_grad_vars_cuts_every_path() -> None:
     x = leaf([3.0])
     a = 2 * x
     y = a * 5
@@ -214,7 +214,7 @@ def test_s36_every_path_cut() -> None:
     assert values(paddle.grad([y, x * x], [x], no_grad_vars=[y])[0]) == [6]
 
 
-def test_s37_seeds_of_another_number() -> None:
+def test_the_wrong_number_of_grad_outputs() -> None:
     x = leaf([3.0])
     y = x * x
     with pytest.raises(AssertionError, match="The length of grad_outputs must be equal to outputs"):
@@ -222,13 +222,13 @@ def test_s37_seeds_of_another_number() -> None:
     assert values(paddle.grad([y], [x], [])[0]) == [6]
 
 
-def test_s42_seeds_of_another_kind() -> None:
+def test_grad_outputs_that_are_no_tensors() -> None:
     x = leaf([3.0])
     with pytest.raises(AssertionError):
         paddle.grad([x * x], [x], [1.0])  # type: ignore[list-item]
 
 
-def test_s43_flags_of_another_kind() -> None:
+def test_flags_that_are_no_booleans() -> None:
     x = leaf([3.0])
     y = x * x
     with pytest.raises(AssertionError, match="create_graph must be True or False"):
@@ -241,16 +241,16 @@ def test_s43_flags_of_another_kind() -> None:
         paddle.autograd.backward([y], None, 1)  # type: ignore[arg-type]
 
 
-def test_s48_untracked_outputs_are_passed_over() -> None:
+def test_untracked_outputs_are_ignored() -> None:
     x = leaf([3.0])
     assert values(paddle.grad([x * x, paddle.to_tensor([1.0])], [x])[0]) == [6]
 
 
-def test_s49_backward_of_an_untracked_tensor() -> None:
+def test_backward_of_an_untracked_tensor() -> None:
     assert paddle.to_tensor([1.0]).backward() is None
 
 
-def test_s51_seeds_of_tensor_backward() -> None:
+def test_seeds_of_tensor_backward() -> None:
     y = leaf([1.0, 2.0]) * 2
     with pytest.raises(AssertionError, match="Tensor shape not match"):
         y.backward(paddle.ones([1]))
@@ -258,7 +258,7 @@ def test_s51_seeds_of_tensor_backward() -> None:
         y.backward(np.ones(2))
 
 
-def test_s127_pictures_of_the_graph(tmp_path: Path) -> None:
+def test_pictures_of_the_graph(tmp_path: Path) -> None:
     x = leaf([[1.0, 2.0]])
     w = leaf([[1.0], [2.0]])
     where = tmp_path / "made" / "here"
@@ -327,7 +327,7 @@ def test_pictures_of_a_graph_that_is_too_large(tmp_path: Path) -> None:
         assert "The graph is larger: 6 more nodes." in (tmp_path / name).read_text()
 
 
-def test_s127_bad_paths(tmp_path: Path) -> None:
+def test_bad_paths_for_pictures(tmp_path: Path) -> None:
     x = leaf([1.0])
     file = tmp_path / "file"
     file.write_text("")

@@ -1,4 +1,4 @@
-"""Hooks in Paddle's manner. Numbers are rows of the table of semantic cases."""
+"""Hooks in Paddle's manner."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def leaf(data: Any) -> Any:
     return paddle.to_tensor(data, stop_gradient=False)
 
 
-def test_s67_a_gradient_kept_before_a_hook() -> None:
+def test_a_gradient_kept_before_a_hook() -> None:
     x, y, z = leaf([0.0, 1.0]), leaf([4.0, 5.0]), leaf([1.0, 2.0])
     w = x + y
     w.retain_grads()
@@ -54,7 +54,7 @@ def first(y: Any) -> None:
     y[0] = 7.0
 
 
-def test_s74_a_hook_after_every_accumulation() -> None:
+def test_a_hook_after_every_accumulation() -> None:
     x = leaf(5.0)
     x.stop_gradient = False
     calls = []
@@ -69,7 +69,7 @@ def test_s74_a_hook_after_every_accumulation() -> None:
         paddle.to_tensor(1.0)._register_backward_hook(print)
 
 
-def test_s74_a_hook_that_changes_the_gradient() -> None:
+def test_an_accumulation_hook_that_changes_the_gradient() -> None:
     x = leaf(2.0)
 
     def doubles() -> None:
@@ -83,7 +83,7 @@ def test_s74_a_hook_that_changes_the_gradient() -> None:
     assert values(x.grad) == 620
 
 
-def test_s84_a_part_that_is_not_used_keeps_nothing() -> None:
+def test_an_unused_part_retains_no_gradient() -> None:
     x = leaf([1.0, 2.0, 3.0, 4.0])
     part1, part2 = paddle.split(x, 2)
     part1.retain_grads()
@@ -104,7 +104,7 @@ def test_gradients_in_hooks_are_paddles() -> None:
     assert seen[0].stop_gradient
 
 
-def test_s82_a_result_that_is_stopped_for_a_while() -> None:
+def test_stop_gradient_set_and_unset_on_a_result() -> None:
     a = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
     y = a * a
     y.stop_gradient = True

@@ -33,7 +33,7 @@ def sample(*shape: int, seed: int = 0, track: bool = True) -> Any:
 
 
 @pytest.mark.parametrize("index", INDICES, ids=repr)
-def test_s121_rows_on_demand(index: Any) -> None:
+def test_rows_on_demand(index: Any) -> None:
     x = sample(3)
     n = np.asarray(x)
     j = paddle.autograd.jacobian(x * x * x.sum(), x)
@@ -112,7 +112,7 @@ def test_several_and_unused() -> None:
     same(paddle.autograd.hessian(x.sum(), x)[:], np.zeros((3, 3)))
 
 
-def test_s122_results_are_tracked() -> None:
+def test_results_are_tracked() -> None:
     x = sample(3)
     h = paddle.autograd.hessian((x**4).sum(), x)[:]
     same(paddle.grad(h.sum(), x)[0], 24 * np.asarray(x))
@@ -127,7 +127,7 @@ def test_only_the_rows_that_are_asked_for() -> None:
     assert np.array_equal(before, j[7])
 
 
-def test_s123_products_of_functions() -> None:
+def test_vjp_and_jvp() -> None:
     x, y = sample(3, track=False), sample(3, seed=1)
     for xs in (x, y):
         _, g = incubate.autograd.vjp(lambda x: x**3, xs)

@@ -41,10 +41,10 @@ def survey(worker: str, names: list[str], folder: Path) -> None:
 
 
 @pytest.mark.parametrize("chunk", CHUNKS, ids=lambda c: c[0] if c else "none")
-def test_s150_wrong_arguments(chunk: list[str], tmp_path: Path) -> None:
+def test_wrong_arguments(chunk: list[str], tmp_path: Path) -> None:
     survey("bad_arguments", chunk, tmp_path)
 
 
 @pytest.mark.parametrize("module", modules())
-def test_s150_wrong_calls(module: str, tmp_path: Path) -> None:
+def test_wrong_calls(module: str, tmp_path: Path) -> None:
     survey("bad_calls", [module], tmp_path)

@@ -1,4 +1,4 @@
-"""S154: what a backward that raises leaves behind."""
+"""What a backward that raises leaves behind: gradients, a retained graph, locks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def graph() -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_s154_gradients_stay_as_before(threads: int) -> None:
+def test_gradients_stay_as_they_were(threads: int) -> None:
     before = fg.get_num_threads()
     fg.set_num_threads(threads)
     try:
@@ -51,7 +51,7 @@ def test_s154_gradients_stay_as_before(threads: int) -> None:
         fg.set_num_threads(before)
 
 
-def test_s154_a_retained_graph_can_be_tried_again() -> None:
+def test_a_retained_graph_can_be_tried_again() -> None:
     a, b, y = graph()
     with pytest.raises(KeyError):
         y.backward(retain_graph=True)
@@ -61,7 +61,7 @@ def test_s154_a_retained_graph_can_be_tried_again() -> None:
     assert b.grad.tolist() == pytest.approx((fg.cos(b) * b + fg.sin(b)).tolist())
 
 
-def test_s154_a_graph_that_was_not_retained_is_freed() -> None:
+def test_a_graph_that_was_not_retained_is_freed() -> None:
     a, b, y = graph()
     with pytest.raises(KeyError):
         y.backward()
@@ -72,7 +72,7 @@ def test_s154_a_graph_that_was_not_retained_is_freed() -> None:
     assert b.grad is None
 
 
-def test_s154_grad_and_higher_orders_leave_nothing_locked() -> None:
+def test_grad_and_higher_orders_leave_nothing_locked() -> None:
     a, b, y = graph()
     with pytest.raises(KeyError):
         fg.grad(y, [a, b], create_graph=True)

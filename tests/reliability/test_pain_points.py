@@ -52,14 +52,14 @@ DEEP: dict[str, tuple[Callable[..., Any], list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", DEEP)
-def test_p1_p2_every_function_has_derivatives_of_any_order(name: str) -> None:
+def test_every_function_has_derivatives_of_any_order(name: str) -> None:
     """A model trains until its loss holds a gradient; then one of its functions has no gradient of its gradient, or
     none of the third order, and the model has to be written anew."""
     f, inputs = DEEP[name]
     check(f, inputs, 3, ["reverse"])
 
 
-def test_p3_a_write_never_makes_a_gradient_wrong(d: Dialect) -> None:
+def test_a_write_never_makes_a_gradient_wrong(d: Dialect) -> None:
     """A tensor is overwritten after it was used. Some libraries then compute the gradient with the new values and say
     nothing; others refuse what would have been harmless."""
     x = d.leaf([1.0, 2.0, 3.0])
@@ -74,7 +74,7 @@ def test_p3_a_write_never_makes_a_gradient_wrong(d: Dialect) -> None:
         seen[0] = 7.0
 
 
-def test_p4_the_branch_not_taken_can_be_kept_out(d: Dialect) -> None:
+def test_safe_gradients_keeps_the_other_branch_of_where_out(d: Dialect) -> None:
     """``where`` chooses between a formula and a number at the formula's pole, and the gradient is NaN all the same: the
     pole's infinite slope is multiplied with zero. People write every such formula twice."""
     x = d.leaf([0.0, 1.0, 4.0])
@@ -83,7 +83,7 @@ def test_p4_the_branch_not_taken_can_be_kept_out(d: Dialect) -> None:
         assert d.grad([y], [x])[0].tolist() == [0.0, 0.5, 0.25]
 
 
-def test_p5_a_nan_is_named_where_it_begins() -> None:
+def test_the_first_nan_is_reported_with_its_line() -> None:
     """The loss is NaN after an hour. The mode that should tell why is slow, names an innocent function far behind the
     guilty one, or sees gradients only and not the values."""
     x = leaf([1.0, 0.0])
@@ -101,7 +101,7 @@ def test_p5_a_nan_is_named_where_it_begins() -> None:
     assert HERE in str(caught.value)
 
 
-def test_p6_errors_say_which_tensor_and_which_line() -> None:
+def test_errors_say_which_tensor_and_which_line() -> None:
     """ "Trying to backward a second time", "not used in the graph": in a program of a thousand lines, which tensor was
     it, and where?"""
     x = leaf([1.0, 2.0])
@@ -120,7 +120,7 @@ def test_p6_errors_say_which_tensor_and_which_line() -> None:
         fg.ones((2, 3)) @ fg.ones((4, 5))
 
 
-def test_p7_degenerate_points_have_finite_gradients() -> None:
+def test_degenerate_points_have_finite_gradients() -> None:
     """A norm of zeros, a power of zero, equal eigenvalues or singular values: a formula divides zero by zero there, and
     one sample of a batch turns all parameters into NaN. At the second order even more do."""
     zero = leaf([0.0, 0.0])
@@ -136,7 +136,7 @@ def test_p7_degenerate_points_have_finite_gradients() -> None:
         assert np.isfinite(fg.grad(y.sum(), same)).all()
 
 
-def test_p8_zero_is_a_derivative_like_any_other() -> None:
+def test_zero_is_a_derivative_like_any_other() -> None:
     """The second derivative of a linear model is zero. Instead there is an error, or None, or either, depending on
     which function was asked."""
     x = leaf([1.0, 2.0])
@@ -148,7 +148,7 @@ def test_p8_zero_is_a_derivative_like_any_other() -> None:
 
 
 @pytest.mark.parametrize("keep", ["grad", "backward"])
-def test_p9_a_recorded_gradient_goes_with_its_last_name(keep: str) -> None:
+def test_a_recorded_gradient_is_freed_with_its_last_reference(keep: str) -> None:
     """``backward(create_graph=True)`` in a loop, and memory grows until the process dies, or until the collector of
     cycles happens to run: parameter, gradient and graph hold each other."""
     gc.collect()
@@ -175,7 +175,7 @@ def test_p9_a_recorded_gradient_goes_with_its_last_name(keep: str) -> None:
         gc.enable()
 
 
-def test_p10_jacobians_and_gradients_of_samples_are_one_pass() -> None:
+def test_jacobians_and_per_sample_gradients_take_one_pass() -> None:
     """A Jacobian is a Python loop over its rows; gradients of single samples are a loop over the batch; and the batched
     way falls back to a loop, or has no rule for a function of the model."""
     calls: list[int] = []
@@ -202,7 +202,7 @@ def test_p10_jacobians_and_gradients_of_samples_are_one_pass() -> None:
     assert func.hessian_diagonal(lambda x: (x**3).sum())(x).tolist() == (6 * np.arange(50.0)).tolist()
 
 
-def test_p11_a_small_operation_costs_little_more_than_numpys() -> None:
+def test_a_small_op_costs_little_more_than_in_numpy() -> None:
     """Programs with small tensors spend their time between the functions, not in them: ten times NumPy's and more for
     one recorded product."""
     x, y, a, b = leaf([1.0]), leaf([2.0]), np.ones(1), np.ones(1)
@@ -211,7 +211,7 @@ def test_p11_a_small_operation_costs_little_more_than_numpys() -> None:
     assert ours < 8 * numpys
 
 
-def test_p12_a_wide_graph_uses_the_threads_and_keeps_the_bits() -> None:
+def test_any_number_of_threads_gives_the_same_bits() -> None:
     """The backward pass of a wide model runs on one core; or on several, and then gives other bits in every run."""
     out = script("""
         found = set()
@@ -224,7 +224,7 @@ def test_p12_a_wide_graph_uses_the_threads_and_keeps_the_bits() -> None:
     assert out.strip() == "1"
 
 
-def test_p13_checkpoints_and_saved_tensor_hooks_go_with_everything() -> None:
+def test_checkpoints_and_saved_tensor_hooks_work_at_any_order() -> None:
     """Recomputing saves memory until the model asks for ``grad`` instead of ``backward``, for a second derivative, or
     for a checkpoint within a checkpoint: then it is refused, or gives wrong numbers."""
 
@@ -254,7 +254,7 @@ def test_p13_checkpoints_and_saved_tensor_hooks_go_with_everything() -> None:
     assert packed
 
 
-def test_p14_a_hook_means_the_same_whatever_is_asked_for(d: Dialect) -> None:
+def test_a_hook_has_the_same_effect_on_grad_and_backward(d: Dialect) -> None:
     """Whether a hook on a tensor changes the gradient depends on how the gradient was asked for: by ``backward``, by
     ``grad``, alone or together with others, before or after another hook."""
 
@@ -289,14 +289,14 @@ BAD: list[Callable[[Any], Any]] = [
 
 
 @pytest.mark.parametrize("bad", BAD)
-def test_p15_bad_arguments_are_exceptions(bad: Callable[[Any], Any]) -> None:
+def test_bad_arguments_raise(bad: Callable[[Any], Any]) -> None:
     """A wrong shape or None, and there is no traceback to read: the interpreter is gone, or memory that belongs to
     something else was read."""
     with pytest.raises((fg.FerrogradError, MemoryError, AttributeError)):
         bad(leaf([1.0, 2.0, 3.0]))
 
 
-def test_p15_a_long_graph_is_dropped_without_recursion() -> None:
+def test_a_long_graph_is_dropped_without_recursion() -> None:
     """A recurrent model of a hundred thousand steps computes, and overflows the stack when its loss is dropped."""
     y = x = leaf(1.0)
     for _ in range(200_000):

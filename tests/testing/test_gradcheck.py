@@ -36,7 +36,7 @@ def test_right_derivatives_pass(fast_mode: bool) -> None:
 
 
 @pytest.mark.parametrize("fast_mode", [False, True])
-def test_s130_wrong_ones_are_named(fast_mode: bool) -> None:
+def test_wrong_derivatives_are_named(fast_mode: bool) -> None:
     x = leaf(1, 3)
     with pytest.raises(GradcheckError, match="Jacobian mismatch for output 0 with respect to input 0,\n") as caught:
         gradcheck(wrong, (x,), fast_mode=fast_mode)

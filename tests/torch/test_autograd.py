@@ -1,4 +1,4 @@
-"""``torch.autograd`` and the gradients of torch's tensors. Numbers are rows of the table of semantic cases."""
+"""``torch.autograd`` and the gradients of torch's tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def leaf(data: Any, dtype: Any = None) -> Any:
     return torch.tensor(data, dtype=dtype, requires_grad=True)
 
 
-def test_s13_the_signature_of_grad() -> None:
+def test_the_signature_of_grad() -> None:
     parameters = inspect.signature(torch.autograd.grad).parameters
     assert {name: p.default for name, p in parameters.items()} == {
         "outputs": inspect.Parameter.empty,
@@ -38,7 +38,7 @@ def test_s13_the_signature_of_grad() -> None:
     assert values(found[0]) == 6
 
 
-def test_s17_no_inputs() -> None:
+def test_no_inputs() -> None:
     with pytest.raises(RuntimeError, match=r"`inputs` argument to `grad\(\)` cannot be empty\."):
         torch.autograd.grad(leaf(1.0), [])
     with pytest.raises(RuntimeError, match=r"`inputs` argument to `backward\(\)` cannot be empty\."):
@@ -79,7 +79,7 @@ def test_any_iterable_of_tensors_will_do() -> None:
     assert values(torch.autograd.grad(outputs, inputs)[0]) == 4
 
 
-def test_s22_an_unused_input() -> None:
+def test_an_unused_input() -> None:
     x, z = leaf(3.0), leaf(1.0)
     text = r"The differentiated Tensor at index 1 appears to not have been used in the graph.*Set allow_unused=True"
     with pytest.raises(RuntimeError, match=text):
@@ -87,7 +87,7 @@ def test_s22_an_unused_input() -> None:
 
 
 @pytest.mark.parametrize("create_graph", [False, True])
-def test_s24_zeros_for_unused_inputs(create_graph: bool) -> None:
+def test_zeros_for_unused_inputs(create_graph: bool) -> None:
     x, z = leaf(1.0), leaf(2.0)
     dx, dz = torch.autograd.grad(2 * x, [x, z], materialize_grads=True, create_graph=create_graph)
     assert (values(dx), values(dz)) == (2, 0)
@@ -96,20 +96,20 @@ def test_s24_zeros_for_unused_inputs(create_graph: bool) -> None:
         torch.autograd.grad(2 * x, [x], allow_unused=False, materialize_grads=True)
 
 
-def test_s26_duplicates_are_allowed() -> None:
+def test_duplicates_are_allowed() -> None:
     x = leaf(1.0)
     y = 2 * x
     assert [values(g) for g in torch.autograd.grad(y, [x, x], retain_graph=True)] == [2, 2]
     assert [values(g) for g in torch.autograd.grad([y, y], x)] == [4]
 
 
-def test_s29_an_untracked_input() -> None:
+def test_an_untracked_input() -> None:
     x, w = leaf(1.0), torch.tensor(2.0)
     with pytest.raises(RuntimeError, match="One of the differentiated Tensors does not require grad"):
         torch.autograd.grad(x * w, [x, w], allow_unused=True)
 
 
-def test_s38_seeds_of_another_number() -> None:
+def test_the_wrong_number_of_grad_outputs() -> None:
     x = leaf(1.0)
     with pytest.raises(RuntimeError, match="got 2 tensors and 1 gradients"):
         torch.autograd.grad([x * 2, x * 3], x, [None])
@@ -117,7 +117,7 @@ def test_s38_seeds_of_another_number() -> None:
         torch.autograd.grad([x * 2], x, [None, None])
 
 
-def test_s39_a_seed_of_another_shape() -> None:
+def test_a_grad_output_of_another_shape() -> None:
     x = leaf([1.0, 2.0])
     text = (
         r"Mismatch in shape: grad_output\[0\] has a shape of torch\.Size\(\[1\]\) and "
@@ -129,7 +129,7 @@ def test_s39_a_seed_of_another_shape() -> None:
         (x * x).backward(torch.ones(1))
 
 
-def test_s40_complex_numbers_make_no_tensor() -> None:
+def test_complex_numbers_are_refused() -> None:
     """So no seed can be complex where the output is real."""
     x = leaf([1.0, 2.0])
     for seed in (1j, [1j, 1j], np.ones(2, np.complex64)):
@@ -139,7 +139,7 @@ def test_s40_complex_numbers_make_no_tensor() -> None:
             torch.autograd.grad(x * x, x, [seed])  # type: ignore[list-item]
 
 
-def test_s42_seeds_of_another_kind() -> None:
+def test_grad_outputs_that_are_no_tensors() -> None:
     x = leaf(1.0)
     with pytest.raises(TypeError, match="gradients can be either Tensors or None, but got float"):
         torch.autograd.grad(x * x, [x], [1.0])  # type: ignore[list-item]
@@ -147,7 +147,7 @@ def test_s42_seeds_of_another_kind() -> None:
         (x * x).backward(1.0)
 
 
-def test_s44_only_inputs_is_ignored() -> None:
+def test_only_inputs_is_ignored() -> None:
     x, w = leaf(1.0), leaf(2.0)
     with pytest.warns(FutureWarning, match="only_inputs argument is deprecated"):
         (dx,) = torch.autograd.grad(x * w, x, only_inputs=False)
@@ -155,7 +155,7 @@ def test_s44_only_inputs_is_ignored() -> None:
     assert w.grad is None
 
 
-def test_s45_a_dict_of_inputs() -> None:
+def test_a_dict_of_inputs() -> None:
     x, w = leaf(1.0), leaf(2.0)
     found = torch.autograd.grad(x * w, {"x": x, "w": w})
     assert {k: values(g) for k, g in found.items()} == {"x": 2, "w": 1}
@@ -163,7 +163,7 @@ def test_s45_a_dict_of_inputs() -> None:
         torch.autograd.grad(x * w, UserDict(x=x))  # type: ignore[arg-type]
 
 
-def test_s48_an_untracked_output() -> None:
+def test_an_untracked_output() -> None:
     x, w = leaf(1.0), torch.tensor(2.0)
     text = "element 1 of tensors does not require grad and does not have a grad_fn"
     with pytest.raises(RuntimeError, match=text):
@@ -173,12 +173,12 @@ def test_s48_an_untracked_output() -> None:
     assert values(torch.autograd.grad([x * 2, w], x, [None, None])[0]) == 2
 
 
-def test_s49_backward_of_an_untracked_tensor() -> None:
+def test_backward_of_an_untracked_tensor() -> None:
     with pytest.raises(RuntimeError, match="element 0 of tensors does not require grad"):
         torch.tensor(1.0).backward()
 
 
-def test_s82_the_flag_changed_after_use() -> None:
+def test_requires_grad_changed_after_use() -> None:
     x = leaf(3.0)
     y = x * x
     x.requires_grad = False
@@ -194,14 +194,14 @@ def test_s82_the_flag_changed_after_use() -> None:
     assert not y.requires_grad
 
 
-def test_s82_a_gradient_outlives_the_flag() -> None:
+def test_grad_stays_when_requires_grad_is_unset() -> None:
     x = leaf(3.0)
     (x * x).backward()
     x.requires_grad_(False)
     assert values(x.grad) == 6
 
 
-def test_s86_integers_are_not_tracked() -> None:
+def test_integers_are_not_tracked() -> None:
     text = "Only Tensors of floating point and complex dtype can require gradients"
     with pytest.raises(RuntimeError, match=text):
         torch.tensor([1, 2], requires_grad=True)
@@ -209,7 +209,7 @@ def test_s86_integers_are_not_tracked() -> None:
         torch.tensor([1, 2]).requires_grad_()
 
 
-def test_s91_what_grad_can_be_set_to() -> None:
+def test_values_that_grad_can_be_set_to() -> None:
     x = leaf([1.0, 2.0])
     with pytest.raises(TypeError, match="assigned grad expected to be a Tensor or None but got grad of type int"):
         x.grad = 5
@@ -226,7 +226,7 @@ def test_s91_what_grad_can_be_set_to() -> None:
     assert x.grad is None
 
 
-def test_s125_batched_seeds() -> None:
+def test_batched_grad_outputs() -> None:
     x = leaf([1.0, 2.0, 3.0])
     eye = torch.tensor(np.eye(3, dtype=np.float32))
     (jacobian,) = torch.autograd.grad(x * x, x, eye, is_grads_batched=True)
@@ -239,7 +239,7 @@ def test_s125_batched_seeds() -> None:
         torch.autograd.grad(x * x, x, torch.ones(3), is_grads_batched=True)
 
 
-def test_s126_gradient_edges() -> None:
+def test_gradient_edges() -> None:
     x = leaf(3.0)
     t = x * x
     edge = get_gradient_edge(t)
@@ -254,7 +254,7 @@ def test_s126_gradient_edges() -> None:
         get_gradient_edge(torch.tensor(1.0))
 
 
-def test_s126_an_edge_owns_its_graph() -> None:
+def test_an_edge_owns_its_graph() -> None:
     x = leaf(3.0)
     t = x * x
     edge = get_gradient_edge(t)
@@ -262,7 +262,7 @@ def test_s126_an_edge_owns_its_graph() -> None:
     assert values(torch.autograd.grad(edge, x)[0]) == 6
 
 
-def test_s126_zeros_for_an_unused_edge() -> None:
+def test_zeros_for_an_unused_edge() -> None:
     x, z = leaf(3.0), leaf([1.0, 2.0])
     edge = get_gradient_edge(z * 2)
     (zero,) = torch.autograd.grad(x * x, edge, materialize_grads=True)
@@ -271,7 +271,7 @@ def test_s126_zeros_for_an_unused_edge() -> None:
         torch.autograd.grad(edge, z)
 
 
-def test_s157_ones_are_not_implied() -> None:
+def test_only_outputs_of_one_element_have_an_implied_seed() -> None:
     z = leaf([1.0, 2.0])
     with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
         torch.autograd.grad([z * z], [z], grad_outputs=[None])
@@ -299,7 +299,7 @@ def test_grad_variables() -> None:
         torch.autograd.backward(x * x, torch.tensor(1.0), grad_variables=torch.tensor(1.0))
 
 
-def test_d6_numpy_of_a_tracked_tensor() -> None:
+def test_numpy_of_a_tracked_tensor() -> None:
     x = leaf([1.0])
     with pytest.raises(RuntimeError, match="Can't call numpy"):
         x.numpy()
@@ -313,14 +313,14 @@ def test_a_fresh_grad_is_not_tracked() -> None:
     assert not x.grad.requires_grad
 
 
-def test_s126_the_edge_of_a_tensor_that_was_written_to() -> None:
+def test_the_edge_of_a_tensor_that_was_written_to() -> None:
     x = torch.ones(3, requires_grad=True).clone()
     before = get_gradient_edge(x)
     x *= 2
     assert [values(g) for g in torch.autograd.grad(x.sum(), [before, x])] == [[2] * 3, [1] * 3]
 
 
-def test_s126_the_edge_of_a_tensor_that_was_set() -> None:
+def test_the_edge_of_a_tensor_that_was_set() -> None:
     x: Any = torch.ones(3, requires_grad=True).clone()
     edge, out, source = get_gradient_edge(x), x * x, torch.zeros(3)
     with pytest.raises(RuntimeError, match="is set under no_grad only"):

@@ -1,4 +1,4 @@
-"""Functions with gradients of their own in the torch dialect. Numbers are rows of the table of semantic cases."""
+"""Functions with gradients of their own in the torch dialect."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def made(forward: Any, backward: Any) -> type[Function]:
     return type("S", (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 
 
-def test_s109_results_that_are_no_tensors_have_their_place_in_backward() -> None:
+def test_results_that_are_no_tensors_keep_their_position_in_backward() -> None:
     seen: list[Any] = []
 
     def forward(ctx: Any, a: Any, k: int, b: Any, text: str) -> Any:
@@ -55,7 +55,7 @@ def test_s109_results_that_are_no_tensors_have_their_place_in_backward() -> None
         (lambda g: (g.sum(), g), "invalid gradient at index 0"),
     ],
 )
-def test_s111_wrong_results_of_backward_are_refused(result: Any, gist: str) -> None:
+def test_wrong_results_of_backward_are_refused(result: Any, gist: str) -> None:
     x, y = torch.ones(5, 5, requires_grad=True), torch.ones(5, 5, requires_grad=True)
     out = made(lambda ctx, a, b: a * b, lambda ctx, g: result(g)).apply(x, y)
     with pytest.raises(RuntimeError, match=gist):
@@ -64,7 +64,7 @@ def test_s111_wrong_results_of_backward_are_refused(result: Any, gist: str) -> N
     assert y.grad is None
 
 
-def test_s111_too_many_gradients_that_are_none_are_let_pass_and_large_ones_are_summed() -> None:
+def test_extra_gradients_may_be_none_and_broadcast_gradients_are_summed() -> None:
     x = torch.ones(5, 5, requires_grad=True)
     made(lambda ctx, a: a * 2, lambda ctx, g: (torch.ones(2, 5, 5), None, None)).apply(x).sum().backward()
     assert x.grad.tolist() == [[2.0] * 5] * 5
@@ -72,7 +72,7 @@ def test_s111_too_many_gradients_that_are_none_are_let_pass_and_large_ones_are_s
         made(lambda ctx, a, k: a * k, lambda ctx, g: (g, g)).apply(x, 3).sum().backward()
 
 
-def test_s111_missing_methods() -> None:
+def test_missing_methods() -> None:
     class Nothing(Function):
         pass
 
@@ -144,7 +144,7 @@ def test_orders(spelling: str) -> None:
         (y,) = torch.autograd.grad(y, x, torch.ones(1), create_graph=True)
 
 
-def test_s116_inputs_as_results() -> None:
+def test_a_forward_that_returns_its_input() -> None:
     same = made(lambda ctx, x: x, lambda ctx, g: g * 2)
     x = leaf(1.0)
     y = same.apply(x)
@@ -191,7 +191,7 @@ def test_arguments_that_are_written_to() -> None:
         made(lost, lambda ctx, g: g).apply(x * 1)
 
 
-def test_s120_setup_context_and_defaults() -> None:
+def test_setup_context_and_defaults() -> None:
     class Scale(Function):
         @staticmethod
         def forward(x: Any, k: float = 2.0) -> Any:

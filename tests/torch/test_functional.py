@@ -20,7 +20,7 @@ def cube(x: Any) -> Any:
     return (x**3).sum()
 
 
-def test_s124_products() -> None:
+def test_vjp_jvp_hvp_and_vhp_of_a_cube() -> None:
     for product, want in ((F.vjp, [3, 12]), (F.jvp, 15), (F.hvp, [6, 12]), (F.vhp, [6, 12])):
         v = None if product is F.vjp else ONES
         value, found = product(cube, X, v)

@@ -131,7 +131,7 @@ def test_the_median_of_what_is_a_number() -> None:
 
 
 @pytest.mark.parametrize("f", [torch.median, torch.nanmedian])
-def test_s139_equal_elements_share_the_gradient_of_the_median(f: Any) -> None:
+def test_equal_elements_share_the_gradient_of_the_median(f: Any) -> None:
     x = torch.tensor([2.0, 5.0, 2.0, 1.0, 9.0, 2.0], requires_grad=True)
     f(x).backward()
     np.testing.assert_allclose(x.grad.numpy(), [1 / 3, 0, 1 / 3, 0, 0, 1 / 3], rtol=1e-6)

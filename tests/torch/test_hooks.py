@@ -1,4 +1,4 @@
-"""Hooks in torch's manner. Numbers are rows of the table of semantic cases."""
+"""Hooks in torch's manner."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def leaf(data: Any) -> Any:
     return torch.tensor(data, requires_grad=True)
 
 
-def test_s68_a_kept_gradient_is_the_last() -> None:
+def test_retain_grad_keeps_the_gradient_after_the_hooks() -> None:
     x, y, z = leaf(1.0), leaf(2.0), leaf(3.0)
     w = x + y
     w.retain_grad()
@@ -24,7 +24,7 @@ def test_s68_a_kept_gradient_is_the_last() -> None:
     assert [values(t.grad) for t in (w, x, y)] == [6, 6, 6]
 
 
-def test_s75_hooks_after_accumulation() -> None:
+def test_hooks_after_accumulation() -> None:
     x = leaf([1.0, 2.0])
     with pytest.raises(RuntimeError, match="post accumulate grad hooks cannot be registered on non-leaf tensors"):
         (x * 2).register_post_accumulate_grad_hook(print)
@@ -51,7 +51,7 @@ def test_s75_hooks_after_accumulation() -> None:
         (x * 3).sum().backward()
 
 
-def test_s75_the_order_of_all_hooks_at_a_leaf() -> None:
+def test_the_order_of_all_hooks_at_a_leaf() -> None:
     x = leaf([1.0, 1.0, 1.0])
     node = (x * 1).grad_fn.next_functions[0][0]
 
@@ -71,7 +71,7 @@ def test_s75_the_order_of_all_hooks_at_a_leaf() -> None:
     assert values(x.grad) == [3, 3, 3]
 
 
-def test_s75_what_a_failed_pass_leaves() -> None:
+def test_gradients_after_a_failed_pass() -> None:
     x, w, v = leaf(2.0), leaf(3.0), leaf(4.0)
     early: list[float] = []
     w.register_post_accumulate_grad_hook(lambda p: early.append(p.grad.item()))
@@ -88,7 +88,7 @@ def test_s75_what_a_failed_pass_leaves() -> None:
     assert (values(w.grad), early) in ((5, [5]), (None, []))
 
 
-def test_s76_hooks_of_nodes() -> None:
+def test_hooks_and_prehooks_of_nodes() -> None:
     log: list[int] = []
 
     def hook1(g: Any) -> Any:
