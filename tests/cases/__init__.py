@@ -1,7 +1,7 @@
 """The table of cases: one module a family, one row (or a few) an op. Every check of an op is made from its rows.
 
 A row names the op as the native namespace does, gives its inputs, what NumPy or SciPy say of them, and to which order
-its derivatives are checked. An op of the registry without a row fails ``tests/ops/test_table.py``.
+its derivatives are checked. An op of the registry without a row fails ``tests/ops/test_cases.py``.
 """
 
 from __future__ import annotations

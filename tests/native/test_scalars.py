@@ -5,8 +5,10 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import ferrograd as fg
 import numpy as np
 import pytest
+from ferrograd import _core
 
 from tests.dialects import ALL, Dialect
 
@@ -50,6 +52,7 @@ def test_a_tensor_of_another_size_does_not_convert_to_a_number(d: Dialect, shape
 def test_lists(d: Dialect) -> None:
     assert d.tensor([[1.5, 2.5], [3.5, 4.5]]).tolist() == [[1.5, 2.5], [3.5, 4.5]]
     assert d.tensor(2.5).tolist() == 2.5
+    assert d.tensor([[1, 2], [3, 4]]).T.tolist() == [[1, 3], [2, 4]]
     assert d.tensor(np.zeros((2, 0))).tolist() == [[], []]
     whole = d.tensor([1, 2]).tolist()
     assert whole == [1, 2]
@@ -105,3 +108,61 @@ def test_elements_in_a_tensor(d: Dialect) -> None:
     x = d.tensor([1.0, 2.0])
     assert 2.0 in x
     assert 3.0 not in x
+
+
+def test_types_of_native_scalars() -> None:
+    assert type(fg.tensor(3).item()) is int
+    assert type(fg.tensor(True).item()) is bool
+    assert type(int(fg.tensor(True))) is int
+    assert fg.tensor(np.uint64(2**64 - 1)).item() == 2**64 - 1
+    assert not fg.tensor(0.0)
+    assert fg.tensor(float("nan"))
+
+
+@pytest.mark.parametrize("convert", [float, int, complex, bool, operator.index, lambda t: t.item()])
+@pytest.mark.parametrize("shape", [(2, 3), (0,)])
+def test_errors_of_several_elements_have_every_base(convert: object, shape: tuple[int, ...]) -> None:
+    with pytest.raises(_core.ArgumentError) as e:
+        convert(fg.tensor(np.zeros(shape, np.int64)))  # type: ignore[operator]
+    assert str(list(shape)) in str(e.value)
+    for base in (TypeError, ValueError, RuntimeError, AssertionError):
+        assert isinstance(e.value, base)
+
+
+def test_texts_of_errors_of_several_elements() -> None:
+    t = fg.tensor([1.0, 2.0])
+    for gist in ("only one element tensors can be converted to Python scalars", "only one element variable"):
+        with pytest.raises(ValueError, match=gist):
+            float(t)
+    with pytest.raises(RuntimeError, match="Boolean value of Tensor with more than one value is ambiguous"):
+        bool(t)
+    with pytest.raises(RuntimeError, match="Boolean value of Tensor with no values is ambiguous"):
+        bool(fg.tensor([]))
+
+
+def test_index_is_for_integers() -> None:
+    for t in (fg.tensor(1.0), fg.tensor(True)):
+        with pytest.raises(TypeError, match="only integer tensors"):
+            operator.index(t)
+    assert "abc"[fg.tensor(1)] == "b"
+    assert list(range(fg.tensor([3]))) == [0, 1, 2]
+
+
+def test_not_finite_integers() -> None:
+    with pytest.raises(ValueError, match="NaN"):
+        int(fg.tensor(float("nan")))
+    with pytest.raises(OverflowError):
+        int(fg.tensor(float("inf")))
+
+
+def test_item_takes_positions() -> None:
+    a = np.arange(6).reshape(2, 3)
+    t = fg.tensor(a.T)
+    assert t.item(4) == a.T.item(4)
+    assert t.item(-1) == 5
+    assert t.item(2, 1) == 5
+    assert t.item(np.int64(0), -1) == 3
+    assert fg.tensor(a).T.item(1) == 3
+    for bad in [(6,), (-7,), (0, 2), (0, 0, 0), (2**62,)]:
+        with pytest.raises(IndexError):
+            t.item(*bad)

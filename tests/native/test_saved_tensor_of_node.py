@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.dialects import ALL, Dialect, values
-from tests.native.test_saved import hooks_of
+from tests.native.test_saved_tensors_hooks import hooks_of
 
 every = pytest.mark.parametrize("d", ALL, ids=repr)
 
