@@ -1,4 +1,8 @@
-"""NumPy's functions on tensors: its universal functions and most others are this library's, and so differentiable."""
+"""``__array_ufunc__`` and ``__array_function__`` of tensors: NumPy's functions, computed by this library's own.
+
+Results are tensors and differentiable. A NumPy function without a counterpart here runs on read-only arrays of the
+values and returns what NumPy returns, unless that would drop a gradient.
+"""
 
 from __future__ import annotations
 
@@ -15,30 +19,37 @@ from ferrograd._numpy.table import ACCUMULATE, FUNCTIONS, NO_DERIVATIVE, REDUCE,
 
 
 @cache
-def _native(path: str) -> Callable[..., Any] | None:
-    """The function of that name here."""
-    place: Any = fg
+def native(path: str) -> Callable[..., Any]:
+    """The function of this library with a dotted name below ``ferrograd``."""
+    found: Any = fg
     for part in path.split("."):
-        place = getattr(place, part, None)
-    return place if callable(place) else None
+        found = getattr(found, part)
+    return cast(Callable[..., Any], found)
 
 
-def _tensor_in(o: Any) -> bool:
-    """Whether there is a tensor among nested arguments."""
-    if isinstance(o, (list, tuple)):
-        return any(map(_tensor_in, o))
-    return isinstance(o, fg.Tensor)
+def _holds_tensor(value: Any) -> bool:
+    """Whether a value is a tensor or a nested list or tuple with one."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_tensor, value))
+    return isinstance(value, fg.Tensor)
 
 
-def _tracked_in(o: Any) -> bool:
-    return any(map(_tracked_in, o)) if isinstance(o, (list, tuple)) else getattr(o, "requires_grad", False)
+def _is_tracked(value: Any) -> bool:
+    """Whether a value is a tensor that requires a gradient or a nested list or tuple with one."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_tracked, value))
+    return getattr(value, "requires_grad", False)
 
 
 # Universal functions
 
 
 def ufunc(f: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-    """What `__array_ufunc__` answers."""
+    """``__array_ufunc__``: ``f(*inputs)`` or one of its methods ``reduce``, ``accumulate`` and ``outer``.
+
+    Raises:
+        TypeError: the ufunc, its method or one of its options has no counterpart for tensors.
+    """
     out = options.pop("out", ())
     for o in (*inputs, *out):
         if type(o) not in _KNOWN and not isinstance(o, (fg.Tensor, np.ndarray)) and hasattr(type(o), "__array_ufunc__"):
@@ -52,51 +63,50 @@ def ufunc(f: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
     return _deliver(f, result, out)
 
 
-# Types that need no look at their attributes, and the functions of ufuncs that were called with nothing but tensors,
-# arrays and numbers: the short way.
+# Types whose attributes need no look-up, and the functions of ufuncs called before without options: the fast path.
 _KNOWN = {fg.Tensor, _core.PaddleTensor, _core.TorchTensor, np.ndarray, float, int, bool, np.float64, np.float32}
 _PLAIN: dict[np.ufunc, Callable[..., Any]] = {}
 
 
-def _operand(o: Any) -> Any:
-    """Lists become arrays; numbers stay weak."""
-    return np.asarray(o) if isinstance(o, (list, tuple)) else o
+def _operand(value: Any) -> Any:
+    """An operand of a ufunc: lists become arrays; Python numbers keep their weak dtype."""
+    return np.asarray(value) if isinstance(value, (list, tuple)) else value
 
 
-def _of(f: np.ufunc, names: dict[str, str], what: str) -> Callable[..., Any]:
-    found = _native(names[f.__name__]) if f.__name__ in names else None
-    if found is None:
+def _counterpart(f: np.ufunc, names: dict[str, str], what: str) -> Callable[..., Any]:
+    """The function here that ``names`` has for a ufunc; ``what`` is NumPy's call in the error."""
+    if f.__name__ not in names:
         raise TypeError(
             f"{what} has no counterpart for Tensors; {what}(numpy.asarray(x)) computes on the values, "
             "without a gradient"
         )
-    return found
+    return native(names[f.__name__])
 
 
 def _call(f: np.ufunc, *inputs: Any, where: Any = True, dtype: Any = None, **options: Any) -> Any:
     if where is not True:
         raise TypeError(f"numpy.{f.__name__}: where= is not taken for Tensors; write where(mask, x, y)")
-    _no_more(f, options)
+    _refuse_options(f, options)
     if dtype is not None:
         inputs = tuple(o.astype(dtype) if hasattr(o, "astype") else o for o in inputs)
     if f.__name__ == "divmod":
         return _call(np.floor_divide, *inputs), _call(np.remainder, *inputs)
     names = RENAMED if f.__name__ in RENAMED else {name: name for name in SAME & {f.__name__}}
-    native = _of(f, names, f"numpy.{f.__name__}")
-    _PLAIN[f] = lambda *inputs: native(*map(_operand, inputs))
-    return native(*inputs)
+    compute = _counterpart(f, names, f"numpy.{f.__name__}")
+    _PLAIN[f] = lambda *inputs: compute(*map(_operand, inputs))
+    return compute(*inputs)
 
 
 def _reduce(f: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False, **options: Any) -> Any:
-    _no_more(f, options)
-    g = _of(f, REDUCE, f"numpy.{f.__name__}.reduce")
-    return g(x if dtype is None else x.astype(dtype), axis=axis, keepdims=keepdims)
+    _refuse_options(f, options)
+    compute = _counterpart(f, REDUCE, f"numpy.{f.__name__}.reduce")
+    return compute(x if dtype is None else x.astype(dtype), axis=axis, keepdims=keepdims)
 
 
 def _accumulate(f: np.ufunc, x: Any, axis: int = 0, dtype: Any = None, **options: Any) -> Any:
-    _no_more(f, options)
-    g = _of(f, ACCUMULATE, f"numpy.{f.__name__}.accumulate")
-    return g(x if dtype is None else x.astype(dtype), axis=axis)
+    _refuse_options(f, options)
+    compute = _counterpart(f, ACCUMULATE, f"numpy.{f.__name__}.accumulate")
+    return compute(x if dtype is None else x.astype(dtype), axis=axis)
 
 
 def _outer(f: np.ufunc, x: Any, y: Any, **options: Any) -> Any:
@@ -114,23 +124,23 @@ _METHODS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _no_more(f: np.ufunc, options: dict[str, Any]) -> None:
-    """Refuses options that would change the result and are not taken."""
+def _refuse_options(f: np.ufunc, options: dict[str, Any]) -> None:
+    """Raises for an option of a ufunc that would change the result."""
     neutral: dict[str, Any] = {"casting": "same_kind", "order": "K", "subok": True, "where": True}
     for name, value in options.items():
-        if not _same(value, neutral.get(name)):
+        if not _is_default(value, neutral.get(name)):
             raise TypeError(f"numpy.{f.__name__}: {name}= is not taken for Tensors")
 
 
-def _same(value: Any, neutral: Any) -> bool:
-    """Whether an option was left as it is: arrays are never."""
-    if value is None or value is np._NoValue or value is neutral:
+def _is_default(value: Any, default: Any) -> bool:
+    """Whether an option has its default value. An array never has."""
+    if value is None or value is np._NoValue or value is default:
         return True
-    return isinstance(value, (bool, int, float, str)) and bool(value == neutral)
+    return isinstance(value, (bool, int, float, str)) and bool(value == default)
 
 
 def _deliver(f: Any, result: Any, out: tuple[Any, ...]) -> Any:
-    """Puts a result where `out=` asks for it."""
+    """The result, written to the targets in ``out`` if there are any."""
     if not out or out[0] is None:
         return result
     results = result if isinstance(result, tuple) else (result,)
@@ -151,11 +161,11 @@ def _deliver(f: Any, result: Any, out: tuple[Any, ...]) -> Any:
 
 
 def function(f: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Answers `__array_function__`.
+    """``__array_function__``: the function here that answers for ``f``, or ``f`` itself on arrays of the values.
 
-    A function that this library has too is called here and keeps the graph. NumPy computes the others on read-only
-    views of the values. That would lose a gradient without a word, so it raises `TypeError` where a tensor is tracked
-    and the result could have a derivative.
+    Raises:
+        TypeError: the function here lacks an argument; or there is none, a tensor requires a gradient, and the result
+            could have a derivative, which would be lost.
     """
     for t in types:
         if not issubclass(t, (fg.Tensor, np.ndarray)):
@@ -166,10 +176,8 @@ def function(f: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...]
     name = _name(f)
     if name in FUNCTIONS:
         target, _, parameters = FUNCTIONS[name].partition(": ")
-        native = _native(target)
-        if native is not None:
-            return _translated(f, name, native, parameters, args, kwargs)
-    if name not in NO_DERIVATIVE and _core.is_grad_enabled() and _tracked_in([*args, *kwargs.values()]):
+        return _translated(f, name, native(target), parameters, args, kwargs)
+    if name not in NO_DERIVATIVE and _core.is_grad_enabled() and _is_tracked([*args, *kwargs.values()]):
         raise TypeError(
             f"numpy.{name} has no gradient for Tensors; detach() the tensors that require one "
             f"(numpy.{name}(x.detach())) to compute on the values alone"
@@ -178,6 +186,7 @@ def function(f: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...]
 
 
 def _name(f: Callable[..., Any]) -> str:
+    """The name of a NumPy function below ``numpy``: ``linalg.inv``."""
     module = getattr(f, "__module__", None) or "numpy"
     prefix = module.removeprefix("numpy").lstrip(".")
     return f"{prefix}.{f.__name__}" if prefix in ("linalg", "fft") else f.__name__
@@ -192,9 +201,9 @@ def _defaults(f: Callable[..., Any], name: str) -> dict[str, Any]:
 
 
 @cache
-def _shared(parameters: str) -> tuple[list[str], list[tuple[str, str]]]:
-    """A row's parameters: those given by position, and (theirs, ours) of those given by name."""
-    first, _, rest = parameters.partition("|")
+def _parameters(row: str) -> tuple[list[str], list[tuple[str, str]]]:
+    """The parameters in a row of ``FUNCTIONS``: those passed by position, and pairs (theirs, ours) passed by name."""
+    first, _, rest = row.partition("|")
     named = [p.partition(">") for p in rest.split()]
     return first.split(), [(theirs, ours or theirs) for theirs, _, ours in named]
 
@@ -202,16 +211,16 @@ def _shared(parameters: str) -> tuple[list[str], list[tuple[str, str]]]:
 def _translated(
     f: Callable[..., Any],
     name: str,
-    native: Callable[..., Any],
-    parameters: str,
+    compute: Callable[..., Any],
+    row: str,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """The call with NumPy's arguments as a call of ours."""
+    """A call of NumPy's ``f`` as a call of ``compute``, which takes the parameters in ``row``."""
     defaults = _defaults(f, name)
-    # NumPy has checked the arguments against its signature before it asks us.
+    # NumPy has checked the arguments against its signature before it calls the protocol.
     given = dict(zip(defaults, args, strict=False)) | kwargs
-    first, named = _shared(parameters)
+    first, named = _parameters(row)
     positional = [_argument(given.pop(p)) for p in first if p in given]
     keywords = {}
     for theirs, ours in named:
@@ -221,26 +230,26 @@ def _translated(
                 keywords[ours] = value
     out = given.pop("out", None)
     for p, value in given.items():
-        if not _same(value, defaults[p]):
+        if not _is_default(value, defaults[p]):
             raise TypeError(f"numpy.{name}: {p}= is not taken for Tensors")
-    return _deliver(f, native(*positional, **keywords), () if out is None else (out,))
+    return _deliver(f, compute(*positional, **keywords), () if out is None else (out,))
 
 
-def _argument(o: Any) -> Any:
-    """Numbers and arrays among the tensors of a list become tensors."""
-    if isinstance(o, (list, tuple)) and _tensor_in(o):
-        return [p if isinstance(p, fg.Tensor) else fg.tensor(p) for p in o]
-    return o
+def _argument(value: Any) -> Any:
+    """An argument of a function here: numbers and arrays beside tensors in a list become tensors."""
+    if isinstance(value, (list, tuple)) and _holds_tensor(value):
+        return [p if isinstance(p, fg.Tensor) else fg.tensor(p) for p in value]
+    return value
 
 
-def _values(o: Any) -> Any:
-    """NumPy arrays in place of tensors."""
-    if isinstance(o, fg.Tensor):
-        return np.asarray(o)
-    if isinstance(o, (list, tuple)) and _tensor_in(o):
-        parts = [_values(p) for p in o]
-        return type(o)(*parts) if hasattr(o, "_fields") else type(o)(parts)
-    return o
+def _values(value: Any) -> Any:
+    """An argument of a NumPy function: tensors become arrays of their values."""
+    if isinstance(value, fg.Tensor):
+        return np.asarray(value)
+    if isinstance(value, (list, tuple)) and _holds_tensor(value):
+        parts = [_values(p) for p in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value
 
 
 def _transpose(a: Any, axes: Any = None) -> Any:
@@ -248,7 +257,8 @@ def _transpose(a: Any, axes: Any = None) -> Any:
 
 
 def _dot(a: Any, b: Any, out: Any = None) -> Any:
-    """NumPy's product: of vectors and matrices the matrix product, of more axes a last with a second-to-last one."""
+    """``numpy.dot``: the matrix product up to two axes; else a sum over the last axis of ``a``, the next-to-last of
+    ``b``."""
     rank = np.ndim(a), np.ndim(b)
     if 0 in rank:
         result = fg.multiply(a, b)
@@ -260,7 +270,7 @@ def _dot(a: Any, b: Any, out: Any = None) -> Any:
 
 
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
-    """NumPy's differences: a number prepended or appended stands for a slice."""
+    """``numpy.diff``: a number to prepend or append stands for a slice of it."""
 
     def part(o: Any) -> Any:
         if o is np._NoValue or np.ndim(o):
@@ -273,7 +283,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append
 
 
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """NumPy's norm: of vectors, or (with an order, along two axes) of matrices."""
+    """``numpy.linalg.norm``: of vectors, or with an order and two axes of matrices."""
     rank = np.ndim(x)
     axes = (axis,) if isinstance(axis, int) else tuple(range(rank)) if axis is None else tuple(axis)
     if ord is None or len(axes) == 1:
@@ -300,10 +310,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
 def _einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
     if options:
         raise TypeError(f"numpy.einsum: {', '.join(options)} not taken for Tensors")
-    native = _native("einsum")
-    if native is None:
-        return np.einsum(*_values(operands), optimize=optimize)
-    return _deliver(np.einsum, native(*operands), () if out is None else (out,))
+    return _deliver(np.einsum, fg.einsum(*operands), () if out is None else (out,))
 
 
 _SPECIAL: dict[Callable[..., Any], Callable[..., Any]] = {

@@ -1,6 +1,6 @@
-"""Which of this library's functions answers for which of NumPy's, and the parameters that they share."""
+"""The function of ``ferrograd`` that answers for each function of NumPy and SciPy, and the parameters both have."""
 
-# ufuncs whose name here is another: NumPy's, then SciPy's.
+# Ufuncs that have another name here: NumPy's, then SciPy's.
 RENAMED = {
     "absolute": "abs",
     "arccos": "acos",
@@ -10,7 +10,7 @@ RENAMED = {
     "arctan": "atan",
     "arctan2": "atan2",
     "arctanh": "atanh",
-    "conjugate": "conj",
+    "conjugate": "positive",
     "fabs": "abs",
     "float_power": "power",
     "invert": "bitwise_invert",
@@ -22,24 +22,21 @@ RENAMED = {
     "rint": "round",
     "true_divide": "divide",
     "expit": "sigmoid",
-    "gammaln": "lgamma",
     "log_expit": "log_sigmoid",
-    "psi": "digamma",
-    "zeta": "zeta",
 }
-# ufuncs that have the same name here.
+# Ufuncs that have the same name here.
 SAME = set(
     """
-    add subtract multiply divide floor_divide remainder fmod power logaddexp logaddexp2 maximum minimum fmax fmin
-    hypot copysign heaviside nextafter ldexp matmul vecdot gcd lcm
-    negative positive sign exp exp2 expm1 log log2 log10 log1p sqrt cbrt square reciprocal
+    add subtract multiply divide floor_divide remainder power logaddexp maximum minimum hypot copysign nextafter matmul
+    vecdot
+    negative positive sign exp exp2 expm1 log log2 log10 log1p sqrt square reciprocal
     sin cos tan sinh cosh tanh deg2rad rad2deg floor ceil trunc signbit isfinite isinf isnan
     greater greater_equal less less_equal equal not_equal logical_and logical_or logical_not logical_xor
     bitwise_and bitwise_or bitwise_xor
-    erf erfc erfinv erfcx gamma digamma polygamma gammainc gammaincc i0 i0e i1 i1e logit xlogy xlog1py entr ndtr
-    log_ndtr ndtri sinc
+    erf logit
     """.split()  # noqa: SIM905
 )
+# The function for `reduce` of a ufunc.
 REDUCE = {
     "add": "sum",
     "multiply": "prod",
@@ -49,16 +46,16 @@ REDUCE = {
     "logical_or": "any",
     "logaddexp": "logsumexp",
 }
+# The function for `accumulate` of a ufunc.
 ACCUMULATE = {
     "add": "cumsum",
     "multiply": "cumprod",
     "maximum": "cummax",
     "minimum": "cummin",
-    "logaddexp": "logcumsumexp",
 }
 
-# NumPy function: function here, then the parameters that it shares by NumPy's names: first those given by position,
-# after the bar those given by name (`theirs>ours` where the names differ).
+# NumPy function -> function here, then the parameters that are passed on, under NumPy's names: before the bar those
+# passed by position, after it those passed by name (`theirs>ours` where the names differ).
 FUNCTIONS = {
     "sum": "sum: a | axis dtype keepdims",
     "prod": "prod: a | axis dtype keepdims",
@@ -140,7 +137,7 @@ FUNCTIONS = {
     "linalg.matrix_power": "linalg.matrix_power: a n |",
     "linalg.vector_norm": "vector_norm: x | ord axis keepdims",
 }
-# Parameters of NumPy functions that Python cannot ask for, because they are written in C.
+# Parameters of NumPy functions written in C, whose signatures `inspect` cannot read.
 SIGNATURES = {
     "concatenate": "arrays axis out dtype casting",
     "concat": "arrays axis out dtype casting",
