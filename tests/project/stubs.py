@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-import textwrap
 import types
 from pathlib import Path
 from typing import Any
@@ -271,15 +270,22 @@ class Qualified(ast.NodeTransformer):
         )
 
 
+def unquoted(annotation: ast.expr) -> ast.expr:
+    """An annotation out of a signature, where it is a string."""
+    text = annotation.value if isinstance(annotation, ast.Constant) else None
+    found: ast.expr = Qualified().visit(ast.parse(str(text), mode="eval").body)
+    return found
+
+
 def of_dialect(name: str, f: types.FunctionType) -> str:
     """A function that a dialect put on its class, as it is written there."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(f))).body[0]
+    tree = ast.parse(f"def {name}{inspect.signature(f)}: ...").body[0]
     assert isinstance(tree, ast.FunctionDef)
     tree.args.args[0].annotation = None
     for part in ast.walk(tree.args):
         if isinstance(part, ast.arg) and part.annotation:
-            part.annotation = Qualified().visit(part.annotation)
-    result = ast.unparse(Qualified().visit(tree.returns or ast.Constant(None)))
+            part.annotation = unquoted(part.annotation)
+    result = ast.unparse(unquoted(tree.returns or ast.Constant(None)))
     return f"    def {name}({ast.unparse(tree.args)}) -> {result}: ..."
 
 

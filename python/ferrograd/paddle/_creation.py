@@ -9,6 +9,7 @@ from ferrograd._autograd.modes import is_grad_enabled, set_grad_enabled
 from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.out_argument import placed
+from ferrograd._dialects.specialize import specialize
 from ferrograd.paddle._autograd import PADDLE
 
 __all__ = [
@@ -44,7 +45,8 @@ def to_tensor(data: Any, dtype: Any = None, place: object = None, stop_gradient:
     return _core.make(data, dtype, not stop_gradient, PADDLE)
 
 
-def zeros(
+def _constant(
+    op: Any,
     shape: Any,
     dtype: Any = None,
     name: str | None = None,
@@ -53,21 +55,12 @@ def zeros(
     device: object = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Zeros of a shape."""
-    return placed(ops.zeros(shape, dtype), out, requires_grad)
+    return placed(op(shape, dtype), out, requires_grad)
 
 
-def ones(
-    shape: Any,
-    dtype: Any = None,
-    name: str | None = None,
-    *,
-    out: Tensor | None = None,
-    device: object = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Ones of a shape."""
-    return placed(ops.ones(shape, dtype), out, requires_grad)
+zeros = specialize("zeros", "Zeros of a shape, in the default float dtype unless one is given.", _constant, ops.zeros)
+ones = specialize("ones", "Ones of a shape, in the default float dtype unless one is given.", _constant, ops.ones)
+empty = specialize("empty", "A tensor of a shape with unspecified values; they are zeros.", _constant, ops.zeros)
 
 
 def full(
@@ -86,27 +79,14 @@ def full(
     return placed(ops.full(shape, fill_value, dtype), out, requires_grad)
 
 
-def empty(
-    shape: Any,
-    dtype: Any = None,
-    name: str | None = None,
-    *,
-    out: Tensor | None = None,
-    device: object = None,
-    requires_grad: bool = False,
+def _constant_like(
+    op: Any, x: Tensor, dtype: Any = None, name: str | None = None, *, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of a shape whose values do not matter; they are zeros."""
-    return placed(ops.zeros(shape, dtype), out, requires_grad)
+    return placed(op(x, dtype), None, requires_grad)
 
 
-def zeros_like(x: Tensor, dtype: Any = None, name: str | None = None, *, requires_grad: bool = False) -> Tensor:
-    """Zeros in the shape of a tensor, and in its dtype unless one is given."""
-    return placed(ops.zeros_like(x, dtype), None, requires_grad)
-
-
-def ones_like(x: Tensor, dtype: Any = None, name: str | None = None, *, requires_grad: bool = False) -> Tensor:
-    """Ones in the shape of a tensor, and in its dtype unless one is given."""
-    return placed(ops.ones_like(x, dtype), None, requires_grad)
+zeros_like = specialize("zeros_like", "Zeros with the shape and dtype of ``x``.", _constant_like, ops.zeros_like)
+ones_like = specialize("ones_like", "Ones with the shape and dtype of ``x``.", _constant_like, ops.ones_like)
 
 
 def full_like(

@@ -49,53 +49,19 @@ class _Class(type):
         return isinstance(instance, Tensor) and bool(instance.dtype == cls.dtype)
 
 
-class BoolTensor(metaclass=_Class):
-    """Tensors of truth values."""
-
-    dtype = np.dtype("bool")
-
-
-class ByteTensor(metaclass=_Class):
-    """Tensors of uint8."""
-
-    dtype = np.dtype("uint8")
+def _class(name: str, dtype: str) -> _Class:
+    """The class of tensors of one dtype."""
+    return _Class(name, (), {"__doc__": f"Tensors of {dtype}.", "__module__": __name__, "dtype": np.dtype(dtype)})
 
 
-class CharTensor(metaclass=_Class):
-    """Tensors of int8."""
-
-    dtype = np.dtype("int8")
-
-
-class ShortTensor(metaclass=_Class):
-    """Tensors of int16."""
-
-    dtype = np.dtype("int16")
-
-
-class IntTensor(metaclass=_Class):
-    """Tensors of int32."""
-
-    dtype = np.dtype("int32")
-
-
-class LongTensor(metaclass=_Class):
-    """Tensors of int64."""
-
-    dtype = np.dtype("int64")
-
-
-class FloatTensor(metaclass=_Class):
-    """Tensors of float32."""
-
-    dtype = np.dtype("float32")
-
-
-class DoubleTensor(metaclass=_Class):
-    """Tensors of float64."""
-
-    dtype = np.dtype("float64")
-
+BoolTensor = _class("BoolTensor", "bool")
+ByteTensor = _class("ByteTensor", "uint8")
+CharTensor = _class("CharTensor", "int8")
+ShortTensor = _class("ShortTensor", "int16")
+IntTensor = _class("IntTensor", "int32")
+LongTensor = _class("LongTensor", "int64")
+FloatTensor = _class("FloatTensor", "float32")
+DoubleTensor = _class("DoubleTensor", "float64")
 
 #: The classes by what torch calls them.
 CLASSES = {

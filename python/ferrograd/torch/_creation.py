@@ -8,6 +8,7 @@ from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.out_argument import placed
+from ferrograd._dialects.specialize import specialize
 from ferrograd.torch._autograd import TORCH
 
 __all__ = [
@@ -70,7 +71,8 @@ def from_numpy(ndarray: Any) -> Tensor:
     return _core.make(ndarray, None, False, TORCH)
 
 
-def zeros(
+def _constant(
+    op: Any,
     *sizes: Any,
     size: Any = None,
     out: Tensor | None = None,
@@ -80,22 +82,12 @@ def zeros(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Zeros of a shape."""
-    return placed(ops.zeros(_shape(sizes, size), dtype), out, requires_grad)
+    return placed(op(_shape(sizes, size), dtype), out, requires_grad)
 
 
-def ones(
-    *sizes: Any,
-    size: Any = None,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: object = None,
-    device: object = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Ones of a shape."""
-    return placed(ops.ones(_shape(sizes, size), dtype), out, requires_grad)
+zeros = specialize("zeros", "Zeros of a shape, in the default float dtype unless one is given.", _constant, ops.zeros)
+ones = specialize("ones", "Ones of a shape, in the default float dtype unless one is given.", _constant, ops.ones)
+empty = specialize("empty", "A tensor of a shape with unspecified values; they are zeros.", _constant, ops.zeros)
 
 
 def full(
@@ -113,32 +105,20 @@ def full(
     return placed(ops.full(size, fill_value, dtype), out, requires_grad)
 
 
-def empty(
-    *sizes: Any,
-    size: Any = None,
-    out: Tensor | None = None,
+def _constant_like(
+    op: Any,
+    input: Tensor,
+    *,
     dtype: Any = None,
     layout: object = None,
     device: object = None,
-    pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of a shape whose values do not matter; they are zeros."""
-    return placed(ops.zeros(_shape(sizes, size), dtype), out, requires_grad)
+    return placed(op(input, dtype), None, requires_grad)
 
 
-def zeros_like(
-    input: Tensor, *, dtype: Any = None, layout: object = None, device: object = None, requires_grad: bool = False
-) -> Tensor:
-    """Zeros in the shape of a tensor, and in its dtype unless one is given."""
-    return placed(ops.zeros_like(input, dtype), None, requires_grad)
-
-
-def ones_like(
-    input: Tensor, *, dtype: Any = None, layout: object = None, device: object = None, requires_grad: bool = False
-) -> Tensor:
-    """Ones in the shape of a tensor, and in its dtype unless one is given."""
-    return placed(ops.ones_like(input, dtype), None, requires_grad)
+zeros_like = specialize("zeros_like", "Zeros with the shape and dtype of ``input``.", _constant_like, ops.zeros_like)
+ones_like = specialize("ones_like", "Ones with the shape and dtype of ``input``.", _constant_like, ops.ones_like)
 
 
 def full_like(
@@ -198,18 +178,14 @@ def eye(
     return placed(ops.eye(n, m, 0, dtype), out, requires_grad)
 
 
-def rand(
-    *sizes: Any, size: Any = None, dtype: Any = None, device: object = None, requires_grad: bool = False
+def _random(
+    op: Any, *sizes: Any, size: Any = None, dtype: Any = None, device: object = None, requires_grad: bool = False
 ) -> Tensor:
-    """Numbers spread evenly over [0, 1)."""
-    return placed(ops.rand(_shape(sizes, size), dtype), None, requires_grad)
+    return placed(op(_shape(sizes, size), dtype), None, requires_grad)
 
 
-def randn(
-    *sizes: Any, size: Any = None, dtype: Any = None, device: object = None, requires_grad: bool = False
-) -> Tensor:
-    """Numbers of the standard normal distribution."""
-    return placed(ops.randn(_shape(sizes, size), dtype), None, requires_grad)
+rand = specialize("rand", "Random numbers of the uniform distribution on [0, 1).", _random, ops.rand)
+randn = specialize("randn", "Random numbers of the standard normal distribution.", _random, ops.randn)
 
 
 def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, device: object = None) -> Tensor:

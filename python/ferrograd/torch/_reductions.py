@@ -10,6 +10,7 @@ from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.out_argument import into
 from ferrograd._dialects.reductions import lower_median
+from ferrograd._dialects.specialize import specialize
 
 __all__ = ["max", "median", "min", "nanmedian", "norm", "std", "std_mean", "var", "var_mean"]
 
@@ -93,11 +94,11 @@ def _correction(unbiased: bool | None, correction: float | None) -> float:
     return float(unbiased) if unbiased is not None else 1.0 if correction is None else correction
 
 
-def _moment(f: Any, input: Tensor, dim: Any, unbiased: bool | None, correction: float | None, keepdim: bool) -> Tensor:
-    """``var`` or ``std``; a bool in the place of the axes is ``unbiased``."""
+def _moment(op: Any, input: Tensor, dim: Any, unbiased: bool | None, correction: float | None, keepdim: bool) -> Tensor:
+    """``var`` or ``std``. A bool in the place of ``dim`` is ``unbiased``, as in torch."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    result: Tensor = f(input, dim, _correction(unbiased, correction), keepdim)
+    result: Tensor = op(input, dim, _correction(unbiased, correction), keepdim)
     return result
 
 
@@ -109,20 +110,11 @@ def std(
     *,
     correction: float | None = None,
 ) -> Tensor:
-    """The standard deviation along axes."""
+    """The standard deviation along axes; of all elements without ``dim``.
+
+    The divisor is the number of elements less ``correction``: 1, or 0 if ``unbiased`` is False.
+    """
     return _moment(ops.std, input, dim, unbiased, correction, keepdim)
-
-
-def std_mean(
-    input: Tensor,
-    dim: Any = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> tuple[Tensor, Tensor]:
-    """The standard deviation and the mean along axes."""
-    return std(input, dim, unbiased, keepdim, correction=correction), _mean(input, dim, keepdim)
 
 
 def var(
@@ -133,11 +125,12 @@ def var(
     *,
     correction: float | None = None,
 ) -> Tensor:
-    """The variance along axes."""
+    """The variance along axes. See :func:`std` for the arguments."""
     return _moment(ops.var, input, dim, unbiased, correction, keepdim)
 
 
-def var_mean(
+def _with_mean(
+    op: Any,
     input: Tensor,
     dim: Any = None,
     unbiased: bool | None = None,
@@ -145,9 +138,9 @@ def var_mean(
     *,
     correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The variance and the mean along axes."""
-    return var(input, dim, unbiased, keepdim, correction=correction), _mean(input, dim, keepdim)
+    mean = ops.mean(input, None if isinstance(dim, bool) else dim, keepdim)
+    return _moment(op, input, dim, unbiased, correction, keepdim), mean
 
 
-def _mean(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    return ops.mean(input, None if isinstance(dim, bool) else dim, keepdim)
+std_mean = specialize("std_mean", "The standard deviation and the mean along axes.", _with_mean, ops.std)
+var_mean = specialize("var_mean", "The variance and the mean along axes.", _with_mean, ops.var)

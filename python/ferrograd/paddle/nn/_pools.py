@@ -8,6 +8,7 @@ from ferrograd import _arguments
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.normalization import normalize
+from ferrograd._dialects.specialize import Dimension, for_dimension
 from ferrograd.paddle.nn._windows import channels_first, channels_last, each, padded, pads_of
 
 __all__ = [
@@ -64,15 +65,6 @@ def _avg(function: str, count: int, x: Tensor, data_format: Any, *rest: Any) -> 
     return result
 
 
-def _most(function: str, x: Tensor, output_size: Any, return_mask: bool) -> Any:
-    count = int(function[-2])
-    sizes = _sizes(x, output_size, count, "NC", function)
-    if not return_mask:
-        return getattr(ops, function)(x, sizes)
-    y, positions = getattr(ops, f"{function}_with_indices")(x, sizes)
-    return y, ops.cast(positions, "int32")
-
-
 def _sizes(x: Tensor, output_size: Any, count: int, data_format: Any, function: str) -> Any:
     shape = _arguments.tensor(x, function, "x").shape
     own = shape[-1 - count : -1] if data_format != "NC" and channels_last(data_format, function) else shape[-count:]
@@ -88,12 +80,13 @@ def max_pool1d(
     ceil_mode: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The largest element of each window of sequences; with its position in them, an int32, if that is asked for."""
+    """The largest element of each window of sequences. With ``return_mask`` also its position, int32."""
     rest = (kernel_size, stride, padding, return_mask, ceil_mode)
     return _max("max_pool1d", 1, x, "NCL", *rest)
 
 
-def max_pool2d(
+def _max_pool(
+    dimension: Dimension,
     x: Tensor,
     kernel_size: Any,
     stride: Any = None,
@@ -103,24 +96,13 @@ def max_pool2d(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Any:
-    """The largest element of each window of images; with its position in them, an int32, if that is asked for."""
+    """The largest element of each window of {items}. With ``return_mask`` also its flat position, int32."""
     rest = (kernel_size, stride, padding, return_mask, ceil_mode)
-    return _max("max_pool2d", 2, x, data_format, *rest)
+    return _max(f"max_pool{dimension.ndim}d", dimension.ndim, x, data_format, *rest)
 
 
-def max_pool3d(
-    x: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    return_mask: bool = False,
-    ceil_mode: bool = False,
-    data_format: str = "NCDHW",
-    name: str | None = None,
-) -> Any:
-    """The largest element of each window of volumes; with its position in them, an int32, if that is asked for."""
-    rest = (kernel_size, stride, padding, return_mask, ceil_mode)
-    return _max("max_pool3d", 3, x, data_format, *rest)
+max_pool2d = for_dimension("max_pool{ndim}d", 2, _max_pool)
+max_pool3d = for_dimension("max_pool{ndim}d", 3, _max_pool)
 
 
 def avg_pool1d(
@@ -132,11 +114,12 @@ def avg_pool1d(
     ceil_mode: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of sequences, of which the padding is left out unless it is not ``exclusive``."""
+    """The mean of each window of sequences. With ``exclusive`` the padding does not count as elements."""
     return _avg("avg_pool1d", 1, x, "NCL", kernel_size, stride, padding, exclusive, ceil_mode, None)
 
 
-def avg_pool2d(
+def _avg_pool(
+    dimension: Dimension,
     x: Tensor,
     kernel_size: Any,
     stride: Any = None,
@@ -147,67 +130,55 @@ def avg_pool2d(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of images, of which the padding is left out unless it is not ``exclusive``.
+    """The mean of each window of {items}. With ``exclusive`` the padding does not count as elements.
 
     With ``divisor_override`` the sum of each window is divided by that number.
     """
     rest = (kernel_size, stride, padding, exclusive, ceil_mode, divisor_override)
-    return _avg("avg_pool2d", 2, x, data_format, *rest)
+    return _avg(f"avg_pool{dimension.ndim}d", dimension.ndim, x, data_format, *rest)
 
 
-def avg_pool3d(
-    x: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    exclusive: bool = True,
-    divisor_override: float | None = None,
-    data_format: str = "NCDHW",
-    name: str | None = None,
-) -> Tensor:
-    """The mean of each window of volumes, of which the padding is left out unless it is not ``exclusive``.
-
-    With ``divisor_override`` the sum of each window is divided by that number.
-    """
-    rest = (kernel_size, stride, padding, exclusive, ceil_mode, divisor_override)
-    return _avg("avg_pool3d", 3, x, data_format, *rest)
+avg_pool2d = for_dimension("avg_pool{ndim}d", 2, _avg_pool)
+avg_pool3d = for_dimension("avg_pool{ndim}d", 3, _avg_pool)
 
 
 def adaptive_avg_pool1d(x: Tensor, output_size: Any, name: str | None = None) -> Tensor:
-    """The means of so many even shares of sequences."""
+    """The means over ``output_size`` nearly equal parts of sequences."""
     return ops.adaptive_avg_pool1d(x, output_size)
 
 
-def adaptive_avg_pool2d(x: Tensor, output_size: Any, data_format: str = "NCHW", name: str | None = None) -> Tensor:
-    """The means of so many even shares of images; None stands for the size of the input."""
-    sizes = _sizes(x, output_size, 2, data_format, "adaptive_avg_pool2d")
-    pool = ops.adaptive_avg_pool2d
-    result: Tensor = channels_first(x, data_format, "adaptive_avg_pool2d", lambda x: pool(x, sizes))
+def _adaptive_avg_pool(
+    dimension: Dimension, x: Tensor, output_size: Any, data_format: str = "NCHW", name: str | None = None
+) -> Tensor:
+    """The means over ``output_size`` nearly equal parts of {items}. A size of None is that of the input."""
+    function = f"adaptive_avg_pool{dimension.ndim}d"
+    sizes = _sizes(x, output_size, dimension.ndim, data_format, function)
+    result: Tensor = channels_first(x, data_format, function, lambda x: getattr(ops, function)(x, sizes))
     return result
 
 
-def adaptive_avg_pool3d(x: Tensor, output_size: Any, data_format: str = "NCDHW", name: str | None = None) -> Tensor:
-    """The means of so many even shares of volumes; None stands for the size of the input."""
-    sizes = _sizes(x, output_size, 3, data_format, "adaptive_avg_pool3d")
-    pool = ops.adaptive_avg_pool3d
-    result: Tensor = channels_first(x, data_format, "adaptive_avg_pool3d", lambda x: pool(x, sizes))
-    return result
+adaptive_avg_pool2d = for_dimension("adaptive_avg_pool{ndim}d", 2, _adaptive_avg_pool)
+adaptive_avg_pool3d = for_dimension("adaptive_avg_pool{ndim}d", 3, _adaptive_avg_pool)
 
 
-def adaptive_max_pool1d(x: Tensor, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
-    """The largest elements of so many even shares of sequences; with their positions, int32, if these are asked for."""
-    return _most("adaptive_max_pool1d", x, output_size, return_mask)
+def _adaptive_max_pool(
+    dimension: Dimension, x: Tensor, output_size: Any, return_mask: bool = False, name: str | None = None
+) -> Any:
+    """The largest elements of ``output_size`` nearly equal parts of {items}. A size of None is that of the input.
+
+    With ``return_mask`` also their flat positions in the channel, int32.
+    """
+    function = f"adaptive_max_pool{dimension.ndim}d"
+    sizes = _sizes(x, output_size, dimension.ndim, "NC", function)
+    if not return_mask:
+        return getattr(ops, function)(x, sizes)
+    y, positions = getattr(ops, f"{function}_with_indices")(x, sizes)
+    return y, ops.cast(positions, "int32")
 
 
-def adaptive_max_pool2d(x: Tensor, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
-    """The largest elements of so many even shares of images; with their positions, int32, if these are asked for."""
-    return _most("adaptive_max_pool2d", x, output_size, return_mask)
-
-
-def adaptive_max_pool3d(x: Tensor, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
-    """The largest elements of so many even shares of volumes; with their positions, int32, if these are asked for."""
-    return _most("adaptive_max_pool3d", x, output_size, return_mask)
+adaptive_max_pool1d = for_dimension("adaptive_max_pool{ndim}d", 1, _adaptive_max_pool)
+adaptive_max_pool2d = for_dimension("adaptive_max_pool{ndim}d", 2, _adaptive_max_pool)
+adaptive_max_pool3d = for_dimension("adaptive_max_pool{ndim}d", 3, _adaptive_max_pool)
 
 
 def batch_norm(

@@ -8,19 +8,15 @@ from typing import Any
 from ferrograd import _arguments
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as ops
+from ferrograd._dialects.specialize import Dimension, for_dimension
 
 __all__ = [
-    "channels_first",
-    "channels_last",
     "conv1d",
     "conv1d_transpose",
     "conv2d",
     "conv2d_transpose",
     "conv3d",
     "conv3d_transpose",
-    "each",
-    "padded",
-    "pads_of",
 ]
 
 
@@ -98,8 +94,24 @@ def _window(weight: Tensor, count: int, function: str) -> list[int]:
     return list(shape[2:])
 
 
-def _conv(function: str, count: int, x: Tensor, weight: Tensor, data_format: Any, *rest: Any) -> Tensor:
-    bias, stride, padding, dilation, groups = rest
+def _conv(
+    dimension: Dimension,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Tensor:
+    """The convolution of {items} with filters of shape [filters, channels / groups, {axes}].
+
+    ``padding`` is a number, one per axis, one per side, a pair per axis of ``data_format``, ``"SAME"`` or ``"VALID"``.
+    """
+    count = dimension.ndim
+    function = f"conv{count}d"
 
     def run(x: Tensor) -> Any:
         steps, same = each(stride, count, function, "stride"), isinstance(padding, str) and padding.upper() == "SAME"
@@ -109,6 +121,11 @@ def _conv(function: str, count: int, x: Tensor, weight: Tensor, data_format: Any
 
     result: Tensor = channels_first(x, data_format, function, run)
     return result
+
+
+conv1d = for_dimension("conv{ndim}d", 1, _conv)
+conv2d = for_dimension("conv{ndim}d", 2, _conv)
+conv3d = for_dimension("conv{ndim}d", 3, _conv)
 
 
 def _transposed(function: str, count: int, x: Tensor, weight: Tensor, data_format: Any, *rest: Any) -> Tensor:
@@ -144,51 +161,6 @@ def _transposed(function: str, count: int, x: Tensor, weight: Tensor, data_forma
     return result
 
 
-def conv1d(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    data_format: str = "NCL",
-    name: str | None = None,
-) -> Tensor:
-    """Each window of sequences times each filter. The weight is [filters, channels / groups, length]."""
-    return _conv("conv1d", 1, x, weight, data_format, bias, stride, padding, dilation, groups)
-
-
-def conv2d(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    data_format: str = "NCHW",
-    name: str | None = None,
-) -> Tensor:
-    """Each window of images times each filter. The weight is [filters, channels / groups, height, width]."""
-    return _conv("conv2d", 2, x, weight, data_format, bias, stride, padding, dilation, groups)
-
-
-def conv3d(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    data_format: str = "NCDHW",
-    name: str | None = None,
-) -> Tensor:
-    """Each window of volumes times each filter. The weight is [filters, channels / groups, depth, height, width]."""
-    return _conv("conv3d", 3, x, weight, data_format, bias, stride, padding, dilation, groups)
-
-
 def conv1d_transpose(
     x: Tensor,
     weight: Tensor,
@@ -202,12 +174,13 @@ def conv1d_transpose(
     data_format: str = "NCL",
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of conv1d by its first argument. The weight is [channels, filters / groups, length]."""
+    """The transpose of ``conv1d`` in its first argument. The weight is [channels, filters / groups, length]."""
     rest = (bias, stride, padding, output_padding, groups, dilation, output_size)
     return _transposed("conv1d_transpose", 1, x, weight, data_format, *rest)
 
 
-def conv2d_transpose(
+def _conv_transpose(
+    dimension: Dimension,
     x: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
@@ -220,24 +193,10 @@ def conv2d_transpose(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of conv2d by its first argument. The weight is [channels, filters / groups, height, width]."""
+    """The transpose of ``conv{ndim}d`` in its first argument. The weight is [channels, filters / groups, {axes}]."""
     rest = (bias, stride, padding, output_padding, groups, dilation, output_size)
-    return _transposed("conv2d_transpose", 2, x, weight, data_format, *rest)
+    return _transposed(f"conv{dimension.ndim}d_transpose", dimension.ndim, x, weight, data_format, *rest)
 
 
-def conv3d_transpose(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    output_size: Any = None,
-    data_format: str = "NCDHW",
-    name: str | None = None,
-) -> Tensor:
-    """The transpose of conv3d by its first argument; the weight: [channels, filters / groups, depth, height, width]."""
-    rest = (bias, stride, padding, output_padding, groups, dilation, output_size)
-    return _transposed("conv3d_transpose", 3, x, weight, data_format, *rest)
+conv2d_transpose = for_dimension("conv{ndim}d_transpose", 2, _conv_transpose)
+conv3d_transpose = for_dimension("conv{ndim}d_transpose", 3, _conv_transpose)

@@ -46,52 +46,14 @@ from ferrograd._core.paddle import (
     thresholded_relu,
 )
 from ferrograd._dialects import adapters as _adapters
-from ferrograd.paddle.nn._pools import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    adaptive_max_pool1d,
-    adaptive_max_pool2d,
-    adaptive_max_pool3d,
-    avg_pool1d,
-    avg_pool2d,
-    avg_pool3d,
-    batch_norm,
-    instance_norm,
-    max_pool1d,
-    max_pool2d,
-    max_pool3d,
-)
-from ferrograd.paddle.nn._windows import (
-    channels_last,
-    conv1d,
-    conv1d_transpose,
-    conv2d,
-    conv2d_transpose,
-    conv3d,
-    conv3d_transpose,
-)
+from ferrograd.paddle.nn import _pools, _windows
+from ferrograd.paddle.nn._pools import *
+from ferrograd.paddle.nn._windows import *
 
 __all__ = [
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
-    "adaptive_max_pool3d",
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "batch_norm",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
-    "conv1d",
-    "conv1d_transpose",
-    "conv2d",
-    "conv2d_transpose",
-    "conv3d",
-    "conv3d_transpose",
     "cosine_similarity",
     "cross_entropy",
     "diag_embed",
@@ -105,7 +67,6 @@ __all__ = [
     "hardsigmoid",
     "hardswish",
     "hardtanh",
-    "instance_norm",
     "kl_div",
     "l1_loss",
     "layer_norm",
@@ -114,9 +75,6 @@ __all__ = [
     "log_loss",
     "log_sigmoid",
     "log_softmax",
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
     "mish",
     "mse_loss",
     "nll_loss",
@@ -144,6 +102,8 @@ __all__ = [
     "tanhshrink",
     "thresholded_relu",
 ]
+__all__ += _pools.__all__
+__all__ += _windows.__all__
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, name: str | None = None) -> Tensor:
@@ -206,7 +166,7 @@ def group_norm(
     name: str | None = None,
 ) -> Tensor:
     """``x`` with mean 0 and variance 1 in each of so many groups of its channels, then scaled and shifted."""
-    if not channels_last(data_format, "group_norm"):
+    if not _windows.channels_last(data_format, "group_norm"):
         return ops.group_norm(x, num_groups, weight, bias, epsilon)
     return ops.moveaxis(ops.group_norm(ops.moveaxis(x, -1, 1), num_groups, weight, bias, epsilon), 1, -1)
 
@@ -275,7 +235,7 @@ def pad(
     if len(pairs) == x.ndim:
         widths = pairs if pad_from_left_axis else pairs[::-1]
     else:
-        last = 1 if channels_last(data_format, "pad") else 0
+        last = 1 if _windows.channels_last(data_format, "pad") else 0
         widths = [(0, 0)] * (x.ndim - len(pairs) - last) + pairs[::-1] + [(0, 0)] * last
     return ops.pad(x, widths, mode, value)
 

@@ -9,6 +9,7 @@ from ferrograd import _arguments
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.normalization import normalize
+from ferrograd._dialects.specialize import Dimension, for_dimension
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -32,7 +33,8 @@ def _pool(name: str, return_indices: bool) -> Any:
     return getattr(ops, f"{name}_with_indices" if return_indices else name)
 
 
-def max_pool1d(
+def _max_pool(
+    dimension: Dimension,
     input: Tensor,
     kernel_size: Any,
     stride: Any = None,
@@ -41,88 +43,66 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest element of each window of sequences, with its position if that is asked for."""
-    return _pool("max_pool1d", return_indices)(input, kernel_size, stride, padding, dilation, ceil_mode)
+    """The largest element of each window of {items}. With ``return_indices`` also its flat position."""
+    pool = _pool(f"max_pool{dimension.ndim}d", return_indices)
+    return pool(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest pixel of each window of images, with its position if that is asked for."""
-    return _pool("max_pool2d", return_indices)(input, kernel_size, stride, padding, dilation, ceil_mode)
-
-
-def max_pool3d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest element of each window of volumes, with its position if that is asked for."""
-    return _pool("max_pool3d", return_indices)(input, kernel_size, stride, padding, dilation, ceil_mode)
+max_pool1d = for_dimension("max_pool{ndim}d", 1, _max_pool)
+max_pool2d = for_dimension("max_pool{ndim}d", 2, _max_pool)
+max_pool3d = for_dimension("max_pool{ndim}d", 3, _max_pool)
 
 
 def _sizes(input: Tensor, output_size: Any, axes: int, function: str) -> Any:
+    """The output size, where None is the input's size. One-dimensional pools take it as it is."""
+    if axes == 1:
+        return output_size
     return _arguments.sizes(_arguments.tensor(input, function, "input").shape[-axes:], output_size)
 
 
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of so many even shares of sequences."""
-    return ops.adaptive_avg_pool1d(input, output_size)
+def _adaptive_avg_pool(dimension: Dimension, input: Tensor, output_size: Any) -> Tensor:
+    """The means over ``output_size`` nearly equal parts of {items}; of several sizes, None is the input's."""
+    function = f"adaptive_avg_pool{dimension.ndim}d"
+    result: Tensor = getattr(ops, function)(input, _sizes(input, output_size, dimension.ndim, function))
+    return result
 
 
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of so many even shares of images; None stands for the size of the input."""
-    return ops.adaptive_avg_pool2d(input, _sizes(input, output_size, 2, "adaptive_avg_pool2d"))
+adaptive_avg_pool1d = for_dimension("adaptive_avg_pool{ndim}d", 1, _adaptive_avg_pool)
+adaptive_avg_pool2d = for_dimension("adaptive_avg_pool{ndim}d", 2, _adaptive_avg_pool)
+adaptive_avg_pool3d = for_dimension("adaptive_avg_pool{ndim}d", 3, _adaptive_avg_pool)
 
 
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of so many even shares of volumes; None stands for the size of the input."""
-    return ops.adaptive_avg_pool3d(input, _sizes(input, output_size, 3, "adaptive_avg_pool3d"))
+def _adaptive_max_pool(dimension: Dimension, input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of ``output_size`` nearly equal parts of {items}; of several sizes, None is the input's.
+
+    With ``return_indices`` also their flat positions in the channel.
+    """
+    function = f"adaptive_max_pool{dimension.ndim}d"
+    return _pool(function, return_indices)(input, _sizes(input, output_size, dimension.ndim, function))
 
 
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest elements of so many even shares of sequences, with their positions if these are asked for."""
-    return _pool("adaptive_max_pool1d", return_indices)(input, output_size)
+adaptive_max_pool1d = for_dimension("adaptive_max_pool{ndim}d", 1, _adaptive_max_pool)
+adaptive_max_pool2d = for_dimension("adaptive_max_pool{ndim}d", 2, _adaptive_max_pool)
+adaptive_max_pool3d = for_dimension("adaptive_max_pool{ndim}d", 3, _adaptive_max_pool)
 
 
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest pixels of so many even shares of images, with their positions if these are asked for."""
-    return _pool("adaptive_max_pool2d", return_indices)(input, _sizes(input, output_size, 2, "adaptive_max_pool2d"))
-
-
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest elements of so many even shares of volumes, with their positions if these are asked for."""
-    return _pool("adaptive_max_pool3d", return_indices)(input, _sizes(input, output_size, 3, "adaptive_max_pool3d"))
-
-
-def _lp(pool: Any, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
+def _lp_pool(
+    dimension: Dimension,
+    input: Tensor,
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """``sum(x ** norm_type) ** (1 / norm_type)`` over each window of {items}."""
+    pool = getattr(ops, f"avg_pool{dimension.ndim}d")
     sums = pool(ops.pow(input, norm_type), kernel_size, stride, 0, ceil_mode, True, 1.0)
     return ops.pow(sums, 1.0 / norm_type)
 
 
-def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """The root of the sum of powers of each window of sequences."""
-    return _lp(ops.avg_pool1d, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """The root of the sum of powers of each window of images."""
-    return _lp(ops.avg_pool2d, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """The root of the sum of powers of each window of volumes."""
-    return _lp(ops.avg_pool3d, input, norm_type, kernel_size, stride, ceil_mode)
+lp_pool1d = for_dimension("lp_pool{ndim}d", 1, _lp_pool)
+lp_pool2d = for_dimension("lp_pool{ndim}d", 2, _lp_pool)
+lp_pool3d = for_dimension("lp_pool{ndim}d", 3, _lp_pool)
 
 
 def batch_norm(

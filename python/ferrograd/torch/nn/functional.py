@@ -39,61 +39,20 @@ from ferrograd._core.torch import (
 )
 from ferrograd._dialects import adapters as _adapters
 from ferrograd._dialects.out_argument import into
-from ferrograd.torch.nn._activations import (
-    celu,
-    elu,
-    glu,
-    hardshrink,
-    hardsigmoid,
-    hardswish,
-    hardtanh,
-    leaky_relu,
-    logsigmoid,
-    mish,
-    relu,
-    relu6,
-    rrelu,
-    selu,
-    silu,
-    softshrink,
-    softsign,
-    tanhshrink,
-    threshold,
-)
-from ferrograd.torch.nn._windows import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    adaptive_max_pool1d,
-    adaptive_max_pool2d,
-    adaptive_max_pool3d,
-    batch_norm,
-    instance_norm,
-    lp_pool1d,
-    lp_pool2d,
-    lp_pool3d,
-    max_pool1d,
-    max_pool2d,
-    max_pool3d,
-)
+from ferrograd._dialects.specialize import specialize
+from ferrograd.torch.nn import _activations, _windows
+from ferrograd.torch.nn._activations import *
+from ferrograd.torch.nn._windows import *
 
 __all__ = [
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "adaptive_max_pool1d",
     "adaptive_max_pool1d_with_indices",
-    "adaptive_max_pool2d",
     "adaptive_max_pool2d_with_indices",
-    "adaptive_max_pool3d",
     "adaptive_max_pool3d_with_indices",
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
-    "batch_norm",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
-    "celu",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -103,34 +62,18 @@ __all__ = [
     "cosine_similarity",
     "cross_entropy",
     "dropout",
-    "elu",
     "embedding",
     "gelu",
-    "glu",
     "group_norm",
-    "hardshrink",
-    "hardsigmoid",
-    "hardswish",
-    "hardtanh",
     "huber_loss",
-    "instance_norm",
     "kl_div",
     "l1_loss",
     "layer_norm",
-    "leaky_relu",
     "linear",
     "log_softmax",
-    "logsigmoid",
-    "lp_pool1d",
-    "lp_pool2d",
-    "lp_pool3d",
-    "max_pool1d",
     "max_pool1d_with_indices",
-    "max_pool2d",
     "max_pool2d_with_indices",
-    "max_pool3d",
     "max_pool3d_with_indices",
-    "mish",
     "mse_loss",
     "nll_loss",
     "normalize",
@@ -138,23 +81,16 @@ __all__ = [
     "pad",
     "pairwise_distance",
     "prelu",
-    "relu",
-    "relu6",
     "rms_norm",
-    "rrelu",
-    "selu",
     "sigmoid",
-    "silu",
     "smooth_l1_loss",
     "softmax",
     "softmin",
     "softplus",
-    "softshrink",
-    "softsign",
     "tanh",
-    "tanhshrink",
-    "threshold",
 ]
+__all__ += _activations.__all__
+__all__ += _windows.__all__
 
 
 def _axis(what: str, dim: int | None) -> int:
@@ -221,26 +157,20 @@ def nll_loss(
     return ops.nll_loss(input, target, weight, ignore_index, _reduction(size_average, reduce, reduction))
 
 
-def mse_loss(
+def _difference_loss(
+    op: Any,
     input: Tensor,
     target: Tensor,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The squared difference of predictions and targets."""
-    return ops.mse_loss(input, target, _reduction(size_average, reduce, reduction))
+    result: Tensor = op(input, target, _reduction(size_average, reduce, reduction))
+    return result
 
 
-def l1_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """The absolute difference of predictions and targets."""
-    return ops.l1_loss(input, target, _reduction(size_average, reduce, reduction))
+mse_loss = specialize("mse_loss", "The squared difference of predictions and targets.", _difference_loss, ops.mse_loss)
+l1_loss = specialize("l1_loss", "The absolute difference of predictions and targets.", _difference_loss, ops.l1_loss)
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
