@@ -1,6 +1,5 @@
 //! `grad`, `backward` and the grad mode: what Python asks, as a request to the engine.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
@@ -14,58 +13,39 @@ use super::error::raise;
 use super::var::Var;
 use crate::engine::{Answer, Reached, Request};
 use crate::graph::site::Site;
-use crate::graph::{DetachReason, Edge, GradOwner, Node, Rare, Tensor};
+use crate::graph::{DetachReason, Edge, GradOwner, Modes, Node, Recording, Tensor, modes};
 use crate::ops::movement::broadcast_to;
 use crate::shape;
-
-thread_local! {
-    static ENABLED: Cell<bool> = const { Cell::new(true) };
-    /// Where recording was last switched off.
-    static OFF_SINCE: Cell<Site> = const { Cell::new(Site(0)) };
-}
-
-/// Where recording is off.
-static OFF: Rare = Rare::new();
 
 /// Whether ops are being recorded on this thread.
 #[inline]
 #[pyfunction(name = "is_grad_enabled")]
 pub fn grad_enabled() -> bool {
-    !OFF.ask(|| !ENABLED.get())
-}
-
-/// Switches recording on or off for this thread; returns what it was.
-fn switch(on: bool) -> bool {
-    let before = ENABLED.replace(on);
-    OFF.change(!before, !on);
-    before
+    modes::is_recording()
 }
 
 /// Sets whether ops are recorded on this thread; returns what it was.
 #[pyfunction]
 fn set_grad_mode(on: bool) -> bool {
-    let before = switch(on);
-    if before && !on {
-        OFF_SINCE.set(Site::current());
+    let before = modes::is_recording();
+    if before != on {
+        let mode = if on { Recording::On } else { Recording::Off { since: Site::current() } };
+        Modes::update(|m| m.recording = mode);
     }
     before
 }
 
 /// Why a value is cut off that an op meets while recording is off.
 pub fn unrecorded() -> DetachReason {
-    DetachReason::unrecorded(OFF_SINCE.get())
+    match modes::with(|m| m.recording) {
+        Recording::On => DetachReason::default(),
+        Recording::Off { since } => DetachReason::unrecorded(since),
+    }
 }
 
 /// Runs `f` with ops recorded on this thread or not.
 pub fn with_grad_mode<R>(on: bool, f: impl FnOnce() -> R) -> R {
-    struct Restore(bool, Site);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            switch(self.0);
-            OFF_SINCE.set(self.1);
-        }
-    }
-    let _restore = Restore(switch(on), OFF_SINCE.replace(Site::default()));
+    let _modes = Modes::enter(|m| m.recording = Recording::from(on));
     f()
 }
 

@@ -12,7 +12,6 @@ use super::error::raise;
 use super::var::Var;
 use crate::engine::{Answer, Request};
 use crate::error::Result;
-use crate::graph::watch;
 use crate::graph::{Edge, Tensor};
 use crate::kernel::par;
 use crate::ops::alias::alias;
@@ -42,7 +41,7 @@ pub fn run(py: Python<'_>, request: Request<'_>, batched: bool) -> PyResult<Answ
         })?;
         Ok(())
     };
-    let request = Request { tick: Some(&tick), watch: watch::get(), ..request };
+    let request = Request { tick: Some(&tick), ..request };
     let answer = lift(detached(py, || if batched { transform::batched(request) } else { request.run() }))?;
     THREADS_OF_LAST_RUN.set(answer.threads);
     Ok(answer)

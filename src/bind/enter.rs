@@ -5,16 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pyo3::prelude::*;
 
-use super::autograd::with_grad_mode;
 use crate::error::{Error, Result};
-use crate::graph::Node;
-use crate::graph::site::Site;
+use crate::graph::{Modes, Node, Recording, modes};
 
 /// Runs `f` while other Python threads run. What it records carries the site of the current call.
 pub fn detached<T: Send>(py: Python<'_>, f: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    let site = Site::current();
-    py.detach(|| catch_unwind(AssertUnwindSafe(|| site.within(f))))
-        .unwrap_or_else(|p| Err(Error::from_panic(p)))
+    let _site = modes::fix_site();
+    py.detach(|| catch_unwind(AssertUnwindSafe(f))).unwrap_or_else(|p| Err(Error::from_panic(p)))
 }
 
 /// Runs Python code inside [`detached`], for a node: recorded or not, as an ordinary call of the thread. An exception
@@ -27,11 +24,12 @@ pub fn called_back<T>(
     f: impl FnOnce(Python<'_>) -> PyResult<T>,
 ) -> Result<T> {
     let run = |py: Python<'_>| {
-        with_grad_mode(record, || f(py)).inspect_err(|e| {
+        f(py).inspect_err(|e| {
             let made = node.site().describe().map_or(String::new(), |at| format!(", made at {at}"));
             // An exception that takes no notes goes on without one.
             let _ = e.value(py).call_method1("add_note", (format!("{what} {}{made}", name()),));
         })
     };
-    Ok(Site::outside(|| Python::attach(run))?)
+    let _modes = Modes::enter(|m| (m.site, m.recording) = (None, Recording::from(record)));
+    Ok(Python::attach(run)?)
 }

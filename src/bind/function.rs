@@ -11,6 +11,7 @@ use super::storage::Old;
 use super::var::{Value, Var};
 use crate::array::Array;
 use crate::error::interned;
+use crate::graph::site::Site;
 use crate::graph::{self, Edge, Levels, Meta, Node, SavedArray, SavedList, Tensor, align};
 use crate::shape::Dims;
 
@@ -115,8 +116,9 @@ impl FunctionCall {
             any_dtype,
             dialect,
         };
-        let kept = lift(graph::kept(kept, |_| false))?;
-        let node = graph::Node::of_op(Box::new(op), &ins, &arrays, &levels, |list| *list = kept);
+        let kept = lift(graph::saved_state(kept, |_| false))?;
+        let node =
+            graph::Node::of_op(Box::new(op), &ins, &arrays, &levels, Site::current(), |list| *list = kept);
         let outputs = own.into_iter().map(|i| (i, arrays[i].clone())).collect();
         let recorded = Recorded { node: Arc::downgrade(&node), sources, outputs, dialect };
         let _ = self.recorded.set(recorded);
@@ -175,7 +177,8 @@ impl FunctionCall {
         let refusing = |v: Bound<'py, Var>| {
             let Tensor { array, levels, .. } = v.get().tensor();
             let op = Once { name: node.name(), why };
-            let node = Node::of_op(Box::new(op), &ins, std::slice::from_ref(&array), &levels, |_| {});
+            let (outs, site) = (std::slice::from_ref(&array), Site::current());
+            let node = Node::of_op(Box::new(op), &ins, outs, &levels, site, |_| {});
             Var::result(py, Tensor::made(array, Some(Edge { node, out: 0 }), levels), *dialect)
         };
         grads.into_iter().map(|v| v.map(refusing).transpose()).collect()

@@ -1,6 +1,6 @@
 //! Inference mode: what is made in it is never part of a graph, and says so where somebody tries.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -8,17 +8,13 @@ use smallvec::SmallVec;
 
 use super::var::Var;
 use crate::array::Array;
-use crate::graph::{Edge, Rare, Tensor};
+use crate::graph::modes::{self, Flags};
+use crate::graph::{Edge, Modes, Tensor};
 
 thread_local! {
-    static ENABLED: Cell<bool> = const { Cell::new(false) };
     /// Values of inference tensors that an op of this thread is about to read while recording.
     static READ: RefCell<Vec<Array>> = const { RefCell::new(Vec::new()) };
-    static HAS_READ: Cell<bool> = const { Cell::new(false) };
 }
-
-/// The threads that were ever in inference mode.
-static USED: Rare = Rare::new();
 
 /// The nodes that one function makes, at most, are looked through for what they keep.
 const NODES: usize = 64;
@@ -27,20 +23,19 @@ const NODES: usize = 64;
 #[inline]
 #[pyfunction(name = "is_inference_mode_enabled")]
 pub fn enabled() -> bool {
-    USED.ask(|| ENABLED.get())
+    modes::flags().has(Flags::INFERENCE)
 }
 
 /// Sets whether this thread is in inference mode; returns whether it was.
 #[pyfunction]
 fn set_inference_mode(on: bool) -> bool {
-    USED.change(false, on);
-    ENABLED.replace(on)
+    Modes::update(|m| std::mem::replace(&mut m.inference, on))
 }
 
 /// Whether there may be inference tensors.
 #[inline]
 pub fn is_used() -> bool {
-    USED.any()
+    modes::flags().has(Flags::INFERENCE_TENSORS)
 }
 
 /// Notes that an op reads an inference tensor while recording.
@@ -51,7 +46,6 @@ pub fn reads(x: &mut Tensor) {
         x.array = array;
     }
     READ.with_borrow_mut(|read| read.push(x.array.clone()));
-    HAS_READ.set(true);
 }
 
 /// That a result's nodes keep no inference tensor which the op has read.
@@ -60,13 +54,15 @@ pub fn reads(x: &mut Tensor) {
 /// torch's, where they do.
 #[inline]
 pub fn check(result: &Tensor) -> PyResult<()> {
-    if USED.ask(|| HAS_READ.get()) { look_through(result.edge.as_ref()) } else { Ok(()) }
+    if is_used() { look_through(result.edge.as_ref()) } else { Ok(()) }
 }
 
 #[cold]
 fn look_through(edge: Option<&Edge>) -> PyResult<()> {
-    HAS_READ.set(false);
     let read = READ.with_borrow_mut(std::mem::take);
+    if read.is_empty() {
+        return Ok(());
+    }
     let ids: SmallVec<[usize; 2]> = read.iter().map(|a| a.memory().0).collect();
     let mut work: SmallVec<[&Edge; 8]> = edge.into_iter().collect();
     for _ in 0..NODES {

@@ -8,7 +8,7 @@ use pyo3::types::PyTuple;
 use super::convert::lift;
 use super::error::raise;
 use super::var::Var;
-use crate::graph::{self, LiveLevel, Randomness};
+use crate::graph::{self, LiveLevel, Modes, Randomness, modes};
 use crate::transform;
 
 /// A level of batching: live between ``__enter__``, which gives its lanes, and ``__exit__``, on the thread that
@@ -17,7 +17,7 @@ use crate::transform;
 pub struct Level {
     lanes: usize,
     draws: Randomness,
-    live: Mutex<Option<LiveLevel>>,
+    live: Mutex<Option<graph::Level>>,
 }
 
 #[pymethods]
@@ -42,15 +42,16 @@ impl Level {
     }
 
     fn __enter__(&self) -> Lanes {
-        let live = LiveLevel::drawing(self.lanes, self.draws);
-        let lanes = Lanes(live.level());
-        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
-        lanes
+        let level = graph::Level::new(self.lanes);
+        Modes::update(|m| m.live_levels.push(LiveLevel { level, randomness: self.draws }));
+        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
+        Lanes(level)
     }
 
     #[pyo3(signature = (*_error))]
     fn __exit__(&self, _error: &Bound<'_, PyTuple>) {
-        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let level = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Modes::update(|m| m.live_levels.retain(|l| Some(l.level) != level));
     }
 }
 
@@ -69,7 +70,7 @@ impl Lanes {
     /// nothing was said it is as for a tensor with the lanes.
     #[getter]
     fn randomness(&self) -> &'static str {
-        match LiveLevel::draws(self.0) {
+        match modes::randomness(self.0) {
             Randomness::ByOperand | Randomness::Different => "different",
             Randomness::Same => "same",
             Randomness::Refused => "error",

@@ -74,7 +74,7 @@ impl Node {
             Part::Input(i) => node.inputs.get(i).cloned().flatten(),
             Part::Output(i) => Some(Edge { node: node.clone(), out: i as u32 }),
         };
-        let list = lift(node.take_kept(true))?;
+        let list = lift(node.take_saved(None))?;
         let Some(keep) = list.into_iter().nth(self.place(part)).flatten() else { return Ok(None) };
         let leaf = edge.as_ref().and_then(|e| Slot::of(&e.node)).and_then(|slot| slot.tensor(py));
         if let Some(leaf) = leaf.filter(|v| v.get().tensor().array.is_same(&keep.array())) {

@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use super::autograd::with_grad_mode;
 use super::dialect::Dialect;
 use super::hook_methods::callable;
 use super::node::object;
 use crate::error::Result;
-use crate::graph::site::Site;
-use crate::graph::{Edge, Node, Observer, set_observers};
+use crate::graph::{Edge, Modes, Node, Observer, Recording};
 
 struct Hook {
     hook: Py<PyAny>,
@@ -18,14 +16,18 @@ struct Hook {
 }
 
 impl Observer for Hook {
-    /// Calls the hook: as an ordinary call of the thread, in which nothing is recorded.
+    /// Calls the hook: as an ordinary call of the thread, in which nothing is recorded or observed.
     fn made(&self, node: &Arc<Node>) -> Result<()> {
         let edge = Edge { node: node.clone(), out: 0 };
         let call = |py: Python<'_>| {
             let node = object(py, &edge, self.dialect)?;
-            with_grad_mode(false, || self.hook.bind(py).call1((node,))).map(drop)
+            self.hook.bind(py).call1((node,)).map(drop)
         };
-        Ok(Site::outside(|| Python::attach(call))?)
+        let _modes = Modes::enter(|m| {
+            (m.site, m.recording) = (None, Recording::from(false));
+            m.observers.clear();
+        });
+        Ok(Python::attach(call)?)
     }
 }
 
@@ -34,19 +36,14 @@ impl Observer for Hook {
 fn push_node_hook(hook: &Bound<'_, PyAny>, dialect: usize) -> PyResult<()> {
     callable("node_creation_hook", hook)?;
     let hook = Hook { hook: hook.clone().unbind(), dialect: Dialect::from_index(dialect) };
-    let mut all = set_observers(vec![]);
-    all.push(Arc::new(hook));
-    set_observers(all);
+    Modes::update(|m| m.observers.push(Arc::new(hook)));
     Ok(())
 }
 
 /// Ends what the last [`push_node_hook`] began.
 #[pyfunction]
 fn pop_node_hook() {
-    let mut all = set_observers(vec![]);
-    let last = all.pop();
-    set_observers(all);
-    drop(last);
+    drop(Modes::update(|m| m.observers.pop()));
 }
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {

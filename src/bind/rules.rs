@@ -201,5 +201,5 @@ pub fn kept(node: &Arc<Node>) -> Result<SavedList> {
     let running = RUNNING.with_borrow(|list| {
         list.iter().rev().find(|(other, _)| Arc::ptr_eq(other, node)).map(|(_, kept)| kept.clone())
     });
-    running.map_or_else(|| node.take_kept(true), Ok)
+    running.map_or_else(|| node.take_saved(None), Ok)
 }

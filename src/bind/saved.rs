@@ -9,15 +9,13 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 
-use super::autograd::with_grad_mode;
 use super::convert::lift;
 use super::dialect::Dialect;
 use super::var::Var;
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::site::Site;
 use crate::graph::{
-    Edge, Packed, Packer, SavedArray, SavedList, SavedState, Tensor, kept, set_packer, unpack,
+    Edge, Modes, Packed, Packer, Recording, SavedArray, SavedList, SavedState, Tensor, saved_state, unpack,
 };
 
 /// A pair of hooks.
@@ -46,9 +44,10 @@ thread_local! {
     static DISABLED: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs a hook: as an ordinary call of the thread, in which nothing is recorded.
+/// Runs a hook: as an ordinary call of the thread, in which nothing is recorded or packed.
 fn call<T>(f: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T> {
-    Ok(Site::outside(|| Python::attach(|py| with_grad_mode(false, || f(py))))?)
+    let _modes = Modes::enter(|m| (m.site, m.recording, m.packer) = (None, Recording::from(false), None));
+    Ok(Python::attach(f)?)
 }
 
 /// A pair of functions as the graph calls it.
@@ -119,7 +118,7 @@ fn set_saved_tensors_hooks(
         return Err(PyRuntimeError::new_err(why));
     }
     let packer = hooks.as_ref().map(|h| Arc::new(Hooks(h.clone_ref(py))) as Arc<dyn Packer>);
-    drop(set_packer(packer));
+    drop(Modes::update(|m| std::mem::replace(&mut m.packer, packer)));
     Ok(HOOKS.replace(hooks))
 }
 
@@ -147,7 +146,7 @@ impl SavedTensor {
     fn new(x: &Bound<'_, Var>) -> PyResult<SavedTensor> {
         let Tensor { array, edge, levels, .. } = x.get().tensor();
         let list: SavedList = [Some(SavedArray::new(array, &levels))].into_iter().collect();
-        Ok(SavedTensor { kept: lift(kept(list, |_| false))?, edge, dialect: x.get().dialect() })
+        Ok(SavedTensor { kept: lift(saved_state(list, |_| false))?, edge, dialect: x.get().dialect() })
     }
 
     /// The tensor with its history.

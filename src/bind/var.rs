@@ -15,7 +15,8 @@ use super::retain::Retained;
 use super::storage::{Mark, Old, Part};
 use crate::array::{Array, Layout};
 use crate::error::Result;
-use crate::graph::{DetachReason, Edge, Tensor, is_packing};
+use crate::graph::modes::{self, Flags};
+use crate::graph::{DetachReason, Edge, Tensor};
 use crate::ops::{Index, index};
 
 /// The value of a tensor.
@@ -156,9 +157,8 @@ impl Var {
     /// the value is locked until the op has read it.
     #[inline]
     pub fn reading(&self) -> Reading<'_> {
-        if grad_enabled()
-            && !is_packing()
-            && !inference::is_used()
+        const COPIED: Flags = Flags::NOT_RECORDING.and(Flags::PACKING).and(Flags::INFERENCE_TENSORS);
+        if !modes::flags().has(COPIED)
             && let Some(state) = self.try_lock()
             && matches!(state.value, Value::Own(_))
         {

@@ -5,15 +5,13 @@ use std::collections::HashMap;
 use pyo3::prelude::*;
 
 use super::error::raise;
+use crate::graph::Modes;
 use crate::graph::watch::{self, Cost, Watch};
 
 /// Sets one thing that this thread watches: `nans`, `anomalies`, `safe`, `times`, `sites` or `nodes`. Returns what it was.
 #[pyfunction(name = "watch")]
 fn set(py: Python<'_>, what: &str, on: bool) -> PyResult<bool> {
-    let mut new = watch::get();
-    let field = field(py, &mut new, what)?;
-    let before = std::mem::replace(field, on);
-    watch::set(new);
+    let before = Modes::update(|m| field(py, &mut m.watch, what).map(|f| std::mem::replace(f, on)))?;
     if what == "anomalies" && on && !before {
         watch::forget_first();
     }
@@ -23,7 +21,7 @@ fn set(py: Python<'_>, what: &str, on: bool) -> PyResult<bool> {
 /// Whether this thread watches it.
 #[pyfunction]
 fn watching(py: Python<'_>, what: &str) -> PyResult<bool> {
-    field(py, &mut watch::get(), what).copied()
+    field(py, &mut Modes::current().watch, what).copied()
 }
 
 fn field<'a>(py: Python<'_>, watch: &'a mut Watch, what: &str) -> PyResult<&'a mut bool> {

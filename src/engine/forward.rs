@@ -7,8 +7,8 @@ use super::arena::{Arena, NONE};
 use super::pass::{closed, spare};
 use super::sum::added;
 use crate::error::{Error, Result};
-use crate::graph::site::Site;
-use crate::graph::{Edge, Grads, Levels, LiveLevel, Meta, NodeKind, Op, Saved, Tangents, Tensor, watch};
+use crate::graph::modes;
+use crate::graph::{Edge, Grads, Levels, Meta, NodeKind, Op, Saved, Tangents, Tensor};
 use crate::ops::lanes::spread_lanes;
 use crate::ops::movement::{broadcast_to, cast};
 
@@ -28,8 +28,8 @@ use crate::ops::movement::{broadcast_to, cast};
 /// # Errors
 /// What the rules report; [`Error::Freed`] where an earlier call has freed the graph.
 pub fn push(outputs: &[Edge], inputs: &[(Edge, Tensor)], create_graph: bool) -> Result<Vec<Option<Tensor>>> {
-    let site = Site::current();
-    catch_unwind(AssertUnwindSafe(|| site.within(|| ascend(outputs, inputs, create_graph))))
+    let _site = modes::fix_site();
+    catch_unwind(AssertUnwindSafe(|| ascend(outputs, inputs, create_graph)))
         .unwrap_or_else(|panic| Err(Error::from_panic(panic)))
 }
 
@@ -41,7 +41,7 @@ fn ascend(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result<V
         ..Request::default()
     };
     let arena = Arena::new(&request);
-    let live = LiveLevel::all();
+    let live = modes::live_levels();
     let mut tangents: Vec<Option<Tensor>> = vec![None; arena.slots()];
     for (&slot, (edge, t)) in arena.wanted.iter().zip(inputs).filter(|(s, _)| **s != NONE) {
         let t = cast(&if record { t.clone() } else { t.detach() }, edge.meta().dtype)?;
@@ -49,7 +49,7 @@ fn ascend(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result<V
         *sum = added(sum.take(), Some(t), record)?;
     }
     let mut uses = uses(&arena);
-    let safe = watch::get().safe;
+    let safe = modes::with(|m| m.watch.safe);
     for (i, &node) in arena.nodes.iter().enumerate().filter(|(i, _)| arena.works(*i)) {
         let NodeKind::Op(op) = &node.kind else { continue };
         let mut take = |&slot: &u32| {
@@ -61,7 +61,7 @@ fn ascend(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result<V
         if t.iter().all(Option::is_none) {
             continue;
         }
-        let kept = node.take_kept(true)?;
+        let kept = node.take_saved(None)?;
         let saved = Saved { node, kept: &kept, edges: &node.inputs, record };
         let outs = if safe && op.is_pointwise() {
             safely(op.as_ref(), &t, &saved)?

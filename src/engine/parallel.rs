@@ -21,8 +21,7 @@ use super::pass::{Cotangents, Pass};
 use super::sum::{Sum, Sums};
 use super::tick::{PERIOD, Ticker};
 use crate::error::{Error, Result};
-use crate::graph::LiveLevel;
-use crate::graph::site::Site;
+use crate::graph::Modes;
 use crate::kernel::par::{self, Caller};
 
 struct Run<'a> {
@@ -38,7 +37,8 @@ struct Run<'a> {
     wake: Condvar,
     /// Which threads ran nodes, one bit each.
     ran: AtomicU64,
-    site: Site,
+    /// Those of the calling thread.
+    modes: Modes,
 }
 
 struct Ready {
@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
             pending: pending.into_iter().map(AtomicU32::new).collect(),
             wake: Condvar::new(),
             ran: AtomicU64::new(0),
-            site: Site::current(),
+            modes: Modes::current(),
         }
     }
 
@@ -105,7 +105,7 @@ impl<'a> Run<'a> {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// On a thread of the pool: with the caller's site and levels, until nothing is ready.
+    /// On a thread of the pool, in the caller's modes: runs nodes until none is ready.
     fn helper(&self, crew: Caller<'_>) {
         let drive = || -> Result<()> {
             let mut done = None;
@@ -114,8 +114,8 @@ impl<'a> Run<'a> {
             }
             Ok(())
         };
-        let all = || self.site.within(|| LiveLevel::within(&self.pass.live, drive));
-        self.end(catch_unwind(AssertUnwindSafe(all)));
+        let _modes = self.modes.clone().install();
+        self.end(catch_unwind(AssertUnwindSafe(drive)));
     }
 
     /// On the calling thread: until all is done or has failed.

@@ -10,10 +10,10 @@ use super::Request;
 use super::arena::{Arena, NONE};
 use super::request::takes_any_dtype;
 use crate::error::{Error, Result, bail, interned};
+use crate::graph::modes::{self, Flags};
+use crate::graph::site::Site;
 use crate::graph::watch::{self, First, Watch};
-use crate::graph::{
-    Edge, Grads, HookContext, Hooks, Levels, LiveLevel, Meta, Node, NodeKind, Run, Saved, Tensor,
-};
+use crate::graph::{Edge, Grads, HookContext, Hooks, Levels, Meta, Node, NodeKind, Run, Saved, Tensor};
 use crate::kernel::reduce::non_finite;
 use crate::ops::compare::equal;
 use crate::ops::entry::Operand;
@@ -27,14 +27,15 @@ use crate::shape;
 pub(super) struct Pass<'a> {
     pub(super) arena: Arena<'a>,
     pub(super) create_graph: bool,
-    retain_graph: bool,
+    /// The site of the pass, where it frees what it reads; none where the graph is retained.
+    free_at: Option<Site>,
     /// The levels whose calls are running.
     pub(super) live: Levels,
     /// The gradients of all leaves but the wanted ones are added to what they have; and those of the wanted values.
     leaves: bool,
     accumulates: bool,
     pub(super) run: Run,
-    watch: Watch,
+    pub(super) watch: Watch,
     /// Of values and gradients: the first that was not finite.
     first: Mutex<Option<First>>,
     names: Option<&'a (dyn Fn(&Node) -> String + Sync)>,
@@ -47,11 +48,15 @@ impl<'a> Pass<'a> {
         Pass {
             arena: Arena::new(request),
             create_graph: request.create_graph,
-            retain_graph: request.retain_graph,
-            live: LiveLevel::all(),
+            free_at: (!request.retain_graph).then(Site::current),
+            live: modes::live_levels(),
             leaves: request.leaves,
             accumulates: request.accumulates,
-            watch: request.watch,
+            watch: if modes::flags().has(Flags::WATCHING) {
+                modes::with(|m| m.watch)
+            } else {
+                Watch::NOTHING
+            },
             first: Mutex::new(watch::first()),
             names: request.names,
             run: Run::default(),
@@ -130,7 +135,7 @@ impl<'a> Pass<'a> {
         if g.iter().all(Option::is_none) {
             return Ok(node.inputs.iter().map(|_| None).collect());
         }
-        let kept = node.take_kept(self.retain_graph).map_err(|e| self.renamed(e, node))?;
+        let kept = node.take_saved(self.free_at).map_err(|e| self.renamed(e, node))?;
         for (g, meta) in g.iter_mut().zip(node.outs.iter()).filter(|(_, meta)| !meta.levels.is_empty()) {
             if let Some(t) = g {
                 *t = spread_lanes(t, &closed(meta, &self.live))?;
@@ -172,7 +177,7 @@ impl<'a> Pass<'a> {
 /// # Errors
 /// As [`Request::run`].
 pub fn single(node: &Arc<Node>, mut g: Vec<Option<Tensor>>, create_graph: bool) -> Result<Grads> {
-    let request = Request { create_graph, retain_graph: true, watch: watch::get(), ..Request::default() };
+    let request = Request { create_graph, retain_graph: true, ..Request::default() };
     let one = || Pass::new(&request).differentiate(node, &mut g);
     catch_unwind(AssertUnwindSafe(one)).unwrap_or_else(|panic| Err(Error::from_panic(panic)))
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::graph::watch::Watch;
 use crate::graph::{Edge, GradOwner, Meta, Node, NodeKind, Tensor};
 use crate::ops::movement::{broadcast_to, cast};
 
@@ -22,8 +21,6 @@ pub struct Request<'a> {
     pub blocked: Vec<Edge>,
     pub retain_graph: bool,
     pub create_graph: bool,
-    /// What the caller watches for.
-    pub watch: Watch,
     /// What nodes are called in errors, if not as their ops.
     pub names: Option<&'a (dyn Fn(&Node) -> String + Sync)>,
     /// Called every few milliseconds on the calling thread; an error ends the run.

@@ -13,15 +13,15 @@ use super::sum::Sums;
 use super::tick::Ticker;
 use super::{Answer, Reached, Request};
 use crate::error::{Error, Result, bail};
+use crate::graph::modes::{self, Flags, Modes};
 use crate::graph::site::Site;
-use crate::graph::watch::{self, Watch};
-use crate::graph::{NodeKind, Tensor, is_packing};
+use crate::graph::watch::Watch;
+use crate::graph::{NodeKind, Tensor};
 use crate::kernel::par;
 
 pub(super) fn run(request: &Request<'_>) -> Result<Answer> {
-    let site = Site::current();
-    catch_unwind(AssertUnwindSafe(|| site.within(|| answer(request))))
-        .unwrap_or_else(|panic| Err(Error::from_panic(panic)))
+    let _site = modes::fix_site();
+    catch_unwind(AssertUnwindSafe(|| answer(request))).unwrap_or_else(|panic| Err(Error::from_panic(panic)))
 }
 
 fn answer(request: &Request<'_>) -> Result<Answer> {
@@ -36,9 +36,11 @@ fn answer(request: &Request<'_>) -> Result<Answer> {
     let seeds = seeds(request, &pass)?;
     // What other threads recorded would be kept as it is.
     // What is watched is known to this thread alone; ops inside of rules are looked at only for NaN.
-    let alone = request.watch != Watch::default();
-    let _restore = Restore(watch::set(Watch { nans: request.watch.nans, ..Watch::default() }));
-    let wide = !alone && !is_packing() && par::threads() > 1 && pass.arena.is_wide(par::MIN_BYTES);
+    let watching = pass.watch != Watch::NOTHING;
+    let _unwatched =
+        watching.then(|| Modes::enter(|m| m.watch = Watch { nans: pass.watch.nans, ..Watch::NOTHING }));
+    let alone = watching || modes::flags().has(Flags::PACKING);
+    let wide = !alone && par::threads() > 1 && pass.arena.is_wide(par::MIN_BYTES);
     let begun = Begun(&pass, request.retain_graph);
     let (sums, threads) =
         if wide { parallel::run(&pass, request, seeds)? } else { (sequential(&pass, request, seeds)?, 1) };
@@ -46,23 +48,14 @@ fn answer(request: &Request<'_>) -> Result<Answer> {
     collect(request, &pass, sums, threads)
 }
 
-/// Puts what the thread watches back when dropped.
-struct Restore(Watch);
-
-impl Drop for Restore {
-    fn drop(&mut self) {
-        watch::set(self.0);
-    }
-}
-
 /// A run that did not come to its end leaves no half of a graph: what is not retained is freed as a whole.
 struct Begun<'a>(&'a Pass<'a>, bool);
 
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
-        let arena = &self.0.arena;
+        let (arena, site) = (&self.0.arena, Site::current());
         for (_, node) in arena.nodes.iter().enumerate().filter(|(i, _)| !self.1 && arena.is_live(*i)) {
-            node.free();
+            node.free(site);
         }
     }
 }

@@ -19,10 +19,8 @@ use super::forward::fit;
 use super::sum::added;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::site::Site;
-use crate::graph::{
-    Edge, Grads, Levels, LiveLevel, NeedsGrad, Node, NodeKind, Saved, SavedArray, SavedList, Tensor,
-};
+use crate::graph::modes;
+use crate::graph::{Edge, Grads, Levels, NeedsGrad, Node, NodeKind, Saved, SavedArray, SavedList, Tensor};
 use crate::ops::alias::alias;
 use crate::ops::movement::{broadcast_to, cast};
 
@@ -38,8 +36,8 @@ pub fn taylor(
     order: usize,
     create_graph: bool,
 ) -> Result<Vec<Vec<Option<Tensor>>>> {
-    let site = Site::current();
-    catch_unwind(AssertUnwindSafe(|| site.within(|| derivatives(outputs, inputs, order, create_graph))))
+    let _site = modes::fix_site();
+    catch_unwind(AssertUnwindSafe(|| derivatives(outputs, inputs, order, create_graph)))
         .unwrap_or_else(|panic| Err(Error::from_panic(panic)))
 }
 
@@ -55,7 +53,7 @@ fn derivatives(
         ..Request::default()
     };
     let arena = Arena::new(&request);
-    let mut series = Series { record, live: LiveLevel::all(), ..Series::default() };
+    let mut series = Series { record, live: modes::live_levels(), ..Series::default() };
     for (&slot, (edge, t)) in arena.wanted.iter().zip(inputs) {
         if slot != NONE {
             let t = cast(&if record { t.clone() } else { t.detach() }, edge.meta().dtype)?;
@@ -169,7 +167,7 @@ impl Series {
         if !moves {
             return Ok(None);
         }
-        let kept = node.take_kept(true)?;
+        let kept = node.take_saved(None)?;
         let mut step = Step { node: node.clone(), ins, kept, how: How::Linear, order, coefficients: vec![] };
         step.how = self.how(&step)?;
         self.steps.push(step);

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::modes::{self, Flags};
 use super::{
     Cotangents, DetachReason, Edge, Grads, Levels, NeedsGrad, Node, Op, Outputs, Saved, SavedArray,
-    SavedList, SavedState, Saves, Tangents, Tensor, is_packing, pack, watch,
+    SavedList, SavedState, Saves, Tangents, Tensor, pack, watch,
 };
 use crate::array::Array;
 use crate::error::Result;
@@ -18,8 +19,9 @@ use crate::shape::Dims;
 /// Whatever the op refuses. Nothing is recorded then.
 #[inline]
 pub fn apply<O: Op>(op: O, ins: &[&Tensor]) -> Result<Tensor> {
-    let (outs, levels) = forward(&op, ins)?;
-    first(boxed(op, ins), ins, outs, levels)
+    let modes = modes::flags();
+    let (outs, levels) = forward(&op, ins, modes)?;
+    first(boxed(op, ins), ins, outs, levels, modes)
 }
 
 /// All outputs of an op, recorded as by [`apply`].
@@ -28,8 +30,9 @@ pub fn apply<O: Op>(op: O, ins: &[&Tensor]) -> Result<Tensor> {
 /// Whatever the op refuses. Nothing is recorded then.
 #[inline]
 pub fn apply_all<O: Op>(op: O, ins: &[&Tensor]) -> Result<SmallVec<[Tensor; 1]>> {
-    let (outs, levels) = forward(&op, ins)?;
-    all(boxed(op, ins), ins, outs, levels)
+    let modes = modes::flags();
+    let (outs, levels) = forward(&op, ins, modes)?;
+    all(boxed(op, ins), ins, outs, levels, modes)
 }
 
 /// What a kernel makes of operands that nobody follows: for a gradient in one pass, which has no rule of its own. None
@@ -42,9 +45,9 @@ pub(crate) fn unrecorded(
     if ins.iter().any(|t| t.edge.is_some()) {
         return None;
     }
-    let made =
-        forward(&Unrecorded(name, kernel), ins).and_then(|(outs, levels)| first(None, ins, outs, levels));
-    Some(made)
+    let modes = modes::flags();
+    let made = forward(&Unrecorded(name, kernel), ins, modes);
+    Some(made.and_then(|(outs, levels)| first(None, ins, outs, levels, modes)))
 }
 
 struct Unrecorded<F>(&'static str, F);
@@ -79,7 +82,7 @@ pub(crate) fn recorded<O: Op>(
     outs: Outputs,
     levels: Levels,
 ) -> Result<SmallVec<[Tensor; 1]>> {
-    all(boxed(op, ins), ins, outs, levels)
+    all(boxed(op, ins), ins, outs, levels, modes::flags())
 }
 
 /// The op for a node, if there is to be one. From here on nothing is compiled anew for each op.
@@ -88,10 +91,16 @@ fn boxed<O: Op>(op: O, ins: &[&Tensor]) -> Option<Box<dyn Op>> {
     if ins.iter().any(|t| t.edge.is_some()) { Some(Box::new(op)) } else { None }
 }
 
-fn first(op: Option<Box<dyn Op>>, ins: &[&Tensor], outs: Outputs, levels: Levels) -> Result<Tensor> {
+fn first(
+    op: Option<Box<dyn Op>>,
+    ins: &[&Tensor],
+    outs: Outputs,
+    levels: Levels,
+    modes: Flags,
+) -> Result<Tensor> {
     let array = match outs {
         Outputs::One(array) => array,
-        several => return Ok(all(op, ins, several, levels)?.swap_remove(0)),
+        several => return Ok(all(op, ins, several, levels, modes)?.swap_remove(0)),
     };
     let Some(op) = op else {
         return Ok(Tensor { array, edge: None, levels, detach_reason: DetachReason::among(ins) });
@@ -99,7 +108,7 @@ fn first(op: Option<Box<dyn Op>>, ins: &[&Tensor], outs: Outputs, levels: Levels
     if !array.dtype().is_float() {
         return Ok(Tensor { array, edge: None, levels, detach_reason: DetachReason::by_dtype() });
     }
-    let node = record(op, ins, std::slice::from_ref(&array), &levels)?;
+    let node = record(op, ins, std::slice::from_ref(&array), &levels, modes)?;
     Ok(Tensor { array, edge: Some(Edge { node, out: 0 }), levels, detach_reason: DetachReason::default() })
 }
 
@@ -108,11 +117,12 @@ fn all(
     ins: &[&Tensor],
     outs: Outputs,
     levels: Levels,
+    modes: Flags,
 ) -> Result<SmallVec<[Tensor; 1]>> {
     let detach_reason = if op.is_some() { DetachReason::by_dtype() } else { DetachReason::among(ins) };
     let node = op
         .filter(|_| outs.iter().any(|o| o.dtype().is_float()))
-        .map(|op| record(op, ins, &outs, &levels))
+        .map(|op| record(op, ins, &outs, &levels, modes))
         .transpose()?;
     let edge = |i: usize, array: &Array| {
         let node = node.as_ref().filter(|_| array.dtype().is_float())?;
@@ -127,22 +137,26 @@ fn all(
 }
 
 #[inline]
-fn forward(op: &dyn Op, ins: &[&Tensor]) -> Result<(Outputs, Levels)> {
+fn forward(op: &dyn Op, ins: &[&Tensor], modes: Flags) -> Result<(Outputs, Levels)> {
     if ins.iter().any(|t| !t.levels.is_empty()) {
-        return forward_lanes(op, ins);
+        return forward_lanes(op, ins, modes);
     }
-    let outs = watch::over(
-        || op.name(),
-        || match ins {
-            [x] => op.forward(&[&x.array], 0),
-            [x, y] => op.forward(&[&x.array, &y.array], 0),
-            _ => op.forward(&ins.iter().map(|t| &t.array).collect::<SmallVec<[&Array; 4]>>(), 0),
-        },
-    );
+    let compute = || match ins {
+        [x] => op.forward(&[&x.array], 0),
+        [x, y] => op.forward(&[&x.array, &y.array], 0),
+        _ => op.forward(&ins.iter().map(|t| &t.array).collect::<SmallVec<[&Array; 4]>>(), 0),
+    };
+    let outs = if modes.has(Flags::WATCHING) { watch::watched(op.name(), compute) } else { compute() };
     Ok((outs?, Levels::default()))
 }
 
-fn record(op: Box<dyn Op>, ins: &[&Tensor], outs: &[Array], levels: &Levels) -> Result<Arc<Node>> {
+fn record(
+    op: Box<dyn Op>,
+    ins: &[&Tensor],
+    outs: &[Array],
+    levels: &Levels,
+    modes: Flags,
+) -> Result<Arc<Node>> {
     let mut needs = 0;
     for (i, t) in ins.iter().enumerate() {
         needs |= u64::from(t.edge.is_some()) << i.min(63);
@@ -162,30 +176,43 @@ fn record(op: Box<dyn Op>, ins: &[&Tensor], outs: &[Array], levels: &Levels) -> 
             }
         }
     };
-    if is_packing() {
+    if modes.has(Flags::PACKING) {
         let mut list = SavedList::new();
         fill(&mut list);
         // A number among the operands is no tensor that hooks should see.
         let number = |i: usize| ins.get(i).is_some_and(|t| t.edge.is_none() && t.array.rank() == 0);
-        let packed = pack::kept(list, number)?;
-        let node = Node::of_op(op, ins, outs, levels, |kept| *kept = packed);
-        pack::show(&node)?;
+        let packed = saved_state(list, number)?;
+        let observers = modes::with(|m| m.observers.clone());
+        let node = Node::of_op(op, ins, outs, levels, modes::site(modes), |kept| *kept = packed);
+        observers.iter().try_for_each(|o| o.made(&node))?;
         return Ok(node);
     }
-    Ok(Node::of_op(op, ins, outs, levels, |kept| {
+    Ok(Node::of_op(op, ins, outs, levels, modes::site(modes), |kept| {
         if let SavedState::Live(list) = kept {
             fill(list);
         }
     }))
 }
 
+/// What a node saves, packed where this thread packs. The arrays at positions that `is_plain` names stay as they are.
+///
+/// # Errors
+/// From the packer.
+pub(crate) fn saved_state(list: SavedList, is_plain: impl Fn(usize) -> bool) -> Result<SavedState> {
+    match modes::with(|m| m.packer.clone()).filter(|_| !list.is_empty()) {
+        Some(packer) => pack::packed(&list, &*packer, is_plain),
+        None => Ok(SavedState::Live(list)),
+    }
+}
+
 /// The op over all lanes: each input gets all hidden axes, of size 1 where it lacks the level.
 #[cold]
-fn forward_lanes(op: &dyn Op, ins: &[&Tensor]) -> Result<(Outputs, Levels)> {
+fn forward_lanes(op: &dyn Op, ins: &[&Tensor], modes: Flags) -> Result<(Outputs, Levels)> {
     let levels = ins.iter().fold(Levels::default(), |all, t| all.union(&t.levels));
     let aligned: SmallVec<[Array; 4]> = ins.iter().map(|t| align(t, &levels)).collect();
     let arrays: SmallVec<[&Array; 4]> = aligned.iter().collect();
-    let mut outs = watch::over(|| op.name(), || op.forward(&arrays, levels.len()))?;
+    let compute = || op.forward(&arrays, levels.len());
+    let mut outs = if modes.has(Flags::WATCHING) { watch::watched(op.name(), compute) } else { compute() }?;
     for out in outs.iter_mut() {
         // An op whose result depends on no lane may leave the axis at 1.
         let lanes = levels.as_slice().iter().map(|l| l.lanes);

@@ -1,6 +1,5 @@
 //! Levels of batching: hidden leading axes that ops do not see.
 
-use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use smallvec::SmallVec;
@@ -64,77 +63,33 @@ pub enum Randomness {
     Refused,
 }
 
-thread_local! {
-    /// The levels whose calls are running on this thread, outermost first.
-    static LIVE: RefCell<Vec<(Level, Randomness)>> = const { RefCell::new(Vec::new()) };
+static NEXT_ID: AtomicU32 = AtomicU32::new(1);
+
+impl Level {
+    /// A new innermost level.
+    pub fn new(lanes: usize) -> Level {
+        Level { id: NEXT_ID.fetch_add(1, Relaxed), lanes }
+    }
 }
 
-static NEXT: AtomicU32 = AtomicU32::new(1);
-
-/// A level that is live until this value is dropped.
-pub struct LiveLevel(Level);
+/// A level whose call is running, and how random numbers are drawn meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub struct LiveLevel {
+    pub level: Level,
+    pub randomness: Randomness,
+}
 
 impl LiveLevel {
-    /// A new innermost level.
-    pub fn new(lanes: usize) -> LiveLevel {
-        LiveLevel::drawing(lanes, Randomness::default())
-    }
-
-    /// A new innermost level that says what random numbers are drawn.
-    pub fn drawing(lanes: usize, draws: Randomness) -> LiveLevel {
-        let level = Level { id: NEXT.fetch_add(1, Relaxed), lanes };
-        LIVE.with_borrow_mut(|l| l.push((level, draws)));
-        LiveLevel(level)
-    }
-
-    /// The levels that random numbers for a value with levels of its own have; none where drawing is refused.
-    pub fn drawn(own: &Levels) -> Option<Levels> {
-        LIVE.with_borrow(|live| {
-            let mut levels = own.clone();
-            for &(level, draws) in live {
-                levels = match draws {
-                    Randomness::ByOperand => levels,
-                    Randomness::Same => {
-                        Levels::new(levels.as_slice().iter().copied().filter(|l| *l != level))
-                    }
-                    Randomness::Different => levels.union(&Levels::new([level])),
-                    Randomness::Refused => return None,
-                };
-            }
-            Some(levels)
-        })
-    }
-
-    /// What random numbers are drawn on a level that is live on this thread; the default for others.
-    pub fn draws(level: Level) -> Randomness {
-        LIVE.with_borrow(|live| live.iter().find(|l| l.0 == level).map_or(Randomness::default(), |l| l.1))
-    }
-
-    pub fn level(&self) -> Level {
-        self.0
-    }
-
-    /// The levels live on this thread.
-    pub fn all() -> Levels {
-        LIVE.with_borrow(|l| Levels::new(l.iter().map(|(level, _)| *level)))
-    }
-
-    /// Runs `f` with these levels live on this thread and no others: for threads that work for another one.
-    pub fn within<R>(levels: &Levels, f: impl FnOnce() -> R) -> R {
-        struct Restore(Vec<(Level, Randomness)>);
-        impl Drop for Restore {
-            fn drop(&mut self) {
-                LIVE.set(std::mem::take(&mut self.0));
-            }
+    /// The levels of random numbers that are drawn on this level for a value that has `own` so far. None: drawing is
+    /// an error.
+    pub(super) fn random_levels(&self, own: Levels) -> Option<Levels> {
+        let others =
+            |own: Levels| own.as_slice().iter().copied().filter(|l| *l != self.level).collect::<Vec<_>>();
+        match self.randomness {
+            Randomness::ByOperand => Some(own),
+            Randomness::Same => Some(Levels::new(others(own))),
+            Randomness::Different => Some(own.union(&Levels::new([self.level]))),
+            Randomness::Refused => None,
         }
-        let _restore =
-            Restore(LIVE.replace(levels.as_slice().iter().map(|l| (*l, Randomness::default())).collect()));
-        f()
-    }
-}
-
-impl Drop for LiveLevel {
-    fn drop(&mut self) {
-        LIVE.with_borrow_mut(|l| l.retain(|(x, _)| *x != self.0));
     }
 }

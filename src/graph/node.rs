@@ -141,9 +141,13 @@ pub fn live_nodes() -> usize {
 impl Node {
     /// A node that is filled by `fill` where it will stand: it is too large to be moved for each op.
     #[inline]
-    fn make(kind: NodeKind, detach_reason: DetachReason, fill: impl FnOnce(&mut Node)) -> Arc<Node> {
+    fn make(
+        kind: NodeKind,
+        detach_reason: DetachReason,
+        site: Site,
+        fill: impl FnOnce(&mut Node),
+    ) -> Arc<Node> {
         LIVE.fetch_add(1, Relaxed);
-        let site = Site::current();
         let mut new = Arc::new(Node {
             kind,
             inputs: SmallVec::new(),
@@ -163,10 +167,11 @@ impl Node {
         ins: &[&Tensor],
         outs: &[Array],
         levels: &Levels,
+        site: Site,
         keep: impl FnOnce(&mut SavedState),
     ) -> Arc<Node> {
         let host = op.calls_host();
-        Node::make(NodeKind::Op(op), DetachReason::among(ins), |node| {
+        Node::make(NodeKind::Op(op), DetachReason::among(ins), site, |node| {
             let kept = node.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
             keep(kept);
             let own = host || matches!(kept, SavedState::Packed(_));
@@ -181,7 +186,7 @@ impl Node {
     }
 
     pub(super) fn leaf(of: &Tensor, owner: Option<Owner>) -> Arc<Node> {
-        Node::make(NodeKind::Leaf(owner.map(Box::new)), DetachReason::default(), |node| {
+        Node::make(NodeKind::Leaf(owner.map(Box::new)), DetachReason::default(), Site::current(), |node| {
             node.outs = Metas::of(std::slice::from_ref(&of.array), &of.levels);
         })
     }
@@ -245,25 +250,28 @@ impl Node {
         }
     }
 
-    /// What the node's rules read: taken out, so that it is freed afterwards, unless the graph is to be retained. A
-    /// node that kept nothing is never freed.
-    pub(crate) fn take_kept(&self, retain: bool) -> Result<SavedList> {
+    /// What the node's rules read. With `free_at`, the call site of the pass, it is freed; a node that saves nothing is
+    /// never freed.
+    ///
+    /// # Errors
+    /// [`Error::Freed`] where a pass has freed it; from the host language where it is packed.
+    pub(crate) fn take_saved(&self, free_at: Option<Site>) -> Result<SavedList> {
         let mut kept = self.kept();
-        let packed = match &mut *kept {
-            SavedState::Live(list) if retain || list.is_empty() => return Ok(list.clone()),
-            SavedState::Live(list) => {
+        let packed = match (&mut *kept, free_at) {
+            (SavedState::Live(list), Some(site)) if !list.is_empty() => {
                 let list = std::mem::take(list);
-                *kept = SavedState::Freed(Site::current());
+                *kept = SavedState::Freed(site);
                 return Ok(list);
             }
-            SavedState::Packed(list) => {
+            (SavedState::Live(list), _) => return Ok(list.clone()),
+            (SavedState::Packed(list), free_at) => {
                 let list = list.clone();
-                if !retain {
-                    *kept = SavedState::Freed(Site::current());
+                if let Some(site) = free_at {
+                    *kept = SavedState::Freed(site);
                 }
                 list
             }
-            SavedState::Freed(site) => {
+            (SavedState::Freed(site), _) => {
                 let site = *site;
                 drop(kept);
                 return Err(self.freed(site));
@@ -332,11 +340,11 @@ impl Node {
     }
 
     /// Lets go of what the node keeps, if it keeps anything.
-    pub(crate) fn free(&self) {
+    pub(crate) fn free(&self, site: Site) {
         let mut kept = self.kept();
         let freed = matches!(&*kept, SavedState::Freed(_));
         if !freed && !matches!(&*kept, SavedState::Live(list) if list.is_empty()) {
-            let old = std::mem::replace(&mut *kept, SavedState::Freed(Site::current()));
+            let old = std::mem::replace(&mut *kept, SavedState::Freed(site));
             drop(kept);
             drop(old);
         }

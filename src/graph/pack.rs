@@ -2,17 +2,17 @@
 //! runs, and the node is shown to observers.
 
 use std::any::Any;
-use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use super::node::{SavedList, SavedState};
-use super::{Levels, Node, Rare, SavedArray};
+use super::{Levels, Node, SavedArray};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::shape::{self, Dims};
 
-/// Makes arrays, as they are kept, into something else. Called by the thread that records.
+/// Makes arrays, as they are kept, into something else. Called by the thread that records. Ops that it runs itself are
+/// packed too, unless it enters modes without a packer.
 pub trait Packer: Send + Sync {
     /// # Errors
     /// From the host language.
@@ -45,72 +45,12 @@ pub(crate) struct PackedArray {
     levels: Levels,
 }
 
-/// Is shown every node of an op that this thread records.
+/// Is shown every node of an op that this thread records, also those that it records itself unless it enters modes
+/// without observers.
 pub trait Observer: Send + Sync {
     /// # Errors
     /// From the host language.
     fn made(&self, node: &Arc<Node>) -> Result<()>;
-}
-
-thread_local! {
-    static PACKER: RefCell<Option<Arc<dyn Packer>>> = const { RefCell::new(None) };
-    static OBSERVERS: RefCell<Vec<Arc<dyn Observer>>> = const { RefCell::new(vec![]) };
-    /// Whether there is any of them.
-    static ON: Cell<bool> = const { Cell::new(false) };
-}
-
-static PACKING: Rare = Rare::new();
-
-/// Sets what packs the arrays that nodes recorded on this thread keep. Returns what did before.
-pub fn set_packer(new: Option<Arc<dyn Packer>>) -> Option<Arc<dyn Packer>> {
-    let old = PACKER.replace(new);
-    switch();
-    old
-}
-
-/// Sets who is shown the nodes that this thread records. Returns who was before.
-pub fn set_observers(new: Vec<Arc<dyn Observer>>) -> Vec<Arc<dyn Observer>> {
-    let old = OBSERVERS.replace(new);
-    switch();
-    old
-}
-
-fn switch() {
-    let on = PACKER.with_borrow(Option::is_some) || OBSERVERS.with_borrow(|all| !all.is_empty());
-    PACKING.change(ON.replace(on), on);
-}
-
-/// Shows a new node to the observers of this thread. What they record is not shown.
-///
-/// # Errors
-/// From the host language.
-pub(crate) fn show(node: &Arc<Node>) -> Result<()> {
-    struct Restore(Vec<Arc<dyn Observer>>);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            set_observers(std::mem::take(&mut self.0));
-        }
-    }
-    let observers = Restore(set_observers(vec![]));
-    observers.0.iter().try_for_each(|o| o.made(node))
-}
-
-/// Whether recording is the host language's matter too on this thread.
-#[inline]
-pub fn is_packing() -> bool {
-    PACKING.ask(|| ON.get())
-}
-
-/// Runs `f` with arrays kept as they are: packing is not part of what is packed.
-fn unpacked<R>(f: impl FnOnce() -> R) -> R {
-    struct Restore(Option<Arc<dyn Packer>>);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            set_packer(self.0.take());
-        }
-    }
-    let _restore = Restore(set_packer(None));
-    f()
 }
 
 /// An array kept as it is among others that are packed.
@@ -157,23 +97,25 @@ pub(super) fn pack(name: &'static str, keep: &mut PackedArray, packer: &dyn Pack
              allowed at a time."
         );
     };
-    keep.form = unpacked(|| packer.pack(array))?.into();
+    keep.form = packer.pack(array)?.into();
     Ok(())
 }
 
-/// What a node keeps: packed, if arrays are packed on this thread, but for those that are plain.
+/// What a node saves, packed. The arrays at positions that `is_plain` names stay as they are.
 ///
 /// # Errors
 /// From the packer.
 #[cold]
-pub(crate) fn kept(list: SavedList, is_plain: impl Fn(usize) -> bool) -> Result<SavedState> {
-    let packer = PACKER.with_borrow(Clone::clone).filter(|_| !list.is_empty());
-    let Some(packer) = packer else { return Ok(SavedState::Live(list)) };
+pub(super) fn packed(
+    list: &SavedList,
+    packer: &dyn Packer,
+    is_plain: impl Fn(usize) -> bool,
+) -> Result<SavedState> {
     let pack = |(i, keep): (usize, &Option<SavedArray>)| {
         let form = |array: &Array| if is_plain(i) { plain(array) } else { Ok(packer.pack(array)?.into()) };
         keep.as_ref().map(|keep| formed(keep, form)).transpose()
     };
-    Ok(SavedState::Packed(unpacked(|| list.iter().enumerate().map(pack).collect::<Result<_>>())?))
+    Ok(SavedState::Packed(list.iter().enumerate().map(pack).collect::<Result<_>>()?))
 }
 
 /// The arrays of a packed list.
@@ -195,7 +137,7 @@ pub(crate) fn unpack(name: &'static str, list: &[Option<PackedArray>]) -> Result
         }
         Ok(Some(SavedArray::new(array, levels)))
     };
-    unpacked(|| list.iter().map(unpack).collect())
+    list.iter().map(unpack).collect()
 }
 
 /// Shows how many bytes each array of a packed list had.

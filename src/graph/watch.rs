@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
+use super::modes;
 use super::site::Site;
-use super::{Node, Outputs, Rare};
+use super::{Node, Outputs};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::kernel::reduce::non_finite::{self, Kind};
@@ -27,6 +28,11 @@ pub struct Watch {
     pub sites: bool,
     /// The time that the rule of each node takes is noted.
     pub nodes: bool,
+}
+
+impl Watch {
+    pub const NOTHING: Watch =
+        Watch { nans: false, anomalies: false, safe: false, times: false, sites: false, nodes: false };
 }
 
 /// How often an op ran, for how long, and how many bytes its results had.
@@ -51,25 +57,10 @@ pub type Profile = FxHashMap<(&'static str, Site), [Cost; 2]>;
 /// By the address of a node: how long its rule has run.
 pub type NodeTimes = FxHashMap<usize, Duration>;
 
-static WATCHING: Rare = Rare::new();
-
 thread_local! {
-    static WATCH: Cell<Watch> = const { Cell::new(Watch { nans: false, anomalies: false, safe: false, times: false, sites: false, nodes: false }) };
     static FIRST: Cell<Option<First>> = const { Cell::new(None) };
     static PROFILE: RefCell<Profile> = RefCell::new(Profile::default());
     static NODES: RefCell<NodeTimes> = RefCell::new(NodeTimes::default());
-}
-
-/// What this thread watches.
-pub fn get() -> Watch {
-    WATCHING.ask(|| WATCH.get())
-}
-
-/// Sets what this thread watches; returns what it did before.
-pub fn set(watch: Watch) -> Watch {
-    let before = WATCH.replace(watch);
-    WATCHING.change(before != Watch::default(), watch != Watch::default());
-    before
 }
 
 /// Looks for the first value that is not finite from here on.
@@ -87,24 +78,20 @@ pub fn take_node_times() -> NodeTimes {
     NODES.take()
 }
 
-/// Runs an op's computation under the eyes of this thread.
-#[inline]
-pub(super) fn over(
-    name: impl FnOnce() -> &'static str,
-    f: impl FnOnce() -> Result<Outputs>,
-) -> Result<Outputs> {
-    if !WATCHING.any() {
-        return f();
-    }
+/// Computes an op and watches it.
+///
+/// # Errors
+/// Those of `f`; with [`Watch::nans`] also a NaN in a result.
+#[cold]
+pub(super) fn watched(name: &'static str, f: impl FnOnce() -> Result<Outputs>) -> Result<Outputs> {
     let start = Instant::now();
     let outs = f()?;
-    looked(name(), &outs, start)?;
+    inspect(name, &outs, start)?;
     Ok(outs)
 }
 
-#[cold]
-fn looked(name: &'static str, outs: &Outputs, start: Instant) -> Result<()> {
-    let watch = WATCH.get();
+fn inspect(name: &'static str, outs: &Outputs, start: Instant) -> Result<()> {
+    let watch = modes::with(|m| m.watch);
     if watch.times {
         count((name, site(watch, Site::current)), 0, start, outs.iter());
     }

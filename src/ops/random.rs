@@ -13,7 +13,7 @@ use super::promote::{as_tensor, common, holds, promoted_float};
 use crate::array::Array;
 use crate::dtype::{DType, DTypeKind, Element, dispatch};
 use crate::error::{Result, bail};
-use crate::graph::{Levels, LiveLevel, Tensor};
+use crate::graph::{Levels, Tensor, modes};
 use crate::kernel::random::{Stream, below, each, fill, joined, normal32, normal64, uniform32, uniform64};
 use crate::shape::{self, Dims};
 
@@ -84,7 +84,7 @@ fn drawn(
     dims: &[usize],
     draw: impl FnOnce(&[usize]) -> Result<Array>,
 ) -> Result<Tensor> {
-    let Some(levels) = LiveLevel::drawn(own) else {
+    let Some(levels) = modes::random_levels(own) else {
         bail!(
             Argument,
             op,

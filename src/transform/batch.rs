@@ -6,7 +6,7 @@
 
 use crate::engine::{Answer, Request};
 use crate::error::{Result, bail};
-use crate::graph::{Level, LiveLevel, Tensor};
+use crate::graph::{Level, LiveLevel, Modes, ModesGuard, Randomness, Tensor};
 use crate::ops::lanes::{enter, leave};
 use crate::shape;
 
@@ -38,13 +38,19 @@ pub fn vmap(
         lanes = Some(n);
     }
     let Some(lanes) = lanes else { bail!(Argument, "vmap", "no input has an axis to split into lanes") };
-    let live = LiveLevel::new(lanes);
+    let level = Level::new(lanes);
+    let _live = live(level);
     let inside = |(x, axis): &(&Tensor, Option<i64>)| match axis {
-        Some(axis) => enter_at(x, live.level(), *axis),
+        Some(axis) => enter_at(x, level, *axis),
         None => Ok((*x).clone()),
     };
     let outs = f(&ins.iter().map(inside).collect::<Result<Vec<_>>>()?)?;
-    outs.iter().map(|y| leave_at(y, live.level(), out_axis)).collect()
+    outs.iter().map(|y| leave_at(y, level, out_axis)).collect()
+}
+
+/// Makes a level the innermost live one of this thread, until the guard is dropped.
+fn live(level: Level) -> ModesGuard {
+    Modes::enter(|m| m.live_levels.push(LiveLevel { level, randomness: Randomness::default() }))
 }
 
 /// The axis of a tensor made the lanes of a level.
@@ -94,13 +100,14 @@ pub fn batched(mut request: Request<'_>) -> Result<Answer> {
         }
         lanes = Some(seed[0]);
     }
-    let live = LiveLevel::new(lanes.unwrap_or(1));
+    let level = Level::new(lanes.unwrap_or(1));
+    let _live = live(level);
     for (_, g) in &mut request.roots {
-        *g = enter(g, live.level(), 0)?;
+        *g = enter(g, level, 0)?;
     }
     let mut answer = request.run()?;
     for g in answer.wanted.iter_mut().flatten() {
-        *g = leave(g, live.level(), 0)?;
+        *g = leave(g, level, 0)?;
     }
     Ok(answer)
 }

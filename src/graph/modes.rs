@@ -1,0 +1,274 @@
+//! The modes of a thread: everything besides its operands that decides how an op is computed and recorded.
+//!
+//! A new mode is a field of [`Modes`], and a bit of [`Flags`] if ops look at it.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+use super::site::{self, Site};
+use super::watch::Watch;
+use super::{Level, Levels, LiveLevel, Observer, Packer, Randomness};
+
+/// The grad mode: whether ops record their tracked operands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recording {
+    #[default]
+    On,
+    /// `since` is the call that switched recording off.
+    Off { since: Site },
+}
+
+impl From<bool> for Recording {
+    fn from(on: bool) -> Recording {
+        if on { Recording::On } else { Recording::Off { since: Site::default() } }
+    }
+}
+
+/// All modes of one thread. A worker thread takes over those of the thread it works for with [`Modes::install`].
+#[derive(Clone)]
+pub struct Modes {
+    pub recording: Recording,
+    /// Inference mode: results are never part of a graph.
+    pub inference: bool,
+    /// Debugging and profiling.
+    pub watch: Watch,
+    /// Packs the arrays that new nodes save.
+    pub packer: Option<Arc<dyn Packer>>,
+    /// Are shown every new node, in this order.
+    pub observers: Vec<Arc<dyn Observer>>,
+    /// The call site of all new nodes, on threads that do not run the host's code; otherwise the host is asked.
+    pub site: Option<Site>,
+    /// The vmap levels whose calls are running, outermost first.
+    pub live_levels: Vec<LiveLevel>,
+}
+
+/// Which modes of a thread are not the default ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flags(u8);
+
+impl Flags {
+    pub const NONE: Flags = Flags(0);
+    pub const NOT_RECORDING: Flags = Flags(1);
+    pub const INFERENCE: Flags = Flags(1 << 1);
+    /// The process has been in inference mode, so tensors made in it may exist.
+    pub const INFERENCE_TENSORS: Flags = Flags(1 << 2);
+    pub const WATCHING: Flags = Flags(1 << 3);
+    /// New nodes are packed or observed.
+    pub const PACKING: Flags = Flags(1 << 4);
+    pub const FIXED_SITE: Flags = Flags(1 << 5);
+    pub const LIVE_LEVELS: Flags = Flags(1 << 6);
+
+    /// Whether any of `other` is set.
+    #[inline]
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub const fn and(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    const fn when(self, condition: bool) -> u8 {
+        if condition { self.0 } else { 0 }
+    }
+}
+
+/// How many threads have modes that are not the default, plus one once the process has been in inference mode. While
+/// it is zero, an op finds its modes with this one load.
+static SPECIAL: AtomicUsize = AtomicUsize::new(0);
+static INFERENCE_USED: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// The flags of `MODES`.
+    static FLAGS: Cell<Flags> = const { Cell::new(Flags::NONE) };
+    static MODES: RefCell<Modes> = const { RefCell::new(Modes::DEFAULT) };
+}
+
+/// The flags of this thread's modes.
+#[inline]
+pub fn flags() -> Flags {
+    #[cold]
+    #[inline(never)]
+    fn of_thread() -> Flags {
+        Flags(FLAGS.get().0 | Flags::INFERENCE_TENSORS.when(INFERENCE_USED.load(Relaxed)))
+    }
+    if SPECIAL.load(Relaxed) == 0 { Flags::NONE } else { of_thread() }
+}
+
+/// Reads this thread's modes. `f` must not change them.
+pub fn with<R>(f: impl FnOnce(&Modes) -> R) -> R {
+    MODES.with_borrow(f)
+}
+
+/// Whether this thread records ops.
+#[inline]
+pub fn is_recording() -> bool {
+    !flags().has(Flags::NOT_RECORDING)
+}
+
+/// The vmap levels whose calls are running on this thread.
+pub fn live_levels() -> Levels {
+    if flags().has(Flags::LIVE_LEVELS) {
+        with(|m| Levels::new(m.live_levels.iter().map(|l| l.level)))
+    } else {
+        Levels::default()
+    }
+}
+
+/// How random numbers are drawn on a level that is live on this thread; the default for other levels.
+pub fn randomness(level: Level) -> Randomness {
+    with(|m| m.live_levels.iter().find(|l| l.level == level).map_or(Randomness::default(), |l| l.randomness))
+}
+
+/// The levels of random numbers that are drawn for a value with the levels `own`. None: drawing is an error.
+pub fn random_levels(own: &Levels) -> Option<Levels> {
+    if !flags().has(Flags::LIVE_LEVELS) {
+        return Some(own.clone());
+    }
+    with(|m| m.live_levels.iter().try_fold(own.clone(), |levels, live| live.random_levels(levels)))
+}
+
+/// The site of the running call.
+#[inline]
+pub(super) fn site(flags: Flags) -> Site {
+    #[cold]
+    fn fixed() -> Option<Site> {
+        with(|m| m.site)
+    }
+    let fixed = if flags.has(Flags::FIXED_SITE) { fixed() } else { None };
+    fixed.unwrap_or_else(site::of_host)
+}
+
+/// Fixes the site of the running call, until the guard is dropped.
+#[must_use]
+pub fn fix_site() -> Option<ModesGuard> {
+    let flags = flags();
+    (!flags.has(Flags::FIXED_SITE)).then(|| {
+        let site = site(flags);
+        Modes::enter(|m| m.site = Some(site))
+    })
+}
+
+impl Site {
+    /// The site of the running call.
+    pub fn current() -> Site {
+        site(flags())
+    }
+}
+
+impl Modes {
+    const DEFAULT: Modes = Modes {
+        recording: Recording::On,
+        inference: false,
+        watch: Watch::NOTHING,
+        packer: None,
+        observers: vec![],
+        site: None,
+        live_levels: vec![],
+    };
+
+    /// A copy of this thread's modes.
+    pub fn current() -> Modes {
+        with(Clone::clone)
+    }
+
+    /// Changes this thread's modes until the guard is dropped, which puts all of them back.
+    #[must_use]
+    pub fn enter(change: impl FnOnce(&mut Modes)) -> ModesGuard {
+        let mut modes = Modes::current();
+        change(&mut modes);
+        modes.install()
+    }
+
+    /// Makes these the modes of this thread until the guard is dropped.
+    #[must_use]
+    pub fn install(self) -> ModesGuard {
+        ModesGuard(self.replace())
+    }
+
+    /// Changes this thread's modes for good: for the host's own scopes, which may end in any order.
+    pub fn update<R>(change: impl FnOnce(&mut Modes) -> R) -> R {
+        let mut modes = Modes::current();
+        let result = change(&mut modes);
+        // What the old modes held is dropped here, when nothing is borrowed: that may run the host's code.
+        drop(modes.replace());
+        result
+    }
+
+    /// Makes these the modes of this thread. Returns those before.
+    fn replace(self) -> Modes {
+        if self.inference && !INFERENCE_USED.swap(true, Relaxed) {
+            SPECIAL.fetch_add(1, Relaxed);
+        }
+        let flags = self.flags();
+        match (FLAGS.replace(flags) == Flags::NONE, flags == Flags::NONE) {
+            (true, false) => _ = SPECIAL.fetch_add(1, Relaxed),
+            (false, true) => _ = SPECIAL.fetch_sub(1, Relaxed),
+            _ => {}
+        }
+        MODES.replace(self)
+    }
+
+    fn flags(&self) -> Flags {
+        Flags(
+            Flags::NOT_RECORDING.when(self.recording != Recording::On)
+                | Flags::INFERENCE.when(self.inference)
+                | Flags::WATCHING.when(self.watch != Watch::NOTHING)
+                | Flags::PACKING.when(self.packer.is_some() || !self.observers.is_empty())
+                | Flags::FIXED_SITE.when(self.site.is_some())
+                | Flags::LIVE_LEVELS.when(!self.live_levels.is_empty()),
+        )
+    }
+}
+
+impl Default for Modes {
+    fn default() -> Modes {
+        Modes::DEFAULT
+    }
+}
+
+/// Puts the modes of the thread back when dropped.
+pub struct ModesGuard(Modes);
+
+impl Drop for ModesGuard {
+    fn drop(&mut self) {
+        drop(std::mem::take(&mut self.0).replace());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guard_puts_all_modes_back_and_a_worker_takes_them_over() {
+        let level = LiveLevel { level: Level::new(3), randomness: Randomness::Same };
+        let guard = Modes::enter(|m| {
+            m.recording = Recording::Off { since: Site(7) };
+            m.live_levels.push(level);
+        });
+        let modes = Modes::current();
+        let worker = std::thread::spawn(move || {
+            assert!(is_recording());
+            let guard = modes.install();
+            let seen = (is_recording(), live_levels().len(), randomness(level.level));
+            drop(guard);
+            (seen, is_recording(), flags())
+        });
+        let (seen, after, left) = worker.join().unwrap();
+        assert_eq!(seen, (false, 1, Randomness::Same));
+        assert!(after && !left.has(Flags::NOT_RECORDING.and(Flags::LIVE_LEVELS)));
+        drop(guard);
+        assert!(is_recording() && live_levels().is_empty());
+    }
+
+    #[test]
+    fn a_lasting_change_outlives_no_guard_around_it() {
+        let guard = Modes::enter(|_| {});
+        Modes::update(|m| m.inference = true);
+        assert!(flags().has(Flags::INFERENCE));
+        drop(guard);
+        assert!(!flags().has(Flags::INFERENCE) && flags().has(Flags::INFERENCE_TENSORS));
+    }
+}
