@@ -57,7 +57,7 @@ pub fn install(_py: Python<'_>) {
 }
 
 /// The site of the running Python frame, or of the nearest one outside this library. Called only where the GIL is
-/// held: the engine's own threads run inside [`Site::within`]. No code of the user's runs meanwhile: frames are made
+/// held: the engine's own threads have a fixed site. No code of the user's runs meanwhile: frames are made
 /// into objects here, which might set off the collector of cycles.
 fn current() -> Site {
     // SAFETY: the GIL is held.

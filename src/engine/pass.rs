@@ -133,7 +133,7 @@ impl<'a> Pass<'a> {
     pub(super) fn differentiate(&self, node: &Arc<Node>, g: &mut [Option<Tensor>]) -> Result<Grads> {
         let NodeKind::Op(op) = &node.kind else { unreachable!("leaves end a path") };
         if g.iter().all(Option::is_none) {
-            return Ok(node.inputs.iter().map(|_| None).collect());
+            return Ok(no_grads(node));
         }
         let kept = node.take_saved(self.free_at).map_err(|e| self.renamed(e, node))?;
         for (g, meta) in g.iter_mut().zip(node.outs.iter()).filter(|(_, meta)| !meta.levels.is_empty()) {
@@ -141,11 +141,16 @@ impl<'a> Pass<'a> {
                 *t = spread_lanes(t, &closed(meta, &self.live))?;
             }
         }
+        let mut removed = false;
         if let Some(hooks) = node.hooks() {
             self.hooked(node, g, |at, g| hooks.pre_hooks(at, g))?;
+            removed = !op.calls_host() && g.iter().all(Option::is_none);
         }
         let start = (self.watch.times || self.watch.nodes).then(Instant::now);
-        let rule = || op.vjp(g, &Saved { node, kept: &kept, edges: &node.inputs, record: self.create_graph });
+        let rule = || match removed {
+            true => Ok(no_grads(node)),
+            false => op.vjp(g, &Saved { node, kept: &kept, edges: &node.inputs, record: self.create_graph }),
+        };
         // Filled and checked where it is: many words to be moved for each node.
         let mut done = if self.watch.nans { self.named(node, rule) } else { rule() };
         let Ok(grads) = &mut done else { return done };
@@ -170,6 +175,12 @@ impl<'a> Pass<'a> {
         }
         done
     }
+}
+
+/// No gradient for any input of a node.
+#[cold]
+fn no_grads(node: &Node) -> Grads {
+    node.inputs.iter().map(|_| None).collect()
 }
 
 /// What one node makes of cotangents of its outputs, in their shapes: the gradients of its inputs. Nothing is freed.

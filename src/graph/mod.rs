@@ -28,7 +28,7 @@ pub use meta::{Meta, Metas};
 pub use modes::{Modes, ModesGuard, Recording};
 pub use node::{Edge, Node, NodeKind, Owner, SavedArray, SavedKind, live_nodes};
 pub(crate) use node::{SavedList, SavedState};
-pub use op::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents};
+pub use op::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, only};
 #[cfg(feature = "python")]
 pub(crate) use pack::unpack;
 pub use pack::{Observer, Packed, Packer};

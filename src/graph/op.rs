@@ -20,6 +20,13 @@ pub type Cotangents = [Option<Tensor>];
 /// By the op's inputs: their tangents; none for zero.
 pub type Tangents = [Option<Tensor>];
 
+/// The cotangent in the list of an op with one output, or the tangent in that of an op with one input that can have
+/// one. Rules are not called without it.
+#[inline]
+pub fn only(list: &[Option<Tensor>]) -> &Tensor {
+    list[0].as_ref().expect("a rule is called with at least one cotangent or tangent")
+}
+
 /// A differentiable (or integer) function of arrays. One `impl` is the whole of an op: what it computes, what its
 /// rules read, and the rules, written in functions that are ops themselves, so that they can be differentiated again.
 pub trait Op: Send + Sync + 'static {
@@ -54,14 +61,16 @@ pub trait Op: Send + Sync + 'static {
     /// What the rules read, given which inputs have gradients.
     fn saves(&self, needs: NeedsGrad) -> Saves;
 
-    /// The gradients of the inputs, given cotangents of the outputs (at least one of them is not zero). A gradient may
-    /// have any shape that its input broadcasts to: the engine sums it.
+    /// The gradients of the inputs, given cotangents of the outputs. At least one cotangent is there, unless the op
+    /// calls the host and a hook has removed it; an op with one output reads it with [`only`]. A gradient may have any
+    /// shape that its input broadcasts to: the engine sums it.
     ///
     /// # Errors
     /// Only for want of memory, or from the host language.
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads>;
 
-    /// The tangents of the outputs, given tangents of the inputs (none for zero; at least one is not).
+    /// The tangents of the outputs, given tangents of the inputs: none for zero, and at least one is there. An op with
+    /// one input reads it with [`only`].
     ///
     /// # Errors
     /// Only for want of memory, or from the host language.

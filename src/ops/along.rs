@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, unrecorded,
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, unrecorded,
 };
 use crate::kernel::broadcast;
 use crate::kernel::index::along_axis;
@@ -40,8 +40,7 @@ impl Op for Pick {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let n = s.dims(0)[s.dims(0).len() - self.back];
-        let dx = g[0].as_ref().map(|g| put(self.name, g, &s.input(1), self.back, n)).transpose()?;
-        Ok(smallvec![dx, None])
+        Ok(smallvec![Some(put(self.name, only(g), &s.input(1), self.back, n)?), None])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
@@ -154,8 +153,7 @@ impl<C: Chosen> Op for Choice<C> {
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let t = t[0].as_ref().map(|t| pick("pick", t, &s.output(1), self.0.back())).transpose()?;
-        Ok(smallvec![t, None])
+        Ok(smallvec![Some(pick("pick", only(t), &s.output(1), self.0.back())?), None])
     }
 }
 

@@ -7,10 +7,11 @@ use super::entry::{Operand, op};
 use super::pointwise::{in_one_pass, log_or_zero, one_less, reciprocal_or_zero, sign};
 pub use super::promote::default_float;
 pub(super) use super::promote::{Class, promoted};
+use super::terms::add_terms;
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::pointwise::binary::{self, Table};
 use crate::kernel::pointwise::{division, power};
 use crate::shape;
@@ -25,10 +26,7 @@ pub(super) trait Binary: Send + Sync + 'static {
     fn rule(i: usize, g: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>>;
     /// The tangent where both inputs move.
     fn both(a: &Tensor, b: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>> {
-        Ok(match (Self::rule(0, a, s)?, Self::rule(1, b, s)?) {
-            (Some(a), Some(b)) => Some(a + b),
-            (a, b) => a.or(b),
-        })
+        Ok(add_terms([Self::rule(0, a, s)?, Self::rule(1, b, s)?]))
     }
 }
 
@@ -53,7 +51,7 @@ impl<B: Binary> Op for Zip<B> {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None, None]) };
+        let g = only(g);
         let part = |i: usize| if s.needs(i) { B::rule(i, g, s) } else { Ok(None) };
         Ok(Grads::from_buf([part(0)?, part(1)?]))
     }

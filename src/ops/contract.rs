@@ -8,10 +8,11 @@ use super::arithmetic::{Class, add, multiply, promoted, subtract};
 use super::einsum::tensordot;
 use super::entry::{Operand, Pairs, op};
 use super::movement::{matrix_transpose, permute_dims, reshape_to, roll};
+use super::terms::add_terms;
 use crate::array::{Array, Item};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::broadcast::same_lanes;
 use crate::kernel::matmul;
 use crate::kernel::reduce::dot;
@@ -34,7 +35,7 @@ impl Op for Matmul {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None, None]) };
+        let g = only(g);
         Ok(smallvec![
             s.needs(0).then(|| apply(Matmul, &[g, &matrix_transpose(&s.input(1))?])).transpose()?,
             s.needs(1).then(|| apply(Matmul, &[&matrix_transpose(&s.input(0))?, g])).transpose()?,
@@ -44,10 +45,7 @@ impl Op for Matmul {
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
         let x = t[0].as_ref().map(|t| apply(Matmul, &[t, &s.input(1)])).transpose()?;
         let y = t[1].as_ref().map(|t| apply(Matmul, &[&s.input(0), t])).transpose()?;
-        Ok(smallvec![match (x, y) {
-            (Some(x), Some(y)) => Some(x + y),
-            (x, y) => x.or(y),
-        }])
+        Ok(smallvec![add_terms([x, y])])
     }
 }
 
@@ -76,7 +74,7 @@ impl Op for Dot {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None, None]) };
+        let g = only(g);
         Ok(smallvec![
             s.needs(0).then(|| Dot::scaled(g, &s.input(1))).transpose()?,
             s.needs(1).then(|| Dot::scaled(g, &s.input(0))).transpose()?,
@@ -86,10 +84,7 @@ impl Op for Dot {
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
         let x = t[0].as_ref().map(|t| apply(Dot, &[t, &s.input(1)])).transpose()?;
         let y = t[1].as_ref().map(|t| apply(Dot, &[&s.input(0), t])).transpose()?;
-        Ok(smallvec![match (x, y) {
-            (Some(x), Some(y)) => Some(x + y),
-            (x, y) => x.or(y),
-        }])
+        Ok(smallvec![add_terms([x, y])])
     }
 }
 

@@ -8,9 +8,10 @@ use super::entry::{IntsOrStr, op};
 use super::movement::reshape_to;
 use super::promote::{Class, promoted};
 use super::spatial::{Spatial, places};
+use super::terms::add_terms;
 use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::conv::{self, Axes, Geometry, Third};
 
 const THIRDS: [Third; 3] = [Third::Image, Third::Weight, Third::Result];
@@ -51,7 +52,7 @@ impl Op for Conv {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None, None]) };
+        let g = only(g);
         let of = self.inputs();
         let one = |i: usize| self.third(of[i], (of[1 - i], &s.input(1 - i)), (self.out, g));
         (0..2).map(|i| s.needs(i).then(|| one(i)).transpose()).collect()
@@ -61,10 +62,7 @@ impl Op for Conv {
         let of = self.inputs();
         let one =
             |i: usize| d[i].as_ref().map(|d| self.third(self.out, (of[i], d), (of[1 - i], &s.input(1 - i))));
-        Ok(smallvec![match (one(0).transpose()?, one(1).transpose()?) {
-            (Some(a), Some(b)) => Some(a + b),
-            (a, b) => a.or(b),
-        }])
+        Ok(smallvec![add_terms([one(0).transpose()?, one(1).transpose()?])])
     }
 }
 

@@ -7,7 +7,7 @@ use smallvec::smallvec;
 use super::pointwise::in_one_pass;
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::pointwise::binary;
 use crate::kernel::pointwise::unary::{self, Numbers};
 
@@ -41,7 +41,7 @@ impl<B: Bend> Op for Curve<B> {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let g = only(g);
         let x = s.input(0);
         Ok(smallvec![match in_one_pass(B::NAME, B::PASS, g, &x, self.0)? {
             Some(grad) => Some(grad),

@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, Level, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, recorded,
+    Cotangents, Grads, Level, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, only, recorded,
 };
 use crate::kernel::reduce;
 use crate::ops::reduce::SUM;
@@ -91,7 +91,7 @@ impl Op for Lanes {
     }
 
     fn vjp(&self, g: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let g = only(g);
         Ok(smallvec![Some(match self {
             Lanes::Enter(level, axis) => leave(g, *level, *axis)?,
             Lanes::Leave(level, axis) => enter(g, *level, *axis)?,

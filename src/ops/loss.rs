@@ -10,10 +10,11 @@ use super::movement::{cast, permute_dims, reshape_to};
 use super::normalize::{log_softmax, softmax, softmax_gradient, sum_rows};
 use super::promote::promoted_float;
 use super::reduce::{mean, sum};
+use super::terms::add_terms;
 use crate::array::Array;
 use crate::dtype::{DType, DTypeKind};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::broadcast::{all_lanes, same_lanes};
 use crate::kernel::softmax;
 use crate::shape::{self, Dims};
@@ -76,7 +77,7 @@ impl Op for CrossEntropy {
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(t) = &t[0] else { return Ok(smallvec![None, None]) };
+        let t = only(t);
         Ok(smallvec![Some(along_gradient(t, &s.input(0), &s.input(1))?), None])
     }
 }
@@ -96,7 +97,7 @@ impl Op for CrossEntropyGrad {
     }
 
     fn vjp(&self, c: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(c) = &c[0] else { return Ok(smallvec![None; 4]) };
+        let c = only(c);
         let (x, classes) = (s.input(1), s.input(3));
         let by_g = || along_gradient(c, &x, &classes);
         let by_x = || softmax_gradient(&(c * live(&s.input(0), &classes)?), &softmax(&x, -1)?);
@@ -110,10 +111,7 @@ impl Op for CrossEntropyGrad {
             Ok(live(&s.input(0), &classes)? * softmax_gradient(t, &softmax(&x, -1)?)?)
         };
         let (g, x) = (t[0].as_ref().map(by_g).transpose()?, t[1].as_ref().map(by_x).transpose()?);
-        Ok(smallvec![match (g, x) {
-            (Some(g), Some(x)) => Some(g + x),
-            (g, x) => g.or(x),
-        }])
+        Ok(smallvec![add_terms([g, x])])
     }
 }
 

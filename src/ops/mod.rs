@@ -37,6 +37,7 @@ pub mod select;
 pub mod sort;
 mod spatial;
 mod standardize;
+mod terms;
 
 pub use entry::{Axes, Entry, Operand};
 pub use index::Index;

@@ -8,9 +8,10 @@ use super::movement::{permute_dims, reshape_to};
 use super::pointwise::exp;
 use super::promote::{Class, promoted_float};
 use super::reduce::{Folded, sum};
+use super::terms::add_terms;
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::broadcast::same_lanes;
 use crate::kernel::softmax::{self, Softmax};
 use crate::shape;
@@ -37,12 +38,12 @@ impl Op for Soft {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let g = only(g);
         Ok(smallvec![Some(apply(SoftGrad { log: self.0 == Softmax::Log }, &[g, &s.output(0)])?)])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(t) = &t[0] else { return Ok(smallvec![None]) };
+        let t = only(t);
         let z = s.output(0);
         Ok(smallvec![Some(match self.0 {
             Softmax::Log => t - sum_rows(&(exp(&z)? * t))?,
@@ -72,7 +73,7 @@ impl Op for SoftGrad {
     }
 
     fn vjp(&self, c: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(c) = &c[0] else { return Ok(smallvec![None, None]) };
+        let c = only(c);
         let z = s.input(1);
         let by_g = || if self.log { Ok(c - sum_rows(&(c * exp(&z)?))?) } else { softmax_gradient(c, &z) };
         let by_z = || -> Result<Tensor> {
@@ -98,10 +99,7 @@ impl Op for SoftGrad {
             })
         };
         let (g, z) = (t[0].as_ref().map(by_g).transpose()?, t[1].as_ref().map(by_z).transpose()?);
-        Ok(smallvec![match (g, z) {
-            (Some(g), Some(z)) => Some(g + z),
-            (g, z) => g.or(z),
-        }])
+        Ok(smallvec![add_terms([g, z])])
     }
 }
 
@@ -164,12 +162,12 @@ impl Op for LogSumExp {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let g = only(g);
         Ok(smallvec![Some(g * apply(Soft(Softmax::Weights), &[&s.input(0)])?)])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(t) = &t[0] else { return Ok(smallvec![None]) };
+        let t = only(t);
         Ok(smallvec![Some(sum_rows(&(t * apply(Soft(Softmax::Weights), &[&s.input(0)])?))?)])
     }
 }

@@ -12,7 +12,7 @@ use crate::array::Array;
 use crate::dtype::DTypeKind;
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, unrecorded,
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, unrecorded,
 };
 use crate::kernel::pointwise::binary;
 use crate::kernel::pointwise::tanh::TANH;
@@ -66,7 +66,7 @@ impl<U: Unary> Op for Map<U> {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let g = only(g);
         if let Some(table) = U::PASS {
             let read = if U::SAVES.inputs != 0 { s.input(0) } else { s.output(0) };
             if let Some(grad) = in_one_pass(U::NAME, table, g, &read, [0.0; 3])? {

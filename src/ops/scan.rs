@@ -12,10 +12,11 @@ use super::entry::{Operand, op};
 use super::index::narrow;
 use super::movement::{Linear, LinearOp, cast, concat, reshape_to};
 use super::reduce::wide;
+use super::terms::add_terms;
 use crate::array::Array;
 use crate::dtype::{DType, dispatch};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::broadcast;
 use crate::kernel::reduce::extreme;
 use crate::kernel::reduce::scan::{self, Way};
@@ -101,7 +102,7 @@ impl Op for Recur {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None, None]) };
+        let g = only(g);
         // What flows back is the recurrence with the same coefficients the other way round.
         let flow = Recur { run: self.run.turned(), own: !self.own }.of(&s.input(0), g)?;
         let da = || -> Result<Tensor> {
@@ -118,10 +119,7 @@ impl Op for Recur {
             Ok(if self.own { t * shift(&h, self.run)? } else { shift(&(t * h), self.run)? })
         };
         let a = t[0].as_ref().map(by_a).transpose()?;
-        let sum = match (a, &t[1]) {
-            (Some(a), Some(b)) => Some(a + b),
-            (a, b) => a.or_else(|| b.clone()),
-        };
+        let sum = add_terms([a, t[1].clone()]);
         Ok(smallvec![sum.map(|b| self.of(&s.input(0), &b)).transpose()?])
     }
 }
@@ -161,13 +159,13 @@ impl Op for CumProd {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let g = only(g);
         let flow = Recur { run: self.0.turned(), own: false }.of(&s.input(0), g)?;
         Ok(smallvec![Some(flow * self.before(&s.output(0))?)])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(t) = &t[0] else { return Ok(smallvec![None]) };
+        let t = only(t);
         let by_own = t * self.before(&s.output(0))?;
         Ok(smallvec![Some(Recur { run: self.0, own: true }.of(&s.input(0), &by_own)?)])
     }

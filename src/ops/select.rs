@@ -12,7 +12,7 @@ use crate::array::{Array, Item};
 use crate::dtype::{DType, DTypeKind};
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, unrecorded,
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, unrecorded,
 };
 use crate::kernel;
 use crate::kernel::pointwise::ternary::{self, Table, triple_table};
@@ -40,7 +40,7 @@ impl Op for Select {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None, None, None]) };
+        let g = only(g);
         let c = s.input(0);
         let by = |i: usize| s.needs(i).then(|| part(&c, i == 1, g)).transpose();
         Ok(smallvec![None, by(1)?, by(2)?])

@@ -3,9 +3,10 @@
 use smallvec::smallvec;
 
 use super::reduce::mean;
+use super::terms::add_terms;
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::broadcast::all_lanes;
 use crate::kernel::norm;
 
@@ -33,14 +34,11 @@ impl Op for Standardize {
         let by_y = |g: &Tensor| projected(g, &y, &r);
         let by_r = |g: &Tensor| by_scale(g, &y, &r);
         let (a, b) = (g[0].as_ref().map(by_y).transpose()?, g[1].as_ref().map(by_r).transpose()?);
-        Ok(smallvec![match (a, b) {
-            (Some(a), Some(b)) => Some(a + b),
-            (a, b) => a.or(b),
-        }])
+        Ok(smallvec![add_terms([a, b])])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(t) = &t[0] else { return Ok(smallvec![None, None]) };
+        let t = only(t);
         let (y, r) = (s.output(0), s.output(1));
         let scale = -(&r * &r * mean_rows(&(&y * t))?);
         Ok(smallvec![Some(projected(t, &y, &r)?), Some(scale)])
@@ -84,7 +82,7 @@ impl Op for StandardizeGrad {
     }
 
     fn vjp(&self, c: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(c) = &c[0] else { return Ok(smallvec![None; 3]) };
+        let c = only(c);
         let (g, y, r) = (s.input(0), s.input(1), s.input(2));
         let by_y = || by_standard(c, &g, &y, &r);
         let by_r = || -> Result<Tensor> { Ok(c * unscaled(&g, &y)?) };

@@ -4,7 +4,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::array::{Array, Layout};
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::index::{self, Rows};
 use crate::shape::Dims;
 
@@ -28,12 +28,11 @@ impl Op for Pick {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let g = g[0].as_ref().map(|g| add_at(self.name, s.dims(0), self.rows, &s.input(1), g)).transpose()?;
-        Ok(smallvec![g, None])
+        Ok(smallvec![Some(add_at(self.name, s.dims(0), self.rows, &s.input(1), only(g))?), None])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![t[0].as_ref().map(|t| pick(self.name, t, self.rows, &s.input(1))).transpose()?])
+        Ok(smallvec![Some(pick(self.name, only(t), self.rows, &s.input(1))?)])
     }
 }
 

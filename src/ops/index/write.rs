@@ -11,7 +11,7 @@ use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, recorded,
+    Cotangents, Grads, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, recorded,
 };
 use crate::kernel::index::{self, Rows};
 use crate::ops::arithmetic::add_same;
@@ -94,7 +94,7 @@ impl Op for Put {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let positions = self.at.is_some().then(|| s.input(2));
-        let Some(g) = &g[0] else { return Ok((0..s.inputs()).map(|_| None).collect()) };
+        let g = only(g);
         let zero = Tensor::scalar_of(g.dtype(), 0.0);
         let of_x = s.needs(0).then(|| self.apply(g, &zero, positions.as_ref())).transpose()?;
         let read = || self.lasting(self.read(g, positions.as_ref())?, positions.as_ref());

@@ -9,7 +9,7 @@ use super::solve::triangle;
 use super::{mm, square, sym, t};
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
 use crate::ops::promote::promoted_float;
@@ -46,7 +46,7 @@ impl Op for Cholesky {
 
     /// `sym(l⁻ᵀ Φ(lᵀ g) l⁻¹)`: the gradient is symmetric, as the matrix is.
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let g = only(g);
         let l = s.output(0);
         let p = phi(&mm(&t(&l)?, g)?)?;
         Ok(smallvec![Some(sym(&t(&back(&l, &t(&back(&l, &p)?)?)?)?)?)])
@@ -54,7 +54,7 @@ impl Op for Cholesky {
 
     /// `l Φ(l⁻¹ sym(d) l⁻ᵀ)`.
     fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(d) = &d[0] else { return Ok(smallvec![None]) };
+        let d = only(d);
         let l = s.output(0);
         let inner = forth(&l, &t(&forth(&l, &sym(d)?)?)?)?;
         Ok(smallvec![Some(mm(&l, &phi(&inner)?)?)])

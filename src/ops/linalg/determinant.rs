@@ -9,7 +9,7 @@ use crate::array::Array;
 use crate::dtype::{Element, dispatch};
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all, only,
 };
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
@@ -39,14 +39,14 @@ impl Op for Det {
 
     /// `g det(x) x⁻ᵀ`.
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let g = only(g);
         let inverse = t(&inverse_or_nan(&s.input(0))?)?;
         Ok(smallvec![Some(over_matrices(&(g * s.output(0)))? * inverse)])
     }
 
     /// `det(x) trace(x⁻¹ d)`.
     fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(d) = &d[0] else { return Ok(smallvec![None]) };
+        let d = only(d);
         Ok(smallvec![Some(s.output(0) * trace_of_quotient(&s.input(0), d)?)])
     }
 }
@@ -80,7 +80,7 @@ impl Op for SlogDet {
 
     /// `trace(x⁻¹ d)`.
     fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(d) = &d[0] else { return Ok(smallvec![None, None]) };
+        let d = only(d);
         Ok(smallvec![None, Some(trace_of_quotient(&s.input(0), d)?)])
     }
 }

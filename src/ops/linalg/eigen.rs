@@ -2,12 +2,13 @@
 
 use smallvec::{SmallVec, smallvec};
 
+use super::super::terms::add_terms;
 use super::parts::reciprocal_gaps;
-use super::{mm, square, sym, t, total};
+use super::{mm, square, sym, t};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all, only,
 };
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
@@ -39,13 +40,13 @@ impl Op for Eigh {
         let values = g[0].as_ref().map(on_diagonal).transpose()?;
         let turns = |g: &Tensor| -> Result<Tensor> { Ok(mm(&t(&v)?, g)? * reciprocal_gaps(&s.output(0))?) };
         let turns = g[1].as_ref().map(turns).transpose()?;
-        let inner = total([values, turns]);
+        let inner = add_terms([values, turns]);
         Ok(smallvec![inner.map(|x| sym(&mm(&mm(&v, &x)?, &t(&v)?)?)).transpose()?])
     }
 
     /// With `p = vᵀ sym(d) v`: `dw = diag(p)` and `dv = v (F ∘ p)`.
     fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(d) = &d[0] else { return Ok(smallvec![None, None]) };
+        let d = only(d);
         let v = s.output(1);
         let p = mm(&mm(&t(&v)?, &sym(d)?)?, &v)?;
         let turns = mm(&v, &(&p * reciprocal_gaps(&s.output(0))?))?;

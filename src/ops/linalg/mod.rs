@@ -48,11 +48,6 @@ fn over_columns(x: &Tensor) -> Result<Tensor> {
     reshape_to(x, &lead.iter().copied().chain([1, n]).collect::<Dims>())
 }
 
-/// Two gradients or tangents together; none is zero.
-fn total(parts: impl IntoIterator<Item = Option<Tensor>>) -> Option<Tensor> {
-    parts.into_iter().flatten().reduce(|a, b| a + b)
-}
-
 /// The numbers of rows and columns, where there are two axes.
 fn matrix(op: &'static str, x: &Tensor) -> Result<(usize, usize)> {
     match *x.dims() {

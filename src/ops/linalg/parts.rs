@@ -2,11 +2,11 @@
 
 use smallvec::smallvec;
 
-use super::total;
+use super::super::terms::add_terms;
 use crate::array::Array;
 use crate::dtype::{DType, Element, dispatch};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::num::{Num, Plain};
 use crate::ops::index::narrow;
 use crate::ops::movement::{Linear, LinearOp, concat, reshape_to};
@@ -89,7 +89,7 @@ impl Op for Reciprocals {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let g = only(g);
         let f = s.output(0);
         let d = -(g * &f * &f);
         let (rows, columns) = (sum(&d, Some(&[-1]), false, None)?, sum(&d, Some(&[-2]), false, None)?);
@@ -97,12 +97,12 @@ impl Op for Reciprocals {
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(t) = &t[0] else { return Ok(smallvec![None]) };
+        let t = only(t);
         let f = s.output(0);
         let column = reshape_to(t, &t.dims().iter().copied().chain([1]).collect::<Dims>())?;
         let row = super::over_columns(t)?;
         let d = if self.sums { row + column } else { row - column };
-        Ok(smallvec![total([Some(-(d * &f * &f))])])
+        Ok(smallvec![add_terms([Some(-(d * &f * &f))])])
     }
 }
 

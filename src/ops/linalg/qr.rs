@@ -5,13 +5,14 @@
 
 use smallvec::{SmallVec, smallvec};
 
+use super::super::terms::add_terms;
 use super::parts::{beside_each_other, columns, weigh};
 use super::solve::triangle;
-use super::{matrix, mm, t, total};
+use super::{matrix, mm, t};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all, only,
 };
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
@@ -48,15 +49,15 @@ impl Op for Qr {
         let (q, r) = (s.output(0), s.output(1));
         let from_r = g[1].as_ref().map(|g| mm(&r, &t(g)?)).transpose()?;
         let from_q = g[0].as_ref().map(|g| mm(&-t(g)?, &q)).transpose()?;
-        let Some(m) = total([from_r, from_q]) else { return Ok(smallvec![None]) };
+        let Some(m) = add_terms([from_r, from_q]) else { return Ok(smallvec![None]) };
         let mirrored = weigh(&m, 1.0, 1.0, 0.0)? + t(&weigh(&m, 1.0, 0.0, 0.0)?)?;
-        let x = total([g[0].clone(), Some(mm(&q, &mirrored)?)]);
+        let x = add_terms([g[0].clone(), Some(mm(&q, &mirrored)?)]);
         Ok(smallvec![x.map(|x| over_transposed(&x, &r)).transpose()?])
     }
 
     /// With `c = qᵀ d r⁻¹` and the turn `w = tril(c, -1) - tril(c, -1)ᵀ`: `dq = d r⁻¹ - q (c - w)`, `dr = (c - w) r`.
     fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(d) = &d[0] else { return Ok(smallvec![None, None]) };
+        let d = only(d);
         let (q, r) = (s.output(0), s.output(1));
         let x = over(d, &r)?;
         let c = mm(&t(&q)?, &x)?;
@@ -84,13 +85,13 @@ impl Op for Complement {
 
     /// `-c gᵀ q` for columns `q` and their complement `c`.
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let g = only(g);
         Ok(smallvec![Some(-mm(&s.output(0), &mm(&t(g)?, &s.input(0))?)?)])
     }
 
     /// `-q dᵀ c`.
     fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(d) = &d[0] else { return Ok(smallvec![None]) };
+        let d = only(d);
         Ok(smallvec![Some(-mm(&s.input(0), &mm(&t(d)?, &s.output(0))?)?)])
     }
 }

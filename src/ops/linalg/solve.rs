@@ -2,11 +2,12 @@
 
 use smallvec::smallvec;
 
+use super::super::terms::add_terms;
 use super::parts::weigh;
-use super::{matrix, mm, square, t, total};
+use super::{matrix, mm, square, t};
 use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::{broadcast_to, reshape_to};
@@ -81,7 +82,7 @@ impl Op for Solve {
 
     /// Solving `aᵀ @ h = g` gives `h` for `b`, and `-h xᵀ` for `a`.
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None, None]) };
+        let g = only(g);
         let h = apply(Solve(self.0.transposed()), &[&t(&s.input(0))?, g])?;
         let a = s.needs(0).then(|| self.0.part(&-mm(&h, &t(&s.output(0))?)?)).transpose()?;
         Ok(smallvec![a, Some(h)])
@@ -89,7 +90,7 @@ impl Op for Solve {
 
     fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
         let a = d[0].as_ref().map(|d| mm(&-self.0.part(d)?, &s.output(0))).transpose()?;
-        let Some(right) = total([d[1].clone(), a]) else { return Ok(smallvec![None]) };
+        let Some(right) = add_terms([d[1].clone(), a]) else { return Ok(smallvec![None]) };
         Ok(smallvec![Some(apply(self.clone(), &[&s.input(0), &right])?)])
     }
 }
@@ -114,13 +115,13 @@ impl Op for Inverse {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let g = only(g);
         let yt = t(&s.output(0))?;
         Ok(smallvec![Some(-mm(&mm(&yt, g)?, &yt)?)])
     }
 
     fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(d) = &d[0] else { return Ok(smallvec![None]) };
+        let d = only(d);
         let y = s.output(0);
         Ok(smallvec![Some(-mm(&mm(&y, d)?, &y)?)])
     }

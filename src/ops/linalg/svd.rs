@@ -2,13 +2,14 @@
 
 use smallvec::{SmallVec, smallvec};
 
+use super::super::terms::add_terms;
 use super::parts::{reciprocal_gaps, reciprocal_sums};
 use super::qr::with_complement;
-use super::{matrix, mm, over_columns, skew, sym, t, total};
+use super::{matrix, mm, over_columns, skew, sym, t};
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all, only,
 };
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
@@ -62,20 +63,20 @@ impl Op for Svd {
         let gv = g[2].as_ref().map(t).transpose()?;
         let m = g[0].as_ref().map(|g| mm(&t(&u)?, g)).transpose()?;
         let n = gv.as_ref().map(|g| mm(&vh, g)).transpose()?;
-        let both = total([m.clone(), n.clone()]).map(|x| x * &gaps);
-        let apart = total([m, n.map(|n| -n)]).map(|x| x * &sums);
+        let both = add_terms([m.clone(), n.clone()]).map(|x| x * &gaps);
+        let apart = add_terms([m, n.map(|n| -n)]).map(|x| x * &sums);
         let both = both.as_ref().map(sym).transpose()?;
         let apart = apart.as_ref().map(skew).transpose()?;
         let values = g[1].as_ref().map(on_diagonal).transpose()?;
-        let inner = total([both, apart, values]).map(|p| mm(&mm(&u, &p)?, &vh)).transpose()?;
+        let inner = add_terms([both, apart, values]).map(|p| mm(&mm(&u, &p)?, &vh)).transpose()?;
         let left = g[0].as_ref().map(|g| mm(&(beside(&u, g)? * &reciprocals), &vh)).transpose()?;
         let right = gv.map(|g| mm(&u, &t(&(beside(&t(&vh)?, &g)? * &reciprocals))?)).transpose()?;
-        Ok(smallvec![total([inner, left, right])])
+        Ok(smallvec![add_terms([inner, left, right])])
     }
 
     /// With `p = uᵀ d v`: `ds = diag(p)`, `du = u (½ (p + pᵀ)∘D + ½ (p - pᵀ)∘E) + (1 - u uᵀ) d v / s`, and `dv` alike.
     fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(d) = &d[0] else { return Ok(smallvec![None, None, None]) };
+        let d = only(d);
         let Frame { u, vh, gaps, sums, reciprocals } = Frame::of(s)?;
         let v = t(&vh)?;
         let (dv, du) = (mm(d, &v)?, mm(&t(d)?, &u)?);

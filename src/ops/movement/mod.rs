@@ -16,7 +16,7 @@ use super::entry::op;
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel;
 use crate::shape::Dims;
 
@@ -54,11 +54,11 @@ impl<L: Linear> Op for LinearOp<L> {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![g[0].as_ref().map(|g| self.0.transpose(g, s)).transpose()?])
+        Ok(smallvec![Some(self.0.transpose(only(g), s)?)])
     }
 
     fn jvp(&self, t: &Tangents, _: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![t[0].as_ref().map(|t| apply(LinearOp(self.0.clone()), &[t])).transpose()?])
+        Ok(smallvec![Some(apply(LinearOp(self.0.clone()), &[only(t)])?)])
     }
 }
 

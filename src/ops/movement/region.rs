@@ -6,7 +6,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::array::{Array, Layout};
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all, only,
 };
 use crate::kernel::copy;
 use crate::shape::{Dims, Strides};
@@ -154,7 +154,7 @@ impl Op for Views {
     }
 
     fn jvp(&self, t: &Tangents, _: &Saved<'_>) -> Result<Grads> {
-        let Some(t) = &t[0] else { return Ok(self.regions.iter().map(|_| None).collect()) };
+        let t = only(t);
         Ok(apply_all(self.clone(), &[t])?.into_iter().map(Some).collect())
     }
 }
@@ -193,7 +193,7 @@ impl Op for Place {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(self.regions.iter().map(|_| None).collect()) };
+        let g = only(g);
         let needed = self.regions.iter().enumerate().filter(|(i, _)| s.needs(*i));
         let mut parts =
             apply_all(Views { name: self.name, regions: needed.map(|(_, r)| r.clone()).collect() }, &[g])?

@@ -2,6 +2,7 @@
 
 use smallvec::smallvec;
 
+use super::super::terms::add_terms;
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply_all};
@@ -138,14 +139,10 @@ impl Op for NormGrads {
             tx.as_ref().zip(ty.as_ref()).map(by_x).transpose()?,
             tw.map(|t| projected(&(&g * t), &y, &r)).transpose()?,
         ];
-        let dw = total([tg.as_ref().map(|t| t * &y), ty.map(|t| &g * t)]);
+        let dw = add_terms([tg.as_ref().map(|t| t * &y), ty.map(|t| &g * t)]);
         let summed = |t: Option<&Tensor>| t.map(|t| at.summed(t, s.out_dims(1))).transpose();
         Ok(smallvec![laid_out(at, dx, s.out_dims(0))?, summed(dw.as_ref())?, summed(tg.as_ref())?])
     }
-}
-
-fn total<const N: usize>(parts: [Option<Tensor>; N]) -> Option<Tensor> {
-    parts.into_iter().flatten().reduce(|a, b| a + b)
 }
 
 /// The sum of rows, as the elements of a tensor of this shape.
@@ -154,7 +151,7 @@ fn laid_out<const N: usize>(
     rows: [Option<Tensor>; N],
     dims: &[usize],
 ) -> Result<Option<Tensor>> {
-    total(rows).map(|rows| at.elements(&rows, dims)).transpose()
+    add_terms(rows).map(|rows| at.elements(&rows, dims)).transpose()
 }
 
 /// The rows standardised, and one over the root of each.

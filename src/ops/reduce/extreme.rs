@@ -7,7 +7,7 @@ use super::Folded;
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all, only,
 };
 use crate::kernel::reduce::{self, extreme};
 use crate::kernel::sort::{self, Want};
@@ -83,9 +83,7 @@ impl Op for Select {
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(t) = &t[0] else {
-            return Ok(smallvec![None; if self.pole == Pole::Middle { 2 } else { 1 }]);
-        };
+        let t = only(t);
         let outs = if self.pole == Pole::Middle { 2 } else { 1 };
         (0..outs).map(|i| Ok(Some(self.folded.sum(&(t * self.shares(s, i)?))?))).collect()
     }

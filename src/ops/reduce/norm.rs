@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use super::{Folded, count_nonzero, extreme};
 use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::pointwise::binary::{self, zip_table};
 use crate::kernel::pointwise::power::POWER;
 use crate::kernel::pointwise::unary::{self, map_table};
@@ -35,14 +35,14 @@ impl Op for Euclidean {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let g = only(g);
         let x = s.input(0);
         let scale = self.0.unfold(&ratio(g, &s.output(0))?, x.dims())?;
         Ok(smallvec![Some(scale * x)])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(t) = &t[0] else { return Ok(smallvec![None]) };
+        let t = only(t);
         Ok(smallvec![Some(ratio(&self.0.sum(&(t * s.input(0)))?, &s.output(0))?)])
     }
 }
@@ -70,7 +70,7 @@ impl Op for Ratio {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None, None]) };
+        let g = only(g);
         let y = s.input(1);
         Ok(smallvec![
             s.needs(0).then(|| ratio(g, &y)).transpose()?,

@@ -8,7 +8,7 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, unrecorded,
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, unrecorded,
 };
 use crate::kernel::reduce::{self, Table, reduce_table, scan};
 use crate::ops::entry::{Axes, op};
@@ -33,12 +33,12 @@ impl Op for Prod {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let g = only(g);
         Ok(smallvec![Some(self.0.unfold(g, s.dims(0))? * others(&s.input(0), &self.0)?)])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(t) = &t[0] else { return Ok(smallvec![None]) };
+        let t = only(t);
         Ok(smallvec![Some(self.0.sum(&(t * others(&s.input(0), &self.0)?))?)])
     }
 }

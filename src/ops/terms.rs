@@ -1,0 +1,8 @@
+//! Sums in rules: a cotangent or tangent that is zero is missing.
+
+use crate::graph::Tensor;
+
+/// The sum of the terms that are there. None is zero.
+pub(super) fn add_terms(terms: impl IntoIterator<Item = Option<Tensor>>) -> Option<Tensor> {
+    terms.into_iter().flatten().reduce(|a, b| a + b)
+}
