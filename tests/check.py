@@ -1,4 +1,4 @@
-"""What a row of the table is checked for."""
+"""The checks that every row of the table of cases passes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cases import Case
 
 
 def function(op: str) -> Any:
-    """The native function of that name."""
+    """The native function with this name."""
     place: Any = fg
     for part in op.split("."):
         place = getattr(place, part)
@@ -59,7 +59,7 @@ def call(case: Case, args: list[Any]) -> list[Any]:
 def value(case: Case) -> None:
     """Values, shapes and dtypes against NumPy."""
     if case.ref is None:
-        assert case.note, f"{case.id}: a row without an oracle says why"
+        assert case.note, f"{case.id}: a row without a reference says why in its note"
         return
     got = flat(function(case.op)(*case.lead, *case.prepare(*tensors(case)), **case.kw))
     want = flat(case.ref(*case.lead, *case.prepare(*case.inputs), **case.kw))
@@ -73,7 +73,7 @@ def value(case: Case) -> None:
 
 
 def run(outputs: list[Any], inputs: list[Any], seeds: list[Any] | None = None, create_graph: bool = False) -> list[Any]:
-    """Gradients; zeros where nothing arrives."""
+    """Gradients, with zeros for inputs that no gradient reaches."""
     seeds = seeds or [None] * len(outputs)
     tracked = [(o, s) for o, s in zip(outputs, seeds, strict=True) if not o.stop_gradient]
     if not tracked:
@@ -84,7 +84,7 @@ def run(outputs: list[Any], inputs: list[Any], seeds: list[Any] | None = None, c
 
 
 def inner(outs: list[Any], weights: list[np.ndarray]) -> Any:
-    """The inner product of results with constants: one number to differentiate."""
+    """The inner product of results and constants: a scalar that can be differentiated."""
     parts = [(o * fg.tensor(w)).sum() for o, w in zip(outs, weights, strict=True)]
     total = parts[0]
     for p in parts[1:]:
@@ -93,7 +93,7 @@ def inner(outs: list[Any], weights: list[np.ndarray]) -> Any:
 
 
 def gradients(case: Case) -> None:
-    """Derivatives of every order asked for, along random directions, against central differences of the order below."""
+    """Derivatives up to the row's order along random directions, against central differences of the order below."""
     generator = np.random.default_rng(7)
     args = tensors(case, track=True)
     xs = leaves(case, args)
@@ -102,7 +102,7 @@ def gradients(case: Case) -> None:
     directions = [[generator.normal(size=x.shape) for x in xs] for _ in range(case.order)]
 
     def at(shift: float, along: list[np.ndarray], order: int) -> float:
-        """The derivative of an order at shifted inputs, as one number."""
+        """The derivative of an order along the directions, at inputs shifted by ``shift * along``."""
         moved = tensors(case, track=True)
         found = leaves(case, moved)
         fresh = [fg.tensor(np.asarray(x) + shift * d, requires_grad=True) for x, d in zip(found, along, strict=True)]
@@ -132,7 +132,7 @@ def gradients(case: Case) -> None:
 
 
 def close(got: Any, want: Any, case: Case, what: str) -> None:
-    """Equal but for rounding: two ways to the same numbers."""
+    """Equal up to rounding."""
     got, want = np.asarray(got), np.asarray(want)
     assert got.shape == want.shape, f"{case.id}: {what}: shape {got.shape}, not {want.shape}"
     assert got.dtype == want.dtype, f"{case.id}: {what}: dtype {got.dtype}, not {want.dtype}"
@@ -155,7 +155,7 @@ def array(t: Any) -> np.ndarray:
 
 
 def forward(case: Case) -> None:
-    """The tangent rules against the gradient rules: ``<v, J u> = <J^T v, u>``, and once more differentiated."""
+    """The tangent rules against the gradient rules: ``<v, J u> = <J^T v, u>``, and the gradients of both sides."""
     args = tensors(case, track=True)
     xs = leaves(case, args)
     outs = call(case, args)
@@ -177,40 +177,40 @@ def forward(case: Case) -> None:
             close(got, want, case, "gradient of the tangent")
 
 
-LANES = 3
+BATCH_SIZE = 3
 
 
-def lanes_of(a: np.ndarray) -> np.ndarray:
-    """Variations of an input that stay in the domain of its op."""
+def batch_of(a: np.ndarray) -> np.ndarray:
+    """A batch of variations of an input that stay in the domain of its op."""
     if a.dtype.kind == "f":
-        return np.stack([a * np.asarray(1 - 0.01 * k, dtype=a.dtype) for k in range(LANES)])
-    return np.stack([np.roll(a, k, axis=-1) if a.ndim else a for k in range(LANES)])
+        return np.stack([a * np.asarray(1 - 0.01 * k, dtype=a.dtype) for k in range(BATCH_SIZE)])
+    return np.stack([np.roll(a, k, axis=-1) if a.ndim else a for k in range(BATCH_SIZE)])
 
 
 def batched(case: Case) -> None:
-    """Lanes against loops: cotangents in a batch, and the op over lanes of each input, with its gradients."""
+    """Batches against loops: batched cotangents, and the op and its gradients under ``vmap`` over each input."""
     args = tensors(case, track=True)
     xs = leaves(case, args)
     if case.order:
         outs = call(case, args)
-        seeds = [np.stack([w * (k + 1) for k in range(LANES)]) for w in weights_of(outs, 3)]
+        seeds = [np.stack([w * (k + 1) for k in range(BATCH_SIZE)]) for w in weights_of(outs, 3)]
         tracked = [(o, s) for o, s in zip(outs, seeds, strict=True) if not o.stop_gradient]
         together = fg._core.run(
             [o for o, _ in tracked], xs, [fg.tensor(s) for _, s in tracked], 1, retain_graph=True, batched=True
         )
-        one_by_one = [run(outs, xs, [fg.tensor(s[k]) for s in seeds]) for k in range(LANES)]
+        one_by_one = [run(outs, xs, [fg.tensor(s[k]) for s in seeds]) for k in range(BATCH_SIZE)]
         for i, got in enumerate(together):
             want = np.stack([array(gs[i]) for gs in one_by_one])
             close(np.zeros_like(want) if got is None else array(got), want, case, f"batched cotangents, input {i}")
     for i, a in enumerate(case.inputs):
         for j in range(len(a)) if isinstance(a, list) else [None]:
-            over_lanes(case, i, j)
+            under_vmap(case, i, j)
 
 
-def over_lanes(case: Case, i: int, j: int | None) -> None:
-    """The op under ``vmap`` with lanes in input ``i`` (in its part ``j``, where it is a list) against a loop."""
+def under_vmap(case: Case, i: int, j: int | None) -> None:
+    """The op under ``vmap`` over input ``i`` (over its element ``j`` if it is a list) against a loop."""
     original = case.inputs[i] if j is None else case.inputs[i][j]
-    stack = lanes_of(np.asarray(original))
+    stack = batch_of(np.asarray(original))
 
     def at(x: Any, args: list[Any]) -> list[Any]:
         moved = list(args)
@@ -230,14 +230,14 @@ def over_lanes(case: Case, i: int, j: int | None) -> None:
     try:
         together = vmap(lambda x: of(x, args))(split)
     except fg.ArgumentError as refused:
-        # What depends on values has no lanes; it says so.
+        # An op whose result shape depends on values refuses vmap.
         if "vmap" not in str(refused):
             raise
         return
-    parts = [fg.tensor(lane, requires_grad=track) for lane in stack]
+    parts = [fg.tensor(a, requires_grad=track) for a in stack]
     one_by_one = [of(x, args) for x in parts]
     for k, got in enumerate(together):
-        close(got, np.stack([array(ys[k]) for ys in one_by_one]), case, f"lanes in input {i}, output {k}")
+        close(got, np.stack([array(ys[k]) for ys in one_by_one]), case, f"vmap over input {i}, output {k}")
     if not case.order:
         return
     others = [x for x in leaves(case, args) if track is False or x is not (args[i] if j is None else args[i][j])]
@@ -249,6 +249,6 @@ def over_lanes(case: Case, i: int, j: int | None) -> None:
         total = total + part
     want = [array(g) for g in run([total], [*parts, *others] if track else others)]
     if track:
-        want = [np.stack(want[:LANES]), *want[LANES:]]
+        want = [np.stack(want[:BATCH_SIZE]), *want[BATCH_SIZE:]]
     for g, w in zip(got, want, strict=True):
-        close(g, w, case, f"gradients over lanes in input {i}")
+        close(g, w, case, f"gradients of vmap over input {i}")

@@ -1,10 +1,10 @@
-"""Looks, when everything has run, whether the process has threads that are not ours."""
+"""Fails a run of the tests that leaves threads which are not ferrograd's."""
 
 from __future__ import annotations
 
 import os
 
-# BLAS libraries of NumPy and SciPy start threads of their own, which nothing tells from others.
+# The BLAS libraries of NumPy and SciPy start threads that cannot be told from others.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from pathlib import Path
@@ -13,7 +13,7 @@ import pytest
 
 
 def threads() -> list[str]:
-    """The names of this process's threads but for the main one, where the system lists them."""
+    """The names of this process's threads except the main one; empty where the system does not list them."""
     tasks = Path("/proc/self/task")
     if not tasks.exists():
         return []
@@ -23,7 +23,7 @@ def threads() -> list[str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fails the run if a thread is left that is not one of a pool's."""
+    """Fails the run if a thread is left that is not one of a pool."""
     strangers = [name for name in threads() if not name.startswith("ferrograd-")]
     if strangers:
         print(f"\nthreads left after the tests: {strangers}")

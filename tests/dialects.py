@@ -1,4 +1,4 @@
-"""The three namespaces behind one face, for rows that hold in all of them."""
+"""The three namespaces behind one interface, for tests that hold in each of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ferrograd import paddle, torch
 
 
 class Dialect:
-    """One namespace: how it makes a tracked tensor, and how it is asked for gradients."""
+    """One namespace: how it makes tracked tensors and computes gradients."""
 
     def __init__(self, name: str, module: Any) -> None:
         self.name, self.module = name, module
@@ -28,7 +28,7 @@ class Dialect:
         return self.tensor(data, True, dtype)
 
     def grad(self, outputs: Sequence[Any], inputs: Sequence[Any], seeds: Any = None, **options: Any) -> list[Any]:
-        """The gradients as a list. Outputs of several elements start from ones where no seeds are given."""
+        """The gradients as a list. Without seeds, each output starts from ones."""
         if seeds is None and self.name != "paddle":
             seeds = [None if o.stop_gradient else self.like(o) for o in outputs]
         if self.name == "torch":
@@ -44,7 +44,7 @@ class Dialect:
             self.module.autograd.backward(list(outputs), seeds, **options)
 
     def like(self, t: Any) -> Any:
-        """Ones like a tensor."""
+        """Ones with a tensor's shape and dtype."""
         return self.tensor(np.ones(t.shape), dtype=t.dtype)
 
 

@@ -1,7 +1,7 @@
-"""The table of cases: one module a family, one row (or a few) an op. Every check of an op is made from its rows.
+"""The table of cases: one module for each family of ops, one row or a few for each op. ``tests/check.py`` checks them.
 
-A row names the op as the native namespace does, gives its inputs, what NumPy or SciPy say of them, and to which order
-its derivatives are checked. An op of the registry without a row fails ``tests/ops/test_cases.py``.
+A row holds the op's name in the native namespace, its inputs, the same function in NumPy or SciPy, and the order to
+which its derivatives are checked. ``tests/project/test_registry.py`` fails for an op of the registry without a row.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class Case:
 
     op: the name in the native namespace (dots allowed: ``linalg.inv``).
     inputs: the tensors given first, as NumPy arrays (a list of arrays for an op that takes a list).
-    lead: arguments that are no tensors and stand before the inputs.
-    prepare: what is made of the inputs, of tensors and arrays alike, before the op gets them.
-    kw: further arguments by name, passed on as they are.
-    ref: the same function on NumPy arrays; called with ``lead``, the inputs and ``kw``. None where values have no
-        oracle (the row then says why in ``note``).
-    order: how often the result is differentiated, 0 for ops without a derivative.
+    lead: arguments that are not tensors and come before the inputs.
+    prepare: applied to the inputs, tensors and arrays alike, before the op gets them.
+    kw: keyword arguments, passed on unchanged.
+    ref: the same function on NumPy arrays; called with ``lead``, the inputs and ``kw``. None where no other library
+        gives the values (``note`` then says why).
+    order: the highest derivative to check, 0 for ops without a derivative.
     wrt: positions of the inputs that are differentiated; None for all floating ones.
     pick: chooses the differentiable part of a result with several tensors.
     """
@@ -56,12 +56,12 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def normal(*shape: int, seed: int = 0) -> np.ndarray:
-    """Normal numbers in float64."""
+    """Normally distributed numbers in float64."""
     return rng(seed).normal(size=shape)
 
 
 def uniform(low: float, high: float, *shape: int, seed: int = 0) -> np.ndarray:
-    """Numbers between two bounds in float64, for ops with a domain."""
+    """Uniform numbers in float64, for ops whose domain is an interval."""
     return rng(seed).uniform(low, high, size=shape)
 
 

@@ -1,4 +1,4 @@
-"""The element-wise functions of neural networks."""
+"""Element-wise activations of neural networks."""
 
 from typing import Any
 

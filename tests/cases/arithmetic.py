@@ -15,7 +15,7 @@ GRID = (SPECIAL[:, None], SPECIAL)
 
 
 def whole(ref: Callable[..., Any], zero: float) -> Callable[..., Any]:
-    """NumPy's integer division, without its warning of zeros."""
+    """NumPy's integer division without its warning about zeros."""
     return quiet(lambda x, y: np.where(y == 0, zero, ref(x, np.where(y == 0, 1, y))))
 
 

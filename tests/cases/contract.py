@@ -1,4 +1,4 @@
-"""Products summed over shared axes."""
+"""Products summed over shared axes: matrix products and their variants."""
 
 from typing import Any
 

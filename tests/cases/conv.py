@@ -1,4 +1,4 @@
-"""Convolutions and pooling over one to three axes, against plain loops over places."""
+"""Convolutions and pooling over one to three axes, against plain loops over positions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ def each(v: Any, axes: int) -> tuple[int, ...]:
 def conv(
     x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
-    """Each window of the padded image times each filter, place by place."""
+    """A convolution by definition: each window of the padded image times each filter, position by position."""
     filters, per_group, *window = weight.shape
     axes = len(window)
     steps, dilations = each(stride, axes), each(dilation, axes)
@@ -47,7 +47,7 @@ def conv_transpose(
     groups: int = 1,
     dilation: Any = 1,
 ) -> Any:
-    """Each pixel times each filter, added up place by place."""
+    """A transposed convolution by definition: each pixel times each filter, added up position by position."""
     batch, channels, *size = x.shape
     _, per_group, *window = weight.shape
     axes = len(window)
@@ -67,7 +67,7 @@ def conv_transpose(
 def windows(
     image: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
 ) -> tuple[list[int], list[list[slice]]]:
-    """The numbers of places along the axes, and the slices of a padded image that belong to them."""
+    """The output size along each axis, and the slice of the padded image for each output position."""
     axes = len(image)
     steps = each(kernel if stride is None else stride, axes)
     places, slices = [], []
@@ -130,7 +130,7 @@ def adaptive(fold: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def positions(pool: Callable[..., Any]) -> Callable[..., Any]:
-    """The pool and the places of its results in the image, where no two elements are equal."""
+    """The pooled image and the positions of the maxima in the image, whose elements are all different."""
 
     def both(x: Any, *args: Any, **kw: Any) -> Any:
         y = pool(x, *args, **kw)

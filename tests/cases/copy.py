@@ -1,4 +1,4 @@
-"""The same values in memory of their own."""
+"""Copies: the same values in new memory."""
 
 import numpy as np
 

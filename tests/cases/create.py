@@ -1,4 +1,4 @@
-"""Tensors made from nothing."""
+"""Creation: tensors made from shapes, ranges and constants."""
 
 from collections.abc import Callable
 from typing import Any

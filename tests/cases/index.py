@@ -1,4 +1,4 @@
-"""Elements picked by position, and written there."""
+"""Indexing: reads and writes of elements by position."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Lengths of vectors and what is between them."""
+"""Distances and similarities of vectors."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """Linear algebra on matrices in the last two axes.
 
-Factorisations that leave a sign or a phase free are differentiated through what does not depend on it, and their values
-are tested in ``tests/ops/test_linalg.py``.
+Factorisations are unique up to signs: the rows differentiate functions of them that do not depend on the signs, and
+``tests/ops/test_linalg_edges.py`` checks their values.
 """
 
 from typing import Any
@@ -17,12 +17,12 @@ def transposed(x: Any) -> Any:
 
 
 def symmetric(x: Any) -> tuple[Any]:
-    """A symmetric matrix made of a square one."""
+    """A symmetric matrix from a square one."""
     return ((x + transposed(x)) * 0.5,)
 
 
 def positive(x: Any) -> tuple[Any]:
-    """A positive definite matrix made of a square one."""
+    """A positive definite matrix from a square one."""
     return (
         x @ transposed(x) + 3 * np.eye(x.shape[-1])
         if isinstance(x, np.ndarray)
@@ -38,18 +38,18 @@ def solve_triangular(a: Any, b: Any, upper: bool = True, left: bool = True, unit
 
 
 def projector(q: Any) -> Any:
-    """What an orthonormal basis says of its space, whatever the signs of its vectors."""
+    """``q diag(1, 2, …) q^T``, which does not depend on the signs of the columns."""
     weights = fg.tensor(np.arange(1.0, q.shape[-1] + 1))
     return fg.matmul(q * weights, transposed(q))
 
 
 def decomposed(result: Any) -> list[Any]:
-    """The singular values and both spaces of a decomposition."""
+    """The singular values of a decomposition, and a function of each basis that does not depend on signs."""
     u, s, vh = result
     return [s, projector(u), projector(transposed(vh))]
 
 
-NO_ORACLE = "signs are free: values are tested by what the factors make"
+NO_ORACLE = "signs are free: tests/ops/test_linalg_edges.py multiplies the factors back"
 A, B = normal(3, 3), normal(2, 3, 3, seed=1)
 SQUARE = normal(3, 3, seed=3) + 3 * np.eye(3)
 
@@ -57,7 +57,7 @@ RECTANGLE = normal(3, 2)
 
 
 def vector_norm(x: Any, ord: Any, axis: Any) -> Any:
-    """NumPy's, which takes no more than two axes, and two of them for a matrix."""
+    """NumPy's norm, which takes at most two axes; two axes mean a matrix norm."""
     flat = x.reshape(-1) if axis is None or isinstance(axis, tuple) else x
     return np.linalg.norm(flat, ord, axis if isinstance(axis, int) else None)
 

@@ -1,4 +1,4 @@
-"""Losses of samples that belong to classes."""
+"""Losses for classification."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Elements moved, repeated or given another type."""
+"""Ops that move, repeat or cast elements."""
 
 from typing import Any
 
@@ -162,7 +162,7 @@ CASES = [
     Case("split_every", (X,), {"length": 3, "axis": 2}, ref=split_every),
     Case("chunk", (X,), {"chunks": 3, "axis": 2}, ref=lambda x, chunks, axis: split_every(x, 2, axis)),
     Case("unbind", (X,), {"axis": 1}, ref=unbind),
-    # One output used: the others count as zero.
+    # Only one output is used: the cotangents of the others are zero.
     Case("unbind", (X,), ref=unbind, pick=lambda parts: parts[1]),
     Case(
         "split",

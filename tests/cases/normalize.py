@@ -1,4 +1,4 @@
-"""Softmax and its relatives, and layers that standardise."""
+"""Softmax and related functions, and normalisation layers."""
 
 from typing import Any
 

@@ -15,7 +15,7 @@ HARD = np.array(
 
 
 def real(name: str, ref: Callable[..., Any], low: float = -2.0, high: float = 2.0, order: int = 3) -> list[Case]:
-    """A function of floats on its domain, 0-d and at hard values."""
+    """Rows for a function of floats: random numbers of its domain, a 0-d input, and special values."""
     with np.errstate(all="ignore"):
         return [
             Case(name, (uniform(low, high, 3, 4),), ref=ref, order=order),

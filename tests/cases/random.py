@@ -1,4 +1,4 @@
-"""Random numbers. Values have no oracle: tests/ops/test_random.py looks at their distributions."""
+"""Random numbers. No other library gives the values; ``tests/ops/test_random.py`` checks their distributions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Activations with bends and their smooth relatives."""
+"""Piecewise linear activations and their smooth variants."""
 
 from typing import Any
 

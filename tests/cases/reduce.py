@@ -1,4 +1,4 @@
-"""Axes folded into one number."""
+"""Reductions over axes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +27,7 @@ def ddof(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def norm(x: Any, p: Any = 2.0, axis: Any = None, keepdims: bool = False) -> Any:
-    """The definition, for any order."""
+    """The p-norm by its definition, for any order."""
     axis = tuple(range(x.ndim)) if axis is None else axis
     a, p = np.abs(x), 2.0 if p == "fro" else p
     if p == 0:
@@ -38,7 +38,7 @@ def norm(x: Any, p: Any = 2.0, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def lower_median(x: Any, axis: int | None, keepdims: bool = False) -> Any:
-    """The median and where it is; the lower one of two."""
+    """The lower median and its position."""
     i = np.argsort(x, axis=axis, kind="stable").take([(x.shape[axis] - 1) // 2], axis=axis)
     v = np.take_along_axis(x, i, axis)
     return (v, i) if keepdims else (v.squeeze(axis), i.squeeze(axis))

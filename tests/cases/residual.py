@@ -1,4 +1,4 @@
-"""Losses that are taken element by element, and then reduced."""
+"""Losses computed element by element and then reduced."""
 
 from typing import Any
 

@@ -12,7 +12,7 @@ ZEROS = np.array([[2.0, 0.0, 3.0, 0.0, 5.0], [0.0, 1.5, 2.0, 3.0, 4.0], [1.0, 2.
 
 
 def running(better: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., Any]:
-    """Values and the latest place of each."""
+    """Running extremes and the last position of each."""
 
     def ref(x: Any, axis: int | None = None) -> Any:
         x = np.moveaxis(x.reshape(-1) if axis is None else x, axis or 0, 0)

@@ -1,4 +1,4 @@
-"""Elements chosen by a truth value, and kept between bounds."""
+"""``where`` and ``clip``: elements chosen by a condition or kept within bounds."""
 
 from typing import Any
 

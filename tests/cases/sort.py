@@ -1,4 +1,4 @@
-"""Elements in order along an axis."""
+"""Sorting along an axis."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ TIES = np.array([[3, 1, 3, 2, 1], [0, 0, 7, -5, 7]])
 
 
 def argsort(x: Any, axis: int = -1, descending: bool = False) -> Any:
-    """Equal elements keep their order either way; NaN is the greatest."""
+    """A stable sort in either direction; NaN is the largest."""
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
     n = x.shape[axis]

@@ -1,8 +1,8 @@
-"""The code of the documents that the library implements, as they print it, under the name ``paddle``.
+"""The code blocks of the documents that the library implements run under the name ``paddle`` and print the same.
 
-Each text file holds one block exactly as its page gives it. What the extraction of the page lost is put back: prompts
-and printed lines are taken out, and the functions of the tutorial get their indentation again. The ``.out`` files hold
-what Paddle 3.3.1 prints (for the ``fluid`` pages, whose functions it no longer has, what the pages say).
+Each text file holds one block exactly as its page shows it. The tests remove prompts and printed lines, and restore
+the indentation that the tutorial lost. The ``.out`` files hold the output of Paddle 3.3.1 (for the ``fluid`` pages,
+whose functions it no longer has, the output that the pages show).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 HERE = Path(__file__).parent
 BLOCKS = sorted(HERE.glob("*.txt"))
 
-#: Lines of a notebook that are not Python, and stand alone on the page.
+#: Lines of a notebook that are not Python.
 NOTEBOOK = {"in[1]", "output[1]", "%matplotlib inline"}
 
 
@@ -38,7 +38,7 @@ def code(page: str) -> str:
 
 
 @pytest.mark.parametrize("page", BLOCKS, ids=lambda page: page.stem)
-def test_block(page: Path) -> None:
+def test_a_block_prints_what_its_page_shows(page: Path) -> None:
     program = "import ferrograd\nferrograd.install_as('paddle')\n" + code(page.read_text(encoding="utf-8"))
     ran = subprocess.run(
         [sys.executable, "-c", program],

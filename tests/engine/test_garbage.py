@@ -1,4 +1,4 @@
-"""What hooks hold is let go: at once where there is no cycle, by the garbage collector where there is one."""
+"""Objects that hooks refer to are freed: at once without a reference cycle, by the garbage collector with one."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def _without_collections() -> Iterator[None]:
 
 
 class Held:
-    """Something to be held."""
+    """An object for hooks to refer to."""
 
 
 @every
-def test_a_graph_with_hooks_goes_at_once(d: Dialect) -> None:
+def test_a_graph_with_hooks_is_freed_at_once(d: Dialect) -> None:
     before = _core.live_nodes()
     held = Held()
     ref = weakref.ref(held)
@@ -65,14 +65,14 @@ def test_cycles_through_hooks_are_collected(d: Dialect) -> None:
     del x, y, inner, node, noted
     assert all(ref() is not None for ref in refs[2:])
     gc.collect()
-    # The node of `x` was held by the graph of `y` too, which had to go first.
+    # The graph of `y` held the node of `x` too, so it had to be freed first.
     gc.collect()
     assert [ref() for ref in refs] == [None] * 5
     assert _core.live_nodes() == before
 
 
 @every
-def test_a_hook_below_that_holds_a_result_above(d: Dialect) -> None:
+def test_a_hook_on_an_input_that_holds_a_result(d: Dialect) -> None:
     x = d.leaf(2.0)
     y = x * 3
     handle = y.register_hook(print)
@@ -88,7 +88,7 @@ def test_a_hook_below_that_holds_a_result_above(d: Dialect) -> None:
 
 @every
 @pytest.mark.parametrize("way", ["closure", "default", "list", "attribute", "method", "partial", "leaf", "node"])
-def test_the_first_hook_below_that_holds_a_result_above(d: Dialect, way: str) -> None:
+def test_the_first_hook_on_an_input_that_holds_a_result(d: Dialect, way: str) -> None:
     class Keeper:
         def __init__(self, kept: Any) -> None:
             self.kept = kept
@@ -130,7 +130,7 @@ def test_the_first_hook_below_that_holds_a_result_above(d: Dialect, way: str) ->
 
 
 @every
-def test_what_is_in_use_is_not_collected(d: Dialect) -> None:
+def test_objects_in_use_are_not_collected(d: Dialect) -> None:
     x, w = d.leaf(2.0), d.leaf(3.0)
     y = x * 3
     calls: list[Any] = []
@@ -145,7 +145,7 @@ def test_what_is_in_use_is_not_collected(d: Dialect) -> None:
 
 
 @every
-def test_a_gradient_that_leads_back_is_collected(d: Dialect) -> None:
+def test_a_gradient_that_refers_back_to_its_tensor_is_collected(d: Dialect) -> None:
     x = d.leaf(2.0)
     d.backward([x * x])
     x.grad.stop_gradient = False
@@ -158,7 +158,7 @@ def test_a_gradient_that_leads_back_is_collected(d: Dialect) -> None:
 
 
 @every
-def test_a_view_that_leads_back_is_collected(d: Dialect) -> None:
+def test_a_view_that_refers_back_to_its_base_is_collected(d: Dialect) -> None:
     x = d.leaf([1.0, 2.0]) * 1
     view = x[:1]
     view.register_hook(lambda g, view=view, x=x: g)
@@ -170,7 +170,7 @@ def test_a_view_that_leads_back_is_collected(d: Dialect) -> None:
 
 
 @every
-def test_a_handle_holds_nothing(d: Dialect) -> None:
+def test_a_handle_keeps_nothing_alive(d: Dialect) -> None:
     held = Held()
     ref = weakref.ref(held)
     x = d.leaf(1.0)
@@ -181,7 +181,7 @@ def test_a_handle_holds_nothing(d: Dialect) -> None:
 
 
 @every
-def test_what_a_hook_held_goes_when_it_is_removed(d: Dialect) -> None:
+def test_removing_a_hook_frees_what_it_held(d: Dialect) -> None:
     held = Held()
     ref = weakref.ref(held)
     x = d.leaf(1.0)
@@ -193,7 +193,7 @@ def test_what_a_hook_held_goes_when_it_is_removed(d: Dialect) -> None:
 
 
 @every
-def test_hooks_of_several_tensors_hold_nothing_after_a_pass(d: Dialect) -> None:
+def test_hooks_of_several_tensors_keep_nothing_alive_after_a_pass(d: Dialect) -> None:
     import ferrograd as fg
 
     x = d.leaf(1.0)

@@ -1,4 +1,4 @@
-"""Depth and memory: long chains, wide fans, nodes that go when nobody holds them."""
+"""Depth and memory: long chains, leaves with many uses, and nodes that are freed with their last reference."""
 
 import gc
 
@@ -30,7 +30,7 @@ def test_a_chain_of_a_million_nodes_is_dropped_without_recursion(what: str) -> N
     """)
 
 
-def test_nodes_go_without_the_garbage_collector() -> None:
+def test_nodes_are_freed_without_the_garbage_collector() -> None:
     gc.collect()
     gc.disable()
     try:
@@ -66,7 +66,7 @@ def test_a_large_leaf_used_often_needs_little_memory(threads: int) -> None:
     assert float(out) <= 70
 
 
-def test_memory_of_arrays_is_kept_for_others_within_a_limit() -> None:
+def test_freed_buffers_are_kept_for_reuse_up_to_a_limit() -> None:
     script("""
         fg.empty_cache()
         x = fg.tensor(np.full(100_000, 3.0))

@@ -1,4 +1,4 @@
-"""Threads: our own, Python's, forked processes and Ctrl-C. What could hang or leak runs in a process of its own."""
+"""Threads: ferrograd's and Python's, forked processes and Ctrl-C. A test that could hang or leak runs a subprocess."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ def peak():
 
 
 def script(text: str, timeout: float = 60) -> str:
-    """The output of a Python program that must end well."""
+    """The output of a Python program, which must succeed."""
     done = subprocess.run(
         [sys.executable, "-c", PRELUDE + textwrap.dedent(text)],
         capture_output=True,
@@ -42,7 +42,7 @@ def script(text: str, timeout: float = 60) -> str:
     return done.stdout
 
 
-def test_several_threads_run_one_graph_with_the_same_bits() -> None:
+def test_any_number_of_threads_gives_the_bits_of_one() -> None:
     out = script("""
         found = set()
         for n in (1, 2, 4):
@@ -192,7 +192,7 @@ def test_an_error_inside_leaves_gradients_as_they_were() -> None:
     np.testing.assert_array_equal(np.asarray(w.grad), [1.0, 2.0])
 
 
-def test_no_threads_but_ours() -> None:
+def test_no_threads_but_ferrograds() -> None:
     out = script("""
         fg._core.set_num_threads(3)
         main = {t for t in os.listdir("/proc/self/task")}

@@ -1,4 +1,4 @@
-"""First derivatives as functions of functions."""
+"""``grad``, ``vjp``, ``jvp`` and ``linearize`` of ``ferrograd.func``."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_tracked_argument_keeps_its_gradient() -> None:
     assert x.grad is None
 
 
-def test_no_grad_inside_cuts() -> None:
+def test_no_grad_inside_cuts_the_gradient() -> None:
     def f(x: Any) -> Any:
         with fg.no_grad():
             c = x * x
@@ -180,7 +180,7 @@ def test_results_have_the_class_of_the_dialect(module: Any) -> None:
 
 @dataclass
 class Net:
-    """A structure with fields that are no values."""
+    """A structure with fields that are not tensors."""
 
     w: Any
     b: Any
@@ -189,7 +189,7 @@ class Net:
     act: Any = fg.tanh
 
 
-def test_fields_that_are_no_values_are_part_of_the_structure() -> None:
+def test_fields_that_are_not_tensors_are_part_of_the_structure() -> None:
     def loss(p: Net) -> Any:
         return (p.act(p.w) * p.b * p.size).sum()
 
@@ -212,7 +212,7 @@ def test_argnums_are_ints(argnums: Any) -> None:
         grad(lambda x, y: (x * y).sum(), argnums=argnums)(sample(3), sample(3))
 
 
-def test_one_argument_stands_for_itself() -> None:
+def test_a_single_argument_needs_no_tuple() -> None:
     x = sample(3)
     same(jvp(lambda x, y: x * y, iter((x, x)), iter((x, x)))[1], 2 * np.asarray(x) ** 2)
     n = np.asarray(x)
@@ -231,7 +231,7 @@ def test_forward_mode_allows_writes_to_arguments(of: Any) -> None:
 
     at = np.array([1.0, 2.0, 3.0])
     x = fg.tensor(at)
-    # 4 ((bc)^2 + b^2 + c^2), which does not depend on a
+    # 4 ((bc)^2 + b^2 + c^2), which does not depend on a.
     same(of(f, x, fg.tensor(at)), 4 * (2 * 36 + 2 * 36 + 2 * 4 + 2 * 9))
     same(x, [12.0, 4.0, 6.0])
 
@@ -260,7 +260,7 @@ def test_a_pullback_is_tracked_where_it_is_called() -> None:
     assert fg.grad(g, x).item() == 2.0
 
 
-def test_refusals() -> None:
+def test_wrong_arguments_raise() -> None:
     x = sample(3)
     with pytest.raises(fg.ShapeError, match=r"grad: the function returns one element, not a tensor of shape \(3,\)"):
         grad(lambda x: x)(x)
@@ -286,7 +286,7 @@ def test_refusals() -> None:
         vjp(lambda x: {"a": x}, x)[1]({"a": [x]})
 
 
-def test_what_the_function_raises_comes_through() -> None:
+def test_exceptions_of_the_function_arrive_unchanged() -> None:
     def f(x: Any) -> Any:
         raise KeyError("mine")
 

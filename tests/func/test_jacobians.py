@@ -95,7 +95,7 @@ def test_two_arguments_and_aux() -> None:
 
 
 @pytest.mark.parametrize("of", [jacrev, jacfwd, hessian])
-def test_what_is_closed_over_keeps_its_gradient(of: Any) -> None:
+def test_a_closed_over_tensor_keeps_its_gradient(of: Any) -> None:
     w, x = sample(3, track=True), sample(3, seed=1)
     total = (of(lambda x: w * x**3)(x) ** 2).sum()
     got = fg.grad(total, w)
@@ -126,8 +126,8 @@ def test_auxiliary_results(of: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_batches_of_unit_vectors_are_scaled(dtype: str) -> None:
-    # The rows of a Jacobian begin as a diagonal matrix: products with one are not computed in full.
+def test_products_with_unit_vectors_only_scale(dtype: str) -> None:
+    # The seeds of a Jacobian are the rows of the identity, and products with a diagonal matrix only scale.
     rng = np.random.default_rng(0)
     w, v = rng.normal(size=(40, 48)).astype(dtype), rng.normal(size=(48, 40)).astype(dtype)
     x = fg.tensor(rng.normal(size=48).astype(dtype))
@@ -138,7 +138,7 @@ def test_batches_of_unit_vectors_are_scaled(dtype: str) -> None:
         same(of(lambda x: fg.tensor(v) @ fg.tanh(fg.tensor(w) @ x))(x), v @ (slope[:, None] * w), 1e-5)
 
 
-def test_refusals() -> None:
+def test_wrong_arguments_raise() -> None:
     x = sample(3)
     for bad in (0, -1, 1.5):
         with pytest.raises(fg.ArgumentError, match="chunk_size must be None or a positive int"):

@@ -1,4 +1,4 @@
-"""Transforms within transforms: no derivative is mistaken for another."""
+"""Nested transforms: each derivative belongs to its own transform."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pulled(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def eager(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The derivative from the record itself."""
+    """The derivative by ``fg.grad`` on the recorded graph."""
 
     def slope(x: Any) -> Any:
         with fg.enable_grad():
@@ -49,7 +49,7 @@ WAYS = [reverse, forward, linear, pulled, jacrev, jacfwd, eager]
 
 
 @pytest.mark.parametrize("ways", list(itertools.product(WAYS, repeat=2)), ids=lambda w: "-".join(f.__name__ for f in w))
-def test_two_deep(ways: Any) -> None:
+def test_every_pair_of_transforms(ways: Any) -> None:
     outer, inner = ways
     x = fg.tensor(np.float64(0.7))
     same(
@@ -59,13 +59,13 @@ def test_two_deep(ways: Any) -> None:
 
 
 @pytest.mark.parametrize("ways", list(itertools.product(WAYS, repeat=2)), ids=lambda w: "-".join(f.__name__ for f in w))
-def test_perturbations_are_told_apart(ways: Any) -> None:
+def test_perturbations_are_not_confused(ways: Any) -> None:
     outer, inner = ways
     x = fg.tensor(np.float64(3.0))
     # d/dx x * (d/dy (x + y)) = 1, and d/dx x * (d/dy (x * y * y) at 2) = 8 x
     same(outer(lambda x: x * inner(lambda y: x + y)(ONE))(x), 1.0)
     same(outer(lambda x: x * inner(lambda y: x * y * y)(ONE * 2))(x), 24.0)
-    # The inner point is the outer variable itself.
+    # Here the inner derivative is taken at the outer variable.
     same(outer(lambda x: x * inner(lambda y: x * y * y)(x))(x), 6 * 9.0)
 
 
@@ -90,7 +90,7 @@ def test_three_levels_of_closures() -> None:
     def by_b(a: Any) -> Any:
         return grad(lambda b: by_c(a, b))(ONE * 5)
 
-    # d/da of d/db of d/dc: 1 * 2 b * 3 c^2
+    # d/da d/db d/dc (a b^2 c^3) = 2 b * 3 c^2
     same(grad(by_b)(ONE), 10 * 27.0)
 
 

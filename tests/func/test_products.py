@@ -1,4 +1,4 @@
-"""Products with Hessians, their diagonals, and derivatives of any order."""
+"""Hessian-vector products, diagonals of Hessians, and Taylor series."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ SERIES: dict[str, Any] = {
     "softmax": lambda x: fg.softmax(x * x, -1) + fg.log_softmax(x * x, -1) + fg.logsumexp(fg.sin(x), -1),
     "angles": lambda x: fg.atan2(fg.sin(x), fg.cos(x) + 3.0) + fg.hypot(fg.sin(x), x + 3.0),
     "activations": lambda x: fg.gelu(x) + fg.silu(x) + fg.softplus(x) + fg.sigmoid(x) + fg.tanh(x) + fg.erf(x),
-    # What is above or below zero is read, not multiplied with.
+    # The series of a step function reads signs and multiplies with nothing.
     "masks": lambda x: fg.relu(x * x - 0.1) + fg.where(x > 0, x**3, fg.sin(x)) + fg.maximum(x * x, fg.sin(x)),
     "matrices": lambda x: fg.linalg.inv(fg.tensor(A) + fg.sin(x)) * fg.linalg.det(fg.tensor(A) + x),
     "eigenvalues": lambda x: fg.linalg.eigvalsh(fg.tensor(A + A.T) + fg.diag(fg.sin(x))),
@@ -116,7 +116,7 @@ SERIES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", SERIES)
-def test_taylor_is_forward_mode_over_and_over(name: str) -> None:
+def test_taylor_equals_nested_forward_mode(name: str) -> None:
     x, v = sample(3, seed=4), sample(3, seed=5)
 
     def moved(g: Any) -> Any:
@@ -170,7 +170,7 @@ def test_taylor_takes_polynomial_time() -> None:
     assert many < 100_000
 
 
-def test_refusals() -> None:
+def test_wrong_arguments_raise() -> None:
     x = sample(3)
     with pytest.raises(fg.ShapeError, match="hvp"):
         hvp(lambda x: x, (x,), (x,))

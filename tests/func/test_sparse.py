@@ -1,4 +1,4 @@
-"""Sparse Jacobians against dense ones, and how many passes they take."""
+"""Sparse Jacobians against dense ones, and the number of passes they take."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_patterns_of_every_kind() -> None:
         sparse_jacobian(f, {"x": x})  # type: ignore[arg-type]
 
 
-def test_refusals() -> None:
+def test_wrong_arguments_raise() -> None:
     x = sample(3)
     with pytest.raises(fg.ArgumentError, match=r"a pattern of shape \(2, 2\) for a Jacobian of \(3, 3\)"):
         sparse_jacobian(fg.sin, x, np.ones((2, 2)))

@@ -1,4 +1,4 @@
-"""Batching against plain loops: axes, structures, chunks, and gradients of samples."""
+"""``vmap`` against plain loops: axes, structures, chunks, and per-sample gradients."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_structures() -> None:
     same(got["t"][1], np.ones(2))
 
 
-def test_a_result_without_lanes_is_repeated() -> None:
+def test_a_result_without_the_batch_axis_is_repeated() -> None:
     same(vmap(lambda x: fg.ones(2))(sample(3)), np.ones((3, 2)))
     same(vmap(lambda x: 2.0)(sample(3)), np.full(3, 2.0))
 
@@ -51,7 +51,7 @@ def mlp(p: Any, x: Any, label: Any) -> Any:
 
 
 @pytest.mark.parametrize("chunk", [None, 3])
-def test_gradients_of_samples(chunk: int | None) -> None:
+def test_per_sample_gradients(chunk: int | None) -> None:
     shapes = {"w1": (5, 4), "b1": (4,), "w2": (4, 3), "b2": (3,)}
     p = {k: sample(*s, seed=i) for i, (k, s) in enumerate(shapes.items())}
     x, labels = sample(8, 5, seed=9), fg.tensor(np.arange(8) % 3)
@@ -66,7 +66,7 @@ def test_gradients_of_samples(chunk: int | None) -> None:
         same(each[k].sum(axis=0), whole[k])
 
 
-def test_every_transform_inside() -> None:
+def test_transforms_inside_vmap() -> None:
     x = sample(3, 2)
 
     def f(x: Any) -> Any:
@@ -84,7 +84,7 @@ def test_every_transform_inside() -> None:
     same(both, np.stack([np.sin(a) * 3 * a**2, np.sin(a) * 12 * a**2], 1))
 
 
-def test_outside() -> None:
+def test_transforms_around_vmap() -> None:
     w, x = sample(2), sample(3, 2, seed=1)
     a, n = np.asarray(w), np.asarray(x)
 
@@ -137,12 +137,12 @@ def test_writes_to_arguments_reach_the_caller() -> None:
     a = x.clone()
     vmap(lambda v, w: v.mul_(w), in_axes=(0, None))(a, w)
     same(fg.grad(a.sum(), w), np.asarray(x).sum(0))
-    # What all lanes share cannot take their values.
+    # A tensor shared by the whole batch cannot hold one value for each sample.
     with pytest.raises(fg.LanesError, match="the same for all lanes"):
         vmap(lambda v, w: w.copy_(v), in_axes=(0, None))(x, y)
 
 
-def test_the_number_of_lanes_may_be_given() -> None:
+def test_axis_size_gives_the_batch_size() -> None:
     same(vmap(lambda: fg.ones(2), axis_size=3)(), np.ones((3, 2)))
     same(vmap(lambda x: x, in_axes=None, axis_size=3)(sample(2)), np.stack([np.asarray(sample(2))] * 3))
     assert vmap(fg.sin, axis_size=3)(sample(3)).shape == (3,)
@@ -153,7 +153,7 @@ def test_the_number_of_lanes_may_be_given() -> None:
             vmap(fg.sin, axis_size=wrong)  # type: ignore[arg-type]
 
 
-def test_what_is_no_tensor_comes_out_where_no_axis_is_asked_for() -> None:
+def test_results_that_are_not_tensors_need_out_axes_none() -> None:
     _, b = vmap(lambda v: (v, "text"), out_axes=(0, None))(sample(3))
     assert b == "text"
     same(vmap(lambda v: v, out_axes=(1,))(sample(3, 2)), np.asarray(sample(3, 2)).T)
@@ -167,7 +167,7 @@ def test_what_is_no_tensor_comes_out_where_no_axis_is_asked_for() -> None:
             vmap(lambda v: v, out_axes=out)(sample(3, 2))
 
 
-def test_refusals() -> None:
+def test_wrong_arguments_raise() -> None:
     x = sample(3, 2)
     with pytest.raises(fg.ShapeError, match="nothing has lanes"):
         vmap(fg.sin, in_axes=None)(x)

@@ -1,4 +1,4 @@
-"""What the tests of transforms share: samples, comparisons and central differences."""
+"""Helpers for the tests of transforms: samples, comparisons and central differences."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 
 
 def sample(*shape: int, seed: int = 0, track: bool = False) -> Any:
-    """Normal numbers as a float64 tensor."""
+    """A float64 tensor of normally distributed numbers."""
     return fg.tensor(np.random.default_rng(seed).normal(size=shape), requires_grad=track)
 
 
 def same(got: Any, want: Any, rtol: float = 1e-10) -> None:
-    """Equal but for rounding, with the same shape."""
+    """Equal up to rounding, with the same shape."""
     got, want = np.asarray(got), np.asarray(want)
     assert got.shape == want.shape
     np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol)
 
 
 def differences(f: Callable[[Any], Any], x: Any, step: float = 1e-6) -> np.ndarray:
-    """The Jacobian by central differences, the input's axes last."""
+    """The Jacobian by central differences, with the input's axes last."""
     at = np.asarray(x)
     columns = []
     for i in range(at.size):

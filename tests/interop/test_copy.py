@@ -25,14 +25,14 @@ def same(a: Any, b: Any) -> None:
 
 
 @pytest.mark.parametrize("make", [copy.copy, copy.deepcopy], ids=["copy", "deepcopy"])
-def test_copies_are_leaves_of_their_own(make: Any) -> None:
+def test_a_copy_is_a_separate_leaf(make: Any) -> None:
     x = fg.tensor([1.0, 2.0], requires_grad=True)
     x.name = "w"
     for t in (x, x * 3):
-        twin = make(t)
-        same(twin, t)
-        (twin * 2).sum().backward()
-        assert twin.grad.tolist() == [2.0, 2.0]
+        copied = make(t)
+        same(copied, t)
+        (copied * 2).sum().backward()
+        assert copied.grad.tolist() == [2.0, 2.0]
         assert x.grad is None
     assert make(x).name == "w"
 
@@ -48,9 +48,9 @@ def test_deepcopy_keeps_the_memo() -> None:
 def test_deepcopy_copies_the_gradient() -> None:
     x = fg.tensor([1.0, 2.0], requires_grad=True)
     (x * x).sum().backward()
-    twin = copy.deepcopy(x)
-    assert twin.grad.tolist() == [2.0, 4.0]
-    assert twin.grad is not x.grad
+    copied = copy.deepcopy(x)
+    assert copied.grad.tolist() == [2.0, 4.0]
+    assert copied.grad is not x.grad
 
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
@@ -86,7 +86,7 @@ def test_pickle_into_another_process() -> None:
     assert doubled.requires_grad
 
 
-def test_a_pickle_does_not_own_its_source() -> None:
+def test_a_pickle_does_not_keep_its_source_alive() -> None:
     source = bytearray(np.arange(4.0).tobytes())
     t = fg.tensor(np.arange(4.0))
     parts: Any = t.__reduce_ex__(5)

@@ -1,4 +1,4 @@
-"""DLPack both ways: shared read-only where the consumer can know it, copied where it cannot, freed exactly once."""
+"""DLPack in both directions: shared if the consumer understands read-only, else copied, and freed exactly once."""
 
 import ctypes
 import gc
@@ -64,7 +64,7 @@ def test_export_options() -> None:
 
 
 class Producer:
-    """Hands out one capsule of another's."""
+    """A producer that hands out another object's capsule."""
 
     def __init__(self, capsule: Any) -> None:
         self.capsule = capsule
@@ -124,7 +124,7 @@ def test_an_unused_capsule_and_a_taken_one_free_their_array() -> None:
     assert b[99] == 99
 
 
-def test_refusals() -> None:
+def test_wrong_arguments_raise() -> None:
     with pytest.raises(ValueError, match="__dlpack__"):
         fg.from_dlpack([1, 2])
     with pytest.raises(ValueError, match="cuda"):

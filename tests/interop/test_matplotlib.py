@@ -1,4 +1,4 @@
-"""Tensors, tracked or not, are data for matplotlib."""
+"""matplotlib plots tensors, tracked or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NumPy takes tensors, and its functions on them are differentiable."""
+"""NumPy accepts tensors, and its functions on tracked tensors are differentiable."""
 
 from collections.abc import Callable
 from typing import Any
@@ -193,7 +193,7 @@ def test_out() -> None:
     np.testing.assert_allclose(target, 3 * X)
 
 
-def test_what_there_is_not() -> None:
+def test_unsupported_functions_and_options_raise() -> None:
     x = fg.tensor(X)
     with pytest.raises(TypeError, match=r"numpy\.spacing"):
         np.spacing(x)
@@ -235,7 +235,7 @@ def test_functions() -> None:
     assert np.size(x) == 4
 
 
-def test_functions_that_are_numpys_own() -> None:
+def test_functions_that_numpy_computes_itself() -> None:
     x = fg.tensor(X, requires_grad=True)
     assert isinstance(np.percentile(x.detach(), 50), float)
     assert np.array_equal(x, X)
@@ -244,7 +244,7 @@ def test_functions_that_are_numpys_own() -> None:
         np.sum(x, where=X > 0.5)
 
 
-def test_scipys_universal_functions_go_here_or_say_so() -> None:
+def test_scipys_ufuncs_work_or_raise() -> None:
     x = fg.tensor(X, requires_grad=True)
     if hasattr(fg, "erf"):
         assert scipy.special.erf(x).requires_grad
@@ -347,12 +347,12 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 ]
 
 
-#: Functions whose results do not depend on the values of their arguments, or only in steps.
+#: Functions whose results do not depend on the values of their arguments, or are step functions of them.
 CONSTANT = {"zeros_like", "full_like", "round"}
 
 
 def swapped(o: Any, make: Callable[[np.ndarray], Any]) -> Any:
-    """Nested arguments with what ``make`` makes of each array of floats."""
+    """Nested arguments with ``make`` applied to each array of floats."""
     if isinstance(o, (list, tuple)):
         return type(o)(swapped(p, make) for p in o)
     return make(o) if isinstance(o, np.ndarray) and o.dtype == np.float64 else o
@@ -360,7 +360,7 @@ def swapped(o: Any, make: Callable[[np.ndarray], Any]) -> Any:
 
 @pytest.mark.parametrize(("name", "args", "kwargs"), CALLS, ids=lambda v: v if isinstance(v, str) else "")
 def test_functions_of_the_table(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """The values, shapes and dtypes are NumPy's, and a derivative that NumPy's function has is not lost."""
+    """Values, shapes and dtypes are NumPy's, and the derivative is not lost."""
     f: Any = np
     for part in name.split("."):
         f = getattr(f, part)

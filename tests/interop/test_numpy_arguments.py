@@ -1,4 +1,4 @@
-"""NumPy's integers stand wherever Python's do."""
+"""Functions take NumPy's integers wherever they take Python's."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.cases import Case, all_cases
 
 
 def converted(value: Any, integer: type[np.integer] = np.int64) -> Any:
-    """The same argument with NumPy's integers; None if there is no integer in it."""
+    """The same argument with NumPy's integers; None if it has no integer."""
     if type(value) is int:
         return integer(value)
     if isinstance(value, (list, tuple)) and value and all(type(v) is int for v in value):

@@ -1,4 +1,4 @@
-"""Python's numbers, nested lists and whatever carries an array, as tensors."""
+"""Tensors from Python's numbers, nested lists and objects that provide an array."""
 
 import array
 import enum
@@ -87,13 +87,13 @@ def test_ragged(data: Any) -> None:
         fg.tensor(data)
 
 
-def test_ragged_text() -> None:
+def test_the_error_for_ragged_lists() -> None:
     with pytest.raises(ValueError, match=r"expected sequence of length 2 at dim 1 \(got 1\)"):
         fg.tensor([[1, 2], [3]])
 
 
 @pytest.mark.parametrize("data", ["abc", ["a"], b"ab", None, [None], object(), {1}, {"a": 1}, [object()], iter([1])])
-def test_no_numbers(data: Any) -> None:
+def test_data_that_are_not_numbers(data: Any) -> None:
     with pytest.raises(TypeError, match="Could not infer dtype of"):
         fg.tensor(data)
 
@@ -128,7 +128,7 @@ def test_subclasses_of_numbers() -> None:
     assert fg.tensor(Real(2)).dtype == np.float32
 
 
-def test_what_has_only_a_method() -> None:
+def test_objects_with_only_an_array_method() -> None:
     class Carrier:
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
             return np.arange(3, dtype=np.int16)

@@ -1,11 +1,11 @@
-"""Graphs to look at."""
+"""Graphs for the tests of how graphs are shown."""
 
 from __future__ import annotations
 
 import ferrograd as fg
 import numpy as np
 
-#: What stands before the names of elements.
+#: The prefix of element names in XML.
 SVG = "{http://www.w3.org/2000/svg}"
 
 

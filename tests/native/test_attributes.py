@@ -1,4 +1,4 @@
-"""What a tensor says of itself, and the same values under another shape of these."""
+"""Attributes of tensors: shape, dtype, device, strides and names, and the methods that change them."""
 
 import pickle
 

@@ -35,7 +35,7 @@ def test_gradients(dialect: Dialect) -> None:
 
     def f(x: Any, k: float, *, scale: float) -> Any:
         calls.append(k)
-        return (x * w * w).sum() * scale  # w is not among the arguments
+        return (x * w * w).sum() * scale  # w is not an argument.
 
     y = call(f, x, 2.0, scale=3.0, use_reentrant=False, preserve_rng_state=True)
     assert calls == [2.0]
@@ -83,7 +83,7 @@ def test_nested() -> None:
     np.testing.assert_allclose(second.tolist(), wanted.tolist())
 
 
-def test_random_numbers_are_the_same_again() -> None:
+def test_recomputation_draws_the_same_random_numbers() -> None:
     x = leaf(np.ones(100))
 
     def noisy(x: Any) -> Any:
@@ -100,7 +100,7 @@ def test_random_numbers_are_the_same_again() -> None:
     assert abs(fg.grad(y.sum(), x).numpy() - 2 * y.numpy()).max() > 1e-3
 
 
-def test_arguments_are_kept_as_they_were() -> None:
+def test_arguments_keep_their_values_under_later_writes() -> None:
     x = leaf([2.0])
     z = x * 1
 
@@ -140,7 +140,7 @@ def test_transforms() -> None:
     )
 
 
-def test_hooks_of_tensors_and_functions_of_the_users() -> None:
+def test_hooks_and_custom_functions_inside() -> None:
     class Twice(fg.Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -157,7 +157,7 @@ def test_hooks_of_tensors_and_functions_of_the_users() -> None:
     np.testing.assert_allclose(fg.grad(y, x).tolist(), fg.grad(plain, x).tolist())
 
 
-def test_what_differs_is_noticed() -> None:
+def test_a_recomputation_that_differs_raises() -> None:
     state = {"n": 0}
 
     def more(x: Any) -> Any:
@@ -223,7 +223,7 @@ def test_sequences() -> None:
 
 
 class Meter:
-    """How many arrays of a size live, at most, counted at hooks that every kept array passes."""
+    """The peak number of live saved arrays of a size, counted in saved-tensor hooks."""
 
     def __init__(self) -> None:
         self.live = self.most = 0
@@ -247,7 +247,7 @@ class _Held:
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_less_is_kept(nested: bool) -> None:
+def test_a_checkpoint_saves_only_its_arguments(nested: bool) -> None:
     def block(x: Any) -> Any:
         return deep(x, 10)
 
@@ -271,4 +271,4 @@ def test_less_is_kept(nested: bool) -> None:
         gc.collect()
         assert meter.live == 0
     assert kept["plain"] >= 100
-    assert kept["checkpoint"] <= 4 + 1, "the arguments of each call, and no more than that"
+    assert kept["checkpoint"] <= 4 + 1, "only the arguments of each call"

@@ -1,4 +1,4 @@
-"""What both dialects have and the native namespace has not: casting methods, other names, axes of numbers."""
+"""Names that both dialects have and the native namespace lacks: casts, synonyms, axes of 0-d tensors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_casts_to_floats_are_tracked_and_to_integers_are_not(d: Dialect) -> None
 
 
 @both
-def test_questions(d: Dialect) -> None:
+def test_predicates(d: Dialect) -> None:
     assert d.tensor([1.0]).is_floating_point() is True
     assert d.tensor([1]).is_floating_point() is False
     assert d.module.is_floating_point(d.tensor([1.0])) is True
@@ -81,7 +81,7 @@ NAMED: list[tuple[str, dict[str, Any]]] = [
 
 @both
 @pytest.mark.parametrize(("name", "options"), NAMED)
-def test_an_axis_is_an_axis_under_either_name(d: Dialect, name: str, options: dict[str, Any]) -> None:
+def test_axis_and_dim_are_synonyms(d: Dialect, name: str, options: dict[str, Any]) -> None:
     x = d.tensor(np.arange(6.0).reshape(2, 3))
     f: Callable[..., Any] = getattr(d.module, name)
     for own, first, keep in ((f, (x,), "keepdim"), (getattr(x, name), (), "keepdims")):
@@ -92,7 +92,7 @@ def test_an_axis_is_an_axis_under_either_name(d: Dialect, name: str, options: di
 
 
 @both
-def test_operands_are_operands_under_either_name(d: Dialect) -> None:
+def test_names_of_operands_are_synonyms(d: Dialect) -> None:
     x, y = d.tensor([[1.0, 2.0], [3.0, 4.0]]), d.tensor([[5.0, 6.0], [7.0, 8.0]])
     for name in ("add", "subtract", "multiply", "matmul", "maximum", "equal"):
         f = getattr(d.module, name)
@@ -104,7 +104,7 @@ def test_operands_are_operands_under_either_name(d: Dialect) -> None:
         d.module.std(x, dim=0, axis=0)
 
 
-#: By name: what comes after the tensor, whether the result is one with indices, and the result for 2.5.
+#: By name: the arguments after the tensor, whether the function returns indices too, and the result for 2.5.
 NUMBERS: list[tuple[str, tuple[Any, ...], Any]] = [
     ("sum", (0,), 2.5),
     ("sum", (-1,), 2.5),
@@ -127,7 +127,7 @@ NUMBERS: list[tuple[str, tuple[Any, ...], Any]] = [
 
 @both
 @pytest.mark.parametrize(("name", "args", "want"), NUMBERS, ids=lambda v: v if isinstance(v, str) else "")
-def test_a_number_has_an_axis(d: Dialect, name: str, args: tuple[Any, ...], want: Any) -> None:
+def test_axis_0_of_a_0d_tensor(d: Dialect, name: str, args: tuple[Any, ...], want: Any) -> None:
     got = getattr(d.tensor(2.5), name)(*args)
     assert got.shape == ()
     np.testing.assert_array_equal(np.asarray(got), want)
@@ -136,14 +136,14 @@ def test_a_number_has_an_axis(d: Dialect, name: str, args: tuple[Any, ...], want
 
 
 @both
-def test_a_number_has_one_axis_only(d: Dialect) -> None:
+def test_other_axes_of_a_0d_tensor_raise(d: Dialect) -> None:
     for axis in (1, -2):
         with pytest.raises(IndexError, match=f"axis {axis}"):
             d.tensor(2.5).sum(axis)
 
 
 @both
-def test_gradients_flow_through_the_axis_of_a_number(d: Dialect) -> None:
+def test_gradients_of_reductions_over_axis_0_of_a_0d_tensor(d: Dialect) -> None:
     x = d.leaf(2.5)
     d.backward([x.cumsum(0) * x.sum(-1)])
     assert values(x.grad) == 5
@@ -171,7 +171,7 @@ def test_squeeze_leaves_other_axes_alone(d: Dialect) -> None:
 
 
 @every
-def test_twins_are_there_where_they_make_sense(d: Dialect) -> None:
+def test_in_place_forms_exist_where_they_make_sense(d: Dialect) -> None:
     have = {name.removesuffix("_") for name in dir(d.tensor(1.0)) if name.endswith("_") and not name.endswith("__")}
     assert have >= {"add", "clip", "cumsum", "exp", "index_add", "masked_fill", "reshape", "scatter", "softmax", "tril"}
     senseless = {"allclose", "astype", "cummax", "diag", "diagonal", "gather", "isnan", "nonzero", "one_hot", "select"}
@@ -191,10 +191,10 @@ def test_data_is_the_values(d: Dialect) -> None:
     assert values(x.grad) == [6, 8]
 
 
-# Twins that write in place: the dialect's own arguments, and its own meaning.
+# In-place forms with the arguments and the meaning of the dialect.
 
 
-def test_twins_of_torch() -> None:
+def test_in_place_forms_of_torch() -> None:
     x: Any = torch.ones(2, 3, requires_grad=True)
     y = x * torch.arange(3.0)
     assert y.transpose_(0, 1) is y
@@ -231,7 +231,7 @@ def test_steps_of_optimizers() -> None:
     assert values(g.sub(other=v, alpha=0.5)) == [-1.5, -9]
 
 
-def test_twins_of_paddle() -> None:
+def test_in_place_forms_of_paddle() -> None:
     x: Any = paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]], stop_gradient=False)
     y = x * 1
     assert y.scatter_(paddle.to_tensor([1]), paddle.to_tensor([[5.0, 6.0]])) is y
@@ -248,8 +248,8 @@ def test_twins_of_paddle() -> None:
 
 
 @every
-def test_what_was_used_in_flat_ways_has_a_gradient_of_zeros(d: Dialect) -> None:
-    """What nothing reaches has none."""
+def test_a_tensor_used_only_in_step_functions_has_gradient_zero(d: Dialect) -> None:
+    """A tensor that no output uses has no gradient."""
     for f in (d.module.floor, d.module.round, d.module.sign, d.module.ceil, d.module.trunc):
         x, y, z = d.leaf([1.5, -2.5]), d.leaf([1.0, 2.0]), d.leaf([1.0])
         d.backward([(f(x) * 1).sum()])

@@ -1,4 +1,4 @@
-"""What errors say of gradients that cannot be had: which tensor, where it was made, and what cut it off."""
+"""Errors about missing gradients name the tensor, the line that made it, and what cut the gradient off."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def leaf(values: object, name: str | None = None) -> fg.Tensor:
 
 
 def line(offset: int = 0) -> str:
-    """The caller's line, as errors write it."""
+    """The caller's line in the format of errors."""
     frame = inspect.currentframe()
     assert frame is not None
     assert frame.f_back is not None
@@ -115,7 +115,7 @@ def test_a_gradient_that_cannot_be_differentiated_again() -> None:
         fg.grad(x.grad.sum(), x)
 
 
-def test_views_and_memory_shared_with_others_remember_too() -> None:
+def test_views_and_shared_memory_remember_the_reason() -> None:
     x = leaf([[1.0, 2.0]])
     y = x * 1.0
     with pytest.raises(RuntimeError, match=r"detach\(\) at .* cut it off"):
@@ -130,7 +130,7 @@ def test_views_and_memory_shared_with_others_remember_too() -> None:
     assert z.grad is not None
 
 
-def test_lanes_remember_too() -> None:
+def test_tensors_under_vmap_remember_the_reason() -> None:
     def f(x: fg.Tensor) -> fg.Tensor:
         return fg.grad(fg.sin(x).detach().sum(), x)
 
@@ -138,7 +138,7 @@ def test_lanes_remember_too() -> None:
         fg.func.vmap(f)(leaf([1.0, 2.0]))
 
 
-def test_no_grad_inside_of_no_grad_began_where_the_outer_one_did() -> None:
+def test_nested_no_grad_names_the_line_of_the_outer_one() -> None:
     x = leaf([1.0])
     with fg.no_grad():
         outer = line(-1)
@@ -165,7 +165,7 @@ def test_a_freed_graph_names_both_lines() -> None:
         assert re.search(rf"The node was made at .*{made} and gives float64\[2\]\.", text)
 
 
-def test_dialects_keep_their_words() -> None:
+def test_dialects_keep_their_texts() -> None:
     p, t = paddle.to_tensor([1.0], stop_gradient=False), torch.tensor([1.0], requires_grad=True)
     for y, name in ((p * p, "MultiplyGradNode"), (t * t, "MulBackward0")):
         y.backward()

@@ -1,4 +1,4 @@
-"""``Function``: structures, several orders, transforms, threads, depth and memory."""
+"""Custom functions (``Function``): structures, higher orders, transforms, threads, depth and memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Cube(fg.Function):
 
 
 class Round(fg.Function):
-    """A step with the gradient of the identity."""
+    """A step function with the gradient of the identity."""
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
@@ -43,7 +43,7 @@ class Round(fg.Function):
 
 
 class Clamp(fg.Function):
-    """Keeps values in bounds; lets gradients pass that lead back inside."""
+    """Clamps values; passes gradients that lead back into the bounds."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, low: float, high: float) -> Any:
@@ -59,7 +59,7 @@ class Clamp(fg.Function):
 
 
 class SinCos(fg.Function):
-    """Two results; its rules call the function itself."""
+    """A function with two results whose rules call the function itself."""
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
@@ -146,7 +146,7 @@ def test_straight_through_and_clamp() -> None:
 def test_forward_mode_is_derived_from_backward() -> None:
     one = fg.ones((), dtype=fg.float64)
     assert func.jvp(Cube.apply, (leaf(3.0),), (one,))[1].item() == 27.0
-    assert func.jvp(Round.apply, (leaf(0.3),), (one * 5,))[1].item() == 5.0, "what backward says, not what forward does"
+    assert func.jvp(Round.apply, (leaf(0.3),), (one * 5,))[1].item() == 5.0, "the tangent follows backward, not forward"
 
     def slope(f: Any) -> Any:
         return lambda x: func.jvp(f, (x,), (one,))[1]
@@ -160,7 +160,7 @@ def test_forward_mode_is_derived_from_backward() -> None:
     assert len(values) == 2
 
 
-def test_a_jvp_of_its_own() -> None:
+def test_a_custom_jvp() -> None:
     seen: list[Any] = []
 
     class Product(fg.Function):
@@ -196,7 +196,7 @@ def test_modes_and_threads() -> None:
             for _ in range(50):
                 dx = fg.grad(Cube.apply(x).sum(), x, create_graph=True)
                 assert fg.grad(dx.sum(), x).tolist() == [6.0, 12.0]
-        except BaseException as error:  # the main thread reports it
+        except BaseException as error:  # The main thread reports it.
             failed.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
@@ -245,7 +245,7 @@ def test_a_long_chain(keep: str) -> None:
         if run:
             assert fg.grad(y, x, create_graph=run == 2).item() == 1.0
         del x, y
-        assert fg._core.live_nodes() == before, "without the garbage collector"
+        assert fg._core.live_nodes() == before, "freed without the garbage collector"
 
 
 def test_a_context_in_a_cycle_is_collected() -> None:
@@ -270,7 +270,7 @@ def test_a_context_in_a_cycle_is_collected() -> None:
     seen = weakref.ref(holder)
     del holder
     gc.collect()
-    assert seen() is not None, "in use: nothing is taken away"
+    assert seen() is not None, "in use, so not collected"
     assert fg.grad(y, x, retain_graph=True).item() == 2.0
     del y
     gc.collect()
@@ -279,7 +279,7 @@ def test_a_context_in_a_cycle_is_collected() -> None:
     assert fg._core.live_nodes() == before
 
 
-def test_references_are_dropped_soon() -> None:
+def test_references_are_dropped_early() -> None:
     class Thing:
         pass
 
@@ -341,7 +341,7 @@ def test_an_exception_in_forward_records_nothing() -> None:
     assert fg._core.live_nodes() == before
 
 
-def test_what_is_marked_dirty_is_an_argument() -> None:
+def test_only_arguments_can_be_marked_dirty() -> None:
     class Other(fg.Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Functions with gradients of their own, in every namespace."""
+"""Custom functions in every namespace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BASES: dict[str, Any] = {"native": fg.Function, "paddle": paddle.autograd.PyLaye
 
 
 def made(d: Dialect, forward: Any, backward: Any) -> Any:
-    """A function of two others."""
+    """A custom function with these methods."""
     return type("F", (BASES[d.name],), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 
 
@@ -48,7 +48,7 @@ def test_none_from_backward_beside_other_gradients(d: Dialect) -> None:
     dx, dy = d.grad([silent.apply(x) + y], [x, y], allow_unused=True)
     assert dx is None
     assert values(dy) == [1, 1]
-    # What is used elsewhere too has the gradient from there, be it zero.
+    # A tensor that is used elsewhere too has the gradient from there, even if it is zero.
     (dx,) = d.grad([silent.apply(x) + x // 1], [x], allow_unused=True)
     assert values(dx) == [0, 0]
     if d.name == "paddle":

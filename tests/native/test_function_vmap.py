@@ -1,4 +1,4 @@
-"""Functions with gradients of their own under ``vmap`` and in batched passes."""
+"""Custom functions under ``vmap`` and in batched backward passes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Cube(fg.Function):
 
 
 class NumpySine(fg.Function):
-    """What is computed by a library that knows no lanes."""
+    """A function computed by NumPy, which knows nothing of ``vmap``."""
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
@@ -56,7 +56,7 @@ def test_under_vmap() -> None:
     np.testing.assert_allclose(fg.grad(dy, y).item(), -(np.sin([0.5, 1.0, 1.5]) * [1, 4, 9]).sum())
 
 
-def test_a_vmap_of_its_own() -> None:
+def test_a_custom_vmap() -> None:
     seen: list[Any] = []
 
     class Scaled(fg.Function):
@@ -89,7 +89,7 @@ def test_a_vmap_of_its_own() -> None:
     assert [s[0] for s in seen] == [2, 2]
 
 
-def test_a_forward_that_asks_for_values_goes_lane_by_lane() -> None:
+def test_a_forward_that_reads_values_runs_once_per_sample() -> None:
     class Slope(fg.Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -134,7 +134,7 @@ def test_batched_passes_through_recorded_rules() -> None:
 
 
 def test_derivatives_of_a_backward_that_nothing_records_are_refused() -> None:
-    """They would be zero without a word."""
+    """They would silently be zero."""
     x, t = leaf([0.5, -1.0]), fg.ones((2,), dtype=fg.float64)
     text = r"NumpySine: its backward is not written in functions that are recorded"
     slope = fg.grad(NumpySine.apply(x).sum(), x, create_graph=True)
@@ -161,7 +161,7 @@ def test_derivatives_of_a_backward_that_nothing_records_are_refused() -> None:
     assert func.hessian(lambda x: Stopped.apply(x).sum())(x).tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
 
-def test_a_linear_rule_is_asked_once_more_at_most() -> None:
+def test_a_linear_rule_is_called_once_more_at_most() -> None:
     calls: list[int] = []
 
     class Triple(fg.Function):
@@ -183,7 +183,7 @@ def test_a_linear_rule_is_asked_once_more_at_most() -> None:
     assert len(calls) == 5
 
 
-def test_what_a_vmap_is_told() -> None:
+def test_the_arguments_of_a_custom_vmap() -> None:
     told: list[Any] = []
 
     class Row(fg.Function):
@@ -223,7 +223,7 @@ def test_what_a_vmap_is_told() -> None:
         (lambda x: (x[:1], 0), "lanes"),
     ],
 )
-def test_a_vmap_that_returns_something_else(result: Any, text: str) -> None:
+def test_wrong_results_of_a_custom_vmap_raise(result: Any, text: str) -> None:
     class Wrong(fg.Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -237,7 +237,7 @@ def test_a_vmap_that_returns_something_else(result: Any, text: str) -> None:
         func.vmap(Wrong.apply)(leaf([1.0, 2.0]))
 
 
-def test_a_function_that_asks_for_values_writes_into_no_argument() -> None:
+def test_a_function_that_reads_values_cannot_write_to_arguments() -> None:
     class Written(fg.Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -286,7 +286,7 @@ def test_in_the_dialects() -> None:
     assert paddle.grad(w.sum(), z)[0].tolist() == [3.0, 6.0]
 
 
-def test_no_lanes_at_all() -> None:
+def test_a_batch_of_size_zero() -> None:
     with pytest.raises(fg.LanesError, match="inside vmap"):
         func.vmap(NumpySine.apply)(leaf([]))
     assert func.vmap(Cube.apply)(leaf([])).shape == (0,)

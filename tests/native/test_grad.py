@@ -1,4 +1,4 @@
-"""``grad`` and ``backward`` where every namespace does the same."""
+"""``grad`` and ``backward``: behaviour that every namespace shares."""
 
 from __future__ import annotations
 
@@ -220,8 +220,8 @@ def test_an_error_names_where_the_freed_node_was_made(d: Dialect) -> None:
 
 
 @every
-def test_all_leaves_or_none(d: Dialect) -> None:
-    """A run that fails on its way leaves every gradient as it was."""
+def test_a_failed_pass_changes_no_gradient(d: Dialect) -> None:
+    """A pass that fails midway leaves every gradient unchanged."""
     x, w = d.leaf(3.0), d.leaf(2.0)
     y = x * x
     y.backward()

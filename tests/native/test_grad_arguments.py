@@ -1,4 +1,4 @@
-"""What is the native namespace's own: containers of any shape, non-scalar outputs, the union of arguments."""
+"""The native ``grad`` and ``backward``: nested containers, seeds, and the arguments of both dialects."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_no_grad_vars_in_any_container() -> None:
         assert values(fg.grad(a * x, x, no_grad_vars=blocked, retain_graph=True)) == 4
 
 
-def test_what_cut_an_input_off_is_said() -> None:
+def test_errors_say_why_an_input_is_unused() -> None:
     x, z = leaf(2.0), leaf(1.0)
     with pytest.raises(fg.UnusedInputError, match=r"index 1.*no output depends on it"):
         fg.grad(x * x, [x, z])
@@ -92,7 +92,7 @@ def test_materialize_grads_of_batched_seeds() -> None:
 
 
 @pytest.mark.parametrize("bad", [None, 1, "x", [1], [None], object()])
-def test_arguments_of_another_kind(bad: object) -> None:
+def test_arguments_of_wrong_types_raise(bad: object) -> None:
     x = leaf(2.0)
     with pytest.raises(fg.ArgumentError):
         fg.grad(bad, x)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The recorded graph as plain data: its nodes and edges, what it holds and keeps alive."""
+"""The recorded graph as plain data: nodes, edges, and the memory it holds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ferrograd import paddle, torch
 from tests.native.graphs import SVG, chain, edges, leaf, network
 
 
-def test_nodes_say_what_they_are() -> None:
+def test_attributes_of_nodes() -> None:
     x = leaf([1.0, 2.0])
     y = fg.sin(x) * x
     graph = fg.graph(y)
@@ -60,7 +60,7 @@ def test_filter() -> None:
         graph.filter("sum")  # type: ignore[arg-type]
 
 
-def test_it_is_a_sequence() -> None:
+def test_a_graph_is_a_sequence() -> None:
     graph = fg.graph(network()[0])
     assert len(graph) == len(list(graph))
     assert graph[1:3] == [graph[1], graph[2]]
@@ -91,7 +91,7 @@ def test_a_leaf_is_a_graph() -> None:
     assert re.fullmatch(r"#0 leaf 'x' float64\[1\], graphs\.py:\d+", str(fg.graph(x)[0]))
 
 
-def test_what_is_no_graph() -> None:
+def test_arguments_that_have_no_graph() -> None:
     with pytest.raises(fg.ArgumentError, match="output 1 does not require grad"):
         fg.graph([leaf([1.0]), fg.tensor([1.0])])
     with pytest.raises(fg.ArgumentError, match="outputs must be tensors, not int"):
@@ -116,14 +116,14 @@ def test_a_freed_graph_says_so() -> None:
     assert 'class="fg-node fg-freed"' in graph.to_svg()
 
 
-def test_packed_saved_tensors_count_as_what_they_were() -> None:
+def test_packed_saved_tensors_count_with_their_original_size() -> None:
     with fg.saved_tensors_hooks(lambda t: t, lambda t: t):
         y = fg.sin(leaf([1.0, 2.0]))
     node = fg.graph(y)[-1]
     assert (node.kept, node.holding) == (16, "packed")
 
 
-def test_memory_kept_twice_counts_once_and_broadcasts_take_none() -> None:
+def test_memory_saved_twice_counts_once_and_broadcasts_count_nothing() -> None:
     x = leaf(np.ones(1000))
     graph = fg.graph(fg.sin(x) + fg.cos(x))
     assert [node.kept for node in graph.filter(lambda n: n.kept)] == [8000, 8000]
@@ -132,7 +132,7 @@ def test_memory_kept_twice_counts_once_and_broadcasts_take_none() -> None:
     assert fg.graph(fg.sin(wide))[-1].kept == 8
 
 
-def test_a_graph_keeps_nothing_alive() -> None:
+def test_a_graph_keeps_no_tensor_alive() -> None:
     before = fg._core.live_nodes()
     y = chain(100)
     graph = fg.graph(y)
@@ -201,7 +201,7 @@ def test_the_same_value_twice_has_two_edges() -> None:
     assert graph[0].users == (graph[1],)
 
 
-def test_lanes() -> None:
+def test_tensors_under_vmap() -> None:
     seen: list[str] = []
 
     def f(x: fg.Tensor) -> fg.Tensor:

@@ -1,4 +1,4 @@
-"""The recorded graph as text, pictures and pages."""
+"""The recorded graph as text, DOT, Mermaid, SVG and HTML."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_text_is_the_same_in_every_run(tmp_path: Path) -> None:
     assert b"program.py:3" in runs.pop()
 
 
-def test_text_stops_at_the_limit_and_says_how_much_is_left() -> None:
+def test_text_stops_at_the_limit_and_says_how_many_nodes_are_left() -> None:
     graph = fg.graph(chain(100_000))
     assert len(str(graph)) < 20_000
     assert graph.to_text(limit=3).splitlines()[1:] == [
@@ -117,7 +117,7 @@ def test_svg_has_every_node_and_edge_once() -> None:
     title = next(g.findtext(SVG + "title") for g in groups if g.attrib["data-id"] == "7")
     assert title is not None
     assert "return ((hidden @ w + x) * hidden).sum(), w" in title
-    # No boxes overlap, and all lie inside.
+    # No boxes overlap, and all are inside the picture.
     boxes = [
         tuple(float(b.attrib[k]) for k in ("x", "y", "width", "height")) for g in groups for b in g.iter(SVG + "rect")
     ]
@@ -130,7 +130,7 @@ def test_svg_has_every_node_and_edge_once() -> None:
 
 
 class Page(HTMLParser):
-    """Checks that tags are closed in order, and keeps what would be loaded."""
+    """Checks that tags are closed in order, and collects the addresses that a page would load."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_html_is_whole_and_loads_nothing() -> None:
+def test_html_is_complete_and_loads_nothing() -> None:
     graph = fg.graph(network()[0])
     page = Page(graph.to_html())
     assert page.loads == []
@@ -198,7 +198,7 @@ def test_save(tmp_path: Path) -> None:
 
 
 def test_rows_of_a_layout() -> None:
-    # A long edge passes the rows between; an item that nothing leads to stands just above what it leads to.
+    # A long edge passes through the rows between; an item without inputs is placed in the row before its first user.
     found = layout([10.0] * 5, [(0, 1), (1, 2), (0, 2), (3, 2), (2, 4), (2, 4)])
     assert found.row == [0, 1, 2, 1, 3]
     assert found.rows == 4
@@ -207,7 +207,7 @@ def test_rows_of_a_layout() -> None:
 
 
 def test_a_layout_without_crossings_is_found() -> None:
-    # Two chains, given such that they cross.
+    # Two chains in an order in which they cross.
     found = layout([10.0] * 6, [(0, 3), (1, 2), (2, 5), (3, 4)])
     assert (found.x[0] < found.x[1]) == (found.x[3] < found.x[2]) == (found.x[4] < found.x[5])
     assert layout([], []).width == 0.0

@@ -1,4 +1,4 @@
-"""Hooks where they meet functions of the user's, writes in place, views and batched gradients."""
+"""Hooks together with custom functions, in-place writes, views and batched gradients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ every = pytest.mark.parametrize("d", ALL, ids=repr)
 
 
 def function_of(d: Dialect) -> Any:
-    """What users derive their functions from."""
+    """The base class of custom functions."""
     return {
         "native": fg.Function,
         "paddle": fg.paddle.autograd.PyLayer,
@@ -32,7 +32,7 @@ def noted(log: list[Any], entry: Any, result: Any) -> Any:
 
 
 def triple(d: Dialect, log: list[Any] | None = None) -> Any:
-    """A function of the user's: 3x."""
+    """A custom function: 3x."""
 
     class Triple(function_of(d)):  # type: ignore[misc]
         @staticmethod
@@ -50,7 +50,7 @@ def triple(d: Dialect, log: list[Any] | None = None) -> Any:
 
 
 @every
-def test_a_function_of_the_users_has_hooks_as_any_op(d: Dialect) -> None:
+def test_a_custom_function_takes_hooks_like_any_op(d: Dialect) -> None:
     log: list[Any] = []
     x = d.leaf([1.0, 2.0])
     y = triple(d, log).apply(x)
@@ -71,7 +71,7 @@ def test_a_function_of_the_users_has_hooks_as_any_op(d: Dialect) -> None:
 
 
 @every
-def test_a_rule_of_the_users_and_hooks_have_one_thread(d: Dialect) -> None:
+def test_custom_rules_and_hooks_run_on_one_thread(d: Dialect) -> None:
     threads: set[int] = set()
 
     def seen(*_: Any) -> None:
@@ -90,7 +90,7 @@ def test_a_rule_of_the_users_and_hooks_have_one_thread(d: Dialect) -> None:
 
 
 @every
-def test_a_hook_stays_with_the_value_it_was_hung_on(d: Dialect) -> None:
+def test_a_hook_stays_with_the_value_it_was_registered_on(d: Dialect) -> None:
     x = d.leaf([1.0, 2.0])
     y = x * 2
     log: list[Any] = []
@@ -147,7 +147,7 @@ def test_cycles_of_functions_and_hooks_are_collected(d: Dialect) -> None:
     x.register_hook(lambda g, x=x: g)
     d.backward([z.sum()], retain_graph=True)
     gc.collect()
-    assert values(x.grad) == [9, 9], "in use: nothing is taken away"
+    assert values(x.grad) == [9, 9], "in use, so not collected"
     refs = [weakref.ref(t) for t in (x, y, z)]
     del x, y, z
     for _ in range(4):

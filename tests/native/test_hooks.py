@@ -1,4 +1,4 @@
-"""Hooks where every namespace does the same."""
+"""Hooks on tensors: behaviour that every namespace shares."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_a_hook_may_write_into_what_it_is_given(d: Dialect) -> None:
 
 
 @every
-def test_what_hooks_compute_is_recorded_under_create_graph(d: Dialect) -> None:
+def test_computations_in_hooks_are_recorded_under_create_graph(d: Dialect) -> None:
     x = d.leaf(3.0)
     modes = []
 
@@ -198,7 +198,7 @@ def test_what_hooks_compute_is_recorded_under_create_graph(d: Dialect) -> None:
     y.register_hook(hook)
     first = d.grad([y], [x], create_graph=True)[0]
     second = d.grad([first], [x], create_graph=True)[0]
-    # 2 x², and its derivatives: the hook is on the way once.
+    # 2 x², and its derivatives: the hook multiplies once.
     assert [values(first), values(second)] == [18, 12]
     assert values(d.grad([second], [x])[0]) == 4
     assert modes == [True]
@@ -223,7 +223,7 @@ def test_a_hook_may_differentiate(d: Dialect) -> None:
 
 
 @every
-def test_hooks_come_and_go_while_a_pass_runs(d: Dialect) -> None:
+def test_hooks_are_added_and_removed_while_a_pass_runs(d: Dialect) -> None:
     x, log = d.leaf(1.0), []
     y = x * 2
     handles: list[Any] = []
@@ -240,7 +240,7 @@ def test_hooks_come_and_go_while_a_pass_runs(d: Dialect) -> None:
 
 
 @every
-def test_after_a_hook_has_failed_all_is_as_before(d: Dialect) -> None:
+def test_a_failed_hook_leaves_gradients_and_graph_unchanged(d: Dialect) -> None:
     x, w = d.leaf(2.0), d.leaf(3.0)
     d.backward([x * w])
     y = x * x
@@ -314,7 +314,7 @@ def test_kept_gradients_add_up_and_move_with_writes(d: Dialect) -> None:
     y[1] = 7.0
     d.backward([(y * 2).sum()])
     assert values(y.grad) == [2, 2]
-    # What is asked for is not added twice.
+    # A gradient that is both an input and retained is added once.
     y = x * 3
     y.retain_grad()
     out = (y * 2).sum()
@@ -367,9 +367,9 @@ def test_hooks_of_several_tensors(d: Dialect) -> None:
 
 
 @every
-def test_under_vmap_a_hook_sees_one_lane(d: Dialect) -> None:
+def test_under_vmap_a_hook_sees_one_sample(d: Dialect) -> None:
     if d.name != "native":
-        pytest.skip("transforms are asked in the native namespace")
+        pytest.skip("transforms are tested in the native namespace")
     shapes = []
 
     def tenfold(g: Any) -> Any:

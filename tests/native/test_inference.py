@@ -1,4 +1,4 @@
-"""Inference mode, natively and in torch."""
+"""Inference mode in the native namespace and in torch."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_decorators(m: Any) -> None:
     assert not flag()
 
 
-def test_the_mode_is_the_threads_own() -> None:
+def test_the_mode_belongs_to_its_thread() -> None:
     seen = []
     with fg.inference_mode():
         worker = threading.Thread(

@@ -1,4 +1,4 @@
-"""Writes in place: who may, what is recorded, and that nothing computed before notices."""
+"""In-place writes: when they are allowed, how they are recorded, and that earlier results do not change."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_set_value_and_copy() -> None:
     same(ds, [2])
 
 
-def test_versions_count() -> None:
+def test_versions_count_writes() -> None:
     x = make(np.zeros((2, 2)), tracked=False)
     assert x.inplace_version == 0
     x[0] = 1.0
@@ -71,7 +71,7 @@ def test_versions_count() -> None:
     same(x, np.full((2, 2), 4))
 
 
-def test_shape_and_kind_stay() -> None:
+def test_a_write_keeps_shape_and_dtype() -> None:
     x = make([[1.0], [2.0]], tracked=False)
     with pytest.raises(_core.ShapeError, match="cannot be written into the shape"):
         x.add_(np.ones((2, 2)))
@@ -89,7 +89,7 @@ def test_shape_and_kind_stay() -> None:
     same(half, [2, 2])
 
 
-def test_shapes_may_change_where_that_is_the_point() -> None:
+def test_in_place_forms_that_change_the_shape() -> None:
     x = make(np.arange(6.0), tracked=False)
     assert x.reshape_(2, 3) is x
     assert x.unsqueeze_(0).shape == (1, 2, 3)

@@ -1,4 +1,4 @@
-"""Grad modes and ``.grad`` where every namespace does the same."""
+"""Grad modes and ``.grad``: behaviour that every namespace shares."""
 
 from __future__ import annotations
 

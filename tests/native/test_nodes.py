@@ -52,7 +52,7 @@ def test_class_names_are_torchs() -> None:
     assert [t.grad_fn.name() for t in made] == [f"{word}Backward0" for word in words]
 
 
-def test_functions_of_the_users_give_their_nodes_a_name() -> None:
+def test_nodes_of_custom_functions_have_their_name() -> None:
     def same(base: Any) -> Any:
         forward, backward = staticmethod(lambda ctx, x: x * 1), staticmethod(lambda ctx, g: g)
         made: Any = type("Same", (base,), {"forward": forward, "backward": backward})
@@ -74,14 +74,14 @@ def test_identity(d: Dialect) -> None:
     assert (y + 1).grad_fn != node
     assert len({node, y.grad_fn}) == 1
     assert node != 3
-    # Another object for the same node is equal to the first.
+    # Two objects for one node are equal.
     hashed = hash(node)
     del node
     assert hash(y.grad_fn) == hashed
 
 
 @every
-def test_notes_on_a_node_stay(d: Dialect) -> None:
+def test_metadata_of_a_node_stays(d: Dialect) -> None:
     y = d.leaf(1.0) * 2
     assert y.grad_fn.metadata == {}
     y.grad_fn.metadata["who"] = "me"
@@ -148,7 +148,7 @@ def test_hooks_of_a_node(d: Dialect) -> None:
 
 @every
 @pytest.mark.parametrize("kind", ["register_hook", "register_prehook"])
-def test_what_hooks_of_a_node_return_is_checked(d: Dialect, kind: str) -> None:
+def test_results_of_node_hooks_are_checked(d: Dialect, kind: str) -> None:
     def run(result: Any) -> None:
         x = d.leaf([1.0, 2.0])
         y = x.exp()
@@ -177,7 +177,7 @@ def test_paddles_leaves_have_nodes() -> None:
 
 
 @every
-def test_what_a_node_keeps(d: Dialect) -> None:
+def test_saved_values_of_a_node(d: Dialect) -> None:
     x, y = d.leaf([2.0]), d.leaf([5.0])
     node = (x * y).grad_fn
     assert node._saved_self is x
@@ -199,7 +199,7 @@ def test_what_a_node_keeps(d: Dialect) -> None:
         _ = e.grad_fn._saved_result
 
 
-def test_the_node_of_a_function_has_what_its_context_has() -> None:
+def test_the_node_of_a_custom_function_has_the_attributes_of_its_context() -> None:
     class Scaled(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Any, by: float) -> Any:
@@ -238,12 +238,12 @@ def test_nodes_are_functions(d: Dialect) -> None:
     assert node(None) == (None, None)
     single = (x * 2).sum().grad_fn
     assert values(single(d.tensor(5.0))) == [5, 5]
-    # Each use of an input has its own gradient, of its shape.
+    # Each use of an input has its own gradient with its own shape.
     assert [values(g) for g in (x * x).grad_fn(g)] == [[1, 20], [1, 20]]
     assert values((d.leaf(2.0) * w).grad_fn(g)[0]) == 43
     x.grad = None
     assert x.grad is None
-    # What a node keeps is still there.
+    # Calling the node did not free its saved values.
     d.backward([x * w])
 
 

@@ -1,4 +1,4 @@
-"""Higher orders where every namespace does the same."""
+"""Higher derivatives: behaviour that every namespace shares."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_gradient_graph_that_does_not_need_the_freed_nodes(d: Dialect) -> None
 
 @every
 def test_a_write_to_a_detached_tensor(d: Dialect) -> None:
-    """It shares memory; what was saved stays what it was."""
+    """The write changes the shared value; the saved value stays."""
     x = d.leaf(3.0)
     b = x * 1
     c = b * b

@@ -1,4 +1,4 @@
-"""Hooks on one saved tensor of a node."""
+"""Pack and unpack hooks on one saved tensor of a node."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_each_saved_tensor_has_its_own_hooks(d: Dialect) -> None:
     node._raw_saved_self.register_hooks(lambda t: t, lambda t: t * 10)
     node._raw_saved_other.register_hooks(lambda t: t, lambda t: t * 100)
     assert [values(g) for g in d.grad([z], [x, y], retain_graph=True)] == [[300, 400], [10, 20]]
-    # As often as it is read.
+    # One call for each read.
     assert [values(g) for g in d.grad([z], [x, y])] == [[300, 400], [10, 20]]
 
 
@@ -76,7 +76,7 @@ def test_one_pair_of_hooks_for_a_saved_tensor(d: Dialect) -> None:
 
 
 @every
-def test_what_hooks_of_one_saved_tensor_hold_is_let_go(d: Dialect) -> None:
+def test_objects_held_by_hooks_of_a_saved_tensor_are_freed(d: Dialect) -> None:
     x = d.leaf([1.0, 2.0])
     y = x.exp()
     ref = weakref.ref(y)

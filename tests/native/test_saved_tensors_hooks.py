@@ -1,4 +1,4 @@
-"""Hooks on saved tensors: what they see, nesting, errors, orders, lanes, functions of the user's, memory."""
+"""Hooks on saved tensors: arguments, nesting, errors, higher orders, ``vmap``, custom functions and memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def hooks_of(dialect: Dialect) -> Any:
 
 
 class Counted:
-    """Hooks that turn arrays into NumPy's and count their calls."""
+    """Hooks that pack tensors as NumPy arrays and count their calls."""
 
     def __init__(self, hooks: Any = fg.saved_tensors_hooks, make: Any = fg.tensor) -> None:
         self.packed: list[Any] = []
@@ -75,13 +75,13 @@ def test_three_derivatives_under_the_hooks(dialect: Dialect) -> None:
     assert counted.unpacked > 4
 
 
-def test_only_what_is_kept_is_packed() -> None:
+def test_only_saved_tensors_are_packed() -> None:
     counted = Counted()
     x, y = leaf([1.0]), fg.tensor([2.0])
     with counted.hooks:
-        x + 1  # keeps nothing
+        x + 1  # saves nothing
         y * y  # is not recorded
-        x * y  # keeps y alone
+        x * y  # saves only y
         with fg.no_grad():
             x * x
     assert [p.tolist() for p in counted.packed] == [[2.0]]
@@ -121,7 +121,7 @@ def test_hooks_may_compute_and_are_not_packed_themselves() -> None:
     assert calls == ["pack"]
 
 
-def test_errors_come_out_as_they_are() -> None:
+def test_exceptions_of_hooks_arrive_unchanged() -> None:
     error = KeyError("mine")
 
     def fails(_: Any) -> Any:
@@ -133,7 +133,7 @@ def test_errors_come_out_as_they_are() -> None:
         fg.sin(x)
     assert caught.value is error
     assert fg._core.live_nodes() == before
-    fg.sin(x)  # the hooks are gone
+    fg.sin(x)  # outside of the hooks
     with fg.saved_tensors_hooks(lambda x: x, fails):
         y = fg.sin(x)
     for _ in range(2):
@@ -189,7 +189,7 @@ def test_freeing_and_retaining() -> None:
     assert [s() for s in seen] == [None] * len(seen)
 
 
-def test_a_cycle_through_what_was_packed_is_collected() -> None:
+def test_a_cycle_through_a_packed_object_is_collected() -> None:
     class Held:
         result: Any
 
@@ -220,7 +220,7 @@ def test_under_vmap() -> None:
     assert all(p.shape == (3, 2) for p in counted.packed)
 
 
-def test_functions_of_the_users() -> None:
+def test_custom_functions() -> None:
     class Cube(fg.Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -247,7 +247,7 @@ def _hooked(counted: Counted, f: Any) -> Any:
         return f()
 
 
-def test_hooks_are_the_threads_own() -> None:
+def test_hooks_belong_to_their_thread() -> None:
     counted = Counted()
     x = leaf([0.5])
 
@@ -331,7 +331,7 @@ def test_hooks_that_compose(tmp_path: Path) -> None:
     (file,) = tmp_path.iterdir()
     assert np.load(file).dtype == np.float32
     np.testing.assert_allclose(np.asarray(fg.grad([y], [x])[0]), np.cos([0.5, 1.5]), rtol=1e-7)
-    # Without hooks around them, and with plain values packed, they are as any others.
+    # Composed hooks also work alone and with packed values that are plain objects.
     with fg.saved_tensors_hooks(lambda x: x.tolist(), lambda v: fg.tensor(v, dtype=fg.float64), compose=True):
         y = fg.sin(x).sum()
     assert fg.grad([y], [x])[0].tolist() == np.cos([0.5, 1.5]).tolist()
@@ -354,7 +354,7 @@ def test_composed_hooks_in_a_checkpoint() -> None:
     np.testing.assert_allclose(np.asarray(dx), np.exp(np.sin([0.5, 1.5])) * np.cos([0.5, 1.5]), rtol=1e-6)
 
 
-def test_numbers_are_no_tensors_for_hooks() -> None:
+def test_python_numbers_are_not_packed() -> None:
     seen: list[Any] = []
     a = fg.tensor([1.0, 2.0], requires_grad=True)
 
@@ -365,7 +365,7 @@ def test_numbers_are_no_tensors_for_hooks() -> None:
     with fg.saved_tensors_hooks(pack, lambda x: x):
         y = (a**3).sum()
     (g,) = fg.grad([y], [a], create_graph=True)
-    # 3 x² at twice the value; the derivative of that is 6 times it.
+    # 3 u² for the unpacked value u = 2 a; its derivative by u is 6 u.
     assert g.tolist() == [12.0, 48.0]
     assert fg.grad(g.sum(), a).tolist() == [12.0, 24.0]
     assert seen == [(2,)]

@@ -1,4 +1,4 @@
-"""Tensors of one element as Python's numbers, and what Python's containers ask of tensors."""
+"""Conversions to Python's numbers and lists, formatting, iteration, membership and hashing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors as text: the native form under NumPy's options, Paddle's and torch's forms as those libraries print them."""
+"""``repr`` of tensors: NumPy's print options in the native namespace, and the formats of Paddle and torch."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def made(values: Any, dialect: int = 0, track: bool = False) -> Any:
     return _core.make(values, None, track, dialect)
 
 
-def test_native() -> None:
+def test_native_repr() -> None:
     assert repr(made([[1.0, 1.0]], track=True)) == "Tensor([[1., 1.]], dtype=float32, requires_grad=True)"
     assert repr(made(3)) == "Tensor(3, dtype=int64)"
     assert repr(made([True, False])) == "Tensor([ True, False], dtype=bool)"
@@ -37,22 +37,22 @@ def test_native_follows_the_print_options() -> None:
         assert repr(made(np.arange(9))) == "Tensor([0, ..., 8], shape=(9,), dtype=int64)"
 
 
-def test_result_of_an_op_and_not_finite() -> None:
+def test_results_and_values_that_are_not_finite() -> None:
     x = made([1.0, float("nan"), float("inf")], track=True)
     assert repr(x * 2) == "Tensor([ 2., nan, inf], dtype=float32, requires_grad=True)"
 
 
 @pytest.mark.parametrize("dialect", [0, PADDLE, TORCH])
-def test_only_the_edges_are_looked_at(dialect: int) -> None:
-    """An array of a billion elements that all lie in one place: reading each of them would take minutes."""
+def test_only_the_edges_of_a_large_array_are_read(dialect: int) -> None:
+    """A broadcast array of a billion elements: reading all of them would take minutes."""
     huge = np.broadcast_to(np.float32(2.5), (10**6, 1000))
     text = _repr.show(huge, huge.shape, dialect, "Tensor", False, None, [])
     assert "2.5" in text
     assert len(text) < 1000
 
 
-def test_lanes() -> None:
-    """Inside vmap a tensor shows all its lanes and has no values of its own."""
+def test_under_vmap() -> None:
+    """Inside ``vmap`` a tensor shows the whole batch and cannot be converted to values."""
     seen = []
 
     def f(x: Any) -> Any:
@@ -86,7 +86,7 @@ PADDLE_TEXTS = [
 
 
 @pytest.mark.parametrize(("a", "body"), PADDLE_TEXTS, ids=lambda p: str(p)[:20])
-def test_paddle(a: np.ndarray, body: str) -> None:
+def test_paddle_repr(a: np.ndarray, body: str) -> None:
     head = f"Tensor(shape={list(np.shape(a))}, dtype={a.dtype}, place=Place(cpu), stop_gradient=True,\n       "
     assert repr(made(a, PADDLE)) == head + body + ")"
 
@@ -117,11 +117,11 @@ TORCH_TEXTS = [
 
 
 @pytest.mark.parametrize(("a", "text"), TORCH_TEXTS, ids=lambda p: str(p)[:20])
-def test_torch(a: np.ndarray, text: str) -> None:
+def test_torch_repr(a: np.ndarray, text: str) -> None:
     assert repr(made(a, TORCH)) == text
 
 
-def test_torch_leaves_the_default_dtype_out() -> None:
+def test_torch_omits_the_default_dtype() -> None:
     fg.set_default_dtype(fg.float64)
     try:
         assert repr(made([1.0], TORCH)) == "tensor([1.])"

@@ -1,4 +1,4 @@
-"""Attributes that users put on tensors."""
+"""Attributes that users set on tensors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ every = pytest.mark.parametrize("d", ALL, ids=repr)
 
 
 @every
-def test_attributes_come_and_go(d: Dialect) -> None:
+def test_attributes_are_set_and_deleted(d: Dialect) -> None:
     x, y = d.leaf([1.0, 2.0]), d.leaf([3.0])
     x.tag = "a"
     setattr(x, "with a blank", 2)
@@ -48,7 +48,7 @@ def test_attributes_come_and_go(d: Dialect) -> None:
 
 
 @every
-def test_what_the_class_has_stays_its_own(d: Dialect) -> None:
+def test_attributes_of_the_class_cannot_be_replaced(d: Dialect) -> None:
     x = d.leaf([1.0, 2.0])
     x.name, x.grad, x.stop_gradient = "n", d.tensor([1.0, 1.0]), True
     assert (x.name, x.grad.tolist(), x.requires_grad) == ("n", [1.0, 1.0], False)
@@ -63,7 +63,7 @@ def test_what_the_class_has_stays_its_own(d: Dialect) -> None:
                 setattr(x, name, 3)
             with pytest.raises(AttributeError):
                 delattr(x, name)
-    # Names of the class's own class are free.
+    # Names of the metaclass are free.
     x.mro = 1
     assert vars(x) == {"mro": 1}
     with pytest.raises(RuntimeError):
@@ -71,7 +71,7 @@ def test_what_the_class_has_stays_its_own(d: Dialect) -> None:
 
 
 @every
-def test_ops_do_not_carry_them_on(d: Dialect) -> None:
+def test_results_of_ops_do_not_have_them(d: Dialect) -> None:
     x = d.leaf([1.0, 2.0])
     x.tag = "a"
     for y in (x * 2, x.detach(), x[0], x.reshape([2, 1])):
@@ -116,7 +116,7 @@ def test_files_and_parameters_have_them() -> None:
     assert w.tag == "b"
 
 
-def test_classes_of_ones_own() -> None:
+def test_subclasses() -> None:
     class Named(torch.Tensor):
         kind = "named"
 
@@ -144,11 +144,11 @@ def test_classes_of_ones_own() -> None:
 
 
 class Held:
-    """Something to be held."""
+    """An object for an attribute to refer to."""
 
 
 @every
-def test_they_are_let_go(d: Dialect) -> None:
+def test_they_are_freed_with_the_tensor(d: Dialect) -> None:
     held = Held()
     ref = weakref.ref(held)
     x = d.leaf([1.0])
@@ -175,8 +175,8 @@ def test_cycles_are_collected(d: Dialect) -> None:
     assert [ref() for ref in refs] == [None] * 5
 
 
-def test_nothing_is_looked_for_before_there_is_one() -> None:
-    """A class with a `__getattr__` is slower: it is not given one by what only asks."""
+def test_getattr_is_installed_with_the_first_attribute() -> None:
+    """A class with `__getattr__` is slower, so `hasattr` and the attributes of the class do not install one."""
     program = (
         "import ferrograd as fg; x = fg.tensor([1.0]); hasattr(x, 'tag'); x.name = 'a'; x.grad = None; "
         "print(hasattr(fg.Tensor, '__getattr__')); x.tag = 1; print(hasattr(fg.Tensor, '__getattr__'))"

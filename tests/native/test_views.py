@@ -1,4 +1,4 @@
-"""Views and detached tensors: who sees a write, whose gradient it changes, and who may write."""
+"""Views and detached tensors: which tensors see a write, which gradients it changes, and when it is refused."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_detached_tensors_share_values_only() -> None:
     np.testing.assert_array_equal(gradient(b * b, x), 20)
 
 
-def test_detached_tensors_let_graphs_go() -> None:
+def test_detached_tensors_do_not_keep_the_graph_alive() -> None:
     x = make(np.ones(8))
     before = fg._core.live_nodes()
     kept = [(x * x).sum().detach() for _ in range(5)]
@@ -105,7 +105,7 @@ def test_a_constant_that_a_tracked_value_is_written_to_is_tracked_with_its_views
     np.testing.assert_array_equal(gradient(column, w), [4])
 
 
-def test_the_idioms_of_optimisers() -> None:
+def test_in_place_idioms_of_optimizers() -> None:
     def step_data(p: Any) -> None:
         p.data -= 0.5 * p.grad
 
@@ -149,7 +149,7 @@ def test_views_of_a_gradient_see_what_is_added() -> None:
     same(x.grad, [3, 0, 0, 0])
 
 
-def test_a_tensor_that_changes_its_shape_stays_the_base_of_its_views() -> None:
+def test_a_tensor_that_changes_shape_stays_the_base_of_its_views() -> None:
     a = make(np.arange(6.0).reshape(2, 3))
     x = a * 1
     row = x[0]
@@ -164,7 +164,7 @@ def test_a_tensor_that_changes_its_shape_stays_the_base_of_its_views() -> None:
     np.testing.assert_array_equal(gradient(a * a, a), 2 * np.arange(6.0).reshape(1, 2, 3))
 
 
-def test_small_and_repeated_values_can_be_seen_too() -> None:
+def test_views_of_small_and_of_repeated_values() -> None:
     for x in (fg.zeros((2,)), fg.zeros((3, 4)), fg.tensor([[1.0]])):
         v = x[0]
         v.fill_(7.0)
@@ -172,7 +172,7 @@ def test_small_and_repeated_values_can_be_seen_too() -> None:
         assert v.data_ptr() == x.data_ptr()
 
 
-def test_writes_of_a_part_to_where_it_is_and_beside_it() -> None:
+def test_writes_of_a_part_to_itself_and_to_an_overlapping_part() -> None:
     a = make(A)
     x = a * 1
     x[1:] += 1
@@ -182,7 +182,7 @@ def test_writes_of_a_part_to_where_it_is_and_beside_it() -> None:
     np.testing.assert_array_equal(gradient(x, a), [2, 1, 1, 0])
 
 
-def test_loops_of_writes_do_not_copy_the_base() -> None:
+def test_a_loop_of_writes_does_not_copy_the_base() -> None:
     x = fg.zeros((1000,))
     first, last = x[:500], x[500:]
     first[0] = 1.0
@@ -196,7 +196,7 @@ def test_loops_of_writes_do_not_copy_the_base() -> None:
     assert seen[0] == 1
 
 
-def test_lanes_write_through_views() -> None:
+def test_writes_through_views_under_vmap() -> None:
     def f(x: Any) -> Any:
         y = x * 1
         v = y.T[1]
@@ -207,9 +207,9 @@ def test_lanes_write_through_views() -> None:
     data = np.arange(12.0).reshape(3, 2, 2)
     a = fg.tensor(data, requires_grad=True)
     out = fg.func.vmap(f)(a)
-    parts = [f(fg.tensor(lane)) for lane in data]
+    parts = [f(fg.tensor(a)) for a in data]
     same(out, np.stack([np.asarray(p) for p in parts]))
-    ones = [make(lane) for lane in data]
+    ones = [make(a) for a in data]
     np.testing.assert_array_equal(gradient(out, a), np.stack([gradient(f(x), x) for x in ones]))
 
 

@@ -1,4 +1,4 @@
-"""Values that are not finite, gradients of zero and the time of each op, watched for."""
+"""``detect_anomaly``, ``debug_nans``, ``safe_gradients`` and ``profile``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_an_anomaly_leaves_gradients_and_graph_as_they_were() -> None:
     assert np.isnan(x.grad.item())
 
 
-def test_what_is_finite_is_no_anomaly_and_inf_gradients_are_none() -> None:
+def test_finite_values_and_infinite_gradients_are_no_anomaly() -> None:
     x = leaf([0.0])
     with fg.detect_anomaly():
         assert fg.grad(fg.sqrt(x).sum(), x).item() == np.inf
@@ -73,7 +73,7 @@ LAYOUTS: list[Any] = [
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("size", [8, 700])
-def test_a_value_is_found_wherever_it_lies(size: int, dtype: str) -> None:
+def test_a_value_is_found_at_any_position(size: int, dtype: str) -> None:
     whole = np.ones((size, size), dtype)
     for at in [(3, 4), (0, 0), (size - 1, size - 1), (3, size - 1), (2, 3), None]:
         for value in (np.nan, np.inf):
@@ -81,7 +81,7 @@ def test_a_value_is_found_wherever_it_lies(size: int, dtype: str) -> None:
             if at:
                 a[at] = value
             for view in LAYOUTS:
-                # Expanding gives a view, which lies as its input does.
+                # Expanding gives a view with the layout of its input.
                 with fg.debug_nans():
                     try:
                         fg.expand_dims(fg.asarray(view(a)), 0)
@@ -103,7 +103,7 @@ def test_debug_nans_raises_in_the_call_and_in_rules() -> None:
     assert np.isnan(fg.sqrt(leaf([-1.0])).item())
 
 
-def test_what_is_watched_is_the_threads_own() -> None:
+def test_modes_belong_to_their_thread() -> None:
     found: list[bool] = []
     with fg.debug_nans():
         thread = threading.Thread(target=lambda: found.append(bool(np.isnan(fg.sqrt(leaf([-1.0])).item()))))
@@ -113,7 +113,7 @@ def test_what_is_watched_is_the_threads_own() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_the_branch_not_taken_contributes_nothing(threads: int) -> None:
+def test_safe_gradients_drops_the_other_branch_of_where(threads: int) -> None:
     before = fg.get_num_threads()
     fg.set_num_threads(threads)
     try:
@@ -203,7 +203,7 @@ def test_a_profile_by_the_lines_of_the_program() -> None:
     assert not q.sites
 
 
-def test_detection_can_be_switched_on_for_good() -> None:
+def test_set_detect_anomaly() -> None:
     fg.set_detect_anomaly(True)
     try:
         assert fg.is_anomaly_enabled()
@@ -216,7 +216,7 @@ def test_detection_can_be_switched_on_for_good() -> None:
         fg._core.watching("clouds")
 
 
-def test_the_rule_is_named_in_the_manner_of_the_namespace() -> None:
+def test_the_rule_is_named_as_the_namespace_names_it() -> None:
     class Bad(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -251,7 +251,7 @@ def test_a_tangent_of_zero_stays_zero_too() -> None:
     assert np.isnan(jacfwd(fg.sqrt)(x).tolist()[0][1])
 
 
-def test_an_op_at_which_nothing_arrives_is_spared() -> None:
+def test_an_op_that_no_gradient_reaches_is_skipped() -> None:
     x = leaf([1.0, 2.0])
     functions: list[Any] = [
         lambda x: fg.softmax(x - np.inf, -1),

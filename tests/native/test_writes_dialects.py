@@ -1,4 +1,4 @@
-"""Writes and views, in every namespace."""
+"""In-place writes and views in every namespace."""
 
 from __future__ import annotations
 

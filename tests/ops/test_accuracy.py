@@ -1,4 +1,4 @@
-"""How far the vector functions are from the true values, over all exponents: in units of the last place."""
+"""Errors of the vectorised functions in units of the last place, over all exponents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-#: By function: the same in NumPy, on a wider type.
+#: By function: the same function in NumPy, computed in a wider type.
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "exp": np.exp,
     "expm1": np.expm1,
@@ -36,25 +36,25 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "acosh": np.arccosh,
     "atanh": np.arctanh,
 }
-#: What NumPy has not: from SciPy, in float64.
+#: Functions that NumPy lacks: SciPy's, in float64.
 SPECIAL: dict[str, Callable[[Any], Any]] = {"erf": special.erf}
 
 
 def sample(dtype: Any, each: int) -> np.ndarray:
-    """Numbers of both signs with every exponent, the least and the largest of each among them."""
+    """Numbers of both signs with every exponent, including the smallest and the largest of each."""
     info = np.finfo(dtype)
     generator = np.random.default_rng(11)
     exponents = np.arange(info.minexp - info.nmant, info.maxexp)
     fractions = 1 + generator.integers(0, 2**info.nmant, (len(exponents), each)) / 2**info.nmant
     fractions[:, 0], fractions[:, 1] = 1, 2 - info.eps
     x = np.ldexp(fractions, exponents[:, None]).astype(dtype).ravel()
-    # The places where ranges are reduced.
+    # Around the points where argument reduction changes.
     near = np.concatenate([np.arange(1, 200) * (np.pi / 4), np.arange(1, 200) * np.log(2) / 2]).astype(dtype)
     return np.concatenate([x, -x, near, -near, 1 - near * info.eps, 1 + near * info.eps])
 
 
 def ulps(got: np.ndarray, want: np.ndarray) -> np.ndarray:
-    """By how many units of the last place results are off; where the type has no number, they must be equal."""
+    """Errors in units of the last place; where the true value overflows the type or is NaN, results must be equal."""
     with np.errstate(all="ignore"):
         rounded = want.astype(got.dtype)
         odd = ~np.isfinite(rounded) | ~np.isfinite(got)
@@ -64,7 +64,7 @@ def ulps(got: np.ndarray, want: np.ndarray) -> np.ndarray:
 
 
 def worst(name: str, x: np.ndarray, wider: Any, *more: Any) -> float:
-    """The largest error of a function of `x` (and a number for each element of it)."""
+    """The largest error of a function of `x` and `more`, in units of the last place."""
     got = np.asarray(getattr(fg, name)(fg.tensor(x), *map(fg.tensor, more)))
     assert got.dtype == x.dtype
     with np.errstate(all="ignore"):
@@ -78,7 +78,7 @@ def worst(name: str, x: np.ndarray, wider: Any, *more: Any) -> float:
 
 
 def dense() -> np.ndarray:
-    """Every 499th number of middling size, of both signs."""
+    """Every 499th number of moderate size, of both signs."""
     first, last = np.array([2**-7, 2**7], np.float32).view(np.uint32)
     x = np.arange(first, last, 499, dtype=np.uint32).view(np.float32)
     return np.concatenate([x, -x])
@@ -91,7 +91,7 @@ def test_float32(name: str) -> None:
 
 
 def pairs(name: str, dtype: Any, each: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of every exponent with numbers that lead to results of every exponent, and the special values."""
+    """Bases of every exponent with exponents that give results of every exponent, and the special values."""
     x = sample(dtype, each)
     generator = np.random.default_rng(13)
     if name == "pow":
@@ -107,7 +107,7 @@ def pairs(name: str, dtype: Any, each: int) -> tuple[np.ndarray, np.ndarray]:
         return np.concatenate([x, a.astype(dtype)]), np.concatenate([y.astype(dtype), b.astype(dtype)])
 
 
-#: By function of two numbers: the same in NumPy.
+#: By function of two numbers: the same function in NumPy.
 TWO: dict[str, Callable[..., Any]] = {"pow": np.power, "atan2": np.arctan2, "hypot": np.hypot}
 
 
@@ -117,7 +117,7 @@ def test_float32_of_two(name: str) -> None:
     assert worst(name, x, np.float64, y) <= 1
 
 
-@pytest.mark.skipif(np.finfo(np.longdouble).nmant <= 52, reason="long doubles are no wider here")
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant <= 52, reason="long double is no wider than float64 here")
 @pytest.mark.parametrize("name", TWO)
 def test_float64_of_two(name: str) -> None:
     x, y = pairs(name, np.float64, 25)
@@ -125,7 +125,7 @@ def test_float64_of_two(name: str) -> None:
 
 
 def test_float64_of_the_error_function() -> None:
-    """Held against the series and the continued fraction in exact numbers."""
+    """Compared with the series and the continued fraction in exact arithmetic."""
     x = np.concatenate([np.geomspace(1e-30, 1e-3, 50), np.linspace(0.001, 6.5, 400)])
     got = np.asarray(fg.erf(fg.tensor(np.concatenate([x, -x]))))
     want = np.array([float(error_function(Fraction(v))) for v in x])
@@ -134,7 +134,7 @@ def test_float64_of_the_error_function() -> None:
 
 @pytest.mark.parametrize(("dtype", "most"), [(np.float32, 1), (np.float64, 2)])
 def test_gelu(dtype: Any, most: float) -> None:
-    """Held against x (1 + erf(x / sqrt(2))) / 2 in exact numbers, far into the left tail."""
+    """Compared with x (1 + erf(x / sqrt(2))) / 2 in exact arithmetic, far into the left tail."""
     reach = 13.0 if dtype is np.float32 else 37.0
     x = np.concatenate([np.geomspace(1e-30, 1e-3, 30), np.linspace(0.001, 6, 120), np.linspace(6, reach, 60)])
     x = np.concatenate([x, -x]).astype(dtype)
@@ -149,7 +149,7 @@ def test_gelu(dtype: Any, most: float) -> None:
 
 
 def error_function(x: Fraction, bits: int = 400) -> Fraction:
-    """By its series in numbers of so many bits."""
+    """The function by its series, in integers scaled by 2**bits."""
     one = 1 << bits
     a = int(x * one)
     term, total, n = a, a, 0
@@ -176,7 +176,7 @@ ROOT_OF_PI = Fraction(isqrt((16 * inverse_tangent(5, ONE) - 4 * inverse_tangent(
 
 
 def test_gelu_of_float32() -> None:
-    """The distribution function keeps its digits far to the left."""
+    """The distribution function keeps its digits in the left tail."""
     x = np.linspace(-13, 8, 20_001, dtype=np.float32)
     wide = x.astype(float)
     want = wide * special.ndtr(wide)
@@ -188,8 +188,8 @@ def test_gelu_of_float32() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_far_out_functions_reach_their_limits(dtype: Any) -> None:
-    """And zeros keep their signs, where a sum of what they are reduced to would lose them."""
+def test_functions_reach_their_limits_at_infinity(dtype: Any) -> None:
+    """Zeros keep their signs too, which a sum in the argument reduction would lose."""
     x = fg.tensor(np.array([-np.inf, -1e30, -0.0, 0.0, 1e30, np.inf], dtype))
     limits = {"tanh": [-1, -1, -0.0, 0.0, 1, 1], "sigmoid": [0, 0, 0.5, 0.5, 1, 1]}
     limits |= {"gelu": [-0.0, -0.0, -0.0, 0.0, 1e30, np.inf], "exp": [0, 0, 1, 1, np.inf, np.inf]}
@@ -204,7 +204,7 @@ def test_far_out_functions_reach_their_limits(dtype: Any) -> None:
         np.testing.assert_array_equal(np.signbit(got), [True, False], err_msg=name)
 
 
-@pytest.mark.skipif(np.finfo(np.longdouble).nmant <= 52, reason="long doubles are no wider here")
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant <= 52, reason="long double is no wider than float64 here")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_float64(name: str) -> None:
     assert worst(name, sample(np.float64, 25), np.longdouble) <= 2
@@ -212,8 +212,8 @@ def test_float64(name: str) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", [*FUNCTIONS, *SPECIAL])
-def test_a_number_alone_is_as_in_a_row(name: str, dtype: Any) -> None:
-    """The loops of vectors and their rests compute the same bits."""
+def test_a_single_number_gives_the_bits_of_an_array(name: str, dtype: Any) -> None:
+    """The vector loop and its remainder compute the same bits."""
     x = sample(dtype, 2)[:: 7 if dtype == np.float64 else 1][:1003]
     f = getattr(fg, name)
     row = np.asarray(f(fg.tensor(x)))

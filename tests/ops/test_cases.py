@@ -1,4 +1,4 @@
-"""Every row of the table: values, derivatives in both modes, lanes."""
+"""Every row of the table of cases: values, derivatives in both modes, and ``vmap``."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Convolutions at odd sizes, against SciPy, and what is refused."""
+"""Convolutions and pools at unusual sizes, against SciPy and direct sums, and their errors."""
 
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -43,7 +43,7 @@ def test_an_image_without_a_batch() -> None:
 def terms(
     x: tuple[int, ...], w: tuple[int, ...], places: tuple[int, ...], stride: int, padding: int, dilation: int
 ) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]]:
-    """Each element of a window, the pixels that it multiplies, and the places from which it does: no padding."""
+    """For each element of a window: the pixels that it multiplies and the output positions, without padding."""
     for at in product(*map(range, w[2:])):
         of_x, of_y = [], []
         for size, n, k in zip(x[2:], places, at, strict=True):
@@ -58,7 +58,7 @@ def terms(
 def by_hand(
     x: np.ndarray, w: np.ndarray, g: np.ndarray, groups: int, stride: int, padding: int, dilation: int
 ) -> list[np.ndarray]:
-    """The result of a convolution and its gradients by image and weight, as sums over pixels alone."""
+    """A convolution and its gradients by image and weight, as plain sums over pixels."""
     y, dx, dw = np.zeros(g.shape), np.zeros(x.shape), np.zeros(w.shape)
     own, filters = w.shape[1], w.shape[0] // groups
     for at, of_x, of_y in terms(x.shape, w.shape, g.shape[2:], stride, padding, dilation):
@@ -81,7 +81,7 @@ def of_library(
 @pytest.mark.parametrize("size", [(1, 1), (4, 7), (9, 61), (33, 118)])
 @pytest.mark.parametrize("window", [(1, 1, 1), (1, 2, 2), (1, 0, 1), (2, 1, 1)], ids=str)
 @pytest.mark.parametrize("kernel", [(1, 1), (3, 3), (2, 5)])
-def test_one_filter_a_channel(size: tuple[int, int], window: tuple[int, int, int], kernel: tuple[int, int]) -> None:
+def test_depthwise_convolutions(size: tuple[int, int], window: tuple[int, int, int], kernel: tuple[int, int]) -> None:
     stride, padding, dilation = window
     reach = [n + 2 * padding - dilation * (k - 1) for n, k in zip(size, kernel, strict=True)]
     if min(reach) < 1:
@@ -96,7 +96,7 @@ def test_one_filter_a_channel(size: tuple[int, int], window: tuple[int, int, int
 @pytest.mark.parametrize("groups", [1, 2, 4])
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
-def test_numbers_that_are_not_finite_do_not_meet_the_padding(groups: int, stride: int, bad: float) -> None:
+def test_values_that_are_not_finite_are_not_multiplied_by_padding(groups: int, stride: int, bad: float) -> None:
     x, w = normal(2, 4, 6, 12), normal(4, 4 // groups, 3, 3, seed=1)
     g = normal(2, 4, 6 // stride, 12 // stride, seed=2)
     window = (stride, 1, 1)
@@ -141,7 +141,7 @@ def test_sizes_of_zero() -> None:
         lambda: fg.conv_transpose2d(np.ones((1, 3, 4, 4)), np.ones((3, 2, 2, 2)), output_padding=1),
     ],
 )
-def test_refusals(call: Callable[[], Any]) -> None:
+def test_wrong_arguments_raise(call: Callable[[], Any]) -> None:
     with pytest.raises(fg.ArgumentError):
         call()
 
@@ -151,7 +151,7 @@ def test_a_result_that_memory_cannot_hold() -> None:
         fg.conv2d(np.ones((1, 1, 2, 2)), np.ones((1, 1, 1, 1)), padding=2**40)
 
 
-def test_the_largest_pixel_is_the_first_one_and_nan_is_larger() -> None:
+def test_max_pool_takes_the_first_maximum_and_nan_is_larger() -> None:
     x = fg.tensor(np.ones((1, 1, 4, 4)), requires_grad=True)
     (g,) = run([fg.max_pool2d(x, 2).sum()], [x])
     want = np.zeros((4, 4))
@@ -179,6 +179,6 @@ def test_overlapping_windows_add_up() -> None:
         {"kernel_size": (1, 2, 3)},
     ],
 )
-def test_poolings_that_are_refused(kw: dict[str, Any]) -> None:
+def test_wrong_arguments_of_pools_raise(kw: dict[str, Any]) -> None:
     with pytest.raises(fg.ArgumentError):
         fg.max_pool2d(np.ones((1, 1, 4, 4)), **kw)

@@ -1,4 +1,4 @@
-"""Tensors made from nothing: dtypes, refusals, the default dtype."""
+"""Creation functions: dtypes, errors, the default dtype."""
 
 from collections.abc import Callable
 from typing import Any
@@ -53,7 +53,7 @@ def test_arange_forms() -> None:
         lambda: fg.set_default_dtype("int32"),
     ],
 )
-def test_refused(wrong: Callable[[], Any]) -> None:
+def test_wrong_arguments_raise(wrong: Callable[[], Any]) -> None:
     with pytest.raises(fg.ArgumentError):
         wrong()
 
@@ -78,7 +78,7 @@ def test_too_large(large: Callable[[], Any]) -> None:
         large()
 
 
-def test_linspace_ends_where_it_says() -> None:
+def test_linspace_ends_at_its_stop() -> None:
     x = np.asarray(fg.linspace(-1e308, 1e308, 5, dtype="float64"))
     assert x.tolist() == [-1e308, -5e307, 0, 5e307, 1e308]
     assert np.asarray(fg.linspace(0.1, 0.7, 50, dtype="float64"))[-1] == 0.7
@@ -107,7 +107,7 @@ def test_default_dtype() -> None:
         fg.set_default_dtype("float32")
 
 
-def test_likes_are_constants() -> None:
+def test_like_functions_return_constants() -> None:
     x = fg.tensor([1.0], requires_grad=True)
     for made in (fg.zeros_like(x), fg.ones_like(x), fg.full_like(x, 3), fg.empty_like(x)):
         assert made.stop_gradient

@@ -1,4 +1,4 @@
-"""Formulas of labels: random ones against NumPy, the spellings of a call, and what is refused."""
+"""``einsum``: random formulas against NumPy, the forms of a call, and errors."""
 
 import string
 from typing import Any
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 @st.composite
 def calls(draw: Any) -> tuple[str, list[np.ndarray]]:
-    """A formula that NumPy takes, with its operands."""
+    """A formula that NumPy accepts, with its operands."""
     letters = draw(st.lists(st.sampled_from(string.ascii_letters), min_size=1, max_size=5, unique=True))
     sizes = {c: draw(st.integers(0 if draw(st.booleans()) else 1, 3)) for c in letters}
     dots = draw(st.lists(st.integers(1, 2), max_size=2)) if draw(st.booleans()) else None
@@ -71,7 +71,7 @@ def test_integers_stay_exact_and_keep_their_dtype() -> None:
     assert fg.einsum("ij->", np.ones((2, 2), np.int8)).dtype == np.int8
 
 
-def test_a_diagonal_does_not_touch_what_is_beside_it() -> None:
+def test_the_gradient_of_a_diagonal_is_zero_beside_it() -> None:
     x = fg.tensor(np.array([[1.0, np.nan], [np.inf, 2.0]]))
     assert fg.einsum("ii", x).item() == 3.0
 
@@ -91,7 +91,7 @@ def test_a_diagonal_does_not_touch_what_is_beside_it() -> None:
         ("", [(2,)], "names 0 axes"),
     ],
 )
-def test_refusals(text: str, shapes: list[tuple[int, ...]], message: str) -> None:
+def test_wrong_formulas_raise(text: str, shapes: list[tuple[int, ...]], message: str) -> None:
     with pytest.raises(fg._core.ArgumentError, match=message):
         fg.einsum(text, *(np.ones(s) for s in shapes))
 

@@ -1,4 +1,4 @@
-"""Functions element by element over arrays large enough for vectors and threads, against NumPy where that is exact."""
+"""Element-wise functions of arrays large enough for vectors and threads, against NumPy where NumPy is exact."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N = 70_001
 
 
 def floats(dtype: str) -> np.ndarray:
-    """Of every size, around the bounds of every integer, and what is no number."""
+    """Floats of every size, around the bounds of every integer type, and NaN."""
     random = rng()
     ends = [
         s * (2.0**k + d) for k in (0, 7, 8, 15, 16, 31, 32, 52, 63, 64) for d in (-1, -0.5, 0, 0.5) for s in (1, -1)
@@ -26,7 +26,7 @@ def floats(dtype: str) -> np.ndarray:
     special = [0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, 1e300, *ends]
     sizes = random.normal(size=N) * 2.0 ** random.integers(-10, 70, N)
     sizes[: len(special)] = special
-    # Blocks in which all numbers are small, too.
+    # Also blocks in which all numbers are small.
     sizes[N // 2 :] = random.normal(size=N - N // 2) * 100
     with np.errstate(over="ignore"):
         return sizes.astype(dtype)
@@ -45,7 +45,7 @@ def saturated(x: np.ndarray, dtype: str) -> np.ndarray:
 
 @pytest.mark.parametrize("of", ["float32", "float64"])
 @pytest.mark.parametrize("to", WHOLE)
-def test_a_float_becomes_the_nearest_integer_there_is(of: str, to: str) -> None:
+def test_casts_of_floats_to_integers_saturate(of: str, to: str) -> None:
     x = floats(of)
     want = saturated(x, to)
     np.testing.assert_array_equal(fg.cast(fg.tensor(x), to).numpy(), want)
@@ -54,7 +54,7 @@ def test_a_float_becomes_the_nearest_integer_there_is(of: str, to: str) -> None:
 
 @pytest.mark.parametrize("of", ALL)
 @pytest.mark.parametrize("to", ALL)
-def test_casts_of_what_fits_are_numpys(of: str, to: str) -> None:
+def test_casts_of_floats_that_fit_are_numpys(of: str, to: str) -> None:
     a = rng().integers(0, 127, (300, 70)).astype(of)
     x = fg.tensor(a)
     np.testing.assert_array_equal(fg.cast(x, to).numpy(), a.astype(to), strict=True)
@@ -71,7 +71,7 @@ def test_casts_of_what_fits_are_numpys(of: str, to: str) -> None:
 def test_casts_of_integers_are_numpys(of: str, to: str) -> None:
     limits = np.iinfo(of)
     a = rng().integers(limits.min, limits.max, N, dtype=of, endpoint=True)
-    # An integer of 64 bits is rounded once.
+    # A 64-bit integer is rounded once.
     np.testing.assert_array_equal(fg.cast(fg.tensor(a), to).numpy(), a.astype(to), strict=True)
 
 
@@ -110,11 +110,11 @@ def test_remainders_are_exact(dtype: str) -> None:
 def test_integer_remainders_are_exact(dtype: str) -> None:
     random, limits = rng(), np.iinfo(dtype)
     x, y = random.integers(limits.min, limits.max, (2, N), dtype=dtype, endpoint=True)
-    # Small ones, and pairs of a large one with a small one, each in blocks of their own.
+    # Blocks of small numbers, and blocks of pairs of a large and a small number.
     x[: N // 2] >>= np.array(limits.bits // 2 - 1, dtype)
     y[N // 4 :] >>= np.array(limits.bits - 5, dtype)
     y[y == 0] = 1
-    # Of an unsigned dtype, the last numbers before zero are large ones.
+    # The last block has numbers close to the largest of the dtype.
     x[-600:], y[-600:] = np.array(limits.max, dtype) - x[-600:] % 7, np.array(limits.max, dtype) - y[-600:] % 5
     with np.errstate(over="ignore"):
         rest, floor = np.remainder(x, y), np.floor_divide(x, y)

@@ -1,4 +1,4 @@
-"""Reads, writes and gradients of every kind of index expression, against NumPy."""
+"""Reads, writes and gradients of every kind of index expression against NumPy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def mixed(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[Any, ...]:
                 key.append(draw(hnp.arrays(np.int64, part, elements=st.integers(-size, size - 1))))
                 axis += 1
             case "mask":
-                # As many true elements as the other arrays have numbers, or one.
+                # The mask has as many true elements as the other index arrays have elements, or one.
                 count = draw(st.sampled_from([1, *common]))
                 rank = draw(st.integers(1, len(shape) - axis))
                 mask = np.zeros(shape[axis : axis + rank], bool)
@@ -91,7 +91,7 @@ def same(got: Any, want: Any) -> None:
 
 
 def read(a: np.ndarray, key: Any) -> np.ndarray | None:
-    """What NumPy reads, or None where it refuses. Of indices that are not there it takes those that read nothing."""
+    """The elements that NumPy reads, or None where it raises. NumPy accepts bad indices if the result is empty."""
     try:
         value = np.asarray(a[key])
         if value.size == 0:
@@ -110,7 +110,7 @@ def test_reads_are_numpys(case: tuple[np.ndarray, Any]) -> None:
             fg.tensor(a)[key]
         return
     same(fg.tensor(a)[key], want)
-    # The same through a tensor that does not lie in C order, and of another element size.
+    # The same read of a tensor that is not in C order and has another element size.
     same(fg.tensor(a.T).transpose()[key], want)
     same(fg.tensor(a > 0)[key], want > 0)
 
@@ -151,7 +151,7 @@ def test_writes_and_their_gradients(case: tuple[np.ndarray, Any], data: st.DataO
     y = x * 1
     y[key] = value
     same(y, want)
-    # Which element of the value each element of the result came from.
+    # For each element of the result, the element of the value that it came from.
     w = np.random.default_rng(3).integers(-5, 6, size=a.shape).astype(float)
     origin = np.full(a.shape, -1)
     origin[key] = np.arange(v.size).reshape(v.shape)
@@ -213,7 +213,7 @@ def test_scatter_and_put_differentiate_the_values() -> None:
 
 
 @pytest.mark.parametrize("index", [[[0, 0, 2], [2, 1, 2]], [[0, 0]], [2, 2, 1, 0]], ids=["all places", "some", "rows"])
-def test_tangents_of_what_is_there_and_of_what_is_added(index: list[Any]) -> None:
+def test_tangents_of_the_tensor_and_of_the_value(index: list[Any]) -> None:
     rows = not isinstance(index[0], list)
     shape = (3, 4) if rows else (2, 3)
     x, v = fg.tensor(np.ones(shape)), fg.tensor(np.arange(float(np.prod(shape))).reshape(shape))
@@ -267,7 +267,7 @@ def test_wrong_indices(key: Any, text: str) -> None:
             act()
 
 
-def test_other_refusals() -> None:
+def test_other_wrong_arguments_raise() -> None:
     x = fg.tensor(np.zeros((3, 4)))
     with pytest.raises(IndexError, match="not float64"):
         x[np.array([0.0])]
@@ -317,7 +317,7 @@ def test_views_share_and_copies_do_not() -> None:
     before = x.numpy()
     view, copy = x[:, ::-1], x[[1]]
     x[1] = -1
-    # Arrays are immutable: what NumPy was given is what it was.
+    # Arrays are immutable: a write does not change an array that NumPy was given.
     same(before, np.arange(6.0).reshape(2, 3))
     same(view, [[2, 1, 0], [-1, -1, -1]])
     same(copy, [[3, 4, 5]])

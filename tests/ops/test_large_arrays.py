@@ -1,4 +1,4 @@
-"""Reductions, products, orders and norms of arrays large enough for every path of their kernels."""
+"""Reductions, products, sorts and norms of arrays large enough for every path of their kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHAPES = [(5,), (1000,), (5000,), (300_000,), (40, 5000), (5000, 40), (7, 60, 50
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_extremes_find_a_nan_wherever_it_is(shape: tuple[int, ...], dtype: Any) -> None:
+def test_extremes_find_a_nan_at_any_position(shape: tuple[int, ...], dtype: Any) -> None:
     a = rng().normal(size=shape).astype(dtype)
     for place in (None, 0, a.size // 2, a.size - 1, a.size // 3):
         if place is not None:
@@ -30,7 +30,7 @@ def test_extremes_find_a_nan_wherever_it_is(shape: tuple[int, ...], dtype: Any) 
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.int32, np.int64, np.uint8])
-def test_orders_of_rows_of_every_length(dtype: Any) -> None:
+def test_sorts_of_rows_of_every_length(dtype: Any) -> None:
     random = rng()
     for n, k in ((1, 1), (9, 3), (100, 5), (1000, 64), (1000, 65), (1000, 700), (3000, 1)):
         a = (random.normal(size=(4, n)) * 20).astype(dtype)
@@ -38,7 +38,7 @@ def test_orders_of_rows_of_every_length(dtype: Any) -> None:
             a[0, n // 2], a[1, 0], a[2, :2] = np.nan, -np.inf, -0.0
         x = fg.tensor(a)
         for largest in (False, True):
-            # Equal elements stay in their order; NaN is the largest.
+            # The sort is stable; NaN is the largest.
             keys = np.where(np.isnan(a), np.inf, a).astype(float)
             nan = np.isnan(a)
             expected = np.stack(
@@ -123,7 +123,7 @@ def test_batch_norm_of_large_inputs(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("shape", [(0, 4, 2), (2, 4, 0), (2, 0, 3)], ids=str)
-def test_norms_of_nothing(shape: tuple[int, ...]) -> None:
+def test_norms_of_empty_inputs(shape: tuple[int, ...]) -> None:
     x, weight, bias = (fg.tensor(np.ones(s), requires_grad=True) for s in (shape, shape[1], shape[1]))
     y = fg.group_norm(x, 2, weight, bias)
     assert y.shape == shape
@@ -152,7 +152,7 @@ def test_norms_of_nothing(shape: tuple[int, ...]) -> None:
     ],
     ids=str,
 )
-def test_short_rows_meet_many(shape: tuple[int, ...], row: tuple[int, ...], dtype: Any) -> None:
+def test_a_short_row_broadcasts_against_many(shape: tuple[int, ...], row: tuple[int, ...], dtype: Any) -> None:
     random = rng()
     a, b = (random.normal(size=shape) * 9).astype(dtype), (random.normal(size=row) * 9).astype(dtype)
     x, y = fg.tensor(a), fg.tensor(b)

@@ -1,4 +1,4 @@
-"""Results that lie in another order of the axes than C's, and copies between any two layouts."""
+"""Results whose axes are not in C order in memory, and copies between any two layouts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from tests.cases import rng
 
 ORDERS = list(itertools.permutations(range(3)))
-#: Small ones, some whose copies are cut for threads, and some with a tail beyond every tile.
+#: Small shapes, shapes whose copies are split over threads, and shapes that are no multiple of a tile.
 SHAPES = [(2, 3, 4), (1, 5, 1), (17, 33, 9), (70, 64, 130), (3, 300, 301), (40, 1, 5000), (0, 3, 2)]
 
 
@@ -38,7 +38,7 @@ def test_copies_from_every_order_of_axes(shape: tuple[int, ...], dtype: Any) -> 
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_parts_are_laid_into_a_whole(shape: tuple[int, ...]) -> None:
+def test_concat_stack_roll_and_pad_of_every_layout(shape: tuple[int, ...]) -> None:
     a = filled(shape, np.float32)
     for order in ORDERS:
         x, b = fg.permute_dims(fg.tensor(a), order), a.transpose(order)
@@ -53,7 +53,7 @@ def test_parts_are_laid_into_a_whole(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_functions_of_one_layout_stay_in_it(shape: tuple[int, ...]) -> None:
+def test_elementwise_functions_keep_the_layout(shape: tuple[int, ...]) -> None:
     a = filled(shape, np.float64)
     for order in ORDERS:
         x, b = fg.permute_dims(fg.tensor(a), order), a.transpose(order)
@@ -87,13 +87,13 @@ def test_a_large_matrix_and_its_transpose() -> None:
         assert np.array_equal(fg.less(y.T, x).numpy(), np.less(b.T, a))
 
 
-def test_a_result_in_another_layout_behaves(tmp_path: Path) -> None:
+def test_a_result_in_another_layout_is_like_any_other(tmp_path: Path) -> None:
     a = (filled((3, 4), np.float32) / 50).astype(np.float32)
     y = torch.from_numpy(a).T + 1
     expected = a.T + 1
     assert not y.is_contiguous()
     assert y.stride() == (1, 4)
-    # Views of it, and writes through them.
+    # Views, and writes through them.
     view = y[1:]
     view[0] = 5.0
     expected[1] = 5.0
@@ -108,7 +108,7 @@ def test_a_result_in_another_layout_behaves(tmp_path: Path) -> None:
     assert np.array_equal(np.from_dlpack(torch.from_numpy(a).T + 1), a.T + 1)
     torch.save(torch.from_numpy(a).T + 1, tmp_path / "y")
     assert np.array_equal(torch.load(tmp_path / "y").numpy(), a.T + 1)
-    # Gradients of it, to the second order.
+    # First and second derivatives.
     x = torch.tensor(a, requires_grad=True)
     (g,) = torch.autograd.grad((torch.exp(x.T) * x.T).sum(), x, create_graph=True)
     assert np.allclose(g.detach().numpy(), np.exp(a) * (a + 1))

@@ -1,4 +1,4 @@
-"""Factorisations put together again, hard matrices, sizes of zero, batches, and what is refused."""
+"""Factorisations multiplied back, singular and degenerate matrices, empty matrices, batches and errors."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ def orthonormal(q: Any) -> None:
 
 @pytest.mark.parametrize("shape", MATRICES)
 @pytest.mark.parametrize("mode", ["reduced", "complete"])
-def test_qr_makes_the_matrix(shape: tuple[int, ...], mode: Literal["reduced", "complete"]) -> None:
+def test_qr_multiplies_back_to_the_matrix(shape: tuple[int, ...], mode: Literal["reduced", "complete"]) -> None:
     x = normal(*shape)
     q, r = fg.linalg.qr(x, mode=mode)
     want = np.linalg.qr(x, mode=mode)
@@ -46,7 +46,7 @@ def test_qr_makes_the_matrix(shape: tuple[int, ...], mode: Literal["reduced", "c
 
 @pytest.mark.parametrize("shape", MATRICES)
 @pytest.mark.parametrize("full", [True, False])
-def test_svd_makes_the_matrix(shape: tuple[int, ...], full: bool) -> None:
+def test_svd_multiplies_back_to_the_matrix(shape: tuple[int, ...], full: bool) -> None:
     x = normal(*shape)
     u, s, vh = map(np.asarray, fg.linalg.svd(x, full_matrices=full))
     want = np.linalg.svd(x, full_matrices=full)
@@ -87,7 +87,7 @@ def test_larger_matrices(n: int, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("f", [fg.linalg.det, fg.linalg.inv, fg.linalg.cholesky, fg.linalg.slogdet])
-def test_matrices_of_no_size(f: Callable[..., Any]) -> None:
+def test_empty_matrices(f: Callable[..., Any]) -> None:
     numpy: Any = getattr(np.linalg, f.__name__)
     for shape in [(0, 0), (2, 0, 0), (0, 3, 3)]:
         got, want = f(np.zeros(shape)), numpy(np.zeros(shape))
@@ -97,7 +97,7 @@ def test_matrices_of_no_size(f: Callable[..., Any]) -> None:
 
 
 def second(f: Callable[[Any], Any], x: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """The second derivative of a number along a direction."""
+    """The second derivative of a scalar function along a direction."""
     leaf = fg.tensor(x, requires_grad=True)
     (g,) = run([f(leaf)], [leaf], create_graph=True)
     (h,) = run([(g * fg.tensor(direction)).sum()], [leaf])
@@ -135,7 +135,7 @@ def test_functions_of_equal_eigenvalues_have_gradients(values: tuple[float, ...]
     for w in (fg.linalg.eigvalsh(leaf), fg.linalg.eigh(leaf)[0]):
         near(run([(w * w).sum()], [leaf])[0], 2 * x)
         near(run([fg.exp(w).sum()], [leaf])[0], (q * np.exp(values)) @ q.T)
-    # Along the matrix itself, the second derivative of the sum of squares is twice the matrix.
+    # The function is the sum of squares, so its second derivative along the matrix is twice the matrix.
     near(second(lambda a: (fg.linalg.eigvalsh(a) ** 2).sum(), x, x), 2 * x, 1e-10)
 
 
@@ -156,7 +156,7 @@ def test_unused_factors_have_no_gradient() -> None:
             assert np.isfinite(np.asarray(run([out.sum()], [x])[0])).all()
 
 
-def test_a_rule_refuses_nothing() -> None:
+def test_rules_do_not_raise() -> None:
     x = fg.tensor(np.ones((3, 3)), requires_grad=True)
     q, r = fg.linalg.qr(x)
     assert np.isnan(np.asarray(run([q.sum() + r.sum()], [x])[0])).any()
@@ -217,7 +217,7 @@ def test_shapes_that_do_not_fit_are_refused(call: Callable[[], Any]) -> None:
         call()
 
 
-def test_words_are_checked() -> None:
+def test_string_arguments_are_checked() -> None:
     with pytest.raises(fg.ArgumentError, match="UPLO"):
         fg.linalg.eigh(np.eye(2), UPLO="X")
     with pytest.raises(fg.ArgumentError, match="mode"):
@@ -250,7 +250,7 @@ assert all(name.startswith("ferrograd") for name in made), made
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads are listed in /proc")
-def test_no_thread_is_made_but_those_of_the_pool() -> None:
+def test_no_threads_are_started_outside_the_pool() -> None:
     environment = {**os.environ, "FERROGRAD_NUM_THREADS": "2"}
     done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr

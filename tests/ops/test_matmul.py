@@ -1,4 +1,4 @@
-"""Products of matrices: batches with a factor in common, and diagonal factors."""
+"""Matrix products: batches that share a factor, and diagonal factors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check(x: np.ndarray, y: np.ndarray) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 @pytest.mark.parametrize("sizes", [(1, 5, 1), (3, 4, 1), (1, 4, 3), (2, 3, 4), (1, 1, 1), (40, 40, 1), (1, 40, 40)])
-def test_batches_with_a_factor_in_common(sizes: tuple[int, int, int], dtype: str) -> None:
+def test_batches_that_share_a_factor(sizes: tuple[int, int, int], dtype: str) -> None:
     m, k, n = sizes
     for batch in [(1,), (2,), (5,), (2, 3), (3, 1, 2), (0,)]:
         x, y = (RNG.normal(size=(*batch, *s)) * 5 for s in ((m, k), (k, n)))
@@ -53,7 +53,7 @@ def test_diagonal_factors(n: int, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
-def test_zeros_of_a_diagonal_factor_meet_what_is_not_finite(bad: float) -> None:
+def test_zeros_of_a_diagonal_factor_times_values_that_are_not_finite(bad: float) -> None:
     d, y = np.diag(np.arange(1.0, 41.0)), RNG.normal(size=(40, 40))
     y[3, 5] = bad
     with np.errstate(invalid="ignore"):

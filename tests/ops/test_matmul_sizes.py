@@ -1,4 +1,4 @@
-"""Products of matrices of sizes at which tiles, registers and pieces end: their values, and their bits by threads."""
+"""Matrix products at the edges of tiles and registers: values, and the same bits for any number of threads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_products_at_the_edges(rows: int, inner: int, columns: int, dtype: Any, 
     a = np.asarray(generator.normal(size=(rows, inner)), dtype)
     b = np.asarray(generator.normal(size=(inner, columns)), dtype)
     want = a.astype(np.longdouble) @ b
-    # Of each layout, since factors are read where they lie.
+    # In each layout, since the kernel reads factors in place.
     for x in (fg.tensor(a), fg.tensor(a.T.copy()).T):
         for y in (fg.tensor(b), fg.tensor(b.T.copy()).T):
             found = []
@@ -37,7 +37,7 @@ def test_products_at_the_edges(rows: int, inner: int, columns: int, dtype: Any, 
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_row_times_a_wide_matrix_is_cut_for_threads(dtype: Any, threads: None) -> None:
+def test_a_row_times_a_wide_matrix_is_split_over_threads(dtype: Any, threads: None) -> None:
     generator = np.random.default_rng(5)
     a = np.asarray(generator.normal(size=700), dtype)
     b = np.asarray(generator.normal(size=(700, 2503)), dtype)

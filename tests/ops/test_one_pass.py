@@ -1,5 +1,4 @@
-"""Gradients in one pass, which nobody differentiates again, are those of the rules that can be; powers by one exponent
-are those by many."""
+"""One-pass gradients equal the recorded rules, and powers by one exponent equal powers by an array of exponents."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ import pytest
 ODD = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 3.0, -3.0, 6.0, -6.0, 7.5, -7.5, 90.0, -90.0, 800.0, -800.0]
 NOT_FINITE = [np.inf, -np.inf, np.nan]
 
-#: Functions of one tensor, by name.
+#: The functions of one tensor, by name.
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     **{
         f.__name__: f
@@ -72,7 +71,7 @@ FUNCTIONS |= {f"power {e}": power(e) for e in (0, 1, 2, 3, 4, 5, -1, -2, -3, 0.5
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_gradients_are_those_of_the_rules(name: str, dtype: Any) -> None:
+def test_one_pass_gradients_equal_the_rules(name: str, dtype: Any) -> None:
     generator = np.random.default_rng(5)
     data = np.concatenate([ODD, NOT_FINITE, generator.normal(size=600) * 3]).astype(dtype)
     x = fg.tensor(data, requires_grad=True)
@@ -88,14 +87,14 @@ def test_gradients_are_those_of_the_rules(name: str, dtype: Any) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("e", [0, 1, 2, 3, 4, 7, -1, -2, -3, 0.5, -0.5, 1.5, -2.5, np.inf, -np.inf, np.nan])
 def test_powers_by_one_exponent(e: float, dtype: Any) -> None:
-    """Against NumPy, special values among them, and against the same exponent for each element."""
+    """Against NumPy, with special values, and against an array of the same exponent."""
     random = np.random.default_rng(6).normal(size=500) * 5
     info = np.finfo(dtype)
     far = [info.tiny, -info.tiny, info.smallest_subnormal, info.max, -info.max]
     x = np.concatenate([ODD, NOT_FINITE, random, far]).astype(dtype)
     wide = np.float64 if dtype == np.float32 else np.longdouble
     with np.errstate(all="ignore"):
-        # An array of exponents: for a single one of 1/2 NumPy takes the root, which is another function.
+        # An array of exponents: for the scalar 1/2 NumPy takes the square root, which differs at -inf and -0.
         want = np.power(x.astype(wide), np.full(x.shape, e, wide)).astype(dtype)
     tolerance = {"rtol": 2 * np.finfo(dtype).eps, "atol": 2 * np.finfo(dtype).smallest_subnormal}
     for exponent in (fg.tensor(dtype(e)), fg.tensor(np.full(x.shape, e, dtype))):

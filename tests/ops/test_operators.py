@@ -75,7 +75,7 @@ def test_matmul() -> None:
     same(fg.tensor(A) @ fg.tensor(A), A @ A)
 
 
-def test_other_types_are_left_to_python() -> None:
+def test_operators_return_not_implemented_for_other_types() -> None:
     x: Any = fg.tensor(A)
     for op in (*ARITHMETIC, operator.pow, operator.lt, operator.and_):
         with pytest.raises(TypeError):

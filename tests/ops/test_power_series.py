@@ -1,4 +1,4 @@
-"""Every op in power series: the derivatives along a direction are those of forward mode over and over."""
+"""Taylor series of every op against nested forward mode."""
 
 from __future__ import annotations
 

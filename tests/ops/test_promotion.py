@@ -1,4 +1,4 @@
-"""Which dtype a result has: within a kind NumPy's table, across kinds the stronger kind's dtype, numbers weak."""
+"""Type promotion: NumPy's within a kind, the stronger kind's dtype across kinds, and weak Python numbers."""
 
 import operator
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def test_pairs(a: Any, b: Any) -> None:
             x & y
     else:
         assert (x & y).dtype == (x | y).dtype == (x ^ y).dtype == want
-    # Arrays take part in full, on either side and with no axes too.
+    # NumPy arrays take part with their dtype, on either side and 0-d too.
     assert (x + np.ones(2, b)).dtype == want
     assert (x + np.ones((), b)).dtype == want
     assert (x + fg.tensor(np.ones((), b))).dtype == want
@@ -80,7 +80,7 @@ def test_numbers_are_weak(dtype: str, weak: Any, number: Any) -> None:
 
 @pytest.mark.parametrize("dtype", BOOL + INTS)
 @pytest.mark.parametrize("f", [fg.sin, fg.exp, fg.sqrt, fg.sigmoid, fg.gelu, fg.softplus, fg.leaky_relu])
-def test_functions_of_integers_are_default_floats(f: Callable[..., Any], dtype: str) -> None:
+def test_float_functions_of_integers_give_the_default_float(f: Callable[..., Any], dtype: str) -> None:
     assert f(tensor(dtype)).dtype == np.float32
 
 

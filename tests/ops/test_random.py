@@ -1,4 +1,4 @@
-"""Random numbers: their distributions, that a seed repeats them, and what is refused."""
+"""Random numbers: distributions, seeds and errors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -87,8 +87,8 @@ def test_a_seed_repeats_the_stream() -> Any:
         assert a.tolist() == b.tolist()
 
 
-def test_large_draws_are_the_small_ones_continued() -> None:
-    """Numbers are functions of their place: where a kernel is cut, and by how many threads, does not show."""
+def test_a_large_draw_begins_with_the_small_one() -> None:
+    """A number depends only on its position, so splitting a draw over threads does not change it."""
     fg.manual_seed(9)
     large = numbers(fg.randn((1 << 18,), dtype="float64"))
     fg.manual_seed(9)
@@ -137,7 +137,7 @@ def test_dropout_drops_the_gradient_with_the_value() -> None:
         lambda: fg.set_rng_state(fg.ones((2,))),
     ],
 )
-def test_refused(wrong: Callable[[], Any]) -> None:
+def test_wrong_arguments_raise(wrong: Callable[[], Any]) -> None:
     with pytest.raises(fg.ArgumentError):
         wrong()
 

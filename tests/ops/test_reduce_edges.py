@@ -1,4 +1,4 @@
-"""Reductions, scans and sorting at the hard points: ties, zeros, NaN and infinities, nothing to reduce."""
+"""Reductions, scans and sorts with ties, zeros, NaN, infinities and empty inputs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ INF, NAN = np.inf, np.nan
 
 
 def gradient(f: Any, x: Any) -> list[float]:
-    """The gradient of the sum of a function's result."""
+    """The gradient of the sum of a function."""
     t = fg.tensor(np.array(x, float), requires_grad=True)
     (g,) = run([f(t).sum()], [t])
     return np.asarray(g).tolist()
 
 
 def hessian(f: Any, x: Any) -> np.ndarray:
-    """The second derivatives of the sum of a function's result."""
+    """The Hessian of the sum of a function."""
     t = fg.tensor(np.array(x, float), requires_grad=True)
     (g,) = run([f(t).sum()], [t], create_graph=True)
     rows = [run([(g * fg.tensor(row)).sum()], [t], create_graph=True)[0] for row in np.eye(len(x))]
@@ -30,7 +30,7 @@ def hessian(f: Any, x: Any) -> np.ndarray:
 
 
 def along(f: Any, x: Any, order: int) -> list[np.ndarray]:
-    """The derivatives along (1, 1, …), to an order."""
+    """The derivatives along (1, 1, …), up to an order."""
     t = fg.tensor(np.array(x, float), requires_grad=True)
     s, found = f(t).sum(), []
     for _ in range(order):
@@ -102,7 +102,7 @@ def test_second_derivatives_of_products_with_zeros() -> None:
     others = [[0, 3, 2], [3, 0, 0], [2, 0, 0]]
     assert hessian(fg.prod, [0.0, 2.0, 3.0]).tolist() == others
     assert hessian(fg.prod, [0.0, 2.0, 0.0]).tolist() == [[0, 0, 2], [0, 0, 0], [2, 0, 0]]
-    # 2 + 2·0 + 2·0·3 + 2·0·3·0 by hand: the mixed derivatives of each partial product.
+    # The mixed derivatives of each partial product: 2 + 2·0 + 2·0·3 + 2·0·3·0.
     want = [[0, 4, 0, 0], [4, 0, 2, 6], [0, 2, 0, 0], [0, 6, 0, 0]]
     assert hessian(fg.cumprod, [2.0, 0.0, 3.0, 0.0]).tolist() == want
     assert along(fg.cumprod, [2.0, 0.0, 3.0, 0.0], 2)[1].tolist() == [4, 12, 2, 6]
@@ -119,7 +119,7 @@ def test_second_derivatives_are_numbers(f: Any, x: Any) -> None:
         assert np.isfinite(hessian(f, x)).all()
 
 
-def test_nan_stays() -> None:
+def test_nan_propagates() -> None:
     x = fg.tensor([1.0, NAN, 3.0])
     assert np.isnan(fg.max(x).item())
     assert np.isnan(fg.min(x).item())
@@ -143,7 +143,7 @@ def test_infinities() -> None:
     assert fg.max(fg.tensor([-INF, -INF])).item() == -INF
 
 
-def test_nothing_to_reduce() -> None:
+def test_empty_inputs() -> None:
     none = fg.zeros((0, 3))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -212,7 +212,7 @@ def test_targets_are_checked() -> None:
         fg.cross_entropy(x, fg.tensor(np.array([0, 1])), label_smoothing=1.5)
 
 
-def test_ignored_samples_count_nothing() -> None:
+def test_ignored_samples_do_not_count() -> None:
     logits = np.array([[1.0, 2.0], [INF, NAN], [0.5, 0.0]])
     x = fg.tensor(logits, requires_grad=True)
     loss = fg.cross_entropy(x, fg.tensor(np.array([0, -100, 1])))
@@ -224,7 +224,7 @@ def test_ignored_samples_count_nothing() -> None:
     assert np.isnan(everything.item())
 
 
-def test_cross_entropy_at_the_ends() -> None:
+def test_cross_entropy_of_extreme_logits() -> None:
     x = fg.tensor(np.array([[1000.0, -1000.0], [-1000.0, 1000.0]]), requires_grad=True)
     loss = fg.cross_entropy(x, fg.tensor(np.array([0, 0])), reduction="none")
     assert np.asarray(loss).tolist() == [0, 2000]
@@ -249,7 +249,7 @@ def test_whole_numbers(name: str) -> None:
         np.testing.assert_allclose(got, getattr(np, op)(a.astype(float), axis=1), rtol=1e-6)
 
 
-def test_views_are_reduced_as_they_look() -> None:
+def test_reductions_of_views() -> None:
     a = np.random.default_rng(0).normal(size=(3, 4, 5))
     x = fg.permute_dims(fg.tensor(a), (2, 0, 1))
     b = np.transpose(a, (2, 0, 1))

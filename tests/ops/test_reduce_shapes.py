@@ -1,4 +1,4 @@
-"""Reductions, scans and sorting against NumPy over shapes and axes found by hypothesis."""
+"""Reductions, scans and sorts against NumPy, with shapes and axes drawn by hypothesis."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 
 
 def array(shape: tuple[int, ...], seed: int) -> np.ndarray:
-    """Few different numbers, so that there are ties and zeros."""
+    """Arrays of few different numbers, so that there are ties and zeros."""
     return np.random.default_rng(seed).integers(-2, 3, size=shape).astype(float)
 
 
@@ -39,7 +39,7 @@ def close(got: Any, want: Any) -> None:
 
 
 @given(folds())
-def test_folds(case: tuple[np.ndarray, Any, bool]) -> None:
+def test_reductions(case: tuple[np.ndarray, Any, bool]) -> None:
     a, axes, keepdims = case
     x = fg.tensor(a)
     for op in ("sum", "prod", "any", "all", "count_nonzero"):
@@ -57,7 +57,7 @@ def test_folds(case: tuple[np.ndarray, Any, bool]) -> None:
 
 
 @given(lines())
-def test_lines(case: tuple[np.ndarray, int]) -> None:
+def test_scans_and_sorts(case: tuple[np.ndarray, int]) -> None:
     a, axis = case
     x = fg.tensor(a)
     close(fg.cumsum(x, axis), np.cumsum(a, axis))

@@ -1,4 +1,4 @@
-"""Softmax along an axis that is not the last: by blocks of columns, to the last block and row."""
+"""Softmax along an axis that is not the last, which the kernel computes in blocks of columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHAPES = [(7, 33), (3, 50, 40), (2, 5, 3, 17), (1000, 16), (1, 64), (65, 300), (
 
 
 def wanted(x: np.ndarray, g: np.ndarray, axis: int, log: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The softmax or its logarithm, and what comes of `g`."""
+    """The softmax or its logarithm, and its gradient for the cotangent `g`."""
     x, g = x.astype(float), g.astype(float)
     less = x - x.max(axis, keepdims=True)
     total = np.exp(less).sum(axis, keepdims=True)
@@ -40,7 +40,7 @@ def test_every_axis(shape: tuple[int, ...], log: bool, dtype: type) -> None:
 
 
 @pytest.mark.parametrize("f", [fg.softmax, fg.log_softmax])
-def test_columns_without_a_largest_finite_element_are_as_such_rows(f: Any) -> None:
+def test_columns_without_a_finite_maximum_give_the_values_of_rows(f: Any) -> None:
     x = np.random.default_rng(6).normal(size=(40, 32)).astype(np.float32)
     x[3, 4], x[:, 5], x[2, 6], x[1, 7] = np.nan, -np.inf, np.inf, -np.inf
     columns = np.asarray(f(fg.tensor(x), 0))
@@ -49,7 +49,7 @@ def test_columns_without_a_largest_finite_element_are_as_such_rows(f: Any) -> No
 
 
 @pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss"])
-def test_losses_in_one_pass_have_the_bits_of_the_recorded(name: str) -> None:
+def test_one_pass_losses_have_the_bits_of_the_recorded_ones(name: str) -> None:
     generator = np.random.default_rng(7)
     x, t = (generator.normal(size=(30, 41)).astype(np.float32) * 2 for _ in range(2))
     f = getattr(fg, name)

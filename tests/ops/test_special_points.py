@@ -1,4 +1,4 @@
-"""Derivatives at the hard points: zeros, ties, bounds, far out, NaN."""
+"""Derivatives at zeros, ties, bounds, large arguments and NaN."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ inf, nan = np.inf, np.nan
 
 
 def derivatives(f: Callable[..., Any], x: Any, orders: int) -> Any:
-    """f and its derivatives at a point, one after another."""
+    """f and its derivatives at a point, in order."""
     t = fg.tensor(np.float64(x), requires_grad=True)
     y, out = f(t), []
     for _ in range(orders):
@@ -78,8 +78,8 @@ def test_point(f: Callable[..., Any], x: Any, want: Any) -> None:
 
 
 @pytest.mark.parametrize("x", [20.0, 40.0, 100.0, -20.0, -100.0])
-def test_derivatives_far_out_do_not_cancel(x: Any) -> None:
-    """The leading terms: 4 e^-2x for tanh and e^-x for sigmoid; each further order brings a factor."""
+def test_derivatives_at_large_arguments_do_not_cancel(x: Any) -> None:
+    """The leading terms are 4 e^-2x for tanh and e^-x for sigmoid; each further order multiplies by -2 or -1."""
     e = np.exp(-2 * abs(x))
     np.testing.assert_allclose(derivatives(fg.tanh, x, 3), [4 * e, -8 * e * np.sign(x), 16 * e], rtol=1e-12)
     e = np.exp(-abs(x))
@@ -103,7 +103,7 @@ def test_tensor_bounds_of_clip() -> None:
     assert np.asarray(gh).tolist() == [0, 0, 0, 0, 1]
 
 
-def test_where_gives_the_other_side_nothing() -> None:
+def test_where_gives_the_other_side_gradient_zero() -> None:
     x = fg.tensor([0.0, 4.0], requires_grad=True)
     (g,) = fg.grad(fg.where(fg.tensor([False, True]), 1 / x, 3.0).sum(), [x], create_graph=True)
     np.testing.assert_array_equal(np.asarray(g), [nan, -0.0625])

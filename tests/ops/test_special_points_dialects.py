@@ -1,4 +1,4 @@
-"""Points at which libraries disagree, in every namespace."""
+"""Derivatives at points where libraries disagree, in every namespace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ THIRDS = [1 / 3, 1 / 3, 0, 1 / 3]
 
 
 def orders(d: Dialect, f: Callable[[Any], Any], x: Any, n: int) -> list[Any]:
-    """The gradient of the sum of a function, the gradient of its sum, and so on."""
+    """The first n derivatives: each is the gradient of the sum of the one before."""
     t = d.leaf(np.array(x))
     y, found = f(t), []
     for _ in range(n):
@@ -33,7 +33,7 @@ def gradient(d: Dialect, f: Callable[[Any], Any], x: Any) -> Any:
 
 
 def functional(d: Dialect) -> Any:
-    """Where activations are."""
+    """The module that has the activations."""
     return d.module if d.name == "native" else d.module.nn.functional
 
 
@@ -119,7 +119,7 @@ def test_ties_share_evenly_in_amax_and_amin_along_an_axis(d: Dialect, name: str)
 @every
 @pytest.mark.parametrize("name", ["max", "min", "median"])
 def test_ties_of_max_min_and_median_along_an_axis(d: Dialect, name: str) -> None:
-    """Equal shares, but where an index comes with the value: that element has it all."""
+    """Tied elements share the gradient, except where an index is returned: that element gets all of it."""
     x = d.leaf(np.array(TIES if name != "min" else [-v for v in TIES]))
     found = getattr(d.module, name)(x, 0)
     want = np.array(THIRDS)
@@ -143,7 +143,7 @@ def test_ties_of_max_min_and_median_along_an_axis(d: Dialect, name: str) -> None
     ],
 )
 def test_ties_in_the_lower_median(data: Any, median: float, want: Any) -> None:
-    """torch's median, and Paddle's of the mode "min"."""
+    """torch's median, and Paddle's with ``mode="min"``."""
     _, paddle, torch = ALL
     for d, f in (torch, torch.module.median), (paddle, lambda x: paddle.module.median(x, mode="min")):
         assert values(f(d.tensor(np.array(data)))) == pytest.approx(median, nan_ok=True)

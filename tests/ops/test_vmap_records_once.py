@@ -1,4 +1,4 @@
-"""Lanes are no loop: an op under ``vmap`` is recorded once, however many lanes there are."""
+"""``vmap`` does not loop: an op is recorded once for a batch of any size."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.cases import Case, all_cases
 ROWS = [c for c in all_cases() if check.differentiated(c) and not any(isinstance(a, list) for a in c.inputs)]
 
 
-def recorded(case: Case, lanes: int) -> int:
-    """How many nodes a call of the row's op makes with so many lanes of its differentiated inputs; with one, alone."""
+def recorded(case: Case, batch_size: int) -> int:
+    """The number of nodes that the row's op records under ``vmap`` with this batch size; 1 means without ``vmap``."""
     wrt = check.differentiated(case)
     made = 0
 
@@ -31,8 +31,8 @@ def recorded(case: Case, lanes: int) -> int:
         made = _core.live_nodes() - before
         return outs
 
-    stacks = [fg.tensor(np.stack([np.asarray(case.inputs[i])] * lanes), requires_grad=True) for i in wrt]
-    if lanes == 1:
+    stacks = [fg.tensor(np.stack([np.asarray(case.inputs[i])] * batch_size), requires_grad=True) for i in wrt]
+    if batch_size == 1:
         body(*(x[0] for x in stacks))
     else:
         vmap(body)(*stacks)
@@ -40,7 +40,7 @@ def recorded(case: Case, lanes: int) -> int:
 
 
 @pytest.mark.parametrize("case", ROWS, ids=lambda c: c.id)
-def test_the_record_does_not_grow_with_the_lanes(case: Case) -> None:
-    alone, few, many = (recorded(case, lanes) for lanes in (1, 2, 7))
+def test_the_record_does_not_grow_with_the_batch(case: Case) -> None:
+    alone, few, many = (recorded(case, n) for n in (1, 2, 7))
     assert few == many
     assert (few > 0) == (alone > 0)

@@ -1,4 +1,4 @@
-"""Optimizers: their steps against the formulas, in both dialects; what they remember; what they refuse."""
+"""Optimizers of both dialects: steps against the formulas, states and errors."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def rosenbrock(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("search", [None, "strong_wolfe"])
-def test_lbfgs_finds_the_valley(search: str | None) -> None:
+def test_lbfgs_finds_the_minimum(search: str | None) -> None:
     x = torch.tensor(np.array([-1.2, 1.0]), requires_grad=True)
     optimizer = torch.optim.LBFGS([x], lr=1.0 if search else 0.1, max_iter=200, line_search_fn=search)
 
@@ -154,7 +154,7 @@ def test_a_step_is_in_place_and_leaves_recorded_values_alone() -> None:
     assert w.grad.tolist() == [3.0, 12.0]
 
 
-def test_a_parameter_without_a_gradient_stays() -> None:
+def test_a_parameter_without_a_gradient_does_not_change() -> None:
     for dialect in ("torch", "paddle"):
         w = (
             torch.ones(2, requires_grad=True)
@@ -166,7 +166,7 @@ def test_a_parameter_without_a_gradient_stays() -> None:
         assert w.tolist() == [1.0, 1.0]
 
 
-def test_states_can_be_kept_and_taken_up() -> None:
+def test_states_can_be_saved_and_loaded() -> None:
     w, optimizer = by_torch(lambda p: torch.optim.Adam(p, 0.1), 3)
     kept, value = optimizer.state_dict(), w.detach().numpy().copy()
     other = torch.tensor(value, requires_grad=True)
@@ -204,7 +204,7 @@ def test_groups_and_closures() -> None:
     assert "lr: 0.5" in repr(optimizer)
 
 
-def test_clipping() -> None:
+def test_gradient_clipping() -> None:
     def leaves(make: Callable[[Any], Any]) -> list[Any]:
         found = [make([3.0, 0.0]), make([0.0, 4.0])]
         for w in found:
@@ -238,7 +238,7 @@ def test_clipping() -> None:
         assert [3.0 - a.tolist()[0], 4.0 - b.tolist()[1]] == pytest.approx(wanted)
 
 
-def test_a_learning_rate_can_be_changed_and_names_choose_who_decays() -> None:
+def test_set_learning_rate_and_decay_by_parameter_name() -> None:
     w = paddle.to_tensor([1.0], stop_gradient=False)
     optimizer = paddle.optimizer.SGD(0.1, [w])
     optimizer.set_lr(0.5)
@@ -255,7 +255,7 @@ def test_a_learning_rate_can_be_changed_and_names_choose_who_decays() -> None:
     assert w.item() == pytest.approx(0.5 * (1 - 0.05 * 0.5))
 
 
-def test_refusals() -> None:
+def test_wrong_arguments_raise() -> None:
     w = torch.ones(2, requires_grad=True)
     v = paddle.to_tensor([1.0], stop_gradient=False)
     wrong: Any = 3

@@ -1,4 +1,4 @@
-"""Every method that means something else on a dialect's tensors than on the native ones stands in this list."""
+"""The list of all methods whose meaning on a dialect's tensors differs from the native one."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ nanmedian narrow_copy ndimension nelement new new_empty new_full new_ones new_te
 normal_ put random_ sort split squeeze std std_mean storage sub t take_along_dim tensor_split topk transpose type unbind
 unfold uniform_ unsafe_chunk unsafe_split untyped_storage var var_mean vsplit where
 """
-#: Those whose twins, which write in place, are the dialect's own too.
-TWINS = {
+#: Those whose in-place forms are the dialect's own too.
+IN_PLACE = {
     paddle: """
     baddbmm fill_diagonal_tensor index_add index_fill logit put_along_axis reshape scale scatter squeeze t transpose
     """,
@@ -38,10 +38,10 @@ def own(cls: type) -> set[str]:
     return {name for name in vars(cls) if not name.startswith("__")}
 
 
-def test_methods_of_their_own() -> None:
+def test_methods_of_the_dialects() -> None:
     for dialect, names in ((paddle, PADDLE), (torch, TORCH)):
-        twins = {f"{name}_" for name in TWINS[dialect].split()}
-        assert own(dialect.Tensor) == {*BOTH.split(), *names.split()} | twins
+        in_place = {f"{name}_" for name in IN_PLACE[dialect].split()}
+        assert own(dialect.Tensor) == {*BOTH.split(), *names.split()} | in_place
 
 
 def test_classes() -> None:

@@ -1,4 +1,4 @@
-"""Switches, places, flags, and the modules that scripts import besides the public names."""
+"""Devices, flags, static-graph switches, and private modules that scripts import."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def tracked(data: Any) -> Any:
     return paddle.to_tensor(data, stop_gradient=False)
 
 
-def test_questions() -> None:
+def test_predicates() -> None:
     x = paddle.ones([2, 3])
     assert paddle.is_tensor(x)
     assert not paddle.is_tensor(1)
@@ -49,7 +49,7 @@ def test_device() -> None:
         paddle.device.set_device("gpu:0")
 
 
-def test_static_graphs_are_refused_where_they_are_asked_for() -> None:
+def test_static_graphs_are_refused() -> None:
     paddle.enable_static()
     try:
         assert not paddle.in_dynamic_mode()
@@ -75,7 +75,7 @@ def test_flags() -> None:
         paddle.set_flags(name)  # type: ignore[arg-type]
 
 
-def test_the_flag_that_looks_for_nans() -> None:
+def test_the_flag_that_checks_for_nans() -> None:
     x = paddle.to_tensor([-1.0])
     paddle.set_flags({"FLAGS_check_nan_inf": True})
     try:
@@ -106,13 +106,13 @@ def test_the_dynamic_graph_under_its_inner_names() -> None:
     assert tracer._has_grad
 
 
-def test_decorators_keep_what_they_decorate() -> None:
+def test_decorators_keep_name_and_documentation() -> None:
     def twice(f: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args: 2 * f(*args)
 
     @wrap_decorator(twice)
     def successor(n: int) -> int:
-        """The next one."""
+        """Returns its argument plus one."""
         return n + 1
 
     assert successor(2) == 6
@@ -123,7 +123,7 @@ def test_decorators_keep_what_they_decorate() -> None:
 
     for mode in (paddle.no_grad, paddle.no_grad(), paddle.enable_grad(), paddle.set_grad_enabled(True)):
         assert inspect.getfullargspec(mode(plain)) == inspect.getfullargspec(plain)
-    # A function that has no signature of its own is wrapped all the same.
+    # A function without a signature is wrapped too.
     assert paddle.no_grad()(max)(1, 2) == 2
 
 
@@ -135,7 +135,7 @@ def test_autograd_has_the_modes() -> None:
     assert paddle.incubate.autograd.utils.as_tensors(paddle.ones([1]))[0].shape == [1]
 
 
-def test_an_integer_that_wants_a_gradient_gets_none() -> None:
+def test_an_integer_tensor_gets_no_gradient() -> None:
     with pytest.warns(UserWarning, match="int64: stop_gradient stays True"):
         x = tracked([1, 2])
     y = tracked([1.0, 2.0])

@@ -1,4 +1,4 @@
-"""``PyLayer``, and the example of Paddle's page."""
+"""``PyLayer``, and the example in Paddle's documentation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def leaf(*data: float) -> Any:
 
 
 def made(forward: Any, backward: Any) -> type[PyLayer]:
-    """A layer of two functions."""
+    """A layer with these methods."""
     return type("L", (PyLayer,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 
 
@@ -102,7 +102,7 @@ def test_missing_methods_and_missing_gradients() -> None:
         Half.apply(leaf(1.0)).backward()
     x, y = leaf(1.0), paddle.to_tensor([2.0])
     made(lambda ctx, x, y: x * y, lambda ctx, g: g * 2).apply(x, y).backward()
-    assert x.grad.tolist() == [2.0], "fewer gradients, where the others are not needed"
+    assert x.grad.tolist() == [2.0], "fewer gradients are accepted if the others are not needed"
 
 
 @pytest.mark.parametrize("kind", [KeyError, StopIteration, ZeroDivisionError, KeyboardInterrupt])
@@ -169,7 +169,7 @@ def test_a_forward_that_returns_its_input() -> None:
     assert r is y
     assert y.inplace_version == 1
     (r + square).backward()
-    assert x.grad.tolist() == [6.0 + 18.0], "what the square saved is the value before, with its history"
+    assert x.grad.tolist() == [6.0 + 18.0], "the square saved the earlier value with its history"
 
     def forward(ctx: Any, x: Any) -> Any:
         ctx.mark_not_inplace(x)
@@ -217,7 +217,7 @@ def test_the_dtype_that_backward_receives(consistent: bool | None, way: str) -> 
     as_it_comes = consistent is False and way != "cast"
     assert set(seen) == {np.dtype("float64" if as_it_comes else "float32")}
     if way != "grad":
-        assert x.grad.dtype == "float32", "what backward returns is cast to the dtype of its argument"
+        assert x.grad.dtype == "float32", "the result of backward is cast to the dtype of the argument"
         assert x.grad.tolist() == ([4.0, 4.0] if way == "sum" else [2.0, 2.0])
 
 

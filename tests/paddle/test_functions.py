@@ -157,7 +157,7 @@ def test_assign_lets_gradients_flow_and_keeps_leaves() -> None:
     assert values(paddle.grad((inner + x).sum(), x)[0]) == [1, 1, 1]
 
 
-def test_what_changes_nothing_is_the_tensor_itself() -> None:
+def test_functions_that_change_nothing_return_the_tensor_itself() -> None:
     x: Any = t([1.0, 2.0])
     P: Any = paddle
     assert x.float() is x.type_as(x) is +x is P.positive(x) is x
@@ -211,7 +211,7 @@ def test_functions_that_write_take_their_arguments_by_name() -> None:
     assert values(x) == [[2, 0], [2, 0]]
 
 
-def test_numbers_that_are_tensors() -> None:
+def test_arguments_that_are_0d_tensors() -> None:
     four: Any = t(4)
     assert paddle.arange(four).tolist() == [0, 1, 2, 3]
     assert paddle.arange(four).dtype == "int64"
@@ -261,7 +261,7 @@ def test_put_along_axis_reduces() -> None:
             P.bmm(paddle.ones(a), paddle.ones(b))
 
 
-def test_columns_and_numbers_as_positions() -> None:
+def test_index_tensors_of_shape_n_1_and_0d() -> None:
     x = paddle.arange(12, dtype="float32").reshape([4, 3])
     x.stop_gradient = False
     column, number = paddle.to_tensor([[2], [0]]), paddle.to_tensor(1)

@@ -279,7 +279,7 @@ def test_pictures_of_the_graph(tmp_path: Path) -> None:
     assert len(os.listdir(where)) == 9
 
 
-def test_pictures_tell_names_values_bytes_times_and_lines(tmp_path: Path) -> None:
+def test_pictures_show_names_values_bytes_times_and_lines(tmp_path: Path) -> None:
     x = leaf([[1.0, 2.0]])
     w = leaf([[1.0], [2.0]])
     x.name = "the input"
@@ -301,7 +301,7 @@ def test_pictures_tell_names_values_bytes_times_and_lines(tmp_path: Path) -> Non
     assert re.match(rf"node_0 MatmulGradNode: .*{number}\n    y = paddle\.matmul\(x, w\)\n", calls)
 
 
-def test_pictures_of_a_pass_that_fails_show_how_far_it_came(tmp_path: Path) -> None:
+def test_pictures_of_a_failed_pass_show_the_nodes_that_ran(tmp_path: Path) -> None:
     y = (leaf([1.0]) ** 2).sum()
     y.backward()
     with pytest.raises(fg.FreedGraphError):

@@ -1,4 +1,4 @@
-"""Hooks in Paddle's manner."""
+"""Hooks with Paddle's conventions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_gradient_is_kept_for_what_the_tensor_held() -> None:
     y.retain_grads()
     (y * 5).sum().backward()
     assert values(y.grad) == [5, 5]
-    # torch's spelling follows what is written.
+    # torch's `retain_grad` follows the written value.
     y = x * 2
     y.retain_grad()
     y.fill_(7.0)
@@ -77,7 +77,7 @@ def test_an_accumulation_hook_that_changes_the_gradient() -> None:
             x.grad = x.grad * 2
 
     x._register_backward_hook(doubles)
-    # 10 has been doubled five times, with the same 10 added before: 10 (2 + 4 + … + 32).
+    # Each pass adds 10 and doubles the sum: 10 (2 + 4 + … + 32).
     for _ in range(5):
         (x * 10).backward()
     assert values(x.grad) == 620
@@ -95,7 +95,7 @@ def test_an_unused_part_retains_no_gradient() -> None:
     assert part2.gradient().tolist() == [1, 1]
 
 
-def test_gradients_in_hooks_are_paddles() -> None:
+def test_gradients_in_hooks_are_paddle_tensors() -> None:
     x = leaf([1.0])
     seen: list[Any] = []
     x.register_hook(seen.append)
@@ -117,14 +117,14 @@ def test_stop_gradient_set_and_unset_on_a_result() -> None:
     assert a.grad.numpy().tolist() == [3, 12], "through y again"
     a.clear_grad()
     kept.backward()
-    assert a.grad.numpy().tolist() == [1, 4], "what was made meanwhile knows nothing of it"
-    # A value that was written to meanwhile did not come from there.
+    assert a.grad.numpy().tolist() == [1, 4], "a result made while y was stopped does not reach y"
+    # A value written while stopped has no history.
     z = a * a
     z.stop_gradient = True
     z.add_(paddle.ones([2]))
     z.stop_gradient = False
     assert z.is_leaf
-    # A view, and the same again.
+    # The same for a view, twice.
     v = (a * a)[:1]
     for _ in range(2):
         v.stop_gradient = True

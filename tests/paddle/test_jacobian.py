@@ -59,7 +59,7 @@ def test_batches(index: Any) -> None:
     same(h[index], (6 * n[:, :, None] * np.eye(3))[index])
 
 
-def test_axes_that_are_not_there() -> None:
+def test_0d_inputs_and_outputs() -> None:
     x, s = sample(3), sample()
     assert paddle.autograd.jacobian(s * s, s).shape == []
     same(paddle.autograd.jacobian(s * s, s) + 0, 2 * np.asarray(s))
@@ -71,7 +71,7 @@ def test_axes_that_are_not_there() -> None:
         paddle.autograd.jacobian(s * s, s)[:]
 
 
-def test_it_is_a_tensor_in_arithmetic() -> None:
+def test_arithmetic_of_lazy_jacobians() -> None:
     x = sample(3)
     j, k = paddle.autograd.jacobian(x * x, x), paddle.autograd.jacobian(x**3, x)
     a, b = np.diag(2 * np.asarray(x)), np.diag(3 * np.asarray(x) ** 2)
@@ -98,7 +98,7 @@ def test_it_is_a_tensor_in_arithmetic() -> None:
     assert len({j, k}) == 2
 
 
-def test_several_and_unused() -> None:
+def test_several_inputs_and_unused_ones() -> None:
     x, y = sample(3), sample(2, seed=1)
     z, w = x.sum() * y, x * 2
     j = paddle.autograd.jacobian([z, w], [x, y])
@@ -118,7 +118,7 @@ def test_results_are_tracked() -> None:
     same(paddle.grad(h.sum(), x)[0], 24 * np.asarray(x))
 
 
-def test_only_the_rows_that_are_asked_for() -> None:
+def test_only_requested_rows_are_computed() -> None:
     x = sample(1000)
     j = paddle.autograd.jacobian(x * x, x)
     j[7], j[10:12]
@@ -143,7 +143,7 @@ def test_vjp_and_jvp() -> None:
     same(incubate.autograd.vjp(lambda x: paddle.ones([2]), x)[1], np.zeros(3))
 
 
-def test_matrices_of_functions() -> None:
+def test_incubate_jacobian_and_hessian() -> None:
     x = sample(2, 2)
     n = np.asarray(x)
     j = incubate.autograd.Jacobian(lambda x, y: paddle.matmul(x, y), [x, x])
@@ -158,7 +158,7 @@ def test_matrices_of_functions() -> None:
     same(hb[:, 0], 6 * n[:, 0, None] * [1, 0])
 
 
-def test_refusals() -> None:
+def test_wrong_arguments_raise() -> None:
     x, m = sample(3), sample(2, 2)
     jacobian, hessian = paddle.autograd.jacobian, paddle.autograd.hessian
     with pytest.raises(ValueError, match="batch_axis should be None or 0, but got 1"):

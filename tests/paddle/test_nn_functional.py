@@ -1,4 +1,4 @@
-"""Convolutions, pools and normalisations of ``paddle.nn.functional``: formats, words and padding on one side."""
+"""Convolutions, pools and normalisations of ``paddle.nn.functional``: data formats, string and one-sided padding."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def test_padding_on_one_side(axes: int) -> None:
     same(cut, whole[inner])
 
 
-def test_sizes_of_a_transpose() -> None:
+def test_output_sizes_of_transposed_convolutions() -> None:
     x, weight = paddle.to_tensor(normal(1, 2, 5, 5)), paddle.to_tensor(normal(2, 3, 3, 3))
     assert F.conv2d_transpose(x, weight, None, 2, 1).shape == [1, 3, 9, 9]
     y = F.conv2d_transpose(x, weight, None, 2, 1, output_size=[10, 9])
@@ -73,7 +73,7 @@ def test_sizes_of_a_transpose() -> None:
     same(y, fg.conv_transpose2d(x, weight, None, 2, 1, (1, 0)))
 
 
-def test_positions() -> None:
+def test_indices_of_max_pools() -> None:
     x = paddle.to_tensor(normal(1, 2, 4, 4))
     for y, at in (F.max_pool2d(x, 2, return_mask=True), F.adaptive_max_pool2d(x, 2, return_mask=True)):
         assert at.dtype == "int32"

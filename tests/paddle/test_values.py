@@ -1,4 +1,4 @@
-"""What Paddle 3.3.1 says of functions whose arguments or meaning are its own, in numbers."""
+"""Results of Paddle 3.3.1 for functions whose arguments or meaning are Paddle's own."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_gradients_flow() -> None:
     np.testing.assert_array_equal(np.asarray(g), expected)
 
 
-def test_a_padding_row_has_no_slope() -> None:
+def test_a_padding_row_has_no_gradient() -> None:
     weight = paddle.to_tensor(M, stop_gradient=False)
     F.embedding(i([0, 1, 1]), weight, padding_idx=0).sum().backward()
     assert weight.gradient().tolist() == [[0] * 4, [2] * 4, [0] * 4]
@@ -200,7 +200,7 @@ def test_in_place_functions_write_into_the_tensor() -> None:
         lambda: F.max_pool2d(t(M), 2, return_mask=True),
     ],
 )
-def test_refusals(call: Callable[[], Any]) -> None:
+def test_wrong_arguments_raise(call: Callable[[], Any]) -> None:
     with pytest.raises((ValueError, IndexError)):
         call()
 

@@ -1,7 +1,7 @@
-"""The stubs of the extension module, written from what it says of itself: ``python -m tests.project.stubs``.
+"""Writes the stubs of the extension module from its registry and signatures: ``python -m tests.project.stubs``.
 
-Parameters and their types come from the registry; what a function returns is seen by calling it with its rows of the
-table of cases.
+Parameters and their types come from the registry; the type of a result is found by calling the function with its rows
+of the table of cases.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HEAD = '"""{}\n\nWritten by tests/project/stubs.py."""\n\n'
 Params = list[tuple[str, str, bool, str | None]]
 Entry = tuple[list[str], Params, bool]
 
-#: What the parameters of a kind take.
+#: The type of a parameter, by its kind in the registry.
 KINDS = {
     "Tensor": "_Array",
     "Operand": "_Operand",
@@ -100,7 +100,7 @@ KNOWN = {
     "register_post_accumulate_grad_hook": "RemovableHandle",
     "_register_backward_hook": "RemovableHandle",
 }
-#: The same for classes other than the tensor's.
+#: The same for classes other than the tensor class.
 OTHERS = {
     "__getitem__": "Any",
     "__iter__": "Iterator[Any]",
@@ -118,17 +118,17 @@ OTHERS = {
     "remove": "bool",
     "id": "int | None",
 }
-#: Comparisons that CPython lists for every class that can be compared for equality.
+#: Comparisons that CPython lists for every class with `==`.
 ORDER = {"__lt__", "__le__", "__gt__", "__ge__"}
-#: The flag of a type that other types may derive from (``Py_TPFLAGS_BASETYPE``).
+#: The flag of a type that can be subclassed (``Py_TPFLAGS_BASETYPE``).
 SUBCLASSABLE = 1 << 10
-#: Methods of ``object`` whose signatures a class may not widen without saying so.
+#: Methods of ``object`` whose override with another signature mypy reports.
 WIDENED = {"__eq__", "__ne__"}
 OPERATORS = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift lt le gt ge neg pos abs invert"
 ARITHMETIC = {f"__{p}{n}__" for n in OPERATORS.split(" ") for p in ("", "r", "i")}
-#: A dialect's tensors take what its library's take; and ``==`` of tensors is a tensor.
+#: A dialect's tensors take the arguments of its library; ``==`` of tensors is a tensor.
 OVERRIDE = '# mypy: disable-error-code="override"\n\n'
-#: What the functions of the module itself return.
+#: The return types of the module's own functions.
 FUNCTIONS = {
     "from_dlpack": "Tensor",
     "make": "Tensor",
@@ -164,7 +164,7 @@ def parameter(param: tuple[str, str, bool, str | None]) -> str:
 
 
 def seen(result: Any) -> str:
-    """The type of what came back."""
+    """The type of a result."""
     if isinstance(result, list):
         return "list[Tensor]"
     if isinstance(result, tuple):
@@ -174,7 +174,7 @@ def seen(result: Any) -> str:
 
 
 def returned(names: list[str], rows: list[Case]) -> str:
-    """The types that the rows of a function give."""
+    """The result types of a function for its rows."""
     kinds = set()
     for row in rows:
         if row.op in names:
@@ -190,7 +190,7 @@ def indented(text: str, by: str) -> str:
 
 
 def native() -> dict[str, str]:
-    """The modules of the registry's functions, by name; the functions of no module are in ``__init__``."""
+    """The registry's functions by module; functions without a module are in ``__init__``."""
     rows = all_cases()
     places: dict[str, list[tuple[str, str]]] = {"__init__": []}
     for names, params, _method in _core.registry():
@@ -220,7 +220,7 @@ from ferrograd._core import _Array, _Ints, _Number, _Operand, Tensor
 
 
 def signature(name: str, value: Any, first: str = "") -> str:
-    """The parameters of a builtin, untyped: its own text."""
+    """The untyped parameters of a builtin, from its text signature."""
     try:
         given = inspect.signature(value)
     except ValueError:
@@ -260,7 +260,7 @@ def method(cls: type, name: str, value: Any) -> str:
 
 
 class Qualified(ast.NodeTransformer):
-    """Types of Python's own, told from the methods of the same names in the class."""
+    """Qualifies Python's types that the class hides with methods of the same name."""
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return (
@@ -271,14 +271,14 @@ class Qualified(ast.NodeTransformer):
 
 
 def unquoted(annotation: ast.expr) -> ast.expr:
-    """An annotation out of a signature, where it is a string."""
+    """An annotation of a signature, where it is a string."""
     text = annotation.value if isinstance(annotation, ast.Constant) else None
     found: ast.expr = Qualified().visit(ast.parse(str(text), mode="eval").body)
     return found
 
 
 def of_dialect(name: str, f: types.FunctionType) -> str:
-    """A function that a dialect put on its class, as it is written there."""
+    """A method that a dialect set on its class, with its signature."""
     tree = ast.parse(f"def {name}{inspect.signature(f)}: ...").body[0]
     assert isinstance(tree, ast.FunctionDef)
     tree.args.args[0].annotation = None
@@ -290,7 +290,7 @@ def of_dialect(name: str, f: types.FunctionType) -> str:
 
 
 def writable(cls: type, name: str) -> bool:
-    """Whether an attribute of the tensor class can be set, found out by setting it to what it is."""
+    """Whether an attribute of the tensor class can be set; tried by setting it to its own value."""
     if not issubclass(cls, _core.Tensor):
         return False
     sample = _core.make(1.0, None, True, 0)
@@ -304,7 +304,7 @@ def writable(cls: type, name: str) -> bool:
 
 
 def of_class(name: str, cls: type) -> str:
-    """A class with its own members; a method of the registry is typed as its function is."""
+    """A class with its own members; a method of the registry has the types of its function."""
     functions = {n: params for names, params, is_method in _core.registry() if is_method for n in names}
     rows = all_cases()
     results = {n: returned(names, rows) for names, _, _ in _core.registry() for n in names}
@@ -319,7 +319,7 @@ def of_class(name: str, cls: type) -> str:
     if made and isinstance(vars(cls).get("__new__"), types.BuiltinFunctionType):
         lines.append(f"    def __new__{signature('__new__', cls).replace('(', '(cls, ', 1)} -> {name}: ...")
     for key, value in sorted(vars(cls).items()):
-        # `__getattr__` is there from the first attribute on that a user sets.
+        # `__getattr__` exists once a user has set an attribute.
         if key in ("__doc__", "__module__", "__weakref__", "__dict__", "__new__", "__init__", "__getattr__"):
             continue
         if key in ORDER and not issubclass(cls, _core.Tensor):
@@ -332,7 +332,7 @@ def of_class(name: str, cls: type) -> str:
         elif isinstance(value, property):
             lines.append(f"    @property\n    def {key}(self) -> Any: ...")
         elif isinstance(value, types.MethodDescriptorType) and cls.__name__ == "Tensor" and written(key) in functions:
-            # A twin that writes in place takes what its function takes.
+            # An in-place form takes the arguments of its function.
             rest = ", ".join(["self", *map(parameter, functions[written(key)][1:])])
             lines.append(f"    def {key}({rest}) -> {results.get(key, 'Tensor')}: ...")
         elif key in own:

@@ -1,4 +1,4 @@
-"""What is written down runs: every function's examples, the modules' docstrings, and the README."""
+"""The examples in docstrings, in modules and in the README run and print what they show."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_module(name: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_page(page: Path) -> None:
-    """The Python blocks of a page in one scope; those with prompts are compared with their output."""
+    """Runs the Python blocks of a page in one scope, and compares the output of those with prompts."""
     scope: dict[str, Any] = {}
     for i, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text("utf8"), re.DOTALL)):
         if ">>>" in block:

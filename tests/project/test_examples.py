@@ -1,4 +1,4 @@
-"""Every example runs, and says what it says it does (each asserts its own result)."""
+"""Every example runs; each asserts its own result."""
 
 from __future__ import annotations
 

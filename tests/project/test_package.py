@@ -1,4 +1,4 @@
-"""The package as it is installed: what is in it, and that importing it starts nothing."""
+"""The installed package: its contents, its dependencies, and that importing it starts nothing."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def test_the_package_is_typed() -> None:
     assert (FOLDER / "py.typed").exists()
 
 
-def test_nothing_strays_into_the_wheel() -> None:
+def test_the_wheel_contains_only_the_package() -> None:
     try:
         files = metadata.files("ferrograd") or []
     except metadata.PackageNotFoundError:
-        pytest.skip("run from the source folder, so there is no wheel to look into")
+        pytest.skip("run from the source folder, so there is no wheel to inspect")
     own = [f for f in files if not f.parts[0].endswith(".dist-info") and "__pycache__" not in f.parts]
     assert {f.parts[0] for f in own} == {"ferrograd"}
     assert {f.suffix for f in own} <= {".py", ".pyi", ".so", ".pyd", ".typed"}
@@ -54,7 +54,7 @@ def test_import_brings_in_nothing_heavy() -> None:
     assert roots == {"ferrograd"}
 
 
-def test_import_waits_with_what_few_programs_use() -> None:
+def test_import_defers_modules_that_few_programs_use() -> None:
     out = run("import sys, ferrograd; print(*(m for m in sys.modules if m.startswith('ferrograd.')))")
     core = {"_core", "_core.native", "_core.paddle", "_core.torch", "linalg", "_autograd", "_tree"}
     core |= {"_autograd.gradients", "_autograd.modes"}
@@ -64,7 +64,7 @@ def test_import_waits_with_what_few_programs_use() -> None:
 
 
 @pytest.mark.parametrize("name", ["func", "testing", "paddle", "torch", "Function", "checkpoint", "Graph", "Size"])
-def test_what_comes_later_is_there(name: str) -> None:
+def test_deferred_modules_can_be_used(name: str) -> None:
     assert name in run("import ferrograd; print(*dir(ferrograd))").split()
     run(f"import ferrograd; ferrograd.{name}; from ferrograd import {name}")
 

@@ -1,4 +1,4 @@
-"""Every function of the registry has what a function must have."""
+"""Every function of the registry has a row, consistent parameters and a stub."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.project import stubs
 
 REGISTRY = _core.registry()
 ROWS = {row.op.split(".")[-1] for row in all_cases()}
-#: Names of other libraries, which the native functions take as synonyms and do not use themselves.
+#: Parameter names of other libraries, which native functions accept as synonyms but do not use.
 FOREIGN = {"input", "other", "dim", "dims", "keepdim", "size", "perm"}
 
 
@@ -26,7 +26,7 @@ def test_every_row_has_a_function() -> None:
     assert known >= ROWS
 
 
-def test_names_are_given_once() -> None:
+def test_names_are_unique() -> None:
     counts = Counter(n for names, _, _ in REGISTRY for n in names)
     assert [n for n, c in counts.items() if c > 1] == []
 
@@ -49,6 +49,6 @@ def test_required_parameters_come_first() -> None:
         assert given == sorted(given, reverse=True), names[0]
 
 
-def test_the_stubs_are_those_of_the_module() -> None:
+def test_the_stubs_are_up_to_date() -> None:
     stale = [page for page, text in stubs.pages().items() if (stubs.FOLDER / page).read_text() != text]
-    assert not stale, "write them again: python -m tests.project.stubs"
+    assert not stale, "update them: python -m tests.project.stubs"

@@ -1,4 +1,4 @@
-"""Wrong arguments by kind, and the worker that gives them to every function of the registry in a process of its own.
+"""Wrong arguments by kind, and the worker process that passes them to every function of the registry.
 
 ``python -m tests.reliability.bad_arguments BLACKBOX NAME...`` walks the named entries and prints one line of JSON for
 every call that neither returned nor raised as the library promises. The file BLACKBOX holds the call that is running,
@@ -25,11 +25,11 @@ from ferrograd import _core
 
 from tests.cases import Case, all_cases
 
-#: What the library may raise: its own classes but the one that admits a defect, Python's own for a call that does not
-#: fit the signature, and for want of memory.
+#: The exceptions that the library may raise: its own classes except the one for internal errors, and Python's for a
+#: call that does not fit the signature and for a lack of memory.
 PROMISED = (_core.FerrogradError, TypeError, MemoryError)
 
-#: No call of this table is meant to get this much.
+#: No call of this table should allocate this much.
 MEMORY = 6 << 30
 
 OBJECTS: list[Any] = [None, "text", {}, {"a": 1}, object(), [], [[1, 2], [3]], b"x", 1j, int, lambda: 0, {1, 2}, "é\0"]
@@ -48,7 +48,7 @@ INDEXES: list[Any] = [
 
 
 def tensors() -> list[Any]:
-    """Tensors that fit nowhere in particular."""
+    """Tensors of unusual shapes, dtypes and layouts."""
     square = np.arange(12.0).reshape(3, 4)
     arrays: list[Any] = [
         np.zeros(0), np.zeros((2, 0)), np.zeros((0, 3)), np.float64(2), np.ones(7), np.ones((5, 3)), np.ones((1,) * 8),
@@ -61,7 +61,7 @@ def tensors() -> list[Any]:
 
 
 def wrong(kind: str) -> Iterator[Any]:
-    """Values for a parameter of a kind: most of them wrong, some of them merely odd."""
+    """Values for a parameter of a kind: most are wrong, some are only unusual."""
     yield from OBJECTS
     yield from INTS
     yield from FLOATS
@@ -96,7 +96,7 @@ def brief(value: Any) -> str:
 
 
 def base(case: Case) -> dict[int | str, Any]:
-    """The row's arguments, by position and by name, tracked where they can be."""
+    """The row's positional and keyword arguments, tracked where possible."""
 
     def one(a: Any) -> Any:
         if isinstance(a, list):
@@ -116,12 +116,12 @@ def leaves(value: Any) -> list[Any]:
 
 
 def print_of(args: dict[int | str, Any]) -> list[Any]:
-    """What must not change: the bytes and flags of every tensor."""
+    """The bytes and flags of every tensor, which a failed call must not change."""
     return [(np.asarray(t).tobytes(), t.stop_gradient) for v in args.values() for t in leaves(v)]
 
 
 def differentiate(result: Any, args: dict[int | str, Any]) -> None:
-    """Two derivatives of whatever came out: a rule may refuse nothing that the op accepted."""
+    """Differentiates a result twice: a rule must not raise for arguments that the op accepted."""
     inputs = [t for v in args.values() for t in leaves(v) if not t.stop_gradient]
     for order in range(2):
         outs = [t for t in leaves(result) if not t.stop_gradient]
@@ -132,7 +132,7 @@ def differentiate(result: Any, args: dict[int | str, Any]) -> None:
 
 
 class Walk:
-    """Calls one function with wrong arguments and notes what should not have happened."""
+    """Calls one function with wrong arguments and prints each problem."""
 
     def __init__(self, names: list[str], function: Callable[..., Any], box: int) -> None:
         self.names, self.function, self.box = names, function, box

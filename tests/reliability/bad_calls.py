@@ -1,4 +1,4 @@
-"""The worker that gives wrong arguments to every public function written in Python, the dialects' too.
+"""The worker that passes wrong arguments to every public function written in Python, in the dialects too.
 
 ``python -m tests.reliability.bad_calls BLACKBOX MODULE...``, as :mod:`tests.reliability.bad_arguments`.
 """
@@ -21,7 +21,7 @@ from ferrograd import _core
 
 from tests.reliability.bad_arguments import MEMORY, PROMISED, Walk, brief, wrong
 
-#: Functions written in Python refuse with the library's classes, or those that Python's own functions use, or warn.
+#: Functions written in Python raise the library's exceptions or Python's built-in ones, or warn.
 ALLOWED = (*PROMISED, ValueError, ImportError, OSError, NotImplementedError, Warning)
 
 FILES = {"save", "load"}
@@ -34,17 +34,17 @@ def modules() -> list[str]:
 
 
 def functions(module: str) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """The public functions and classes of a module that are written in Python there."""
+    """The public functions and classes that a module defines in Python."""
     place = importlib.import_module(module)
     for name in getattr(place, "__all__", [n for n in vars(place) if not n.startswith("_")]):
         value = getattr(place, name)
-        # Those of files write and read wherever they are told to.
+        # Functions that read and write files would use any path they are given.
         if isinstance(value, types.FunctionType) and value.__module__.startswith("ferrograd") and name not in FILES:
             yield name, value
 
 
 class Call(Walk):
-    """Calls one function with each of its parameters wrong in turn."""
+    """Calls one function with one wrong parameter at a time."""
 
     def attempt(self, args: list[Any]) -> None:
         label = f"{self.names[0]}({', '.join(map(brief, args))})"

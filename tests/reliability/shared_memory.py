@@ -1,8 +1,8 @@
-"""A model of tensors that share memory, for programs of views and writes.
+"""A model of tensors that share memory, for random programs of views and writes.
 
-The model keeps, for every memory, its values, and for every history of it the first and second derivatives of each
-element by the elements of the leaves. A tensor is an array of positions in a memory: NumPy takes a view of the
-positions where the library takes a view of the values, so the model knows nothing of strides.
+The model stores the values of each memory and, for each history of it, the first and second derivatives of each
+element with respect to the elements of the leaves. A tensor is an array of positions in a memory: where the library
+takes a view of the values, NumPy takes the same view of the positions, so the model needs no strides.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray
-#: A step: what is done, to which tensors (by number), with what.
+#: A step: the operation, the numbers of the tensors it is applied to, and its arguments.
 Step = tuple[str, tuple[int, ...], Any]
 
 
 @dataclass
 class Jet:
-    """Values with their first and second derivatives by ``k`` leaf elements, which stand last."""
+    """Values with their first and second derivatives by ``k`` leaf elements, whose axes are last."""
 
     v: Array
     j: Array
@@ -67,7 +67,7 @@ def sin(x: Jet) -> Jet:
 @dataclass
 class Memory:
     values: Array
-    #: The shape that the elements had when the memory was made.
+    #: The shape of the tensor that the memory was made for.
     shape: tuple[int, ...]
     positions: Array
 
@@ -88,7 +88,7 @@ class Model:
     memory: Memory
     history: History
     at: Array
-    #: Made while nothing was recorded, or of such a view: gradients do not flow to it until the history changes.
+    #: Made without recording, or a view of such a view: gradients do not flow to it until the history changes.
     blind: int | None = None
     view: bool = False
 
@@ -120,7 +120,7 @@ def own(jet: Jet, leaf: bool = False) -> Model:
 
 
 def seen(base: Model, at: Array, recorded: bool) -> Model:
-    """What an op that moves elements makes: a view where the positions still are one."""
+    """The result of an op that moves elements: a view if the positions still are a view."""
     if at.size == 0 or not np.may_share_memory(at, base.at):
         jet = base.jet(recorded)
         order = np.searchsorted(base.at.ravel(), at.ravel(), sorter=np.argsort(base.at.ravel(), kind="stable"))
@@ -140,7 +140,7 @@ def seen(base: Model, at: Array, recorded: bool) -> Model:
 
 
 class Refused(Exception):
-    """The library is to refuse this step."""
+    """Raised for a step that the library must refuse."""
 
 
 def write(t: Model, key: Any, jet: Jet, recorded: bool) -> None:
@@ -156,7 +156,7 @@ def write(t: Model, key: Any, jet: Jet, recorded: bool) -> None:
         history.changes += 1
 
 
-#: Ops that move elements, each on positions and on tensors alike.
+#: Ops that move elements; each works on positions and on tensors.
 MOVES: dict[str, Callable[[Any, Any], Any]] = {
     "index": lambda x, key: x[key if ... in key or not isinstance(x, Array) else (*key, ...)],
     "reshape": lambda x, shape: x.reshape(shape),
@@ -168,7 +168,7 @@ MOVES: dict[str, Callable[[Any, Any], Any]] = {
     "unbind": lambda x, axis: rows(x, axis) if isinstance(x, Array) else x.unbind(axis),
     "chunk": lambda x, axis: chunks(x, axis) if isinstance(x, Array) else x.chunk(2, axis),
 }
-#: Those that change the tensor itself.
+#: In-place methods that change the shape of the tensor.
 SHAPERS: dict[str, str] = {
     "swap_": "swapaxes_",
     "unsqueeze_": "unsqueeze_",
@@ -189,7 +189,7 @@ def chunks(x: Array, axis: int) -> list[Array]:
 
 @dataclass
 class World:
-    """The tensors of a program in the model, made step by step."""
+    """The tensors of a program in the model, computed step by step."""
 
     k: int
     tensors: list[Model] = field(default_factory=list)
@@ -202,7 +202,7 @@ class World:
         self.tensors.append(own(jet, leaf=True))
 
     def begin(self, t: Model) -> None:
-        """A write to a tensor begins."""
+        """Prepares a write: refuses a leaf, and makes gradients flow to a blind view again."""
         if self.recorded:
             if t.history.leaf:
                 raise Refused
@@ -263,7 +263,7 @@ class World:
     def set(self, x: Model, key: Any, y: Model) -> None:
         self.begin(x)
         same = y.history is x.history and not isinstance(key, (list, np.ndarray))
-        # Written to where it is, a view changes nothing.
+        # Writing a view to its own position changes nothing.
         if not (same and np.array_equal(x.at[key], y.at) and y.tracked == x.history.tracked):
             write(x, key, y.jet(self.recorded), self.recorded)
 
@@ -276,7 +276,7 @@ class World:
         return {"add": add, "mul": mul}[kind](x.broadcast(shape), y.broadcast(shape))
 
     def adopt(self, x: Model, y: Model) -> None:
-        """``x.data = y``: the memory of the one with the history of the other."""
+        """``x.data = y``: `x` takes the memory of `y` and keeps its own derivatives."""
         if x.memory is y.memory and x.at.shape == y.at.shape and np.array_equal(x.at, y.at):
             return
         jet = x.jet()

@@ -1,4 +1,4 @@
-"""Every function of the registry with wrong arguments: it returns or raises as promised, and Python survives."""
+"""Wrong arguments to every function: it returns or raises one of the promised exceptions, and never crashes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ CHUNKS = [ENTRIES[i::12] for i in range(12)]
 ROOT = Path(__file__).parents[2]
 
 
-def survey(worker: str, names: list[str], folder: Path) -> None:
-    """Runs a worker in a process of its own and fails with what it noted, or with the call that it died in."""
+def check_calls(worker: str, names: list[str], folder: Path) -> None:
+    """Runs a worker process and fails with the problems it prints, or with the call that crashed it."""
     box = folder / "call"
     box.touch()
     command = [sys.executable, "-W", "error", "-m", f"tests.reliability.{worker}", str(box), *names]
@@ -42,9 +42,9 @@ def survey(worker: str, names: list[str], folder: Path) -> None:
 
 @pytest.mark.parametrize("chunk", CHUNKS, ids=lambda c: c[0] if c else "none")
 def test_wrong_arguments(chunk: list[str], tmp_path: Path) -> None:
-    survey("bad_arguments", chunk, tmp_path)
+    check_calls("bad_arguments", chunk, tmp_path)
 
 
 @pytest.mark.parametrize("module", modules())
 def test_wrong_calls(module: str, tmp_path: Path) -> None:
-    survey("bad_calls", [module], tmp_path)
+    check_calls("bad_calls", [module], tmp_path)

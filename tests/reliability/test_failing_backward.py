@@ -1,4 +1,4 @@
-"""What a backward that raises leaves behind: gradients, a retained graph, locks."""
+"""Gradients, retained graphs and locks after a backward pass that raises."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 class Unlucky(fg.Function):
-    """Twice its argument; its gradient raises while ``fails`` is set."""
+    """Doubles its argument; backward raises while ``fails`` is set."""
 
     fails = True
 
@@ -30,7 +30,7 @@ def unlucky(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def graph() -> tuple[Any, Any, Any]:
-    """Two leaves, one of them on a path that is run through before the one that fails."""
+    """Two leaves and a result; the pass reaches leaf `b` before it fails on the way to `a`."""
     a = fg.tensor([1.0, 2.0], requires_grad=True)
     b = fg.tensor([3.0, 4.0], requires_grad=True)
     return a, b, (fg.sin(b) * b + Unlucky.apply(fg.exp(a))).sum()

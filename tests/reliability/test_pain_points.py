@@ -1,4 +1,4 @@
-"""What users of other libraries run into, again and again: one test for each, in which it does not happen here."""
+"""Problems that users of other libraries meet again and again: one test for each shows that it does not occur here."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ DEEP: dict[str, tuple[Callable[..., Any], list[Any]]] = {
 @pytest.mark.parametrize("name", DEEP)
 def test_every_function_has_derivatives_of_any_order(name: str) -> None:
     """A model trains until its loss holds a gradient; then one of its functions has no gradient of its gradient, or
-    none of the third order, and the model has to be written anew."""
+    none of the third order, and the model has to be rewritten."""
     f, inputs = DEEP[name]
     check(f, inputs, 3, ["reverse"])
 
@@ -149,8 +149,8 @@ def test_zero_is_a_derivative_like_any_other() -> None:
 
 @pytest.mark.parametrize("keep", ["grad", "backward"])
 def test_a_recorded_gradient_is_freed_with_its_last_reference(keep: str) -> None:
-    """``backward(create_graph=True)`` in a loop, and memory grows until the process dies, or until the collector of
-    cycles happens to run: parameter, gradient and graph hold each other."""
+    """With ``backward(create_graph=True)`` in a loop, memory grows until the process dies or the garbage collector
+    runs: parameter, gradient and graph hold each other."""
     gc.collect()
     gc.disable()
     try:
@@ -203,8 +203,8 @@ def test_jacobians_and_per_sample_gradients_take_one_pass() -> None:
 
 
 def test_a_small_op_costs_little_more_than_in_numpy() -> None:
-    """Programs with small tensors spend their time between the functions, not in them: ten times NumPy's and more for
-    one recorded product."""
+    """Programs with small tensors spend their time in overhead: one recorded product takes ten times as long as in
+    NumPy, or more."""
     x, y, a, b = leaf([1.0]), leaf([2.0]), np.ones(1), np.ones(1)
     ours = min(timeit.repeat(lambda: x * y, number=2000, repeat=15))
     numpys = min(timeit.repeat(lambda: a * b, number=2000, repeat=15))
@@ -290,8 +290,7 @@ BAD: list[Callable[[Any], Any]] = [
 
 @pytest.mark.parametrize("bad", BAD)
 def test_bad_arguments_raise(bad: Callable[[Any], Any]) -> None:
-    """A wrong shape or None, and there is no traceback to read: the interpreter is gone, or memory that belongs to
-    something else was read."""
+    """A wrong shape or None gives no traceback: the interpreter crashes, or foreign memory is read."""
     with pytest.raises((fg.FerrogradError, MemoryError, AttributeError)):
         bad(leaf([1.0, 2.0, 3.0]))
 
@@ -307,7 +306,7 @@ def test_a_long_graph_is_dropped_without_recursion() -> None:
     del g
 
 
-def test_a_rule_of_ones_own_works_in_both_modes() -> None:
+def test_a_custom_rule_works_in_both_modes() -> None:
     """A function with a rule for reverse mode cannot be used in forward mode, and one for forward mode not in reverse;
     so nobody can take a Hessian through it."""
 
@@ -337,6 +336,6 @@ def test_items_may_be_assigned() -> None:
 def test_results_can_be_copied(d: Dialect) -> None:
     """``deepcopy`` of a model that caches a result fails: only leaves can be copied."""
     y = d.leaf([1.0, 2.0]) * 2.0
-    twin = copy.deepcopy({"cache": y})["cache"]
-    assert twin.tolist() == [2.0, 4.0]
-    assert twin is not y
+    copied = copy.deepcopy({"cache": y})["cache"]
+    assert copied.tolist() == [2.0, 4.0]
+    assert copied is not y

@@ -1,4 +1,4 @@
-"""Shapes, strides and broadcasting at random, against NumPy."""
+"""Random shapes, strides and broadcasting against NumPy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def arrays(shape: Any, dtype: Any = np.float64) -> Any:
 
 @st.composite
 def strided(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[np.ndarray, Any]:
-    """The same numbers twice: a NumPy array, and a tensor that is a view of something larger."""
+    """The same numbers as a NumPy array and as a tensor that is a view of a larger one."""
     order = draw(st.permutations(range(len(shape))))
     steps = [draw(st.sampled_from([1, 2, -1])) for _ in shape]
     whole = draw(arrays(tuple(shape[o] * abs(s) for o, s in zip(order, steps, strict=True))))

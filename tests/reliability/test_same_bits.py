@@ -1,5 +1,7 @@
-"""The bits of a result depend neither on the number of threads nor, for folds and what is exact, on the vectors of the
-processor. Those of functions but one are the same with vectors of 256 bits and of 512."""
+"""Results have the same bits for any number of threads; folds and exact functions also for any vector width.
+
+All other functions but one have the same bits with vectors of 256 and of 512 bits.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-#: What a fresh process computes: folds and functions of arrays, saved under names.
+#: The program of a fresh process: it saves folds and functions of arrays under names.
 PROGRAM = """
 import sys
 import numpy as np
@@ -91,11 +93,11 @@ def test_bits_at_every_level_and_number_of_threads(tmp_path: Path) -> None:
         assert other.keys() == best.keys()
         for name, value in best.items():
             if level == "baseline" and not name.startswith(("fold", "exact")):
-                # The sums of convolutions are fused with vectors, and in another order.
+                # With vectors, the sums of convolutions are fused and in another order.
                 many = 64 if name.startswith("convolution") else 8
                 assert np.abs(other[name] - value).max() <= many * np.spacing(np.abs(value).max()), (level, name)
             elif level == "avx2" and name.startswith("tanh") and name.endswith("float32"):
-                # By a table that only the widest vectors hold in registers: both are within a unit of the last place.
+                # Only the widest vectors hold its table in registers; both ways are within one unit of the last place.
                 assert (np.abs(other[name] - value) <= 2 * np.spacing(np.abs(value))).all(), (level, name)
             else:
                 assert other[name].tobytes() == value.tobytes(), (level, threads, name)

@@ -1,6 +1,6 @@
-"""Random programs of views and writes mean what they mean without shared memory: values, gradients, second derivatives.
+"""Random programs of views and writes give the values, gradients and second derivatives of a model.
 
-``make fuzz N=100000`` runs more of them, from a seed of its own that it prints.
+``make fuzz N=100000`` runs more of them from a random seed, which it prints.
 """
 
 from __future__ import annotations

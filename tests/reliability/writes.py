@@ -1,6 +1,6 @@
-"""Random programs of views and writes, and what they mean without memory that is shared.
+"""Random programs of views and writes, run by the library and by the model of ``shared_memory``.
 
-A program is a list of steps, which the library and the model of ``shared_memory`` both take.
+A program is a list of steps.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.reliability.shared_memory import MOVES, SHAPERS, Array, Refused, Step
 
 
 def perform(step: Step, tensors: list[Any]) -> list[Any]:
-    """A step on the library's tensors: the tensors that it makes."""
+    """Runs a step on the library's tensors and returns the new tensors."""
     kind, which, what = step
     ts = [tensors[i] for i in which]
     x = ts[0] if ts else None
@@ -56,7 +56,7 @@ def perform(step: Step, tensors: list[Any]) -> list[Any]:
 
 
 class Writer:
-    """Writes random programs, looking at the model for shapes."""
+    """Generates random programs; the model tells the shapes."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -87,7 +87,7 @@ class Writer:
         return tuple(key)
 
     def wide(self, shape: tuple[int, ...]) -> Any:
-        """An index by an array, of the first axis or by a mask."""
+        """An index array for the first axis, or a mask."""
         if self.rng.random() < 0.4:
             return self.rng.random(shape) < 0.5
         n = shape[0]
@@ -207,7 +207,7 @@ def close(got: Any, want: Array, what: str) -> None:
 
 
 def derivatives(world: World, tensors: list[Any], rng: np.random.Generator) -> None:
-    """First and second derivatives of a random sum of everything."""
+    """First and second derivatives of a random linear combination of all tensors."""
     leaves = tensors[:2]
     j, h, total = np.zeros(world.k), np.zeros((world.k, world.k)), 0.0
     out: Any = None
@@ -240,7 +240,7 @@ def derivatives(world: World, tensors: list[Any], rng: np.random.Generator) -> N
 
 
 def run(seed: int, length: int = 14) -> list[Step]:
-    """Writes a program, runs it in both worlds and compares them. The error of a wrong one holds the program."""
+    """Generates a program, runs it in the library and in the model, and compares. The error shows the program."""
     writer = Writer(seed)
     world = writer.world
     tensors: list[Any] = [fg.tensor(t.memory.values[t.at], requires_grad=True) for t in world.tensors]
@@ -268,7 +268,7 @@ def run(seed: int, length: int = 14) -> list[Step]:
 
 
 def go(step: Step, world: World, tensors: list[Any]) -> None:
-    """One step in both worlds."""
+    """Runs one step in the library and in the model."""
     recorded = world.recorded
     try:
         world.step(step)
@@ -285,7 +285,7 @@ def go(step: Step, world: World, tensors: list[Any]) -> None:
 
 
 def main() -> None:
-    """Runs as many programs as the command line says, from a seed that it may say too."""
+    """Runs the number of programs given on the command line, from an optional seed."""
     n = int(sys.argv[1])
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else int.from_bytes(os.urandom(4)) * 10**6
     print(f"{n} programs from seed {seed}", flush=True)

@@ -1,4 +1,4 @@
-"""``check``: it passes what is right, and names what is wrong."""
+"""``check`` passes right derivatives and names wrong ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.func.tools import sample
 
 
 def wrong(x: Any) -> Any:
-    """The square, whose derivative leaves out a fifth of one element."""
+    """The square with a derivative that is a fifth too small for one element."""
     c = np.ones(x.shape)
     c.flat[1] = 0.8
     kept = fg.tensor(c, dtype=x.dtype)
@@ -31,7 +31,7 @@ def test_right_derivatives_pass(dtype: str, order: int) -> None:
     check(lambda x: x[:0], [x], order)
 
 
-def test_inputs_that_are_not_differentiated_for() -> None:
+def test_inputs_that_are_not_differentiated() -> None:
     check(lambda x, n, i: fg.take(x, i) ** n, [sample(4), 3, fg.tensor([0, 2])], 2)
 
 
@@ -57,7 +57,7 @@ def test_every_mode_finds_it(mode: str) -> None:
 
 def test_a_wrong_second_derivative() -> None:
     def f(x: Any) -> Any:
-        # The slope is right, but does not change with x in what is recorded.
+        # The derivative has the right value, but is recorded as a constant.
         return (2 * x.detach()) * (x - x.detach()) + (x * x).detach()
 
     check(f, [sample(3)], 1)
@@ -66,13 +66,13 @@ def test_a_wrong_second_derivative() -> None:
 
 
 def test_float32_alone() -> None:
-    """Where the function does not compute in float64, differences are of float32."""
+    """If the function does not compute in float64, differences are taken in float32."""
     check(lambda x: fg.sin(x.astype("float32")), [fg.tensor([0.3, 0.7])], rtol=2e-3)
     with pytest.raises(GradcheckError):
         check(lambda x: wrong(x.astype("float32")), [fg.tensor([0.3, 0.7])], rtol=2e-3)
 
 
-def test_chance_is_found() -> None:
+def test_randomness_is_found() -> None:
     with pytest.raises(GradcheckError, match="not deterministic: output 0 differs"):
         check(lambda x: x * fg.rand(3), [sample(3)])
 
@@ -84,11 +84,11 @@ def test_nan_on_one_side_only() -> None:
 
 
 def nan_slope(x: Any) -> Any:
-    """A value without a NaN, a slope with one."""
+    """A function with a finite value and a NaN derivative."""
     return fg.where(x > 10, fg.sqrt(x - 100), x)
 
 
-def test_refusals() -> None:
+def test_wrong_arguments_raise() -> None:
     x = sample(2)
     for bad in (0, -1, True, 1.0):
         with pytest.raises(fg.ArgumentError, match="order must be a positive int"):
@@ -100,7 +100,7 @@ def test_refusals() -> None:
 
 
 class Cube(fg.Function):
-    """Its first derivative is right, and its second one not: the slope is kept as a number."""
+    """A function with a right first and a wrong second derivative: the first is saved as a number."""
 
     slope: Any = staticmethod(lambda x: 3 * x**2)
 

@@ -1,4 +1,4 @@
-"""``gradcheck`` and ``gradgradcheck``, native and torch's."""
+"""``gradcheck`` and ``gradgradcheck``, in the native namespace and in torch."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ def test_wrong_derivatives_are_named(fast_mode: bool) -> None:
     assert isinstance(caught.value, RuntimeError)
 
 
-def test_inputs_that_are_not_tracked_are_left_alone() -> None:
+def test_untracked_inputs_are_ignored() -> None:
     assert gradcheck(lambda x, y, n: (x * y) ** n, (leaf(2), sample(2, seed=1), 2))
 
 
-def test_outputs_that_are_not_tracked() -> None:
+def test_untracked_outputs() -> None:
     assert gradcheck(lambda x: (x * x, fg.ones(3)), leaf(2))
     assert gradcheck(lambda x: fg.ones(3), leaf(2))
     with pytest.raises(GradcheckError, match="expected to be zero"):
         gradcheck(lambda x: x.detach() * 2, leaf(2))
 
 
-def test_chance_is_found() -> None:
+def test_randomness_is_found() -> None:
     with pytest.raises(GradcheckError, match="not deterministic"):
         gradcheck(lambda x: fg.dropout(x * 3), leaf(30))
 
@@ -86,7 +86,7 @@ def test_torch_has_them_too() -> None:
     assert set(seen) == {torch.Tensor}
 
 
-def test_refusals() -> None:
+def test_wrong_arguments_raise() -> None:
     x = leaf(2)
     with pytest.raises(ValueError, match="at least one input tensor to require gradient"):
         gradcheck(fg.sin, sample(2))
@@ -112,7 +112,7 @@ def test_refusals() -> None:
 
 
 def test_the_order_of_indices_in_the_report() -> None:
-    """The transposed matrix is told from the matrix."""
+    """The report distinguishes a matrix from its transpose."""
     a = np.arange(6.0).reshape(2, 3)
 
     def f(x: Any) -> Any:
@@ -124,7 +124,7 @@ def test_the_order_of_indices_in_the_report() -> None:
 
 
 def test_dtypes_of_gradients() -> None:
-    """A rule that returns another dtype gets it cast, so what is asked for holds."""
+    """A gradient of another dtype is cast, so the check of the dtype passes."""
 
     class Single(fg.Function):
         @staticmethod
@@ -141,7 +141,7 @@ def test_dtypes_of_gradients() -> None:
 
 
 class Doubled(fg.Function):
-    """Its rules fail on request."""
+    """A function whose rules fail on request."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, forward_fails: bool, backward_fails: bool) -> Any:
@@ -167,7 +167,7 @@ class Doubled(fg.Function):
 def test_only_the_modes_that_are_asked_for_run(
     modes: tuple[bool, bool], fails: tuple[bool, bool], fast_mode: bool
 ) -> None:
-    """Where both fail, reverse mode is heard first."""
+    """If both modes fail, the error of reverse mode is raised."""
     forward, backward = modes
     text = "backward fails" if fails[1] and backward else "forward fails" if fails[0] and forward else ""
 
@@ -189,7 +189,7 @@ def test_only_the_modes_that_are_asked_for_run(
 
 
 class Jittered(fg.Function):
-    """The identity, with a gradient that is not the same twice."""
+    """The identity with a gradient that changes from call to call."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, jitter: float) -> Any:
@@ -202,7 +202,7 @@ class Jittered(fg.Function):
 
 
 @pytest.mark.parametrize("fast_mode", [False, True])
-def test_gradients_that_are_not_the_same_twice(fast_mode: bool) -> None:
+def test_gradients_that_change_from_call_to_call(fast_mode: bool) -> None:
     x = leaf(3, 3)
     assert gradcheck(lambda x: Jittered.apply(x, 0.0), x, fast_mode=fast_mode)
     with pytest.raises(GradcheckError, match="Backward is not reentrant"):
@@ -215,7 +215,7 @@ def test_gradients_that_are_not_the_same_twice(fast_mode: bool) -> None:
 
 
 @pytest.mark.parametrize("fast_mode", [False, True])
-def test_outputs_that_change_their_kind(fast_mode: bool) -> None:
+def test_outputs_that_change_their_shape_or_dtype(fast_mode: bool) -> None:
     x = fg.tensor([1.0], dtype="float64", requires_grad=True)
     kinds: dict[str, Any] = {
         "same shape when inputs are perturbed": lambda x: fg.concat([x, x]) if float(x) >= 1 else x,

@@ -47,7 +47,7 @@ def test_no_inputs() -> None:
         leaf(1.0).backward(inputs=[])
 
 
-def test_what_is_no_tensor_is_named() -> None:
+def test_arguments_that_are_not_tensors_are_named() -> None:
     y = leaf(1.0) * 2
     outputs: list[tuple[Any, str]] = [
         (3, "outputs: a Tensor, a GradientEdge or a sequence of them, not int"),
@@ -72,7 +72,7 @@ def test_what_is_no_tensor_is_named() -> None:
             y.backward(inputs=given)
 
 
-def test_any_iterable_of_tensors_will_do() -> None:
+def test_any_iterable_of_tensors_is_accepted() -> None:
     x = leaf(2.0)
     inputs: Any = (t for t in [x])
     outputs: Any = (t for t in [x * x])
@@ -130,7 +130,7 @@ def test_a_grad_output_of_another_shape() -> None:
 
 
 def test_complex_numbers_are_refused() -> None:
-    """So no seed can be complex where the output is real."""
+    """There are no complex tensors, so a seed cannot be complex."""
     x = leaf([1.0, 2.0])
     for seed in (1j, [1j, 1j], np.ones(2, np.complex64)):
         with pytest.raises(TypeError, match="complex"):
@@ -340,7 +340,7 @@ def test_the_edge_of_a_tensor_that_was_set() -> None:
     assert p.is_leaf
 
 
-def test_multithreading_is_switched() -> None:
+def test_set_multithreading_enabled() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:

@@ -1,4 +1,4 @@
-"""torch's classes of tensors, and what calling them makes."""
+"""torch's tensor classes and their constructors."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_class_itself_makes_default_floats() -> None:
 
 
 @pytest.mark.parametrize("wrong", [("a",), ([[1], [1, 2]],), (-1,), (2, "x"), (None,), (2**70,)], ids=repr)
-def test_what_no_tensor_can_be_made_of(wrong: Any) -> None:
+def test_constructors_refuse_other_arguments(wrong: Any) -> None:
     for kind in (torch.Tensor, torch.FloatTensor, torch.LongTensor):
         with pytest.raises((ArgumentError, TypeError, OverflowError)):
             kind(*wrong)
@@ -133,7 +133,7 @@ def test_pythons_float_has_64_bits() -> None:
     assert torch.zeros(1, dtype=int).dtype == "int64"
 
 
-def test_memory_and_where_it_is() -> None:
+def test_storage_pointers_and_devices() -> None:
     x = torch.arange(6.0)
     assert x.storage().data_ptr() == x[2:].storage().data_ptr() == x.untyped_storage().data_ptr() == x.data_ptr()
     assert x[2:].data_ptr() == x.data_ptr() + 8

@@ -50,7 +50,7 @@ class MulConstant(Function):
 
 
 class MulAdd(Function):
-    """Saves intermediate results and gives them out, so that they can be differentiated."""
+    """Saves intermediate results and returns them too, so that they can be differentiated."""
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:

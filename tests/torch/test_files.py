@@ -24,7 +24,7 @@ def through(obj: Any, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("protocol", range(6))
-def test_there_and_back(protocol: int) -> None:
+def test_save_and_load(protocol: int) -> None:
     p = torch.nn.Parameter(torch.ones(2))
     state = OrderedDict(w=p, b=torch.tensor([1, 2]), n=3, names=["a", (None, True)], shape=p.shape, seen={1, 2})
     found = through(state, pickle_protocol=protocol)
@@ -48,10 +48,10 @@ def test_by_path(tmp_path: Path) -> None:
 
 
 class Named:
-    """Something that a file of tensors has no place for."""
+    """An object that cannot be stored in a file of tensors."""
 
 
-def test_a_file_of_tensors_runs_nothing() -> None:
+def test_loading_a_file_runs_no_code() -> None:
     file = io.BytesIO()
     torch.save(Named(), file)
     file.seek(0)

@@ -1,4 +1,4 @@
-"""Dual tensors: tangents that are carried along."""
+"""``torch.autograd.forward_ad``: dual tensors and their tangents."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_tangents_of_what_is_computed() -> None:
     np.testing.assert_allclose(np.asarray(tangent), (np.cos(x) * x + np.sin(x)) * v)
 
 
-def test_writes_move_along_and_do_not_change_the_dual_that_was() -> None:
+def test_writes_have_tangents_and_do_not_change_the_earlier_dual() -> None:
     with fwd.dual_level():
         dual = fwd.make_dual(X, V)
         y = dual * 3
@@ -58,14 +58,14 @@ def test_reverse_over_forward() -> None:
         assert values(torch.autograd.grad(primal.sum(), x)[0]) == [0.75, 12.0]
 
 
-def test_by_the_tangent() -> None:
+def test_gradients_with_respect_to_the_tangent() -> None:
     v = V.clone().requires_grad_()
     with fwd.dual_level():
         tangent = fwd.unpack_dual(fwd.make_dual(X, v) ** 2).tangent
         assert values(torch.autograd.grad(tangent.sum(), v)[0]) == [1.0, 4.0]
 
 
-def test_a_rule_of_the_users() -> None:
+def test_a_custom_rule() -> None:
     class Twice(torch.autograd.Function):
         @staticmethod
         def forward(x: Any) -> Any:
@@ -108,7 +108,7 @@ def test_outside_of_a_level_there_are_no_tangents() -> None:
         assert values(fwd.unpack_dual(fwd.make_dual(X, V)).tangent) == values(V)
 
 
-def test_what_is_no_dual() -> None:
+def test_arguments_that_are_not_duals() -> None:
     with fwd.dual_level():
         with pytest.raises(ValueError, match="Expected primal to be floating point or complex, but got: int64"):
             fwd.make_dual(torch.tensor([1]), V)

@@ -1,4 +1,4 @@
-"""``torch.func`` and ``torch.vmap``: torch's arguments, containers and refusals."""
+"""``torch.func`` and ``torch.vmap``: torch's arguments, containers and errors."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_vmap_with_dims() -> None:
     assert type(a) is torch.Tensor
 
 
-def test_what_is_made_of_a_tensor_with_lanes_has_them() -> None:
+def test_new_tensors_made_from_a_batched_tensor_are_batched() -> None:
     x = sample(3)
 
     def filled(new: Any) -> Any:
@@ -187,7 +187,7 @@ REFUSED: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("text", "call"), REFUSED, ids=[t for t, _ in REFUSED])
-def test_refusals(text: str, call: Any) -> None:
+def test_wrong_arguments_raise(text: str, call: Any) -> None:
     with pytest.raises(fg.FerrogradError, match=text) as caught:
         call()
     assert isinstance(caught.value, RuntimeError)

@@ -1,4 +1,4 @@
-"""Functions with gradients of their own in the torch dialect."""
+"""``torch.autograd.Function``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def leaf(*data: float) -> Any:
 
 
 def made(forward: Any, backward: Any) -> type[Function]:
-    """A function of two others."""
+    """A custom function with these methods."""
     return type("S", (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 
 
@@ -38,7 +38,7 @@ def test_results_that_are_no_tensors_keep_their_position_in_backward() -> None:
     assert out[6] == 2.5
     out[1].sum().backward()
     assert [type(g) is torch.Tensor for g in seen] == [False, True, False, False, True, False, False]
-    assert seen[4].tolist() == [0.0], "zeros for a result that was not used"
+    assert seen[4].tolist() == [0.0], "zeros for an unused result"
     assert (a.grad.tolist(), b.grad.tolist()) == ([1.0], [2.0])
 
 
@@ -109,7 +109,7 @@ def test_saved_tensors() -> None:
     x = leaf(3.0)
     y = Keeps.apply(x)
     y.backward(retain_graph=True)
-    assert x.grad.tolist() == [3.0], "what was saved, not what was written over it"
+    assert x.grad.tolist() == [3.0], "the saved value, not the one written later"
     y.backward()
     with pytest.raises(RuntimeError, match="second time"):
         y.backward()
@@ -211,7 +211,7 @@ def test_setup_context_and_defaults() -> None:
     x = leaf(3.0)
     (dx,) = torch.autograd.grad(Scale.apply(x).sum(), x, create_graph=True)
     assert dx.tolist() == [6.0]
-    assert torch.autograd.grad(dx, x)[0].tolist() == [6.0], "the derivative of y is what backward says"
+    assert torch.autograd.grad(dx, x)[0].tolist() == [6.0], "backward gives the derivative of y"
     assert torch.autograd.grad(Scale.apply(x, k=5.0).sum(), x)[0].tolist() == [15.0]
     with torch.no_grad():
         assert not Scale.apply(x).requires_grad

@@ -79,12 +79,12 @@ def test_create_graph() -> None:
     assert not F.vjp(cube, x)[0].requires_grad
 
 
-def test_without_create_graph_nothing_is_kept_of_the_caller() -> None:
+def test_without_create_graph_nothing_of_the_caller_is_recorded() -> None:
     w = torch.tensor([1.0, 2.0], requires_grad=True, dtype=torch.float64)
     assert not F.jacobian(lambda x: w * x, X).requires_grad
 
 
-def test_inside_of_a_transform_results_are_differentiated() -> None:
+def test_results_inside_a_transform_can_be_differentiated() -> None:
     x, v = torch.tensor([0.3, -0.7, 1.1], dtype=torch.float64), torch.tensor([1.0, 2.0, -1.0], dtype=torch.float64)
 
     def f(x: Any) -> Any:
@@ -112,7 +112,7 @@ def test_inside_of_a_transform_results_are_differentiated() -> None:
         assert not call(x.clone().requires_grad_()).requires_grad
 
 
-def test_products_with_what_does_not_depend() -> None:
+def test_products_with_independent_outputs() -> None:
     same(F.vjp(lambda x, y: x.sum(), (X, X))[1][1], [0.0, 0.0])
     same(F.jvp(lambda x: torch.ones(3), X, ONES)[1], [0.0, 0.0, 0.0])
     same(F.hvp(lambda x: x.sum(), X, ONES)[1], [0.0, 0.0])
@@ -146,12 +146,12 @@ REFUSED: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("text", "call"), REFUSED, ids=[t for t, _ in REFUSED])
-def test_refusals(text: str, call: Any) -> None:
+def test_wrong_arguments_raise(text: str, call: Any) -> None:
     with pytest.raises(fg.ArgumentError, match=text):
         call()
 
 
-def test_strict_accepts_what_depends() -> None:
+def test_strict_accepts_outputs_that_depend_on_the_inputs() -> None:
     x = torch.tensor([1.0, 2.0], requires_grad=True, dtype=torch.float64)
     F.vjp(cube, x, strict=True, create_graph=True)
     F.jacobian(lambda x: x**2, x, strict=True, create_graph=True)
@@ -160,7 +160,7 @@ def test_strict_accepts_what_depends() -> None:
 
 
 @pytest.mark.parametrize("call", [F.vjp, F.jvp, F.vhp, F.hvp, F.jacobian, F.hessian], ids=lambda f: f.__name__)
-def test_what_the_function_returns_is_checked(call: Any) -> None:
+def test_the_result_of_the_function_is_checked(call: Any) -> None:
     name = call.__name__
     for wrong in (lambda x: [x, x], lambda x: {"y": x}, lambda x: (x, 2.0), lambda x: "y"):
         with pytest.raises(TypeError, match=f"The outputs of the user-provided function given to {name} must be"):

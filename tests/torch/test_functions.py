@@ -10,7 +10,7 @@ from ferrograd import torch
 
 from tests.dialects import values
 
-#: With what is put there by name.
+#: Typed as Any: some functions are added at run time.
 T: Any = torch
 
 A = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -77,7 +77,7 @@ def test_equal_is_one_bool() -> None:
     assert torch.equal(t([1.0]), t([1.0, 2.0])) is False
 
 
-def test_positions() -> None:
+def test_nonzero_gather_and_index_add() -> None:
     assert values(torch.nonzero(t([0.0, 3.0, 4.0]))) == [[1], [2]]
     assert [values(i) for i in t([0.0, 3.0]).nonzero(as_tuple=True)] == [[1]]
     x = t([[1.0, 2.0], [3.0, 4.0]])
@@ -105,7 +105,7 @@ def test_functional() -> None:
         F.softmax(t(logits))
 
 
-def test_variance_or_deviation_with_the_mean() -> None:
+def test_var_mean_and_std_mean() -> None:
     x = np.array([[1.0, 2.0, 4.0], [0.0, 3.0, 3.0]])
     for spread, both, f in ((torch.var, torch.var_mean, np.var), (torch.std, torch.std_mean, np.std)):
         first, mean = both(t(x), 1)
@@ -117,7 +117,7 @@ def test_variance_or_deviation_with_the_mean() -> None:
         assert tuple(both(t(x), dim=0, keepdim=True, correction=0)[1].shape) == (1, 3)
 
 
-def test_the_median_of_what_is_a_number() -> None:
+def test_nanmedian() -> None:
     nan = float("nan")
     x = np.array([[4.0, nan, 1.0, 3.0, 2.0], [nan, nan, 7.0, nan, nan], [nan] * 5])
     found = torch.nanmedian(t(x), 1)
@@ -140,7 +140,7 @@ def test_equal_elements_share_the_gradient_of_the_median(f: Any) -> None:
     assert values(x.grad) == ([1, 0] if f is torch.median else [0, 1])
 
 
-def test_membership() -> None:
+def test_isin() -> None:
     x = torch.tensor([[1, 2], [3, 4]])
     assert values(torch.isin(x, torch.tensor([4, 1]))) == [[1, 0], [0, 1]]
     assert values(torch.isin(x, torch.tensor([4, 1]), invert=True)) == [[0, 1], [1, 0]]
@@ -156,13 +156,13 @@ def test_gather_is_dense() -> None:
     assert values(x.grad) == [[0, 1], [1, 0]]
 
 
-def test_unsafe_parts() -> None:
+def test_unsafe_split_and_chunk() -> None:
     x: Any = torch.arange(5)
     assert [values(p) for p in x.unsafe_split(2)] == [[0, 1], [2, 3], [4]]
     assert [values(p) for p in torch.unsafe_chunk(x, 2)] == [[0, 1, 2], [3, 4]]
 
 
-def test_at_least_so_many_axes() -> None:
+def test_atleast_1d_2d_and_3d() -> None:
     for f, g in (
         (torch.atleast_1d, np.atleast_1d),
         (torch.atleast_2d, np.atleast_2d),
@@ -206,7 +206,7 @@ def test_take_along_dim() -> None:
 
 
 @pytest.mark.parametrize(("axis", "size", "step"), [(0, 1, 1), (1, 2, 1), (-1, 2, 2), (2, 4, 9), (2, 0, 1), (1, 3, 1)])
-def test_windows(axis: int, size: int, step: int) -> None:
+def test_unfold(axis: int, size: int, step: int) -> None:
     x: Any = torch.tensor(A, requires_grad=True)
     y = x.unfold(axis, size, step)
     starts = range(0, A.shape[axis] - size + 1, step)
@@ -220,7 +220,7 @@ def test_windows(axis: int, size: int, step: int) -> None:
     np.testing.assert_array_equal(x.grad.numpy(), np.broadcast_to(along, A.shape))
 
 
-def test_windows_share_memory_and_are_checked() -> None:
+def test_unfold_returns_views_and_checks_its_arguments() -> None:
     x = t(np.zeros(4))
     x.unfold(0, 2, 2)[1] = 1
     assert values(x) == [0, 0, 1, 1]
@@ -238,7 +238,7 @@ def test_real_numbers_are_their_own_conjugates() -> None:
     assert values(x.H) == values(x.mH) == values(x.adjoint()) == A[0].T.tolist()
 
 
-def test_products_of_matrices_alone() -> None:
+def test_mm_bmm_and_mv_take_exact_ranks() -> None:
     assert values(T.mm(t([[1.0, 2]]), t([[1.0], [2]]))) == [[5]]
     with pytest.raises(RuntimeError, match="mm: mat2 must be a matrix, got 1-D tensor"):
         T.mm(t([[1.0, 2]]), t([1.0, 2]))
@@ -257,7 +257,7 @@ def test_nextafter_has_no_derivative() -> None:
     assert not T.signbit(x).requires_grad
 
 
-def test_extremes_of_groups_at_hard_points() -> None:
+def test_scatter_reduce_and_index_reduce_with_ties_and_nan() -> None:
     x = t([1.0, 5.0, 2.0], True)
     src = t([5.0, np.nan, 0.0, 5.0, np.inf], True)
     at = T.tensor([1, 0, 0, 1, 2])

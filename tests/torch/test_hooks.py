@@ -1,4 +1,4 @@
-"""Hooks in torch's manner."""
+"""Hooks with torch's conventions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_hooks_after_accumulation() -> None:
     (x * 3).sum().backward()
     assert values(x) == [-2, -1]
     assert x.grad is None
-    # No gradient is accumulated here.
+    # grad accumulates nothing, so the hook does not run.
     torch.autograd.grad((x * 3).sum(), x)
     assert values(x) == [-2, -1]
     handle.remove()
@@ -84,7 +84,7 @@ def test_gradients_after_a_failed_pass() -> None:
     with pytest.raises(KeyError):
         (y + w * 5 if early else w * 5 + y).backward()
     assert (x.grad, v.grad) == (None, None)
-    # What its hook has seen is there.
+    # A gradient that its hook has seen stays.
     assert (values(w.grad), early) in ((5, [5]), (None, []))
 
 
@@ -154,7 +154,7 @@ def test_callbacks_at_the_end_of_a_pass() -> None:
         log.append("last")
 
     def first() -> None:
-        # Everything is stored by now, and nothing of the pass runs any more.
+        # All gradients are stored, and the pass has ended.
         log.append(values(x.grad))
         queue_callback(last)
 
@@ -222,7 +222,7 @@ def test_new_nodes_are_shown() -> None:
     def note(node: Any) -> None:
         seen.append(node)
         node.metadata["region"] = len(seen)
-        # What the hook computes is not recorded, so not shown.
+        # Computations in the hook are not recorded, so they are not shown.
         assert not (x * 3).requires_grad
 
     with node_creation_hook(note):
@@ -243,7 +243,7 @@ def test_new_nodes_are_shown() -> None:
     assert seen[-1] is g.grad_fn or g.grad_fn in seen
 
 
-def test_new_nodes_are_shown_to_all_from_the_outermost_on() -> None:
+def test_new_nodes_are_shown_to_all_hooks_from_the_outermost() -> None:
     x: Any = torch.tensor([1.0, 2.0], requires_grad=True)
     order: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Index expressions in torch's manner: uint8 masks, and errors in its words."""
+"""Index expressions with torch's conventions: uint8 masks, and torch's error texts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_arrays_of_uint8_are_masks() -> None:
     assert values(x[torch.tensor([1, 0])]) == [1, 9]
 
 
-def test_a_list_of_indices_is_one_for_each_axis() -> None:
+def test_a_list_of_indices_has_one_for_each_axis() -> None:
     x = grid()
     for key in (
         [slice(None), [0, 4]],
@@ -85,7 +85,7 @@ def test_numpy_of_a_tracked_tensor_where_nothing_is_recorded() -> None:
         assert x.numpy().tolist() == [1, 1]
 
 
-def test_numbers_as_indices() -> None:
+def test_python_and_numpy_numbers_as_indices() -> None:
     x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = torch.gather(x, 0, torch.tensor(2))
     assert (tuple(y.shape), y.item()) == ((), 3)
@@ -99,8 +99,8 @@ def test_numbers_as_indices() -> None:
         torch.gather(torch.ones(2, 2), 0, torch.tensor(0))
 
 
-def test_a_tensor_that_is_a_number_selects() -> None:
-    """The result is a view, as that of the number is."""
+def test_a_0d_index_tensor_selects() -> None:
+    """The result is a view, as for a Python number."""
     x: Any = torch.arange(6.0).reshape(2, 3)
     zero, one = torch.tensor(0), torch.tensor(1, dtype=torch.int16)
     for i in torch.arange(2):

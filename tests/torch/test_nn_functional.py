@@ -1,4 +1,4 @@
-"""Pools, convolutions and normalisations of ``torch.nn.functional``, against what the definitions say."""
+"""Pools, convolutions and normalisations of ``torch.nn.functional`` against their definitions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ IMAGE = normal(3, 4, 6, 7)
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
-def test_positions_name_the_elements(axes: int) -> None:
+def test_max_pool_indices_name_the_elements(axes: int) -> None:
     x = torch.tensor(normal(2, 3, *(5,) * axes))
     flat = x.reshape((2, 3, -1))
     for name, args in ((f"max_pool{axes}d", (3, 2, 1, 1, True)), (f"adaptive_max_pool{axes}d", (3,))):
@@ -36,7 +36,7 @@ def test_none_keeps_a_size() -> None:
     np.testing.assert_allclose(F.adaptive_max_pool2d(x, None).numpy(), IMAGE)
 
 
-def test_roots_of_sums_of_powers() -> None:
+def test_lp_pools() -> None:
     x = torch.tensor(np.abs(normal(1, 2, 6)))
     want = np.sqrt((x.numpy().reshape(1, 2, 3, 2) ** 2).sum(-1))
     np.testing.assert_allclose(F.lp_pool1d(x, 2.0, 2).numpy(), want, rtol=1e-14)
@@ -83,11 +83,11 @@ def test_normalisations(instance: bool) -> None:
         lambda: F.conv_transpose1d(torch.ones(1, 2, 3), torch.ones(3, 1, 3)),
     ],
 )
-def test_refusals(call: Callable[[], Any]) -> None:
+def test_wrong_arguments_raise(call: Callable[[], Any]) -> None:
     with pytest.raises(fg.ArgumentError):
         call()
 
 
-def test_more_places_than_memory_holds() -> None:
+def test_outputs_too_large_for_memory() -> None:
     with pytest.raises(MemoryError):
         F.adaptive_avg_pool1d(torch.ones(1, 1, 3), 2**40)

@@ -14,7 +14,7 @@ def counts(prof: profile) -> dict[str, int]:
     return {e.key: e.count for e in prof.key_averages()}
 
 
-def test_ops_rules_and_regions() -> None:
+def test_ops_rules_and_regions_are_counted() -> None:
     x = torch.ones(3, requires_grad=True)
     with profile() as prof:
         for _ in range(2):
@@ -60,7 +60,7 @@ def test_the_table() -> None:
         rows.table("cuda_time")
 
 
-def test_functions_are_regions() -> None:
+def test_custom_functions_are_regions() -> None:
     @record_function("mine")
     def f(n: int) -> int:
         return n if n == 0 else f(n - 1) + 1
@@ -70,7 +70,7 @@ def test_functions_are_regions() -> None:
     assert counts(prof) == {"mine": 4}
 
 
-def test_profiles_of_other_threads_and_others_inside() -> None:
+def test_nested_profiles_and_other_threads() -> None:
     x = torch.ones(2)
 
     def elsewhere() -> None:
@@ -88,7 +88,7 @@ def test_profiles_of_other_threads_and_others_inside() -> None:
     assert str(off) == "<unfinished torch.autograd.profile>"
 
 
-def test_refusals() -> None:
+def test_wrong_arguments_raise() -> None:
     with profile() as prof:
         with pytest.raises(RuntimeError, match="didn't finish running"):
             prof.key_averages()

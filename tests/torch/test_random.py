@@ -1,4 +1,4 @@
-"""Numbers drawn over the elements of torch's tensors."""
+"""In-place random methods of torch's tensors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_other_dtypes() -> None:
     assert torch.zeros(3, 2).bernoulli_(p).tolist() == [[0, 1]] * 3
 
 
-def test_what_was_there_has_no_gradient() -> None:
+def test_the_overwritten_value_has_no_gradient() -> None:
     a = torch.ones(3, requires_grad=True)
     x = a * 2
     x.uniform_()
@@ -59,6 +59,6 @@ def test_what_was_there_has_no_gradient() -> None:
 @pytest.mark.parametrize(
     ("name", "args"), [("uniform_", (1, 0)), ("normal_", (0, -1)), ("exponential_", (0,)), ("random_", (3, 3))]
 )
-def test_refusals(name: str, args: Any) -> None:
+def test_wrong_arguments_raise(name: str, args: Any) -> None:
     with pytest.raises(RuntimeError):
         getattr(torch.zeros(2), name)(*args)

@@ -1,4 +1,4 @@
-"""What writes, and what shares memory: functions in place, `out=`, copies of views."""
+"""In-place functions, `out=`, shared memory and copies of views."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ferrograd import torch
 
 from tests.dialects import values
 
-#: With what is put there by name.
+#: Typed as Any: some functions are added at run time.
 T: Any = torch
 
 A = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -42,7 +42,7 @@ def test_as_strided_in_place() -> None:
     assert values(a.grad) == [0, 2, 4, 6, 0, 0]
 
 
-def test_as_strided_counts_in_the_memory() -> None:
+def test_as_strided_offsets_count_from_the_start_of_the_memory() -> None:
     a = torch.arange(6.0).requires_grad_()
     x = (a * 1).reshape(2, 3)
     rows = {
@@ -192,7 +192,7 @@ def test_activations_in_place() -> None:
     np.testing.assert_array_equal(np.asarray(g), [*slopes, 1])
 
 
-def test_casts_that_change_nothing_are_the_tensor_itself() -> None:
+def test_casts_that_change_nothing_return_the_tensor_itself() -> None:
     x: Any = t([1.0, 2.0])
     assert x.float() is x.type_as(x) is +x is T.positive(x) is x.to(torch.float32) is x
     assert x.double() is not x
@@ -201,7 +201,7 @@ def test_casts_that_change_nothing_are_the_tensor_itself() -> None:
     assert values(y) == [6]
 
 
-def test_more_that_writes() -> None:
+def test_other_methods_that_write() -> None:
     x = t(np.zeros((7, 3), np.float32))
     x.fill_diagonal_(4, wrap=True)
     want = np.zeros((7, 3), np.float32)
@@ -231,7 +231,7 @@ def test_more_that_writes() -> None:
 
 
 def test_a_comparison_in_place_stays_tracked() -> None:
-    """With the derivative zero, as everything that is written over a result."""
+    """Its derivative is zero, like that of any value written over a result."""
     a = t([1.0, -2.0], requires_grad=True)
     for name, other in (("gt_", 0), ("ge_", 0), ("lt_", 0), ("le_", 0), ("eq_", 1), ("ne_", a), ("logical_and_", a)):
         x = a * 3
@@ -254,7 +254,7 @@ def test_a_comparison_in_place_stays_tracked() -> None:
         a.gt_(0)
 
 
-def test_what_cannot_be_deleted() -> None:
+def test_attributes_that_cannot_be_deleted() -> None:
     x = t([1.0], requires_grad=True)
     x.grad = t([2.0])
     del x.grad
