@@ -1,7 +1,7 @@
-"""Automatic differentiation to any order, with a Rust core and dialects of Paddle and PyTorch.
+"""Automatic differentiation of any order, with a Rust core and dialects of Paddle and PyTorch.
 
-The functions follow the Python array API standard. A tensor with ``requires_grad=True`` records what is computed with
-it; ``grad`` and ``backward`` walk the record.
+The functions follow the Python array API standard. Ops on a tensor with ``requires_grad=True`` are recorded in a graph;
+``grad`` and ``backward`` compute gradients from it.
 
 >>> import ferrograd as fg
 >>> x = fg.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -83,8 +83,8 @@ if _typing.TYPE_CHECKING:
     from ferrograd._graph.graph import Graph, graph
     from ferrograd._tensor.shape import Size
 else:
-    # Not every program uses these: what is imported when it is first asked for, by module.
-    _LATER = {
+    # Modules that not every program needs, each with the names that import it on first use.
+    _LAZY = {
         "_autograd.checkpoint": ("CheckpointError", "checkpoint", "checkpoint_sequential"),
         "_autograd.function": ("Function", "once_differentiable"),
         "_graph.graph": ("Graph", "graph"),
@@ -107,7 +107,7 @@ else:
             "set_detect_anomaly",
         ),
     }
-    _MODULE = {name: module for module, names in _LATER.items() for name in names}
+    _MODULE = {name: module for module, names in _LAZY.items() for name in names}
     _FOLDERS = ("func", "paddle", "testing", "torch")
 
     def __getattr__(name):
@@ -221,9 +221,9 @@ newaxis = None
 
 
 def tensor(data: _Any, dtype: _Any = None, requires_grad: _Any = False) -> Tensor:
-    """A tensor of numbers, nested lists, arrays or tensors, copied.
+    """A tensor with a copy of numbers, nested lists, arrays or tensors.
 
-    Python floats become the default float (float32); what has a dtype keeps it.
+    Python floats get the default float dtype (float32), ints int64. Arrays and tensors keep their dtype.
 
     >>> fg.tensor([[1, 2], [3, 4]], dtype=fg.float64, requires_grad=True).shape
     (2, 2)
@@ -232,7 +232,7 @@ def tensor(data: _Any, dtype: _Any = None, requires_grad: _Any = False) -> Tenso
 
 
 def asarray(obj: _Any, /, *, dtype: _Any = None, device: object = None, copy: _Any = None) -> Tensor:
-    """The object as a tensor: a tensor of that dtype is returned as it is, unless a copy is asked for.
+    """The object as a tensor. A tensor of that dtype is returned as it is, unless ``copy`` is true.
 
     >>> fg.asarray([1, 2, 3]).dtype
     dtype('int64')

@@ -1,4 +1,4 @@
-"""What the array API standard asks a namespace about itself."""
+"""The inspection functions of the array API standard: ``__array_namespace_info__``."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _GROUPS = {
 
 
 class _Info:
-    """The answers of `__array_namespace_info__()`."""
+    """The result of ``__array_namespace_info__()``."""
 
     def capabilities(self) -> dict[str, Any]:
-        """What is supported: all indexing, and results whose shape depends on values."""
+        """Optional features: boolean indexing and data-dependent shapes are supported."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Device:
-        """Where new tensors live."""
+        """The device of new tensors."""
         return DEVICES[0]
 
     def devices(self) -> list[Device]:
@@ -38,12 +38,12 @@ class _Info:
         return [DEVICES[0]]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
-        """The dtypes of new tensors where none is named."""
+        """The dtypes of new tensors for which none is given."""
         whole = np.dtype("int64")
         return {"real floating": np.dtype(get_default_dtype()), "integral": whole, "indexing": whole}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
-        """The dtypes, of all kinds, of one, or of several."""
+        """The supported dtypes by name: of one kind, of a tuple of kinds, or of all."""
         kinds = kind if isinstance(kind, tuple) else tuple(_KINDS) if kind is None else (kind,)
         found: dict[str, np.dtype[Any]] = {}
         for k in kinds:
@@ -55,5 +55,5 @@ class _Info:
 
 
 def __array_namespace_info__() -> _Info:
-    """The namespace's answers to the array API's inspection functions."""
+    """Inspection of the namespace, as the array API standard defines it."""
     return _Info()

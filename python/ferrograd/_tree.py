@@ -1,7 +1,7 @@
 """Nested structures of values: lists, tuples, named tuples, dicts and dataclasses, to any depth.
 
-What is none of these is a leaf; None is a structure without leaves. Fields of a dataclass that hold neither a
-structure nor a tensor, an array or a float (names, sizes, functions) are part of the structure too.
+Any other value is a leaf; None is a structure without leaves. Fields of a dataclass that hold neither a structure nor a
+tensor, an array or a float (names, sizes, functions) are static: they belong to the structure and are not leaves.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ferrograd._core import ArgumentError, GradientEdge, Tensor
 
 def children(tree: Any) -> list[tuple[Any, Any]] | None:
     """The keys and parts of a structure; None for a leaf."""
-    # What there is most of comes first.
+    # The most frequent case first.
     if isinstance(tree, Tensor):
         return None
     if tree is None:
@@ -30,31 +30,31 @@ def children(tree: Any) -> list[tuple[Any, Any]] | None:
     return None
 
 
-def _is_fixed(value: Any) -> bool:
-    """Whether a field of a dataclass says how the structure is made, and is no leaf of it."""
+def _is_static(value: Any) -> bool:
+    """Whether the value of a dataclass field is static: part of the structure, not a leaf."""
     return not isinstance(value, (Tensor, GradientEdge, np.ndarray, np.floating, float)) and children(value) is None
 
 
 def _is_dataclass(tree: Any) -> bool:
-    """What ``dataclasses.is_dataclass`` says, without that module, which few programs need."""
+    """``dataclasses.is_dataclass`` without importing that module, which few programs need."""
     return hasattr(type(tree), "__dataclass_fields__")
 
 
 def _fields(tree: Any) -> list[str]:
-    """The names of the fields that are no part of the structure."""
+    """The names of the fields that are not static."""
     import dataclasses
 
-    return [f.name for f in dataclasses.fields(tree) if not _is_fixed(getattr(tree, f.name))]
+    return [f.name for f in dataclasses.fields(tree) if not _is_static(getattr(tree, f.name))]
 
 
-def _twin(tree: Any) -> Any:
+def _shallow_copy(tree: Any) -> Any:
     import copy
 
     return copy.copy(tree)
 
 
 def _with(tree: Any, parts: list[Any]) -> Any:
-    """The structure with other parts."""
+    """The structure with its parts replaced."""
     if tree is None:
         return None
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
@@ -65,13 +65,13 @@ def _with(tree: Any, parts: list[Any]) -> Any:
         named = dict(zip(tree, parts, strict=True))
         if type(tree) is dict:
             return named
-        twin = _twin(tree)
-        twin.update(named)
-        return twin
-    twin = _twin(tree)
+        copied = _shallow_copy(tree)
+        copied.update(named)
+        return copied
+    copied = _shallow_copy(tree)
     for name, part in zip(_fields(tree), parts, strict=True):
-        object.__setattr__(twin, name, part)
-    return twin
+        object.__setattr__(copied, name, part)
+    return copied
 
 
 def leaves(tree: Any) -> list[Any]:
@@ -85,7 +85,7 @@ def leaves(tree: Any) -> list[Any]:
 
 
 def rebuilt(tree: Any, values: Iterator[Any]) -> Any:
-    """The structure with the next values as its leaves.
+    """The structure with its leaves replaced by the next of ``values``.
 
     >>> rebuilt({"a": [1, 2], "b": 3}, iter("xyz"))
     {'a': ['x', 'y'], 'b': 'z'}
@@ -95,12 +95,12 @@ def rebuilt(tree: Any, values: Iterator[Any]) -> Any:
 
 
 def mapped(f: Callable[[Any], Any], tree: Any) -> Any:
-    """The structure with ``f`` of each leaf."""
+    """The structure with ``f`` applied to each leaf."""
     return rebuilt(tree, map(f, leaves(tree)))
 
 
 def matched(tree: Any, like: Any, what: str, at: str = "") -> list[Any]:
-    """The leaves of a structure in the order of another one, which it must resemble.
+    """The leaves of ``tree`` in the order of ``like``; raises unless both have the same structure.
 
     >>> matched({"b": 3, "a": (1, 2)}, {"a": ("x", "y"), "b": "z"}, "tangents")
     [1, 2, 3]
@@ -119,7 +119,7 @@ def matched(tree: Any, like: Any, what: str, at: str = "") -> list[Any]:
 
 
 def spread(axes: Any, tree: Any, what: str, at: str = "") -> list[Any]:
-    """An entry for each leaf of ``tree``: one that is no container (or None) stands for all leaves below its place.
+    """One entry of ``axes`` for each leaf of ``tree``. An entry that is not a container covers all leaves below it.
 
     >>> spread((0, None), ([1, 2], 3), "in_axes")
     [0, 0, None]
@@ -136,7 +136,7 @@ def spread(axes: Any, tree: Any, what: str, at: str = "") -> list[Any]:
 
 
 def shown(tree: Any) -> str:
-    """A structure with a star for each leaf.
+    """The text of a structure with a star for each leaf.
 
     >>> shown({"a": [1, 2], "b": (3,)})
     "{'a': [*, *], 'b': (*,)}"

@@ -1,4 +1,4 @@
-"""Functions with gradients of their own under ``vmap``: by a rule of the caller's, or lane by lane."""
+"""``Function`` under ``vmap``: by the ``vmap`` rule of the user, or one batch element after the other."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ferrograd import _core, _tree
-from ferrograd._autograd.nested import filled, laid_out, replaced
+from ferrograd._autograd.nested import collect_tensors, fill, replace_tensors
 from ferrograd._core import ArgumentError, LanesError, Tensor
 
 Values = Sequence[Tensor | None]
 
 
 class VmapInfo(NamedTuple):
-    """What a ``vmap`` of a function's own is told: how many lanes there are, and what is said of random numbers."""
+    """The first argument of a user's ``vmap`` rule: the batch size, and the ``randomness`` argument of ``vmap``."""
 
     batch_size: int
     randomness: str
 
 
-def by_rule(rule: Callable[..., Any], name: str, values: tuple[Any, ...]) -> Any:
-    """The call by the function's own ``vmap``, which sees the innermost lanes as the first axis."""
+def call_vmap_rule(rule: Callable[..., Any], name: str, values: tuple[Any, ...]) -> Any:
+    """Calls a user's ``vmap`` rule. It gets the innermost batch axis as axis 0 of each batched tensor."""
     found: list[Tensor] = []
-    layout = [laid_out(value, found, True) for value in values]
+    positions = [collect_tensors(value, found, True) for value in values]
     lanes = _core.lanes_of(found)
-    assert lanes is not None, "it is called for a tensor with lanes"
+    assert lanes is not None, "one of the tensors is batched"
     outside = [lanes.leave(x, 0) if lanes.has(x) else x for x in found]
-    axes = tuple(filled(layout, [0 if lanes.has(x) else None for x in found]))
-    given = (replaced(value, place, outside) for value, place in zip(values, layout, strict=True))
+    axes = tuple(fill(positions, [0 if lanes.has(x) else None for x in found]))
+    given = (replace_tensors(value, place, outside) for value, place in zip(values, positions, strict=True))
     result = rule(VmapInfo(len(lanes), lanes.randomness), axes, *given)
     if not (isinstance(result, tuple) and len(result) == 2):
         raise ArgumentError(
@@ -44,10 +44,15 @@ def by_rule(rule: Callable[..., Any], name: str, values: tuple[Any, ...]) -> Any
     return _tree.rebuilt(output, inside)
 
 
-def one_by_one(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], refusal: LanesError) -> Any:
-    """The call for each of the innermost lanes. What is no tensor in the output is that of the first."""
+def call_per_element(
+    call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], refusal: LanesError
+) -> Any:
+    """Runs ``call`` for each element of the innermost batch and stacks the tensors of the results.
+
+    Values that are not tensors are those of the first result. ``refusal`` is raised again if nothing is batched.
+    """
     found: list[Tensor] = []
-    layout = laid_out([args, kwargs], found, True)
+    positions = collect_tensors([args, kwargs], found, True)
     lanes = _core.lanes_of(found)
     if lanes is None or not len(lanes):
         raise refusal
@@ -55,69 +60,69 @@ def one_by_one(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     results: list[list[Tensor]] = []
     for lane in range(len(lanes)):
         at: list[Any] = [x if out is None else out[lane] for x, out in zip(found, outside, strict=True)]
-        a, k = replaced([args, kwargs], layout, at)
+        a, k = replace_tensors([args, kwargs], positions, at)
         before = [x.inplace_version for x in at]
         output = call(*a, **k)
         if before != [x.inplace_version for x in at]:
             raise ArgumentError("vmap: a function that asks for values cannot write into its arguments") from refusal
         results.append([])
-        place = laid_out(output, results[-1], True)
+        place = collect_tensors(output, results[-1], True)
         if lane == 0:
             first, places = output, place
-    return replaced(first, places, [_together(lanes, parts) for parts in zip(*results, strict=True)])
+    return replace_tensors(first, places, [_stacked(lanes, parts) for parts in zip(*results, strict=True)])
 
 
-class _Lane(threading.local):
-    """The lanes at which rules run on this thread, for the contexts that they read from."""
+class _Running(threading.local):
+    """The batch elements for which rules run on this thread, each with the call whose saved tensors it reads."""
 
     def __init__(self) -> None:
         self.stack: list[tuple[_core.FunctionCall, _core.Lanes, int]] = []
 
 
-_LANE = _Lane()
+_RUNNING = _Running()
 
 
-def seen(call: _core.FunctionCall, tensors: list[Tensor]) -> list[Tensor]:
-    """What a context kept, as a rule sees it that runs for one lane."""
-    for owner, lanes, lane in _LANE.stack:
+def current_element(call: _core.FunctionCall, tensors: list[Tensor]) -> list[Tensor]:
+    """Saved tensors of a call as its running rule sees them: one batch element of each, if it runs per element."""
+    for owner, lanes, lane in _RUNNING.stack:
         if owner is call:
-            tensors = [_one(lanes, lane, x) for x in tensors]
+            tensors = [_element(lanes, lane, x) for x in tensors]
     return tensors
 
 
-def ruled(call: _core.FunctionCall, rule: Callable[[Values], Values], given: Values) -> Values:
-    """What a rule gives: for all lanes at once, or for each where it asks for values."""
+def run_rule(call: _core.FunctionCall, rule: Callable[[Values], Values], given: Values) -> Values:
+    """Runs a rule on the whole batch, or per element if it asks for values (``item``, ``numpy``)."""
     try:
         return rule(given)
     except LanesError:
-        lanes = _core.lanes_of([*(x for x in given if x is not None), *seen(call, call.saved())])
+        lanes = _core.lanes_of([*(x for x in given if x is not None), *current_element(call, call.saved())])
         if lanes is None or not len(lanes):
             raise
     results: list[Values] = []
     for lane in range(len(lanes)):
-        _LANE.stack.append((call, lanes, lane))
+        _RUNNING.stack.append((call, lanes, lane))
         try:
-            results.append(ruled(call, rule, [x if x is None else _one(lanes, lane, x) for x in given]))
+            results.append(run_rule(call, rule, [x if x is None else _element(lanes, lane, x) for x in given]))
         finally:
-            _LANE.stack.pop()
-    return [_together(lanes, parts) for parts in zip(*results, strict=True)]
+            _RUNNING.stack.pop()
+    return [_stacked(lanes, parts) for parts in zip(*results, strict=True)]
 
 
-def has_values(x: Tensor) -> bool:
-    """Whether any element in any lane is not zero."""
+def has_nonzero(x: Tensor) -> bool:
+    """Whether any element is not zero, over all batch axes."""
     while (lanes := _core.lanes_of([x])) is not None:
         x = lanes.leave(x, 0)
     return bool(np.any(np.asarray(x.detach())))
 
 
-def _one(lanes: _core.Lanes, lane: int, x: Tensor) -> Tensor:
-    """The tensor in one lane."""
+def _element(lanes: _core.Lanes, lane: int, x: Tensor) -> Tensor:
+    """One batch element of a tensor; the tensor itself if it is not batched."""
     part: Tensor = lanes.leave(x, 0)[lane] if lanes.has(x) else x
     return part
 
 
-def _together(lanes: _core.Lanes, parts: Values) -> Any:
-    """A tensor with lanes, from that of each lane; None if all are."""
+def _stacked(lanes: _core.Lanes, parts: Values) -> Any:
+    """The batched tensor made of one tensor per element, where None is zeros; None if all are None."""
     known = [x for x in parts if x is not None]
     if not known:
         return None

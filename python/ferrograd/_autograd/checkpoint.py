@@ -1,4 +1,4 @@
-"""Checkpoints: calls that keep their arguments only, and are made again when a gradient reads what was inside."""
+"""Gradient checkpointing: a call saves its arguments only and runs again when a gradient needs its inner values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ferrograd import _core
 from ferrograd._autograd.modes import enable_grad
-from ferrograd._autograd.nested import laid_out, replaced
+from ferrograd._autograd.nested import collect_tensors, replace_tensors
 from ferrograd._autograd.saved_tensors import saved_tensors_hooks
 from ferrograd._core import ArgumentError, Tensor
 
@@ -19,11 +19,11 @@ T = TypeVar("T")
 
 
 class CheckpointError(RuntimeError):
-    """A call that was made again did something else than the first time."""
+    """The recomputation of a checkpoint did not match its first run."""
 
 
-class _Place:
-    """Stands for an array that was not kept; holds it for a moment, once it has been computed again."""
+class _Placeholder:
+    """Stands for an array that was not saved. Holds the recomputed array until the rule reads it."""
 
     __slots__ = ("__weakref__", "value")
 
@@ -32,33 +32,33 @@ class _Place:
 
 
 class _Call:
-    """A call whose inner arrays are computed again when they are read."""
+    """One checkpointed call. Its inner arrays are recomputed when a rule reads them."""
 
     def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any, options: dict[str, Any]) -> None:
         found: list[Tensor] = []
-        self._layout = laid_out([args, kwargs], found, True)
-        # Kept as a node keeps its inputs, so that a checkpoint around this one does without them.
+        self._positions = collect_tensors([args, kwargs], found, True)
+        # Saved like the inputs of a node, so an outer checkpoint packs them too.
         self._tensors = [_core.SavedTensor(x) for x in found]
         empty: Any = [None] * len(found)
-        self._args, self._kwargs = replaced((args, kwargs), self._layout, empty)
+        self._args, self._kwargs = replace_tensors((args, kwargs), self._positions, empty)
         self._function = function
         self._check = options["determinism_check"] != "none"
         self._context = options["recompute_context"]
         self._random = _core.native.get_rng_state() if options["preserve_rng_state"] else None
-        # By array, in the order in which they were kept: its place while a node holds that, its shape and dtype.
-        self._places: list[weakref.ref[_Place]] = []
+        # For each saved array in order: its placeholder while a node holds it, and its shape and dtype.
+        self._places: list[weakref.ref[_Placeholder]] = []
         self._kinds: list[tuple[Any, Any]] = []
         self.ended = False
 
-    def pack(self, x: Tensor) -> _Place:
-        """What is kept in the place of an array: nothing but its number."""
-        place = _Place()
+    def pack(self, x: Tensor) -> _Placeholder:
+        """The hook that replaces an array by a placeholder."""
+        place = _Placeholder()
         self._places.append(weakref.ref(place))
         self._kinds.append((tuple(x.shape), x.dtype))
         return place
 
-    def unpack(self, place: _Place) -> Tensor:
-        """The array of a place, which is empty afterwards."""
+    def unpack(self, place: _Placeholder) -> Tensor:
+        """The array of a placeholder, which is empty afterwards; runs the call again if it was empty."""
         if place.value is None:
             self._again()
         value, place.value = place.value, None
@@ -67,7 +67,7 @@ class _Call:
         return value
 
     def _again(self) -> None:
-        """Makes the call again and puts what it keeps into the places that are still held."""
+        """Runs the call again and fills the placeholders that nodes still hold."""
         at = 0
 
         def keep(x: Tensor) -> Tensor:
@@ -85,7 +85,7 @@ class _Call:
             at += 1
             return x
 
-        args, kwargs = replaced((self._args, self._kwargs), self._layout, [x.get() for x in self._tensors])
+        args, kwargs = replace_tensors((self._args, self._kwargs), self._positions, [x.get() for x in self._tensors])
         before = _core.native.get_rng_state()
         if self._random is not None:
             _core.native.set_rng_state(self._random)
@@ -95,7 +95,7 @@ class _Call:
         finally:
             if self._random is not None:
                 _core.native.set_rng_state(before)
-        # A gradient that is computed inside the call makes it again before its end.
+        # A gradient computed inside the call recomputes it before its first run has ended.
         if self._check and self.ended and at != len(self._places):
             raise CheckpointError(
                 "checkpoint: A different number of tensors was saved during the original forward and recomputation: "
@@ -114,13 +114,16 @@ def checkpoint(
     preserve_rng_state: bool = True,
     **kwargs: Any,
 ) -> T:
-    """``function(*args, **kwargs)``, which keeps nothing for its gradient but its arguments: it is called again when a
-    gradient is computed. Memory is saved, and time spent.
+    """Calls ``function(*args, **kwargs)`` and saves only the arguments for its gradient, not the inner arrays.
 
-    Gradients of any order, hooks and checkpoints inside work as without it. Random numbers are the same in both calls,
-    unless ``preserve_rng_state`` is False. ``context_fn`` gives two contexts, for the two calls. That both calls keep
-    the same shapes and dtypes is checked, unless ``determinism_check`` is "none". The other arguments are torch's and
-    change nothing.
+    The function runs a second time when a gradient is computed: less memory, more time. Gradients of any order, hooks
+    and nested checkpoints work as without it. Both runs draw the same random numbers, unless ``preserve_rng_state`` is
+    False. ``context_fn`` returns two context managers, one for each run. ``use_reentrant``, ``debug`` and
+    ``early_stop`` are accepted for torch and change nothing.
+
+    Raises:
+        CheckpointError: the two runs save different shapes, dtypes or numbers of arrays, unless ``determinism_check``
+            is ``"none"``.
 
     >>> x = fg.tensor([0.5], requires_grad=True)
     >>> y = fg.checkpoint(lambda x: fg.exp(fg.sin(x)), x)
@@ -148,7 +151,7 @@ def checkpoint(
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """The functions one after the other, in ``segments`` parts, all but the last of them checkpoints.
+    """Applies a list of functions in order, in ``segments`` parts. All but the last part are checkpointed.
 
     >>> x = fg.tensor([0.5], requires_grad=True)
     >>> y = fg.checkpoint_sequential([fg.sin, fg.exp, fg.tanh, fg.exp], 2, x)

@@ -1,4 +1,4 @@
-"""What a call of a function with a gradient of its own hands to that gradient."""
+"""The context of a ``Function`` call: what ``forward`` hands to ``backward``, ``jvp`` and ``vmap``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Protocol
 from ferrograd import _core
 from ferrograd._autograd import batching
 from ferrograd._autograd.batching import Values
-from ferrograd._autograd.nested import SLOT, filled, indices, refilled, tensors_in
+from ferrograd._autograd.nested import SLOT, fill, indices, refill, tensors_in
 from ferrograd._core import ArgumentError, Tensor
 
 
 class Rules(Protocol):
     """The part of :class:`ferrograd.Function` that a context calls to run the gradient and tangent rules."""
 
-    _recorded: ClassVar[bool]
+    _backward_is_recorded: ClassVar[bool]
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
@@ -32,16 +32,16 @@ class Rules(Protocol):
     def _cotangents(cls, ctx: Context, grads: Sequence[Tensor | None]) -> list[Any]: ...
 
     @classmethod
-    def _take(cls, ctx: Context, result: Any, found: list[Tensor | None]) -> None: ...
+    def _assign_gradients(cls, ctx: Context, result: Any, found: list[Tensor | None]) -> None: ...
 
     @classmethod
-    def _is_several(cls, output: Any) -> bool: ...
+    def _has_several_results(cls, output: Any) -> bool: ...
 
 
 class Context:
-    """What a call of a function hands to its backward: what it saved, and any attribute that is set on it."""
+    """Carries saved tensors, and any attribute that is set on it, from ``forward`` to ``backward``."""
 
-    #: By argument: whether a gradient can flow into it.
+    #: For each argument, whether it needs a gradient.
     needs_input_grad: tuple[Any, ...] = ()
 
     _saved: Any = ()
@@ -49,12 +49,12 @@ class Context:
     _saved_for_forward: Any = ()
     _copies_for_forward: tuple[Tensor, ...] = ()
     _written: tuple[Tensor, ...] = ()
-    _fixed: tuple[Tensor, ...] = ()
+    _constants: tuple[Tensor, ...] = ()
     _not_inplace: bool = False
-    _materialize: bool = True
+    _materialize_grads: bool = True
     _any_dtype: bool = False
     _finished: bool = False
-    _own: Mapping[str, int] = {}
+    _output_attributes: Mapping[str, int] = {}
     _in_forward_mode: bool = False
     _call: _core.FunctionCall
     _function: type[Rules]
@@ -67,94 +67,94 @@ class Context:
         self._function = function
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keeps tensors for backward as they are now. What was saved before is forgotten."""
+        """Saves tensors for ``backward`` with their present values. Replaces what an earlier call saved."""
         self._saved = tensors
         self._copies = tuple(_core.copy_of(x) for x in tensors_in(tensors))
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keeps tensors for ``jvp``, which finds them where backward finds its own."""
+        """Saves tensors for ``jvp``, which reads them as :attr:`saved_tensors`."""
         self._saved_for_forward = tensors
         self._copies_for_forward = tuple(_core.copy_of(x) for x in tensors_in(tensors))
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What was saved, in the same order; each tensor with its history."""
+        """The saved tensors in order. Gradients flow through them."""
         if not self._finished:
             return tuple(self._saved)
-        found = iter(batching.seen(self._call, self._call.saved()))
-        saved = tuple(refilled(self._saved, found))
-        return tuple(refilled(self._saved_for_forward, found)) if self._in_forward_mode else saved
+        found = iter(batching.current_element(self._call, self._call.saved()))
+        saved = tuple(refill(self._saved, found))
+        return tuple(refill(self._saved_for_forward, found)) if self._in_forward_mode else saved
 
     def saved_tensor(self) -> tuple[Any, ...]:
-        """Paddle's name of :attr:`saved_tensors`."""
+        """The saved tensors: Paddle's name of :attr:`saved_tensors`."""
         return self.saved_tensors
 
     saved_variables = saved_tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Says that the function wrote into these arguments. They must be among its results."""
+        """Declares the arguments that ``forward`` wrote to in place. It must return them."""
         self._written = tensors
 
     def mark_not_inplace(self, *tensors: Tensor) -> None:
-        """Says that an argument that is returned as it is was not written to: the result is another tensor."""
+        """Declares that a returned argument was not written to: the result is then a new tensor."""
         self._not_inplace = True
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Says that no gradient flows through these results."""
-        self._fixed = tensors
+        """Declares results through which no gradient flows."""
+        self._constants = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (the default) or None where no gradient arrives."""
-        self._materialize = bool(value)
+        """Whether ``backward`` gets zeros (the default) or None for a result without a gradient."""
+        self._materialize_grads = bool(value)
 
     def __repr__(self) -> str:
         """The name of the backward."""
         return f"<{self._function.__name__}Backward>"
 
     def __getattr__(self, name: str) -> Any:
-        """A result that was set as an attribute: without a cycle, since the results hold the context."""
-        if name in self._own:
-            own = self._call.output(self._own[name])
-            return own if own is None else batching.seen(self._call, [own])[0]
+        """A result of ``forward`` that was set as an attribute. The core holds it to avoid a cycle."""
+        if name in self._output_attributes:
+            own = self._call.output(self._output_attributes[name])
+            return own if own is None else batching.current_element(self._call, [own])[0]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _forget(self, own: dict[str, int]) -> None:
-        """Lets go of the tensors, which the recorded call keeps from here on: ``own`` are attributes among them."""
+    def _release_tensors(self, own: dict[str, int]) -> None:
+        """Drops the tensors, which the recorded call now holds. ``own`` are the attributes among its results."""
         self._finished = True
         if self._call.is_recorded:
             for name in own:
                 delattr(self, name)
-            self._own = own
-        self._saved = tuple(refilled(self._saved, itertools.repeat(SLOT)))
-        self._saved_for_forward = tuple(refilled(self._saved_for_forward, itertools.repeat(SLOT)))
-        self._copies = self._copies_for_forward = self._written = self._fixed = ()
+            self._output_attributes = own
+        self._saved = tuple(refill(self._saved, itertools.repeat(SLOT)))
+        self._saved_for_forward = tuple(refill(self._saved_for_forward, itertools.repeat(SLOT)))
+        self._copies = self._copies_for_forward = self._written = self._constants = ()
 
     # What the core calls.
 
     def _backward(self, grads: Values) -> Values:
-        """The gradients of the inputs, from those of the outputs."""
-        return batching.ruled(self._call, self._gradients, grads)
+        """The gradients of the inputs from those of the outputs."""
+        return batching.run_rule(self._call, self._gradients, grads)
 
     def _jvp(self, tangents: Values) -> Values:
-        """The tangents of the outputs, from those of the inputs."""
-        return batching.ruled(self._call, self._tangents, tangents)
+        """The tangents of the outputs from those of the inputs."""
+        return batching.run_rule(self._call, self._tangents, tangents)
 
     def _gradients(self, grads: Values) -> Values:
-        found = self._ruled(grads)
-        if _core.is_grad_enabled() and (why := self._why_once(grads, found)):
+        found = self._user_gradients(grads)
+        if _core.is_grad_enabled() and (why := self._why_not_twice(grads, found)):
             found = self._call.refuse_twice(found, [g for g in grads if g is not None], why)
         return found
 
-    def _ruled(self, grads: Values) -> list[Tensor | None]:
-        """What the rule of the user's gives, by input."""
+    def _user_gradients(self, grads: Values) -> list[Tensor | None]:
+        """The gradients that the user's rule returns, one for each input tensor."""
         function = self._function
         result = function._rule()(self, *function._cotangents(self, grads))
         found: list[Tensor | None] = [None] * self._count
-        function._take(self, result, found)
+        function._assign_gradients(self, result, found)
         return found
 
-    def _why_once(self, grads: Values, found: Values) -> str | None:
-        """Why the gradients that the rule gave cannot be differentiated; None if they can."""
+    def _why_not_twice(self, grads: Values, found: Values) -> str | None:
+        """The reason why the gradients in ``found`` cannot be differentiated again; None if they can."""
         function = self._function
         if getattr(function._rule(), "_once", False):
             return "trying to differentiate twice a function that was marked with @once_differentiable"
@@ -162,15 +162,16 @@ class Context:
         def needed(grads: Values) -> list[Tensor]:
             return [g for g, need in zip(grads, self._needs, strict=True) if need and g is not None]
 
-        if "_recorded" in vars(function) or all(g.requires_grad for g in needed(found)):
+        if "_backward_is_recorded" in vars(function) or all(g.requires_grad for g in needed(found)):
             return None
-        # They may be constant. But what depends on no gradient that the rule gets is zero, or was not recorded.
+        # They may be constants. A backward is linear in the gradients it gets, so it runs again with tracked ones: a
+        # result that depends on none of them is zero, or was computed in functions that are not recorded.
         places = [g if g is None else _core.fresh(_core.native.ones_like(g)) for g in grads]
-        again = needed(self._ruled(places))
+        again = needed(self._user_gradients(places))
         lost = [g for g in again if not g.requires_grad]
         if again and not lost:
-            function._recorded = True
-        if not any(batching.has_values(x) for x in lost):
+            function._backward_is_recorded = True
+        if not any(batching.has_nonzero(x) for x in lost):
             return None
         return (
             "its backward is not written in functions that are recorded, so there are no gradients of its gradients, "
@@ -180,19 +181,19 @@ class Context:
     def _tangents(self, tangents: Values) -> Values:
         function = self._function
         if not function._has_jvp():
-            return self._transposed(tangents)
+            return self._transposed_tangents(tangents)
         self._in_forward_mode = bool(self._saved_for_forward)
         try:
-            result = function.jvp(self, *filled(self._ins, tangents))
+            result = function.jvp(self, *fill(self._ins, tangents))
         finally:
             self._in_forward_mode = False
         found: list[Tensor | None] = [None] * len(list(indices(self._outs)))
-        several = function._is_several(result)
-        self._place(self._outs, list(result) if several else [result], found, "jvp")
+        several = function._has_several_results(result)
+        self._assign(self._outs, list(result) if several else [result], found, "jvp")
         return found
 
-    def _transposed(self, tangents: Values) -> Values:
-        """Tangents without a ``jvp``: those of the transpose of backward, which is linear in the gradients it gets."""
+    def _transposed_tangents(self, tangents: Values) -> Values:
+        """Tangents without a ``jvp``: the transpose of ``backward``, which is linear in the gradients it gets."""
         record = _core.is_grad_enabled()
         seeds = self._call.seeds()
         before = _core.set_grad_mode(True)
@@ -216,26 +217,27 @@ class Context:
         )
         return [None if seed is None else next(found) for seed in seeds]
 
-    def _place(self, layout: Any, result: Any, found: list[Tensor | None], rule: str) -> None:
-        """Puts the tensors that a rule returned where the layout says."""
-        if isinstance(layout, int):
+    def _assign(self, positions: Any, result: Any, found: list[Tensor | None], rule: str) -> None:
+        """Writes the tensors that a rule returned to ``found`` at the indices in ``positions``."""
+        if isinstance(positions, int):
             if result is not None and not isinstance(result, Tensor):
                 raise ArgumentError(
                     f"{self._function.__name__}.{rule}: expected Variable or None (got {type(result).__name__}): "
                     "only Tensor or None can be returned"
                 )
-            found[layout] = result
-        elif isinstance(layout, dict) and isinstance(result, dict):
-            for key, part in layout.items():
-                self._place(part, result.get(key), found, rule)
-        elif isinstance(layout, list) and isinstance(result, (list, tuple)):
-            if len(result) != len(layout):
+            found[positions] = result
+        elif isinstance(positions, dict) and isinstance(result, dict):
+            for key, part in positions.items():
+                self._assign(part, result.get(key), found, rule)
+        elif isinstance(positions, list) and isinstance(result, (list, tuple)):
+            if len(result) != len(positions):
                 raise ArgumentError(
-                    f"{self._function.__name__}.{rule}: {len(result)} values for {len(layout)} in a list"
+                    f"{self._function.__name__}.{rule}: {len(result)} values for {len(positions)} in a list"
                 )
-            for part, value in zip(layout, result, strict=True):
-                self._place(part, value, found, rule)
-        elif layout is not None and result is not None:
+            for part, value in zip(positions, result, strict=True):
+                self._assign(part, value, found, rule)
+        elif positions is not None and result is not None:
             raise ArgumentError(
-                f"{self._function.__name__}.{rule}: a {type(layout).__name__} is expected, not {type(result).__name__}"
+                f"{self._function.__name__}.{rule}: a {type(positions).__name__} is expected, not "
+                f"{type(result).__name__}"
             )

@@ -25,8 +25,8 @@ def watched(what: str, on: bool = True) -> Iterator[None]:
 def detect_anomaly(check_nan: bool = True) -> Iterator[None]:
     """Makes ``backward`` and ``grad`` raise ``NotFiniteError`` (a ``RuntimeError``) where a gradient becomes NaN.
 
-    The text names the op, the line that recorded it, and the op and line that made the first value (computed inside the
-    context) or the first gradient that is not finite. With ``check_nan=False`` nothing is checked.
+    The message has the op, the line that recorded it, and the op and line of the first value (computed inside the
+    context) or first gradient that is not finite. With ``check_nan=False`` nothing is checked.
 
     >>> x = fg.tensor(0.0, requires_grad=True)
     >>> with fg.detect_anomaly():
@@ -41,7 +41,7 @@ def detect_anomaly(check_nan: bool = True) -> Iterator[None]:
 
 
 class set_detect_anomaly:
-    """Switches the detection of :func:`detect_anomaly` on or off at once; as a context, for that long.
+    """Switches :func:`detect_anomaly` on or off at once. As a context manager it restores the previous state.
 
     >>> with fg.set_detect_anomaly(True):
     ...     fg.is_anomaly_enabled()
@@ -69,7 +69,7 @@ def is_anomaly_enabled() -> bool:
 
 @contextmanager
 def debug_nans() -> Iterator[None]:
-    """Makes every op raise ``NotFiniteError`` whose result holds NaN, in the call that made it, also in ``backward``.
+    """Makes an op raise ``NotFiniteError`` as soon as its result holds NaN, in ``backward`` too.
 
     >>> with fg.debug_nans():
     ...     fg.log(fg.tensor([-1.0, 1.0]))
@@ -83,11 +83,11 @@ def debug_nans() -> Iterator[None]:
 
 @contextmanager
 def safe_gradients() -> Iterator[None]:
-    """Keeps a cotangent of exactly zero at zero, whatever a pointwise op's derivative is at that element.
+    """Makes 0 times an infinite or NaN derivative 0 in ``backward``, ``grad`` and the transforms.
 
-    So the branch that ``where`` did not take contributes nothing, even where its derivative is infinite or NaN. An op
-    that is not pointwise (``softmax``, ``inv``) gives zeros where all of its cotangents are zero, and in forward mode
-    tangents of zero stay zero. It holds for calls of ``backward``, ``grad`` and the transforms inside the context.
+    A zero cotangent of a pointwise op stays zero, so the branch that ``where`` did not take contributes nothing. An op
+    that is not pointwise (``softmax``, ``inv``) gives zeros if all of its cotangents are zero. In forward mode zero
+    tangents stay zero.
 
     >>> x = fg.tensor([0.0, 4.0], requires_grad=True)
     >>> with fg.safe_gradients():

@@ -1,4 +1,4 @@
-"""Functions with gradients of their own: the machinery of ``Function``, natively and in torch, and of ``PyLayer``."""
+"""``Function``: user-defined gradients. torch's ``Function`` and Paddle's ``PyLayer`` derive from it."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from ferrograd import _core
 from ferrograd._autograd import batching
 from ferrograd._autograd.context import Context
 from ferrograd._autograd.modes import no_grad
-from ferrograd._autograd.nested import filled, indices, laid_out, replaced, tensors_in
+from ferrograd._autograd.nested import collect_tensors, fill, indices, replace_tensors, tensors_in
 from ferrograd._core import ArgumentError, LanesError, LeafInplaceError, Tensor
 
 __all__ = ["Context", "Function", "once_differentiable"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: The roles of outputs, by their numbers in the core.
-RESULT, ALIAS, WRITTEN, FIXED, FIXED_ALIAS = range(5)
+#: What the core does with an output, as the numbers that `FunctionCall.finish` takes.
+RESULT, ALIAS, WRITTEN, CONSTANT, CONSTANT_ALIAS = range(5)
 
 
 class Function:
-    """A function with a gradient of its own: a subclass with static methods ``forward`` and ``backward``.
+    """A function with a user-defined gradient: a subclass with static methods ``forward`` and ``backward``.
 
-    ``apply(*args)`` calls ``forward(ctx, *args)``, in which nothing is recorded. ``backward(ctx, *grads)`` gets a
-    gradient for each result and returns one for each argument: None for what is no tensor, a list for a list of
-    tensors. Both are written in ordinary functions, so gradients of gradients follow. With a static method
-    ``setup_context(ctx, inputs, output)``, ``forward`` gets no context. ``jvp(ctx, *tangents)`` and ``vmap(info,
-    in_dims, *args)``, which returns results and the axes of their lanes, are used where they are given and derived
-    where they are not: what is written in ordinary functions runs once for all lanes, what asks for values (``item``,
-    ``numpy``) once for each.
+    ``apply(*args)`` calls ``forward(ctx, *args)`` without recording its ops. ``backward(ctx, *grads)`` gets a gradient
+    for each result and returns one for each argument: None for an argument that is not a tensor, a list for a list of
+    tensors. Both are written with ordinary functions, so gradients of gradients follow. If a static method
+    ``setup_context(ctx, inputs, output)`` is defined, ``forward`` gets no context.
+
+    ``jvp(ctx, *tangents)`` and ``vmap(info, in_dims, *args)``, which returns ``(results, out_dims)``, are optional.
+    Without ``jvp`` the tangent is the transpose of ``backward``. Without ``vmap`` ordinary functions run once on the
+    whole batch; code that asks for values (``item``, ``numpy``) runs once per batch element.
 
     >>> class Cube(fg.Function):
     ...     @staticmethod
@@ -50,25 +51,25 @@ class Function:
     """
 
     _context: ClassVar[type[Context]] = Context
-    #: Set on a class whose backward was seen to be recorded.
-    _recorded: ClassVar[bool]
-    #: Whether tensors are looked for in containers, and which containers hold several results.
-    _nested: ClassVar[bool] = True
-    _several: ClassVar[tuple[type, ...]] = (tuple, list)
+    #: Set on a class once its backward was found to be differentiable.
+    _backward_is_recorded: ClassVar[bool]
+    #: Whether tensors inside containers count, and the containers that hold several results.
+    _looks_into_containers: ClassVar[bool] = True
+    _result_containers: ClassVar[tuple[type, ...]] = (tuple, list)
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """Computes the results."""
+        """Computes the results from the arguments."""
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
-        """Keeps what backward reads, after a ``forward`` without context."""
+        """Saves what ``backward`` reads, after a ``forward`` without context."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """The gradients of the arguments, from those of the results."""
+        """The gradients of the arguments from those of the results."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
             "backward mode AD."
@@ -78,30 +79,30 @@ class Function:
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        """The tangents of the results, from those of the arguments."""
+        """The tangents of the results from those of the arguments."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it here.")
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
-        """The results for all lanes at once, and the axis of the lanes in each."""
+        """The results for the whole batch, and the batch axis of each: ``(results, out_dims)``."""
         raise NotImplementedError("vmap is not implemented.")
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function and records the call."""
+        """Calls ``forward`` and records the call as one node."""
         split = cls.setup_context is not Function.setup_context
         if split and (kwargs or cls.forward.__defaults__):
-            args, kwargs = _bound(cls.forward, args, kwargs)
+            args, kwargs = _with_defaults(cls.forward, args, kwargs)
         values = (*args, *kwargs.values())
         inputs: list[Tensor] = []
-        layout = cls._layout(values, inputs)
+        positions = cls._positions(values, inputs)
         if cls.vmap is not Function.vmap and _core.lanes_of(inputs):
-            return batching.by_rule(cls.vmap, cls.__name__, values)
+            return batching.call_vmap_rule(cls.vmap, cls.__name__, values)
         ctx = cls._context(cls)
         ctx._call = call = _core.FunctionCall(inputs)
-        ctx._ins, ctx._count = layout, len(inputs)
+        ctx._ins, ctx._count = positions, len(inputs)
         ctx._needs = call.needs
-        ctx.needs_input_grad = tuple(filled(layout, ctx._needs, False))
+        ctx.needs_input_grad = tuple(fill(positions, ctx._needs, False))
         before = _core.set_grad_mode(False)
         try:
             if split:
@@ -111,21 +112,21 @@ class Function:
                 output = cls.forward(ctx, *args, **kwargs)
         except LanesError as refusal:
             _core.set_grad_mode(before)
-            return batching.one_by_one(cls.apply, args, kwargs, refusal)
+            return batching.call_per_element(cls.apply, args, kwargs, refusal)
         finally:
             _core.set_grad_mode(before)
-        return cls._finish(ctx, inputs, output)
+        return cls._record(ctx, inputs, output)
 
     @classmethod
     def check(cls, inputs: Sequence[Any], order: int = 3, **options: Any) -> None:
-        """Checks the gradients that ``backward`` gives, up to an order, against finite differences.
+        """Checks the gradients of :meth:`apply` up to an order against finite differences.
 
-        The arguments are those of :func:`ferrograd.testing.check`, which is called for :meth:`apply`. By default it is
-        in reverse and forward mode, for one vector and for many at once.
+        The arguments are those of :func:`ferrograd.testing.check`, which by default checks reverse and forward mode,
+        each with single and with batched vectors.
 
         Raises:
-            GradcheckError: they do not agree; the text names the function, the order, the worst element and both
-                values.
+            GradcheckError: a gradient and its difference quotient disagree. The message has the function, the order,
+                the worst element and both values.
 
         >>> class Cube(fg.Function):
         ...     @staticmethod
@@ -148,11 +149,13 @@ class Function:
             raise GradcheckError(f"{cls.__name__}: {e}") from e
 
     @classmethod
-    def _finish(cls, ctx: Context, inputs: list[Tensor], output: Any) -> Any:
-        """Records the call whose result is ``output``, and returns what the caller gets."""
-        several = cls._is_several(output)
+    def _record(cls, ctx: Context, inputs: list[Tensor], output: Any) -> Any:
+        """Records the call whose ``forward`` returned ``output``; the results for the caller."""
+        several = cls._has_several_results(output)
         found: list[Tensor] = []
-        ctx._outs = places = [laid_out(part, found, cls._nested) for part in (output if several else (output,))]
+        ctx._outs = places = [
+            collect_tensors(part, found, cls._looks_into_containers) for part in (output if several else (output,))
+        ]
         cls._check_output(ctx, inputs, found)
         roles = [(y, cls._role(ctx, inputs, y)) for y in found]
         kept = [*tensors_in(ctx._saved), *tensors_in(ctx._saved_for_forward)]
@@ -166,26 +169,26 @@ class Function:
             if y is value and role in (RESULT, WRITTEN)
         }
         results = ctx._call.finish(
-            ctx, cls.__name__, spots, ctx._materialize, ctx._any_dtype, roles, saved, list(own.values())
+            ctx, cls.__name__, spots, ctx._materialize_grads, ctx._any_dtype, roles, saved, list(own.values())
         )
-        ctx._forget(own)
+        ctx._release_tensors(own)
         if all(new is old for new, old in zip(results, found, strict=True)):
             return output
-        return replaced(output, places, results) if several else replaced(output, places[0], results)
+        return replace_tensors(output, places, results) if several else replace_tensors(output, places[0], results)
 
     @classmethod
-    def _is_several(cls, output: Any) -> bool:
-        """Whether an output is a list of results."""
-        return isinstance(output, cls._several)
+    def _has_several_results(cls, output: Any) -> bool:
+        """Whether an output is a container of several results."""
+        return isinstance(output, cls._result_containers)
 
     @classmethod
-    def _layout(cls, values: tuple[Any, ...], found: list[Tensor]) -> list[Any]:
-        """By argument: where its tensors are."""
-        return [laid_out(value, found, cls._nested) for value in values]
+    def _positions(cls, values: tuple[Any, ...], found: list[Tensor]) -> list[Any]:
+        """For each argument, the positions of its tensors."""
+        return [collect_tensors(value, found, cls._looks_into_containers) for value in values]
 
     @classmethod
     def _check_output(cls, ctx: Context, inputs: list[Tensor], found: list[Tensor]) -> None:
-        """Refuses results that cannot be recorded."""
+        """Raises for results that cannot be recorded."""
         for x in ctx._written:
             if not any(x is y for y in found):
                 raise ArgumentError(
@@ -201,10 +204,10 @@ class Function:
 
     @classmethod
     def _role(cls, ctx: Context, inputs: list[Tensor], y: Tensor) -> int:
-        """What becomes of a result."""
+        """What the core does with a result: see ``RESULT`` and the constants beside it."""
         given = any(y is x for x in inputs)
-        if any(y is x for x in ctx._fixed):
-            return FIXED_ALIAS if given else FIXED
+        if any(y is x for x in ctx._constants):
+            return CONSTANT_ALIAS if given else CONSTANT
         if not given:
             return RESULT
         if not any(y is x for x in ctx._written):
@@ -218,18 +221,18 @@ class Function:
 
     @classmethod
     def _rule(cls) -> Callable[..., Any]:
-        """The function that computes gradients."""
+        """The user's gradient rule."""
         return cls.backward if cls.vjp is Function.vjp else cls.vjp
 
     @classmethod
     def _cotangents(cls, ctx: Context, grads: Sequence[Tensor | None]) -> list[Any]:
-        """The arguments of backward: one for each result."""
-        return [filled(place, grads) for place in ctx._outs]
+        """The arguments of ``backward``: one for each result."""
+        return [fill(place, grads) for place in ctx._outs]
 
     @classmethod
-    def _take(cls, ctx: Context, result: Any, found: list[Tensor | None]) -> None:
-        """Puts what backward returned where the layout of the arguments says."""
-        parts = _parts(result, ctx._ins, cls._several)
+    def _assign_gradients(cls, ctx: Context, result: Any, found: list[Tensor | None]) -> None:
+        """Writes what ``backward`` returned to ``found``, one gradient for each input tensor."""
+        parts = _gradients_by_argument(result, ctx._ins, cls._result_containers)
         while len(parts) > len(ctx._ins) and parts[-1] is None:
             parts.pop()
         name = f"{cls.__name__}Backward"
@@ -244,35 +247,37 @@ class Function:
                     f"function {name} returned a gradient different than None at position {at + 1}, but the "
                     "corresponding forward input was not a Variable"
                 )
-            ctx._place(place, part, found, "backward")
+            ctx._assign(place, part, found, "backward")
 
 
-def _parts(result: Any, layout: list[Any], several: tuple[type, ...]) -> list[Any]:
-    """What backward returned, by argument. A list is the gradient of a single argument that is a list."""
+def _gradients_by_argument(result: Any, positions: list[Any], several: tuple[type, ...]) -> list[Any]:
+    """The result of ``backward`` by argument. A list is the gradient of a single argument that is a list."""
     if isinstance(result, tuple):
         return list(result)
     if isinstance(result, list) and list in several:
-        single = len(layout) == 1 and isinstance(layout[0], list)
+        single = len(positions) == 1 and isinstance(positions[0], list)
         return [result] if single and not (len(result) == 1 and isinstance(result[0], (list, tuple))) else result
     return [result]
 
 
-def _bound(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The arguments by place, with the defaults of ``forward`` among them."""
+def _with_defaults(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The arguments as ``(args, kwargs)`` with the defaults of ``forward`` filled in."""
     bound = inspect.signature(forward).bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.args, bound.kwargs
 
 
 def refuse_leaf(x: Tensor, text: str) -> None:
-    """Refuses a write into a leaf whose gradient is wanted, while recording."""
+    """Raises ``LeafInplaceError`` for a write to a leaf that requires a gradient, while recording."""
     if _core.is_grad_enabled() and x.requires_grad and x.is_leaf:
         raise LeafInplaceError(text)
 
 
 def once_differentiable(backward: F) -> F:
-    """Marks a backward whose results cannot be differentiated: nothing is recorded in it, and whoever asks for a
-    gradient through it gets an error."""
+    """Marks a ``backward`` whose results cannot be differentiated again.
+
+    Nothing is recorded in it. A gradient through its results raises an error.
+    """
 
     @functools.wraps(backward)
     def unrecorded(*args: Any) -> Any:

@@ -1,4 +1,4 @@
-"""``grad`` and ``backward`` of the native namespace, and the checks that all namespaces share."""
+"""``ferrograd.grad`` and ``ferrograd.backward``, and checks of their arguments that the dialects share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LISTS = (list, tuple)
 
 
 def leaves_of(tree: object, what: str) -> Iterator[End]:
-    """The tensors of a structure, in order; sets are structures too."""
+    """The tensors of a structure in order. Sets count as structures."""
     if isinstance(tree, (Tensor, GradientEdge)):
         yield tree
         return
@@ -28,8 +28,8 @@ def leaves_of(tree: object, what: str) -> Iterator[End]:
 
 
 def ends(tree: Any, what: str) -> list[End]:
-    """:func:`leaves_of` as a list, which must hold one at least."""
-    # What is asked for nearly always, before the walk that finds the rest.
+    """:func:`leaves_of` as a list; raises if it is empty."""
+    # A tensor or a flat list, the common cases, need no walk over the structure.
     if isinstance(tree, (Tensor, GradientEdge)):
         return [tree]
     if type(tree) in LISTS and tree:
@@ -45,7 +45,7 @@ def ends(tree: Any, what: str) -> list[End]:
 
 
 def cotangents(value: object) -> list[Tensor | None] | None:
-    """What the outputs start from: one tensor, or a tensor or None for each."""
+    """The ``grad_outputs`` argument as a list: one tensor, or a tensor or None for each output."""
     if value is None or isinstance(value, Tensor):
         return None if value is None else [value]
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
@@ -58,7 +58,7 @@ def cotangents(value: object) -> list[Tensor | None] | None:
 
 
 def unused(allow: bool | None, materialize: bool) -> str:
-    """What becomes of inputs that nothing reaches, from the two arguments that say so."""
+    """How the core treats inputs that no output depends on: ``"refused"``, ``"none"`` or ``"zeros"``."""
     if not materialize:
         return "none" if allow else "refused"
     if allow is False:
@@ -83,18 +83,23 @@ def grad(
 ) -> Tree:
     """The gradients of the sum of ``outputs`` with respect to ``inputs``, in the structure of ``inputs``.
 
-    ``inputs`` is a tensor or nested lists, tuples, dicts and dataclasses of them. ``grad_outputs`` are what the
-    derivatives of the outputs are multiplied with, in the shapes of the outputs; None stands for one. What the ops
-    kept is freed unless ``retain_graph`` (by default: unless ``create_graph``, which makes results that can be
-    differentiated again). Without ``only_inputs`` all other leaves add their gradients to their ``.grad``. Nothing
-    flows into ``no_grad_vars``. An input that nothing reaches is an error, or None with ``allow_unused``, or zeros
-    with ``materialize_grads``. With ``is_grads_batched`` the first axis of every ``grad_outputs`` counts vectors, and
-    so does that of the results: all of them in one pass.
+    ``inputs`` is a tensor or nested lists, tuples, dicts and dataclasses of tensors.
+
+    * ``grad_outputs``: the cotangent of each output, with its shape. None stands for ones and is allowed for an output
+      of one element.
+    * ``retain_graph``: keep what the ops saved, for another pass. The default is the value of ``create_graph``.
+    * ``create_graph``: record the pass, so that the results can be differentiated again.
+    * ``only_inputs``: if False, the gradients of all other leaves are added to their ``.grad``.
+    * ``allow_unused``: the gradient of an input on which no output depends is None instead of an error.
+    * ``materialize_grads``: it is zeros instead.
+    * ``no_grad_vars``: tensors through which no gradient flows.
+    * ``is_grads_batched``: axis 0 of each of ``grad_outputs`` is a batch of cotangents. The results have it too; all
+      are computed in one pass.
 
     Raises:
-        UnusedInputError: an input on which no output depends.
-        FreedGraphError: a graph that an earlier call has freed.
-        ArgumentError: an output of several elements, or one that is not tracked, without its ``grad_outputs``.
+        UnusedInputError: no output depends on an input.
+        FreedGraphError: an earlier call has freed the graph.
+        ArgumentError: an output has several elements, or does not require a gradient, and no ``grad_outputs``.
 
     >>> x = fg.tensor(3.0, requires_grad=True)
     >>> y = x * x * x
@@ -125,7 +130,7 @@ def backward(
     create_graph: bool = False,
     inputs: object = None,
 ) -> None:
-    """Adds the gradients of the sum of ``tensors`` to the ``.grad`` of every leaf, or of ``inputs`` alone.
+    """Adds the gradients of the sum of ``tensors`` to the ``.grad`` of every leaf, or only of ``inputs``.
 
     The other arguments are those of :func:`grad`; see also :meth:`Tensor.backward`.
 

@@ -1,4 +1,4 @@
-"""The grad mode of the thread: contexts that are decorators too."""
+"""Grad modes of the thread. Each is a context manager and a decorator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class _Mode:
-    """A grad mode for a while. It may be entered several times, also while it is entered."""
+    """A context manager that sets a mode. It is reusable and reentrant."""
 
     __slots__ = ("_before", "_on")
 
@@ -25,7 +25,7 @@ class _Mode:
         self._before: list[Any] = []
 
     def _switch(self) -> Any:
-        """Switches the mode on; returns what :meth:`_back` needs to restore the one before."""
+        """Sets the mode; returns what :meth:`_back` needs to restore the previous one."""
         return _core.set_grad_mode(self._on)
 
     def _back(self, before: Any) -> None:
@@ -38,9 +38,9 @@ class _Mode:
         self._back(self._before.pop())
 
     def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
-        """The function, run in this mode. A generator or coroutine is in it only while its own code runs."""
+        """The function, run in this mode. For a generator or coroutine the mode is set only while its code runs."""
         called = self._around(f)
-        # Not everything that asks for the signature looks behind a wrapper, and not everything callable has one.
+        # Some callers read ``__signature__`` and do not follow ``__wrapped__``; some callables have no signature.
         with contextlib.suppress(TypeError, ValueError):
             called.__signature__ = inspect.signature(f)  # type: ignore[attr-defined]
         return called
@@ -73,7 +73,7 @@ class _Mode:
 
 
 def _stepwise(body: Any, mode: _Mode) -> Generator[Any, Any, Any]:
-    """Runs a generator (or coroutine) with the mode set only inside its steps."""
+    """Runs a generator or coroutine with the mode set only during its steps."""
     step, value = body.send, None
     while True:
         before = mode._switch()
@@ -98,7 +98,7 @@ def _stepwise(body: Any, mode: _Mode) -> Generator[Any, Any, Any]:
 
 
 class no_grad(_Mode):
-    """Nothing is recorded inside: a context (``with no_grad():``) or a decorator (``@no_grad`` or ``@no_grad()``).
+    """Turns recording off: a context manager (``with no_grad():``) or decorator (``@no_grad`` or ``@no_grad()``).
 
     >>> x = fg.tensor(2.0, requires_grad=True)
     >>> with fg.no_grad():
@@ -123,7 +123,7 @@ class no_grad(_Mode):
 
 
 class enable_grad(_Mode):
-    """Ops are recorded inside, also within ``no_grad``: a context or a decorator.
+    """Turns recording on, also inside ``no_grad``: a context manager or decorator.
 
     >>> with fg.no_grad(), fg.enable_grad():
     ...     fg.is_grad_enabled()
@@ -146,7 +146,7 @@ class enable_grad(_Mode):
 
 
 class set_grad_enabled(_Mode):
-    """Switches recording on or off, at once; as a context, until its end.
+    """Switches recording on or off at once. As a context manager it restores the previous mode at the end.
 
     >>> with fg.set_grad_enabled(False):
     ...     fg.is_grad_enabled()
@@ -165,7 +165,7 @@ class set_grad_enabled(_Mode):
         self._first = None
 
     def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
-        """The function, run in this mode; the mode outside is as it was before."""
+        """The function, run in this mode. The mode outside the function is restored."""
         if self._first is not None:
             _core.set_grad_mode(self._first)
             self._first = None
@@ -173,10 +173,10 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """Nothing is recorded inside, and what is made inside says so (``x.is_inference()``) and is never part of a graph:
-    a context or a decorator. ``inference_mode(False)`` is the ordinary mode again.
+    """Turns recording off and marks new tensors as inference tensors: a context manager or decorator.
 
-    Outside, an inference tensor is refused where a gradient would have to read it, and by writes in place.
+    An inference tensor (``x.is_inference()``) is never part of a graph. Outside the context an error is raised where a
+    gradient would have to read it, and where it is written to in place. ``inference_mode(False)`` turns the mode off.
 
     >>> w = fg.tensor(2.0, requires_grad=True)
     >>> with fg.inference_mode():

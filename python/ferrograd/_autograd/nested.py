@@ -1,4 +1,8 @@
-"""Where tensors are in lists, tuples and dicts of values, and putting others in their places."""
+"""Tensors nested in lists, tuples and dicts: their positions, and other tensors put at these positions.
+
+Positions have the structure of the value: an index for a tensor, a list or dict for a container with tensors, None for
+anything else.
+"""
 
 from __future__ import annotations
 
@@ -7,60 +11,60 @@ from typing import Any
 
 from ferrograd._core import Tensor
 
-#: Where a saved tensor was.
+#: Marks the position of a saved tensor.
 SLOT = object()
 
 
-def laid_out(value: Any, found: list[Tensor], nested: bool) -> Any:
-    """Appends the tensors of a value to ``found``. Where they are: an index, a list or dict of such, or None."""
+def collect_tensors(value: Any, found: list[Tensor], nested: bool) -> Any:
+    """Appends the tensors of a value to ``found`` and returns their positions. Containers count if ``nested``."""
     if isinstance(value, Tensor):
         found.append(value)
         return len(found) - 1
     if not nested:
         return None
     if isinstance(value, (list, tuple)):
-        parts = [laid_out(part, found, True) for part in value]
+        parts = [collect_tensors(part, found, True) for part in value]
         return parts if any(part is not None for part in parts) else None
     if isinstance(value, dict):
-        named = {key: laid_out(part, found, True) for key, part in value.items()}
+        named = {key: collect_tensors(part, found, True) for key, part in value.items()}
         return named if any(part is not None for part in named.values()) else None
     return None
 
 
-def filled(layout: Any, values: Sequence[Any], empty: Any = None) -> Any:
-    """The values in the places of a layout, and ``empty`` where it has none."""
-    if layout is None:
+def fill(positions: Any, values: Sequence[Any], empty: Any = None) -> Any:
+    """The positions with each index replaced by its value and None by ``empty``."""
+    if positions is None:
         return empty
-    if isinstance(layout, int):
-        return values[layout]
-    if isinstance(layout, dict):
-        return {key: filled(part, values, empty) for key, part in layout.items()}
-    return [filled(part, values, empty) for part in layout]
+    if isinstance(positions, int):
+        return values[positions]
+    if isinstance(positions, dict):
+        return {key: fill(part, values, empty) for key, part in positions.items()}
+    return [fill(part, values, empty) for part in positions]
 
 
-def replaced(value: Any, layout: Any, tensors: list[Tensor]) -> Any:
-    """The value with other tensors in the places of its layout."""
-    if layout is None:
+def replace_tensors(value: Any, positions: Any, tensors: list[Tensor]) -> Any:
+    """The value with the tensors at its positions replaced."""
+    if positions is None:
         return value
-    if isinstance(layout, int):
-        return tensors[layout]
-    if isinstance(layout, dict):
-        return {key: replaced(part, layout[key], tensors) for key, part in value.items()}
-    parts = [replaced(part, place, tensors) for part, place in zip(value, layout, strict=True)]
+    if isinstance(positions, int):
+        return tensors[positions]
+    if isinstance(positions, dict):
+        return {key: replace_tensors(part, positions[key], tensors) for key, part in value.items()}
+    parts = [replace_tensors(part, place, tensors) for part, place in zip(value, positions, strict=True)]
     return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
 
 
-def indices(layout: Any) -> Iterator[int]:
-    """The indices in a layout, in order."""
-    if isinstance(layout, int):
-        yield layout
-    elif layout is not None:
-        for part in layout.values() if isinstance(layout, dict) else layout:
+def indices(positions: Any) -> Iterator[int]:
+    """The indices in positions, in order."""
+    if isinstance(positions, int):
+        yield positions
+    elif positions is not None:
+        for part in positions.values() if isinstance(positions, dict) else positions:
             yield from indices(part)
 
 
 def tensors_in(tree: Any) -> Iterator[Tensor]:
-    """The tensors in a list, tuple or dict, in order."""
+    """The tensors in a list, tuple or dict, at any depth, in order."""
     for part in tree.values() if isinstance(tree, dict) else tree:
         if isinstance(part, Tensor):
             yield part
@@ -68,15 +72,15 @@ def tensors_in(tree: Any) -> Iterator[Tensor]:
             yield from tensors_in(part)
 
 
-def refilled(tree: Any, tensors: Iterator[Any]) -> Iterator[Any]:
-    """The values of a list with the next tensors in the places of its own."""
+def refill(tree: Any, tensors: Iterator[Any]) -> Iterator[Any]:
+    """The values of a container with each tensor or ``SLOT`` replaced by the next of ``tensors``."""
     for part in tree:
         if part is SLOT or isinstance(part, Tensor):
             yield next(tensors)
         elif isinstance(part, (list, tuple)):
-            parts = refilled(part, tensors)
+            parts = refill(part, tensors)
             yield type(part)(*parts) if hasattr(part, "_fields") else type(part)(parts)
         elif isinstance(part, dict):
-            yield dict(zip(part, refilled(part.values(), tensors), strict=True))
+            yield dict(zip(part, refill(part.values(), tensors), strict=True))
         else:
             yield part

@@ -14,7 +14,7 @@ from ferrograd._graph.nodes import check_limit
 
 @dataclass
 class Cost:
-    """How often something ran, how long in all (seconds), and how many bytes its results had."""
+    """The number of calls, their total time in seconds, and the total bytes of their results."""
 
     calls: int = 0
     seconds: float = 0.0
@@ -26,9 +26,9 @@ class Cost:
 
 @dataclass
 class Profile:
-    """The cost of each op by name: ``forward`` is the op itself, ``backward`` its gradient rule with all it calls.
+    """Costs by op name: ``forward`` of the op itself, ``backward`` of its gradient rule and all that it calls.
 
-    ``sites`` has both by op and line (``file:line`` of the call that recorded it), if that was asked for.
+    ``sites`` has both costs by (op, ``file:line`` of the call), if it was asked for.
     """
 
     forward: dict[str, Cost] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Profile:
     sites: dict[tuple[str, str], tuple[Cost, Cost]] = field(default_factory=dict)
 
     def table(self, limit: int | None = None) -> str:
-        """A line for each op, or for each op and line of the program: the ``limit`` most expensive, or all."""
+        """A table with a row for each op, or each (op, line): the ``limit`` most expensive ones, or all."""
         names = sorted(self.forward.keys() | self.backward.keys())
         rows = [(name, (self.forward.get(name, Cost()), self.backward.get(name, Cost()))) for name in names]
         if self.sites:
@@ -67,9 +67,9 @@ class Profile:
 
 @contextmanager
 def profile(sites: bool = False) -> Iterator[Profile]:
-    """Measures every op that this thread runs: the ``Profile`` is filled when the context ends.
+    """Measures every op that this thread runs. The ``Profile`` is filled when the context ends.
 
-    With ``sites`` ops are told apart by the line of the program that called them.
+    With ``sites`` costs are also kept by the line of the program that called the op.
 
     >>> x = fg.tensor([1.0, 2.0], requires_grad=True)
     >>> with fg.profile() as p:

@@ -1,4 +1,4 @@
-"""What nodes keep for their rules, in another form: hooks that pack and unpack it, and hooks made for a purpose."""
+"""Hooks that pack the tensors which nodes save and unpack them for the gradient rules; hooks that compress or spill."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._autograd.nested import laid_out, replaced
+from ferrograd._autograd.nested import collect_tensors, replace_tensors
 from ferrograd._core import Tensor
 
 __all__ = [
@@ -23,13 +23,14 @@ __all__ = [
 
 
 class saved_tensors_hooks:
-    """What is recorded inside keeps ``pack_hook(x)`` in the place of each array ``x`` that a gradient will read.
+    """A context in which nodes save ``pack_hook(x)`` instead of each array ``x`` that their gradient reads.
 
-    ``unpack_hook`` gets that back and returns ``x``, of the same shape and dtype, when the gradient is computed. The
-    hooks see untracked tensors; under ``vmap``, with all lanes. Constants without axes (the 3 of ``x**3``) are kept as
-    they are. Of nested hooks the innermost are used, unless they ``compose``: then the tensors in what they packed
-    (alone, or in a tuple, list or dict) go on to the hooks around them, and come back from there first. They hold for
-    the thread that entered them.
+    When the gradient is computed, ``unpack_hook`` gets the packed value and returns ``x``, with the same shape and
+    dtype. The hooks get untracked tensors, under ``vmap`` with the batch axes. 0-d constants (the 3 of ``x**3``) are
+    saved as they are. The context holds for the thread that entered it.
+
+    Of nested contexts the innermost hooks are used. With ``compose`` the tensors in the packed value (alone, or in a
+    tuple, list or dict) are packed by the next outer hooks too.
 
     >>> shapes = []
     >>> def pack(x):
@@ -64,25 +65,25 @@ class saved_tensors_hooks:
 
 
 def _within(inner: Any, outer: Any, dialect: int) -> Any:
-    """The hooks that pack with ``inner``, and the tensors in what that gives with ``outer``."""
+    """The hooks that pack with ``inner`` and pack the tensors in the result with ``outer``."""
 
     def pack(x: Tensor) -> tuple[Any, Any, list[Any]]:
         found: list[Tensor] = []
         packed = inner.pack(x)
-        layout = laid_out(packed, found, True)
+        positions = collect_tensors(packed, found, True)
         empty: Any = [None] * len(found)
-        return replaced(packed, layout, empty), layout, [outer.pack(t) for t in found]
+        return replace_tensors(packed, positions, empty), positions, [outer.pack(t) for t in found]
 
     def unpack(packed: tuple[Any, Any, list[Any]]) -> Tensor:
-        form, layout, parts = packed
-        x: Tensor = inner.unpack(replaced(form, layout, [outer.unpack(part) for part in parts]))
+        form, positions, parts = packed
+        x: Tensor = inner.unpack(replace_tensors(form, positions, [outer.unpack(part) for part in parts]))
         return x
 
     return _core.SavedTensorsHooks(pack, unpack, dialect)
 
 
 class disable_saved_tensors_hooks:
-    """Entering hooks inside is an error with this message.
+    """A context in which entering saved-tensor hooks raises RuntimeError with this message.
 
     >>> with fg.disable_saved_tensors_hooks("not here"), fg.compress_saved():
     ...     pass
@@ -102,14 +103,14 @@ class disable_saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keeps what is saved on the CPU, where everything is already."""
+    """Saves tensors on the CPU. They are there already, so it changes nothing."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cpu") -> None:
         super().__init__(lambda x: x, lambda x: x, compose=True)
 
 
 class compress_saved(saved_tensors_hooks):
-    """Keeps numbers of 64 bits in 32: half the memory, for gradients with 7 digits. Composes with hooks around it.
+    """Saves float64 arrays as float32: half the memory, gradients with about 7 digits. Composes with outer hooks.
 
     >>> x = fg.tensor([0.5], dtype=fg.float64, requires_grad=True)
     >>> with fg.compress_saved():
@@ -132,8 +133,9 @@ def _expanded(packed: tuple[np.dtype[Any], Tensor]) -> Tensor:
 
 
 class spill_saved(saved_tensors_hooks):
-    """Keeps arrays of at least ``min_bytes`` in files below ``directory`` (by default the system's for such files).
-    A file is deleted when what it was kept for is freed. Composes with hooks around it.
+    """Saves arrays of at least ``min_bytes`` bytes to files in ``directory``, by default the system's temporary one.
+
+    A file is deleted when its node frees the array. Composes with outer hooks.
 
     >>> x = fg.tensor([0.5, 1.5], requires_grad=True)
     >>> with fg.spill_saved(min_bytes=0):
@@ -153,10 +155,10 @@ class spill_saved(saved_tensors_hooks):
 
 
 class _Spilled:
-    """An array in a file, which goes when this does."""
+    """An array in a temporary file, which is deleted with this object."""
 
     def __init__(self, x: Tensor, directory: str | os.PathLike[str] | None) -> None:
-        # Imported here: what it brings in (archives, random numbers) is nothing that the import of a package waits for.
+        # Imported here, because it loads modules (archives, random numbers) that few programs need.
         import tempfile
 
         handle, self._path = tempfile.mkstemp(suffix=".npy", prefix="ferrograd-", dir=directory)
@@ -164,12 +166,12 @@ class _Spilled:
             np.save(file, np.asarray(x), allow_pickle=False)
 
     def read(self) -> Tensor:
-        """The array."""
+        """Reads the array back."""
         return _core.make(np.load(self._path, allow_pickle=False), None, False, 0)
 
     def __del__(self, remove: Callable[[str], None] = os.remove) -> None:
         try:
             remove(self._path)
         except (OSError, AttributeError):
-            # Deleted by somebody else, or never made.
+            # The file is gone, or was never made.
             return

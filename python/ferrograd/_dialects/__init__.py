@@ -1,1 +1,1 @@
-"""What the Paddle and torch dialects share."""
+"""Code that the Paddle and torch dialects share."""

@@ -1,4 +1,4 @@
-"""What a dialect's own functions become: they take the other libraries' names for their parameters, and are methods."""
+"""Adapts the functions that a dialect defines in Python: synonyms of parameters, methods, in-place forms."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 from ferrograd import _arguments, _core
 from ferrograd._dialects.out_argument import into
 
-#: Names of one parameter.
+#: Groups of names that stand for one parameter.
 SYNONYMS = (("dim", "axis"), ("keepdim", "keepdims"), ("input", "x"), ("other", "y"))
-#: Names of the tensor that a method belongs to.
+#: Names of the first parameter of functions that become methods.
 FIRST = ("x", "input", "arr", "tensor")
-#: Functions without a native counterpart that have a twin which writes in place.
-WRITING = {"addcdiv", "addcmul", "addmv", "addr", "baddbmm", "clamp_max", "clamp_min", "fill_diagonal_tensor", "put"}
-WRITING |= {"scale", "t"}
-#: Functions whose twins may change the shape.
+#: Functions with an in-place form that the core does not have.
+IN_PLACE = {"addcdiv", "addcmul", "addmv", "addr", "baddbmm", "clamp_max", "clamp_min", "fill_diagonal_tensor", "put"}
+IN_PLACE |= {"scale", "t"}
+#: Functions whose in-place form may change the shape.
 RESHAPING = {"as_strided", "reshape", "squeeze", "t", "transpose"}
 
 
-def renaming(f: FunctionType) -> Callable[..., Any]:
-    """The function, which takes the synonyms of its parameters as keywords too, and ``out`` for what it returns."""
+def accept_synonyms(f: FunctionType) -> Callable[..., Any]:
+    """The function, which also takes synonyms of its parameters as keywords, and ``out`` to write its result to."""
     own = inspect.signature(f).parameters
     others = {s: name for group in SYNONYMS for name in group if name in own for s in group if s not in own}
     if not others and next(iter(own), "") not in FIRST:
@@ -43,7 +43,7 @@ def renaming(f: FunctionType) -> Callable[..., Any]:
 
 
 def in_place(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
-    """The twin of a method that writes its result over the tensor."""
+    """The in-place form ``name_`` of a method: its result is written to the tensor."""
 
     @functools.wraps(f)
     def written(x: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -53,28 +53,28 @@ def in_place(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
     return written
 
 
-def install(cls: type, modules: Iterable[ModuleType]) -> None:
-    """Puts every public function whose first parameter is a tensor on the dialect's class, with its twin."""
+def install_methods(cls: type, modules: Iterable[ModuleType]) -> None:
+    """Makes every public function with a tensor as first parameter a method of ``cls``, with its in-place form."""
     for module in modules:
         for name in module.__all__:
             f = getattr(module, name)
             if not isinstance(f, FunctionType):
                 continue
-            function = f if hasattr(f, "__wrapped__") else renaming(f)
+            function = f if hasattr(f, "__wrapped__") else accept_synonyms(f)
             setattr(module, name, function)
             signature = inspect.signature(f)
             if next(iter(signature.parameters), "") in FIRST:
                 setattr(cls, name, function)
-                if signature.return_annotation == "Tensor" and (name in WRITING or hasattr(_core.Tensor, f"{name}_")):
+                if signature.return_annotation == "Tensor" and (name in IN_PLACE or hasattr(_core.Tensor, f"{name}_")):
                     setattr(cls, f"{name}_", in_place(name, function))
 
 
-def written(cls: type, names: Iterable[str]) -> dict[str, Callable[..., Any]]:
-    """The twins, which write in place, of the methods with these names, as functions: ``exp_(x)`` is ``x.exp_()``."""
-    return {f"{name}_": _called(getattr(cls, f"{name}_")) for name in names if hasattr(cls, f"{name}_")}
+def in_place_functions(cls: type, names: Iterable[str]) -> dict[str, Callable[..., Any]]:
+    """The in-place forms of the methods with these names as functions: ``exp_(x)`` is ``x.exp_()``."""
+    return {f"{name}_": _as_function(getattr(cls, f"{name}_")) for name in names if hasattr(cls, f"{name}_")}
 
 
-def _called(method: Callable[..., Any]) -> Callable[..., Any]:
+def _as_function(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def function(*args: Any, **kwargs: Any) -> Any:
         named = [name for name in FIRST if name in kwargs]

@@ -1,4 +1,4 @@
-"""A dialect under the name of the library that it speaks like."""
+"""``install_as``: a dialect under the import name of its library."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Literal
 
 
 def install_as(name: Literal["paddle", "torch"]) -> ModuleType:
-    """Lets ``import paddle`` (or ``import torch``) find the dialect of this library, and returns it.
+    """Makes ``import paddle`` (or ``import torch``) import the dialect of this library; returns the dialect.
 
     Raises:
-        ImportError: the real library is imported already.
+        ImportError: the real library has been imported already.
+        ValueError: another name.
 
     >>> fg.install_as("paddle").__name__
     'ferrograd.paddle'

@@ -1,4 +1,4 @@
-"""Methods of both dialects' tensors that are no functions of their namespaces."""
+"""Methods that the tensors of both dialects have and their namespaces do not."""
 
 from __future__ import annotations
 
@@ -25,52 +25,52 @@ __all__ = [
 
 
 def _as(input: Tensor, dtype: Any) -> Tensor:
-    """The tensor in a dtype: itself if it has that."""
+    """The tensor cast to a dtype; the tensor itself if it has it."""
     return input if input.dtype == dtype else ops.cast(input, dtype)
 
 
 def bool(input: Tensor) -> Tensor:
-    """As truth values."""
+    """The tensor cast to bool."""
     return _as(input, "bool")
 
 
 def byte(input: Tensor) -> Tensor:
-    """As uint8."""
+    """The tensor cast to uint8."""
     return _as(input, "uint8")
 
 
 def char(input: Tensor) -> Tensor:
-    """As int8."""
+    """The tensor cast to int8."""
     return _as(input, "int8")
 
 
 def double(input: Tensor) -> Tensor:
-    """As float64."""
+    """The tensor cast to float64."""
     return _as(input, "float64")
 
 
 def float(input: Tensor) -> Tensor:
-    """As float32."""
+    """The tensor cast to float32."""
     return _as(input, "float32")
 
 
 def int(input: Tensor) -> Tensor:
-    """As int32."""
+    """The tensor cast to int32."""
     return _as(input, "int32")
 
 
 def long(input: Tensor) -> Tensor:
-    """As int64."""
+    """The tensor cast to int64."""
     return _as(input, "int64")
 
 
 def short(input: Tensor) -> Tensor:
-    """As int16."""
+    """The tensor cast to int16."""
     return _as(input, "int16")
 
 
 def type_as(input: Tensor, other: Tensor) -> Tensor:
-    """In the dtype of another tensor."""
+    """The tensor cast to the dtype of another one."""
     return _as(input, other.dtype)
 
 
@@ -85,8 +85,10 @@ def positive(input: Tensor) -> Any:
 
 
 def set_(input: Tensor, source: Tensor) -> Tensor:
-    """Takes the memory of another tensor, and its shape where this is a leaf. Nothing of it is recorded: a tracked
-    tensor is set under ``no_grad``, and stays the leaf, or the result, that it is."""
+    """Takes over the memory of another tensor, and its shape if this is a leaf. Nothing is recorded.
+
+    A tensor that requires a gradient is set under ``no_grad`` only. It stays a leaf or the result of its op.
+    """
     if _core.is_grad_enabled() and not input.stop_gradient:
         what = "a leaf Variable" if input.is_leaf else "a result"
         raise LeafInplaceError(f"set_: {what} that requires grad is set under no_grad only")

@@ -1,4 +1,4 @@
-"""Batch and instance normalisation, which both dialects have with arguments of their own."""
+"""Batch and instance normalization with running statistics, shared by the dialects."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import native as ops
 
 
-def _each_channel(x: Tensor, function: str, **given: Tensor | None) -> None:
-    """Makes sure that the tensors have an element for each channel of ``x``."""
+def _check_channels(x: Tensor, function: str, **given: Tensor | None) -> None:
+    """Raises unless each tensor is None or a vector with one element per channel of ``x``."""
     channels = x.shape[1]
     for name, t in given.items():
         if t is not None and list(_arguments.tensor(t, function, name).shape) != [channels]:
             raise ArgumentError(f"{function}: {name} has shape {list(t.shape)}, not [{channels}]")
 
 
-def _moved(running: Tensor | None, value: Tensor, share: float) -> None:
-    """Moves a running average so much of the way to a value."""
+def _update_average(running: Tensor | None, value: Tensor, share: float) -> None:
+    """Updates a running average in place: ``running * (1 - share) + value * share``."""
     if running is not None:
         running.copy_(running * (1 - share) + value * share)
 
@@ -35,14 +35,18 @@ def normalize(
     unbiased: bool,
     batch: bool,
 ) -> Tensor:
-    """``(x - mean) / sqrt(variance + eps) * weight + bias`` by channel, which is axis 1.
+    """``(x - mean) / sqrt(variance + eps) * weight + bias`` by channel, which is axis 1 of ``x``.
 
-    Mean and variance are those of each channel, over the ``batch`` too or of each of its members, if they are taken
-    ``fresh``; the ``running`` ones then move towards them by a ``share``. Otherwise they are the running ones.
+    With ``fresh`` the statistics are computed from ``x``: over the batch too (``batch``), or for each member of it. The
+    ``running`` pair (mean, variance) is then updated in place by a ``share``, its variance from the ``unbiased``
+    estimate if asked for. Without ``fresh`` the running pair is used. ``scale`` is (weight, bias).
+
+    Raises:
+        ArgumentError: ``x`` has less than two axes, or a vector does not have one element per channel.
     """
     if _arguments.tensor(x, function, "input").ndim < 2:
         raise ArgumentError(f"{function}: [batch, channels, ...] is needed, not {list(x.shape)}")
-    _each_channel(x, function, running_mean=running[0], running_var=running[1], weight=scale[0], bias=scale[1])
+    _check_channels(x, function, running_mean=running[0], running_var=running[1], weight=scale[0], bias=scale[1])
     if fresh:
         return _fresh(x, running, scale, share, eps, unbiased=unbiased, batch=batch)
     column = [x.shape[1], *[1] * (x.ndim - 2)]
@@ -64,7 +68,7 @@ def _fresh(
     unbiased: bool,
     batch: bool,
 ) -> Tensor:
-    """What is found in ``x`` itself makes its mean and variance, and moves the running ones."""
+    """Normalizes with the statistics of ``x`` and updates the running ones."""
     channels = x.shape[1]
     if batch:
         y, mean, variance = ops.batch_norm(x, *scale, eps)
@@ -76,6 +80,6 @@ def _fresh(
         mean, variance = ops.mean(ops.mean(rows, -1), 0), ops.mean(ops.var(rows, -1), 0)
     count = math.prod(x.shape) // max(channels if batch else channels * x.shape[0], 1)
     wide = count / (count - 1) if unbiased and count > 1 else 1.0
-    _moved(running[0], mean, share)
-    _moved(running[1], variance * wide, share)
+    _update_average(running[0], mean, share)
+    _update_average(running[1], variance * wide, share)
     return y

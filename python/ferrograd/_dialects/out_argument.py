@@ -1,4 +1,4 @@
-"""What the functions of the dialects that make tensors share."""
+"""The ``out`` and ``requires_grad`` arguments of the dialects' functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ferrograd._core import ArgumentError, Tensor
 
 
 def placed(result: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
-    """The result, written into ``out`` if that is given."""
+    """The result, or ``out`` with the result written to it; a leaf that requires a gradient if asked for."""
     if out is not None:
         out.set_value(result)
         result = out
@@ -19,7 +19,10 @@ def placed(result: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
 
 
 def into(out: Any, result: Any) -> Any:
-    """The result, written into ``out`` if that is given, or each of several; one without elements takes its shape."""
+    """The result, or ``out`` with the result written to it. Several results take a tuple or list of tensors.
+
+    An ``out`` without elements takes the shape of the result; any other must have it.
+    """
     if out is None:
         return result
     if isinstance(result, tuple) and isinstance(out, (tuple, list)) and len(out) == len(result):

@@ -1,4 +1,4 @@
-"""What the reductions of the dialects share."""
+"""Reductions that both dialects have."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ferrograd._core import native as ops
 
 
 def lower_median(x: Tensor) -> Tensor:
-    """The middle one of all elements, the smaller of two; elements equal to it share the gradient evenly."""
+    """The median of all elements, the smaller of two middle ones. Elements equal to it share the gradient evenly."""
     x = ops.reshape(x, [-1])
     middle, _ = ops.median_with_index(x, 0, False)
     if middle.dtype.kind != "f":

@@ -1,4 +1,4 @@
-"""The graph of a backward pass written to files, in the form of Paddle's."""
+"""Paddle's ``dump_backward_graph_path``: the graph of a backward pass written to files."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from ferrograd._graph.drawing import edges_among, more
 from ferrograd._graph.nodes import Node, Snapshot, format_bytes
 
 PADDLE = 1
-# The nodes that are shown at most.
+# The largest number of nodes shown.
 _LIMIT = 100_000
 _NOTHING = nullcontext()
 
 
 def pictures(path: str | None, outputs: Sequence[Tensor]) -> AbstractContextManager[None]:
-    """Around a backward pass: writes ``…backward_graph.dot``, ``…ref_forward_graph.dot`` and ``…call_stack.log`` into
-    the directory ``path``, with the time that each node took. Nothing happens where the path is None.
+    """A context around a backward pass that writes its graph into the directory ``path``; None writes nothing.
 
-    The directory is made if it is not there. Each name starts with the time, so that later calls add files.
+    The files are ``…backward_graph.dot`` and ``…ref_forward_graph.dot``, with the time of each node, and
+    ``…call_stack.log``. Their names start with the date and time, so later calls add files. The directory is created
+    if it is missing.
 
     Raises:
-        ArgumentError: the path is no string.
+        ArgumentError: the path is not a string.
         NotADirectoryError: the path is a file.
-        OSError: the directory cannot be made.
+        OSError: the directory cannot be created.
     """
     return _NOTHING if path is None else _pictures(path, outputs)
 
@@ -67,12 +68,12 @@ def _write(path: str, graph: Snapshot) -> None:
 
 
 def _name(graph: Snapshot, node: Node) -> str:
-    """Paddle counts from the outputs."""
+    """The name of a node. Paddle numbers nodes from the outputs."""
     return f"node_{len(graph) - 1 - node.id}"
 
 
 def _dot(graph: Snapshot, nodes: list[Node], backward: bool) -> str:
-    """As gradients flow, or as values flow."""
+    """The dot file: arrows along the gradients (``backward``) or along the values."""
 
     def quoted(*lines: str) -> str:
         escaped = (line.replace("\\", "\\\\").replace('"', '\\"') for line in lines if line)
@@ -96,7 +97,7 @@ def _dot(graph: Snapshot, nodes: list[Node], backward: bool) -> str:
 
 
 def _calls(graph: Snapshot, nodes: list[Node]) -> str:
-    """By node: the call that recorded it, and its line."""
+    """The call stack file: for each node the ``file:line`` that recorded it, and that line."""
     lines = []
     for node in nodes:
         lines.append(f"{_name(graph, node)} {node.title}: {node.site or 'unknown place'}")

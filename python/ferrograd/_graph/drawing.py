@@ -1,4 +1,4 @@
-"""The recorded graph in other people's languages: dot, Mermaid, SVG and HTML."""
+"""Pictures of the recorded graph: dot, Mermaid, SVG and HTML."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from html import escape
 from ferrograd._graph.layered_layout import layout
 from ferrograd._graph.nodes import Node, Snapshot, format_bytes, plural
 
-# Of a picture: the width of a letter, the height of a line, of a node, and of the space between rows.
+# Sizes in a picture, in pixels: the width of a letter; the heights of a line, a node and the space between rows; the
+# margin.
 _LETTER, _LINE, _HEIGHT, _SPACE, _MARGIN = 6.9, 15, 54, 46, 16
+# Letters of the longest label.
 _LONGEST = 34
 
 _STYLE = (
@@ -25,7 +27,7 @@ _STYLE = (
 
 
 def edges_among(nodes: list[Node]) -> Iterator[tuple[Node, int, Node, int]]:
-    """The edges between these nodes: from which, which of its outputs, to which, as which argument."""
+    """The edges between these nodes as (start node, output number, end node, argument number)."""
     shown = {node.id for node in nodes}
     for node in nodes:
         for at, edge in enumerate(node.edges):
@@ -34,19 +36,19 @@ def edges_among(nodes: list[Node]) -> Iterator[tuple[Node, int, Node, int]]:
 
 
 def value_at(node: Node, out: int) -> str:
-    """An output as the label of an edge: with its number, where there are several."""
+    """The label of an edge: the output, with its number if the node has several."""
     return f"{out}: {node.outputs[out]}" if len(node.outputs) > 1 else str(node.outputs[out])
 
 
 def labels(node: Node) -> tuple[str, str, str]:
-    """What is written into a node: what it is, its values, and what it keeps with the place it was recorded at."""
+    """The three lines of a node: op and name, outputs, and ``file:line`` with the saved bytes."""
     values = ", ".join(map(str, node.outputs))
     parts = [node.place, format_bytes(node.kept) if node.kept else ""]
     return f"{node.op} {node.name}" if node.name else node.op, values, "  ".join(filter(None, parts))
 
 
 def more(graph: Snapshot, nodes: list[Node]) -> str:
-    """That some nodes are left out; empty if none are."""
+    """``"5 more nodes"`` if ``nodes`` lacks 5 of the graph; empty if it lacks none."""
     return f"{plural(len(graph) - len(nodes), 'more node')}" if len(nodes) < len(graph) else ""
 
 
@@ -94,7 +96,7 @@ def _short(text: str) -> str:
 
 
 def svg(graph: Snapshot, limit: int | None, links: bool = False) -> str:
-    """The graph as a picture; with ``links`` each node leads to its row in a table."""
+    """The graph as an SVG picture. With ``links`` each node is a link to its row in the table."""
     nodes = graph.nearest(limit)
     index = {node.id: i for i, node in enumerate(nodes)}
     roots = {node.id for node in graph.roots}
@@ -109,7 +111,7 @@ def svg(graph: Snapshot, limit: int | None, links: bool = False) -> str:
         return top + row * (_HEIGHT + _SPACE)
 
     def spread(i: int, at: int, n: int) -> float:
-        """The place of one of ``n`` edges along the side of a node."""
+        """The x coordinate of edge ``at`` of ``n`` along the side of node ``i``."""
         step = min(14.0, widths[i] * 0.7 / n)
         return _MARGIN + found.x[i] + (at - (n - 1) / 2) * step
 
@@ -123,7 +125,7 @@ def svg(graph: Snapshot, limit: int | None, links: bool = False) -> str:
     ]
     if rest:
         parts.append(f'<text class="fg-more" x="{width / 2:.1f}" y="{_MARGIN + 11}">{escape(rest)}</text>')
-    # Edges reach a node in the order in which they come from the left, whatever the order of its arguments.
+    # Edges end at a node ordered by where they come from, left to right, so that they do not cross.
     into: dict[int, list[tuple[float, int]]] = {}
     for start, _, end, at in edges:
         bends = found.bends[index[start.id], index[end.id]]
@@ -154,7 +156,7 @@ def svg(graph: Snapshot, limit: int | None, links: bool = False) -> str:
 
 
 def _curve(points: list[tuple[float, float]]) -> str:
-    """Through the points, vertical at each, with an arrowhead at the end."""
+    """An SVG path through the points, vertical at each, with an arrowhead at the end."""
     (x, y), *others = points
     path = f"M{x:.1f},{y:.1f}"
     for to_x, to_y in others:
@@ -168,7 +170,7 @@ def _curve(points: list[tuple[float, float]]) -> str:
 
 
 def _table(graph: Snapshot, nodes: list[Node], targets: bool) -> str:
-    """A row for each node, the roots first."""
+    """An HTML table with a row for each node, the roots first."""
     timed = bool(graph.seconds)
     head = ["node", "op", "name", "outputs", "inputs", "keeps", *(["us"] * timed), "recorded at", "line"]
     rows = []
@@ -187,7 +189,7 @@ def _table(graph: Snapshot, nodes: list[Node], targets: bool) -> str:
 
 
 def fragment(graph: Snapshot, limit: int | None) -> str:
-    """The picture and the table, for a notebook."""
+    """The picture and the table as HTML for a notebook."""
     picture, table = svg(graph, limit), _table(graph, graph.nearest(limit), False)
     return (
         f'<div style="max-height:40em;overflow:auto">{picture}</div>'
@@ -205,7 +207,7 @@ _PAGE = (
 
 
 def page(graph: Snapshot, limit: int | None) -> str:
-    """The picture and the table as a page of its own."""
+    """The picture and the table as an HTML page."""
     summary, nodes = escape(graph.summary()), graph.nearest(limit)
     rest = more(graph, nodes)
     left = f"<p>{escape(rest)} not shown.</p>" if rest else ""

@@ -19,25 +19,25 @@ class Graph(Snapshot):
     """
 
     def to_dot(self, limit: int | None = 10_000) -> str:
-        """The graph in the dot language of Graphviz: values flow along the arrows."""
+        """The graph in the dot language of Graphviz. Arrows point from inputs to results."""
         return drawing.dot(self, limit)
 
     def to_mermaid(self, limit: int | None = 250) -> str:
-        """The graph as a Mermaid flowchart, which Markdown pages show."""
+        """The graph as a Mermaid flowchart, for Markdown pages."""
         return drawing.mermaid(self, limit)
 
     def to_svg(self, limit: int | None = 250) -> str:
-        """The graph as a picture: leaves at the top, outputs at the bottom. Hovering shows a node's details."""
+        """The graph as an SVG picture, leaves at the top. The pointer over a node shows its details."""
         return drawing.svg(self, limit)
 
     def to_html(self, limit: int | None = 250) -> str:
-        """A page that needs no other file: the picture, and a table of the nodes with the lines that made them."""
+        """A self-contained page: the picture, and a table of the nodes with the lines that recorded them."""
         return drawing.page(self, limit)
 
     def save(self, path: str | os.PathLike[str], limit: int | EllipsisType | None = ...) -> None:
-        """Writes the form that the name's end asks for: ``.txt``, ``.dot``, ``.mmd``, ``.svg`` or ``.html``.
+        """Writes a file in the format of its ending: ``.txt``, ``.dot``, ``.mmd``, ``.svg`` or ``.html``.
 
-        ``limit`` is that of the form, unless it is given.
+        The default of ``limit``, the number of nodes shown, is that of the format's method.
 
         Raises:
             ArgumentError: another ending.
@@ -65,13 +65,13 @@ class Graph(Snapshot):
 
 
 def graph(outputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge]) -> Graph:
-    """The record below a tensor, or several: a :class:`Graph` of plain data, to be printed, drawn or walked.
+    """A snapshot of the graph that ``backward`` would walk: a :class:`Graph`, to be printed, drawn or searched.
 
-    It is what ``backward`` would walk, with what each node keeps for it, and the line that recorded it. A graph that a
-    backward pass has freed can be looked at too: its nodes say that they are ``"freed"``.
+    Each node has its op, the bytes it saved and the line that recorded it. The nodes of a graph that a backward pass
+    has freed have the state ``"freed"``.
 
     Raises:
-        ArgumentError: an output that does not require grad, or is no tensor.
+        ArgumentError: an output does not require a gradient or is not a tensor.
 
     >>> x = fg.tensor([1.0, 2.0], requires_grad=True)
     >>> g = fg.graph(fg.exp(x).sum())

@@ -1,4 +1,8 @@
-"""A layered drawing of an acyclic graph: rows by longest path, order by barycentres, places by least squares."""
+"""Layered drawing of a directed acyclic graph (Sugiyama's method).
+
+The row of an item is its longest path. The order within a row minimizes crossings by the barycentre heuristic. The x
+coordinates are fitted by least squares.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 _SWEEPS = 8
-# The space that an edge takes in the rows it passes, and between two items of a row.
+# The width of an edge in the rows it passes through, and the gap between two items of a row, in pixels.
 _PASSING = 14.0
 _GAP = 22.0
-# How much straighter an edge that passes rows is to be than one between neighbours.
+# The weight of a bend of a long edge in the least-squares fit; an item has 1.
 _STRAIGHT = 6.0
 
 
 @dataclass
 class Layout:
-    """Where things are: the centre of each item, its row, and the bends of each edge with the row each lies in."""
+    """A drawing: the centre and row of each item, and for each edge its bends as (x, row). Sizes are in pixels."""
 
     x: list[float]
     row: list[int]
@@ -27,14 +31,14 @@ class Layout:
 
 
 def layout(widths: Sequence[float], edges: Sequence[tuple[int, int]]) -> Layout:
-    """Places items of these widths. An edge leads from an item to a later one; several between two count as one."""
+    """Lays out items with these widths. An edge leads from an item to a later one; repeated edges count once."""
     edges = list(dict.fromkeys(edges))
     row = _rows(len(widths), edges)
     sizes = list(widths)
     rows: list[list[int]] = [[] for _ in range(max(row, default=-1) + 1)]
     for item, at in enumerate(row):
         rows[at].append(item)
-    # What passes a row on the way from one item does so at one place, whatever it leads to.
+    # All edges from one item share one point in each row they pass through.
     passing: dict[tuple[int, int], int] = {}
     links: dict[tuple[int, int], None] = {}
     for start, end in edges:
@@ -62,7 +66,7 @@ def layout(widths: Sequence[float], edges: Sequence[tuple[int, int]]) -> Layout:
 
 
 def _rows(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """The longest path that ends at each item; an item that nothing leads to stands just above what it leads to."""
+    """The row of each item: its longest path from a source. A source stands just above its first successor."""
     row, first = [0] * n, [n] * n
     into: list[list[int]] = [[] for _ in range(n)]
     for start, end in edges:
@@ -75,7 +79,7 @@ def _rows(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _ordered(rows: list[list[int]], above: list[list[int]], below: list[list[int]]) -> list[list[int]]:
-    """The order in each row with the fewest crossings that sweeps down and up have come to."""
+    """The order within the rows with the fewest crossings met in sweeps down and up."""
     best, fewest = rows, _crossings(rows, below)
     for sweep in range(_SWEEPS):
         if fewest == 0:
@@ -95,6 +99,7 @@ def _ordered(rows: list[list[int]], above: list[list[int]], below: list[list[int
 
 
 def _crossings(rows: list[list[int]], below: list[list[int]]) -> int:
+    """The number of crossings of edges between neighbouring rows."""
     total = 0
     for one, following in pairwise(rows):
         place = {item: at for at, item in enumerate(following)}
@@ -109,7 +114,7 @@ def _crossings(rows: list[list[int]], below: list[list[int]]) -> int:
 def _placed(
     rows: list[list[int]], sizes: list[float], above: list[list[int]], below: list[list[int]], items: int
 ) -> list[float]:
-    """Each near the mean of its neighbours, without leaving its order."""
+    """The x coordinates: each item near the mean of its neighbours, in the order of its row."""
     x = [0.0] * len(sizes)
     for one in rows:
         total = sum(sizes[i] for i in one) + _GAP * (len(one) - 1)
@@ -131,8 +136,10 @@ def _placed(
 
 
 def _apart(want: list[float], weight: list[float], sizes: list[float]) -> list[float]:
-    """The places nearest to the wanted ones at which items of these sizes do not touch: neighbours that would are
-    moved together, as one block, to their mean."""
+    """The coordinates nearest to ``want`` (weighted least squares) at which items of these sizes do not overlap.
+
+    Neighbours that would overlap are merged into one block at their mean (pool adjacent violators).
+    """
     offsets: list[float] = []
     at = 0.0
     for before, own in zip([0.0, *sizes], sizes, strict=False):

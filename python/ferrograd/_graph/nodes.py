@@ -13,12 +13,12 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import ArgumentError, GradientEdge, IndexOutOfRange, Tensor
 
-# How deep the text is indented at most, in levels.
+# The largest indentation of the text, in levels.
 _DEEPEST = 24
 
 
 class Value(NamedTuple):
-    """An output of a node: its shape and dtype, and its lanes inside ``vmap``."""
+    """An output of a node: its shape, its dtype, and the sizes of its batch axes inside ``vmap``."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -30,7 +30,7 @@ class Value(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What the core says of a graph: columns with an entry for each node. A place is a node and one of its outputs."""
+    """The graph as the core returns it: columns with one entry per node. A pair (node, output) names an output."""
 
     roots: list[tuple[int, int]]
     ops: list[str]
@@ -62,17 +62,17 @@ class Node:
 
     @property
     def title(self) -> str:
-        """What the dialect of the graph's first tensor calls the node: ``"MulBackward0"`` for ``"multiply"``."""
+        """The node's name in the dialect of the graph's first tensor: ``"MulBackward0"`` for ``"multiply"``."""
         return self._graph.record.titles[self.id]
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the graph begins here."""
+        """Whether the node is a leaf."""
         return not self._graph.record.inputs[self.id]
 
     @property
     def name(self) -> str | None:
-        """The name of the tensor, if it is a leaf or an output of the graph and was given one."""
+        """The name given to the tensor, if it is a leaf or an output of the graph."""
         names = self._graph.record.names
         found = (names.get((self.id, out)) for out in range(len(self._graph.record.values[self.id])))
         return next((name for name in found if name is not None), None)
@@ -94,17 +94,17 @@ class Node:
 
     @property
     def kept(self) -> int:
-        """Bytes that the node keeps for its gradient rule. Several nodes may keep the same memory."""
+        """Bytes saved for the gradient rule. Several nodes may share them."""
         return self._graph.record.kept[self.id]
 
     @property
     def holding(self) -> str:
-        """How it keeps them: ``"live"``, ``"packed"`` by hooks for saved tensors, or ``"freed"`` by a backward pass."""
+        """The state of the saved bytes: ``"live"``, ``"packed"`` by hooks, or ``"freed"`` by a backward pass."""
         return self._graph.record.holding[self.id]
 
     @property
     def seconds(self) -> float | None:
-        """How long the gradient rule ran in the backward pass that was measured, if one was."""
+        """Seconds that the gradient rule took in the measured backward pass; None if none was measured."""
         return self._graph.seconds.get(self._graph.record.keys[self.id])
 
     @property
@@ -114,33 +114,33 @@ class Node:
 
     @property
     def file(self) -> str | None:
-        """The file of that call."""
+        """The file of the call that recorded the node."""
         return None if self.site is None else self.site.rpartition(":")[0]
 
     @property
     def line(self) -> int | None:
-        """The line of that call."""
+        """The line of the call that recorded the node."""
         return None if self.site is None else int(self.site.rpartition(":")[2])
 
     @property
     def source(self) -> str:
-        """The text of that line, if the file can be read."""
+        """The text of that line; empty if the file cannot be read."""
         return linecache.getline(self.file or "", self.line or 0).strip()
 
     @property
     def edges(self) -> tuple[tuple[Node, int] | None, ...]:
-        """By argument of the op: the node and the output it came from; None where no gradient is wanted."""
+        """For each argument of the op, the node and output it came from; None if it needs no gradient."""
         places = self._graph.record.inputs[self.id]
         return tuple(None if p is None else (Node(self._graph, p[0]), p[1]) for p in places)
 
     @property
     def inputs(self) -> tuple[Node, ...]:
-        """The nodes that a gradient flows to from here, in the order of the op's arguments."""
+        """The nodes that gradients flow to from this one, in the order of the op's arguments."""
         return tuple(edge[0] for edge in self.edges if edge is not None)
 
     @property
     def users(self) -> tuple[Node, ...]:
-        """The nodes that a gradient comes from, each once."""
+        """The nodes that gradients come from, each once."""
         return tuple(Node(self._graph, i) for i in self._graph.users_by_id[self.id])
 
     def __eq__(self, other: object) -> bool:
@@ -168,7 +168,7 @@ class Node:
 
     @property
     def place(self) -> str:
-        """``file:line`` without the folder; empty where the call is not known."""
+        """``file:line`` without the folder; empty if the call is unknown."""
         return os.path.basename(self.site) if self.site else ""
 
 
@@ -197,21 +197,21 @@ class Snapshot(Sequence[Node]):
 
     @property
     def roots(self) -> list[Node]:
-        """The nodes that made the tensors which the graph was asked of."""
+        """The nodes of the outputs that the graph was taken of."""
         return [Node(self, i) for i in dict.fromkeys(node for node, _ in self.record.roots)]
 
     @property
     def leaves(self) -> list[Node]:
-        """The nodes where the graph begins."""
+        """The leaves."""
         return [node for node in self if node.is_leaf]
 
     @property
     def kept(self) -> int:
-        """Bytes that all nodes keep for their gradient rules; memory that several of them keep counts once."""
+        """Bytes saved by all nodes. Memory that several nodes share counts once."""
         return self.record.memory
 
     def filter(self, predicate: Callable[[Node], object] | None = None, *, op: str | None = None) -> list[Node]:
-        """The nodes of which ``predicate`` is true, and that apply the op of this name."""
+        """The nodes for which ``predicate`` is true and whose op has the name ``op``."""
         if predicate is not None and not callable(predicate):
             raise ArgumentError(f"filter: predicate must be callable, not {type(predicate).__name__}")
         found = (Node(self, i) for i, name in enumerate(self.record.ops) if op is None or name == op)
@@ -219,7 +219,7 @@ class Snapshot(Sequence[Node]):
 
     @cached_property
     def users_by_id(self) -> list[list[int]]:
-        """By node: the nodes that use it."""
+        """For each node, the numbers of the nodes that use it."""
         users: list[list[int]] = [[] for _ in self.record.ops]
         for i, places in enumerate(self.record.inputs):
             for node in dict.fromkeys(p[0] for p in places if p is not None):
@@ -227,7 +227,7 @@ class Snapshot(Sequence[Node]):
         return users
 
     def nearest(self, limit: int | None) -> list[Node]:
-        """The ``limit`` nodes that are the fewest steps away from the roots, in order; all where it is None."""
+        """The ``limit`` nodes that are fewest edges away from the roots, in order; all if it is None."""
         if limit is None or check_limit(limit) >= len(self):
             return list(self)
         met = list(dict.fromkeys(node for node, _ in self.record.roots))
@@ -242,7 +242,7 @@ class Snapshot(Sequence[Node]):
         return [Node(self, i) for i in sorted(met[:limit])]
 
     def to_text(self, limit: int | None = 200) -> str:
-        """A tree of at most ``limit`` lines from the roots to the leaves; what is used again is shown once.
+        """A tree of at most ``limit`` lines, from the roots to the leaves. A node that is used again is expanded once.
 
         >>> x = fg.tensor([1.0, 2.0], requires_grad=True)
         >>> print(fg.graph(fg.sin(x) * x).to_text())
@@ -272,7 +272,7 @@ class Snapshot(Sequence[Node]):
         return "\n".join(lines)
 
     def summary(self) -> str:
-        """How large the graph is, in a line."""
+        """The size of the graph in one line."""
         leaves = sum(not places for places in self.record.inputs)
         freed = ", freed by a backward pass" if "freed" in self.record.holding else ""
         return f"graph of {plural(len(self), 'node')}, {plural(leaves, 'leaf')}, {format_bytes(self.kept)} kept{freed}"

@@ -1,4 +1,7 @@
-"""L-BFGS on a vector: J. Nocedal, S. Wright, "Numerical Optimization" (2006), algorithms 7.4, 7.5, 3.5 and 3.6."""
+"""L-BFGS on a flat vector.
+
+Source: J. Nocedal, S. Wright, "Numerical Optimization" (2006): algorithms 7.4 and 7.5 (L-BFGS), 3.5 and 3.6 (search).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ Objective = Callable[[Vector], tuple[float, Vector]]
 
 @dataclass
 class Memory:
-    """What is kept from one iteration for the next."""
+    """The state between iterations: the last steps ``s`` and gradient changes ``y``, and the last direction."""
 
     iterations: int = 0
     steps: list[Vector] = field(default_factory=list)
@@ -28,8 +31,8 @@ class Memory:
     length: float = 0.0
     scale: float = 1.0
 
-    def turn(self, g: Vector, history: int) -> Vector:
-        """The next direction: minus the inverse Hessian, as the pairs know it, times the gradient."""
+    def next_direction(self, g: Vector, history: int) -> Vector:
+        """The search direction ``-H g`` with the inverse Hessian ``H`` of the last ``history`` pairs (7.4)."""
         if self.direction is None or self.gradient is None:
             return -g
         change, step = g - self.gradient, self.direction * self.length
@@ -52,7 +55,10 @@ class Memory:
 def step(
     params: list[Tensor], closure: Callable[[], Any], clip: Any, decay: float, memory: Memory, **options: Any
 ) -> Any:
-    """Some iterations on parameters; what ``closure``, which computes the loss and its gradients, first returned."""
+    """Runs L-BFGS iterations on parameters, in place; the first loss that ``closure`` returned.
+
+    ``closure`` computes the loss and its gradients. ``clip``, if not None, clips pairs (parameter, gradient).
+    """
     losses: list[Any] = []
     zeros = [np.zeros(tuple(p.shape), p.detach().numpy().dtype) for p in params]
 
@@ -89,13 +95,13 @@ def minimize(
     history: int,
     searches: bool,
 ) -> Vector:
-    """Some iterations from ``x``: where they ended."""
+    """Runs up to ``max_iterations`` L-BFGS iterations from ``x``; the last point."""
     value, g = f(x)
     evaluations = 1
     for i in range(max_iterations):
         if np.abs(g).max(initial=0.0) <= tolerance_grad:
             break
-        d = memory.turn(g, history)
+        d = memory.next_direction(g, history)
         slope = float(g @ d)
         if slope > -tolerance_change:
             break
@@ -119,7 +125,7 @@ def minimize(
 
 
 def cubic(a: float, fa: float, sa: float, b: float, fb: float, sb: float) -> float:
-    """Where the cubic with these values and slopes at two points is least between them (equation 3.59)."""
+    """The minimizer between ``a`` and ``b`` of the cubic with these values ``f`` and slopes ``s`` (equation 3.59)."""
     low, high = min(a, b), max(a, b)
     if a > b:
         a, fa, sa, b, fb, sb = b, fb, sb, a, fa, sa
@@ -144,7 +150,10 @@ def search(
     tolerance: float,
     most: int,
 ) -> tuple[float, float, Vector, int]:
-    """A step length along ``d`` that fulfils the strong Wolfe conditions: with value, gradient, and evaluations."""
+    """A step length along ``d`` that satisfies the strong Wolfe conditions (algorithms 3.5 and 3.6).
+
+    Returns the length, the value and gradient there, and the number of evaluations.
+    """
     c1, c2, used = 1e-4, 0.9, 0
     Point = tuple[float, float, Vector, float]
 
@@ -157,7 +166,7 @@ def search(
     def zoom(low: Point, high: Point) -> Point:
         while used < most and abs(high[0] - low[0]) * np.abs(d).max(initial=0.0) > tolerance:
             t = cubic(low[0], low[1], low[3], high[0], high[1], high[3])
-            # Not so near to an end that nothing is gained.
+            # At least a tenth of the interval away from its ends, so that it shrinks.
             width = abs(high[0] - low[0])
             near, far = min(low[0], high[0]) + 0.1 * width, max(low[0], high[0]) - 0.1 * width
             p = at(min(max(t, near), far))

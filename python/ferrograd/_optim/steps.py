@@ -1,4 +1,4 @@
-"""What optimizers do to a parameter, in place, and how gradients are clipped: shared by the dialects' classes."""
+"""The update rules of SGD and Adam and the clipping of gradients, in place; shared by the dialects' optimizers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ State = dict[str, Any]
 
 
 def leaves(parameters: Any, op: str) -> list[Tensor]:
-    """The parameters as a list, each a leaf, none twice."""
+    """The parameters as a list; raises unless they are distinct leaves."""
     if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
         kind = type(parameters).__name__
         raise ArgumentError(f"{op}: parameters must be an iterable of Tensors or dicts, but got {kind}")
@@ -30,7 +30,7 @@ def leaves(parameters: Any, op: str) -> list[Tensor]:
 
 
 def at_least(op: str, least: float, below: float | None = None, **values: float) -> None:
-    """Refuses numbers outside of a range."""
+    """Raises unless each of ``values`` is a number that is at least ``least`` and below ``below``."""
     for name, value in values.items():
         if not isinstance(value, Real | Tensor):
             raise ArgumentError(f"{op}: {name} must be a number, not {type(value).__name__}")
@@ -40,7 +40,7 @@ def at_least(op: str, least: float, below: float | None = None, **values: float)
 
 
 def zeros(p: Tensor) -> Tensor:
-    """What a rule remembers, before it has seen anything."""
+    """The initial state of a rule: zeros with the shape and dtype of the parameter."""
     return native.zeros_like(p).detach()
 
 
@@ -55,7 +55,7 @@ def descend(
     nesterov: bool = False,
     decay: float = 0.0,
 ) -> None:
-    """One step of gradient descent. The first gradient is not dampened."""
+    """One step of gradient descent with momentum, in place. The first gradient is not dampened."""
     first = "momentum_buffer" not in state
     if momentum and first:
         state["momentum_buffer"] = zeros(p)
@@ -75,7 +75,7 @@ def adam(
     decoupled: bool,
     largest: bool,
 ) -> None:
-    """One step of Adam, or of AdamW where the decay is decoupled."""
+    """One step of Adam, or of AdamW if the decay is ``decoupled``, in place. ``largest`` is AMSGrad."""
     if not state:
         state.update(step=0, exp_avg=zeros(p), exp_avg_sq=zeros(p))
         if largest:
@@ -87,20 +87,24 @@ def adam(
 
 
 def gradients(parameters: Any, op: str) -> list[Tensor]:
-    """The gradients of a tensor or of several, without those that have none."""
+    """The gradients of one or several tensors, without those that have none."""
     tensors = [parameters] if isinstance(parameters, Tensor) else parameters
     return [p.grad for p in tensors if _arguments.tensor(p, op, "each of the parameters").grad is not None]
 
 
 def total_norm(grads: list[Tensor], order: Any) -> Tensor:
-    """The norm of all gradients together."""
+    """The norm of the vector of all gradient elements."""
     norms = [native.norm(g, order) for g in grads]
     return native.norm(native.stack(norms), order) if norms else native.zeros(())
 
 
 @no_grad()
 def clip_norm(parameters: Any, max_norm: float, order: Any, strict: bool, op: str) -> Tensor:
-    """Scales the gradients down in place until their common norm is at most ``max_norm``; what it was before."""
+    """Scales gradients in place so that their total norm is at most ``max_norm``; returns the norm before.
+
+    Raises:
+        RuntimeError: ``strict``, and the norm is not finite.
+    """
     grads = gradients(parameters, op)
     total = total_norm(grads, order)
     if strict and not native.isfinite(total).item():
@@ -117,6 +121,6 @@ def clip_norm(parameters: Any, max_norm: float, order: Any, strict: bool, op: st
 
 @no_grad()
 def clip_value(parameters: Any, value: float) -> None:
-    """Brings every element of the gradients into ``[-value, value]``, in place."""
+    """Clips every element of the gradients to ``[-value, value]``, in place."""
     for g in gradients(parameters, "clip_grad_value_"):
         g.clip_(-float(value), float(value))

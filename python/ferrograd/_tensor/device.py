@@ -1,21 +1,21 @@
-"""Where tensors live: the CPU, under the name that each dialect has for it."""
+"""The classes of ``Tensor.device``. The CPU is the only device."""
 
 from __future__ import annotations
 
 
 class Device(str):
-    """A device: it equals its name, ``"cpu"``."""
+    """A device, a string: it equals its name, ``"cpu"``."""
 
     __slots__ = ()
 
     @property
     def type(self) -> str:
-        """The kind of device: 'cpu'."""
+        """The kind of device: ``"cpu"``."""
         return "cpu"
 
     @property
     def index(self) -> None:  # type: ignore[override]
-        """The number of the device among its kind: the only CPU has none."""
+        """The number of the device among those of its kind; None, as there is one CPU."""
         return None
 
     def is_cpu_place(self) -> bool:
@@ -28,7 +28,7 @@ class Device(str):
 
 
 class Place(Device):
-    """A device as Paddle shows it."""
+    """A device with Paddle's text."""
 
     __slots__ = ()
 
@@ -40,7 +40,7 @@ class Place(Device):
 
 
 class TorchDevice(Device):
-    """A device as torch shows it."""
+    """A device with torch's text."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Tensors to pickles and back."""
+"""Pickles of tensors."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def reduce(
     attributes: dict[str, Any] | None,
     protocol: int,
 ) -> tuple[Any, ...]:
-    """What `__reduce_ex__` answers: protocol 5 hands the memory over without a copy."""
+    """The result of ``Tensor.__reduce_ex__``. From protocol 5 on the values are passed without a copy."""
     data = pickle.PickleBuffer(cast(Any, view)) if protocol >= 5 else view.tobytes()
     made = _rebuild, (str(view.dtype), view.shape, data, tracked, dialect, name)
     return (*made, attributes) if attributes else made
 
 
 def _rebuild(dtype: str, shape: tuple[int, ...], data: Any, tracked: bool, dialect: int, name: str | None) -> Any:
-    """A leaf with these values. Takes nothing but numbers and text: a pickle cannot make it call or set anything."""
+    """A leaf with these values. Its arguments are numbers and text only, so a pickle cannot run code through it."""
     values = np.frombuffer(data, dtype=np.dtype(dtype)).reshape(shape)
     tensor = _core.make(values, None, tracked, dialect)
     if name is not None:

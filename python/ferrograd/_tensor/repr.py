@@ -1,4 +1,4 @@
-"""Tensors as text: the native form, which follows NumPy's print options, Paddle's and torch's."""
+"""``repr`` of tensors: natively with NumPy's print options, as Paddle or as torch; and HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Format = Callable[[Any], str]
 
 @dataclass
 class Options:
-    """How a dialect prints."""
+    """The print options of a dialect."""
 
     precision: int
     threshold: int = 1000
@@ -45,7 +45,7 @@ def show(
     op: str | None,
     lanes: Sequence[int],
 ) -> str:
-    """The text of a tensor with these values. Only elements that are shown are looked at."""
+    """The ``repr`` of a tensor with the values ``a``. Elements that are not shown are not read."""
     if lanes:
         return _native(a, name, tracked, lanes)
     if dialect == 1:
@@ -76,7 +76,7 @@ def html(
     op: str | None,
     lanes: Sequence[int],
 ) -> str:
-    """A small table for notebooks: the facts, the range of a small tensor, the values."""
+    """HTML for notebooks: shape, dtype, op, the range of a small tensor, and the values."""
     facts = {"shape": tuple(shape), "dtype": a.dtype, "requires_grad": tracked}
     if op is not None:
         facts["op"] = op
@@ -97,7 +97,7 @@ def html(
 
 
 def _shown(n: int, options: Options, summary: bool) -> Iterator[int | None]:
-    """The indices of an axis that are shown; None for the gap."""
+    """The shown indices of an axis of size ``n``; None stands for the gap."""
     edge = options.edgeitems
     if not summary or n <= 2 * edge:
         yield from range(n)
@@ -108,7 +108,7 @@ def _shown(n: int, options: Options, summary: bool) -> Iterator[int | None]:
 
 
 def _edges(a: np.ndarray[Any, Any], options: Options, summary: bool) -> np.ndarray[Any, Any]:
-    """The elements that are shown, flat."""
+    """The shown elements as a vector."""
     if a.size == 0:
         return a.reshape(-1)
     for axis, n in enumerate(a.shape):
@@ -120,7 +120,7 @@ def _edges(a: np.ndarray[Any, Any], options: Options, summary: bool) -> np.ndarr
 def _nested(
     a: np.ndarray[Any, Any], indent: int, options: Options, summary: bool, width: int, one: Format, gap: str
 ) -> str:
-    """Rows in brackets, as both Paddle and torch lay them out."""
+    """The elements in nested brackets, in the line layout of Paddle and torch."""
     if a.ndim == 0:
         return one(a[()])
     if a.ndim == 1:
@@ -154,7 +154,7 @@ def _paddle(a: np.ndarray[Any, Any], tracked: bool) -> str:
         return "nan" if v != v and a.dtype.kind == "f" else bare(v)
 
     summary = a.ndim > 0 and a.size > o.threshold
-    # Paddle takes the width from the edge items even where it shows all.
+    # Paddle computes the width from the edge items even if it shows all elements.
     shown = _edges(a, o, True)
     width = max((len(safe(v)) for v in shown), default=0)
     signed = a.dtype.kind in "fi" and bool((shown < 0).any())
@@ -176,7 +176,7 @@ def _paddle(a: np.ndarray[Any, Any], tracked: bool) -> str:
 
 
 def _torch_format(values: np.ndarray[Any, Any], o: Options) -> tuple[int, Format]:
-    """The width and the way to write one element, from all that are shown."""
+    """The width, and the function that formats one element, computed from the shown elements."""
     if values.dtype.kind != "f":
         return max((len(str(v)) for v in values), default=1), str
     numbers = [float(v) for v in values if v != 0 and math.isfinite(v)]

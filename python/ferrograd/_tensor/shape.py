@@ -1,4 +1,4 @@
-"""Shapes: tuples that also behave as the lists they are elsewhere."""
+"""The classes of ``Tensor.shape``: tuples that also compare and join with lists."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex, overload
 
 
 class Size(tuple[int, ...]):
-    """The sizes of a tensor's axes: a tuple that equals a list of the same numbers and joins with one.
+    """The sizes of a tensor's axes: a tuple that equals a list of the same numbers and concatenates with lists.
 
     >>> import ferrograd as fg
     >>> shape = fg.zeros([2, 3]).shape
@@ -56,15 +56,15 @@ class Size(tuple[int, ...]):
         return type(self)(part) if isinstance(key, slice) else part
 
     def __repr__(self) -> str:
-        """As a tuple, or as the dialect's own class shows itself."""
+        """The text of a tuple, or of the dialect's own class."""
         return f"{self._prefix}({list(self)})" if self._prefix else tuple.__repr__(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as its class and numbers."""
+        """The class and the numbers."""
         return type(self), (tuple(self),)
 
     def numel(self) -> int:
-        """How many elements a tensor of this shape has."""
+        """The number of elements of a tensor with this shape."""
         n = 1
         for d in self:
             n *= d
@@ -89,7 +89,7 @@ SIZES = (Size, PaddleSize, TorchSize)
 
 
 class SizeMethod:
-    """`x.size` of the torch dialect: called without an argument the shape, with one the size of that axis."""
+    """``x.size`` of the torch dialect: ``x.size()`` is the shape, ``x.size(dim)`` the size of one axis."""
 
     __slots__ = ("_shape",)
 

@@ -1,4 +1,4 @@
-"""Functions of functions: derivatives, tangents and batching, nested as you like.
+"""Function transforms: gradients, Jacobians, tangents and batching. They nest to any depth.
 
 >>> import ferrograd as fg
 >>> from ferrograd.func import grad, vmap

@@ -1,4 +1,4 @@
-"""First derivatives as functions of functions: gradients, pullbacks, tangents."""
+"""Transforms for first derivatives: gradients, vector-Jacobian and Jacobian-vector products."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ferrograd.func._record import Record, matching, several
 
 
 def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """The function that computes the gradient of ``f``, in the structure of the arguments that ``argnums`` names.
+    """The function that computes the gradient of ``f`` with respect to the arguments at positions ``argnums``.
 
-    ``f`` returns one tensor of one element; with ``has_aux`` a pair of that and of something else, which is returned
-    beside the gradient. Arguments are tensors of floats, numbers, or nested lists, tuples, dicts and dataclasses of
-    them; the others, and keyword arguments, are passed on. Calls nest to any order. What ``f`` closes over keeps its
-    own gradient.
+    ``f`` returns a tensor of one element, or with ``has_aux`` a pair of it and an auxiliary value; then the result is
+    a pair of gradient and auxiliary value. The differentiated arguments are float tensors, numbers, or nested lists,
+    tuples, dicts and dataclasses of them; the gradient has their structure, or is a tuple for several ``argnums``.
+    Transforms nest to any order. Tensors that ``f`` closes over can be differentiated too, outside of it.
 
     Raises:
         ShapeError: ``f`` returns several elements.
-        DtypeError: an argument that is to be differentiated for has no floats.
+        DtypeError: a differentiated argument is not of a float dtype.
 
     >>> from ferrograd.func import grad
     >>> grad(grad(lambda x: x**3))(fg.tensor(2.0)).item()
@@ -38,7 +38,7 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool 
 def value_and_grad(
     f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., tuple[Any, Any]]:
-    """As :func:`grad`, with the value of ``f`` before the gradient: ``(value, gradient)``.
+    """Like :func:`grad`, but returns ``(value, gradient)``.
 
     With ``has_aux`` the value is the pair that ``f`` returned.
 
@@ -48,13 +48,13 @@ def value_and_grad(
     (5.0, [2.0, 4.0])
     """
 
-    return named("value_and_grad", f, argnums, has_aux)
+    return value_and_grad_as("value_and_grad", f, argnums, has_aux)
 
 
-def named(
+def value_and_grad_as(
     what: str, f: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False
 ) -> Callable[..., tuple[Any, Any]]:
-    """:func:`value_and_grad` for a transform that gives its own name in errors."""
+    """:func:`value_and_grad` whose errors name the transform ``what``."""
 
     @wraps(f)
     def both(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -66,10 +66,11 @@ def named(
 
 
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The value of ``f(*primals)`` and its pullback: ``(value, pullback)``, with ``has_aux`` also the auxiliary part.
+    """The value of ``f(*primals)`` and its vector-Jacobian product: ``(value, pullback)``.
 
-    ``pullback(cotangent)`` takes what has the structure and the shapes of the value and gives the tuple of the products
-    of the cotangent with the Jacobians, one for each of ``primals``. It may be called often.
+    With ``has_aux`` the auxiliary value of ``f`` is the third result. ``pullback(cotangent)`` takes a cotangent with
+    the structure and shapes of the value. It returns a tuple with the product for each of ``primals``. It can be called
+    repeatedly.
 
     >>> from ferrograd.func import vjp
     >>> value, pullback = vjp(lambda x, y: x * y, fg.tensor(2.0), fg.tensor(5.0))
@@ -94,14 +95,14 @@ def _moved(what: str, f: Callable[..., Any], primals: Any, has_aux: bool = False
 
 
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
-    """The value of ``f(*primals)`` and its derivative along ``tangents``, in forward mode: ``(value, derivative)``.
+    """The value of ``f(*primals)`` and its directional derivative, in forward mode: ``(value, derivative)``.
 
-    ``primals`` and ``tangents`` are tuples of the same structure, with tensors of the same shapes; one argument may
-    stand for itself. The derivative has
-    the structure of the value. With ``has_aux`` the auxiliary part follows. ``f`` may write to its arguments in place.
+    ``primals`` and ``tangents`` are tuples of the same structure with tensors of the same shapes; a single argument
+    needs no tuple. The derivative along ``tangents`` has the structure of the value. With ``has_aux`` the auxiliary
+    value of ``f`` is the third result. ``f`` may write to its arguments in place.
 
     Raises:
-        ShapeError: a tangent has another shape than its primal.
+        ShapeError: the shape of a tangent is not that of its primal.
 
     >>> from ferrograd.func import jvp
     >>> jvp(lambda x: x * x, (fg.tensor(3.0),), (fg.tensor(10.0),))[1].item()
@@ -117,9 +118,10 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fals
 
 
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """The value of ``f(*primals)`` and the linear function that takes tangents to the derivative along them.
+    """The value of ``f(*primals)`` and its linearization: ``(value, along)``.
 
-    ``f`` runs once; the linear function takes a tangent for each of ``primals`` and may be called often.
+    ``along(*tangents)`` is the derivative along a tangent for each of ``primals``. ``f`` runs once; ``along`` can be
+    called repeatedly.
 
     >>> from ferrograd.func import linearize
     >>> value, along = linearize(lambda x: x * x, fg.tensor(3.0))

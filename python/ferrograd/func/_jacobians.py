@@ -1,4 +1,4 @@
-"""Jacobians and Hessians: all rows, or all columns, in one batched pass over the record."""
+"""Jacobians and Hessians: all rows, or all columns, in one batched pass over the graph."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ferrograd.func._record import Record
 Progress = bool | Callable[[int, int], None]
 Argnums = int | Sequence[int]
 
-#: A pass takes so many rows at once that they have at most this many elements in an input or output.
+#: A pass computes as many rows as keep every input and output of it below this number of elements.
 ELEMENTS = 1 << 24
 
 
 def size(x: Tensor) -> int:
-    """How many elements a tensor has (``x.size`` is a method in one dialect)."""
+    """The number of elements of a tensor of any dialect."""
     return math.prod(x.shape)
 
 
 def spans(what: str, n: int, widest: int, chunk_size: int | None) -> Iterator[tuple[int, int]]:
-    """The beginnings and ends of the passes that ``n`` rows take."""
+    """The (start, end) of each pass over ``n`` rows; ``widest`` is the largest number of elements in a row."""
     if chunk_size is None:
         chunk_size = max(ELEMENTS // max(widest, 1), 1)
     elif not isinstance(chunk_size, int) or chunk_size < 1:
@@ -35,24 +35,24 @@ def spans(what: str, n: int, widest: int, chunk_size: int | None) -> Iterator[tu
 
 
 def basis(x: Tensor, start: int, end: int) -> Tensor:
-    """Unit vectors in the shape of a tensor, counted along a first axis."""
+    """The unit vectors ``start`` to ``end``, each in the shape of ``x``, stacked on a new axis 0."""
     eye = _core.native.eye(end - start, size(x), start, dtype=x.dtype)
     return eye.reshape([end - start, *x.shape])
 
 
 def joined(parts: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """The passes put together again."""
+    """The results of the passes, concatenated."""
     return parts[0] if len(parts) == 1 else _core.native.concat(list(parts), axis)
 
 
 class Meter:
-    """Tells how many of the rows are done."""
+    """Reports how many rows are done, to stderr or to a callback."""
 
     def __init__(self, what: str, total: int, progress: Progress) -> None:
         self.what, self.total, self.done, self.progress = what, total, 0, progress
 
     def add(self, count: int) -> None:
-        """``count`` more of them."""
+        """Adds ``count`` rows and reports."""
         self.done += count
         if callable(self.progress):
             self.progress(self.done, self.total)
@@ -62,7 +62,7 @@ class Meter:
 
 
 def rows(record: Record, chunk_size: int | None, progress: Progress = False) -> Any:
-    """The Jacobian by reverse mode: for each output, the structure of the arguments."""
+    """The Jacobian in reverse mode: for each output, blocks in the structure of the arguments."""
     inside, meter = record.inside, Meter(record.what, sum(map(size, record.outputs)), progress)
     found = []
     for k, y in enumerate(record.outputs):
@@ -75,7 +75,7 @@ def rows(record: Record, chunk_size: int | None, progress: Progress = False) -> 
                 parts.append(record.pull(seeds))
             else:
                 seeds[k] = basis(y, start, end)
-                parts.append(record.pull(seeds, lanes=end - start))
+                parts.append(record.pull(seeds, batch_size=end - start))
             meter.add(end - start)
         if parts:
             blocks = [
@@ -89,7 +89,7 @@ def rows(record: Record, chunk_size: int | None, progress: Progress = False) -> 
 
 
 def columns(record: Record, chunk_size: int | None, progress: Progress = False) -> Any:
-    """The Jacobian by forward mode: for each output, the structure of the arguments."""
+    """The Jacobian in forward mode: for each output, blocks in the structure of the arguments."""
     outputs, meter = record.outputs, Meter(record.what, sum(map(size, record.inside)), progress)
     found: list[list[Tensor]] = [[] for _ in outputs]
     for k, x in enumerate(record.inside):
@@ -116,12 +116,12 @@ def jacrev(
     chunk_size: int | None = None,
     progress: Progress = False,
 ) -> Callable[..., Any]:
-    """The function that computes the Jacobian of ``f`` in reverse mode, a row for each element of the output.
+    """The function that computes the Jacobian of ``f`` in reverse mode, one row per element of the output.
 
-    For each tensor of the output it has the structure of the arguments that ``argnums`` names, with tensors of the
-    output's shape followed by the argument's. ``chunk_size`` rows are computed in one pass; None stands for as many as
-    fit into a reasonable memory. ``progress`` is True for a line on stderr, or is called with how many rows are done,
-    and how many there are. With ``has_aux``, see :func:`grad`.
+    The result has the structure of the output. In place of each of its tensors stands the structure of the arguments
+    at ``argnums``, with tensors of shape ``[*output shape, *argument shape]``. ``chunk_size`` rows are computed in one
+    pass; None chooses a number that limits the memory. ``progress`` is True for a line on stderr, or a function of
+    (rows done, rows in total). See :func:`grad` for ``has_aux``.
 
     >>> from ferrograd.func import jacrev
     >>> jacrev(lambda x: x * x)(fg.tensor([1.0, 2.0])).tolist()
@@ -138,7 +138,7 @@ def jacfwd(
     chunk_size: int | None = None,
     progress: Progress = False,
 ) -> Callable[..., Any]:
-    """As :func:`jacrev`, in forward mode: a column for each element of the arguments.
+    """Like :func:`jacrev`, in forward mode: one column per element of the arguments.
 
     >>> from ferrograd.func import jacfwd
     >>> jacfwd(lambda x: x * x)(fg.tensor([1.0, 2.0])).tolist()
@@ -156,9 +156,9 @@ def jacobian(
     chunk_size: int | None = None,
     progress: Progress = False,
 ) -> Callable[..., Any]:
-    """As :func:`jacrev`, in the mode that needs fewer passes: forward if the arguments have fewer elements.
+    """Like :func:`jacrev`, in the mode that needs fewer passes: forward if the arguments have fewer elements.
 
-    ``mode`` can be set to ``"forward"`` or ``"reverse"``.
+    ``mode="forward"`` or ``mode="reverse"`` chooses the mode.
 
     >>> from ferrograd.func import jacobian
     >>> jacobian(lambda x: fg.outer(x, x))(fg.tensor([1.0, 2.0])).shape
@@ -199,10 +199,10 @@ def hessian(
     chunk_size: int | None = None,
     progress: Progress = False,
 ) -> Callable[..., Any]:
-    """The function that computes the second derivatives of ``f``: forward mode over reverse mode.
+    """The function that computes the Hessian of ``f``: forward mode over reverse mode.
 
-    They have the structure of the output, within it that of the arguments, and within that again that of the
-    arguments; see :func:`jacrev`, also for ``has_aux``. ``chunk_size`` columns are computed in one pass.
+    The result nests the structures of the output, the arguments and the arguments again; see :func:`jacrev`, also for
+    ``has_aux`` and ``progress``. ``chunk_size`` columns are computed in one pass.
 
     >>> from ferrograd.func import hessian
     >>> hessian(lambda x: (x**3).sum())(fg.tensor([1.0, 2.0])).tolist()

@@ -1,4 +1,4 @@
-"""Products with second derivatives, their diagonal, and derivatives of any order along a direction."""
+"""Products with the Hessian, its diagonal, and derivatives of any order along a direction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from ferrograd import _core, _tree
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd.func._gradients import named
+from ferrograd.func._gradients import value_and_grad_as
 from ferrograd.func._jacobians import basis, joined, size, spans
 from ferrograd.func._record import Record, matching, real, several
 
@@ -16,8 +16,8 @@ from ferrograd.func._record import Record, matching, real, several
 def hvp(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
     """The value of ``f(*primals)`` and the product of its Hessian with ``tangents``: ``(value, product)``.
 
-    ``f`` returns one element. ``primals`` and ``tangents`` are tuples of the same structure, which the product has
-    too; one argument may stand for itself. Forward mode over reverse mode: the cost is that of a few gradients.
+    ``f`` returns one element. ``primals`` and ``tangents`` are tuples of the same structure, and so is the product; a
+    single argument needs no tuple. It runs forward mode over reverse mode at the cost of a few gradients.
 
     >>> from ferrograd.func import hvp
     >>> hvp(lambda x: (x**3).sum(), (fg.tensor([1.0, 2.0]),), (fg.tensor([1.0, 1.0]),))[1][0].tolist()
@@ -25,7 +25,7 @@ def hvp(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
     """
     alone = not isinstance(primals, (tuple, list, Iterator))
     primals, tangents = several(primals, tangents)
-    both = named("hvp", f, range(len(primals)))
+    both = value_and_grad_as("hvp", f, range(len(primals)))
     record = Record("hvp", both, primals, argnums=range(len(primals)))
     moved = matching(tangents, record.wrt, record.inside, "hvp: the tangents")
     value, _ = record.value
@@ -36,7 +36,7 @@ def hvp(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
 def vhp(f: Callable[..., Any], primals: Any, cotangents: Any) -> tuple[Any, Any]:
     """The value of ``f(*primals)`` and the product of ``cotangents`` with its Hessian: reverse mode over forward mode.
 
-    See :func:`hvp`, which is the same but for rounding, since Hessians are symmetric.
+    Hessians are symmetric, so it equals :func:`hvp` up to rounding. See there for the arguments.
 
     >>> from ferrograd.func import vhp
     >>> vhp(lambda x: (x**3).sum(), (fg.tensor([1.0, 2.0]),), (fg.tensor([1.0, 1.0]),))[1][0].tolist()
@@ -56,10 +56,10 @@ def vhp(f: Callable[..., Any], primals: Any, cotangents: Any) -> tuple[Any, Any]
 def hessian_diagonal(
     f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, *, chunk_size: int | None = None
 ) -> Callable[..., Any]:
-    """The function that computes the second derivative of ``f`` by each element of its arguments.
+    """The function that computes the second derivative of ``f`` with respect to each element of its arguments.
 
-    The result has the structure and the shapes of the arguments that ``argnums`` names. ``f`` returns one element.
-    Rows of the Hessian are computed ``chunk_size`` at once, and of these only the diagonal is kept.
+    ``f`` returns one element. The result has the structure and shapes of the arguments at ``argnums``. ``chunk_size``
+    rows of the Hessian are computed in one pass; only their diagonal is kept.
 
     >>> from ferrograd.func import hessian_diagonal
     >>> hessian_diagonal(lambda x: (x**3).sum() * x[0])(fg.tensor([1.0, 2.0])).tolist()
@@ -69,7 +69,7 @@ def hessian_diagonal(
     @wraps(f)
     def diagonal(*args: Any, **kwargs: Any) -> Any:
         def gradients(*args: Any, **kwargs: Any) -> Any:
-            return named("hessian_diagonal", f, argnums)(*args, **kwargs)[1]
+            return value_and_grad_as("hessian_diagonal", f, argnums)(*args, **kwargs)[1]
 
         record = Record("hessian_diagonal", gradients, args, kwargs, argnums)
         found = []
@@ -89,13 +89,13 @@ def hessian_diagonal(
 
 
 def taylor(f: Callable[..., Any], x: Any, v: Any, order: int) -> list[Any]:
-    """The derivatives of ``f(x + t v)`` by ``t`` at 0, from the value to that of ``order``: ``order + 1`` results.
+    """The derivatives of ``f(x + t v)`` with respect to ``t`` at 0, of orders 0 to ``order``: a list of results.
 
-    ``x`` and ``v`` are of the same structure. The coefficients of Taylor's series are these divided by ``k!``. ``f`` is
-    called once. Series are pushed through what it recorded, so that the cost grows as a power of ``order``.
+    ``x`` and ``v`` have the same structure. Divided by ``k!`` the results are the Taylor coefficients. ``f`` is called
+    once and power series are propagated through its graph, so the cost is polynomial in ``order``.
 
     Raises:
-        ArgumentError: ``order`` is negative, or above 170, whose factorial is the last that is finite.
+        ArgumentError: ``order`` is negative or above 170, the largest number with a finite factorial in float64.
 
     >>> from ferrograd.func import taylor
     >>> [y.item() for y in taylor(lambda x: x**3, fg.tensor(2.0), fg.tensor(1.0), 3)]

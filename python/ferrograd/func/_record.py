@@ -1,4 +1,4 @@
-"""A function recorded at places of its own, and the derivatives that can be asked of the record."""
+"""A function recorded at fresh leaves, and the derivatives computed from that graph: the base of all transforms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _thread = _Thread()
 
 
 def is_inside() -> bool:
-    """Whether this thread runs a function that is being differentiated."""
+    """Whether this thread is inside a function that a transform differentiates."""
     return _thread.inside
 
 
@@ -33,7 +33,7 @@ Seeds = Sequence[Tensor | None]
 
 
 def tensor(value: Any, what: str) -> Tensor:
-    """The value as a tensor: a tensor itself, a number or an array."""
+    """A tensor, number or array as a tensor."""
     if isinstance(value, Tensor):
         return value
     if isinstance(value, (bool, int, float, np.generic, np.ndarray)):
@@ -42,7 +42,7 @@ def tensor(value: Any, what: str) -> Tensor:
 
 
 def real(value: Any, what: str) -> Tensor:
-    """The value as a tensor that derivatives can be taken for."""
+    """The value as a tensor of floats; raises ``DtypeError`` otherwise."""
     x = tensor(value, what)
     if x.dtype.kind != "f":
         raise DtypeError(f"{what}: only Tensors of floating point dtype can require gradients, not {x.dtype}")
@@ -50,7 +50,7 @@ def real(value: Any, what: str) -> Tensor:
 
 
 def matching(tree: Any, like: Any, shapes: Sequence[Tensor], what: str) -> list[Tensor]:
-    """The tensors of a structure, which must have the structure and the shapes of another one."""
+    """The tensors of ``tree``, which must have the structure of ``like`` and these shapes."""
     found = [tensor(t, what) for t in _tree.matched(tree, like, what)]
     for i, (t, x) in enumerate(zip(found, shapes, strict=True)):
         if tuple(t.shape) != tuple(x.shape):
@@ -59,14 +59,14 @@ def matching(tree: Any, like: Any, shapes: Sequence[Tensor], what: str) -> list[
 
 
 def several(primals: Any, others: Any) -> tuple[tuple[Any, ...], Any]:
-    """Arguments and what goes with them as tuples, if they are not: then they are one argument."""
+    """Primals and their tangents or cotangents as tuples. A value that is not a sequence is a single argument."""
     if isinstance(primals, (tuple, list, Iterator)):
         return tuple(primals), tuple(others) if isinstance(others, (list, Iterator)) else others
     return (primals,), (others,)
 
 
 def write(x: Tensor, value: Tensor) -> None:
-    """What was written to a stand-in, written to the argument: values, and the shape that it has got."""
+    """Writes to an argument what the function wrote to its stand-in: the values, and the shape if it changed."""
     old, new = list(x.shape), list(value.shape)
     if [d for d in old if d != 1] == [d for d in new if d != 1]:
         x.copy_(value.reshape(old))
@@ -76,14 +76,14 @@ def write(x: Tensor, value: Tensor) -> None:
         _core.overwrite(x, "reshape", True, lambda _: value, (), {})
 
 
-def zeros(like: Tensor, *lanes: int) -> Tensor:
-    """Zeros in the shape of a tensor, with axes before it."""
+def zeros(like: Tensor, *batch: int) -> Tensor:
+    """Zeros in the shape of a tensor, with a leading axis for each of ``batch``."""
     zero = _core.native.zeros_like(like)
-    return zero if not lanes else _core.native.broadcast_to(zero, [*lanes, *like.shape])
+    return zero if not batch else _core.native.broadcast_to(zero, [*batch, *like.shape])
 
 
 def chosen(what: str, args: tuple[Any, ...], argnums: int | Sequence[int]) -> list[int]:
-    """The positions that ``argnums`` names."""
+    """The positions of the arguments that ``argnums`` selects, not negative."""
     places = []
     for i in argnums if isinstance(argnums, Iterable) else [argnums]:
         if not isinstance(i, int):
@@ -99,12 +99,13 @@ def chosen(what: str, args: tuple[Any, ...], argnums: int | Sequence[int]) -> li
 
 
 class Record:
-    """What ``f`` computed, from places of its own for the arguments that it is differentiated for.
+    """The graph of one call of ``f``, recorded at fresh leaves (``inside``) for the differentiated arguments.
 
-    ``wrt`` is the structure of these arguments: one argument for a number ``argnums``, a tuple of them otherwise.
-    ``result`` is what ``f`` returned, less the auxiliary part with ``has_aux``. With ``writable``, ``f`` may write to
-    these arguments in place, which changes what the caller passed too; otherwise that is refused, as for any leaf. A
-    ``lasting`` record is asked later, when recording may be on though it is off here.
+    * ``wrt``: the differentiated arguments; one argument if ``argnums`` is a number, else a tuple.
+    * ``result``: what ``f`` returned, without the auxiliary value; ``outputs``: its tensors.
+    * ``writable``: ``f`` may write to these arguments in place, and the caller's tensors change too. Otherwise such a
+      write is refused, as for any leaf.
+    * ``lasting``: the derivatives are computed later, when recording may be on although it is off now.
     """
 
     def __init__(
@@ -121,10 +122,10 @@ class Record:
         self.what = what
         places = chosen(what, args, argnums)
         self.wrt = args[places[0]] if isinstance(argnums, int) else tuple(args[i] for i in places)
-        # What the arguments are tracked for counts only if recording is on here, whatever it is inside.
+        # The arguments' own history counts only if recording is on here, whatever the mode is inside.
         with enable_grad() if lasting else nullcontext():
             self.inside = [_core.fresh(real(x, what)) for x in _tree.leaves(self.wrt)]
-        # The function gets tensors of their own, so that what it writes there leaves the places where they are.
+        # The function gets copies of the leaves, so that writing to them does not move the leaves.
         with enable_grad():
             given = [_core.fresh(x) if writable else _core.copy_of(x) for x in self.inside]
         stand_ins = _tree.rebuilt(self.wrt, iter(given))
@@ -152,34 +153,34 @@ class Record:
 
     @property
     def beyond(self) -> bool:
-        """Whether anything else than these arguments is recorded, so that derivatives are worth recording."""
+        """Whether the outputs depend on other tracked tensors too, so that derivatives must be recorded."""
         if self._beyond is None:
             others = [t for t in _tree.leaves(self.aux) if isinstance(t, Tensor)]
             self._beyond = _core.leads_beyond(self.outputs + others, self.inside)
         return self._beyond
 
     def recorded(self, others: Seeds = ()) -> bool:
-        """Whether a derivative is to be recorded."""
+        """Whether a derivative with these seeds must be recorded."""
         return is_grad_enabled() and (self.beyond or any(t is not None and t.requires_grad for t in others))
 
     def settled(self, tree: Any) -> Any:
-        """Results as the caller sees them: tracked only if something of the caller's is."""
+        """Results for the caller: detached unless derivatives must be recorded."""
         if self.recorded():
             return tree
         return _tree.mapped(lambda t: t.detach() if isinstance(t, Tensor) and t.requires_grad else t, tree)
 
     @property
     def value(self) -> Any:
-        """What the function returned, as the caller sees it."""
+        """The result of the function for the caller."""
         return self.settled(self.result)
 
     @property
     def with_aux(self) -> Any:
-        """The value, in a pair with the auxiliary part."""
+        """The pair of value and auxiliary value for the caller."""
         return self.value, self.settled(self.aux)
 
     def scalar(self) -> Tensor:
-        """The one output of one element."""
+        """The output; raises unless it is a single tensor of one element."""
         if len(self.outputs) != 1 or not isinstance(self.result, Tensor | float | int | np.generic):
             raise ArgumentError(f"{self.what}: the function returns one tensor, not {type(self.result).__name__}")
         (y,) = self.outputs
@@ -192,17 +193,20 @@ class Record:
         seeds: Seeds,
         outputs: Sequence[Tensor] | None = None,
         *,
-        lanes: int | None = None,
+        batch_size: int | None = None,
         retain: bool = True,
         record: bool | None = None,
     ) -> list[Tensor]:
-        """The gradients for the arguments, from a cotangent for each output; with ``lanes`` all have one more axis."""
+        """The gradients of the arguments from a cotangent for each output.
+
+        With ``batch_size`` the cotangents and the gradients have a leading batch axis of that size.
+        """
         record = self.recorded(seeds) if record is None else record
         pairs = zip(self.outputs if outputs is None else outputs, seeds, strict=True)
         found = [(y, g) for y, g in pairs if y.requires_grad and g is not None]
-        before = () if lanes is None else (lanes,)
+        batch = () if batch_size is None else (batch_size,)
         if not found:
-            return [zeros(x, *before) for x in self.inside]
+            return [zeros(x, *batch) for x in self.inside]
         outs, starts = zip(*found, strict=True)
         return _core.run(
             list(outs),
@@ -212,11 +216,11 @@ class Record:
             retain_graph=retain or record,
             create_graph=record,
             unused="zeros",
-            batched=lanes is not None,
+            batched=batch_size is not None,
         )
 
     def reached(self, outputs: Sequence[Tensor]) -> list[bool]:
-        """By argument: whether any of some tensors computed from them depends on it."""
+        """For each argument, whether any of ``outputs`` depends on it."""
         outs = [y for y in outputs if y.requires_grad]
         if not outs:
             return [False] * len(self.inside)
@@ -225,24 +229,24 @@ class Record:
         return [g is not None for g in found]
 
     def gradient(self, record: bool | None = None) -> list[Tensor]:
-        """The gradients of the scalar output, and the end of the record unless they are recorded."""
+        """The gradients of the scalar output. It frees the graph unless the gradients are recorded."""
         return self.pull([_core.native.ones_like(self.scalar())], retain=False, record=record)
 
     def push(self, tangents: Seeds, record: bool | None = None) -> list[Tensor | None]:
-        """The tangents of the outputs, None where they are constant, from one for each argument that moves."""
+        """The tangents of the outputs from those of the arguments; None stands for zero in both."""
         record = self.recorded(tangents) if record is None else record
         moving = [(x, t) for x, t in zip(self.inside, tangents, strict=True) if t is not None]
         return _core.push(self.outputs, [x for x, _ in moving], [t for _, t in moving], record)
 
     def pushed(self, tangents: Seeds, record: bool | None = None) -> Any:
-        """The tangents in the structure of the result, zeros where it is constant."""
+        """The tangents of the outputs in the structure of the result, with zeros for None."""
         return self.filled(self.push(tangents, record))
 
     def filled(self, moved: Seeds) -> Any:
-        """What :meth:`push` gave, in the structure of the result, zeros where it is constant."""
+        """Tangents from :meth:`push` in the structure of the result, with zeros for None."""
         found = zip(moved, self.outputs, strict=True)
         return _tree.rebuilt(self.result, iter([zeros(y) if t is None else t for t, y in found]))
 
     def as_wrt(self, values: Sequence[Any]) -> Any:
-        """One value for each tensor of the arguments, in their structure."""
+        """One value for each tensor of the differentiated arguments, in their structure."""
         return _tree.rebuilt(self.wrt, iter(values))

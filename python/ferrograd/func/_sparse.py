@@ -1,4 +1,4 @@
-"""Sparse Jacobians: columns (or rows) that meet in no row share a pass (Curtis, Powell and Reid 1974)."""
+"""Sparse Jacobians: columns without a common row share a pass (Curtis, Powell and Reid 1974)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ferrograd.func._record import Record, real
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 Pattern = tuple[Indices, Indices]
 
-#: Into how many parts detection splits a block of columns in a step.
+#: The number of parts into which a step of the detection splits a block of columns.
 PARTS = 4
 
 
 @dataclass(frozen=True)
 class SparseMatrix:
-    """A matrix as coordinates: ``values[k]`` stands at ``(rows[k], cols[k])``, each place once, row by row."""
+    """A matrix in coordinate form: ``values[k]`` is at ``(rows[k], cols[k])``. Entries are unique and in row order."""
 
     rows: Indices
     cols: Indices
@@ -31,7 +31,7 @@ class SparseMatrix:
     shape: tuple[int, int]
 
     def dense(self) -> Tensor:
-        """The matrix with its zeros."""
+        """The dense matrix, ``[m, n]``."""
         m, n = self.shape
         zero = _core.native.zeros([m * n], dtype=self.values.dtype)
         flat = _core.make(self.rows * n + self.cols, None, False, 0)
@@ -39,12 +39,12 @@ class SparseMatrix:
 
 
 def colours(pattern: Pattern, count: int) -> Indices:
-    """A colour for each of ``count`` columns, greedily: two that have a row in common have different ones."""
+    """A greedy colouring of ``count`` columns: columns with a common row get different colours."""
     rows, cols = pattern
     order = np.argsort(cols, kind="stable")
     ends = np.cumsum(np.bincount(cols, minlength=count)).tolist()
     entries = rows[order].tolist()
-    # By row: the colours of its columns, as the bits of a number.
+    # For each row, the colours of its columns as bits of an int.
     taken: dict[int, int] = {}
     found, start = [], 0
     for end in ends:
@@ -61,7 +61,7 @@ def colours(pattern: Pattern, count: int) -> Indices:
 
 
 def _compressed(record: Record, seeds: np.ndarray[Any, Any], forward: bool) -> Tensor:
-    """The products of the Jacobian with the columns that ``seeds`` has as rows (forward), or of these with it."""
+    """The Jacobian times each row of ``seeds`` (``forward``), or each row of ``seeds`` times the Jacobian."""
     (x,), (y,) = record.inside, record.outputs
     source, target = (x, y) if forward else (y, x)
     parts = []
@@ -73,16 +73,16 @@ def _compressed(record: Record, seeds: np.ndarray[Any, Any], forward: bool) -> T
                 moved = record.push([level.enter(given, 0)])[0]
                 part = level.leave(_core.native.zeros_like(y) if moved is None else moved, 0)
         else:
-            (part,) = record.pull([given], lanes=end - start)
+            (part,) = record.pull([given], batch_size=end - start)
         parts.append(part.reshape([end - start, size(target)]))
     return joined(parts)
 
 
 def _detected(record: Record, forward: bool) -> Pattern:
-    """Where the Jacobian is not zero, as (row, column) forward and (column, row) backward.
+    """The positions where the Jacobian is not zero: (rows, columns) if ``forward``, else (columns, rows).
 
-    Blocks of columns are split again and again; in each step blocks without a common row share a pass with random
-    weights. Two passes with weights of their own, since one sum may cancel by chance.
+    Blocks of columns are split repeatedly. In each step blocks without a common row share a pass with random weights;
+    each pass runs twice with different weights, since one sum may cancel by chance.
     """
     (x,), (y,) = record.inside, record.outputs
     n, m = (size(x), size(y)) if forward else (size(y), size(x))
@@ -112,7 +112,7 @@ def _detected(record: Record, forward: bool) -> Pattern:
 
 
 def _given(pattern: Any, m: int, n: int) -> Pattern:
-    """A pattern as it was passed: coordinates, or a matrix that is not zero there."""
+    """The pattern argument as (rows, columns)."""
     if isinstance(pattern, SparseMatrix):
         pattern = pattern.rows, pattern.cols
     if isinstance(pattern, tuple) and len(pattern) == 2:
@@ -136,15 +136,15 @@ def _given(pattern: Any, m: int, n: int) -> Pattern:
 
 
 def sparse_jacobian(f: Callable[[Any], Any], x: Tensor, pattern: Any = None) -> SparseMatrix:
-    """The Jacobian of ``f`` at ``x`` as a :class:`SparseMatrix`, from as few passes as its pattern needs.
+    """The Jacobian of ``f`` at ``x`` as a :class:`SparseMatrix`, computed in as few passes as its pattern needs.
 
-    ``f`` takes one tensor and returns one; both are counted as flat. ``pattern`` says where the Jacobian may differ
-    from zero: a matrix that is not zero there (one of SciPy's too), ``(rows, cols)``, or an earlier result. What it
-    leaves out must be zero, else the values are wrong. Without it the places are found by passes with random vectors,
-    about ``log(n)`` times as many as the result needs; they are where the Jacobian is not zero at this ``x``.
+    ``f`` maps one tensor to one tensor; the matrix counts the elements of both as flat. ``pattern`` says where the
+    Jacobian may differ from zero: a dense or SciPy matrix that is not zero there, ``(rows, cols)``, or an earlier
+    result. Elements outside of it must be zero, else the values are wrong. Without ``pattern`` the positions are
+    detected at this ``x`` with random vectors, in about ``log(n)`` times as many passes as the result needs.
 
-    Columns without a common row share a pass in forward mode, or rows without a common column one in reverse mode,
-    whichever needs fewer. The values are tracked where ``f`` depends on something tracked.
+    Columns without a common row share a forward pass, or rows without a common column a reverse pass, whichever needs
+    fewer. The values require a gradient if ``f`` depends on other tracked tensors.
 
     >>> from ferrograd.func import sparse_jacobian
     >>> j = sparse_jacobian(lambda x: x[1:] * x[:-1], fg.tensor([1.0, 2.0, 3.0]))

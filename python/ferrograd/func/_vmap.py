@@ -1,4 +1,4 @@
-"""Batching: a function of single values applied to all lanes at once."""
+"""``vmap``: a function of one example applied to a whole batch."""
 
 from __future__ import annotations
 
@@ -21,23 +21,26 @@ def vmap(
     randomness: str | None = None,
     axis_size: int | None = None,
 ) -> Callable[..., Any]:
-    """A function that applies ``f`` to all lanes of its arguments at once.
+    """A function that applies ``f`` to every example of a batch at once.
 
-    ``in_axes`` is the axis of each positional argument that holds its lanes, or None where all lanes share the
-    argument; one number stands for all, and for all tensors of a structure. What is no tensor, and keyword arguments,
-    are shared. The results have their lanes at ``out_axes``; None there says that a result is the same for all lanes.
-    What is no tensor may be returned where the axis is None. With ``chunk_size`` so many lanes are computed at a time.
-    Random numbers are different in all lanes where they are drawn for a tensor with lanes, else the same;
-    ``randomness`` makes them ``"same"`` or ``"different"`` everywhere, or an ``"error"``.
-    ``axis_size`` is the number of lanes, which is needed where no argument has them.
+    * ``in_axes``: the batch axis of each positional argument, or None for an argument that all examples share. One
+      number holds for all arguments, and for all tensors of a structure. Keyword arguments, and values that are not
+      tensors, are shared.
+    * ``out_axes``: the batch axis of each result, or None for a result that is the same for all examples; then it need
+      not be a tensor.
+    * ``chunk_size``: the number of examples computed at a time; None computes all.
+    * ``randomness``: ``"same"`` or ``"different"`` random numbers for all examples, or ``"error"``. By default numbers
+      drawn for a batched tensor are different, others the same.
+    * ``axis_size``: the batch size, needed if no argument is batched.
 
-    Inside ``f`` a tensor has the shape of one lane, and gradients are those of one lane:
-    ``vmap(grad(loss), (None, 0))`` computes the gradients of samples. Calls nest. What depends on values (``item``,
-    ``bool``) is refused inside. What ``f`` writes in place to an argument with lanes is written to the argument.
+    Inside ``f`` a tensor has the shape of one example, and gradients are those of one example:
+    ``vmap(grad(loss), (None, 0))`` computes per-example gradients. Calls nest. Functions that depend on values
+    (``item``, ``bool``) are refused inside. What ``f`` writes in place to a batched argument is written to the
+    caller's tensor.
 
     Raises:
-        ShapeError: nothing has lanes, or there are different numbers of them.
-        IndexOutOfRange: an argument without the axis.
+        ShapeError: no argument is batched, or the batch sizes differ.
+        IndexOutOfRange: an argument does not have the batch axis.
 
     >>> from ferrograd.func import vmap
     >>> vmap(fg.matmul, in_axes=(0, None))(fg.ones((5, 2, 3)), fg.ones((3, 4))).shape
@@ -53,16 +56,16 @@ def vmap(
         raise ArgumentError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
 
     @wraps(f)
-    def over_lanes(*args: Any, **kwargs: Any) -> Any:
+    def batched(*args: Any, **kwargs: Any) -> Any:
         values = _tree.leaves(args)
         wanted = list(in_axes) if isinstance(in_axes, list) else in_axes
         axes = _tree.spread(tuple(wanted) if isinstance(wanted, list) else wanted, args, "vmap: in_axes")
         axes = [_axis(x, a) for x, a in zip(values, axes, strict=True)]
-        lanes = _lanes(values, axes, axis_size)
+        batch_size = _batch_size(values, axes, axis_size)
 
         def some(start: int, end: int) -> tuple[Any, list[Any]]:
             part = [
-                x if a is None or (start, end) == (0, lanes) else _core.native.narrow(x, a, start, end - start)
+                x if a is None or (start, end) == (0, batch_size) else _core.native.narrow(x, a, start, end - start)
                 for x, a in zip(values, axes, strict=True)
             ]
             with _core.Level(end - start, randomness) as level:
@@ -79,25 +82,25 @@ def vmap(
                 for y, axis in zip(_tree.leaves(result), _outward(result), strict=True):
                     left = _left(level, y, axis)
                     if id(y) in arguments:
-                        # The argument comes out itself, as outside of a vmap: in the same memory.
+                        # A returned argument shares its memory, as outside of vmap.
                         left = _core.native.moveaxis(*arguments[id(y)], axis)
                     found.append(left)
                 return result, found
 
         def _outward(result: Any) -> list[Any]:
-            # A tuple of one axis goes with a single tensor too.
+            # A tuple of one axis fits a single tensor too.
             one = isinstance(result, Tensor) and isinstance(out_axes, tuple) and len(out_axes) == 1
             return _tree.spread(out_axes[0] if one else out_axes, result, "vmap: out_axes")
 
-        if chunk_size is None or lanes <= chunk_size:
-            result, found = some(0, lanes)
+        if chunk_size is None or batch_size <= chunk_size:
+            result, found = some(0, batch_size)
             return _tree.rebuilt(result, iter(found))
         state = _core.native.get_rng_state() if randomness == "same" else None
         parts = []
-        for at in range(0, lanes, chunk_size):
+        for at in range(0, batch_size, chunk_size):
             if state is not None:
                 _core.native.set_rng_state(state)
-            parts.append(some(at, min(at + chunk_size, lanes)))
+            parts.append(some(at, min(at + chunk_size, batch_size)))
         result = parts[0][0]
         pieces = zip(*(found for _, found in parts), strict=True)
         whole = [
@@ -106,11 +109,11 @@ def vmap(
         ]
         return _tree.rebuilt(result, iter(whole))
 
-    return over_lanes
+    return batched
 
 
 def _axis(x: Any, axis: Any) -> int | None:
-    """The axis that an argument's lanes are on, counted from the front."""
+    """The batch axis of an argument, counted from the front; None if it is shared."""
     if axis is None or not isinstance(x, Tensor):
         return None
     if not isinstance(axis, int):
@@ -121,8 +124,8 @@ def _axis(x: Any, axis: Any) -> int | None:
     return axis % rank
 
 
-def _lanes(values: Sequence[Any], axes: Sequence[int | None], axis_size: int | None) -> int:
-    """How many lanes the arguments have."""
+def _batch_size(values: Sequence[Any], axes: Sequence[int | None], axis_size: int | None) -> int:
+    """The batch size of the arguments."""
     sizes: set[int] = {x.shape[a] for x, a in zip(values, axes, strict=True) if a is not None}
     if axis_size is not None:
         sizes.add(axis_size)
@@ -133,7 +136,7 @@ def _lanes(values: Sequence[Any], axes: Sequence[int | None], axis_size: int | N
 
 
 def _left(level: _core.Lanes, y: Any, axis: Any) -> Any:
-    """A result with its lanes as an axis, or as it is where all lanes share it."""
+    """A result with its batch axis at ``axis``; a shared result (axis None) as it is."""
     if axis is not None:
         if isinstance(axis, bool) or not isinstance(axis, int):
             raise ArgumentError(f"vmap: out_axes holds ints and None, not {axis!r}")

@@ -46,7 +46,7 @@ from ferrograd.paddle._index import *
 from ferrograd._core.paddle import *  # type: ignore[assignment]
 from ferrograd._core.paddle import __all__ as _ops
 
-_adapters.install(Tensor, [_shared_methods, _creation, _functions, _index, _methods, linalg])
+_adapters.install_methods(Tensor, [_shared_methods, _creation, _functions, _index, _methods, linalg])
 Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign,assignment]
 # What means something else in Paddle stands before the function of the registry that has the same name.
 for _module in (_creation, _functions, _index):
@@ -80,6 +80,6 @@ __all__ += _framework.__all__
 __all__ += _functions.__all__
 __all__ += _index.__all__
 
-_twins = _adapters.written(Tensor, __all__)
-globals().update(_twins)
-__all__ += _twins
+_in_place = _adapters.in_place_functions(Tensor, __all__)
+globals().update(_in_place)
+__all__ += _in_place

@@ -99,7 +99,7 @@ def tolist(x: Tensor) -> Any:
 
 def broadcast_shape(x_shape: Sequence[int], y_shape: Sequence[int]) -> list[int]:
     """The shape that two shapes broadcast to."""
-    shapes = [tuple(_arguments.wholes(s, "broadcast_shape", "shape")) for s in (x_shape, y_shape)]
+    shapes = [tuple(_arguments.integers(s, "broadcast_shape", "shape")) for s in (x_shape, y_shape)]
     try:
         return list(np.broadcast_shapes(*shapes))
     except ValueError:

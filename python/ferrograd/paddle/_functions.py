@@ -103,7 +103,7 @@ def broadcast_tensors(input: Sequence[Tensor], name: str | None = None) -> list[
 
 def concat(x: Sequence[Tensor], axis: Any = 0, name: str | None = None) -> Tensor:
     """Tensors joined along an axis."""
-    return ops.concat(x, _arguments.whole(axis, "concat", "axis"))
+    return ops.concat(x, _arguments.integer(axis, "concat", "axis"))
 
 
 def cross(x: Tensor, y: Tensor, axis: int = 9, name: str | None = None) -> Tensor:
@@ -237,10 +237,10 @@ def scale(
 
 def split(x: Tensor, num_or_sections: Any, axis: Any = 0, name: str | None = None) -> list[Tensor]:
     """Parts along an axis: so many equal ones, or of these sizes, one of which may be -1 (what is left)."""
-    axis = _arguments.whole(axis, "split", "axis")
+    axis = _arguments.integer(axis, "split", "axis")
     if isinstance(num_or_sections, int):
         return list(ops.split(x, num_or_sections, axis))
-    sizes = _arguments.wholes(num_or_sections, "split", "num_or_sections")
+    sizes = _arguments.integers(num_or_sections, "split", "num_or_sections")
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = x.shape[axis] - builtins.sum(sizes) - 1
     return list(ops.split_sizes(x, sizes, axis))
@@ -248,7 +248,7 @@ def split(x: Tensor, num_or_sections: Any, axis: Any = 0, name: str | None = Non
 
 def squeeze(x: Tensor, axis: Any = None, name: str | None = None) -> Tensor:
     """Without the axes of size 1, or those of these axes that have size 1."""
-    return ops.squeeze(x) if axis is None else ops.squeeze(x, _arguments.ones(x, "squeeze", axis))
+    return ops.squeeze(x) if axis is None else ops.squeeze(x, _arguments.axes_of_size_one(x, "squeeze", axis))
 
 
 def stack(x: Sequence[Tensor], axis: int = 0, name: str | None = None) -> Tensor:
@@ -294,7 +294,7 @@ def tensordot(x: Tensor, y: Tensor, axes: Any = 2, name: str | None = None) -> T
     pair = [axes] if all(isinstance(a, int) for a in axes) else axes
     if len(pair) > 2:
         raise ArgumentError(f"tensordot: axes are two lists, not {len(pair)}")
-    lists = [_arguments.wholes(a, "tensordot", "axes") if isinstance(a, list | tuple | Tensor) else [a] for a in pair]
+    lists = [_arguments.integers(a, "tensordot", "axes") if isinstance(a, list | tuple | Tensor) else [a] for a in pair]
     ours, theirs = (lists[0], lists[-1]) if lists else ([], [])
     if len(ours) < len(theirs):
         ours = ours + theirs[len(ours) :]
@@ -315,7 +315,7 @@ def topk(
     x: Tensor, k: Any, axis: int | None = None, largest: bool = True, sorted: bool = True, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """The ``k`` largest (or smallest) elements along an axis, and where they stand."""
-    values, indices = ops.topk(x, _arguments.whole(k, "topk", "k"), -1 if axis is None else axis, largest, sorted)
+    values, indices = ops.topk(x, _arguments.integer(k, "topk", "k"), -1 if axis is None else axis, largest, sorted)
     return values, indices
 
 

@@ -32,7 +32,7 @@ def gather(x: Tensor, index: Tensor, axis: Any = None, name: str | None = None) 
 
     A number as index takes one slice, without the axis.
     """
-    return ops.take(x, _line(index, "gather"), 0 if axis is None else _arguments.whole(axis, "gather", "axis"))
+    return ops.take(x, _line(index, "gather"), 0 if axis is None else _arguments.integer(axis, "gather", "axis"))
 
 
 def _line(index: Any, function: str) -> Tensor:
@@ -138,7 +138,7 @@ def strided_slice(x: Tensor, axes: Any, starts: Any, ends: Any, strides: Any, na
     x = _arguments.tensor(x, "strided_slice", "x")
     index = [builtins.slice(None)] * x.ndim
     given = [
-        _arguments.wholes(v, "strided_slice", n)
+        _arguments.integers(v, "strided_slice", n)
         for v, n in ((axes, "axes"), (starts, "starts"), (ends, "ends"), (strides, "strides"))
     ]
     if len({len(v) for v in given}) != 1:

@@ -58,7 +58,7 @@ from ferrograd.torch._vmap import vmap
 from ferrograd._core.torch import *  # type: ignore[assignment]
 from ferrograd._core.torch import __all__ as _ops
 
-_adapters.install(Tensor, [_shared_methods, _functions, _reductions, _shapes])
+_adapters.install_methods(Tensor, [_shared_methods, _functions, _reductions, _shapes])
 Tensor.narrow_copy = _copies.narrow_copy  # type: ignore[method-assign]
 Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign,assignment]
 # What means something else in torch stands before the function of the registry that has the same name.
@@ -98,6 +98,8 @@ __all__ += _reductions.__all__
 __all__ += _shapes.__all__
 
 # Draws in place are methods alone.
-_twins = _adapters.written(Tensor, [*sorted({*__all__, "fill", "zero"} - {"bernoulli", "normal", "uniform"})])
-globals().update(_twins)
-__all__ += _twins
+_in_place = _adapters.in_place_functions(
+    Tensor, [*sorted({*__all__, "fill", "zero"} - {"bernoulli", "normal", "uniform"})]
+)
+globals().update(_in_place)
+__all__ += _in_place

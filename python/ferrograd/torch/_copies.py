@@ -107,7 +107,7 @@ def slice_copy(
 ) -> Tensor:
     """A copy of a slice of an axis."""
     input = _arguments.tensor(input, "slice_copy", "input")
-    at = _arguments.whole(dim, "slice_copy", "dim")
+    at = _arguments.integer(dim, "slice_copy", "dim")
     if not -input.ndim <= at < input.ndim:
         raise IndexOutOfRange(f"slice_copy: dim {at} of a tensor with {input.ndim} axes")
     at %= input.ndim

@@ -182,7 +182,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
 
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Without the axes of size 1, or those of these axes that have size 1."""
-    return ops.squeeze(input) if dim is None else ops.squeeze(input, _arguments.ones(input, "squeeze", dim))
+    return ops.squeeze(input) if dim is None else ops.squeeze(input, _arguments.axes_of_size_one(input, "squeeze", dim))
 
 
 def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:

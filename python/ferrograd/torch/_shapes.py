@@ -98,7 +98,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     ([[0, 2], [1, 3]], [3, 4])
     """
     start = _arguments.tensor(input, "as_strided", "input").storage_offset()
-    offset = start if storage_offset is None else _arguments.whole(storage_offset, "as_strided", "storage_offset")
+    offset = start if storage_offset is None else _arguments.integer(storage_offset, "as_strided", "storage_offset")
     base = input._base
     if _lies_in_order(input):
         try:
@@ -173,7 +173,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     [[0, 1], [2, 3]]
     """
     shape = list(_arguments.tensor(input, "unfold", "input").shape) or [1]
-    axis, size, step = (_arguments.whole(v, "unfold", "an argument") for v in (dimension, size, step))
+    axis, size, step = (_arguments.integer(v, "unfold", "an argument") for v in (dimension, size, step))
     if not -len(shape) <= axis < len(shape):
         raise IndexOutOfRange(f"unfold: axis {axis} is out of range for {len(shape)} dimensions")
     if not 0 <= size <= shape[axis]:

@@ -44,11 +44,11 @@ def vmap(
     over = transforms.vmap(checked, in_dims, out_dims, chunk_size=chunk_size, randomness=randomness)
 
     @wraps(func)
-    def over_lanes(*args: Any, **kwargs: Any) -> Any:
+    def batched(*args: Any, **kwargs: Any) -> Any:
         _check(name, in_dims, args)
         return over(*args, **kwargs)
 
-    return over_lanes
+    return batched
 
 
 def _check_result(name: str, out_dims: Any, result: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ferrograd._autograd import function as _function
 from ferrograd._autograd.function import once_differentiable
-from ferrograd._autograd.nested import filled
+from ferrograd._autograd.nested import fill
 from ferrograd._core import ArgumentError, Tensor
 
 __all__ = ["PyLayer", "PyLayerContext", "once_differentiable"]
@@ -35,22 +35,22 @@ class PyLayer(_function.Function):
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """Computes the results."""
+        """Computes the results from the arguments."""
         raise NotImplementedError("You must implement the forward function for PyLayer.")
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """The gradients of the arguments, from those of the results."""
+        """The gradients of the arguments from those of the results."""
         raise MissingBackwardError("You must implement the backward function for PyLayer.")
 
     @classmethod
-    def _layout(cls, values: tuple[Any, ...], found: list[Tensor]) -> list[Any]:
+    def _positions(cls, values: tuple[Any, ...], found: list[Tensor]) -> list[Any]:
         """By argument that holds tensors: where they are."""
-        return [place for place in super()._layout(values, found) if place is not None]
+        return [place for place in super()._positions(values, found) if place is not None]
 
     @classmethod
     def _check_output(cls, ctx: _function.Context, inputs: list[Tensor], found: list[Tensor]) -> None:
-        """Refuses results that cannot be recorded."""
+        """Raises for results that cannot be recorded."""
         if not found:
             raise ArgumentError(f"{cls.__name__}: At least one output of `PyLayer.forward` is a `Tensor`.")
 
@@ -66,12 +66,12 @@ class PyLayer(_function.Function):
     @classmethod
     def _cotangents(cls, ctx: _function.Context, grads: Sequence[Tensor | None]) -> list[Any]:
         """The arguments of backward: one for each result that holds tensors."""
-        return [filled(place, grads) for place in ctx._outs if place is not None]
+        return [fill(place, grads) for place in ctx._outs if place is not None]
 
     @classmethod
-    def _take(cls, ctx: _function.Context, result: Any, found: list[Tensor | None]) -> None:
-        """Puts what backward returned where the layout of the arguments says. What is missing at the end is None."""
-        parts = _function._parts(result, ctx._ins, cls._several)
+    def _assign_gradients(cls, ctx: _function.Context, result: Any, found: list[Tensor | None]) -> None:
+        """Puts what backward returned where the positions of the arguments says. What is missing at the end is None."""
+        parts = _function._gradients_by_argument(result, ctx._ins, cls._result_containers)
         if len(parts) > len(ctx._ins):
             raise ArgumentError(
                 f"{cls.__name__}: The number of outputs of `PyLayer.backward` should be {len(ctx._ins)}, but received "
@@ -85,4 +85,4 @@ class PyLayer(_function.Function):
                     "a gradient."
                 )
         for place, part in zip(ctx._ins, parts, strict=False):
-            ctx._place(place, part, found, "backward")
+            ctx._assign(place, part, found, "backward")

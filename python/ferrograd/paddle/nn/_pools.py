@@ -68,7 +68,7 @@ def _avg(function: str, count: int, x: Tensor, data_format: Any, *rest: Any) -> 
 def _sizes(x: Tensor, output_size: Any, count: int, data_format: Any, function: str) -> Any:
     shape = _arguments.tensor(x, function, "x").shape
     own = shape[-1 - count : -1] if data_format != "NC" and channels_last(data_format, function) else shape[-count:]
-    return _arguments.sizes(own, output_size)
+    return _arguments.output_sizes(own, output_size)
 
 
 def max_pool1d(

@@ -39,8 +39,8 @@ def channels_first(x: Tensor, data_format: Any, function: str, f: Callable[[Tens
 def each(value: Any, count: int, function: str, name: str) -> list[int]:
     """A number for each of so many axes."""
     if not isinstance(value, list | tuple):
-        return [_arguments.whole(value, function, name)] * count
-    given = _arguments.wholes(value, function, name)
+        return [_arguments.integer(value, function, name)] * count
+    given = _arguments.integers(value, function, name)
     if len(given) not in (1, count):
         raise ArgumentError(f"{function}: {name} is one number or {count}, not {given}")
     return given * count if len(given) == 1 else given

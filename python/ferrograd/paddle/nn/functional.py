@@ -138,7 +138,7 @@ def dropout(
         return ops.multiply(ops.dropout(x, p, True), kept)
     axes = [
         a % _arguments.tensor(x, "dropout", "x").ndim
-        for a in _arguments.wholes([axis] if isinstance(axis, int) else axis, "dropout", "axis")
+        for a in _arguments.integers([axis] if isinstance(axis, int) else axis, "dropout", "axis")
     ]
     shape = [n if i in axes else 1 for i, n in enumerate(x.shape)]
     return ops.multiply(x, ops.multiply(ops.dropout(ops.ones(shape, x.dtype), p, True), kept))
@@ -306,6 +306,6 @@ def swiglu(x: Tensor, y: Tensor | None = None, name: str | None = None) -> Tenso
     return ops.multiply(ops.silu(x), y)
 
 
-_twins = _adapters.written(_PaddleTensor, __all__)
-globals().update(_twins)
-__all__ += _twins
+_in_place = _adapters.in_place_functions(_PaddleTensor, __all__)
+globals().update(_in_place)
+__all__ += _in_place

@@ -31,8 +31,8 @@ class Function(_function.Function):
     several results. See :class:`ferrograd.Function`."""
 
     _context = FunctionCtx
-    _nested = False
-    _several = (tuple,)
+    _looks_into_containers = False
+    _result_containers = (tuple,)
 
     @classmethod
     def _rule(cls) -> Callable[..., Any]:

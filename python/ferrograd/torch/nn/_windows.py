@@ -57,7 +57,7 @@ def _sizes(input: Tensor, output_size: Any, axes: int, function: str) -> Any:
     """The output size, where None is the input's size. One-dimensional pools take it as it is."""
     if axes == 1:
         return output_size
-    return _arguments.sizes(_arguments.tensor(input, function, "input").shape[-axes:], output_size)
+    return _arguments.output_sizes(_arguments.tensor(input, function, "input").shape[-axes:], output_size)
 
 
 def _adaptive_avg_pool(dimension: Dimension, input: Tensor, output_size: Any) -> Tensor:

@@ -284,8 +284,8 @@ def huber_loss(
     return ops.sum(loss) if reduction == "sum" else ops.mean(loss)
 
 
-_twins = _adapters.written(
+_in_place = _adapters.in_place_functions(
     TorchTensor, ["celu", "elu", "hardtanh", "leaky_relu", "relu", "selu", "sigmoid", "tanh", "threshold"]
 )
-globals().update(_twins)
-__all__ += _twins
+globals().update(_in_place)
+__all__ += _in_place
