@@ -22,7 +22,7 @@ use super::sum::{Sum, Sums};
 use super::tick::{PERIOD, Ticker};
 use crate::error::{Error, Result};
 use crate::graph::Modes;
-use crate::kernel::par::{self, Caller};
+use crate::kernel::par::{self, Team};
 
 struct Run<'a> {
     pass: &'a Pass<'a>,
@@ -66,7 +66,7 @@ type Nodes = SmallVec<[u32; 4]>;
 /// By slot: the sums that are part of the answer; and how many threads ran nodes.
 pub(super) fn run(pass: &Pass<'_>, request: &Request<'_>, seeds: Sums) -> Result<(Sums, usize)> {
     let run = Run::new(pass, seeds);
-    par::crew(&|crew| run.helper(crew), |crew| run.caller(crew, Ticker::new(request)));
+    par::team(&|crew| run.helper(crew), |crew| run.caller(crew, Ticker::new(request)));
     if let Some(error) = run.lock().failed.take() {
         return Err(error);
     }
@@ -106,7 +106,7 @@ impl<'a> Run<'a> {
     }
 
     /// On a thread of the pool, in the caller's modes: runs nodes until none is ready.
-    fn helper(&self, crew: Caller<'_>) {
+    fn helper(&self, crew: Team<'_>) {
         let drive = || -> Result<()> {
             let mut done = None;
             while let Some(i) = self.next_of_helper(done, crew) {
@@ -119,7 +119,7 @@ impl<'a> Run<'a> {
     }
 
     /// On the calling thread: until all is done or has failed.
-    fn caller(&self, crew: Caller<'_>, mut ticker: Ticker<'_>) {
+    fn caller(&self, crew: Team<'_>, mut ticker: Ticker<'_>) {
         let drive = || -> Result<()> {
             let mut done = None;
             while let Some(i) = self.next_of_caller(done, crew, &mut ticker)? {
@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn next_of_helper(&self, done: Option<Nodes>, crew: Caller<'_>) -> Option<u32> {
+    fn next_of_helper(&self, done: Option<Nodes>, crew: Team<'_>) -> Option<u32> {
         let mut ready = self.lock();
         self.finish(&mut ready, done);
         let mut next = ready.nodes.pop();
@@ -161,10 +161,10 @@ impl<'a> Run<'a> {
     fn next_of_caller(
         &self,
         mut done: Option<Nodes>,
-        crew: Caller<'_>,
+        crew: Team<'_>,
         ticker: &mut Ticker<'_>,
     ) -> Result<Option<u32>> {
-        let until = Instant::now() + par::PATIENCE;
+        let until = Instant::now() + par::SPIN_TIME;
         loop {
             let mut ready = self.lock();
             self.finish(&mut ready, done.take());
@@ -178,11 +178,11 @@ impl<'a> Run<'a> {
             // What a helper does now is over sooner than a sleeper wakes.
             if Instant::now() < until {
                 drop(ready);
-                par::waiting(std::thread::yield_now);
+                par::while_blocked(std::thread::yield_now);
                 continue;
             }
             ready.asleep = true;
-            let (mut ready, _) = par::waiting(|| self.wake.wait_timeout(ready, PERIOD))
+            let (mut ready, _) = par::while_blocked(|| self.wake.wait_timeout(ready, PERIOD))
                 .unwrap_or_else(PoisonError::into_inner);
             ready.asleep = false;
             drop(ready);
@@ -199,7 +199,7 @@ impl<'a> Run<'a> {
     }
 
     /// Hands for what is ready: the caller if it sleeps, else one more helper. That one sees to the next.
-    fn rouse(&self, mut ready: MutexGuard<'_, Ready>, crew: Caller<'_>) {
+    fn rouse(&self, mut ready: MutexGuard<'_, Ready>, crew: Team<'_>) {
         let over = ready.left == 0 || ready.failed.is_some();
         if ready.asleep && (over || !ready.nodes.is_empty() || !ready.callers.is_empty()) {
             self.wake.notify_one();
@@ -212,7 +212,7 @@ impl<'a> Run<'a> {
 
     /// Runs a node's rule and brings its gradients where they belong. Returns the nodes that are ready now.
     fn node(&self, i: u32) -> Result<Nodes> {
-        self.ran.fetch_or(1 << par::worker().min(63), Relaxed);
+        self.ran.fetch_or(1 << par::worker_index().min(63), Relaxed);
         let (arena, i) = (&self.pass.arena, i as usize);
         let mut ready = Nodes::new();
         if let Some(hooks) = arena.nodes[i].hooks().filter(|_| arena.is_live(i)) {

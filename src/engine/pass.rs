@@ -240,7 +240,7 @@ impl Pass<'_> {
             }
         }
         // An op that is not pointwise is spared where nothing at all arrives.
-        let is_nan = |t: &Tensor| non_finite::has(&t.array, non_finite::Kind::Nan);
+        let is_nan = |t: &Tensor| non_finite::contains(&t.array, non_finite::NonFinite::Nan);
         if self.watch.safe
             && !op.is_pointwise()
             && grads.iter().flatten().any(is_nan)
@@ -252,11 +252,11 @@ impl Pass<'_> {
             let is_new = |t: &Tensor| !g.iter().flatten().any(|g| g.array.is_same(&t.array));
             for (i, t) in grads.iter().enumerate() {
                 let Some(t) = t.as_ref().filter(|t| is_new(t)) else { continue };
-                if !non_finite::has(&t.array, non_finite::Kind::NotFinite) {
+                if !non_finite::contains(&t.array, non_finite::NonFinite::Any) {
                     continue;
                 }
                 let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
-                if non_finite::has(&t.array, non_finite::Kind::Nan) {
+                if non_finite::contains(&t.array, non_finite::NonFinite::Nan) {
                     let name = self.name_of(node);
                     let at = node
                         .site()
@@ -278,7 +278,7 @@ impl Pass<'_> {
 
 /// Saves what a pointwise rule made of `from` zero where that is zero, unless no NaN can come of it.
 pub(super) fn spare(t: &mut Tensor, from: &Tensor) -> Result<()> {
-    if t.is_tracked() || non_finite::has(&t.array, non_finite::Kind::Nan) {
+    if t.is_tracked() || non_finite::contains(&t.array, non_finite::NonFinite::Nan) {
         let zero = Tensor::scalar_of(t.dtype(), 0.0);
         let still = equal(Operand::Tensor(&broadcast_to(from, t.dims())?), Operand::Tensor(&zero))?;
         *t = select(&still, &zero, t)?;

@@ -11,7 +11,7 @@ use super::site::Site;
 use super::{Node, Outputs};
 use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::kernel::reduce::non_finite::{self, Kind};
+use crate::kernel::reduce::non_finite::{self, NonFinite};
 
 /// What a thread asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,10 +95,13 @@ fn inspect(name: &'static str, outs: &Outputs, start: Instant) -> Result<()> {
     if watch.times {
         count((name, site(watch, Site::current)), 0, start, outs.iter());
     }
-    if watch.nans && outs.iter().any(|o| non_finite::has(o, Kind::Nan)) {
+    if watch.nans && outs.iter().any(|o| non_finite::contains(o, NonFinite::Nan)) {
         bail!(NotFinite, name, "debug_nans: the result holds NaN");
     }
-    if watch.anomalies && FIRST.get().is_none() && outs.iter().any(|o| non_finite::has(o, Kind::NotFinite)) {
+    if watch.anomalies
+        && FIRST.get().is_none()
+        && outs.iter().any(|o| non_finite::contains(o, NonFinite::Any))
+    {
         FIRST.set(Some(First { of: name, site: Site::current(), backward: false }));
     }
     Ok(())

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::shape::{self, Dims, Strides};
 
 /// A walk over `N` arrays of one rank, broadcast against each other.
-pub struct Walk<const N: usize> {
+pub struct BroadcastIter<const N: usize> {
     /// The shape that they broadcast to.
     pub dims: Dims,
     /// How far each array steps inside a run, in elements: 0 or 1.
@@ -17,9 +17,9 @@ pub struct Walk<const N: usize> {
     outer: SmallVec<[(usize, [isize; N]); 4]>,
 }
 
-impl<const N: usize> Walk<N> {
+impl<const N: usize> BroadcastIter<N> {
     /// The arrays have one rank and have been made [`stepwise`].
-    pub fn new(op: &'static str, ins: &[Array; N]) -> Result<Walk<N>> {
+    pub fn new(op: &'static str, ins: &[Array; N]) -> Result<BroadcastIter<N>> {
         let mut dims = Dims::from_slice(ins[0].dims());
         for a in &ins[1..] {
             dims = shape::broadcast(op, &dims, a.dims())?;
@@ -37,7 +37,7 @@ impl<const N: usize> Walk<N> {
             }
         }
         let (run, steps) = outer.pop().unwrap_or((1, [1; N]));
-        Ok(Walk { dims, steps: steps.map(|s| s as usize), run, outer })
+        Ok(BroadcastIter { dims, steps: steps.map(|s| s as usize), run, outer })
     }
 
     /// The number of elements.
@@ -160,7 +160,7 @@ pub fn common_order<const N: usize>(ins: &[Array; N]) -> Option<Dims> {
 }
 
 /// The arrays with the same `lanes` leading sizes, each of which is 1 or the same in all.
-pub fn all_lanes<const N: usize>(arrays: [&Array; N], lanes: usize) -> [Array; N] {
+pub fn broadcast_batch<const N: usize>(arrays: [&Array; N], lanes: usize) -> [Array; N] {
     let hidden = |a: usize| arrays.iter().map(|x| x.dims()[a]).find(|&d| d != 1).unwrap_or(1);
     let hidden: Dims = (0..lanes).map(hidden).collect();
     arrays.map(|x| {
@@ -169,7 +169,7 @@ pub fn all_lanes<const N: usize>(arrays: [&Array; N], lanes: usize) -> [Array; N
     })
 }
 
-/// [`all_lanes`] of two.
-pub fn same_lanes(x: &Array, y: &Array, lanes: usize) -> (Array, Array) {
-    all_lanes([x, y], lanes).into()
+/// [`broadcast_batch`] of two.
+pub fn broadcast_batch_pair(x: &Array, y: &Array, lanes: usize) -> (Array, Array) {
+    broadcast_batch([x, y], lanes).into()
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::kernel::num::Plain;
-use crate::kernel::par::{self, Shared};
+use crate::kernel::par::{self, SendPtr};
 use crate::kernel::simd;
 
 /// Stochastic gradient descent with momentum.
@@ -85,7 +85,7 @@ pub fn adam<T: Plain + Send + Sync>(
     v: &mut [T],
     largest: Option<&mut [T]>,
 ) {
-    let adam = Numbers::<T>::of(rule);
+    let adam = AdamFactors::<T>::of(rule);
     let Some(largest) = largest else {
         return over(
             [p, m, v],
@@ -115,7 +115,7 @@ pub fn adam<T: Plain + Send + Sync>(
 
 /// The numbers of a step of Adam, for one element at a time.
 #[derive(Clone, Copy)]
-struct Numbers<T> {
+struct AdamFactors<T> {
     betas: [T; 2],
     fresh: [T; 2],
     rate: T,
@@ -125,11 +125,11 @@ struct Numbers<T> {
     decay: T,
 }
 
-impl<T: Plain> Numbers<T> {
+impl<T: Plain> AdamFactors<T> {
     fn of(rule: Adam) -> Self {
         let (beta1, beta2) = rule.betas;
         let correction = (1.0 - beta1.powf(rule.step), 1.0 - beta2.powf(rule.step));
-        Numbers {
+        AdamFactors {
             betas: [beta1, beta2].map(T::lit),
             fresh: [1.0 - beta1, 1.0 - beta2].map(T::lit),
             rate: T::lit(rule.rate / correction.0),
@@ -162,13 +162,13 @@ fn over<T: Send + Sync, const N: usize>(
 ) {
     let n = g.len();
     assert!(written.iter().all(|w| w.len() == n), "a parameter and what belongs to it have one length");
-    let written = written.map(|w| Shared(w.as_mut_ptr().cast()));
+    let written = written.map(|w| SendPtr(w.as_mut_ptr().cast()));
     let piece = |r: Range<usize>| {
-        let part = |w: &Shared| {
+        let part = |w: &SendPtr| {
             // SAFETY: inside of a slice of `n` elements that is borrowed mutably; the pieces do not overlap.
             unsafe { std::slice::from_raw_parts_mut(w.0.cast::<T>().add(r.start), r.len()) }
         };
-        simd::same(
+        simd::autovectorize(
             #[inline(always)]
             || work(written.each_ref().map(part), &g[r.clone()]),
         );

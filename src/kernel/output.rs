@@ -3,18 +3,18 @@
 use crate::array::Array;
 use crate::dtype::Element;
 use crate::error::Result;
-use crate::kernel::par::{self, Shared};
+use crate::kernel::par::{self, SendPtr};
 
 /// A shape seen from one of its axes: blocks of `n` rows of `inner` elements.
 #[derive(Clone, Copy)]
-pub struct Blocks {
+pub struct AxisBlocks {
     pub n: usize,
     pub inner: usize,
 }
 
-impl Blocks {
-    pub fn of(dims: &[usize], axis: usize) -> Blocks {
-        Blocks { n: dims[axis], inner: dims[axis + 1..].iter().product() }
+impl AxisBlocks {
+    pub fn of(dims: &[usize], axis: usize) -> AxisBlocks {
+        AxisBlocks { n: dims[axis], inner: dims[axis + 1..].iter().product() }
     }
 
     /// Elements of one block.
@@ -31,36 +31,36 @@ pub fn build<T: Element>(
     size: usize,
     work: impl Fn(usize, &mut [T]) + Sync,
 ) -> Result<Array> {
-    folded(op, dims, size, size, work)
+    build_from(op, dims, size, size, work)
 }
 
 /// [`build`] of chunks that are made of `from` elements each.
-pub fn folded<T: Element>(
+pub fn build_from<T: Element>(
     op: &'static str,
     dims: &[usize],
     size: usize,
     from: usize,
     work: impl Fn(usize, &mut [T]) + Sync,
 ) -> Result<Array> {
-    Ok(build_two::<T, u8>(op, (dims, size), (&[0], 0), from, |first, out, _| work(first, out))?.0)
+    Ok(build_pair::<T, u8>(op, (dims, size), (&[0], 0), from, |first, out, _| work(first, out))?.0)
 }
 
-/// [`folded`] for two arrays with the same number of chunks each.
-pub fn build_two<A: Element, B: Element>(
+/// [`build_from`] for two arrays with the same number of chunks each.
+pub fn build_pair<A: Element, B: Element>(
     op: &'static str,
     (dims_a, size_a): (&[usize], usize),
     (dims_b, size_b): (&[usize], usize),
     from: usize,
     work: impl Fn(usize, &mut [A], &mut [B]) + Sync,
 ) -> Result<(Array, Array)> {
-    pair::<A, B>(op, dims_a, dims_b, |a, b| {
+    allocate_pair::<A, B>(op, dims_a, dims_b, |a, b| {
         let size = size_a.max(size_b).max(from);
         let count = a.len().checked_div(size_a).or_else(|| b.len().checked_div(size_b)).unwrap_or(0);
         assert!(count * size_a == a.len() && count * size_b == b.len(), "{op}: chunks of unequal number");
         if count * size * size_of::<A>() < par::MIN_BYTES {
             return work(0, a, b);
         }
-        let (a, b) = (Shared(a.as_mut_ptr().cast()), Shared(b.as_mut_ptr().cast()));
+        let (a, b) = (SendPtr(a.as_mut_ptr().cast()), SendPtr(b.as_mut_ptr().cast()));
         par::pieces(count, par::PIECE.div_ceil(size), &|r| {
             let (a, b) = (a.get().cast::<A>(), b.get().cast::<B>());
             // SAFETY: the chunks of this piece, inside both arrays (the count was checked) and no other piece's.
@@ -76,19 +76,19 @@ pub fn build_two<A: Element, B: Element>(
 }
 
 /// Two arrays of which `work` may have threads write disjoint parts.
-pub fn build_both<T: Element>(
+pub fn build_pair_raw<T: Element>(
     op: &'static str,
     dims_a: &[usize],
     dims_b: &[usize],
-    work: impl FnOnce(Shared, Shared),
+    work: impl FnOnce(SendPtr, SendPtr),
 ) -> Result<(Array, Array)> {
-    pair::<T, T>(op, dims_a, dims_b, |a, b| {
-        work(Shared(a.as_mut_ptr().cast()), Shared(b.as_mut_ptr().cast()));
+    allocate_pair::<T, T>(op, dims_a, dims_b, |a, b| {
+        work(SendPtr(a.as_mut_ptr().cast()), SendPtr(b.as_mut_ptr().cast()));
     })
 }
 
 /// Two arrays that `work` writes.
-fn pair<A: Element, B: Element>(
+fn allocate_pair<A: Element, B: Element>(
     op: &'static str,
     dims_a: &[usize],
     dims_b: &[usize],

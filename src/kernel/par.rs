@@ -1,4 +1,4 @@
-//! Threads: the pool of our own, and the one place where a kernel goes parallel.
+//! The library's own thread pool, and the only place where kernels start parallel work.
 
 use std::any::Any;
 use std::ops::Range;
@@ -9,23 +9,23 @@ use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
 
-/// The largest number of threads that can be asked for.
+/// The largest number of threads that a caller can set.
 pub const MAX_THREADS: usize = 64;
 
 struct Pool {
     process: u32,
     rayon: rayon::ThreadPool,
-    lookout: Lookout,
+    spinners: Spinners,
 }
 
-/// One pool for each number of threads, built on first use and never dropped. A pool belongs to the process
-/// that built it: after a fork the child finds its parent's id in it and builds its own.
+/// One pool for each number of threads, built on first use and never dropped. A pool belongs to the process that built
+/// it: after a fork the child process sees its parent's process id in the pool and builds a new one.
 static POOLS: [AtomicPtr<Pool>; MAX_THREADS + 1] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_THREADS + 1];
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// How many threads work, the calling one among them: `FERROGRAD_NUM_THREADS` or the number of processors,
-/// unless [`set_threads`] said otherwise.
+/// The number of threads that do work, including the calling one: the value set by [`set_threads`], else
+/// `FERROGRAD_NUM_THREADS`, else the number of processors.
 pub fn threads() -> usize {
     match THREADS.load(Relaxed) {
         0 => {
@@ -38,15 +38,16 @@ pub fn threads() -> usize {
     }
 }
 
-/// Sets the number of threads, between 1 and [`MAX_THREADS`]. No result depends on it.
+/// Sets the number of threads, clamped to 1 and [`MAX_THREADS`]. Results do not depend on it.
 pub fn set_threads(n: usize) {
     THREADS.store(n.clamp(1, MAX_THREADS), Relaxed);
 }
 
-/// The pool of the current number of threads, for work of rayon's own. Built on first use, and once more after a fork.
+/// The rayon pool for the current number of threads, for libraries that use rayon themselves. Workers that spin are
+/// sent back to it.
 pub fn pool() -> &'static rayon::ThreadPool {
     let pool = current();
-    pool.lookout.dismissed.fetch_add(1, Release);
+    pool.spinners.dismissed.fetch_add(1, Release);
     &pool.rayon
 }
 
@@ -54,7 +55,7 @@ fn current() -> &'static Pool {
     let slot = &POOLS[threads()];
     let process = std::process::id();
     let old = slot.load(Acquire);
-    // SAFETY: pools are leaked, so a pointer once stored stays valid.
+    // SAFETY: pools are never freed, so every non-null pointer in `POOLS` is valid.
     if let Some(pool) = unsafe { old.as_ref() }.filter(|p| p.process == process) {
         return pool;
     }
@@ -63,98 +64,99 @@ fn current() -> &'static Pool {
         .thread_name(|i| format!("ferrograd-{i}"))
         .build()
         .expect("the system refuses threads");
-    let new = Box::into_raw(Box::new(Pool { process, rayon, lookout: Lookout::default() }));
+    let new = Box::into_raw(Box::new(Pool { process, rayon, spinners: Spinners::default() }));
     match slot.compare_exchange(old, new, AcqRel, Acquire) {
         Ok(_) => {
             if !old.is_null() {
-                // The parent's threads are not in this process.
+                // A fork copies the counter but not the threads that it counts.
                 BUSY.store(0, Relaxed);
             }
-            // SAFETY: just stored, never freed.
+            // SAFETY: `new` comes from `Box::into_raw` and is never freed.
             unsafe { &*new }
         }
         Err(other) => {
-            // SAFETY: another thread was first; this pool was shown to nobody.
+            // SAFETY: another thread stored its pool first, so this one is unshared and comes from `Box::into_raw`.
             drop(unsafe { Box::from_raw(new) });
-            // SAFETY: stored by that thread, never freed.
+            // SAFETY: the pointer comes from `POOLS`, whose pools are never freed.
             unsafe { &*other }
         }
     }
 }
 
-/// Elements in a piece of a parallel kernel.
+/// The usual number of elements in one piece of a parallel kernel.
 pub const PIECE: usize = 1 << 15;
 
-/// Work below this many bytes is not worth waking a thread.
+/// Work on fewer bytes than this does not pay for waking a thread.
 pub const MIN_BYTES: usize = 512 << 10;
 
-/// Work below this many bytes is not worth a thread that looks out for it.
+/// Work on fewer bytes than this does not pay even for a thread that is spinning.
 const SMALL_BYTES: usize = 64 << 10;
 
-/// Elements in a piece of `n`, where how they are cut changes no result.
-pub fn piece(n: usize) -> usize {
+/// The piece size for `n` elements, for kernels whose results do not depend on the cuts.
+pub fn piece_size(n: usize) -> usize {
     (n / 8).next_multiple_of(64).clamp(1 << 11, PIECE)
 }
 
-/// Whether work on this many bytes is worth other threads just now. Only for work whose result is the same either way.
-pub fn pays(bytes: usize) -> bool {
+/// Whether work on this many bytes should use other threads now. The answer depends on which threads are spinning, so it
+/// is only for kernels whose results are the same either way.
+pub fn is_worthwhile(bytes: usize) -> bool {
     bytes >= MIN_BYTES
         || bytes >= SMALL_BYTES && {
-            // SAFETY: pools are leaked, so a pointer once stored stays valid.
+            // SAFETY: pools are never freed, so every non-null pointer in `POOLS` is valid.
             let pool = unsafe { POOLS[threads()].load(Acquire).as_ref() };
-            pool.is_some_and(|p| p.lookout.looking.load(Relaxed) > 0)
+            pool.is_some_and(|p| p.spinners.unclaimed.load(Relaxed) > 0)
         }
 }
 
-/// How long a thread that has nothing to do looks out for more before it sleeps: to wake one takes longer than many a
-/// kernel.
-pub const PATIENCE: Duration = Duration::from_micros(100);
+/// How long an idle thread spins before it sleeps. Waking a thread takes longer than many kernels run.
+pub const SPIN_TIME: Duration = Duration::from_micros(100);
 
-/// Where threads of the pool that have just worked look out for more.
+/// Pool threads that have just finished work and spin while they wait for more.
 #[derive(Default)]
-struct Lookout {
-    /// How many look out whom nobody counts on.
-    looking: AtomicUsize,
+struct Spinners {
+    /// Idle workers spinning for work that no caller has claimed.
+    unclaimed: AtomicUsize,
+    /// The length of `posts`, readable without the lock.
     posted: AtomicUsize,
     posts: Mutex<Vec<Call>>,
-    /// How often they were asked to go back to the pool.
+    /// How often the spinning workers were asked to go back to the pool.
     dismissed: AtomicUsize,
 }
 
-/// A call for one helper.
+/// A request for one helper.
 struct Call {
-    crew: Arc<Crew>,
-    work: &'static (dyn Fn(Caller<'_>) + Sync),
+    team: Arc<TeamState>,
+    work: &'static (dyn Fn(Team<'_>) + Sync),
 }
 
-impl Lookout {
-    /// Takes one off those who look out, if there is one: who does so posts a call, or is the one that leaves.
+impl Spinners {
+    /// Claims one spinning worker, if there is one. The claimer then posts a call, or is itself the worker and leaves.
     fn claim(&self) -> bool {
-        self.looking.fetch_update(AcqRel, Relaxed, |n| n.checked_sub(1)).is_ok()
+        self.unclaimed.fetch_update(AcqRel, Relaxed, |n| n.checked_sub(1)).is_ok()
     }
 
     fn posts(&self) -> MutexGuard<'_, Vec<Call>> {
         self.posts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Posts a call for one that was claimed.
+    /// Posts a call for a worker that was claimed.
     fn post(&self, call: Call) {
         self.posts().push(call);
         self.posted.fetch_add(1, Release);
     }
 
-    /// Looks out, and helps whoever calls, until nobody has for a while.
-    fn look(&self) {
-        let (mut until, mut asked) = (Instant::now() + PATIENCE, self.dismissed.load(Acquire));
-        self.looking.fetch_add(1, AcqRel);
+    /// Spins and answers calls until none has come for [`SPIN_TIME`].
+    fn spin(&self) {
+        let (mut until, mut asked) = (Instant::now() + SPIN_TIME, self.dismissed.load(Acquire));
+        self.unclaimed.fetch_add(1, AcqRel);
         loop {
-            // The list is unlocked before the call is followed.
+            // The lock on the list is released before the work starts.
             let call = if self.posted.load(Acquire) > 0 { self.posts().pop() } else { None };
-            if let Some(Call { crew, work }) = call {
+            if let Some(Call { team, work }) = call {
                 self.posted.fetch_sub(1, AcqRel);
-                crew.help(work);
-                (until, asked) = (Instant::now() + PATIENCE, self.dismissed.load(Acquire));
-                self.looking.fetch_add(1, AcqRel);
+                team.help(work);
+                (until, asked) = (Instant::now() + SPIN_TIME, self.dismissed.load(Acquire));
+                self.unclaimed.fetch_add(1, AcqRel);
             }
             if (Instant::now() >= until || self.dismissed.load(Acquire) != asked) && self.claim() {
                 return;
@@ -164,58 +166,58 @@ impl Lookout {
     }
 }
 
-/// Threads of crews at work beyond each crew's first.
+/// Helpers at work in all teams. The thread that leads a team is not counted.
 static BUSY: AtomicIsize = AtomicIsize::new(0);
 
-/// How many more threads a call could keep busy: none where other calls have them all.
+/// The number of threads that are not at work for any team.
 fn idle() -> usize {
     usize::try_from(threads() as isize - 1 - BUSY.load(Relaxed)).unwrap_or(0)
 }
 
-/// Threads of the pool that work with a caller until its call ends.
-struct Crew {
+/// The pool threads that help one [`team`] call until it returns.
+struct TeamState {
     members: Mutex<Members>,
     left: Condvar,
 }
 
 struct Members {
-    /// Whether the caller's call still runs: who comes later touches nothing.
+    /// Whether the leader still runs. A helper that comes later must touch nothing.
     open: bool,
     at_work: usize,
     panic: Option<Box<dyn Any + Send>>,
 }
 
-/// What calls for helpers.
+/// A handle on the running team, to request more helpers.
 #[derive(Clone, Copy)]
-pub struct Caller<'a> {
-    crew: &'a Arc<Crew>,
-    work: &'static (dyn Fn(Caller<'_>) + Sync),
+pub struct Team<'a> {
+    state: &'a Arc<TeamState>,
+    work: &'static (dyn Fn(Team<'_>) + Sync),
 }
 
-/// Runs `lead` on the calling thread. Each [`Caller::call`] in it (or in `work`) sends one thread of the pool, as soon
-/// as one is free, into `work`. Returns when `lead` has and all helpers that began have too; those that have not begun
-/// by then never will. A helper's panic comes out here.
-pub fn crew<R>(work: &(dyn Fn(Caller<'_>) + Sync), lead: impl FnOnce(Caller<'_>) -> R) -> R {
-    // SAFETY: a helper uses `work` only between registering as a member of an open crew and leaving it, and this
-    // function returns only when the crew is closed and without members.
+/// Runs `lead` on the calling thread. Each [`Team::call`] in `lead` or in `work` requests one pool thread, which runs
+/// `work` as soon as it is free. Returns when `lead` and all helpers that have started are done; helpers that have not
+/// started by then never do. A helper's panic resumes here.
+pub fn team<R>(work: &(dyn Fn(Team<'_>) + Sync), lead: impl FnOnce(Team<'_>) -> R) -> R {
+    // SAFETY: a helper uses `work` only while it is registered in an open team, and this function returns only when the
+    // team is closed and has no registered helpers.
     let work = unsafe {
-        std::mem::transmute::<&(dyn Fn(Caller<'_>) + Sync), &'static (dyn Fn(Caller<'_>) + Sync)>(work)
+        std::mem::transmute::<&(dyn Fn(Team<'_>) + Sync), &'static (dyn Fn(Team<'_>) + Sync)>(work)
     };
-    let crew = Arc::new(Crew {
+    let state = Arc::new(TeamState {
         members: Mutex::new(Members { open: true, at_work: 0, panic: None }),
         left: Condvar::new(),
     });
-    let led = catch_unwind(AssertUnwindSafe(|| lead(Caller { crew: &crew, work })));
-    let mut members = crew.lock();
+    let led = catch_unwind(AssertUnwindSafe(|| lead(Team { state: &state, work })));
+    let mut members = state.lock();
     members.open = false;
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + SPIN_TIME;
     while members.at_work > 0 && Instant::now() < until {
         drop(members);
         std::thread::yield_now();
-        members = crew.lock();
+        members = state.lock();
     }
     while members.at_work > 0 {
-        members = crew.left.wait(members).unwrap_or_else(PoisonError::into_inner);
+        members = state.left.wait(members).unwrap_or_else(PoisonError::into_inner);
     }
     let panic = members.panic.take();
     drop(members);
@@ -225,26 +227,26 @@ pub fn crew<R>(work: &(dyn Fn(Caller<'_>) + Sync), lead: impl FnOnce(Caller<'_>)
     }
 }
 
-impl Caller<'_> {
-    /// Asks for one more helper. It may come late or not at all.
+impl Team<'_> {
+    /// Requests one more helper. It may start late or not at all.
     pub fn call(self) {
-        let (pool, call) = (current(), Call { crew: self.crew.clone(), work: self.work });
-        if pool.lookout.claim() {
-            return pool.lookout.post(call);
+        let (pool, call) = (current(), Call { team: self.state.clone(), work: self.work });
+        if pool.spinners.claim() {
+            return pool.spinners.post(call);
         }
         pool.rayon.spawn(move || {
-            call.crew.help(call.work);
-            pool.lookout.look();
+            call.team.help(call.work);
+            pool.spinners.spin();
         });
     }
 }
 
-impl Crew {
+impl TeamState {
     fn lock(&self) -> MutexGuard<'_, Members> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn help(self: &Arc<Crew>, work: &'static (dyn Fn(Caller<'_>) + Sync)) {
+    fn help(self: &Arc<TeamState>, work: &'static (dyn Fn(Team<'_>) + Sync)) {
         {
             let mut members = self.lock();
             if !members.open {
@@ -253,7 +255,7 @@ impl Crew {
             members.at_work += 1;
         }
         BUSY.fetch_add(1, Relaxed);
-        let result = catch_unwind(AssertUnwindSafe(|| work(Caller { crew: self, work })));
+        let result = catch_unwind(AssertUnwindSafe(|| work(Team { state: self, work })));
         BUSY.fetch_sub(1, Relaxed);
         let mut members = self.lock();
         members.at_work -= 1;
@@ -266,22 +268,22 @@ impl Crew {
     }
 }
 
-/// Runs `f`, in which the calling thread only waits: kernels on other threads may take its place.
-pub fn waiting<R>(f: impl FnOnce() -> R) -> R {
+/// Runs `f`, in which the calling helper only waits, so that kernels on other threads may use its processor.
+pub fn while_blocked<R>(f: impl FnOnce() -> R) -> R {
     BUSY.fetch_sub(1, Relaxed);
     let result = f();
     BUSY.fetch_add(1, Relaxed);
     result
 }
 
-/// The number of the pool's thread that runs this, from 1; 0 on any other thread.
-pub fn worker() -> usize {
+/// The index of the current pool thread, from 1; 0 on any other thread.
+pub fn worker_index() -> usize {
     rayon::current_thread_index().map_or(0, |i| i + 1)
 }
 
-/// Runs `work` on `0..n` cut into pieces of `piece` elements (the cuts depend on nothing else). The calling thread
-/// works too, and waits only for helpers that have begun. Each thread begins with a stretch of neighbouring pieces, which
-/// call after call are near to it in its cache, and then claims what others have left of theirs.
+/// Runs `work` on `0..n` cut into pieces of `piece` elements; the cuts depend on nothing else. The calling thread works
+/// too, and waits only for helpers that have started. Each thread starts with a stretch of neighbouring pieces, so that
+/// repeated calls find their data in its cache, and then claims pieces that others have left.
 pub fn pieces(n: usize, piece: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
     let count = n.div_ceil(piece.max(1));
     let run = |i: usize| work(i * piece..((i + 1) * piece).min(n));
@@ -293,8 +295,8 @@ pub fn pieces(n: usize, piece: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
     let stretch = count.div_ceil(helpers + 1);
     let next: SmallVec<[AtomicUsize; 4]> = (0..=helpers).map(|s| AtomicUsize::new(s * stretch)).collect();
     let claim = |own: usize| {
-        // After a panic nothing is left to claim.
-        let stop = Stop(&next, count);
+        // A panic drops this guard, and then no piece is left to claim.
+        let stop = StopOnPanic(&next, count);
         for s in (own..=helpers).chain(0..own) {
             let end = ((s + 1) * stretch).min(count);
             loop {
@@ -308,28 +310,28 @@ pub fn pieces(n: usize, piece: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
         std::mem::forget(stop);
     };
     let came = AtomicUsize::new(1);
-    crew(&|_| claim(came.fetch_add(1, Relaxed)), |crew| {
-        (0..helpers).for_each(|_| crew.call());
+    team(&|_| claim(came.fetch_add(1, Relaxed)), |team| {
+        (0..helpers).for_each(|_| team.call());
         claim(0);
     });
 }
 
-/// An output address that threads write disjoint parts of.
-pub struct Shared(pub *mut u8);
-// SAFETY: whoever makes one promises that the parts written are disjoint.
-unsafe impl Sync for Shared {}
+/// A raw output pointer that several threads may use: each writes its own, disjoint elements.
+pub struct SendPtr(pub *mut u8);
+// SAFETY: the pointer itself is only data; every write through it is `unsafe` and states why it is disjoint.
+unsafe impl Sync for SendPtr {}
 
-impl Shared {
+impl SendPtr {
     #[inline]
     pub fn get(&self) -> *mut u8 {
         self.0
     }
 }
 
-/// Puts counters at their end when dropped.
-struct Stop<'a>(&'a [AtomicUsize], usize);
+/// Moves every counter to its end when dropped.
+struct StopOnPanic<'a>(&'a [AtomicUsize], usize);
 
-impl Drop for Stop<'_> {
+impl Drop for StopOnPanic<'_> {
     fn drop(&mut self) {
         self.0.iter().for_each(|next| next.store(self.1, Relaxed));
     }

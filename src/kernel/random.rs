@@ -7,7 +7,7 @@ use crate::array::Array;
 use crate::dtype::Element;
 use crate::error::Result;
 use crate::kernel::fast::{ROUND64, mantissa64};
-use crate::kernel::par::{self, Shared};
+use crate::kernel::par::{self, SendPtr};
 use crate::kernel::simd;
 
 /// A stretch of the stream of a seed, from a block on.
@@ -19,7 +19,7 @@ pub struct Stream {
 
 /// Two words as one number.
 #[inline(always)]
-pub fn joined([low, high]: [u32; 2]) -> u64 {
+pub fn join_words([low, high]: [u32; 2]) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
 
@@ -64,7 +64,7 @@ fn group(seed: u64, first: u64, words: &mut [u32; 4 * GROUP]) {
 }
 
 /// How many numbers a block makes if `N` are made of `W` words.
-pub const fn each(w: usize, n: usize) -> usize {
+pub const fn per_block(w: usize, n: usize) -> usize {
     4 / w * n
 }
 
@@ -75,16 +75,16 @@ pub fn fill<T: Element, const W: usize, const N: usize>(
     stream: Stream,
     make: impl Fn([u32; W]) -> [T; N] + Sync + Copy,
 ) -> Result<Array> {
-    let size = GROUP * each(W, N);
+    let size = GROUP * per_block(W, N);
     Array::build::<T>(op, dims, |out| {
-        let (n, shared) = (out.len(), Shared(out.as_mut_ptr().cast()));
+        let (n, shared) = (out.len(), SendPtr(out.as_mut_ptr().cast()));
         par::pieces(n, par::PIECE / size * size, &|range| {
             // SAFETY: the pieces do not overlap. Each begins with a group.
             let out = unsafe {
                 std::slice::from_raw_parts_mut(shared.get().cast::<T>().add(range.start), range.len())
             };
             let (make, first) = (make, range.start / size);
-            simd::same(
+            simd::autovectorize(
                 #[inline(always)]
                 move || {
                     let (mut words, mut last) = ([0; 4 * GROUP], [T::default(); 4 * GROUP]);

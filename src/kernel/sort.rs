@@ -7,7 +7,7 @@ use crate::dtype::{Bool8, Element, dispatch};
 use crate::error::{Error, Result};
 use crate::kernel::index::along_axis;
 use crate::kernel::num::Bits;
-use crate::kernel::output::{self, Blocks};
+use crate::kernel::output::{self, AxisBlocks};
 use crate::kernel::simd;
 use crate::shape::Dims;
 
@@ -15,18 +15,18 @@ use crate::shape::Dims;
 trait Key: Element {
     type Bits: Bits + Ord;
     /// What is sorted where there are no more positions than 32 bits can name.
-    type Place: Place<Self::Bits>;
+    type KeyAndIndex: KeyAndIndex<Self::Bits>;
     fn key(self) -> Self::Bits;
 }
 
 /// A key and its position, in the order of the two.
-trait Place<K>: Ord + Copy {
+trait KeyAndIndex<K>: Ord + Copy {
     fn new(key: K, at: usize) -> Self;
     fn key(&self) -> K;
     fn at(&self) -> i64;
 }
 
-impl<K: Ord + Copy> Place<K> for (K, usize) {
+impl<K: Ord + Copy> KeyAndIndex<K> for (K, usize) {
     #[inline(always)]
     fn new(key: K, at: usize) -> Self {
         (key, at)
@@ -42,7 +42,7 @@ impl<K: Ord + Copy> Place<K> for (K, usize) {
 }
 
 /// Both in one word.
-impl Place<u32> for u64 {
+impl KeyAndIndex<u32> for u64 {
     #[inline(always)]
     fn new(key: u32, at: usize) -> u64 {
         u64::from(key) << 32 | at as u64
@@ -61,7 +61,7 @@ macro_rules! keys {
     ($($t:ty, $bits:ty, $place:ty: $x:ident => $e:expr;)*) => { $(
         impl Key for $t {
             type Bits = $bits;
-            type Place = $place;
+            type KeyAndIndex = $place;
             #[inline(always)]
             fn key(self) -> $bits { let $x = self; $e }
         }
@@ -90,7 +90,7 @@ keys! {
 
 /// Which positions of the sorted order are asked for.
 #[derive(Clone, Copy)]
-pub enum Want {
+pub enum Ranks {
     /// The first so many.
     First(usize),
     /// The two in the middle (the same one twice where the number is odd); NaN twice if there is one.
@@ -99,15 +99,15 @@ pub enum Want {
 
 /// The positions along an axis of its elements in ascending or descending order, as many as are wanted. Equal elements
 /// keep their order.
-pub fn order(op: &'static str, x: &Array, axis: usize, descending: bool, want: Want) -> Result<Array> {
+pub fn argsort(op: &'static str, x: &Array, axis: usize, descending: bool, want: Ranks) -> Result<Array> {
     // Rows are sorted where they lie side by side.
     let mut to_last: Dims = (0..x.rank()).filter(|&a| a != axis).collect();
     to_last.push(axis);
     let x = x.permute(&to_last).contiguous()?;
-    let n = Blocks::of(x.dims(), x.rank() - 1).n;
+    let n = AxisBlocks::of(x.dims(), x.rank() - 1).n;
     let count = match want {
-        Want::First(k) => k.min(n),
-        Want::Middle => 2,
+        Ranks::First(k) => k.min(n),
+        Ranks::Middle => 2,
     };
     let mut dims = Dims::from_slice(x.dims());
     dims[x.rank() - 1] = count;
@@ -118,7 +118,7 @@ pub fn order(op: &'static str, x: &Array, axis: usize, descending: bool, want: W
             if count == 0 || n == 0 { return; }
             let rows = all[first * n..].chunks_exact(n).zip(out.chunks_exact_mut(count));
             let done = if u32::try_from(n).is_ok() {
-                picked::<T, <T as Key>::Place>(rows, want, descending)
+                picked::<T, <T as Key>::KeyAndIndex>(rows, want, descending)
             } else {
                 picked::<T, (<T as Key>::Bits, usize)>(rows, want, descending)
             };
@@ -134,9 +134,9 @@ pub fn order(op: &'static str, x: &Array, axis: usize, descending: bool, want: W
 }
 
 /// The wanted positions of the order of rows, each written beside its row. None where there is no memory.
-fn picked<'a, T: Key, P: Place<T::Bits>>(
+fn picked<'a, T: Key, P: KeyAndIndex<T::Bits>>(
     rows: impl Iterator<Item = (&'a [T], &'a mut [i64])>,
-    want: Want,
+    want: Ranks,
     descending: bool,
 ) -> Option<()> {
     let mut list: Vec<P> = Vec::new();
@@ -144,10 +144,10 @@ fn picked<'a, T: Key, P: Place<T::Bits>>(
         list.clear();
         list.try_reserve_exact(row.len()).ok()?;
         let few = match want {
-            Want::First(k) if k <= FEW && 4 * k * k <= row.len() => Some(k),
+            Ranks::First(k) if k <= FEW && 4 * k * k <= row.len() => Some(k),
             _ => None,
         };
-        simd::same(
+        simd::autovectorize(
             #[inline(always)]
             || {
                 keyed(row, descending, |first, keys| match few {
@@ -160,8 +160,8 @@ fn picked<'a, T: Key, P: Place<T::Bits>>(
             chosen(&mut list, want);
         }
         match want {
-            Want::First(_) => out.iter_mut().zip(&list).for_each(|(o, p)| *o = p.at()),
-            Want::Middle => {
+            Ranks::First(_) => out.iter_mut().zip(&list).for_each(|(o, p)| *o = p.at()),
+            Ranks::Middle => {
                 let nan = row.iter().position(|v| v.to_f64().is_nan());
                 let place = |k: usize| nan.map_or(list[k].at(), |i| i as i64);
                 (out[0], out[1]) = (place((row.len() - 1) / 2), place(row.len() / 2));
@@ -195,7 +195,7 @@ const GLANCE: usize = 16;
 /// Puts those of a block's keys that belong to the first `k` of the order into the list of these, in order. Of equal keys
 /// those that came first stay. A row's first block has `k` of them.
 #[inline(always)]
-fn fewest<K: Ord + Copy, P: Place<K>>(first: usize, keys: &[K], k: usize, list: &mut Vec<P>) {
+fn fewest<K: Ord + Copy, P: KeyAndIndex<K>>(first: usize, keys: &[K], k: usize, list: &mut Vec<P>) {
     let start = k - list.len();
     if start > 0 {
         list.extend(keys[..k].iter().enumerate().map(|(i, &key)| P::new(key, i)));
@@ -218,17 +218,17 @@ fn fewest<K: Ord + Copy, P: Place<K>>(first: usize, keys: &[K], k: usize, list: 
 }
 
 /// Puts the wanted places of the order where they belong. Places are all different, so an unstable sort is a stable one.
-fn chosen<P: Ord>(places: &mut [P], want: Want) {
+fn chosen<P: Ord>(places: &mut [P], want: Ranks) {
     let n = places.len();
     match want {
-        Want::First(k) if k < n => {
+        Ranks::First(k) if k < n => {
             if k > 0 {
                 places.select_nth_unstable(k - 1);
                 places[..k].sort_unstable();
             }
         }
-        Want::First(_) => places.sort_unstable(),
-        Want::Middle => {
+        Ranks::First(_) => places.sort_unstable(),
+        Ranks::Middle => {
             places.select_nth_unstable(n / 2);
             if n.is_multiple_of(2) {
                 places[..n / 2].select_nth_unstable(n / 2 - 1);
@@ -237,14 +237,14 @@ fn chosen<P: Ord>(places: &mut [P], want: Want) {
     }
 }
 
-/// The elements at [`order`]'s positions, and the positions.
-pub fn ordered(
+/// The elements at [`argsort`]'s positions, and the positions.
+pub fn sort(
     op: &'static str,
     x: &Array,
     axis: usize,
     descending: bool,
-    want: Want,
+    want: Ranks,
 ) -> Result<(Array, Array)> {
-    let indices = order(op, x, axis, descending, want)?;
-    Ok((along_axis::pick(op, x, &indices, axis)?, indices))
+    let indices = argsort(op, x, axis, descending, want)?;
+    Ok((along_axis::gather(op, x, &indices, axis)?, indices))
 }

@@ -30,8 +30,8 @@ impl Op for Pick {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        let (x, at) = broadcast::same_lanes(ins[0], ins[1], lanes);
-        Ok([along_axis::pick(self.name, &x, &at, x.rank() - self.back)?].into())
+        let (x, at) = broadcast::broadcast_batch_pair(ins[0], ins[1], lanes);
+        Ok([along_axis::gather(self.name, &x, &at, x.rank() - self.back)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -56,11 +56,11 @@ impl Op for Put {
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let axis = ins[0].rank() - self.back;
         Ok([if let [g, at, x] = *ins {
-            let [g, at, x] = broadcast::all_lanes([g, at, x], lanes);
-            along_axis::add(self.name, x, &at, &g, axis)?
+            let [g, at, x] = broadcast::broadcast_batch([g, at, x], lanes);
+            along_axis::scatter_add(self.name, x, &at, &g, axis)?
         } else {
-            let (g, at) = broadcast::same_lanes(ins[0], ins[1], lanes);
-            along_axis::put(self.name, &g, &at, axis, self.n)?
+            let (g, at) = broadcast::broadcast_batch_pair(ins[0], ins[1], lanes);
+            along_axis::scatter_add_to_zeros(self.name, &g, &at, axis, self.n)?
         }]
         .into())
     }
@@ -117,8 +117,8 @@ pub(super) fn write(
     back: usize,
 ) -> Option<Result<Tensor>> {
     unrecorded(name, &[x, at, values], move |ins, lanes| {
-        let [x, at, values] = broadcast::all_lanes([ins[0], ins[1], ins[2]], lanes);
-        along_axis::write(name, &x, &at, &values, x.rank() - back)
+        let [x, at, values] = broadcast::broadcast_batch([ins[0], ins[1], ins[2]], lanes);
+        along_axis::scatter(name, &x, &at, &values, x.rank() - back)
     })
 }
 

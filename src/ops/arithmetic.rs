@@ -12,14 +12,14 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
-use crate::kernel::pointwise::binary::{self, Table};
+use crate::kernel::pointwise::binary::{self, BinaryLoops};
 use crate::kernel::pointwise::{division, power};
 use crate::shape;
 
 /// A row of the family.
 pub(super) trait Binary: Send + Sync + 'static {
     const NAME: &'static str;
-    const TABLE: &'static Table;
+    const TABLE: &'static BinaryLoops;
     /// What the derivative by the first and by the second input reads.
     const SAVES: [Saves; 2];
     /// `g` times the derivative by input `i`; none for zero. Linear in `g`, so it serves both directions.
@@ -74,7 +74,7 @@ pub(super) fn zero() -> Option<Tensor> {
 /// A row as a function of two tensors of one dtype:
 /// `Name function "public name": class x, y => number; [kept] g => gradient of x; [kept] g => gradient of y;`.
 /// A row may say `both [kept] a, b => tangent;` before the gradients, where that is more than their sum.
-/// The class is that of [`zip_table!`](crate::kernel::pointwise::binary); the kept letters are `x`, `y` (the inputs) and `z` (the output). A gradient is
+/// The class is that of [`binary_loops!`](crate::kernel::pointwise::binary); the kept letters are `x`, `y` (the inputs) and `z` (the output). A gradient is
 /// a tensor or [`zero()`].
 macro_rules! binary_rows {
     ($($(#[$attr:meta])* $Row:ident $same:ident $name:expr, $class:ident $x:ident, $y:ident => $e:expr;
@@ -87,7 +87,7 @@ macro_rules! binary_rows {
             pub(super) struct $Row;
         impl $crate::ops::arithmetic::Binary for $Row {
             const NAME: &'static str = $name;
-            const TABLE: &'static $crate::kernel::pointwise::binary::Table = $crate::kernel::pointwise::binary::zip_table!($class $x, $y => $e);
+            const TABLE: &'static $crate::kernel::pointwise::binary::BinaryLoops = $crate::kernel::pointwise::binary::binary_loops!($class $x, $y => $e);
             const SAVES: [Saves; 2] = [
                 Saves::NOTHING $(.and($crate::ops::arithmetic::binary_rows!(@keeps $kx)))*,
                 Saves::NOTHING $(.and($crate::ops::arithmetic::binary_rows!(@keeps $ky)))*,

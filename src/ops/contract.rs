@@ -13,7 +13,7 @@ use crate::array::{Array, Item};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
-use crate::kernel::broadcast::same_lanes;
+use crate::kernel::broadcast::broadcast_batch_pair;
 use crate::kernel::matmul;
 use crate::kernel::reduce::dot;
 use crate::shape::{self, Dims};
@@ -65,8 +65,8 @@ impl Op for Dot {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        let (x, y) = same_lanes(ins[0], ins[1], lanes);
-        Ok([dot::rows("vecdot", &x, &y)?].into())
+        let (x, y) = broadcast_batch_pair(ins[0], ins[1], lanes);
+        Ok([dot::last_axis("vecdot", &x, &y)?].into())
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {

@@ -12,27 +12,27 @@ use super::terms::add_terms;
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
-use crate::kernel::conv::{self, Axes, Geometry, Third};
+use crate::kernel::conv::{self, Axes, ConvArray, Geometry};
 
-const THIRDS: [Third; 3] = [Third::Image, Third::Weight, Third::Result];
+const THIRDS: [ConvArray; 3] = [ConvArray::Image, ConvArray::Weight, ConvArray::Result];
 
 /// One of the three arrays of a convolution, made of the two others, which come in the order of [`THIRDS`].
 #[derive(Clone)]
 struct Conv {
     name: &'static str,
     geometry: Geometry,
-    out: Third,
+    out: ConvArray,
 }
 
 impl Conv {
     /// Which arrays the inputs are.
-    fn inputs(&self) -> [Third; 2] {
+    fn inputs(&self) -> [ConvArray; 2] {
         let mut others = THIRDS.into_iter().filter(|&t| t != self.out);
         std::array::from_fn(|_| others.next().expect("two of three"))
     }
 
     /// The array `out` of the same convolution, from two others.
-    fn third(&self, out: Third, a: (Third, &Tensor), b: (Third, &Tensor)) -> Result<Tensor> {
+    fn third(&self, out: ConvArray, a: (ConvArray, &Tensor), b: (ConvArray, &Tensor)) -> Result<Tensor> {
         let (a, b) = if (a.0 as usize) < b.0 as usize { (a.1, b.1) } else { (b.1, a.1) };
         apply(Conv { name: self.name, geometry: self.geometry.clone(), out }, &[a, b])
     }
@@ -44,7 +44,7 @@ impl Op for Conv {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        Ok([conv::third(self.name(), &self.geometry, self.out, ins[0], ins[1], lanes)?].into())
+        Ok([conv::convolve(self.name(), &self.geometry, self.out, ins[0], ins[1], lanes)?].into())
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {
@@ -157,7 +157,7 @@ fn convolve(
         dilation,
         before,
     };
-    let y = apply(Conv { name: op, geometry, out: Third::Result }, &[&x, &weight])?;
+    let y = apply(Conv { name: op, geometry, out: ConvArray::Result }, &[&x, &weight])?;
     at.unbatched(biased(op, y, bias)?, had_batch)
 }
 
@@ -212,7 +212,7 @@ fn transposed(
     let axes = at.axes;
     let geometry =
         Geometry { batch, channels, filters, groups, axes, image, window, places, stride, dilation, before };
-    let y = apply(Conv { name: op, geometry, out: Third::Image }, &[&weight, &x])?;
+    let y = apply(Conv { name: op, geometry, out: ConvArray::Image }, &[&weight, &x])?;
     at.unbatched(biased(op, y, bias)?, had_batch)
 }
 

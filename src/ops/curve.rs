@@ -9,19 +9,19 @@ use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::pointwise::binary;
-use crate::kernel::pointwise::unary::{self, Numbers};
+use crate::kernel::pointwise::unary::{self, Scalars};
 
 /// A row of the family.
 pub(super) trait Bend: Send + Sync + 'static {
     const NAME: &'static str;
-    const TABLE: &'static unary::Table;
+    const TABLE: &'static unary::UnaryLoops;
     /// What arrives times the derivative, as a row of the two.
-    const PASS: &'static binary::Table;
+    const PASS: &'static binary::BinaryLoops;
     /// The same by ops, for derivatives of higher order. Linear in `g`, so it serves both directions.
-    fn rule(g: &Tensor, x: &Tensor, p: Numbers) -> Result<Option<Tensor>>;
+    fn rule(g: &Tensor, x: &Tensor, p: Scalars) -> Result<Option<Tensor>>;
 }
 
-struct Curve<B>(Numbers, PhantomData<fn(B)>);
+struct Curve<B>(Scalars, PhantomData<fn(B)>);
 
 impl<B: Bend> Op for Curve<B> {
     fn name(&self) -> &'static str {
@@ -55,12 +55,12 @@ impl<B: Bend> Op for Curve<B> {
 }
 
 /// A row of the family, applied to a float.
-pub(super) fn curve<B: Bend>(x: &Tensor, p: Numbers) -> Result<Tensor> {
+pub(super) fn curve<B: Bend>(x: &Tensor, p: Scalars) -> Result<Tensor> {
     apply(Curve::<B>(p, PhantomData), &[x])
 }
 
 /// Rows `Name "public name": class x; p => number; pass g, x; p => number; g => gradient;`. The class is that of
-/// [`map_table!`](crate::kernel::pointwise::unary); the first two are rows of numbers, where `p` has what the function depends on as
+/// [`unary_loops!`](crate::kernel::pointwise::unary); the first two are rows of numbers, where `p` has what the function depends on as
 /// numbers of their dtype. The gradient is a tensor, written in ops of `g`, `x` and of `p` as given.
 macro_rules! curve_rows {
     ($($(#[$attr:meta])* $Row:ident $name:literal: $class:ident $x:ident; $p:ident => $e:expr;
@@ -69,10 +69,10 @@ macro_rules! curve_rows {
         struct $Row;
         impl $crate::ops::curve::Bend for $Row {
             const NAME: &'static str = $name;
-            const TABLE: &'static $crate::kernel::pointwise::unary::Table = $crate::kernel::pointwise::unary::map_table!($class $x; $p => $e);
-            const PASS: &'static $crate::kernel::pointwise::binary::Table = $crate::kernel::pointwise::binary::zip_table!($class $pg, $px; $pp => $pass);
+            const TABLE: &'static $crate::kernel::pointwise::unary::UnaryLoops = $crate::kernel::pointwise::unary::unary_loops!($class $x; $p => $e);
+            const PASS: &'static $crate::kernel::pointwise::binary::BinaryLoops = $crate::kernel::pointwise::binary::binary_loops!($class $pg, $px; $pp => $pass);
             #[allow(unused_variables)] // Not every gradient reads the numbers.
-            fn rule($g: &Tensor, $x: &Tensor, $p: $crate::kernel::pointwise::unary::Numbers) -> Result<Option<Tensor>> {
+            fn rule($g: &Tensor, $x: &Tensor, $p: $crate::kernel::pointwise::unary::Scalars) -> Result<Option<Tensor>> {
                 Ok(Some($rule))
             }
         }

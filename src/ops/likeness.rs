@@ -11,7 +11,7 @@ use super::select::at_least;
 use crate::array::Item;
 use crate::error::Result;
 use crate::graph::{Tensor, unrecorded};
-use crate::kernel::pointwise::ternary::{self, Table, triple_table};
+use crate::kernel::pointwise::ternary::{self, TernaryLoops, ternary_loops};
 use crate::ops::entry::Order;
 
 /// The lengths of the vectors along an axis, which stays, and at least `least`.
@@ -89,7 +89,7 @@ pub fn dist(x: &Tensor, y: &Tensor, #[default(2.0)] p: f64) -> Result<Tensor> {
 /// A row of three operands, where they are floats of one dtype that nobody follows: the same as by ops, in one pass.
 fn in_one_pass(
     op: &'static str,
-    table: &'static Table,
+    table: &'static TernaryLoops,
     x: &Tensor,
     others: [Operand<'_>; 2],
     p: f64,
@@ -115,7 +115,7 @@ fn in_one_pass(
 /// ```
 #[op(in_place)]
 pub fn lerp(x: &Tensor, y: Operand<'_>, weight: Operand<'_>) -> Result<Tensor> {
-    const TABLE: &Table = triple_table!(x, y, w; p => x.add(w.mul(y.sub(x))));
+    const TABLE: &TernaryLoops = ternary_loops!(x, y, w; p => x.add(w.mul(y.sub(x))));
     if let Some(moved) = in_one_pass("lerp", TABLE, x, [y, weight], 0.0) {
         return moved;
     }
@@ -126,7 +126,7 @@ pub fn lerp(x: &Tensor, y: Operand<'_>, weight: Operand<'_>) -> Result<Tensor> {
 /// `x` and a number times what two others make, which is a row and an op of theirs.
 fn add_scaled(
     op: &'static str,
-    table: &'static Table,
+    table: &'static TernaryLoops,
     part: impl Fn(Operand<'_>, Operand<'_>) -> Result<Tensor>,
     x: &Tensor,
     [y, z]: [Operand<'_>; 2],
@@ -157,7 +157,7 @@ pub fn addcmul(
     z: Operand<'_>,
     #[default(1)] value: Operand<'_>,
 ) -> Result<Tensor> {
-    const TABLE: &Table = triple_table!(x, y, z; p => x.add(y.mul(z).mul(p[0])));
+    const TABLE: &TernaryLoops = ternary_loops!(x, y, z; p => x.add(y.mul(z).mul(p[0])));
     add_scaled("addcmul", TABLE, multiply, x, [y, z], value)
 }
 
@@ -174,6 +174,6 @@ pub fn addcdiv(
     z: Operand<'_>,
     #[default(1)] value: Operand<'_>,
 ) -> Result<Tensor> {
-    const TABLE: &Table = triple_table!(x, y, z; p => x.add(y.div(z).mul(p[0])));
+    const TABLE: &TernaryLoops = ternary_loops!(x, y, z; p => x.add(y.div(z).mul(p[0])));
     add_scaled("addcdiv", TABLE, divide, x, [y, z], value)
 }

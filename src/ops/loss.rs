@@ -15,7 +15,7 @@ use crate::array::Array;
 use crate::dtype::{DType, DTypeKind};
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
-use crate::kernel::broadcast::{all_lanes, same_lanes};
+use crate::kernel::broadcast::{broadcast_batch, broadcast_batch_pair};
 use crate::kernel::softmax;
 use crate::shape::{self, Dims};
 
@@ -61,7 +61,7 @@ impl Op for CrossEntropy {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        let (x, classes) = same_lanes(ins[0], ins[1], lanes);
+        let (x, classes) = broadcast_batch_pair(ins[0], ins[1], lanes);
         let (lse, loss) = softmax::cross_entropy("cross_entropy", &x, Some(&classes))?;
         Ok([loss, lse].into())
     }
@@ -88,7 +88,7 @@ impl Op for CrossEntropyGrad {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        let all = all_lanes([ins[0], ins[1], ins[2], ins[3]], lanes);
+        let all = broadcast_batch([ins[0], ins[1], ins[2], ins[3]], lanes);
         Ok([softmax::cross_entropy_gradient(self.name(), all.each_ref())?].into())
     }
 

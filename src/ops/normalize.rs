@@ -12,7 +12,7 @@ use super::terms::add_terms;
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
-use crate::kernel::broadcast::same_lanes;
+use crate::kernel::broadcast::broadcast_batch_pair;
 use crate::kernel::softmax::{self, Softmax};
 use crate::shape;
 
@@ -64,7 +64,7 @@ impl Op for SoftGrad {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        let (g, z) = same_lanes(ins[0], ins[1], lanes);
+        let (g, z) = broadcast_batch_pair(ins[0], ins[1], lanes);
         Ok([softmax::softmax_gradient(self.name(), &g, &z, self.log)?].into())
     }
 

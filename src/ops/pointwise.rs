@@ -16,15 +16,15 @@ use crate::graph::{
 };
 use crate::kernel::pointwise::binary;
 use crate::kernel::pointwise::tanh::TANH;
-use crate::kernel::pointwise::unary::{Numbers, Table};
+use crate::kernel::pointwise::unary::{Scalars, UnaryLoops};
 
 /// A row of the family.
 pub(super) trait Unary: Send + Sync + 'static {
     const NAME: &'static str;
-    const TABLE: &'static Table;
+    const TABLE: &'static UnaryLoops;
     const SAVES: Saves;
     /// The rule as a row of its own, of `g` and the one number that it reads: one pass where the rule would be several.
-    const PASS: Option<&'static binary::Table>;
+    const PASS: Option<&'static binary::BinaryLoops>;
     /// `g` times the derivative; none for zero. Linear in `g`, so it serves both directions.
     fn rule(g: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>>;
 }
@@ -33,10 +33,10 @@ pub(super) trait Unary: Send + Sync + 'static {
 /// broadcast: the derivative would be computed for every lane anew.
 pub(super) fn in_one_pass(
     op: &'static str,
-    table: &'static binary::Table,
+    table: &'static binary::BinaryLoops,
     g: &Tensor,
     x: &Tensor,
-    p: Numbers,
+    p: Scalars,
 ) -> Result<Option<Tensor>> {
     if g.dtype() != x.dtype() || g.array.len() != x.array.len() {
         return Ok(None);
@@ -83,7 +83,7 @@ impl<U: Unary> Op for Map<U> {
 
 /// Rows `Name function: class [kept] x => number; g => gradient;`, each after its documentation. A gradient of several passes may be
 /// given once more, after it, as a row `pass class g, x => number;` of what arrives and of the one that is kept. The class is that of
-/// [`map_table!`](crate::kernel::pointwise::unary), or `whole`: integers come back as they are, floats as `plain`. The kept letters
+/// [`unary_loops!`](crate::kernel::pointwise::unary), or `whole`: integers come back as they are, floats as `plain`. The kept letters
 /// are `x` (the input) and `y` (the output), bound to tensors in the gradient, which is a tensor or [`zero()`]. Integers
 /// given to a `real`, `test` or `table` row are taken as the default float.
 macro_rules! unary_rows {
@@ -96,9 +96,9 @@ macro_rules! unary_rows {
             pub(super) struct $Row;
         impl $crate::ops::pointwise::Unary for $Row {
             const NAME: &'static str = stringify!($f);
-            const TABLE: &'static $crate::kernel::pointwise::unary::Table = $crate::ops::pointwise::unary_rows!(@table $class $x => $e);
+            const TABLE: &'static $crate::kernel::pointwise::unary::UnaryLoops = $crate::ops::pointwise::unary_rows!(@table $class $x => $e);
             const SAVES: Saves = Saves::NOTHING $(.and($crate::ops::pointwise::unary_rows!(@keeps $k)))*;
-            const PASS: Option<&'static $crate::kernel::pointwise::binary::Table> =
+            const PASS: Option<&'static $crate::kernel::pointwise::binary::BinaryLoops> =
                 $crate::ops::pointwise::unary_rows!(@pass $($by $pg, $pk => $pass)?);
             fn rule($g: &Tensor, _s: &Saved<'_>) -> Result<Option<Tensor>> {
                 $( let $k = &$crate::ops::pointwise::unary_rows!(@saved _s $k); )*
@@ -113,9 +113,9 @@ macro_rules! unary_rows {
         }
     )* };
     (@pass) => { None };
-    (@pass $by:ident $g:ident, $k:ident => $pass:expr) => { Some($crate::kernel::pointwise::binary::zip_table!($by $g, $k => $pass)) };
-    (@table whole $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::map_table!(plain $x => $e) };
-    (@table $class:ident $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::map_table!($class $x => $e) };
+    (@pass $by:ident $g:ident, $k:ident => $pass:expr) => { Some($crate::kernel::pointwise::binary::binary_loops!($by $g, $k => $pass)) };
+    (@table whole $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(plain $x => $e) };
+    (@table $class:ident $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!($class $x => $e) };
     (@keeps x) => { Saves::inputs(1) };
     (@keeps y) => { Saves::outputs(1) };
     (@saved $s:ident x) => { $s.input(0) };

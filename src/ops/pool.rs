@@ -13,7 +13,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result, bail};
 use crate::graph::{Saved, Tensor, apply};
 use crate::kernel::conv::Axes;
-use crate::kernel::conv::pooling::{self, Way, Windows};
+use crate::kernel::conv::pooling::{self, WindowOp, Windows};
 use crate::shape::{self, Dims};
 
 struct MaxPool {
@@ -40,18 +40,18 @@ impl Chosen for MaxPool {
 struct Sums {
     windows: Windows,
     axes: usize,
-    way: Way,
+    way: WindowOp,
 }
 
 impl Linear for Sums {
     const NAME: &'static str = "pool";
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
-        pooling::linear(Self::NAME, self.way, &self.windows, self.axes, x)
+        pooling::window_op(Self::NAME, self.way, &self.windows, self.axes, x)
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
-        let way = if self.way == Way::Sums { Way::Spread } else { Way::Sums };
+        let way = if self.way == WindowOp::Sums { WindowOp::Scatter } else { WindowOp::Sums };
         apply(LinearOp(Sums { way, ..self.clone() }), &[g])
     }
 }
@@ -173,7 +173,7 @@ fn average(
     divisor: Option<f64>,
 ) -> Result<Tensor> {
     let places = windows.places();
-    let sums = apply(LinearOp(Sums { windows, axes: at.axes, way: Way::Sums }), &[x])?;
+    let sums = apply(LinearOp(Sums { windows, axes: at.axes, way: WindowOp::Sums }), &[x])?;
     let even = counts.iter().all(|axis| axis.windows(2).all(|w| w[0] == w[1]));
     let one = counts.iter().map(|axis| axis.first().map_or(1.0, |&n| n as f64)).product();
     if let Some(all) = divisor.or(even.then_some(one)) {

@@ -14,7 +14,9 @@ use crate::array::Array;
 use crate::dtype::{DType, DTypeKind, Element, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::{Levels, Tensor, modes};
-use crate::kernel::random::{Stream, below, each, fill, joined, normal32, normal64, uniform32, uniform64};
+use crate::kernel::random::{
+    Stream, below, fill, join_words, normal32, normal64, per_block, uniform32, uniform64,
+};
 use crate::shape::{self, Dims};
 
 static STATE: Mutex<Option<Stream>> = Mutex::new(None);
@@ -47,7 +49,7 @@ fn drawn_of<T: Element, const W: usize, const N: usize>(
     dims: &[usize],
     make: impl Fn([u32; W]) -> [T; N] + Sync + Copy,
 ) -> Result<Array> {
-    fill(op, dims, next(shape::len(dims), each(W, N)), make)
+    fill(op, dims, next(shape::len(dims), per_block(W, N)), make)
 }
 
 fn uniform_array(op: &'static str, dims: &[usize], dtype: DType) -> Result<Array> {
@@ -62,7 +64,7 @@ fn uniform_array(op: &'static str, dims: &[usize], dtype: DType) -> Result<Array
             op,
             dims,
             #[inline(always)]
-            |w| [uniform64(joined(w))],
+            |w| [uniform64(join_words(w))],
         ),
     }
 }
@@ -72,7 +74,7 @@ fn normal_array(op: &'static str, dims: &[usize], dtype: DType) -> Result<Array>
         DType::F32 => drawn_of(op, dims, normal32),
         // The first number of a pair lies in (0, 1]: its logarithm is finite.
         _ => drawn_of(op, dims, |[a, b, c, d]| {
-            normal64(1.0 - uniform64(joined([a, b])), uniform64(joined([c, d])))
+            normal64(1.0 - uniform64(join_words([a, b])), uniform64(join_words([c, d])))
         }),
     }
 }
@@ -185,7 +187,7 @@ pub fn randint(
     let number = |bits| low.wrapping_add(below(bits, range) as i64);
     shaped("randint", &dims, |dims| {
         dispatch!(dtype, all T => drawn_of("randint", dims, #[inline(always)] |w| {
-            [<T as crate::dtype::Element>::from_i64(number(joined(w)))]
+            [<T as crate::dtype::Element>::from_i64(number(join_words(w)))]
         }))
     })
 }
@@ -206,7 +208,7 @@ pub fn randperm(n: i64, #[default(None)] dtype: Option<DType>) -> Result<Tensor>
     let each = dims[0].max(1);
     let order = shaped("randperm", &dims, |dims| {
         let stream = next(shape::len(dims), 1);
-        let bits = fill("randperm", dims, stream, |[a, b, _, _]| [joined([a, b])])?;
+        let bits = fill("randperm", dims, stream, |[a, b, _, _]| [join_words([a, b])])?;
         let bits = bits.as_slice::<u64>().expect("contiguous");
         Array::build::<i64>("randperm", dims, |all| {
             all.chunks_mut(each).zip(bits.chunks(each)).for_each(|(out, bits)| shuffled(out, bits));

@@ -13,8 +13,8 @@ use super::select::{at_least, at_most, select};
 use crate::error::{Result, bail};
 use crate::graph::{Saved, Saves, Tensor, apply, unrecorded};
 use crate::kernel::num::Plain;
-use crate::kernel::pointwise::binary::{self, zip_table};
-use crate::kernel::pointwise::unary::Numbers;
+use crate::kernel::pointwise::binary::{self, binary_loops};
+use crate::kernel::pointwise::unary::Scalars;
 
 /// The difference of predictions and targets, as floats.
 fn difference(x: &Tensor, target: Operand<'_>) -> Result<Tensor> {
@@ -27,7 +27,7 @@ fn of_difference(
     op: &'static str,
     x: &Tensor,
     target: Operand<'_>,
-    (table, p): (&'static binary::Table, Numbers),
+    (table, p): (&'static binary::BinaryLoops, Scalars),
     row: impl FnOnce(&Tensor) -> Result<Tensor>,
 ) -> Result<Tensor> {
     if let Operand::Tensor(t) = target
@@ -56,7 +56,7 @@ fn weighted(loss: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
 #[op(function)]
 pub fn mse_loss(x: &Tensor, target: Operand<'_>, #[default("mean")] reduction: &str) -> Result<Tensor> {
     let reduction = Reduction::parse("mse_loss", reduction)?;
-    const TABLE: &binary::Table = zip_table!(plain x, y => x.sub(y).mul(x.sub(y)));
+    const TABLE: &binary::BinaryLoops = binary_loops!(plain x, y => x.sub(y).mul(x.sub(y)));
     reduction.of(&of_difference("mse_loss", x, target, (TABLE, [0.0; 3]), square)?, None)
 }
 
@@ -69,7 +69,7 @@ pub fn mse_loss(x: &Tensor, target: Operand<'_>, #[default("mean")] reduction: &
 #[op(function)]
 pub fn l1_loss(x: &Tensor, target: Operand<'_>, #[default("mean")] reduction: &str) -> Result<Tensor> {
     let reduction = Reduction::parse("l1_loss", reduction)?;
-    const TABLE: &binary::Table = zip_table!(plain x, y => x.sub(y).abs());
+    const TABLE: &binary::BinaryLoops = binary_loops!(plain x, y => x.sub(y).abs());
     reduction.of(&of_difference("l1_loss", x, target, (TABLE, [0.0; 3]), abs)?, None)
 }
 
@@ -90,8 +90,8 @@ fn bend<T: Plain>(x: T, p: [T; 3]) -> T {
 }
 
 /// The row of [`Bent`] with its numbers, of the difference.
-fn bent(op: &'static str, x: &Tensor, target: Operand<'_>, p: Numbers) -> Result<Tensor> {
-    const TABLE: &binary::Table = zip_table!(plain x, y; p => bend(x.sub(y), p));
+fn bent(op: &'static str, x: &Tensor, target: Operand<'_>, p: Scalars) -> Result<Tensor> {
+    const TABLE: &binary::BinaryLoops = binary_loops!(plain x, y; p => bend(x.sub(y), p));
     of_difference(op, x, target, (TABLE, p), |d| curve::<Bent>(d, p))
 }
 
@@ -177,7 +177,7 @@ binary_rows! {
 
 /// `-(x * y)`.
 fn negated(x: &Tensor, y: &Tensor) -> Result<Tensor> {
-    const TABLE: &binary::Table = zip_table!(plain x, y => x.mul(y).neg());
+    const TABLE: &binary::BinaryLoops = binary_loops!(plain x, y => x.mul(y).neg());
     Ok(in_one_pass("multiply", TABLE, x, y, [0.0; 3])?.unwrap_or_else(|| -(x * y)))
 }
 

@@ -19,7 +19,7 @@ use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::broadcast;
 use crate::kernel::reduce::extreme;
-use crate::kernel::reduce::scan::{self, Way};
+use crate::kernel::reduce::scan::{self, ScanAxis};
 use crate::shape::{self, Dims};
 
 /// A direction along an axis that is counted back from the last one.
@@ -30,8 +30,8 @@ struct Run {
 }
 
 impl Run {
-    fn way(self, rank: usize) -> Way {
-        Way { axis: rank - self.back, reverse: self.reverse }
+    fn way(self, rank: usize) -> ScanAxis {
+        ScanAxis { axis: rank - self.back, reverse: self.reverse }
     }
 
     fn turned(self) -> Run {
@@ -46,7 +46,7 @@ impl Linear for CumSum {
     const NAME: &'static str = "cumsum";
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
-        scan::sum("cumsum", x, self.0.way(x.rank()))
+        scan::cumsum("cumsum", x, self.0.way(x.rank()))
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
@@ -93,8 +93,8 @@ impl Op for Recur {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        let (a, b) = broadcast::same_lanes(ins[0], ins[1], lanes);
-        Ok([scan::recur("cumprod", &a, &b, self.run.way(b.rank()), self.own)?].into())
+        let (a, b) = broadcast::broadcast_batch_pair(ins[0], ins[1], lanes);
+        Ok([scan::linear_recurrence("cumprod", &a, &b, self.run.way(b.rank()), self.own)?].into())
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {
@@ -151,7 +151,7 @@ impl Op for CumProd {
     }
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
-        Ok([scan::product("cumprod", ins[0], self.0.way(ins[0].rank()))?].into())
+        Ok([scan::cumprod("cumprod", ins[0], self.0.way(ins[0].rank()))?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -236,7 +236,7 @@ impl Chosen for Running {
     }
 
     fn choose(&self, x: &Array) -> Result<(Array, Array)> {
-        extreme::running(self.op, x, x.rank() - self.back, self.largest)
+        extreme::cumulative(self.op, x, x.rank() - self.back, self.largest)
     }
 }
 

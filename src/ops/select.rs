@@ -15,7 +15,7 @@ use crate::graph::{
     Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, unrecorded,
 };
 use crate::kernel;
-use crate::kernel::pointwise::ternary::{self, Table, triple_table};
+use crate::kernel::pointwise::ternary::{self, TernaryLoops, ternary_loops};
 
 /// Inputs: the condition (truth values), and two tensors of one dtype.
 struct Select;
@@ -126,7 +126,7 @@ pub fn clip(
         return curve::<Clip>(&out, [min, max, 0.0]);
     }
     if let (Some(min), Some(max), true) = (min, max, dtype.is_float()) {
-        const TABLE: &Table = triple_table!(x, low, high; p => {
+        const TABLE: &TernaryLoops = ternary_loops!(x, low, high; p => {
             let y = if x < low || low.nan() { low } else { x };
             if y > high || high.nan() { high } else { y }
         });

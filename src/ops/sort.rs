@@ -5,7 +5,7 @@ use super::entry::op;
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
-use crate::kernel::sort::{self, Want};
+use crate::kernel::sort::{self, Ranks};
 use crate::shape;
 
 /// The first `k` elements of the order.
@@ -26,7 +26,7 @@ impl Chosen for Sorted {
     }
 
     fn choose(&self, x: &Array) -> Result<(Array, Array)> {
-        sort::ordered(self.op, x, x.rank() - self.back, self.descending, Want::First(self.k))
+        sort::sort(self.op, x, x.rank() - self.back, self.descending, Ranks::First(self.k))
     }
 }
 

@@ -7,7 +7,7 @@ use super::terms::add_terms;
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
-use crate::kernel::broadcast::all_lanes;
+use crate::kernel::broadcast::broadcast_batch;
 use crate::kernel::norm;
 
 /// The last axis less its mean over the root of its variance plus `eps`, and one over that root.
@@ -73,7 +73,7 @@ impl Op for StandardizeGrad {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        let all = all_lanes([ins[0], ins[1], ins[2]], lanes);
+        let all = broadcast_batch([ins[0], ins[1], ins[2]], lanes);
         Ok([norm::standardize_gradient(self.name(), all.each_ref())?].into())
     }
 

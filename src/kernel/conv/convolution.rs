@@ -1,23 +1,23 @@
 //! Convolutions over one to three axes: sums of shifted planes, computed where the planes stand.
 
 use super::direct;
-use super::geometry::{Geometry, Lanes, Third};
-use super::plan::Plan;
-use super::shifted::Job;
-use super::tiles::Wide;
-use super::weight::Split;
+use super::geometry::{Batched, ConvArray, Geometry};
+use super::plan::ShiftPlan;
+use super::shifted::ConvJob;
+use super::tiles::ConvElement;
+use super::weight::WeightSplit;
 
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Error, Result, bail};
-use crate::kernel::reduce::non_finite::{self, Kind};
+use crate::kernel::reduce::non_finite::{self, NonFinite};
 use crate::shape::{self, Dims};
 
-/// One of the three arrays, from the two others in the order of [`Third`]. `lanes` hidden axes lead both.
-pub fn third(
+/// One of the three arrays, from the two others in the order of [`ConvArray`]. `lanes` hidden axes lead both.
+pub fn convolve(
     op: &'static str,
     g: &Geometry,
-    out: Third,
+    out: ConvArray,
     a: &Array,
     b: &Array,
     lanes: usize,
@@ -37,21 +37,21 @@ pub fn third(
     let (planes, filters, taps) = (g.channels / g.groups, g.filters / g.groups, g.taps());
     let Geometry { batch, groups, .. } = *g;
     dispatch!(a.dtype(), float T => {
-        let (from_a, from_b) = (Lanes::<T>::of(&a, &lead), Lanes::<T>::of(&b, &lead));
+        let (from_a, from_b) = (Batched::<T>::of(&a, &lead), Batched::<T>::of(&b, &lead));
         match out {
-            Third::Result => {
-                let job = Job { lanes, batch, groups, planes, rows: filters, size: g.places, steps: [planes * taps, taps] };
-                convolved(op, &job, &Plan::forward(g), &from_b, &from_a, &dims)
+            ConvArray::Result => {
+                let job = ConvJob { lanes, batch, groups, planes, rows: filters, size: g.places, steps: [planes * taps, taps] };
+                convolved(op, &job, &ShiftPlan::forward(g), &from_b, &from_a, &dims)
             }
-            Third::Image => {
-                let job = Job { lanes, batch, groups, planes: filters, rows: planes, size: g.image, steps: [taps, planes * taps] };
-                convolved(op, &job, &Plan::backward(g), &from_a, &from_b, &dims)
+            ConvArray::Image => {
+                let job = ConvJob { lanes, batch, groups, planes: filters, rows: planes, size: g.image, steps: [taps, planes * taps] };
+                convolved(op, &job, &ShiftPlan::backward(g), &from_a, &from_b, &dims)
             }
-            Third::Weight => {
-                let plan = Plan::forward(g);
+            ConvArray::Weight => {
+                let plan = ShiftPlan::forward(g);
                 if !direct::pays(&plan, planes, filters) {
-                    let all = Split::new::<T>(g, &plan, lanes).run(op, g, &from_a, &from_b, &dims)?;
-                    if !must_not_pad(&plan, &all, Kind::Nan) {
+                    let all = WeightSplit::new::<T>(g, &plan, lanes).run(op, g, &from_a, &from_b, &dims)?;
+                    if !must_not_pad(&plan, &all, NonFinite::Nan) {
                         return Ok(all);
                     }
                 }
@@ -62,21 +62,21 @@ pub fn third(
 }
 
 /// The image or the result, which are sums over the elements of the weight.
-fn convolved<T: Wide>(
+fn convolved<T: ConvElement>(
     op: &'static str,
-    job: &Job,
-    plan: &Plan,
-    weight: &Lanes<'_, T>,
-    source: &Lanes<'_, T>,
+    job: &ConvJob,
+    plan: &ShiftPlan,
+    weight: &Batched<'_, T>,
+    source: &Batched<'_, T>,
     dims: &[usize],
 ) -> Result<Array> {
-    if direct::pays(plan, job.planes, job.rows) || must_not_pad(plan, weight.x, Kind::NotFinite) {
+    if direct::pays(plan, job.planes, job.rows) || must_not_pad(plan, weight.x, NonFinite::Any) {
         return job.direct(op, plan, weight, source, dims);
     }
     job.run(op, plan, weight, source, dims)
 }
 
 /// Whether the zeros of a padding would do harm: times an infinite weight, and in a weight that is a sum over them.
-fn must_not_pad(plan: &Plan, weight: &Array, harm: Kind) -> bool {
-    plan.is_padded() && non_finite::has(weight, harm)
+fn must_not_pad(plan: &ShiftPlan, weight: &Array, harm: NonFinite) -> bool {
+    plan.is_padded() && non_finite::contains(weight, harm)
 }

@@ -4,21 +4,21 @@
 
 use std::ops::Range;
 
-use super::direct_loops::{Places, Term};
-use super::geometry::{Axes, Geometry, Lanes};
-use super::plan::{Pass, Plan, Tap};
-use super::shifted::Job;
-use super::threads::{PARALLEL, spread};
-use super::tiles::Wide;
+use super::direct_loops::{BoxStrides, Term};
+use super::geometry::{Axes, Batched, Geometry};
+use super::plan::{Pass, ShiftPlan, Tap};
+use super::shifted::ConvJob;
+use super::threads::{PARALLEL, run_pieces};
+use super::tiles::ConvElement;
 use crate::array::Array;
 use crate::error::Result;
-use crate::kernel::par::Shared;
+use crate::kernel::par::SendPtr;
 
 /// Windows of no more elements are worth boxes of their own.
 const TAPS: usize = 64;
 
 /// Whether each plane of the result is made of one plane of the source, and that by a loop for whole registers.
-pub fn pays(plan: &Plan, planes: usize, rows: usize) -> bool {
+pub fn pays(plan: &ShiftPlan, planes: usize, rows: usize) -> bool {
     let dense = |pass: &Pass| pass.step[2] == 1 && pass.taps.len() <= TAPS;
     planes == 1 && rows == 1 && plan.step[2] == 1 && plan.passes.iter().all(dense)
 }
@@ -28,7 +28,7 @@ fn steps(size: Axes, apart: Axes) -> Axes {
     [size[1] * size[2] * apart[0], size[2] * apart[1], apart[2]]
 }
 
-impl Plan {
+impl ShiftPlan {
     /// The places of a pass, along an axis, at which an element of the window is inside of the source.
     fn reached(&self, pass: &Pass, tap: &Tap, a: usize) -> Range<usize> {
         let up = |to: isize| to.max(0).unsigned_abs().div_ceil(self.step[a]).min(pass.count[a]);
@@ -43,7 +43,7 @@ impl Plan {
     }
 
     /// Calls `f` with the first place of each box of a pass, its places, and the taps that reach the source from there.
-    fn each_box(&self, pass: &Pass, result: Axes, mut f: impl FnMut(Axes, &Places, &[&Tap])) {
+    fn each_box(&self, pass: &Pass, result: Axes, mut f: impl FnMut(Axes, &BoxStrides, &[&Tap])) {
         let cuts: [Vec<usize>; 3] = std::array::from_fn(|a| {
             let mut cuts = vec![0, pass.count[a]];
             cuts.extend(
@@ -53,8 +53,11 @@ impl Plan {
             cuts.dedup();
             cuts
         });
-        let mut places =
-            Places { count: [0; 3], source: steps(self.source, self.step), result: steps(result, pass.step) };
+        let mut places = BoxStrides {
+            count: [0; 3],
+            source: steps(self.source, self.step),
+            result: steps(result, pass.step),
+        };
         let boxes = super::plan::grid(cuts.each_ref().map(|c| c.len() - 1));
         for at in boxes.filter(|_| !pass.count.contains(&0)) {
             let first: Axes = std::array::from_fn(|a| cuts[a][at[a]]);
@@ -71,14 +74,14 @@ impl Plan {
     }
 }
 
-impl Job {
-    /// What [`Job::run`] computes, of the numbers that there are alone.
-    pub fn direct<T: Wide>(
+impl ConvJob {
+    /// What [`ConvJob::run`] computes, of the numbers that there are alone.
+    pub fn direct<T: ConvElement>(
         &self,
         op: &'static str,
-        plan: &Plan,
-        weight: &Lanes<'_, T>,
-        source: &Lanes<'_, T>,
+        plan: &ShiftPlan,
+        weight: &Batched<'_, T>,
+        source: &Batched<'_, T>,
         dims: &[usize],
     ) -> Result<Array> {
         let apart: usize = plan.source.iter().product();
@@ -89,7 +92,7 @@ impl Job {
             if plan.gaps {
                 out.fill(T::ZERO);
             }
-            let out = Shared(out.as_mut_ptr().cast());
+            let out = SendPtr(out.as_mut_ptr().cast());
             let planes = |range: Range<usize>| {
                 for pass in &plan.passes {
                     plan.each_box(pass, self.size, |first, places, taps| {
@@ -113,24 +116,24 @@ impl Job {
                             unsafe {
                                 let weight = weight.as_ptr().add(row * self.steps[0]);
                                 let out = out.get().cast::<T>().add(i * spots + at);
-                                (T::micro().sums)(&terms, weight, source.as_ptr(), out, places);
+                                (T::microkernels().sums)(&terms, weight, source.as_ptr(), out, places);
                             }
                         }
                     });
                 }
             };
-            spread(count, each, PARALLEL, &planes);
+            run_pieces(count, each, PARALLEL, &planes);
         })
     }
 }
 
 /// The weight of a convolution, of the numbers that there are alone.
-pub fn weight<T: Wide>(
+pub fn weight<T: ConvElement>(
     op: &'static str,
     g: &Geometry,
-    plan: &Plan,
+    plan: &ShiftPlan,
     lanes: usize,
-    (image, result): (&Lanes<'_, T>, &Lanes<'_, T>),
+    (image, result): (&Batched<'_, T>, &Batched<'_, T>),
     dims: &[usize],
 ) -> Result<Array> {
     let (pass, planes) = (&plan.passes[0], g.channels / g.groups);
@@ -139,7 +142,7 @@ pub fn weight<T: Wide>(
     let each = plan.products().saturating_mul(planes).saturating_mul(g.batch);
     Array::build::<T>(op, dims, |out| {
         out.fill(T::ZERO);
-        let out = Shared(out.as_mut_ptr().cast());
+        let out = SendPtr(out.as_mut_ptr().cast());
         let filters = |range: Range<usize>| {
             plan.each_box(pass, g.places, |first, places, taps| {
                 let of = |c: usize| {
@@ -160,12 +163,18 @@ pub fn weight<T: Wide>(
                         // the image and of this filter.
                         unsafe {
                             let out = out.get().cast::<T>().add(i * size);
-                            (T::micro().products)(&terms, result.as_ptr(), image.as_ptr(), out, places);
+                            (T::microkernels().products)(
+                                &terms,
+                                result.as_ptr(),
+                                image.as_ptr(),
+                                out,
+                                places,
+                            );
                         }
                     }
                 }
             });
         };
-        spread(lanes * g.filters, each, PARALLEL, &filters);
+        run_pieces(lanes * g.filters, each, PARALLEL, &filters);
     })
 }

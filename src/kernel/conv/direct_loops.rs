@@ -2,7 +2,7 @@
 
 use super::geometry::Axes;
 use crate::kernel::num::Num;
-use crate::kernel::simd::vector::{LANES, Vector};
+use crate::kernel::simd::vector::{MAX_LANES, Vector};
 
 /// Registers of sums that are made side by side.
 const WIDE: usize = 6;
@@ -19,13 +19,13 @@ pub struct Term {
 }
 
 /// Rows of places: how many along each axis, and from place to place in source and result.
-pub struct Places {
+pub struct BoxStrides {
     pub count: Axes,
     pub source: Axes,
     pub result: Axes,
 }
 
-impl Places {
+impl BoxStrides {
     pub fn is_dense(&self) -> bool {
         self.source[2] == 1 && self.result[2] == 1
     }
@@ -44,11 +44,11 @@ impl Places {
 
 /// `out[q] = Σ weight · source[q]` over the terms, at the places `q` of a box.
 pub type Sums<T> =
-    unsafe fn(terms: &[Term], weight: *const T, source: *const T, out: *mut T, places: &Places);
+    unsafe fn(terms: &[Term], weight: *const T, source: *const T, out: *mut T, places: &BoxStrides);
 
 /// `out += Σ result[q] · source[q]` over the places `q` of a box, for the element of the weight of each term.
 pub type Products<T> =
-    unsafe fn(terms: &[Term], result: *const T, source: *const T, out: *mut T, places: &Places);
+    unsafe fn(terms: &[Term], result: *const T, source: *const T, out: *mut T, places: &BoxStrides);
 
 /// # Safety
 /// Those of [`Vector`]; the terms and places are inside of what they are of.
@@ -58,7 +58,7 @@ pub unsafe fn sums<V: Vector>(
     weight: *const V::T,
     source: *const V::T,
     out: *mut V::T,
-    places: &Places,
+    places: &BoxStrides,
 ) {
     /// `N` registers of sums.
     #[inline(always)]
@@ -75,7 +75,7 @@ pub unsafe fn sums<V: Vector>(
                 let factor = V::splat(weight.add(term.weight));
                 let source = source.add(term.source);
                 for (v, sum) in sums.iter_mut().enumerate() {
-                    *sum = sum.plus(factor, V::load(source.add(v * V::LEN)));
+                    *sum = sum.mul_acc(factor, V::load(source.add(v * V::LEN)));
                 }
             }
             for (v, sum) in sums.iter().enumerate() {
@@ -108,9 +108,9 @@ pub unsafe fn sums<V: Vector>(
                     let mut sum = V::zero();
                     for term in terms {
                         let one = V::splat(source.add(term.source + q * places.source[2]));
-                        sum = sum.plus(V::splat(weight.add(term.weight)), one);
+                        sum = sum.mul_acc(V::splat(weight.add(term.weight)), one);
                     }
-                    let mut lanes = [V::T::ZERO; LANES];
+                    let mut lanes = [V::T::ZERO; MAX_LANES];
                     sum.store(lanes.as_mut_ptr());
                     *out.add(q * places.result[2]) = lanes[0];
                 }
@@ -127,12 +127,12 @@ pub unsafe fn products<V: Vector>(
     result: *const V::T,
     source: *const V::T,
     out: *mut V::T,
-    places: &Places,
+    places: &BoxStrides,
 ) {
     /// The elements of a row that fill no register, and zeros.
     #[inline(always)]
     unsafe fn rest<V: Vector>(from: *const V::T, n: usize, step: usize) -> V {
-        let mut lanes = [V::T::ZERO; LANES];
+        let mut lanes = [V::T::ZERO; MAX_LANES];
         // SAFETY: the caller's promise.
         unsafe {
             for (i, lane) in lanes.iter_mut().enumerate().take(n) {
@@ -148,7 +148,7 @@ pub unsafe fn products<V: Vector>(
         result: *const V::T,
         source: *const V::T,
         out: *mut V::T,
-        places: &Places,
+        places: &BoxStrides,
     ) {
         let n = places.count[2];
         // SAFETY: the caller's promise.
@@ -165,21 +165,21 @@ pub unsafe fn products<V: Vector>(
                     for q in (0..whole).step_by(V::LEN) {
                         let left = V::load(result.add(at + q));
                         for (sum, source) in sums.iter_mut().zip(&sources) {
-                            *sum = sum.plus(left, V::load(source.add(from + q)));
+                            *sum = sum.mul_acc(left, V::load(source.add(from + q)));
                         }
                     }
                     for q in (whole..n).step_by(V::LEN) {
                         let (n, steps) = (V::LEN.min(n - q), (places.source[2], places.result[2]));
                         let left = rest::<V>(result.add(at + q * steps.1), n, steps.1);
                         for (sum, source) in sums.iter_mut().zip(&sources) {
-                            *sum = sum.plus(left, rest::<V>(source.add(from + q * steps.0), n, steps.0));
+                            *sum = sum.mul_acc(left, rest::<V>(source.add(from + q * steps.0), n, steps.0));
                         }
                     }
                 },
             );
             for (sum, term) in sums.iter().zip(terms) {
                 let to = out.add(term.weight);
-                *to = (*to).add(sum.total());
+                *to = (*to).add(sum.sum());
             }
         }
     }

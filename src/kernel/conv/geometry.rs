@@ -27,18 +27,18 @@ pub struct Geometry {
 
 /// The three arrays of a convolution, each linear in the two others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Third {
+pub enum ConvArray {
     Image,
     Weight,
     Result,
 }
 
 impl Geometry {
-    pub fn dims(&self, third: Third) -> Dims {
+    pub fn dims(&self, third: ConvArray) -> Dims {
         let (a, b, axes) = match third {
-            Third::Image => (self.batch, self.channels, &self.image),
-            Third::Weight => (self.filters, self.channels / self.groups, &self.window),
-            Third::Result => (self.batch, self.filters, &self.places),
+            ConvArray::Image => (self.batch, self.channels, &self.image),
+            ConvArray::Weight => (self.filters, self.channels / self.groups, &self.window),
+            ConvArray::Result => (self.batch, self.filters, &self.places),
         };
         [a, b].iter().chain(&axes[3 - self.axes..]).copied().collect()
     }
@@ -62,21 +62,21 @@ impl Geometry {
 }
 
 /// The contiguous elements of each lane of an array.
-pub struct Lanes<'a, T> {
+pub struct Batched<'a, T> {
     pub x: &'a Array,
     lead: &'a [usize],
     each: usize,
     of: std::marker::PhantomData<T>,
 }
 
-impl<'a, T: Num> Lanes<'a, T> {
-    pub fn of(x: &'a Array, lead: &'a [usize]) -> Lanes<'a, T> {
-        Lanes { x, lead, each: shape::len(&x.dims()[lead.len()..]), of: std::marker::PhantomData }
+impl<'a, T: Num> Batched<'a, T> {
+    pub fn of(x: &'a Array, lead: &'a [usize]) -> Batched<'a, T> {
+        Batched { x, lead, each: shape::len(&x.dims()[lead.len()..]), of: std::marker::PhantomData }
     }
 
     pub fn lane(&self, i: usize) -> &'a [T] {
         let at = shape::offset(i, self.lead, &self.x.strides());
-        // SAFETY: `third` made the axes after the hidden ones contiguous, and the offset is that of a lane's first element.
+        // SAFETY: `convolve` made the axes after the hidden ones contiguous, and the offset is that of a lane's first element.
         unsafe { std::slice::from_raw_parts(self.x.ptr().cast::<T>().offset(at), self.each) }
     }
 

@@ -11,5 +11,5 @@ mod threads;
 mod tiles;
 mod weight;
 
-pub use convolution::third;
-pub use geometry::{Axes, Geometry, Third};
+pub use convolution::convolve;
+pub use geometry::{Axes, ConvArray, Geometry};

@@ -1,6 +1,6 @@
 //! A convolution as sums of shifted planes: what is shifted how far, and how the planes stand in a thread's buffer.
 
-use super::geometry::{Axes, Geometry, Lanes};
+use super::geometry::{Axes, Batched, Geometry};
 use crate::kernel::num::Num;
 
 /// One element of the window, and what it multiplies: from where in a plane of which phase on.
@@ -22,7 +22,7 @@ pub struct Pass {
 
 /// `out[first + x · step] = Σ over planes and taps: weight · source_phase[x + shift]`, where place `u` of phase `p` is the
 /// source at `u · step + p - before`, and zero outside of it.
-pub struct Plan {
+pub struct ShiftPlan {
     pub passes: Vec<Pass>,
     /// Whether there are results in no pass, which are zero.
     pub gaps: bool,
@@ -40,9 +40,9 @@ pub fn grid(sizes: Axes) -> impl Iterator<Item = Axes> {
     (0..a).flat_map(move |i| (0..b).flat_map(move |j| (0..c).map(move |k| [i, j, k])))
 }
 
-impl Plan {
+impl ShiftPlan {
     /// The result from the image; the weight too is found from its source.
-    pub fn forward(g: &Geometry) -> Plan {
+    pub fn forward(g: &Geometry) -> ShiftPlan {
         // Sizes that make an image fit into an `isize`, and so does the padding.
         let before = g.before.map(|b| b as isize);
         let phases: [Vec<usize>; 3] = std::array::from_fn(|a| {
@@ -65,11 +65,11 @@ impl Plan {
             }
         });
         let passes = vec![Pass { taps: taps.collect(), first: [0; 3], step: [1; 3], count: g.places }];
-        Plan { passes, gaps: false, source: g.image, step: g.stride, before, phases }
+        ShiftPlan { passes, gaps: false, source: g.image, step: g.stride, before, phases }
     }
 
     /// The image from the result: pixels that are a stride apart lie in the same elements of windows.
-    pub fn backward(g: &Geometry) -> Plan {
+    pub fn backward(g: &Geometry) -> ShiftPlan {
         // The first pixels of lattices that windows cover, of which there are not more than elements of a window, however
         // large the stride; which place begins at one, and where in its window it is.
         let firsts: [Vec<usize>; 3] = std::array::from_fn(|a| {
@@ -113,7 +113,7 @@ impl Plan {
         let passes = grid(covered).map(|i| pass(std::array::from_fn(|a| firsts[a][i[a]]))).collect();
         let gaps = (0..3).any(|a| covered[a] < g.stride[a].min(g.image[a]));
         let before = before.map(|b| if b == isize::MIN { 0 } else { b });
-        Plan {
+        ShiftPlan {
             passes,
             gaps,
             source: g.places,
@@ -130,14 +130,14 @@ impl Plan {
 }
 
 /// How the planes of some images, or of a band of rows of one, stand side by side in a buffer.
-pub struct Layout {
+pub struct BufferLayout {
     /// Images in a buffer.
     pub images: usize,
     /// The axis along which images are cut into bands, how many places there are in a band, and how many bands.
     pub axis: usize,
     pub rows: usize,
     pub bands: usize,
-    /// Places of a phase plane along each axis.
+    /// BoxStrides of a phase plane along each axis.
     extent: Axes,
     /// From image to image and from place to place.
     pub steps: [usize; 4],
@@ -151,25 +151,25 @@ pub struct Layout {
 /// Elements of a buffer that stay in the cache.
 const BUFFER: usize = 1 << 17;
 
-/// Places of small images that are worth a loop of their own.
+/// BoxStrides of small images that are worth a loop of their own.
 const PLACES: usize = 512;
 
 /// Pieces for the threads to share where there is enough to do.
 pub const PIECES: usize = 16;
 
-impl Layout {
+impl BufferLayout {
     /// For images of so many planes, of which there are `each` in all, to be split among threads or not, and loops that
     /// read up to `slack` elements more, but where they stand only those that `bare` allows, by the number of bands and
     /// the end of the last one.
     pub fn new(
-        plan: &Plan,
+        plan: &ShiftPlan,
         planes: usize,
         batch: usize,
         each: usize,
         split: bool,
         slack: usize,
         bare: &dyn Fn(usize, usize) -> bool,
-    ) -> Layout {
+    ) -> BufferLayout {
         let most = |f: &dyn Fn(&Pass) -> Axes| -> Axes {
             std::array::from_fn(|a| plan.passes.iter().map(|p| f(p)[a]).max().unwrap_or(0))
         };
@@ -216,7 +216,7 @@ impl Layout {
         let reach: usize = (0..3).map(|a| (extent[a] - 1) * steps[a + 1]).sum();
         let apart =
             if bare { plan.source.iter().product() } else { (images - 1) * steps[0] + reach + 1 + slack };
-        Layout { images, axis, rows, bands, extent, steps, apart, phases, bare }
+        BufferLayout { images, axis, rows, bands, extent, steps, apart, phases, bare }
     }
 
     /// From plane to plane of the source.
@@ -250,7 +250,7 @@ impl Layout {
     }
 
     /// Copies a band of planes of an image to where it stands in a buffer. Its other elements are zeros from the start.
-    pub fn fill<T: Num>(&self, plan: &Plan, planes: &[T], image: usize, band: usize, to: &mut [T]) {
+    pub fn fill<T: Num>(&self, plan: &ShiftPlan, planes: &[T], image: usize, band: usize, to: &mut [T]) {
         let size = plan.source;
         let each = size.iter().product::<usize>();
         let mut before = plan.before;
@@ -300,8 +300,8 @@ impl Layout {
     /// The planes of `images` images from one on, of one group, as this layout has them: copied, or where they are.
     pub fn lay<'a, T: Num>(
         &self,
-        plan: &Plan,
-        source: &'a Lanes<'_, T>,
+        plan: &ShiftPlan,
+        source: &'a Batched<'_, T>,
         lane: usize,
         images: impl Iterator<Item = (usize, usize)>,
         band: usize,
@@ -326,7 +326,7 @@ fn past(steps: &[usize; 4], images: usize, count: Axes) -> usize {
     (images - 1) * steps[0] + (0..3).map(|a| (count[a] - 1) * steps[a + 1]).sum::<usize>() + 1
 }
 
-impl Plan {
+impl ShiftPlan {
     /// The places of a phase that are inside of the source along an axis.
     fn inside(&self, a: usize, phase: usize, before: isize, extent: usize) -> std::ops::Range<usize> {
         let up =
@@ -335,7 +335,7 @@ impl Plan {
         up(before).min(past)..past
     }
 
-    /// Places of every row along an axis that are padding both at its start and at its end.
+    /// BoxStrides of every row along an axis that are padding both at its start and at its end.
     fn shared(&self, a: usize, extent: usize) -> usize {
         let both = |&phase: &usize| {
             let inside = self.inside(a, phase, self.before[a], extent);

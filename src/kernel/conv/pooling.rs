@@ -41,7 +41,7 @@ impl Windows {
         if most.div_ceil(self.dilation[2]) > LONG || most == 0 || first + 1 >= spans.len() {
             return (0..0, 1);
         }
-        // Places more than pixels have windows that begin at the same one.
+        // BoxStrides more than pixels have windows that begin at the same one.
         let step = spans[first + 1].start - spans[first].start;
         if step == 0 {
             return (0..0, 1);
@@ -140,7 +140,7 @@ impl Windows {
     }
 
     /// Adds the number of each window to its pixels.
-    fn spread<T: Num>(&self, numbers: &[T], image: &mut [T]) {
+    fn scatter<T: Num>(&self, numbers: &[T], image: &mut [T]) {
         let dilation = self.dilation[2];
         image.fill(T::ZERO);
         self.each(
@@ -186,12 +186,12 @@ pub fn max(op: &'static str, w: &Windows, x: &Array) -> Result<(Array, Array)> {
     }
     dispatch!(x.dtype(), num T => {
         let images = x.as_slice::<T>().expect("contiguous");
-        output::build_two::<T, i64>(op, (&dims, spots), (&dims, spots), pixels, |first, values, at| {
+        output::build_pair::<T, i64>(op, (&dims, spots), (&dims, spots), pixels, |first, values, at| {
             let outs = values.chunks_exact_mut(spots.max(1)).zip(at.chunks_exact_mut(spots.max(1)));
             for (i, (values, at)) in outs.enumerate() {
                 let image = &images[(first + i) * pixels..][..pixels];
                 if T::DTYPE.is_float() {
-                    simd::same(#[inline(always)] || w.largest(image, values, at));
+                    simd::autovectorize(#[inline(always)] || w.largest(image, values, at));
                 } else {
                     w.largest(image, values, at);
                 }
@@ -202,25 +202,25 @@ pub fn max(op: &'static str, w: &Windows, x: &Array) -> Result<(Array, Array)> {
 
 /// Which way [`linear`] goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Way {
+pub enum WindowOp {
     /// The sums of the windows of images.
     Sums,
     /// Their transpose: images with the number of each window added to its pixels.
-    Spread,
+    Scatter,
 }
 
 /// Sums of windows or their transpose, of arrays that end in the last `axes` axes of images or of places.
-pub fn linear(op: &'static str, way: Way, w: &Windows, axes: usize, x: &Array) -> Result<Array> {
+pub fn window_op(op: &'static str, way: WindowOp, w: &Windows, axes: usize, x: &Array) -> Result<Array> {
     let x = x.contiguous()?;
-    let (from, to) = if way == Way::Sums { (w.image, w.places()) } else { (w.places(), w.image) };
+    let (from, to) = if way == WindowOp::Sums { (w.image, w.places()) } else { (w.places(), w.image) };
     let dims: Dims = x.dims()[..x.rank() - axes].iter().chain(&to[3 - axes..]).copied().collect();
     let (from, to) = (shape::len(&from), shape::len(&to));
     dispatch!(x.dtype(), float T => {
         let all = x.as_slice::<T>().expect("contiguous");
-        output::folded::<T>(op, &dims, to, from, |first, out| {
+        output::build_from::<T>(op, &dims, to, from, |first, out| {
             for (i, out) in out.chunks_exact_mut(to.max(1)).enumerate() {
                 let from = &all[(first + i) * from..][..from];
-                if way == Way::Sums { w.sums(from, out) } else { w.spread(from, out) }
+                if way == WindowOp::Sums { w.sums(from, out) } else { w.scatter(from, out) }
             }
         })
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))

@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
-use super::geometry::{Axes, Lanes};
-use super::plan::{Layout, Pass, Plan};
-use super::threads::{self, each_piece};
-use super::tiles::{Depth, Micro, Wide};
+use super::geometry::{Axes, Batched};
+use super::plan::{BufferLayout, Pass, ShiftPlan};
+use super::threads::{self, run_pieces_with_scratch};
+use super::tiles::{ConvElement, Microkernels, TileDepth};
 use crate::array::Array;
 use crate::error::Result;
-use crate::kernel::par::{self, Shared};
+use crate::kernel::par::{self, SendPtr};
 
 /// What is computed: `batch · groups` times `rows` planes of this size, each from `planes` planes of the source.
-pub struct Job {
+pub struct ConvJob {
     pub lanes: usize,
     pub batch: usize,
     pub groups: usize,
@@ -26,27 +26,27 @@ pub struct Job {
 const DEPTH: usize = 160;
 
 /// A part of a tile: where it is, its length, and where it goes.
-struct Run {
+struct Segment {
     at: usize,
     len: usize,
     to: usize,
 }
 
-impl Job {
+impl ConvJob {
     /// The sums of `plan`, where each weight is one for all lanes or there is one for each.
-    pub fn run<T: Wide>(
+    pub fn run<T: ConvElement>(
         &self,
         op: &'static str,
-        plan: &Plan,
-        weight: &Lanes<'_, T>,
-        source: &Lanes<'_, T>,
+        plan: &ShiftPlan,
+        weight: &Batched<'_, T>,
+        source: &Batched<'_, T>,
         dims: &[usize],
     ) -> Result<Array> {
-        let micro = T::micro();
+        let micro = T::microkernels();
         let work = plan.products().saturating_mul(self.planes).saturating_mul(self.rows);
         let each = self.lanes * self.batch * self.groups;
         let split = work.saturating_mul(each) >= threads::PARALLEL;
-        let layout = Layout::new(plan, self.planes, self.batch, each, split, micro.width, &|_, end| {
+        let layout = BufferLayout::new(plan, self.planes, self.batch, each, split, micro.width, &|_, end| {
             end >= micro.width
         });
         let weights = if weight.is_common() { 1 } else { self.lanes };
@@ -64,8 +64,8 @@ impl Job {
             if plan.gaps {
                 out.fill(T::ZERO);
             }
-            let out = Shared(out.as_mut_ptr().cast());
-            done = each_piece(op, pieces, work, scratch, |piece, scratch: &mut [T]| {
+            let out = SendPtr(out.as_mut_ptr().cast());
+            done = run_pieces_with_scratch(op, pieces, work, scratch, |piece, scratch: &mut [T]| {
                 let (rest, band) = (piece / layout.bands, piece % layout.bands);
                 let (rest, group) = (rest / self.groups, rest % self.groups);
                 let (lane, first) = (rest / bundles, rest % bundles * layout.images);
@@ -99,12 +99,12 @@ impl Job {
     }
 
     /// The weight of each lane and group, and of each pass, in the order in which the blocks of rows read it.
-    fn packed<T: Wide>(&self, plan: &Plan, weight: &Lanes<'_, T>, weights: usize) -> Vec<T> {
-        let blocks = T::micro().blocks(self.rows);
+    fn packed<T: ConvElement>(&self, plan: &ShiftPlan, weight: &Batched<'_, T>, weights: usize) -> Vec<T> {
+        let blocks = T::microkernels().blocks(self.rows);
         let taps: usize = plan.passes.iter().map(|p| p.taps.len()).sum();
         let panel = self.rows * self.planes * taps;
         let mut all = vec![T::ZERO; weights * self.groups * panel];
-        let shared = Shared(all.as_mut_ptr().cast());
+        let shared = SendPtr(all.as_mut_ptr().cast());
         par::pieces(weights * self.groups, (1_usize << 16).div_ceil(panel.max(1)), &|range| {
             for i in range {
                 let from = weight.part(i / self.groups, i % self.groups, self.groups);
@@ -139,10 +139,10 @@ impl Job {
         clippy::too_many_arguments,
         reason = "one place of call; the loop over tiles is worth its own function"
     )]
-    unsafe fn pass<T: Wide>(
+    unsafe fn pass<T: ConvElement>(
         &self,
-        micro: &Micro<T>,
-        layout: &Layout,
+        micro: &Microkernels<T>,
+        layout: &BufferLayout,
         pass: &Pass,
         (images, band): (usize, usize),
         panel: &[T],
@@ -162,8 +162,8 @@ impl Job {
             rows.push((start, image * self.groups * self.rows * spots + to));
         });
         let blocks = micro.blocks(self.rows);
-        let depth = |planes| Depth { planes, apart: layout.plane(), offsets: &offsets };
-        let depths: Vec<Depth<'_>> = self.parts(offsets.len()).map(depth).collect();
+        let depth = |planes| TileDepth { planes, apart: layout.plane(), offsets: &offsets };
+        let depths: Vec<TileDepth<'_>> = self.parts(offsets.len()).map(depth).collect();
         let (mut runs, mut next, mut done) = (Vec::new(), 0, 0);
         while next < rows.len() {
             // A tile from the first place that is left, but not beyond the end of what may be read.
@@ -175,7 +175,7 @@ impl Job {
                     break;
                 }
                 let len = (count[2] - done).min(micro.width - at);
-                runs.push(Run { at, len, to: to + done * pass.step[2] });
+                runs.push(Segment { at, len, to: to + done * pass.step[2] });
                 done += len;
                 if done < count[2] {
                     break;

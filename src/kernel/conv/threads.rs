@@ -15,7 +15,7 @@ const MODEST: usize = 1 << 24;
 
 /// Runs `work` on every piece, in parallel if there is enough to do. `scratch` elements are lent to each call: zeros at
 /// first, then as the last call left them.
-pub fn each_piece<T: Num>(
+pub fn run_pieces_with_scratch<T: Num>(
     op: &'static str,
     pieces: usize,
     work: usize,
@@ -29,12 +29,12 @@ pub fn each_piece<T: Num>(
         let mut columns = vec![T::ZERO; scratch];
         r.for_each(|i| f(i, &mut columns));
     };
-    spread(pieces, work, PARALLEL / 4, &run);
+    run_pieces(pieces, work, PARALLEL / 4, &run);
     Ok(())
 }
 
 /// Runs pieces of so many multiplications, in parallel if there are enough: a `share` of them at a time.
-pub fn spread(pieces: usize, work: usize, share: usize, run: &(impl Fn(Range<usize>) + Sync)) {
+pub fn run_pieces(pieces: usize, work: usize, share: usize, run: &(impl Fn(Range<usize>) + Sync)) {
     if work.saturating_mul(pieces) < PARALLEL {
         run(0..pieces);
     } else {

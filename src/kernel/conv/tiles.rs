@@ -2,20 +2,20 @@
 
 use std::ops::Range;
 
-use super::direct_loops::{self, Places, Products, Sums, Term};
+use super::direct_loops::{self, BoxStrides, Products, Sums, Term};
 use crate::kernel::num::Plain;
 use crate::kernel::simd;
 use crate::kernel::simd::vector::Vector;
 
-/// Columns of a block of [`Micro::dots`].
+/// Columns of a block of [`Microkernels::dots`].
 pub const ACROSS: usize = 6;
 
-/// Rows of the largest block of [`Micro::dots`].
+/// Rows of the largest block of [`Microkernels::dots`].
 pub const DOWN: usize = 4;
 
 /// What the sums of a tile take in at once: planes, so far apart, and the offsets of the taps in each. Beyond the first plane
 /// they go on from what there is.
-pub struct Depth<'a> {
+pub struct TileDepth<'a> {
     pub planes: Range<usize>,
     pub apart: usize,
     pub offsets: &'a [usize],
@@ -23,7 +23,7 @@ pub struct Depth<'a> {
 
 /// Sums of shifted planes: `out[i · run + q] = Σ a[(c, k), i] · b[c · apart + offsets[k] + q]` for the rows `i` of a block
 /// and the columns `q` of a tile.
-type Tile<T> = unsafe fn(a: *const T, b: *const T, depth: &Depth<'_>, out: *mut T, run: usize);
+type Tile<T> = unsafe fn(a: *const T, b: *const T, depth: &TileDepth<'_>, out: *mut T, run: usize);
 
 /// Products of rows: `out[i][j] = Σ a[rows[i] + q] · b[columns[j] + q]` over the first `n` places `q`, if there is a mask
 /// over those that it keeps.
@@ -38,7 +38,7 @@ type Dots<T> = unsafe fn(
 );
 
 /// The loops for one type and one set of instructions.
-pub struct Micro<T: 'static> {
+pub struct Microkernels<T: 'static> {
     /// Columns of a tile.
     pub width: usize,
     /// Elements that `dots` handles at once: the number of places is rounded up to it.
@@ -53,7 +53,7 @@ pub struct Micro<T: 'static> {
     pub products: Products<T>,
 }
 
-impl<T> Micro<T> {
+impl<T> Microkernels<T> {
     /// As few and even blocks as so many rows can be cut into: the first row of each, how many there are, and the loop.
     pub fn blocks(&self, rows: usize) -> Vec<(usize, usize, Tile<T>)> {
         let (mut blocks, mut row) = (Vec::new(), 0);
@@ -74,11 +74,11 @@ impl<T> Micro<T> {
 }
 
 /// A type with such loops.
-pub trait Wide: Plain {
+pub trait ConvElement: Plain {
     /// What keeps an element in a mask: all bits set. What drops one is zero.
     const KEPT: Self;
     /// The loops for this processor.
-    fn micro() -> &'static Micro<Self>;
+    fn microkernels() -> &'static Microkernels<Self>;
 }
 
 /// # Safety
@@ -87,7 +87,7 @@ pub trait Wide: Plain {
 unsafe fn tile<V: Vector, const M: usize, const N: usize>(
     mut a: *const V::T,
     b: *const V::T,
-    depth: &Depth<'_>,
+    depth: &TileDepth<'_>,
     out: *mut V::T,
     run: usize,
 ) {
@@ -111,7 +111,7 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize>(
                 for (i, sums) in sums.iter_mut().enumerate() {
                     let factor = V::splat(a.add(i));
                     for (sum, &row) in sums.iter_mut().zip(&row) {
-                        *sum = sum.plus(factor, row);
+                        *sum = sum.mul_acc(factor, row);
                     }
                 }
                 a = a.add(M);
@@ -147,15 +147,15 @@ unsafe fn dots<V: Vector, const M: usize, const MASKED: bool>(
             );
             for j in 0..ACROSS {
                 let right = V::load(b.add(columns[j] + q));
-                let right = if MASKED { right.kept(V::load(mask.add(q))) } else { right };
+                let right = if MASKED { right.masked(V::load(mask.add(q))) } else { right };
                 for i in 0..M {
-                    sums[i][j] = sums[i][j].plus(left[i], right);
+                    sums[i][j] = sums[i][j].mul_acc(left[i], right);
                 }
             }
         }
         for (out, sums) in out.iter_mut().zip(&sums) {
             for (out, sum) in out.iter_mut().zip(sums) {
-                *out = sum.total();
+                *out = sum.sum();
             }
         }
     }
@@ -171,7 +171,7 @@ macro_rules! micro {
             /// # Safety
             /// That of the function of this name, on a processor with these instructions.
             $(#[target_feature(enable = $features)])?
-            unsafe fn tile<const M: usize>(a: *const $T, b: *const $T, depth: &Depth<'_>, out: *mut $T, run: usize) {
+            unsafe fn tile<const M: usize>(a: *const $T, b: *const $T, depth: &TileDepth<'_>, out: *mut $T, run: usize) {
                 // SAFETY: the caller's promise.
                 unsafe { super::tile::<$V, M, $n>(a, b, depth, out, run) }
             }
@@ -185,18 +185,18 @@ macro_rules! micro {
             /// # Safety
             /// That of the function of this name, on a processor with these instructions.
             $(#[target_feature(enable = $features)])?
-            unsafe fn sums(terms: &[Term], weight: *const $T, source: *const $T, out: *mut $T, places: &Places) {
+            unsafe fn sums(terms: &[Term], weight: *const $T, source: *const $T, out: *mut $T, places: &BoxStrides) {
                 // SAFETY: the caller's promise.
                 unsafe { direct_loops::sums::<$V>(terms, weight, source, out, places) }
             }
             /// # Safety
             /// That of the function of this name, on a processor with these instructions.
             $(#[target_feature(enable = $features)])?
-            unsafe fn products(terms: &[Term], result: *const $T, source: *const $T, out: *mut $T, places: &Places) {
+            unsafe fn products(terms: &[Term], result: *const $T, source: *const $T, out: *mut $T, places: &BoxStrides) {
                 // SAFETY: the caller's promise.
                 unsafe { direct_loops::products::<$V>(terms, result, source, out, places) }
             }
-            pub static MICRO: Micro<$T> = Micro {
+            pub static MICROKERNELS: Microkernels<$T> = Microkernels {
                 width: $n * <$V as Vector>::LEN,
                 lanes: <$V as Vector>::LEN,
                 down: $down,
@@ -226,15 +226,15 @@ mod x86 {
 
 macro_rules! wide {
     ($t:ident $bits:ident $plain:ident $avx2:ident $avx512:ident) => {
-        impl Wide for $t {
+        impl ConvElement for $t {
             const KEPT: $t = $t::from_bits($bits::MAX);
-            fn micro() -> &'static Micro<$t> {
-                match simd::level() {
+            fn microkernels() -> &'static Microkernels<$t> {
+                match simd::isa() {
                     #[cfg(target_arch = "x86_64")]
-                    simd::Level::Avx2 => &x86::$avx2::MICRO,
+                    simd::Isa::Avx2 => &x86::$avx2::MICROKERNELS,
                     #[cfg(target_arch = "x86_64")]
-                    simd::Level::Avx512 => &x86::$avx512::MICRO,
-                    _ => &$plain::MICRO,
+                    simd::Isa::Avx512 => &x86::$avx512::MICROKERNELS,
+                    _ => &$plain::MICROKERNELS,
                 }
             }
         }

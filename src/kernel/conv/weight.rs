@@ -1,13 +1,13 @@
 //! The weight of a convolution from image and result: products of the rows of both, summed over parts of the batch in
 //! one order.
 
-use super::geometry::{Geometry, Lanes, Third};
-use super::plan::{Layout, Plan};
-use super::threads::{self, each_piece};
-use super::tiles::{ACROSS, DOWN, Micro, Wide};
+use super::geometry::{Batched, ConvArray, Geometry};
+use super::plan::{BufferLayout, ShiftPlan};
+use super::threads::{self, run_pieces_with_scratch};
+use super::tiles::{ACROSS, ConvElement, DOWN, Microkernels};
 use crate::array::Array;
 use crate::error::Result;
-use crate::kernel::par::Shared;
+use crate::kernel::par::SendPtr;
 use crate::kernel::reduce::non_finite;
 
 /// Into how many sums over a part of the images the weight is split: by sizes alone.
@@ -17,9 +17,9 @@ const PARTS: usize = 8;
 const SUMS: usize = 1 << 21;
 
 /// The cuts of the work.
-pub struct Split<'a> {
-    plan: &'a Plan,
-    layout: Layout,
+pub struct WeightSplit<'a> {
+    plan: &'a ShiftPlan,
+    layout: BufferLayout,
     lanes: usize,
     /// Bundles of images times bands, by part.
     units: usize,
@@ -29,16 +29,16 @@ pub struct Split<'a> {
     ranges: usize,
 }
 
-impl<'a> Split<'a> {
+impl<'a> WeightSplit<'a> {
     /// `plan` is that of the result from the image.
-    pub fn new<T: Wide>(g: &Geometry, plan: &'a Plan, lanes: usize) -> Split<'a> {
+    pub fn new<T: ConvElement>(g: &Geometry, plan: &'a ShiftPlan, lanes: usize) -> WeightSplit<'a> {
         let planes = g.channels / g.groups;
         let each = lanes * g.batch * g.groups;
         let split =
             plan.products().saturating_mul(g.filters * planes).saturating_mul(each) >= threads::PARALLEL;
         // Loops go on to the end of a register.
-        let even = |bands, end: usize| bands == 1 && end.is_multiple_of(T::micro().lanes);
-        let layout = Layout::new(plan, planes, g.batch, each, split, T::micro().width, &even);
+        let even = |bands, end: usize| bands == 1 && end.is_multiple_of(T::microkernels().lanes);
+        let layout = BufferLayout::new(plan, planes, g.batch, each, split, T::microkernels().width, &even);
         let units = g.batch.div_ceil(layout.images) * layout.bands;
         let sums = g.filters.saturating_mul(planes).saturating_mul(g.window.iter().product()).max(1);
         let others = (lanes * g.groups).max(1);
@@ -46,20 +46,20 @@ impl<'a> Split<'a> {
         let ranges =
             if split { PARTS.div_ceil(others * parts).min(g.filters / g.groups / 16).max(1) } else { 1 };
         let share = units.div_ceil(parts);
-        Split { plan, layout, lanes, units, share, parts, ranges }
+        WeightSplit { plan, layout, lanes, units, share, parts, ranges }
     }
 
     /// The weight of every lane: the sum of its parts in their order.
-    pub fn run<T: Wide>(
+    pub fn run<T: ConvElement>(
         &self,
         op: &'static str,
         g: &Geometry,
-        image: &Lanes<'_, T>,
-        result: &Lanes<'_, T>,
+        image: &Batched<'_, T>,
+        result: &Batched<'_, T>,
         dims: &[usize],
     ) -> Result<Array> {
         let mut done = Ok(());
-        let n = g.dims(Third::Weight).iter().product::<usize>();
+        let n = g.dims(ConvArray::Weight).iter().product::<usize>();
         if self.parts == 1 {
             let all = Array::build::<T>(op, dims, |out| done = self.sums(op, g, image, result, out))?;
             return done.and(Ok(all));
@@ -80,15 +80,15 @@ impl<'a> Split<'a> {
     }
 
     /// Writes the sums of every part: `[lanes, parts, filters, channels / groups, window]`.
-    fn sums<T: Wide>(
+    fn sums<T: ConvElement>(
         &self,
         op: &'static str,
         g: &Geometry,
-        image: &Lanes<'_, T>,
-        result: &Lanes<'_, T>,
+        image: &Batched<'_, T>,
+        result: &Batched<'_, T>,
         out: &mut [T],
     ) -> Result<()> {
-        let (micro, layout, pass) = (T::micro(), &self.layout, &self.plan.passes[0]);
+        let (micro, layout, pass) = (T::microkernels(), &self.layout, &self.plan.passes[0]);
         let (planes, filters) = (g.channels / g.groups, g.filters / g.groups);
         let spots: usize = g.places.iter().product();
         let taps = pass.taps.len();
@@ -102,10 +102,10 @@ impl<'a> Split<'a> {
         let sizes = [layout.buffer(planes), if plain { 0 } else { height * most }, most];
         let work = self.plan.products().saturating_mul(depth / taps.max(1)).saturating_mul(height);
         let work = work.saturating_mul(layout.images * self.share) / layout.bands;
-        let out = Shared(out.as_mut_ptr().cast());
+        let out = SendPtr(out.as_mut_ptr().cast());
         let pieces = self.lanes * self.parts * g.groups * self.ranges;
         let scratch = sizes.iter().fold(0, |n: usize, &size| n.saturating_add(size));
-        each_piece(op, pieces, work, scratch, |piece, scratch: &mut [T]| {
+        run_pieces_with_scratch(op, pieces, work, scratch, |piece, scratch: &mut [T]| {
             let (rest, range) = (piece / self.ranges, piece % self.ranges);
             let (rest, group) = (rest / g.groups, rest % g.groups);
             let (lane, part) = (rest / self.parts, rest % self.parts);
@@ -152,7 +152,7 @@ impl<'a> Split<'a> {
                     (results, most)
                 };
                 // What lies between the rows of places is multiplied with zeros.
-                let mask = non_finite::is_suspect(image).then_some(&*mask);
+                let mask = non_finite::has_non_finite(image).then_some(&*mask);
                 // SAFETY: the rows have `n` elements each, and so has the image from each offset on, with the slack.
                 unsafe { dots(micro, (rows, apart, height), (image, &offsets), mask, n, sums) };
             }
@@ -164,8 +164,8 @@ impl<'a> Split<'a> {
 ///
 /// # Safety
 /// Both have `n` elements from there on, and so has the mask.
-unsafe fn dots<T: Wide>(
-    micro: &Micro<T>,
+unsafe fn dots<T: ConvElement>(
+    micro: &Microkernels<T>,
     (rows, apart, height): (&[T], usize, usize),
     (image, offsets): (&[T], &[usize]),
     mask: Option<&[T]>,

@@ -1,11 +1,11 @@
 //! What an array cannot do where it lies: its elements in C order, in memory of their own, written over, or laid into a
 //! whole.
 
-use super::strided::{copy, spread};
+use super::strided::{copy, copy_parallel};
 use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernel::par::{self, Shared};
+use crate::kernel::par::{self, SendPtr};
 use crate::shape;
 
 /// Sets bytes to zero, by several threads where there are many.
@@ -13,11 +13,11 @@ use crate::shape;
 /// # Safety
 /// There are so many bytes, which nobody else holds.
 unsafe fn clear(at: *mut u8, bytes: usize) {
-    if !par::pays(bytes) {
+    if !par::is_worthwhile(bytes) {
         // SAFETY: the caller's promise.
         return unsafe { at.write_bytes(0, bytes) };
     }
-    let at = Shared(at);
+    let at = SendPtr(at);
     par::pieces(bytes, 4 * par::PIECE, &|r| {
         // SAFETY: as above, for the bytes of this piece.
         unsafe { at.get().add(r.start).write_bytes(0, r.len()) };
@@ -136,7 +136,7 @@ unsafe fn lay(at: *mut u8, (dtype, len): (DType, usize), to: &Layout, value: &Ar
     // SAFETY: the layout stays inside the memory, which `value` does not lie in.
     unsafe {
         let at = at.offset(to.offset * size as isize);
-        spread(size, &to.dims, (value.ptr(), &value.strides()), (at, &to.strides));
+        copy_parallel(size, &to.dims, (value.ptr(), &value.strides()), (at, &to.strides));
     }
 }
 
@@ -145,7 +145,7 @@ unsafe fn lay(at: *mut u8, (dtype, len): (DType, usize), to: &Layout, value: &Ar
 ///
 /// # Panics
 /// When a layout leaves the array or overlaps itself, or a part does not fit its layout.
-pub fn place(
+pub fn assemble(
     op: &'static str,
     dtype: DType,
     dims: &[usize],
@@ -187,7 +187,7 @@ unsafe fn gather(
             if size * shape::len(dims) < par::MIN_BYTES / 8 {
                 copy(size, dims, (data, strides), (out, &to));
             } else {
-                spread(size, dims, (data, strides), (out, &to));
+                copy_parallel(size, dims, (data, strides), (out, &to));
             }
         }
     })

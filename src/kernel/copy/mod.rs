@@ -4,5 +4,5 @@ mod arrays;
 mod strided;
 mod transpose;
 
-pub use arrays::place;
-pub use strided::{copy, turned};
+pub use arrays::assemble;
+pub use strided::{copy, transposed};

@@ -7,11 +7,11 @@ use smallvec::SmallVec;
 
 use super::transpose::{self, Axis, BLOCK};
 use crate::array::by_size;
-use crate::kernel::par::{self, Shared};
+use crate::kernel::par::{self, SendPtr};
 use crate::kernel::simd;
 
 /// In which order elements are copied.
-struct Plan {
+struct CopyPlan {
     /// Offsets of the first element.
     from: isize,
     to: isize,
@@ -32,7 +32,7 @@ const SHORT: usize = 4;
 /// Both strides reach only elements for indices below `dims`; those written overlap neither each other nor anything that
 /// is read, and are aligned.
 pub unsafe fn copy(size: usize, dims: &[usize], from: (*const u8, &[isize]), to: (*mut u8, &[isize])) {
-    let Some(plan) = Plan::new(dims, from.1, to.1) else { return };
+    let Some(plan) = CopyPlan::new(dims, from.1, to.1) else { return };
     // SAFETY: the caller's promise.
     by_size!(size, T => unsafe { plan.part::<T>(0..plan.count(), from.0.cast(), to.0.cast()) });
 }
@@ -41,7 +41,7 @@ pub unsafe fn copy(size: usize, dims: &[usize], from: (*const u8, &[isize]), to:
 ///
 /// # Safety
 /// There are so many, and room for them.
-pub unsafe fn turned<T: Copy + Default>((m, n): (usize, usize), (x, step): (*const T, isize), y: *mut T) {
+pub unsafe fn transposed<T: Copy + Default>((m, n): (usize, usize), (x, step): (*const T, isize), y: *mut T) {
     let (rows, line) = (Axis { n: m, from: 1, to: n as isize }, Axis { n, from: step, to: 1 });
     // SAFETY: the caller's promise.
     unsafe { transpose::block(rows, line, x, y) }
@@ -51,26 +51,31 @@ pub unsafe fn turned<T: Copy + Default>((m, n): (usize, usize), (x, step): (*con
 ///
 /// # Safety
 /// That of [`copy`].
-pub unsafe fn spread(size: usize, dims: &[usize], from: (*const u8, &[isize]), to: (*mut u8, &[isize])) {
-    let Some(plan) = Plan::new(dims, from.1, to.1) else { return };
+pub unsafe fn copy_parallel(
+    size: usize,
+    dims: &[usize],
+    from: (*const u8, &[isize]),
+    to: (*mut u8, &[isize]),
+) {
+    let Some(plan) = CopyPlan::new(dims, from.1, to.1) else { return };
     let (count, weight) = (plan.count(), plan.weight());
     by_size!(size, T => {
-        let (x, y) = (Shared(from.0.cast_mut()), Shared(to.0));
+        let (x, y) = (SendPtr(from.0.cast_mut()), SendPtr(to.0));
         let work = |range: Range<usize>| {
             // SAFETY: the caller's promise; the parts of a plan are disjoint.
             unsafe { plan.part::<T>(range, x.get().cast_const().cast(), y.get().cast()) };
         };
-        if par::pays(count.saturating_mul(weight).saturating_mul(size)) {
-            par::pieces(count, par::piece(count.saturating_mul(weight)).div_ceil(weight), &work);
+        if par::is_worthwhile(count.saturating_mul(weight).saturating_mul(size)) {
+            par::pieces(count, par::piece_size(count.saturating_mul(weight)).div_ceil(weight), &work);
         } else {
             work(0..count);
         }
     });
 }
 
-impl Plan {
+impl CopyPlan {
     /// None where there are no elements.
-    fn new(dims: &[usize], from: &[isize], to: &[isize]) -> Option<Plan> {
+    fn new(dims: &[usize], from: &[isize], to: &[isize]) -> Option<CopyPlan> {
         if dims.contains(&0) {
             return None;
         }
@@ -101,7 +106,7 @@ impl Plan {
         let nearer = |a: &Axis| a.from != 0 && step(a) < step(&line) && a.n >= SHORT && line.n >= SHORT;
         let near = (0..outer.len()).filter(|&i| nearer(&outer[i])).min_by_key(|&i| step(&outer[i]));
         let near = near.map(|i| outer.remove(i));
-        Some(Plan { from: first.0, to: first.1, outer, near, line })
+        Some(CopyPlan { from: first.0, to: first.1, outer, near, line })
     }
 
     /// How many parts there are: elements, or blocks of rows.
@@ -120,7 +125,7 @@ impl Plan {
     unsafe fn part<T: Copy + Default>(&self, range: Range<usize>, x: *const T, y: *mut T) {
         let (x, y) = (x.wrapping_offset(self.from), y.wrapping_offset(self.to));
         let size = self.near.map_or(self.line.n, |near| near.n.div_ceil(BLOCK));
-        let (mut place, mut inside) = (Place::new(&self.outer, range.start / size), range.start % size);
+        let (mut place, mut inside) = (Cursor::new(&self.outer, range.start / size), range.start % size);
         let mut left = range.len();
         // SAFETY: the caller's promise, for the lines and blocks of this part. Addresses are formed with
         // `wrapping_offset`, as those of elements that need no alignment.
@@ -141,7 +146,7 @@ impl Plan {
                 return;
             }
             let Axis { from: s, to: t, .. } = self.line;
-            simd::same(
+            simd::autovectorize(
                 #[inline(always)]
                 || {
                     while left > 0 {
@@ -163,15 +168,15 @@ fn joins(outer: isize, inner: isize, n: usize) -> bool {
 }
 
 /// Where a walk over axes stands.
-struct Place {
+struct Cursor {
     index: SmallVec<[usize; 4]>,
     from: isize,
     to: isize,
 }
 
-impl Place {
-    fn new(axes: &[Axis], mut count: usize) -> Place {
-        let mut place = Place { index: SmallVec::from_elem(0, axes.len()), from: 0, to: 0 };
+impl Cursor {
+    fn new(axes: &[Axis], mut count: usize) -> Cursor {
+        let mut place = Cursor { index: SmallVec::from_elem(0, axes.len()), from: 0, to: 0 };
         for (i, a) in axes.iter().enumerate().rev() {
             place.index[i] = count % a.n;
             place.from += place.index[i] as isize * a.from;

@@ -2,7 +2,7 @@
 //! goes by whole pieces of lines.
 
 #[cfg(target_arch = "x86_64")]
-use crate::kernel::simd::{Level, level};
+use crate::kernel::simd::{Isa, isa};
 
 /// An axis: its size, and the strides of what is read and of what is written.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ pub unsafe fn block<T: Copy + Default>(rows: Axis, line: Axis, x: *const T, y: *
     // SAFETY: the caller's promise.
     unsafe {
         #[cfg(target_arch = "x86_64")]
-        if rows.from == 1 && line.to == 1 && matches!(size_of::<T>(), 4 | 8) && level() != Level::Baseline {
+        if rows.from == 1 && line.to == 1 && matches!(size_of::<T>(), 4 | 8) && isa() != Isa::Baseline {
             return vectors::block(rows, line, x, y);
         }
         tiles(rows, line, x, y);

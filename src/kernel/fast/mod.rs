@@ -11,7 +11,7 @@ pub use poly::{ROUND64, mantissa64};
 use crate::dtype::{DType, Element};
 use crate::kernel::num::{Num, Plain, Real};
 
-/// A float for the rows of vector loops. Only to be used inside [`super::simd::run`]: elsewhere a fused
+/// A float for the rows of vector loops. Only to be used inside [`super::simd::multiversion`]: elsewhere a fused
 /// multiply-add is a slow call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 #[repr(transparent)]

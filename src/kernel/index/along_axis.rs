@@ -6,24 +6,24 @@ use crate::array::Array;
 use crate::dtype::{Element, dispatch};
 use crate::error::{Result, bail};
 use crate::kernel::num::Num;
-use crate::kernel::output::{self, Blocks};
-use crate::kernel::par::{self, Shared};
+use crate::kernel::output::{self, AxisBlocks};
+use crate::kernel::par::{self, SendPtr};
 use crate::shape::Dims;
 
 /// `out[.., j, ..] = x[.., at[.., j, ..], ..]` along an axis; 0 where the position is -1.
 ///
 /// # Panics
 /// When a position is outside the axis.
-pub fn pick(op: &'static str, x: &Array, at: &Array, axis: usize) -> Result<Array> {
+pub fn gather(op: &'static str, x: &Array, at: &Array, axis: usize) -> Result<Array> {
     let (x, at) = (x.contiguous()?, at.contiguous()?);
-    let (from, to) = (Blocks::of(x.dims(), axis), Blocks::of(at.dims(), axis));
+    let (from, to) = (AxisBlocks::of(x.dims(), axis), AxisBlocks::of(at.dims(), axis));
     let at_all = at.as_slice::<i64>().expect("contiguous");
     dispatch!(x.dtype(), all T => {
         let x = x.as_slice::<T>().expect("contiguous");
-        // Rows of single elements are taken together.
+        // IndexedAxes of single elements are taken together.
         let size = if to.inner == 1 { to.n } else { to.inner };
         // Each element is looked up, which takes as long as to move some.
-        output::folded::<T>(op, at.dims(), size, size * 4, |first, out| {
+        output::build_from::<T>(op, at.dims(), size, size * 4, |first, out| {
             if size == 0 { return; }
             for (c, out) in (first..).zip(out.chunks_exact_mut(size)) {
                 let x = &x[c * size / to.len() * from.len()..][..from.len()];
@@ -47,9 +47,9 @@ pub fn pick(op: &'static str, x: &Array, at: &Array, axis: usize) -> Result<Arra
 }
 
 /// The elements moved `by` places along an axis, at most as many as it has; those beyond the end come in at the start.
-pub fn rolled(op: &'static str, x: &Array, axis: usize, by: usize) -> Result<Array> {
+pub fn roll(op: &'static str, x: &Array, axis: usize, by: usize) -> Result<Array> {
     let x = x.contiguous()?;
-    let blocks = Blocks::of(x.dims(), axis);
+    let blocks = AxisBlocks::of(x.dims(), axis);
     let (len, by) = (blocks.len(), by * blocks.inner);
     dispatch!(x.dtype(), all T => {
         let all = x.as_slice::<T>().expect("contiguous");
@@ -67,17 +67,17 @@ pub fn rolled(op: &'static str, x: &Array, axis: usize, by: usize) -> Result<Arr
     })
 }
 
-/// The transpose of [`pick`]: zeros with `n` rows along the axis, and `out[.., at[.., j, ..], ..] += g[.., j, ..]`.
+/// The transpose of [`gather`]: zeros with `n` rows along the axis, and `out[.., at[.., j, ..], ..] += g[.., j, ..]`.
 ///
 /// # Errors
 /// The dtype is bool.
 ///
 /// # Panics
 /// When a position is outside the axis.
-pub fn put(op: &'static str, g: &Array, at: &Array, axis: usize, n: usize) -> Result<Array> {
+pub fn scatter_add_to_zeros(op: &'static str, g: &Array, at: &Array, axis: usize, n: usize) -> Result<Array> {
     let mut dims = Dims::from_slice(g.dims());
     dims[axis] = n;
-    add(op, Array::zeros(op, g.dtype(), &dims)?, at, g, axis)
+    scatter_add(op, Array::zeros(op, g.dtype(), &dims)?, at, g, axis)
 }
 
 /// `x` with `out[.., at[.., j, ..], ..] += values[.., j, ..]`, those of one place in their order.
@@ -87,9 +87,9 @@ pub fn put(op: &'static str, g: &Array, at: &Array, axis: usize, n: usize) -> Re
 ///
 /// # Panics
 /// When a position is outside the axis.
-pub fn add(op: &'static str, x: Array, at: &Array, values: &Array, axis: usize) -> Result<Array> {
+pub fn scatter_add(op: &'static str, x: Array, at: &Array, values: &Array, axis: usize) -> Result<Array> {
     let x = x.contiguous()?;
-    dispatch!(x.dtype(), num T => laid(op, x, values, at, axis, |out: &mut T, value| *out = Num::add(*out, value)),
+    dispatch!(x.dtype(), num T => scatter_with(op, x, values, at, axis, |out: &mut T, value| *out = Num::add(*out, value)),
         else bail!(Dtype, op, "truth values are not added up"))
 }
 
@@ -97,13 +97,13 @@ pub fn add(op: &'static str, x: Array, at: &Array, values: &Array, axis: usize) 
 ///
 /// # Panics
 /// When a position is outside the axis.
-pub fn write(op: &'static str, x: &Array, at: &Array, values: &Array, axis: usize) -> Result<Array> {
+pub fn scatter(op: &'static str, x: &Array, at: &Array, values: &Array, axis: usize) -> Result<Array> {
     let x = x.contiguous()?;
-    dispatch!(x.dtype(), all T => laid(op, x, values, at, axis, |out: &mut T, value| *out = value))
+    dispatch!(x.dtype(), all T => scatter_with(op, x, values, at, axis, |out: &mut T, value| *out = value))
 }
 
-/// An array with elements laid into it along an axis, those of one place in their order.
-fn laid<T: Element>(
+/// An array with elements scatter_with into it along an axis, those of one place in their order.
+fn scatter_with<T: Element>(
     op: &'static str,
     mut out: Array,
     g: &Array,
@@ -112,7 +112,7 @@ fn laid<T: Element>(
     lay: impl Fn(&mut T, T) + Sync,
 ) -> Result<Array> {
     let (g, at) = (g.contiguous()?, at.contiguous()?);
-    let (from, to) = (Blocks::of(g.dims(), axis), Blocks::of(out.dims(), axis));
+    let (from, to) = (AxisBlocks::of(g.dims(), axis), AxisBlocks::of(out.dims(), axis));
     if g.len() == 0 {
         return Ok(out);
     }
@@ -122,8 +122,8 @@ fn laid<T: Element>(
     );
     let (g, at) = (g.as_slice::<T>().expect("contiguous"), at.as_slice::<i64>().expect("contiguous"));
     let blocks = g.len() / from.len();
-    let shared = Shared(out.own()?);
-    // Rows of blocks by columns: whoever has them lays all that comes to them.
+    let shared = SendPtr(out.own()?);
+    // IndexedAxes of blocks by columns: whoever has them lays all that comes to them.
     let work = |rows: Range<usize>, columns: Range<usize>| {
         // Read once: through a reference they might be what the loop writes.
         let (inner, len, lay) = (to.inner, to.len(), &lay);
@@ -132,7 +132,7 @@ fn laid<T: Element>(
             // SAFETY: the block is in the array.
             let out = unsafe { shared.get().cast::<T>().add(b * len) };
             let lay_at = move |j: i64, column: usize, value: T| {
-                // As in `pick`.
+                // As in `gather`.
                 let place = (j as usize).wrapping_mul(inner).wrapping_add(column);
                 if place < len {
                     // SAFETY: in the block, of which nobody else has this column.

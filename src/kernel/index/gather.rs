@@ -2,15 +2,21 @@
 
 use std::ops::Range;
 
-use super::indexed::{Plan, Rows, flat, flat_values, out_bytes, unzip};
+use super::indexed::{IndexPlan, IndexedAxes, flat, flat_values, out_bytes, unzip};
 use crate::array::{Array, by_size};
 use crate::error::Result;
 use crate::kernel::copy::copy;
-use crate::kernel::par::{self, Shared};
+use crate::kernel::par::{self, SendPtr};
 use crate::shape::Dims;
 
 /// The values at positions.
-pub fn pick(op: &'static str, x: &Array, rows: Rows, positions: &Array, lanes: usize) -> Result<Array> {
+pub fn gather(
+    op: &'static str,
+    x: &Array,
+    rows: IndexedAxes,
+    positions: &Array,
+    lanes: usize,
+) -> Result<Array> {
     let hidden = |a| if x.dims()[a] == 1 { positions.dims()[a] } else { x.dims()[a] };
     let hidden: Dims = (0..lanes).map(hidden).collect();
     let x = x.expand(&hidden.iter().chain(&x.dims()[lanes..]).copied().collect::<Dims>(), lanes);
@@ -23,15 +29,15 @@ pub fn pick(op: &'static str, x: &Array, rows: Rows, positions: &Array, lanes: u
         return Ok(out);
     }
     let shown = flat_values(&out, lead, positions.rank() - lanes)?;
-    let plan = Plan::new(&x.layout(), rows, lanes, &list, &shown);
+    let plan = IndexPlan::new(&x.layout(), rows, lanes, &list, &shown);
     drop(shown);
-    let (size, to) = (x.dtype().size(), Shared(out.own()?));
+    let (size, to) = (x.dtype().size(), SendPtr(out.own()?));
     let whole = plan.places();
     let work = |places: Range<usize>, part: Range<usize>| {
         let to = &to;
         plan.lists(places, |ox, ov, list| {
             let ov = ov + part.start as isize * plan.value_step;
-            // SAFETY: `Plan` checked the positions; its strides reach only elements, and each place and position has
+            // SAFETY: `IndexPlan` checked the positions; its strides reach only elements, and each place and position has
             // values of its own.
             unsafe {
                 let from = x.ptr().offset(ox * size as isize);
@@ -54,7 +60,7 @@ pub fn pick(op: &'static str, x: &Array, rows: Rows, positions: &Array, lanes: u
 ///
 /// # Safety
 /// The offsets reach only elements of `size` bytes; those written belong to no other thread.
-unsafe fn moved(size: usize, plan: &Plan<'_>, list: &[i64], x: *const u8, v: *mut u8) {
+unsafe fn moved(size: usize, plan: &IndexPlan<'_>, list: &[i64], x: *const u8, v: *mut u8) {
     let (step, value_step) = (plan.step, plan.value_step);
     // SAFETY: the caller's promise.
     by_size!(size, T => unsafe {

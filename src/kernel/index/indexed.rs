@@ -14,12 +14,12 @@ use crate::shape::{self, Dims, Strides};
 /// Which axes of an array one list of positions speaks of: `merged` axes after `outer` others (not counting hidden
 /// ones), taken together in C order. The axes of the positions stand in their place in the values.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows {
+pub struct IndexedAxes {
     pub outer: usize,
     pub merged: usize,
 }
 
-impl Rows {
+impl IndexedAxes {
     /// The shape of the values, given the shapes of the whole and of the positions (both without hidden axes).
     pub fn values(self, whole: &[usize], positions: &[usize]) -> Dims {
         let (outer, rest) = whole.split_at(self.outer);
@@ -31,7 +31,7 @@ impl Rows {
 pub type Axis = (usize, isize, isize);
 
 /// A walk over all pairs of an element of the whole and one of the values.
-pub struct Plan<'a> {
+pub struct IndexPlan<'a> {
     /// The axes before the positions: sizes, strides of the whole and of the values, and of the lists of positions.
     pub outer: SmallVec<[(usize, isize, isize, isize); 4]>,
     /// The lists of positions, one after another, as offsets in units of `step`.
@@ -44,9 +44,15 @@ pub struct Plan<'a> {
     pub inner: SmallVec<[Axis; 2]>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> IndexPlan<'a> {
     /// `whole` and `values` begin with the same hidden axes, those of `positions` are each of that size or 1.
-    pub fn new(whole: &Layout, rows: Rows, lanes: usize, positions: &'a Array, values: &Array) -> Plan<'a> {
+    pub fn new(
+        whole: &Layout,
+        rows: IndexedAxes,
+        lanes: usize,
+        positions: &'a Array,
+        values: &Array,
+    ) -> IndexPlan<'a> {
         let lead = lanes + rows.outer;
         let (sizes, strides) =
             (&whole.dims[lead..lead + rows.merged], &whole.strides[lead..lead + rows.merged]);
@@ -67,7 +73,7 @@ impl<'a> Plan<'a> {
             (whole.dims[a], whole.strides[a], value_strides[a], of_list)
         });
         let inner = (lead + rows.merged..whole.dims.len()).zip(lead + 1..);
-        Plan {
+        IndexPlan {
             outer: outer.filter(|a| a.0 != 1).collect(),
             positions: list,
             n,
@@ -103,7 +109,7 @@ impl<'a> Plan<'a> {
 pub fn inside(list: &[i64], places: usize) -> bool {
     let lost = AtomicBool::new(false);
     par::pieces(list.len(), par::PIECE, &|r| {
-        let inside = simd::same(
+        let inside = simd::autovectorize(
             #[inline(always)]
             || list[r].iter().fold(true, |all, &i| all & ((i as u64) < places as u64)),
         );
@@ -151,7 +157,7 @@ pub fn flat_values(values: &Array, lead: usize, positions: usize) -> Result<Arra
     values.reshape(&dims)
 }
 
-pub fn out_bytes(plan: &Plan<'_>, size: usize) -> usize {
+pub fn out_bytes(plan: &IndexPlan<'_>, size: usize) -> usize {
     plan.places() * plan.n * plan.block() * size
 }
 

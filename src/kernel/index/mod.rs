@@ -6,7 +6,7 @@ mod indexed;
 mod positions;
 mod scatter;
 
-pub use gather::{pick, triangle};
-pub use indexed::Rows;
-pub use positions::{join, last, nonzero, unjoin};
-pub use scatter::{add, put};
+pub use gather::{gather, triangle};
+pub use indexed::IndexedAxes;
+pub use positions::{last_occurrences, nonzero, ravel_indices, unravel_index};
+pub use scatter::{scatter, scatter_add};

@@ -6,20 +6,20 @@ use super::indexed::{flat, inside};
 use crate::array::Array;
 use crate::dtype::{Bool8, DType, Element, dispatch};
 use crate::error::{Result, bail};
-use crate::kernel::pointwise::binary::{self, zip_table};
+use crate::kernel::pointwise::binary::{self, binary_loops};
 use crate::kernel::{output, simd};
 use crate::shape::{self, Dims};
 
 /// Indices of neighbouring axes of these sizes, broadcast against each other, as positions on all of them in C order.
 /// Negative ones count from the end. `first` is the axis that the sizes begin at, for errors.
-pub fn join(
+pub fn ravel_indices(
     op: &'static str,
     indices: &[&Array],
     sizes: &[usize],
     first: &[usize],
     lanes: usize,
 ) -> Result<Array> {
-    const SUM: &binary::Table = zip_table!(integer x, y => x.add(y));
+    const SUM: &binary::BinaryLoops = binary_loops!(integer x, y => x.add(y));
     let mut dims = Dims::new();
     for index in indices {
         let lane_first = index.with_rank(indices.iter().map(|i| i.rank()).max().unwrap_or(0), lanes);
@@ -63,7 +63,7 @@ fn normal(op: &'static str, index: &Array, size: usize, axis: usize, step: i64) 
     let any = AtomicBool::new(false);
     dispatch!(index.dtype(), int T => {
         let from = index.as_slice::<T>().expect("contiguous");
-        let out = output::build::<i64>(op, index.dims(), 1, |first, out| simd::same(
+        let out = output::build::<i64>(op, index.dims(), 1, |first, out| simd::autovectorize(
             #[inline(always)]
             || {
                 // Read once: through a reference they might be what the loop writes.
@@ -107,7 +107,7 @@ pub fn nonzero(x: &Array) -> Result<Array> {
 }
 
 /// Positions in C order as indices of one axis.
-pub fn unjoin(positions: &Array, dims: &[usize], axis: usize) -> Result<Array> {
+pub fn unravel_index(positions: &Array, dims: &[usize], axis: usize) -> Result<Array> {
     let (after, size) = (shape::len(&dims[axis + 1..]).max(1) as i64, dims[axis].max(1) as i64);
     let positions = positions.contiguous()?;
     let from = positions.as_slice::<i64>().expect("contiguous");
@@ -117,7 +117,7 @@ pub fn unjoin(positions: &Array, dims: &[usize], axis: usize) -> Result<Array> {
 }
 
 /// Truth values: which of the positions of a list are not named again later in it. None where all are.
-pub fn last(positions: &Array, lanes: usize) -> Result<Option<Array>> {
+pub fn last_occurrences(positions: &Array, lanes: usize) -> Result<Option<Array>> {
     let list = flat(positions, lanes)?;
     let n = *list.dims().last().expect("one axis at least");
     let from = list.as_slice::<i64>().expect("contiguous");

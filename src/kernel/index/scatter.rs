@@ -2,22 +2,22 @@
 
 use std::ops::Range;
 
-use super::indexed::{Axis, Plan, Rows, flat, flat_values, out_bytes, unzip};
+use super::indexed::{Axis, IndexPlan, IndexedAxes, flat, flat_values, out_bytes, unzip};
 use crate::array::{Array, Layout, by_size};
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
 use crate::kernel::copy::copy;
 use crate::kernel::num::Num;
-use crate::kernel::par::{self, Shared};
+use crate::kernel::par::{self, SendPtr};
 use crate::kernel::simd;
 use crate::shape::Dims;
 
 /// Writes `values` over the elements of `x` at positions within a layout of its C order: in place where nobody else
 /// holds the memory. Where positions repeat, the last one stays. `x` has all hidden axes in full.
-pub fn put(
+pub fn scatter(
     x: &mut Array,
     to: &Layout,
-    rows: Rows,
+    rows: IndexedAxes,
     positions: &Array,
     values: &Array,
     lanes: usize,
@@ -28,12 +28,12 @@ pub fn put(
     if values.len() == 0 {
         return Ok(());
     }
-    let plan = Plan::new(to, rows, lanes, &list, &values);
+    let plan = IndexPlan::new(to, rows, lanes, &list, &values);
     let size = x.dtype().size();
     // SAFETY: a layout that fits begins inside the array.
     let address = unsafe { x.own()?.offset(to.offset * size as isize) };
     plan.lists(0..plan.places(), |ox, ov, list| {
-        // SAFETY: as in `pick`; nobody else holds the memory that is written.
+        // SAFETY: as in `gather`; nobody else holds the memory that is written.
         unsafe {
             let to = address.offset(ox * size as isize);
             let from = values.ptr().offset(ov * size as isize);
@@ -58,10 +58,10 @@ pub fn put(
 
 /// `onto`, or zeros of a shape (`dims`, after the hidden axes of the inputs), with `values` added at positions, in the
 /// order of the positions: the result does not depend on threads.
-pub fn add(
+pub fn scatter_add(
     op: &'static str,
     (dims, onto): (&[usize], Option<&Array>),
-    rows: Rows,
+    rows: IndexedAxes,
     positions: &Array,
     values: &Array,
     lanes: usize,
@@ -82,18 +82,18 @@ pub fn add(
     if values.len() == 0 {
         return Ok(out);
     }
-    let plan = Plan::new(&out.layout(), rows, lanes, &list, &values);
+    let plan = IndexPlan::new(&out.layout(), rows, lanes, &list, &values);
     dispatch!(values.dtype(), num T => sum::<T>(&mut out, &plan, &values)?, else bail!(Dtype, op, "truth values are not added up"));
     Ok(out)
 }
 
-fn sum<T: Num>(out: &mut Array, plan: &Plan<'_>, values: &Array) -> Result<()> {
-    let to = Shared(out.own()?);
+fn sum<T: Num>(out: &mut Array, plan: &IndexPlan<'_>, values: &Array) -> Result<()> {
+    let to = SendPtr(out.own()?);
     // The columns of a block are independent of each other, as are the outer places.
     let work = |places: Range<usize>, columns: Range<usize>| {
         let to = &to;
         plan.lists(places, |ox, ov, list| {
-            // SAFETY: as in `pick`; this call alone writes the places and columns that it is given.
+            // SAFETY: as in `gather`; this call alone writes the places and columns that it is given.
             unsafe {
                 let (to, from) = (to.0.cast::<T>().offset(ox), values.ptr().cast::<T>().offset(ov));
                 // Read once: through a reference they might be what the loop writes.
@@ -104,7 +104,7 @@ fn sum<T: Num>(out: &mut Array, plan: &Plan<'_>, values: &Array) -> Result<()> {
                     .map(move |(k, &i)| (to.offset(i as isize * step), from.offset(k as isize * value_step)));
                 match plan.inner[..] {
                     [] => pairs.for_each(|(to, from)| *to = (*to).add(*from)),
-                    [(_, 1, 1)] => simd::same(
+                    [(_, 1, 1)] => simd::autovectorize(
                         #[inline(always)]
                         move || {
                             for (to, from) in pairs {

@@ -9,7 +9,7 @@ use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::kernel::copy::copy;
 use crate::kernel::num::Plain;
-use crate::kernel::par::{self, Shared};
+use crate::kernel::par::{self, SendPtr};
 use crate::shape::{self, Dims};
 
 pub(super) trait Field: Plain + RealField {
@@ -117,18 +117,23 @@ impl<'a> Batch<'a> {
 }
 
 /// An output of so many elements a matrix, which threads write one matrix each of.
-pub(super) struct Out<T> {
+pub(super) struct BatchOutput<T> {
     pub array: Array,
-    start: Shared,
+    start: SendPtr,
     each: usize,
     of: std::marker::PhantomData<T>,
 }
 
-impl<T: Field> Out<T> {
-    pub fn new(op: &'static str, batch: &Batch<'_>, own: &[usize]) -> Result<Out<T>> {
+impl<T: Field> BatchOutput<T> {
+    pub fn new(op: &'static str, batch: &Batch<'_>, own: &[usize]) -> Result<BatchOutput<T>> {
         let mut start = std::ptr::null_mut();
         let array = Array::build_raw(op, T::DTYPE, &batch.dims(own), |p| start = p)?;
-        Ok(Out { array, start: Shared(start), each: own.iter().product(), of: std::marker::PhantomData })
+        Ok(BatchOutput {
+            array,
+            start: SendPtr(start),
+            each: own.iter().product(),
+            of: std::marker::PhantomData,
+        })
     }
 
     /// The elements of matrix `i`.

@@ -4,7 +4,7 @@ use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::lu::partial_pivoting;
 use faer::{Mat, MatMut, Par};
 
-use super::batch::{Batch, Field, Out, cube};
+use super::batch::{Batch, BatchOutput, Field, cube};
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
@@ -68,7 +68,7 @@ impl<T: Field> Lu<T> {
 pub fn solve(op: &'static str, a: &Array, b: &Array, strict: bool) -> Result<Array> {
     dispatch!(a.dtype(), float T => {
         let (a, b) = (Batch::of(a), Batch::of(b));
-        let out = Out::<T>::new(op, &b, &[b.rows, b.columns])?;
+        let out = BatchOutput::<T>::new(op, &b, &[b.rows, b.columns])?;
         let work = cube(a.rows).saturating_add(a.rows.saturating_mul(a.rows).saturating_mul(b.columns));
         let failed = a.each(work, |i| {
             let Some(factors) = a.matrix::<T>(i).map(Lu::new) else {
@@ -92,7 +92,7 @@ pub fn solve(op: &'static str, a: &Array, b: &Array, strict: bool) -> Result<Arr
 pub fn inverse(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
     dispatch!(x.dtype(), float T => {
         let x = Batch::of(x);
-        let out = Out::<T>::new(op, &x, &[x.rows, x.rows])?;
+        let out = BatchOutput::<T>::new(op, &x, &[x.rows, x.rows])?;
         let failed = x.each(cube(x.rows).saturating_mul(3), |i| {
             let factors = x.matrix::<T>(i).map(Lu::new);
             let singular = factors.as_ref().is_some_and(Lu::singular);
@@ -113,7 +113,7 @@ pub fn inverse(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
 pub fn slogdet(op: &'static str, x: &Array) -> Result<[Array; 2]> {
     dispatch!(x.dtype(), float T => {
         let x = Batch::of(x);
-        let (sign, log) = (Out::<T>::new(op, &x, &[])?, Out::<T>::new(op, &x, &[])?);
+        let (sign, log) = (BatchOutput::<T>::new(op, &x, &[])?, BatchOutput::<T>::new(op, &x, &[])?);
         x.each(cube(x.rows), |i| {
             let (s, l) = match x.matrix::<T>(i).map(Lu::new) {
                 None => (T::NAN, T::NAN),
@@ -134,7 +134,7 @@ pub fn slogdet(op: &'static str, x: &Array) -> Result<[Array; 2]> {
 pub fn det(op: &'static str, x: &Array) -> Result<[Array; 2]> {
     dispatch!(x.dtype(), float T => {
         let x = Batch::of(x);
-        let (out, ratio) = (Out::<T>::new(op, &x, &[])?, Out::<T>::new(op, &x, &[])?);
+        let (out, ratio) = (BatchOutput::<T>::new(op, &x, &[])?, BatchOutput::<T>::new(op, &x, &[])?);
         x.each(cube(x.rows), |i| {
             let (det, least) = match x.matrix::<T>(i).map(Lu::new) {
                 None => (T::NAN, T::NAN),

@@ -10,7 +10,7 @@ use faer::linalg::qr::no_pivoting::factor;
 use faer::linalg::{evd, svd as values};
 use faer::{Conj, Mat, MatMut, Par};
 
-use super::batch::{Batch, Field, Out, cube};
+use super::batch::{Batch, BatchOutput, Field, cube};
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
@@ -50,7 +50,7 @@ pub fn qr(op: &'static str, x: &Array) -> Result<[Array; 2]> {
         let x = Batch::of(x);
         let (m, n) = (x.rows, x.columns);
         let k = m.min(n);
-        let (q, r) = (Out::<T>::new(op, &x, &[m, k])?, Out::<T>::new(op, &x, &[k, n])?);
+        let (q, r) = (BatchOutput::<T>::new(op, &x, &[m, k])?, BatchOutput::<T>::new(op, &x, &[k, n])?);
         x.each(cube(m.max(n)), |i| {
             let factors = x.matrix::<T>(i).map(Reflections::new);
             q.put(i, factors.as_ref().map(|f| {
@@ -72,7 +72,7 @@ pub fn complement(op: &'static str, x: &Array) -> Result<Array> {
     dispatch!(x.dtype(), float T => {
         let x = Batch::of(x);
         let (m, k) = (x.rows, x.columns);
-        let out = Out::<T>::new(op, &x, &[m, m - k])?;
+        let out = BatchOutput::<T>::new(op, &x, &[m, m - k])?;
         x.each(cube(m), |i| {
             let rest = x.matrix::<T>(i).map(|x| {
                 let mut rest = Mat::from_fn(m, m - k, |i, j| if i == j + k { T::ONE } else { T::ZERO });
@@ -96,9 +96,9 @@ pub fn svd(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 3]> {
         let (m, n) = (x.rows, x.columns);
         let k = m.min(n);
         let wide = if vectors { k } else { 0 };
-        let u = Out::<T>::new(op, &x, &[m, wide])?;
-        let s = Out::<T>::new(op, &x, &[k])?;
-        let vh = Out::<T>::new(op, &x, &[wide, n])?;
+        let u = BatchOutput::<T>::new(op, &x, &[m, wide])?;
+        let s = BatchOutput::<T>::new(op, &x, &[k])?;
+        let vh = BatchOutput::<T>::new(op, &x, &[wide, n])?;
         let compute = if vectors { values::ComputeSvdVectors::Thin } else { values::ComputeSvdVectors::No };
         let failed = x.each(cube(m.max(n)).saturating_mul(8), |i| {
             let Some(a) = x.matrix::<T>(i) else {
@@ -139,7 +139,7 @@ pub fn eigh(op: &'static str, x: &Array, upper: bool, vectors: bool) -> Result<[
     dispatch!(x.dtype(), float T => {
         let x = Batch::of(x);
         let n = x.rows;
-        let (w, v) = (Out::<T>::new(op, &x, &[n])?, Out::<T>::new(op, &x, &[n, if vectors { n } else { 0 }])?);
+        let (w, v) = (BatchOutput::<T>::new(op, &x, &[n])?, BatchOutput::<T>::new(op, &x, &[n, if vectors { n } else { 0 }])?);
         let compute = if vectors { evd::ComputeEigenvectors::Yes } else { evd::ComputeEigenvectors::No };
         let failed = x.each(cube(n).saturating_mul(4), |i| {
             let Some(a) = x.part_of::<T>(i, |r, c| if upper { r <= c } else { r >= c }) else {

@@ -5,7 +5,7 @@ use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor;
 use faer::linalg::triangular_solve as triangle;
 
-use super::batch::{Batch, Out, cube};
+use super::batch::{Batch, BatchOutput, cube};
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
@@ -15,7 +15,7 @@ use crate::kernel::num::Num;
 pub fn cholesky(op: &'static str, x: &Array) -> Result<Array> {
     dispatch!(x.dtype(), float T => {
         let (x, n) = (Batch::of(x), x.dims()[x.rank() - 1]);
-        let out = Out::<T>::new(op, &x, &[n, n])?;
+        let out = BatchOutput::<T>::new(op, &x, &[n, n])?;
         let failed = x.each(cube(n), |i| {
             let Some(mut l) = x.part_of::<T>(i, |r, c| r >= c) else {
                 out.put(i, None);
@@ -48,7 +48,7 @@ pub fn triangular_solve(
 ) -> Result<Array> {
     dispatch!(a.dtype(), float T => {
         let (a, b) = (Batch::of(a), Batch::of(b));
-        let out = Out::<T>::new(op, &b, &[b.rows, b.columns])?;
+        let out = BatchOutput::<T>::new(op, &b, &[b.rows, b.columns])?;
         let used = |r: usize, c: usize| (if upper { r < c } else { r > c }) || (r == c && !unit);
         let failed = a.each(a.rows.saturating_mul(a.rows).saturating_mul(b.columns), |i| {
             let triangle = a.part_of::<T>(i, used);

@@ -14,17 +14,17 @@ const TILE: usize = 32;
 
 /// A matrix: where it begins, its steps from row to row and from column to column, its rows and columns.
 #[derive(Clone, Copy)]
-struct Matrix<'a, T>(*const T, (isize, isize), (usize, usize), PhantomData<&'a Array>);
+struct MatrixView<'a, T>(*const T, (isize, isize), (usize, usize), PhantomData<&'a Array>);
 
-impl<'a, T: Plain> Matrix<'a, T> {
-    fn of(a: &'a Array) -> Matrix<'a, T> {
+impl<'a, T: Plain> MatrixView<'a, T> {
+    fn of(a: &'a Array) -> MatrixView<'a, T> {
         let at = a.rank() - 2;
         let (steps, sizes) = (&a.strides()[at..], &a.dims()[at..]);
-        Matrix(a.ptr().cast::<T>(), (steps[0], steps[1]), (sizes[0], sizes[1]), PhantomData)
+        MatrixView(a.ptr().cast::<T>(), (steps[0], steps[1]), (sizes[0], sizes[1]), PhantomData)
     }
 
     fn at(self, i: usize, j: usize) -> T {
-        let Matrix(start, (down, across), (m, n), _) = self;
+        let MatrixView(start, (down, across), (m, n), _) = self;
         assert!(i < m && j < n, "inside of the matrix");
         // SAFETY: just checked, and the array is borrowed.
         unsafe { *start.offset(i as isize * down + j as isize * across) }
@@ -32,7 +32,7 @@ impl<'a, T: Plain> Matrix<'a, T> {
 
     /// Its rows, or else its columns, where their elements are neighbours.
     fn lines(self) -> Option<impl Iterator<Item = &'a [T]>> {
-        let Matrix(start, (down, across), (m, n), _) = self;
+        let MatrixView(start, (down, across), (m, n), _) = self;
         let (step, count, length) = match (down, across) {
             (step, 1) => (step, m, n),
             (1, step) => (step, n, m),
@@ -47,7 +47,7 @@ impl<'a, T: Plain> Matrix<'a, T> {
 
     /// Whether all elements off the diagonal are zero. What is no diagonal matrix hardly gets past its first row.
     fn is_diagonal(self) -> bool {
-        let Matrix(_, _, (m, n), _) = self;
+        let MatrixView(_, _, (m, n), _) = self;
         let zero = |part: &[T]| part.iter().fold(true, |all, v| all & (*v == T::ZERO));
         let clear = |(i, line): (usize, &'a [T])| zero(&line[..i]) && zero(&line[i + 1..]);
         m == n && self.lines().is_some_and(|lines| lines.enumerate().all(clear))
@@ -66,7 +66,7 @@ pub(super) fn product<T: Plain>(
     y: &Array,
     dims: &[usize],
 ) -> Result<Option<Array>> {
-    let (a, b) = (Matrix::<T>::of(x), Matrix::<T>::of(y));
+    let (a, b) = (MatrixView::<T>::of(x), MatrixView::<T>::of(y));
     let ((m, k), n) = (a.2, b.2.1);
     if k < DIAGONAL || m == 0 || n == 0 {
         return Ok(None);

@@ -1,16 +1,16 @@
-//! Matrix products over broadcast leading axes.
+//! MatrixPtr products over broadcast leading axes.
 
 use std::ops::Range;
 
 use gemm::Parallelism;
 
 use super::diagonal;
-use super::tile::{ACROSS, PACKED, Pairs, Tiled, packs};
+use super::tile::{ACROSS, MatrixPairs, PACKED, Tiled, packs};
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
 use crate::kernel::num::Num;
-use crate::kernel::par::{self, Shared};
+use crate::kernel::par::{self, SendPtr};
 use crate::kernel::reduce::pairwise::{ROWS, joined};
 use crate::kernel::simd;
 use crate::shape::{self, Dims};
@@ -96,7 +96,7 @@ fn one(x: &Array, y: &Array, batch: usize) -> Option<(Array, Array)> {
 ///
 /// # Safety
 /// The pairs are what they say, and the output has room for the products.
-type Into<T> = unsafe fn(&Pairs<T>);
+type Into<T> = unsafe fn(&MatrixPairs<T>);
 
 /// Products of floats, by size.
 fn floats<T: Tiled>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
@@ -130,7 +130,7 @@ fn product<T: Num>(
     let count = shape::len(batch);
     let work = m.saturating_mul(k).saturating_mul(n);
     let all = work.saturating_mul(count);
-    let shared = all >= PARALLEL || (!fixed && par::pays(all / 4));
+    let shared = all >= PARALLEL || (!fixed && par::is_worthwhile(all / 4));
     let (rows, columns) = match (fixed, m >= n) {
         (true, _) if work < PARALLEL => (m, n),
         (true, true) => ((m / 2).clamp(SIDE.start, SIDE.end).next_multiple_of(16), n),
@@ -157,7 +157,7 @@ fn product<T: Num>(
     let last = batch.last().map_or(1, |&n| n);
     let steps = if inner > 0 { (sx[inner - 1], sy[inner - 1]) } else { (0, 0) };
     Array::build_raw(op, T::DTYPE, dims, |out| {
-        let out = Shared(out);
+        let out = SendPtr(out);
         let some = |range: Range<usize>| {
             let mut piece = range.start;
             while piece < range.end {
@@ -171,7 +171,7 @@ fn product<T: Num>(
                     let a = x.ptr().cast::<T>().offset(shape::offset(i, batch, &sx) + r as isize * xs.0);
                     let b = y.ptr().cast::<T>().offset(shape::offset(i, batch, &sy) + c as isize * ys.1);
                     let out = out.get().cast::<T>().add((i * m + r) * n + c);
-                    into(&Pairs {
+                    into(&MatrixPairs {
                         count,
                         sizes: (rows.min(m - r), k, width),
                         a: (a, xs.0, xs.1),
@@ -196,8 +196,8 @@ fn product<T: Num>(
 
 /// # Safety
 /// That of [`Into`].
-unsafe fn packed<T: Num>(pairs: &Pairs<T>) {
-    let Pairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
+unsafe fn packed<T: Num>(pairs: &MatrixPairs<T>) {
+    let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
     if k == 0 || m.saturating_mul(k).saturating_mul(n) <= TINY {
         // SAFETY: the caller's promise.
         return unsafe { plain(pairs) };
@@ -218,8 +218,8 @@ unsafe fn packed<T: Num>(pairs: &Pairs<T>) {
 ///
 /// # Safety
 /// That of [`Into`].
-unsafe fn streamed<T: Num>(pairs: &Pairs<T>) {
-    let Pairs { count, sizes: (_, k, n), a: (a, _, ca), b: (b, rb, _), steps, out, .. } = *pairs;
+unsafe fn streamed<T: Num>(pairs: &MatrixPairs<T>) {
+    let MatrixPairs { count, sizes: (_, k, n), a: (a, _, ca), b: (b, rb, _), steps, out, .. } = *pairs;
     for i in 0..count {
         // SAFETY: the caller's promise.
         let (a, b, out) = unsafe {
@@ -227,7 +227,7 @@ unsafe fn streamed<T: Num>(pairs: &Pairs<T>) {
             (a, b, std::slice::from_raw_parts_mut(out.add(i * n), n))
         };
         out.fill(T::ZERO);
-        simd::same(
+        simd::autovectorize(
             #[inline(always)]
             || {
                 // SAFETY: rows of the right factor, and elements of the left one.
@@ -253,8 +253,8 @@ unsafe fn streamed<T: Num>(pairs: &Pairs<T>) {
 
 /// # Safety
 /// That of [`Into`].
-unsafe fn plain<T: Num>(pairs: &Pairs<T>) {
-    let Pairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
+unsafe fn plain<T: Num>(pairs: &MatrixPairs<T>) {
+    let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
     for (i, row) in (0..count).flat_map(|i| (0..m).map(move |row| (i, row))) {
         // SAFETY: the caller's promise.
         unsafe {

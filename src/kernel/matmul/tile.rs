@@ -10,7 +10,7 @@ use crate::kernel::simd::vector::Vector;
 use crate::kernel::{copy, simd};
 
 /// A matrix: where it begins, and its steps from row to row and from column to column, in elements.
-pub(super) type Matrix<T> = (*const T, isize, isize);
+pub(super) type MatrixPtr<T> = (*const T, isize, isize);
 
 /// Elements of a panel: columns of the right factor, laid so that a tile reads them one after the other.
 const PANEL: usize = 1 << 13;
@@ -47,7 +47,7 @@ const STRIPS: usize = 1 << 10;
 #[inline(always)]
 unsafe fn tile<V: Vector, const M: usize, const N: usize>(
     k: usize,
-    (a, ra, ca): Matrix<V::T>,
+    (a, ra, ca): MatrixPtr<V::T>,
     (b, rb): (*const V::T, isize),
     (out, run): (*mut V::T, usize),
     add: bool,
@@ -64,7 +64,7 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize>(
             for (i, sums) in sums.iter_mut().enumerate() {
                 let factor = V::splat(a.offset(i as isize * ra + p * ca));
                 for (sum, &row) in sums.iter_mut().zip(&row) {
-                    *sum = sum.plus(factor, row);
+                    *sum = sum.mul_acc(factor, row);
                 }
             }
         }
@@ -72,7 +72,7 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize>(
         for (i, sums) in sums.iter().enumerate() {
             for (v, &sum) in sums.iter().enumerate() {
                 let to = out.add(i * run + v * V::LEN);
-                if add { V::load(to).plus(one, sum).store(to) } else { sum.store(to) }
+                if add { V::load(to).mul_acc(one, sum).store(to) } else { sum.store(to) }
             }
         }
     }
@@ -86,16 +86,16 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize>(
 #[inline(always)]
 unsafe fn columns<V: Vector, const N: usize>(
     (m, k): (usize, usize),
-    (a, ra, ca): Matrix<V::T>,
+    (a, ra, ca): MatrixPtr<V::T>,
     strips: Option<*const V::T>,
     b: (*const V::T, isize),
     (out, run): (*mut V::T, usize),
-    part: Part,
+    part: DepthPart,
 ) {
     // SAFETY: the caller's promise.
     unsafe {
         let left = |i: usize| (a.offset(i as isize * ra), ra, ca);
-        let add = part == Part::Later;
+        let add = part == DepthPart::Later;
         let mut next = 0;
         if let Some(strips) = strips {
             let strip = STRIP / size_of::<V::T>();
@@ -109,7 +109,7 @@ unsafe fn columns<V: Vector, const N: usize>(
             tile::<V, DOWN, N>(k, left(next), b, (out.add(next * run), run), add);
             next += DOWN;
         }
-        if next < m && m >= DOWN && part == Part::All {
+        if next < m && m >= DOWN && part == DepthPart::All {
             // The last tile repeats rows of the one before.
             next = m - DOWN;
             return tile::<V, DOWN, N>(k, left(next), b, (out.add(next * run), run), add);
@@ -122,7 +122,7 @@ unsafe fn columns<V: Vector, const N: usize>(
 
 /// A part of the inner axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum DepthPart {
     All,
     First,
     Later,
@@ -136,7 +136,7 @@ const BLOCK: usize = 4;
 ///
 /// # Safety
 /// The matrix has so many columns, and `to` room for them.
-unsafe fn lay<T: Num>(k: usize, width: usize, panels: usize, (b, rb, cb): Matrix<T>, to: *mut T) {
+unsafe fn lay<T: Num>(k: usize, width: usize, panels: usize, (b, rb, cb): MatrixPtr<T>, to: *mut T) {
     const TOGETHER: usize = 4;
     let together = if cb == 1 && width.is_multiple_of(BLOCK) { TOGETHER } else { 1 };
     for first in (0..panels).step_by(together) {
@@ -177,12 +177,12 @@ unsafe fn lay_rows<T: Num>(k: usize, width: usize, panels: usize, (b, rb): (*con
 /// # Safety
 /// That of [`lay`].
 #[inline(never)]
-unsafe fn lay_one<T: Num>(k: usize, width: usize, (b, rb, cb): Matrix<T>, to: *mut T) {
+unsafe fn lay_one<T: Num>(k: usize, width: usize, (b, rb, cb): MatrixPtr<T>, to: *mut T) {
     /// Where there are fewer, blocks of this size are the whole matrix.
     const LARGE: usize = 8;
     if rb == 1 && k >= LARGE && width >= LARGE {
         // SAFETY: the caller's promise.
-        return unsafe { copy::turned((k, width), (b, cb), to) };
+        return unsafe { copy::transposed((k, width), (b, cb), to) };
     }
     let turned = if rb == 1 && width.is_multiple_of(BLOCK) { k / BLOCK * BLOCK } else { 0 };
     // SAFETY: the caller's promise.
@@ -207,12 +207,12 @@ unsafe fn lay_one<T: Num>(k: usize, width: usize, (b, rb, cb): Matrix<T>, to: *m
 }
 
 /// Products of pairs of matrices, which begin so far from each other.
-pub(super) struct Pairs<T> {
+pub(super) struct MatrixPairs<T> {
     pub count: usize,
     /// `m`, `k` and `n` of `m × k` and `k × n` matrices.
     pub sizes: (usize, usize, usize),
-    pub a: Matrix<T>,
-    pub b: Matrix<T>,
+    pub a: MatrixPtr<T>,
+    pub b: MatrixPtr<T>,
     pub steps: (isize, isize),
     /// Where the `m × n` products go, one after the other, and how far from row to row.
     pub out: *mut T,
@@ -227,11 +227,11 @@ pub(super) struct Pairs<T> {
 /// That of [`Tiled::tiled`], and that the processor has the instructions.
 #[inline(always)]
 unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const N: usize>(
-    pairs: &Pairs<V::T>,
+    pairs: &MatrixPairs<V::T>,
     panel: *mut V::T,
     room: Option<*mut V::T>,
 ) {
-    let Pairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
+    let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
     let far = k.min(DEPTH).saturating_mul(rb.unsigned_abs()).saturating_mul(size_of::<V::T>()) > NEAR;
     let laid = cb != 1 || (far && m >= REUSED);
     // The widest tiles that there are columns for.
@@ -268,9 +268,9 @@ unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const N:
             loop {
                 let depth = DEPTH.min(k - first);
                 let part = match first {
-                    0 if k <= DEPTH => Part::All,
-                    0 => Part::First,
-                    _ => Part::Later,
+                    0 if k <= DEPTH => DepthPart::All,
+                    0 => DepthPart::First,
+                    _ => DepthPart::Later,
                 };
                 // SAFETY: the rows and columns from here on are those of the matrices, and so is the output; those of
                 // `b` fit into the panels, and so many rows of `a` into the strips.
@@ -324,37 +324,37 @@ unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const N:
 }
 
 /// Whether the left factor of such a product is laid into strips: with AVX2 only, whose tiles read it the most often.
-pub(super) fn packs<T>((m, k, n): (usize, usize, usize), (_, ra, ca): Matrix<T>) -> bool {
+pub(super) fn packs<T>((m, k, n): (usize, usize, usize), (_, ra, ca): MatrixPtr<T>) -> bool {
     let bytes = |step: isize| step.unsigned_abs().saturating_mul(size_of::<T>());
     let far = bytes(ra) > APART || k.min(DEPTH).saturating_mul(bytes(ca)) > SPAN;
-    simd::level() == simd::Level::Avx2 && far && m >= REUSED && n >= PACKED
+    simd::isa() == simd::Isa::Avx2 && far && m >= REUSED && n >= PACKED
 }
 
 /// A type with such products.
 pub(super) trait Tiled: Num {
     /// # Safety
     /// The pairs are what they say, and the output has room for the products.
-    unsafe fn tiled(pairs: &Pairs<Self>);
+    unsafe fn tiled(pairs: &MatrixPairs<Self>);
 }
 
 macro_rules! tiled {
-    ($t:ident $($level:ident $features:literal $V:ident $H:ident $N:literal),*; $plain:literal) => {
+    ($t:ident $($isa:ident $features:literal $V:ident $H:ident $N:literal),*; $plain:literal) => {
         impl Tiled for $t {
-            unsafe fn tiled(pairs: &Pairs<$t>) {
+            unsafe fn tiled(pairs: &MatrixPairs<$t>) {
                 let mut panel = [const { MaybeUninit::<$t>::uninit() }; PANEL];
                 let panel = panel.as_mut_ptr().cast::<$t>();
                 let (_, k, n) = pairs.sizes;
                 let size = k.min(DEPTH) * (STRIPS / size_of::<$t>() + n);
                 let mut room = Vec::<$t>::with_capacity(if packs(pairs.sizes, pairs.a) { size } else { 0 });
                 let room = (room.capacity() > 0).then(|| room.as_mut_ptr());
-                match simd::level() {
+                match simd::isa() {
                     $(
                         #[cfg(target_arch = "x86_64")]
-                        simd::Level::$level => {
+                        simd::Isa::$isa => {
                             /// # Safety
                             /// That of [`products`], on a processor with these instructions.
                             #[target_feature(enable = $features)]
-                            unsafe fn vector(pairs: &Pairs<$t>, panel: *mut $t, room: Option<*mut $t>) {
+                            unsafe fn vector(pairs: &MatrixPairs<$t>, panel: *mut $t, room: Option<*mut $t>) {
                                 use std::arch::x86_64::{$V, $H};
                                 // SAFETY: the caller's promise.
                                 unsafe { products::<$V, $H, [$t; 1], $N>(pairs, panel, room) }

@@ -7,7 +7,7 @@ use super::standardize::over_root;
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::Result;
-use crate::kernel::broadcast::all_lanes;
+use crate::kernel::broadcast::broadcast_batch;
 use crate::kernel::num::{Num, Plain, Real};
 use crate::kernel::rows::{not_defined, total};
 use crate::kernel::{output, par, simd};
@@ -21,7 +21,7 @@ const COLUMNS: usize = 512;
 const ROWS: usize = 64;
 
 /// The sizes of `[lanes.., members, channels, width]`.
-struct Plan {
+struct BatchSizes {
     lanes: usize,
     members: usize,
     channels: usize,
@@ -29,15 +29,15 @@ struct Plan {
 }
 
 /// Some channels of one lane: where the elements of the first member begin, and those of the channels' numbers.
-struct Block {
+struct ChannelBlock {
     at: usize,
     channels: Range<usize>,
 }
 
-impl Plan {
-    fn new(x: &Array, lanes: usize) -> Plan {
+impl BatchSizes {
+    fn new(x: &Array, lanes: usize) -> BatchSizes {
         let [members, channels, width] = x.dims()[lanes..] else { unreachable!("three axes") };
-        Plan { lanes: shape::len(&x.dims()[..lanes]), members, channels, width }
+        BatchSizes { lanes: shape::len(&x.dims()[..lanes]), members, channels, width }
     }
 
     fn step(&self) -> usize {
@@ -45,7 +45,7 @@ impl Plan {
     }
 
     /// Calls `f` with all blocks of channels, in parallel if there is enough to do.
-    fn each_block<T>(&self, f: impl Fn(Block) + Sync) {
+    fn each_block<T>(&self, f: impl Fn(ChannelBlock) + Sync) {
         let most = (COLUMNS / self.width.max(1)).max(1);
         let blocks = self.channels.div_ceil(most);
         let elements = self.members * self.step();
@@ -55,7 +55,7 @@ impl Plan {
                 let channels = first..self.channels.min(first + most);
                 let at = lane * elements + first * self.width;
                 let own = lane * self.channels;
-                f(Block { at, channels: own + channels.start..own + channels.end });
+                f(ChannelBlock { at, channels: own + channels.start..own + channels.end });
             }
         };
         if self.lanes * elements * size_of::<T>() < par::MIN_BYTES {
@@ -67,7 +67,7 @@ impl Plan {
 
     /// Calls `f` with parts of a block: the first column and how many there are.
     #[inline(always)]
-    fn each_part(&self, block: &Block, mut f: impl FnMut(usize, usize)) {
+    fn each_part(&self, block: &ChannelBlock, mut f: impl FnMut(usize, usize)) {
         let columns = block.channels.len() * self.width;
         for start in (0..columns).step_by(COLUMNS) {
             f(start, COLUMNS.min(columns - start));
@@ -78,7 +78,7 @@ impl Plan {
     #[inline(always)]
     fn sums<T: Real, const N: usize, const M: usize, const K: usize>(
         &self,
-        block: &Block,
+        block: &ChannelBlock,
         rows: [&[T]; N],
         numbers: [&[T]; M],
         f: impl Fn([T; N], [T; M]) -> [T; K],
@@ -120,7 +120,7 @@ impl Plan {
     #[inline(always)]
     unsafe fn write<T: Real, const N: usize, const M: usize>(
         &self,
-        block: &Block,
+        block: &ChannelBlock,
         rows: [&[T]; N],
         numbers: [&[T]; M],
         out: *mut T,
@@ -155,14 +155,19 @@ impl Plan {
 
 /// `y w + b` of `[members, channels, width]` standardised by channel, and `[channels, 2]`: the mean and the variance of
 /// each.
-pub fn batch(op: &'static str, [x, w, b]: [&Array; 3], eps: f64, lanes: usize) -> Result<(Array, Array)> {
-    let [x, w, b] = all_lanes([x, w, b], lanes);
+pub fn batch_norm(
+    op: &'static str,
+    [x, w, b]: [&Array; 3],
+    eps: f64,
+    lanes: usize,
+) -> Result<(Array, Array)> {
+    let [x, w, b] = broadcast_batch([x, w, b], lanes);
     let (x, w, b) = (x.contiguous()?, w.contiguous()?, b.contiguous()?);
-    let plan = Plan::new(&x, lanes);
+    let plan = BatchSizes::new(&x, lanes);
     dispatch!(x.dtype(), float T => {
         let [all, w_all, b] = [&x, &w, &b].map(|a| a.as_slice::<T>().expect("contiguous"));
         let count = T::lit((plan.members * plan.width) as f64);
-        output::build_both::<T>(op, x.dims(), &pairs(&w), |y, stats| plan.each_block::<T>(|block| simd::same(
+        output::build_pair_raw::<T>(op, x.dims(), &pairs(&w), |y, stats| plan.each_block::<T>(|block| simd::autovectorize(
             #[inline(always)]
             || {
                 let (own, n) = (block.channels.clone(), block.channels.len());
@@ -186,19 +191,19 @@ pub fn batch(op: &'static str, [x, w, b]: [&Array; 3], eps: f64, lanes: usize) -
 
 /// The gradients of [`batch`] by `x`, by the weights and by the shifts, from `g`, `x`, the weights, and what stands beside
 /// the channels.
-pub fn batch_gradients(
+pub fn batch_norm_gradients(
     op: &'static str,
     [g, x, w, stats]: [&Array; 4],
     eps: f64,
     lanes: usize,
 ) -> Result<[Array; 3]> {
-    let [g, x, w, stats] = all_lanes([g, x, w, stats], lanes);
+    let [g, x, w, stats] = broadcast_batch([g, x, w, stats], lanes);
     let (g, x, w, stats) = (g.contiguous()?, x.contiguous()?, w.contiguous()?, stats.contiguous()?);
-    let plan = Plan::new(&x, lanes);
+    let plan = BatchSizes::new(&x, lanes);
     dispatch!(x.dtype(), float T => {
         let [g, all, w_all, stats] = [&g, &x, &w, &stats].map(|a| a.as_slice::<T>().expect("contiguous"));
         let count = T::lit((plan.members * plan.width) as f64);
-        let (dx, sums) = output::build_both::<T>(op, x.dims(), &pairs(&w), |dx, sums| plan.each_block::<T>(|block| simd::same(
+        let (dx, sums) = output::build_pair_raw::<T>(op, x.dims(), &pairs(&w), |dx, sums| plan.each_block::<T>(|block| simd::autovectorize(
             #[inline(always)]
             || {
                 let (own, n) = (block.channels.clone(), block.channels.len());

@@ -6,7 +6,7 @@ use super::standardize::{moments, sums};
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::Result;
-use crate::kernel::broadcast::all_lanes;
+use crate::kernel::broadcast::broadcast_batch;
 use crate::kernel::num::{Num, Plain, Real};
 use crate::kernel::rows::{column, each, each_mut, last, not_defined};
 use crate::kernel::{output, par, simd};
@@ -22,16 +22,16 @@ pub struct Channels {
 }
 
 /// [`Channels`] of `rows` rows in each lane, every one of which has its own `count` channels.
-struct Plan {
+struct RowChannels {
     channels: Channels,
     rows: usize,
     count: usize,
 }
 
-impl Plan {
-    fn new(channels: Channels, x: &Array, lanes: usize) -> Plan {
+impl RowChannels {
+    fn new(channels: Channels, x: &Array, lanes: usize) -> RowChannels {
         let rows = shape::len(&x.dims()[lanes..x.rank() - 1]);
-        Plan { channels, rows, count: channels.groups * channels.own }
+        RowChannels { channels, rows, count: channels.groups * channels.own }
     }
 
     /// The channels of row `r` of all lanes, in a list of those of all lanes.
@@ -62,21 +62,21 @@ fn by_channel<T: Copy>(
 }
 
 /// `y w + b` of every standardised row `y`, and its mean and one over the root, which stand side by side.
-pub fn scaled(
+pub fn layer_norm(
     op: &'static str,
     [x, w, b]: [&Array; 3],
     eps: f64,
     channels: Channels,
     lanes: usize,
 ) -> Result<(Array, Array)> {
-    let [x, w, b] = all_lanes([x, w, b], lanes);
+    let [x, w, b] = broadcast_batch([x, w, b], lanes);
     let (x, w, b) = (x.contiguous()?, w.contiguous()?, b.contiguous()?);
-    let (n, plan) = (last(&x), Plan::new(channels, &x, lanes));
+    let (n, plan) = (last(&x), RowChannels::new(channels, &x, lanes));
     let mut stats = column(&x);
     *stats.last_mut().expect("rows have an axis") = 2;
     dispatch!(x.dtype(), float T => {
         let [all, w, b] = [&x, &w, &b].map(|a| a.as_slice::<T>().expect("contiguous"));
-        output::build_two::<T, T>(op, (x.dims(), n), (&stats, 2), n, |first, out, stats| simd::same(
+        output::build_pair::<T, T>(op, (x.dims(), n), (&stats, 2), n, |first, out, stats| simd::autovectorize(
             #[inline(always)]
             || {
                 let rows = each(&all[first * n..], n).zip(each_mut(out, n)).zip(each_mut(stats, 2));
@@ -95,17 +95,17 @@ pub fn scaled(
 /// Rows of single elements whose sums by channel are made together.
 const ROWS: usize = 64;
 
-/// The gradients of [`scaled`] by `x`, by the weights and by the shifts, from `g`, `x`, the weights and what stands beside
+/// The gradients of [`layer_norm`] by `x`, by the weights and by the shifts, from `g`, `x`, the weights and what stands beside
 /// the rows: `r (h - mean(h) - y mean(h y))` with `h = g w`, and the sums of `g y` and of `g` over each channel.
-pub fn scaled_gradients(
+pub fn layer_norm_gradients(
     op: &'static str,
     [g, x, w, stats]: [&Array; 4],
     channels: Channels,
     lanes: usize,
 ) -> Result<[Array; 3]> {
-    let [g, x, w, stats] = all_lanes([g, x, w, stats], lanes);
+    let [g, x, w, stats] = broadcast_batch([g, x, w, stats], lanes);
     let (g, x, w, stats) = (g.contiguous()?, x.contiguous()?, w.contiguous()?, stats.contiguous()?);
-    let (n, plan) = (last(&x), Plan::new(channels, &x, lanes));
+    let (n, plan) = (last(&x), RowChannels::new(channels, &x, lanes));
     let Channels { groups, own, width } = channels;
     // Sums of so many rows each, which all have the same channels; what they add up to does not depend on threads.
     let height = if groups == 1 { (ROWS / width.max(1)).max(1) } else { 1 };
@@ -115,7 +115,7 @@ pub fn scaled_gradients(
     dispatch!(x.dtype(), float T => {
         let [g, all, w, stats] = [&g, &x, &w, &stats].map(|a| a.as_slice::<T>().expect("contiguous"));
         let sizes = [all_blocks, 2, own];
-        let (dx, sums) = output::build_both::<T>(op, x.dims(), &sizes, |dx, sums| {
+        let (dx, sums) = output::build_pair_raw::<T>(op, x.dims(), &sizes, |dx, sums| {
             let block = |i: usize| {
                 let first = i / blocks * plan.rows + i % blocks * height;
                 let height = height.min(plan.rows - i % blocks * height);
@@ -133,7 +133,7 @@ pub fn scaled_gradients(
                     row(width, [g, x, plan.of(w, r)], (stats[2 * r], stats[2 * r + 1]), dx, (dw, db));
                 }
             };
-            let some = |range: Range<usize>| simd::same(
+            let some = |range: Range<usize>| simd::autovectorize(
                 #[inline(always)]
                 || range.for_each(block),
             );

@@ -4,6 +4,6 @@ mod batch_norm;
 mod layer_norm;
 mod standardize;
 
-pub use batch_norm::{batch, batch_gradients};
-pub use layer_norm::{Channels, scaled, scaled_gradients};
+pub use batch_norm::{batch_norm, batch_norm_gradients};
+pub use layer_norm::{Channels, layer_norm, layer_norm_gradients};
 pub use standardize::{standardize, standardize_gradient};

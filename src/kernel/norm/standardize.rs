@@ -15,7 +15,7 @@ pub fn standardize(op: &'static str, x: &Array, eps: f64) -> Result<(Array, Arra
     let n = last(&x);
     dispatch!(x.dtype(), float T => {
         let all = x.as_slice::<T>().expect("contiguous");
-        output::build_two::<T, T>(op, (x.dims(), n), (&column(&x), 1), n, |first, out, scale| simd::same(
+        output::build_pair::<T, T>(op, (x.dims(), n), (&column(&x), 1), n, |first, out, scale| simd::autovectorize(
             #[inline(always)]
             || {
                 let rows = each(&all[first * n..], n).zip(each_mut(out, n));
@@ -80,7 +80,7 @@ pub fn standardize_gradient(op: &'static str, [g, y, r]: [&Array; 3]) -> Result<
     dispatch!(y.dtype(), float T => {
         let [all_g, all_y, r] = [&g, &y, &r].map(|a| a.as_slice::<T>().expect("contiguous"));
         let count = T::lit(n as f64);
-        output::build::<T>(op, y.dims(), n, |first, out| simd::same(
+        output::build::<T>(op, y.dims(), n, |first, out| simd::autovectorize(
             #[inline(always)]
             || {
                 let rows = each(&all_g[first * n..], n).zip(each(&all_y[first * n..], n));

@@ -7,31 +7,31 @@ use std::sync::{Mutex, PoisonError};
 use crate::array::Array;
 use crate::dtype::{DTYPES, DType};
 use crate::error::{Result, bail};
-use crate::kernel::broadcast::{Walk, common_order, inverse, is_stepwise, repeated, stepwise};
+use crate::kernel::broadcast::{BroadcastIter, common_order, inverse, is_stepwise, repeated, stepwise};
 use crate::kernel::fast::Fast;
 use crate::kernel::num::Num;
-use crate::kernel::par::{self, Shared};
-use crate::kernel::pointwise::unary::Numbers;
+use crate::kernel::par::{self, SendPtr};
+use crate::kernel::pointwise::unary::Scalars;
 use crate::kernel::simd;
 use crate::shape;
 
 /// Applies a row to `n` pairs; `sx` and `sy` are 1, or 0 where one element serves all.
-pub type Loop =
-    unsafe fn(n: usize, x: *const u8, sx: usize, y: *const u8, sy: usize, out: *mut u8, p: &Numbers);
+pub type BinaryLoop =
+    unsafe fn(n: usize, x: *const u8, sx: usize, y: *const u8, sy: usize, out: *mut u8, p: &Scalars);
 
 /// A loop, and the numbers that it reads.
-type Row<'a> = (Loop, &'a Numbers);
+type Row<'a> = (BinaryLoop, &'a Scalars);
 
 /// The loops of one row by the inputs' dtype, and the dtype of their results (none: the inputs').
-pub struct Table {
-    pub loops: [Option<Loop>; DTYPES],
+pub struct BinaryLoops {
+    pub loops: [Option<BinaryLoop>; DTYPES],
     pub out: Option<DType>,
 }
 
 /// # Safety
 /// `x` and `y` have `n` elements of `T` (one where the step is 0), `out` room for `n` of `U`.
 #[inline(always)]
-pub unsafe fn run<T: Copy, U: Copy>(
+pub unsafe fn zip<T: Copy, U: Copy>(
     row: impl Fn(T, T) -> U,
     n: usize,
     (x, sx): (*const u8, usize),
@@ -73,9 +73,9 @@ pub unsafe fn run<T: Copy, U: Copy>(
 /// A row of arithmetic alone, whose bits are the same with vectors and without.
 ///
 /// # Safety
-/// That of [`run`].
+/// That of [`zip`].
 #[inline(always)]
-pub unsafe fn run_same<T: Copy, U: Copy, F: Fn(T, T) -> U + Copy>(
+pub unsafe fn zip_vectorized<T: Copy, U: Copy, F: Fn(T, T) -> U + Copy>(
     row: F,
     n: usize,
     x: (*const u8, usize),
@@ -85,16 +85,16 @@ pub unsafe fn run_same<T: Copy, U: Copy, F: Fn(T, T) -> U + Copy>(
     simd::same_for::<F, ()>(
         // SAFETY: the caller's promise.
         #[inline(always)]
-        move || unsafe { run(row, n, x, y, out) },
+        move || unsafe { zip(row, n, x, y, out) },
     );
 }
 
 /// A row of floats with vectors where the processor has them: `fast` first, `row` for the elements that come out NaN.
 ///
 /// # Safety
-/// That of [`run`].
+/// That of [`zip`].
 #[inline(always)]
-pub unsafe fn run_float<T: Num, F: Fn(T, T) -> T + Copy>(
+pub unsafe fn zip_fast<T: Num, F: Fn(T, T) -> T + Copy>(
     row: F,
     fast: impl Fn(Fast<T>, Fast<T>) -> Fast<T> + Copy,
     n: usize,
@@ -107,7 +107,7 @@ pub unsafe fn run_float<T: Num, F: Fn(T, T) -> T + Copy>(
     simd::run_for::<F, ()>(
         // SAFETY: the caller's promise.
         #[inline(always)]
-        move || unsafe { run(row, n, (x, sx), (y, sy), out) },
+        move || unsafe { zip(row, n, (x, sx), (y, sy), out) },
         #[inline(always)]
         move || {
             // One loop serves all steps: an element that stands still is written out for a block.
@@ -155,68 +155,68 @@ pub unsafe fn run_float<T: Num, F: Fn(T, T) -> T + Copy>(
 
 /// The loops of a row `x, y => expression`, for the dtypes of a class: `num` (every number), `real` (floats), `plain`
 /// (floats, with nothing but arithmetic), `test` (every dtype, with a truth value as result), `bits` (integers and truth
-/// values), `int` (integers, bit by bit) or `integer` (integers as numbers). A row `x, y; p => expression` reads [`Numbers`]
+/// values), `int` (integers, bit by bit) or `integer` (integers as numbers). A row `x, y; p => expression` reads [`Scalars`]
 /// as `p[i]`. `table x, y => …` is a table as it is.
-macro_rules! zip_table {
-    (num $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::zip_table!(@ Num, T, None, $x, $y, ($($p)?), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
-    (real $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::zip_table!(@ Real, T, None, $x, $y, ($($p)?), $e, F32 f32, F64 f64) };
-    (plain $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::zip_table!(@ Plain, T, None, $x, $y, ($($p)?), $e, F32 f32, F64 f64) };
-    (test $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::zip_table!(@ Element, Bool8, Some(DType::Bool), $x, $y, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
-    (bits $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::zip_table!(@ Bits, T, None, $x, $y, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
-    (integer $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::zip_table!(@ Num, T, None, $x, $y, (), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
+macro_rules! binary_loops {
+    (num $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Num, T, None, $x, $y, ($($p)?), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (real $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Real, T, None, $x, $y, ($($p)?), $e, F32 f32, F64 f64) };
+    (plain $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Plain, T, None, $x, $y, ($($p)?), $e, F32 f32, F64 f64) };
+    (test $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Element, Bool8, Some(DType::Bool), $x, $y, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (bits $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Bits, T, None, $x, $y, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
+    (integer $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Num, T, None, $x, $y, (), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
     (table $x:ident, $y:ident => $e:expr) => { $e };
-    (int $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::zip_table!(@ Bits, T, None, $x, $y, (), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
+    (int $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Bits, T, None, $x, $y, (), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
     (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $y:ident, $p:tt, $e:expr, $($V:ident $t:ident),*) => {{
         #[allow(unused_imports)]
         use $crate::{dtype::{Bool8, DType, Element}, kernel::{fast::Fast, num::{Bits, Num, Plain, Real, truth}, pointwise::{binary, unary}}};
         #[inline(always)]
         #[allow(unused_variables)]
-        fn row<T: $Trait>($x: T, $y: T, p: &unary::Numbers) -> $Out {
-            $crate::kernel::pointwise::unary::map_table!(@numbers $p p);
+        fn row<T: $Trait>($x: T, $y: T, p: &unary::Scalars) -> $Out {
+            $crate::kernel::pointwise::unary::unary_loops!(@numbers $p p);
             $e
         }
-        let mut loops: [Option<binary::Loop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
+        let mut loops: [Option<binary::BinaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of `out`'s dtype.
-        $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::binary::zip_loop!($Trait row $Out $t)); )*
-        &binary::Table { loops, out: $out }
+        $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::binary::binary_loop!($Trait row $Out $t)); )*
+        &binary::BinaryLoops { loops, out: $out }
     }};
 }
 /// The loop of a row for one type.
-macro_rules! zip_loop {
+macro_rules! binary_loop {
     (Real $row:ident T $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
         |n, x, sx, y, sy, o, p| unsafe {
             let p = *p;
-            binary::run_float(
+            binary::zip_fast(
                 #[inline(always)] move |x, y| $row::<$t>(x, y, &p),
                 #[inline(always)] move |x, y| $row::<Fast<$t>>(x, y, &p),
                 n, (x, sx), (y, sy), o,
             )
         }
     };
-    ($Trait:ident $row:ident T f32) => { $crate::kernel::pointwise::binary::zip_loop!(@same $row f32) };
-    ($Trait:ident $row:ident T f64) => { $crate::kernel::pointwise::binary::zip_loop!(@same $row f64) };
+    ($Trait:ident $row:ident T f32) => { $crate::kernel::pointwise::binary::binary_loop!(@same $row f32) };
+    ($Trait:ident $row:ident T f64) => { $crate::kernel::pointwise::binary::binary_loop!(@same $row f64) };
     ($Trait:ident $row:ident $Out:ident $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
         |n, x, sx, y, sy, o, p| unsafe {
             let p = *p;
-            binary::run(#[inline(always)] move |x: $t, y| $row::<$t>(x, y, &p), n, (x, sx), (y, sy), o)
+            binary::zip(#[inline(always)] move |x: $t, y| $row::<$t>(x, y, &p), n, (x, sx), (y, sy), o)
         }
     };
     (@same $row:ident $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
         |n, x, sx, y, sy, o, p| unsafe {
             let p = *p;
-            binary::run_same(#[inline(always)] move |x: $t, y| $row::<$t>(x, y, &p), n, (x, sx), (y, sy), o)
+            binary::zip_vectorized(#[inline(always)] move |x: $t, y| $row::<$t>(x, y, &p), n, (x, sx), (y, sy), o)
         }
     };
 }
-pub(crate) use {zip_loop, zip_table};
+pub(crate) use {binary_loop, binary_loops};
 
 /// The row applied to every pair of two arrays of one dtype. `lanes` leading axes of both are matched from the
 /// left (each 1 or the same), the others broadcast from the right.
 #[inline]
-pub fn apply(op: &'static str, table: &Table, x: &Array, y: &Array, lanes: usize) -> Result<Array> {
+pub fn apply(op: &'static str, table: &BinaryLoops, x: &Array, y: &Array, lanes: usize) -> Result<Array> {
     apply_with(op, table, x, y, lanes, &[0.0; 3])
 }
 
@@ -224,11 +224,11 @@ pub fn apply(op: &'static str, table: &Table, x: &Array, y: &Array, lanes: usize
 #[inline]
 pub fn apply_with(
     op: &'static str,
-    table: &Table,
+    table: &BinaryLoops,
     x: &Array,
     y: &Array,
     lanes: usize,
-    p: &Numbers,
+    p: &Scalars,
 ) -> Result<Array> {
     let Some(row) = table.loops[x.dtype() as usize] else {
         bail!(Dtype, op, "not defined for {}", x.dtype());
@@ -237,13 +237,13 @@ pub fn apply_with(
     let out = table.out.unwrap_or(x.dtype());
     if x.is_contiguous() && y.is_contiguous() {
         if shape::same(x.dims(), y.dims()) {
-            return straight(op, (row, p), out, x.dims(), (x, 1), (y, 1));
+            return apply_contiguous(op, (row, p), out, x.dims(), (x, 1), (y, 1));
         }
         if y.len() == 1 && y.rank() <= x.rank() {
-            return straight(op, (row, p), out, x.dims(), (x, 1), (y, 0));
+            return apply_contiguous(op, (row, p), out, x.dims(), (x, 1), (y, 0));
         }
         if x.len() == 1 && x.rank() <= y.rank() {
-            return straight(op, (row, p), out, y.dims(), (x, 0), (y, 1));
+            return apply_contiguous(op, (row, p), out, y.dims(), (x, 0), (y, 1));
         }
     }
     broadcast(op, (row, p), out, x, y, lanes)
@@ -251,9 +251,9 @@ pub fn apply_with(
 
 /// The common layouts: contiguous arrays of the result's shape, or single elements (step 0).
 #[inline]
-fn straight(
+fn apply_contiguous(
     op: &'static str,
-    (row, p): (Loop, &Numbers),
+    (row, p): (BinaryLoop, &Scalars),
     out: DType,
     dims: &[usize],
     (x, sx): (&Array, usize),
@@ -261,12 +261,12 @@ fn straight(
 ) -> Result<Array> {
     let (from, to, n) = (x.dtype().size(), out.size(), shape::len(dims));
     Array::build_raw(op, out, dims, |o| {
-        if !par::pays(n * from) {
+        if !par::is_worthwhile(n * from) {
             // SAFETY: `n` elements of the dtypes that the table was asked for, or one where the step is 0.
             return unsafe { row(n, x.ptr(), sx, y.ptr(), sy, o, p) };
         }
-        let o = Shared(o);
-        par::pieces(n, par::piece(n), &|r| {
+        let o = SendPtr(o);
+        par::pieces(n, par::piece_size(n), &|r| {
             let (o, at) = (&o, r.start * from);
             // SAFETY: as above; the pieces do not overlap.
             unsafe {
@@ -296,24 +296,24 @@ fn broadcast(
         return broadcast(op, row, out, &x, &y, 0)?.reshape(&dims);
     }
     let from = x.dtype().size();
-    if !ins.iter().all(is_stepwise) && par::pays(x.len().max(y.len()) * from) {
+    if !ins.iter().all(is_stepwise) && par::is_worthwhile(x.len().max(y.len()) * from) {
         let dims = shape::broadcast(op, ins[0].dims(), ins[1].dims())?;
         let axis = dims.iter().position(|&d| d != 1).unwrap_or(0);
         if dims[axis] >= MANY {
-            return by_parts(op, row, out, &ins, &dims, axis);
+            return broadcast_in_parts(op, row, out, &ins, &dims, axis);
         }
     }
     let ins = [stepwise(&ins[0])?, stepwise(&ins[1])?];
-    let walk = Walk::new(op, &ins)?;
+    let walk = BroadcastIter::new(op, &ins)?;
     let n = walk.len();
     Array::build_raw(op, out, &walk.dims, |o| {
-        let o = Shared(o);
+        let o = SendPtr(o);
         // SAFETY: the output has the elements of the walk; pieces are disjoint.
         let work = |range: Range<usize>| unsafe { walked(row, &walk, &ins, range, o.get(), out.size()) };
-        if !par::pays(n * from) {
+        if !par::is_worthwhile(n * from) {
             work(0..n);
         } else {
-            par::pieces(n, par::piece(n), &work);
+            par::pieces(n, par::piece_size(n), &work);
         }
     })
 }
@@ -324,7 +324,7 @@ fn broadcast(
 /// `o` has room for the elements of the walk, of `to` bytes each; those of this range are nobody else's.
 unsafe fn walked(
     (row, p): Row<'_>,
-    walk: &Walk<2>,
+    walk: &BroadcastIter<2>,
     ins: &[Array; 2],
     range: Range<usize>,
     o: *mut u8,
@@ -345,7 +345,7 @@ const MANY: usize = 64;
 
 /// [`broadcast`] to `dims` of large arrays of that rank, of which one has to be copied to be walked: part by part along
 /// the first axis that has any, each copy being read while it is near.
-fn by_parts(
+fn broadcast_in_parts(
     op: &'static str,
     row: Row<'_>,
     out: DType,
@@ -356,13 +356,13 @@ fn by_parts(
     let inner = shape::len(&dims[axis + 1..]);
     let failed = Mutex::new(None);
     let z = Array::build_raw(op, out, dims, |o| {
-        let o = Shared(o);
+        let o = SendPtr(o);
         let part = |r: &Range<usize>| -> Result<()> {
             let of = |x: &Array| {
                 if x.dims()[axis] == 1 { x.clone() } else { x.slice_axis(axis, r.start, r.len(), 1) }
             };
             let ins = [stepwise(&of(&ins[0]))?, stepwise(&of(&ins[1]))?];
-            let walk = Walk::new(op, &ins)?;
+            let walk = BroadcastIter::new(op, &ins)?;
             // SAFETY: the rows of this part, which no other part writes.
             unsafe {
                 walked(row, &walk, &ins, 0..walk.len(), o.get().add(r.start * inner * out.size()), out.size())

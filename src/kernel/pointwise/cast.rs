@@ -4,7 +4,7 @@ use crate::array::Array;
 use crate::dtype::{Bool8, DTYPES, DType, dispatch};
 use crate::error::Result;
 use crate::kernel::fast::ROUND64;
-use crate::kernel::pointwise::unary::{self, Loop, Table};
+use crate::kernel::pointwise::unary::{self, UnaryLoop, UnaryLoops};
 use crate::kernel::simd;
 
 /// An element as one of another type. A float becomes an integer by cutting off its fraction: the nearest integer that
@@ -150,8 +150,8 @@ truth_of_floats! { f32 f64 }
 
 /// # Safety
 /// `x` has `n` elements, `out` room for `n`.
-unsafe fn run<A: To<B>, B>(n: usize, x: *const A, out: *mut B) {
-    simd::same(
+unsafe fn convert<A: To<B>, B>(n: usize, x: *const A, out: *mut B) {
+    simd::autovectorize(
         // What it reads is its own: through a reference it might be what the loop writes.
         #[inline(always)]
         move || {
@@ -177,13 +177,13 @@ unsafe fn run<A: To<B>, B>(n: usize, x: *const A, out: *mut B) {
 
 /// The elements in another dtype.
 pub fn cast(x: &Array, to: DType) -> Result<Array> {
-    let row: Loop = dispatch!(x.dtype(), all A => dispatch!(to, all B => {
+    let row: UnaryLoop = dispatch!(x.dtype(), all A => dispatch!(to, all B => {
         // SAFETY: what a loop promises.
-        |n, x, out, _| unsafe { run::<A, B>(n, x.cast(), out.cast()) }
+        |n, x, out, _| unsafe { convert::<A, B>(n, x.cast(), out.cast()) }
     }));
     let mut loops = [None; DTYPES];
     loops[x.dtype() as usize] = Some(row);
-    unary::apply("cast", &Table { loops, out: Some(to) }, x)
+    unary::apply("cast", &UnaryLoops { loops, out: Some(to) }, x)
 }
 
 #[cfg(test)]
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
     use crate::dtype::Element;
 
-    /// Numbers around every bound there is, and of every size.
+    /// Scalars around every bound there is, and of every size.
     fn numbers() -> Vec<f64> {
         let mut all = vec![0.0, -0.0, 0.5, f64::NAN, f64::INFINITY, 5e-324, 1e-40, f64::MAX];
         for bits in [7, 8, 15, 16, 31, 32, 50, 51, 52, 53, 62, 63, 64, 65] {

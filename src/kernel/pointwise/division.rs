@@ -2,7 +2,7 @@
 
 use crate::dtype::{DTYPES, DType};
 use crate::kernel::num::Num;
-use crate::kernel::pointwise::binary::{self, Loop, Table, zip_table};
+use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops, binary_loops};
 use crate::kernel::pointwise::cast::{float, integer};
 use crate::kernel::simd;
 
@@ -47,9 +47,9 @@ fn quotient<T: Long>(x: T, y: T) -> (f64, f64) {
 /// A loop over pairs: `quick` for blocks of short integers, `row` for others.
 ///
 /// # Safety
-/// That of [`binary::run`].
+/// That of [`binary::zip`].
 #[inline(always)]
-unsafe fn run<T: Long>(
+unsafe fn zip_short<T: Long>(
     row: impl Fn(T, T) -> T + Copy,
     quick: impl Fn(T, T) -> T + Copy,
     n: usize,
@@ -57,10 +57,10 @@ unsafe fn run<T: Long>(
     (y, sy): (*const u8, usize),
     out: *mut u8,
 ) {
-    simd::run(
+    simd::multiversion(
         // SAFETY: the caller's promise.
         #[inline(always)]
-        move || unsafe { binary::run(row, n, (x, sx), (y, sy), out) },
+        move || unsafe { binary::zip(row, n, (x, sx), (y, sy), out) },
         #[inline(always)]
         move || {
             let size = size_of::<T>();
@@ -76,9 +76,9 @@ unsafe fn run<T: Long>(
                             .fold(true, |all, i| all & (*from.add(i)).short())
                     };
                     if short(x, sx) && short(y, sy) {
-                        binary::run(quick, count, (x, sx), (y, sy), out);
+                        binary::zip(quick, count, (x, sx), (y, sy), out);
                     } else {
-                        binary::run(row, count, (x, sx), (y, sy), out);
+                        binary::zip(row, count, (x, sx), (y, sy), out);
                     }
                 }
             }
@@ -90,7 +90,7 @@ macro_rules! long_loop {
     ($t:ident $row:ident $part:tt) => {
         // SAFETY: what a loop promises.
         |n, x, sx, y, sy, out, _| unsafe {
-            run(
+            zip_short(
                 #[inline(always)]
                 |x: $t, y| x.$row(y),
                 #[inline(always)]
@@ -105,25 +105,30 @@ macro_rules! long_loop {
 }
 
 /// The loops of integers and of floats as one table.
-const fn table(integers: &Table, floats: &Table, u64: Loop, i64: Loop) -> Table {
-    let mut loops: [Option<Loop>; DTYPES] = integers.loops;
+const fn table(
+    integers: &BinaryLoops,
+    floats: &BinaryLoops,
+    u64: BinaryLoop,
+    i64: BinaryLoop,
+) -> BinaryLoops {
+    let mut loops: [Option<BinaryLoop>; DTYPES] = integers.loops;
     loops[DType::U64 as usize] = Some(u64);
     loops[DType::I64 as usize] = Some(i64);
     loops[DType::F32 as usize] = floats.loops[DType::F32 as usize];
     loops[DType::F64 as usize] = floats.loops[DType::F64 as usize];
-    Table { loops, out: None }
+    BinaryLoops { loops, out: None }
 }
 
 /// [`Num::floor_div`].
-pub const FLOOR: &Table = {
-    const INTEGERS: &Table = zip_table!(integer x, y => x.floor_div(y));
-    const FLOATS: &Table = zip_table!(real x, y => x.floor_div(y));
+pub const FLOOR: &BinaryLoops = {
+    const INTEGERS: &BinaryLoops = binary_loops!(integer x, y => x.floor_div(y));
+    const FLOATS: &BinaryLoops = binary_loops!(real x, y => x.floor_div(y));
     &table(INTEGERS, FLOATS, long_loop!(u64 floor_div 0), long_loop!(i64 floor_div 0))
 };
 /// [`Num::modulo`].
-pub const REST: &Table = {
-    const INTEGERS: &Table = zip_table!(integer x, y => x.modulo(y));
-    const FLOATS: &Table = zip_table!(real x, y => x.modulo(y));
+pub const REST: &BinaryLoops = {
+    const INTEGERS: &BinaryLoops = binary_loops!(integer x, y => x.modulo(y));
+    const FLOATS: &BinaryLoops = binary_loops!(real x, y => x.modulo(y));
     &table(INTEGERS, FLOATS, long_loop!(u64 modulo 1), long_loop!(i64 modulo 1))
 };
 

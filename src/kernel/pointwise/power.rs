@@ -3,7 +3,7 @@
 use crate::dtype::{DTYPES, DType};
 use crate::kernel::fast::Fast;
 use crate::kernel::num::{Num, Plain};
-use crate::kernel::pointwise::binary::{self, Loop, Table, zip_table};
+use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops, binary_loops};
 use crate::kernel::pointwise::unary;
 
 /// Floats whose powers of everyday use are arithmetic. What takes more than two roundings is done in f64; in f64 itself
@@ -118,13 +118,13 @@ macro_rules! powers {
             unsafe fn by<F: Form>(self) {
                 let Values(n, (x, _), _, out) = self;
                 // SAFETY: the caller's promise.
-                unsafe { unary::run_same(#[inline(always)] move |x: $t| F::of(x), n, x, out) }
+                unsafe { unary::map_vectorized(#[inline(always)] move |x: $t| F::of(x), n, x, out) }
             }
             unsafe fn any(self) {
                 let Values(n, x, y, out) = self;
                 // SAFETY: as above.
                 unsafe {
-                    binary::run_float(
+                    binary::zip_fast(
                         #[inline(always)] move |x: $t, y| x.pow(y),
                         #[inline(always)] move |x: Fast<$t>, y| x.pow(y),
                         n, x, y, out,
@@ -139,14 +139,14 @@ macro_rules! powers {
                 // SAFETY: as above.
                 unsafe {
                     let y = *y.cast::<$t>();
-                    unary::run_same(#[inline(always)] move |x: $t| y.mul(F::of(x)), n, x, out);
+                    unary::map_vectorized(#[inline(always)] move |x: $t| y.mul(F::of(x)), n, x, out);
                 }
             }
             unsafe fn any(self) {
                 let Slopes(n, x, y, out) = self;
                 // SAFETY: as above.
                 unsafe {
-                    binary::run_float(
+                    binary::zip_fast(
                         #[inline(always)] move |x: $t, y| slope(x, y),
                         #[inline(always)] move |x: Fast<$t>, y| slope(x, y),
                         n, x, y, out,
@@ -159,13 +159,13 @@ macro_rules! powers {
             unsafe fn by<F: Form>(self) {
                 let Gradients(n, g, x, y, out) = self;
                 // SAFETY: as above.
-                unsafe { binary::run_same(#[inline(always)] move |g: $t, x| g.mul(y.mul(F::of(x))), n, g, x, out) }
+                unsafe { binary::zip_vectorized(#[inline(always)] move |g: $t, x| g.mul(y.mul(F::of(x))), n, g, x, out) }
             }
             unsafe fn any(self) {
                 let Gradients(n, g, x, y, out) = self;
                 // SAFETY: as above.
                 unsafe {
-                    binary::run_float(
+                    binary::zip_fast(
                         #[inline(always)] move |g: $t, x| g.mul(slope(x, y)),
                         #[inline(always)] move |g: Fast<$t>, x| g.mul(slope(x, Fast(y))),
                         n, g, x, out,
@@ -204,18 +204,18 @@ macro_rules! gradient {
     };
 }
 
-const fn table(f32: Loop, f64: Loop, others: [Option<Loop>; DTYPES]) -> Table {
+const fn table(f32: BinaryLoop, f64: BinaryLoop, others: [Option<BinaryLoop>; DTYPES]) -> BinaryLoops {
     let mut loops = others;
     loops[DType::F32 as usize] = Some(f32);
     loops[DType::F64 as usize] = Some(f64);
-    Table { loops, out: None }
+    BinaryLoops { loops, out: None }
 }
 
 /// `x^y`.
-pub const POWER: &Table = &table(pairs!(Values f32 0.0), pairs!(Values f64 0.0), INTEGERS.loops);
+pub const POWER: &BinaryLoops = &table(pairs!(Values f32 0.0), pairs!(Values f64 0.0), INTEGERS.loops);
 /// `y x^(y - 1)`, and 0 where `y` is 0.
-pub const SLOPE: &Table = &table(pairs!(Slopes f32 1.0), pairs!(Slopes f64 1.0), [None; DTYPES]);
+pub const SLOPE: &BinaryLoops = &table(pairs!(Slopes f32 1.0), pairs!(Slopes f64 1.0), [None; DTYPES]);
 /// `g p[0] x^(p[0] - 1)` of pairs `g`, `x`; `g` times 0 where that number is 0.
-pub const GRADIENT: &Table = &table(gradient!(f32), gradient!(f64), [None; DTYPES]);
+pub const GRADIENT: &BinaryLoops = &table(gradient!(f32), gradient!(f64), [None; DTYPES]);
 
-const INTEGERS: &Table = zip_table!(integer x, y => x.pow(y));
+const INTEGERS: &BinaryLoops = binary_loops!(integer x, y => x.pow(y));

@@ -13,9 +13,9 @@ pub fn select(op: &'static str, condition: &Array, x: &Array, y: &Array, lanes: 
         "{op}: the dtypes were promoted before"
     );
     by_size!(x.dtype().size(), T => {
-        ternary::walked(op, x.dtype(), [condition, x, y], lanes, &|n, from, steps, out| {
+        ternary::apply_raw(op, x.dtype(), [condition, x, y], lanes, &|n, from, steps, out| {
             // SAFETY: the elements that are given have this size.
-            unsafe { ternary::run(#[inline(always)] |c: u8, x: T, y: T| if c != 0 { x } else { y }, n, from, steps, out) }
+            unsafe { ternary::zip3(#[inline(always)] |c: u8, x: T, y: T| if c != 0 { x } else { y }, n, from, steps, out) }
         })
     })
 }

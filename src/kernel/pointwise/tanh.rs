@@ -1,17 +1,17 @@
 //! The hyperbolic tangent of f32 where a table fits into registers: a polynomial for each of 32 intervals.
 
-use super::unary::{Table, map_table};
+use super::unary::{UnaryLoops, unary_loops};
 
-const ROW: &Table = map_table!(real x => x.tanh());
+const ROW: &UnaryLoops = unary_loops!(real x => x.tanh());
 
 /// The rows of tanh.
 #[cfg(not(target_arch = "x86_64"))]
-pub const TANH: &Table = ROW;
+pub const TANH: &UnaryLoops = ROW;
 #[cfg(target_arch = "x86_64")]
-pub const TANH: &Table = &{
+pub const TANH: &UnaryLoops = &{
     let mut loops = ROW.loops;
     loops[crate::dtype::DType::F32 as usize] = Some(vectors::tanh);
-    Table { loops, out: None }
+    UnaryLoops { loops, out: None }
 };
 
 /// An interval's point, and the polynomial of what a number lies above it. The points are those near the middles of the
@@ -71,15 +71,15 @@ mod vectors {
 
     use super::{PIECES, ROW};
     use crate::dtype::DType;
-    use crate::kernel::pointwise::unary::Numbers;
-    use crate::kernel::simd::{self, Level};
+    use crate::kernel::pointwise::unary::Scalars;
+    use crate::kernel::simd::{self, Isa};
 
     /// # Safety
     /// `x` has `n` elements, `out` room for as many.
-    pub unsafe fn tanh(n: usize, x: *const u8, out: *mut u8, p: &Numbers) {
-        // SAFETY: the caller's promise; `level` found the features.
+    pub unsafe fn tanh(n: usize, x: *const u8, out: *mut u8, p: &Scalars) {
+        // SAFETY: the caller's promise; `isa` found the features.
         unsafe {
-            if simd::level() == Level::Avx512 {
+            if simd::isa() == Isa::Avx512 {
                 wide(n, x.cast(), out.cast());
             } else if let Some(row) = ROW.loops[DType::F32 as usize] {
                 row(n, x, out, p);

@@ -5,24 +5,25 @@ use std::ops::Range;
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernel::broadcast::{Walk, common_order, inverse, repeated, stepwise};
-use crate::kernel::par::{self, Shared};
-use crate::kernel::pointwise::unary::Numbers;
+use crate::kernel::broadcast::{BroadcastIter, common_order, inverse, repeated, stepwise};
+use crate::kernel::par::{self, SendPtr};
+use crate::kernel::pointwise::unary::Scalars;
 use crate::kernel::simd;
 
 /// Applies a row to `n` elements of each array; a step is 1, or 0 where one element serves all.
-pub type Loop = unsafe fn(n: usize, from: [*const u8; 3], steps: [usize; 3], out: *mut u8, p: &Numbers);
+pub type TernaryLoop =
+    unsafe fn(n: usize, from: [*const u8; 3], steps: [usize; 3], out: *mut u8, p: &Scalars);
 
 /// The loops of one row of floats.
-pub struct Table {
-    pub f32: Loop,
-    pub f64: Loop,
+pub struct TernaryLoops {
+    pub f32: TernaryLoop,
+    pub f64: TernaryLoop,
 }
 
 /// # Safety
 /// The pointers are those of `n` elements (one where the step is 0), `out` has room for `n`.
 #[inline(always)]
-pub unsafe fn run<A: Copy, B: Copy, U, F: Fn(A, B, B) -> U + Copy>(
+pub unsafe fn zip3<A: Copy, B: Copy, U, F: Fn(A, B, B) -> U + Copy>(
     row: F,
     n: usize,
     [a, x, y]: [*const u8; 3],
@@ -55,8 +56,8 @@ pub unsafe fn run<A: Copy, B: Copy, U, F: Fn(A, B, B) -> U + Copy>(
     );
 }
 
-/// The loops of a row `x, y, z; p => expression` of arithmetic alone, which reads [`Numbers`] as `p[i]`.
-macro_rules! triple_table {
+/// The loops of a row `x, y, z; p => expression` of arithmetic alone, which reads [`Scalars`] as `p[i]`.
+macro_rules! ternary_loops {
     ($x:ident, $y:ident, $z:ident; $p:ident => $e:expr) => {{
         use $crate::kernel::{num::Plain, pointwise::{ternary, unary}};
         #[inline(always)]
@@ -65,20 +66,26 @@ macro_rules! triple_table {
             $e
         }
         /// # Safety
-        /// That of [`ternary::run`].
-        unsafe fn all<T: Plain>(n: usize, from: [*const u8; 3], steps: [usize; 3], out: *mut u8, p: &unary::Numbers) {
+        /// That of [`ternary::zip3`].
+        unsafe fn all<T: Plain>(n: usize, from: [*const u8; 3], steps: [usize; 3], out: *mut u8, p: &unary::Scalars) {
             let p = p.map(T::from_f64);
             // SAFETY: the caller's promise.
-            unsafe { ternary::run(#[inline(always)] move |x: T, y: T, z: T| row(x, y, z, p), n, from, steps, out) }
+            unsafe { ternary::zip3(#[inline(always)] move |x: T, y: T, z: T| row(x, y, z, p), n, from, steps, out) }
         }
-        &ternary::Table { f32: all::<f32>, f64: all::<f64> }
+        &ternary::TernaryLoops { f32: all::<f32>, f64: all::<f64> }
     }};
 }
-pub(crate) use triple_table;
+pub(crate) use ternary_loops;
 
 /// A row applied to every three elements of arrays of one dtype of floats. `lanes` leading axes are matched from the
 /// left, the others broadcast from the right.
-pub fn apply(op: &'static str, table: &Table, ins: [&Array; 3], lanes: usize, p: &Numbers) -> Result<Array> {
+pub fn apply(
+    op: &'static str,
+    table: &TernaryLoops,
+    ins: [&Array; 3],
+    lanes: usize,
+    p: &Scalars,
+) -> Result<Array> {
     let dtype = ins[0].dtype();
     assert!(
         dtype.is_float() && ins.iter().all(|x| x.dtype() == dtype),
@@ -86,12 +93,12 @@ pub fn apply(op: &'static str, table: &Table, ins: [&Array; 3], lanes: usize, p:
     );
     let row = if dtype == DType::F32 { table.f32 } else { table.f64 };
     // SAFETY: what a loop asks for is what it is given.
-    walked(op, dtype, ins, lanes, &|n, from, steps, out| unsafe { row(n, from, steps, out, p) })
+    apply_raw(op, dtype, ins, lanes, &|n, from, steps, out| unsafe { row(n, from, steps, out, p) })
 }
 
 /// An array of a dtype, written run by run: `row` gets so many elements of three arrays, with steps of 0 or 1, and where
 /// the results belong.
-pub fn walked(
+pub fn apply_raw(
     op: &'static str,
     dtype: DType,
     ins: [&Array; 3],
@@ -103,19 +110,19 @@ pub fn walked(
     // Elements that lie densely in another order of the axes stay in that order.
     if let Some(order) = common_order(&ins) {
         let [a, x, y] = ins.map(|a| a.permute(&order));
-        return Ok(walked(op, dtype, [&a, &x, &y], 0, row)?.permute(&inverse(&order)));
+        return Ok(apply_raw(op, dtype, [&a, &x, &y], 0, row)?.permute(&inverse(&order)));
     }
     if let Some([a, x, y]) = repeated(&ins)? {
         let whole = ins.iter().max_by_key(|a| a.len()).expect("three");
-        return walked(op, dtype, [&a, &x, &y], 0, row)?.reshape(whole.dims());
+        return apply_raw(op, dtype, [&a, &x, &y], 0, row)?.reshape(whole.dims());
     }
     for a in &mut ins {
         *a = stepwise(a)?;
     }
-    let walk = Walk::new(op, &ins)?;
+    let walk = BroadcastIter::new(op, &ins)?;
     let size = dtype.size();
     Array::build_raw(op, dtype, &walk.dims, |o| {
-        let o = Shared(o);
+        let o = SendPtr(o);
         let work = |range: Range<usize>| {
             walk.runs(range, |at, offsets, n| {
                 let from = std::array::from_fn(|i| {
@@ -126,10 +133,10 @@ pub fn walked(
                 row(n, from, walk.steps, unsafe { o.get().add(at * size) });
             });
         };
-        if !par::pays(walk.len() * size) {
+        if !par::is_worthwhile(walk.len() * size) {
             work(0..walk.len());
         } else {
-            par::pieces(walk.len(), par::piece(walk.len()), &work);
+            par::pieces(walk.len(), par::piece_size(walk.len()), &work);
         }
     })
 }

@@ -6,25 +6,25 @@ use crate::error::{Result, bail};
 use crate::kernel::broadcast::{dense_order, inverse};
 use crate::kernel::fast::Fast;
 use crate::kernel::num::Num;
-use crate::kernel::par::{self, Shared};
+use crate::kernel::par::{self, SendPtr};
 use crate::kernel::simd;
 
-/// Numbers that a row may depend on.
-pub type Numbers = [f64; 3];
+/// Scalars that a row may depend on.
+pub type Scalars = [f64; 3];
 
 /// Applies a row to `n` contiguous elements.
-pub type Loop = unsafe fn(n: usize, x: *const u8, out: *mut u8, p: &Numbers);
+pub type UnaryLoop = unsafe fn(n: usize, x: *const u8, out: *mut u8, p: &Scalars);
 
 /// The loops of one row by the input's dtype, and the dtype of their results (none: the input's).
-pub struct Table {
-    pub loops: [Option<Loop>; DTYPES],
+pub struct UnaryLoops {
+    pub loops: [Option<UnaryLoop>; DTYPES],
     pub out: Option<DType>,
 }
 
 /// # Safety
 /// `x` has `n` elements of `T`, `out` room for `n` of `U`.
 #[inline(always)]
-pub unsafe fn run<T: Copy, U>(row: impl Fn(T) -> U, n: usize, x: *const u8, out: *mut u8) {
+pub unsafe fn map<T: Copy, U>(row: impl Fn(T) -> U, n: usize, x: *const u8, out: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe {
         let (x, out) = (x.cast::<T>(), out.cast::<U>());
@@ -37,13 +37,13 @@ pub unsafe fn run<T: Copy, U>(row: impl Fn(T) -> U, n: usize, x: *const u8, out:
 /// A row of arithmetic alone, whose bits are the same with vectors and without.
 ///
 /// # Safety
-/// That of [`run`].
+/// That of [`map`].
 #[inline(always)]
-pub unsafe fn run_same<T: Copy, U, F: Fn(T) -> U + Copy>(row: F, n: usize, x: *const u8, out: *mut u8) {
+pub unsafe fn map_vectorized<T: Copy, U, F: Fn(T) -> U + Copy>(row: F, n: usize, x: *const u8, out: *mut u8) {
     simd::same_for::<F, ()>(
         // SAFETY: the caller's promise.
         #[inline(always)]
-        move || unsafe { run(row, n, x, out) },
+        move || unsafe { map(row, n, x, out) },
     );
 }
 
@@ -52,7 +52,7 @@ pub unsafe fn run_same<T: Copy, U, F: Fn(T) -> U + Copy>(row: F, n: usize, x: *c
 /// # Safety
 /// `x` has `n` elements of `T`, `out` room for `n`.
 #[inline(always)]
-pub unsafe fn run_float<T: Num, F: Fn(T) -> T + Copy>(
+pub unsafe fn map_fast<T: Num, F: Fn(T) -> T + Copy>(
     row: F,
     fast: impl Fn(Fast<T>) -> Fast<T> + Copy,
     n: usize,
@@ -64,19 +64,19 @@ pub unsafe fn run_float<T: Num, F: Fn(T) -> T + Copy>(
     simd::run_for::<F, ()>(
         // SAFETY: the caller's promise.
         #[inline(always)]
-        move || unsafe { run(row, n, x, out) },
+        move || unsafe { map(row, n, x, out) },
         // SAFETY: as above.
         #[inline(always)]
-        move || unsafe { run_fast(row, fast, n, x, out) },
+        move || unsafe { map_fast_inline(row, fast, n, x, out) },
     );
 }
 
-/// The vector loop of [`run_float`], for callers that are compiled for vectors themselves.
+/// The vector loop of [`map_fast`], for callers that are compiled for vectors themselves.
 ///
 /// # Safety
-/// That of [`run_float`].
+/// That of [`map_fast`].
 #[inline(always)]
-pub unsafe fn run_fast<T: Num>(
+pub unsafe fn map_fast_inline<T: Num>(
     row: impl Fn(T) -> T,
     fast: impl Fn(Fast<T>) -> Fast<T>,
     n: usize,
@@ -112,61 +112,61 @@ pub unsafe fn run_fast<T: Num>(
 
 /// The loops of a row `x => expression`, for the dtypes of a class: `num` (every number), `real` (floats), `plain`
 /// (floats, with nothing but arithmetic), `test` (floats, with a truth value as result) or `bits` (integers and truth
-/// values). A row `x; p => expression` reads [`Numbers`] as `p[i]`. `table x => …` is a table as it is.
-macro_rules! map_table {
+/// values). A row `x; p => expression` reads [`Scalars`] as `p[i]`. `table x => …` is a table as it is.
+macro_rules! unary_loops {
     (table $x:ident => $e:expr) => { $e };
-    (num $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::unary::map_table!(@ Num, T, None, $x, ($($p)?), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
-    (real $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::unary::map_table!(@ Real, T, None, $x, ($($p)?), $e, F32 f32, F64 f64) };
-    (plain $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::unary::map_table!(@ Plain, T, None, $x, ($($p)?), $e, F32 f32, F64 f64) };
-    (test $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::map_table!(@ Plain, Bool8, Some(DType::Bool), $x, (), $e, F32 f32, F64 f64) };
-    (bits $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::map_table!(@ Bits, T, None, $x, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
+    (num $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Num, T, None, $x, ($($p)?), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (real $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Real, T, None, $x, ($($p)?), $e, F32 f32, F64 f64) };
+    (plain $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Plain, T, None, $x, ($($p)?), $e, F32 f32, F64 f64) };
+    (test $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Plain, Bool8, Some(DType::Bool), $x, (), $e, F32 f32, F64 f64) };
+    (bits $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Bits, T, None, $x, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
     (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $p:tt, $e:expr, $($V:ident $t:ident),*) => {{
         #[allow(unused_imports)]
         use $crate::{dtype::{Bool8, DType, Element}, kernel::{fast::Fast, num::{Bits, Num, Plain, Real, truth}, pointwise::unary}};
         #[inline(always)]
         #[allow(unused_variables)]
-        fn row<T: $Trait>($x: T, p: &unary::Numbers) -> $Out {
-            $crate::kernel::pointwise::unary::map_table!(@numbers $p p);
+        fn row<T: $Trait>($x: T, p: &unary::Scalars) -> $Out {
+            $crate::kernel::pointwise::unary::unary_loops!(@numbers $p p);
             $e
         }
-        let mut loops: [Option<unary::Loop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
+        let mut loops: [Option<unary::UnaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of `out`'s dtype.
-        $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::unary::map_loop!($Trait row $Out $t)); )*
-        &unary::Table { loops, out: $out }
+        $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::unary::unary_loop!($Trait row $Out $t)); )*
+        &unary::UnaryLoops { loops, out: $out }
     }};
     (@numbers () $from:ident) => {};
     (@numbers ($p:ident) $from:ident) => { let $p = $from.map(T::from_f64); };
 }
 /// The loop of a row for one type. Closures own what they read: through a reference it might be what the loop writes, and
 /// would be read again for each element.
-macro_rules! map_loop {
+macro_rules! unary_loop {
     (Real $row:ident T $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
         |n, x, o, p| unsafe {
             let p = *p;
-            unary::run_float(#[inline(always)] move |x| $row::<$t>(x, &p), #[inline(always)] move |x| $row::<Fast<$t>>(x, &p), n, x, o)
+            unary::map_fast(#[inline(always)] move |x| $row::<$t>(x, &p), #[inline(always)] move |x| $row::<Fast<$t>>(x, &p), n, x, o)
         }
     };
-    ($Trait:ident $row:ident T f32) => { $crate::kernel::pointwise::unary::map_loop!(@same $row f32) };
-    ($Trait:ident $row:ident T f64) => { $crate::kernel::pointwise::unary::map_loop!(@same $row f64) };
+    ($Trait:ident $row:ident T f32) => { $crate::kernel::pointwise::unary::unary_loop!(@same $row f32) };
+    ($Trait:ident $row:ident T f64) => { $crate::kernel::pointwise::unary::unary_loop!(@same $row f64) };
     ($Trait:ident $row:ident $Out:ident $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
-        |n, x, o, p| unsafe { let p = *p; unary::run(#[inline(always)] move |x: $t| $row::<$t>(x, &p), n, x, o) }
+        |n, x, o, p| unsafe { let p = *p; unary::map(#[inline(always)] move |x: $t| $row::<$t>(x, &p), n, x, o) }
     };
     (@same $row:ident $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
-        |n, x, o, p| unsafe { let p = *p; unary::run_same(#[inline(always)] move |x: $t| $row::<$t>(x, &p), n, x, o) }
+        |n, x, o, p| unsafe { let p = *p; unary::map_vectorized(#[inline(always)] move |x: $t| $row::<$t>(x, &p), n, x, o) }
     };
 }
-pub(crate) use {map_loop, map_table};
+pub(crate) use {unary_loop, unary_loops};
 
 /// The row applied to every element.
-pub fn apply(op: &'static str, table: &Table, x: &Array) -> Result<Array> {
+pub fn apply(op: &'static str, table: &UnaryLoops, x: &Array) -> Result<Array> {
     apply_with(op, table, x, &[0.0; 3])
 }
 
 /// [`apply`] for a row that reads numbers.
-pub fn apply_with(op: &'static str, table: &Table, x: &Array, p: &Numbers) -> Result<Array> {
+pub fn apply_with(op: &'static str, table: &UnaryLoops, x: &Array, p: &Scalars) -> Result<Array> {
     let Some(row) = table.loops[x.dtype() as usize] else {
         bail!(Dtype, op, "not defined for {}", x.dtype());
     };
@@ -178,12 +178,12 @@ pub fn apply_with(op: &'static str, table: &Table, x: &Array, p: &Numbers) -> Re
     let out = table.out.unwrap_or(x.dtype());
     let (from, to, n) = (x.dtype().size(), out.size(), x.len());
     Array::build_raw(op, out, x.dims(), |o| {
-        if !par::pays(n * from) {
+        if !par::is_worthwhile(n * from) {
             // SAFETY: `n` elements of the dtypes that the table was asked for.
             return unsafe { row(n, x.ptr(), o, p) };
         }
-        let o = Shared(o);
-        par::pieces(n, par::piece(n), &|r| {
+        let o = SendPtr(o);
+        par::pieces(n, par::piece_size(n), &|r| {
             let o = &o;
             // SAFETY: as above; the pieces do not overlap.
             unsafe { row(r.len(), x.ptr().add(r.start * from), o.0.add(r.start * to), p) }

@@ -35,7 +35,7 @@ fn sum<T: Num>(x: &[T], y: &[T]) -> T {
 }
 
 /// The inner products of the rows (the last axis, which goes) of two arrays of one shape and dtype.
-pub fn rows(op: &'static str, x: &Array, y: &Array) -> Result<Array> {
+pub fn last_axis(op: &'static str, x: &Array, y: &Array) -> Result<Array> {
     assert_eq!((x.dims(), x.dtype()), (y.dims(), y.dtype()), "{op}: another shape or dtype");
     let (x, y) = (x.contiguous()?, y.contiguous()?);
     let (&n, lead) = x.dims().split_last().expect("rows have an axis");
@@ -43,7 +43,7 @@ pub fn rows(op: &'static str, x: &Array, y: &Array) -> Result<Array> {
     dispatch!(x.dtype(), num T => {
         let (all_x, all_y) = (x.as_slice::<T>().expect("contiguous"), y.as_slice::<T>().expect("contiguous"));
         let dims: Dims = lead.iter().copied().chain([parts]).collect();
-        let cut = output::folded::<T>(op, &dims, 1, n.min(LONG), |first, out| simd::same(
+        let cut = output::build_from::<T>(op, &dims, 1, n.min(LONG), |first, out| simd::autovectorize(
             #[inline(always)]
             || {
                 for (part, out) in (first..).zip(out) {
@@ -77,7 +77,7 @@ mod tests {
                 let data: Vec<f64> =
                     (0..dims.iter().product()).map(|i: usize| (i % 13) as f64 - 4.0).collect();
                 let x = Array::from_slice(&data, &dims).unwrap();
-                let found = rows("t", &x, &x).unwrap();
+                let found = last_axis("t", &x, &x).unwrap();
                 let row = |r: usize| data[r * n..(r + 1) * n].iter().map(|v| v * v).sum::<f64>();
                 assert_eq!(found.dims(), lead);
                 assert_eq!(found.to_vec::<f64>(), (0..found.len()).map(row).collect::<Vec<_>>());

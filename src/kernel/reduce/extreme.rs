@@ -4,35 +4,35 @@ use crate::array::Array;
 use crate::dtype::{DType, Element, dispatch};
 use crate::error::Result;
 use crate::kernel::num::Plain;
-use crate::kernel::output::{self, Blocks};
-use crate::kernel::pointwise::binary::{self, zip_table};
+use crate::kernel::output::{self, AxisBlocks};
+use crate::kernel::pointwise::binary::{self, binary_loops};
 use crate::kernel::reduce::pairwise::{self, Group, ROWS, joined};
-use crate::kernel::reduce::{self, Loop, Table, reduce_table};
+use crate::kernel::reduce::{self, ReduceLoop, ReduceLoops, reduce_loops};
 use crate::shape::Dims;
 
-const ANY_MAX: &Table = reduce_table!(ord T::from_f64(f64::NEG_INFINITY); a, x => Num::max(a, x));
-const ANY_MIN: &Table = reduce_table!(ord T::from_f64(f64::INFINITY); a, x => Num::min(a, x));
-pub const MAX: &Table = &quick(
+const ANY_MAX: &ReduceLoops = reduce_loops!(ord T::from_f64(f64::NEG_INFINITY); a, x => Num::max(a, x));
+const ANY_MIN: &ReduceLoops = reduce_loops!(ord T::from_f64(f64::INFINITY); a, x => Num::min(a, x));
+pub const MAX: &ReduceLoops = &quick(
     ANY_MAX,
-    // SAFETY: as of `reduce_table`.
-    |s, x, out| unsafe { reduce::run_grouped(f32::NEG_INFINITY, |v| v, larger, Greatest, s, x, out) },
+    // SAFETY: as of `reduce_loops`.
+    |s, x, out| unsafe { reduce::fold_slab_grouped(f32::NEG_INFINITY, |v| v, larger, Greatest, s, x, out) },
     // SAFETY: as above.
-    |s, x, out| unsafe { reduce::run_grouped(f64::NEG_INFINITY, |v| v, larger, Greatest, s, x, out) },
+    |s, x, out| unsafe { reduce::fold_slab_grouped(f64::NEG_INFINITY, |v| v, larger, Greatest, s, x, out) },
 );
-pub const MIN: &Table = &quick(
+pub const MIN: &ReduceLoops = &quick(
     ANY_MIN,
     // SAFETY: as above.
-    |s, x, out| unsafe { reduce::run_grouped(f32::INFINITY, |v| v, smaller, Least, s, x, out) },
+    |s, x, out| unsafe { reduce::fold_slab_grouped(f32::INFINITY, |v| v, smaller, Least, s, x, out) },
     // SAFETY: as above.
-    |s, x, out| unsafe { reduce::run_grouped(f64::INFINITY, |v| v, smaller, Least, s, x, out) },
+    |s, x, out| unsafe { reduce::fold_slab_grouped(f64::INFINITY, |v| v, smaller, Least, s, x, out) },
 );
 
 /// The table with other loops for floats.
-const fn quick(table: &Table, narrow: Loop, wide: Loop) -> Table {
+const fn quick(table: &ReduceLoops, narrow: ReduceLoop, wide: ReduceLoop) -> ReduceLoops {
     let mut loops = table.loops;
     loops[DType::F32 as usize] = Some(narrow);
     loops[DType::F64 as usize] = Some(wide);
-    Table { loops, joins: loops, out: None }
+    ReduceLoops { loops, joins: loops, out: None }
 }
 
 /// The largest element, NaN if there is one; -inf of none.
@@ -80,15 +80,15 @@ fn same<T: Element>(a: T, b: T) -> bool {
 }
 
 /// Where the largest (or smallest) element along an axis first occurs, and its value; the axis stays with size 1.
-pub fn first(op: &'static str, x: &Array, axis: usize, largest: bool) -> Result<(Array, Array)> {
+pub fn arg_extreme(op: &'static str, x: &Array, axis: usize, largest: bool) -> Result<(Array, Array)> {
     let mut dims = Dims::from_slice(x.dims());
     dims[axis] = 1;
     let x = x.contiguous()?;
     let values = reduce::apply(op, if largest { MAX } else { MIN }, &x, &[axis])?.reshape(&dims)?;
-    let Blocks { n, inner } = Blocks::of(x.dims(), axis);
+    let AxisBlocks { n, inner } = AxisBlocks::of(x.dims(), axis);
     let indices = dispatch!(x.dtype(), all T => {
         let (x, best) = (x.as_slice::<T>().expect("contiguous"), values.as_slice::<T>().expect("contiguous"));
-        output::folded::<i64>(op, &dims, inner, n * inner, |first, out| {
+        output::build_from::<i64>(op, &dims, inner, n * inner, |first, out| {
             if inner == 0 { return; }
             for (b, out) in (first..).zip(out.chunks_exact_mut(inner)) {
                 let (x, best) = (&x[b * n * inner..][..n * inner], &best[b * inner..][..inner]);
@@ -111,14 +111,14 @@ pub fn first(op: &'static str, x: &Array, axis: usize, largest: bool) -> Result<
 
 /// The largest (or smallest) element so far along an axis and where it is: the latest of equal ones. A NaN stays.
 #[allow(clippy::eq_op)]
-pub fn running(op: &'static str, x: &Array, axis: usize, largest: bool) -> Result<(Array, Array)> {
+pub fn cumulative(op: &'static str, x: &Array, axis: usize, largest: bool) -> Result<(Array, Array)> {
     let x = x.contiguous()?;
     let dims = x.dims();
-    let blocks = Blocks::of(dims, axis);
+    let blocks = AxisBlocks::of(dims, axis);
     let (inner, len) = (blocks.inner, blocks.len());
     dispatch!(x.dtype(), all T => {
         let x = x.as_slice::<T>().expect("contiguous");
-        output::build_two::<T, i64>(op, (dims, len), (dims, len), len, |first, values, indices| {
+        output::build_pair::<T, i64>(op, (dims, len), (dims, len), len, |first, values, indices| {
             if len == 0 { return; }
             let outs = values.chunks_exact_mut(len).zip(indices.chunks_exact_mut(len));
             for (b, (values, indices)) in (first..).zip(outs) {
@@ -139,11 +139,11 @@ pub fn running(op: &'static str, x: &Array, axis: usize, largest: bool) -> Resul
 
 /// How the weight 1 is shared by the elements that equal the result of a selection: 0 for all others, and equal parts
 /// for them. `z` has the axes with size 1. The weights are of the array's dtype.
-pub fn shares(op: &'static str, x: &Array, z: &Array, axes: &[usize], lanes: usize) -> Result<Array> {
-    const SAME: &binary::Table =
-        zip_table!(plain x, y => if x == y || (x.nan() && y.nan()) { T::ONE } else { T::ZERO });
-    const DIV: &binary::Table = zip_table!(plain x, y => x.div(y));
-    const SUM: &Table = reduce_table!(num T::ZERO; a, x => a.add(x));
+pub fn tie_weights(op: &'static str, x: &Array, z: &Array, axes: &[usize], lanes: usize) -> Result<Array> {
+    const SAME: &binary::BinaryLoops =
+        binary_loops!(plain x, y => if x == y || (x.nan() && y.nan()) { T::ONE } else { T::ZERO });
+    const DIV: &binary::BinaryLoops = binary_loops!(plain x, y => x.div(y));
+    const SUM: &ReduceLoops = reduce_loops!(num T::ZERO; a, x => a.add(x));
     let hits = binary::apply(op, SAME, x, z, lanes)?;
     let count = reduce::apply(op, SUM, &hits, axes)?;
     let mut dims = Dims::from_slice(hits.dims());

@@ -11,14 +11,14 @@ use crate::kernel::{par, simd};
 
 /// What is looked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum NonFinite {
     Nan,
-    NotFinite,
+    Any,
 }
 
 /// Whether an array has such an element.
-pub fn has(x: &Array, kind: Kind) -> bool {
-    dispatch!(x.dtype(), float T => has_of::<T>(x, kind), else false)
+pub fn contains(x: &Array, kind: NonFinite) -> bool {
+    dispatch!(x.dtype(), float T => contains_in::<T>(x, kind), else false)
 }
 
 /// Whether all elements are zero.
@@ -26,7 +26,7 @@ pub fn is_zero(x: &Array) -> bool {
     dispatch!(x.dtype(), float T => x.to_vec::<T>().iter().all(|v| *v == T::default()), else false)
 }
 
-fn has_of<T: Plain>(x: &Array, kind: Kind) -> bool {
+fn contains_in<T: Plain>(x: &Array, kind: NonFinite) -> bool {
     if x.dims().contains(&0) {
         return false;
     }
@@ -55,7 +55,7 @@ fn has_of<T: Plain>(x: &Array, kind: Kind) -> bool {
         }
         // SAFETY: `run` elements side by side, all of them the array's.
         let part = unsafe { std::slice::from_raw_parts(start.add(at), run) };
-        found |= is_suspect(part) && (kind == Kind::NotFinite || part.iter().any(|v| v.nan()));
+        found |= has_non_finite(part) && (kind == NonFinite::Any || part.iter().any(|v| v.nan()));
         if found {
             break;
         }
@@ -64,7 +64,7 @@ fn has_of<T: Plain>(x: &Array, kind: Kind) -> bool {
 }
 
 /// Whether an element is not finite.
-pub fn is_suspect<T: Plain>(x: &[T]) -> bool {
+pub fn has_non_finite<T: Plain>(x: &[T]) -> bool {
     if size_of_val(x) < par::MIN_BYTES {
         return block(x);
     }
@@ -78,7 +78,7 @@ pub fn is_suspect<T: Plain>(x: &[T]) -> bool {
 }
 
 fn block<T: Plain>(x: &[T]) -> bool {
-    simd::run(
+    simd::multiversion(
         #[inline(always)]
         || sums_are_wrong(x),
         #[inline(always)]

@@ -6,7 +6,7 @@ use crate::array::Array;
 use crate::dtype::{DTYPES, DType};
 use crate::error::{Result, bail};
 use crate::kernel::broadcast::dense_order;
-use crate::kernel::par::{self, Shared};
+use crate::kernel::par::{self, SendPtr};
 use crate::kernel::reduce::pairwise::{COLUMNS, Group, Tree, columns, grouped};
 use crate::kernel::simd;
 use crate::shape::Dims;
@@ -21,13 +21,13 @@ pub struct Slab {
 }
 
 /// Folds each block of a slab into one row; the rows of the output are adjacent.
-pub type Loop = unsafe fn(slab: Slab, x: *const u8, out: *mut u8);
+pub type ReduceLoop = unsafe fn(slab: Slab, x: *const u8, out: *mut u8);
 
 /// The loops of one fold by the input's dtype: `loops` from elements, `joins` from results of `loops`. `out` is the
 /// dtype of the results (none: the input's).
-pub struct Table {
-    pub loops: [Option<Loop>; DTYPES],
-    pub joins: [Option<Loop>; DTYPES],
+pub struct ReduceLoops {
+    pub loops: [Option<ReduceLoop>; DTYPES],
+    pub joins: [Option<ReduceLoop>; DTYPES],
     pub out: Option<DType>,
 }
 
@@ -42,7 +42,7 @@ const MANY: usize = 64;
 /// # Safety
 /// `x` has the elements of the slab, of type `T`, and `out` room for `outer * inner` of `A`.
 #[inline(always)]
-pub unsafe fn run<T: Copy, A: Copy>(
+pub unsafe fn fold_slab<T: Copy, A: Copy>(
     init: A,
     lift: impl Fn(T) -> A,
     join: impl Fn(A, A) -> A,
@@ -51,15 +51,15 @@ pub unsafe fn run<T: Copy, A: Copy>(
     out: *mut u8,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { run_grouped(init, &lift, &join, Tree(&lift, &join), slab, x, out) }
+    unsafe { fold_slab_grouped(init, &lift, &join, Tree(&lift, &join), slab, x, out) }
 }
 
-/// [`run`] with a way of its own to fold a few elements.
+/// [`fold_slab`] with a way of its own to fold a few elements.
 ///
 /// # Safety
-/// That of [`run`].
+/// That of [`fold_slab`].
 #[inline(always)]
-pub unsafe fn run_grouped<T: Copy, A: Copy, J: Fn(A, A) -> A>(
+pub unsafe fn fold_slab_grouped<T: Copy, A: Copy, J: Fn(A, A) -> A>(
     init: A,
     lift: impl Fn(T) -> A,
     join: J,
@@ -93,11 +93,11 @@ pub unsafe fn run_grouped<T: Copy, A: Copy, J: Fn(A, A) -> A>(
 /// The loops of a fold `init; acc, x => expression`. The groups are `num` (every number), `ord` (truth values too, as
 /// bytes), and, with a last part `of v => expression` that lifts an element into the type of the results, `real` and
 /// `all`; for `all` that type is named.
-macro_rules! reduce_table {
-    (num $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_table!(@ Num, T, None, $init, $a, $x, $e, v, v, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
-    (ord $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_table!(@ Num, T, None, $init, $a, $x, $e, v, v, Bool u8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
-    (real $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $lift:expr) => { $crate::kernel::reduce::reduce_table!(@ Real, T, None, $init, $a, $x, $e, $v, $lift, F32 f32, F64 f64) };
-    (all $A:ident $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $lift:expr) => { $crate::kernel::reduce::reduce_table!(@ Element, $A, Some(<$A as $crate::dtype::Element>::DTYPE), $init, $a, $x, $e, $v, $lift, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+macro_rules! reduce_loops {
+    (num $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ Num, T, None, $init, $a, $x, $e, v, v, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (ord $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ Num, T, None, $init, $a, $x, $e, v, v, Bool u8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (real $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $lift:expr) => { $crate::kernel::reduce::reduce_loops!(@ Real, T, None, $init, $a, $x, $e, $v, $lift, F32 f32, F64 f64) };
+    (all $A:ident $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $lift:expr) => { $crate::kernel::reduce::reduce_loops!(@ Element, $A, Some(<$A as $crate::dtype::Element>::DTYPE), $init, $a, $x, $e, $v, $lift, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
     (@ $Trait:ident, $A:ident, $out:expr, $init:expr, $a:ident, $x:ident, $e:expr, $v:ident, $lift:expr, $($V:ident $t:ty),*) => {{
         #[allow(unused_imports)]
         use $crate::{dtype::{Bool8, DType, Element}, kernel::{num::{Num, Plain, Real}, reduce}};
@@ -112,21 +112,21 @@ macro_rules! reduce_table {
         #[inline(always)]
         #[allow(clippy::extra_unused_type_parameters)]
         fn join<T: $Trait>($a: $A, $x: $A) -> $A { $e }
-        let mut loops: [Option<reduce::Loop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
-        let mut joins: [Option<reduce::Loop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
+        let mut loops: [Option<reduce::ReduceLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
+        let mut joins: [Option<reduce::ReduceLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         $(
             // SAFETY: `apply` passes arrays of the dtype that it looked up.
-            loops[DType::$V as usize] = Some(|s, x, out| unsafe { reduce::run(init::<$t>(), lift::<$t>, join::<$t>, s, x, out) });
+            loops[DType::$V as usize] = Some(|s, x, out| unsafe { reduce::fold_slab(init::<$t>(), lift::<$t>, join::<$t>, s, x, out) });
             // SAFETY: as above, of the dtype of the results.
-            joins[DType::$V as usize] = Some(|s, x, out| unsafe { reduce::run(init::<$t>(), |x| x, join::<$t>, s, x, out) });
+            joins[DType::$V as usize] = Some(|s, x, out| unsafe { reduce::fold_slab(init::<$t>(), |x| x, join::<$t>, s, x, out) });
         )*
-        &reduce::Table { loops, joins, out: $out }
+        &reduce::ReduceLoops { loops, joins, out: $out }
     }};
 }
-pub(crate) use reduce_table;
+pub(crate) use reduce_loops;
 
 /// The axes (sorted, not negative) folded away; they are left out of the result's shape.
-pub fn apply(op: &'static str, table: &Table, x: &Array, axes: &[usize]) -> Result<Array> {
+pub fn apply(op: &'static str, table: &ReduceLoops, x: &Array, axes: &[usize]) -> Result<Array> {
     let at = x.dtype() as usize;
     let (Some(fold), Some(join)) = (table.loops[at], table.joins[at]) else {
         bail!(Dtype, op, "not defined for {}", x.dtype());
@@ -147,7 +147,7 @@ pub fn apply(op: &'static str, table: &Table, x: &Array, axes: &[usize]) -> Resu
 /// [`apply`] for a contiguous array: one run of adjacent axes after the other, the last one first.
 fn dense(
     op: &'static str,
-    (fold, join): (Loop, Loop),
+    (fold, join): (ReduceLoop, ReduceLoop),
     x: &Array,
     axes: &[usize],
     out: DType,
@@ -160,16 +160,16 @@ fn dense(
         }
     }
     let (first, last) = runs.pop().unwrap_or((0, 0));
-    let mut y = one_run(op, (fold, join), x, first..last, out)?;
+    let mut y = reduce_adjacent(op, (fold, join), x, first..last, out)?;
     while let Some((first, last)) = runs.pop() {
-        y = one_run(op, (join, join), &y, first..last, out)?;
+        y = reduce_adjacent(op, (join, join), &y, first..last, out)?;
     }
     Ok(y)
 }
 
-fn one_run(
+fn reduce_adjacent(
     op: &'static str,
-    (fold, join): (Loop, Loop),
+    (fold, join): (ReduceLoop, ReduceLoop),
     x: &Array,
     axes: std::ops::Range<usize>,
     out: DType,
@@ -182,8 +182,8 @@ fn one_run(
     let most = if inner > 1 { TOGETHER / inner } else { 0 };
     if let Some(k) = (2..=most).rev().find(|k| n >= MANY * k && n.is_multiple_of(*k)) {
         let wide = x.reshape(&[outer, n / k, k * inner])?;
-        let rows = one_run(op, (fold, join), &wide, 1..2, out)?.reshape(&[outer, k, inner])?;
-        return one_run(op, (join, join), &rows, 1..2, out)?.reshape(&dims);
+        let rows = reduce_adjacent(op, (fold, join), &wide, 1..2, out)?.reshape(&[outer, k, inner])?;
+        return reduce_adjacent(op, (join, join), &rows, 1..2, out)?.reshape(&dims);
     }
     let whole = Slab { outer, n, inner, stride: inner };
     if outer * n * inner * from < par::MIN_BYTES {
@@ -194,7 +194,7 @@ fn one_run(
     }
     if outer >= WIDE {
         return Array::build_raw(op, out, &dims, |o| {
-            let o = Shared(o);
+            let o = SendPtr(o);
             par::pieces(outer, par::PIECE.div_ceil(n * inner), &|r| {
                 let o = &o;
                 let slab = Slab { outer: r.len(), ..whole };
@@ -211,7 +211,7 @@ fn one_run(
     let (across, down) = (inner.div_ceil(width), n.div_ceil(height));
     let parts = if down == 1 { dims.clone() } else { Dims::from_slice(&[outer, down, inner]) };
     let parts = Array::build_raw(op, out, &parts, |o| {
-        let o = Shared(o);
+        let o = SendPtr(o);
         par::pieces(outer * down * across, 1, &|r| {
             let o = &o;
             for part in r {
@@ -232,14 +232,14 @@ fn one_run(
     if down == 1 {
         return Ok(parts);
     }
-    one_run(op, (join, join), &parts, 1..2, out)?.reshape(&dims)
+    reduce_adjacent(op, (join, join), &parts, 1..2, out)?.reshape(&dims)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const SUM: &Table = reduce_table!(num T::ZERO; a, x => a.add(x));
+    const SUM: &ReduceLoops = reduce_loops!(num T::ZERO; a, x => a.add(x));
 
     /// Sums over axes by the definition.
     fn plain(x: &Array, axes: &[usize]) -> Vec<f64> {

@@ -4,19 +4,19 @@ use crate::array::Array;
 use crate::dtype::{DType, dispatch};
 use crate::error::{Result, bail};
 use crate::kernel::num::Num;
-use crate::kernel::output::{self, Blocks};
+use crate::kernel::output::{self, AxisBlocks};
 
 /// Along which axis a scan runs, and whether from the last row to the first.
 #[derive(Clone, Copy)]
-pub struct Way {
+pub struct ScanAxis {
     pub axis: usize,
     pub reverse: bool,
 }
 
-impl Way {
+impl ScanAxis {
     /// Calls `step` with each row's offset in a block and that of the row before it on the way (none at the start).
     #[inline(always)]
-    fn walk(self, Blocks { n, inner }: Blocks, mut step: impl FnMut(usize, Option<usize>)) {
+    fn walk(self, AxisBlocks { n, inner }: AxisBlocks, mut step: impl FnMut(usize, Option<usize>)) {
         for k in 0..n {
             let row = |k: usize| inner * if self.reverse { n - 1 - k } else { k };
             step(row(k), k.checked_sub(1).map(row));
@@ -31,8 +31,8 @@ const SIDE: usize = 8;
 /// result `before` at the place `j` before `i`.
 #[inline(always)]
 fn scan<T: Copy>(
-    way: Way,
-    blocks: Blocks,
+    way: ScanAxis,
+    blocks: AxisBlocks,
     out: &mut [T],
     first: impl Fn(usize) -> T,
     next: impl Fn(usize, usize, T) -> T,
@@ -88,26 +88,26 @@ fn side_by_side<const ROWS: usize, T: Copy>(
 }
 
 /// `out[k] = x[k] + out[k-1]` along the way.
-pub fn sum(op: &'static str, x: &Array, way: Way) -> Result<Array> {
+pub fn cumsum(op: &'static str, x: &Array, way: ScanAxis) -> Result<Array> {
     dispatch!(x.dtype(), num T => joined::<T>(op, x, way, T::add), else not_defined(op, x.dtype()))
 }
 
 /// `out[k] = x[k] * out[k-1]` along the way.
-pub fn product(op: &'static str, x: &Array, way: Way) -> Result<Array> {
+pub fn cumprod(op: &'static str, x: &Array, way: ScanAxis) -> Result<Array> {
     dispatch!(x.dtype(), num T => joined::<T>(op, x, way, T::mul), else not_defined(op, x.dtype()))
 }
 
 /// For each element the product of all others along an axis: of those before it and of those after it.
-pub fn others(op: &'static str, x: &Array, axis: usize) -> Result<Array> {
+pub fn product_of_others(op: &'static str, x: &Array, axis: usize) -> Result<Array> {
     let x = x.contiguous()?;
-    let (dims, blocks) = (x.dims(), Blocks::of(x.dims(), axis));
+    let (dims, blocks) = (x.dims(), AxisBlocks::of(x.dims(), axis));
     let len = blocks.len();
     dispatch!(x.dtype(), num T => {
         let all = x.as_slice::<T>().expect("contiguous");
-        let (out, _) = output::build_two::<T, T>(op, (dims, len), (dims, len), len, |start, out, after| {
+        let (out, _) = output::build_pair::<T, T>(op, (dims, len), (dims, len), len, |start, out, after| {
             let x = &all[start * len..][..out.len()];
             for (reverse, out) in [(false, &mut *out), (true, &mut *after)] {
-                scan(Way { axis, reverse }, blocks, out, |_| T::ONE, |_, j, last| last.mul(x[j]));
+                scan(ScanAxis { axis, reverse }, blocks, out, |_| T::ONE, |_, j, last| last.mul(x[j]));
             }
             out.iter_mut().zip(after).for_each(|(o, &mut v)| *o = o.mul(v));
         })?;
@@ -115,9 +115,14 @@ pub fn others(op: &'static str, x: &Array, axis: usize) -> Result<Array> {
     }, else not_defined(op, x.dtype()))
 }
 
-fn joined<T: Num>(op: &'static str, x: &Array, way: Way, join: impl Fn(T, T) -> T + Sync) -> Result<Array> {
+fn joined<T: Num>(
+    op: &'static str,
+    x: &Array,
+    way: ScanAxis,
+    join: impl Fn(T, T) -> T + Sync,
+) -> Result<Array> {
     let x = x.contiguous()?;
-    let blocks = Blocks::of(x.dims(), way.axis);
+    let blocks = AxisBlocks::of(x.dims(), way.axis);
     let len = blocks.len();
     let all = x.as_slice::<T>().expect("contiguous");
     output::build::<T>(op, x.dims(), len, |start, out| {
@@ -128,10 +133,10 @@ fn joined<T: Num>(op: &'static str, x: &Array, way: Way, join: impl Fn(T, T) -> 
 
 /// `out[k] = b[k] + c * out[k-1]` along the way, where `c` is `a[k]` if `own`, else `a[k-1]`. Both arrays have one
 /// shape. The coefficient that has no row before it is not read, whatever it is.
-pub fn recur(op: &'static str, a: &Array, b: &Array, way: Way, own: bool) -> Result<Array> {
-    fn go<T: Num>(op: &'static str, a: &Array, b: &Array, way: Way, own: bool) -> Result<Array> {
+pub fn linear_recurrence(op: &'static str, a: &Array, b: &Array, way: ScanAxis, own: bool) -> Result<Array> {
+    fn go<T: Num>(op: &'static str, a: &Array, b: &Array, way: ScanAxis, own: bool) -> Result<Array> {
         let (a, b) = (a.contiguous()?, b.contiguous()?);
-        let blocks = Blocks::of(b.dims(), way.axis);
+        let blocks = AxisBlocks::of(b.dims(), way.axis);
         let len = blocks.len();
         let (all_a, all_b) = (a.as_slice::<T>().expect("contiguous"), b.as_slice::<T>().expect("contiguous"));
         output::build::<T>(op, b.dims(), len, |start, out| {
@@ -145,9 +150,9 @@ pub fn recur(op: &'static str, a: &Array, b: &Array, way: Way, own: bool) -> Res
 }
 
 /// `out[k] = x[k-1]` along the way, and 0 at its start.
-pub fn shift(op: &'static str, x: &Array, way: Way) -> Result<Array> {
+pub fn shift(op: &'static str, x: &Array, way: ScanAxis) -> Result<Array> {
     let x = x.contiguous()?;
-    let blocks = Blocks::of(x.dims(), way.axis);
+    let blocks = AxisBlocks::of(x.dims(), way.axis);
     let (len, inner) = (blocks.len(), blocks.inner);
     dispatch!(x.dtype(), all T => {
         let all = x.as_slice::<T>().expect("contiguous");

@@ -9,7 +9,7 @@ pub const BLOCK: usize = 256;
 /// The instruction sets that loops are compiled for, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Level {
+pub enum Isa {
     Baseline = 1,
     /// Of ARM's 64-bit processors, all of which have it and fused multiply-add.
     Neon,
@@ -17,48 +17,48 @@ pub enum Level {
     Avx512,
 }
 
-/// The best level of this processor, or a lower one that `FERROGRAD_CPU` (`baseline`, `avx2`, `avx512`) asks for.
+/// The best isa of this processor, or a lower one that `FERROGRAD_CPU` (`baseline`, `avx2`, `avx512`) asks for.
 #[inline]
-pub fn level() -> Level {
-    static LEVEL: AtomicU8 = AtomicU8::new(0);
-    match LEVEL.load(Relaxed) {
+pub fn isa() -> Isa {
+    static ISA: AtomicU8 = AtomicU8::new(0);
+    match ISA.load(Relaxed) {
         0 => {
-            let level = detect();
-            LEVEL.store(level as u8, Relaxed);
-            level
+            let isa = detect();
+            ISA.store(isa as u8, Relaxed);
+            isa
         }
-        1 => Level::Baseline,
-        2 => Level::Neon,
-        3 => Level::Avx2,
-        _ => Level::Avx512,
+        1 => Isa::Baseline,
+        2 => Isa::Neon,
+        3 => Isa::Avx2,
+        _ => Isa::Avx512,
     }
 }
 
 #[cold]
-fn detect() -> Level {
+fn detect() -> Isa {
     let asked = match std::env::var("FERROGRAD_CPU").as_deref() {
-        Ok("baseline") => Level::Baseline,
-        Ok("avx2") => Level::Avx2,
-        _ => Level::Avx512,
+        Ok("baseline") => Isa::Baseline,
+        Ok("avx2") => Isa::Avx2,
+        _ => Isa::Avx512,
     };
     asked.min(best())
 }
 
 #[cfg(target_arch = "x86_64")]
-fn best() -> Level {
+fn best() -> Isa {
     use std::arch::is_x86_feature_detected as has;
     if !(has!("avx2") && has!("fma")) {
-        Level::Baseline
+        Isa::Baseline
     } else if has!("avx512f") && has!("avx512vl") && has!("avx512dq") && has!("avx512bw") {
-        Level::Avx512
+        Isa::Avx512
     } else {
-        Level::Avx2
+        Isa::Avx2
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn best() -> Level {
-    if cfg!(target_arch = "aarch64") { Level::Neon } else { Level::Baseline }
+fn best() -> Isa {
+    if cfg!(target_arch = "aarch64") { Isa::Neon } else { Isa::Baseline }
 }
 
 /// Calls that are compiled for more vector instructions than the rest of the crate.
@@ -89,11 +89,11 @@ impl<T> Wide for T {}
 /// Runs `vector` compiled for this processor's vectors, with fused multiply-add, or `plain` where there are none.
 /// Both must be `#[inline(always)]` closures, and so must be what they call.
 #[inline(always)]
-pub fn run<R, V: FnOnce() -> R>(plain: impl FnOnce() -> R, vector: V) -> R {
+pub fn multiversion<R, V: FnOnce() -> R>(plain: impl FnOnce() -> R, vector: V) -> R {
     run_for::<V, R>(plain, vector)
 }
 
-/// [`run`] for a loop of the module that defines `Owner`.
+/// [`multiversion`] for a loop of the module that defines `Owner`.
 #[inline(always)]
 pub fn run_for<Owner, R>(plain: impl FnOnce() -> R, vector: impl FnOnce() -> R) -> R {
     with_for::<Owner, (), R>(
@@ -105,18 +105,18 @@ pub fn run_for<Owner, R>(plain: impl FnOnce() -> R, vector: impl FnOnce() -> R) 
     )
 }
 
-/// [`run`] for loops that both need what only one can have, such as the memory that they write to.
+/// [`multiversion`] for loops that both need what only one can have, such as the memory that they write to.
 #[inline(always)]
-pub fn with<A, R, V: FnOnce(A) -> R>(args: A, plain: impl FnOnce(A) -> R, vector: V) -> R {
+pub fn multiversion_with<A, R, V: FnOnce(A) -> R>(args: A, plain: impl FnOnce(A) -> R, vector: V) -> R {
     with_for::<V, A, R>(args, plain, vector)
 }
 
 #[inline(always)]
 fn with_for<Owner, A, R>(args: A, plain: impl FnOnce(A) -> R, vector: impl FnOnce(A) -> R) -> R {
     #[cfg(target_arch = "x86_64")]
-    match level() {
-        Level::Avx512 => {
-            // SAFETY: `level` found these features on this processor.
+    match isa() {
+        Isa::Avx512 => {
+            // SAFETY: `isa` found these features on this processor.
             return unsafe {
                 Owner::avx512(
                     #[inline(always)]
@@ -124,7 +124,7 @@ fn with_for<Owner, A, R>(args: A, plain: impl FnOnce(A) -> R, vector: impl FnOnc
                 )
             };
         }
-        Level::Avx2 => {
+        Isa::Avx2 => {
             // SAFETY: as above.
             return unsafe {
                 Owner::avx2(
@@ -133,10 +133,10 @@ fn with_for<Owner, A, R>(args: A, plain: impl FnOnce(A) -> R, vector: impl FnOnc
                 )
             };
         }
-        Level::Baseline | Level::Neon => {}
+        Isa::Baseline | Isa::Neon => {}
     }
     #[cfg(target_arch = "aarch64")]
-    if level() == Level::Neon {
+    if isa() == Isa::Neon {
         return vector(args);
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -147,7 +147,7 @@ fn with_for<Owner, A, R>(args: A, plain: impl FnOnce(A) -> R, vector: impl FnOnc
 /// Runs a loop compiled for vectors that computes the same bits with all of them and without any. Memory bounds such
 /// loops, so the widest vectors would only add to the size of the library.
 #[inline(always)]
-pub fn same<R, F: FnOnce() -> R>(f: F) -> R {
+pub fn autovectorize<R, F: FnOnce() -> R>(f: F) -> R {
     same_for::<F, R>(f)
 }
 
@@ -155,7 +155,7 @@ pub fn same<R, F: FnOnce() -> R>(f: F) -> R {
 #[inline(always)]
 pub fn same_for<Owner, R>(f: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
-    if level() != Level::Baseline {
+    if isa() != Isa::Baseline {
         // SAFETY: both other levels have these features.
         return unsafe { Owner::avx2(f) };
     }

@@ -15,15 +15,15 @@ pub trait Vector: Copy {
     unsafe fn splat(from: *const Self::T) -> Self;
     unsafe fn store(self, to: *mut Self::T);
     /// `self + a · b`
-    unsafe fn plus(self, a: Self, b: Self) -> Self;
+    unsafe fn mul_acc(self, a: Self, b: Self) -> Self;
     /// The elements that a mask keeps, and zeros.
-    unsafe fn kept(self, mask: Self) -> Self;
+    unsafe fn masked(self, mask: Self) -> Self;
     /// The sum of the elements, half by half.
-    unsafe fn total(self) -> Self::T;
+    unsafe fn sum(self) -> Self::T;
 }
 
 /// Elements of the largest register.
-pub const LANES: usize = 8;
+pub const MAX_LANES: usize = 8;
 
 /// Registers as the compiler makes them of arrays.
 macro_rules! arrays {
@@ -51,15 +51,15 @@ macro_rules! arrays {
                 unsafe { to.cast::<Self>().write_unaligned(self) }
             }
             #[inline(always)]
-            unsafe fn plus(self, a: Self, b: Self) -> Self {
+            unsafe fn mul_acc(self, a: Self, b: Self) -> Self {
                 std::array::from_fn(#[inline(always)] |i| self[i] + a[i] * b[i])
             }
             #[inline(always)]
-            unsafe fn kept(self, mask: Self) -> Self {
+            unsafe fn masked(self, mask: Self) -> Self {
                 std::array::from_fn(#[inline(always)] |i| if mask[i] == 0.0 { 0.0 } else { self[i] })
             }
             #[inline(always)]
-            unsafe fn total(mut self) -> $t {
+            unsafe fn sum(mut self) -> $t {
                 let mut n = $len;
                 while n > 1 {
                     n /= 2;
@@ -81,7 +81,7 @@ mod x86 {
     use super::Vector;
 
     macro_rules! registers {
-        ($V:ident $t:ident $len:literal $zero:ident $load:ident $splat:ident $store:ident $plus:ident $and:ident $total:ident) => {
+        ($V:ident $t:ident $len:literal $zero:ident $load:ident $splat:ident $store:ident $mul_acc:ident $and:ident $sum:ident) => {
             // SAFETY: in all of these, the caller's promise.
             impl Vector for $V {
                 type T = $t;
@@ -107,19 +107,19 @@ mod x86 {
                     unsafe { $store(to, self) }
                 }
                 #[inline(always)]
-                unsafe fn plus(self, a: Self, b: Self) -> Self {
+                unsafe fn mul_acc(self, a: Self, b: Self) -> Self {
                     // SAFETY: as above.
-                    unsafe { $plus(a, b, self) }
+                    unsafe { $mul_acc(a, b, self) }
                 }
                 #[inline(always)]
-                unsafe fn kept(self, mask: Self) -> Self {
+                unsafe fn masked(self, mask: Self) -> Self {
                     // SAFETY: as above.
                     unsafe { $and(self, mask) }
                 }
                 #[inline(always)]
-                unsafe fn total(self) -> $t {
+                unsafe fn sum(self) -> $t {
                     // SAFETY: as above.
-                    unsafe { $total(self) }
+                    unsafe { $sum(self) }
                 }
             }
         };

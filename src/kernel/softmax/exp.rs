@@ -8,7 +8,7 @@ use crate::kernel::pointwise::unary;
 /// inlined closure is compiled anew.
 macro_rules! vectors {
     ($rows:ident, $T:ident, $args:expr) => {
-        $crate::kernel::simd::with(
+        $crate::kernel::simd::multiversion_with(
             $args,
             #[inline(always)]
             |args| $rows::<$T, false>(args),
@@ -30,7 +30,7 @@ where
     // SAFETY: both slices have so many elements.
     unsafe {
         if FAST {
-            unary::run_fast(
+            unary::map_fast_inline(
                 #[inline(always)]
                 |v: T| v.sub(m).exp(),
                 #[inline(always)]
@@ -40,7 +40,7 @@ where
                 out,
             );
         } else {
-            unary::run(
+            unary::map(
                 #[inline(always)]
                 |v: T| v.sub(m).exp(),
                 n,

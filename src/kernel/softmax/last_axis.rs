@@ -1,7 +1,7 @@
 //! Whole rows (the last axis) at a time: softmax and its relatives, each with its gradient.
 
 use super::exp::{exp_less, vectors};
-use super::strided_axis::{self, Layout};
+use super::strided_axis::{self, StridedAxis};
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::Result;
@@ -69,7 +69,7 @@ pub fn softmax(op: &'static str, x: &Array, which: Softmax) -> Result<Array> {
             out.iter_mut().for_each(|o| *o = o.mul(share));
         }
     }
-    if let (Softmax::Plain | Softmax::Log, Some(layout)) = (which, Layout::of(x)) {
+    if let (Softmax::Plain | Softmax::Log, Some(layout)) = (which, StridedAxis::of(x)) {
         return strided_axis::softmax(op, &layout, x, which == Softmax::Log);
     }
     let x = x.contiguous()?;
@@ -102,7 +102,7 @@ pub fn softmax_gradient(op: &'static str, g: &Array, z: &Array, log: bool) -> Re
             out.iter_mut().zip(g.iter().zip(z)).for_each(|(o, (&g, &z))| *o = z.mul(g.sub(sum)));
         }
     }
-    if let Some(layout) = Layout::of(z) {
+    if let Some(layout) = StridedAxis::of(z) {
         return strided_axis::gradient(op, &layout, g, z, log);
     }
     let (g, z) = (g.contiguous()?, z.contiguous()?);
@@ -144,7 +144,7 @@ pub fn cross_entropy(op: &'static str, x: &Array, classes: Option<&Array>) -> Re
     let of_loss = if classes.is_some() { (&dims[..], 1) } else { (&[0usize][..], 0) };
     dispatch!(x.dtype(), float T => {
         let all = x.as_slice::<T>().expect("contiguous");
-        output::build_two::<T, T>(op, (&dims, 1), of_loss, n, |first, lse, loss| {
+        output::build_pair::<T, T>(op, (&dims, 1), of_loss, n, |first, lse, loss| {
             let part = first..first + lse.len();
             let classes = classes.map_or(&[][..], |c| &c[part.clone()]);
             let args = (n, &all[part.start * n..part.end * n], classes, lse, loss);

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::kernel::broadcast::{dense_order, inverse};
 use crate::kernel::fast::Fast;
 use crate::kernel::num::Real;
-use crate::kernel::par::{self, Shared};
+use crate::kernel::par::{self, SendPtr};
 use crate::kernel::rows::not_defined;
 use crate::shape::Dims;
 
@@ -20,7 +20,7 @@ const NEAR: usize = 1 << 16;
 const RUN: usize = 32;
 
 /// Where the last axis of an array lies in memory.
-pub struct Layout {
+pub struct StridedAxis {
     /// The axes in the order in which the array is contiguous.
     order: Dims,
     /// The columns are in `outer` blocks of `n` rows of `inner` elements.
@@ -29,15 +29,15 @@ pub struct Layout {
     inner: usize,
 }
 
-impl Layout {
+impl StridedAxis {
     /// The layout of a contiguous array whose axes were permuted so that one with many others behind it became the last;
     /// none for any other.
-    pub fn of(x: &Array) -> Option<Layout> {
+    pub fn of(x: &Array) -> Option<StridedAxis> {
         let order = dense_order(x)?;
         let at = order.iter().position(|&a| a + 1 == order.len())?;
         let size = |axes: &[usize]| axes.iter().map(|&a| x.dims()[a]).product::<usize>();
         let (outer, n, inner) = (size(&order[..at]), x.dims()[order[at]], size(&order[at + 1..]));
-        (inner >= 16 && n > 0).then_some(Layout { order, outer, n, inner })
+        (inner >= 16 && n > 0).then_some(StridedAxis { order, outer, n, inner })
     }
 
     /// An array of the same layout, made block of columns by block: `work` gets the rows of a block as ranges of
@@ -46,20 +46,24 @@ impl Layout {
         &self,
         op: &'static str,
         x: &Array,
-        work: impl Fn(Block, *mut T) + Sync,
+        work: impl Fn(ColumnBlock, *mut T) + Sync,
     ) -> Result<Array> {
         let dims: Dims = self.order.iter().map(|&a| x.dims()[a]).collect();
         let width = (NEAR / self.n).next_multiple_of(32).min(MOST).min(self.inner);
         let across = self.inner.div_ceil(width);
         let made = Array::build_raw(op, T::DTYPE, &dims, |o| {
-            let o = Shared(o);
+            let o = SendPtr(o);
             let blocks = par::PIECE.div_ceil(self.n * width);
             par::pieces(self.outer * across, blocks, &|r| {
                 for i in r {
                     let column = i % across * width;
                     let first = i / across * self.n * self.inner + column;
-                    let block =
-                        Block { first, n: self.n, stride: self.inner, width: width.min(self.inner - column) };
+                    let block = ColumnBlock {
+                        first,
+                        n: self.n,
+                        stride: self.inner,
+                        width: width.min(self.inner - column),
+                    };
                     work(block, o.get().cast());
                 }
             });
@@ -70,14 +74,14 @@ impl Layout {
 
 /// Columns side by side.
 #[derive(Clone, Copy)]
-struct Block {
+struct ColumnBlock {
     first: usize,
     n: usize,
     stride: usize,
     width: usize,
 }
 
-impl Block {
+impl ColumnBlock {
     fn rows(self) -> impl Iterator<Item = std::ops::Range<usize>> {
         (0..self.n).map(move |k| self.first + k * self.stride..self.first + k * self.stride + self.width)
     }
@@ -110,9 +114,9 @@ impl Block {
 }
 
 /// The softmax along the last axis of an array of this layout, or its logarithm.
-pub fn softmax(op: &'static str, layout: &Layout, x: &Array, log: bool) -> Result<Array> {
+pub fn softmax(op: &'static str, layout: &StridedAxis, x: &Array, log: bool) -> Result<Array> {
     #[inline(always)]
-    fn block<T: Real, const FAST: bool>((log, b, x, out): (bool, Block, &[T], *mut T))
+    fn block<T: Real, const FAST: bool>((log, b, x, out): (bool, ColumnBlock, &[T], *mut T))
     where
         Fast<T>: Real,
     {
@@ -163,9 +167,9 @@ pub fn softmax(op: &'static str, layout: &Layout, x: &Array, log: bool) -> Resul
 }
 
 /// The gradient of [`softmax`] from `g` and its result `z`, as [`super::rows::softmax_gradient`].
-pub fn gradient(op: &'static str, layout: &Layout, g: &Array, z: &Array, log: bool) -> Result<Array> {
+pub fn gradient(op: &'static str, layout: &StridedAxis, g: &Array, z: &Array, log: bool) -> Result<Array> {
     #[inline(always)]
-    fn block<T: Real, const FAST: bool>((log, b, g, z, out): (bool, Block, &[T], &[T], *mut T))
+    fn block<T: Real, const FAST: bool>((log, b, g, z, out): (bool, ColumnBlock, &[T], &[T], *mut T))
     where
         Fast<T>: Real,
     {

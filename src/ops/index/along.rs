@@ -8,7 +8,7 @@ use super::rows::{add_onto, join, pick};
 use super::{Index, index_put, put};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
-use crate::kernel::index::Rows;
+use crate::kernel::index::IndexedAxes;
 use crate::ops;
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::region::{Part, Region, view};
@@ -30,7 +30,7 @@ pub(in crate::ops) fn take_along(
 /// The slices of an axis at indices, whose axes take the axis' place.
 fn take_at(op: &'static str, x: &Tensor, at: usize, indices: &Tensor) -> Result<Tensor> {
     let positions = join(op, &[indices], smallvec![x.dims()[at]], smallvec![at])?;
-    pick(op, x, Rows { outer: at, merged: 1 }, &positions)
+    pick(op, x, IndexedAxes { outer: at, merged: 1 }, &positions)
 }
 
 /// The slices of an axis at indices, whose axes take the axis' place; without `axis`, the elements of the

@@ -7,7 +7,7 @@ use super::rows::{join, pick};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
-use crate::kernel::index::{Rows, nonzero};
+use crate::kernel::index::{IndexedAxes, nonzero};
 use crate::ops::movement::axes::permuted;
 use crate::ops::movement::region::{Part, Parts, Region, view};
 use crate::shape::Dims;
@@ -25,7 +25,7 @@ pub(super) struct Expression {
 pub(super) struct List {
     /// The order of the view's axes that makes the ones spoken of neighbours.
     pub order: SmallVec<[usize; 4]>,
-    pub rows: Rows,
+    pub rows: IndexedAxes,
     /// Positions on those axes, taken together in C order.
     pub positions: Tensor,
 }
@@ -181,7 +181,7 @@ impl List {
         } else {
             (at, (0..rank).collect())
         };
-        Ok(List { order, rows: Rows { outer, merged: spoken.len() }, positions })
+        Ok(List { order, rows: IndexedAxes { outer, merged: spoken.len() }, positions })
     }
 }
 

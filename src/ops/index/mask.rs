@@ -84,7 +84,7 @@ fn indices(op: &'static str, x: &Tensor) -> Result<Vec<Tensor>> {
         bail!(Shape, op, "a 0-d tensor has no axis to count along");
     }
     let positions = positions(op, x)?;
-    (0..x.rank()).map(|a| Ok(Tensor::constant(index::unjoin(&positions, x.dims(), a)?))).collect()
+    (0..x.rank()).map(|a| Ok(Tensor::constant(index::unravel_index(&positions, x.dims(), a)?))).collect()
 }
 
 /// The indices (int64) of the elements that are not zero, in C order: one tensor for each axis.

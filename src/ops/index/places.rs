@@ -6,7 +6,7 @@ use super::rows::join;
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
-use crate::kernel::index::Rows;
+use crate::kernel::index::IndexedAxes;
 use crate::ops::movement::{broadcast_to, reshape_to};
 use crate::shape::{self, Dims};
 
@@ -36,8 +36,8 @@ pub(super) fn positions(op: &'static str, dims: &[usize], at: usize, index: &Ten
     join(op, &all, dims.into(), (0..rank).collect())
 }
 
-pub(super) fn all(rank: usize) -> Rows {
-    Rows { outer: 0, merged: rank }
+pub(super) fn all(rank: usize) -> IndexedAxes {
+    IndexedAxes { outer: 0, merged: rank }
 }
 
 /// The rank of both, which are to be the same; a 0-d tensor counts as one of one axis.

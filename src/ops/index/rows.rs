@@ -5,13 +5,13 @@ use smallvec::{SmallVec, smallvec};
 use crate::array::{Array, Layout};
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
-use crate::kernel::index::{self, Rows};
+use crate::kernel::index::{self, IndexedAxes};
 use crate::shape::Dims;
 
 /// The values of input 0 at the positions of input 1.
 struct Pick {
     name: &'static str,
-    rows: Rows,
+    rows: IndexedAxes,
 }
 
 impl Op for Pick {
@@ -20,7 +20,7 @@ impl Op for Pick {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        Ok([index::pick(self.name, ins[0], self.rows, ins[1], lanes)?].into())
+        Ok([index::gather(self.name, ins[0], self.rows, ins[1], lanes)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -37,14 +37,14 @@ impl Op for Pick {
 }
 
 /// The values of a tensor at positions. Each position names a place on the `rows` taken together.
-pub(super) fn pick(name: &'static str, x: &Tensor, rows: Rows, positions: &Tensor) -> Result<Tensor> {
+pub(super) fn pick(name: &'static str, x: &Tensor, rows: IndexedAxes, positions: &Tensor) -> Result<Tensor> {
     apply(Pick { name, rows }, &[x, positions])
 }
 
 /// Zeros, or input 2 if there is one, with the values of input 0 added at the positions of input 1.
 struct AddAt {
     name: &'static str,
-    rows: Rows,
+    rows: IndexedAxes,
     dims: Dims,
 }
 
@@ -55,7 +55,7 @@ impl Op for AddAt {
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let onto = (self.dims.as_slice(), ins.get(2).copied());
-        Ok([index::add(self.name, onto, self.rows, ins[1], ins[0], lanes)?].into())
+        Ok([index::scatter_add(self.name, onto, self.rows, ins[1], ins[0], lanes)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -83,7 +83,7 @@ impl Op for AddAt {
 pub(super) fn add_at(
     name: &'static str,
     dims: &[usize],
-    rows: Rows,
+    rows: IndexedAxes,
     positions: &Tensor,
     values: &Tensor,
 ) -> Result<Tensor> {
@@ -94,7 +94,7 @@ pub(super) fn add_at(
 pub(super) fn add_onto(
     name: &'static str,
     x: &Tensor,
-    rows: Rows,
+    rows: IndexedAxes,
     positions: &Tensor,
     values: &Tensor,
 ) -> Result<Tensor> {
@@ -118,7 +118,7 @@ pub(in crate::ops) fn add_at_places(
             *place = at as i64;
         }
     })?;
-    add_at(name, &[n], Rows { outer: 0, merged: 1 }, &Tensor::constant(places), values)
+    add_at(name, &[n], IndexedAxes { outer: 0, merged: 1 }, &Tensor::constant(places), values)
 }
 
 /// Indices of axes of these sizes as positions on all of them.
@@ -135,7 +135,7 @@ impl Op for Join {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        Ok([index::join(self.name, ins, &self.sizes, &self.axes, lanes)?].into())
+        Ok([index::ravel_indices(self.name, ins, &self.sizes, &self.axes, lanes)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

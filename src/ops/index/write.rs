@@ -13,7 +13,7 @@ use crate::error::{Result, bail};
 use crate::graph::{
     Cotangents, Grads, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, recorded,
 };
-use crate::kernel::index::{self, Rows};
+use crate::kernel::index::{self, IndexedAxes};
 use crate::ops::arithmetic::add_same;
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::axes::permuted;
@@ -28,7 +28,7 @@ use crate::shape::{self, Dims};
 struct Put {
     name: &'static str,
     region: Region,
-    at: Option<(SmallVec<[usize; 4]>, Rows)>,
+    at: Option<(SmallVec<[usize; 4]>, IndexedAxes)>,
 }
 
 impl Put {
@@ -47,7 +47,7 @@ impl Put {
         let to = to.permute(&order);
         let mut dims: Dims = to.dims[..lanes].into();
         dims.extend(rows.values(&to.dims[lanes..], &ins[1].dims()[lanes..]));
-        index::put(x, &to, *rows, ins[1], &ins[0].expand(&dims, lanes), lanes)
+        index::scatter(x, &to, *rows, ins[1], &ins[0].expand(&dims, lanes), lanes)
     }
 
     fn apply(&self, x: &Tensor, value: &Tensor, positions: Option<&Tensor>) -> Result<Tensor> {
@@ -69,7 +69,7 @@ impl Put {
     /// Of a cotangent read at positions: zero where a later position overwrites the value.
     fn lasting(&self, g: Tensor, positions: Option<&Tensor>) -> Result<Tensor> {
         let (Some((_, rows)), Some(p)) = (&self.at, positions) else { return Ok(g) };
-        let Some(last) = index::last(&p.array, p.levels.len())? else { return Ok(g) };
+        let Some(last) = index::last_occurrences(&p.array, p.levels.len())? else { return Ok(g) };
         let last = Tensor::made(last, None, p.levels.clone());
         let inner = g.rank() - rows.outer - p.rank();
         let after: SmallVec<[i64; 4]> = (0..inner).map(|i| -1 - i as i64).collect();

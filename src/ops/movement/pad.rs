@@ -135,7 +135,7 @@ impl Linear for Roll {
     const NAME: &'static str = "roll";
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
-        along_axis::rolled(Self::NAME, x, x.rank() - self.back, self.by)
+        along_axis::roll(Self::NAME, x, x.rank() - self.back, self.by)
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

@@ -184,7 +184,7 @@ impl Op for Place {
             (to, x)
         };
         let parts: SmallVec<[(Layout, Array); 4]> = ins.iter().zip(&self.regions).map(part).collect();
-        let out = copy::place(self.name, ins[0].dtype(), &dims, &parts, self.fill.as_ref())?;
+        let out = copy::assemble(self.name, ins[0].dtype(), &dims, &parts, self.fill.as_ref())?;
         Ok([out].into())
     }
 

@@ -44,8 +44,8 @@ impl Op for Norm {
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let (eps, all) = (self.eps, [ins[0], ins[1], ins[2]]);
         let (y, stats) = match self.together {
-            Together::Row(channels) => norm::scaled(self.name(), all, eps, channels, lanes)?,
-            Together::Batch => norm::batch(self.name(), all, eps, lanes)?,
+            Together::Row(channels) => norm::layer_norm(self.name(), all, eps, channels, lanes)?,
+            Together::Batch => norm::batch_norm(self.name(), all, eps, lanes)?,
         };
         Ok([y, stats].into())
     }
@@ -84,8 +84,8 @@ impl Op for NormGrads {
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
         let ins = [ins[0], ins[1], ins[2], ins[3]];
         Ok(match self.together {
-            Together::Row(channels) => norm::scaled_gradients(self.name(), ins, channels, lanes)?,
-            Together::Batch => norm::batch_gradients(self.name(), ins, self.eps, lanes)?,
+            Together::Row(channels) => norm::layer_norm_gradients(self.name(), ins, channels, lanes)?,
+            Together::Batch => norm::batch_norm_gradients(self.name(), ins, self.eps, lanes)?,
         }
         .into())
     }

@@ -10,7 +10,7 @@ use crate::graph::{
     Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all, only,
 };
 use crate::kernel::reduce::{self, extreme};
-use crate::kernel::sort::{self, Want};
+use crate::kernel::sort::{self, Ranks};
 use crate::ops::along::{Chosen, choose};
 use crate::ops::arithmetic::subtract_same;
 use crate::ops::entry::{Axes, op};
@@ -54,7 +54,7 @@ impl Op for Select {
                 let order: Dims = kept.iter().chain(&axes).copied().collect();
                 let dims: Dims = kept.iter().map(|&a| x.dims()[a]).collect();
                 let rows = x.permute(&order).reshape(&dims.iter().copied().chain([n]).collect::<Dims>())?;
-                let (pairs, _) = sort::ordered(self.op, &rows, kept.len(), false, Want::Middle)?;
+                let (pairs, _) = sort::sort(self.op, &rows, kept.len(), false, Ranks::Middle)?;
                 (0..2)
                     .map(|i| {
                         let one = pairs.slice_axis(kept.len(), i, 1, 1).reshape(&dims)?;
@@ -97,7 +97,7 @@ impl Select {
     }
 }
 
-/// The weights of [`extreme::shares`]: constants.
+/// The weights of [`extreme::tie_weights`]: constants.
 struct Shares(Folded);
 
 impl Op for Shares {
@@ -106,7 +106,7 @@ impl Op for Shares {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        Ok([extreme::shares("shares", ins[0], ins[1], &self.0.axes(ins[0].rank()), lanes)?].into())
+        Ok([extreme::tie_weights("shares", ins[0], ins[1], &self.0.axes(ins[0].rank()), lanes)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -193,10 +193,10 @@ impl Chosen for One {
             bail!(Argument, self.op, "the axis has no elements");
         }
         if self.pole == Pole::Middle {
-            let (values, indices) = sort::ordered(self.op, x, axis, false, Want::Middle)?;
+            let (values, indices) = sort::sort(self.op, x, axis, false, Ranks::Middle)?;
             return Ok((values.slice_axis(axis, 0, 1, 1), indices.slice_axis(axis, 0, 1, 1)));
         }
-        extreme::first(self.op, x, axis, self.pole == Pole::Max)
+        extreme::arg_extreme(self.op, x, axis, self.pole == Pole::Max)
     }
 }
 

@@ -6,19 +6,19 @@ use super::Folded;
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
-use crate::kernel::reduce::{self, Table, reduce_table};
+use crate::kernel::reduce::{self, ReduceLoops, reduce_loops};
 use crate::ops::entry::{Axes, op};
 
-const ANY: &Table =
-    reduce_table!(all Bool8 Bool8(0); a, x => Bool8(a.0 | x.0); of v => Bool8::from(v != T::default()));
-const ALL: &Table =
-    reduce_table!(all Bool8 Bool8(1); a, x => Bool8(a.0 & x.0); of v => Bool8::from(v != T::default()));
-const COUNT: &Table = reduce_table!(all i64 0; a, x => a + x; of v => i64::from(v != T::default()));
+const ANY: &ReduceLoops =
+    reduce_loops!(all Bool8 Bool8(0); a, x => Bool8(a.0 | x.0); of v => Bool8::from(v != T::default()));
+const ALL: &ReduceLoops =
+    reduce_loops!(all Bool8 Bool8(1); a, x => Bool8(a.0 & x.0); of v => Bool8::from(v != T::default()));
+const COUNT: &ReduceLoops = reduce_loops!(all i64 0; a, x => a + x; of v => i64::from(v != T::default()));
 
 /// A fold without a derivative.
 struct Ask {
     op: &'static str,
-    table: &'static Table,
+    table: &'static ReduceLoops,
     folded: Folded,
 }
 
@@ -46,7 +46,7 @@ impl Op for Ask {
 
 fn ask(
     op: &'static str,
-    table: &'static Table,
+    table: &'static ReduceLoops,
     x: &Tensor,
     axis: Axes<'_>,
     keepdims: bool,

@@ -17,7 +17,7 @@ use crate::array::Array;
 use crate::dtype::{DType, DTypeKind};
 use crate::error::Result;
 use crate::graph::{Saved, Tensor, apply};
-use crate::kernel::reduce::{self, Table, reduce_table};
+use crate::kernel::reduce::{self, ReduceLoops, reduce_loops};
 use crate::shape::{self, Dims};
 
 pub use extreme::{argmax, argmin, max, max_with_index, median, median_with_index, min, min_with_index};
@@ -26,7 +26,7 @@ pub use moments::{std, var};
 pub use norm::norm;
 pub use product::prod;
 
-pub(super) const SUM: &Table = reduce_table!(num T::ZERO; acc, x => acc.add(x));
+pub(super) const SUM: &ReduceLoops = reduce_loops!(num T::ZERO; acc, x => acc.add(x));
 
 /// Which axes are folded, counted back from the last one (so that hidden axes before them do not matter).
 #[derive(Clone)]

@@ -6,10 +6,10 @@ use super::{Folded, count_nonzero, extreme};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
-use crate::kernel::pointwise::binary::{self, zip_table};
+use crate::kernel::pointwise::binary::{self, binary_loops};
 use crate::kernel::pointwise::power::POWER;
-use crate::kernel::pointwise::unary::{self, map_table};
-use crate::kernel::reduce::{self, reduce_table};
+use crate::kernel::pointwise::unary::{self, unary_loops};
+use crate::kernel::reduce::{self, reduce_loops};
 use crate::ops::entry::{Axes, Order, op};
 use crate::ops::movement::cast;
 use crate::ops::promote::promoted_float;
@@ -24,8 +24,8 @@ impl Op for Euclidean {
     }
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
-        const SQUARES: &reduce::Table = reduce_table!(real T::ZERO; a, x => a.add(x); of v => v.mul(v));
-        const ROOT: &unary::Table = map_table!(plain x => x.sqrt());
+        const SQUARES: &reduce::ReduceLoops = reduce_loops!(real T::ZERO; a, x => a.add(x); of v => v.mul(v));
+        const ROOT: &unary::UnaryLoops = unary_loops!(plain x => x.sqrt());
         let squares = self.0.fold(ins[0], |axes| reduce::apply("norm", SQUARES, ins[0], axes))?;
         Ok([unary::apply("norm", ROOT, &squares)?].into())
     }
@@ -61,7 +61,8 @@ impl Op for Ratio {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        const TABLE: &binary::Table = zip_table!(plain x, y => if y == T::ZERO { T::ZERO } else { x.div(y) });
+        const TABLE: &binary::BinaryLoops =
+            binary_loops!(plain x, y => if y == T::ZERO { T::ZERO } else { x.div(y) });
         Ok([binary::apply("ratio", TABLE, ins[0], ins[1], lanes)?].into())
     }
 
@@ -109,11 +110,11 @@ impl Op for AbsPow {
     }
 
     fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        const ABS: &unary::Table = map_table!(plain x => x.abs());
-        const SIGN: &unary::Table = map_table!(plain x => x.sign());
-        const HOLLOW: &binary::Table =
-            zip_table!(real x, p => if x == T::ZERO && p < T::ZERO { T::ZERO } else { x.pow(p) });
-        const MUL: &binary::Table = zip_table!(plain x, y => x.mul(y));
+        const ABS: &unary::UnaryLoops = unary_loops!(plain x => x.abs());
+        const SIGN: &unary::UnaryLoops = unary_loops!(plain x => x.sign());
+        const HOLLOW: &binary::BinaryLoops =
+            binary_loops!(real x, p => if x == T::ZERO && p < T::ZERO { T::ZERO } else { x.pow(p) });
+        const MUL: &binary::BinaryLoops = binary_loops!(plain x, y => x.mul(y));
         let mut out = unary::apply("abs_pow", ABS, ins[0])?;
         if self.p != 1.0 {
             let p = Array::full_of(out.dtype(), &vec![1; out.rank()], self.p);

@@ -10,12 +10,12 @@ use crate::error::Result;
 use crate::graph::{
     Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, unrecorded,
 };
-use crate::kernel::reduce::{self, Table, reduce_table, scan};
+use crate::kernel::reduce::{self, ReduceLoops, reduce_loops, scan};
 use crate::ops::entry::{Axes, op};
 use crate::ops::movement::cast;
 use crate::ops::scan::before;
 
-const PROD: &Table = reduce_table!(num T::ONE; a, x => a.mul(x));
+const PROD: &ReduceLoops = reduce_loops!(num T::ONE; a, x => a.mul(x));
 
 struct Prod(Folded);
 
@@ -46,7 +46,9 @@ impl Op for Prod {
 /// For each element the product of all others on the folded axes.
 fn others(x: &Tensor, folded: &Folded) -> Result<Tensor> {
     if let [back] = folded.back[..] {
-        let once = unrecorded("prod", &[x], move |ins, _| scan::others("prod", ins[0], ins[0].rank() - back));
+        let once = unrecorded("prod", &[x], move |ins, _| {
+            scan::product_of_others("prod", ins[0], ins[0].rank() - back)
+        });
         if let Some(others) = once {
             return others;
         }
