@@ -1,4 +1,4 @@
-"""The frameworks behind one small interface, so that every row of the table is written once."""
+"""One interface to all frameworks, so that each row of the table is written once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Function = Callable[..., Any]
 
 
 class NumPy:
-    """Kernels only."""
+    """NumPy: kernels without gradients."""
 
     module: Any
 
@@ -26,7 +26,7 @@ class NumPy:
         return a
 
     def done(self, result: Any) -> Any:
-        """Waits for whatever is still being computed."""
+        """Waits until the result is computed."""
         return result
 
     def __getattr__(self, name: str) -> Any:
@@ -40,7 +40,7 @@ class NumPy:
 
 
 class Tape(NumPy):
-    """torch, and everything that speaks its language: record while computing, then ask for gradients."""
+    """torch and frameworks like it: they record while they compute, then you ask for gradients."""
 
     name = "torch"
 
@@ -75,7 +75,7 @@ class Tape(NumPy):
         return self.module.optim.Adam(parameters)
 
     def stepping(self, *arrays: np.ndarray) -> Callable[[], Any]:
-        """A call that takes one step of Adam with gradients that are there."""
+        """A call that takes one step of Adam. The gradients are computed beforehand."""
         leaves = [self.leaf(a) for a in arrays]
         for leaf in leaves:
             self.total(leaf * leaf).backward()
@@ -87,7 +87,7 @@ class Tape(NumPy):
         return lambda: self.grad(f(*leaves), leaves)
 
     def inner(self, f: Function, x: np.ndarray) -> Any:
-        """A gradient that is itself differentiable in what `f` closes over."""
+        """A gradient that can be differentiated with respect to the outer tensors that `f` uses."""
         leaf = self.leaf(x)
         return self.grad(f(leaf), [leaf], True)[0]
 
@@ -125,12 +125,12 @@ class Tape(NumPy):
         return lambda: self.module.func.vmap(self.module.func.grad(f), axes)(p, *samples)
 
     def batched(self, f: Function, *arrays: np.ndarray) -> Callable[[], Any]:
-        """A call that applies a function of single values to all lanes."""
+        """A call that applies a function of single values to a whole batch."""
         values = [self.const(a) for a in arrays]
         return lambda: self.module.func.vmap(f)(*values)
 
     def hvp(self, f: Function, parameters: list[np.ndarray]) -> Callable[[], Any]:
-        """A call that computes the Hessian of a function of parameters times these."""
+        """A call that multiplies the Hessian of a function of parameters by the parameters."""
         p = [self.const(a) for a in parameters]
         return lambda: self.module.func.jvp(self.module.func.grad(f), (p,), (p,))
 
@@ -145,7 +145,7 @@ class Ferrograd(Tape):
     name = "ferrograd.torch"
 
     def series(self, f: Function, order: int, x: np.ndarray) -> Callable[[], Any]:
-        """A call that computes the derivatives of all orders along a direction."""
+        """A call that computes the derivatives up to an order along a direction."""
         taylor, value, ones = (
             importlib.import_module("ferrograd.func").taylor,
             self.const(x),
@@ -189,7 +189,7 @@ class Paddle(Tape):
 
 
 class Functional(NumPy):
-    """Gradients as functions of functions."""
+    """Frameworks whose gradient takes a function and returns a function."""
 
     def grad_of(self, f: Function, count: int) -> Function:
         raise NotImplementedError
@@ -293,7 +293,7 @@ class Jax(Functional):
 
 
 class JaxJit(Jax):
-    """The same, compiled: for the rows that differentiate."""
+    """jax with jit, for the rows that differentiate."""
 
     def compiled(self, f: Function) -> Function:
         return self.root.jit(f)
@@ -321,7 +321,7 @@ class Mlx(Functional):
         return self.module.softmax(x, -1)
 
 
-#: By column: the class, and the package that must be there.
+#: For each column: its class, and the package that must be installed.
 FRAMEWORKS: dict[str, tuple[type[NumPy], str]] = {
     "ferrograd": (Ferrograd, "ferrograd"),
     "torch": (Torch, "torch"),

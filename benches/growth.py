@@ -1,6 +1,6 @@
-"""How cost grows: time per element from 1 to 10 million of them, time per node from a hundred to a million.
+"""How cost grows: time per element for 1 to 10 million elements, time per node for a hundred to a million nodes.
 
-``python benches/growth.py`` prints both for ferrograd, and torch where it is installed, and draws them into
+``python benches/growth.py`` prints both for ferrograd, and for torch if it is installed. It draws them into
 ``target/growth.png``.
 """
 
@@ -25,13 +25,13 @@ NODES = [10**k for k in range(2, 7)]
 
 
 def elements(f: Any, n: int) -> Callable[[], Any]:
-    """The sum of tanh of so many elements, forward and backward."""
+    """The sum of tanh of n elements, forward and backward."""
     call: Callable[[], Any] = f.gradients(lambda x: f.total(f.tanh(x)), np.linspace(-3, 3, n, dtype=np.float32))
     return call
 
 
 def nodes(f: Any, n: int) -> Callable[[], Any]:
-    """A chain of so many multiplications, forward, backward and dropped."""
+    """A chain of n multiplications, forward, backward and dropped."""
     x = f.leaf(np.full(1, 0.999, np.float32))
 
     def run() -> Any:
@@ -44,7 +44,7 @@ def nodes(f: Any, n: int) -> Callable[[], Any]:
 
 
 def curve(f: Any, make: Callable[[Any, int], Callable[[], Any]], sizes: list[int]) -> list[float]:
-    """Nanoseconds for each element or node, by size."""
+    """Nanoseconds per element or node, for each size."""
     times = []
     for n in sizes:
         call = make(f, n)
@@ -59,13 +59,13 @@ def main() -> None:
     for axis, make, sizes in ((axes[0], elements, ELEMENTS), (axes[1], nodes, NODES)):
         word = make.__name__
         for name in there:
-            # A million nodes take torch a quarter of a minute each time.
+            # torch takes a quarter of a minute for a million nodes.
             mine = sizes if name == "ferrograd" or make is elements else sizes[:-1]
             times = curve(FRAMEWORKS[name][0](), make, mine)
             axis.loglog(mine, times, marker="o", label=name)
             for n, t in zip(mine, times, strict=True):
                 print(f"{name}: {n} {word}: {t:,.2f} ns each")
-        axis.set(xlabel=word, ylabel=f"ns for one of the {word}", title=(make.__doc__ or "").split(",")[0])
+        axis.set(xlabel=word, ylabel=f"ns per {word[:-1]}", title=(make.__doc__ or "").split(",")[0])
         if make is nodes:
             axis.set_ylim(1e2, 1e5)
         axis.grid(True, which="major", alpha=0.3)

@@ -1,6 +1,6 @@
-"""How many of thirty everyday functions each library differentiates four times, with the order where the others stop.
+"""Counts how many of thirty common functions each library differentiates four times. Lists where the others stop.
 
-``python benches/orders.py`` asks ferrograd and whichever of torch and paddle are installed.
+``python benches/orders.py`` tests ferrograd, and torch and paddle if they are installed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ FUNCTIONS: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 
 def reached(x: Any, exp: Callable[[Any], Any], grad: Callable[[Any, Any], Any], f: Callable[[Any], Any]) -> int:
-    """The highest order, up to ``ORDERS``, that can be asked for: of ``f(exp(x) / 4)``, so that none is zero."""
+    """The highest order, up to ``ORDERS``, to which ``f(exp(x) / 4)`` can be differentiated.
+
+    With ``exp(x) / 4`` as argument, no derivative is zero.
+    """
     y = f(exp(x) / 4)
     for order in range(ORDERS):
         try:

@@ -1,7 +1,8 @@
-"""Every row of the table for ferrograd and whichever peers are installed, each in its own process, best of rounds.
+"""Times every row of the table for ferrograd and the installed peers, each in its own process.
 
-``python benches/peers.py`` prints the table; ``--only WORD`` takes the rows with that word, ``--frameworks A,B`` the
-columns, ``--rounds N`` the rounds of each row, in which the frameworks take turns.
+``python benches/peers.py`` prints the table. ``--only WORD`` selects the rows with that word, ``--frameworks A,B``
+selects columns, and ``--rounds N`` sets the rounds of each row. In a round the frameworks run in turns; the table shows
+the best round.
 """
 
 from __future__ import annotations
@@ -56,12 +57,12 @@ def best(call: Callable[[], Any], batches: int = 9, seconds: float = 0.03) -> fl
 
 
 def peak() -> float:
-    """The largest memory that this process has held, in MB."""
+    """The peak memory of this process in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def answer(f: Any, name: str) -> dict[str, Any]:
-    """What a row takes in this process, or why it has no figure."""
+    """The time (and memory) of a row in this process, or the reason why it has none."""
     try:
         call = (ROWS.get(name) or ALONE[name])(f)
         if name in ROWS:
@@ -80,7 +81,7 @@ def answer(f: Any, name: str) -> dict[str, Any]:
 
 
 def child(framework: str) -> None:
-    """Answers each row that is asked for, a line of JSON for a line."""
+    """Reads the name of a row from each line and answers with a line of JSON."""
     f: Any = None
     why = ""
     try:
@@ -92,14 +93,14 @@ def child(framework: str) -> None:
 
 
 class Process:
-    """A framework in a process of its own, which is asked for one row after another."""
+    """A framework in its own process, which runs one row after another."""
 
     def __init__(self, framework: str, threads: int = THREADS) -> None:
         environment = {**os.environ, **ENVIRONMENT}
         if threads != THREADS:
             environment["FERROGRAD_NUM_THREADS"] = str(threads)
         command = [sys.executable, __file__, "--child", framework]
-        # What a library writes for its users is of no interest here, but it must not be in the way.
+        # Messages that a library prints to stderr are dropped.
         self.process = subprocess.Popen(
             command,
             env=environment,
@@ -110,10 +111,10 @@ class Process:
         )
 
     def ask(self, row: str, patience: float = 300) -> dict[str, Any]:
-        """The answer to a row; a process that dies of it, or takes too long, answers nothing more."""
+        """The answer to a row. A process that crashes or takes too long gives no more answers."""
         assert self.process.stdin
         assert self.process.stdout
-        # Threads of the one that was asked before may still be looking out for work.
+        # Threads of the previous process may still be spinning for work.
         time.sleep(0.1)
         late = threading.Timer(patience, self.process.kill)
         late.start()
@@ -135,13 +136,13 @@ class Process:
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             assert pipe
-            # A line that a dead process did not read stays in the pipe.
+            # Closing the pipe fails if a dead process left a line unread in it.
             with suppress(BrokenPipeError):
                 pipe.close()
 
 
 def least(answers: list[dict[str, Any]]) -> dict[str, Any]:
-    """The best time and the most memory of several answers, or the first that has neither."""
+    """The best time and the largest memory of several answers, or the first answer without figures."""
     for failed in (a for a in answers if "us" not in a):
         return failed
     return {"us": min(a["us"] for a in answers), "mb": max(a.get("mb", 0) for a in answers)}
@@ -169,7 +170,7 @@ def fresh(framework: str, row: str, threads: int = THREADS) -> dict[str, Any]:
 
 
 def imported(module: str) -> float:
-    """The milliseconds that a fresh interpreter takes to import a module, less what it takes to start."""
+    """The time in milliseconds to import a module in a fresh interpreter, without the time to start it."""
 
     def run(code: str) -> float:
         start = time.perf_counter()
@@ -188,7 +189,7 @@ def shown(us: float | None) -> str:
 
 
 def ratio(ours: float | None, other: float | None) -> str:
-    """How many times longer the other takes."""
+    """The other time divided by ours."""
     return f"{other / ours:.1f}x" if ours and other else "–"
 
 
@@ -217,7 +218,7 @@ def main() -> None:
     for n in there:
         table[n] |= {row: fresh(n, row) for row in alone if n in ("ferrograd", "torch", "paddle")}
     print(f"{processor()}, {os.cpu_count()} processors, {THREADS} threads, Python {platform.python_version()}")
-    print("microseconds, best of several; a ratio says how many times longer the other takes\n")
+    print("microseconds, best of several; a ratio is the time of the other divided by ours\n")
     others = [n for n in there if n not in ("ferrograd", "torch")]
     head = ["work", *there, "torch / ours", "best other / ours"]
     lines = [head]
@@ -237,7 +238,7 @@ def main() -> None:
     for row in alone:
         for n in there:
             if "mb" in table[n].get(row, {}):
-                print(f"{row}, {n}: {table[n][row]['mb']:,.0f} MB above what stood before")
+                print(f"{row}, {n}: {table[n][row]['mb']:,.0f} MB of additional memory")
     if "ferrograd" in there:
         alone_on_one(names)
         size_and_import(there)
@@ -248,7 +249,7 @@ def main() -> None:
 
 
 def alone_on_one(names: list[str]) -> None:
-    """The rows whose point is the second thread, with one."""
+    """Prints the rows that measure the second thread, with one thread and with two."""
     for row in (n for n in names if "branches" in n):
         one, two = fresh("ferrograd", row, 1), fresh("ferrograd", row)
         if "us" in one and "us" in two:
@@ -256,7 +257,7 @@ def alone_on_one(names: list[str]) -> None:
 
 
 def size_and_import(there: list[str]) -> None:
-    """What the package weighs on disk and at import."""
+    """Prints the size of the installed package and the time to import it."""
     found = importlib.util.find_spec("ferrograd")
     folder = Path((found and found.origin) or "").parent
     size = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file() and "__pycache__" not in p.parts)

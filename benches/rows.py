@@ -1,4 +1,4 @@
-"""The rows of the table: each takes a framework and gives the call to be timed, or fails where it has no such thing."""
+"""The rows of the table. Each takes a framework and returns the call to time, or raises if the framework lacks it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 Row = Callable[[Any], Callable[[], Any]]
 
 ROWS: dict[str, Row] = {}
-#: Rows that run once in a process of their own (three times), with the memory they took beside the time.
+#: Rows that run once in a fresh process, three times. The table also shows their memory.
 ALONE: dict[str, Row] = {}
 
 
@@ -31,7 +31,7 @@ def multiply(f: Any) -> Callable[[], Any]:
     x, y = f.leaf(np.ones(1, np.float32)), f.leaf(np.ones(1, np.float32))
 
     def run() -> None:
-        # In a loop of their own: a call from the outside takes as long as one of them.
+        # A loop inside the call, because the call itself takes as long as one multiplication.
         for _ in range(100):
             x * y
 
@@ -214,8 +214,8 @@ def product(f: Any) -> Callable[[], Any]:
     return f.hvp(loss, weights(128))
 
 
-@row("vmap of tanh(W v) . u, 256 lanes")
-def lanes(f: Any) -> Callable[[], Any]:
+@row("vmap of tanh(W v) . u, batch of 256")
+def batched(f: Any) -> Callable[[], Any]:
     w = f.const(normal(64, 64) / 8)
     return f.batched(lambda v, u: f.total(f.tanh(f.matmul(w, v)) * u), normal(256, 64), normal(256, 64))
 
@@ -252,7 +252,7 @@ def reuse(f: Any) -> Callable[[], Any]:
 
 
 def hundred(name: str, make: Row) -> None:
-    """A row again, a hundred times, for the memory that it takes."""
+    """Repeats a row a hundred times to measure its memory."""
 
     def prepare(f: Any) -> Callable[[], Any]:
         call = make(f)

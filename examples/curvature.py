@@ -1,4 +1,4 @@
-"""Derivatives of derivatives: Newton's method with an exact Hessian, and a gradient penalty."""
+"""Second derivatives: Newton's method with an exact Hessian, and a gradient penalty."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ for step in range(10):
     print(f"step {step}: f = {rosenbrock(x).item():.3e} at {moved}")
 assert rosenbrock(x).item() < 1e-20
 
-# A penalty on the length of the input gradient: the loss itself contains a derivative.
+# The loss penalizes input gradients whose length differs from 1, so the loss itself contains a derivative.
 rng = np.random.default_rng(0)
 w = fg.tensor(rng.normal(size=(4, 3)), requires_grad=True)
 v = fg.tensor(rng.normal(size=(3, 1)), requires_grad=True)

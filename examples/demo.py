@@ -1,7 +1,7 @@
-"""The demo: a sine and its derivatives without a cosine, and a network that learns to read digits.
+"""The demo: differentiates a sine three times, then trains a network to read digits.
 
-Every op and every gradient is ferrograd's own. Saves demo/sin.png and demo/loss.png; fails where it reads less than
-97 % of the digits held out.
+ferrograd computes every op and every gradient. The demo saves demo/sin.png and demo/loss.png. It fails if the network
+reads less than 97 % of the held-out digits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EPOCHS, BATCH, HIDDEN, RATE, MOMENTUM, DECAY = 30, 32, 256, 0.1, 0.9, 1e-3
 
 
 def sine() -> None:
-    """Plots sin and its first three derivatives, each the gradient of the one before."""
+    """Plots sin and its first three derivatives. Each derivative is the gradient of the previous one."""
     x = paddle.to_tensor(np.arange(-5, 5, 0.01), dtype="float32", stop_gradient=False)
     y = paddle.sin(x)
     curves = [y]
@@ -48,17 +48,17 @@ def sine() -> None:
     plt.close(figure)
     print(f"sin of {len(x)} points and its first three derivatives: {OUT.name}/sin.png")
     off = np.abs(curves[2].numpy() + y.numpy()).max()
-    print(f"the second derivative is -sin to {off:.1e}, the third follows it")
+    print(f"the second derivative differs from -sin by at most {off:.1e}")
 
 
 def network(weights: list[fg.Tensor], x: fg.Tensor) -> fg.Tensor:
-    """Three layers; the scores of the ten digits."""
+    """The scores of the ten digits, from three layers."""
     w1, b1, w2, b2, w3, b3 = weights
     return fg.relu(fg.relu(x @ w1 + b1) @ w2 + b2) @ w3 + b3
 
 
 def digits() -> float:
-    """Trains on two thirds of the digits, plots the loss, and says how many of the last third it reads."""
+    """Trains on two thirds of the digits, plots the loss, and returns the accuracy on the last third."""
     images, labels = load_digits(return_X_y=True)
     images = (images / 16).astype(np.float32)
     train_x, test_x, train_y, test_y = (
@@ -72,7 +72,7 @@ def digits() -> float:
         weights.append(fg.tensor(rng.normal(0, spread, (fan_in, fan_out)).astype(np.float32), requires_grad=True))
         weights.append(fg.zeros([fan_out], dtype="float32"))
         weights[-1].requires_grad = True
-    print(f"digits: {len(train_x)} to learn from, {len(test_x)} held out, {sum(w.size for w in weights):,} weights")
+    print(f"digits: {len(train_x)} for training, {len(test_x)} held out, {sum(w.size for w in weights):,} weights")
 
     speeds = [fg.zeros(w.shape, dtype="float32") for w in weights]
     losses = []
@@ -94,11 +94,11 @@ def digits() -> float:
         bar.set_postfix(loss=f"{losses[-1]:.4f}", refresh=False)
     seconds = time.perf_counter() - start
     print(f"{len(losses)} steps of momentum in {seconds:.1f} s ({1e6 * seconds / len(losses):.0f} µs a step)")
-    print(f"loss: {losses[0]:.3f} at first, {np.mean(losses[-38:]):.4f} over the last pass")
+    print(f"loss: {losses[0]:.3f} in the first step, {np.mean(losses[-38:]):.4f} on average in the last pass")
 
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
     axes.semilogy(losses, alpha=0.35, label="each batch")
-    axes.semilogy(np.convolve(losses, np.ones(38) / 38, "valid"), label="mean of a pass")
+    axes.semilogy(np.convolve(losses, np.ones(38) / 38, "valid"), label="mean of one pass")
     axes.set(xlabel="step", ylabel="cross entropy")
     axes.legend()
     figure.savefig(OUT / "loss.png", dpi=120)

@@ -22,5 +22,5 @@ for _ in range(200):
     w.grad = b.grad = None
 
 right = ((x @ w + b > 0) == (y > 0.5)).to(torch.float64).mean().item()
-print(f"loss {loss.item():.4f}, {right:.1%} of {len(y)} tumours read right")
+print(f"loss {loss.item():.4f}, {right:.1%} of {len(y)} tumours classified correctly")
 assert right > 0.98
