@@ -1,4 +1,4 @@
-"""The Paddle dialect: code written against Paddle's dynamic graph runs with this module in its place.
+"""The Paddle dialect: code written for Paddle's dynamic graph runs with this module instead.
 
 >>> import ferrograd.paddle as paddle
 >>> x = paddle.to_tensor(3.0, stop_gradient=False)
@@ -48,7 +48,7 @@ from ferrograd._core.paddle import __all__ as _ops
 
 _adapters.install_methods(Tensor, [_shared_methods, _creation, _functions, _index, _methods, linalg])
 Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign,assignment]
-# What means something else in Paddle stands before the function of the registry that has the same name.
+# A function whose meaning is Paddle's own replaces the core's function of the same name.
 for _module in (_creation, _functions, _index):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
 

@@ -14,7 +14,7 @@ PADDLE = 1
 
 
 def as_tensors(value: object, what: str) -> list[Tensor]:
-    """A tensor, or a list or tuple of them, as a list."""
+    """A tensor, or a nonempty list or tuple of tensors, as a list; raises otherwise."""
     if isinstance(value, Tensor):
         return [value]
     if not isinstance(value, (list, tuple)):
@@ -27,9 +27,11 @@ def as_tensors(value: object, what: str) -> list[Tensor]:
     return list(value)
 
 
-def seeds(value: object, what: str, owner: str, outs: list[Tensor]) -> list[Tensor | None] | None:
-    """A tensor, or a tensor or None for each output; an empty list is None. That of one element may have any shape of
-    one element."""
+def cotangents(value: object, what: str, owner: str, outs: list[Tensor]) -> list[Tensor | None] | None:
+    """The cotangents argument as a list with a tensor or None for each output; an empty list is None.
+
+    A cotangent of one element is reshaped to the shape of its output.
+    """
     count = len(outs)
     if value is None:
         return None
@@ -50,14 +52,14 @@ def _shaped(seed: Tensor | None, out: Tensor) -> Tensor | None:
         return _core.paddle.reshape(seed, list(out.shape))
 
 
-def distinct(found: list[Tensor], text: str) -> None:
-    """Refuses a tensor that is given twice."""
+def check_distinct(found: list[Tensor], text: str) -> None:
+    """Raises if a tensor is given twice."""
     if len(found) > 1 and len({id(one) for one in found}) != len(found):
         raise DuplicateTensorError(text)
 
 
-def flag(value: object, what: str) -> None:
-    """Refuses what is no bool."""
+def check_bool(value: object, what: str) -> None:
+    """Raises unless the value is a bool."""
     if not isinstance(value, bool):
         raise ArgumentError(f"{what} must be True or False, not {value!r}")
 
@@ -74,11 +76,11 @@ def grad(
     *,
     dump_backward_graph_path: str | None = None,
 ) -> list[Any]:
-    """The sums of the gradients of ``outputs`` with respect to each of ``inputs``, as a list.
+    """The gradients of the sum of ``outputs`` with respect to each of ``inputs``, as a list.
 
-    Outputs start from ``grad_outputs``, from ones where that is None. Without ``only_inputs`` all other leaves add
-    their gradients to their ``.grad``. See :func:`ferrograd.grad` for the other arguments, and
-    :func:`paddle.autograd.backward` for ``dump_backward_graph_path``.
+    ``grad_outputs`` are the cotangents of the outputs; None stands for ones, of any shape. See
+    :func:`ferrograd.grad` for the other arguments and :func:`paddle.autograd.backward` for
+    ``dump_backward_graph_path``.
 
     >>> import ferrograd.paddle as paddle
     >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
@@ -87,12 +89,12 @@ def grad(
     """
     if retain_graph is not None and not isinstance(retain_graph, bool):
         raise ArgumentError(f"retain_graph must be None, True or False, not {retain_graph!r}")
-    flag(create_graph, "create_graph")
-    flag(only_inputs, "only_inputs")
-    flag(allow_unused, "allow_unused")
+    check_bool(create_graph, "create_graph")
+    check_bool(only_inputs, "only_inputs")
+    check_bool(allow_unused, "allow_unused")
     outs, ins = as_tensors(outputs, "outputs"), as_tensors(inputs, "inputs")
-    distinct(outs, "outputs contain duplicate tensor, please check outputs carefully.")
-    distinct(ins, "inputs contain duplicate tensor, please check inputs carefully.")
+    check_distinct(outs, "outputs contain duplicate tensor, please check outputs carefully.")
+    check_distinct(ins, "inputs contain duplicate tensor, please check inputs carefully.")
     if no_grad_vars is None or isinstance(no_grad_vars, Tensor):
         blocked = [] if no_grad_vars is None else [no_grad_vars]
     elif isinstance(no_grad_vars, (list, tuple, set, frozenset)):
@@ -101,7 +103,7 @@ def grad(
         raise ArgumentError("no_grad_vars must be None, Tensor or list/tuple/set of Tensors")
     if not all(isinstance(one, Tensor) for one in blocked):
         raise ArgumentError("no_grad_vars can only contain Tensor")
-    given = seeds(grad_outputs, "grad_outputs", "outputs", outs)
+    given = cotangents(grad_outputs, "grad_outputs", "outputs", outs)
     with pictures(dump_backward_graph_path, outs):
         return _core.run(
             outs,
@@ -125,9 +127,8 @@ def backward(
 ) -> None:
     """Adds the gradients of the sum of ``tensors`` to the ``.grad`` of every leaf.
 
-    They start from ``grad_tensors``, from ones where that is None. With ``dump_backward_graph_path`` pictures of the
-    graph (values, bytes kept, the time of each node) and the line that recorded each node are written into that
-    directory.
+    ``grad_tensors`` are the cotangents; None stands for ones. With ``dump_backward_graph_path`` files with the graph
+    (outputs, saved bytes, the time of each node) and the line that recorded each node are written to that directory.
 
     >>> import ferrograd.paddle as paddle
     >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
@@ -135,9 +136,9 @@ def backward(
     >>> x.gradient()
     array([2., 4.], dtype=float32)
     """
-    flag(retain_graph, "retain_graph")
+    check_bool(retain_graph, "retain_graph")
     outs = as_tensors(tensors, "tensors")
-    distinct(outs, "The argument 'tensors' of paddle.autograd.backward contains duplicate paddle.Tensor object.")
-    given = seeds(grad_tensors, "grad_tensors", "tensors", outs)
+    check_distinct(outs, "The argument 'tensors' of paddle.autograd.backward contains duplicate paddle.Tensor object.")
+    given = cotangents(grad_tensors, "grad_tensors", "tensors", outs)
     with pictures(dump_backward_graph_path, outs):
         _core.backward(outs, given, PADDLE, retain_graph=retain_graph)

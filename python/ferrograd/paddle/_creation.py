@@ -1,4 +1,4 @@
-"""Paddle's functions that make tensors."""
+"""Paddle's functions that create tensors."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ __all__ = [
 
 
 def to_tensor(data: Any, dtype: Any = None, place: object = None, stop_gradient: bool = True) -> Tensor:
-    """Numbers, nested lists, arrays or tensors as a tensor, copied.
+    """A tensor with a copy of numbers, nested lists, arrays or tensors.
 
-    Python floats become the default float; what has a dtype keeps it.
+    Python floats get the default float dtype. Arrays and tensors keep their dtype.
 
     >>> import ferrograd.paddle as paddle
     >>> paddle.to_tensor([[1, 2], [3, 4]], dtype="float32").stop_gradient
@@ -73,7 +73,7 @@ def full(
     device: object = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """One number in a whole shape; of the default float unless a dtype is given, or the number is a truth value."""
+    """A tensor of a shape filled with one number. The dtype is by default the default float, or bool for a bool."""
     if dtype is None and not isinstance(fill_value, bool):
         fill_value = float(fill_value)
     return placed(ops.full(shape, fill_value, dtype), out, requires_grad)
@@ -92,38 +92,38 @@ ones_like = specialize("ones_like", "Ones with the shape and dtype of ``x``.", _
 def full_like(
     x: Tensor, fill_value: Any, dtype: Any = None, name: str | None = None, *, requires_grad: bool = False
 ) -> Tensor:
-    """One number in the shape of a tensor, and in its dtype unless one is given."""
+    """A tensor filled with one number, with the shape and by default the dtype of another."""
     return placed(ops.full_like(x, fill_value, dtype), None, requires_grad)
 
 
 def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, name: str | None = None) -> Tensor:
-    """The numbers from ``start`` on, ``step`` apart, before ``end``; from 0 up to ``start`` without an ``end``.
+    """The numbers ``start``, ``start + step``, … below ``end``. With one bound they start at 0.
 
-    Each of the three may be a tensor of one element.
+    Each bound and ``step`` may be a tensor of one element.
     """
     start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
     return ops.arange(start, end, step, dtype)
 
 
 def linspace(start: Any, stop: Any, num: int, dtype: Any = None, name: str | None = None) -> Tensor:
-    """``num`` numbers at equal distances from ``start`` to ``stop``."""
+    """``num`` evenly spaced numbers from ``start`` to ``stop``, both included."""
     return ops.linspace(start, stop, num, dtype)
 
 
 def logspace(start: Any, stop: Any, num: int, base: Any = 10.0, dtype: Any = None, name: str | None = None) -> Tensor:
-    """``base`` to the powers of ``num`` numbers at equal distances from ``start`` to ``stop``."""
+    """``base ** x`` for ``num`` evenly spaced numbers ``x`` from ``start`` to ``stop``."""
     return ops.pow(base, ops.linspace(start, stop, num, dtype))
 
 
 def eye(num_rows: int, num_columns: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
-    """A matrix with ones on its diagonal, zeros elsewhere."""
+    """A matrix with ones on the diagonal and zeros elsewhere."""
     return ops.eye(num_rows, num_columns, 0, dtype)
 
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:
-    """A copy through which gradients flow, written over ``output``, whatever its shape, if that is given.
+    """A copy through which gradients flow. If ``output`` is given, it gets the values and the shape.
 
-    A leaf takes the values of a constant and stays a leaf.
+    A leaf that gets the values of a constant stays a leaf.
     """
     source = x if isinstance(x, Tensor) else to_tensor(x)
     if output is None:
@@ -136,19 +136,19 @@ def assign(x: Any, output: Tensor | None = None) -> Tensor:
 
 
 def randint(low: int = 0, high: Any = None, shape: Any = (1,), dtype: Any = None, name: str | None = None) -> Tensor:
-    """Integers from ``low`` (0 if one bound is given) up to, and without, ``high``."""
+    """Random integers in [``low``, ``high``). With one bound they start at 0."""
     return ops.randint(low, high, shape, dtype)
 
 
 def randint_like(x: Tensor, low: int = 0, high: Any = None, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Integers from ``low`` (0 if one bound is given) up to, and without, ``high``, in the shape of a tensor."""
+    """Random integers in [``low``, ``high``) with the shape of a tensor. With one bound they start at 0."""
     x = _arguments.tensor(x, "randint_like", "x")
     first, end = (0, low) if high is None else (low, high)
     return ops.cast(ops.randint(first, end, list(x.shape)), x.dtype if dtype is None else dtype)
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: str | None = None) -> Tensor:
-    """Normal numbers of a mean and a standard deviation. Where one of these is a tensor, the shape is theirs."""
+    """Random numbers of the normal distribution. If ``mean`` or ``std`` is a tensor, the shape is theirs."""
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         return ops.normal(mean, std)
     return ops.normal(mean, std, [1] if shape is None else shape)
@@ -157,7 +157,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: str | None 
 def uniform(
     shape: Any, dtype: Any = None, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None
 ) -> Tensor:
-    """Numbers spread evenly over [``min``, ``max``); with a ``seed`` other than 0, the stream starts anew from it."""
+    """Random numbers of the uniform distribution on [``min``, ``max``). A ``seed`` other than 0 seeds the generator."""
     if seed:
         ops.seed(seed)
     return ops.uniform(min, max, shape, dtype)

@@ -1,4 +1,4 @@
-"""Dtypes and devices under Paddle's names."""
+"""Dtypes under Paddle's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paddle's flags: those that say anything here, and those that nothing has to be done for."""
+"""Paddle's flags: ``FLAGS_check_nan_inf`` works; others are stored and change nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ferrograd import _core
 
 __all__ = ["get_flags", "set_flags"]
 
-#: Flags that steer what this library does in one way only, whatever they say, with Paddle's defaults.
+#: The flags that change nothing here, with Paddle's defaults.
 _noted: dict[str, Any] = {
     "FLAGS_allocator_strategy": "auto_growth",
     "FLAGS_benchmark": False,
@@ -27,8 +27,9 @@ _NANS = "FLAGS_check_nan_inf"
 
 
 def set_flags(flags: Mapping[str, Any]) -> None:
-    """Sets flags by name. ``FLAGS_check_nan_inf`` makes every op raise whose result holds NaN (on this thread); the
-    others that are known are noted, and change nothing. An unknown one is a ValueError.
+    """Sets flags by name. ``FLAGS_check_nan_inf`` makes an op whose result holds NaN raise, on this thread.
+
+    Other known flags are stored and change nothing. An unknown flag is a ValueError.
 
     >>> import ferrograd.paddle as paddle
     >>> paddle.set_flags({"FLAGS_cudnn_deterministic": True})

@@ -1,4 +1,4 @@
-"""Paddle's switches, places and questions, as far as they say anything here: the device is the CPU."""
+"""Paddle's constants, predicates, devices and modes. The CPU is the only device."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def is_complex(x: Tensor) -> bool:
 
 
 def is_empty(x: Tensor, name: str | None = None) -> Tensor:
-    """Whether there are no elements, as a 0-d tensor."""
+    """Whether the tensor has no elements, as a 0-d tensor."""
     return _core.make(0 in _arguments.tensor(x, "is_empty", "x").shape, "bool", False, PADDLE)
 
 
@@ -107,17 +107,17 @@ def broadcast_shape(x_shape: Sequence[int], y_shape: Sequence[int]) -> list[int]
 
 
 def is_compiled_with_cuda() -> bool:
-    """False: there is the CPU only."""
+    """False: the CPU is the only device."""
     return False
 
 
 def is_compiled_with_rocm() -> bool:
-    """False: there is the CPU only."""
+    """False: the CPU is the only device."""
     return False
 
 
 def is_compiled_with_xpu() -> bool:
-    """False: there is the CPU only."""
+    """False: the CPU is the only device."""
     return False
 
 
@@ -127,14 +127,14 @@ def is_tensor(x: Any) -> bool:
 
 
 class StaticGraphError(NotImplementedError, AttributeError):
-    """Something of ``paddle.static`` was asked for."""
+    """An attribute of ``paddle.static`` was requested."""
 
 
 _static = False
 
 
 def in_dynamic_mode() -> bool:
-    """Whether the last call was not ``enable_static``. Ops run at once in any case."""
+    """Whether :func:`enable_static` is not in effect. Ops always run eagerly."""
     return not _static
 
 
@@ -145,8 +145,10 @@ def disable_static(place: object = None) -> None:
 
 
 def enable_static() -> None:
-    """Notes that a static graph is wanted, so that scripts that switch to and fro run. There is none: whatever is asked
-    of ``paddle.static`` raises NotImplementedError, and ops run at once."""
+    """Makes :func:`in_dynamic_mode` False, for scripts that switch modes.
+
+    Ops still run eagerly, and every attribute of ``paddle.static`` raises NotImplementedError.
+    """
     global _static
     _static = True
 
@@ -157,7 +159,7 @@ class CPUPlace(Place):
     __slots__ = ()
 
     def __new__(cls) -> CPUPlace:
-        """The CPU, which takes no number."""
+        """The CPU."""
         return super().__new__(cls, "cpu")
 
 
@@ -167,7 +169,7 @@ def get_device() -> str:
 
 
 def set_device(device: Any) -> Place:
-    """The CPU, the only device; another one is refused."""
+    """The CPU; raises for another device."""
     if str(device).split(":")[0] not in ("cpu", "Place(cpu)"):
         raise ArgumentError(f"set_device: the CPU is the only device here, not {device}")
     return CPUPlace()

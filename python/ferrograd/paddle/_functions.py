@@ -1,4 +1,4 @@
-"""Functions whose order of arguments, defaults or meaning are Paddle's own. Each is a method of its tensors too."""
+"""Paddle's functions whose parameters, defaults or meaning differ from the core's. Each is a tensor method too."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ __all__ = [
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """The sum of tensors of one shape; of one tensor, a copy."""
+    """The elementwise sum of tensors of one shape; a copy of a single tensor."""
     if isinstance(inputs, Tensor):
         return ops.clone(inputs)
     total, *others = _tensors(inputs, "add_n", "inputs")
@@ -66,7 +66,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
 
 def _tensors(values: Any, function: str, name: str) -> list[Tensor]:
-    """The values, which must be a list of tensors that holds one."""
+    """The values as a list; raises unless they are a nonempty list or tuple of tensors."""
     if not isinstance(values, list | tuple) or not values:
         raise ArgumentError(f"{function}: {name} must be a list of Tensors")
     return [_arguments.tensor(value, function, name) for value in values]
@@ -80,24 +80,24 @@ def allclose(
 
 
 def argmax(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: Any = None) -> Tensor:
-    """The index of the largest element along an axis, of all elements without one."""
+    """The index of the largest element along an axis, or in the flat tensor."""
     return ops.cast(ops.argmax(x, axis, keepdim), dtype)
 
 
 def argmin(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: Any = None) -> Tensor:
-    """The index of the smallest element along an axis, of all elements without one."""
+    """The index of the smallest element along an axis, or in the flat tensor."""
     return ops.cast(ops.argmin(x, axis, keepdim), dtype)
 
 
 def baddbmm(
     input: Tensor, x: Tensor, y: Tensor, beta: float = 1.0, alpha: float = 1.0, name: str | None = None
 ) -> Tensor:
-    """``beta`` times ``input`` plus ``alpha`` times the matrix products of two batches."""
+    """``beta * input + alpha * bmm(x, y)``."""
     return ops.add(ops.multiply(input, beta), ops.multiply(ops.bmm(x, y), alpha))
 
 
 def broadcast_tensors(input: Sequence[Tensor], name: str | None = None) -> list[Tensor]:
-    """The tensors in the shape that they broadcast to."""
+    """The tensors broadcast to their common shape."""
     return list(ops.broadcast_tensors(_tensors(input, "broadcast_tensors", "input")))
 
 
@@ -107,7 +107,7 @@ def concat(x: Sequence[Tensor], axis: Any = 0, name: str | None = None) -> Tenso
 
 
 def cross(x: Tensor, y: Tensor, axis: int = 9, name: str | None = None) -> Tensor:
-    """The cross product of vectors of three along an axis, by default (9) along the first of size 3."""
+    """The cross product along an axis of size 3, by default (9) the first such axis."""
     x = _arguments.tensor(x, "cross", "x")
     if axis != 9:
         return ops.cross(x, y, axis)
@@ -117,19 +117,19 @@ def cross(x: Tensor, y: Tensor, axis: int = 9, name: str | None = None) -> Tenso
 
 
 def cummax(x: Tensor, axis: int | None = None, dtype: Any = "int64", name: Any = None) -> tuple[Tensor, Tensor]:
-    """The running maximum along an axis (of the flattened tensor without one), and where it stands."""
+    """The cumulative maximum along an axis (of the flat tensor without one) and its indices."""
     values, indices = ops.cummax(x, axis)
     return values, ops.cast(indices, dtype)
 
 
 def cummin(x: Tensor, axis: int | None = None, dtype: Any = "int64", name: Any = None) -> tuple[Tensor, Tensor]:
-    """The running minimum along an axis (of the flattened tensor without one), and where it stands."""
+    """The cumulative minimum along an axis (of the flat tensor without one) and its indices."""
     values, indices = ops.cummin(x, axis)
     return values, ops.cast(indices, dtype)
 
 
 def diag(x: Tensor, offset: int = 0, padding_value: Any = 0, name: str | None = None) -> Tensor:
-    """The diagonal of a matrix, or the matrix with a vector on its diagonal and ``padding_value`` elsewhere."""
+    """The diagonal of a matrix, or a matrix with the vector ``x`` on the diagonal and ``padding_value`` elsewhere."""
     y = ops.diag(x, offset)
     if x.ndim != 1 or padding_value == 0:
         return y
@@ -145,21 +145,21 @@ def equal_all(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
 
 
 def increment(x: Tensor, value: float = 1.0, name: str | None = None) -> Tensor:
-    """``x``, which has one element, with a number added to it in place."""
+    """Adds ``value`` in place to ``x``, which has one element; returns ``x``."""
     if math.prod(_arguments.tensor(x, "increment", "x").shape) != 1:
         raise ShapeError(f"increment: x has one element, not shape {list(x.shape)}")
     return x.add_(value)
 
 
 def logit(x: Tensor, eps: float | None = None, name: str | None = None) -> Tensor:
-    """``log(x / (1 - x))``, with ``x`` kept between ``eps`` and ``1 - eps`` if that is given."""
+    """``log(x / (1 - x))``, with ``x`` clipped to [``eps``, ``1 - eps``] if ``eps`` is given."""
     return ops.logit(x if eps is None else ops.clip(x, eps, 1.0 - eps))
 
 
 def matmul(
     x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None
 ) -> Tensor:
-    """The matrix product, of the matrices transposed where that is asked for."""
+    """The matrix product, with each matrix transposed first if asked for."""
     if transpose_x and x.ndim > 1:
         x = ops.matrix_transpose(x)
     if transpose_y and y.ndim > 1:
@@ -170,9 +170,9 @@ def matmul(
 def median(
     x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "avg", name: str | None = None
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """The middle element: the mean of the two middle ones, or (mode ``"min"``) the smaller of them.
+    """The median: the mean of the two middle elements, or with ``mode="min"`` the smaller of them.
 
-    Along an axis the mode ``"min"`` gives its index too.
+    With an axis and ``mode="min"`` also its index.
     """
     if mode == "avg":
         return ops.median(x, axis, keepdim)
@@ -186,21 +186,21 @@ def median(
 
 
 def meshgrid(*args: Any, name: str | None = None) -> list[Tensor]:
-    """Coordinate tensors of a grid; the first tensor runs along the first axis."""
+    """Coordinate tensors of a grid. The first vector runs along axis 0."""
     return list(ops.meshgrid(list(args[0]) if len(args) == 1 and not isinstance(args[0], Tensor) else list(args), "ij"))
 
 
 def multiplex(inputs: Sequence[Tensor], index: Tensor, name: str | None = None) -> Tensor:
-    """Row by row, the row of that one of the tensors which ``index`` names."""
+    """A tensor whose row i is row i of ``inputs[index[i]]``."""
     stacked = ops.stack(_tensors(inputs, "multiplex", "inputs"), 0)
     which = ops.reshape(_arguments.tensor(index, "multiplex", "index"), [-1])
     return stacked[which, ops.arange(0, which.shape[0], 1, "int64")]
 
 
 def norm(x: Tensor, p: Any = None, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
-    """The norm of the elements along an axis, of all of them without one; Euclid's unless ``p`` says another.
+    """The ``p``-norm of the elements along an axis, or of all elements; by default the Euclidean norm.
 
-    Along two axes it is the norm of matrices: of ``p`` 2 (the default), -2, 1, -1, inf, -inf, ``"fro"`` or ``"nuc"``.
+    Along two axes it is a matrix norm: ``p`` is 2 (the default), -2, 1, -1, inf, -inf, ``"fro"`` or ``"nuc"``.
     """
     if p == "nuc" or (isinstance(axis, list | tuple) and len(axis) == 2):
         return ops.linalg.norm(x, 2.0 if p is None else p, axis, keepdim)
@@ -208,7 +208,7 @@ def norm(x: Tensor, p: Any = None, axis: Any = None, keepdim: bool = False, name
 
 
 def reshape(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
-    """The elements in C order under another shape, where -1 is what is left and 0 the size that the axis has."""
+    """The elements in C order with another shape. -1 is the remaining size, 0 the size of the axis in ``x``."""
     sizes = [int(d) for d in shape] if not isinstance(shape, int) else [shape]
     if 0 in sizes and 0 not in x.shape:
         sizes = [x.shape[i] if d == 0 and i < x.ndim else d for i, d in enumerate(sizes)]
@@ -223,7 +223,7 @@ def scale(
     act: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """``scale * x + bias``, or ``scale * (x + bias)``, through an activation if one is named."""
+    """``scale * x + bias``, or without ``bias_after_scale`` ``scale * (x + bias)``; then the activation ``act``."""
     moved = x if bias_after_scale else ops.add(x, bias)
     y = ops.multiply(moved, scale)
     y = ops.add(y, bias) if bias_after_scale else y
@@ -236,7 +236,7 @@ def scale(
 
 
 def split(x: Tensor, num_or_sections: Any, axis: Any = 0, name: str | None = None) -> list[Tensor]:
-    """Parts along an axis: so many equal ones, or of these sizes, one of which may be -1 (what is left)."""
+    """Parts along an axis: a number of equal ones, or a list of sizes, one of which may be -1 for the rest."""
     axis = _arguments.integer(axis, "split", "axis")
     if isinstance(num_or_sections, int):
         return list(ops.split(x, num_or_sections, axis))
@@ -247,7 +247,7 @@ def split(x: Tensor, num_or_sections: Any, axis: Any = 0, name: str | None = Non
 
 
 def squeeze(x: Tensor, axis: Any = None, name: str | None = None) -> Tensor:
-    """Without the axes of size 1, or those of these axes that have size 1."""
+    """The tensor without its axes of size 1, or without those among ``axis``."""
     return ops.squeeze(x) if axis is None else ops.squeeze(x, _arguments.axes_of_size_one(x, "squeeze", axis))
 
 
@@ -272,7 +272,7 @@ def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, n
 
 
 def t(input: Tensor, name: str | None = None) -> Tensor:
-    """A matrix with its axes exchanged; what has fewer axes as it is."""
+    """The transpose of a matrix. A tensor with fewer axes is returned as it is."""
     if _arguments.tensor(input, "t", "input").ndim > 2:
         raise ShapeError(f"t: at most two axes, not {list(input.shape)}; transpose takes any")
     return ops.matrix_transpose(input) if input.ndim == 2 else input
@@ -281,8 +281,8 @@ def t(input: Tensor, name: str | None = None) -> Tensor:
 def tensordot(x: Tensor, y: Tensor, axes: Any = 2, name: str | None = None) -> Tensor:
     """The sum of products over pairs of axes.
 
-    These are so many last ones of ``x`` and first ones of ``y``; those of a list, in both; or those of a pair of lists,
-    of which the shorter one goes on like the longer one.
+    ``axes`` is a number (the last axes of ``x`` and the first of ``y``), a list of axes in both, or a pair of lists.
+    The shorter list of a pair is continued with the axes of the longer one.
     """
     x, y = _arguments.tensor(x, "tensordot", "x"), _arguments.tensor(y, "tensordot", "y")
     if isinstance(axes, Tensor):
@@ -300,7 +300,7 @@ def tensordot(x: Tensor, y: Tensor, axes: Any = 2, name: str | None = None) -> T
         ours = ours + theirs[len(ours) :]
     theirs = theirs + ours[len(theirs) :]
     for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
-        # An axis of size 1 is summed against any other.
+        # An axis of size 1 broadcasts against the other one.
         if -x.ndim <= a < x.ndim and -y.ndim <= b < y.ndim and x.shape[a] != y.shape[b]:
             if x.shape[a] == 1:
                 y = ops.sum(y, b, True)
@@ -314,13 +314,13 @@ def tensordot(x: Tensor, y: Tensor, axes: Any = 2, name: str | None = None) -> T
 def topk(
     x: Tensor, k: Any, axis: int | None = None, largest: bool = True, sorted: bool = True, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The ``k`` largest (or smallest) elements along an axis, and where they stand."""
+    """The ``k`` largest (or smallest) elements along an axis and their indices."""
     values, indices = ops.topk(x, _arguments.integer(k, "topk", "k"), -1 if axis is None else axis, largest, sorted)
     return values, indices
 
 
 def transpose(x: Tensor, perm: Sequence[int], name: str | None = None) -> Tensor:
-    """The axes in another order."""
+    """The tensor with its axes in the order ``perm``."""
     return ops.permute_dims(x, perm)
 
 
@@ -330,7 +330,7 @@ def unbind(input: Tensor, axis: int = 0) -> list[Tensor]:
 
 
 def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
-    """The slices along an axis, whose number may be given to be checked."""
+    """The slices along an axis; raises unless there are ``num``, if that is given."""
     if num is not None and x.shape[axis] != num:
         raise ArgumentError(f"unstack: axis {axis} of {list(x.shape)} has {x.shape[axis]} slices, not {num}")
     return list(ops.unbind(x, axis))
@@ -342,8 +342,10 @@ def var(x: Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = Fals
 
 
 def where(condition: Tensor, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """The elements of ``x`` where the condition holds, else those of ``y``; without both, where it holds: a tensor of
-    indices for each axis."""
+    """``x`` where the condition is true, else ``y``. Without ``x`` and ``y``, the indices where it is true.
+
+    The indices are a tuple with one vector per axis.
+    """
     if x is None and y is None:
         return nonzero(condition, as_tuple=True)
     if x is None or y is None:
@@ -352,7 +354,7 @@ def where(condition: Tensor, x: Any = None, y: Any = None, name: str | None = No
 
 
 def where_(condition: Tensor, x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
-    """``x`` with the elements of ``y`` written where the condition does not hold."""
+    """Writes the elements of ``y`` to ``x`` where the condition is false; returns ``x``."""
     _core.overwrite(_arguments.tensor(x, "where_", "x"), "where", False, _chosen, (condition, y), {})
     return x
 

@@ -1,4 +1,4 @@
-"""Paddle's functions that read and write by index, where their arguments are its own."""
+"""Paddle's functions that read and write by index and whose parameters differ from the core's."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ __all__ = [
 
 
 def gather(x: Tensor, index: Tensor, axis: Any = None, name: str | None = None) -> Tensor:
-    """The slices of ``x`` along an axis (the first without one) at the positions in ``index``, a vector or a column.
+    """The slices of ``x`` along an axis (by default 0) at the positions in ``index``, a vector or column.
 
-    A number as index takes one slice, without the axis.
+    A 0-d index takes one slice and drops the axis.
     """
-    return ops.take(x, _line(index, "gather"), 0 if axis is None else _arguments.integer(axis, "gather", "axis"))
+    return ops.take(x, _vector(index, "gather"), 0 if axis is None else _arguments.integer(axis, "gather", "axis"))
 
 
-def _line(index: Any, function: str) -> Tensor:
-    """Positions as a number or a vector: a column of them counts as one."""
+def _vector(index: Any, function: str) -> Tensor:
+    """An index as a 0-d tensor or vector; a column [n, 1] becomes a vector."""
     at: Tensor = _arguments.tensor(index, function, "index")
     if at.ndim == 2 and at.shape[1] == 1:
         at = ops.reshape(at, [-1])
@@ -46,12 +46,12 @@ def _line(index: Any, function: str) -> Tensor:
 
 
 def gather_nd(x: Tensor, index: Tensor, name: str | None = None) -> Tensor:
-    """The elements, or slices, of ``x`` at the positions that the last axis of ``index`` names."""
+    """The elements or slices of ``x`` at the positions along the last axis of ``index``."""
     return x[_places(x, index, "gather_nd")]
 
 
 def _places(x: Tensor, index: Tensor, function: str) -> tuple[Any, ...]:
-    """The positions that the last axis of an index names, as an index expression."""
+    """The positions along the last axis of an index as an index expression."""
     index = _arguments.tensor(index, function, "index")
     count = index.shape[-1] if index.ndim else 0
     if count > _arguments.tensor(x, function, "x").ndim:
@@ -63,27 +63,27 @@ def _places(x: Tensor, index: Tensor, function: str) -> tuple[Any, ...]:
 
 
 def index_add(x: Tensor, index: Tensor, axis: int, value: Tensor, name: str | None = None) -> Tensor:
-    """``x`` with slices of ``value`` added along an axis at the positions in ``index``."""
+    """``x`` with ``value`` added to its slices ``index`` along an axis."""
     return ops.index_add(x, axis, index, value)
 
 
 def index_fill(x: Tensor, index: Tensor, axis: int, value: Any, name: str | None = None) -> Tensor:
-    """``x`` with a number along an axis at the positions in ``index``."""
+    """``x`` with its slices ``index`` along an axis filled with ``value``."""
     return ops.index_fill(x, axis, index, value)
 
 
 def index_sample(x: Tensor, index: Tensor) -> Tensor:
-    """From each row of ``x`` the elements at the positions in the same row of ``index``."""
+    """The elements of each row of ``x`` at the positions in the same row of ``index``."""
     return ops.take_along_axis(x, index, 1)
 
 
 def index_select(x: Tensor, index: Tensor, axis: int = 0, name: str | None = None) -> Tensor:
-    """The slices of ``x`` along an axis at the positions in ``index``, a vector or a column."""
-    return ops.index_select(x, axis, _line(index, "index_select"))
+    """The slices of ``x`` along an axis at the positions in ``index``, a vector or column."""
+    return ops.index_select(x, axis, _vector(index, "index_select"))
 
 
 def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
-    """The indices of the elements that are not zero: one row each, or a tensor for each axis."""
+    """The indices of the nonzero elements: a matrix with one row each, or a tuple with one vector per axis."""
     return tuple(ops.nonzero(x)) if as_tuple else ops.argwhere(x)
 
 
@@ -96,8 +96,10 @@ def put_along_axis(
     include_self: bool = True,
     broadcast: bool = True,
 ) -> Tensor:
-    """``arr`` with values put at positions along an axis, or combined with each other and (``include_self``) with what
-    is there. Indices broadcast to ``arr`` unless ``broadcast`` is False."""
+    """``arr`` with values written to positions along an axis, or combined there by ``reduce``.
+
+    With ``include_self`` the elements of ``arr`` take part. Indices broadcast to ``arr`` unless ``broadcast`` is False.
+    """
     if broadcast:
         result: Tensor = ops.put_along_axis(arr, indices, values, axis, reduce, include_self)
     elif reduce == "assign":
@@ -108,33 +110,33 @@ def put_along_axis(
 
 
 def scatter(x: Tensor, index: Tensor, updates: Tensor, overwrite: bool = True, name: str | None = None) -> Tensor:
-    """``x`` with its rows at ``index`` replaced by ``updates``, or (without ``overwrite``) by the sums of them.
+    """``x`` with its rows ``index`` replaced by ``updates``, or without ``overwrite`` by the sum of their updates.
 
-    The index is a vector or a column.
+    The index is a vector or column.
     """
-    index = _line(index, "scatter")
+    index = _vector(index, "scatter")
     if overwrite:
         return ops.index_put(x, [index], updates)
     return ops.index_add(ops.index_fill(x, 0, index, 0), 0, index, updates)
 
 
 def scatter_nd(index: Tensor, updates: Tensor, shape: Any, name: str | None = None) -> Tensor:
-    """Zeros of a shape with updates added at positions."""
+    """Zeros of a shape with ``updates`` added at the positions along the last axis of ``index``."""
     return scatter_nd_add(ops.zeros(shape, _arguments.tensor(updates, "scatter_nd", "updates").dtype), index, updates)
 
 
 def scatter_nd_add(x: Tensor, index: Tensor, updates: Tensor, name: str | None = None) -> Tensor:
-    """``x`` with updates added at the positions that the last axis of ``index`` names."""
+    """``x`` with ``updates`` added at the positions along the last axis of ``index``."""
     return ops.index_put(x, _places(x, index, "scatter_nd_add"), updates, True)
 
 
 def slice(input: Tensor, axes: Any, starts: Any, ends: Any) -> Tensor:
-    """``input`` from starts to ends along some axes."""
+    """``input`` sliced from ``starts`` to ``ends`` along ``axes``."""
     return strided_slice(input, axes, starts, ends, [1] * len(axes))
 
 
 def strided_slice(x: Tensor, axes: Any, starts: Any, ends: Any, strides: Any, name: str | None = None) -> Tensor:
-    """``x`` from starts to ends in strides along some axes."""
+    """``x`` sliced from ``starts`` to ``ends`` with ``strides`` along ``axes``."""
     x = _arguments.tensor(x, "strided_slice", "x")
     index = [builtins.slice(None)] * x.ndim
     given = [
@@ -147,7 +149,7 @@ def strided_slice(x: Tensor, axes: Any, starts: Any, ends: Any, strides: Any, na
         if not -x.ndim <= axis < x.ndim:
             raise IndexOutOfRange(f"strided_slice: axis {axis} of {x.ndim}")
         size = x.shape[axis]
-        # An end before the first element, counted backwards, is that there is no end.
+        # With a negative step, an end before the first element means that there is no end.
         stop = None if step < 0 and end < -size else end
         index[axis] = builtins.slice(start, stop, step)
     return x[tuple(index)]

@@ -1,4 +1,4 @@
-"""``paddle.autograd.jacobian`` and ``hessian``: matrices whose rows are computed when they are asked for."""
+"""``paddle.autograd.jacobian`` and ``hessian``: matrices whose rows are computed on first use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PADDLE = 1
 
 
 class Rows:
-    """The rows of the Jacobian of outputs ``[M]``, with a batch ``[B, M]``, by inputs, which are flattened too."""
+    """The rows of the Jacobian of outputs ``[M]``, or ``[B, M]`` with a batch, with respect to flattened inputs."""
 
     def __init__(self, ys: Tensor, xs: Sequence[Tensor], batched: bool) -> None:
         self.ys, self.xs, self.batched = ys, list(xs), batched
@@ -29,7 +29,7 @@ class Rows:
         return (*self.ys.shape, sum(self.widths))
 
     def __call__(self, which: range) -> Tensor:
-        """Some of the rows, in one pass: ``[len(which), N]``, or ``[B, len(which), N]``. They can be differentiated."""
+        """The rows ``which`` in one pass, ``[len(which), N]`` or ``[B, len(which), N]``. They can be differentiated."""
         if which not in self._known:
             self._known[which] = self._computed(which)
         return self._known[which]
@@ -61,10 +61,10 @@ class Rows:
         return _core.fresh(rows) if rows.stop_gradient else rows
 
     def __getitem__(self, index: Any) -> Tensor:
-        """``matrix[index]``, from the rows that the index names."""
+        """``matrix[index]``, computed from the rows that the index selects."""
         index = index if isinstance(index, tuple) else (index,)
         axis = int(self.batched)
-        # Rows can be picked only where the index says plainly which.
+        # Only an index of ints and slices selects rows that are known beforehand.
         plain = len(index) > axis and all(isinstance(i, int | slice) for i in index)
         count = self.ys.shape[-1]
         picked = index[axis] if plain else slice(None)
@@ -86,10 +86,10 @@ def _forwarded(op: Callable[..., Any], swapped: bool = False) -> Callable[..., A
 
 
 class Jacobian:
-    """The derivatives of ``ys`` by ``xs``: of the shape ``[M, N]``, or ``[B, M, N]`` with a batch.
+    """The derivatives of ``ys`` with respect to ``xs``, of shape ``[M, N]``, or ``[B, M, N]`` with a batch.
 
-    An axis that ``ys`` or ``xs`` does not have is left out. Rows are computed when they are first indexed, several of
-    them in one pass; in arithmetic, comparisons and attributes of tensors it is the whole matrix as a tensor.
+    An axis that ``ys`` or ``xs`` lacks is left out. Rows are computed when they are first indexed, several in one pass.
+    Arithmetic, comparisons and tensor attributes use the whole matrix as a tensor.
     """
 
     def __init__(self, ys: Tensor, xs: Tensor, is_batched: bool = False) -> None:
@@ -105,7 +105,7 @@ class Jacobian:
             raise ShapeError(f"ys has a batch of {ys.shape[0]}, xs one of {xs.shape[0]}")
         flat = ys if len(ys.shape) == least + 1 else ys.reshape([*ys.shape, 1])
         self._rows = Rows(flat, [xs], is_batched)
-        # The axes of the matrix that the tensors have.
+        # The axes of the matrix that ``ys`` and ``xs`` have.
         batch = list(ys.shape[:least])
         self._shape = [*batch, *ys.shape[least:], *xs.shape[least:]]
         self._own_rows = len(ys.shape) == least + 1
@@ -168,11 +168,11 @@ class Jacobian:
 
 
 class Hessian(Jacobian):
-    """The second derivatives of one element by ``xs``: the Jacobian of its gradient."""
+    """The second derivatives of one element with respect to ``xs``: the Jacobian of its gradient."""
 
 
 def _checked(op: str, ys: Any, xs: Any) -> None:
-    """Refuses what is no tensor."""
+    """Raises unless ``ys`` and ``xs`` are tensors or Jacobians."""
     for name, values in [("ys", [ys]), ("xs", xs if isinstance(xs, (list, tuple)) else [xs])]:
         for value in values:
             if not isinstance(value, (Tensor, Jacobian)):
@@ -180,10 +180,10 @@ def _checked(op: str, ys: Any, xs: Any) -> None:
 
 
 def jacobian(ys: Any, xs: Any, batch_axis: int | None = None) -> Any:
-    """The derivatives of ``ys`` by ``xs``, which ``ys`` was computed from, as a :class:`Jacobian`.
+    """The derivatives of ``ys`` with respect to ``xs``, which it was computed from, as a :class:`Jacobian`.
 
-    Both are of the shape ``[N]`` or ``[]``; with ``batch_axis=0`` of ``[B, N]`` or ``[B]``. For several ``xs`` the
-    result is a tuple, for several ``ys`` too, and for several of both a tuple of tuples. It can be differentiated.
+    Both have the shape ``[N]`` or ``[]``, with ``batch_axis=0`` ``[B, N]`` or ``[B]``. The result is a tuple for
+    several ``xs`` or several ``ys``, and a tuple of tuples for several of both. It can be differentiated.
 
     >>> import ferrograd.paddle as paddle
     >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
@@ -202,9 +202,9 @@ def jacobian(ys: Any, xs: Any, batch_axis: int | None = None) -> Any:
 
 
 def hessian(ys: Tensor, xs: Any, batch_axis: int | None = None) -> Any:
-    """The second derivatives of ``ys`` by ``xs``, as a :class:`Hessian`; for several ``xs`` a tuple of tuples.
+    """The second derivatives of ``ys`` with respect to ``xs``, as a :class:`Hessian`; a tuple of tuples for several.
 
-    ``ys`` has one element; with ``batch_axis=0`` one for each element of the batch. See :func:`jacobian`.
+    ``ys`` has one element, with ``batch_axis=0`` one per example. See :func:`jacobian`.
 
     >>> import ferrograd.paddle as paddle
     >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)

@@ -1,4 +1,4 @@
-"""Methods of Paddle's tensors that are no functions of the namespace."""
+"""Methods of Paddle's tensors that the namespace does not have as functions."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ __all__ = [
 
 
 def _grad_ivar(x: Tensor) -> Tensor | None:
-    """The gradient under the name that older scripts know."""
+    """The gradient, under a name that older scripts use."""
     grad: Tensor | None = x.grad
     return grad
 
 
 def _inplace_version(x: Tensor) -> int:
-    """How often the tensor has been written to."""
+    """The number of in-place writes to the tensor."""
     return int(x.inplace_version)
 
 
 def _zero_grads(x: Tensor) -> None:
-    """Writes zeros over the gradient, if there is one."""
+    """Fills the gradient with zeros, if there is one."""
     x.clear_gradient(True)
 
 
 def cumsum_(x: Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
-    """The running sums along an axis, written over the tensor; without an axis those of all elements, as a vector."""
+    """Overwrites the tensor with the cumulative sums along an axis; without one, of the flat tensor, as a vector."""
     _core.overwrite(x, "cumsum", axis is None, ops.cumsum, (axis, dtype), {})
     return x
 
 
 def fill_diagonal_(x: Tensor, value: float, offset: int = 0, wrap: bool = False, name: str | None = None) -> Tensor:
-    """Writes a number over a diagonal. With ``wrap`` that of a matrix begins again below its end, one row further down.
+    """Writes a number to a diagonal. With ``wrap`` that of a tall matrix starts again after one row is left out.
 
-    With more axes these are the elements at the same position along every axis, ``offset`` further along the last.
+    With more than two axes the diagonal has the same index along every axis, plus ``offset`` along the last.
     """
     if x.ndim > 2:
         *sizes, last = x.shape
@@ -75,7 +75,7 @@ def fill_diagonal_(x: Tensor, value: float, offset: int = 0, wrap: bool = False,
 def fill_diagonal_tensor(
     x: Tensor, y: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, name: str | None = None
 ) -> Tensor:
-    """``x`` with ``y`` over a diagonal of two of its axes; the last axis of ``y`` runs along it."""
+    """``x`` with ``y`` written to a diagonal of two axes. The last axis of ``y`` runs along the diagonal."""
     return ops.diagonal_scatter(x, y, offset, dim1, dim2)
 
 
@@ -85,12 +85,12 @@ def ndimension(x: Tensor) -> int:
 
 
 def get_strides(x: Tensor) -> list[int]:
-    """The distances between neighbours along each axis, in elements."""
+    """The stride of each axis in elements."""
     return list(x.strides)
 
 
 def is_dense(x: Tensor) -> bool:
-    """True: there are no sparse tensors."""
+    """True: all tensors are dense."""
     return True
 
 
@@ -100,38 +100,38 @@ def is_same_shape(x: Tensor, y: Tensor) -> bool:
 
 
 def apply(x: Tensor, func: Callable[[Tensor], Tensor]) -> Tensor:
-    """What a function makes of the tensor, which does not want a gradient."""
+    """``func`` of the tensor; raises if it requires a gradient."""
     if not x.stop_gradient:
         raise ArgumentError("Cannot apply function on a tensor that required gradient.")
     return func(x)
 
 
 def apply_(x: Tensor, func: Callable[[Tensor], Tensor]) -> Tensor:
-    """The tensor, which does not want a gradient, with what a function makes of it written over it."""
+    """Overwrites the tensor with ``func`` of it; raises if it requires a gradient."""
     if not x.stop_gradient:
         raise ArgumentError("Cannot apply function on a tensor that required gradient.")
-    return _written(x, "apply", func)
+    return _overwrite(x, "apply", func)
 
 
-def _written(x: Tensor, name: str, f: Callable[[Tensor], Any]) -> Tensor:
+def _overwrite(x: Tensor, name: str, f: Callable[[Tensor], Any]) -> Tensor:
     _core.overwrite(x, name, False, f, (), {})
     return x
 
 
 def uniform_(x: Tensor, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None) -> Tensor:
-    """Numbers spread evenly over [``min``, ``max``), written over the tensor."""
+    """Overwrites with random numbers of the uniform distribution on [``min``, ``max``)."""
     if seed:
         ops.seed(seed)
-    return _written(x, "uniform", lambda x: ops.uniform(min, max, list(x.shape), x.dtype))
+    return _overwrite(x, "uniform", lambda x: ops.uniform(min, max, list(x.shape), x.dtype))
 
 
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> Tensor:
-    """Normal numbers, written over the tensor."""
-    return _written(x, "normal", lambda x: ops.cast(ops.normal(mean, std, list(x.shape)), x.dtype))
+    """Overwrites with random numbers of the normal distribution."""
+    return _overwrite(x, "normal", lambda x: ops.cast(ops.normal(mean, std, list(x.shape)), x.dtype))
 
 
 def exponential_(x: Tensor, lam: float = 1.0, name: str | None = None) -> Tensor:
-    """Numbers with the density ``lam * exp(-lam * t)``, written over the tensor."""
-    return _written(
+    """Overwrites with random numbers of the exponential distribution with rate ``lam``."""
+    return _overwrite(
         x, "exponential", lambda x: ops.divide(ops.negative(ops.log1p(-ops.rand(list(x.shape), x.dtype))), lam)
     )

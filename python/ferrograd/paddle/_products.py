@@ -1,4 +1,4 @@
-"""``paddle.incubate.autograd``: products with the Jacobian of a function, and the Jacobian itself, row by row."""
+"""``paddle.incubate.autograd``: products with the Jacobian of a function, and its Jacobian and Hessian."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Function = Callable[..., Any]
 
 
 def _checked(func: Any, xs: Any, v: Any = None) -> None:
-    """Refuses what is no function, and what are no tensors."""
+    """Raises unless ``func`` is callable and ``xs`` and ``v`` are tensors or sequences of tensors."""
     if not callable(func):
         raise ArgumentError(f"Expected 'fun' is Callable, but got {type(func)}.")
     for name, value, none in (("xs", xs, ""), ("v", v, "|None")):
@@ -31,14 +31,14 @@ def _listed(value: Any) -> list[Tensor]:
 
 
 def _recorded(func: Function, xs: Any) -> tuple[list[Tensor], Any]:
-    """The function evaluated at places of its own."""
+    """The function recorded at fresh leaves: (leaves, outputs)."""
     places = [_core.fresh(x) for x in _listed(xs)]
     with enable_grad():
         return places, func(*places)
 
 
 def _like(v: Any, refs: list[Tensor]) -> list[Tensor]:
-    """The tensors of ``v``, by default ones."""
+    """The tensors of ``v``, which must have the shapes of ``refs``; ones if it is None."""
     if v is None:
         return [_core.native.ones_like(r) for r in refs]
     found = _listed(v)
@@ -53,8 +53,8 @@ def _like(v: Any, refs: list[Tensor]) -> list[Tensor]:
 def vjp(func: Function, xs: Any, v: Any = None) -> tuple[Any, Any]:
     """The outputs of ``func(*xs)`` and the product of ``v`` with its Jacobian: ``(outputs, product)``.
 
-    ``xs`` is a tensor or a sequence of them; the product is a tensor or a tuple. ``v`` is like the outputs, by default
-    ones. Both results can be differentiated again.
+    ``xs`` is a tensor or a sequence of tensors; the product is a tensor or a tuple. ``v`` has the shapes of the outputs
+    and is ones by default. Both results can be differentiated again.
 
     >>> import ferrograd.paddle as paddle
     >>> paddle.incubate.autograd.vjp(lambda x: x * x, paddle.to_tensor([1.0, 2.0]))[1].tolist()
@@ -76,7 +76,7 @@ def vjp(func: Function, xs: Any, v: Any = None) -> tuple[Any, Any]:
 def jvp(func: Function, xs: Any, v: Any = None) -> tuple[Any, Any]:
     """The outputs of ``func(*xs)`` and the product of its Jacobian with ``v``, in forward mode: ``(outputs, product)``.
 
-    ``v`` is like ``xs``, by default ones. Both results can be differentiated again.
+    ``v`` has the shapes of ``xs`` and is ones by default. Both results can be differentiated again.
 
     >>> import ferrograd.paddle as paddle
     >>> paddle.incubate.autograd.jvp(lambda x: x * x, paddle.to_tensor([1.0, 2.0]))[1].tolist()
@@ -91,15 +91,15 @@ def jvp(func: Function, xs: Any, v: Any = None) -> tuple[Any, Any]:
 
 
 def _flat(values: list[Tensor], batched: bool) -> Tensor:
-    """Tensors side by side as one vector, or one for each element of the batch."""
+    """Tensors flattened and concatenated to one vector, or one per example of the batch."""
     parts = [t.reshape([t.shape[0], -1] if batched else [-1]) for t in values]
     return parts[0] if len(parts) == 1 else _core.native.concat(parts, -1)
 
 
 class Jacobian:
-    """The Jacobian of ``func`` at ``xs``, of the shape ``(M, N)``, or with a batch ``(B, M, N)``.
+    """The Jacobian of ``func`` at ``xs``, of shape ``(M, N)``, or ``(B, M, N)`` with a batch.
 
-    All outputs, and all inputs, are counted as one flat vector. Rows are computed when they are first indexed.
+    All outputs count as one flat vector, and so do all inputs. Rows are computed when they are first indexed.
 
     >>> import ferrograd.paddle as paddle
     >>> j = paddle.incubate.autograd.Jacobian(lambda x: x * x, paddle.to_tensor([1.0, 2.0]))
@@ -122,8 +122,9 @@ class Jacobian:
 
 
 class Hessian:
-    """The Hessian of ``func`` at ``xs``: the Jacobian of its gradient. ``func`` returns one element, or one for each
-    element of the batch.
+    """The Hessian of ``func`` at ``xs``: the Jacobian of its gradient.
+
+    ``func`` returns one element, or one per example of the batch.
 
     >>> import ferrograd.paddle as paddle
     >>> h = paddle.incubate.autograd.Hessian(lambda x: (x**3).sum(), paddle.to_tensor([1.0, 2.0]))

@@ -1,4 +1,4 @@
-"""``paddle.device``: there is the CPU only."""
+"""``paddle.device``. The CPU is the only device."""
 
 from __future__ import annotations
 
@@ -35,4 +35,4 @@ def get_available_device() -> list[str]:
 
 
 def synchronize(device: object = None) -> None:
-    """Waits for the device, which never lags behind."""
+    """Does nothing: ops have finished when they return."""

@@ -1,4 +1,4 @@
-"""``paddle.imperative``: the dynamic graph under its name of Paddle 1.8."""
+"""``paddle.imperative``: the dynamic graph, as Paddle 1.8 names it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``paddle.static``: a place that says what is missing. There is the dynamic graph only."""
+"""``paddle.static``: every attribute raises, as there is no static graph."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ferrograd.paddle._framework import StaticGraphError
 
 
 def __getattr__(name: str) -> NoReturn:
-    """Refuses every name."""
+    """Raises ``StaticGraphError`` for every name."""
     if name.startswith("__"):
         raise AttributeError(name)
     raise StaticGraphError(f"paddle.static.{name}: this library has the dynamic graph only")

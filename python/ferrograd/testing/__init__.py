@@ -1,4 +1,4 @@
-"""Derivatives checked against differences.
+"""Derivatives checked against finite differences.
 
 >>> import ferrograd as fg
 >>> from ferrograd.testing import check

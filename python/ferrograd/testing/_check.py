@@ -1,4 +1,4 @@
-"""``check``: derivatives of any order, in every mode, in float64 and float32."""
+"""``check``: derivatives of any order, in every mode, against finite differences."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ def check(
     atol: float | None = None,
     step: float = 1e-4,
 ) -> None:
-    """Checks the derivatives of ``f(*inputs)`` up to an order against differences of the derivatives below.
+    """Checks the derivatives of ``f(*inputs)`` of orders 1 to ``order`` against finite differences.
 
-    All tensors of floats among the inputs (one tensor, or a list), also in lists and dicts, are differentiated for,
-    tracked or not. The modes are one or some of ``"reverse"``, ``"forward"`` and ``"batched"`` (both, all rows or
-    columns in one pass). What is checked as the next order is the gradient of the outputs weighted at random.
-    Differences are of the fourth order, with a ``step`` that is multiplied with the largest input above 1. Where inputs
-    are of float32 they are computed in float64, if ``f`` lets them. Two numbers agree if they differ by at most
-    ``atol + rtol * |numerical|``; by default ``rtol`` is 1e-6 (2e-4 for float32), and ``atol`` is that times the
-    largest element above 1.
+    ``inputs`` is a tensor, or a list of values and nested structures. All float tensors in it are differentiated,
+    tracked or not. Each further order checks the gradient of the randomly weighted outputs of the order before.
+
+    * ``modes``: one or several of ``"reverse"``, ``"forward"`` and ``"batched"`` (both modes, all rows or columns in
+      one pass).
+    * ``step``: the step of the fourth-order central differences, multiplied by the largest absolute input if that is
+      above 1. Differences of float32 functions are computed in float64 if ``f`` computes in it.
+    * ``rtol``, ``atol``: two numbers agree if they differ by at most ``atol + rtol * |numerical|``. ``rtol`` is 1e-6 by
+      default (2e-4 for float32), ``atol`` is ``rtol`` times the largest absolute element if that is above 1.
 
     Raises:
-        GradcheckError: they do not agree; the text names the order, the worst element and both values. Or ``f`` gave
-            different values for the same inputs.
+        GradcheckError: a derivative and its difference quotient disagree (the message has the order, the worst element
+            and both values), or ``f`` returned different values for the same inputs.
 
     >>> from ferrograd.testing import check
     >>> check(lambda x, y: fg.tanh(x * y).sum(), [fg.tensor([0.3, -1.2]), fg.tensor(0.5)], order=2)
@@ -62,7 +64,7 @@ def check(
 
 
 def _flat(f: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Callable[..., Any], list[Any]]:
-    """The function of the leaves of its arguments, and these."""
+    """The function as one of the leaves of its arguments, and these leaves."""
     args = tuple(inputs)
     return lambda *values: f(*_tree.rebuilt(args, iter(values))), _tree.leaves(args)
 
@@ -77,7 +79,7 @@ def _once(
     atol: float | None,
     step: float,
 ) -> None:
-    """One order."""
+    """Checks one order."""
     problem = Problem(f, inputs, which)
     _deterministic(problem, 0.0)
     analytic = Analytic(problem)
@@ -104,7 +106,7 @@ def _once(
 
 
 def _differences(problem: Problem, step: float) -> list[list[Matrix]]:
-    """The Jacobians by differences: in float64 where the function computes in it, in float32 with a wider step else."""
+    """The Jacobians by differences: in float64 if the function computes in it, else in float32 with a larger step."""
     largest = max((float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in problem.at), default=0.0)
     scale = max(1.0, largest)
     if all(a.dtype == np.float64 for a in problem.at):
@@ -118,7 +120,7 @@ def _differences(problem: Problem, step: float) -> list[list[Matrix]]:
 
 
 def _weighted(f: Callable[..., Any], which: list[int], seed: int) -> Callable[..., Any]:
-    """The gradient of the outputs of ``f``, weighted at random, as a function of the same inputs."""
+    """The gradient of the randomly weighted outputs of ``f``, as a function of the same inputs."""
 
     def gradients(*args: Any) -> list[Tensor]:
         places = [_core.fresh(args[i]) for i in which]

@@ -45,17 +45,20 @@ def gradcheck(
 ) -> bool:
     """Whether the derivatives of ``func(*inputs)`` agree with central differences of step ``eps``.
 
-    ``inputs`` is a tensor or a tuple; those with ``requires_grad`` are differentiated for. Two numbers agree if they
-    differ by at most ``atol + rtol * |numerical|``. ``check_backward_ad`` and ``check_forward_ad`` say which modes are
-    checked, ``check_batched_grad`` and ``check_batched_forward_grad`` compare batched passes with single ones. With
-    ``check_undefined_grad`` outputs that get no cotangent must not matter. ``fast_mode`` compares along one random
-    direction instead of element by element. ``nondet_tol`` is how much two passes may differ. With
-    ``check_grad_dtypes`` gradients must have the dtype of their input, and tangents that of their output. ``masked`` is
-    about elements that sparse tensors leave out; all tensors are dense, so it changes nothing.
+    ``inputs`` is a tensor or a tuple. Those with ``requires_grad`` are differentiated. Two numbers agree if they differ
+    by at most ``atol + rtol * |numerical|``.
+
+    * ``check_backward_ad``, ``check_forward_ad``: the modes that are checked.
+    * ``check_batched_grad``, ``check_batched_forward_grad``: compare batched passes with single ones.
+    * ``check_undefined_grad``: an output without a cotangent must count as zero.
+    * ``check_grad_dtypes``: gradients must have the dtypes of their inputs, tangents those of their outputs.
+    * ``fast_mode``: compare along one random direction instead of element by element.
+    * ``nondet_tol``: the largest difference between two passes.
+    * ``masked``: accepted for torch; it concerns sparse tensors and changes nothing.
 
     Raises:
-        GradcheckError: they do not agree; the text names the worst element and both values. Without
-            ``raise_exception`` the answer is False.
+        GradcheckError: a derivative and its difference quotient disagree; the message has the worst element and both
+            values. Without ``raise_exception`` the result is False instead.
 
     >>> from ferrograd.testing import gradcheck
     >>> gradcheck(fg.sin, (fg.tensor([0.5, 2.0], dtype="float64", requires_grad=True),))
@@ -112,7 +115,7 @@ def _differentiated(inputs: Sequence[Any]) -> list[int]:
 
 
 def _deterministic(problem: Problem, tolerance: float, text: str = _NOT_DETERMINISTIC) -> None:
-    """The function gives the same values twice."""
+    """Raises unless the function returns the same values twice."""
     first, second = problem.values(problem.at), problem.values(problem.at)
     for i, (a, b) in enumerate(zip(first, second, strict=True)):
         if a.shape != b.shape or not np.all((np.abs(a - b) <= tolerance) | (a == b) | (np.isnan(a) & np.isnan(b))):
@@ -120,7 +123,7 @@ def _deterministic(problem: Problem, tolerance: float, text: str = _NOT_DETERMIN
 
 
 def _slow(problem: Problem, analytic: Analytic, modes: list[str], eps: float, rtol: float, atol: float) -> None:
-    """Element by element."""
+    """Compares element by element."""
     numerical = problem.numerical(eps, CENTRAL)
     inputs = [a.shape for a in problem.at]
     if not any(y.requires_grad for y in analytic.outputs):
@@ -139,7 +142,7 @@ def _slow(problem: Problem, analytic: Analytic, modes: list[str], eps: float, rt
 
 
 def _fast(problem: Problem, analytic: Analytic, modes: list[str], eps: float, rtol: float, atol: float) -> None:
-    """Along one random direction; where that fails, element by element for the report."""
+    """Compares along one random direction; if that fails, element by element for the report."""
     generator = np.random.default_rng(0)
     for j, a in enumerate(problem.at):
         u = _length_one(generator.normal(size=a.shape))
@@ -175,7 +178,7 @@ def _seeds(analytic: Analytic, i: int, count: int) -> Matrix:
 
 
 def _dtypes(problem: Problem, analytic: Analytic, modes: list[str]) -> None:
-    """Gradients have the dtypes of their inputs, tangents those of their outputs."""
+    """Raises unless gradients have the dtypes of their inputs and tangents those of their outputs."""
     pairs: list[tuple[Any, Tensor, str]] = []
     if "reverse" in modes:
         outputs = [y for y in analytic.outputs if y.requires_grad]
@@ -192,7 +195,7 @@ def _dtypes(problem: Problem, analytic: Analytic, modes: list[str]) -> None:
 
 
 def _reentrant(analytic: Analytic, tolerance: float) -> None:
-    """A backward pass gives the same twice."""
+    """Raises unless two backward passes give the same values."""
     for i, y in enumerate(analytic.outputs):
         seed = _core.make(_seeds(analytic, i, 1)[0], None, False, 0)
         pairs = zip(analytic.pulled([y], [seed]), analytic.pulled([y], [seed]), strict=True)
@@ -202,11 +205,11 @@ def _reentrant(analytic: Analytic, tolerance: float) -> None:
 
 
 def _batched_reverse(analytic: Analytic) -> None:
-    """One batched pass gives what single ones give."""
+    """Raises unless one batched pass gives the values of single passes."""
     for i, y in enumerate(analytic.outputs):
         seeds = _seeds(analytic, i, 2)
         single = [analytic.pulled([y], [_core.make(s, None, False, 0)]) for s in seeds]
-        batched = analytic.pulled([y], [_core.make(seeds, None, False, 0)], lanes=True)
+        batched = analytic.pulled([y], [_core.make(seeds, None, False, 0)], batched=True)
         for j, (got, *want) in enumerate(zip(batched, *single, strict=True)):
             if got is not None:
                 _same(np.asarray(got), np.stack([np.asarray(w) for w in want]), i, j, "batched gradient")
@@ -228,7 +231,7 @@ def _same(got: Matrix, want: Matrix, i: int, j: int, what: str) -> None:
 
 
 def _undefined(analytic: Analytic, each: bool) -> None:
-    """Cotangents that are zero, or not there, give zeros."""
+    """Raises unless zero and missing cotangents give zero gradients."""
     outputs = [y for y in analytic.outputs if y.requires_grad]
     zeros = [_core.native.zeros_like(y) for y in outputs]
     left_out: list[int | None] = [None, *(range(len(outputs)) if each and len(outputs) > 1 else [])]
@@ -267,11 +270,11 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """Whether the second derivatives agree with differences of the first: :func:`gradcheck` of the gradient.
+    """Whether second derivatives agree with differences of first ones: :func:`gradcheck` of the gradient.
 
-    It is checked as a function of the inputs and of ``grad_outputs``, which are random unless they are given.
-    ``check_rev_over_rev`` and ``check_fwd_over_rev`` say which modes are checked. How ``grad_outputs`` are laid out in
-    memory makes no difference, so ``gen_non_contig_grad_outputs`` changes nothing.
+    The gradient is checked as a function of the inputs and of ``grad_outputs``, which are random by default.
+    ``check_rev_over_rev`` and ``check_fwd_over_rev`` select the modes. ``gen_non_contig_grad_outputs`` is accepted for
+    torch and changes nothing, as results do not depend on memory layouts.
 
     >>> from ferrograd.testing import gradgradcheck
     >>> gradgradcheck(fg.sin, (fg.tensor([0.5, 2.0], dtype="float64", requires_grad=True),))

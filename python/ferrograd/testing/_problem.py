@@ -1,4 +1,4 @@
-"""A function at a point, with its Jacobians by differences, in reverse mode and in forward mode, element by element."""
+"""Jacobians of a function at a point: by finite differences, in reverse mode and in forward mode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import ArgumentError, PaddleTensor, Tensor, TorchTensor
 from ferrograd.testing._report import Matrix
 
-#: ``weights[k]`` belongs to the values at ``k`` and at ``-k`` steps (central differences of order 2 and 4).
+#: Central differences of orders 2 and 4: ``weights[k]`` is the weight of ``f(x + k h) - f(x - k h)``.
 CENTRAL = {1: 1 / 2}
 WIDE = {1: 2 / 3, 2: -1 / 12}
 
@@ -28,12 +28,12 @@ def tracked(inputs: Sequence[Any]) -> list[int]:
 
 
 class Problem:
-    """``f`` at ``inputs``, of which those at ``which`` are differentiated for."""
+    """``f`` at the point ``inputs``. Those at the positions ``which`` are differentiated; ``at`` are their values."""
 
     def __init__(self, f: Callable[..., Any], inputs: Sequence[Any], which: Sequence[int]) -> None:
         self.f, self.inputs, self.which = f, list(inputs), list(which)
         self.at = [np.array(inputs[i].detach()) for i in which]
-        #: Shapes and dtypes of the outputs, once they are known.
+        #: Shapes and dtypes of the outputs, known after the first call.
         self._kinds: list[tuple[tuple[int, ...], Any]] = []
 
     def places(self, arrays: Sequence[Matrix]) -> list[Tensor]:
@@ -41,7 +41,7 @@ class Problem:
         return [_core.make(a, None, True, dialect(self.inputs[i])) for i, a in zip(self.which, arrays, strict=True)]
 
     def call(self, places: Sequence[Tensor]) -> list[Tensor]:
-        """The outputs where the differentiated inputs are these."""
+        """The outputs with these tensors as the differentiated inputs."""
         args = list(self.inputs)
         for i, x in zip(self.which, places, strict=True):
             args[i] = x
@@ -49,7 +49,7 @@ class Problem:
             return [y for y in _tree.leaves(self.f(*args)) if isinstance(y, Tensor)]
 
     def values(self, arrays: Sequence[Matrix]) -> list[Matrix]:
-        """The outputs as float64 vectors. Shapes and dtypes are the same in every call."""
+        """The outputs as float64 vectors; raises if their shapes or dtypes differ from an earlier call."""
         outputs = self.call(self.places(arrays))
         kinds = [(tuple(y.shape), y.dtype) for y in outputs]
         self._kinds = self._kinds or kinds
@@ -63,11 +63,11 @@ class Problem:
         return [np.asarray(y, np.float64).ravel() for y in outputs]
 
     def along(self, direction: Sequence[Matrix], step: float, scheme: dict[int, float]) -> list[Matrix]:
-        """The derivatives of the outputs along a direction, by differences."""
+        """The derivatives of the outputs along a direction by differences, as vectors."""
 
         def moved(k: int) -> tuple[list[Matrix], float]:
             arrays = [(a + k * step * d).astype(a.dtype) for a, d in zip(self.at, direction, strict=True)]
-            # What rounding has made of the step counts.
+            # The step after rounding is the one to divide by.
             taken = sum(float(np.vdot(b - a, d)) for a, b, d in zip(self.at, arrays, direction, strict=True))
             return arrays, taken / sum(float(np.vdot(d, d)) for d in direction)
 
@@ -80,7 +80,7 @@ class Problem:
         return total
 
     def units(self) -> Iterator[tuple[int, int, list[Matrix]]]:
-        """Each input's position, each of its elements, and the direction in which that element alone moves."""
+        """For each element of each input: (input, element, the unit direction of that element)."""
         for j, a in enumerate(self.at):
             for k in range(a.size):
                 direction = [np.zeros(b.shape) for b in self.at]
@@ -88,7 +88,7 @@ class Problem:
                 yield j, k, direction
 
     def numerical(self, step: float, scheme: dict[int, float]) -> list[list[Matrix]]:
-        """By output and input, the Jacobian ``[output elements, input elements]`` by differences."""
+        """For each output and input, the Jacobian ``[output elements, input elements]`` by differences."""
         sizes = [v.size for v in self.values(self.at)]
         found = [[np.zeros((m, a.size)) for a in self.at] for m in sizes]
         for j, k, direction in self.units():
@@ -98,22 +98,22 @@ class Problem:
 
 
 class Analytic:
-    """The record of a problem's outputs, and their derivatives."""
+    """The recorded outputs of a problem and their derivatives in reverse and forward mode."""
 
     def __init__(self, problem: Problem) -> None:
         self.places = problem.places(problem.at)
         self.outputs = problem.call(self.places)
 
-    def pulled(self, outputs: Sequence[Tensor], seeds: Sequence[Tensor], *, lanes: bool = False) -> list[Any]:
-        """The gradients of the inputs, None where nothing arrives."""
+    def pulled(self, outputs: Sequence[Tensor], seeds: Sequence[Tensor], *, batched: bool = False) -> list[Any]:
+        """The gradients of the inputs; None for an input that does not contribute."""
         tracked = [(y, g) for y, g in zip(outputs, seeds, strict=True) if y.requires_grad]
         if not tracked:
             return [None] * len(self.places)
         outs, starts = zip(*tracked, strict=True)
-        return _core.run(list(outs), self.places, list(starts), 0, retain_graph=True, unused="none", batched=lanes)
+        return _core.run(list(outs), self.places, list(starts), 0, retain_graph=True, unused="none", batched=batched)
 
     def rows(self, i: int) -> list[Matrix]:
-        """The Jacobians of an output by all inputs, one backward pass a row."""
+        """The Jacobians of output ``i`` with respect to all inputs, one backward pass per row."""
         y = self.outputs[i]
         n = int(np.prod(y.shape))
         found = [np.zeros((n, int(np.prod(x.shape)))) for x in self.places]
@@ -128,7 +128,7 @@ class Analytic:
         y = self.outputs[i]
         n = int(np.prod(y.shape))
         seeds = _core.make(np.eye(n, dtype=y.dtype).reshape(n, *y.shape), None, False, 0)
-        found = self.pulled([y], [seeds], lanes=True)
+        found = self.pulled([y], [seeds], batched=True)
         shapes = [(n, int(np.prod(x.shape))) for x in self.places]
         return [
             np.zeros(shape) if g is None else np.asarray(g, np.float64).reshape(shape)
@@ -143,12 +143,12 @@ class Analytic:
         ]
 
     def tangents(self, direction: Sequence[Matrix]) -> list[Any]:
-        """The tangents of the outputs along a direction, None where nothing arrives."""
+        """The tangents of the outputs along a direction; None for a constant output."""
         moves = [_core.make(d.astype(x.dtype), None, False, 0) for d, x in zip(direction, self.places, strict=True)]
         return _core.push(self.outputs, self.places, moves, False)
 
     def columns(self, problem: Problem) -> list[list[Matrix]]:
-        """By output and input, the Jacobians in forward mode, one pass a column."""
+        """For each output and input, the Jacobian in forward mode, one pass per column."""
         found = [[np.zeros((int(np.prod(y.shape)), a.size)) for a in problem.at] for y in self.outputs]
         for j, k, direction in problem.units():
             for row, t in zip(found, self.pushed(direction), strict=True):
@@ -156,7 +156,7 @@ class Analytic:
         return found
 
     def batched_columns(self, j: int) -> list[Matrix]:
-        """The Jacobians of all outputs by an input, in one batched pass of forward mode."""
+        """The Jacobians of all outputs with respect to input ``j``, in one batched forward pass."""
         x = self.places[j]
         n = int(np.prod(x.shape))
         with _core.Level(n) as level:
@@ -168,7 +168,7 @@ class Analytic:
 
 
 def unit(y: Tensor, k: int) -> Tensor:
-    """The unit vector of an element, in the shape of a tensor."""
+    """The unit vector of element ``k`` in the shape of a tensor."""
     seed = np.zeros(tuple(y.shape), y.dtype)
     seed.flat[k] = 1
     return _core.make(seed, None, False, 0)

@@ -1,4 +1,4 @@
-"""What is said where derivatives and differences disagree."""
+"""The comparison of Jacobians and its error message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Matrix = np.ndarray[Any, Any]
 
 
 class GradcheckError(FerrogradError, RuntimeError):
-    """A derivative is not what differences say, or not the same twice."""
+    """A derivative disagrees with its difference quotient, or differs between two passes."""
 
     __module__ = "ferrograd.testing"
 
@@ -26,14 +26,14 @@ def compare(
     rtol: float,
     atol: float,
 ) -> None:
-    """Raises where two Jacobians, ``[output elements, input elements]``, differ by more than is allowed.
+    """Raises ``GradcheckError`` if two Jacobians ``[output elements, input elements]`` disagree.
 
-    ``shapes`` are those of the output and the input, ``places`` their positions among outputs and inputs.
+    ``shapes`` are those of the output and the input, ``places`` their positions among the outputs and inputs.
     """
     with np.errstate(invalid="ignore"):
         off = np.abs(analytical - numerical)
         equal = (off <= atol + rtol * np.abs(numerical)) | (analytical == numerical)
-    # Where the function has no value there is nothing to compare with.
+    # A NaN difference means that the function has no value nearby, so there is nothing to compare with.
     equal |= np.isnan(numerical)
     if equal.all():
         return

@@ -1,4 +1,4 @@
-"""The PyTorch dialect: code written against PyTorch's autograd runs with this module in its place.
+"""The PyTorch dialect: code written for PyTorch's autograd runs with this module instead.
 
 >>> import ferrograd.torch as torch
 >>> x = torch.tensor(3.0, requires_grad=True)
@@ -26,13 +26,13 @@ from ferrograd._dialects import adapters as _adapters
 from ferrograd._dialects import methods as _shared_methods
 from ferrograd.torch import (
     _classes,
-    _copies,
     _creation,
     _files,
     _framework,
     _functions,
     _reductions,
     _shapes,
+    _view_copies,
     autograd,
     cuda,
     func,
@@ -42,7 +42,6 @@ from ferrograd.torch import (
     utils,
 )
 from ferrograd.torch._classes import *
-from ferrograd.torch._copies import *
 from ferrograd.torch._creation import *
 from ferrograd.torch._dtypes import *
 from ferrograd.torch._dtypes import __all__ as _dtypes
@@ -52,6 +51,7 @@ from ferrograd.torch._framework import VERSION as __version__
 from ferrograd.torch._functions import *
 from ferrograd.torch._reductions import *
 from ferrograd.torch._shapes import *
+from ferrograd.torch._view_copies import *
 from ferrograd.torch._vmap import vmap
 
 # isort: split
@@ -59,9 +59,9 @@ from ferrograd._core.torch import *  # type: ignore[assignment]
 from ferrograd._core.torch import __all__ as _ops
 
 _adapters.install_methods(Tensor, [_shared_methods, _functions, _reductions, _shapes])
-Tensor.narrow_copy = _copies.narrow_copy  # type: ignore[method-assign]
+Tensor.narrow_copy = _view_copies.narrow_copy  # type: ignore[method-assign]
 Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign,assignment]
-# What means something else in torch stands before the function of the registry that has the same name.
+# A function whose meaning is torch's own replaces the core's function of the same name.
 for _module in (_creation, _functions, _reductions, _shapes):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
 
@@ -89,7 +89,7 @@ __all__ = [
 __all__ += _ops
 __all__ += _dtypes
 __all__ += _classes.__all__
-__all__ += _copies.__all__
+__all__ += _view_copies.__all__
 __all__ += _creation.__all__
 __all__ += _files.__all__
 __all__ += _framework.__all__
@@ -97,7 +97,7 @@ __all__ += _functions.__all__
 __all__ += _reductions.__all__
 __all__ += _shapes.__all__
 
-# Draws in place are methods alone.
+# In-place random draws are methods only.
 _in_place = _adapters.in_place_functions(
     Tensor, [*sorted({*__all__, "fill", "zero"} - {"bernoulli", "normal", "uniform"})]
 )

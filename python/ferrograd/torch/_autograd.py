@@ -13,8 +13,8 @@ from ferrograd._core import ArgumentError, GradientEdge, Tensor
 TORCH = 2
 
 
-def wanted(inputs: object, what: str) -> Any:
-    """The inputs of ``grad`` or ``backward`` as one end or a list of them, which are the values of a dict."""
+def input_list(inputs: object, what: str) -> Any:
+    """The ``inputs`` argument as one tensor or a list; of a dict the values."""
     if isinstance(inputs, (Tensor, GradientEdge)) or not isinstance(inputs, Iterable):
         return inputs
     if isinstance(inputs, Mapping) and not isinstance(inputs, dict):
@@ -38,10 +38,10 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> Any:
-    """The sums of the gradients of ``outputs`` with respect to each of ``inputs``: a tuple, or a dict for a dict.
+    """The gradients of the sum of ``outputs`` with respect to each of ``inputs``: a tuple, or a dict for a dict.
 
-    With ``is_grads_batched`` the first axis of every ``grad_outputs`` counts vectors, and so does that of the results.
-    See :func:`ferrograd.grad` for the other arguments.
+    With ``is_grads_batched`` axis 0 of each of ``grad_outputs`` and of the results is a batch of cotangents. See
+    :func:`ferrograd.grad` for the other arguments.
 
     >>> import ferrograd.torch as torch
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -57,8 +57,8 @@ def grad(
         )
     found = _core.run(
         outputs,
-        # A list that is not empty is what the core takes, and what is given nearly always.
-        inputs if type(inputs) in LISTS and inputs else wanted(inputs, "`inputs` argument to `grad()`"),
+        # The common case: the core takes a nonempty list as it is.
+        inputs if type(inputs) in LISTS and inputs else input_list(inputs, "`inputs` argument to `grad()`"),
         None if grad_outputs is None else cotangents(grad_outputs),
         TORCH,
         retain_graph=retain_graph,
@@ -77,7 +77,7 @@ def backward(
     grad_variables: Tensor | Sequence[Tensor | None] | None = None,
     inputs: End | Sequence[End] | dict[Any, End] | None = None,
 ) -> None:
-    """Adds the gradients of the sum of ``tensors`` to the ``.grad`` of every leaf, or of ``inputs`` alone.
+    """Adds the gradients of the sum of ``tensors`` to the ``.grad`` of every leaf, or only of ``inputs``.
 
     >>> import ferrograd.torch as torch
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -99,5 +99,5 @@ def backward(
         TORCH,
         retain_graph=retain_graph,
         create_graph=create_graph,
-        inputs=None if inputs is None else wanted(inputs, "`inputs` argument to `backward()`"),
+        inputs=None if inputs is None else input_list(inputs, "`inputs` argument to `backward()`"),
     )

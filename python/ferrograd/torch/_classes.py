@@ -1,4 +1,4 @@
-"""torch's classes of tensors: one for each dtype, ``Variable``, and what calling them makes."""
+"""torch's tensor classes: one per dtype, ``Variable``, and the tensors that calling them makes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ __all__ = [
 
 
 def made(args: tuple[Any, ...], device: object = None, dtype: Any = None) -> Tensor:
-    """What a class of tensors makes: of sizes zeros, of a tensor that tensor, of numbers a tensor of them; of nothing a
-    vector without elements. Without a dtype a tensor keeps its own, and all else has the default float."""
+    """The tensor that calling a tensor class makes: of sizes zeros, of numbers a tensor of them, without arguments an
+    empty vector. A tensor is returned itself, cast if a dtype is given.
+
+    Without ``dtype`` a tensor keeps its own, anything else gets the default float dtype.
+    """
     data = args[0] if len(args) == 1 else None
     if isinstance(data, Tensor):
         return data if dtype in (None, data.dtype) else ops.cast(data.detach(), dtype)
@@ -38,7 +41,7 @@ def made(args: tuple[Any, ...], device: object = None, dtype: Any = None) -> Ten
 
 
 class _Class(type):
-    """The classes that say nothing but the dtype of a tensor."""
+    """The metaclass of the tensor classes, which only check and choose the dtype."""
 
     dtype: np.dtype[Any]
 
@@ -63,7 +66,7 @@ LongTensor = _class("LongTensor", "int64")
 FloatTensor = _class("FloatTensor", "float32")
 DoubleTensor = _class("DoubleTensor", "float64")
 
-#: The classes by what torch calls them.
+#: The classes by their names in torch.
 CLASSES = {
     f"torch.{c.__name__}": c
     for c in (BoolTensor, ByteTensor, CharTensor, ShortTensor, IntTensor, LongTensor, FloatTensor, DoubleTensor)
@@ -71,13 +74,13 @@ CLASSES = {
 
 
 def dtype_of(kind: Any) -> Any:
-    """The dtype that a class, the name of a class, or a dtype stands for."""
+    """The dtype of a tensor class or of the name of one; a dtype itself."""
     kind = CLASSES.get(kind, kind) if isinstance(kind, str) else kind
     return kind.dtype if isinstance(kind, _Class) else kind
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """Makes the dtype of a class, ``FloatTensor`` or ``DoubleTensor``, the default one of floats."""
+    """Makes the dtype of ``FloatTensor`` or ``DoubleTensor`` the default float dtype."""
     ops.set_default_dtype(dtype_of(t))
 
 
@@ -94,12 +97,12 @@ class _Variable(type):
 
 
 class _Engine:
-    """The engine, under the name by which callbacks for its end used to be queued."""
+    """``Variable._execution_engine``, where older programs queue callbacks for the end of a backward pass."""
 
     queue_callback = staticmethod(_core.queue_callback)
 
 
 class Variable(metaclass=_Variable):
-    """Every tensor is one. Called, it gives a leaf in the memory of another tensor."""
+    """A class that every tensor is an instance of. Calling it makes a leaf that shares the memory of a tensor."""
 
     _execution_engine = _Engine()

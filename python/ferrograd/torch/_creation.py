@@ -1,4 +1,4 @@
-"""torch's functions that make tensors."""
+"""torch's functions that create tensors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def _shape(sizes: tuple[Any, ...], size: Any) -> Any:
-    """The sizes given one by one, as one sequence, or by name."""
+    """The shape from sizes given one by one, as one sequence, or by name."""
     if size is not None:
         if sizes:
             raise TypeError("the sizes are given twice, by place and as `size`")
@@ -48,9 +48,9 @@ def tensor(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Numbers, nested lists, arrays or tensors as a tensor, copied.
+    """A tensor with a copy of numbers, nested lists, arrays or tensors.
 
-    Python floats become the default float; what has a dtype keeps it.
+    Python floats get the default float dtype. Arrays and tensors keep their dtype.
 
     >>> import ferrograd.torch as torch
     >>> torch.tensor([[1, 2], [3, 4]], dtype=torch.float64).requires_grad
@@ -60,14 +60,14 @@ def tensor(
 
 
 def as_tensor(data: Any, dtype: Any = None, device: object = None) -> Tensor:
-    """The object as a tensor; a tensor of that dtype is returned as it is."""
+    """The object as a tensor. A tensor of that dtype is returned itself."""
     if isinstance(data, Tensor):
         return data if dtype is None or data.dtype == dtype else ops.astype(data, dtype)
     return _core.make(data, dtype, False, TORCH)
 
 
 def from_numpy(ndarray: Any) -> Tensor:
-    """A NumPy array as a tensor, copied."""
+    """A tensor with a copy of a NumPy array."""
     return _core.make(ndarray, None, False, TORCH)
 
 
@@ -101,7 +101,7 @@ def full(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """One number in a whole shape."""
+    """A tensor of a shape filled with one number."""
     return placed(ops.full(size, fill_value, dtype), out, requires_grad)
 
 
@@ -130,7 +130,7 @@ def full_like(
     device: object = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """One number in the shape of a tensor, and in its dtype unless one is given."""
+    """A tensor filled with one number, with the shape and by default the dtype of another."""
     return placed(ops.full_like(input, fill_value, dtype), None, requires_grad)
 
 
@@ -145,7 +145,7 @@ def arange(
     device: object = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The numbers from ``start`` on, ``step`` apart, before ``end``; from 0 up to ``start`` without an ``end``."""
+    """The numbers ``start``, ``start + step``, … below ``end``. With one bound they start at 0."""
     return placed(ops.arange(start, end, step, dtype), out, requires_grad)
 
 
@@ -160,7 +160,7 @@ def linspace(
     device: object = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """``steps`` numbers at equal distances from ``start`` to ``end``."""
+    """``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
     return placed(ops.linspace(start, end, steps, dtype), out, requires_grad)
 
 
@@ -174,7 +174,7 @@ def eye(
     device: object = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A matrix with ones on its diagonal, zeros elsewhere."""
+    """A matrix with ones on the diagonal and zeros elsewhere."""
     return placed(ops.eye(n, m, 0, dtype), out, requires_grad)
 
 
@@ -189,6 +189,6 @@ randn = specialize("randn", "Random numbers of the standard normal distribution.
 
 
 def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, device: object = None) -> Tensor:
-    """Integers from ``low`` (0 if one bound is given) up to, and without, ``high``."""
+    """Random integers in [``low``, ``high``). With one bound they start at 0."""
     low, high, size = (0, low, high) if size is None else (low, high, size)
     return ops.randint(low, high, size, dtype)

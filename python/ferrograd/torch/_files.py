@@ -8,7 +8,7 @@ from typing import IO, Any
 
 __all__ = ["load", "save"]
 
-#: What a pickle of tensors may name, besides this library's tensors, sizes and parameters.
+#: The classes and functions that a pickle of tensors may name.
 _ALLOWED = {
     ("builtins", "bytearray"),
     ("builtins", "complex"),
@@ -26,11 +26,11 @@ _ALLOWED = {
 }
 
 
-class _Careful(pickle.Unpickler):
-    """Refuses pickles of anything but numbers, text, containers and tensors, which could run code."""
+class _WeightsUnpickler(pickle.Unpickler):
+    """Loads numbers, text, containers and tensors only. Any other pickle could run code and is refused."""
 
     def find_class(self, module: str, name: str) -> Any:
-        # What protocols before 3 call it.
+        # The name of the module in protocols before 3.
         module = "builtins" if module == "__builtin__" else module
         if (module, name) not in _ALLOWED:
             raise pickle.UnpicklingError(
@@ -43,7 +43,7 @@ class _Careful(pickle.Unpickler):
 def save(
     obj: object, f: str | os.PathLike[str] | IO[bytes], pickle_module: Any = pickle, pickle_protocol: int = 4
 ) -> None:
-    """Writes tensors, and whatever else can be pickled, to a file.
+    """Writes tensors and any other picklable object to a file.
 
     >>> import io, ferrograd.torch as torch
     >>> file = io.BytesIO()
@@ -66,11 +66,13 @@ def load(
     *,
     weights_only: bool = True,
 ) -> Any:
-    """Reads what :func:`save` wrote. Files with other things than tensors, numbers, text and containers are refused
-    unless ``weights_only`` is False."""
+    """Reads what :func:`save` wrote.
+
+    With ``weights_only`` a file with anything but tensors, numbers, text and containers raises ``UnpicklingError``.
+    """
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             return load(file, map_location, pickle_module, weights_only=weights_only)
     if weights_only:
-        return _Careful(f).load()
+        return _WeightsUnpickler(f).load()
     return (pickle_module or pickle).load(f)

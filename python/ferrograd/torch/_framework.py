@@ -1,4 +1,4 @@
-"""torch's constants and questions, as far as they say anything here, and what its tensors have besides functions."""
+"""torch's constants and predicates, and methods of its tensors that are not functions of the namespace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ferrograd import _arguments, _core
 from ferrograd._core import ShapeError, Tensor, TorchTensor
 from ferrograd._tensor.device import TorchDevice
 from ferrograd._tensor.shape import TorchSize
-from ferrograd.torch import _draw
+from ferrograd.torch import _random
 from ferrograd.torch._autograd import TORCH
 from ferrograd.torch._classes import CLASSES, dtype_of, made
 
@@ -48,7 +48,7 @@ pi = math.pi
 
 
 def detach(input: Tensor) -> Tensor:
-    """The tensor in the same memory, without its history."""
+    """A tensor that shares the memory and is not tracked."""
     return _arguments.tensor(input, "detach", "input").detach()
 
 
@@ -63,7 +63,7 @@ def is_floating_point(input: Tensor) -> bool:
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether gradients are looked at for NaN where anomalies are detected: always."""
+    """True: anomaly detection always checks gradients for NaN."""
     return True
 
 
@@ -78,7 +78,7 @@ def numel(input: Tensor) -> int:
 
 
 class Storage(NamedTuple):
-    """Memory, by its address: tensors that share it see each other's writes."""
+    """The memory that a tensor and its views share, by its address."""
 
     address: int
 
@@ -88,7 +88,7 @@ class Storage(NamedTuple):
 
 
 class Methods:
-    """What is put on torch's tensor class, and nowhere else."""
+    """Methods of torch's tensor class."""
 
     def nelement(self: Any) -> int:
         """The number of elements."""
@@ -99,53 +99,58 @@ class Methods:
         return int(self.ndim)
 
     def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
-        """The name of the class of tensors with this dtype; with a dtype (or such a name), the tensor cast to it."""
+        """The name of the tensor class of this dtype. With a dtype or such a name, the tensor cast to it."""
         if dtype is None:
             name = next((name for name, c in CLASSES.items() if c.dtype == self.dtype), None)
             return name or f"torch.{self.dtype.name}"
         return self.astype(dtype_of(dtype))
 
     def new(self: Any, *args: Any, device: object = None) -> Tensor:
-        """A tensor of this dtype: zeros of the sizes, or of the numbers given."""
+        """A tensor of this dtype: zeros of the sizes given, or the data given."""
         return made(args, device, self.dtype)
 
     def new_tensor(self: Any, data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-        """A tensor of new data with this one's dtype."""
+        """A tensor of new data, by default with the dtype of this one."""
         return _core.make(data, self.dtype if dtype is None else dtype, requires_grad, TORCH)
 
     def new_zeros(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
-        """Zeros of a shape with this tensor's dtype."""
+        """Zeros of a shape, by default with the dtype of this tensor."""
         return self.new_full(size[0] if len(size) == 1 else size, 0, dtype=dtype, requires_grad=requires_grad)
 
     def new_empty(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
-        """A tensor of a shape with this one's dtype whose values do not matter; they are zeros."""
+        """A tensor of a shape with unspecified values (zeros), by default with the dtype of this one."""
         return self.new_zeros(*size, dtype=dtype, requires_grad=requires_grad)
 
     def new_ones(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
-        """Ones of a shape with this tensor's dtype."""
+        """Ones of a shape, by default with the dtype of this tensor."""
         return self.new_full(size[0] if len(size) == 1 else size, 1, dtype=dtype, requires_grad=requires_grad)
 
     def new_full(self: Any, size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
-        """One number in a whole shape with this tensor's dtype. Inside ``vmap`` it has the lanes of this tensor."""
+        """A tensor of a shape filled with one number, by default with the dtype of this one.
+
+        Inside ``vmap`` it is batched like this tensor.
+        """
         result = _core.torch.full(size, fill_value, self.dtype if dtype is None else dtype)
         if _core.lanes_of([self]) is not None:
-            everywhere = _core.torch.zeros_like(self).sum() == 0
-            result = _core.native.where(everywhere, result, result)
+            batched_true = _core.torch.zeros_like(self).sum() == 0
+            result = _core.native.where(batched_true, result, result)
         return result.requires_grad_(requires_grad)
 
     def storage(self: Any) -> Any:
-        """The memory that the tensor, and what views it, lie in."""
+        """The memory that the tensor and its views share."""
         return Storage(self.data_ptr() - self.storage_offset() * self.element_size())
 
     untyped_storage = storage
 
     def where(self: Any, condition: Tensor, other: Any) -> Tensor:
-        """The elements of this tensor where the condition holds, those of the other elsewhere."""
+        """The elements of this tensor where the condition is true, elsewhere those of ``other``."""
         return _core.torch.where(condition, self, other)
 
     def fill_diagonal_(self: Any, fill_value: float, wrap: bool = False) -> Any:
-        """Writes a number over the diagonal, of a matrix or of a tensor whose axes have one size. With ``wrap`` the
-        diagonal of a high matrix begins again below its end, one row further down."""
+        """Writes a number to the diagonal of a matrix, or of a tensor whose axes have equal sizes.
+
+        With ``wrap`` the diagonal of a tall matrix starts again after one row is left out.
+        """
         shape = tuple(self.shape)
         if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
             raise ShapeError(f"fill_diagonal_: a matrix or axes of one size are wanted, not the shape {list(shape)}")
@@ -161,25 +166,25 @@ class Methods:
 
     @property
     def H(self) -> Any:
-        """The last two axes swapped: all numbers are real."""
+        """The conjugate transpose: the last two axes swapped, as all numbers are real."""
         return cast(Any, self).adjoint()
 
     @property
     def mH(self) -> Any:
-        """The last two axes swapped: all numbers are real."""
+        """The conjugate transpose: the last two axes swapped, as all numbers are real."""
         return cast(Any, self).adjoint()
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the elements are on a GPU: never."""
+        """False: the CPU is the only device."""
         return False
 
     @property
     def is_sparse(self) -> bool:
-        """Whether zeros are left out: never."""
+        """False: all tensors are dense."""
         return False
 
 
-for _name, _value in [*vars(Methods).items(), *((name, getattr(_draw, name)) for name in _draw.__all__)]:
+for _name, _value in [*vars(Methods).items(), *((name, getattr(_random, name)) for name in _random.__all__)]:
     if not _name.startswith("__"):
         setattr(TorchTensor, _name, _value)

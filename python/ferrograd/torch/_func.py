@@ -1,4 +1,4 @@
-"""The derivatives of ``torch.func``."""
+"""``torch.func`` without ``vmap``: the transforms of :mod:`ferrograd.func` with torch's arguments and checks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ JVP = "jvp(f, primals, tangents)"
 
 
 def _over_tensors(what: str, derived: Function, argnums: Argnums) -> Function:
-    """The derived function, which refuses to differentiate for what is no tensor."""
+    """The transformed function, which raises unless the differentiated arguments are tensors."""
 
     @wraps(derived)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -36,7 +36,7 @@ def _over_tensors(what: str, derived: Function, argnums: Argnums) -> Function:
 
 
 def _scalar(f: Function, has_aux: bool) -> Function:
-    """The function, whose output must be a tensor without axes."""
+    """The function; raises unless its output is a 0-d tensor."""
 
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -69,7 +69,7 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
 
 
 def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """As :func:`grad`, with the output after the gradient: ``(gradient, output)``, or ``(gradient, (output, aux))``.
+    """Like :func:`grad`, but returns ``(gradient, output)``, or with ``has_aux`` ``(gradient, (output, aux))``.
 
     >>> import ferrograd.torch as torch
     >>> [t.item() for t in torch.func.grad_and_value(lambda x: x * x)(torch.tensor(3.0))]
@@ -86,7 +86,7 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 
 
 def _only_tensors(result: Any, call: str) -> None:
-    """The output of a function that a derivative is taken of."""
+    """Raises unless the result of a differentiated function holds tensors only."""
     for y in _tree.leaves(result):
         if not isinstance(y, Tensor):
             raise ArgumentError(f"{call}: expected f(*primals) to return only tensors, got unsupported type {type(y)}")
@@ -100,7 +100,7 @@ def _only_tensors(result: Any, call: str) -> None:
 
 
 def _checked(f: Function, has_aux: bool, call: str) -> Function:
-    """The function, whose output must be tensors, for ``vjp`` of floats."""
+    """The function; raises unless its output is tensors, for ``vjp`` of floats."""
 
     @wraps(f)
     def checked(*args: Any, **kwargs: Any) -> Any:
@@ -113,8 +113,8 @@ def _checked(f: Function, has_aux: bool, call: str) -> Function:
     return checked
 
 
-def _alike(tree: Any, like: Any, text: str) -> list[Any]:
-    """The leaves of a structure, which must be that of another one."""
+def _matched(tree: Any, like: Any, text: str) -> list[Any]:
+    """The leaves of a structure; raises with ``text`` unless it is the structure of ``like``."""
     try:
         return _tree.matched(tree, like, "")
     except ArgumentError:
@@ -122,10 +122,10 @@ def _alike(tree: Any, like: Any, text: str) -> list[Any]:
 
 
 def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """The output of ``func(*primals)`` and its pullback, and the auxiliary part with ``has_aux``.
+    """The output of ``func(*primals)`` and its vector-Jacobian product; with ``has_aux`` also the auxiliary value.
 
-    The pullback gives a tuple, with one product for each primal. What an output of several tensors is multiplied with
-    can be given to it one by one. With ``create_graph=False`` its results are not tracked.
+    The vector-Jacobian product takes a cotangent in the structure of the output, or one argument for each tensor of it.
+    It returns a tuple with one product for each primal. With ``create_graph=False`` its results are not tracked.
 
     >>> import ferrograd.torch as torch
     >>> y, pullback = torch.func.vjp(torch.square, torch.tensor([1.0, 2.0]))
@@ -141,16 +141,16 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
 
     def pulled(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         given = cotangents[0] if len(cotangents) == 1 else cotangents
-        _fitting(given, value)
+        _check_cotangents(given, value)
         with enable_grad() if create_graph else no_grad() if create_graph is False else nullcontext():
             return pullback(given)
 
     return value, pulled, *aux
 
 
-def _fitting(cotangents: Any, value: Any) -> None:
-    """Cotangents have the structure and the shapes of the output."""
-    found = _alike(
+def _check_cotangents(cotangents: Any, value: Any) -> None:
+    """Raises unless cotangents have the structure and shapes of the output."""
+    found = _matched(
         cotangents,
         value,
         "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
@@ -165,7 +165,7 @@ def _fitting(cotangents: Any, value: Any) -> None:
 
 
 def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
-    """The output of ``func(*primals)`` and its derivative along ``tangents``, and the auxiliary part with ``has_aux``.
+    """The output of ``func(*primals)`` and its derivative along ``tangents``; with ``has_aux`` the auxiliary value.
 
     With ``strict`` an output that does not depend on the primals is an error instead of zeros.
 
@@ -181,8 +181,8 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
         "of 3 tensors, tangents also must be. Got primals with structure "
         f"{_tree.shown(primals)} and tangents with structure {_tree.shown(tangents)}"
     )
-    _alike(tangents, primals, text)
-    _alike(primals, tangents, text)
+    _matched(tangents, primals, text)
+    _matched(primals, tangents, text)
     if not _tree.leaves(primals):
         raise ArgumentError(f"{JVP}: Expected primals to contain at least one Tensor.")
 
@@ -205,7 +205,7 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
 
 
 def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
-    """The output of ``func(*primals)`` and the linear function from tangents to derivatives along them.
+    """The output of ``func(*primals)`` and the linear function that maps tangents to derivatives.
 
     >>> import ferrograd.torch as torch
     >>> y, along = torch.func.linearize(torch.square, torch.tensor(3.0))
@@ -236,7 +236,7 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
 def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
     """The function that computes the Jacobian in forward mode; see :func:`ferrograd.func.jacfwd`.
 
-    The function runs once, so ``randomness`` makes no difference.
+    The function runs once, not batched, so ``randomness`` changes nothing.
 
     >>> import ferrograd.torch as torch
     >>> torch.func.jacfwd(torch.square)(torch.tensor([1.0, 2.0])).tolist()
@@ -246,7 +246,7 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
 
 
 def hessian(func: Function, argnums: Argnums = 0) -> Function:
-    """The function that computes the second derivatives; see :func:`ferrograd.func.hessian`.
+    """The function that computes the Hessian; see :func:`ferrograd.func.hessian`.
 
     >>> import ferrograd.torch as torch
     >>> torch.func.hessian(lambda x: (x**3).sum())(torch.tensor([1.0, 2.0])).tolist()

@@ -1,4 +1,4 @@
-"""Functions whose order of arguments, defaults or meaning are torch's own. Each is a method of its tensors too."""
+"""torch's functions whose parameters, defaults or meaning differ from the core's. Each is a tensor method too."""
 
 from __future__ import annotations
 
@@ -75,28 +75,28 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
 
 
 def _combined(input: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
-    """``beta * input + alpha * product``; without ``beta`` nothing of the input counts, be it NaN."""
+    """``beta * input + alpha * product``. With ``beta`` 0 the input is ignored, even if it is NaN."""
     scaled = product if alpha == 1 else ops.multiply(product, alpha)
     return ops.broadcast_to(scaled, product.shape) if beta == 0 else add(scaled, input, alpha=beta)
 
 
 def clamp_max(input: Tensor, max: Any) -> Tensor:
-    """``input``, and ``max`` where it is larger."""
+    """The smaller of ``input`` and ``max``, elementwise."""
     return ops.clamp(input, None, max)
 
 
 def clamp_min(input: Tensor, min: Any) -> Tensor:
-    """``input``, and ``min`` where it is smaller."""
+    """The larger of ``input`` and ``min``, elementwise."""
     return ops.clamp(input, min, None)
 
 
 def cummax(input: Tensor, dim: int) -> ValuesAndIndices:
-    """The running maximum along an axis, and where it stands."""
+    """The cumulative maximum along an axis and its indices."""
     return ValuesAndIndices(*ops.cummax(input, dim))
 
 
 def cummin(input: Tensor, dim: int) -> ValuesAndIndices:
-    """The running minimum along an axis, and where it stands."""
+    """The cumulative minimum along an axis and its indices."""
     return ValuesAndIndices(*ops.cummin(input, dim))
 
 
@@ -107,17 +107,17 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """Elements along an axis, by their indices. The gradient is dense either way."""
+    """Elements along an axis by their indices. The gradient is dense; ``sparse_grad`` changes nothing."""
     return ops.gather(input, dim, index)
 
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
-    """``input`` with ``alpha`` times slices of ``source`` added along an axis at the positions in ``index``."""
+    """``input`` with ``alpha * source`` added to its slices ``index`` along an axis."""
     return ops.index_add(input, dim, index, source if alpha == 1 else source * alpha)
 
 
 def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
-    """The tensor with values written to, or added at, the elements that a list of index tensors names."""
+    """The tensor with values written to, or with ``accumulate`` added to, the elements at a tuple of index tensors."""
     if isinstance(indices, (list, tuple)):
         indices = tuple(map(_mask, indices))
     if accumulate and _arguments.tensor(input, "index_put", "input").dtype.kind == "b":
@@ -128,12 +128,12 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
 
 
 def _mask(index: Any) -> Any:
-    """An index of uint8 as truth values."""
+    """An index of dtype uint8 as a mask; any other as it is."""
     return ops.cast(index, "bool") if isinstance(index, Tensor) and index.dtype == "uint8" else index
 
 
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Whether each element is among others."""
+    """Whether each element is equal to one of ``test_elements``."""
     among = test_elements if isinstance(test_elements, Tensor) else ops.full([1], test_elements)
     found = ops.any(ops.equal(ops.expand_dims(_tensor(elements), -1), ops.reshape(among, [-1])), -1)
     return ops.logical_not(found) if invert else found
@@ -144,7 +144,7 @@ def _tensor(x: Any) -> Tensor:
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Coordinate tensors of a grid; the first tensor runs along the first axis unless ``indexing`` is ``"xy"``."""
+    """Coordinate tensors of a grid. The first vector runs along axis 0, or with ``indexing="xy"`` along axis 1."""
     many = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
     return tuple(ops.meshgrid(list(many), indexing))
 
@@ -158,30 +158,30 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The indices of the elements that are not zero: one row each, or a tensor for each axis."""
+    """The indices of the nonzero elements: a matrix with one row each, or a tuple with one vector per axis."""
     return tuple(ops.nonzero(input)) if as_tuple else ops.argwhere(input)
 
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """The tensor with the elements of ``source`` written to, or added at, positions in its flattened form."""
+    """The tensor with ``source`` written to, or with ``accumulate`` added to, positions in its flat form."""
     flat = ops.index_put(ops.reshape(input, [-1]), (index,), source, accumulate)
     return ops.reshape(flat, input.shape)
 
 
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesAndIndices:
-    """The elements in order along an axis, and where they stood."""
+    """The elements sorted along an axis, and their indices before."""
     return ValuesAndIndices(*ops.sort_with_index(input, dim, descending, stable))
 
 
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Parts along an axis: each of that size (the last may be smaller), or of these sizes."""
+    """Parts along an axis: all of one size (the last may be smaller), or of a list of sizes."""
     if isinstance(split_size_or_sections, int):
         return tuple(ops.split_every(tensor, split_size_or_sections, dim))
     return tuple(ops.split_sizes(tensor, split_size_or_sections, dim))
 
 
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
-    """Without the axes of size 1, or those of these axes that have size 1."""
+    """The tensor without its axes of size 1, or without those among ``dim``."""
     return ops.squeeze(input) if dim is None else ops.squeeze(input, _arguments.axes_of_size_one(input, "squeeze", dim))
 
 
@@ -191,14 +191,14 @@ def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
 
 
 def t(input: Tensor) -> Tensor:
-    """A matrix transposed; a tensor with fewer axes as it is."""
+    """The transpose of a matrix. A tensor with fewer axes is returned as it is."""
     if _arguments.tensor(input, "t", "input").ndim > 2:
         raise ArgumentError(f"t: expects a tensor with at most 2 axes, {list(input.shape)} has {input.ndim}")
     return ops.matrix_transpose(input) if input.ndim == 2 else input
 
 
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
-    """The ``k`` largest (or smallest) elements along an axis, and where they stand."""
+    """The ``k`` largest (or smallest) elements along an axis and their indices."""
     return ValuesAndIndices(*ops.topk(input, k, dim, largest, sorted))
 
 
@@ -213,10 +213,10 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """``chunk``, which is safe here."""
+    """The same as ``chunk``."""
     return tuple(ops.chunk(input, chunks, dim))
 
 
 def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """``split``, which is safe here."""
+    """The same as ``split``."""
     return split(tensor, split_size, dim)

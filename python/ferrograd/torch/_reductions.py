@@ -1,4 +1,4 @@
-"""torch's reductions whose results, defaults or order of arguments are its own. Each is a method of its tensors too."""
+"""torch's reductions whose parameters, defaults or results differ from the core's. Each is a tensor method too."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["max", "median", "min", "nanmedian", "norm", "std", "std_mean", "var"
 
 
 class ValuesAndIndices(NamedTuple):
-    """Elements that were picked, and where they stood."""
+    """Selected elements and their indices."""
 
     values: Tensor
     indices: Tensor
 
 
 def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """The largest element; along an axis with its index; or the larger elements of two tensors."""
+    """The largest element; with an axis also its index; with a second tensor the elementwise maximum."""
     if dim is None:
         return ops.max(input)
     if isinstance(dim, Tensor):
@@ -32,7 +32,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """The smallest element; along an axis with its index; or the smaller elements of two tensors."""
+    """The smallest element; with an axis also its index; with a second tensor the elementwise minimum."""
     if dim is None:
         return ops.min(input)
     if isinstance(dim, Tensor):
@@ -41,7 +41,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The smaller of the two middle elements, along an axis with its index."""
+    """The median, the smaller of two middle elements; with an axis also its index."""
     if dim is None:
         return lower_median(input)
     return ValuesAndIndices(*ops.median_with_index(input, dim, keepdim))
@@ -52,7 +52,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     input = _arguments.tensor(input, "nanmedian", "input")
     x = ops.reshape(input, [-1]) if dim is None else input
     axis = 0 if dim is None else dim
-    # NaN comes last in a sorted order.
+    # NaN is sorted to the end.
     values, at = ops.sort_with_index(x, axis)
     count = ops.sum(ops.equal(x, x), axis, keepdims=True)
     middle = ops.maximum(ops.floor_divide(count - 1, 2), 0)
@@ -66,7 +66,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
 
 
 def _equal_to(value: Tensor, x: Tensor) -> Tensor:
-    """An element, as a function of all elements that equal it, which share its gradient."""
+    """The value as a function of all elements of ``x`` equal to it, which share its gradient."""
     value = value.detach()
     equal = ops.logical_or(ops.equal(x, value), ops.not_equal(value, value))
     least, greatest = ops.min(ops.where(equal, x, math.inf)), ops.max(ops.where(equal, x, -math.inf))
@@ -76,8 +76,10 @@ def _equal_to(value: Tensor, x: Tensor) -> Tensor:
 def norm(
     input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
 ) -> Tensor:
-    """The norm of the elements along axes, of all of them without one; Euclid's unless ``p`` says another. With ``p``
-    ``"nuc"`` it is the sum of the singular values of matrices."""
+    """The ``p``-norm of the elements along axes, of all elements without one; by default the Euclidean norm.
+
+    ``p="nuc"`` is the sum of the singular values of matrices.
+    """
     if dtype is not None:
         input = ops.cast(input, dtype)
     if p == "nuc":

@@ -1,4 +1,4 @@
-"""torch's functions about shapes that no other part of the library has. Each is a method of its tensors too."""
+"""torch's functions on shapes that the core does not have. Each is a tensor method too."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def _each(f: Any, tensors: tuple[Any, ...], name: str) -> Any:
-    """The function of a tensor, or of each one of several."""
+    """``f`` of a single tensor, or the tuple of ``f`` of each of several."""
     if len(tensors) == 1 and isinstance(tensors[0], Tensor):
         return f(tensors[0])
     many = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
@@ -37,17 +37,17 @@ def _each(f: Any, tensors: tuple[Any, ...], name: str) -> Any:
 
 
 def atleast_1d(*tensors: Any) -> Any:
-    """A tensor with at least one axis; a tuple for several."""
+    """The tensor with at least one axis; a tuple for several tensors."""
     return _each(lambda x: x if x.ndim else ops.reshape(x, [1]), tensors, "atleast_1d")
 
 
 def atleast_2d(*tensors: Any) -> Any:
-    """A tensor with at least two axes, new ones first; a tuple for several."""
+    """The tensor with at least two axes, new ones in front; a tuple for several tensors."""
     return _each(lambda x: ops.reshape(x, [1] * (2 - x.ndim) + list(x.shape)), tensors, "atleast_2d")
 
 
 def atleast_3d(*tensors: Any) -> Any:
-    """A tensor with at least three axes: a vector becomes the second one of them; a tuple for several."""
+    """The tensor with at least three axes; a vector of n elements becomes [1, n, 1]. A tuple for several tensors."""
 
     def one(x: Tensor) -> Tensor:
         shape = list(x.shape)
@@ -57,7 +57,7 @@ def atleast_3d(*tensors: Any) -> Any:
 
 
 def broadcast_shapes(*shapes: Any) -> TorchSize:
-    """The shape to which all of these broadcast."""
+    """The shape that these shapes broadcast to."""
     try:
         return TorchSize(np.broadcast_shapes(*shapes))
     except ValueError as error:
@@ -67,12 +67,12 @@ def broadcast_shapes(*shapes: Any) -> TorchSize:
 
 
 def adjoint(input: Tensor) -> Tensor:
-    """The last two axes swapped: all numbers are real."""
+    """The conjugate transpose: the last two axes swapped, as all numbers are real."""
     return ops.matrix_transpose(input)
 
 
-def _lies_in_order(x: Tensor) -> bool:
-    """Whether the elements lie in C order without gaps."""
+def _is_contiguous(x: Tensor) -> bool:
+    """Whether the elements are contiguous in C order."""
     step = 1
     for size, stride in zip(reversed(x.shape), reversed(x.strides), strict=True):
         if size > 1 and stride != step:
@@ -82,15 +82,15 @@ def _lies_in_order(x: Tensor) -> bool:
 
 
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """The elements so many steps apart in the memory of ``input``, from its first one on, or from an absolute place in
-    that memory. Shares memory, and gradients of elements read twice add up.
+    """A view of the memory of ``input`` with this shape and these strides, counted in elements.
 
-    What ``input`` itself has not is read from the tensor that it is a view of; then gradients flow to that one, past
-    ``input``.
+    It starts at the first element of ``input``, or at ``storage_offset`` in the whole memory. Gradients of elements
+    that are read twice add up. If the view leaves ``input``, it is a view of the tensor that ``input`` views, and
+    gradients flow to that tensor.
 
     Raises:
-        IndexOutOfRange: the steps leave the memory.
-        ArgumentError: the elements do not lie in C order, and ``input`` is no view of a tensor whose elements do.
+        IndexOutOfRange: the strides leave the memory.
+        ArgumentError: neither ``input`` nor the tensor that it views is contiguous in C order.
 
     >>> import ferrograd.torch as torch
     >>> x = torch.arange(6).reshape(2, 3)
@@ -100,13 +100,13 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     start = _arguments.tensor(input, "as_strided", "input").storage_offset()
     offset = start if storage_offset is None else _arguments.integer(storage_offset, "as_strided", "storage_offset")
     base = input._base
-    if _lies_in_order(input):
+    if _is_contiguous(input):
         try:
             return ops.as_strided(input, size, stride, offset - start)
         except IndexOutOfRange:
             if base is None:
                 raise
-    if base is None or not _lies_in_order(base):
+    if base is None or not _is_contiguous(base):
         raise ArgumentError(
             "as_strided: the elements do not lie in C order in memory, so there is nothing to count in: take "
             "contiguous() of the tensor"
@@ -115,7 +115,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 
 
 def conj(input: Tensor) -> Tensor:
-    """The tensor itself: all its numbers are real."""
+    """The tensor itself, as all numbers are real."""
     return _arguments.tensor(input, "conj", "input")
 
 
@@ -131,29 +131,32 @@ def _split(name: str, input: Tensor, parts: Any, axis: int, least: int) -> tuple
 
 
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Parts along the second axis, or the only one: so many equal ones, or before each index."""
+    """Parts along axis 1 (axis 0 of a vector): a number of equal ones, or the parts between indices."""
     axis = min(_arguments.tensor(input, "hsplit", "input").ndim, 2) - 1
     return _split("hsplit", input, indices_or_sections, axis, 1)
 
 
 def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Parts along the first axis of at least two."""
+    """Parts along axis 0 of a tensor with at least two axes. See :func:`hsplit`."""
     return _split("vsplit", input, indices_or_sections, 0, 2)
 
 
 def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Parts along the third axis."""
+    """Parts along axis 2. See :func:`hsplit`."""
     return _split("dsplit", input, indices_or_sections, 2, 3)
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """Elements by their indices along an axis, the other axes broadcast; of the flattened tensor without one."""
+    """Elements by their indices along an axis, or in the flat tensor. The other axes broadcast."""
     return ops.take_along_axis(input, indices, dim)
 
 
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """So many parts along an axis, the first ones longer by one where it does not go up evenly; or before each index.
-    The number, or the indices, may be a tensor of int64."""
+    """A number of parts along an axis, or the parts between indices.
+
+    If the size is not divisible by the number, the first parts are longer by one. The number or the indices may be an
+    int64 tensor.
+    """
     _arguments.tensor(input, "tensor_split", "input")
     if isinstance(indices_or_sections, Tensor):
         if indices_or_sections.dtype != np.int64 or indices_or_sections.ndim > 1:
@@ -166,7 +169,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
 
 
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """All windows of a size along an axis, so many steps apart: the last axis runs inside a window. Shares memory.
+    """A view of all windows of ``size`` elements along an axis, ``step`` apart. The last axis runs inside a window.
 
     >>> import ferrograd.torch as torch
     >>> torch.arange(5).unfold(0, 2, 2).tolist()

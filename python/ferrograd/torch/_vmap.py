@@ -19,11 +19,11 @@ def vmap(
     *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """A function that applies ``func`` to all lanes of its arguments at once; see :func:`ferrograd.func.vmap`.
+    """A function that applies ``func`` to every example of a batch at once; see :func:`ferrograd.func.vmap`.
 
-    ``in_dims`` and ``out_dims`` are its ``in_axes`` and ``out_axes``. An argument that is no tensor takes None there.
-    ``randomness`` says whether random functions are refused inside (``"error"``), give the ``"same"`` numbers in all
-    lanes, or ``"different"`` ones.
+    ``in_dims`` and ``out_dims`` are ``in_axes`` and ``out_axes`` there. The entry of an argument that is not a tensor
+    must be None. With ``randomness="error"`` random functions raise; ``"same"`` and ``"different"`` draw the same
+    numbers for all examples or different ones.
 
     >>> import ferrograd.torch as torch
     >>> torch.vmap(torch.dot)(torch.ones(2, 3), torch.ones(2, 3)).tolist()
@@ -45,14 +45,14 @@ def vmap(
 
     @wraps(func)
     def batched(*args: Any, **kwargs: Any) -> Any:
-        _check(name, in_dims, args)
+        _check_arguments(name, in_dims, args)
         return over(*args, **kwargs)
 
     return batched
 
 
 def _check_result(name: str, out_dims: Any, result: Any) -> None:
-    """Refuses results that do not go with ``out_dims``."""
+    """Raises unless the result fits ``out_dims``."""
     one = isinstance(result, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1
     try:
         dims = _tree.spread(out_dims[0] if one else out_dims, result, "")
@@ -82,8 +82,8 @@ def _check_result(name: str, out_dims: Any, result: Any) -> None:
             )
 
 
-def _check(name: str, in_dims: Any, args: tuple[Any, ...]) -> None:
-    """Refuses arguments that do not go with ``in_dims``."""
+def _check_arguments(name: str, in_dims: Any, args: tuple[Any, ...]) -> None:
+    """Raises unless the arguments fit ``in_dims``."""
     call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, int | tuple):
         raise ArgumentError(

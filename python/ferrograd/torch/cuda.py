@@ -1,4 +1,4 @@
-"""``torch.cuda``: there is none, and asking for it is what scripts do."""
+"""``torch.cuda``: the queries that scripts make. There is no GPU."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["device_count", "empty_cache", "is_available", "manual_seed", "manual
 
 
 def is_available() -> bool:
-    """False: everything is on the CPU.
+    """False: the CPU is the only device.
 
     >>> import ferrograd.torch as torch
     >>> torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -16,17 +16,17 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """0."""
+    """0: there are no GPUs."""
     return 0
 
 
 def empty_cache() -> None:
-    """Nothing to be done."""
+    """Does nothing."""
 
 
 def manual_seed(seed: int) -> None:
-    """Nothing to be done: ``torch.manual_seed`` seeds all draws."""
+    """Does nothing: ``torch.manual_seed`` seeds the only generator."""
 
 
 def manual_seed_all(seed: int) -> None:
-    """Nothing to be done: ``torch.manual_seed`` seeds all draws."""
+    """Does nothing: ``torch.manual_seed`` seeds the only generator."""

@@ -1,4 +1,4 @@
-"""``paddle.autograd.function``: the names that torch's module of this name has."""
+"""``paddle.autograd.function``: ``PyLayer`` under the names of ``torch.autograd.function``."""
 
 from __future__ import annotations
 

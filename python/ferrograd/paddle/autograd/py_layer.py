@@ -14,22 +14,23 @@ __all__ = ["PyLayer", "PyLayerContext", "once_differentiable"]
 
 
 class PyLayerContext(_function.Context):
-    """What a call of a :class:`PyLayer` hands to its backward."""
+    """Carries saved tensors from ``forward`` to ``backward`` of a :class:`PyLayer`."""
 
     def set_grad_in_dtype_consistent(self, flag: bool) -> None:
-        """Whether backward gets its gradients in the dtypes of the results (the default), or as they come: in those of
-        the seeds, and of what other functions of the caller's return."""
+        """Whether ``backward`` gets gradients cast to the dtypes of the results (the default) or as they come."""
         self._any_dtype = not flag
 
 
 class MissingBackwardError(NotImplementedError, OSError):
-    """A :class:`PyLayer` was differentiated that has no backward. Paddle raises an OSError there."""
+    """A :class:`PyLayer` without ``backward`` was differentiated. Paddle raises an OSError for that."""
 
 
 class PyLayer(_function.Function):
-    """A function with a gradient of its own, as in Paddle: backward gets a gradient for each tensor that forward
-    returned, and returns one for each argument that is a tensor or a list of tensors. An argument that is returned as
-    it is counts as written to. See :class:`ferrograd.Function`."""
+    """A function with a user-defined gradient, with Paddle's conventions; see :class:`ferrograd.Function`.
+
+    ``backward`` gets a gradient for each tensor that ``forward`` returned. It returns one for each argument that is a
+    tensor or a list of tensors. An argument that ``forward`` returns itself counts as written to in place.
+    """
 
     _context = PyLayerContext
 
@@ -45,7 +46,7 @@ class PyLayer(_function.Function):
 
     @classmethod
     def _positions(cls, values: tuple[Any, ...], found: list[Tensor]) -> list[Any]:
-        """By argument that holds tensors: where they are."""
+        """The positions of the tensors of each argument that holds any."""
         return [place for place in super()._positions(values, found) if place is not None]
 
     @classmethod
@@ -56,7 +57,7 @@ class PyLayer(_function.Function):
 
     @classmethod
     def _role(cls, ctx: _function.Context, inputs: list[Tensor], y: Tensor) -> int:
-        """What becomes of a result: an argument counts as written to, unless the context says otherwise."""
+        """The role of a result. A returned argument counts as written to, unless the context says otherwise."""
         role = super()._role(ctx, inputs, y)
         if role != _function.ALIAS or ctx._not_inplace:
             return role
@@ -65,12 +66,12 @@ class PyLayer(_function.Function):
 
     @classmethod
     def _cotangents(cls, ctx: _function.Context, grads: Sequence[Tensor | None]) -> list[Any]:
-        """The arguments of backward: one for each result that holds tensors."""
+        """The arguments of ``backward``: one for each result that holds tensors."""
         return [fill(place, grads) for place in ctx._outs if place is not None]
 
     @classmethod
     def _assign_gradients(cls, ctx: _function.Context, result: Any, found: list[Tensor | None]) -> None:
-        """Puts what backward returned where the positions of the arguments says. What is missing at the end is None."""
+        """Writes what ``backward`` returned to ``found``. Missing gradients at the end are None."""
         parts = _function._gradients_by_argument(result, ctx._ins, cls._result_containers)
         if len(parts) > len(ctx._ins):
             raise ArgumentError(

@@ -1,4 +1,4 @@
-"""``paddle.base``: what scripts and tests reach below the public names for."""
+"""``paddle.base``: inner names that scripts and tests use."""
 
 from __future__ import annotations
 

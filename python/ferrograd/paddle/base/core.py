@@ -1,4 +1,4 @@
-"""``paddle.base.core``: the tensor class and the device under their inner names."""
+"""``paddle.base.core``: the tensor class and the device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``paddle.base.framework``: the mode and the tensor class under their inner names."""
+"""``paddle.base.framework``: the mode and the tensor class."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ in_dygraph_mode = in_dynamic_mode
 
 
 class _Tracer:
-    """Where scripts switch recording by hand."""
+    """The object whose attribute ``_has_grad`` scripts set to switch recording."""
 
     @property
     def _has_grad(self) -> bool:
@@ -28,5 +28,5 @@ _TRACER = _Tracer()
 
 
 def _dygraph_tracer() -> _Tracer:
-    """The switch of recording."""
+    """The tracer; see :class:`_Tracer`."""
     return _TRACER

@@ -13,7 +13,7 @@ Function = Callable[..., Any]
 
 
 def wrap_decorator(decorator: Callable[[Function], Function]) -> Callable[[Function], Function]:
-    """The decorator, whose results keep the name and the signature of what they decorate."""
+    """The decorator, whose results keep the name and signature of the decorated function."""
 
     @functools.wraps(decorator)
     def decorate(f: Function) -> Function:

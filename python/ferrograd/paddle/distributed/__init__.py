@@ -1,4 +1,4 @@
-"""``paddle.distributed``: what of it makes sense in one process."""
+"""``paddle.distributed``: the part that works in one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``paddle.fluid``: the names of Paddle 1.8 that its documents on gradients use."""
+"""``paddle.fluid``: the names of Paddle 1.8 for gradients."""
 
 from __future__ import annotations
 

@@ -15,19 +15,19 @@ __all__ = ["BackwardStrategy", "grad", "guard", "no_grad", "to_variable"]
 
 
 class BackwardStrategy:
-    """How gradients are summed. The order of sums depends on the graph alone here, whatever is chosen."""
+    """Accepted for Paddle 1.8 and ignored: the order of sums depends on the graph alone."""
 
     sort_sum_gradient = False
 
 
 @contextmanager
 def guard(place: object = None) -> Iterator[None]:
-    """The dynamic graph, which is always there."""
+    """A context that does nothing: the dynamic graph is always on."""
     yield
 
 
 def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None, dtype: Any = None) -> Tensor:
-    """:func:`paddle.to_tensor` by its old name."""
+    """:func:`paddle.to_tensor` under its old name, with a name for the tensor."""
     variable = to_tensor(value, dtype)
     if name is not None:
         variable.name = name

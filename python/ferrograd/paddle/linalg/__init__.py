@@ -50,7 +50,7 @@ __all__ = [
 
 
 def multi_dot(x: Sequence[Tensor], name: str | None = None) -> Tensor:
-    """The matrix product of several matrices, of which the first and the last may be vectors."""
+    """The matrix product of two or more matrices. The first and the last may be vectors."""
     if not isinstance(x, list | tuple) or len(x) < 2:
         raise ArgumentError("multi_dot: two or more matrices are needed")
     product, *others = (_arguments.tensor(m, "multi_dot", "x") for m in x)
@@ -60,17 +60,17 @@ def multi_dot(x: Sequence[Tensor], name: str | None = None) -> Tensor:
 
 
 def qr(x: Tensor, mode: str = "reduced", name: str | None = None) -> Any:
-    """The orthonormal factor and the upper triangular one, ``(q, r)``, or with the mode ``"r"`` the latter alone."""
+    """The QR decomposition ``(q, r)``, or with ``mode="r"`` only ``r``."""
     return _linalg.qr(x, "reduced")[1] if mode == "r" else _linalg.qr(x, mode)
 
 
 def slogdet(x: Tensor, name: str | None = None) -> Tensor:
-    """The signs of determinants, and the logarithms of their absolute values, stacked on a new first axis."""
+    """The signs of the determinants and the logarithms of their absolute values, stacked on a new axis 0."""
     return _ops.stack(list(_linalg.slogdet(x)), 0)
 
 
 def svd(x: Tensor, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    """The singular value decomposition ``(u, s, vh)``; the factors are as narrow as they can be."""
+    """The singular value decomposition ``(u, s, vh)``, reduced unless ``full_matrices``."""
     return _linalg.svd(x, full_matrices)
 
 
@@ -82,7 +82,7 @@ def triangular_solve(
     unitriangular: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The solution of ``x @ solution = y`` for a triangular matrix ``x``, or for its transpose."""
+    """The solution ``s`` of ``x @ s = y`` for a triangular matrix ``x``, or with ``transpose`` of ``x.T @ s = y``."""
     if transpose:
         x, upper = _ops.matrix_transpose(x), not upper
     return _linalg.solve_triangular(x, y, upper, True, unitriangular)

@@ -1,4 +1,4 @@
-"""Pools and normalisations with Paddle's arguments."""
+"""Pools and normalizations with Paddle's arguments."""
 
 from __future__ import annotations
 
@@ -194,10 +194,10 @@ def batch_norm(
     use_global_stats: bool | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """``x`` with mean 0 and variance 1 in each channel, then scaled and shifted.
+    """Normalizes each channel to mean 0 and variance 1, then scales by ``weight`` and shifts by ``bias``.
 
-    In training these are those of the batch unless ``use_global_stats``, and the running ones keep a share ``momentum``
-    of what they were; otherwise they are the running ones.
+    In training without ``use_global_stats`` the statistics are those of the batch, and the running ones are updated
+    with share ``1 - momentum``. Otherwise the running statistics are used.
     """
     fresh = training and not use_global_stats
     running, scale = (running_mean, running_var), (weight, bias)
@@ -221,9 +221,9 @@ def instance_norm(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Tensor:
-    """``x`` with mean 0 and variance 1 in each channel of each member of the batch, then scaled and shifted.
+    """Normalizes each channel of each example to mean 0 and variance 1, then scales and shifts.
 
-    As in Paddle, the running mean and variance are neither used nor changed.
+    As in Paddle, the running statistics are neither used nor updated.
     """
     scale = (weight, bias)
 

@@ -1,4 +1,4 @@
-"""Convolutions with Paddle's arguments: formats with the channels last, words, and padding on one side."""
+"""Convolutions with Paddle's arguments: channels-last formats, and padding by words or on one side."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = [
 
 
 def channels_last(data_format: Any, function: str) -> bool:
-    """Whether the format, like NCHW or NHWC, names the channels last."""
+    """Whether a format like NCHW or NHWC has the channels last."""
     if not isinstance(data_format, str):
         raise ArgumentError(f"{function}: data_format must be a str, not {type(data_format).__name__}")
     return data_format.endswith("C")
 
 
 def channels_first(x: Tensor, data_format: Any, function: str, f: Callable[[Tensor], Any]) -> Any:
-    """What ``f``, which wants the channels first, makes of ``x``; in the format of ``x``."""
+    """``f`` of ``x`` with the channels moved to axis 1 and back. ``f`` returns a tensor or a tuple of tensors."""
     x = _arguments.tensor(x, function, "x")
     if not channels_last(data_format, function) or x.ndim < 3:
         return f(x)
@@ -37,7 +37,7 @@ def channels_first(x: Tensor, data_format: Any, function: str, f: Callable[[Tens
 
 
 def each(value: Any, count: int, function: str, name: str) -> list[int]:
-    """A number for each of so many axes."""
+    """A number, or a list of one or ``count`` numbers, as ``count`` numbers."""
     if not isinstance(value, list | tuple):
         return [_arguments.integer(value, function, name)] * count
     given = _arguments.integers(value, function, name)
@@ -47,7 +47,7 @@ def each(value: Any, count: int, function: str, name: str) -> list[int]:
 
 
 def _same(sizes: Any, window: list[int], stride: list[int]) -> list[tuple[int, int]]:
-    """The padding with which every ``stride``-th pixel has a window."""
+    """The (before, after) padding of ``"SAME"``: the output size is ``ceil(size / stride)``."""
     totals = [max((-(-n // s) - 1) * s + k - n, 0) for n, k, s in zip(sizes, window, stride, strict=True)]
     return [(total // 2, total - total // 2) for total in totals]
 
@@ -55,9 +55,10 @@ def _same(sizes: Any, window: list[int], stride: list[int]) -> list[tuple[int, i
 def pads_of(
     x: Tensor, padding: Any, window: list[int], stride: list[int], data_format: Any, function: str
 ) -> list[tuple[int, int]]:
-    """The padding before and after each of the last axes of ``x``, whose channels come first.
+    """The (before, after) padding of each spatial axis of ``x``, whose channels are on axis 1.
 
-    It is a word, a number, one for each axis, one for each side, or a pair for each axis in the order of the format.
+    ``padding`` is ``"SAME"`` or ``"VALID"``, a number, one number per axis, one per side, or a pair for each axis of
+    the format.
     """
     count = len(window)
     if isinstance(padding, str):
@@ -80,14 +81,14 @@ def pads_of(
 
 
 def padded(x: Tensor, pairs: list[tuple[int, int]], fill: float = 0.0) -> tuple[Tensor, list[int]]:
-    """The tensor, and the padding of its last axes as the core takes it: what differs before and after is done here."""
+    """The tensor and the symmetric padding for the core. Asymmetric padding is applied to the tensor here."""
     if all(before == after for before, after in pairs):
         return x, [before for before, _ in pairs]
     return ops.pad(x, [(0, 0)] * (x.ndim - len(pairs)) + pairs, "constant", fill), [0] * len(pairs)
 
 
 def _window(weight: Tensor, count: int, function: str) -> list[int]:
-    """The sizes of a weight along so many axes."""
+    """The spatial sizes of a weight with ``count`` spatial axes."""
     shape = _arguments.tensor(weight, function, "weight").shape
     if len(shape) != count + 2:
         raise ArgumentError(f"{function}: weight has {count + 2} axes, not {len(shape)}")

@@ -1,4 +1,4 @@
-"""``paddle.nn.ClipGradBy…``: what an optimizer does to the gradients before its step."""
+"""``paddle.nn.ClipGradBy…``: clipping of gradients before the step of an optimizer."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ Pairs = list[tuple[Tensor, Tensor]]
 
 
 class ClipGradByValue:
-    """Every element into ``[min, max]``; ``min`` is ``-max`` if it is not given."""
+    """Clips every element to ``[min, max]``. The default of ``min`` is ``-max``."""
 
     def __init__(self, max: float, min: float | None = None) -> None:
         self.max = float(max)
         self.min = -self.max if min is None else float(min)
 
     def __call__(self, params_grads: Pairs) -> Pairs:
-        """Pairs of parameters and clipped gradients."""
+        """The pairs (parameter, gradient) with clipped gradients."""
         return [(p, native.clip(g, self.min, self.max)) for p, g in params_grads]
 
 
 class ClipGradByNorm:
-    """Each gradient scaled so that its norm is at most ``clip_norm``."""
+    """Scales each gradient so that its norm is at most ``clip_norm``."""
 
     def __init__(self, clip_norm: float) -> None:
         self.clip_norm = float(clip_norm)
 
     def __call__(self, params_grads: Pairs) -> Pairs:
-        """Pairs of parameters and clipped gradients."""
+        """The pairs (parameter, gradient) with clipped gradients."""
         return [(p, g * (self.clip_norm / max(native.norm(g).item(), self.clip_norm))) for p, g in params_grads]
 
 
 class ClipGradByGlobalNorm:
-    """All gradients scaled by one number so that their common norm is at most ``clip_norm``."""
+    """Scales all gradients by one number so that their total norm is at most ``clip_norm``."""
 
     def __init__(self, clip_norm: float) -> None:
         self.clip_norm = float(clip_norm)
 
     def __call__(self, params_grads: Pairs) -> Pairs:
-        """Pairs of parameters and clipped gradients."""
+        """The pairs (parameter, gradient) with clipped gradients."""
         total = _steps.total_norm([g for _, g in params_grads], 2.0).item()
         scale = self.clip_norm / max(total, self.clip_norm)
         return [(p, g * scale) for p, g in params_grads]

@@ -107,12 +107,12 @@ __all__ += _windows.__all__
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, name: str | None = None) -> Tensor:
-    """``x @ weight + bias``, with a weight of shape [in, out]."""
+    """``x @ weight + bias``. The weight has the shape [in, out]."""
     return ops.linear(x, weight, bias, False)
 
 
 def gelu(x: Tensor, approximate: bool = False, name: str | None = None) -> Tensor:
-    """x times the standard normal distribution function of x, or its approximation by a tanh."""
+    """``x * Phi(x)`` with the standard normal distribution function, or its tanh approximation."""
     return ops.gelu(x, "tanh" if approximate else "none")
 
 
@@ -124,10 +124,10 @@ def dropout(
     mode: str = "upscale_in_train",
     name: str | None = None,
 ) -> Tensor:
-    """``x`` with elements put to zero with probability ``p``.
+    """In training sets elements to zero with probability ``p``.
 
-    The others are divided by ``1 - p`` in training, or with the mode ``downscale_in_infer`` all are multiplied by it
-    outside of training. With ``axis`` whole slices are dropped: one draw serves all that lies off these axes.
+    The others are divided by ``1 - p``. With ``mode="downscale_in_infer"`` they are not, but elements are multiplied by
+    ``1 - p`` outside of training. With ``axis`` one draw per index of these axes holds for all other axes.
     """
     if mode not in ("upscale_in_train", "downscale_in_infer"):
         raise ArgumentError(f"dropout: mode must be 'upscale_in_train' or 'downscale_in_infer', not {mode!r}")
@@ -152,7 +152,7 @@ def layer_norm(
     epsilon: float = 1e-05,
     name: str | None = None,
 ) -> Tensor:
-    """``x`` with mean 0 and variance 1 over its last axes, then scaled and shifted."""
+    """Normalizes over the last axes to mean 0 and variance 1, then scales by ``weight`` and shifts by ``bias``."""
     return ops.layer_norm(x, normalized_shape, weight, bias, epsilon)
 
 
@@ -165,14 +165,14 @@ def group_norm(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Tensor:
-    """``x`` with mean 0 and variance 1 in each of so many groups of its channels, then scaled and shifted."""
+    """Normalizes each of ``num_groups`` groups of channels to mean 0 and variance 1, then scales and shifts."""
     if not _windows.channels_last(data_format, "group_norm"):
         return ops.group_norm(x, num_groups, weight, bias, epsilon)
     return ops.moveaxis(ops.group_norm(ops.moveaxis(x, -1, 1), num_groups, weight, bias, epsilon), 1, -1)
 
 
 def softmax(x: Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:
-    """The exponentials along an axis divided by their sum."""
+    """``exp(x) / sum(exp(x))`` along an axis."""
     return ops.softmax(x if dtype is None else ops.cast(x, dtype), axis)
 
 
@@ -193,10 +193,10 @@ def cross_entropy(
     label_smoothing: float = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """The cross entropy between the softmax of ``input`` along an axis and labels.
+    """The cross entropy of logits along an axis and labels.
 
-    Labels are integers, whose shape lacks the axis or has size 1 there, or with ``soft_label`` probabilities. Without
-    ``use_softmax`` the input holds probabilities already.
+    Labels are class indices without the axis or with size 1 there, or with ``soft_label`` probabilities. Without
+    ``use_softmax`` the input holds probabilities.
     """
     input, label = (
         _arguments.tensor(input, "cross_entropy", "input"),
@@ -213,7 +213,7 @@ def cross_entropy(
 
 
 def one_hot(x: Tensor, num_classes: int = -1, name: str | None = None) -> Tensor:
-    """A float32 one at the place of each integer, zeros elsewhere, along a new last axis."""
+    """One-hot vectors of integers along a new last axis, in float32."""
     return ops.one_hot(x, num_classes, "float32")
 
 
@@ -226,10 +226,10 @@ def pad(
     pad_from_left_axis: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """``x`` with so many elements before and after each axis.
+    """``x`` padded before and after its axes.
 
-    ``pad`` has a pair for every axis, from the first on; or pairs for some of the axes after the channels (or before
-    them, as ``data_format`` says), from the last on.
+    ``pad`` has a pair for every axis, from the first on (from the last without ``pad_from_left_axis``), or pairs for
+    some of the spatial axes of ``data_format``, from the last on.
     """
     x, pairs = _arguments.tensor(x, "pad", "x"), _arguments.pairs(pad, "pad", "pad")
     if len(pairs) == x.ndim:
@@ -243,7 +243,7 @@ def pad(
 def embedding(
     x: Tensor, weight: Tensor, padding_idx: int | None = None, sparse: bool = False, name: str | None = None
 ) -> Tensor:
-    """The rows of ``weight`` that the integers in ``x`` name. The row ``padding_idx`` counts as a constant 0."""
+    """The rows of ``weight`` at the indices ``x``. The row ``padding_idx`` is replaced by zeros."""
     x, weight = _arguments.tensor(x, "embedding", "x"), _arguments.tensor(weight, "embedding", "weight")
     rows = ops.reshape(ops.index_select(weight, 0, ops.reshape(x, [-1])), [*x.shape, *weight.shape[1:]])
     if padding_idx is None:
@@ -262,19 +262,21 @@ def smooth_l1_loss(
     is_huber: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Half of the squared differences up to ``delta``, beyond it multiples of them; divided by ``delta`` unless
-    ``is_huber``."""
+    """The Huber loss: ``d**2 / 2`` where the absolute difference ``d`` is below ``delta``, else linear.
+
+    Without ``is_huber`` it is divided by ``delta``.
+    """
     loss = ops.huber_loss if is_huber else ops.smooth_l1_loss
     return loss(input, label, reduction, delta)
 
 
 def square_error_cost(input: Tensor, label: Tensor) -> Tensor:
-    """The squared difference, element by element."""
+    """The squared difference, elementwise."""
     return ops.square(ops.subtract(input, label))
 
 
 def log_loss(input: Tensor, label: Tensor, epsilon: float = 1e-4, name: str | None = None) -> Tensor:
-    """``-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon)``, element by element."""
+    """``-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon)``, elementwise."""
     yes = ops.multiply(label, ops.log(ops.add(input, epsilon)))
     no = ops.multiply(ops.subtract(1.0, label), ops.log(ops.subtract(1.0 + epsilon, input)))
     return ops.negative(ops.add(yes, no))
@@ -289,7 +291,7 @@ def softmax_with_cross_entropy(
     return_softmax: bool = False,
     axis: int = -1,
 ) -> Any:
-    """The cross entropy of each sample along an axis, which stays; with the softmax if that is asked for."""
+    """The cross entropy of each sample, with size 1 along ``axis``; with ``return_softmax`` also the softmax."""
     loss = cross_entropy(logits, label, None, ignore_index, "none", soft_label, axis)
     if loss.ndim < logits.ndim:
         loss = ops.expand_dims(loss, axis)
@@ -297,7 +299,7 @@ def softmax_with_cross_entropy(
 
 
 def swiglu(x: Tensor, y: Tensor | None = None, name: str | None = None) -> Tensor:
-    """``silu(x) * y``; of one tensor, whose last axis is halved, of its halves."""
+    """``silu(x) * y``. Without ``y`` they are the halves of ``x`` along the last axis."""
     if y is None:
         x = _arguments.tensor(x, "swiglu", "x")
         if x.ndim == 0 or x.shape[-1] % 2:

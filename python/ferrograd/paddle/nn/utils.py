@@ -1,4 +1,4 @@
-"""``paddle.nn.utils``: gradients kept within bounds."""
+"""``paddle.nn.utils``: gradient clipping."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["clip_grad_norm_", "clip_grad_value_"]
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
-    """Scales the gradients in place so that their common norm is at most ``max_norm``; returns what it was."""
+    """Scales the gradients in place so that their total norm is at most ``max_norm``; returns the norm before."""
     return _steps.clip_norm(parameters, max_norm, norm_type, error_if_nonfinite, "clip_grad_norm_")
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
-    """Brings every element of the gradients into ``[-clip_value, clip_value]``, in place."""
+    """Clips every element of the gradients to ``[-clip_value, clip_value]``, in place."""
     _steps.clip_value(parameters, clip_value)

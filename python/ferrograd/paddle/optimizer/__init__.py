@@ -29,7 +29,7 @@ Clip = Callable[[list[tuple[Tensor, Tensor]]], list[tuple[Tensor, Tensor]]]
 
 
 class Optimizer:
-    """Parameters, in one group or in several with options of their own, and what is remembered of each."""
+    """The base of optimizers: groups of parameters with options, and the state of each parameter."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Optimizer:
         self._learning_rate = float(value)
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
-        """Fills the gradients of all parameters with zeros, or forgets them."""
+        """Fills the gradients of all parameters with zeros, or without ``set_to_zero`` drops them."""
         for p in self._parameter_list:
             p.clear_gradient(set_to_zero)
 
@@ -75,7 +75,7 @@ class Optimizer:
 
     @no_grad()
     def step(self) -> None:
-        """Updates every parameter that has a gradient and is not stopped."""
+        """Updates every parameter that has a gradient and does not have ``stop_gradient``."""
         for group in self._groups:
             pairs = [(p, p.grad) for p in group["params"] if p.grad is not None and not p.stop_gradient]
             clip = group["grad_clip"]
@@ -89,7 +89,7 @@ class Optimizer:
         parameters: list[Tensor] | None = None,
         no_grad_set: object = None,
     ) -> tuple[list[Any], list[tuple[Tensor, Tensor]]]:
-        """One :meth:`step` with the gradients that ``loss.backward()`` has left; pairs of parameters and gradients."""
+        """Runs :meth:`step` with the gradients of ``loss.backward()``; ``([], [(parameter, gradient), ...])``."""
         pairs = [(p, p.grad) for p in self._parameter_list if p.grad is not None]
         self.step()
         return [], pairs
@@ -98,14 +98,14 @@ class Optimizer:
         raise NotImplementedError
 
     def state_dict(self) -> dict[str, Any]:
-        """What is remembered, by the number of the parameter and its name."""
+        """The state by ``"number.name"``, with the number of the parameter."""
         found = {}
         for i, p in enumerate(self._parameter_list):
             found.update({f"{i}.{key}": value for key, value in self._state.get(p, {}).items()})
         return found
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes what another optimizer of as many parameters returned from :meth:`state_dict`."""
+        """Loads the :meth:`state_dict` of an optimizer with as many parameters."""
         self._state.clear()
         for key, value in state_dict.items():
             i, _, name = key.partition(".")
@@ -200,9 +200,10 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam whose weight decay shrinks the parameter itself: I. Loshchilov, F. Hutter (2019).
+    """Adam with decoupled weight decay: I. Loshchilov, F. Hutter (2019).
 
-    ``lr_ratio(p)`` scales a parameter's learning rate; ``apply_decay_param_fun(name)`` says whose name decays.
+    ``lr_ratio(p)`` scales the learning rate of a parameter. Only parameters for whose name
+    ``apply_decay_param_fun(name)`` is true decay.
     """
 
     _decoupled = True
@@ -239,7 +240,7 @@ class AdamW(Adam):
 class LBFGS(Optimizer):
     """L-BFGS, with a line search for the strong Wolfe conditions if ``line_search_fn="strong_wolfe"``.
 
-    ``step`` takes a closure that computes the loss and its gradients: it is called several times.
+    ``step`` needs a closure that computes the loss and its gradients; it is called several times.
     """
 
     def __init__(
@@ -272,7 +273,7 @@ class LBFGS(Optimizer):
         }
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Some iterations; the loss where they began."""
+        """Runs up to ``max_iter`` iterations; the loss before them."""
         if closure is None:
             raise ArgumentError("LBFGS.step: a closure that computes the loss and its gradients is needed")
         (group,) = self._groups

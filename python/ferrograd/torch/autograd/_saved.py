@@ -1,4 +1,4 @@
-"""Hooks on saved tensors, which see torch's tensors."""
+"""Hooks on saved tensors that get torch tensors."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """``torch.autograd.forward_ad``: tensors that carry tangents.
 
-A dual tensor is a place in the record, and the tangent of what was computed from it is pushed through the record when
-it is asked for.
+A dual tensor is a leaf of the graph. The tangent of a tensor computed from it is propagated through the graph when
+:func:`unpack_dual` asks for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_le
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A value and its tangent; None where nothing reaches it."""
+    """A value and its tangent; the tangent is None if the value depends on no dual tensor."""
 
     primal: Tensor
     tangent: Tensor | None
@@ -24,18 +24,18 @@ class UnpackedDualTensor(NamedTuple):
 
 class _Dual(NamedTuple):
     tensor: Tensor
-    #: What the dual tensor was made of: writes to that do not change this.
+    #: The leaf that the tangent belongs to. In-place writes to the dual tensor do not change it.
     place: Tensor
     tangent: Tensor
 
 
-#: The dual tensors of the level that was entered.
+#: The dual tensors of the current level.
 _duals: list[_Dual] = []
 _current_level = -1
 
 
 def enter_dual_level() -> int:
-    """Begins the one level on which tensors carry tangents."""
+    """Enters the level on which tensors carry tangents, 0; raises if it is entered already."""
     global _current_level
     if _current_level >= 0:
         raise ArgumentError("enter_dual_level: Nested forward mode AD is not supported at the moment")
@@ -44,7 +44,7 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Ends the level: all tangents are gone."""
+    """Exits the level and drops all tangents."""
     global _current_level
     if _current_level < 0 or level not in (None, _current_level):
         raise ArgumentError(
@@ -63,7 +63,7 @@ def _floating(x: Any, what: str) -> None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A tensor with the value of ``tensor`` that carries a tangent. It is tracked.
+    """A tracked tensor with the value of ``tensor`` and a tangent of the same shape and dtype.
 
     >>> import ferrograd.torch as torch
     >>> from ferrograd.torch.autograd import forward_ad
@@ -100,22 +100,24 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The value of a tensor and its tangent on the level. Both can be differentiated by what the dual tensors were
-    made of."""
+    """The value of a tensor and its tangent on the current level.
+
+    Both can be differentiated with respect to the tensors that the dual tensors were made of.
+    """
     if (_current_level if level is None else level) < 0:
         return UnpackedDualTensor(tensor, None)
     for dual in _duals:
         if tensor is dual.tensor and tensor._version == 0:
             return UnpackedDualTensor(tensor.detach(), dual.tangent)
     places, tangents = [d.place for d in _duals], [d.tangent for d in _duals]
-    # Another leaf below is something that both can be differentiated by.
+    # If the graph has other leaves, both are recorded so that they can be differentiated with respect to these.
     beyond = _core.is_grad_enabled() and _core.leads_beyond([tensor, *tangents], places)
     [moved] = _core.push([tensor], places, tangents, beyond)
     return UnpackedDualTensor(tensor if beyond or moved is None else tensor.detach(), moved)
 
 
 class dual_level(ContextDecorator):
-    """Tensors carry tangents inside, on one level.
+    """A context in which tensors carry tangents, on one level.
 
     >>> from ferrograd.torch.autograd import forward_ad
     >>> with forward_ad.dual_level() as level:
@@ -128,5 +130,5 @@ class dual_level(ContextDecorator):
         return enter_dual_level()
 
     def __exit__(self, *_: object) -> None:
-        """Leaves it."""
+        """Exits the level."""
         exit_dual_level()

@@ -14,10 +14,10 @@ __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 
 class FunctionCtx(_function.Context):
-    """What a call of a :class:`Function` hands to its backward."""
+    """Carries saved tensors from ``forward`` to ``backward`` of a :class:`Function`."""
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keeps tensors for backward as they are now."""
+        """Saves tensors for ``backward`` with their present values."""
         for at, x in enumerate(tensors):
             if x is not None and not isinstance(x, Tensor):
                 raise ArgumentError(
@@ -27,8 +27,10 @@ class FunctionCtx(_function.Context):
 
 
 class Function(_function.Function):
-    """A function with a gradient of its own, as in torch: tensors inside lists are constants, and only a tuple holds
-    several results. See :class:`ferrograd.Function`."""
+    """A function with a user-defined gradient, with torch's conventions; see :class:`ferrograd.Function`.
+
+    Tensors inside lists are constants, and only a tuple holds several results.
+    """
 
     _context = FunctionCtx
     _looks_into_containers = False
@@ -36,7 +38,7 @@ class Function(_function.Function):
 
     @classmethod
     def _rule(cls) -> Callable[..., Any]:
-        """The function that computes gradients: there is one."""
+        """The user's gradient rule, ``backward`` or ``vjp``."""
         if cls.vjp is not _function.Function.vjp and cls.backward is not _function.Function.backward:
             raise RuntimeError(
                 "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
@@ -54,7 +56,7 @@ class Function(_function.Function):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Refused: functions are called by ``apply``."""
+        """Raises RuntimeError: functions are called by ``apply``."""
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
             "function with static forward method."
@@ -62,7 +64,7 @@ class Function(_function.Function):
 
 
 class InplaceFunction(Function):
-    """A :class:`Function` that may be told to write into its argument."""
+    """A :class:`Function` with a flag to write to its argument in place."""
 
     def __init__(self, inplace: bool = False) -> None:
         self.inplace = inplace

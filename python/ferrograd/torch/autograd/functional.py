@@ -1,7 +1,7 @@
 """``torch.autograd.functional``: derivatives of functions of tensors or tuples of tensors.
 
-Products along a direction are real forward mode, and Jacobians one batched pass; ``vectorize`` and the strategies say
-which mode is taken and nothing else.
+``jvp`` and ``hvp`` run in forward mode, and Jacobians are computed in one batched pass. ``vectorize`` changes nothing;
+the strategies choose the mode.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
 def _tuple(value: Any, what: str, caller: str) -> tuple[bool, Values]:
-    """Whether a tuple came, and the tensors as one."""
+    """Whether the value is a tuple, and its tensors as a tuple."""
     several = isinstance(value, tuple)
     found = value if several else (value,)
     for i, x in enumerate(found):
@@ -37,7 +37,7 @@ def _tuple(value: Any, what: str, caller: str) -> tuple[bool, Values]:
 
 
 def _direction(v: Any, like: Values, several: bool, caller: str, none: str) -> Values:
-    """The tensors of ``v``, one by default if there is only one element."""
+    """The tensors of ``v``, which must be like ``like``. None stands for one if there is one element."""
     if v is None:
         if len(like) != 1 or math.prod(like[0].shape) != 1:
             raise ArgumentError(f"The vector v can only be None if {none}.")
@@ -54,11 +54,11 @@ def _direction(v: Any, like: Values, several: bool, caller: str, none: str) -> V
 
 
 class _Call(Record):
-    """A function recorded at its inputs, with the checks of ``strict``."""
+    """The graph of a function at its inputs, with the checks of ``strict``."""
 
     def __init__(self, caller: str, func: Function, inputs: Any, create_graph: bool, strict: bool) -> None:
         self.several, given = _tuple(inputs, "inputs", caller)
-        # A transform around this one differentiates the result, whatever is said here.
+        # A transform around this call differentiates the result, whatever ``create_graph`` says.
         create_graph = create_graph or (is_inside() and any(x.requires_grad for x in given))
         self.create_graph, self.strict = create_graph, strict
 
@@ -69,7 +69,7 @@ class _Call(Record):
 
         with enable_grad() if create_graph else no_grad():
             super().__init__(caller, checked, given, argnums=range(len(given)))
-        # With create_graph results are tracked whatever the inputs are.
+        # With create_graph results are tracked even if the inputs are not.
         self._beyond = create_graph
         self.several_out, _ = _tuple(self.result, "outputs of the user-provided function", caller)
         if strict:
@@ -88,14 +88,14 @@ class _Call(Record):
                 self.depends([y] if caller == "jacobian" else self.outputs, text)
 
     def depends(self, outputs: Any, text: str) -> None:
-        """In strict mode: every input matters for some tensors computed from them."""
+        """In strict mode, raises unless ``outputs`` depend on every input."""
         if self.strict:
             for i, found in enumerate(self.reached(outputs)):
                 if not found:
                     raise ArgumentError(text.format(i))
 
     def differentiable(self, results: Any, what: str) -> None:
-        """In strict mode with ``create_graph``: results depend on the inputs again."""
+        """In strict mode with ``create_graph``, raises unless the results depend on every input."""
         if self.create_graph:
             self.depends(
                 results,
@@ -104,19 +104,19 @@ class _Call(Record):
             )
 
     def given(self, tree: Any) -> Any:
-        """What is returned: as it was computed with ``create_graph``, else untracked."""
+        """Results for the caller: detached unless ``create_graph``."""
         if self.create_graph:
             return tree
         return _tree.mapped(lambda t: t.detach() if t.requires_grad else t, tree)
 
     def answer(self, values: Any, several: bool, what: str) -> Any:
-        """The value of the function and the result."""
+        """The pair (value of the function, result) for the caller."""
         self.differentiable(values, what)
         found = self.given(tuple(values))
         return self.given(self.result), found if several else found[0]
 
     def single(self) -> Tensor:
-        """The single element that the function returns."""
+        """The output; raises unless it is a single tensor of one element."""
         if self.several_out:
             raise ArgumentError(f"The function given to {self.what} should return a single Tensor")
         if math.prod(self.outputs[0].shape) != 1:
@@ -133,9 +133,9 @@ _ONE_INPUT = "the input to the user-provided function is a single Tensor with a 
 def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """The output of ``func`` and the product of ``v`` with its Jacobian: ``(output, product)``.
 
-    ``inputs`` is a tensor or a tuple of them, and so is the product. ``v`` has the shapes of the output, and is one for
-    a single element. With ``create_graph`` both can be differentiated further. With ``strict`` an input that nothing
-    depends on is an error instead of zeros.
+    ``inputs`` is a tensor or a tuple of tensors, and so is the product. ``v`` has the shapes of the output; it can be
+    left out for an output of one element. With ``create_graph`` both results can be differentiated again. With
+    ``strict`` an input that the output does not depend on raises an error instead of giving zeros.
 
     >>> import ferrograd.torch as torch
     >>> y, g = torch.autograd.functional.vjp(lambda x: (x**3).sum(), torch.tensor([1.0, 2.0]))
@@ -150,7 +150,7 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
 def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """The output of ``func`` and the product of its Jacobian with ``v``, in forward mode: ``(output, product)``.
 
-    ``v`` has the shapes of the inputs, and is one for a single element. See :func:`vjp` for the rest.
+    ``v`` has the shapes of the inputs; it can be left out for an input of one element. See :func:`vjp` for the rest.
 
     >>> import ferrograd.torch as torch
     >>> x = torch.tensor([1.0, 2.0])
@@ -164,7 +164,7 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 
 def _second(caller: str, func: Function, inputs: Any, create_graph: bool, strict: bool) -> tuple[_Call, list[Tensor]]:
-    """The record of a function with one element, and its gradients, recorded too."""
+    """The graph of a function with a one-element output, and its recorded gradients."""
     call = _Call(caller, func, inputs, create_graph, strict)
     y = call.single()
     with enable_grad():
@@ -180,7 +180,7 @@ def _second(caller: str, func: Function, inputs: Any, create_graph: bool, strict
 
 
 def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """The output of ``func``, one element, and the product of ``v`` with its Hessian: ``(output, product)``.
+    """The one-element output of ``func`` and the product of ``v`` with its Hessian: ``(output, product)``.
 
     See :func:`vjp` for the arguments.
 
@@ -195,7 +195,7 @@ def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 
 def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """The output of ``func``, one element, and the product of its Hessian with ``v``: forward mode over reverse mode.
+    """The one-element output of ``func`` and the product of its Hessian with ``v``: ``(output, product)``.
 
     See :func:`vjp` for the arguments.
 
@@ -228,10 +228,10 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """The Jacobian of ``func`` at ``inputs``: of the output's shape followed by the input's.
+    """The Jacobian of ``func`` at ``inputs``, with shape ``[*output shape, *input shape]``.
 
-    A tuple for several inputs, and a tuple of these for several outputs. See :func:`vjp` for ``create_graph`` and
-    ``strict``. All rows (all columns with the strategy ``"forward-mode"``) are computed in one pass.
+    For a tuple of inputs it is a tuple, and for a tuple of outputs a tuple of these. All rows (all columns with
+    ``strategy="forward-mode"``) are computed in one pass. See :func:`vjp` for ``create_graph`` and ``strict``.
 
     >>> import ferrograd.torch as torch
     >>> torch.autograd.functional.jacobian(lambda x: x * x, torch.tensor([1.0, 2.0])).tolist()
@@ -247,7 +247,7 @@ def jacobian(
 
 
 def _unpacked(matrix: Any, several_out: bool, several: bool) -> Any:
-    """Blocks by output and input, less the tuples that the caller did not use."""
+    """Blocks by output and input, without tuples where the caller used a single tensor."""
     found = tuple(tuple(part) if several else part[0] for part in matrix)
     return found if several_out else found[0]
 
@@ -260,7 +260,7 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """The Hessian of ``func``, which returns one element: a tuple of tuples for a tuple of inputs.
+    """The Hessian of ``func``, which returns one element. It is a tuple of tuples for a tuple of inputs.
 
     See :func:`jacobian` for the arguments.
 

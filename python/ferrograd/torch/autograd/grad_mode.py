@@ -7,7 +7,7 @@ from ferrograd._autograd.modes import enable_grad, inference_mode, no_grad, set_
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 
-#: How many threads there are when several may work; none while they may.
+#: The number of threads to restore while multithreading is off; empty while it is on.
 _several: list[int] = []
 
 
@@ -17,8 +17,9 @@ def is_multithreading_enabled() -> bool:
 
 
 class set_multithreading_enabled:
-    """Says at once whether several threads may work; as a context, for that long. It holds for all passes and ops of
-    the process, and no result depends on it.
+    """Turns multithreading of all passes and ops of the process on or off at once. No result depends on it.
+
+    As a context manager it restores the previous state at the end.
 
     >>> import ferrograd.torch as torch
     >>> with torch.autograd.set_multithreading_enabled(False):
@@ -38,8 +39,8 @@ class set_multithreading_enabled:
             _core.set_num_threads(1)
 
     def __enter__(self) -> None:
-        """It has begun already."""
+        """Does nothing: the constructor has set the state."""
 
     def __exit__(self, *_: object) -> None:
-        """As it was before."""
+        """Restores the previous state."""
         self._set(self._before)

@@ -35,8 +35,11 @@ def _made(matrix: Any) -> Tensor:
 def get_analytical_jacobian(
     inputs: Sequence[Any], output: Tensor, nondet_tol: float = 0.0, grad_out: float = 1.0
 ) -> tuple[tuple[Tensor, ...], bool, bool, bool]:
-    """The Jacobians of ``output`` by the inputs, ``[input elements, output elements]``; whether a second pass gives the
-    same; and twice True, for gradients have the sizes and dtypes of their inputs here."""
+    """The Jacobians of ``output`` with respect to the inputs, ``[input elements, output elements]``, and three flags.
+
+    The first flag says whether a second pass gives the same values. The others are True: gradients always have the
+    sizes and dtypes of their inputs.
+    """
     _warn("get_analytical_jacobian", grad_out)
     places = [inputs[i] for i in tracked(inputs)]
 
@@ -55,8 +58,10 @@ def get_analytical_jacobian(
 def get_numerical_jacobian(
     fn: Callable[[Any], Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
 ) -> tuple[Tensor, ...]:
-    """The Jacobians of the first output of ``fn(inputs)`` by ``target``, or by all inputs, ``[input elements, output
-    elements]``, by central differences of step ``eps``."""
+    """The Jacobians of the first output of ``fn(inputs)`` by central differences of step ``eps``.
+
+    They are with respect to ``target``, or all inputs, and have the shape ``[input elements, output elements]``.
+    """
     _warn("get_numerical_jacobian", grad_out)
     given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     wanted = target if isinstance(target, (tuple, list)) else [target]

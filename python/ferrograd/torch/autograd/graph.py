@@ -29,13 +29,12 @@ __all__ = [
 
 
 def allow_mutation_on_saved_tensors() -> nullcontext[None]:
-    """A context inside of which tensors may be written to after a node has kept them. They may be everywhere: what a
-    node keeps is a snapshot."""
+    """A context that does nothing: saved tensors may always be written to, since a node saves their values."""
     return nullcontext()
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
-    """Counts a write to a tensor, or to each of several, that was made elsewhere."""
+    """Increments the version of one or several tensors, for a write made outside of this library."""
     with no_grad():
         for x in [tensor] if isinstance(tensor, Tensor) else tensor:
             _arguments.tensor(x, "increment_version", "tensor")
@@ -43,9 +42,11 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
 
 
 class node_creation_hook:
-    """A context inside of which ``hook`` is called with each new node of the graph, also of one that ``backward`` makes
-    with ``create_graph``. The node is complete; nothing is recorded while the hook runs. Of several contexts the
-    outermost is called first. Leaves are no ops: the hook does not see them.
+    """A context in which ``hook`` is called with each new node of the graph, also those made by ``backward`` with
+    ``create_graph``.
+
+    The node is complete. Nothing is recorded while the hook runs. Hooks of nested contexts run from the outermost to
+    the innermost. The hook does not get leaves.
 
     >>> import ferrograd.torch as torch
     >>> x = torch.ones(2, requires_grad=True)
@@ -59,9 +60,9 @@ class node_creation_hook:
         self.hook = hook
 
     def __enter__(self) -> None:
-        """From here on the hook is called."""
+        """Adds the hook."""
         _core.push_node_hook(self.hook, TORCH)
 
     def __exit__(self, *_: object) -> None:
-        """It is no longer."""
+        """Removes the hook."""
         _core.pop_node_hook()

@@ -17,8 +17,10 @@ __all__ = ["EventList", "FunctionEventAvg", "emit_itt", "emit_nvtx", "profile", 
 
 @dataclass
 class FunctionEventAvg:
-    """All runs of one op, of its gradient rule (``"... backward"``) or of a region: how many, and the microseconds that
-    they took together. Of a region ``self_cpu_time_total`` is 0: what runs inside has rows of its own."""
+    """The cost of one op, of its gradient rule (``"... backward"``) or of a region: calls and microseconds in total.
+
+    ``self_cpu_time_total`` of a region is 0: the ops inside have rows of their own.
+    """
 
     key: str
     count: int
@@ -27,7 +29,7 @@ class FunctionEventAvg:
 
     @property
     def cpu_time(self) -> float:
-        """The mean of one run, in microseconds."""
+        """The mean time of a call in microseconds."""
         return self.cpu_time_total / max(self.count, 1)
 
 
@@ -36,7 +38,7 @@ class EventList(list[FunctionEventAvg]):
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The microseconds that all ops and gradient rules took."""
+        """The total time of all ops and gradient rules in microseconds."""
         return sum(e.self_cpu_time_total for e in self)
 
     def total_average(self) -> FunctionEventAvg:
@@ -45,7 +47,7 @@ class EventList(list[FunctionEventAvg]):
         return FunctionEventAvg("Total", sum(e.count for e in self), total, self.self_cpu_time_total)
 
     def table(self, sort_by: str | None = None, row_limit: int = 100) -> str:
-        """A line a row: the first ``row_limit``, those with the largest ``sort_by`` (an attribute of rows) first."""
+        """The first ``row_limit`` rows as text, sorted by the attribute ``sort_by`` in descending order."""
         rows: Iterable[FunctionEventAvg] = self
         if sort_by is not None:
             if sort_by not in ("count", "cpu_time", "cpu_time_total", "self_cpu_time_total"):
@@ -61,7 +63,7 @@ class EventList(list[FunctionEventAvg]):
 
 
 class _Running(threading.local):
-    """The profiles that this thread is inside of."""
+    """The profiles that are running on this thread."""
 
     def __init__(self) -> None:
         self.profiles: list[profile] = []
@@ -71,8 +73,9 @@ _running = _Running()
 
 
 class profile:
-    """Measures what this thread runs inside of the context. There is one device, the CPU, and the switches for more
-    than times change nothing.
+    """Measures the time of every op that this thread runs in the context.
+
+    The CPU is the only device. Switches for anything but times change nothing.
 
     >>> import ferrograd.torch as torch
     >>> x = torch.ones(3, requires_grad=True)
@@ -107,7 +110,7 @@ class profile:
         self._done = False
 
     def __enter__(self) -> profile:
-        """Begins. A profile measures once."""
+        """Starts measuring; raises if the profile was used before."""
         if not self.enabled:
             return self
         if self._watched is not None:
@@ -118,14 +121,14 @@ class profile:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Ends."""
+        """Stops measuring."""
         if self._watched is not None:
             _running.profiles.remove(self)
             self._watched.__exit__(None, None, None)
             self._done = True
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
-        """A row for each op and gradient rule by name, and for each region."""
+        """A row for each op, gradient rule and region."""
         if self._costs is None or not self._done:
             raise ArgumentError("Profiler didn't finish running")
         rows = EventList()
@@ -148,7 +151,7 @@ class profile:
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The microseconds that all ops and gradient rules took."""
+        """The total time of all ops and gradient rules in microseconds."""
         return self.key_averages().self_cpu_time_total
 
     def __str__(self) -> str:
@@ -156,42 +159,42 @@ class profile:
 
 
 class record_function(ContextDecorator):
-    """A region of the program by name, or a function: a row of the profiles that it runs in."""
+    """A named region of the program, as a context manager or decorator: a row in the running profiles."""
 
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name = name
 
     def __enter__(self) -> record_function:
-        """The region begins."""
+        """Starts the region."""
         self._begun = time.perf_counter()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """It ends."""
+        """Ends the region and adds its time."""
         cost = _profiling.Cost(1, time.perf_counter() - self._begun)
         for running in _running.profiles:
             running._regions[self.name] = running._regions.get(self.name, _profiling.Cost()) + cost
 
     def _recreate_cm(self) -> record_function:
-        # Each call of a function has a beginning of its own.
+        # Each call of a decorated function has its own start time.
         return record_function(self.name)
 
 
 class emit_nvtx:
-    """Marks for the profiler of CUDA devices: refused, for there is none."""
+    """Marks for the CUDA profiler: raises ArgumentError, as there is no CUDA device."""
 
     def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
         self.enabled = enabled
 
     def __enter__(self) -> emit_nvtx:
-        """Refused."""
+        """Raises ArgumentError if enabled."""
         if self.enabled:
             raise ArgumentError(f"{type(self).__name__}: there is no device with a profiler of its own: use profile()")
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing was begun."""
+        """Does nothing."""
 
 
 class emit_itt(emit_nvtx):
-    """Marks for the profiler of Intel's tools: refused, for nothing reads them."""
+    """Marks for Intel's profiler: raises ArgumentError, as it is not supported."""

@@ -1,4 +1,4 @@
-"""torch's activations, which write over their argument where they are told to."""
+"""torch's activations, elementwise unless they have ``dim``. With ``inplace`` they overwrite ``input``."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ def _result(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """The larger one of ``input`` and 0."""
+    """``max(input, 0)``."""
     return _result(input, ops.relu(input), inplace)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """``input`` between 0 and 6."""
+    """``min(max(input, 0), 6)``."""
     return _result(input, ops.relu6(input), inplace)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """``input`` between two numbers."""
+    """``input`` clipped to [``min_val``, ``max_val``]."""
     return _result(input, ops.hardtanh(input, min_val, max_val), inplace)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """``input / 6 + 1 / 2`` between 0 and 1."""
+    """``input / 6 + 1 / 2`` clipped to [0, 1]."""
     return _result(input, ops.hardsigmoid(input), inplace)
 
 
@@ -59,12 +59,12 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """``input``, and 0 where it is within ``lambd`` of 0."""
+    """``input``, or 0 where ``|input| <= lambd``."""
     return ops.hardshrink(input, lambd)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """``input`` moved towards 0 by ``lambd``, and 0 where that reaches it."""
+    """``sign(input) * max(|input| - lambd, 0)``."""
     return ops.softshrink(input, lambd)
 
 
@@ -89,19 +89,19 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """A scaled elu with the constants that keep mean and variance."""
+    """``elu`` scaled with the constants that preserve mean 0 and variance 1 (Klambauer et al. 2017)."""
     return _result(input, ops.selu(input), inplace)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """``input``, times ``negative_slope`` where it is negative."""
+    """``input``, multiplied by ``negative_slope`` where it is negative."""
     return _result(input, ops.leaky_relu(input, negative_slope), inplace)
 
 
 def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """``input``, times a slope where it is negative: in training a random one for each element, else the mean."""
+    """``input``, where negative multiplied by a random slope in [lower, upper) in training, else by their mean."""
     if not training:
         return _result(input, ops.leaky_relu(input, (lower + upper) / 2), inplace)
     input = _arguments.tensor(input, "rrelu", "input")
@@ -125,7 +125,7 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """``input`` where it is above a threshold, ``value`` elsewhere."""
+    """``input`` where it is above ``threshold``, else ``value``."""
     return _result(input, ops.thresholded_relu(input, threshold, value), inplace)
 
 

@@ -1,4 +1,4 @@
-"""Pools and normalisations with PyTorch's arguments. Its convolutions are the core's."""
+"""Pools and normalizations with PyTorch's arguments. The convolutions are the core's."""
 
 from __future__ import annotations
 
@@ -115,10 +115,10 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Tensor:
-    """``input`` with mean 0 and variance 1 in each channel (axis 1), then scaled and shifted.
+    """Normalizes each channel (axis 1) to mean 0 and variance 1, then scales by ``weight`` and shifts by ``bias``.
 
-    In training these are the mean and the variance of the batch, and the running ones move towards them (the variance
-    without bias) by ``momentum``; otherwise they are the running ones.
+    In training the statistics are those of the batch, and the running ones are updated with share ``momentum``, the
+    variance with the unbiased estimate. Otherwise the running statistics are used.
     """
     shape = _arguments.tensor(input, "batch_norm", "input").shape
     if training and input.ndim >= 2 and math.prod(shape) == shape[1]:
@@ -137,10 +137,10 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Tensor:
-    """``input`` with mean 0 and variance 1 in each channel of each member of the batch, then scaled and shifted.
+    """Normalizes each channel of each example to mean 0 and variance 1, then scales and shifts.
 
-    The running mean and variance move towards their averages over the batch by ``momentum``; without
-    ``use_input_stats`` they are what is used.
+    The running statistics are updated with the averages over the batch, with share ``momentum``. Without
+    ``use_input_stats`` they are used instead.
     """
     shape = _arguments.tensor(input, "instance_norm", "input").shape
     if use_input_stats and input.ndim >= 2 and math.prod(shape) == shape[0] * shape[1]:

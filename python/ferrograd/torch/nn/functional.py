@@ -100,13 +100,13 @@ def _axis(what: str, dim: int | None) -> int:
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """``input`` with elements put to zero with probability ``p`` and the others divided by ``1 - p``."""
+    """In training sets elements to zero with probability ``p`` and divides the others by ``1 - p``."""
     result = ops.dropout(input, p, training)
     return input.copy_(result) if inplace else result
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """The exponentials along an axis divided by their sum."""
+    """``exp(x) / sum(exp(x))`` along an axis."""
     return ops.softmax(input if dtype is None else ops.cast(input, dtype), _axis("softmax", dim))
 
 
@@ -121,7 +121,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
 
 
 def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """The reduction, from the two old flags where one of them is given."""
+    """The reduction; the deprecated flags replace it if one of them is given."""
     if size_average is None and reduce is None:
         return reduction
     if reduce is False:
@@ -139,7 +139,7 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """The cross entropy between the softmax of ``input`` along axis 1 and targets: integers, or probabilities."""
+    """The cross entropy of logits along axis 1 and targets: class indices or probabilities."""
     reduction = _reduction(size_average, reduce, reduction)
     return ops.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
 
@@ -153,7 +153,7 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative log-probability of each sample's class."""
+    """The negative log-likelihood of each sample's class, from log-probabilities along axis 1."""
     return ops.nll_loss(input, target, weight, ignore_index, _reduction(size_average, reduce, reduction))
 
 
@@ -174,14 +174,14 @@ l1_loss = specialize("l1_loss", "The absolute difference of predictions and targ
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """``input`` with so many elements before and after each axis; the pairs of ``pad`` start at the last axis."""
+    """``input`` padded before and after its last axes. ``pad`` has a pair for each, from the last axis on."""
     input, pairs = _arguments.tensor(input, "pad", "input"), _arguments.pairs(pad, "pad", "pad")
     widths = [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1]
     return ops.pad(input, widths, mode, 0.0 if value is None else value)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
-    """``input`` divided by its norm along an axis, which counts as at least ``eps``."""
+    """``input / max(norm, eps)`` with the ``p``-norm along an axis."""
     result: Tensor = into(out, ops.normalize(input, p, dim, eps))
     return result
 
@@ -189,12 +189,12 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05
 ) -> Tensor:
-    """``input`` with mean 0 and variance 1 in each of so many groups of its channels, then scaled and shifted."""
+    """Normalizes each of ``num_groups`` groups of channels to mean 0 and variance 1, then scales and shifts."""
     return ops.group_norm(input, num_groups, weight, bias, eps)
 
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """``input`` divided by the root of the mean of its squares over the last axes, then scaled."""
+    """``input / sqrt(mean(input ** 2) + eps) * weight``, with the mean over the last axes."""
     if eps is None:
         eps = float(np.finfo(_arguments.tensor(input, "rms_norm", "input").dtype).eps)
     return ops.rms_norm(input, normalized_shape, weight, eps)
@@ -209,7 +209,7 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """The rows of ``weight`` that the integers in ``input`` name. The row ``padding_idx`` gets no gradient."""
+    """The rows of ``weight`` at the indices ``input``. The row ``padding_idx`` gets no gradient."""
     input, weight = _arguments.tensor(input, "embedding", "input"), _arguments.tensor(weight, "embedding", "weight")
     if max_norm is not None or scale_grad_by_freq:
         raise ArgumentError("embedding: max_norm and scale_grad_by_freq are not supported")
@@ -230,7 +230,7 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """``target * (log(target) - input)``, for logarithms of probabilities and probabilities."""
+    """The Kullback-Leibler divergence ``target * (log(target) - input)`` of log-probabilities ``input``."""
     return ops.kl_div(input, target, _reduction(size_average, reduce, reduction), log_target)
 
 
@@ -242,7 +242,7 @@ def binary_cross_entropy(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The cross entropy between probabilities of yes and targets."""
+    """The binary cross entropy of probabilities and targets in [0, 1]."""
     return ops.binary_cross_entropy(input, target, weight, _reduction(size_average, reduce, reduction))
 
 
@@ -255,7 +255,7 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """The cross entropy between the sigmoid of ``input`` and targets."""
+    """The binary cross entropy of the sigmoid of ``input`` and targets in [0, 1]."""
     reduction = _reduction(size_average, reduce, reduction)
     return ops.binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight)
 
@@ -268,14 +268,14 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """Half of the squared difference divided by ``beta`` up to ``beta``, the absolute difference beyond."""
+    """``d**2 / (2 * beta)`` where the absolute difference ``d`` is below ``beta``, else ``d - beta / 2``."""
     return ops.smooth_l1_loss(input, target, _reduction(size_average, reduce, reduction), beta)
 
 
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """Half of the squared difference up to ``delta``, a line beyond it."""
+    """``d**2 / 2`` where the absolute difference ``d`` is below ``delta``, else ``delta * (d - delta / 2)``."""
     if weight is None:
         return ops.huber_loss(input, target, reduction, delta)
     loss = ops.multiply(ops.huber_loss(input, target, "none", delta), weight)

@@ -10,7 +10,7 @@ __all__ = ["Parameter"]
 
 
 class Parameter(TorchTensor):
-    """A tensor that a model learns: a leaf in the memory of ``data`` whose gradient is wanted.
+    """A trainable tensor: a leaf that requires a gradient and shares the memory of ``data``.
 
     >>> import ferrograd.torch as torch
     >>> w = torch.nn.Parameter(torch.ones(2))
@@ -20,28 +20,28 @@ class Parameter(TorchTensor):
     """
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
-        """A parameter in the memory of a tensor; an empty one without."""
+        """A parameter that shares the memory of ``data``; an empty one without it."""
         made: Any = super().__new__(cls, *([] if data is None else [data.detach()]))
         made.requires_grad = requires_grad
         return made  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        """As the tensor that it is."""
+        """The text of the tensor after a header."""
         return f"Parameter containing:\n{super().__repr__()}"
 
     def __copy__(self) -> Parameter:
-        """A parameter of its own with the same values, and what was put on this one."""
+        """A parameter with copied values and the same attributes."""
         copied = type(self)(self.detach().clone(), self.requires_grad)
         copied.__dict__.update(self.__dict__)
         return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
-        """A parameter of its own with the same values."""
+        """A parameter with copied values."""
         if id(self) not in memo:
             memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
         copied: Parameter = memo[id(self)]
         return copied
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Pickled as its class, values and flag."""
+        """The class, the values, ``requires_grad`` and the attributes."""
         return type(self), (self.detach(), self.requires_grad), self.__dict__ or None

@@ -1,4 +1,4 @@
-"""``torch.nn.utils``: gradients kept within bounds."""
+"""``torch.nn.utils``: gradient clipping."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scales the gradients in place so that their common norm is at most ``max_norm``; returns what it was.
+    """Scales the gradients in place so that their total norm is at most ``max_norm``; returns the norm before.
 
     >>> import ferrograd.torch as torch
     >>> w = torch.tensor([3.0, 4.0], requires_grad=True)
@@ -29,5 +29,5 @@ def clip_grad_norm_(
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
-    """Brings every element of the gradients into ``[-clip_value, clip_value]``, in place."""
+    """Clips every element of the gradients to ``[-clip_value, clip_value]``, in place."""
     _steps.clip_value(parameters, clip_value)

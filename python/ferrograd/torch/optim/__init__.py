@@ -29,7 +29,7 @@ Closure = Callable[[], Any]
 
 
 class Optimizer:
-    """Parameters in groups, each with options of its own, and what is remembered of each parameter."""
+    """The base of optimizers: groups of parameters with options, and the state of each parameter."""
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -47,7 +47,7 @@ class Optimizer:
             self.add_param_group(group)  # type: ignore[arg-type]
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Adds parameters, with the options that differ from the defaults."""
+        """Adds a group ``{"params": ...}``, with the options that differ from the defaults."""
         if not isinstance(param_group, dict) or "params" not in param_group:
             raise ArgumentError("param group must be a dict with 'params'")
         given = param_group["params"]
@@ -60,10 +60,10 @@ class Optimizer:
         self.param_groups.append(group)
 
     def _check(self, group: dict[str, Any]) -> None:
-        """Refuses options that make no sense."""
+        """Raises for invalid options of a group."""
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forgets the gradients of all parameters, or fills them with zeros."""
+        """Sets the gradients of all parameters to None, or to zeros."""
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
@@ -72,7 +72,7 @@ class Optimizer:
                     p.grad = _steps.zeros(p.grad)
 
     def step(self, closure: Closure | None = None) -> Any:
-        """Updates every parameter that has a gradient. ``closure`` computes the loss again first, and its gradients."""
+        """Updates every parameter that has a gradient. ``closure`` first recomputes the loss and the gradients."""
         loss = None
         if closure is not None:
             with enable_grad():
@@ -87,13 +87,13 @@ class Optimizer:
         raise NotImplementedError
 
     def state_dict(self) -> dict[str, Any]:
-        """What is remembered, by the number of the parameter, and the options."""
+        """The state by parameter number, and the options of the groups."""
         numbers = {id(p): i for i, p in enumerate(p for group in self.param_groups for p in group["params"])}
         groups = [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
         return {"state": {numbers[id(p)]: dict(s) for p, s in self.state.items()}, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes what another optimizer of as many parameters returned from :meth:`state_dict`."""
+        """Loads the :meth:`state_dict` of an optimizer with as many parameters."""
         if not isinstance(state_dict, dict) or not {"state", "param_groups"} <= state_dict.keys():
             raise ArgumentError("load_state_dict: state_dict must be a dict with 'state' and 'param_groups'")
         groups = state_dict["param_groups"]
@@ -120,7 +120,7 @@ class Optimizer:
 
 
 class SGD(Optimizer):
-    """Stochastic gradient descent, with momentum as I. Sutskever et al. (2013) describe it."""
+    """Stochastic gradient descent, with momentum as in I. Sutskever et al. (2013)."""
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam whose weight decay shrinks the parameter itself: I. Loshchilov, F. Hutter (2019)."""
+    """Adam with decoupled weight decay: I. Loshchilov, F. Hutter (2019)."""
 
     _decoupled = True
 
@@ -238,7 +238,7 @@ class AdamW(Adam):
 class LBFGS(Optimizer):
     """L-BFGS, with a line search for the strong Wolfe conditions if ``line_search_fn="strong_wolfe"``.
 
-    ``step`` needs the closure: it evaluates the loss several times.
+    ``step`` needs a closure that computes the loss and its gradients; it is called several times.
     """
 
     def __init__(
@@ -271,7 +271,7 @@ class LBFGS(Optimizer):
             raise ArgumentError("LBFGS doesn't support per-parameter options (parameter groups)")
 
     def step(self, closure: Closure | None = None) -> Any:
-        """Some iterations; the loss where they began."""
+        """Runs up to ``max_iter`` iterations; the loss before them."""
         if closure is None:
             raise ArgumentError("LBFGS.step: a closure that computes the loss and its gradients is needed")
         (group,) = self.param_groups

@@ -25,17 +25,17 @@ def noop_context_fn() -> tuple[nullcontext[None], nullcontext[None]]:
 
 
 def set_checkpoint_early_stop(enable: bool) -> nullcontext[None]:
-    """A context that does nothing: a call that is made again always runs to its end."""
+    """A context that does nothing: a recomputation always runs to its end."""
     return nullcontext()
 
 
 def set_checkpoint_debug_enabled(enabled: bool | None) -> nullcontext[None]:
-    """A context that does nothing: an error always says what differs between the two calls."""
+    """A context that does nothing: errors always say how the two runs differ."""
     return nullcontext()
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments, with each tensor among them as a leaf that is tracked as it is."""
+    """The arguments, with each tensor replaced by a leaf with the same ``requires_grad``."""
     if not isinstance(inputs, tuple):
         raise ArgumentError(
             f"detach_variable: Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"

@@ -1,4 +1,4 @@
-"""``paddle.distributed.fleet``: what of it makes sense in one process."""
+"""``paddle.distributed.fleet``: the part that works in one process."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ __all__ = ["as_tensors"]
 
 
 def as_tensors(xs: Any) -> Any:
-    """A tensor as a tuple of one, a sequence as a tuple; anything else as it is."""
+    """A tensor as a tuple of one, a sequence as a tuple, any other value as it is."""
     if isinstance(xs, Tensor):
         return (xs,)
     return tuple(xs) if isinstance(xs, Sequence) else xs

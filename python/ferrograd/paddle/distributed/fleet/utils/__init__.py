@@ -13,8 +13,9 @@ T = TypeVar("T")
 
 
 def recompute(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    """``function(*args, **kwargs)``, which is called again when a gradient is computed instead of keeping what that
-    reads. ``preserve_rng_state`` and ``use_reentrant`` are taken out of ``kwargs``; see :func:`ferrograd.checkpoint`.
+    """Calls ``function(*args, **kwargs)`` and saves only its arguments; it runs again when a gradient is computed.
+
+    ``preserve_rng_state`` and ``use_reentrant`` are not passed on. See :func:`ferrograd.checkpoint`.
 
     >>> import ferrograd.paddle as paddle
     >>> from ferrograd.paddle.distributed.fleet.utils import recompute

@@ -1,4 +1,4 @@
-"""Numbers drawn over the elements of a tensor: methods of torch's tensors. What was there has no gradient."""
+"""Random in-place methods of torch's tensors, like ``normal_``. The overwritten values get no gradient."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["bernoulli_", "exponential_", "normal_", "random_", "uniform_"]
 
 
 def _real(x: Any) -> Any:
-    """The dtype in which numbers for a tensor are drawn."""
+    """The dtype in which random numbers for a tensor are drawn."""
     return x.dtype if x.is_floating_point() else np.dtype("float64")
 
 
 def bernoulli_(self: Any, p: Any = 0.5, *, generator: None = None) -> Any:
-    """Ones with probability ``p``, a number or a tensor of them, and zeros."""
+    """Overwrites with ones, with probability ``p`` (a number or tensor), and zeros."""
     return self.copy_(ops.bernoulli(ops.broadcast_to(ops.astype(_tensor(p), _real(self)), self.shape)))
 
 
 def exponential_(self: Any, lambd: float = 1, *, generator: None = None) -> Any:
-    """Numbers of the exponential distribution with rate ``lambd``."""
+    """Overwrites with random numbers of the exponential distribution with rate ``lambd``."""
     if not lambd > 0:
         raise ArgumentError(f"exponential_ expects lambd > 0.0, but found lambd={lambd}")
     # 1 - u is in (0, 1].
@@ -31,22 +31,24 @@ def exponential_(self: Any, lambd: float = 1, *, generator: None = None) -> Any:
 
 
 def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: None = None) -> Any:
-    """Numbers of the normal distribution."""
+    """Overwrites with random numbers of the normal distribution."""
     if not std >= 0:
         raise ArgumentError(f"normal_ expects std >= 0.0, but found std {std}")
     return self.copy_(ops.randn(self.shape, _real(self)) * std + mean)
 
 
 def random_(self: Any, low: int = 0, to: int | None = None, *, generator: None = None) -> Any:
-    """Integers from ``low`` up to, and without, ``to``; without bounds all that the dtype holds exactly from 0 on. With
-    one bound they begin at 0."""
+    """Overwrites with random integers in [``low``, ``to``). With one bound they start at 0.
+
+    Without bounds they are all integers from 0 on that the dtype holds exactly.
+    """
     if to is None:
         low, to = (0, low) if low else (0, _end(self.dtype))
     return self.copy_(ops.randint(low, to, self.shape))
 
 
 def uniform_(self: Any, low: float = 0, to: float = 1, *, generator: None = None) -> Any:
-    """Numbers spread evenly over [low, to)."""
+    """Overwrites with random numbers of the uniform distribution on [``low``, ``to``)."""
     if not low <= to:
         raise ArgumentError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
     return self.copy_(ops.rand(self.shape, _real(self)) * (to - low) + low)
@@ -57,7 +59,7 @@ def _tensor(p: Any) -> Any:
 
 
 def _end(dtype: np.dtype[Any]) -> int:
-    """One more than the largest integer that is drawn for a dtype."""
+    """The end of the range of integers drawn for a dtype."""
     if dtype.kind == "f":
         return int(2 ** (np.finfo(dtype).nmant + 1)) + 1
     return 2 if dtype.kind == "b" else min(int(np.iinfo(dtype).max), 2**63 - 2) + 1

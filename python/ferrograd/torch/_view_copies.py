@@ -1,4 +1,4 @@
-"""torch's functions that give what a view shows as a tensor with memory of its own."""
+"""torch's ``*_copy`` functions: views copied to memory of their own."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def as_strided_copy(
 
 
 def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A copy that nothing is recorded of."""
+    """A detached copy."""
     input = _arguments.tensor(input, "detach_copy", "input")
     return _copy(input.detach(), out)
 
