@@ -18,6 +18,7 @@ from typing import Any as _Any
 import numpy as _np
 
 from ferrograd import _core, linalg
+from ferrograd import _facade as _facade
 from ferrograd._autograd.gradients import NATIVE as _NATIVE
 from ferrograd._autograd.gradients import backward, grad
 from ferrograd._autograd.modes import (

@@ -1,0 +1,36 @@
+"""What the core takes from the package: classes and functions that are better written in Python.
+
+The core asks for each of them by its role, once, when it first needs it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ferrograd import _core
+
+#: By role: the module below ``ferrograd`` that is imported, and the name in it (the module itself without one).
+_ROLES = {
+    "sizes": ("_tensor.shape", "SIZES"),
+    "size_method": ("_tensor.shape", "SizeMethod"),
+    "devices": ("_tensor.device", "DEVICES"),
+    "show": ("_tensor.repr", "show"),
+    "html": ("_tensor.repr", "html"),
+    "reduce": ("_tensor.pickling", "reduce"),
+    "ufunc": ("_numpy.protocol", "ufunc"),
+    "function": ("_numpy.protocol", "function"),
+    "namespace": ("", ""),
+    "pictures": ("_graph.backward_files", "pictures"),
+    "torch_tensor": ("torch._classes", "made"),
+}
+
+
+def _load(role: str) -> Any:
+    """The object that plays a role."""
+    path, name = _ROLES[role]
+    module = import_module(f"ferrograd.{path}".rstrip("."))
+    return getattr(module, name) if name else module
+
+
+_core.register(_load)

@@ -1,0 +1,132 @@
+//! `x[...]` for reading and writing, and a tensor as a sequence along its first axis.
+
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::{PyTypeError, PyUserWarning};
+use pyo3::prelude::*;
+use pyo3::types::{PyEllipsis, PyIterator, PyList, PySlice, PyTuple};
+
+use super::inplace;
+use crate::array::Item;
+use crate::bind::convert::index::indices;
+use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::raise;
+use crate::bind::python::gil::without_gil;
+use crate::bind::value::var::Var;
+use crate::dtype::DType;
+use crate::ops::entry::Value;
+use crate::ops::movement::cast;
+use crate::ops::{Index, index, movement};
+
+/// An index with arrays that reads this many bytes runs without the GIL.
+const LONG: usize = 1 << 20;
+
+/// The parts of an index expression, as the dialect reads them.
+fn index_of(key: &Bound<'_, PyAny>, dialect: Dialect) -> PyResult<Vec<Index>> {
+    let several = key.cast::<PyList>().ok().filter(|list| dialect.lists_are_tuples() && names_axes(list));
+    let tuple = several.map(|list| list.to_tuple());
+    if tuple.is_some() {
+        let text = c"Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] instead of \
+                     x[seq].";
+        PyErr::warn(key.py(), &key.py().get_type::<PyUserWarning>(), text, 1)?;
+    }
+    let Some(mut parts) = indices(tuple.as_ref().map_or(key, |t| t.as_any()))? else {
+        let text = "an index is made of integers, slices of them (with a step other than 0; slice indices must be integers \
+                    or None), None, Ellipsis, lists, ranges and arrays";
+        return Err(raise(key.py(), "IndexOutOfRange", text));
+    };
+    if dialect.bytes_are_masks() {
+        for part in &mut parts {
+            if let Index::Tensor(t) = part
+                && t.dtype() == DType::U8
+            {
+                let text = c"indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.";
+                PyErr::warn(key.py(), &key.py().get_type::<PyUserWarning>(), text, 1)?;
+                *t = cast(t, DType::Bool)?;
+            }
+        }
+    }
+    if dialect.numbers_select() {
+        for part in &mut parts {
+            if let Index::Tensor(t) = part
+                && t.rank() == 0
+                && t.levels.is_empty()
+                && let Item::Int(i) = t.array.item()
+                && let Ok(i) = i64::try_from(i)
+            {
+                *part = Index::Int(i);
+            }
+        }
+    }
+    Ok(parts)
+}
+
+/// Whether a list holds more than numbers, so that each element is the index of one axis.
+fn names_axes(list: &Bound<'_, PyList>) -> bool {
+    list.len() < 32
+        && list.iter().any(|o| {
+            o.is_none()
+                || o.is_instance_of::<Var>()
+                || o.is_instance_of::<PyList>()
+                || o.is_instance_of::<PyTuple>()
+                || o.is_instance_of::<PySlice>()
+                || o.is_instance_of::<PyEllipsis>()
+        })
+}
+
+#[pymethods]
+impl Var {
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
+        let py = slf.py();
+        let dialect = slf.get().dialect();
+        let key = index_of(key, dialect)?;
+        if !key.iter().any(|i| matches!(i, Index::Tensor(_))) {
+            return Var::view_or_result(slf, |x| index::get(x, &key).map_err(|e| dialect.index_error(e)));
+        }
+        let x = slf.get().operand();
+        let out = if x.array.len() * x.dtype().size() >= LONG {
+            without_gil(py, || index::get(&x, &key))
+        } else {
+            index::get(&x, &key)
+        };
+        Var::result(py, out.map_err(|e| dialect.index_error(e))?, dialect)
+    }
+
+    fn __setitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let key = index_of(key, slf.get().dialect())?;
+        inplace::write(slf, "setitem", &key, value)
+    }
+
+    fn __delitem__(&self, _key: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyTypeError::new_err("the elements of a Tensor cannot be deleted"))
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        let first = self.tensor().dims().first().copied();
+        first.ok_or_else(|| PyTypeError::new_err("len() of a 0-d tensor"))
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
+        slf.get().share()?;
+        let (py, x) = (slf.py(), slf.get().operand());
+        if x.rank() == 0 {
+            return Err(PyTypeError::new_err("iteration over a 0-d tensor"));
+        }
+        let dialect = slf.get().dialect();
+        let rows = match movement::unbind(&x, 0)? {
+            Value::Tuple(rows) => {
+                rows.into_iter().map(|t| Var::view_of(slf, t, dialect)).collect::<PyResult<Vec<_>>>()?
+            }
+            _ => vec![],
+        };
+        PyList::new(py, rows)?.try_iter()
+    }
+
+    /// Whether an element equals the value.
+    fn __contains__(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let equal = slf.as_any().rich_compare(value, CompareOp::Eq)?;
+        match equal.cast::<Var>() {
+            Ok(equal) => Ok(index::argwhere(&equal.get().tensor())?.dims()[0] > 0),
+            Err(_) => equal.is_truthy(),
+        }
+    }
+}

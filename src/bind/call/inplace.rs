@@ -1,0 +1,293 @@
+//! Writes into tensors. All of them end here, and this file holds their rules: while ops are recorded, a write to a
+//! leaf whose gradient is wanted, or to a view of one, is an error; the shape and the kind of the dtype stay.
+//!
+//! Saved tensors are snapshots, since arrays are immutable and shared, so no write can make a gradient wrong.
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFloat, PyTuple};
+
+use crate::bind::convert::array::from_object;
+use crate::bind::convert::number::number;
+use crate::bind::convert::tensor::tensor;
+use crate::bind::python::error::raise;
+use crate::bind::python::modes::{grad_enabled, with_grad_mode};
+use crate::bind::value::inference::check_may_change;
+use crate::bind::value::storage::{OldEdge, Region};
+use crate::bind::value::var::{State, Value, Var};
+use crate::graph::{Meta, Tensor};
+use crate::ops::entry::Operand;
+use crate::ops::movement::cast;
+use crate::ops::{Index, index};
+
+/// Checks that a tensor may be written to.
+fn check_may_write(slf: &Bound<'_, Var>, op: &str) -> PyResult<()> {
+    check_may_change(slf.get(), "Inplace update to")?;
+    if !grad_enabled() {
+        return Ok(());
+    }
+    let leaf = slf.get().tensor().edge.is_some_and(|e| e.node.is_leaf());
+    let mut state = slf.get().lock();
+    let of_leaf = matches!(&state.value, Value::Shared(p) if p.is_of_leaf());
+    if leaf || of_leaf {
+        let what = if leaf { "a leaf" } else { "a view of a leaf" };
+        let text = format!(
+            "{op}: {what} Variable that requires grad is being used in an in-place operation. Leaf Var that doesn't \
+             stop gradient can't use inplace strategy: write to a result of it, or under no_grad."
+        );
+        return Err(raise(slf.py(), "LeafInplaceError", text));
+    }
+    let Value::Shared(p) = &mut state.value else { return Ok(()) };
+    if p.was_made_unrecorded() {
+        if slf.get().dialect().refuses_writes_to_unrecorded_views() {
+            let text = format!(
+                "{op}: A view was created in no_grad mode and is being modified inplace with grad mode enabled: make \
+                 the view where it is written, or write under no_grad"
+            );
+            return Err(PyRuntimeError::new_err(text));
+        }
+        // From here on the view is recorded like any other.
+        let old = p.forget_edge();
+        drop(state);
+        drop(old);
+    }
+    Ok(())
+}
+
+fn batch_error(py: Python<'_>, op: &str) -> PyErr {
+    let text = format!(
+        "{op}: under vmap, lanes cannot be written into a tensor that is the same for all lanes: an inplace operation \
+         needs a tensor made inside, of one that has lanes"
+    );
+    raise(py, "LanesError", text)
+}
+
+/// Writes a number, a tensor, or anything that a tensor can be made of, over the elements at an index.
+pub fn write(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: &Bound<'_, PyAny>) -> PyResult<()> {
+    // The check comes before the value is read, because the value may be the tensor itself.
+    check_may_write(slf, op)?;
+    let held;
+    let read = match number(value)? {
+        Some(n) => Operand::Number(n),
+        None => {
+            held = to_tensor(value)?;
+            Operand::Tensor(&held)
+        }
+    };
+    let (region, value) = (value.cast::<Var>().ok().and_then(|v| v.get().region()), read);
+    let levels = slf.get().tensor().levels;
+    let lanes = |t: &Tensor| t.levels.as_slice().iter().any(|l| !levels.contains(*l));
+    let has_lanes = |i: &Index| matches!(i, Index::Tensor(t) if lanes(t));
+    if index.iter().any(has_lanes) || matches!(value, Operand::Tensor(t) if lanes(t)) {
+        return Err(batch_error(slf.py(), op));
+    }
+    let mut state = slf.get().lock();
+    let copy;
+    let mut value = value;
+    if let Value::Shared(p) = &state.value {
+        let is_place = |m: Region| {
+            p.shares_history(&m)
+                && index::region(&p.layout, index).is_ok_and(|l| l.as_ref() == Some(&m.layout))
+        };
+        if region.is_some_and(is_place) {
+            // `x[i] += y` ends by writing the view `x[i]` to its own place.
+            p.count_write();
+            return Ok(());
+        }
+        if let Operand::Tensor(t) = value
+            && p.shares_memory(&t.array)
+        {
+            // The value is copied, so that nobody else holds the memory that is written to.
+            copy = Tensor { array: t.array.packed()?, ..t.clone() };
+            value = Operand::Tensor(&copy);
+        }
+    }
+    let done = state.write(grad_enabled(), |t, layout| index::put_at(t, layout, index, value));
+    finish_write(state, done.map_err(|e| slf.get().dialect().index_error(e)))
+}
+
+/// Unlocks the tensor, and then drops the edge that a write has replaced.
+fn finish_write(
+    state: std::sync::MutexGuard<'_, State>,
+    done: crate::error::Result<OldEdge>,
+) -> PyResult<()> {
+    drop(state);
+    drop(done?);
+    Ok(())
+}
+
+/// Makes the result of `f` the tensor's value, in the tensor's dtype. `f` is called again if another thread has written
+/// to the tensor meanwhile.
+pub fn replace<'py>(
+    slf: &Bound<'py, Var>,
+    op: &str,
+    reshapes: bool,
+    f: impl Fn() -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<()> {
+    let py = slf.py();
+    loop {
+        check_may_write(slf, op)?;
+        let (meta, inner) = {
+            let t = slf.get().tensor();
+            (Meta::of(&t), t.edge.is_some_and(|e| !e.node.is_leaf()))
+        };
+        let dtype = meta.dtype;
+        let before = slf.get().lock().version();
+        // A result keeps its history even if ops are not recorded, and an op that reshapes it is part of that.
+        let result = if reshapes && inner { with_grad_mode(true, &f)? } else { f()? };
+        let Ok(result) = result.cast_into::<Var>() else {
+            return Err(PyRuntimeError::new_err(format!(
+                "{op}: the result is no single tensor to be written"
+            )));
+        };
+        let new = result.get().tensor();
+        if new.dtype().kind() > dtype.kind() {
+            let text =
+                format!("{op}: result type {} can't be cast to the desired output type {dtype}", new.dtype());
+            return Err(raise(py, "DtypeError", text));
+        }
+        if new.levels != meta.levels {
+            return Err(batch_error(py, op));
+        }
+        if !reshapes && new.dims() != meta.dims.as_slice() {
+            let text = format!(
+                "{op}: the result has shape {:?}, which cannot be written into the shape {:?}",
+                new.dims(),
+                meta.dims
+            );
+            return Err(raise(py, "ShapeError", text));
+        }
+        let new = cast(&new, dtype)?;
+        let region = if reshapes { result.get().region() } else { None };
+        drop(result);
+        let mut state = slf.get().lock();
+        if state.version() != before {
+            continue;
+        }
+        let done = if reshapes { Ok(state.reshape(new, region)) } else { state.assign(&new, grad_enabled()) };
+        return finish_write(state, done);
+    }
+}
+
+/// Calls `f` with a tensor (and with `args`), and writes the result over the tensor.
+#[pyfunction]
+#[pyo3(signature = (x, op, reshapes, f, args, kwargs))]
+fn overwrite<'py>(
+    x: Bound<'py, Var>,
+    op: &str,
+    reshapes: bool,
+    f: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, Var>> {
+    let partial = x.py().import("functools")?.getattr("partial")?;
+    let call = partial.call1((f, &x))?;
+    replace(&x, op, reshapes, || call.call(args, Some(kwargs)))?;
+    Ok(x)
+}
+
+type Operator = for<'py> fn(&Bound<'py, PyAny>, &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>;
+
+/// The augmented assignments, and the operator that computes each.
+pub const AUGMENTED: &[(&str, Operator)] = &[
+    ("__iadd__", |x, y| x.add(y)),
+    ("__isub__", |x, y| x.sub(y)),
+    ("__imul__", |x, y| x.mul(y)),
+    ("__itruediv__", |x, y| x.div(y)),
+    ("__ifloordiv__", |x, y| x.floor_div(y)),
+    ("__imod__", |x, y| x.rem(y)),
+    ("__ipow__", |x, y| x.pow(y, x.py().None())),
+    ("__imatmul__", |x, y| x.matmul(y)),
+    ("__iand__", |x, y| x.bitand(y)),
+    ("__ior__", |x, y| x.bitor(y)),
+    ("__ixor__", |x, y| x.bitxor(y)),
+    ("__ilshift__", |x, y| x.lshift(y)),
+    ("__irshift__", |x, y| x.rshift(y)),
+];
+
+/// An augmented assignment such as `x += y`, by its number in [`AUGMENTED`]. Returns the object that the name `x` is
+/// bound to afterwards.
+pub fn augmented<'py>(i: usize, x: &Bound<'py, PyAny>, y: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let (name, operator) = AUGMENTED[i];
+    let var = x.cast::<Var>()?;
+    if !var.get().dialect().augments_in_place() {
+        return operator(x, y);
+    }
+    replace(var, name, false, || operator(x, y))?;
+    Ok(x.clone())
+}
+
+/// Writes a value over all elements.
+fn fill<'py>(slf: &Bound<'py, Var>, op: &str, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Var>> {
+    write(slf, op, &[Index::Ellipsis], value)?;
+    Ok(slf.clone())
+}
+
+/// The value of a tensor, an array, or anything else that a tensor can be made of.
+fn to_tensor(o: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    match tensor(o)? {
+        Some(t) => Ok(t),
+        None => Ok(Tensor::constant(from_object(o, None)?)),
+    }
+}
+
+#[pymethods]
+impl Var {
+    /// How often the value was written to in place.
+    #[getter]
+    fn inplace_version(&self) -> u32 {
+        self.lock().version()
+    }
+
+    /// How often the value was written to in place.
+    #[getter]
+    fn _version(&self) -> u32 {
+        self.lock().version()
+    }
+
+    /// Writes the values of another tensor, broadcast and cast, over this one's. Gradients flow to the other.
+    #[pyo3(signature = (src, non_blocking=false))]
+    fn copy_<'py>(
+        slf: &Bound<'py, Self>,
+        src: &Bound<'py, PyAny>,
+        non_blocking: bool,
+    ) -> PyResult<Bound<'py, Self>> {
+        let _ = non_blocking;
+        fill(slf, "copy_", src)
+    }
+
+    /// Writes values of the same shape over this tensor's without recording it: a leaf stays the same leaf.
+    fn set_value(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (new, old) = (to_tensor(value)?.detach(), slf.get().tensor());
+        if new.levels != old.levels || !new.levels.is_empty() {
+            return Err(batch_error(slf.py(), "set_value"));
+        }
+        if new.dims() != old.dims() {
+            let text = format!(
+                "set_value: a tensor of shape {:?} cannot take values of shape {:?}",
+                old.dims(),
+                new.dims()
+            );
+            return Err(raise(slf.py(), "ShapeError", text));
+        }
+        let new = cast(&new, old.dtype())?;
+        drop(old);
+        let mut state = slf.get().lock();
+        let done = state.assign(&new, false);
+        finish_write(state, done)
+    }
+
+    /// Writes a number over all elements.
+    fn fill_<'py>(slf: &Bound<'py, Self>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
+        fill(slf, "fill_", value)
+    }
+
+    /// Writes zero over all elements.
+    fn zero_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        fill(slf, "zero_", &PyFloat::new(slf.py(), 0.0))
+    }
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(overwrite, m)?)
+}

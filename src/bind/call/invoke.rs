@@ -1,0 +1,196 @@
+//! One call of an op: the arguments are converted to the types of its parameters, and the result becomes a Python
+//! object.
+
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyList, PyTuple};
+use smallvec::SmallVec;
+
+use super::arguments::Arguments;
+use super::inplace;
+use super::parameters::match_arguments;
+use crate::bind::convert::argument::{argument, wanted};
+use crate::bind::convert::numpy::{descr, dtype_in};
+use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::raise;
+use crate::bind::python::gil::without_gil;
+use crate::bind::value::var::Var;
+use crate::error::{Error, Result};
+use crate::graph::Tensor;
+use crate::ops::Index;
+use crate::ops::entry::{Arg, Base, Entry, Param, Value};
+use crate::ops::movement::reshape_to;
+
+/// Makes a 0-d tensor a vector of one element, if an axis was given that only a vector has. Returns whether it did.
+fn as_vector(entry: &Entry, args: &mut [Arg]) -> bool {
+    let first = |i: i64| i == 0 || i == -1;
+    let named = entry.params.iter().zip(args.iter()).any(|(p, arg)| {
+        matches!(p.name, "axis" | "axes" | "axis1")
+            && match arg {
+                Arg::Int(i) => first(*i),
+                Arg::Ints(list) => !list.is_empty() && list.iter().all(|&i| first(i)),
+                _ => false,
+            }
+    });
+    match args {
+        [Arg::Tensor(t), ..] if named && t.rank() == 0 => {
+            reshape_to(t, &[1]).map(|vector| *t = vector).is_ok()
+        }
+        _ => false,
+    }
+}
+
+/// Undoes [`as_vector`] in the result.
+fn as_scalar(value: Value) -> Result<Value> {
+    let lower = |t: Tensor| if t.dims() == [1] { reshape_to(&t, &[]) } else { Ok(t) };
+    let lower_all = |list: Vec<Tensor>| list.into_iter().map(lower).collect::<Result<Vec<_>>>();
+    Ok(match value {
+        Value::Tensor(t) => Value::Tensor(lower(t)?),
+        Value::List(list) => Value::List(lower_all(list)?),
+        Value::Tuple(list) => Value::Tuple(lower_all(list)?),
+        value => value,
+    })
+}
+
+fn run<'py>(
+    py: Python<'py>,
+    entry: &'static Entry,
+    dialect: Option<Dialect>,
+    given: &[Option<Bound<'py, PyAny>>],
+) -> PyResult<Bound<'py, PyAny>> {
+    let name = entry.names[0];
+    let mut args: SmallVec<[Arg; 4]> = SmallVec::new();
+    let mut from = None;
+    let mut bytes = 0;
+    for (param, o) in entry.params.iter().zip(given) {
+        let arg = match (o, param.default) {
+            (Some(o), _) => match argument(param.kind, o).map_err(|e| too_large(py, name, param, e))? {
+                Some(arg) => {
+                    if from.is_none() {
+                        from = Var::dialect_of(o).or_else(|| among(param, o));
+                    }
+                    arg
+                }
+                None => {
+                    let got = o.get_type().name()?;
+                    return Err(raise(
+                        py,
+                        "ArgumentError",
+                        format!("{name}: {} must be {}, not {got}", param.name, wanted(param.kind)),
+                    ));
+                }
+            },
+            (None, Some(lit)) => Arg::from(lit),
+            (None, None) => {
+                return Err(PyTypeError::new_err(format!(
+                    "{name}() missing required argument: '{}'",
+                    param.name
+                )));
+            }
+        };
+        if let Arg::Tensor(t) = &arg {
+            bytes += t.array.len() * t.dtype().size();
+        }
+        args.push(arg);
+    }
+    let dialect = from.or(dialect).unwrap_or(Dialect::Native);
+    for (arg, o) in args.iter_mut().zip(given) {
+        if let (Arg::DType(dtype), Some(o)) = (arg, o) {
+            *dtype = dtype_in(o, dialect)?.unwrap_or(*dtype);
+        }
+    }
+    // A write to the result must be seen by the tensor that it is a view of.
+    let base =
+        given.first().and_then(|o| o.as_ref()).filter(|_| entry.views).and_then(|o| o.cast::<Var>().ok());
+    if let (Some(base), Some(Arg::Tensor(x))) = (base, args.first_mut()) {
+        base.get().share()?;
+        *x = base.get().operand();
+    }
+    // An op on much memory runs without the GIL.
+    let result = if bytes < 1 << 20 {
+        match (entry.call)(&args) {
+            Err(error)
+                if matches!(*error, Error::Index { .. })
+                    && dialect.numbers_have_an_axis()
+                    && as_vector(entry, &mut args) =>
+            {
+                (entry.call)(&args).and_then(as_scalar)
+            }
+            result => result,
+        }
+    } else {
+        without_gil(py, || (entry.call)(&args))
+    };
+    let var = |t| match base {
+        Some(base) => Var::view_of(base, t, dialect),
+        None => Var::result(py, t, dialect),
+    };
+    Ok(match result.map_err(|e| e.of(entry.names))? {
+        Value::Tensor(t) => var(t)?.into_any(),
+        Value::List(list) => {
+            PyList::new(py, list.into_iter().map(var).collect::<PyResult<Vec<_>>>()?)?.into_any()
+        }
+        Value::Tuple(list) => {
+            PyTuple::new(py, list.into_iter().map(var).collect::<PyResult<Vec<_>>>()?)?.into_any()
+        }
+        Value::Bool(b) => PyBool::new(py, b).to_owned().into_any(),
+        Value::DType(d) => descr(py, d).into_any(),
+        Value::None => py.None().into_bound(py),
+    })
+}
+
+/// The dialect of the first tensor in a list of them.
+fn among(param: &Param, o: &Bound<'_, PyAny>) -> Option<Dialect> {
+    if !matches!(param.kind.base, Base::Tensors | Base::Rest) {
+        return None;
+    }
+    o.try_iter().ok()?.flatten().find_map(|x| Var::dialect_of(&x))
+}
+
+/// Names the function in Python's error for an integer of more than 64 bits; leaves any other exception as it is.
+fn too_large(py: Python<'_>, name: &str, param: &Param, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyOverflowError>(py) {
+        return error;
+    }
+    raise(py, "ArgumentError", format!("{name}: {}: an integer does not fit into 64 bits", param.name))
+}
+
+/// Calls an op. `dialect` is that of the namespace that the function is in; `slf` is the tensor whose method is called.
+pub fn call<'py>(
+    entry: &'static Entry,
+    dialect: Option<Dialect>,
+    slf: Option<Bound<'py, PyAny>>,
+    args: &Arguments<'_, 'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (given, out) = match_arguments(entry, slf, args)?;
+    let result = run(args.py(), entry, dialect, &given)?;
+    match out {
+        None => Ok(result),
+        Some(out) => write_out(entry.names[0], &result, out),
+    }
+}
+
+/// Writes a result into the tensor that `out` names, and returns that tensor.
+#[cold]
+fn write_out<'py>(
+    op: &str,
+    result: &Bound<'py, PyAny>,
+    out: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (Ok(target), true) = (out.cast::<Var>(), result.is_instance_of::<Var>()) else {
+        let kind = out.get_type().name()?;
+        return Err(raise(
+            out.py(),
+            "ArgumentError",
+            format!("{op}: out takes one tensor for one result, not {kind}"),
+        ));
+    };
+    let dims = |v: &Var| v.tensor().dims().to_vec();
+    let (own, new) = (dims(target.get()), dims(result.cast::<Var>()?.get()));
+    if own != new && own.contains(&0) && target.get().dialect().empty_out_takes_shape() {
+        inplace::replace(target, op, true, || Ok(result.clone()))?;
+    } else {
+        inplace::write(target, op, &[Index::Ellipsis], result)?;
+    }
+    Ok(out)
+}

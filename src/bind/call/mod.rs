@@ -1,0 +1,10 @@
+//! Ops called from Python: functions, methods, operators, subscripts and writes in place.
+
+pub mod arguments;
+pub mod indexing;
+pub mod inplace;
+pub mod invoke;
+pub mod operators;
+pub mod parameters;
+pub mod register;
+pub mod shims;

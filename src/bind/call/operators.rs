@@ -1,0 +1,170 @@
+//! Python's operators. Each is one op, with a tensor, a number or a NumPy array on the other side.
+
+#![allow(
+    unsafe_op_in_unsafe_fn,
+    reason = "the unsafe functions that PyO3 generates are counted as ours inside of `macro_rules!`"
+)]
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use crate::bind::convert::number::number;
+use crate::bind::convert::tensor::tensor;
+use crate::bind::value::var::Var;
+use crate::error::Result;
+use crate::graph::Tensor;
+use crate::ops::entry::Operand;
+use crate::ops::{arithmetic, compare, contract, pointwise};
+
+/// A binary operator; `NotImplemented` if `other` is no operand.
+#[inline]
+fn binary<'py>(
+    slf: &Bound<'py, Var>,
+    other: &Bound<'py, PyAny>,
+    swap: bool,
+    f: impl FnOnce(Operand<'_>, Operand<'_>) -> Result<Tensor>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (py, slf) = (slf.py(), slf.get());
+    let f = |x: &Tensor, y: Operand<'_>| {
+        let x = Operand::Tensor(x);
+        if swap { f(y, x) } else { f(x, y) }
+    };
+    // Whatever runs Python code comes before `reading`, which locks the tensor.
+    let out = if let Ok(v) = other.cast::<Var>() {
+        let x = slf.reading();
+        if std::ptr::eq(v.get(), slf) {
+            f(&x, Operand::Tensor(&x))
+        } else {
+            f(&x, Operand::Tensor(&v.get().reading()))
+        }
+    } else if let Some(n) = number(other)? {
+        f(&slf.reading(), Operand::Number(n))
+    } else if let Some(t) = tensor(other)? {
+        f(&slf.reading(), Operand::Tensor(&t))
+    } else {
+        return Ok(py.NotImplemented().into_bound(py));
+    };
+    Ok(Var::result(py, out?, slf.dialect())?.into_any())
+}
+
+fn unary<'py>(slf: &Bound<'py, Var>, f: impl FnOnce(&Tensor) -> Result<Tensor>) -> PyResult<Bound<'py, Var>> {
+    let out = f(&slf.get().reading());
+    Var::result(slf.py(), out?, slf.get().dialect())
+}
+
+/// The methods of binary operators: the name, the reflected name, and the op.
+macro_rules! operators {
+    ($($forward:ident $($reflected:ident)? => $f:path;)*) => {
+        #[pymethods]
+        impl Var {
+            $(
+                fn $forward<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                    binary(slf, o, false, $f)
+                }
+                $(fn $reflected<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                    binary(slf, o, true, $f)
+                })?
+            )*
+        }
+    };
+}
+operators! {
+    __add__ __radd__ => arithmetic::add;
+    __sub__ __rsub__ => arithmetic::subtract;
+    __mul__ __rmul__ => arithmetic::multiply;
+    __truediv__ __rtruediv__ => arithmetic::divide;
+    __floordiv__ __rfloordiv__ => arithmetic::floor_divide;
+    __mod__ __rmod__ => arithmetic::remainder;
+    __matmul__ __rmatmul__ => contract::matmul;
+    __and__ __rand__ => compare::bitwise_and;
+    __or__ __ror__ => compare::bitwise_or;
+    __xor__ __rxor__ => compare::bitwise_xor;
+    __lshift__ __rlshift__ => compare::bitwise_left_shift;
+    __rshift__ __rrshift__ => compare::bitwise_right_shift;
+    __eq__ => compare::equal;
+    __ne__ => compare::not_equal;
+    __lt__ => compare::less;
+    __le__ => compare::less_equal;
+    __gt__ => compare::greater;
+    __ge__ => compare::greater_equal;
+}
+
+fn power<'py>(
+    slf: &Bound<'py, Var>,
+    o: &Bound<'py, PyAny>,
+    modulo: Option<&Bound<'py, PyAny>>,
+    swap: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    if modulo.is_some_and(|m| !m.is_none()) {
+        return Err(PyTypeError::new_err("pow() of a Tensor takes no modulus"));
+    }
+    binary(slf, o, swap, arithmetic::pow)
+}
+
+/// Quotient and remainder, or `NotImplemented`.
+fn divmod<'py>(slf: &Bound<'py, Var>, o: &Bound<'py, PyAny>, swap: bool) -> PyResult<Bound<'py, PyAny>> {
+    let quotient = binary(slf, o, swap, arithmetic::floor_divide)?;
+    if quotient.is(slf.py().NotImplemented()) {
+        return Ok(quotient);
+    }
+    let remainder = binary(slf, o, swap, arithmetic::remainder)?;
+    Ok((quotient, remainder).into_pyobject(slf.py())?.into_any())
+}
+
+#[pymethods]
+impl Var {
+    /// Makes NumPy's scalars leave an operator to the tensor on its right.
+    #[classattr]
+    #[pyo3(name = "__array_priority__")]
+    const ARRAY_PRIORITY: f64 = 1000.0;
+
+    fn __pow__<'py>(
+        slf: &Bound<'py, Self>,
+        o: &Bound<'py, PyAny>,
+        modulo: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        power(slf, o, modulo, false)
+    }
+
+    fn __rpow__<'py>(
+        slf: &Bound<'py, Self>,
+        o: &Bound<'py, PyAny>,
+        modulo: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        power(slf, o, modulo, true)
+    }
+
+    fn __divmod__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        divmod(slf, o, false)
+    }
+
+    fn __rdivmod__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        divmod(slf, o, true)
+    }
+
+    fn __neg__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        unary(slf, pointwise::negative)
+    }
+
+    fn __pos__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        unary(slf, pointwise::positive)
+    }
+
+    fn __abs__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        unary(slf, pointwise::abs)
+    }
+
+    fn __invert__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        unary(slf, pointwise::bitwise_invert)
+    }
+
+    #[pyo3(signature = (ndigits=None))]
+    fn __round__<'py>(slf: &Bound<'py, Self>, ndigits: Option<i64>) -> PyResult<Bound<'py, Self>> {
+        unary(slf, |x| pointwise::round(x, ndigits.unwrap_or(0)))
+    }
+
+    /// The identity of the object, since `==` is elementwise.
+    fn __hash__(slf: &Bound<'_, Self>) -> isize {
+        slf.as_ptr() as isize >> 4
+    }
+}

@@ -1,0 +1,150 @@
+//! Arguments matched to the parameters of an op, by position and by name.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyList, PyString};
+use smallvec::SmallVec;
+
+use super::arguments::Arguments;
+use crate::bind::value::var::Var;
+use crate::ops::entry::{Base, Entry, Lit, Param};
+
+/// Names of parameters in other libraries: ours, and theirs, which every function accepts.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("axis", "dim"),
+    ("keepdims", "keepdim"),
+    ("x", "input"),
+    ("y", "other"),
+    ("axes", "perm"),
+    ("axes", "dims"),
+    ("axis", "dims"),
+    ("shift", "shifts"),
+    ("y", "exponent"),
+    ("shape", "size"),
+    ("target", "label"),
+    ("x", "logit"),
+    ("x", "x1"),
+    ("y", "x2"),
+    ("y", "end"),
+    ("y", "mat2"),
+    ("y", "vec"),
+    ("eps", "epsilon"),
+    ("shape", "sizes"),
+    ("start_axis", "start_dim"),
+    ("stop_axis", "end_dim"),
+    ("axis1", "dim1"),
+    ("axis2", "dim2"),
+    ("k", "diagonal"),
+    ("k", "offset"),
+    ("stop", "end"),
+    ("num", "steps"),
+    ("n_rows", "n"),
+    ("n_cols", "m"),
+    ("tensors", "arrays"),
+    ("tensors", "x"),
+    ("pad_width", "pad"),
+    ("value", "constant_values"),
+    ("repeats", "repeat_times"),
+    ("indices", "index"),
+    ("index", "indices"),
+];
+
+/// The arguments of a call, by parameter.
+pub type Given<'py> = SmallVec<[Option<Bound<'py, PyAny>>; 6]>;
+
+/// Gathers arguments into a list. If there are more positional arguments than parameters, they are the list of a
+/// parameter that takes all the rest (`einsum("ij,jk", a, b)`), of a first parameter that takes tensors (`meshgrid(x,
+/// y)`), or of a parameter that takes integers and is the first after a method's tensor (`x.reshape(2, 3)`).
+fn gather<'py>(py: Python<'py>, entry: &'static Entry, all: Given<'py>) -> PyResult<Given<'py>> {
+    let lead = usize::from(entry.method);
+    let ints = entry.params.get(lead).is_some_and(|p| p.kind.base == Base::Ints);
+    let rest = entry.params.iter().position(|p| p.kind.base == Base::Rest);
+    let tensors = entry.params.first().filter(|p| p.kind.base == Base::Tensors).map(|_| 0);
+    let Some(at) = tensors.or(rest).or(ints.then_some(lead)) else {
+        return Err(PyTypeError::new_err(format!(
+            "{}() takes at most {} arguments ({} given)",
+            entry.names[0],
+            entry.params.len(),
+            all.len()
+        )));
+    };
+    let list = PyList::new(py, all[at..].iter().flatten())?;
+    let mut given: Given<'py> = all[..at].into();
+    given.push(Some(list.into_any()));
+    Ok(given)
+}
+
+/// Whether the arguments must be gathered although they are not too many: an integer stands for a dtype, so it belongs
+/// to a shape (`zeros(2, 3)`), or a tensor for a list of tensors (`meshgrid(x, y)`).
+fn takes_gathering(entry: &Entry, given: &Given<'_>) -> bool {
+    let shaped = matches!(entry.params, [shape, dtype, ..] if shape.kind.base == Base::Ints && dtype.kind.base == Base::DType);
+    let tensors = entry.params.first().is_some_and(|p| p.kind.base == Base::Tensors);
+    let is = |i: usize, kind: fn(&Bound<'_, PyAny>) -> bool| {
+        given.get(i).is_some_and(|o| o.as_ref().is_some_and(kind))
+    };
+    shaped && is(1, |o| o.is_instance_of::<PyInt>()) || tensors && is(0, |o| o.is_instance_of::<Var>())
+}
+
+fn parameter(entry: &Entry, name: &str) -> Option<usize> {
+    let find = |name: &str| entry.params.iter().position(|p| p.name == name);
+    find(name).or_else(|| SYNONYMS.iter().filter(|s| s.1 == name).find_map(|s| find(s.0)))
+}
+
+/// The arguments of a call by parameter, and the argument `out`. `slf` is the tensor whose method is called.
+#[inline]
+pub fn match_arguments<'py>(
+    entry: &'static Entry,
+    slf: Option<Bound<'py, PyAny>>,
+    args: &Arguments<'_, 'py>,
+) -> PyResult<(Given<'py>, Option<Bound<'py, PyAny>>)> {
+    let mut given: Given<'py> = slf.into_iter().chain(args.positional()).map(Some).collect();
+    if given.len() > entry.params.len() || takes_gathering(entry, &given) {
+        given = gather(args.py(), entry, given)?;
+    }
+    given.resize(entry.params.len(), None);
+    let Some(names) = args.names()? else { return Ok((given, None)) };
+    let mut out = None;
+    for (i, name) in names.iter_borrowed().enumerate() {
+        let name = name.cast::<PyString>()?;
+        let name = name.to_str()?;
+        let Some(at) = parameter(entry, name) else {
+            match name {
+                "out" => out = Some(args.named(i)).filter(|o| !o.is_none()),
+                // Accepted and without effect: there is one device, and the names of results are not used.
+                "name" | "device" | "place" => {}
+                _ => {
+                    return Err(PyTypeError::new_err(format!(
+                        "{}() got an unexpected keyword argument '{name}'; its parameters are {}",
+                        entry.names[0],
+                        signature(entry)
+                    )));
+                }
+            }
+            continue;
+        };
+        if given[at].is_some() {
+            return Err(PyTypeError::new_err(format!(
+                "{}() got multiple values for argument '{}'",
+                entry.names[0], entry.params[at].name
+            )));
+        }
+        given[at] = Some(args.named(i));
+    }
+    Ok((given, out))
+}
+
+/// The parameters as Python writes them.
+pub fn signature(entry: &Entry) -> String {
+    let param = |p: &Param| match p.default {
+        None if p.kind.base == Base::Rest => format!("*{}", p.name),
+        None => p.name.to_owned(),
+        Some(Lit::None) => format!("{}=None", p.name),
+        Some(Lit::False) => format!("{}=False", p.name),
+        Some(Lit::True) => format!("{}=True", p.name),
+        Some(Lit::Int(i)) => format!("{}={i}", p.name),
+        Some(Lit::Float(f)) => format!("{}={f:?}", p.name),
+        Some(Lit::Str(s)) => format!("{}='{s}'", p.name),
+        Some(Lit::Ints(i)) => format!("{}={i:?}", p.name),
+    };
+    format!("({})", entry.params.iter().map(param).collect::<Vec<_>>().join(", "))
+}

@@ -1,0 +1,97 @@
+//! Puts the functions and methods of ops where Python finds them: in the namespaces of the dialects, and on the tensor
+//! class.
+
+use pyo3::prelude::*;
+
+use super::inplace;
+use super::parameters::signature;
+use super::shims::{self, AUGMENTED, ENTRIES, IN_PLACE_METHODS, METHODS};
+use crate::bind::python::dialect::Dialect;
+use crate::bind::value::var::Var;
+use crate::ops::entry::{Entry, InPlace, Param};
+
+/// A parameter for Python: its name, its type, whether it may be None, and its default (None where there is none).
+type Parameter = (&'static str, String, bool, Option<String>);
+
+/// Every op that Python can call: its names, its parameters and whether it is a method. Tests walk through it.
+#[pyfunction(name = "registry")]
+fn list_entries() -> Vec<(Vec<&'static str>, Vec<Parameter>, bool)> {
+    let param = |p: &Param| {
+        (p.name, format!("{:?}", p.kind.base), p.kind.optional, p.default.map(|d| format!("{d:?}")))
+    };
+    let entry = |e: &&Entry| (e.names.to_vec(), e.params.iter().map(param).collect(), e.method);
+    ENTRIES.iter().map(entry).collect()
+}
+
+/// The documentation of a function or method, which begins with its signature as CPython expects it.
+fn doc(entry: &Entry, name: &str, is_method: bool) -> String {
+    let mut parameters = signature(entry);
+    if is_method {
+        parameters = parameters.replacen(entry.params[0].name, "$self", 1);
+    }
+    format!("{name}{parameters}\n--\n\n{}", entry.doc)
+}
+
+/// Puts every op that is a method on the tensor class, under all its names, and its in-place form under the name with
+/// an underscore; and the augmented assignments.
+fn add_methods(py: Python<'_>) -> PyResult<()> {
+    let class = py.get_type::<Var>();
+    assert!(ENTRIES.len() <= METHODS.len(), "more ops than C functions");
+    for (i, entry) in ENTRIES.iter().enumerate().filter(|(_, e)| e.method) {
+        for name in entry.names.iter().filter(|n| !n.contains('.')) {
+            class.setattr(*name, shims::method(&class, name, doc(entry, name, true), METHODS[i])?)?;
+            if entry.in_place != InPlace::None {
+                let name = format!("{name}_");
+                let method = shims::method(&class, &name, doc(entry, &name, true), IN_PLACE_METHODS[i])?;
+                class.setattr(name, method)?;
+            }
+        }
+    }
+    for (i, (name, _)) in inplace::AUGMENTED.iter().enumerate() {
+        let doc = "Writes the result over the tensor on the left; in the Paddle dialect, makes a new one.";
+        class.setattr(*name, shims::method(&class, name, doc.to_owned(), AUGMENTED[i])?)?;
+    }
+    Ok(())
+}
+
+/// Puts every op as a function into a dialect's namespace: the module `ferrograd._core.native` (`paddle`, `torch`), and
+/// modules below it where a name has dots.
+fn add_namespace(core: &Bound<'_, PyModule>, dialect: Dialect) -> PyResult<()> {
+    let root = submodule(core, dialect.name())?;
+    for (i, entry) in ENTRIES.iter().enumerate() {
+        for name in entry.names {
+            let (module, short) = match name.rsplit_once('.') {
+                Some((path, short)) => {
+                    (path.split('.').try_fold(root.clone(), |m, p| submodule(&m, p))?, short)
+                }
+                None => (root.clone(), *name),
+            };
+            let function = shims::function(i, dialect, short, doc(entry, short, false), &module.name()?)?;
+            module.setattr(short, function)?;
+            module.index()?.append(short)?;
+        }
+    }
+    Ok(())
+}
+
+/// The module of that name below another. It is made, and made importable, when it is first asked for.
+fn submodule<'py>(parent: &Bound<'py, PyModule>, name: &str) -> PyResult<Bound<'py, PyModule>> {
+    if let Ok(known) = parent.getattr(name) {
+        return Ok(known.cast_into()?);
+    }
+    let py = parent.py();
+    let path = format!("{}.{name}", parent.name()?);
+    let path = path.strip_prefix("_core").map_or(path.clone(), |rest| format!("ferrograd._core{rest}"));
+    let module = PyModule::new(py, &path)?;
+    py.import("sys")?.getattr("modules")?.set_item(&path, &module)?;
+    parent.setattr(name, &module)?;
+    Ok(module)
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    add_methods(m.py())?;
+    for dialect in Dialect::ALL {
+        add_namespace(m, dialect)?;
+    }
+    m.add_function(wrap_pyfunction!(list_entries, m)?)
+}

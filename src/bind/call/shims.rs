@@ -1,0 +1,189 @@
+//! Ops as C functions, which CPython calls without making tuples and dicts of the arguments.
+
+use std::ffi::{CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyType};
+
+use super::arguments::Arguments;
+use super::inplace;
+use super::invoke::call;
+use crate::bind::python::dialect::Dialect;
+use crate::bind::value::var::Var;
+use crate::error::Error;
+use crate::ops::entry::{Entry, InPlace};
+use crate::ops::registry;
+
+/// The ops that Python can call. A C function leads to one by its number in this list.
+pub static ENTRIES: LazyLock<Vec<&'static Entry>> = LazyLock::new(|| registry().collect());
+
+/// A C function with the flags `METH_FASTCALL | METH_KEYWORDS`.
+pub type CFunction = unsafe extern "C" fn(
+    *mut ffi::PyObject,
+    *const *mut ffi::PyObject,
+    ffi::Py_ssize_t,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+
+/// What the C functions of one kind do.
+trait Shim {
+    fn run<'py>(number: usize, args: &Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>>;
+}
+
+/// Methods of tensors, by the number of their op.
+struct Method;
+
+impl Shim for Method {
+    fn run<'py>(number: usize, args: &Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        call(ENTRIES[number], None, Some(args.slf()), args)
+    }
+}
+
+/// The in-place forms of methods: the result is written over the tensor that the method is called on.
+struct InPlaceMethod;
+
+impl Shim for InPlaceMethod {
+    fn run<'py>(number: usize, args: &Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (entry, slf) = (ENTRIES[number], args.slf());
+        let reshapes = entry.in_place == InPlace::AnyShape;
+        inplace::replace(slf.cast::<Var>()?, entry.names[0], reshapes, || {
+            call(entry, None, Some(slf.clone()), args)
+        })?;
+        Ok(slf)
+    }
+}
+
+/// Augmented assignments, by their number in [`inplace::AUGMENTED`].
+struct Augmented;
+
+impl Shim for Augmented {
+    fn run<'py>(number: usize, args: &Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let mut positional = args.positional();
+        match (positional.len(), positional.next()) {
+            (1, Some(y)) => inplace::augmented(number, &args.slf(), &y),
+            (n, _) => Err(PyTypeError::new_err(format!("expected 1 argument, got {n}"))),
+        }
+    }
+}
+
+/// Functions of the namespaces. All of them are one C function, which finds the op and the dialect in its tag.
+struct Function;
+
+impl Function {
+    fn tag(entry: usize, dialect: Dialect) -> usize {
+        entry * 4 + dialect as usize
+    }
+}
+
+impl Shim for Function {
+    fn run<'py>(_: usize, args: &Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let tag = args.tag();
+        call(ENTRIES[tag / 4], Some(Dialect::from_index(tag % 4)), None, args)
+    }
+}
+
+/// A C function of a kind. It has its number as a constant, since a C method has no place for data of its own.
+unsafe extern "C" fn shim<S: Shim, const NUMBER: usize>(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    n: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: CPython calls this with the GIL held and the arguments of a call.
+    unsafe { enter::<S>(NUMBER, slf, args, n, names) }
+}
+
+/// The body of every [`shim`] of a kind, compiled once. Errors and panics become the pending exception.
+///
+/// # Safety
+/// The GIL is held, and the pointers are those that CPython passes for a call.
+#[inline(never)]
+unsafe fn enter<S: Shim>(
+    number: usize,
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    n: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: the caller holds the GIL, and CPython keeps the arguments alive through the call.
+    let (py, args) = unsafe {
+        let py = Python::assume_attached();
+        (py, Arguments::new(py, slf, args, n, names))
+    };
+    let result = catch_unwind(AssertUnwindSafe(|| S::run(number, &args)));
+    match result.unwrap_or_else(|p| Err(Error::from_panic(p).into())) {
+        Ok(value) => value.into_ptr(),
+        Err(error) => {
+            error.restore(py);
+            std::ptr::null_mut()
+        }
+    }
+}
+
+/// The C functions of a kind by number: eight for each of the given numbers, or 512.
+macro_rules! numbered {
+    ($kind:ty: $($hi:literal)*) => { [$(
+        shim::<$kind, { $hi * 8 }>, shim::<$kind, { $hi * 8 + 1 }>,
+        shim::<$kind, { $hi * 8 + 2 }>, shim::<$kind, { $hi * 8 + 3 }>,
+        shim::<$kind, { $hi * 8 + 4 }>, shim::<$kind, { $hi * 8 + 5 }>,
+        shim::<$kind, { $hi * 8 + 6 }>, shim::<$kind, { $hi * 8 + 7 }>,
+    )*] };
+    ($kind:ty) => {
+        numbered!($kind: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63)
+    };
+}
+
+/// The methods by the number of their op.
+pub static METHODS: [CFunction; 512] = numbered!(Method);
+/// The in-place forms of the methods by the number of their op.
+pub static IN_PLACE_METHODS: [CFunction; 512] = numbered!(InPlaceMethod);
+/// The augmented assignments by their number in [`inplace::AUGMENTED`].
+pub static AUGMENTED: [CFunction; 16] = numbered!(Augmented: 0 1);
+
+/// A C method definition that lives as long as the process.
+fn definition(name: &str, doc: String, f: CFunction) -> *mut ffi::PyMethodDef {
+    let text = |s: String| CString::new(s).expect("no zero bytes").into_raw().cast_const().cast::<c_char>();
+    Box::into_raw(Box::new(ffi::PyMethodDef {
+        ml_name: text(name.to_owned()),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: f },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: text(doc),
+    }))
+}
+
+/// A method of a class. `f` is one of the tables above.
+pub fn method<'py>(
+    class: &Bound<'py, PyType>,
+    name: &str,
+    doc: String,
+    f: CFunction,
+) -> PyResult<Bound<'py, PyAny>> {
+    let definition = definition(name, doc, f);
+    // SAFETY: the definition is never freed, and the function has the signature that its flags say.
+    unsafe {
+        let method = ffi::PyDescr_NewMethod(class.as_type_ptr(), definition);
+        Bound::from_owned_ptr_or_err(class.py(), method)
+    }
+}
+
+/// A function of a dialect's namespace that calls the op of that number; `module` is the name of the module it is in.
+pub fn function<'py>(
+    entry: usize,
+    dialect: Dialect,
+    name: &str,
+    doc: String,
+    module: &Bound<'py, PyString>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let definition = definition(name, doc, shim::<Function, 0>);
+    let tag = Function::tag(entry, dialect).into_pyobject(module.py())?;
+    // SAFETY: the definition is never freed, the function has the signature that its flags say, and it keeps the tag.
+    unsafe {
+        let function = ffi::PyCFunction_NewEx(definition, tag.as_ptr(), module.as_ptr());
+        Bound::from_owned_ptr_or_err(module.py(), function)
+    }
+}

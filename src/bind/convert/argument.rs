@@ -1,0 +1,127 @@
+//! Python objects as the arguments of ops.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString, PyTuple};
+use smallvec::SmallVec;
+
+use super::index::indices;
+use super::number::{index, number, truth};
+use super::numpy::dtype;
+use super::tensor::{tensor, tensors};
+use crate::bind::value::var::Var;
+use crate::ops::entry::{Arg, Base, ParamType};
+
+/// A Python object as an argument of a type. `Ok(None)` if it is not of that type.
+pub fn argument(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
+    if kind.optional && o.is_none() {
+        return Ok(Some(Arg::None));
+    }
+    Ok(match kind.base {
+        Base::Tensor => tensor(o)?.map(Arg::Tensor),
+        Base::Operand => match o.cast::<Var>() {
+            Ok(v) => Some(Arg::Tensor(v.get().operand())),
+            Err(_) => match number(o)? {
+                Some(n) => Some(Arg::Number(n)),
+                None => tensor(o)?.map(Arg::Tensor),
+            },
+        },
+        Base::Tensors => tensors(o)?.map(Arg::Tensors),
+        Base::Rest => match tensor(o)? {
+            Some(t) => Some(Arg::Tensors(vec![t])),
+            None => tensors(o)?.map(Arg::Tensors),
+        },
+        Base::Bool => truth(o).map(Arg::Bool),
+        Base::Int => index(o)?.map(Arg::Int),
+        Base::Float => match number(o)? {
+            Some(n) => Some(Arg::Float(n.to_f64())),
+            // A tensor of one element is taken as its number.
+            None => o.cast::<Var>().ok().and_then(|_| o.extract().ok()).map(Arg::Float),
+        },
+        Base::Number => number(o)?.map(Arg::Number),
+        Base::Ints => ints(o)?.map(Arg::Ints),
+        Base::IntsOrStr => match o.extract() {
+            Ok(word) => Some(Arg::Str(word)),
+            Err(_) => ints(o)?.map(Arg::Ints),
+        },
+        Base::Pairs => match index(o)? {
+            Some(n) => Some(Arg::Int(n)),
+            None => pairs(o)?,
+        },
+        Base::Count => match index(o)? {
+            Some(i) => Some(Arg::Int(i)),
+            None => ints(o)?.map(Arg::Ints),
+        },
+        Base::Widths => widths(o)?.map(Arg::Widths),
+        Base::Str => o.extract().ok().map(Arg::Str),
+        Base::Choice => truth(o).map(Arg::Bool).or_else(|| o.extract().ok().map(Arg::Str)),
+        Base::Order => match number(o)? {
+            Some(n) => Some(Arg::Number(n)),
+            None => o.extract().ok().map(Arg::Str),
+        },
+        Base::DType => dtype(o)?.map(Arg::DType),
+        Base::Index => indices(o)?.map(Arg::Index),
+    })
+}
+
+/// The objects that a type takes, for errors.
+pub fn wanted(kind: ParamType) -> String {
+    let base = match kind.base {
+        Base::Tensor => "a Tensor",
+        Base::Operand => "a Tensor or a number",
+        Base::Tensors => "a list of Tensors",
+        Base::Rest => "Tensors or a list of them",
+        Base::Bool => "a bool",
+        Base::Int => "an int",
+        Base::Float | Base::Number => "a number",
+        Base::IntsOrStr => "an int, a list of ints or a str",
+        Base::Pairs => "an int or two lists of ints",
+        Base::Ints | Base::Count => "an int or a list of ints",
+        Base::Widths => "an int, a pair of ints or a list of pairs",
+        Base::Str => "a str",
+        Base::Choice => "a bool or a str",
+        Base::Order => "a number or a str",
+        Base::DType => "a dtype",
+        Base::Index => "an index (integers, slices, None, Ellipsis, lists or arrays)",
+    };
+    if kind.optional { format!("{base} or None") } else { base.to_owned() }
+}
+
+fn ints(o: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>>> {
+    if let Some(i) = index(o)? {
+        return Ok(Some(SmallVec::from_elem(i, 1)));
+    }
+    if o.is_instance_of::<PyString>() || o.try_iter().is_err() {
+        return Ok(None);
+    }
+    o.try_iter()?.map(|i| index(&i?)).collect()
+}
+
+fn pairs(o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
+    if !(o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>()) || o.len()? != 2 {
+        return Ok(None);
+    }
+    Ok(ints(&o.get_item(0)?)?.zip(ints(&o.get_item(1)?)?).map(|(x, y)| Arg::Pairs(x, y)))
+}
+
+/// Pairs of integers, such as the widths before and after an axis.
+type Pairs = SmallVec<[(i64, i64); 4]>;
+
+/// A list of pairs. One pair counts as a list of one, and a number counts as the pair of itself and itself.
+fn widths(o: &Bound<'_, PyAny>) -> PyResult<Option<Pairs>> {
+    match ints(o)?.as_deref() {
+        Some(&[n]) => return Ok(Some(SmallVec::from_elem((n, n), 1))),
+        Some(&[a, b]) => return Ok(Some(SmallVec::from_elem((a, b), 1))),
+        Some([]) => return Ok(Some(SmallVec::new())),
+        Some(_) => return Ok(None),
+        None => {}
+    }
+    if o.is_instance_of::<PyString>() || o.try_iter().is_err() {
+        return Ok(None);
+    }
+    let pair = |item: PyResult<Bound<'_, PyAny>>| match ints(&item?)?.as_deref() {
+        Some(&[n]) => Ok(Some((n, n))),
+        Some(&[a, b]) => Ok(Some((a, b))),
+        _ => Ok(None),
+    };
+    o.try_iter()?.map(pair).collect()
+}

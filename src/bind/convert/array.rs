@@ -1,0 +1,356 @@
+//! Python objects as arrays: numbers, nested lists, and everything that carries an array.
+
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
+
+use super::dlpack;
+use super::number::{is_numpy_scalar, number};
+use super::numpy::{descr, dtype as dtype_of, from_numpy};
+use super::tensor::tensor;
+use crate::array::{Array, Item};
+use crate::bind::python::error::raise;
+use crate::dtype::{Bool8, DType, dispatch};
+use crate::error::Result;
+use crate::graph::Tensor;
+use crate::ops::arithmetic::default_float;
+use crate::ops::movement::cast;
+
+/// Lists may be nested as deep as NumPy's arrays have axes.
+const MAX_DEPTH: usize = 64;
+
+/// An array of numbers, nested lists of them, tensors, arrays, or anything that can be read as an array. Without
+/// `dtype` Python's floats have the default float dtype and its integers int64, and objects with a dtype keep it. The
+/// edge of a tensor is left out.
+pub fn from_object(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Array> {
+    if let Some(item) = python_number(o)? {
+        return scalar(o, item, dtype);
+    }
+    if let Some(items) = Items::of(o) {
+        return from_list(o, items, dtype);
+    }
+    let array = match tensor(o)? {
+        Some(t) => {
+            if !t.levels.is_empty() {
+                let text = "tensor: lanes of a vmap have no values of their own to copy";
+                return Err(raise(o.py(), "LanesError", text));
+            }
+            t.array
+        }
+        None => from_foreign(o)?,
+    };
+    Ok(convert_to(array, dtype)?)
+}
+
+fn convert_to(array: Array, dtype: Option<DType>) -> Result<Array> {
+    match dtype {
+        Some(d) if d != array.dtype() => Ok(cast(&Tensor::constant(array), d)?.array),
+        _ => Ok(array),
+    }
+}
+
+/// A number of Python's own, which has no width.
+fn python_number(o: &Bound<'_, PyAny>) -> PyResult<Option<Item>> {
+    if let Ok(f) = o.cast_exact::<PyFloat>() {
+        return Ok(Some(Item::Float(f.value())));
+    }
+    if let Ok(b) = o.cast_exact::<PyBool>() {
+        return Ok(Some(Item::Bool(b.is_true())));
+    }
+    if o.is_instance_of::<PyInt>() || o.is_instance_of::<PyFloat>() && !is_numpy_scalar(o)? {
+        return number(o);
+    }
+    Ok(None)
+}
+
+fn scalar(o: &Bound<'_, PyAny>, item: Item, dtype: Option<DType>) -> PyResult<Array> {
+    let dtype = dtype.unwrap_or_else(|| default_dtype(item));
+    Ok(match item {
+        Item::Int(i) if !dtype.is_float() && dtype != DType::Bool => {
+            match (i64::try_from(i), u64::try_from(i)) {
+                (Ok(i), _) => {
+                    dispatch!(dtype, all T => Array::scalar(<T as crate::dtype::Element>::from_i64(i)))
+                }
+                (_, Ok(u)) if dtype == DType::U64 => Array::scalar(u),
+                _ => return Err(too_large(o)),
+            }
+        }
+        item => Array::full_of(dtype, &[], item.to_f64()),
+    })
+}
+
+/// The dtype of a number of Python's, if nothing else decides it.
+fn default_dtype(item: Item) -> DType {
+    match item {
+        Item::Bool(_) => DType::Bool,
+        Item::Int(_) => DType::I64,
+        Item::Float(_) => default_float(),
+    }
+}
+
+fn too_large(o: &Bound<'_, PyAny>) -> PyErr {
+    let text =
+        format!("tensor: Overflow when unpacking long long: the integer {o} does not fit into 64 bits");
+    raise(o.py(), "ArgumentError", text)
+}
+
+/// A list or a tuple.
+enum Items<'a, 'py> {
+    List(&'a Bound<'py, PyList>),
+    Tuple(&'a Bound<'py, PyTuple>),
+}
+
+impl<'a, 'py> Items<'a, 'py> {
+    fn of(o: &'a Bound<'py, PyAny>) -> Option<Items<'a, 'py>> {
+        match o.cast::<PyList>() {
+            Ok(l) => Some(Items::List(l)),
+            Err(_) => o.cast::<PyTuple>().ok().map(Items::Tuple),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Items::List(l) => l.len(),
+            Items::Tuple(t) => t.len(),
+        }
+    }
+
+    fn get(&self, i: usize) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Items::List(l) => l.get_item(i),
+            Items::Tuple(t) => t.get_item(i),
+        }
+    }
+}
+
+/// The numbers of a nested list in C order, and its shape. The numbers are kept in the weakest kind that holds all of
+/// them.
+struct NestedNumbers {
+    dims: Vec<usize>,
+    /// The depth of the numbers, once one was seen: no list may stand there.
+    depth: Option<usize>,
+    numbers: Numbers,
+}
+
+enum Numbers {
+    Bool(Vec<Bool8>),
+    Int(Vec<i64>),
+    Float(Vec<f64>),
+}
+
+/// The reason why a list is not read as plain numbers.
+enum NotNumbers {
+    /// It holds an object that is no number of Python's. [`from_mixed_list`] reads it.
+    Other,
+    Error(PyErr),
+}
+
+impl From<PyErr> for NotNumbers {
+    fn from(e: PyErr) -> NotNumbers {
+        NotNumbers::Error(e)
+    }
+}
+
+impl Numbers {
+    fn push(&mut self, item: Item) -> std::result::Result<(), NotNumbers> {
+        match (&mut *self, item) {
+            (Numbers::Bool(v), Item::Bool(b)) => v.push(Bool8::from(b)),
+            (Numbers::Float(v), item) => v.push(item.to_f64()),
+            (Numbers::Int(v), Item::Int(i)) => v.push(i64::try_from(i).map_err(|_| NotNumbers::Other)?),
+            (Numbers::Int(v), Item::Bool(b)) => v.push(i64::from(b)),
+            (Numbers::Bool(v), Item::Int(_)) => {
+                *self = Numbers::Int(v.iter().map(|b| i64::from(b.0)).collect());
+                return self.push(item);
+            }
+            (Numbers::Bool(v), Item::Float(_)) => {
+                *self = Numbers::Float(v.iter().map(|b| f64::from(b.0)).collect());
+                return self.push(item);
+            }
+            (Numbers::Int(v), Item::Float(_)) => {
+                *self = Numbers::Float(v.iter().map(|&i| i as f64).collect());
+                return self.push(item);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Numbers::Bool(v) => v.is_empty(),
+            Numbers::Int(v) => v.is_empty(),
+            Numbers::Float(v) => v.is_empty(),
+        }
+    }
+
+    fn array(self, dims: &[usize]) -> Result<Array> {
+        match self {
+            Numbers::Bool(v) => Array::from_slice(&v, dims),
+            Numbers::Int(v) => Array::from_slice(&v, dims),
+            Numbers::Float(v) => Array::from_slice(&v, dims),
+        }
+    }
+}
+
+impl NestedNumbers {
+    fn add(
+        &mut self,
+        o: &Bound<'_, PyAny>,
+        items: &Items<'_, '_>,
+        axis: usize,
+    ) -> std::result::Result<(), NotNumbers> {
+        let py = o.py();
+        let ragged = |text: String| NotNumbers::Error(raise(py, "ShapeError", format!("tensor: {text}")));
+        if axis >= MAX_DEPTH {
+            return Err(ragged(format!("lists nested deeper than {MAX_DEPTH}")));
+        }
+        let n = items.len();
+        match self.dims.get(axis) {
+            None if self.depth.is_some() => {
+                return Err(ragged(format!("expected a number at dim {axis}, got a sequence of length {n}")));
+            }
+            None => self.dims.push(n),
+            Some(&known) if known != n => {
+                return Err(ragged(format!("expected sequence of length {known} at dim {axis} (got {n})")));
+            }
+            Some(_) => {}
+        }
+        for i in 0..n {
+            let item = items.get(i)?;
+            if let Some(item) = python_number(&item)? {
+                if *self.depth.get_or_insert(axis + 1) != axis + 1 {
+                    return Err(ragged(format!("expected a sequence at dim {}, got a number", axis + 1)));
+                }
+                self.numbers.push(item)?;
+            } else if let Some(inner) = Items::of(&item) {
+                if self.depth == Some(axis + 1) {
+                    let got = inner.len();
+                    return Err(ragged(format!(
+                        "expected a number at dim {}, got a sequence of length {got}",
+                        axis + 1
+                    )));
+                }
+                self.add(&item, &inner, axis + 1)?;
+            } else {
+                return Err(NotNumbers::Other);
+            }
+        }
+        if n == 0 {
+            self.depth.get_or_insert(axis + 1);
+        }
+        Ok(())
+    }
+}
+
+fn from_list(o: &Bound<'_, PyAny>, items: Items<'_, '_>, dtype: Option<DType>) -> PyResult<Array> {
+    let mut nested =
+        NestedNumbers { dims: vec![], depth: None, numbers: Numbers::Bool(Vec::with_capacity(items.len())) };
+    match nested.add(o, &items, 0) {
+        Ok(()) => {}
+        Err(NotNumbers::Error(e)) => return Err(e),
+        Err(NotNumbers::Other) => return from_mixed_list(o, dtype),
+    }
+    let dtype = dtype.or(match nested.numbers {
+        Numbers::Bool(ref v) if v.is_empty() => Some(default_float()),
+        Numbers::Float(_) => Some(default_float()),
+        _ => None,
+    });
+    if nested.numbers.is_empty() {
+        return Ok(Array::full_of(dtype.unwrap_or_else(default_float), &nested.dims, 0.0));
+    }
+    if let (Numbers::Float(v), Some(DType::F32)) = (&nested.numbers, dtype) {
+        return Ok(Array::build::<f32>("tensor", &nested.dims, |out| {
+            out.iter_mut().zip(v).for_each(|(o, &x)| *o = x as f32);
+        })?);
+    }
+    Ok(convert_to(nested.numbers.array(&nested.dims)?, dtype)?)
+}
+
+/// Finds the dtypes of the elements of a list that holds more than Python's numbers: the promoted dtype of the elements
+/// that have one, and the strongest of the numbers, which are weak.
+fn find_dtypes(
+    o: &Bound<'_, PyAny>,
+    found: &mut (Option<DType>, Option<Item>),
+    depth: usize,
+) -> PyResult<()> {
+    let py = o.py();
+    if let Some(item) = python_number(o)? {
+        if let Item::Int(i) = item
+            && i64::try_from(i).is_err()
+            && u64::try_from(i).is_err()
+        {
+            return Err(too_large(o));
+        }
+        let stronger = |old: &Item| default_dtype(*old).kind() >= default_dtype(item).kind();
+        if !found.1.as_ref().is_some_and(stronger) {
+            found.1 = Some(item);
+        }
+        return Ok(());
+    }
+    if let Some(items) = Items::of(o) {
+        if depth >= MAX_DEPTH {
+            return Err(raise(py, "ShapeError", format!("tensor: lists nested deeper than {MAX_DEPTH}")));
+        }
+        for i in 0..items.len() {
+            find_dtypes(&items.get(i)?, found, depth + 1)?;
+        }
+        return Ok(());
+    }
+    let own = match tensor(o)? {
+        Some(t) => t.dtype(),
+        None if is_numpy_scalar(o)? => match dtype_of(&o.getattr("dtype")?)? {
+            Some(d) => d,
+            None => return Err(no_number(o)),
+        },
+        None => from_foreign(o)?.dtype(),
+    };
+    found.0 = Some(found.0.map_or(own, |d| d.promote(own)));
+    Ok(())
+}
+
+/// An array of a list that holds tensors, arrays or NumPy's scalars.
+fn from_mixed_list(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Array> {
+    let py = o.py();
+    let mut found = (None, None);
+    find_dtypes(o, &mut found, 0)?;
+    let dtype = dtype.unwrap_or(match found {
+        (Some(d), Some(weak)) if default_dtype(weak).kind() > d.kind() => default_dtype(weak),
+        (Some(d), _) => d,
+        (None, weak) => weak.map_or_else(default_float, default_dtype),
+    });
+    let made = py.import("numpy")?.call_method1("array", (o, descr(py, dtype)));
+    match made {
+        Ok(made) => from_numpy(made.cast()?),
+        Err(e) if e.is_instance_of::<PyOverflowError>(py) => Err(too_large(o)),
+        Err(e) if e.is_instance_of::<PyTypeError>(py) => Err(no_number(o)),
+        Err(e) => {
+            let text = format!("tensor: the parts have no common shape: {}", e.value(py));
+            let error = raise(py, "ShapeError", text);
+            error.set_cause(py, Some(e));
+            Err(error)
+        }
+    }
+}
+
+/// An array of an object that offers one: through DLPack, the buffer protocol or `__array__`, or as a sequence that is
+/// no list.
+fn from_foreign(o: &Bound<'_, PyAny>) -> PyResult<Array> {
+    let py = o.py();
+    if o.hasattr("__dlpack__")? && !o.hasattr("__array__")? && !is_numpy_scalar(o)? {
+        return dlpack::import(o);
+    }
+    let made = py.import("numpy")?.call_method1("asarray", (o,))?;
+    let made = made.cast_into::<numpy::PyUntypedArray>()?;
+    match from_numpy(&made) {
+        Err(_) if !o.hasattr("dtype")? => Err(no_number(o)),
+        other => other,
+    }
+}
+
+fn no_number(o: &Bound<'_, PyAny>) -> PyErr {
+    let name = o.get_type().name().map_or_else(|_| "an object".to_owned(), |n| n.to_string());
+    raise(
+        o.py(),
+        "DtypeError",
+        format!("tensor: Could not infer dtype of {name}: it is neither a number nor an array"),
+    )
+}

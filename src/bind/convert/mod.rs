@@ -1,0 +1,9 @@
+//! Python objects as numbers, arrays, tensors and arguments.
+
+pub mod argument;
+pub mod array;
+pub mod dlpack;
+pub mod index;
+pub mod number;
+pub mod numpy;
+pub mod tensor;

@@ -1,0 +1,59 @@
+//! Python objects as numbers.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyType};
+
+use crate::array::Item;
+
+/// The number of a Python or NumPy scalar.
+pub fn number(o: &Bound<'_, PyAny>) -> PyResult<Option<Item>> {
+    if let Ok(f) = o.cast::<PyFloat>() {
+        return Ok(Some(Item::Float(f.value())));
+    }
+    if let Ok(b) = o.cast::<PyBool>() {
+        return Ok(Some(Item::Bool(b.is_true())));
+    }
+    if o.is_instance_of::<PyInt>() {
+        return match o.extract::<i128>() {
+            Ok(i) => Ok(Some(Item::Int(i))),
+            Err(_) => Ok(Some(Item::Float(o.extract()?))),
+        };
+    }
+    if !is_numpy_scalar(o)? {
+        return Ok(None);
+    }
+    let item = o.call_method0("item")?;
+    // `item()` of NumPy's long double returns the long double itself.
+    if is_numpy_scalar(&item)? { Ok(Some(Item::Float(o.extract()?))) } else { number(&item) }
+}
+
+/// Whether an object is one of NumPy's scalars, which have a dtype.
+pub fn is_numpy_scalar(o: &Bound<'_, PyAny>) -> PyResult<bool> {
+    static GENERIC: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    o.is_instance(GENERIC.import(o.py(), "numpy", "generic")?)
+}
+
+/// The truth value of Python's or NumPy's bools.
+pub fn truth(o: &Bound<'_, PyAny>) -> Option<bool> {
+    if let Ok(b) = o.cast::<PyBool>() {
+        return Some(b.is_true());
+    }
+    match number(o) {
+        Ok(Some(Item::Bool(b))) => Some(b),
+        _ => None,
+    }
+}
+
+/// The integer of an object with `__index__`.
+pub fn index(o: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    if o.is_instance_of::<PyFloat>() || o.is_instance_of::<PyString>() {
+        return Ok(None);
+    }
+    match o.extract::<i64>() {
+        Ok(i) => Ok(Some(i)),
+        Err(e) if e.is_instance_of::<PyTypeError>(o.py()) => Ok(None),
+        Err(e) => Err(e),
+    }
+}

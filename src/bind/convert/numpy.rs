@@ -1,0 +1,136 @@
+//! NumPy's dtypes and arrays, to and from the core's.
+
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, npyffi};
+use pyo3::prelude::*;
+use pyo3::types::PyFloat;
+
+use crate::array::Array;
+use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::raise;
+use crate::dtype::DType;
+use crate::shape::Strides;
+
+/// [`dtype`] in a dialect, which may have a meaning of its own for Python's `float`.
+pub fn dtype_in(o: &Bound<'_, PyAny>, dialect: Dialect) -> PyResult<Option<DType>> {
+    match dialect.python_float().filter(|_| o.is(o.py().get_type::<PyFloat>())) {
+        Some(float) => Ok(Some(float)),
+        None => dtype(o),
+    }
+}
+
+/// The dtype of NumPy's dtype objects and of everything that NumPy makes one of.
+pub fn dtype(o: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    if let Ok(name) = o.extract::<std::borrow::Cow<'_, str>>() {
+        return Ok(DType::parse(
+            name.strip_prefix("torch.").or(name.strip_prefix("paddle.")).unwrap_or(&name),
+        ));
+    }
+    // Python's `float` means the default float; NumPy, and torch, would take 64 bits.
+    if o.is(o.py().get_type::<PyFloat>()) {
+        return Ok(Some(crate::ops::arithmetic::default_float()));
+    }
+    let descr = match o.cast::<PyArrayDescr>() {
+        Ok(d) => d.clone(),
+        Err(_) => match PyArrayDescr::new(o.py(), o) {
+            Ok(d) if !o.is_none() => d,
+            _ => return Ok(None),
+        },
+    };
+    Ok(from_descr(&descr))
+}
+
+fn from_descr(d: &Bound<'_, PyArrayDescr>) -> Option<DType> {
+    Some(match (d.kind(), d.itemsize()) {
+        _ if d.is_native_byteorder() == Some(false) => return None,
+        (b'b', 1) => DType::Bool,
+        (b'u', 1) => DType::U8,
+        (b'i', 1) => DType::I8,
+        (b'u', 2) => DType::U16,
+        (b'i', 2) => DType::I16,
+        (b'u', 4) => DType::U32,
+        (b'i', 4) => DType::I32,
+        (b'u', 8) => DType::U64,
+        (b'i', 8) => DType::I64,
+        (b'f', 4) => DType::F32,
+        (b'f', 8) => DType::F64,
+        _ => return None,
+    })
+}
+
+/// NumPy's object for a dtype.
+pub fn descr(py: Python<'_>, dtype: DType) -> Bound<'_, PyArrayDescr> {
+    match dtype {
+        DType::Bool => numpy::dtype::<bool>(py),
+        DType::U8 => numpy::dtype::<u8>(py),
+        DType::I8 => numpy::dtype::<i8>(py),
+        DType::U16 => numpy::dtype::<u16>(py),
+        DType::I16 => numpy::dtype::<i16>(py),
+        DType::U32 => numpy::dtype::<u32>(py),
+        DType::I32 => numpy::dtype::<i32>(py),
+        DType::U64 => numpy::dtype::<u64>(py),
+        DType::I64 => numpy::dtype::<i64>(py),
+        DType::F32 => numpy::dtype::<f32>(py),
+        DType::F64 => numpy::dtype::<f64>(py),
+    }
+}
+
+/// A copy of a NumPy array.
+pub fn from_numpy(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
+    let py = a.py();
+    let Some(dtype) = from_descr(&a.dtype()) else {
+        return Err(raise(
+            py,
+            "DtypeError",
+            format!("a NumPy array of dtype {} cannot become a Tensor", a.dtype()),
+        ));
+    };
+    let (size, dims) = (dtype.size() as isize, a.shape());
+    if a.strides().iter().any(|s| s % size != 0) {
+        // The fields of structured arrays may lie at any distance.
+        let packed = py.import("numpy")?.call_method1("ascontiguousarray", (a,))?;
+        return from_numpy(packed.cast::<PyUntypedArray>()?);
+    }
+    let strides: Strides = a.strides().iter().map(|s| s / size).collect();
+    // SAFETY: the shape, the strides and the memory are those of a NumPy array of this dtype, and the GIL is held while
+    // it is read.
+    unsafe {
+        let data = (*a.as_array_ptr()).fields.data.cast::<u8>();
+        Ok(Array::copied("tensor", dtype, dims, &strides, data)?)
+    }
+}
+
+/// Keeps an array's memory alive for NumPy.
+#[pyclass(frozen)]
+struct Owner {
+    _array: Array,
+}
+
+/// A read-only NumPy view of an array.
+pub fn to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
+    let size = array.dtype().size() as isize;
+    let mut dims: Vec<npyffi::npy_intp> = array.dims().iter().map(|&d| d as isize).collect();
+    let mut strides: Vec<npyffi::npy_intp> = array.strides().iter().map(|s| s * size).collect();
+    let owner = Bound::new(py, Owner { _array: array.clone() })?;
+    let ptr = array.ptr().cast_mut().cast();
+    // SAFETY: the shape and the strides are the array's own, and flags of 0 make the view read-only. The view gets the
+    // owner of the memory as its base, which keeps the memory alive.
+    unsafe {
+        let api = &npyffi::PY_ARRAY_API;
+        let class = npyffi::get_type_object(py, npyffi::NpyTypes::PyArray_Type);
+        let descr = descr(py, array.dtype()).into_dtype_ptr();
+        let view = api.PyArray_NewFromDescr(
+            py,
+            class,
+            descr,
+            dims.len() as i32,
+            dims.as_mut_ptr(),
+            strides.as_mut_ptr(),
+            ptr,
+            0,
+            std::ptr::null_mut(),
+        );
+        let view = Bound::from_owned_ptr_or_err(py, view)?;
+        api.PyArray_SetBaseObject(py, view.as_ptr().cast(), owner.into_ptr());
+        Ok(view)
+    }
+}

@@ -1,0 +1,56 @@
+//! Starting and stopping to track a tensor.
+
+use std::ffi::CString;
+
+use pyo3::exceptions::PyUserWarning;
+use pyo3::prelude::*;
+
+use crate::bind::hooks::list::HookList;
+use crate::bind::python::error::raise;
+use crate::bind::value::var::Var;
+use crate::graph::DetachReason;
+use crate::graph::site::Site;
+
+impl Var {
+    /// Makes a tensor an untracked leaf. The hooks of a former leaf are kept for its next one.
+    pub fn stop_tracking(slf: &Bound<'_, Var>) {
+        let v = slf.get();
+        let Some(edge) = v.tensor().edge else { return };
+        let detach_reason = DetachReason::stopped(Site::current());
+        let mut state = v.lock();
+        let old = state.restart(None);
+        state.set_detach_reason(detach_reason);
+        let slot = state.slot.clone();
+        drop(state);
+        if let (Some(slot), true) = (slot, edge.node.is_leaf()) {
+            slot.keep_hooks(HookList::attached_to(&edge.node));
+        }
+        drop(old);
+    }
+
+    /// Makes a tensor a leaf (`on`) or an untracked one. One that is tracked, or untracked, already stays as it is.
+    pub fn set_tracked(slf: &Bound<'_, Var>, on: bool) -> PyResult<()> {
+        if on {
+            return Var::make_leaf(slf);
+        }
+        Var::stop_tracking(slf);
+        Ok(())
+    }
+
+    /// [`Var::set_tracked`] as the user asks for it. Tracking integers, which have no derivatives, is an error, or
+    /// (Paddle) only a warning.
+    pub fn require_grad(slf: &Bound<'_, Var>, on: bool) -> PyResult<()> {
+        let dtype = slf.get().tensor().dtype();
+        if on && !dtype.is_float() {
+            let text = format!(
+                "Only Tensors of floating point and complex dtype can require gradients, not {dtype}"
+            );
+            if !slf.get().dialect().warns_of_tracked_integers() {
+                return Err(raise(slf.py(), "DtypeError", text));
+            }
+            let text = CString::new(format!("{text}: stop_gradient stays True")).expect("no zero bytes");
+            return PyErr::warn(slf.py(), &slf.py().get_type::<PyUserWarning>(), &text, 1);
+        }
+        Var::set_tracked(slf, on)
+    }
+}

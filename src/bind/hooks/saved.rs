@@ -1,0 +1,168 @@
+//! Hooks that pack and unpack the tensors which nodes save, and tensors saved in the way of a node.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use pyo3::PyTraverseError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+
+use crate::array::Array;
+use crate::bind::python::dialect::Dialect;
+use crate::bind::python::gil::call_python;
+use crate::bind::value::var::Var;
+use crate::error::Result;
+use crate::graph::{
+    Edge, Modes, Packed, Packer, Recording, SavedArray, SavedList, SavedState, Tensor, saved_state, unpack,
+};
+
+/// A pair of functions: one packs a tensor, the other unpacks it.
+#[pyclass(frozen, module = "ferrograd._core")]
+pub struct SavedTensorsHooks {
+    #[pyo3(get)]
+    pack: Py<PyAny>,
+    #[pyo3(get)]
+    unpack: Py<PyAny>,
+    dialect: Dialect,
+}
+
+/// The pair in the form that the graph calls.
+struct HookPair(Py<SavedTensorsHooks>);
+
+/// The value that a pack hook returned for a tensor.
+struct PackedTensor {
+    value: Py<PyAny>,
+    hooks: Py<SavedTensorsHooks>,
+}
+
+thread_local! {
+    /// The hooks that are set on this thread.
+    static HOOKS: RefCell<Option<Py<SavedTensorsHooks>>> = const { RefCell::new(None) };
+    /// The reason why hooks are not allowed on this thread.
+    static DISABLED: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// A pair of functions in the form that the graph calls.
+pub fn packer(
+    pack: &Bound<'_, PyAny>,
+    unpack: &Bound<'_, PyAny>,
+    dialect: Dialect,
+) -> PyResult<impl Packer + use<>> {
+    let hooks = SavedTensorsHooks { pack: pack.clone().unbind(), unpack: unpack.clone().unbind(), dialect };
+    Ok(HookPair(Py::new(pack.py(), hooks)?))
+}
+
+/// The modes in which the functions run: their ops are not recorded, and nothing is packed.
+fn hook_modes(m: &mut Modes) {
+    (m.recording, m.packer) = (Recording::from(false), None);
+}
+
+impl Packer for HookPair {
+    fn pack(&self, array: &Array) -> Result<Box<dyn Packed>> {
+        call_python(hook_modes, |py| {
+            let hooks = self.0.get();
+            let x = Var::result(py, Tensor::constant(array.clone()), hooks.dialect)?;
+            let value = hooks.pack.call1(py, (x,))?;
+            Ok(Box::new(PackedTensor { value, hooks: self.0.clone_ref(py) }) as Box<dyn Packed>)
+        })
+    }
+}
+
+impl Packed for PackedTensor {
+    fn unpack(&self) -> Result<Array> {
+        call_python(hook_modes, |py| {
+            let x = self.hooks.get().unpack.bind(py).call1((&self.value,))?;
+            let Ok(x) = x.cast::<Var>() else {
+                return Err(PyTypeError::new_err(format!(
+                    "Output of saved tensor unpack_hook expected to be a Tensor but got result of type {}",
+                    x.get_type().name()?
+                )));
+            };
+            Ok(x.get().tensor().array)
+        })
+    }
+
+    fn held(&self, see: &mut dyn FnMut(&dyn Any)) {
+        see(&self.value);
+        see(self.hooks.as_any());
+    }
+}
+
+#[pymethods]
+impl SavedTensorsHooks {
+    #[new]
+    fn new(pack: Py<PyAny>, unpack: Py<PyAny>, dialect: usize) -> SavedTensorsHooks {
+        SavedTensorsHooks { pack, unpack, dialect: Dialect::from_index(dialect) }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        visit.call(&self.pack)?;
+        visit.call(&self.unpack)
+    }
+}
+
+/// Sets the hooks of this thread, or none. Returns those that were set. It is an error while hooks are disabled, unless
+/// former hooks are put `back`.
+#[pyfunction]
+#[pyo3(signature = (hooks, back=false))]
+fn set_saved_tensors_hooks(
+    py: Python<'_>,
+    hooks: Option<Py<SavedTensorsHooks>>,
+    back: bool,
+) -> PyResult<Option<Py<SavedTensorsHooks>>> {
+    let disabled = DISABLED.with_borrow(Clone::clone);
+    if let (Some(why), Some(_), false) = (disabled, &hooks, back) {
+        return Err(PyRuntimeError::new_err(why));
+    }
+    let packer = hooks.as_ref().map(|h| Arc::new(HookPair(h.clone_ref(py))) as Arc<dyn Packer>);
+    drop(Modes::update(|m| std::mem::replace(&mut m.packer, packer)));
+    Ok(HOOKS.replace(hooks))
+}
+
+/// Disables hooks on this thread for a reason, or allows them again. Returns the former reason.
+#[pyfunction]
+#[pyo3(signature = (why, back=false))]
+fn disable_saved_tensors_hooks(why: Option<String>, back: bool) -> PyResult<Option<String>> {
+    if let (Some(why), true, false) = (&why, HOOKS.with_borrow(Option::is_some), back) {
+        return Err(PyRuntimeError::new_err(why.clone()));
+    }
+    Ok(DISABLED.replace(why))
+}
+
+/// A tensor saved in the way of a node: packed if hooks are set. Later writes do not change it.
+#[pyclass(frozen, module = "ferrograd._core")]
+pub struct SavedTensor {
+    kept: SavedState,
+    edge: Option<Edge>,
+    dialect: Dialect,
+}
+
+#[pymethods]
+impl SavedTensor {
+    #[new]
+    fn new(x: &Bound<'_, Var>) -> PyResult<SavedTensor> {
+        let Tensor { array, edge, levels, .. } = x.get().tensor();
+        let list: SavedList = [Some(SavedArray::new(array, &levels))].into_iter().collect();
+        Ok(SavedTensor { kept: saved_state(list, |_| false)?, edge, dialect: x.get().dialect() })
+    }
+
+    /// The tensor with its history.
+    fn get<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Var>> {
+        let list = match &self.kept {
+            SavedState::Live(list) => list.clone(),
+            SavedState::Packed(list) => unpack("saved tensor", list)?,
+            SavedState::Freed(_) => unreachable!("it is never freed"),
+        };
+        let keep = list.into_iter().flatten().next().expect("one is kept");
+        Var::result(py, keep.tensor(self.edge.clone()), self.dialect)
+    }
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<SavedTensorsHooks>()?;
+    m.add_class::<SavedTensor>()?;
+    m.add_function(wrap_pyfunction!(set_saved_tensors_hooks, m)?)?;
+    m.add_function(wrap_pyfunction!(disable_saved_tensors_hooks, m)?)
+}

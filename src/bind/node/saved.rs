@@ -1,0 +1,130 @@
+//! The tensors that a node has saved, and the attributes of a function's context, as attributes of the node.
+
+use std::any::Any;
+
+use pyo3::PyTraverseError;
+use pyo3::exceptions::PyAttributeError;
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+
+use super::node::Node;
+use crate::bind::hooks::collector;
+use crate::bind::hooks::saved::packer;
+use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::check_callable;
+use crate::bind::value::var::{Slot, Var};
+use crate::graph::{Edge, NodeKind};
+
+/// An operand of a node's rule.
+#[derive(Clone, Copy)]
+enum Operand {
+    Input(usize),
+    Output(usize),
+}
+
+impl Operand {
+    fn named(name: &str) -> Option<Operand> {
+        match name {
+            "_saved_self" => Some(Operand::Input(0)),
+            "_saved_other" => Some(Operand::Input(1)),
+            "_saved_result" => Some(Operand::Output(0)),
+            _ => None,
+        }
+    }
+}
+
+/// A tensor that a node has saved, for hooks of its own.
+#[pyclass(frozen, module = "ferrograd")]
+pub struct RawSavedTensor {
+    edge: Edge,
+    at: usize,
+    dialect: Dialect,
+}
+
+#[pymethods]
+impl RawSavedTensor {
+    /// Calls `pack_hook` with the tensor at once and keeps the value that it returns. `unpack_hook` turns that value
+    /// into the tensor again, each time that it is read. A tensor takes one pair of hooks.
+    fn register_hooks(&self, pack_hook: &Bound<'_, PyAny>, unpack_hook: &Bound<'_, PyAny>) -> PyResult<()> {
+        check_callable("register_hooks", pack_hook)?;
+        check_callable("register_hooks", unpack_hook)?;
+        let packer = packer(pack_hook, unpack_hook, self.dialect)?;
+        self.edge.node.pack_at(self.at, &packer)?;
+        Ok(())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        collector::visit_edge(&self.edge, &visit)
+    }
+
+    fn __clear__(&self) {
+        collector::clear_edge(&self.edge);
+    }
+}
+
+impl Node {
+    /// A tensor that the node has saved, with the value that it had; the leaf itself while that still has the value.
+    ///
+    ///  # Errors
+    ///  [`crate::Error::Freed`] once the graph is freed.
+    fn kept<'py>(&self, py: Python<'py>, operand: Operand) -> PyResult<Option<Bound<'py, Var>>> {
+        let node = &self.edge.node;
+        let edge = match operand {
+            Operand::Input(i) => node.inputs.get(i).cloned().flatten(),
+            Operand::Output(i) => Some(Edge { node: node.clone(), out: i as u32 }),
+        };
+        let list = node.take_saved(None)?;
+        let Some(keep) = list.into_iter().nth(self.saved_index(operand)).flatten() else { return Ok(None) };
+        let leaf = edge.as_ref().and_then(|e| Slot::of(&e.node)).and_then(|slot| slot.tensor(py));
+        if let Some(leaf) = leaf.filter(|v| v.get().tensor().array.is_same(&keep.array())) {
+            return Ok(Some(leaf));
+        }
+        Var::result(py, keep.tensor(edge), self.dialect).map(Some)
+    }
+
+    /// The index of an operand among the tensors that the node has saved.
+    fn saved_index(&self, operand: Operand) -> usize {
+        match operand {
+            Operand::Input(i) => i,
+            Operand::Output(i) => self.edge.node.inputs.len() + i,
+        }
+    }
+
+    /// The context of a function that the user defined.
+    fn context(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let NodeKind::Op(op) = &self.edge.node.kind else { return None };
+        let mut context = None;
+        op.held(&mut |held: &dyn Any| {
+            context = held.downcast_ref::<Py<PyAny>>().map(|o| o.clone_ref(py));
+        });
+        context
+    }
+}
+
+#[pymethods]
+impl Node {
+    /// An attribute of the context, for a function that the user defined. For other ops `_saved_self` and
+    /// `_saved_other` (the first and the second tensor) and `_saved_result`, if the gradient of the op reads them;
+    /// `_raw_saved_self` and its like take hooks.
+    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        if !name.starts_with("__") {
+            if let Some(context) = self.context(py) {
+                return context.bind(py).getattr(name);
+            }
+            if let Some(operand) = name.strip_prefix("_raw").and_then(Operand::named)
+                && self.edge.node.saves_at(self.saved_index(operand))
+            {
+                let (edge, at) = (self.edge.clone(), self.saved_index(operand));
+                return Ok(Bound::new(py, RawSavedTensor { edge, at, dialect: self.dialect })?.into_any());
+            }
+            if let Some(operand) = Operand::named(name)
+                && let Some(kept) = self.kept(py, operand)?
+            {
+                return Ok(kept.into_any());
+            }
+        }
+        let text =
+            format!("'{}' object has no attribute '{name}'", self.dialect.node_name(&self.edge.node).1);
+        Err(PyAttributeError::new_err(text))
+    }
+}

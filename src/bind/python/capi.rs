@@ -1,0 +1,52 @@
+//! The few calls of CPython's C interface that PyO3 does not offer.
+
+use pyo3::PyClass;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PySlice, PyString};
+
+/// The start, stop and step of a slice. A part that is None becomes the end that the direction of the slice has. `None`
+/// where a part is no integer, or the step is 0.
+pub fn slice_bounds(s: &Bound<'_, PySlice>) -> Option<[i64; 3]> {
+    let (mut start, mut stop, mut step) = (0, 0, 0);
+    // SAFETY: the object is a slice, the three pointers are valid, and the GIL is held.
+    if unsafe { ffi::PySlice_Unpack(s.as_ptr(), &mut start, &mut stop, &mut step) } < 0 {
+        drop(PyErr::take(s.py()));
+        return None;
+    }
+    Some([start as i64, stop as i64, step as i64])
+}
+
+/// Hides a new object from the garbage collector. The object holds no Python object, so it is in no cycle, and a program
+/// that keeps many results is spared walks over all of them.
+///
+/// `T` is a class of PyO3's: all of them are garbage-collected types.
+#[inline]
+pub fn untrack<T: PyClass>(o: &Bound<'_, T>) {
+    // SAFETY: the object is of a garbage-collected type and the GIL is held.
+    unsafe { ffi::PyObject_GC_UnTrack(o.as_ptr().cast()) }
+}
+
+/// Shows an object to the garbage collector again, because it is about to hold a Python object.
+pub fn track<T: PyClass>(o: &Bound<'_, T>) {
+    // SAFETY: as in `untrack`; an object that is tracked already is left alone.
+    unsafe {
+        if ffi::PyObject_GC_IsTracked(o.as_ptr()) == 0 {
+            ffi::PyObject_GC_Track(o.as_ptr().cast());
+        }
+    }
+}
+
+/// Sets an attribute, or deletes it where `value` is None, in the way of a class without `__setattr__` and `__delattr__`.
+pub fn set_attribute(
+    o: &Bound<'_, PyAny>,
+    name: &Bound<'_, PyString>,
+    value: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let value = value.map_or(std::ptr::null_mut(), |v| v.as_ptr());
+    // SAFETY: the pointers are an object, a string, and an object or null; the GIL is held.
+    match unsafe { ffi::PyObject_GenericSetAttr(o.as_ptr(), name.as_ptr(), value) } {
+        0 => Ok(()),
+        _ => Err(PyErr::fetch(o.py())),
+    }
+}

@@ -1,0 +1,252 @@
+//! The dialects, and every place where they differ below Python.
+
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::graph::{Node, NodeKind};
+use crate::ops::registry;
+
+/// The library whose conventions a tensor follows. The namespace that makes a tensor sets it, and results inherit it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Dialect {
+    Native,
+    Paddle,
+    Torch,
+}
+
+impl Dialect {
+    pub const ALL: [Dialect; 3] = [Dialect::Native, Dialect::Paddle, Dialect::Torch];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Dialect::Native => "native",
+            Dialect::Paddle => "paddle",
+            Dialect::Torch => "torch",
+        }
+    }
+
+    pub fn from_index(i: usize) -> Dialect {
+        Dialect::ALL[i]
+    }
+
+    /// `backward()` without a gradient, from more than one element: ones are taken (Paddle), or it is an error.
+    pub fn ones_for_any_shape(self) -> bool {
+        self == Dialect::Paddle
+    }
+
+    /// `backward()` of an untracked tensor: nothing happens (Paddle), or it is an error.
+    pub fn ignores_untracked_root(self) -> bool {
+        self == Dialect::Paddle
+    }
+
+    /// The gradient for an untracked input: the input counts as unused, or (torch) it is an error.
+    pub fn refuses_untracked_input(self) -> bool {
+        self == Dialect::Torch
+    }
+
+    /// `numpy()` of a tracked tensor: allowed, or (torch, while ops are recorded) an error.
+    pub fn numpy_of_tracked(self) -> bool {
+        self != Dialect::Torch
+    }
+
+    /// Whether a fresh `.grad` is itself tracked (Paddle).
+    pub fn tracks_fresh_grad(self) -> bool {
+        self == Dialect::Paddle
+    }
+
+    /// Tracking a tensor of integers, which have no derivatives: a warning (Paddle), or an error.
+    pub fn warns_of_tracked_integers(self) -> bool {
+        self == Dialect::Paddle
+    }
+
+    /// `retain_grad()` of an untracked tensor: nothing happens (Paddle), or it is an error.
+    pub fn retains_untracked(self) -> bool {
+        self == Dialect::Paddle
+    }
+
+    /// A leaf that is no longer tracked: graphs that hold it still add to its `.grad`, or (torch) they do not.
+    pub fn forgets_untracked_leaf(self) -> bool {
+        self == Dialect::Torch
+    }
+
+    /// `x += y`: writes into `x`, or (Paddle) binds the name to a new tensor.
+    pub fn augments_in_place(self) -> bool {
+        self != Dialect::Paddle
+    }
+
+    /// A write, while ops are recorded, to a view that was made while they were not: recorded like any other, or
+    /// (torch) an error.
+    pub fn refuses_writes_to_unrecorded_views(self) -> bool {
+        self == Dialect::Torch
+    }
+
+    /// `out` without elements: takes the shape of the result (torch), or has the wrong shape.
+    pub fn empty_out_takes_shape(self) -> bool {
+        self == Dialect::Torch
+    }
+
+    /// An input whose gradient every function that uses it gave as None: its gradient is None (Paddle), or it counts as
+    /// unused.
+    pub fn gives_none_for_none(self) -> bool {
+        self == Dialect::Paddle
+    }
+
+    /// A result whose gradient is stopped and then wanted again: has its former history (Paddle), or is a new leaf.
+    pub fn remembers_what_it_stopped(self) -> bool {
+        self == Dialect::Paddle
+    }
+
+    /// A shape as the library writes it.
+    pub fn shape(self, dims: &[usize]) -> String {
+        match self {
+            Dialect::Torch => format!("torch.Size({dims:?})"),
+            _ => format!("{dims:?}"),
+        }
+    }
+
+    /// The error for a gradient whose shape is not that of its output.
+    pub fn seed_mismatch(self, i: usize, seed: &[usize], output: &[usize]) -> String {
+        let (seed, output) = (self.shape(seed), self.shape(output));
+        match self {
+            Dialect::Paddle => format!(
+                "Tensor shape not match: the gradient at index {i} has shape {seed}, its output has shape {output}"
+            ),
+            _ => format!(
+                "Mismatch in shape: grad_output[{i}] has a shape of {seed} and output[{i}] has a shape of {output}."
+            ),
+        }
+    }
+
+    /// The error for input `i`, on which the outputs do not depend.
+    pub fn unused(self, i: usize, why: &str) -> String {
+        match self {
+            Dialect::Paddle => format!(
+                "The {i}-th input does not appear in the backward graph: {why}. Please check the input tensor or \
+                 set allow_unused=True to get None result."
+            ),
+            _ => format!(
+                "The differentiated Tensor at index {i} appears to not have been used in the graph: {why}. \
+                 Set allow_unused=True if this is the desired behavior."
+            ),
+        }
+    }
+
+    /// The error for a gradient that is no tensor.
+    pub fn seed_type(self, got: &str) -> String {
+        match self {
+            Dialect::Paddle => format!("The type of grad_tensor must be paddle.Tensor, not {got}"),
+            _ => format!("gradients can be either Tensors or None, but got {got}"),
+        }
+    }
+
+    /// `.grad` of a result whose gradient is not retained: None with a warning, or (Paddle) without one.
+    pub fn warns_of_missing_grad(self) -> bool {
+        self != Dialect::Paddle
+    }
+
+    /// Removing a hook a second time: a warning, or (torch) nothing.
+    pub fn warns_of_second_removal(self) -> bool {
+        self != Dialect::Torch
+    }
+
+    /// `grad_fn` of a leaf: None, or (Paddle) the node that adds up its gradient.
+    pub fn leaves_have_a_node(self) -> bool {
+        self == Dialect::Paddle
+    }
+
+    /// `next_functions`: pairs of a node and an output, or (Paddle) a list of nodes.
+    pub fn next_nodes_are_a_list(self) -> bool {
+        self == Dialect::Paddle
+    }
+
+    /// The name of a node and the name of its class: `MulBackward0` (torch), `MultiplyGradNode` (Paddle), or the op's
+    /// name and `Node`.
+    pub fn node_name(self, node: &Node) -> (String, String) {
+        let both = |name: String| (name.clone(), name);
+        match self {
+            Dialect::Native => (node.name().to_owned(), "Node".to_owned()),
+            Dialect::Paddle => both(match &node.kind {
+                NodeKind::Leaf(_) => "GradNodeAccumulation".to_owned(),
+                NodeKind::Op(op) if op.calls_host() => format!("GradNodePyLayer_{}", op.name()),
+                NodeKind::Op(op) => camel_case(op.name()) + "GradNode",
+            }),
+            Dialect::Torch => match &node.kind {
+                NodeKind::Leaf(_) => {
+                    ("torch::autograd::AccumulateGrad".to_owned(), "AccumulateGrad".to_owned())
+                }
+                NodeKind::Op(op) if op.calls_host() => both(format!("{}Backward", op.name())),
+                NodeKind::Op(op) => both(camel_case(shortest(op.name())) + "Backward0"),
+            },
+        }
+    }
+
+    /// An index of dtype uint8: truth values (torch), or positions.
+    pub fn bytes_are_masks(self) -> bool {
+        self == Dialect::Torch
+    }
+
+    /// A 0-d tensor of integers as an index: acts like a Python integer, so that the result is a view (torch, Paddle),
+    /// or like an array.
+    pub fn numbers_select(self) -> bool {
+        self != Dialect::Native
+    }
+
+    /// A list as an index that holds more than numbers: one index for each axis (torch), or an array.
+    pub fn lists_are_tuples(self) -> bool {
+        self == Dialect::Torch
+    }
+
+    /// An index error in the words of the library: torch says dimension where NumPy says axis.
+    pub fn index_error(self, mut error: Box<Error>) -> Box<Error> {
+        if let (Dialect::Torch, Error::Index { what, .. }) = (self, &mut *error) {
+            *what = what.replace(" for axis ", " for dimension ");
+        }
+        error
+    }
+
+    /// Python's `float` as a dtype: the default float, or (torch) float64.
+    pub fn python_float(self) -> Option<DType> {
+        (self == Dialect::Torch).then_some(DType::F64)
+    }
+
+    /// `size`: the number of elements, or (torch) a method that returns the shape.
+    pub fn size_is_a_method(self) -> bool {
+        self == Dialect::Torch
+    }
+
+    /// `numel()` and `rank()`: integers, or (Paddle) 0-d tensors.
+    pub fn counts_are_tensors(self) -> bool {
+        self == Dialect::Paddle
+    }
+
+    /// A 0-d tensor where an axis is given: treated as a vector of one element, or (native) an error.
+    pub fn numbers_have_an_axis(self) -> bool {
+        self != Dialect::Native
+    }
+
+    /// `name` of a tensor that was given none: a generated one (Paddle), or None.
+    pub fn names_itself(self) -> bool {
+        self == Dialect::Paddle
+    }
+}
+
+/// An op's name in camel case: `LogSoftmax` for `log_softmax`.
+fn camel_case(name: &str) -> String {
+    let mut joined = String::new();
+    for word in name.split(['_', '.']) {
+        let mut letters = word.chars();
+        joined.extend(letters.next().map(|c| c.to_ascii_uppercase()));
+        joined.push_str(letters.as_str());
+    }
+    joined
+}
+
+/// The shortest of an op's names that abbreviates it: `mul` for `multiply`, `acos` for `arccos`.
+fn shortest(op: &'static str) -> &'static str {
+    let abbreviates = |short: &&'static str| {
+        let mut letters = op.chars();
+        short.chars().all(|c| letters.any(|l| l == c))
+    };
+    let names = registry().find(|e| e.names.contains(&op)).map_or(&[][..], |e| e.names);
+    names.iter().copied().filter(abbreviates).min_by_key(|name| name.len()).unwrap_or(op)
+}

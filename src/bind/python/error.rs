@@ -1,0 +1,111 @@
+//! The core's errors as Python exceptions. The classes are defined in Python code, because each has several built-in
+//! bases.
+
+use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
+
+use crate::error::Error;
+
+/// The classes. The first one is the base of all others.
+const CLASSES: &std::ffi::CStr = c"
+class FerrogradError(Exception):
+    'The root of every exception of this library.'
+class ArgumentError(FerrogradError, AssertionError, ValueError, TypeError, RuntimeError):
+    'An argument that the function does not take.'
+class ShapeError(ArgumentError):
+    'Shapes that do not go together.'
+class DtypeError(ArgumentError):
+    'A dtype that the function is not defined for.'
+class IndexOutOfRange(ArgumentError, IndexError):
+    'An index or axis that is not there.'
+class LanesError(ArgumentError):
+    'What a tensor that stands for all lanes of a vmap cannot do, such as to give its values.'
+class FreedGraphError(FerrogradError, RuntimeError, SystemError):
+    'A second walk through a graph that the first one freed.'
+class UnusedInputError(FerrogradError, ValueError, RuntimeError):
+    'An input that the outputs do not depend on.'
+class DuplicateTensorError(FerrogradError, RuntimeError, AssertionError):
+    'A tensor given twice where once is meant.'
+class LeafInplaceError(FerrogradError, ValueError, RuntimeError):
+    'A write into a leaf whose gradient is wanted.'
+class NotFiniteError(FerrogradError, FloatingPointError, RuntimeError):
+    'A value that is not a number, where one is watched for.'
+class NotDifferentiableError(FerrogradError, NotImplementedError):
+    'An op without a derivative.'
+class LinAlgError(FerrogradError, ValueError, RuntimeError):
+    'A matrix without the property that a factorisation needs.'
+class InternalError(FerrogradError, RuntimeError):
+    'A defect of this library.'
+";
+
+static NAMES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = m.py();
+    let names = PyDict::new(py);
+    names.set_item("__name__", "ferrograd")?;
+    py.run(CLASSES, Some(&names), None)?;
+    for (name, class) in names.iter() {
+        let name: String = name.extract()?;
+        if !name.starts_with('_') {
+            m.add(name.as_str(), class)?;
+        }
+    }
+    let _ = NAMES.set(py, names.unbind());
+    Ok(())
+}
+
+/// An exception of one of the classes above, by the name of the class.
+pub fn raise(py: Python<'_>, class: &str, text: impl Into<String>) -> PyErr {
+    let class = NAMES.get(py).and_then(|n| n.bind(py).get_item(class).ok().flatten());
+    match class.map(|c| c.call1((text.into(),))) {
+        Some(Ok(instance)) => PyErr::from_value(instance),
+        Some(Err(error)) => error,
+        None => pyo3::exceptions::PyRuntimeError::new_err("the exception classes are not there yet"),
+    }
+}
+
+/// Checks that a hook can be called; `op` is the function that takes it.
+///
+/// # Errors
+/// `ArgumentError`, where it cannot.
+pub fn check_callable(op: &str, hook: &Bound<'_, PyAny>) -> PyResult<()> {
+    if hook.is_callable() {
+        return Ok(());
+    }
+    let text = format!("{op}: a hook is something to be called, not {}", hook.get_type().name()?);
+    Err(raise(hook.py(), "ArgumentError", text))
+}
+
+impl From<Box<Error>> for PyErr {
+    fn from(error: Box<Error>) -> PyErr {
+        let class = match *error {
+            Error::Argument { .. } => "ArgumentError",
+            Error::Shape { .. } => "ShapeError",
+            Error::Dtype { .. } => "DtypeError",
+            Error::Index { .. } => "IndexOutOfRange",
+            Error::Singular { .. } => "LinAlgError",
+            Error::Freed { .. } => "FreedGraphError",
+            Error::NotFinite { .. } => "NotFiniteError",
+            Error::NotDifferentiable { .. } => "NotDifferentiableError",
+            Error::Internal(_) => "InternalError",
+            Error::Memory { .. } => return PyMemoryError::new_err(error.to_string()),
+            Error::Interrupted => return PyKeyboardInterrupt::new_err(()),
+            Error::Foreign(payload) => {
+                return match payload.downcast::<PyErr>() {
+                    Ok(error) => *error,
+                    Err(_) => pyo3::exceptions::PyRuntimeError::new_err("an unknown foreign error"),
+                };
+            }
+        };
+        Python::attach(|py| raise(py, class, error.to_string()))
+    }
+}
+
+impl From<PyErr> for Box<Error> {
+    fn from(error: PyErr) -> Box<Error> {
+        Box::new(Error::Foreign(Box::new(error)))
+    }
+}

@@ -1,0 +1,47 @@
+//! Leaving Python for long work, and coming back in the middle of it: the GIL is released and taken again, the call site
+//! is carried along, and panics become errors.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pyo3::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::graph::{Modes, Node, Recording, modes};
+
+/// Runs `f` without the GIL, while other Python threads run. Nodes that it records carry the site of the current call.
+pub fn without_gil<T: Send>(py: Python<'_>, f: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let _site = modes::fix_site();
+    py.detach(|| catch_unwind(AssertUnwindSafe(f))).unwrap_or_else(|p| Err(Error::from_panic(p)))
+}
+
+/// Runs Python code that the core calls. The sites of the ops in it are its own lines. `change` sets the other modes that
+/// it runs in, such as whether its ops are recorded.
+pub fn call_python<T>(
+    change: impl FnOnce(&mut Modes),
+    f: impl FnOnce(Python<'_>) -> PyResult<T>,
+) -> Result<T> {
+    let _modes = Modes::enter(|m| {
+        m.site = None;
+        change(m);
+    });
+    Ok(Python::attach(f)?)
+}
+
+/// Runs Python code that the core calls for a node, with its ops recorded or not. An exception goes on as it is, with a
+/// note that says which node it was: `what` begins the sentence and `name` is the node's.
+pub fn call_python_for<T>(
+    node: &Node,
+    what: &str,
+    name: impl FnOnce() -> String,
+    record: bool,
+    f: impl FnOnce(Python<'_>) -> PyResult<T>,
+) -> Result<T> {
+    let call = |py: Python<'_>| {
+        f(py).inspect_err(|e| {
+            let made = node.site().describe().map_or(String::new(), |at| format!(", made at {at}"));
+            // An exception that takes no notes goes on without one.
+            let _ = e.value(py).call_method1("add_note", (format!("{what} {}{made}", name()),));
+        })
+    };
+    call_python(|m| m.recording = Recording::from(record), call)
+}

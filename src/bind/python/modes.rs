@@ -1,0 +1,120 @@
+//! The modes of a thread that Python sets: whether ops are recorded, and whether it is in inference mode.
+
+use std::cell::RefCell;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use smallvec::SmallVec;
+
+use crate::array::Array;
+use crate::graph::modes::{self, Flags};
+use crate::graph::site::Site;
+use crate::graph::{DetachReason, Edge, Modes, Recording, Tensor};
+
+thread_local! {
+    /// The values of inference tensors that an op of this thread is about to read while it is recorded.
+    static READ: RefCell<Vec<Array>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Whether ops are being recorded on this thread.
+#[inline]
+#[pyfunction(name = "is_grad_enabled")]
+pub fn grad_enabled() -> bool {
+    modes::is_recording()
+}
+
+/// Sets whether ops are recorded on this thread; returns what it was.
+#[pyfunction]
+fn set_grad_mode(on: bool) -> bool {
+    let before = modes::is_recording();
+    if before != on {
+        let mode = if on { Recording::On } else { Recording::Off { since: Site::current() } };
+        Modes::update(|m| m.recording = mode);
+    }
+    before
+}
+
+/// The reason why an operand has no edge while ops are not recorded.
+pub fn not_recorded() -> DetachReason {
+    match modes::with(|m| m.recording) {
+        Recording::On => DetachReason::default(),
+        Recording::Off { since } => DetachReason::unrecorded(since),
+    }
+}
+
+/// Runs `f` with ops of this thread recorded or not.
+pub fn with_grad_mode<R>(on: bool, f: impl FnOnce() -> R) -> R {
+    let _modes = Modes::enter(|m| m.recording = Recording::from(on));
+    f()
+}
+
+/// Whether this thread is in inference mode.
+#[inline]
+#[pyfunction(name = "is_inference_mode_enabled")]
+pub fn inference_enabled() -> bool {
+    modes::flags().has(Flags::INFERENCE)
+}
+
+/// Sets whether this thread is in inference mode; returns whether it was.
+#[pyfunction]
+fn set_inference_mode(on: bool) -> bool {
+    Modes::update(|m| std::mem::replace(&mut m.inference, on))
+}
+
+/// Whether there may be inference tensors.
+#[inline]
+pub fn inference_is_used() -> bool {
+    modes::flags().has(Flags::INFERENCE_TENSORS)
+}
+
+/// Notes that an op which is recorded reads an inference tensor.
+#[cold]
+pub fn note_inference_operand(x: &mut Tensor) {
+    // A result that only moves the elements is then known to lie in the same memory.
+    if let Ok(array) = x.array.shareable() {
+        x.array = array;
+    }
+    READ.with_borrow_mut(|read| read.push(x.array.clone()));
+}
+
+/// Checks that the nodes of a result save no inference tensor that its op has read.
+///
+/// # Errors
+/// torch's, where they do.
+#[inline]
+pub fn check_saves_no_inference(result: &Tensor) -> PyResult<()> {
+    if inference_is_used() { search_saved(result.edge.as_ref()) } else { Ok(()) }
+}
+
+/// At most this many nodes are searched: one function makes no more.
+const NODES: usize = 64;
+
+#[cold]
+fn search_saved(edge: Option<&Edge>) -> PyResult<()> {
+    let read = READ.with_borrow_mut(std::mem::take);
+    if read.is_empty() {
+        return Ok(());
+    }
+    let ids: SmallVec<[usize; 2]> = read.iter().map(|a| a.memory().0).collect();
+    let mut work: SmallVec<[&Edge; 8]> = edge.into_iter().collect();
+    for _ in 0..NODES {
+        let Some(Edge { node, .. }) = work.pop() else { break };
+        let mut saved = false;
+        node.kept_memory(&mut |memory, _| saved |= ids.contains(&memory));
+        if saved {
+            return Err(PyRuntimeError::new_err(
+                "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal \
+                 tensor and use it in autograd.",
+            ));
+        }
+        work.extend(node.inputs.iter().flatten());
+    }
+    Ok(())
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(grad_enabled, m)?)?;
+    m.add_function(wrap_pyfunction!(set_grad_mode, m)?)?;
+    m.add_function(wrap_pyfunction!(inference_enabled, m)?)?;
+    m.add_function(wrap_pyfunction!(set_inference_mode, m)?)
+}

@@ -1,0 +1,56 @@
+//! Settings of the process: how many threads work, and how much memory is kept for new arrays.
+
+use pyo3::prelude::*;
+
+use super::error::raise;
+use crate::kernel::par;
+
+/// Sets how many threads work, the calling one among them. No result depends on it.
+#[pyfunction]
+fn set_num_threads(py: Python<'_>, n: i64) -> PyResult<()> {
+    match usize::try_from(n) {
+        Ok(n @ 1..=par::MAX_THREADS) => par::set_threads(n),
+        _ => {
+            let text = format!("set_num_threads: {n} is not between 1 and {}", par::MAX_THREADS);
+            return Err(raise(py, "ArgumentError", text));
+        }
+    }
+    Ok(())
+}
+
+/// How many threads work, the calling one among them.
+#[pyfunction]
+fn num_threads() -> usize {
+    par::threads()
+}
+
+/// Gives the memory that is kept for new arrays back to the system. Returns how many bytes that were.
+#[pyfunction]
+fn empty_cache() -> usize {
+    crate::array::empty_cache()
+}
+
+/// Sets how many bytes of memory may be kept for new arrays (256 MiB unless set). Returns how many it were before.
+#[pyfunction]
+fn set_cache_limit(py: Python<'_>, bytes: i64) -> PyResult<usize> {
+    match usize::try_from(bytes) {
+        Ok(bytes) => Ok(crate::array::set_cache_limit(bytes)),
+        Err(_) => {
+            Err(raise(py, "ArgumentError", format!("set_cache_limit: {bytes} is not a number of bytes")))
+        }
+    }
+}
+
+/// How many nodes of graphs exist in this process.
+#[pyfunction]
+fn live_nodes() -> usize {
+    crate::graph::live_nodes()
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
+    m.add_function(wrap_pyfunction!(num_threads, m)?)?;
+    m.add_function(wrap_pyfunction!(empty_cache, m)?)?;
+    m.add_function(wrap_pyfunction!(set_cache_limit, m)?)?;
+    m.add_function(wrap_pyfunction!(live_nodes, m)?)
+}

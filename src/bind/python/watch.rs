@@ -1,0 +1,65 @@
+//! What a thread watches while it computes: not-a-number values, anomalies, times.
+
+use std::collections::HashMap;
+
+use pyo3::prelude::*;
+
+use super::error::raise;
+use crate::graph::Modes;
+use crate::graph::watch::{self, Cost, Watch};
+
+/// Sets whether this thread watches one thing: `nans`, `anomalies`, `safe`, `times`, `sites` or `nodes`. Returns
+/// whether it did before.
+#[pyfunction(name = "watch")]
+fn set(py: Python<'_>, what: &str, on: bool) -> PyResult<bool> {
+    let before = Modes::update(|m| field(py, &mut m.watch, what).map(|f| std::mem::replace(f, on)))?;
+    if what == "anomalies" && on && !before {
+        watch::forget_first();
+    }
+    Ok(before)
+}
+
+/// Whether this thread watches one thing.
+#[pyfunction]
+fn watching(py: Python<'_>, what: &str) -> PyResult<bool> {
+    field(py, &mut Modes::current().watch, what).copied()
+}
+
+fn field<'a>(py: Python<'_>, watch: &'a mut Watch, what: &str) -> PyResult<&'a mut bool> {
+    Ok(match what {
+        "nans" => &mut watch.nans,
+        "anomalies" => &mut watch.anomalies,
+        "safe" => &mut watch.safe,
+        "times" => &mut watch.times,
+        "sites" => &mut watch.sites,
+        "nodes" => &mut watch.nodes,
+        _ => return Err(raise(py, "ArgumentError", format!("watch: {what:?} is nothing that is watched"))),
+    })
+}
+
+/// The name of an op, its call site, and the calls, seconds and bytes of the op and of its rule.
+type Row = (&'static str, Option<String>, [(u64, f64, u64); 2]);
+
+/// What this thread has measured since this was last called.
+#[pyfunction]
+fn take_profile() -> Vec<Row> {
+    let plain = |c: Cost| (c.calls, c.time.as_secs_f64(), c.bytes);
+    let taken = watch::take_profile().into_iter();
+    let mut rows: Vec<Row> =
+        taken.map(|((name, site), costs)| (name, site.describe(), costs.map(plain))).collect();
+    rows.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+    rows
+}
+
+/// The seconds that rules have run since this thread last called this, by the key of their node.
+#[pyfunction]
+fn take_seconds() -> HashMap<usize, f64> {
+    watch::take_node_times().into_iter().map(|(node, time)| (node, time.as_secs_f64())).collect()
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(set, m)?)?;
+    m.add_function(wrap_pyfunction!(watching, m)?)?;
+    m.add_function(wrap_pyfunction!(take_profile, m)?)?;
+    m.add_function(wrap_pyfunction!(take_seconds, m)?)
+}

@@ -1,0 +1,256 @@
+//! The attributes of a tensor, such as shape, dtype, device and name, and conversions between them.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use numpy::PyArrayDescr;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
+
+use crate::bind::convert::numpy::{descr, dtype_in};
+use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::raise;
+use crate::bind::python::facade;
+use crate::bind::value::var::Var;
+use crate::graph::Tensor;
+use crate::ops::{copy, movement};
+use crate::shape::contiguous_strides;
+
+impl Var {
+    /// The value as an operand, and the dialect.
+    fn parts(&self) -> (Tensor, Dialect) {
+        (self.operand(), self.dialect())
+    }
+
+    /// A count as the dialect gives it: Paddle's counts are 0-d tensors, of int64 if `wide` and of int32 otherwise.
+    fn count<'py>(&self, py: Python<'py>, n: usize, wide: bool) -> PyResult<Bound<'py, PyAny>> {
+        let dialect = self.dialect();
+        if !dialect.counts_are_tensors() {
+            return Ok(n.into_pyobject(py)?.into_any());
+        }
+        let t = if wide { Tensor::scalar(n as i64) } else { Tensor::scalar(n as i32) };
+        Ok(Var::result(py, t, dialect)?.into_any())
+    }
+}
+
+#[pymethods]
+impl Var {
+    /// The sizes of the axes: a tuple that also equals a list of the same numbers.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (dims, dialect) = (self.tensor().dims().to_vec(), self.dialect());
+        facade::shape(py, &dims, dialect)
+    }
+
+    /// The NumPy dtype of the elements.
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> Bound<'py, PyArrayDescr> {
+        descr(py, self.tensor().dtype())
+    }
+
+    /// The number of axes.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.tensor().rank()
+    }
+
+    /// The number of axes.
+    fn dim(&self) -> usize {
+        self.ndim()
+    }
+
+    /// The number of axes.
+    fn rank<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.count(py, self.ndim(), false)
+    }
+
+    /// The number of elements. In the torch dialect it is a method: `size()` is the shape, `size(i)` one of its
+    /// numbers.
+    #[getter]
+    fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (dims, dialect) = (self.tensor().dims().to_vec(), self.dialect());
+        if dialect.size_is_a_method() {
+            let method = facade::SIZE_METHOD.get(py)?;
+            return method.call1((facade::shape(py, &dims, dialect)?,));
+        }
+        Ok(crate::shape::len(&dims).into_pyobject(py)?.into_any())
+    }
+
+    /// The number of elements.
+    fn numel<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let n = crate::shape::len(self.tensor().dims());
+        self.count(py, n, true)
+    }
+
+    /// Bytes of one element.
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.tensor().dtype().size()
+    }
+
+    /// Bytes of one element.
+    fn element_size(&self) -> usize {
+        self.itemsize()
+    }
+
+    /// Bytes of all elements.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        let t = self.tensor();
+        crate::shape::len(t.dims()).saturating_mul(t.dtype().size())
+    }
+
+    /// For each axis: how many elements of the memory lie between neighbours along it.
+    #[getter]
+    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let t = self.tensor();
+        PyTuple::new(py, &t.array.strides()[t.levels.len()..])
+    }
+
+    /// For each axis, or for one: how many elements of the memory lie between neighbours along it.
+    #[pyo3(signature = (dim=None))]
+    fn stride<'py>(&self, py: Python<'py>, dim: Option<i64>) -> PyResult<Bound<'py, PyAny>> {
+        let strides = self.strides(py)?;
+        match dim {
+            None => Ok(strides.into_any()),
+            Some(d) => strides.get_item(crate::shape::axis("stride", d, strides.len())?),
+        }
+    }
+
+    /// Whether the elements lie in C order without gaps.
+    fn is_contiguous(&self) -> bool {
+        let t = self.tensor();
+        t.array.is_contiguous() || t.array.strides() == contiguous_strides(t.array.dims())
+    }
+
+    /// The device of the elements, which is always the CPU.
+    #[getter]
+    fn device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        facade::device(py, self.dialect())
+    }
+
+    /// The device of the elements, which is always the CPU.
+    #[getter]
+    fn place<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        facade::device(py, Dialect::Paddle)
+    }
+
+    /// The name given to the tensor, or None. A tensor of the Paddle dialect gets one when it is asked for.
+    #[getter]
+    fn name(&self, py: Python<'_>) -> Option<Py<PyString>> {
+        let mut state = self.lock();
+        if self.dialect().names_itself() {
+            state.extras().name.get_or_insert_with(|| fresh_name(py));
+        }
+        state.extras.as_ref()?.name.as_ref().map(|name| name.clone_ref(py))
+    }
+
+    #[setter]
+    fn set_name(&self, py: Python<'_>, name: Option<&str>) {
+        self.lock().extras().name = name.map(|name| PyString::new(py, name).unbind());
+    }
+
+    /// The tensor with its axes in reversed order.
+    #[getter(T)]
+    fn reversed<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Var>> {
+        Var::view_or_result(slf, |t| movement::transpose(t, None))
+    }
+
+    /// The tensor with its last two axes swapped.
+    #[getter(mT)]
+    fn matrix_transposed<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Var>> {
+        Var::view_or_result(slf, movement::matrix_transpose)
+    }
+
+    /// The same values in C order: this tensor itself if they are already in that order.
+    fn contiguous<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Var>> {
+        if slf.get().is_contiguous() {
+            return Ok(slf.clone());
+        }
+        let (t, dialect) = slf.get().parts();
+        Var::result(slf.py(), copy::clone(&t)?, dialect)
+    }
+
+    /// The tensor itself: it is on the CPU.
+    fn cpu<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
+        slf.clone()
+    }
+
+    /// The tensor itself: the CPU is the only device.
+    #[pyo3(signature = (device, /, *, stream=None))]
+    fn to_device<'py>(
+        slf: &Bound<'py, Self>,
+        device: &Bound<'py, PyAny>,
+        stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        if stream.is_some() {
+            return Err(PyValueError::new_err("to_device: the CPU has no streams"));
+        }
+        on_cpu("to_device", device)?;
+        Ok(slf.clone())
+    }
+
+    /// The tensor with another dtype (`to(dtype)`), with the dtype of another tensor (`to(tensor)`), or on a device
+    /// (`to('cpu')`).
+    #[pyo3(signature = (*args, **kwargs))]
+    fn to<'py>(
+        slf: &Bound<'py, Self>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, Var>> {
+        let py = slf.py();
+        let (mut dtype, mut fresh) = (None, false);
+        let own = slf.get().dialect();
+        let mut take = |o: &Bound<'py, PyAny>| -> PyResult<()> {
+            if o.is_none() || o.is_instance_of::<PyBool>() {
+                return Ok(());
+            }
+            if let Ok(v) = o.cast::<Var>() {
+                dtype = Some(v.get().tensor().dtype());
+            } else if let Some(d) = dtype_in(o, own)? {
+                dtype = Some(d);
+            } else {
+                on_cpu("to", o)?;
+            }
+            Ok(())
+        };
+        for o in args.iter() {
+            take(&o)?;
+        }
+        for (name, o) in kwargs.iter().flat_map(|k| k.iter()) {
+            match name.extract::<String>()?.as_str() {
+                "dtype" | "device" | "place" | "other" => take(&o)?,
+                "copy" => fresh = o.is_truthy()?,
+                "non_blocking" | "blocking" => {}
+                name => {
+                    let text = format!("to() got an unexpected keyword argument '{name}'");
+                    return Err(PyTypeError::new_err(text));
+                }
+            }
+        }
+        let (t, dialect) = slf.get().parts();
+        match dtype.filter(|&d| d != t.dtype()) {
+            Some(d) => Var::result(py, movement::cast(&t, d)?, dialect),
+            None if fresh => Var::result(py, copy::clone(&t)?, dialect),
+            None => Ok(slf.clone()),
+        }
+    }
+}
+
+/// Checks that an object means the CPU: `"cpu"`, `"cpu:0"`, `Place(cpu)`, `device('cpu')`.
+pub fn on_cpu(op: &str, device: &Bound<'_, PyAny>) -> PyResult<()> {
+    let text = device.str()?;
+    let text = text.to_string_lossy();
+    let text = text.strip_prefix("Place(").and_then(|t| t.strip_suffix(")")).unwrap_or(&text);
+    if matches!(text, "cpu" | "cpu:0") {
+        return Ok(());
+    }
+    let text = format!("{op}: {text} is neither a dtype nor a device that is here; the only device is 'cpu'");
+    Err(raise(device.py(), "ArgumentError", text))
+}
+
+/// A name that no tensor has had.
+fn fresh_name(py: Python<'_>) -> Py<PyString> {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    PyString::new(py, &format!("generated_tensor_{}", NEXT.fetch_add(1, Relaxed))).unbind()
+}

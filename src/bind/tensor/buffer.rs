@@ -1,0 +1,124 @@
+//! The buffer protocol: the memory of a tensor, lent to other libraries read-only.
+
+use std::ffi::{CStr, c_int};
+use std::ptr::null_mut;
+
+use pyo3::exceptions::PyBufferError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::array::Array;
+use crate::bind::value::var::Var;
+use crate::dtype::DType;
+use crate::shape::contiguous_strides;
+
+/// What a buffer points into. It lives until the borrower releases the buffer.
+struct Loan {
+    array: Array,
+    dims: Vec<isize>,
+    /// In bytes.
+    strides: Vec<isize>,
+}
+
+/// A dtype in the letters of Python's `struct` module, with the sizes of the machine.
+fn format(dtype: DType) -> &'static CStr {
+    let long = size_of::<std::ffi::c_long>() == 8;
+    match dtype {
+        DType::Bool => c"?",
+        DType::U8 => c"B",
+        DType::I8 => c"b",
+        DType::U16 => c"H",
+        DType::I16 => c"h",
+        DType::U32 => c"I",
+        DType::I32 => c"i",
+        DType::U64 if long => c"L",
+        DType::U64 => c"Q",
+        DType::I64 if long => c"l",
+        DType::I64 => c"q",
+        DType::F32 => c"f",
+        DType::F64 => c"d",
+    }
+}
+
+/// Whether the elements lie without gaps in C order, and whether they do in Fortran order.
+fn orders(array: &Array) -> (bool, bool) {
+    if array.len() == 0 {
+        return (true, true);
+    }
+    let fits = |axis: usize, expected: isize| array.dims()[axis] == 1 || array.strides()[axis] == expected;
+    let c = contiguous_strides(array.dims());
+    let mut step = 1;
+    let f = array.dims().iter().enumerate().all(|(axis, &d)| {
+        let fits = fits(axis, step);
+        step *= d as isize;
+        fits
+    });
+    ((0..array.rank()).all(|axis| fits(axis, c[axis])), f)
+}
+
+/// The reason why this array cannot give the buffer that a borrower asks for.
+fn refusal(array: &Array, flags: c_int) -> Option<&'static str> {
+    let asks = |flag: c_int| flags & flag == flag;
+    let (c, f) = orders(array);
+    if asks(ffi::PyBUF_WRITABLE) {
+        Some("a Tensor's memory is read-only; take numpy.array(x) for a copy to write to")
+    } else if asks(ffi::PyBUF_C_CONTIGUOUS) && !c || asks(ffi::PyBUF_F_CONTIGUOUS) && !f {
+        Some("the Tensor is not contiguous in the order asked for")
+    } else if !(c || asks(ffi::PyBUF_STRIDES)) || asks(ffi::PyBUF_ANY_CONTIGUOUS) && !(c || f) {
+        Some("the Tensor is not contiguous")
+    } else {
+        None
+    }
+}
+
+#[pymethods]
+impl Var {
+    /// # Safety
+    ///  CPython calls this with a view to be filled.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        if view.is_null() {
+            return Err(PyBufferError::new_err("no view to fill"));
+        }
+        // SAFETY: CPython owns the view. A null object says that it was not filled.
+        unsafe { (*view).obj = null_mut() };
+        let array =
+            slf.get().values("buffer").map_err(|e| PyBufferError::new_err(e.value(slf.py()).to_string()))?;
+        if let Some(text) = refusal(&array, flags) {
+            return Err(PyBufferError::new_err(text));
+        }
+        let size = array.dtype().size() as isize;
+        let dims = array.dims().iter().map(|&d| d as isize).collect();
+        let strides = array.strides().iter().map(|s| s * size).collect();
+        let loan = Box::new(Loan { array, dims, strides });
+        let asks = |flag: c_int| flags & flag == flag;
+        // SAFETY: all pointers lead into the loan, which does not move until `__releasebuffer__`, or to static text.
+        // The memory is never written, since the view is read-only and the loan shares the array.
+        unsafe {
+            let view = &mut *view;
+            view.buf = loan.array.ptr().cast_mut().cast();
+            view.len = loan.array.len() as isize * size;
+            view.itemsize = size;
+            view.readonly = 1;
+            view.ndim = loan.dims.len() as c_int;
+            view.format = if asks(ffi::PyBUF_FORMAT) {
+                format(loan.array.dtype()).as_ptr().cast_mut()
+            } else {
+                null_mut()
+            };
+            view.shape = if asks(ffi::PyBUF_ND) { loan.dims.as_ptr().cast_mut() } else { null_mut() };
+            view.strides =
+                if asks(ffi::PyBUF_STRIDES) { loan.strides.as_ptr().cast_mut() } else { null_mut() };
+            view.suboffsets = null_mut();
+            view.internal = Box::into_raw(loan).cast();
+            view.obj = slf.into_ptr();
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    ///  CPython calls this once for each filled view.
+    unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
+        // SAFETY: `__getbuffer__` has put this box here.
+        drop(unsafe { Box::from_raw((*view).internal.cast::<Loan>()) });
+    }
+}

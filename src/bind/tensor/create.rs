@@ -1,0 +1,40 @@
+//! Tensors made of Python objects.
+
+use pyo3::prelude::*;
+
+use crate::bind::convert::array::from_object;
+use crate::bind::convert::numpy::dtype_in;
+use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::raise;
+use crate::bind::value::var::Var;
+use crate::graph::Tensor;
+
+/// A tensor of numbers, nested lists, arrays or tensors, which are copied.
+#[pyfunction]
+#[pyo3(signature = (data, dtype, track, dialect))]
+fn make<'py>(
+    py: Python<'py>,
+    data: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    track: bool,
+    dialect: usize,
+) -> PyResult<Bound<'py, Var>> {
+    let dtype = match dtype {
+        None => None,
+        Some(d) => Some(dtype_in(d, Dialect::from_index(dialect))?.ok_or_else(|| {
+            let text = format!(
+                "tensor: {} is no dtype of tensors",
+                d.repr().map_or(String::new(), |r| r.to_string())
+            );
+            raise(py, "DtypeError", text)
+        })?),
+    };
+    let array = from_object(data, dtype)?;
+    let v = Var::result(py, Tensor::constant(array), Dialect::from_index(dialect))?;
+    Var::require_grad(&v, track)?;
+    Ok(v)
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(make, m)?)
+}

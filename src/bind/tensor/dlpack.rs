@@ -1,0 +1,93 @@
+//! DLPack as Python sees it: `from_dlpack`, `__dlpack__` and `__dlpack_device__`.
+
+use pyo3::exceptions::PyBufferError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::attributes::on_cpu;
+use crate::bind::convert::dlpack::{self, CPU};
+use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::raise;
+use crate::bind::value::var::Var;
+use crate::graph::Tensor;
+
+/// A tensor with a copy of the elements of an object that has `__dlpack__`. The elements of a tensor of this library
+/// are shared; its graph is left out.
+#[pyfunction]
+#[pyo3(signature = (x, /, *, device=None, copy=None, dialect=0))]
+fn from_dlpack<'py>(
+    py: Python<'py>,
+    x: &Bound<'py, PyAny>,
+    device: Option<&Bound<'py, PyAny>>,
+    copy: Option<bool>,
+    dialect: usize,
+) -> PyResult<Bound<'py, Var>> {
+    let dialect = Dialect::from_index(dialect);
+    if let Some(d) = device {
+        on_cpu("from_dlpack", d)?;
+    }
+    if let Ok(v) = x.cast::<Var>() {
+        let array = v.get().values("from_dlpack")?;
+        let array = if copy == Some(true) { array.packed()? } else { array };
+        return Var::result(py, Tensor::constant(array), dialect);
+    }
+    if copy == Some(false) {
+        return Err(PyBufferError::new_err(
+            "from_dlpack: a Tensor never changes, so it cannot share memory that its owner may write to",
+        ));
+    }
+    // Older code passes the capsule itself instead of the object that makes it.
+    let capsule = if x.hasattr("__dlpack__")? { None } else { Some(x) };
+    let array = match capsule {
+        None => dlpack::import(x)?,
+        Some(capsule) => match dlpack::copy_capsule(capsule)? {
+            Some(array) => array,
+            None => {
+                let text = format!("from_dlpack: {} has no __dlpack__", x.get_type().name()?);
+                return Err(raise(py, "ArgumentError", text));
+            }
+        },
+    };
+    Var::result(py, Tensor::constant(array), dialect)
+}
+
+#[pymethods]
+impl Var {
+    /// A DLPack capsule over the elements. They are shared and marked read-only if the consumer knows the mark
+    /// (`max_version` of at least 1.0), and copied otherwise.
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if stream.is_some() {
+            return Err(PyBufferError::new_err("__dlpack__: the CPU has no streams; stream must be None"));
+        }
+        if dl_device.is_some_and(|d| d != (CPU, 0)) {
+            return Err(PyBufferError::new_err("__dlpack__: the only device is (1, 0), the CPU"));
+        }
+        let array = self.values("__dlpack__").map_err(|e| PyBufferError::new_err(e.value(py).to_string()))?;
+        match (max_version.is_some_and(|v| v.0 >= 1), copy) {
+            (true, Some(true)) => dlpack::export_versioned(py, array.packed()?, true),
+            (true, _) => dlpack::export_versioned(py, array, false),
+            (false, Some(false)) => Err(PyBufferError::new_err(
+                "__dlpack__: a Tensor's memory is read-only, which a capsule before version 1.0 cannot say; \
+                 pass max_version=(1, 0) or let it copy",
+            )),
+            (false, _) => dlpack::export_unversioned(py, array.packed()?),
+        }
+    }
+
+    /// The type and the number of the device: `(1, 0)`, the CPU.
+    fn __dlpack_device__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        (CPU, 0).into_pyobject(py)
+    }
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(from_dlpack, m)?)
+}

@@ -1,0 +1,144 @@
+//! NumPy's protocols, copies and pickles.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::bind::convert::numpy::to_numpy;
+use crate::bind::python::error::raise;
+use crate::bind::python::facade::{FUNCTION, NAMESPACE, REDUCE, UFUNC};
+use crate::bind::python::modes::grad_enabled;
+use crate::bind::value::var::Var;
+
+impl Var {
+    /// A copy of the values as a leaf with the same flag, name and dialect, and with the gradient `grad`.
+    fn copy_as_leaf<'py>(&self, py: Python<'py>, grad: Option<Bound<'py, Var>>) -> PyResult<Bound<'py, Var>> {
+        let tensor = self.tensor();
+        let name = self.given_name(py);
+        let copy = Var::result(py, tensor.detach(), self.dialect())?;
+        Var::set_tracked(&copy, tensor.is_tracked())?;
+        let mut state = copy.get().lock();
+        if name.is_some() {
+            state.extras().name = name;
+        }
+        if let (Some(slot), Some(g)) = (&state.slot, grad) {
+            slot.set_grad(Some(g.unbind()));
+        }
+        drop(state);
+        Ok(copy)
+    }
+}
+
+#[pymethods]
+impl Var {
+    /// A read-only NumPy view of the values. `blocking` has no effect, since there is nothing to wait for.
+    #[pyo3(signature = (blocking=true))]
+    fn numpy<'py>(&self, py: Python<'py>, blocking: bool) -> PyResult<Bound<'py, PyAny>> {
+        let _ = blocking;
+        let (tracked, dialect) = (self.tensor().is_tracked(), self.dialect());
+        if tracked && grad_enabled() && !dialect.numpy_of_tracked() {
+            let text =
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.";
+            return Err(pyo3::exceptions::PyRuntimeError::new_err(text));
+        }
+        to_numpy(py, &self.values("numpy")?)
+    }
+
+    /// A read-only NumPy view of the values, or a copy if another dtype or a copy is asked for.
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let view = to_numpy(py, &self.values("numpy.asarray")?)?;
+        if dtype.is_none() && copy != Some(true) {
+            return Ok(view);
+        }
+        let kwargs = PyDict::new(py);
+        if copy.is_some() {
+            kwargs.set_item("copy", copy)?;
+        }
+        py.import("numpy")?.call_method(
+            if copy.is_some() { "array" } else { "asarray" },
+            (view, dtype),
+            Some(&kwargs),
+        )
+    }
+
+    /// NumPy's universal functions on tensors are those of this library: `numpy.sin(x)` can be differentiated.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn __array_ufunc__<'py>(
+        slf: &Bound<'py, Self>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        UFUNC.get(slf.py())?.call(args, kwargs)
+    }
+
+    /// NumPy's other functions on tensors are those of this library where it has them, otherwise NumPy's own on the
+    /// values.
+    fn __array_function__<'py>(
+        slf: &Bound<'py, Self>,
+        function: &Bound<'py, PyAny>,
+        types: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyAny>,
+        kwargs: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        FUNCTION.get(slf.py())?.call1((function, types, args, kwargs))
+    }
+
+    /// The namespace of the Python array API standard.
+    #[pyo3(signature = (*, api_version=None))]
+    fn __array_namespace__<'py>(
+        &self,
+        py: Python<'py>,
+        api_version: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(version) =
+            api_version.filter(|v| !matches!(*v, "2021.12" | "2022.12" | "2023.12" | "2024.12" | "2025.12"))
+        {
+            let text = format!("version {version} of the array API is not known here");
+            return Err(raise(py, "ArgumentError", text));
+        }
+        NAMESPACE.get(py).cloned()
+    }
+
+    fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Var>> {
+        let py = slf.py();
+        let copy = slf.get().copy_as_leaf(py, slf.get().grad(py).map(|g| g.into_bound(py)))?;
+        if let Some(attributes) = Var::attributes(slf)? {
+            Var::set_attributes(&copy, &attributes.copy()?)?;
+        }
+        Ok(copy)
+    }
+
+    fn __deepcopy__<'py>(slf: &Bound<'py, Self>, memo: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let key = slf.as_ptr() as usize;
+        if let Some(known) = memo.get_item(key)? {
+            return Ok(known);
+        }
+        let grad = match slf.get().grad(py).map(|g| g.into_bound(py)) {
+            Some(g) => Some(Var::__deepcopy__(&g, memo)?.cast_into()?),
+            None => None,
+        };
+        let copy = slf.get().copy_as_leaf(py, grad)?;
+        memo.set_item(key, &copy)?;
+        if let Some(attributes) = Var::attributes(slf)? {
+            let copied = py.import("copy")?.call_method1("deepcopy", (attributes, memo))?;
+            Var::set_attributes(&copy, copied.cast::<PyDict>()?)?;
+        }
+        Ok(copy.into_any())
+    }
+
+    fn __reduce_ex__<'py>(slf: &Bound<'py, Self>, protocol: i64) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let array = slf.get().values("pickle")?;
+        let (tracked, dialect) = (slf.get().tensor().is_tracked(), slf.get().dialect() as usize);
+        let name = slf.get().given_name(py);
+        let view = to_numpy(py, &array.contiguous()?)?;
+        let reduce = REDUCE.get(py)?;
+        reduce.call1((view, tracked, dialect, name, Var::attributes(slf)?, protocol))
+    }
+}

@@ -1,0 +1,135 @@
+//! Steps of optimizers, which change tensors in place.
+
+use pyo3::prelude::*;
+
+use crate::array::Array;
+use crate::bind::python::error::raise;
+use crate::bind::value::var::{Value, Var};
+use crate::dtype::{Element, dispatch};
+use crate::graph::Tensor;
+use crate::kernel::optimizer::{Adam, Sgd, adam, sgd};
+
+/// Tensors whose values are changed together. The values are taken out of the tensors, and the drop puts them back.
+struct TakenValues<'a, 'py> {
+    vars: Vec<&'a Bound<'py, Var>>,
+    arrays: Vec<Array>,
+}
+
+impl<'a, 'py> TakenValues<'a, 'py> {
+    /// Takes the values out of tensors that have the shape and dtype of `g`. Nobody else holds the arrays.
+    fn new(op: &str, vars: Vec<&'a Bound<'py, Var>>, g: &Tensor) -> PyResult<TakenValues<'a, 'py>> {
+        let py = vars[0].py();
+        for (i, v) in vars.iter().enumerate() {
+            let t = v.get().tensor();
+            if t.dims() != g.dims() || t.dtype() != g.dtype() || !t.dtype().is_float() {
+                let text = format!(
+                    "{op}: a parameter, its gradient and what belongs to it have one shape and floating dtype, not \
+                     {:?} {} and {:?} {}",
+                    t.dims(),
+                    t.dtype(),
+                    g.dims(),
+                    g.dtype()
+                );
+                return Err(raise(py, "ShapeError", text));
+            }
+            if !t.levels.is_empty() || !g.levels.is_empty() {
+                return Err(raise(py, "LanesError", format!("{op}: a step is not taken lane by lane")));
+            }
+            if vars[..i].iter().any(|other| other.is(*v)) {
+                return Err(raise(py, "ArgumentError", format!("{op}: a tensor is given twice")));
+            }
+        }
+        let mut taken = TakenValues { vars, arrays: vec![] };
+        for v in taken.vars.clone() {
+            let mut state = v.get().lock();
+            let array = match &mut state.value {
+                Value::Own(t) => std::mem::replace(&mut t.array, Array::scalar(0.0)),
+                Value::Shared(p) => p.read().0.array,
+            };
+            drop(state);
+            taken.arrays.push(array);
+        }
+        for i in 0..taken.arrays.len() {
+            if !taken.arrays[i].is_writable() {
+                taken.arrays[i] = taken.arrays[i].packed()?;
+            }
+        }
+        Ok(taken)
+    }
+}
+
+impl Drop for TakenValues<'_, '_> {
+    fn drop(&mut self) {
+        for (v, array) in self.vars.iter().zip(self.arrays.drain(..)) {
+            let old = v.get().lock().assign(&Tensor::constant(array), false);
+            drop(old);
+        }
+    }
+}
+
+/// The elements of arrays that nobody else holds.
+fn elements<T: Element>(arrays: &mut [Array]) -> impl Iterator<Item = &mut [T]> {
+    arrays.iter_mut().map(|a| a.as_mut_slice::<T>().expect("taken arrays are writable"))
+}
+
+/// One step of gradient descent, in place. `buffer` is given if there is momentum.
+#[pyfunction]
+#[pyo3(signature = (p, g, buffer, first, rate, momentum, dampening, nesterov, decay))]
+#[allow(clippy::too_many_arguments)]
+fn sgd_step(
+    p: &Bound<'_, Var>,
+    g: &Bound<'_, Var>,
+    buffer: Option<&Bound<'_, Var>>,
+    first: bool,
+    rate: f64,
+    momentum: f64,
+    dampening: f64,
+    nesterov: bool,
+    decay: f64,
+) -> PyResult<()> {
+    let rule = Sgd { rate, momentum, dampening, nesterov, decay };
+    let g = g.get().tensor().detach();
+    let packed = g.array.contiguous()?;
+    let mut taken = TakenValues::new("sgd", std::iter::once(p).chain(buffer).collect(), &g)?;
+    dispatch!(g.dtype(), float T => {
+        let mut parts = elements::<T>(&mut taken.arrays);
+        let p = parts.next().expect("the parameter");
+        sgd(rule, first, p, packed.as_slice().expect("packed"), parts.next());
+    }, else unreachable!("a floating dtype"));
+    Ok(())
+}
+
+/// One step of Adam, in place. `largest` is given for AMSGrad.
+#[pyfunction]
+#[pyo3(signature = (p, g, m, v, largest, step, rate, betas, epsilon, decay, decoupled))]
+#[allow(clippy::too_many_arguments)]
+fn adam_step(
+    p: &Bound<'_, Var>,
+    g: &Bound<'_, Var>,
+    m: &Bound<'_, Var>,
+    v: &Bound<'_, Var>,
+    largest: Option<&Bound<'_, Var>>,
+    step: f64,
+    rate: f64,
+    betas: (f64, f64),
+    epsilon: f64,
+    decay: f64,
+    decoupled: bool,
+) -> PyResult<()> {
+    let rule = Adam { rate, betas, epsilon, decay, decoupled, step };
+    let g = g.get().tensor().detach();
+    let packed = g.array.contiguous()?;
+    let mut taken = TakenValues::new("adam", [p, m, v].into_iter().chain(largest).collect(), &g)?;
+    dispatch!(g.dtype(), float T => {
+        let mut parts = elements::<T>(&mut taken.arrays);
+        let mut next = || parts.next().expect("as many arrays as tensors");
+        let (p, m, v) = (next(), next(), next());
+        adam(rule, p, packed.as_slice().expect("packed"), m, v, parts.next());
+    }, else unreachable!("a floating dtype"));
+    Ok(())
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(sgd_step, m)?)?;
+    m.add_function(wrap_pyfunction!(adam_step, m)?)
+}

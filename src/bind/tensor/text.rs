@@ -1,0 +1,185 @@
+//! A tensor as text and as a Python number.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyComplex, PyFloat, PyString, PyTuple};
+
+use crate::array::Item;
+use crate::bind::convert::numpy::to_numpy;
+use crate::bind::python::error::raise;
+use crate::bind::python::facade::{HTML, SHOW};
+use crate::bind::value::var::Var;
+
+impl Var {
+    /// The only element. `why` is the error's text for a tensor of several.
+    fn single(&self, what: &str, why: &str) -> PyResult<Item> {
+        let array = self.values(what)?;
+        if array.len() == 1 {
+            return Ok(array.item());
+        }
+        let text = format!("{what}: {why}; this one has shape {:?}", array.dims());
+        Err(Python::attach(|py| raise(py, "ArgumentError", text)))
+    }
+}
+
+/// The text of the error for a tensor of several elements, in torch's and in Paddle's words.
+macro_rules! only_one {
+    ($to:literal) => {
+        concat!(
+            "only one element tensors can be converted to Python scalars (only one element variable can be converted to ",
+            $to,
+            ")"
+        )
+    };
+}
+
+fn python(py: Python<'_>, item: Item) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match item {
+        Item::Bool(b) => b.into_pyobject(py)?.to_owned().into_any(),
+        Item::Int(i) => i.into_pyobject(py)?.into_any(),
+        Item::Float(f) => f.into_pyobject(py)?.into_any(),
+    })
+}
+
+#[pymethods]
+impl Var {
+    fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        describe(slf, SHOW.get(slf.py())?)
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        describe(slf, HTML.get(slf.py())?)
+    }
+
+    fn __rich_repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let py = slf.py();
+        let pair = |name: &str, value: Bound<'py, PyAny>| (name, value).into_pyobject(py);
+        let t = slf.get().tensor();
+        let mut pairs = vec![
+            pair("shape", slf.getattr("shape")?)?,
+            pair("dtype", t.dtype().name().into_pyobject(py)?.into_any())?,
+            pair("requires_grad", t.is_tracked().into_pyobject(py)?.to_owned().into_any())?,
+        ];
+        if let Some(edge) = t.edge.filter(|e| !e.node.is_leaf()) {
+            pairs.push(pair("op", edge.node.name().into_pyobject(py)?.into_any())?);
+        }
+        Ok(pairs)
+    }
+
+    /// Formats a tensor of one element like its number. Any other tensor takes only the empty format.
+    fn __format__<'py>(slf: &Bound<'py, Self>, spec: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+        let t = slf.get().tensor();
+        if t.levels.is_empty() && t.array.len() == 1 && (t.rank() == 0 || spec.len()? > 0) {
+            return python(slf.py(), t.array.item())?.call_method1("__format__", (spec,));
+        }
+        if spec.len()? == 0 {
+            return Ok(slf.str()?.into_any());
+        }
+        Err(PyTypeError::new_err(format!(
+            "format: '{}' formats one element, this tensor has shape {:?}",
+            spec.to_string_lossy(),
+            t.dims()
+        )))
+    }
+
+    fn __float__(&self) -> PyResult<f64> {
+        Ok(self.single("float", only_one!("float."))?.to_f64())
+    }
+
+    fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.single("int", only_one!("int."))? {
+            Item::Float(f) => PyFloat::new(py, f).call_method0("__int__"),
+            Item::Bool(b) => python(py, Item::Int(i128::from(b))),
+            item => python(py, item),
+        }
+    }
+
+    fn __complex__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyComplex>> {
+        Ok(PyComplex::from_doubles(py, self.single("complex", only_one!("complex."))?.to_f64(), 0.0))
+    }
+
+    fn __bool__(&self) -> PyResult<bool> {
+        let why = if self.tensor().array.len() == 0 {
+            "Boolean value of Tensor with no values is ambiguous"
+        } else {
+            "Boolean value of Tensor with more than one value is ambiguous; use any() or all()"
+        };
+        Ok(match self.single("bool", why)? {
+            Item::Bool(b) => b,
+            Item::Int(i) => i != 0,
+            Item::Float(f) => f != 0.0,
+        })
+    }
+
+    fn __index__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let why = "only integer tensors of a single element can be converted to an index";
+        match self.single("index", why)? {
+            item @ Item::Int(_) => python(py, item),
+            _ => {
+                let text = format!("index: {why}; this one is {}", self.tensor().dtype());
+                Err(raise(py, "DtypeError", text))
+            }
+        }
+    }
+
+    /// One element as a Python number: the only one, or the one at a position. `item(i)` counts the elements in C
+    /// order, `item(i, j)` gives an index for each axis.
+    #[pyo3(signature = (*position))]
+    fn item<'py>(&self, py: Python<'py>, position: Vec<i64>) -> PyResult<Bound<'py, PyAny>> {
+        if position.is_empty() {
+            let why = "only one element tensors can be converted to Python scalars when no input coordinates";
+            return python(py, self.single("item", why)?);
+        }
+        let array = self.values("item")?;
+        let outside = |i: i64, n: usize| {
+            let text =
+                format!("item: index {i} is out of bounds for {n} elements of shape {:?}", array.dims());
+            raise(py, "IndexOutOfRange", text)
+        };
+        let at = |i: i64, n: usize| {
+            let at = if i < 0 { i.checked_add_unsigned(n as u64).unwrap_or(i) } else { i };
+            usize::try_from(at).ok().filter(|&at| at < n).ok_or_else(|| outside(i, n))
+        };
+        let dims = array.dims();
+        let index: Vec<usize> = match position[..] {
+            [i] => {
+                let mut flat = at(i, array.len())?;
+                let mut index: Vec<usize> = dims.iter().rev().map(|d| (flat % d, flat /= d).0).collect();
+                index.reverse();
+                index
+            }
+            _ if position.len() == dims.len() => {
+                position.iter().zip(dims).map(|(&i, &n)| at(i, n)).collect::<PyResult<_>>()?
+            }
+            _ => {
+                let text = format!("item: {} indices for shape {dims:?}", position.len());
+                return Err(raise(py, "IndexOutOfRange", text));
+            }
+        };
+        let offset = index.iter().zip(&array.strides()).map(|(&i, s)| i as isize * s).sum();
+        python(py, array.restride(&[], &[], offset).item())
+    }
+
+    /// The elements as Python numbers in nested lists, or as one number if there are no axes.
+    fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let array = self.values("tolist")?;
+        if array.rank() == 0 {
+            return python(py, array.item());
+        }
+        to_numpy(py, &array)?.call_method0("tolist")
+    }
+}
+
+/// The text that a function of the Python package makes of a tensor.
+fn describe<'py>(slf: &Bound<'py, Var>, f: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = slf.py();
+    let (t, dialect) = {
+        let state = slf.get();
+        (state.tensor(), state.dialect())
+    };
+    let op = t.edge.as_ref().filter(|e| !e.node.is_leaf()).map(|e| dialect.node_name(&e.node).0);
+    let lanes: Vec<usize> = t.levels.as_slice().iter().map(|l| l.lanes).collect();
+    let shape = PyTuple::new(py, t.dims())?;
+    let class = slf.get_type().name()?;
+    f.call1((to_numpy(py, &t.array)?, shape, dialect as usize, class, t.is_tracked(), op, lanes))
+}

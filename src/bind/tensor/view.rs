@@ -1,0 +1,133 @@
+//! Tensors that share memory: detached tensors, `.data`, and the base of a view.
+
+use pyo3::prelude::*;
+
+use crate::bind::python::error::raise;
+use crate::bind::value::var::{Value, Var};
+use crate::graph::site::Site;
+use crate::graph::{DetachReason, Tensor};
+
+#[pymethods]
+impl Var {
+    /// An untracked leaf in the same memory. Writes to either tensor are seen by both. What was computed before keeps
+    /// the values that it has used.
+    fn detach<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        let site = Site::current();
+        let shared = {
+            let mut state = slf.get().lock();
+            let shared = state.shared();
+            let detach_reason = if shared.last_edge().is_some() {
+                DetachReason::detached(site)
+            } else {
+                shared.detach_reason
+            };
+            shared.detached(None, detach_reason)
+        };
+        Var::object(slf.py(), Value::Shared(Box::new(shared)), slf.get().dialect())
+    }
+
+    /// Forgets how this tensor was computed: it becomes an untracked leaf.
+    fn detach_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        Var::stop_tracking(slf);
+        Ok(slf.clone())
+    }
+
+    /// The values without their history, in the same memory. If `data` is set to another tensor, this one takes the
+    /// memory of that one and keeps its own history.
+    #[getter]
+    fn data<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        Var::detach(slf)
+    }
+
+    #[setter]
+    fn set_data(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = slf.py();
+        let Ok(source) = value.cast::<Var>() else {
+            let text = format!("data: a Tensor is wanted, not {}", value.get_type().name()?);
+            return Err(raise(py, "ArgumentError", text));
+        };
+        let (old, new) = (slf.get().tensor(), source.get().tensor());
+        let inner = old.edge.as_ref().is_some_and(|e| !e.node.is_leaf());
+        if old.is_tracked() && new.dtype() != old.dtype() || old.levels != new.levels {
+            let text = format!(
+                "data: a tracked tensor of dtype {} cannot take values of dtype {}; what is set as the data of one must be \
+                 floating point or complex dtype",
+                old.dtype(),
+                new.dtype()
+            );
+            return Err(raise(py, "DtypeError", text));
+        }
+        if inner && new.dims() != old.dims() {
+            let text =
+                format!("data: a result of shape {:?} cannot take the shape {:?}", old.dims(), new.dims());
+            return Err(raise(py, "ShapeError", text));
+        }
+        slf.get().take(source.get(), &old, &new)
+    }
+
+    #[deleter(data)]
+    fn delete_data(slf: &Bound<'_, Self>) -> PyResult<()> {
+        Err(raise(slf.py(), "ArgumentError", "Deleting tensor data is not allowed. Delete tensor instead!"))
+    }
+
+    /// The tensor that this one is a view of, or None.
+    #[getter]
+    fn _base(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        match &self.lock().value {
+            Value::Own(_) => None,
+            Value::Shared(p) => p.base.as_ref().map(|b| b.clone_ref(py)),
+        }
+    }
+
+    /// Whether this is a view of another tensor.
+    fn _is_view(&self, py: Python<'_>) -> bool {
+        self._base(py).is_some()
+    }
+
+    /// The address of the first element, in memory that views share. A write may move it.
+    fn data_ptr(&self) -> PyResult<usize> {
+        self.share()?;
+        Ok(self.tensor().array.ptr() as usize)
+    }
+
+    /// The position of the first element in the memory, in elements.
+    fn storage_offset(&self) -> isize {
+        match &self.lock().value {
+            Value::Own(_) => 0,
+            Value::Shared(p) => p.layout.offset,
+        }
+    }
+}
+
+impl Var {
+    /// Takes the memory of another tensor, whose value is `new`, and keeps the history of `old`, which is this one's
+    /// value.
+    fn take(&self, source: &Var, old: &Tensor, new: &Tensor) -> PyResult<()> {
+        let same = match (self.region(), source.region()) {
+            (Some(own), Some(other)) => own.is_same(&other),
+            _ => std::ptr::eq(self, source),
+        };
+        if same {
+            return Ok(());
+        }
+        let edge = match &old.edge {
+            Some(e) if e.node.is_leaf() => self.lock().slot.as_ref().and_then(|slot| slot.leaf(new).edge),
+            edge => edge.clone(),
+        };
+        let inner = edge.as_ref().is_some_and(|e| !e.node.is_leaf());
+        let shared = {
+            let mut state = source.lock();
+            let shared = state.shared();
+            // The history of a result is that of all elements of a storage.
+            (!inner || shared.all(|_| ()).is_some())
+                .then(|| shared.detached(edge.clone(), DetachReason::default()))
+        };
+        let value = match shared {
+            Some(shared) => Value::Shared(Box::new(shared)),
+            None => Value::Own(Tensor::made(new.array.packed()?, edge, new.levels.clone())),
+        };
+        let before = std::mem::replace(&mut self.lock().value, value);
+        drop(before);
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! Forward mode: tangents and Taylor coefficients, pushed through the graph.
+
+use pyo3::prelude::*;
+
+use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::raise;
+use crate::bind::python::gil::without_gil;
+use crate::bind::value::var::Var;
+use crate::engine;
+use crate::graph::{Edge, Tensor};
+use crate::ops::alias::alias;
+
+/// The tensor as an op of its own in the graph, always tracked. Derivatives with respect to it leave out what it was
+/// computed from.
+#[pyfunction]
+fn fresh<'py>(py: Python<'py>, x: &Bound<'py, Var>) -> PyResult<Bound<'py, Var>> {
+    Var::result(py, alias(&x.get().operand())?, x.get().dialect())
+}
+
+/// The tangents of `outputs` if `inputs` have these tangents: a tensor each, or None where no tangent arrives.
+#[pyfunction]
+fn push<'py>(
+    py: Python<'py>,
+    outputs: Vec<Bound<'py, Var>>,
+    inputs: Vec<Bound<'py, Var>>,
+    tangents: Vec<Bound<'py, Var>>,
+    create_graph: bool,
+) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
+    let moved = moves(py, &inputs, &tangents)?;
+    let edges: Vec<Option<Edge>> = outputs.iter().map(|v| v.get().tensor().edge).collect();
+    let tracked: Vec<Edge> = edges.iter().flatten().cloned().collect();
+    let found = without_gil(py, || engine::push(&tracked, &moved, create_graph))?;
+    let dialect = outputs.first().map_or(Dialect::Native, |v| v.get().dialect());
+    by_output(py, &edges, found, dialect)
+}
+
+/// The edges of the tracked inputs, each with its tangent.
+fn moves(
+    py: Python<'_>,
+    inputs: &[Bound<'_, Var>],
+    tangents: &[Bound<'_, Var>],
+) -> PyResult<Vec<(Edge, Tensor)>> {
+    if inputs.len() != tangents.len() {
+        let text = format!("jvp: got {} inputs and {} tangents", inputs.len(), tangents.len());
+        return Err(raise(py, "ArgumentError", text));
+    }
+    let mut moved = vec![];
+    for (i, (x, t)) in inputs.iter().zip(tangents).enumerate() {
+        let (x, t) = (x.get().tensor(), t.get().tensor());
+        if x.dims() != t.dims() {
+            let text = format!("jvp: tangent {i} has shape {:?}, its input {:?}", t.dims(), x.dims());
+            return Err(raise(py, "ShapeError", text));
+        }
+        moved.extend(x.edge.map(|e| (e, t)));
+    }
+    Ok(moved)
+}
+
+/// The results for the tracked outputs, and None for the others.
+fn by_output<'py>(
+    py: Python<'py>,
+    edges: &[Option<Edge>],
+    found: Vec<Option<Tensor>>,
+    dialect: Dialect,
+) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
+    let mut found = found.into_iter();
+    let result = |edge: &Option<Edge>| {
+        let t: Option<Tensor> = edge.as_ref().and_then(|_| found.next().flatten());
+        t.map(|t| Var::result(py, t, dialect)).transpose()
+    };
+    edges.iter().map(result).collect()
+}
+
+/// The derivatives of `outputs` with respect to a number `t`, if `inputs` are moved by `t` times `tangents`. For each
+/// order from the first on: a tensor for each output, or None where no tangent arrives.
+#[pyfunction]
+fn taylor<'py>(
+    py: Python<'py>,
+    outputs: Vec<Bound<'py, Var>>,
+    inputs: Vec<Bound<'py, Var>>,
+    tangents: Vec<Bound<'py, Var>>,
+    order: usize,
+    create_graph: bool,
+) -> PyResult<Vec<Vec<Option<Bound<'py, Var>>>>> {
+    let moved = moves(py, &inputs, &tangents)?;
+    let edges: Vec<Option<Edge>> = outputs.iter().map(|v| v.get().tensor().edge).collect();
+    let tracked: Vec<Edge> = edges.iter().flatten().cloned().collect();
+    let found = without_gil(py, || engine::taylor(&tracked, &moved, order, create_graph))?;
+    let dialect = outputs.first().map_or(Dialect::Native, |v| v.get().dialect());
+    found.into_iter().map(|row| by_output(py, &edges, row, dialect)).collect()
+}
+
+/// Whether the graph below `outputs` leads to a leaf that is not among `places`.
+#[pyfunction]
+fn leads_beyond(py: Python<'_>, outputs: Vec<Bound<'_, Var>>, places: Vec<Bound<'_, Var>>) -> PyResult<bool> {
+    let edges = |vars: Vec<Bound<'_, Var>>| -> Vec<Edge> {
+        vars.iter().filter_map(|v| v.get().tensor().edge).collect()
+    };
+    let (outputs, places) = (edges(outputs), edges(places));
+    Ok(without_gil(py, || Ok(engine::leads_beyond(&outputs, &places)))?)
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(fresh, m)?)?;
+    m.add_function(wrap_pyfunction!(push, m)?)?;
+    m.add_function(wrap_pyfunction!(taylor, m)?)?;
+    m.add_function(wrap_pyfunction!(leads_beyond, m)?)
+}

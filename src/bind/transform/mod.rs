@@ -1,0 +1,4 @@
+//! Batching and forward mode.
+
+pub mod forward;
+pub mod vmap;

@@ -1,0 +1,91 @@
+//! How gradients are added to the `.grad` of their tensors.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use super::var::{Slot, Var};
+use crate::bind::python::capi::track;
+use crate::bind::python::dialect::Dialect;
+use crate::graph::site::Site;
+use crate::graph::{DetachReason, Tensor};
+use crate::ops::arithmetic::{add_in_place, add_same, can_add_in_place};
+
+/// One gradient, ready to be stored. All of them are made before the first one is stored, so that either all are stored
+/// or none is.
+enum GradWrite {
+    New(Py<Var>),
+    /// Is added in place to the gradient that is there.
+    AddInPlace(Tensor),
+    /// Takes the place of the value that is there, whose array somebody else holds too.
+    Replace(Tensor),
+}
+
+/// Adds gradients to the `.grad` of their tensors: all of them, or none if one fails.
+pub fn accumulate_grad(
+    py: Python<'_>,
+    gradients: Vec<(Arc<Slot>, Tensor)>,
+    create_graph: bool,
+    dialect: Dialect,
+) -> PyResult<()> {
+    let detach_reason = DetachReason::gradient(Site::current());
+    let ready = gradients
+        .into_iter()
+        .map(|(slot, g)| {
+            let g = if g.is_tracked() { g } else { Tensor { detach_reason, ..g } };
+            let made = prepare(py, &slot, g, create_graph, dialect)?;
+            Ok((slot, made))
+        })
+        .collect::<PyResult<Vec<_>>>()?;
+    for (slot, made) in ready {
+        match (made, slot.grad(py)) {
+            (GradWrite::New(v), _) => {
+                slot.set_grad(Some(v));
+                if let Some(tensor) = slot.tensor(py) {
+                    track(&tensor);
+                }
+            }
+            (GradWrite::Replace(t), Some(old)) => {
+                let done = old.get().lock().assign(&t, false);
+                drop(done?);
+            }
+            (GradWrite::AddInPlace(g), Some(old)) => {
+                let written = old.get().lock().all(|a| add_in_place(a, &g.array));
+                assert!(
+                    written == Some(true),
+                    "the interpreter's lock is held since this was found to be possible"
+                );
+            }
+            (_, None) => {}
+        }
+    }
+    Ok(())
+}
+
+fn prepare(
+    py: Python<'_>,
+    slot: &Slot,
+    g: Tensor,
+    create_graph: bool,
+    dialect: Dialect,
+) -> PyResult<GradWrite> {
+    let fresh = |t: Tensor| -> PyResult<GradWrite> {
+        let v = Var::result(py, t, dialect)?;
+        if dialect.tracks_fresh_grad() {
+            Var::make_leaf(&v)?;
+        }
+        Ok(GradWrite::New(v.unbind()))
+    };
+    let Some(old) = slot.grad(py) else { return fresh(g) };
+    let sum = old.get().tensor();
+    let recorded = sum.edge.as_ref().is_some_and(|e| !e.node.is_leaf());
+    if create_graph || recorded || sum.levels != g.levels {
+        // A graph may hold the old gradient, so the sum is another tensor.
+        return fresh(add_same(&sum, &g)?);
+    }
+    drop(sum);
+    if old.get().lock().all(|a| can_add_in_place(a, &g.array)) == Some(true) {
+        return Ok(GradWrite::AddInPlace(g));
+    }
+    Ok(GradWrite::Replace(add_same(&old.get().tensor().detach(), &g)?))
+}

@@ -1,0 +1,83 @@
+//! The classes of tensors, one for each dialect, and the one way in which their objects are made.
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::var::{State, Value, Var};
+use crate::bind::python::capi::untrack;
+use crate::bind::python::dialect::Dialect;
+use crate::bind::python::facade::TORCH_TENSOR;
+use crate::bind::python::modes;
+use crate::graph::{DetachReason, Tensor};
+
+/// The class of Paddle's tensors. Methods that mean something else there than natively are put on it in Python.
+#[pyclass(frozen, extends = Var, subclass, name = "Tensor", module = "ferrograd.paddle")]
+pub struct PaddleTensor;
+
+/// The class of torch's tensors. Methods that mean something else there than natively are put on it in Python.
+#[pyclass(frozen, extends = Var, subclass, name = "Tensor", module = "ferrograd.torch")]
+pub struct TorchTensor;
+
+#[pymethods]
+impl TorchTensor {
+    /// A tensor of a shape (`Tensor(2, 3)`), of numbers (`Tensor([1, 2])`), or in the memory of another tensor. The
+    /// dtype is the default float.
+    #[new]
+    #[pyo3(signature = (*args, device=None))]
+    fn new<'py>(
+        args: &Bound<'py, PyTuple>,
+        device: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<PyClassInitializer<TorchTensor>> {
+        let made = TORCH_TENSOR.get(args.py())?.call1((args, device))?;
+        let made = made.cast::<Var>()?;
+        let given = args.get_item(0).is_ok_and(|first| first.is(made));
+        let value = match &mut *made.get().lock() {
+            State { value: Value::Own(t), .. } if !given => Value::Own(t.detach()),
+            state => Value::Shared(Box::new(state.shared().detached(None, DetachReason::default()))),
+        };
+        Ok(PyClassInitializer::from(Var::new(value, Dialect::Torch)).add_subclass(TorchTensor))
+    }
+}
+
+impl Var {
+    /// A Python object of the dialect's class with a value of its own, such as the result of an op.
+    #[inline]
+    pub fn result(py: Python<'_>, tensor: Tensor, dialect: Dialect) -> PyResult<Bound<'_, Var>> {
+        Var::object(py, Value::Own(tensor), dialect)
+    }
+
+    /// A Python object of the dialect's class.
+    #[inline]
+    pub fn object(py: Python<'_>, value: Value, dialect: Dialect) -> PyResult<Bound<'_, Var>> {
+        if let Value::Own(t) = &value {
+            modes::check_saves_no_inference(t)?;
+        }
+        let has_host_parts = value.has_host_parts();
+        let start = PyClassInitializer::from(Var::new(value, dialect));
+        let var = match dialect {
+            Dialect::Native => Bound::new(py, start)?,
+            Dialect::Paddle => Bound::new(py, start.add_subclass(PaddleTensor))?.into_super(),
+            Dialect::Torch => Bound::new(py, start.add_subclass(TorchTensor))?.into_super(),
+        };
+        if !has_host_parts {
+            untrack(&var);
+        }
+        Ok(var)
+    }
+
+    /// Whether the object is of its dialect's class itself, not of a subclass made in Python.
+    pub fn is_of_own_class(slf: &Bound<'_, Var>) -> bool {
+        let py = slf.py();
+        slf.get_type().is(match slf.get().dialect() {
+            Dialect::Native => py.get_type::<Var>(),
+            Dialect::Paddle => py.get_type::<PaddleTensor>(),
+            Dialect::Torch => py.get_type::<TorchTensor>(),
+        })
+    }
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Var>()?;
+    m.add("PaddleTensor", m.py().get_type::<PaddleTensor>())?;
+    m.add("TorchTensor", m.py().get_type::<TorchTensor>())
+}

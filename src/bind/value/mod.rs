@@ -1,0 +1,11 @@
+//! What a tensor object of Python holds: its value, the memory that it may share, and its gradient.
+
+pub mod accumulate;
+pub mod classes;
+pub mod inference;
+pub mod leaf;
+pub mod slot;
+pub mod storage;
+pub mod user_attributes;
+pub mod var;
+pub mod view;

@@ -1,0 +1,300 @@
+//! Memory that several tensors share. The values are in one storage. A tensor and its views share one history, which is
+//! how the values were computed; a detached tensor has another history of the same storage.
+//!
+//! Locks are taken in the order tensor, history, storage. No Python code runs while one of them is held.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use smallvec::SmallVec;
+
+use crate::array::{Array, Layout};
+use crate::error::Result;
+use crate::graph::{DetachReason, Edge, Tensor};
+use crate::ops::movement::strided;
+
+/// The values, and how often they were written to.
+pub struct Storage {
+    /// Has no edge. It is C-contiguous once there is a view that is not of all elements.
+    pub whole: Tensor,
+    pub writes: u32,
+    /// Whether the values were made in inference mode.
+    inference: bool,
+}
+
+/// How the values were computed.
+pub struct History {
+    /// The edge of all elements of the storage, which may be a leaf.
+    edge: Option<Edge>,
+    /// How often the edge was changed.
+    changes: u64,
+}
+
+/// The value of a tensor whose memory other tensors may share.
+pub struct SharedValue {
+    storage: Arc<Mutex<Storage>>,
+    history: Arc<Mutex<History>>,
+    /// The elements of the storage that are this tensor's, in the C order of the storage.
+    pub layout: Layout,
+    /// The tensor's edge. It holds until the history is changed again.
+    edge: Option<Edge>,
+    /// The reason why there is no edge.
+    pub detach_reason: DetachReason,
+    changes_seen: u64,
+    /// The tensor that this one is a view of.
+    pub base: Option<Py<PyAny>>,
+}
+
+/// Which elements of which memory a tensor has.
+pub struct Region {
+    storage: Arc<Mutex<Storage>>,
+    history: Arc<Mutex<History>>,
+    pub layout: Layout,
+    tracked: bool,
+}
+
+impl Region {
+    /// Whether both are the same elements of the same memory.
+    pub fn is_same(&self, other: &Region) -> bool {
+        Arc::ptr_eq(&self.storage, &other.storage) && self.layout == other.layout
+    }
+}
+
+/// An edge that is no longer needed. It may be the last holder of a graph, whose drop may run Python code, so it must
+/// be dropped where no lock is held.
+#[must_use]
+pub struct OldEdge(#[allow(dead_code, reason = "held to be dropped")] pub Option<Edge>);
+
+fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn shared<T>(value: T) -> Arc<Mutex<T>> {
+    Arc::new(Mutex::new(value))
+}
+
+impl SharedValue {
+    /// The value of a tensor that nobody shares, moved to a storage of its own.
+    pub fn whole(t: &Tensor, writes: u32, inference: bool) -> SharedValue {
+        SharedValue {
+            storage: shared(Storage { whole: t.detach(), writes, inference }),
+            history: shared(History { edge: t.edge.clone(), changes: 0 }),
+            layout: Layout::contiguous(t.dims()),
+            edge: t.edge.clone(),
+            detach_reason: t.detach_reason,
+            changes_seen: 0,
+            base: None,
+        }
+    }
+
+    /// The same elements with a history of their own. It begins with this edge, or has none for that reason.
+    pub fn detached(&self, edge: Option<Edge>, detach_reason: DetachReason) -> SharedValue {
+        SharedValue {
+            storage: self.storage.clone(),
+            history: shared(History { edge: edge.clone(), changes: 0 }),
+            layout: self.layout.clone(),
+            edge,
+            detach_reason,
+            changes_seen: 0,
+            base: None,
+        }
+    }
+
+    /// Other elements of the same memory and history, with the edge that an op on this tensor gave them. `base` is the
+    /// tensor that the result is a view of.
+    pub fn view(
+        &self,
+        layout: Layout,
+        edge: Option<Edge>,
+        detach_reason: DetachReason,
+        base: Py<PyAny>,
+    ) -> SharedValue {
+        let (storage, history) = (self.storage.clone(), self.history.clone());
+        let changes_seen = lock(&history).changes;
+        SharedValue { storage, history, layout, edge, detach_reason, changes_seen, base: Some(base) }
+    }
+
+    /// Whether these are all elements of the storage, in its order and shape.
+    fn is_whole(&self, storage: &Storage) -> bool {
+        self.layout.offset == 0
+            && self.layout.dims.as_slice() == storage.whole.dims()
+            && self.layout == Layout::contiguous(&self.layout.dims)
+    }
+
+    /// The value with its edge. The edge is made anew if the history has changed.
+    pub fn read(&mut self) -> (Tensor, OldEdge) {
+        let history = lock(&self.history);
+        let storage = lock(&self.storage);
+        let (is_whole, whole) = (self.is_whole(&storage), storage.whole.clone());
+        drop(storage);
+        let mut old = None;
+        if self.changes_seen != history.changes {
+            self.changes_seen = history.changes;
+            let edge = history.edge.as_ref().and_then(|edge| {
+                // A view is an op of its own in the graph, even if it is a view of all elements.
+                if is_whole && self.base.is_none() {
+                    return Some(edge.clone());
+                }
+                let whole = Tensor { edge: Some(edge.clone()), ..whole.clone() };
+                strided(&whole, &self.layout).expect("a layout of this storage, which lies in C order").edge
+            });
+            old = std::mem::replace(&mut self.edge, edge);
+        }
+        let array = if is_whole { whole.array } else { whole.array.part(&self.layout, whole.levels.len()) };
+        (
+            Tensor {
+                array,
+                edge: self.edge.clone(),
+                levels: whole.levels,
+                detach_reason: self.detach_reason,
+            },
+            OldEdge(old),
+        )
+    }
+
+    /// The edge as of the last read.
+    pub fn edge(&self) -> Option<Edge> {
+        self.edge.clone()
+    }
+
+    pub fn last_edge(&self) -> &Option<Edge> {
+        &self.edge
+    }
+
+    /// Shows the edges that no other tensor holds: this tensor's, and that of the history if the history is not shared.
+    pub fn own_edges(&self, see: impl FnOnce(&[&Edge])) {
+        let alone = Arc::strong_count(&self.history) == 1;
+        let history = if alone { self.history.try_lock().ok() } else { None };
+        let edges = [self.edge.as_ref(), history.as_ref().and_then(|h| h.edge.as_ref())];
+        see(&edges.into_iter().flatten().collect::<SmallVec<[&Edge; 2]>>());
+    }
+
+    pub fn writes(&self) -> u32 {
+        lock(&self.storage).writes
+    }
+
+    pub fn is_inference(&self) -> bool {
+        lock(&self.storage).inference
+    }
+
+    /// The layout of an array that lies in this memory; None for other arrays.
+    pub fn layout_of(&self, t: &Tensor) -> Option<Layout> {
+        let storage = lock(&self.storage);
+        let lanes = t.levels.len();
+        if t.levels != storage.whole.levels { None } else { t.array.layout_in(&storage.whole.array, lanes) }
+    }
+
+    /// Whether an array lies in this memory.
+    pub fn shares_memory(&self, array: &Array) -> bool {
+        lock(&self.storage).whole.array.shares_memory(array)
+    }
+
+    pub fn region(&self) -> Region {
+        Region {
+            storage: self.storage.clone(),
+            history: self.history.clone(),
+            layout: self.layout.clone(),
+            tracked: self.edge.is_some(),
+        }
+    }
+
+    /// Whether the tensor at a region has the same storage and history, and both are tracked or neither is.
+    pub fn shares_history(&self, region: &Region) -> bool {
+        Arc::ptr_eq(&self.storage, &region.storage)
+            && Arc::ptr_eq(&self.history, &region.history)
+            && lock(&self.history).edge.is_some() == region.tracked
+    }
+
+    /// Takes the elements and the edge of another tensor of the same memory, which counts as a write. A leaf begins a
+    /// new history. Returns None, and changes nothing, if the memory is another.
+    pub fn move_to(&mut self, region: &Region, edge: Option<Edge>) -> Option<OldEdge> {
+        if !Arc::ptr_eq(&self.storage, &region.storage) {
+            return None;
+        }
+        self.layout = region.layout.clone();
+        self.count_write();
+        if edge.as_ref().is_some_and(|e| e.node.is_leaf()) {
+            return Some(self.restart(edge));
+        }
+        self.changes_seen = lock(&self.history).changes;
+        Some(OldEdge(std::mem::replace(&mut self.edge, edge)))
+    }
+
+    /// Whether the history is that of a leaf.
+    pub fn is_of_leaf(&self) -> bool {
+        lock(&self.history).edge.as_ref().is_some_and(|e| e.node.is_leaf())
+    }
+
+    /// Whether this view was made while ops were not recorded, of a tensor that has a history.
+    pub fn was_made_unrecorded(&self) -> bool {
+        let history = lock(&self.history);
+        self.edge.is_none() && history.edge.is_some() && self.changes_seen == history.changes
+    }
+
+    /// Makes the next read make the edge anew.
+    pub fn forget_edge(&mut self) -> OldEdge {
+        self.changes_seen = u64::MAX;
+        OldEdge(self.edge.take())
+    }
+
+    /// Begins a new history: the tensor becomes a leaf, or untracked. The views of a tensor that becomes a leaf follow
+    /// it.
+    pub fn restart(&mut self, edge: Option<Edge>) -> OldEdge {
+        let whole = self.is_whole(&lock(&self.storage));
+        if edge.is_some() && self.base.is_none() && whole {
+            let mut history = lock(&self.history);
+            history.edge = edge.clone();
+            history.changes += 1;
+            self.changes_seen = history.changes;
+        } else {
+            self.history = shared(History { edge: edge.clone(), changes: 0 });
+            self.changes_seen = 0;
+        }
+        OldEdge(std::mem::replace(&mut self.edge, edge))
+    }
+
+    /// Makes the memory such that views can share it.
+    pub fn share(&self) -> Result<()> {
+        let mut storage = lock(&self.storage);
+        storage.whole.array = storage.whole.array.shareable()?;
+        Ok(())
+    }
+
+    /// Writes: `f` changes the storage's tensor, at the layout if one is given. Only if `record` does `f` see the edge
+    /// of the history and change it.
+    pub fn write(
+        &mut self,
+        record: bool,
+        f: impl FnOnce(&mut Tensor, Option<&Layout>) -> Result<()>,
+    ) -> Result<OldEdge> {
+        let mut history = lock(&self.history);
+        let mut storage = lock(&self.storage);
+        let is_whole = self.is_whole(&storage);
+        storage.whole.edge = if record { history.edge.clone() } else { None };
+        let done = f(&mut storage.whole, (!is_whole).then_some(&self.layout));
+        let edge = storage.whole.edge.take();
+        done?;
+        storage.writes = storage.writes.wrapping_add(1);
+        let same = match (&edge, &history.edge) {
+            (Some(new), Some(old)) => new.is_same(old),
+            (new, old) => new.is_none() && old.is_none(),
+        };
+        if !record || same {
+            return Ok(OldEdge(None));
+        }
+        history.changes += 1;
+        Ok(OldEdge(std::mem::replace(&mut history.edge, edge)))
+    }
+
+    /// The elements for writing in place, if these are all elements of the storage.
+    pub fn all<R>(&mut self, f: impl FnOnce(&mut Array) -> R) -> Option<R> {
+        let mut storage = lock(&self.storage);
+        self.is_whole(&storage).then(|| f(&mut storage.whole.array))
+    }
+
+    /// Counts a write that changes nothing.
+    pub fn count_write(&self) {
+        let mut storage = lock(&self.storage);
+        storage.writes = storage.writes.wrapping_add(1);
+    }
+}

@@ -1,0 +1,355 @@
+//! `Var`, the tensor object of Python: a lock around its value, and the dialect.
+
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use super::slot::GradSlot;
+use super::storage::{OldEdge, Region, SharedValue};
+use crate::array::{Array, Layout};
+use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::raise;
+use crate::bind::python::modes;
+use crate::error::Result;
+use crate::graph::modes::{Flags, flags};
+use crate::graph::{DetachReason, Edge, Tensor};
+use crate::ops::{Index, index};
+
+/// The value of a tensor.
+pub enum Value {
+    /// In memory that no other tensor shares.
+    Own(Tensor),
+    /// In memory that views or detached tensors may share.
+    Shared(Box<SharedValue>),
+}
+
+impl Value {
+    /// Whether the value may lead to Python objects: those held by the graph below it, and the base of a view.
+    #[inline]
+    pub fn has_host_parts(&self) -> bool {
+        match self {
+            Value::Own(t) => t.edge.as_ref().is_some_and(|e| e.node.has_host_parts()),
+            Value::Shared(_) => true,
+        }
+    }
+}
+
+/// Where the gradient of a tensor is stored.
+pub type Slot = GradSlot<Var>;
+
+/// What follows a tensor from edge to edge: a write gives the tensor another one.
+pub trait EdgeFollower: Send + Sync {
+    /// Called with the edge that the tensor has now.
+    fn follow(&mut self, edge: Option<&Edge>, slot: &Arc<Slot>);
+}
+
+pub struct State {
+    pub value: Value,
+    /// Where its gradient is stored. Present once it was a leaf, or a gradient was stored.
+    pub slot: Option<Arc<Slot>>,
+    /// What few tensors have.
+    pub extras: Option<Box<Extras>>,
+    /// How often an `Own` value was written to.
+    version: u32,
+    /// Whether an `Own` value was made in inference mode.
+    inference: bool,
+}
+
+#[derive(Default)]
+pub struct Extras {
+    /// What keeps the gradient of a tensor that is no leaf.
+    retained: Option<Box<dyn EdgeFollower>>,
+    /// The name that the user gave it.
+    pub name: Option<Py<PyString>>,
+    /// The attributes that the user put on it.
+    pub attributes: Option<Py<PyDict>>,
+}
+
+/// A tensor as an op reads it.
+pub enum Reading<'a> {
+    /// The value itself, an `Own` one, under the lock.
+    Locked(MutexGuard<'a, State>),
+    Copied(Tensor),
+}
+
+impl Deref for Reading<'_> {
+    type Target = Tensor;
+
+    #[inline]
+    fn deref(&self) -> &Tensor {
+        match self {
+            Reading::Copied(t) => t,
+            Reading::Locked(state) => match &state.value {
+                Value::Own(t) => t,
+                Value::Shared(_) => unreachable!("only values of one's own are locked"),
+            },
+        }
+    }
+}
+
+/// An n-dimensional array that knows how it was computed.
+#[pyclass(frozen, subclass, weakref, name = "Tensor", module = "ferrograd")]
+pub struct Var {
+    state: Mutex<State>,
+    dialect: Dialect,
+}
+
+impl Var {
+    pub fn new(value: Value, dialect: Dialect) -> Var {
+        let inference = modes::inference_enabled();
+        Var { state: Mutex::new(State { value, slot: None, extras: None, version: 0, inference }), dialect }
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lock, unless somebody holds it.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
+        self.state.try_lock().ok()
+    }
+
+    /// The value as it is now, with its edge.
+    #[inline]
+    pub fn tensor(&self) -> Tensor {
+        let mut state = self.lock();
+        let (tensor, old) = match &mut state.value {
+            Value::Own(t) => return t.clone(),
+            Value::Shared(p) => p.read(),
+        };
+        state.follow(tensor.edge.as_ref());
+        drop(state);
+        drop(old);
+        tensor
+    }
+
+    /// The value as an op takes it: without its edge while ops are not recorded.
+    #[inline]
+    pub fn operand(&self) -> Tensor {
+        let mut t = self.tensor();
+        if modes::grad_enabled() {
+            if modes::inference_is_used() && self.lock().is_inference() {
+                modes::note_inference_operand(&mut t);
+            }
+            return t;
+        }
+        if t.edge.is_none() {
+            return t;
+        }
+        Tensor { edge: None, detach_reason: modes::not_recorded(), ..t }
+    }
+
+    /// The value as an op takes it, without a copy where that is possible. Only for an op that runs no code of the
+    /// user's, because the value stays locked until the op has read it.
+    #[inline]
+    pub fn reading(&self) -> Reading<'_> {
+        const COPIED: Flags = Flags::NOT_RECORDING.and(Flags::PACKING).and(Flags::INFERENCE_TENSORS);
+        if !flags().has(COPIED)
+            && let Some(state) = self.try_lock()
+            && matches!(state.value, Value::Own(_))
+        {
+            return Reading::Locked(state);
+        }
+        Reading::Copied(self.operand())
+    }
+
+    /// Where the elements lie, if other tensors may share the memory.
+    pub fn region(&self) -> Option<Region> {
+        match &self.lock().value {
+            Value::Own(_) => None,
+            Value::Shared(p) => Some(p.region()),
+        }
+    }
+
+    /// The name that the user gave it.
+    pub fn given_name(&self, py: Python<'_>) -> Option<Py<PyString>> {
+        self.lock().extras.as_ref()?.name.as_ref().map(|name| name.clone_ref(py))
+    }
+
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// The gradient that is stored here.
+    pub fn grad(&self, py: Python<'_>) -> Option<Py<Var>> {
+        let slot = self.lock().slot.clone()?;
+        slot.grad(py)
+    }
+
+    /// The values, for a function of the name `what`.
+    ///
+    ///  # Errors
+    ///  `LanesError`, inside a `vmap`: the tensor stands for the values of the whole batch.
+    pub fn values(&self, what: &str) -> PyResult<Array> {
+        let t = self.tensor();
+        if t.levels.is_empty() {
+            return Ok(t.array);
+        }
+        let text = format!(
+            "{what}: inside vmap a tensor stands for all its lanes and has no values of its own (shape {:?}), so there \
+             is no {what}() on a Tensor and no data-dependent control flow",
+            t.dims()
+        );
+        Err(Python::attach(|py| raise(py, "LanesError", text)))
+    }
+
+    pub fn dialect_of(o: &Bound<'_, PyAny>) -> Option<Dialect> {
+        o.cast::<Var>().ok().map(|v| v.get().dialect())
+    }
+}
+
+impl State {
+    /// How often the value was written to, through any tensor of its memory.
+    pub fn version(&self) -> u32 {
+        match &self.value {
+            Value::Own(_) => self.version,
+            Value::Shared(p) => p.writes(),
+        }
+    }
+
+    /// Whether the value was made in inference mode.
+    pub fn is_inference(&self) -> bool {
+        match &self.value {
+            Value::Own(_) => self.inference,
+            Value::Shared(p) => p.is_inference(),
+        }
+    }
+
+    /// The value as one whose memory may be shared.
+    pub fn shared(&mut self) -> &mut SharedValue {
+        if let Value::Own(t) = &self.value {
+            self.value = Value::Shared(Box::new(SharedValue::whole(t, self.version, self.inference)));
+        }
+        match &mut self.value {
+            Value::Shared(p) => p,
+            Value::Own(_) => unreachable!("just made a part"),
+        }
+    }
+
+    /// Makes `retained` follow this tensor's edge from now on. Only the first one of a tensor counts.
+    pub fn retain(&mut self, edge: &Edge, retained: impl EdgeFollower + 'static) {
+        if !self.is_retained() {
+            self.slot.get_or_insert_default();
+            self.extras().retained = Some(Box::new(retained));
+            self.follow(Some(edge));
+        }
+    }
+
+    pub fn is_retained(&self) -> bool {
+        self.extras.as_ref().is_some_and(|e| e.retained.is_some())
+    }
+
+    /// What few tensors have, made if it is not there.
+    pub fn extras(&mut self) -> &mut Extras {
+        self.extras.get_or_insert_default()
+    }
+
+    #[inline]
+    fn follow(&mut self, edge: Option<&Edge>) {
+        if let (Some(extras), Some(slot)) = (&mut self.extras, &self.slot)
+            && let Some(retained) = &mut extras.retained
+        {
+            retained.follow(edge, slot);
+        }
+    }
+
+    /// Begins a new history with this edge: a leaf, or untracked.
+    pub fn restart(&mut self, edge: Option<Edge>) -> OldEdge {
+        match &mut self.value {
+            Value::Own(t) => OldEdge(std::mem::replace(&mut t.edge, edge)),
+            Value::Shared(p) => p.restart(edge),
+        }
+    }
+
+    /// Remembers why this tensor has no edge.
+    pub fn set_detach_reason(&mut self, detach_reason: DetachReason) {
+        match &mut self.value {
+            Value::Own(t) => t.detach_reason = detach_reason,
+            Value::Shared(p) => p.detach_reason = detach_reason,
+        }
+    }
+
+    /// Writes: `f` changes a tensor, at the layout if one is given. Only if `record` does `f` see the edge and change
+    /// it, otherwise the edge stays. If `f` fails it must leave its tensor as it was, and so does this.
+    pub fn write(
+        &mut self,
+        record: bool,
+        f: impl FnOnce(&mut Tensor, Option<&Layout>) -> Result<()>,
+    ) -> Result<OldEdge> {
+        let t = match &mut self.value {
+            Value::Own(t) => t,
+            Value::Shared(p) => return p.write(record, f),
+        };
+        let before = t.edge.clone();
+        if !record {
+            t.edge = None;
+        }
+        let done = f(t, None);
+        if !record {
+            t.edge.clone_from(&before);
+        }
+        done?;
+        let after = t.edge.clone();
+        self.version = self.version.wrapping_add(1);
+        self.follow(after.as_ref());
+        Ok(OldEdge(before))
+    }
+
+    /// Takes the value of another tensor of the same shape and dtype. An untracked value over a tracked one is written
+    /// like a constant: the result stays tracked, and its derivative is zero.
+    pub fn assign(&mut self, new: &Tensor, record: bool) -> Result<OldEdge> {
+        let packs = matches!(self.value, Value::Shared(_));
+        self.write(record, |t, layout| match layout {
+            None if t.edge.is_none() || new.edge.is_some() => {
+                t.array = if packs { new.array.contiguous()? } else { new.array.clone() };
+                t.edge.clone_from(&new.edge);
+                t.detach_reason = new.detach_reason;
+                Ok(())
+            }
+            _ => index::put_at(t, layout, &[Index::Ellipsis], new.into()),
+        })
+    }
+
+    /// Takes the result of an op that moves elements, such as a transpose. `region` is where its elements lie, if it is
+    /// a view.
+    pub fn reshape(&mut self, mut new: Tensor, region: Option<Region>) -> OldEdge {
+        let edge = match &self.value {
+            Value::Own(t) => t.edge.clone(),
+            Value::Shared(p) => p.edge(),
+        };
+        if let (Some(_), Some(slot)) = (edge.as_ref().filter(|e| e.node.is_leaf()), &self.slot) {
+            new = slot.leaf(&new);
+        }
+        let moved = match (&mut self.value, region) {
+            (Value::Shared(p), Some(region)) => p.move_to(&region, new.edge.clone()),
+            _ => None,
+        };
+        if moved.is_none() {
+            self.version = self.version().wrapping_add(1);
+            self.inference = self.is_inference();
+            self.follow(new.edge.as_ref());
+            self.value = Value::Own(new);
+        }
+        OldEdge(edge)
+    }
+
+    /// This value as one of shared memory, and the layout of a tensor that lies in that memory. None for other tensors.
+    pub fn locate(&mut self, t: &Tensor) -> Option<(&mut SharedValue, Layout)> {
+        let layout = match &self.value {
+            Value::Own(own) if own.levels != t.levels => None,
+            Value::Own(own) => t.array.layout_in(&own.array, t.levels.len()),
+            Value::Shared(p) => p.layout_of(t),
+        }?;
+        Some((self.shared(), layout))
+    }
+
+    /// The elements for writing in place, if they are all elements of their memory.
+    pub fn all<R>(&mut self, f: impl FnOnce(&mut Array) -> R) -> Option<R> {
+        match &mut self.value {
+            Value::Own(t) => Some(f(&mut t.array)),
+            Value::Shared(p) => p.all(f),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Results of ops that share memory with their operand.
+
+use pyo3::prelude::*;
+
+use super::var::{Value, Var};
+use crate::bind::python::dialect::Dialect;
+use crate::error::Result;
+use crate::graph::Tensor;
+use crate::ops::alias::alias;
+
+impl Var {
+    /// Makes the memory such that views can share it. The value and its edge stay.
+    pub fn share(&self) -> Result<()> {
+        match &mut self.lock().value {
+            Value::Own(t) => t.array = t.array.shareable()?,
+            Value::Shared(p) => p.share()?,
+        }
+        Ok(())
+    }
+
+    /// The result of an op on `base` as a Python object: a view where it shares the memory of `base`, otherwise a
+    /// tensor of its own.
+    pub fn view_of<'py>(base: &Bound<'py, Var>, t: Tensor, dialect: Dialect) -> PyResult<Bound<'py, Var>> {
+        let py = base.py();
+        // The view of a leaf is no leaf, even if the op had nothing to do.
+        let leaf = t.edge.as_ref().is_some_and(|e| e.node.is_leaf());
+        let t = if leaf { alias(&t)? } else { t };
+        let value = match base.get().lock().locate(&t) {
+            None => Value::Own(t),
+            Some((shared, layout)) => {
+                let root = shared
+                    .base
+                    .as_ref()
+                    .map_or_else(|| base.clone().into_any().unbind(), |b| b.clone_ref(py));
+                Value::Shared(Box::new(shared.view(layout, t.edge, t.detach_reason, root)))
+            }
+        };
+        Var::object(py, value, dialect)
+    }
+
+    /// The result of an op that moves elements: a view where it shares this tensor's memory.
+    pub fn view_or_result<'py>(
+        slf: &Bound<'py, Var>,
+        f: impl FnOnce(&Tensor) -> Result<Tensor>,
+    ) -> PyResult<Bound<'py, Var>> {
+        slf.get().share()?;
+        let t = f(&slf.get().operand())?;
+        Var::view_of(slf, t, slf.get().dialect())
+    }
+}
