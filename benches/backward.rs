@@ -1,4 +1,4 @@
-//! Backward passes over chains of one-element ops: the time a node takes, from a hundred nodes to a hundred thousand.
+//! Backward passes over chains of one-element ops: the time per node, from a hundred nodes to a hundred thousand.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ferrograd::{Tensor, grad};
@@ -24,7 +24,7 @@ fn chains(c: &mut Criterion) {
     group.finish();
 }
 
-/// The third derivative of x⁵, by products alone.
+/// The third derivative of x⁵, written as products.
 fn third(c: &mut Criterion) {
     let x = Tensor::scalar(1.5).leaf();
     c.bench_function("third derivative of x^5", |b| {

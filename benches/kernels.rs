@@ -1,4 +1,4 @@
-//! Kernels on arrays that do not fit into a cache, through the public functions and without recording.
+//! Kernels on arrays larger than the cache, called through the public functions without recording.
 
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -42,7 +42,7 @@ fn kernels(c: &mut Criterion) {
     group.finish();
 }
 
-/// What the machine allows: loops with nothing around them, over memory that is there already.
+/// The speed that the machine allows: bare loops over memory that is allocated before.
 fn bare(c: &mut Criterion) {
     const N: usize = 4 << 20;
     let x: Vec<f32> = (0..N).map(|i| (i % 1000) as f32 / 500.0 - 1.0).collect();

@@ -1,4 +1,4 @@
-//! What it costs to record one op: the smallest arrays, so that nothing but the record is measured.
+//! The cost of recording one op: the arrays have one element, so only the overhead is measured.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! Backward passes with something to run at the same time: independent branches, over one thread and two.
+//! Backward passes over independent branches, with one thread and with two.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use ferrograd::{Array, Tensor, grad, par};

@@ -1,4 +1,5 @@
-//! Hooks on nodes, and ops that call the host language: on the thread that asked, in order, with any number of threads.
+//! Hooks on nodes and ops that call the host language: they run in order on the calling thread, with any number of
+//! threads in the engine.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,7 @@ use ferrograd::graph::{
 use ferrograd::ops::pointwise::sin;
 use ferrograd::{Array, Error, Result, Tensor, grad, par};
 
-/// The number of threads is one for the process: tests that set it take turns.
+/// Sets the number of threads, which is global: the tests that set it run one after another.
 fn threads(n: usize) -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -35,7 +36,7 @@ fn first(t: &Tensor) -> f64 {
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// Writes what it sees into a log and multiplies what arrives.
+/// Logs every call and scales the arriving cotangent.
 struct Scale {
     name: &'static str,
     by: f64,
@@ -86,7 +87,7 @@ fn seen(log: &Log) -> Vec<String> {
 }
 
 #[test]
-fn a_hook_sees_the_sum_once_and_its_result_is_what_flows_on() {
+fn a_hook_sees_the_summed_cotangent_once_and_its_result_flows_on() {
     let log = Log::default();
     let x = Tensor::scalar(1.0).leaf();
     let y = &x * 2.0;
@@ -103,14 +104,14 @@ fn a_hook_sees_the_sum_once_and_its_result_is_what_flows_on() {
         "x arrive [Some(100.0)]",
     ];
     assert_eq!(seen(&log), inner);
-    // A value that is asked for, and whose node need not run.
+    // The gradient of `y` is wanted, and the node of `y` need not run.
     request(&z, &[&y]).run().unwrap();
     assert_eq!(seen(&log), ["y arrive [Some(5.0)]"]);
     let mut into = request(&z, &[&y]);
     into.accumulates = true;
     into.run().unwrap();
     assert_eq!(seen(&log), ["y arrive [Some(5.0)]", "y before [Some(50.0)]"]);
-    // A leaf whose gradient is to be added to what it has, and one that nobody asks for.
+    // A leaf whose gradient accumulates, and then a leaf that is not wanted.
     let mut all = request(&z, &[]);
     all.leaves = true;
     assert_eq!(first(&all.run().unwrap().leaves[0].1), 300.0);
@@ -121,7 +122,7 @@ fn a_hook_sees_the_sum_once_and_its_result_is_what_flows_on() {
     assert_eq!(seen(&log), [""; 0]);
 }
 
-/// Passes its gradient on, on the thread that asked.
+/// The identity; its rule must run on this thread.
 struct Host(ThreadId);
 
 impl Op for Host {
@@ -151,7 +152,7 @@ fn leaf(n: usize) -> Tensor {
     Tensor::constant(Array::from_slice(&data, &[n]).unwrap()).leaf()
 }
 
-/// Branches from one leaf, every third of them through the host or with a hook on it.
+/// Branches from one leaf: a third goes through `Host`, a third has a hook.
 fn wide(x: &Tensor, log: &Log) -> Tensor {
     let branch = |k: usize| {
         let t = sin(&(x * (0.1 + 0.37 * k as f64))).unwrap();
@@ -168,7 +169,7 @@ fn wide(x: &Tensor, log: &Log) -> Tensor {
 }
 
 #[test]
-fn the_hosts_work_runs_on_the_calling_thread_while_others_go_on() {
+fn host_ops_and_hooks_run_on_the_calling_thread_while_others_work() {
     let _turn = threads(1);
     let mut bits: Option<Vec<u64>> = None;
     for n in [1, 2, 4] {
@@ -194,7 +195,7 @@ fn the_hosts_work_runs_on_the_calling_thread_while_others_go_on() {
     }
 }
 
-/// Runs a function of what passes.
+/// A hook made of a function of the arriving cotangents.
 struct Act<F>(F);
 
 impl<F: Fn(&HookContext<'_>, &mut [Option<Tensor>]) -> Result<()> + Send + Sync + 'static> Hooks for Act<F> {
@@ -216,7 +217,7 @@ impl<F: Fn(&HookContext<'_>, &mut [Option<Tensor>]) -> Result<()> + Send + Sync 
 }
 
 #[test]
-fn a_hook_may_differentiate_and_hang_hooks_on_other_nodes_and_fail() {
+fn a_hook_may_differentiate_add_hooks_to_other_nodes_and_fail() {
     for n in [1, 2] {
         let _turn = threads(n);
         let (x, log, fails) = (leaf(2000), Log::default(), Arc::new(AtomicBool::new(false)));
@@ -245,7 +246,7 @@ fn a_hook_may_differentiate_and_hang_hooks_on_other_nodes_and_fail() {
 }
 
 #[test]
-fn what_a_hook_makes_must_fit() {
+fn the_result_of_a_hook_must_have_the_shape_and_dtype_of_the_cotangent() {
     let wrong: [fn(&Tensor) -> Tensor; 2] =
         [|_| Tensor::scalar(1.0f32), |_| Tensor::constant(Array::full(&[2], 1.0f64))];
     for make in wrong {

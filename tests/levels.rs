@@ -1,5 +1,5 @@
-//! Batching against plain loops: gradients inside, outside and across levels, in the 17 constellations that tell a
-//! right rule for closed and live levels from a wrong one.
+//! `vmap` and batched cotangents against plain loops: gradients inside, outside and across levels, in the 17
+//! combinations of live and closed levels that a wrong rule would fail.
 
 use ferrograd::engine::Request;
 use ferrograd::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, apply};
@@ -13,7 +13,7 @@ const B: usize = 3;
 const C: usize = 2;
 const D: usize = 4;
 
-/// Numbers without a pattern, the same in every run.
+/// Pseudo-random numbers in [-1, 1), the same in every run.
 fn numbers(n: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -36,7 +36,7 @@ fn sum(x: &Tensor) -> Tensor {
     reduce::sum(x, None, false, None).unwrap()
 }
 
-/// The gradient of one value by another, from a seed (ones if none is given).
+/// The gradient of `y` with respect to `x`.
 fn grad(y: &Tensor, x: &Tensor, create_graph: bool) -> Result<Tensor> {
     Ok(ferrograd::grad(&[y], &[x], create_graph)?.remove(0).expect("x was used"))
 }
@@ -52,7 +52,7 @@ fn grad_batched(y: &Tensor, x: &Tensor, seeds: &Tensor, create_graph: bool) -> T
     batched(request).unwrap().wanted.remove(0).expect("x was used")
 }
 
-/// The gradient function of `f` by its argument, which is differentiated at a place of its own.
+/// The gradient of `f` at `w`, taken with respect to an alias of `w`.
 fn gradient(f: impl Fn(&Tensor) -> Tensor, w: &Tensor) -> Result<Tensor> {
     let w = alias(w)?;
     grad(&f(&w), &w, true)
@@ -104,11 +104,11 @@ impl Data {
     fn leaf(&self) -> Tensor {
         tensor(&self.w, &[D]).leaf()
     }
-    /// By lane and element: a function of `w` and `x`.
+    /// `f(w, x)` for each sample and element.
     fn table(&self, f: impl Fn(f64, f64) -> f64) -> Vec<f64> {
         (0..B * D).map(|i| f(self.w[i % D], self.x[i])).collect()
     }
-    /// Its sum over the lanes.
+    /// The sum of `f(w, x)` over the batch.
     fn summed(&self, w: &[f64], f: impl Fn(f64, f64) -> f64) -> Vec<f64> {
         (0..D).map(|d| (0..B).map(|b| f(w[d], self.x[b * D + d])).sum()).collect()
     }
@@ -134,7 +134,7 @@ fn diagonal(v: &[f64]) -> Vec<f64> {
 }
 
 #[test]
-fn gradients_of_each_sample() {
+fn per_sample_gradients() {
     let d = Data::new();
     let w = d.leaf();
     let r = vmap(|t| Ok(vec![gradient(|w| f(w, &t[1]), &t[0])?]), &[(&w, None), (&d.xs(), Some(0))], 0);
@@ -142,7 +142,7 @@ fn gradients_of_each_sample() {
 }
 
 #[test]
-fn gradient_of_a_sum_over_lanes() {
+fn gradient_of_a_sum_over_the_batch() {
     let d = Data::new();
     let w = d.leaf();
     let y = one(|t| Ok(f(&w, &t[0])), &d.xs());
@@ -205,7 +205,7 @@ fn inner_level_summed_outer_level_kept() {
 }
 
 #[test]
-fn gradient_inside_a_lane_by_a_closed_over_tensor() {
+fn gradient_inside_vmap_by_a_closed_over_tensor() {
     let d = Data::new();
     let w = d.leaf();
     let r = one(|x| grad(&f(&w, &x[0]), &w, true), &d.xs());
@@ -213,7 +213,7 @@ fn gradient_inside_a_lane_by_a_closed_over_tensor() {
 }
 
 #[test]
-fn second_order_through_gradients_of_each_sample() {
+fn second_order_through_per_sample_gradients() {
     let d = Data::new();
     let want =
         differences(|v| squares(&(0..B * D).map(|i| slope(v[i % D], d.x[i])).collect::<Vec<_>>()), &d.w);
@@ -274,7 +274,7 @@ fn second_order_of_a_batched_loss_with_products_inside() {
 }
 
 #[test]
-fn a_result_that_does_not_depend_on_the_lane() {
+fn a_result_that_does_not_depend_on_the_sample() {
     let d = Data::new();
     let w = d.leaf();
     let y = one(|_| Ok(sum(&sin(&(&w * 2.0))?)), &d.xs());
@@ -282,7 +282,7 @@ fn a_result_that_does_not_depend_on_the_lane() {
     check(&grad(&sum(&y), &w, false).unwrap(), &[D], &want, EXACT);
 }
 
-/// An op whose rule answers ones, whatever the cotangent: not linear in it, as users' own rules may be.
+/// An op whose rule returns ones for any cotangent: like some custom rules, it is not linear in the cotangent.
 struct Stubborn;
 
 impl Op for Stubborn {
@@ -306,7 +306,7 @@ impl Op for Stubborn {
 
 #[test]
 fn a_rule_that_returns_a_constant() {
-    // The constant has no lanes: it is the same in each, and is expanded to them before the next rule runs.
+    // The constant has no batch axis, so it is expanded to the batch before the next rule runs.
     let d = Data::new();
     let w = d.leaf();
     let y = one(|x| Ok(sum(&apply(Stubborn, &[&(&x[0] + &w)])?)), &d.xs());
@@ -314,7 +314,7 @@ fn a_rule_that_returns_a_constant() {
 }
 
 #[test]
-fn lanes_at_other_axes_and_shared_inputs() {
+fn batch_axes_at_other_positions_and_shared_inputs() {
     let d = Data::new();
     let x = d.xs();
     let columns = vmap(|t| Ok(vec![sin(&t[0])?, cos(&t[1])?]), &[(&x, Some(-1)), (&x, None)], 1).unwrap();
@@ -323,7 +323,7 @@ fn lanes_at_other_axes_and_shared_inputs() {
 }
 
 #[test]
-fn refusals_name_vmap() {
+fn errors_name_vmap() {
     let x = tensor(&[1.0, 2.0], &[2]);
     let z = tensor(&[1.0, 2.0, 3.0], &[3]);
     let error = |r: Result<Vec<Tensor>>| r.unwrap_err().to_string();

@@ -1,5 +1,5 @@
-//! The run over the graph: the same bits from any number of threads, errors and panics, depth, and what a request
-//! asks for.
+//! Backward passes: the same bits for any number of threads, errors and panics, deep graphs, and the options of a
+//! request.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use ferrograd::ops::contract::matmul;
 use ferrograd::ops::pointwise::sin;
 use ferrograd::{Array, Error, Result, Tensor, par};
 
-/// The number of threads is one for the process: tests that set it take turns.
+/// Sets the number of threads, which is global: the tests that set it run one after another.
 fn threads(n: usize) -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,13 +34,13 @@ fn value(t: &Tensor) -> f64 {
     t.array.item().to_f64()
 }
 
-/// Numbers of many sizes, so that another order of addition gives other bits.
+/// Numbers of different sizes, so that another order of addition gives other bits.
 fn ragged(n: usize) -> Tensor {
     let data: Vec<f32> = (0..n).map(|i| ((i * 7919 % 1000) as f32 / 997.0 + 0.001).sqrt()).collect();
     Tensor::constant(Array::from_slice(&data, &[n]).unwrap()).leaf()
 }
 
-/// Branches of several lengths from one leaf, joined one after another.
+/// Branches of different lengths from one leaf, summed one after another.
 fn wide(x: &Tensor, branches: usize) -> Tensor {
     let branch = |k: usize| {
         let mut t = x * (0.1 + 0.37 * k as f64);
@@ -63,7 +63,7 @@ fn three_derivatives_have_the_same_bits_from_any_number_of_threads() {
     for n in [1, 2, 4] {
         par::set_threads(n);
         let mut several = [false; 3];
-        // A busy machine may leave a run to its caller alone: go on until every order has had company.
+        // On a busy machine the calling thread may run a pass alone: repeat until a second thread helped with each order.
         for round in 0..200 {
             let x = ragged(2000);
             let mut g = wide(&x, 32);
@@ -85,7 +85,7 @@ fn three_derivatives_have_the_same_bits_from_any_number_of_threads() {
     }
 }
 
-/// An op whose rule does something.
+/// The identity with a rule that calls a function.
 struct Rule(fn() -> Result<()>);
 
 impl Op for Rule {
@@ -108,7 +108,7 @@ impl Op for Rule {
 }
 
 #[test]
-fn errors_and_panics_of_a_rule_come_out_and_the_engine_goes_on() {
+fn errors_and_panics_of_a_rule_reach_the_caller_and_the_engine_keeps_working() {
     type Outcome = fn() -> Result<()>;
     let rules: [(Outcome, &str); 3] = [
         (|| Err(Error::Interrupted.into()), "interrupted"),
@@ -169,7 +169,7 @@ fn many_callers_share_leaves_and_the_pool() {
                 for _ in 0..3 {
                     let g = request(&[&wide(x, 32)], &[x]).run().unwrap().wanted[0].clone().unwrap();
                     assert_eq!(bits(&g), bits(want));
-                    // Large products go to the pool from every caller, while drivers of others are in it.
+                    // Every caller sends large products to the pool while other passes run in it.
                     let products: Vec<Tensor> = (0..4)
                         .map(|i| matmul(square.into(), (&(square * f64::from(i + k))).into()).unwrap())
                         .collect();
@@ -182,7 +182,7 @@ fn many_callers_share_leaves_and_the_pool() {
     });
 }
 
-/// Its two outputs are its input, and twice its input.
+/// An op with two outputs: its input, and twice its input.
 struct Pair;
 
 impl Op for Pair {
@@ -242,7 +242,7 @@ fn outputs_of_one_node_are_told_apart() {
 }
 
 #[test]
-fn blocked_values_let_nothing_through() {
+fn no_gradient_flows_through_blocked_values() {
     let x = Tensor::scalar(3.0).leaf();
     let (a, b) = (&x * 2.0, &x * 5.0);
     let y = &a + &b;
@@ -264,7 +264,7 @@ fn blocked_values_let_nothing_through() {
 }
 
 #[test]
-fn other_leaves_are_answered_beside_the_wanted_ones() {
+fn gradients_of_other_leaves_are_returned_beside_the_wanted_ones() {
     let (x, w) = (Tensor::scalar(3.0).leaf(), Tensor::scalar(4.0).leaf());
     let mut r = request(&[&(&x * &w)], &[&x]);
     r.leaves = true;
@@ -276,7 +276,7 @@ fn other_leaves_are_answered_beside_the_wanted_ones() {
 }
 
 #[test]
-fn only_what_kept_something_is_freed() {
+fn only_nodes_that_saved_something_are_freed() {
     let x = Tensor::scalar(3.0).leaf();
     let sums = &x + &x;
     for _ in 0..2 {
@@ -299,7 +299,7 @@ fn seeds_take_the_dtype_of_their_value() {
 }
 
 #[test]
-fn the_caller_is_asked_on_its_own_thread_and_can_stop_the_run() {
+fn the_interrupt_check_runs_on_the_calling_thread_and_can_stop_a_pass() {
     for n in [1, 2] {
         let _turn = threads(n);
         let slow = Rule(|| {
