@@ -11,21 +11,7 @@ import numpy as np
 import pytest
 from ferrograd import func
 
-
-def leaf(value: Any) -> Any:
-    return fg.tensor(value, dtype=fg.float64, requires_grad=True)
-
-
-class Cube(fg.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.save_for_backward(x)
-        return x**3
-
-    @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        return g * 3 * x**2
+from tests.native.functions import Cube, leaf
 
 
 class NumpySine(fg.Function):

@@ -15,10 +15,7 @@ import pytest
 from ferrograd import func
 
 from tests.dialects import ALL, Dialect
-
-
-def leaf(data: Any) -> Any:
-    return fg.tensor(data, dtype=fg.float64, requires_grad=True)
+from tests.native.functions import Cube, leaf
 
 
 def hooks_of(dialect: Dialect) -> Any:
@@ -221,17 +218,6 @@ def test_under_vmap() -> None:
 
 
 def test_custom_functions() -> None:
-    class Cube(fg.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.save_for_backward(x)
-            return x**3
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            (x,) = ctx.saved_tensors
-            return g * 3 * x**2
-
     counted = Counted()
     x = leaf(2.0)
     with counted.hooks:

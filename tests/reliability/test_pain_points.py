@@ -18,12 +18,9 @@ from ferrograd.testing import check
 from tests.dialects import ALL, Dialect
 from tests.engine.test_threads import script
 from tests.func.tools import sample
+from tests.native.functions import Cube, leaf
 
 HERE = "test_pain_points.py:"
-
-
-def leaf(data: Any) -> Any:
-    return fg.tensor(data, dtype=fg.float64, requires_grad=True)
 
 
 @pytest.fixture(params=ALL, ids=str)
@@ -309,16 +306,6 @@ def test_a_long_graph_is_dropped_without_recursion() -> None:
 def test_a_custom_rule_works_in_both_modes() -> None:
     """A function with a rule for reverse mode cannot be used in forward mode, and one for forward mode not in reverse;
     so nobody can take a Hessian through it."""
-
-    class Cube(fg.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.save_for_backward(x)
-            return x**3
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return g * 3.0 * ctx.saved_tensors[0] ** 2
 
     Cube.check([leaf([0.5, -2.0])])
     assert func.jacfwd(func.jacrev(Cube.apply))(leaf(2.0)).item() == 12.0
