@@ -116,7 +116,7 @@ def test_decorators_keep_name_and_documentation() -> None:
         return n + 1
 
     assert successor(2) == 6
-    assert (successor.__name__, successor.__doc__) == ("successor", "The next one.")
+    assert (successor.__name__, successor.__doc__) == ("successor", "Returns its argument plus one.")
 
     def plain(a: int, *rest: int, b: int = 2) -> int:
         return a + b
