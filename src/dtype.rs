@@ -131,8 +131,35 @@ impl From<bool> for Bool8 {
     }
 }
 
-/// A Rust type that an array can hold. Every bit pattern of such a type is a value.
-pub trait Element: Copy + Default + PartialEq + PartialOrd + Send + Sync + fmt::Debug + 'static {
+/// Keeps [`Element`] from being implemented outside the crate.
+pub(crate) mod sealed {
+    pub trait Sealed {}
+}
+
+/// A Rust type that an array can hold. Only this crate implements it:
+///
+/// ```compile_fail,E0277
+/// use ferrograd::dtype::{DType, Element};
+///
+/// #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+/// struct Wide([u64; 8]);
+///
+/// // An array of bytes, read and written as elements of 64 bytes, would overrun its memory.
+/// unsafe impl Element for Wide {
+///     const DTYPE: DType = DType::U8;
+///     fn from_f64(_: f64) -> Wide { Wide::default() }
+///     fn from_i64(_: i64) -> Wide { Wide::default() }
+///     fn to_f64(self) -> f64 { 0.0 }
+///     fn to_i64(self) -> i64 { 0 }
+/// }
+/// ```
+///
+/// # Safety
+/// The type has the size and at most the alignment of an element of [`Element::DTYPE`], and every bit pattern of that
+/// size is a value of the type.
+pub unsafe trait Element:
+    sealed::Sealed + Copy + Default + PartialEq + PartialOrd + Send + Sync + fmt::Debug + 'static
+{
     const DTYPE: DType;
     /// The element nearest to a Rust float: saturating for integers, `!= 0` for truth values.
     fn from_f64(v: f64) -> Self;
@@ -144,7 +171,9 @@ pub trait Element: Copy + Default + PartialEq + PartialOrd + Send + Sync + fmt::
 
 macro_rules! element {
     ($($t:ty => $dtype:ident),*) => { $(
-        impl Element for $t {
+        impl sealed::Sealed for $t {}
+        // SAFETY: the dtype is that of this primitive number, all of whose bit patterns are values.
+        unsafe impl Element for $t {
             const DTYPE: DType = $dtype;
             #[inline(always)] fn from_f64(v: f64) -> Self { v as $t }
             #[inline(always)] fn from_i64(v: i64) -> Self { v as $t }
@@ -155,7 +184,9 @@ macro_rules! element {
 }
 element!(u8 => U8, i8 => I8, u16 => U16, i16 => I16, u32 => U32, i32 => I32, u64 => U64, i64 => I64, f32 => F32, f64 => F64);
 
-impl Element for Bool8 {
+impl sealed::Sealed for Bool8 {}
+// SAFETY: one transparent byte, and every byte is a value.
+unsafe impl Element for Bool8 {
     const DTYPE: DType = Bool;
     #[inline(always)]
     fn from_f64(v: f64) -> Self {

@@ -25,11 +25,13 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("pyo3", &["bind/"]),
     ("numpy", &["bind/"]),
     ("rayon", &["kernel/par.rs"]),
+    ("libc", &["array/buffer.rs"]),
     ("ndarray", &["array/", "kernel/"]),
 ];
 
 /// The places that may contain `unsafe`.
 const UNSAFE: &[&str] = &[
+    "dtype.rs",
     "kernel/",
     "array/",
     "bind/call/arguments.rs",

@@ -16,15 +16,11 @@ const HUGE: usize = 4 << 20;
 /// Asks the system to lay these bytes, which nobody has touched yet, into huge pages. It may refuse.
 #[cfg(target_os = "linux")]
 fn ask_for_huge_pages(base: NonNull<u8>, bytes: usize) {
-    use std::ffi::{c_int, c_void};
     const PAGE: usize = 4096;
-    const MADV_HUGEPAGE: c_int = 14;
-    unsafe extern "C" {
-        fn madvise(at: *mut c_void, bytes: usize, advice: c_int) -> c_int;
-    }
     let first = base.as_ptr().align_offset(PAGE);
-    // SAFETY: whole pages of a block that is ours; the advice changes no byte of them.
-    unsafe { madvise(base.as_ptr().add(first).cast(), (bytes - first) / PAGE * PAGE, MADV_HUGEPAGE) };
+    let whole = (bytes - first) / PAGE * PAGE;
+    // SAFETY: the pages lie inside the block, which the caller owns, and this advice changes none of their bytes.
+    unsafe { libc::madvise(base.as_ptr().add(first).cast(), whole, libc::MADV_HUGEPAGE) };
 }
 
 #[cfg(not(target_os = "linux"))]

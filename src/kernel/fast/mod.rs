@@ -8,6 +8,7 @@ mod wide;
 
 pub use poly::{ROUND64, mantissa64};
 
+use crate::dtype::sealed::Sealed;
 use crate::dtype::{DType, Element};
 use crate::kernel::num::{Num, Plain, Real};
 
@@ -21,7 +22,9 @@ macro_rules! fast {
     ($t:ident: $exp:ident $exp2:ident $exp_m1:ident $ln:ident $ln_1p:ident $sin:ident $cos:ident $tanh:ident $sigmoid:ident
         $softplus:ident;
         $base:ident $more:ident ($($two:ident)*) ($($one:ident)*); exact ($($exact_two:ident)*) ($($exact:ident)*)) => {
-        impl Element for Fast<$t> {
+        impl Sealed for Fast<$t> {}
+        // SAFETY: `Fast` is a transparent wrapper of the float whose dtype it has.
+        unsafe impl Element for Fast<$t> {
             const DTYPE: DType = <$t as Element>::DTYPE;
             #[inline(always)] fn from_f64(v: f64) -> Self { Fast(v as $t) }
             #[inline(always)] fn from_i64(v: i64) -> Self { Fast(v as $t) }
