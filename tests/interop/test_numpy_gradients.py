@@ -67,5 +67,5 @@ def test_a_result_without_a_derivative_is_computed_of_a_tracked_tensor() -> None
     assert np.allclose(x, [2.0, 1.0])
     assert np.searchsorted([0.0, 1.5], x).tolist() == [2, 1]
     assert np.lexsort((x,)).tolist() == [1, 0]
-    assert np.array2string(x) == "[2. 1.]"
+    assert np.array2string(x) == "[2. 1.]"  # type: ignore[arg-type]
     assert np.result_type(x, np.float64) == np.float64
