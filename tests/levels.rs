@@ -3,7 +3,7 @@
 
 use ferrograd::engine::Request;
 use ferrograd::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, apply};
-use ferrograd::ops::alias::alias;
+use ferrograd::ops::copy::alias;
 use ferrograd::ops::pointwise::{cos, sin};
 use ferrograd::ops::reduce;
 use ferrograd::transform::{batched, vmap};

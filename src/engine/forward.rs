@@ -9,7 +9,7 @@ use super::sum::added;
 use crate::error::{Error, Result};
 use crate::graph::modes;
 use crate::graph::{Edge, Grads, Levels, Meta, NodeKind, Op, Saved, Tangents, Tensor};
-use crate::ops::lanes::spread_lanes;
+use crate::ops::batch::spread_lanes;
 use crate::ops::movement::{broadcast_to, cast};
 
 /// The tangents of `outputs` where each of `inputs` moves along its tangent: none where nothing arrives. An input may

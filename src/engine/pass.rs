@@ -15,12 +15,12 @@ use crate::graph::site::Site;
 use crate::graph::watch::{self, First, Watch};
 use crate::graph::{Edge, Grads, HookContext, Hooks, Levels, Meta, Node, NodeKind, Run, Saved, Tensor};
 use crate::kernel::reduce::non_finite;
-use crate::ops::compare::equal;
+use crate::ops::batch::{spread_lanes, sum_lanes};
 use crate::ops::entry::Operand;
-use crate::ops::lanes::{spread_lanes, sum_lanes};
 use crate::ops::movement::broadcast_to;
-use crate::ops::reduce::sum_to;
-use crate::ops::select::select;
+use crate::ops::movement::sum_to;
+use crate::ops::pointwise::compare::equal;
+use crate::ops::pointwise::select::select;
 use crate::shape;
 
 /// What every node of a backward pass is told.

@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Result;
 use crate::graph::Tensor;
-use crate::ops::arithmetic::{add_in_place, add_same};
 use crate::ops::movement::cast;
+use crate::ops::pointwise::arithmetic::{add_in_place, add_same};
 
 /// Most graphs have no more sums at a time.
 const FEW: usize = 4;

@@ -21,7 +21,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::modes;
 use crate::graph::{Edge, Grads, Levels, NeedsGrad, Node, NodeKind, Saved, SavedArray, SavedList, Tensor};
-use crate::ops::alias::alias;
+use crate::ops::copy::alias;
 use crate::ops::movement::{broadcast_to, cast};
 
 /// By order, from the first to `order`: the derivatives of `outputs` by `t`, where each of `inputs` is its value plus

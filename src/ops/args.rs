@@ -2,12 +2,77 @@
 
 use smallvec::SmallVec;
 
-use super::entry::{Base, Lit, ParamType};
 use crate::array::Item;
 use crate::dtype::DType;
 use crate::error::{Error, Result, bail};
 use crate::graph::Tensor;
-use crate::ops::Index;
+
+/// What a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParamType {
+    pub base: Base,
+    /// Whether it may be None.
+    pub optional: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    Tensor,
+    /// A tensor or a number, which is weak: it can raise the kind of the result, never its width.
+    Operand,
+    Tensors,
+    /// All further arguments, tensors; or one list of them. Always the last parameter.
+    Rest,
+    Bool,
+    Int,
+    Float,
+    /// A number of any kind.
+    Number,
+    /// A list of integers, or one.
+    Ints,
+    /// A list of integers, or one, or a word.
+    IntsOrStr,
+    /// A list of integers, or one, which are told apart.
+    Count,
+    /// Pairs of integers: a list of them, one, or a number that is both.
+    Widths,
+    /// An integer, or two lists of integers.
+    Pairs,
+    Str,
+    /// A flag or a name.
+    Choice,
+    /// A number or a name, as the orders of norms are.
+    Order,
+    DType,
+    Index,
+}
+
+/// A default.
+#[derive(Clone, Copy, Debug)]
+pub enum Lit {
+    None,
+    False,
+    True,
+    Int(i64),
+    Float(f64),
+    Str(&'static str),
+    Ints(&'static [i64]),
+}
+
+/// One part of an index expression `x[...]`.
+#[derive(Clone)]
+pub enum Index {
+    Int(i64),
+    Slice {
+        start: Option<i64>,
+        stop: Option<i64>,
+        step: Option<i64>,
+    },
+    NewAxis,
+    Ellipsis,
+    /// Integers or truth values.
+    Tensor(Tensor),
+}
 
 /// An argument that the host has converted by its parameter's kind.
 pub enum Arg {

@@ -1,7 +1,7 @@
-//! The same values in memory of their own.
+//! The same values: in memory of their own, or as a node of their own.
 
 use super::entry::op;
-use super::movement::{Linear, LinearOp};
+use super::linear::{Linear, LinearOp};
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Saved, Tensor, apply};
@@ -31,4 +31,24 @@ impl Linear for Clone {
 #[op(method)]
 pub fn clone(x: &Tensor) -> Result<Tensor> {
     apply(LinearOp(Clone), &[x])
+}
+#[derive(Clone)]
+struct Alias;
+
+impl Linear for Alias {
+    const NAME: &'static str = "alias";
+
+    fn array(&self, x: &Array, _: usize) -> Result<Array> {
+        Ok(x.clone())
+    }
+
+    fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
+        Ok(g.clone())
+    }
+}
+
+/// The same value, tracked, at a place of its own: what can be differentiated for without what it was computed from,
+/// to which gradients flow on all the same.
+pub fn alias(x: &Tensor) -> Result<Tensor> {
+    if x.is_tracked() { apply(LinearOp(Alias), &[x]) } else { Ok(x.leaf()) }
 }

@@ -1,28 +1,13 @@
 //! Tensors made from nothing, and the default float dtype.
 
-use super::arithmetic::default_float;
 use super::entry::{Operand, Value, op};
-use super::movement::broadcast_to;
-use super::promote::{as_tensor, holds, raised, set_default_float};
+use super::promote::{as_tensor, default_float, holds, raised, set_default_float};
+use super::sizes::sizes;
 use crate::array::{Array, Item};
 use crate::dtype::{DType, DTypeKind, Element, dispatch};
-use crate::error::{Error, Result, bail};
+use crate::error::{Result, bail};
 use crate::graph::Tensor;
-use crate::shape::{self, Dims};
-
-/// A Python shape as sizes: negative ones are refused, and more elements than memory can have.
-pub(super) fn sizes(op: &'static str, shape: &[i64], dtype: DType) -> Result<Dims> {
-    let Ok(dims) = shape.iter().map(|&d| usize::try_from(d)).collect::<Result<Dims, _>>() else {
-        bail!(Shape, op, "{shape:?} has a negative size");
-    };
-    let fits = shape::checked_len(&dims)
-        .and_then(|n| n.checked_mul(dtype.size()))
-        .filter(|&b| b <= isize::MAX as usize);
-    if fits.is_none() {
-        return Err(Error::memory(op, dims.to_vec(), dtype));
-    }
-    Ok(dims)
-}
+use crate::ops::movement::broadcast_to;
 
 /// A constant, in memory of its own, with the shape and levels of another tensor.
 fn alike(x: &Tensor, array: Array) -> Result<Tensor> {

@@ -2,7 +2,8 @@
 //! The host turns its objects into `Arg`s by kind, and a `Value` into its own object; it knows no op by name.
 
 pub use super::args::{
-    Arg, Axes, Choice, Count, FromArg, IntsOrStr, Operand, Order, Pairs, Rest, Value, Widths, take,
+    Arg, Axes, Base, Choice, Count, FromArg, IntsOrStr, Lit, Operand, Order, Pairs, ParamType, Rest, Value,
+    Widths, take,
 };
 use crate::error::Result;
 
@@ -40,58 +41,6 @@ pub struct Param {
     pub kind: ParamType,
     /// None where the caller must give it.
     pub default: Option<Lit>,
-}
-
-/// What a parameter takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ParamType {
-    pub base: Base,
-    /// Whether it may be None.
-    pub optional: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Base {
-    Tensor,
-    /// A tensor or a number, which is weak: it can raise the kind of the result, never its width.
-    Operand,
-    Tensors,
-    /// All further arguments, tensors; or one list of them. Always the last parameter.
-    Rest,
-    Bool,
-    Int,
-    Float,
-    /// A number of any kind.
-    Number,
-    /// A list of integers, or one.
-    Ints,
-    /// A list of integers, or one, or a word.
-    IntsOrStr,
-    /// A list of integers, or one, which are told apart.
-    Count,
-    /// Pairs of integers: a list of them, one, or a number that is both.
-    Widths,
-    /// An integer, or two lists of integers.
-    Pairs,
-    Str,
-    /// A flag or a name.
-    Choice,
-    /// A number or a name, as the orders of norms are.
-    Order,
-    DType,
-    Index,
-}
-
-/// A default.
-#[derive(Clone, Copy, Debug)]
-pub enum Lit {
-    None,
-    False,
-    True,
-    Int(i64),
-    Float(f64),
-    Str(&'static str),
-    Ints(&'static [i64]),
 }
 
 inventory::collect!(Entry);

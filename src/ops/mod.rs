@@ -1,48 +1,36 @@
-//! The ops, one file a family. An op is one `impl` (usually one row) and one entry, both in its family's file.
+//! The ops, in folders by subject. An op is one `impl` (usually one row) and one function marked `#[op]`.
 
 use std::sync::LazyLock;
 
-mod args;
+pub(crate) mod args;
 pub mod entry;
+mod linear;
 mod operators;
+pub mod promote;
+mod sizes;
+mod terms;
 
-pub mod activation;
-pub mod alias;
-mod along;
-pub mod arithmetic;
-pub mod compare;
+pub mod batch;
 pub mod contract;
-pub mod conv;
 pub mod copy;
 pub mod create;
-mod curve;
-pub mod einsum;
+pub mod distance;
+mod gather;
 pub mod index;
-pub mod lanes;
-pub mod likeness;
 pub mod linalg;
 pub mod loss;
 pub mod movement;
-pub mod norm;
-pub mod normalize;
+pub mod nn;
 pub mod pointwise;
-pub mod pool;
-pub mod promote;
 pub mod random;
-pub mod rectifier;
 pub mod reduce;
-pub mod residual;
 pub mod scan;
-pub mod select;
 pub mod sort;
-mod spatial;
-mod standardize;
-mod terms;
 
+pub use args::Index;
 pub use entry::{Axes, Entry, Operand};
-pub use index::Index;
 
-/// Every public function, by its first name.
+/// Every public function, sorted by its first name.
 pub fn registry() -> impl Iterator<Item = &'static Entry> {
     static ENTRIES: LazyLock<Vec<&'static Entry>> = LazyLock::new(|| {
         let mut entries: Vec<&Entry> = inventory::iter::<Entry>.into_iter().collect();

@@ -4,9 +4,10 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use super::{arithmetic, pointwise};
 use crate::error::{Error, Result};
 use crate::graph::Tensor;
+use crate::ops::pointwise::arithmetic;
+use crate::ops::pointwise::elementary as pointwise;
 
 fn or_throw(result: Result<Tensor>) -> Tensor {
     result.unwrap_or_else(|error: Box<Error>| error.throw())
@@ -68,8 +69,8 @@ impl Neg for Tensor {
 mod tests {
     use crate::graph::site::Site;
     use crate::graph::{DetachReason, Tensor};
-    use crate::ops::compare::greater;
-    use crate::ops::pointwise::sin;
+    use crate::ops::pointwise::compare::greater;
+    use crate::ops::pointwise::elementary::sin;
 
     #[test]
     fn what_cut_a_value_off_is_handed_on() {

@@ -2,18 +2,19 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::entry::Operand;
-use super::movement::cast;
 use crate::array::{Array, Item};
 use crate::dtype::{DType, DTypeKind, Element, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
+use crate::ops::movement::cast;
 
 /// Which dtypes a row computes in: that of its operands, whatever it is, or floats only.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(in crate::ops) enum Class {
     Num,
     Real,
 }
@@ -21,7 +22,7 @@ pub(super) enum Class {
 /// Both operands as tensors of the dtype of the result: that of the table of tensors, raised in kind (never in width)
 /// by a weak number, and to the default float where the op knows only floats.
 #[inline(always)]
-pub(super) fn promoted<'a>(class: Class, x: Operand<'a>, y: Operand<'a>) -> Result<Pair<'a>> {
+pub(in crate::ops) fn promoted<'a>(class: Class, x: Operand<'a>, y: Operand<'a>) -> Result<Pair<'a>> {
     if let (Operand::Tensor(x), Operand::Tensor(y)) = (x, y)
         && x.dtype() == y.dtype()
         && (class == Class::Num || x.dtype().is_float())
@@ -44,7 +45,7 @@ fn brought<'a>(class: Class, x: Operand<'a>, y: Operand<'a>) -> Result<Pair<'a>>
 }
 
 /// The dtype of two operands.
-pub(super) fn common(x: Operand<'_>, y: Operand<'_>) -> DType {
+pub(in crate::ops) fn common(x: Operand<'_>, y: Operand<'_>) -> DType {
     match (x, y) {
         (Operand::Tensor(x), Operand::Tensor(y)) => x.dtype().promote(y.dtype()),
         (Operand::Tensor(t), Operand::Number(n)) | (Operand::Number(n), Operand::Tensor(t)) => {
@@ -55,7 +56,7 @@ pub(super) fn common(x: Operand<'_>, y: Operand<'_>) -> DType {
 }
 
 /// The dtype of a tensor's, raised in kind where the number is of a stronger one.
-pub(super) fn raised(dtype: DType, by: Item) -> DType {
+pub(in crate::ops) fn raised(dtype: DType, by: Item) -> DType {
     match (dtype.kind(), by) {
         (DTypeKind::Bool, Item::Int(_)) => DType::I64,
         (DTypeKind::Bool | DTypeKind::Int, Item::Float(_)) => default_float(),
@@ -64,7 +65,7 @@ pub(super) fn raised(dtype: DType, by: Item) -> DType {
 }
 
 /// An operand as a tensor of a dtype. A Python integer that the dtype cannot hold is refused, not wrapped around.
-pub(super) fn as_tensor(x: Operand<'_>, dtype: DType) -> Result<Cow<'_, Tensor>> {
+pub(in crate::ops) fn as_tensor(x: Operand<'_>, dtype: DType) -> Result<Cow<'_, Tensor>> {
     Ok(match x {
         Operand::Tensor(t) if t.dtype() == dtype => Cow::Borrowed(t),
         Operand::Tensor(t) => Cow::Owned(cast(t, dtype)?),
@@ -96,18 +97,18 @@ fn scalar(dtype: DType, value: f64) -> Array {
 }
 
 /// The smallest and the largest number of an integer dtype.
-pub(super) fn range(dtype: DType) -> (i128, i128) {
+pub(in crate::ops) fn range(dtype: DType) -> (i128, i128) {
     dispatch!(dtype, int T => (i128::from(T::MIN), i128::from(T::MAX)), else (0, 1))
 }
 
 /// Whether an integer dtype can hold a number.
-pub(super) fn holds(dtype: DType, i: i128) -> bool {
+pub(in crate::ops) fn holds(dtype: DType, i: i128) -> bool {
     let (low, high) = range(dtype);
     (low..=high).contains(&i)
 }
 
 /// The tensor itself if it is a float, else in the default float.
-pub(super) fn promoted_float(x: &Tensor) -> Result<Cow<'_, Tensor>> {
+pub(in crate::ops) fn promoted_float(x: &Tensor) -> Result<Cow<'_, Tensor>> {
     if x.dtype().is_float() {
         return Ok(Cow::Borrowed(x));
     }

@@ -4,12 +4,9 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
-use super::arithmetic::{add_same, default_float, masked, multiply_same, subtract_same};
-use super::compare::less_same;
-use super::create::sizes;
 use super::entry::{Operand, Value, op};
-use super::movement::{broadcast_to, cast};
-use super::promote::{as_tensor, common, holds, promoted_float};
+use super::promote::{as_tensor, common, default_float, holds, promoted_float};
+use super::sizes::sizes;
 use crate::array::Array;
 use crate::dtype::{DType, DTypeKind, Element, dispatch};
 use crate::error::{Result, bail};
@@ -17,6 +14,9 @@ use crate::graph::{Levels, Tensor, modes};
 use crate::kernel::random::{
     Stream, below, fill, join_words, normal32, normal64, per_block, uniform32, uniform64,
 };
+use crate::ops::movement::{broadcast_to, cast};
+use crate::ops::pointwise::arithmetic::{add_same, masked, multiply_same, subtract_same};
+use crate::ops::pointwise::compare::less_same;
 use crate::shape::{self, Dims};
 
 static STATE: Mutex<Option<Stream>> = Mutex::new(None);

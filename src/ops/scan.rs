@@ -5,13 +5,9 @@
 
 use smallvec::smallvec;
 
-use super::along::{Chosen, choose};
-use super::arithmetic::subtract_same;
-use super::compare::not_equal;
 use super::entry::{Operand, op};
-use super::index::narrow;
-use super::movement::{Linear, LinearOp, cast, concat, reshape_to};
-use super::reduce::wide;
+use super::gather::{Chosen, choose};
+use super::linear::{Linear, LinearOp};
 use super::terms::add_terms;
 use crate::array::Array;
 use crate::dtype::{DType, dispatch};
@@ -20,6 +16,11 @@ use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tang
 use crate::kernel::broadcast;
 use crate::kernel::reduce::extreme;
 use crate::kernel::reduce::scan::{self, ScanAxis};
+use crate::ops::index::narrow;
+use crate::ops::movement::{cast, concat, reshape_to};
+use crate::ops::pointwise::arithmetic::subtract_same;
+use crate::ops::pointwise::compare::not_equal;
+use crate::ops::reduce::wide;
 use crate::shape::{self, Dims};
 
 /// A direction along an axis that is counted back from the last one.
@@ -172,7 +173,7 @@ impl Op for CumProd {
 }
 
 /// The product of the elements before each one along an axis (`back` from the end); of those after it, if `reverse`.
-pub(super) fn before(x: &Tensor, back: usize, reverse: bool) -> Result<Tensor> {
+pub(in crate::ops) fn before(x: &Tensor, back: usize, reverse: bool) -> Result<Tensor> {
     let op = CumProd(Run { back, reverse });
     op.before(&apply(op, &[x])?)
 }

@@ -1,7 +1,7 @@
 //! Elements in order along an axis. NaN is greater than every number.
 
-use super::along::{Chosen, choose};
 use super::entry::op;
+use super::gather::{Chosen, choose};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;

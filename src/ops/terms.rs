@@ -3,6 +3,6 @@
 use crate::graph::Tensor;
 
 /// The sum of the terms that are there. None is zero.
-pub(super) fn add_terms(terms: impl IntoIterator<Item = Option<Tensor>>) -> Option<Tensor> {
+pub(in crate::ops) fn add_terms(terms: impl IntoIterator<Item = Option<Tensor>>) -> Option<Tensor> {
     terms.into_iter().flatten().reduce(|a, b| a + b)
 }

@@ -7,7 +7,7 @@
 use crate::engine::{Answer, Request};
 use crate::error::{Result, bail};
 use crate::graph::{Level, LiveLevel, Modes, ModesGuard, Randomness, Tensor};
-use crate::ops::lanes::{enter, leave};
+use crate::ops::batch::{enter, leave};
 use crate::shape;
 
 /// `f` applied to every lane: each input is given with the axis that is split into lanes, none where all lanes share

@@ -13,8 +13,9 @@ use crate::bind::convert::tensor::tensor;
 use crate::bind::value::var::Var;
 use crate::error::Result;
 use crate::graph::Tensor;
+use crate::ops::contract;
 use crate::ops::entry::Operand;
-use crate::ops::{arithmetic, compare, contract, pointwise};
+use crate::ops::pointwise::{self, arithmetic, compare};
 
 /// A binary operator; `NotImplemented` if `other` is no operand.
 #[inline]
@@ -160,7 +161,7 @@ impl Var {
 
     #[pyo3(signature = (ndigits=None))]
     fn __round__<'py>(slf: &Bound<'py, Self>, ndigits: Option<i64>) -> PyResult<Bound<'py, Self>> {
-        unary(slf, |x| pointwise::round(x, ndigits.unwrap_or(0)))
+        unary(slf, |x| arithmetic::round(x, ndigits.unwrap_or(0)))
     }
 
     /// The identity of the object, since `==` is elementwise.

@@ -13,8 +13,8 @@ use crate::bind::python::error::raise;
 use crate::dtype::{Bool8, DType, dispatch};
 use crate::error::Result;
 use crate::graph::Tensor;
-use crate::ops::arithmetic::default_float;
 use crate::ops::movement::cast;
+use crate::ops::promote::default_float;
 
 /// Lists may be nested as deep as NumPy's arrays have axes.
 const MAX_DEPTH: usize = 64;

@@ -27,7 +27,7 @@ pub fn dtype(o: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     }
     // Python's `float` means the default float; NumPy, and torch, would take 64 bits.
     if o.is(o.py().get_type::<PyFloat>()) {
-        return Ok(Some(crate::ops::arithmetic::default_float()));
+        return Ok(Some(crate::ops::promote::default_float()));
     }
     let descr = match o.cast::<PyArrayDescr>() {
         Ok(d) => d.clone(),

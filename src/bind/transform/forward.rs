@@ -8,7 +8,7 @@ use crate::bind::python::gil::without_gil;
 use crate::bind::value::var::Var;
 use crate::engine;
 use crate::graph::{Edge, Tensor};
-use crate::ops::alias::alias;
+use crate::ops::copy::alias;
 
 /// The tensor as an op of its own in the graph, always tracked. Derivatives with respect to it leave out what it was
 /// computed from.

@@ -9,7 +9,7 @@ use crate::bind::python::capi::track;
 use crate::bind::python::dialect::Dialect;
 use crate::graph::site::Site;
 use crate::graph::{DetachReason, Tensor};
-use crate::ops::arithmetic::{add_in_place, add_same, can_add_in_place};
+use crate::ops::pointwise::arithmetic::{add_in_place, add_same, can_add_in_place};
 
 /// One gradient, ready to be stored. All of them are made before the first one is stored, so that either all are stored
 /// or none is.

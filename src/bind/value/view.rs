@@ -6,7 +6,7 @@ use super::var::{Value, Var};
 use crate::bind::python::dialect::Dialect;
 use crate::error::Result;
 use crate::graph::Tensor;
-use crate::ops::alias::alias;
+use crate::ops::copy::alias;
 
 impl Var {
     /// Makes the memory such that views can share it. The value and its edge stay.

@@ -5,15 +5,15 @@ use smallvec::{SmallVec, smallvec};
 use super::groups::reduced;
 use super::places::{all, at_least_vector, broadcast_others, covers, line, positions, same_rank, within};
 use super::rows::{add_onto, join, pick};
-use super::{Index, index_put, put};
+use super::write::{index_put, put};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::kernel::index::IndexedAxes;
-use crate::ops;
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::region::{Part, Region, view};
 use crate::ops::movement::{broadcast_to, reshape_to};
 use crate::ops::promote::as_tensor;
+use crate::ops::{self, Index};
 use crate::shape::{self, Dims};
 
 /// The slices of an axis at `n` indices known here.
@@ -91,7 +91,7 @@ pub fn gather(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
 /// The elements along an axis at indices for all places on the other axes.
 fn beside(op: &'static str, x: &Tensor, at: usize, index: &Tensor) -> Result<Tensor> {
     let places = join(op, &[index], smallvec![x.dims()[at]], smallvec![at])?;
-    ops::along::pick(op, x, &places, x.rank() - at)
+    ops::gather::pick(op, x, &places, x.rank() - at)
 }
 
 /// The elements along an axis at indices, such as `argsort` gives; the other axes broadcast. With axis None,
@@ -164,10 +164,10 @@ fn written(
         let (back, n) = (x.rank() - at, x.dims()[at]);
         let places = || join(op, &[index], smallvec![n], smallvec![at]);
         if reduce_is_sum(reduce) && include_self {
-            return ops::along::put_onto(op, x, &places()?, values, back);
+            return ops::gather::put_onto(op, x, &places()?, values, back);
         }
         if reduce == "assign"
-            && let Some(whole) = ops::along::write(op, x, &places()?, values, back)
+            && let Some(whole) = ops::gather::write(op, x, &places()?, values, back)
         {
             return whole;
         }
@@ -346,75 +346,4 @@ pub fn index_copy(x: &Tensor, axis: i64, index: &Tensor, source: &Tensor) -> Res
 #[op(in_place)]
 pub fn index_fill(x: &Tensor, axis: i64, index: &Tensor, value: Operand<'_>) -> Result<Tensor> {
     put(x, &along("index_fill", x, axis, index)?, value)
-}
-
-/// The slice of an axis at one index; the axis goes. Shares memory.
-///
-/// ```python
-/// >>> fg.select(fg.tensor([[1, 2], [3, 4]]), 1, 0).numpy()
-/// array([1, 3])
-/// ```
-#[op(view)]
-pub fn select(x: &Tensor, axis: i64, index: i64) -> Result<Tensor> {
-    view("select", x, one("select", x, axis, index)?)
-}
-
-fn one(op: &'static str, x: &Tensor, axis: i64, index: i64) -> Result<Region> {
-    let at = shape::axis(op, axis, x.rank())?;
-    let n = x.dims()[at] as i64;
-    if index < -n || index >= n {
-        bail!(Index, op, "index {index} is out of bounds for axis {at} with size {n}");
-    }
-    Ok(Region::at(x.dims(), at, if index < 0 { index + n } else { index } as usize))
-}
-
-/// `length` slices of an axis from `start` on. Shares memory.
-///
-/// ```python
-/// >>> fg.narrow(fg.tensor([1, 2, 3, 4]), 0, 1, 2).numpy()
-/// array([2, 3])
-/// ```
-#[op(view)]
-pub fn narrow(x: &Tensor, axis: i64, start: i64, length: i64) -> Result<Tensor> {
-    let at = shape::axis("narrow", axis, x.rank())?;
-    let n = x.dims()[at] as i64;
-    let first = if start < 0 { start.saturating_add(n) } else { start };
-    if first < 0 || length < 0 || first > n || length > n - first {
-        bail!(Index, "narrow", "{length} elements from {start} on are not in axis {at} of size {n}");
-    }
-    view("narrow", x, Region::span(x.dims(), at, first as usize, length as usize))
-}
-
-/// `x` with `y` written over the slice of an axis at one index.
-///
-/// ```python
-/// >>> fg.select_scatter(fg.zeros((2, 2)), fg.ones((2,)), 0, 1).numpy()
-/// array([[0., 0.],
-///        [1., 1.]], dtype=float32)
-/// ```
-#[op(method)]
-pub fn select_scatter(x: &Tensor, y: &Tensor, axis: i64, index: i64) -> Result<Tensor> {
-    super::put_region("select_scatter", x, one("select_scatter", x, axis, index)?, y)
-}
-
-/// `x` with `y` written over a slice of an axis.
-///
-/// ```python
-/// >>> fg.slice_scatter(fg.zeros((4,)), fg.ones((2,)), 0, 1, 3).numpy()
-/// array([0., 1., 1., 0.], dtype=float32)
-/// ```
-#[op(method)]
-pub fn slice_scatter(
-    x: &Tensor,
-    y: &Tensor,
-    #[default(0)] axis: i64,
-    #[default(None)] start: Option<i64>,
-    #[default(None)] stop: Option<i64>,
-    #[default(1)] step: i64,
-) -> Result<Tensor> {
-    let at = shape::axis("slice_scatter", axis, x.rank())?;
-    let whole = Index::Slice { start: None, stop: None, step: None };
-    let index: Vec<Index> =
-        (0..at).map(|_| whole.clone()).chain([Index::Slice { start, stop, step: Some(step) }]).collect();
-    put(x, &index, Operand::Tensor(y))
 }

@@ -2,18 +2,18 @@
 
 use smallvec::SmallVec;
 
-use super::Index;
 use super::rows::{join, pick};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::kernel::index::{IndexedAxes, nonzero};
+use crate::ops::Index;
 use crate::ops::movement::axes::permuted;
 use crate::ops::movement::region::{Part, Parts, Region, view};
 use crate::shape::Dims;
 
 /// An index expression, resolved against a shape.
-pub(super) struct Expression {
+pub(in crate::ops) struct Expression {
     /// What the integers, slices, new axes and the ellipsis leave.
     pub parts: Parts,
     /// The shape that they leave.
@@ -22,7 +22,7 @@ pub(super) struct Expression {
 }
 
 /// Positions on axes of the view.
-pub(super) struct List {
+pub(in crate::ops) struct List {
     /// The order of the view's axes that makes the ones spoken of neighbours.
     pub order: SmallVec<[usize; 4]>,
     pub rows: IndexedAxes,

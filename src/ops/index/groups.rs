@@ -2,17 +2,18 @@
 
 use super::places::{all, line};
 use super::rows::{add_at, pick};
-use super::{Index, put};
+use super::write::put;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
-use crate::ops::arithmetic::{
+use crate::ops::Index;
+use crate::ops::movement::{broadcast_to, cast, reshape_to};
+use crate::ops::pointwise::arithmetic::{
     add_same, divide_same, floor_divide_same, maximum_same, minimum_same, multiply_same, subtract_same,
 };
-use crate::ops::compare::{and_same, equal_same, less_same, not_equal_same};
-use crate::ops::movement::{broadcast_to, cast, reshape_to};
-use crate::ops::pointwise::isfinite;
-use crate::ops::select::select;
+use crate::ops::pointwise::compare::{and_same, equal_same, less_same, not_equal_same};
+use crate::ops::pointwise::elementary::isfinite;
+use crate::ops::pointwise::select::select;
 use crate::ops::sort::argsort;
 use crate::shape;
 
@@ -28,7 +29,7 @@ struct Groups<'a> {
 
 /// The tensor with the values of each position and (`include_self`) what is there already reduced to one element. Where
 /// no value belongs it stays as it is.
-pub(super) fn reduced(
+pub(in crate::ops) fn reduced(
     op: &'static str,
     x: &Tensor,
     positions: &Tensor,

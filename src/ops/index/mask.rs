@@ -1,17 +1,18 @@
 //! Elements chosen by truth values.
 
+use super::expression::get;
+use super::write::put;
 use crate::array::Array;
 use crate::dtype::{Bool8, DType};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::kernel::index;
+use crate::ops::Index;
 use crate::ops::entry::{Operand, Value, op};
 use crate::ops::movement::{broadcast_to, cast, expand_dims, reshape_to, stack};
+use crate::ops::pointwise::select::select;
 use crate::ops::promote::as_tensor;
-use crate::ops::select::select;
 use crate::shape;
-
-use super::{Index, get, put};
 
 fn truth<'a>(op: &'static str, mask: &'a Tensor) -> Result<&'a Tensor> {
     if mask.dtype() != DType::Bool {
@@ -158,5 +159,5 @@ pub fn one_hot(
     let zeros = broadcast_to(&Tensor::scalar_of(dtype, 0.0), &dims)?;
     let one = Tensor::constant(Array::full(&[], Bool8::from(true)));
     let rows = expand_dims(x, &[-1])?;
-    super::put_along_axis(&zeros, &rows, Operand::Tensor(&one), Some(-1), "assign", true)
+    super::along::put_along_axis(&zeros, &rows, Operand::Tensor(&one), Some(-1), "assign", true)
 }

@@ -11,14 +11,19 @@ use crate::ops::movement::{broadcast_to, reshape_to};
 use crate::shape::{self, Dims};
 
 /// Numbers in one axis.
-pub(super) fn line(op: &'static str, n: usize, numbers: impl Iterator<Item = i64>) -> Result<Tensor> {
+pub(in crate::ops) fn line(op: &'static str, n: usize, numbers: impl Iterator<Item = i64>) -> Result<Tensor> {
     let fill = |out: &mut [i64]| out.iter_mut().zip(numbers).for_each(|(o, i)| *o = i);
     Ok(Tensor::constant(Array::build(op, &[n], fill)?))
 }
 
 /// The positions that indices along one axis name in the whole tensor, of the indices' shape: on the other axes each
 /// index speaks of its own place.
-pub(super) fn positions(op: &'static str, dims: &[usize], at: usize, index: &Tensor) -> Result<Tensor> {
+pub(in crate::ops) fn positions(
+    op: &'static str,
+    dims: &[usize],
+    at: usize,
+    index: &Tensor,
+) -> Result<Tensor> {
     let rank = dims.len();
     let lines: Vec<Tensor> = (0..rank)
         .filter(|&a| a != at)
@@ -36,12 +41,12 @@ pub(super) fn positions(op: &'static str, dims: &[usize], at: usize, index: &Ten
     join(op, &all, dims.into(), (0..rank).collect())
 }
 
-pub(super) fn all(rank: usize) -> IndexedAxes {
+pub(in crate::ops) fn all(rank: usize) -> IndexedAxes {
     IndexedAxes { outer: 0, merged: rank }
 }
 
 /// The rank of both, which are to be the same; a 0-d tensor counts as one of one axis.
-pub(super) fn same_rank(op: &'static str, x: &Tensor, index: &Tensor, axis: i64) -> Result<usize> {
+pub(in crate::ops) fn same_rank(op: &'static str, x: &Tensor, index: &Tensor, axis: i64) -> Result<usize> {
     if x.rank() != index.rank() {
         bail!(Shape, op, "the indices have {} axes, the tensor {}", index.rank(), x.rank());
     }
@@ -49,12 +54,12 @@ pub(super) fn same_rank(op: &'static str, x: &Tensor, index: &Tensor, axis: i64)
 }
 
 /// A number as a vector of one element.
-pub(super) fn at_least_vector(t: &Tensor) -> Result<Tensor> {
+pub(in crate::ops) fn at_least_vector(t: &Tensor) -> Result<Tensor> {
     if t.rank() == 0 { reshape_to(t, &[1]) } else { Ok(t.clone()) }
 }
 
 /// That the indices are no larger than the tensor on the other axes.
-pub(super) fn within(op: &'static str, x: &Tensor, at: usize, index: &Tensor) -> Result<()> {
+pub(in crate::ops) fn within(op: &'static str, x: &Tensor, at: usize, index: &Tensor) -> Result<()> {
     if (0..x.rank()).any(|a| a != at && index.dims()[a] > x.dims()[a]) {
         bail!(
             Shape,
@@ -68,7 +73,7 @@ pub(super) fn within(op: &'static str, x: &Tensor, at: usize, index: &Tensor) ->
 }
 
 /// The tensor and the indices with their other axes broadcast against each other.
-pub(super) fn broadcast_others(
+pub(in crate::ops) fn broadcast_others(
     op: &'static str,
     x: &Tensor,
     at: usize,
@@ -92,6 +97,6 @@ pub(super) fn broadcast_others(
 }
 
 /// Whether there are indices for all places on the other axes.
-pub(super) fn covers(x: &Tensor, at: usize, index: &Tensor) -> bool {
+pub(in crate::ops) fn covers(x: &Tensor, at: usize, index: &Tensor) -> bool {
     (0..x.rank()).all(|a| a == at || index.dims()[a] == x.dims()[a])
 }

@@ -37,7 +37,12 @@ impl Op for Pick {
 }
 
 /// The values of a tensor at positions. Each position names a place on the `rows` taken together.
-pub(super) fn pick(name: &'static str, x: &Tensor, rows: IndexedAxes, positions: &Tensor) -> Result<Tensor> {
+pub(in crate::ops) fn pick(
+    name: &'static str,
+    x: &Tensor,
+    rows: IndexedAxes,
+    positions: &Tensor,
+) -> Result<Tensor> {
     apply(Pick { name, rows }, &[x, positions])
 }
 
@@ -80,7 +85,7 @@ impl Op for AddAt {
 }
 
 /// Zeros of a shape with values added at positions; values of a position named twice add up in its order.
-pub(super) fn add_at(
+pub(in crate::ops) fn add_at(
     name: &'static str,
     dims: &[usize],
     rows: IndexedAxes,
@@ -91,7 +96,7 @@ pub(super) fn add_at(
 }
 
 /// A tensor with values of its dtype added at positions, one after the other.
-pub(super) fn add_onto(
+pub(in crate::ops) fn add_onto(
     name: &'static str,
     x: &Tensor,
     rows: IndexedAxes,
@@ -153,7 +158,7 @@ impl Op for Join {
 
 /// Indices of axes of these sizes, broadcast against each other, as positions on all of them in C order: checked,
 /// and negative ones counted from the end. `axes` are their numbers, for errors.
-pub(super) fn join(
+pub(in crate::ops) fn join(
     name: &'static str,
     indices: &[&Tensor],
     sizes: SmallVec<[usize; 4]>,

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::Index;
 use super::expression::{Expression, List};
 use super::rows::{add_at, add_onto, pick};
 use crate::array::{Array, Layout};
@@ -14,13 +13,14 @@ use crate::graph::{
     Cotangents, Grads, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, recorded,
 };
 use crate::kernel::index::{self, IndexedAxes};
-use crate::ops::arithmetic::add_same;
+use crate::ops::Index;
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::axes::permuted;
 use crate::ops::movement::region::{Region, hidden_size, place, view};
 use crate::ops::movement::{broadcast_to, expand_dims, reshape_to, strided};
+use crate::ops::pointwise::arithmetic::add_same;
+use crate::ops::pointwise::select::select;
 use crate::ops::promote::as_tensor;
-use crate::ops::select::select;
 use crate::shape::{self, Dims};
 
 /// Input 0 with input 1, broadcast, written over a region, or at the positions of input 2 within the region.
@@ -145,7 +145,7 @@ fn fitted<'a>(op: &'static str, value: Operand<'a>, dtype: DType, dims: &[usize]
 /// position twice, the last value stays.
 ///
 /// # Errors
-/// As [`super::get`]; [`crate::Error::Shape`] where the value does not broadcast.
+/// As [`super::expression::get`]; [`crate::Error::Shape`] where the value does not broadcast.
 pub fn put(x: &Tensor, index: &[Index], value: Operand<'_>) -> Result<Tensor> {
     let mut out = x.clone();
     put_at(&mut out, None, index, value)?;
@@ -224,7 +224,7 @@ fn written(e: &Expression, layout: &Layout) -> Result<Layout> {
 /// The elements that an index without arrays names of those at a layout; none where it has arrays.
 ///
 /// # Errors
-/// As [`super::get`].
+/// As [`super::expression::get`].
 pub fn region(layout: &Layout, index: &[Index]) -> Result<Option<Layout>> {
     let e = Expression::new("setitem", &layout.dims, index)?;
     Ok(e.list.is_none().then(|| e.region().of(layout, 0)))

@@ -6,12 +6,12 @@ use smallvec::smallvec;
 
 use super::parts::weigh;
 use super::solve::triangle;
-use super::{mm, square, sym, t};
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
+use crate::ops::linalg::{mm, square, sym, t};
 use crate::ops::promote::promoted_float;
 
 struct Cholesky;

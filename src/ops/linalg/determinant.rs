@@ -4,7 +4,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::parts::{columns, epsilon, weigh};
 use super::solve::inverse_or_nan;
-use super::{mm, over_matrices, square, svd, t};
+use super::svd;
 use crate::array::Array;
 use crate::dtype::{Element, dispatch};
 use crate::error::Result;
@@ -13,9 +13,9 @@ use crate::graph::{
 };
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
-use crate::ops::movement::{diagonal_of, on_diagonal};
-use crate::ops::movement::{matrix_transpose, reshape_to};
-use crate::ops::pointwise::log;
+use crate::ops::linalg::{mm, over_matrices, square, t};
+use crate::ops::movement::{diagonal_of, matrix_transpose, on_diagonal, reshape_to};
+use crate::ops::pointwise::elementary::log;
 use crate::ops::promote::promoted_float;
 use crate::ops::reduce::sum;
 use crate::shape::Dims;

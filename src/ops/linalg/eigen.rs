@@ -2,9 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::super::terms::add_terms;
 use super::parts::reciprocal_gaps;
-use super::{mm, square, sym, t};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{
@@ -12,8 +10,10 @@ use crate::graph::{
 };
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
+use crate::ops::linalg::{mm, square, sym, t};
 use crate::ops::movement::{diagonal_of, on_diagonal};
 use crate::ops::promote::promoted_float;
+use crate::ops::terms::add_terms;
 
 /// Eigenvalues `w` and eigenvectors `v`. Where eigenvalues are equal the vectors of their space are not determined, and
 /// what is asked for must not depend on which ones they are; they are then differentiated as if they did not turn.

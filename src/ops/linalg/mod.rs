@@ -3,6 +3,12 @@
 //! Rules: M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
 //! differentiation" (2008), unless a file names another source.
 
+use crate::error::{Result, bail};
+use crate::graph::{Tensor, apply};
+use crate::ops::contract::matmul::Matmul;
+use crate::ops::movement::{matrix_transpose, reshape_to};
+use crate::shape::Dims;
+
 pub mod cholesky;
 pub mod determinant;
 pub mod eigen;
@@ -11,12 +17,6 @@ mod parts;
 pub mod qr;
 pub mod solve;
 pub mod svd;
-
-use super::contract::Matmul;
-use super::movement::{matrix_transpose, reshape_to};
-use crate::error::{Result, bail};
-use crate::graph::{Tensor, apply};
-use crate::shape::Dims;
 
 /// The names under which the rules below read like their formulas.
 fn t(x: &Tensor) -> Result<Tensor> {

@@ -3,8 +3,7 @@
 use super::svd::svdvals;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
-use crate::ops::args::{Axes, Order};
-use crate::ops::entry::op;
+use crate::ops::entry::{Axes, Order, op};
 use crate::ops::movement::{expand_dims, moveaxis};
 use crate::ops::promote::promoted_float;
 use crate::ops::reduce::norm as reduce;

@@ -2,15 +2,16 @@
 
 use smallvec::smallvec;
 
-use super::super::terms::add_terms;
 use crate::array::Array;
 use crate::dtype::{DType, Element, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::num::{Num, Plain};
 use crate::ops::index::narrow;
-use crate::ops::movement::{Linear, LinearOp, concat, reshape_to};
+use crate::ops::linear::{Linear, LinearOp};
+use crate::ops::movement::{concat, reshape_to};
 use crate::ops::reduce::sum;
+use crate::ops::terms::add_terms;
 use crate::shape::Dims;
 
 /// A matrix with what is below, on and above its diagonal scaled. Where the factor is 0 the result is 0, whatever
@@ -43,12 +44,12 @@ impl Linear for Weigh {
 }
 
 /// What is below, on and above the diagonal of `x`, each times its factor.
-pub(super) fn weigh(x: &Tensor, below: f64, on: f64, above: f64) -> Result<Tensor> {
+pub(in crate::ops) fn weigh(x: &Tensor, below: f64, on: f64, above: f64) -> Result<Tensor> {
     apply(LinearOp(Weigh { below, on, above }), &[x])
 }
 
 /// The distance from 1 to the next number.
-pub(super) fn epsilon(dtype: DType) -> f64 {
+pub(in crate::ops) fn epsilon(dtype: DType) -> f64 {
     if dtype == DType::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
 }
 
@@ -100,28 +101,28 @@ impl Op for Reciprocals {
         let t = only(t);
         let f = s.output(0);
         let column = reshape_to(t, &t.dims().iter().copied().chain([1]).collect::<Dims>())?;
-        let row = super::over_columns(t)?;
+        let row = crate::ops::linalg::over_columns(t)?;
         let d = if self.sums { row + column } else { row - column };
         Ok(smallvec![add_terms([Some(-(d * &f * &f))])])
     }
 }
 
 /// The matrix of `1 / (w[j] - w[i])`; 0 where they are equal.
-pub(super) fn reciprocal_gaps(w: &Tensor) -> Result<Tensor> {
+pub(in crate::ops) fn reciprocal_gaps(w: &Tensor) -> Result<Tensor> {
     apply(Reciprocals { sums: false }, &[w])
 }
 
 /// The matrix of `1 / (w[j] + w[i])`; 0 where both are 0.
-pub(super) fn reciprocal_sums(w: &Tensor) -> Result<Tensor> {
+pub(in crate::ops) fn reciprocal_sums(w: &Tensor) -> Result<Tensor> {
     apply(Reciprocals { sums: true }, &[w])
 }
 
 /// Columns `start..start + count` of `x`.
-pub(super) fn columns(x: &Tensor, start: usize, count: usize) -> Result<Tensor> {
+pub(in crate::ops) fn columns(x: &Tensor, start: usize, count: usize) -> Result<Tensor> {
     narrow(x, -1, start as i64, count as i64)
 }
 
 /// The columns of two matrices side by side.
-pub(super) fn beside_each_other(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+pub(in crate::ops) fn beside_each_other(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     concat(&[x.clone(), y.clone()], Some(-1))
 }

@@ -5,10 +5,8 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::super::terms::add_terms;
 use super::parts::{beside_each_other, columns, weigh};
 use super::solve::triangle;
-use super::{matrix, mm, t};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{
@@ -16,7 +14,9 @@ use crate::graph::{
 };
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
+use crate::ops::linalg::{matrix, mm, t};
 use crate::ops::promote::promoted_float;
+use crate::ops::terms::add_terms;
 
 /// The reduced factors of a matrix with at least as many rows as columns.
 struct Qr;
@@ -97,7 +97,7 @@ impl Op for Complement {
 }
 
 /// Orthonormal columns with those that complete them to a basis.
-pub(super) fn with_complement(q: &Tensor) -> Result<Tensor> {
+pub(in crate::ops) fn with_complement(q: &Tensor) -> Result<Tensor> {
     beside_each_other(q, &apply(Complement, &[q])?)
 }
 

@@ -2,16 +2,16 @@
 
 use smallvec::smallvec;
 
-use super::super::terms::add_terms;
 use super::parts::weigh;
-use super::{matrix, mm, square, t};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::{Operand, op};
+use crate::ops::linalg::{matrix, mm, square, t};
 use crate::ops::movement::{broadcast_to, reshape_to};
 use crate::ops::promote::{Class, promoted, promoted_float};
+use crate::ops::terms::add_terms;
 use crate::shape::{self, Dims};
 
 /// Two arrays of matrices over the same leading axes.
@@ -128,12 +128,12 @@ impl Op for Inverse {
 }
 
 /// The inverse for rules.
-pub(super) fn inverse_or_nan(x: &Tensor) -> Result<Tensor> {
+pub(in crate::ops) fn inverse_or_nan(x: &Tensor) -> Result<Tensor> {
     apply(Inverse { strict: false }, &[x])
 }
 
 /// The solution of a triangle's equations, for rules.
-pub(super) fn triangle(a: &Tensor, b: &Tensor, upper: bool, unit: bool) -> Result<Tensor> {
+pub(in crate::ops) fn triangle(a: &Tensor, b: &Tensor, upper: bool, unit: bool) -> Result<Tensor> {
     apply(Solve(Kind::Triangle { upper, unit, strict: false }), &[a, b])
 }
 
@@ -247,6 +247,6 @@ pub fn matrix_power(x: &Tensor, n: i64) -> Result<Tensor> {
 }
 
 /// The identity in the dtype of `x`.
-pub(super) fn identity(x: &Tensor, n: usize) -> Result<Tensor> {
+pub(in crate::ops) fn identity(x: &Tensor, n: usize) -> Result<Tensor> {
     crate::ops::movement::on_diagonal(&Tensor::constant(Array::full_of(x.dtype(), &[n], 1.0)))
 }

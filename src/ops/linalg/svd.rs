@@ -2,10 +2,8 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::super::terms::add_terms;
 use super::parts::{reciprocal_gaps, reciprocal_sums};
 use super::qr::with_complement;
-use super::{matrix, mm, over_columns, skew, sym, t};
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{
@@ -13,8 +11,10 @@ use crate::graph::{
 };
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
+use crate::ops::linalg::{matrix, mm, over_columns, skew, sym, t};
 use crate::ops::movement::{diagonal_of, on_diagonal};
 use crate::ops::promote::promoted_float;
+use crate::ops::terms::add_terms;
 
 /// The reduced decomposition `u @ diag(s) @ vh`. Where singular values are equal (or zero) the vectors of their space are
 /// not determined, and are differentiated as if they did not turn in it.
@@ -115,7 +115,7 @@ impl Op for Values {
 }
 
 /// The reduced decomposition of a matrix of floats.
-pub(super) fn reduced(x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
+pub(in crate::ops) fn reduced(x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
     let all: SmallVec<[Tensor; 1]> = apply_all(Svd, &[x])?;
     let [u, s, vh] = <[Tensor; 3]>::try_from(all.into_vec()).expect("three outputs");
     Ok((u, s, vh))

@@ -2,11 +2,11 @@
 
 use smallvec::SmallVec;
 
-use super::{Linear, LinearOp};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Saved, Tensor, apply};
 use crate::ops::entry::{Axes, op};
+use crate::ops::linear::{Linear, LinearOp};
 use crate::shape::{self, Dims};
 
 /// An order of the last axes, each counted from the end: hidden axes before them stay where they are.

@@ -1,16 +1,15 @@
-//! Elements repeated.
+//! A tensor broadcast to a shape, and summed back to it.
 
 use smallvec::{SmallVec, smallvec};
 
-use super::shapes::{at_least, expand_dims, flatten, ravel, reshape_to};
-use super::{Linear, LinearOp, with_hidden};
+use super::shapes::{flatten, reshape_to};
 use crate::array::Array;
-use crate::error::{Error, Result, bail};
+use crate::error::{Result, bail};
 use crate::graph::{Saved, Tensor, apply};
-use crate::ops::create::sizes;
+use crate::kernel::reduce::{self, ReduceLoops, reduce_loops};
 use crate::ops::entry::op;
-use crate::ops::index::take_along;
-use crate::ops::reduce::sum_to;
+use crate::ops::linear::{Linear, LinearOp, with_hidden};
+use crate::ops::sizes::{held, sizes};
 use crate::shape::{self, Dims};
 
 #[derive(Clone)]
@@ -85,70 +84,6 @@ pub fn broadcast_tensors(tensors: &[Tensor]) -> Result<Vec<Tensor>> {
     tensors.iter().map(|t| broadcast_to(t, &dims)).collect()
 }
 
-/// The tensor laid side by side with itself so many times along each axis, as NumPy's `tile`.
-///
-/// ```python
-/// >>> fg.tile(fg.tensor([1, 2]), (2, 2)).numpy()
-/// array([[1, 2, 1, 2],
-///        [1, 2, 1, 2]])
-/// ```
-#[op(method, names("tile", "repeat"))]
-pub fn tile(x: &Tensor, repeats: &[i64]) -> Result<Tensor> {
-    let rank = x.rank().max(repeats.len());
-    let x = at_least(x, rank)?;
-    let mut times: SmallVec<[i64; 4]> = smallvec![1; rank - repeats.len()];
-    times.extend_from_slice(repeats);
-    let times = sizes("tile", &times, x.dtype())?;
-    // Each axis becomes a pair: how often, and what.
-    let pairs =
-        |n: &dyn Fn(usize) -> usize| -> Dims { (0..rank).flat_map(|a| [n(a), x.dims()[a]]).collect() };
-    let tiled: Option<Dims> = (0..rank).map(|a| times[a].checked_mul(x.dims()[a])).collect();
-    let tiled = held("tile", &x, tiled.unwrap_or_else(|| smallvec![usize::MAX]))?;
-    reshape_to(&broadcast_to(&reshape_to(&x, &pairs(&|_| 1))?, &pairs(&|a| times[a]))?, &tiled)
-}
-
-/// A shape that memory can hold.
-fn held(op: &'static str, x: &Tensor, dims: Dims) -> Result<Dims> {
-    let bytes = shape::checked_len(&dims).and_then(|n| n.checked_mul(x.dtype().size()));
-    match bytes.filter(|&b| b <= isize::MAX as usize) {
-        Some(_) => Ok(dims),
-        None => Err(Error::memory(op, dims.to_vec(), x.dtype())),
-    }
-}
-
-/// Each element repeated where it stands, as NumPy's `repeat`: all equally often, or each slice of the axis
-/// as often as its number says. Without `axis` the tensor is flattened first.
-///
-/// ```python
-/// >>> fg.repeat_interleave(fg.tensor([1, 2]), (2, 1), 0).numpy()
-/// array([1, 1, 2])
-/// ```
-#[op(method)]
-pub fn repeat_interleave(x: &Tensor, repeats: &[i64], #[default(None)] axis: Option<i64>) -> Result<Tensor> {
-    let Some(axis) = axis else { return repeat_interleave(&ravel(x)?, repeats, Some(0)) };
-    let at = shape::axis("repeat_interleave", axis, x.rank())?;
-    let n = x.dims()[at];
-    if let [times] = *repeats {
-        let times = sizes("repeat_interleave", &[times], x.dtype())?[0];
-        let mut dims: Dims = x.dims().into();
-        dims[at] = n.saturating_mul(times);
-        let flat = held("repeat_interleave", x, dims)?;
-        let mut dims: Dims = x.dims().into();
-        dims.insert(at + 1, times);
-        return reshape_to(&broadcast_to(&expand_dims(x, &[at as i64 + 1])?, &dims)?, &flat);
-    }
-    if repeats.len() != n {
-        bail!(Shape, "repeat_interleave", "{} repeats do not fit axis {axis} of size {n}", repeats.len());
-    }
-    let repeats = sizes("repeat_interleave", repeats, x.dtype())?;
-    let total = repeats.iter().fold(0usize, |a, &b| a.saturating_add(b));
-    let mut whole: Dims = x.dims().into();
-    whole[at] = total;
-    held("repeat_interleave", x, whole)?;
-    let indices = repeats.iter().enumerate().flat_map(|(i, &d)| std::iter::repeat_n(i as i64, d));
-    take_along("repeat_interleave", x, at, total, indices)
-}
-
 /// The coordinates of a grid, one tensor for each axis, as views. `indexing` is 'xy' (the first two axes
 /// swapped, as on a plot) or 'ij'.
 ///
@@ -177,4 +112,29 @@ pub fn meshgrid(tensors: &[Tensor], #[default("xy")] indexing: &str) -> Result<V
         lines.push(reshape_to(&line, &own)?);
     }
     lines.iter().map(|t| broadcast_to(t, &held("meshgrid", t, dims.clone())?)).collect()
+}
+pub(in crate::ops) const SUM: &ReduceLoops = reduce_loops!(num T::ZERO; acc, x => acc.add(x));
+
+#[derive(Clone)]
+struct SumTo(Dims);
+
+impl Linear for SumTo {
+    const NAME: &'static str = "sum_to";
+
+    fn array(&self, x: &Array, lanes: usize) -> Result<Array> {
+        let extra = x.rank() - lanes - self.0.len();
+        let folded = |&i: &usize| i < lanes + extra || (self.0[i - lanes - extra] == 1 && x.dims()[i] != 1);
+        let axes: Dims = (lanes..x.rank()).filter(folded).collect();
+        let dims: Dims = x.dims()[..lanes].iter().chain(&self.0).copied().collect();
+        reduce::apply("sum_to", SUM, x, &axes)?.reshape(&dims)
+    }
+
+    fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
+        broadcast_to(g, s.dims(0))
+    }
+}
+
+/// The sum down to a shape that broadcasts to the tensor's: broadcasting undone.
+pub fn sum_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
+    if x.dims() == dims { Ok(x.clone()) } else { apply(LinearOp(SumTo(Dims::from_slice(dims))), &[x]) }
 }

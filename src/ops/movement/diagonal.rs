@@ -1,12 +1,14 @@
 //! Diagonals and triangles.
 
+use super::axes::moveaxis;
 use super::region::{Region, place, view};
-use super::{Linear, LinearOp, moveaxis, reshape_to};
+use super::shapes::reshape_to;
 use crate::array::Array;
 use crate::error::{Error, Result, bail};
 use crate::graph::{Saved, Tensor, apply};
 use crate::kernel;
 use crate::ops::entry::op;
+use crate::ops::linear::{Linear, LinearOp};
 use crate::ops::reduce::sum;
 use crate::shape::{self, Dims};
 
@@ -27,7 +29,13 @@ pub fn diagonal(
     view("diagonal", x, region("diagonal", x.rank(), offset, axis1, axis2)?)
 }
 
-fn region(op: &'static str, rank: usize, offset: i64, axis1: i64, axis2: i64) -> Result<Region> {
+pub(in crate::ops) fn region(
+    op: &'static str,
+    rank: usize,
+    offset: i64,
+    axis1: i64,
+    axis2: i64,
+) -> Result<Region> {
     let axes = (shape::axis(op, axis1, rank)?, shape::axis(op, axis2, rank)?);
     if axes.0 == axes.1 {
         bail!(Argument, op, "axes {axis1} and {axis2} are the same");
@@ -163,23 +171,4 @@ pub fn tril(x: &Tensor, #[default(0)] k: i64) -> Result<Tensor> {
 #[op(in_place)]
 pub fn triu(x: &Tensor, #[default(0)] k: i64) -> Result<Tensor> {
     triangle("triu", x, true, k)
-}
-
-/// `x` with `y` written over one of its diagonals.
-///
-/// ```python
-/// >>> fg.diagonal_scatter(fg.zeros((2, 2)), fg.ones((2,))).numpy()
-/// array([[1., 0.],
-///        [0., 1.]], dtype=float32)
-/// ```
-#[op(method)]
-pub fn diagonal_scatter(
-    x: &Tensor,
-    y: &Tensor,
-    #[default(0)] offset: i64,
-    #[default(0)] axis1: i64,
-    #[default(1)] axis2: i64,
-) -> Result<Tensor> {
-    let region = region("diagonal_scatter", x.rank(), offset, axis1, axis2)?;
-    crate::ops::index::put_region("diagonal_scatter", x, region, y)
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::cast;
+use super::cast::cast;
 use super::region::{Region, place};
 use super::shapes::{at_least, expand_dims, ravel, reshape_to};
 use crate::dtype::DType;

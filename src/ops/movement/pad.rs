@@ -3,13 +3,13 @@
 use smallvec::SmallVec;
 
 use super::region::{Part, Region, place, view};
-use super::{Linear, LinearOp};
 use crate::array::Array;
 use crate::error::{Error, Result, bail};
 use crate::graph::{Saved, Tensor, apply};
 use crate::kernel::index::along_axis;
 use crate::ops::entry::{Axes, Operand, Widths, op};
 use crate::ops::index::take_along;
+use crate::ops::linear::{Linear, LinearOp};
 use crate::ops::promote::as_tensor;
 use crate::shape;
 
@@ -72,7 +72,7 @@ pub fn pad(
     let size = |(&d, w): (&usize, &(i64, i64))| (d as i64).checked_add(w.0)?.checked_add(w.1);
     let sizes: Option<SmallVec<[i64; 4]>> = x.dims().iter().zip(&widths).map(size).collect();
     let huge = || Error::memory("pad", vec![usize::MAX], x.dtype());
-    let dims = crate::ops::create::sizes("pad", &sizes.ok_or_else(huge)?, x.dtype())?;
+    let dims = crate::ops::sizes::sizes("pad", &sizes.ok_or_else(huge)?, x.dtype())?;
     let border = match mode {
         "constant" => {
             let parts = x.dims().iter().zip(&widths);
@@ -155,8 +155,8 @@ impl Linear for Roll {
 pub fn roll(x: &Tensor, shifts: &[i64], #[default(None)] axis: Axes<'_>) -> Result<Tensor> {
     let Some(axes) = axis else {
         let &[shift] = shifts else { bail!(Argument, "roll", "{} shifts need as many axes", shifts.len()) };
-        let flat = super::reshape_to(x, &[shape::len(x.dims())])?;
-        return super::reshape_to(&roll(&flat, &[shift], Some(&[0]))?, x.dims());
+        let flat = super::shapes::reshape_to(x, &[shape::len(x.dims())])?;
+        return super::shapes::reshape_to(&roll(&flat, &[shift], Some(&[0]))?, x.dims());
     };
     if shifts.len() != axes.len() && shifts.len() != 1 {
         bail!(Argument, "roll", "{} shifts for {} axes", shifts.len(), axes.len());
@@ -186,8 +186,8 @@ pub fn rot90(x: &Tensor, #[default(1)] k: i64, #[default([0, 1])] axes: &[i64]) 
     shape::axes("rot90", axes, x.rank())?;
     match k.rem_euclid(4) {
         0 => Ok(x.clone()),
-        1 => super::swapaxes(&flip(x, Some(&[b]))?, a, b),
+        1 => super::axes::swapaxes(&flip(x, Some(&[b]))?, a, b),
         2 => flip(x, Some(axes)),
-        _ => flip(&super::swapaxes(x, a, b)?, Some(&[b])),
+        _ => flip(&super::axes::swapaxes(x, a, b)?, Some(&[b])),
     }
 }

@@ -1,10 +1,10 @@
 //! Other shapes over the same elements in C order.
 
-use super::{Linear, LinearOp, with_hidden};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Saved, Tensor, apply};
 use crate::ops::entry::{Axes, op};
+use crate::ops::linear::{Linear, LinearOp, with_hidden};
 use crate::shape::{self, Dims};
 
 #[derive(Clone)]
@@ -170,7 +170,7 @@ pub fn expand_dims(x: &Tensor, #[default([0])] axis: &[i64]) -> Result<Tensor> {
 }
 
 /// Axes of size 1 put before the others until there are this many.
-pub(super) fn at_least(x: &Tensor, rank: usize) -> Result<Tensor> {
+pub(in crate::ops) fn at_least(x: &Tensor, rank: usize) -> Result<Tensor> {
     let missing = rank.saturating_sub(x.rank());
     reshape_to(x, &std::iter::repeat_n(1, missing).chain(x.dims().iter().copied()).collect::<Dims>())
 }

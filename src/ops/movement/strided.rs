@@ -2,15 +2,16 @@
 
 use smallvec::SmallVec;
 
+use super::broadcast::sum_to;
 use super::region::{Region, place};
-use super::{Linear, LinearOp, reshape_to};
+use super::shapes::reshape_to;
 use crate::array::{Array, Layout};
 use crate::error::{Error, Result, bail};
 use crate::graph::{Saved, Tensor, apply};
-use crate::ops::create::sizes;
 use crate::ops::entry::op;
-use crate::ops::index::{add_at_places, put_region};
-use crate::ops::reduce::sum_to;
+use crate::ops::index::add_at_places;
+use crate::ops::linear::{Linear, LinearOp};
+use crate::ops::sizes::sizes;
 use crate::shape::{self, Dims, Strides};
 
 #[derive(Clone)]
@@ -45,7 +46,13 @@ pub fn strided(x: &Tensor, layout: &Layout) -> Result<Tensor> {
 }
 
 /// The layout in Python's spelling, checked against the tensor.
-fn layout(op: &'static str, x: &Tensor, shape: &[i64], strides: &[i64], offset: i64) -> Result<Layout> {
+pub(in crate::ops) fn layout(
+    op: &'static str,
+    x: &Tensor,
+    shape: &[i64],
+    strides: &[i64],
+    offset: i64,
+) -> Result<Layout> {
     if shape.len() != strides.len() {
         bail!(Argument, op, "{} sizes and {} strides", shape.len(), strides.len());
     }
@@ -93,27 +100,4 @@ pub fn as_strided(x: &Tensor, shape: &[i64], strides: &[i64], #[default(0)] offs
         return Err(Error::memory("as_strided", layout.dims.to_vec(), x.dtype()));
     }
     strided(x, &layout)
-}
-
-/// `x` with `y` written over the elements that `as_strided` reads. These may not overlap.
-///
-/// ```python
-/// >>> fg.as_strided_scatter(fg.zeros((2, 2)), fg.ones((2,)), (2,), (3,)).numpy()
-/// array([[1., 0.],
-///        [0., 1.]], dtype=float32)
-/// ```
-#[op(method)]
-pub fn as_strided_scatter(
-    x: &Tensor,
-    y: &Tensor,
-    shape: &[i64],
-    strides: &[i64],
-    #[default(0)] offset: i64,
-) -> Result<Tensor> {
-    const OP: &str = "as_strided_scatter";
-    let layout = layout(OP, x, shape, strides, offset)?;
-    if layout.overlaps() {
-        bail!(Argument, OP, "{shape:?} with strides {strides:?} names elements more than once");
-    }
-    put_region(OP, x, Region::At(layout), y)
 }

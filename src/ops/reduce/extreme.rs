@@ -3,7 +3,7 @@
 
 use smallvec::smallvec;
 
-use super::Folded;
+use super::fold::Folded;
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{
@@ -11,10 +11,10 @@ use crate::graph::{
 };
 use crate::kernel::reduce::{self, extreme};
 use crate::kernel::sort::{self, Ranks};
-use crate::ops::along::{Chosen, choose};
-use crate::ops::arithmetic::subtract_same;
 use crate::ops::entry::{Axes, op};
+use crate::ops::gather::{Chosen, choose};
 use crate::ops::movement::reshape_to;
+use crate::ops::pointwise::arithmetic::subtract_same;
 use crate::ops::promote::promoted_float;
 use crate::shape::{self, Dims};
 

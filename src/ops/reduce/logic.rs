@@ -2,7 +2,7 @@
 
 use smallvec::smallvec;
 
-use super::Folded;
+use super::fold::Folded;
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};

@@ -1,7 +1,8 @@
 //! Variance and standard deviation.
 
+use super::fold::Folded;
 use super::norm::euclidean;
-use super::{Folded, mean};
+use super::sum::mean;
 use crate::error::Result;
 use crate::graph::Tensor;
 use crate::ops::entry::{Axes, op};

@@ -1,17 +1,16 @@
 //! Functions that pass over NaN. No gradient goes to an element that was passed over.
 
+use super::sum::sum;
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Tensor;
-use crate::ops::arithmetic::divide_same;
-use crate::ops::curve::{curve, curve_rows};
 use crate::ops::entry::{Axes, op};
-use crate::ops::pointwise::{isfinite, isnan};
+use crate::ops::pointwise::arithmetic::divide_same;
+use crate::ops::pointwise::elementary::{isfinite, isnan};
+use crate::ops::pointwise::parametrised::{curve, curve_rows};
+use crate::ops::pointwise::select::{part, select};
 use crate::ops::promote::promoted_float;
-use crate::ops::select::{part, select};
-
-use super::sum;
 
 /// The elements, with a number in the place of those where a condition holds.
 fn replaced(x: &Tensor, condition: &Tensor, by: f64) -> Result<Tensor> {

@@ -2,7 +2,9 @@
 
 use smallvec::smallvec;
 
-use super::{Folded, count_nonzero, extreme};
+use super::extreme;
+use super::fold::Folded;
+use super::logic::count_nonzero;
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
@@ -48,7 +50,7 @@ impl Op for Euclidean {
 }
 
 /// The Euclidean norm over axes.
-pub(super) fn euclidean(x: &Tensor, folded: Folded) -> Result<Tensor> {
+pub(in crate::ops) fn euclidean(x: &Tensor, folded: Folded) -> Result<Tensor> {
     apply(Euclidean(folded), &[x])
 }
 

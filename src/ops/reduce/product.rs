@@ -3,7 +3,7 @@
 
 use smallvec::smallvec;
 
-use super::{Folded, wide};
+use super::fold::{Folded, wide};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;

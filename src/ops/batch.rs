@@ -1,0 +1,135 @@
+//! Levels of batching entered, left, summed over and spread over: the ops that change which axes are hidden.
+
+use smallvec::smallvec;
+
+use crate::array::Array;
+use crate::error::Result;
+use crate::graph::{
+    Cotangents, Grads, Level, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, only, recorded,
+};
+use crate::kernel::reduce;
+use crate::ops::movement::SUM;
+use crate::shape::Dims;
+
+#[derive(Clone)]
+enum Lanes {
+    /// A visible axis becomes the hidden axis of a level.
+    Enter(Level, usize),
+    /// The hidden axis of a level becomes a visible axis.
+    Leave(Level, usize),
+    /// The sum over the hidden axes of these levels.
+    Sum(Levels),
+    /// The value repeated over the hidden axes of these levels.
+    Spread(Levels),
+}
+
+impl Lanes {
+    fn apply(self, x: &Tensor) -> Result<Tensor> {
+        let (array, levels) = self.array(x)?;
+        Ok(recorded(self, &[x], [array].into(), levels)?.remove(0))
+    }
+
+    fn array(&self, x: &Tensor) -> Result<(Array, Levels)> {
+        let hidden = x.levels.as_slice();
+        let moved = |from: usize, to: usize| {
+            let mut order: Dims = (0..x.array.rank()).collect();
+            let axis = order.remove(from);
+            order.insert(to, axis);
+            x.array.permute(&order)
+        };
+        Ok(match self {
+            Lanes::Enter(level, axis) => {
+                let levels = x.levels.union(&Levels::new([*level]));
+                let at = levels.as_slice().iter().position(|l| l == level).expect("just added");
+                (moved(hidden.len() + axis, at), levels)
+            }
+            Lanes::Leave(level, axis) => match hidden.iter().position(|l| l == level) {
+                Some(at) => (
+                    moved(at, hidden.len() - 1 + axis),
+                    Levels::new(hidden.iter().copied().filter(|l| l != level)),
+                ),
+                None => {
+                    let mut dims = Dims::from_slice(x.array.dims());
+                    dims.insert(hidden.len() + axis, 1);
+                    let one = x.array.reshape(&dims)?;
+                    dims[hidden.len() + axis] = level.lanes;
+                    (one.expand(&dims, 0), x.levels.clone())
+                }
+            },
+            Lanes::Sum(over) => {
+                let axes: Dims = (0..hidden.len()).filter(|&i| over.contains(hidden[i])).collect();
+                let levels = Levels::new(hidden.iter().copied().filter(|l| !over.contains(*l)));
+                (reduce::apply("sum", SUM, &x.array, &axes)?, levels)
+            }
+            Lanes::Spread(over) => {
+                let levels = x.levels.union(over);
+                let array = crate::graph::align(x, &levels);
+                let dims: Dims =
+                    levels.as_slice().iter().map(|l| l.lanes).chain(x.dims().iter().copied()).collect();
+                (array.expand(&dims, levels.len()), levels)
+            }
+        })
+    }
+}
+
+impl Op for Lanes {
+    fn name(&self) -> &'static str {
+        match self {
+            Lanes::Enter(..) => "enter_level",
+            Lanes::Leave(..) => "leave_level",
+            Lanes::Sum(_) => "sum_lanes",
+            Lanes::Spread(_) => "spread_lanes",
+        }
+    }
+
+    fn forward(&self, _: &[&Array], _: usize) -> Result<Outputs> {
+        unreachable!("{} changes the levels and is computed before the door", self.name())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, g: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        let g = only(g);
+        Ok(smallvec![Some(match self {
+            Lanes::Enter(level, axis) => leave(g, *level, *axis)?,
+            Lanes::Leave(level, axis) => enter(g, *level, *axis)?,
+            Lanes::Sum(over) => spread_lanes(g, over)?,
+            // The engine sums over the lanes that the input did not have.
+            Lanes::Spread(_) => g.clone(),
+        })])
+    }
+
+    fn jvp(&self, t: &Tangents, _: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![t[0].as_ref().map(|t| self.clone().apply(t)).transpose()?])
+    }
+}
+
+/// A visible axis made the hidden axis of a level.
+pub fn enter(x: &Tensor, level: Level, axis: usize) -> Result<Tensor> {
+    Lanes::Enter(level, axis).apply(x)
+}
+
+/// The hidden axis of a level made a visible axis; a tensor without the level is repeated.
+pub fn leave(x: &Tensor, level: Level, axis: usize) -> Result<Tensor> {
+    Lanes::Leave(level, axis).apply(x)
+}
+
+/// The sum over the hidden axes of those levels that the tensor has.
+pub fn sum_lanes(x: &Tensor, over: &Levels) -> Result<Tensor> {
+    if over.as_slice().iter().any(|l| x.levels.contains(*l)) {
+        Lanes::Sum(over.clone()).apply(x)
+    } else {
+        Ok(x.clone())
+    }
+}
+
+/// The tensor repeated over those of the levels that it lacks.
+pub fn spread_lanes(x: &Tensor, over: &Levels) -> Result<Tensor> {
+    if over.as_slice().iter().all(|l| x.levels.contains(*l)) {
+        Ok(x.clone())
+    } else {
+        Lanes::Spread(over.clone()).apply(x)
+    }
+}

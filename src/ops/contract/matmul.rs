@@ -1,0 +1,172 @@
+//! The matrix product, and the inner product of vectors.
+
+use std::borrow::Cow;
+
+use smallvec::smallvec;
+
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::error::{Result, bail};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::kernel::broadcast::broadcast_batch_pair;
+use crate::kernel::matmul;
+use crate::kernel::reduce::dot;
+use crate::ops::entry::{Operand, op};
+use crate::ops::movement::{matrix_transpose, permute_dims, reshape_to};
+use crate::ops::promote::{Class, promoted};
+use crate::ops::terms::add_terms;
+use crate::shape::{self, Dims};
+
+/// The product of matrices in the last two axes.
+pub(in crate::ops) struct Matmul;
+
+impl Op for Matmul {
+    fn name(&self) -> &'static str {
+        "matmul"
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
+        Ok([matmul::matmul("matmul", ins[0], ins[1], lanes)?].into())
+    }
+
+    fn saves(&self, needs: NeedsGrad) -> Saves {
+        Saves::inputs(2).when(needs.has(0)).and(Saves::inputs(1).when(needs.has(1)))
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let g = only(g);
+        Ok(smallvec![
+            s.needs(0).then(|| apply(Matmul, &[g, &matrix_transpose(&s.input(1))?])).transpose()?,
+            s.needs(1).then(|| apply(Matmul, &[&matrix_transpose(&s.input(0))?, g])).transpose()?,
+        ])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let x = t[0].as_ref().map(|t| apply(Matmul, &[t, &s.input(1)])).transpose()?;
+        let y = t[1].as_ref().map(|t| apply(Matmul, &[&s.input(0), t])).transpose()?;
+        Ok(smallvec![add_terms([x, y])])
+    }
+}
+
+/// The inner products of the rows of two tensors of one shape.
+struct Dot;
+
+impl Dot {
+    /// Numbers of rows times the rows.
+    fn scaled(g: &Tensor, x: &Tensor) -> Result<Tensor> {
+        Ok(reshape_to(g, &joined(g.dims(), &[1]))? * x)
+    }
+}
+
+impl Op for Dot {
+    fn name(&self) -> &'static str {
+        "vecdot"
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
+        let (x, y) = broadcast_batch_pair(ins[0], ins[1], lanes);
+        Ok([dot::last_axis("vecdot", &x, &y)?].into())
+    }
+
+    fn saves(&self, needs: NeedsGrad) -> Saves {
+        Saves::inputs(2).when(needs.has(0)).and(Saves::inputs(1).when(needs.has(1)))
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let g = only(g);
+        Ok(smallvec![
+            s.needs(0).then(|| Dot::scaled(g, &s.input(1))).transpose()?,
+            s.needs(1).then(|| Dot::scaled(g, &s.input(0))).transpose()?,
+        ])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let x = t[0].as_ref().map(|t| apply(Dot, &[t, &s.input(1)])).transpose()?;
+        let y = t[1].as_ref().map(|t| apply(Dot, &[&s.input(0), t])).transpose()?;
+        Ok(smallvec![add_terms([x, y])])
+    }
+}
+
+/// The matrix product over the last two axes: z[…, i, j] = Σₖ x[…, i, k] · y[…, k, j].
+///
+/// The axes before them broadcast. A vector on the left is a row, on the right a column, and that axis is
+/// left out of the result. Shapes that do not fit are a ShapeError, truth values a DtypeError.
+///
+/// ```python
+/// >>> fg.matmul(fg.ones((2, 3)), fg.ones((3, 4))).shape
+/// (2, 4)
+/// ```
+#[op(method, names("matmul", "mm"))]
+pub fn matmul(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
+    let (x, y) = numbers("matmul", x, y)?;
+    let (a, b) = (x.dims(), y.dims());
+    let (&[.., inner], &[.., _]) = (a, b) else {
+        bail!(Shape, "matmul", "{a:?} @ {b:?}: a 0-d tensor is not a matrix");
+    };
+    let outer = b[b.len().saturating_sub(2)];
+    if inner != outer {
+        bail!(Shape, "matmul", "{a:?} @ {b:?}: inner sizes {inner} and {outer} differ");
+    }
+    if a.len() > 1 && b.len() > 1 && (a.len() == 2 || b.len() > 2) {
+        return apply(Matmul, &[&x, &y]);
+    }
+    // A vector on the left is a row, on the right a column; its other axis goes again afterwards. Leading axes that
+    // only the left one has are more rows of one matrix, so that its gradient and the right one's are one product each.
+    let rows =
+        if b.len() > 2 { Dims::from_slice(&[1]) } else { Dims::from_slice(&[shape::len(&a[..a.len() - 1])]) };
+    let left = reshape_to(&x, &joined(&rows, &[inner]))?;
+    let right = if b.len() == 1 { reshape_to(&y, &[b[0], 1])? } else { y.clone().into_owned() };
+    let out = apply(Matmul, &[&left, &right])?;
+    let (lead, kept) = (&a[..a.len() - 1], if b.len() == 1 { &[][..] } else { &b[b.len() - 1..] });
+    let batch = &b[..b.len().saturating_sub(2)];
+    reshape_to(&out, &joined(batch, &joined(lead, kept)))
+}
+
+/// Two operands in the dtype of their product; truth values have none.
+fn numbers<'a>(
+    op: &'static str,
+    x: Operand<'a>,
+    y: Operand<'a>,
+) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
+    if let (Operand::Tensor(a), Operand::Tensor(b)) = (x, y)
+        && (a.dtype(), b.dtype()) == (DType::Bool, DType::Bool)
+    {
+        bail!(Dtype, op, "not defined for bool; cast to an integer or a float first");
+    }
+    promoted(Class::Num, x, y)
+}
+
+fn joined(a: &[usize], b: &[usize]) -> Dims {
+    a.iter().chain(b).copied().collect()
+}
+
+/// The inner product over an axis that both have with the same size; the other axes broadcast.
+///
+/// ```python
+/// >>> fg.vecdot(fg.ones((2, 3)), fg.ones(3)).shape
+/// (2,)
+/// ```
+#[op(method)]
+pub fn vecdot(x: Operand<'_>, y: Operand<'_>, #[default(-1)] axis: i64) -> Result<Tensor> {
+    let (x, y) = numbers("vecdot", x, y)?;
+    let last = |t: &Tensor| -> Result<Tensor> {
+        let axis = shape::axis("vecdot", axis, t.rank())?;
+        let order: Vec<i64> = (0..t.rank()).filter(|&a| a != axis).chain([axis]).map(|a| a as i64).collect();
+        if axis + 1 == t.rank() { Ok(t.clone()) } else { permute_dims(t, &order) }
+    };
+    let (x, y) = (last(&x)?, last(&y)?);
+    let (a, b) = (x.dims(), y.dims());
+    let ([lead_a @ .., m], [lead_b @ .., n]) = (a, b) else {
+        unreachable!("`axis` asked for an axis of both")
+    };
+    if m != n {
+        bail!(Shape, "vecdot", "{a:?} and {b:?}: the sizes {m} and {n} of the axis differ");
+    }
+    if a == b {
+        return apply(Dot, &[&x, &y]);
+    }
+    let dims = shape::broadcast("vecdot", lead_a, lead_b)?;
+    let row = reshape_to(&x, &joined(lead_a, &[1, *m]))?;
+    let column = reshape_to(&y, &joined(lead_b, &[*n, 1]))?;
+    reshape_to(&apply(Matmul, &[&row, &column])?, &dims)
+}

@@ -1,0 +1,201 @@
+//! Products of vectors and matrices, made of the matrix product and of element-wise ones.
+
+use super::einsum::tensordot;
+use super::matmul::{matmul, vecdot};
+use crate::array::Item;
+use crate::error::{Result, bail};
+use crate::graph::Tensor;
+use crate::ops::entry::{Operand, Pairs, op};
+use crate::ops::movement::{matrix_transpose, reshape_to, roll};
+use crate::ops::pointwise::arithmetic::{add, multiply, subtract};
+use crate::shape::{self, Dims};
+
+/// The products summed over the last axis of both: every row of x with every row of y.
+///
+/// ```python
+/// >>> fg.inner(fg.ones((2, 3)), fg.ones((4, 3))).shape
+/// (2, 4)
+/// ```
+#[op(method)]
+pub fn inner(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    match (x.rank(), y.rank()) {
+        (0, _) | (_, 0) => multiply(x.into(), y.into()),
+        _ => tensordot(x, y, Pairs::Named(&[-1], &[-1])),
+    }
+}
+
+/// The matrix of products `z[i, j] = x[i] · y[j]`; both are taken as vectors.
+///
+/// ```python
+/// >>> fg.outer(fg.ones(2), fg.ones(3)).shape
+/// (2, 3)
+/// ```
+#[op(method, names("outer", "ger"))]
+pub fn outer(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    let (m, n) = (shape::len(x.dims()), shape::len(y.dims()));
+    multiply((&reshape_to(x, &[m, 1])?).into(), (&reshape_to(y, &[1, n])?).into())
+}
+
+/// The Kronecker product: y repeated as blocks, each times one element of x.
+///
+/// ```python
+/// >>> fg.kron(fg.ones((2, 2)), fg.ones((1, 3))).shape
+/// (2, 6)
+/// ```
+#[op(method)]
+pub fn kron(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    let rank = x.rank().max(y.rank());
+    let full = |t: &Tensor| -> Dims {
+        std::iter::repeat_n(1, rank - t.rank()).chain(t.dims().iter().copied()).collect()
+    };
+    let (a, b) = (full(x), full(y));
+    let fine: Dims = a.iter().flat_map(|&d| [d, 1]).collect();
+    let coarse: Dims = b.iter().flat_map(|&d| [1, d]).collect();
+    let out = multiply((&reshape_to(x, &fine)?).into(), (&reshape_to(y, &coarse)?).into())?;
+    // The sizes are those of an array that exists, in pairs.
+    reshape_to(&out, &a.iter().zip(&b).map(|(m, n)| m * n).collect::<Dims>())
+}
+
+/// That two tensors have so many axes.
+fn ranks(op: &'static str, x: &Tensor, y: &Tensor, wanted: (usize, usize)) -> Result<()> {
+    if (x.rank(), y.rank()) != wanted {
+        bail!(
+            Shape,
+            op,
+            "tensors of {} and {} axes are wanted, not of the shapes {:?} and {:?}",
+            wanted.0,
+            wanted.1,
+            x.dims(),
+            y.dims()
+        );
+    }
+    Ok(())
+}
+
+/// The matrix products of two batches of matrices: z[b, i, j] = Σₖ x[b, i, k] · y[b, k, j]. Both have three
+/// axes, and batches of one size.
+///
+/// ```python
+/// >>> fg.bmm(fg.ones((5, 2, 3)), fg.ones((5, 3, 4))).shape
+/// (5, 2, 4)
+/// ```
+#[op(method)]
+pub fn bmm(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    ranks("bmm", x, y, (3, 3))?;
+    if x.dims()[0] != y.dims()[0] {
+        bail!(
+            Shape,
+            "bmm",
+            "{:?} @ {:?}: batches of {} and {}",
+            x.dims(),
+            y.dims(),
+            x.dims()[0],
+            y.dims()[0]
+        );
+    }
+    matmul(x.into(), y.into())
+}
+
+/// The product of a matrix and a vector: `z[i] = Σₖ x[i, k] · y[k]`.
+///
+/// ```python
+/// >>> fg.mv(fg.ones((2, 3)), fg.ones(3)).tolist()
+/// [3.0, 3.0]
+/// ```
+#[op(method)]
+pub fn mv(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    ranks("mv", x, y, (2, 1))?;
+    matmul(x.into(), y.into())
+}
+
+/// An affine map of the last axis: x @ weight.T + bias, with a weight of shape [out, in].
+///
+/// With transpose=False the weight is [in, out] and taken as it is. Neither form copies it.
+///
+/// ```python
+/// >>> fg.linear(fg.ones((5, 3)), fg.ones((2, 3))).shape
+/// (5, 2)
+/// ```
+#[op(function)]
+pub fn linear(
+    x: &Tensor,
+    weight: &Tensor,
+    #[default(None)] bias: Option<&Tensor>,
+    #[default(true)] transpose: bool,
+) -> Result<Tensor> {
+    if !matches!(weight.rank(), 1 | 2) {
+        bail!(Shape, "linear", "a weight is a matrix (or one row of one), {:?} is not", weight.dims());
+    }
+    let flip = transpose && weight.rank() == 2;
+    let product = if flip {
+        matmul(x.into(), (&matrix_transpose(weight)?).into())
+    } else {
+        matmul(x.into(), weight.into())
+    }?;
+    match bias {
+        Some(bias) => add((&product).into(), bias.into()),
+        None => Ok(product),
+    }
+}
+
+/// beta * input + alpha * (x @ y); the input broadcasts.
+///
+/// ```python
+/// >>> fg.addmm(fg.ones(2), fg.ones((3, 4)), fg.ones((4, 2))).shape
+/// (3, 2)
+/// ```
+#[op(in_place)]
+pub fn addmm(
+    input: &Tensor,
+    x: &Tensor,
+    y: &Tensor,
+    #[default(1)] beta: Item,
+    #[default(1)] alpha: Item,
+) -> Result<Tensor> {
+    let scaled = |t: &Tensor, by: Item| match by {
+        Item::Int(1) => Ok(t.clone()),
+        by => multiply(t.into(), Operand::Number(by)),
+    };
+    add((&scaled(input, beta)?).into(), (&scaled(&matmul(x.into(), y.into())?, alpha)?).into())
+}
+
+/// The cross product of vectors along an axis, which has size 3 in both; the other axes broadcast.
+///
+/// ```python
+/// >>> fg.cross(fg.tensor([1.0, 0.0, 0.0]), fg.tensor([0.0, 1.0, 0.0])).tolist()
+/// [0.0, 0.0, 1.0]
+/// ```
+#[op(method)]
+pub fn cross(x: &Tensor, y: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
+    const OP: &str = "cross";
+    for t in [x, y] {
+        let at = shape::axis(OP, axis, t.rank())?;
+        if t.dims()[at] != 3 {
+            bail!(Shape, OP, "axis {axis} of {:?} has size {}, not 3", t.dims(), t.dims()[at]);
+        }
+    }
+    let ahead = |t: &Tensor, n: i64| roll(t, &[-n], Some(&[axis]));
+    let (x1, x2, y1, y2) = (ahead(x, 1)?, ahead(x, 2)?, ahead(y, 1)?, ahead(y, 2)?);
+    let (plus, minus) = (multiply((&x1).into(), (&y2).into())?, multiply((&x2).into(), (&y1).into())?);
+    subtract((&plus).into(), (&minus).into())
+}
+
+/// The inner product `Σₖ x[k] · y[k]` of two vectors; of two matrices, row by row.
+///
+/// ```python
+/// >>> fg.dot(fg.ones(3), fg.ones(3)).item()
+/// 3.0
+/// ```
+#[op(method)]
+pub fn dot(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    if x.dims() != y.dims() || !matches!(x.rank(), 1 | 2) {
+        bail!(
+            Shape,
+            "dot",
+            "{:?} and {:?} are not two vectors (or two lists of them) of one size",
+            x.dims(),
+            y.dims()
+        );
+    }
+    vecdot(x.into(), y.into(), -1)
+}

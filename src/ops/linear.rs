@@ -1,0 +1,45 @@
+//! Linear ops on one tensor that save nothing.
+
+use smallvec::smallvec;
+
+use crate::array::Array;
+use crate::error::Result;
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::shape::Dims;
+
+/// A linear op on one tensor that keeps nothing: the array, and its transpose applied to a cotangent. The tangent is
+/// the op itself applied to the input's tangent.
+pub(in crate::ops) trait Linear: Clone + Send + Sync + 'static {
+    const NAME: &'static str;
+    fn array(&self, x: &Array, lanes: usize) -> Result<Array>;
+    fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor>;
+}
+
+pub(in crate::ops) struct LinearOp<L>(pub L);
+
+impl<L: Linear> Op for LinearOp<L> {
+    fn name(&self) -> &'static str {
+        L::NAME
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
+        Ok([self.0.array(ins[0], lanes)?].into())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![Some(self.0.transpose(only(g), s)?)])
+    }
+
+    fn jvp(&self, t: &Tangents, _: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![Some(apply(LinearOp(self.0.clone()), &[only(t)])?)])
+    }
+}
+
+/// The hidden axes of `x` followed by `dims`.
+pub(in crate::ops) fn with_hidden(x: &Array, lanes: usize, dims: &[usize]) -> Dims {
+    x.dims()[..lanes].iter().chain(dims).copied().collect()
+}

@@ -1,0 +1,238 @@
+//! Losses that are taken element by element, and then reduced.
+
+use super::reduction::Reduction;
+use crate::error::{Result, bail};
+use crate::graph::{Saved, Saves, Tensor, apply, unrecorded};
+use crate::kernel::num::Plain;
+use crate::kernel::pointwise::binary::{self, binary_loops};
+use crate::kernel::pointwise::unary::Scalars;
+use crate::ops::entry::{Operand, op};
+use crate::ops::pointwise::activation::{sigmoid_slope, softplus_one};
+use crate::ops::pointwise::arithmetic::{add, multiply, multiply_same, subtract};
+use crate::ops::pointwise::binary::binary_rows;
+use crate::ops::pointwise::compare::less_same;
+use crate::ops::pointwise::elementary::{abs, exp, log, log_or_zero, square};
+use crate::ops::pointwise::parametrised::{curve, curve_rows};
+use crate::ops::pointwise::select::{at_least, at_most, select};
+use crate::ops::pointwise::unary::in_one_pass;
+use crate::ops::promote::{Class, promoted, promoted_float};
+use crate::ops::reduce::sum;
+
+/// The difference of predictions and targets, as floats.
+fn difference(x: &Tensor, target: Operand<'_>) -> Result<Tensor> {
+    let d = subtract(Operand::Tensor(x), target)?;
+    Ok(promoted_float(&d)?.into_owned())
+}
+
+/// `row` of the difference, or, where nobody follows either, a row of the two that computes the same in one pass.
+fn of_difference(
+    op: &'static str,
+    x: &Tensor,
+    target: Operand<'_>,
+    (table, p): (&'static binary::BinaryLoops, Scalars),
+    row: impl FnOnce(&Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
+    if let Operand::Tensor(t) = target
+        && t.dtype() == x.dtype()
+        && x.dtype().is_float()
+        && let Some(loss) = unrecorded(op, &[x, t], move |ins, lanes| {
+            binary::apply_with(op, table, ins[0], ins[1], lanes, &p)
+        })
+    {
+        return loss;
+    }
+    row(&difference(x, target)?)
+}
+
+/// The losses times the weights of the elements, if there are any.
+fn weighted(loss: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
+    weight.map_or(Ok(loss.clone()), |w| multiply((&loss).into(), w.into()))
+}
+
+/// The squared difference of predictions and targets; `reduction` is 'mean', 'sum' or 'none'.
+///
+/// ```python
+/// >>> fg.mse_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
+/// 2.0
+/// ```
+#[op(function)]
+pub fn mse_loss(x: &Tensor, target: Operand<'_>, #[default("mean")] reduction: &str) -> Result<Tensor> {
+    let reduction = Reduction::parse("mse_loss", reduction)?;
+    const TABLE: &binary::BinaryLoops = binary_loops!(plain x, y => x.sub(y).mul(x.sub(y)));
+    reduction.of(&of_difference("mse_loss", x, target, (TABLE, [0.0; 3]), square)?, None)
+}
+
+/// The absolute difference of predictions and targets; `reduction` is 'mean', 'sum' or 'none'.
+///
+/// ```python
+/// >>> fg.l1_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
+/// 1.0
+/// ```
+#[op(function)]
+pub fn l1_loss(x: &Tensor, target: Operand<'_>, #[default("mean")] reduction: &str) -> Result<Tensor> {
+    let reduction = Reduction::parse("l1_loss", reduction)?;
+    const TABLE: &binary::BinaryLoops = binary_loops!(plain x, y => x.sub(y).abs());
+    reduction.of(&of_difference("l1_loss", x, target, (TABLE, [0.0; 3]), abs)?, None)
+}
+
+curve_rows! {
+    /// `x² / 2` up to `p[0]`, and `p[0] (|x| - p[0] / 2)` beyond; divided by `p[1]`.
+    Bent "huber": plain x; p => bend(x, p);
+        pass g, x; p => g.mul(x.max(p[0].neg()).min(p[0]).div(p[1]));
+        g => {
+            let bound = |v| Tensor::scalar_of(x.dtype(), v);
+            g * (at_most(&at_least(x, &bound(-p[0]))?, &bound(p[0]))? / p[1])
+        };
+}
+
+#[inline(always)]
+fn bend<T: Plain>(x: T, p: [T; 3]) -> T {
+    let inner = x.max(p[0].neg()).min(p[0]);
+    inner.mul(x.sub(inner.mul(T::lit(0.5)))).div(p[1])
+}
+
+/// The row of [`Bent`] with its numbers, of the difference.
+fn bent(op: &'static str, x: &Tensor, target: Operand<'_>, p: Scalars) -> Result<Tensor> {
+    const TABLE: &binary::BinaryLoops = binary_loops!(plain x, y; p => bend(x.sub(y), p));
+    of_difference(op, x, target, (TABLE, p), |d| curve::<Bent>(d, p))
+}
+
+/// With d = x - target: d² / 2 where |d| is at most delta, beyond delta * (|d| - delta / 2).
+///
+/// ```python
+/// >>> fg.huber_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
+/// 0.75
+/// ```
+#[op(function)]
+pub fn huber_loss(
+    x: &Tensor,
+    target: Operand<'_>,
+    #[default("mean")] reduction: &str,
+    #[default(1.0)] delta: f64,
+) -> Result<Tensor> {
+    let reduction = Reduction::parse("huber_loss", reduction)?;
+    if delta.is_nan() || delta <= 0.0 {
+        bail!(Argument, "huber_loss", "delta is positive, {delta} is not");
+    }
+    reduction.of(&bent("huber_loss", x, target, [delta, 1.0, 0.0])?, None)
+}
+
+/// With d = x - target: d² / (2 * beta) where |d| is at most beta, beyond |d| - beta / 2.
+///
+/// ```python
+/// >>> fg.smooth_l1_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
+/// 0.75
+/// ```
+#[op(function)]
+pub fn smooth_l1_loss(
+    x: &Tensor,
+    target: Operand<'_>,
+    #[default("mean")] reduction: &str,
+    #[default(1.0)] beta: f64,
+) -> Result<Tensor> {
+    if beta == 0.0 {
+        return l1_loss(x, target, reduction);
+    }
+    let reduction = Reduction::parse("smooth_l1_loss", reduction)?;
+    if beta.is_nan() || beta < 0.0 {
+        bail!(Argument, "smooth_l1_loss", "beta is not negative, {beta} is");
+    }
+    reduction.of(&bent("smooth_l1_loss", x, target, [beta, beta, 0.0])?, None)
+}
+
+/// The logarithm of a probability, which is -100 and flat from `e^-100` down.
+fn bounded_log(p: &Tensor) -> Result<Tensor> {
+    let number = |v| Tensor::scalar_of(p.dtype(), v);
+    let lost = less_same(p, &number((-100.0f64).exp()))?;
+    select(&lost, &number(-100.0), &log(&select(&lost, &number(1.0), p)?)?)
+}
+
+/// -(target * log(x) + (1 - target) * log(1 - x)) of probabilities, times the weight of each element.
+/// Logarithms are at least -100, and flat there. The shapes broadcast.
+///
+/// ```python
+/// >>> fg.binary_cross_entropy(fg.tensor([0.5]), fg.tensor([1.0])).item()
+/// 0.6931471824645996
+/// ```
+#[op(function)]
+pub fn binary_cross_entropy(
+    x: &Tensor,
+    target: &Tensor,
+    #[default(None)] weight: Option<&Tensor>,
+    #[default("mean")] reduction: &str,
+) -> Result<Tensor> {
+    let reduction = Reduction::parse("binary_cross_entropy", reduction)?;
+    let (p, t) = promoted(Class::Real, x.into(), target.into())?;
+    let no = 1.0 - &*t;
+    let loss = -(multiply_same(&t, &bounded_log(&p)?)? + multiply_same(&no, &bounded_log(&(1.0 - &*p))?)?);
+    reduction.of(&weighted(loss, weight)?, None)
+}
+
+binary_rows! {
+    /// `(1 - y) x + ln(1 + e^-x)`.
+    Logistic logistic "binary_cross_entropy_with_logits", real x, y => T::ONE.sub(y).mul(x).add(x.neg().softplus());
+        [x, y] g => g * logistic_slope(x, y)?; [x] g => negated(g, x)?;
+    /// Its derivative by `x`, `(1 - y) - sigmoid(-x)`.
+    LogisticSlope logistic_slope "logistic_slope", real x, y => T::ONE.sub(y).sub(x.neg().sigmoid());
+        [x] g => g * sigmoid_slope(x)?; [] g => -g;
+}
+
+/// `-(x * y)`.
+fn negated(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    const TABLE: &binary::BinaryLoops = binary_loops!(plain x, y => x.mul(y).neg());
+    Ok(in_one_pass("multiply", TABLE, x, y, [0.0; 3])?.unwrap_or_else(|| -(x * y)))
+}
+
+/// `binary_cross_entropy` of `sigmoid(x)`, exact far out; `pos_weight` multiplies the loss of what is
+/// positive.
+///
+/// ```python
+/// >>> fg.binary_cross_entropy_with_logits(fg.tensor([-1000.0]), fg.tensor([1.0])).item()
+/// 1000.0
+/// ```
+#[op(function)]
+pub fn binary_cross_entropy_with_logits(
+    x: &Tensor,
+    target: &Tensor,
+    #[default(None)] weight: Option<&Tensor>,
+    #[default("mean")] reduction: &str,
+    #[default(None)] pos_weight: Option<&Tensor>,
+) -> Result<Tensor> {
+    let reduction = Reduction::parse("binary_cross_entropy_with_logits", reduction)?;
+    let (x, t) = promoted(Class::Real, x.into(), target.into())?;
+    let Some(w) = pos_weight else {
+        return reduction.of(&weighted(logistic(&x, &t)?, weight)?, None);
+    };
+    let share = multiply(Operand::Tensor(&(&*promoted_float(w)? - 1.0)), Operand::Tensor(&t))? + 1.0;
+    let soft = multiply(Operand::Tensor(&share), Operand::Tensor(&softplus_one(&-&*x)?))?;
+    let loss = add(Operand::Tensor(&multiply_same(&(1.0 - &*t), &x)?), Operand::Tensor(&soft))?;
+    reduction.of(&weighted(loss, weight)?, None)
+}
+
+/// target * (log(target) - x) of log-probabilities x, 0 where the target is 0; with `log_target` the targets
+/// are logarithms too. `reduction` is 'mean', 'sum', 'none' or 'batchmean' (the sum by the size of the first
+/// axis).
+///
+/// ```python
+/// >>> fg.kl_div(fg.tensor([0.0]), fg.tensor([1.0])).item()
+/// 0.0
+/// ```
+#[op(function)]
+pub fn kl_div(
+    x: &Tensor,
+    target: &Tensor,
+    #[default("mean")] reduction: &str,
+    #[default(false)] log_target: bool,
+) -> Result<Tensor> {
+    let (x, t) = promoted(Class::Real, x.into(), target.into())?;
+    let loss = if log_target {
+        multiply_same(&exp(&t)?, &(&*t - &*x))?
+    } else {
+        multiply_same(&t, &log_or_zero(&t)?)? - multiply_same(&t, &x)?
+    };
+    if reduction == "batchmean" {
+        let batch = x.dims().first().copied().unwrap_or(1);
+        return Ok(sum(&loss, None, false, None)? / batch as f64);
+    }
+    Reduction::parse("kl_div", reduction)?.of(&loss, None)
+}

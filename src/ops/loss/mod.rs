@@ -1,0 +1,5 @@
+//! Losses.
+
+pub mod cross_entropy;
+pub mod elementwise;
+pub(super) mod reduction;

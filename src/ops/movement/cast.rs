@@ -1,0 +1,35 @@
+//! Elements converted to another dtype.
+
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::graph::{Saved, Tensor, apply};
+use crate::kernel;
+use crate::ops::entry::op;
+use crate::ops::linear::{Linear, LinearOp};
+
+#[derive(Clone)]
+struct Cast(DType);
+
+impl Linear for Cast {
+    const NAME: &'static str = "cast";
+
+    fn array(&self, x: &Array, _: usize) -> Result<Array> {
+        kernel::pointwise::cast::cast(x, self.0)
+    }
+
+    fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
+        cast(g, s.dtype(0))
+    }
+}
+
+/// The elements converted to another dtype. A float becomes an integer by cutting off its fraction.
+///
+/// ```python
+/// >>> fg.cast(fg.tensor([1.5, -1.5]), 'int64').numpy()
+/// array([ 1, -1])
+/// ```
+#[op(method, names("cast", "astype"))]
+pub fn cast(x: &Tensor, dtype: DType) -> Result<Tensor> {
+    if x.dtype() == dtype { Ok(x.clone()) } else { apply(LinearOp(Cast(dtype)), &[x]) }
+}

@@ -1,0 +1,7 @@
+//! Layers of neural networks.
+
+pub mod conv;
+pub mod norm;
+pub mod pool;
+pub mod softmax;
+mod spatial;

@@ -1,0 +1,201 @@
+//! Layers that standardise, then scale and shift channels, as one op with one gradient; both to any order.
+
+use smallvec::smallvec;
+
+use super::standardize::{Standardize, by_scale, by_standard, mean_rows, projected, unscaled};
+use crate::array::Array;
+use crate::error::Result;
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply_all};
+use crate::kernel::norm::{self, Channels};
+use crate::ops::movement::{broadcast_to, permute_dims, reshape_to, sum_to};
+use crate::ops::nn::softmax::sum_rows;
+use crate::ops::reduce::sum;
+use crate::ops::terms::add_terms;
+
+/// Which elements are standardised together.
+#[derive(Clone, Copy)]
+pub(in crate::ops) enum Together {
+    /// Those of each row (the last axis), which belong to these channels.
+    Row(Channels),
+    /// Those of each channel of `[batch, channels, width]`, of the whole batch.
+    Batch,
+}
+
+/// Elements standardised together, times a weight and plus a shift a channel; and what is known of those that are
+/// together: their mean and one over the root of each row, mean and variance of each channel of a batch. That is never
+/// differentiated.
+pub(in crate::ops) struct Norm {
+    pub eps: f64,
+    pub together: Together,
+}
+
+/// Its gradients by the elements, the weights and the shifts, of `g`, the elements, the weights, and what is known of
+/// those: that is a function of the elements, and the rules take it for one.
+struct NormGrads {
+    eps: f64,
+    together: Together,
+}
+
+impl Op for Norm {
+    fn name(&self) -> &'static str {
+        "norm_layer"
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
+        let (eps, all) = (self.eps, [ins[0], ins[1], ins[2]]);
+        let (y, stats) = match self.together {
+            Together::Row(channels) => norm::layer_norm(self.name(), all, eps, channels, lanes)?,
+            Together::Batch => norm::batch_norm(self.name(), all, eps, lanes)?,
+        };
+        Ok([y, stats].into())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(3).and(Saves::outputs(2))
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = &g[0] else { return Ok(smallvec![None; 3]) };
+        let (x, w, stats) = (s.input(0), s.input(1), s.output(1).detach());
+        let all = apply_all(NormGrads { eps: self.eps, together: self.together }, &[g, &x, &w, &stats])?;
+        Ok(all.into_iter().enumerate().map(|(i, d)| s.needs(i).then_some(d)).collect())
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let (x, w, at) = (s.input(0), s.input(1), self.together);
+        let (y, r) = standard(&at.rows(&x)?, self.eps)?;
+        let by_x = |t: &Tensor| -> Result<Tensor> { Ok(projected(&at.rows(t)?, &y, &r)? * at.laid(&w)?) };
+        let by_w = |t: &Tensor| -> Result<Tensor> { Ok(&y * at.laid(t)?) };
+        let by_b = |t: &Tensor| broadcast_to(&at.laid(t)?, y.dims());
+        let parts = [
+            t[0].as_ref().map(by_x).transpose()?,
+            t[1].as_ref().map(by_w).transpose()?,
+            t[2].as_ref().map(by_b).transpose()?,
+        ];
+        Ok(smallvec![laid_out(at, parts, x.dims())?, None])
+    }
+}
+
+impl Op for NormGrads {
+    fn name(&self) -> &'static str {
+        "norm_layer_gradients"
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
+        let ins = [ins[0], ins[1], ins[2], ins[3]];
+        Ok(match self.together {
+            Together::Row(channels) => norm::layer_norm_gradients(self.name(), ins, channels, lanes)?,
+            Together::Batch => norm::batch_norm_gradients(self.name(), ins, self.eps, lanes)?,
+        }
+        .into())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(7)
+    }
+
+    fn vjp(&self, c: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let (at, x) = (self.together, s.input(1));
+        let dims = x.dims();
+        let (g, (y, r)) = (at.rows(&s.input(0))?, standard(&at.rows(&x)?, self.eps)?);
+        let w = at.laid(&s.input(2))?;
+        let cx = c[0].as_ref().map(|c| at.rows(c)).transpose()?;
+        let laid = |c: &Option<Tensor>| c.as_ref().map(|c| at.laid(c)).transpose();
+        let (cw, cb) = (laid(&c[1])?, laid(&c[2])?);
+        let dh = cx.as_ref().map(|c| projected(c, &y, &r)).transpose()?;
+        let by_g = || {
+            let shift = cb.as_ref().map(|c| broadcast_to(c, y.dims())).transpose()?;
+            laid_out(at, [dh.as_ref().map(|d| d * &w), cw.as_ref().map(|c| c * &y), shift], dims)
+        };
+        let by_x = || {
+            let second = |c: &Tensor| -> Result<Tensor> {
+                let h = &g * &w;
+                let dr = sum_rows(&(c * unscaled(&h, &y)?))?;
+                Ok(projected(&by_standard(c, &h, &y, &r)?, &y, &r)? + by_scale(&dr, &y, &r)?)
+            };
+            let first = |c: &Tensor| projected(&(c * &g), &y, &r);
+            laid_out(at, [cx.as_ref().map(second).transpose()?, cw.as_ref().map(first).transpose()?], dims)
+        };
+        let by_w = || dh.as_ref().map(|d| at.summed(&(d * &g), s.dims(2))).transpose();
+        let of = |i: usize, by: &dyn Fn() -> Result<Option<Tensor>>| if s.needs(i) { by() } else { Ok(None) };
+        Ok(smallvec![of(0, &by_g)?, of(1, &by_x)?, of(2, &by_w)?, None])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let at = self.together;
+        let (g, (y, r)) = (at.rows(&s.input(0))?, standard(&at.rows(&s.input(1))?, self.eps)?);
+        let w = at.laid(&s.input(2))?;
+        let rows = |t: &Option<Tensor>| t.as_ref().map(|t| at.rows(t)).transpose();
+        let (tg, tx) = (rows(&t[0])?, rows(&t[1])?);
+        let tw = t[2].as_ref().map(|t| at.laid(t)).transpose()?;
+        let ty = tx.as_ref().map(|t| projected(t, &y, &r)).transpose()?;
+        let by_x = |(t, ty): (&Tensor, &Tensor)| -> Result<Tensor> {
+            let h = &g * &w;
+            let tr = -(&r * &r * mean_rows(&(&y * t))?);
+            Ok(tr * unscaled(&h, &y)? - &r * (ty * mean_rows(&(&h * &y))? + &y * mean_rows(&(&h * ty))?))
+        };
+        let dx = [
+            tg.as_ref().map(|t| projected(&(t * &w), &y, &r)).transpose()?,
+            tx.as_ref().zip(ty.as_ref()).map(by_x).transpose()?,
+            tw.map(|t| projected(&(&g * t), &y, &r)).transpose()?,
+        ];
+        let dw = add_terms([tg.as_ref().map(|t| t * &y), ty.map(|t| &g * t)]);
+        let summed = |t: Option<&Tensor>| t.map(|t| at.summed(t, s.out_dims(1))).transpose();
+        Ok(smallvec![laid_out(at, dx, s.out_dims(0))?, summed(dw.as_ref())?, summed(tg.as_ref())?])
+    }
+}
+
+/// The sum of rows, as the elements of a tensor of this shape.
+fn laid_out<const N: usize>(
+    at: Together,
+    rows: [Option<Tensor>; N],
+    dims: &[usize],
+) -> Result<Option<Tensor>> {
+    add_terms(rows).map(|rows| at.elements(&rows, dims)).transpose()
+}
+
+/// The rows standardised, and one over the root of each.
+fn standard(x: &Tensor, eps: f64) -> Result<(Tensor, Tensor)> {
+    let mut outs = apply_all(Standardize { eps }, &[x])?;
+    let r = outs.pop().expect("the roots");
+    Ok((outs.pop().expect("the rows"), r))
+}
+
+impl Together {
+    /// A row for all elements that are standardised together.
+    fn rows(self, x: &Tensor) -> Result<Tensor> {
+        let (Together::Batch, &[batch, channels, width]) = (self, x.dims()) else { return Ok(x.clone()) };
+        reshape_to(&permute_dims(x, &[1, 0, 2])?, &[channels, batch * width])
+    }
+
+    /// The tensor of this shape that [`Together::rows`] makes such rows of.
+    fn elements(self, rows: &Tensor, dims: &[usize]) -> Result<Tensor> {
+        let (Together::Batch, &[batch, channels, width]) = (self, dims) else { return Ok(rows.clone()) };
+        permute_dims(&reshape_to(rows, &[channels, batch, width])?, &[1, 0, 2])
+    }
+
+    /// Numbers of the channels, laid on rows that they broadcast to.
+    fn laid(self, w: &Tensor) -> Result<Tensor> {
+        match self {
+            Together::Batch => reshape_to(w, &[w.dims()[0], 1]),
+            Together::Row(Channels { groups: 1, width: 1, .. }) => Ok(w.clone()),
+            Together::Row(Channels { groups, own, width }) => {
+                let w = reshape_to(w, &[groups, own, 1])?;
+                reshape_to(&broadcast_to(&w, &[groups, own, width])?, &[groups, own * width])
+            }
+        }
+    }
+
+    /// The sums over each channel: the transpose of [`Together::laid`].
+    fn summed(self, rows: &Tensor, dims: &[usize]) -> Result<Tensor> {
+        match self {
+            Together::Batch => reshape_to(&sum_rows(rows)?, dims),
+            Together::Row(Channels { groups: 1, width: 1, .. }) => sum_to(rows, dims),
+            Together::Row(Channels { groups, own, width }) => {
+                let rows = sum_to(rows, &[groups, own * width])?;
+                let runs = reshape_to(&rows, &[groups, own, width])?;
+                reshape_to(&sum(&runs, Some(&[-1]), false, None)?, dims)
+            }
+        }
+    }
+}

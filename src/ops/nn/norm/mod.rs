@@ -1,0 +1,5 @@
+//! Layers that standardise elements.
+
+mod affine;
+pub mod layers;
+mod standardize;

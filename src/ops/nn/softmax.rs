@@ -1,0 +1,218 @@
+//! Softmax and its relatives.
+
+use smallvec::smallvec;
+
+use crate::array::Array;
+use crate::error::Result;
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::kernel::broadcast::broadcast_batch_pair;
+use crate::kernel::softmax::{self, Softmax};
+use crate::ops::entry::{Axes, Operand, op};
+use crate::ops::movement::{permute_dims, reshape_to};
+use crate::ops::pointwise::binary::binary_rows;
+use crate::ops::pointwise::elementary::exp;
+use crate::ops::promote::{Class, promoted, promoted_float};
+use crate::ops::reduce::{Folded, sum};
+use crate::ops::terms::add_terms;
+use crate::shape;
+
+/// The sum over the last axis, which stays.
+pub(in crate::ops) fn sum_rows(x: &Tensor) -> Result<Tensor> {
+    sum(x, Some(&[-1]), true, None)
+}
+
+/// A softmax over the last axis.
+struct Soft(Softmax);
+
+impl Op for Soft {
+    fn name(&self) -> &'static str {
+        if self.0 == Softmax::Log { "log_softmax" } else { "softmax" }
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
+        Ok([softmax::softmax(self.name(), ins[0], self.0)?].into())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::outputs(1)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let g = only(g);
+        Ok(smallvec![Some(apply(SoftGrad { log: self.0 == Softmax::Log }, &[g, &s.output(0)])?)])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let t = only(t);
+        let z = s.output(0);
+        Ok(smallvec![Some(match self.0 {
+            Softmax::Log => t - sum_rows(&(exp(&z)? * t))?,
+            _ => softmax_gradient(t, &z)?,
+        })])
+    }
+}
+
+/// The gradient of a softmax from `g` and its result `z`: `z (g - sum(g z))`, of its logarithm `g - exp(z) sum(g)`.
+#[derive(Clone, Copy)]
+struct SoftGrad {
+    log: bool,
+}
+
+impl Op for SoftGrad {
+    fn name(&self) -> &'static str {
+        if self.log { "log_softmax_gradient" } else { "softmax_gradient" }
+    }
+
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
+        let (g, z) = broadcast_batch_pair(ins[0], ins[1], lanes);
+        Ok([softmax::softmax_gradient(self.name(), &g, &z, self.log)?].into())
+    }
+
+    fn saves(&self, needs: NeedsGrad) -> Saves {
+        Saves::inputs(2).and(Saves::inputs(1).when(needs.has(1)))
+    }
+
+    fn vjp(&self, c: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let c = only(c);
+        let z = s.input(1);
+        let by_g = || if self.log { Ok(c - sum_rows(&(c * exp(&z)?))?) } else { softmax_gradient(c, &z) };
+        let by_z = || -> Result<Tensor> {
+            let g = s.input(0);
+            Ok(if self.log {
+                -(c * exp(&z)? * sum_rows(&g)?)
+            } else {
+                c * (&g - sum_rows(&(&g * &z))?) - &g * sum_rows(&(c * &z))?
+            })
+        };
+        Ok(smallvec![s.needs(0).then(by_g).transpose()?, s.needs(1).then(by_z).transpose()?])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let z = s.input(1);
+        let by_g = |t: &Tensor| apply(*self, &[t, &z]);
+        let by_z = |t: &Tensor| -> Result<Tensor> {
+            let g = s.input(0);
+            Ok(if self.log {
+                -(t * exp(&z)? * sum_rows(&g)?)
+            } else {
+                t * (&g - sum_rows(&(&g * &z))?) - &z * sum_rows(&(&g * t))?
+            })
+        };
+        let (g, z) = (t[0].as_ref().map(by_g).transpose()?, t[1].as_ref().map(by_z).transpose()?);
+        Ok(smallvec![add_terms([g, z])])
+    }
+}
+
+/// `z (g - sum(g z))` over the last axis: the Jacobian of the softmax, which is symmetric, applied to `g`.
+pub(in crate::ops) fn softmax_gradient(g: &Tensor, z: &Tensor) -> Result<Tensor> {
+    apply(SoftGrad { log: false }, &[g, z])
+}
+
+/// Applies `f` to the tensor with an axis moved to the end, and moves it back.
+fn on_last(
+    op: &'static str,
+    x: &Tensor,
+    axis: i64,
+    f: impl FnOnce(&Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
+    let axis = shape::axis(op, axis, x.rank())?;
+    let last = x.rank() - 1;
+    let order: Vec<i64> = (0..=last).filter(|&a| a != axis).chain([axis]).map(|a| a as i64).collect();
+    let mut back: Vec<i64> = (0..last as i64).collect();
+    back.insert(axis, last as i64);
+    permute_dims(&f(&permute_dims(x, &order)?)?, &back)
+}
+
+/// exp(x) over its sum along an axis, computed without overflow. NaN for a row of -inf.
+///
+/// ```python
+/// >>> fg.softmax(fg.tensor([0., 0.])).tolist()
+/// [0.5, 0.5]
+/// ```
+#[op(in_place)]
+pub fn softmax(x: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
+    on_last("softmax", &*promoted_float(x)?, axis, |x| apply(Soft(Softmax::Plain), &[x]))
+}
+
+/// The logarithm of the softmax along an axis, x - log(sum(exp(x))), computed without overflow.
+///
+/// ```python
+/// >>> fg.log_softmax(fg.tensor([0., -1000.])).tolist()
+/// [0.0, -1000.0]
+/// ```
+#[op(in_place)]
+pub fn log_softmax(x: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
+    on_last("log_softmax", &*promoted_float(x)?, axis, |x| apply(Soft(Softmax::Log), &[x]))
+}
+
+/// The logarithm of the sum of the exponentials of the last axis, which stays.
+struct LogSumExp;
+
+impl Op for LogSumExp {
+    fn name(&self) -> &'static str {
+        "logsumexp"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
+        Ok([softmax::cross_entropy("logsumexp", ins[0], None)?.0].into())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(1)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let g = only(g);
+        Ok(smallvec![Some(g * apply(Soft(Softmax::Weights), &[&s.input(0)])?)])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let t = only(t);
+        Ok(smallvec![Some(sum_rows(&(t * apply(Soft(Softmax::Weights), &[&s.input(0)])?))?)])
+    }
+}
+
+/// log(sum(exp(x))) over axes (all of them if none are named), computed without overflow; -inf of none. Its
+/// gradient is the softmax, and 0 where every element is -inf.
+///
+/// ```python
+/// >>> fg.logsumexp(fg.tensor([1000., -1000.])).item()
+/// 1000.0
+/// ```
+#[op(method)]
+pub fn logsumexp(
+    x: &Tensor,
+    #[default(None)] axis: Axes<'_>,
+    #[default(false)] keepdims: bool,
+) -> Result<Tensor> {
+    let folded = Folded::new("logsumexp", axis, keepdims, x.rank())?;
+    let x = promoted_float(x)?;
+    reshape_to(&apply(LogSumExp, &[&folded.rows(&x)?])?, &folded.dims(x.dims()))
+}
+
+binary_rows! {
+    /// `max(x, y) + ln(1 + e^-|x - y|)`; the one that is infinite.
+    LogAddExp log_add_exp "logaddexp",
+        real x, y => {
+            let most = x.max(y);
+            let rest = x.sub(y).abs().neg().exp().ln_1p();
+            if most.is_finite() { most.add(rest) } else { most }
+        };
+        [x, y] g => g * exp_share(x, y)?; [x, y] g => g * exp_share(y, x)?;
+    /// `e^x / (e^x + e^y)`; 0 where both exponentials are.
+    ExpShare exp_share "logaddexp",
+        real x, y => if x == T::INFINITY.neg() { T::ZERO } else { x.sub(y).sigmoid() };
+        [x, y] g => g * (exp_share(x, y)? * exp_share(y, x)?); [x, y] g => -(g * (exp_share(x, y)? * exp_share(y, x)?));
+}
+
+/// The logarithm of the sum of the exponentials of two tensors, whose shapes broadcast, without overflow.
+///
+/// ```python
+/// >>> fg.logaddexp(fg.tensor([0.0]), fg.tensor([0.0])).tolist()
+/// [0.6931471824645996]
+/// ```
+#[op(in_place)]
+pub fn logaddexp(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
+    let (x, y) = promoted(Class::Real, x, y)?;
+    log_add_exp(&x, &y)
+}

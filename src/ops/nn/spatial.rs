@@ -1,0 +1,87 @@
+//! Arguments of ops on the spatial axes of images: numbers for each axis, batches, sizes. There are three such axes; the
+//! first ones have size 1 where an image has fewer.
+
+use crate::error::{Result, bail};
+use crate::graph::Tensor;
+use crate::kernel::conv::Axes;
+use crate::ops::movement::reshape_to;
+use crate::shape::Dims;
+
+/// What the sizes of images are called, by the number of their axes.
+const SIZES: [&str; 4] = ["", "length", "height, width", "depth, height, width"];
+
+/// The function of so many axes, of three.
+pub(in crate::ops) struct Spatial {
+    pub op: &'static str,
+    pub axes: usize,
+}
+
+impl Spatial {
+    /// Numbers for the axes, of which one may stand for all, each at least `least`. Where there is no axis it is `rest`.
+    pub fn each(&self, what: &str, list: &[i64], least: i64, rest: usize) -> Result<Axes> {
+        let (op, axes) = (self.op, self.axes);
+        if list.len() != 1 && list.len() != axes {
+            bail!(Argument, op, "{what} is one number or {axes}, not {list:?}");
+        }
+        let mut all = [rest; 3];
+        for (i, one) in all[3 - axes..].iter_mut().enumerate() {
+            let given = list[if list.len() == 1 { 0 } else { i }];
+            match usize::try_from(given) {
+                Ok(n) if given >= least => *one = n,
+                _ => bail!(Argument, op, "{what} is at least {least}, not {list:?}"),
+            }
+        }
+        Ok(all)
+    }
+
+    /// The numbers of the axes that there are, for a message.
+    pub fn own<'a>(&self, all: &'a Axes) -> &'a [usize] {
+        &all[3 - self.axes..]
+    }
+
+    /// An image with its batch axis, and whether it had one.
+    pub fn batched(&self, x: &Tensor) -> Result<(Tensor, bool)> {
+        let dims = x.dims();
+        match dims.len().checked_sub(self.axes) {
+            Some(2) => Ok((x.clone(), true)),
+            Some(1) => Ok((reshape_to(x, &[&[1], dims].concat())?, false)),
+            _ => bail!(Shape, self.op, "images are [batch, channels, {}], not {dims:?}", SIZES[self.axes]),
+        }
+    }
+
+    /// Batch, channels and sizes of a batch of images, or what stands in their place in a weight.
+    pub fn sizes(&self, x: &Tensor) -> Result<(usize, usize, Axes)> {
+        let [a, b, rest @ ..] = x.dims() else {
+            bail!(Shape, self.op, "a weight has {} axes, not {:?}", self.axes + 2, x.dims());
+        };
+        if rest.len() != self.axes {
+            bail!(
+                Shape,
+                self.op,
+                "a weight is [filters, channels, {}], not {:?}",
+                SIZES[self.axes],
+                x.dims()
+            );
+        }
+        let mut sizes = [1; 3];
+        sizes[3 - self.axes..].copy_from_slice(rest);
+        Ok((*a, *b, sizes))
+    }
+
+    /// The result without the batch axis that its input had not.
+    pub fn unbatched(&self, y: Tensor, had_batch: bool) -> Result<Tensor> {
+        if had_batch { Ok(y) } else { reshape_to(&y, &Dims::from_slice(&y.dims()[1..])) }
+    }
+}
+
+/// The number of places of a window along one axis; none if the window does not fit once.
+pub(in crate::ops) fn places(
+    image: usize,
+    pads: usize,
+    window: usize,
+    stride: usize,
+    dilation: usize,
+) -> Option<usize> {
+    let reach = dilation.checked_mul(window.checked_sub(1)?)?.checked_add(1)?;
+    Some(image.checked_add(pads)?.checked_sub(reach)? / stride + 1)
+}

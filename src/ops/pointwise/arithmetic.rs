@@ -1,0 +1,179 @@
+//! Arithmetic, element by element.
+
+use super::binary::{binary_ops, binary_rows};
+use super::compare::{and_same, less_same, or_same};
+use super::elementary::{log_or_zero, one_less, reciprocal_or_zero, round_even, sign};
+use super::unary::{in_one_pass, zero};
+use crate::array::Array;
+use crate::dtype::{DType, DTypeKind};
+use crate::error::{Result, bail};
+use crate::graph::{Saved, Saves, Tensor, apply};
+use crate::kernel::pointwise::{division, power};
+use crate::ops::entry::{Operand, op};
+use crate::ops::promote::{Class, promoted, promoted_float};
+use crate::shape;
+
+binary_ops! {
+    Add add, add_same bools or_same: num x, y => x.add(y);
+        [] g => g.clone(); [] g => g.clone();
+        "The sum, element by element; of truth values, whether either holds.",
+        "fg.add(fg.tensor([1.0, 2.0]), 0.5).tolist()" => "[1.5, 2.5]";
+    Sub subtract, subtract_same(sub): num x, y => x.sub(y);
+        [] g => g.clone(); [] g => -g;
+        "The difference, element by element; refused for truth values (`^` and `~` are theirs).",
+        "fg.subtract(fg.tensor([1.0, 2.0]), 0.5).tolist()" => "[0.5, 1.5]";
+    Mul multiply, multiply_same(mul) bools and_same: num x, y => x.mul(y);
+        [y] g => g * y; [x] g => g * x;
+        "The product, element by element; of truth values, whether both hold.",
+        "fg.multiply(fg.tensor([1.0, 2.0]), 3).tolist()" => "[3.0, 6.0]";
+    Div divide, divide_same(div, true_divide): plain x, y => x.div(y); both [y, z] a, b => (a - b * z) / y;
+        [y] g => g / y; [y, z] g => -(g * z / y);
+        "The quotient, element by element.",
+        "fg.divide(fg.tensor([1, 3]), 2).tolist()" => "[0.5, 1.5]";
+    FloorDivide floor_divide, floor_divide_same: table x, y => division::FLOOR;
+        [] _g => zero(); [] _g => zero();
+        "The quotient rounded towards minus infinity; an integer divided by 0 is 0. Its derivative is zero.",
+        "fg.floor_divide(fg.tensor([7, -7]), 2).tolist()" => "[3, -4]";
+    Remainder remainder, remainder_same(mod): table x, y => division::REST;
+        [] g => g.clone(); [x, y] g => -(g * floor_divide_same(x, y)?);
+        "What `floor_divide` leaves, x - y * floor(x / y), with the sign of y; an integer modulo 0 is 0.",
+        "fg.remainder(fg.tensor([7, -7]), 3).tolist()" => "[1, 2]";
+    Pow pow, pow_same(power): table x, y => power::POWER;
+        [x, y] g => pow_gradient(g, x, y)?; [x, y, z] g => g * z * pow_log(x, y)?;
+        "x to the power of y. The derivatives are exact at zero: that of `x ** 0` is 0, and by an exponent it is 0 where \
+        x is 0 and y is not negative. An integer to a negative power is cut to an integer.",
+        "fg.pow(fg.tensor([1.0, 2.0, 3.0]), 2).tolist()" => "[1.0, 4.0, 9.0]";
+    Atan2 atan2, atan2_same(arctan2): real x, y => x.atan2(y);
+        [x, y] g => turned(g, y, x, y)?; [x, y] g => -turned(g, x, x, y)?;
+        "The angle of the point (y, x): that of x / y in the quadrant that the signs tell, in radians from -pi to pi. \
+        Its derivative at (0, 0) is 0.",
+        "fg.atan2(fg.tensor([0.0]), fg.tensor([2.0])).tolist()" => "[0.0]";
+    Hypot hypot, hypot_same: real x, y => x.hypot(y);
+        [x, z] g => g * (x * reciprocal_or_zero(z)?); [y, z] g => g * (y * reciprocal_or_zero(z)?);
+        "The length of the vector (x, y), without overflow. Its derivative at (0, 0) is 0.",
+        "fg.hypot(fg.tensor([3.0]), fg.tensor([4.0])).tolist()" => "[5.0]";
+    Copysign copysign, copysign_same: plain x, y => x.copysign(y);
+        [x, y] g => g * copysign_same(&sign(x)?, &multiply_same(&sign(x)?, y)?)?; [] _g => zero();
+        "The magnitude of x with the sign of y.",
+        "fg.copysign(fg.tensor([3.0]), -0.0).tolist()" => "[-3.0]";
+    Maximum maximum, maximum_same bools or_same: num x, y => x.max(y);
+        [x, y] g => masked(g, &larger_share(x, y)?)?; [x, y] g => masked(g, &larger_share(y, x)?)?;
+        "The larger one of two elements; NaN if either is. Where they are equal each gets half of the gradient.",
+        "fg.maximum(fg.tensor([1.0, 5.0]), 3.0).tolist()" => "[3.0, 5.0]";
+    Minimum minimum, minimum_same bools and_same: num x, y => x.min(y);
+        [x, y] g => masked(g, &smaller_share(x, y)?)?; [x, y] g => masked(g, &smaller_share(y, x)?)?;
+        "The smaller one of two elements; NaN if either is. Where they are equal each gets half of the gradient.",
+        "fg.minimum(fg.tensor([1.0, 5.0]), 3.0).tolist()" => "[1.0, 3.0]";
+    Nextafter nextafter, nextafter_same: plain x, y => x.next_after(y);
+        [] _g => none_for("nextafter")?; [] _g => none_for("nextafter")?;
+        "The number that comes next after x on the way to y, in the dtype; y where they are equal. It has no derivative.",
+        "fg.nextafter(fg.tensor([1.0], dtype=fg.float64), 2.0).item() - 1.0" => "2.220446049250313e-16";
+}
+
+binary_rows! {
+    /// `y x^(y - 1)`, the derivative of `x^y` by `x`; 0 where `y` is 0.
+    PowSlope pow_slope "pow_slope",
+        table x, y => power::SLOPE;
+        [x, y] g => g * (y * pow_slope(x, &one_less(y)?)?);
+        [x, y, z] g => g * (pow_same(x, &(y - 1.0))? + z * log_or_zero(x)?);
+    /// `log x`; 0 where `x` is 0 and `y` is not negative, since `x^y log x` tends to 0 there.
+    PowLog pow_log "pow_log",
+        real x, y => if x == T::ZERO && y >= T::ZERO { x } else { x.ln() };
+        [x] g => g * reciprocal_or_zero(x)?; [] _g => zero();
+    /// The part of the gradient of `maximum` that goes to `x`. A NaN takes all of it.
+    LargerShare larger_share "larger_share",
+        plain x, y => if x > y || (x.nan() && !y.nan()) { T::ONE } else if x < y || (y.nan() && !x.nan()) { T::ZERO } else { T::lit(0.5) };
+        [] _g => zero(); [] _g => zero();
+    /// The part of the gradient of `minimum` that goes to `x`. A NaN takes all of it.
+    SmallerShare smaller_share "smaller_share",
+        plain x, y => if x < y || (x.nan() && !y.nan()) { T::ONE } else if x > y || (y.nan() && !x.nan()) { T::ZERO } else { T::lit(0.5) };
+        [] _g => zero(); [] _g => zero();
+    /// `x * y` for a piecewise constant `y`, and 0 where `y` is 0, whatever `x` is.
+    Masked masked "masked",
+        plain x, y => if y == T::ZERO { T::ZERO } else { x.mul(y) };
+        [y] g => masked(g, y)?; [] _g => zero();
+}
+
+/// `g y x^(y - 1)`: in one pass where one exponent serves all.
+fn pow_gradient(g: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    if y.array.len() == 1 && y.edge.is_none() && y.levels.is_empty() && x.dtype().is_float() {
+        let exponent = [y.array.item().to_f64(), 0.0, 0.0];
+        if let Some(grad) = in_one_pass("pow", power::GRADIENT, g, x, exponent)? {
+            return Ok(grad);
+        }
+    }
+    Ok(g * pow_slope(x, y)?)
+}
+
+/// The refusal of a derivative that is asked of an op without one.
+fn none_for(op: &'static str) -> Result<Option<Tensor>> {
+    bail!(
+        NotDifferentiable,
+        op,
+        "the derivative for '{op}' is not implemented: it moves by single steps of its dtype"
+    )
+}
+
+/// `g n / (x² + y²)`, and 0 at the origin: the derivative of an angle.
+fn turned(g: &Tensor, n: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    let s = reciprocal_or_zero(&hypot_same(x, y)?)?;
+    Ok(g * (n * &s) * s)
+}
+
+/// Adds `y` into `x` where nobody else can see `x`; says whether it did. The same bits as [`add_same`].
+pub(crate) fn add_in_place(x: &mut Array, y: &Array) -> bool {
+    fn go<T: crate::kernel::num::Num>(x: &mut Array, y: &Array) -> bool {
+        let (Some(y), true) = (y.as_slice::<T>(), shape::same(x.dims(), y.dims())) else { return false };
+        let Some(x) = x.as_mut_slice::<T>() else { return false };
+        x.iter_mut().zip(y).for_each(|(x, &y)| *x = x.add(y));
+        true
+    }
+    crate::dtype::dispatch!(y.dtype(), float T => go::<T>(x, y), else false)
+}
+
+/// Whether `add_in_place` would succeed.
+pub fn can_add_in_place(x: &mut Array, y: &Array) -> bool {
+    y.is_contiguous()
+        && x.dtype() == y.dtype()
+        && x.dims() == y.dims()
+        && x.is_writable()
+        && y.dtype().is_float()
+}
+/// The nearest number with that many decimal places, halves to the even digit; negative places round to tens,
+/// hundreds … Integers come back as they are; the derivative is zero.
+///
+/// ```python
+/// >>> fg.round(fg.tensor([0.5, 1.5, 2.4])).tolist()
+/// [0.0, 2.0, 2.0]
+/// ```
+#[op(in_place)]
+pub fn round(x: &Tensor, #[default(0)] decimals: i64) -> Result<Tensor> {
+    if decimals == 0 || (x.dtype().kind() == DTypeKind::Int && decimals > 0) {
+        return round_even(x);
+    }
+    let Some(places) = i32::try_from(decimals.abs()).ok().filter(|p| *p <= 300) else {
+        bail!(Argument, "round", "{decimals} decimals are beyond the range of a float");
+    };
+    let (x, scale) = (promoted_float(x)?, 10f64.powi(places));
+    let scale = Tensor::scalar_of(x.dtype(), scale);
+    if decimals > 0 {
+        divide_same(&round_even(&multiply_same(&x, &scale)?)?, &scale)
+    } else {
+        multiply_same(&round_even(&divide_same(&x, &scale)?)?, &scale)
+    }
+}
+
+/// Whether the sign of the element is minus, as truth values; that of -0.0 is.
+///
+/// ```python
+/// >>> fg.signbit(fg.tensor([-0.0, 0.0, -2.0])).tolist()
+/// [True, False, True]
+/// ```
+#[op(method)]
+pub fn signbit(x: &Tensor) -> Result<Tensor> {
+    if !x.dtype().is_float() {
+        return less_same(x, &Tensor::scalar_of(x.dtype(), 0.0));
+    }
+    let x = x.detach();
+    less_same(&copysign_same(&Tensor::scalar_of(x.dtype(), 1.0), &x)?, &Tensor::scalar_of(x.dtype(), 0.0))
+}

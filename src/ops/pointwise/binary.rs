@@ -1,0 +1,152 @@
+//! The family of functions of two tensors, element by element, broadcast against each other.
+
+use smallvec::smallvec;
+
+use crate::array::Array;
+use crate::error::Result;
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, only};
+use crate::kernel::pointwise::binary::{self, BinaryLoops};
+use crate::ops::terms::add_terms;
+
+/// A row of the family.
+pub(in crate::ops) trait Binary: Send + Sync + 'static {
+    const NAME: &'static str;
+    const TABLE: &'static BinaryLoops;
+    /// What the derivative by the first and by the second input reads.
+    const SAVES: [Saves; 2];
+    /// `g` times the derivative by input `i`; none for zero. Linear in `g`, so it serves both directions.
+    fn rule(i: usize, g: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>>;
+    /// The tangent where both inputs move.
+    fn both(a: &Tensor, b: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>> {
+        Ok(add_terms([Self::rule(0, a, s)?, Self::rule(1, b, s)?]))
+    }
+}
+
+pub(in crate::ops) struct Zip<B>(pub std::marker::PhantomData<fn(B)>);
+
+impl<B: Binary> Op for Zip<B> {
+    fn name(&self) -> &'static str {
+        B::NAME
+    }
+
+    #[inline]
+    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
+        Ok([binary::apply(B::NAME, B::TABLE, ins[0], ins[1], lanes)?].into())
+    }
+
+    fn is_pointwise(&self) -> bool {
+        true
+    }
+
+    fn saves(&self, needs: NeedsGrad) -> Saves {
+        B::SAVES[0].when(needs.has(0)).and(B::SAVES[1].when(needs.has(1)))
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let g = only(g);
+        let part = |i: usize| if s.needs(i) { B::rule(i, g, s) } else { Ok(None) };
+        Ok(Grads::from_buf([part(0)?, part(1)?]))
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![match (&t[0], &t[1]) {
+            (Some(a), Some(b)) => B::both(a, b, s)?,
+            (Some(a), None) => B::rule(0, a, s)?,
+            (None, Some(b)) => B::rule(1, b, s)?,
+            (None, None) => None,
+        }])
+    }
+}
+
+/// A row as a function of two tensors of one dtype:
+/// `Name function "public name": class x, y => number; [kept] g => gradient of x; [kept] g => gradient of y;`.
+/// A row may say `both [kept] a, b => tangent;` before the gradients, where that is more than their sum.
+/// The class is that of [`binary_loops!`](crate::kernel::pointwise::binary); the kept letters are `x`, `y` (the inputs) and `z` (the output). A gradient is
+/// a tensor or [`zero()`].
+macro_rules! binary_rows {
+    ($($(#[$attr:meta])* $Row:ident $same:ident $name:expr, $class:ident $x:ident, $y:ident => $e:expr;
+        $(both [$($kb:ident),*] $ga:ident, $gb:ident => $db:expr;)?
+        [$($kx:ident),*] $gx:ident => $dx:expr; [$($ky:ident),*] $gy:ident => $dy:expr;)*) => { $(
+        // A module of its own gives each row a code unit of its own: a changed row compiles no other.
+        mod $same {
+            #[allow(unused_imports)]
+            use super::*;
+            pub(in crate::ops) struct $Row;
+        impl $crate::ops::pointwise::binary::Binary for $Row {
+            const NAME: &'static str = $name;
+            const TABLE: &'static $crate::kernel::pointwise::binary::BinaryLoops = $crate::kernel::pointwise::binary::binary_loops!($class $x, $y => $e);
+            const SAVES: [Saves; 2] = [
+                Saves::NOTHING $(.and($crate::ops::pointwise::binary::binary_rows!(@keeps $kx)))*,
+                Saves::NOTHING $(.and($crate::ops::pointwise::binary::binary_rows!(@keeps $ky)))*,
+            ];
+            fn rule(i: usize, g: &Tensor, _s: &Saved<'_>) -> Result<Option<Tensor>> {
+                if i == 0 {
+                    $( let $kx = &$crate::ops::pointwise::binary::binary_rows!(@saved _s $kx); )*
+                    let $gx = g;
+                    Ok(Option::from($dx))
+                } else {
+                    $( let $ky = &$crate::ops::pointwise::binary::binary_rows!(@saved _s $ky); )*
+                    let $gy = g;
+                    Ok(Option::from($dy))
+                }
+            }
+            $(fn both($ga: &Tensor, $gb: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>> {
+                $( let $kb = &$crate::ops::pointwise::binary::binary_rows!(@saved s $kb); )*
+                Ok(Some($db))
+            })?
+        }
+        }
+        $(#[$attr])*
+        #[inline]
+        pub fn $same(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+            apply($crate::ops::pointwise::binary::Zip::<$same::$Row>(std::marker::PhantomData), &[x, y])
+        }
+    )* };
+    (@keeps x) => { Saves::inputs(1) };
+    (@keeps y) => { Saves::inputs(2) };
+    (@keeps z) => { Saves::outputs(1) };
+    (@saved $s:ident x) => { $s.input(0) };
+    (@saved $s:ident y) => { $s.input(1) };
+    (@saved $s:ident z) => { $s.output(0) };
+}
+
+/// Rows of [`binary_rows!`] that are public: `Name function, same(other names): …; "documentation", "example" => "what
+/// it prints";`. The function takes operands and promotes them; `same` takes two tensors of one dtype. After `bools`
+/// comes the function that stands for it where both operands are truth values.
+macro_rules! binary_ops {
+    ($($Row:ident $f:ident, $same:ident $(($($alias:ident),*))? $(bools $bools:ident)?: $class:ident $x:ident, $y:ident => $e:expr;
+        $(both [$($kb:ident),*] $ga:ident, $gb:ident => $db:expr;)?
+        [$($kx:ident),*] $gx:ident => $dx:expr; [$($ky:ident),*] $gy:ident => $dy:expr;
+        $doc:expr, $example:expr => $result:expr;)*) => {
+        binary_rows! { $(
+            #[doc = concat!("[`", stringify!($f), "`] of two tensors of one dtype.")]
+            $Row $same stringify!($f), $class $x, $y => $e; $(both [$($kb),*] $ga, $gb => $db;)?
+            [$($kx),*] $gx => $dx; [$($ky),*] $gy => $dy;
+        )* }
+        $(
+            #[doc = concat!($doc, binary_ops!(@note $class))]
+            #[doc = ""]
+            #[doc = "```python"]
+            #[doc = concat!(">>> ", $example)]
+            #[doc = $result]
+            #[doc = "```"]
+            #[op(in_place, names(stringify!($f) $($(, stringify!($alias))*)?))]
+            pub fn $f(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
+                let (x, y) = promoted(binary_ops!(@class $class), x, y)?;
+                $(if x.dtype() == DType::Bool {
+                    return $bools(&x, &y);
+                })?
+                $same(&x, &y)
+            }
+        )*
+    };
+    (@class num) => { Class::Num };
+    (@class table) => { Class::Num };
+    (@class plain) => { Class::Real };
+    (@class real) => { Class::Real };
+    (@note num) => { " The shapes broadcast and the dtypes promote." };
+    (@note table) => { binary_ops!(@note num) };
+    (@note plain) => { binary_ops!(@note real) };
+    (@note real) => { " The shapes broadcast, the dtypes promote, and integers are taken as the default float." };
+}
+pub(in crate::ops) use {binary_ops, binary_rows};

@@ -1,0 +1,81 @@
+//! Functions of one tensor that depend on numbers, such as a slope or bounds: one pass forward, and one for the gradient.
+
+use std::marker::PhantomData;
+
+use smallvec::smallvec;
+
+use super::unary::in_one_pass;
+use crate::array::Array;
+use crate::error::Result;
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::kernel::pointwise::binary;
+use crate::kernel::pointwise::unary::{self, Scalars};
+
+/// A row of the family.
+pub(in crate::ops) trait Bend: Send + Sync + 'static {
+    const NAME: &'static str;
+    const TABLE: &'static unary::UnaryLoops;
+    /// What arrives times the derivative, as a row of the two.
+    const PASS: &'static binary::BinaryLoops;
+    /// The same by ops, for derivatives of higher order. Linear in `g`, so it serves both directions.
+    fn rule(g: &Tensor, x: &Tensor, p: Scalars) -> Result<Option<Tensor>>;
+}
+
+struct Curve<B>(Scalars, PhantomData<fn(B)>);
+
+impl<B: Bend> Op for Curve<B> {
+    fn name(&self) -> &'static str {
+        B::NAME
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
+        Ok([unary::apply_with(B::NAME, B::TABLE, ins[0], &self.0)?].into())
+    }
+
+    fn is_pointwise(&self) -> bool {
+        true
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(1)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let g = only(g);
+        let x = s.input(0);
+        Ok(smallvec![match in_one_pass(B::NAME, B::PASS, g, &x, self.0)? {
+            Some(grad) => Some(grad),
+            None => B::rule(g, &x, self.0)?,
+        }])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        self.vjp(t, s)
+    }
+}
+
+/// A row of the family, applied to a float.
+pub(in crate::ops) fn curve<B: Bend>(x: &Tensor, p: Scalars) -> Result<Tensor> {
+    apply(Curve::<B>(p, PhantomData), &[x])
+}
+
+/// Rows `Name "public name": class x; p => number; pass g, x; p => number; g => gradient;`. The class is that of
+/// [`unary_loops!`](crate::kernel::pointwise::unary); the first two are rows of numbers, where `p` has what the function depends on as
+/// numbers of their dtype. The gradient is a tensor, written in ops of `g`, `x` and of `p` as given.
+macro_rules! curve_rows {
+    ($($(#[$attr:meta])* $Row:ident $name:literal: $class:ident $x:ident; $p:ident => $e:expr;
+        pass $pg:ident, $px:ident; $pp:ident => $pass:expr; $g:ident => $rule:expr;)*) => { $(
+        $(#[$attr])*
+        struct $Row;
+        impl $crate::ops::pointwise::parametrised::Bend for $Row {
+            const NAME: &'static str = $name;
+            const TABLE: &'static $crate::kernel::pointwise::unary::UnaryLoops = $crate::kernel::pointwise::unary::unary_loops!($class $x; $p => $e);
+            const PASS: &'static $crate::kernel::pointwise::binary::BinaryLoops = $crate::kernel::pointwise::binary::binary_loops!($class $pg, $px; $pp => $pass);
+            #[allow(unused_variables)] // Not every gradient reads the numbers.
+            fn rule($g: &Tensor, $x: &Tensor, $p: $crate::kernel::pointwise::unary::Scalars) -> Result<Option<Tensor>> {
+                Ok(Some($rule))
+            }
+        }
+    )* };
+}
+pub(in crate::ops) use curve_rows;

@@ -1,0 +1,161 @@
+//! The family of functions of one tensor, element by element. A member is a row of [`unary_rows!`]: the number, its
+//! derivative, and what the derivative reads.
+
+use smallvec::smallvec;
+
+use crate::array::Array;
+use crate::error::Result;
+use crate::graph::{
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, only, unrecorded,
+};
+use crate::kernel::pointwise::binary;
+use crate::kernel::pointwise::unary::{Scalars, UnaryLoops};
+
+/// A row of the family.
+pub(in crate::ops) trait Unary: Send + Sync + 'static {
+    const NAME: &'static str;
+    const TABLE: &'static UnaryLoops;
+    const SAVES: Saves;
+    /// The rule as a row of its own, of `g` and the one number that it reads: one pass where the rule would be several.
+    const PASS: Option<&'static binary::BinaryLoops>;
+    /// `g` times the derivative; none for zero. Linear in `g`, so it serves both directions.
+    fn rule(g: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>>;
+}
+
+/// A row of `g` and what a rule reads, where neither is to be differentiated again; else none. Nor where one is
+/// broadcast: the derivative would be computed for every lane anew.
+pub(in crate::ops) fn in_one_pass(
+    op: &'static str,
+    table: &'static binary::BinaryLoops,
+    g: &Tensor,
+    x: &Tensor,
+    p: Scalars,
+) -> Result<Option<Tensor>> {
+    if g.dtype() != x.dtype() || g.array.len() != x.array.len() {
+        return Ok(None);
+    }
+    unrecorded(op, &[g, x], move |ins, lanes| binary::apply_with(op, table, ins[0], ins[1], lanes, &p))
+        .transpose()
+}
+
+pub(in crate::ops) struct Map<U>(pub std::marker::PhantomData<fn(U)>);
+
+impl<U: Unary> Op for Map<U> {
+    fn name(&self) -> &'static str {
+        U::NAME
+    }
+
+    #[inline]
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
+        Ok([crate::kernel::pointwise::unary::apply(U::NAME, U::TABLE, ins[0])?].into())
+    }
+
+    fn is_pointwise(&self) -> bool {
+        true
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        U::SAVES
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let g = only(g);
+        if let Some(table) = U::PASS {
+            let read = if U::SAVES.inputs != 0 { s.input(0) } else { s.output(0) };
+            if let Some(grad) = in_one_pass(U::NAME, table, g, &read, [0.0; 3])? {
+                return Ok(smallvec![Some(grad)]);
+            }
+        }
+        Ok(smallvec![U::rule(g, s)?])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        self.vjp(t, s)
+    }
+}
+
+/// Rows `Name function: class [kept] x => number; g => gradient;`, each after its documentation. A gradient of several passes may be
+/// given once more, after it, as a row `pass class g, x => number;` of what arrives and of the one that is kept. The class is that of
+/// [`unary_loops!`](crate::kernel::pointwise::unary), or `whole`: integers come back as they are, floats as `plain`. The kept letters
+/// are `x` (the input) and `y` (the output), bound to tensors in the gradient, which is a tensor or [`zero()`]. Integers
+/// given to a `real`, `test` or `table` row are taken as the default float.
+macro_rules! unary_rows {
+    ($($(#[$($attribute:tt)*])* $Row:ident $f:ident: $class:ident [$($k:ident),*] $x:ident => $e:expr;
+        $g:ident => $rule:expr $(, pass $by:ident $pg:ident, $pk:ident => $pass:expr)?;)*) => { $(
+        // A module of its own gives each row a code unit of its own: a changed row compiles no other.
+        mod $f {
+            #[allow(unused_imports)]
+            use super::*;
+            pub(in crate::ops) struct $Row;
+        impl $crate::ops::pointwise::unary::Unary for $Row {
+            const NAME: &'static str = stringify!($f);
+            const TABLE: &'static $crate::kernel::pointwise::unary::UnaryLoops = $crate::ops::pointwise::unary::unary_rows!(@table $class $x => $e);
+            const SAVES: Saves = Saves::NOTHING $(.and($crate::ops::pointwise::unary::unary_rows!(@keeps $k)))*;
+            const PASS: Option<&'static $crate::kernel::pointwise::binary::BinaryLoops> =
+                $crate::ops::pointwise::unary::unary_rows!(@pass $($by $pg, $pk => $pass)?);
+            fn rule($g: &Tensor, _s: &Saved<'_>) -> Result<Option<Tensor>> {
+                $( let $k = &$crate::ops::pointwise::unary::unary_rows!(@saved _s $k); )*
+                Ok(Option::from($rule))
+            }
+        }
+        }
+        $(#[$($attribute)*])*
+        pub fn $f(x: &Tensor) -> Result<Tensor> {
+            use $f::$Row;
+            $crate::ops::pointwise::unary::unary_rows!(@apply $class $Row, x)
+        }
+    )* };
+    (@pass) => { None };
+    (@pass $by:ident $g:ident, $k:ident => $pass:expr) => { Some($crate::kernel::pointwise::binary::binary_loops!($by $g, $k => $pass)) };
+    (@table whole $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(plain $x => $e) };
+    (@table $class:ident $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!($class $x => $e) };
+    (@keeps x) => { Saves::inputs(1) };
+    (@keeps y) => { Saves::outputs(1) };
+    (@saved $s:ident x) => { $s.input(0) };
+    (@saved $s:ident y) => { $s.output(0) };
+    (@apply real $Row:ident, $x:ident) => { apply($crate::ops::pointwise::unary::Map::<$Row>(std::marker::PhantomData), &[&*promoted_float($x)?]) };
+    (@apply plain $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
+    (@apply table $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
+    (@apply test $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
+    (@apply whole $Row:ident, $x:ident) => {
+        if $x.dtype().kind() == DTypeKind::Int { Ok($x.clone()) } else { $crate::ops::pointwise::unary::unary_rows!(@apply num $Row, $x) }
+    };
+    (@apply $class:ident $Row:ident, $x:ident) => { apply($crate::ops::pointwise::unary::Map::<$Row>(std::marker::PhantomData), &[$x]) };
+}
+
+/// Rows of [`unary_rows!`] that are public: other names in brackets after the function, and after the documentation an
+/// example and what it prints.
+macro_rules! unary_ops {
+    ($($Row:ident $f:ident $(($($alias:ident),*))?: $class:ident [$($k:ident),*] $x:ident => $e:expr;
+        $g:ident => $rule:expr $(, pass $by:ident $pg:ident, $pk:ident => $pass:expr)?;
+        $doc:literal, $example:expr => $result:expr;)*) => { $(
+        $crate::ops::pointwise::unary::unary_ops! { @row $class (stringify!($f) $($(, stringify!($alias))*)?)
+            #[doc = concat!($doc, $crate::ops::pointwise::unary::unary_ops!(@note $class))]
+            #[doc = ""]
+            #[doc = "```python"]
+            #[doc = concat!(">>> ", $example)]
+            #[doc = $result]
+            #[doc = "```"]
+            $Row $f: $class [$($k),*] $x => $e; $g => $rule $(, pass $by $pg, $pk => $pass)?;
+        }
+    )* };
+    (@row test $names:tt $($row:tt)*) => {
+        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(method, names $names)] $($row)* }
+    };
+    (@row $class:ident $names:tt $($row:tt)*) => {
+        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(in_place, names $names)] $($row)* }
+    };
+    (@note num) => { "" };
+    (@note bits) => { "" };
+    (@note plain) => { $crate::ops::pointwise::unary::unary_ops!(@note real) };
+    (@note table) => { $crate::ops::pointwise::unary::unary_ops!(@note real) };
+    (@note real) => { " Integers are taken as the default float." };
+    (@note whole) => { " Integers come back as they are; the derivative is zero." };
+    (@note test) => { " A tensor of truth values." };
+}
+pub(in crate::ops) use {unary_ops, unary_rows};
+
+/// The derivative of a function that is constant piece by piece.
+pub(in crate::ops) fn zero() -> Option<Tensor> {
+    None
+}

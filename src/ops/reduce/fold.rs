@@ -1,0 +1,126 @@
+//! What all folds of axes share.
+
+use smallvec::SmallVec;
+
+use crate::array::Array;
+use crate::dtype::{DType, DTypeKind};
+use crate::error::Result;
+use crate::graph::{Saved, Tensor, apply};
+use crate::kernel::reduce;
+use crate::ops::entry::Axes;
+use crate::ops::linear::{Linear, LinearOp};
+use crate::ops::movement::{SUM, broadcast_to, permute_dims, reshape_to};
+use crate::shape::{self, Dims};
+
+/// Which axes are folded, counted back from the last one (so that hidden axes before them do not matter).
+#[derive(Clone)]
+pub(in crate::ops) struct Folded {
+    pub(super) back: SmallVec<[usize; 4]>,
+    keepdims: bool,
+}
+
+impl Folded {
+    pub(in crate::ops) fn new(
+        op: &'static str,
+        axis: Axes<'_>,
+        keepdims: bool,
+        rank: usize,
+    ) -> Result<Folded> {
+        let axes = match axis {
+            None => (0..rank).collect(),
+            Some(list) => shape::axes(op, list, rank)?,
+        };
+        Ok(Folded { back: axes.iter().map(|a| rank - a).collect(), keepdims })
+    }
+
+    /// The axes of an array of this rank.
+    pub(in crate::ops) fn axes(&self, rank: usize) -> SmallVec<[usize; 4]> {
+        self.back.iter().map(|b| rank - b).collect()
+    }
+
+    /// The number of elements that become one.
+    pub(in crate::ops) fn count(&self, dims: &[usize]) -> usize {
+        self.axes(dims.len()).iter().map(|&a| dims[a]).product()
+    }
+
+    /// The fold of an array, with the folded axes back as size 1 if they are to stay.
+    pub(in crate::ops) fn fold(&self, x: &Array, f: impl FnOnce(&[usize]) -> Result<Array>) -> Result<Array> {
+        let axes = self.axes(x.rank());
+        let out = f(&axes)?;
+        if self.keepdims { out.reshape(&ones(x.dims(), &axes)) } else { Ok(out) }
+    }
+
+    /// A tensor of the folded shape with the folded axes as size 1: it broadcasts against the unfolded one.
+    pub(in crate::ops) fn unfold(&self, g: &Tensor, dims: &[usize]) -> Result<Tensor> {
+        reshape_to(g, &ones(dims, &self.axes(dims.len())))
+    }
+
+    /// The axes in an order that has the folded ones last.
+    fn order(&self, rank: usize) -> Vec<i64> {
+        let axes = self.axes(rank);
+        (0..rank).filter(|a| !axes.contains(a)).chain(axes.iter().copied()).map(|a| a as i64).collect()
+    }
+
+    /// The tensor with the folded axes as one, the last.
+    pub(in crate::ops) fn rows(&self, x: &Tensor) -> Result<Tensor> {
+        let moved = permute_dims(x, &self.order(x.rank()))?;
+        let kept = x.rank() - self.back.len();
+        let dims: Dims = moved.dims()[..kept].iter().copied().chain([self.count(x.dims())]).collect();
+        reshape_to(&moved, &dims)
+    }
+
+    /// The inverse of [`Folded::rows`], given the shape before.
+    pub(in crate::ops) fn unrows(&self, rows: &Tensor, dims: &[usize]) -> Result<Tensor> {
+        let order = self.order(dims.len());
+        let moved: Dims = order.iter().map(|&a| dims[a as usize]).collect();
+        let mut back = order.clone();
+        for (i, &a) in order.iter().enumerate() {
+            back[a as usize] = i as i64;
+        }
+        permute_dims(&reshape_to(rows, &moved)?, &back)
+    }
+
+    /// The shape of the fold.
+    pub(in crate::ops) fn dims(&self, dims: &[usize]) -> Dims {
+        let axes = self.axes(dims.len());
+        if self.keepdims {
+            return ones(dims, &axes);
+        }
+        dims.iter().enumerate().filter(|(i, _)| !axes.contains(i)).map(|(_, &d)| d).collect()
+    }
+
+    /// The sum over these axes.
+    pub(in crate::ops) fn sum(&self, x: &Tensor) -> Result<Tensor> {
+        apply(LinearOp(Sum(self.clone())), &[x])
+    }
+}
+
+/// A shape with some axes of size 1.
+fn ones(dims: &[usize], axes: &[usize]) -> Dims {
+    dims.iter().enumerate().map(|(i, &d)| if axes.contains(&i) { 1 } else { d }).collect()
+}
+
+/// The dtype of sums and products: that asked for, else that of a float, else 64 bits.
+pub(in crate::ops) fn wide(dtype: Option<DType>, of: DType) -> DType {
+    match (dtype, of.kind()) {
+        (Some(d), _) => d,
+        (None, DTypeKind::Float) => of,
+        (None, _) if of.is_unsigned() => DType::U64,
+        (None, _) => DType::I64,
+    }
+}
+
+#[derive(Clone)]
+struct Sum(Folded);
+
+impl Linear for Sum {
+    const NAME: &'static str = "sum";
+
+    fn array(&self, x: &Array, _: usize) -> Result<Array> {
+        self.0.fold(x, |axes| reduce::apply("sum", SUM, x, axes))
+    }
+
+    fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
+        broadcast_to(&self.0.unfold(g, s.dims(0))?, s.dims(0))
+    }
+}
