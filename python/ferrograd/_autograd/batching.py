@@ -26,12 +26,12 @@ def call_vmap_rule(rule: Callable[..., Any], name: str, values: tuple[Any, ...])
     """Calls a user's ``vmap`` rule. It gets the innermost batch axis as axis 0 of each batched tensor."""
     found: list[Tensor] = []
     positions = [collect_tensors(value, found, True) for value in values]
-    lanes = _core.lanes_of(found)
-    assert lanes is not None, "one of the tensors is batched"
-    outside = [lanes.leave(x, 0) if lanes.has(x) else x for x in found]
-    axes = tuple(fill(positions, [0 if lanes.has(x) else None for x in found]))
+    level = _core.lanes_of(found)
+    assert level is not None, "one of the tensors is batched"
+    outside = [level.leave(x, 0) if level.has(x) else x for x in found]
+    axes = tuple(fill(positions, [0 if level.has(x) else None for x in found]))
     given = (replace_tensors(value, place, outside) for value, place in zip(values, positions, strict=True))
-    result = rule(VmapInfo(len(lanes), lanes.randomness), axes, *given)
+    result = rule(VmapInfo(len(level), level.randomness), axes, *given)
     if not (isinstance(result, tuple) and len(result) == 2):
         raise ArgumentError(
             f"{name}.vmap: Expected the vmap staticmethod to have two returns, an output and out_dims with pytree "
@@ -40,7 +40,7 @@ def call_vmap_rule(rule: Callable[..., Any], name: str, values: tuple[Any, ...])
     output, out_axes = result
     spread = _tree.spread(out_axes, output, f"{name}.vmap: out_dims")
     parts = zip(_tree.leaves(output), spread, strict=True)
-    inside = (y if axis is None or not isinstance(y, Tensor) else lanes.enter(y, axis) for y, axis in parts)
+    inside = (y if axis is None or not isinstance(y, Tensor) else level.enter(y, axis) for y, axis in parts)
     return _tree.rebuilt(output, inside)
 
 
@@ -53,13 +53,13 @@ def call_per_element(
     """
     found: list[Tensor] = []
     positions = collect_tensors([args, kwargs], found, True)
-    lanes = _core.lanes_of(found)
-    if lanes is None or not len(lanes):
+    level = _core.lanes_of(found)
+    if level is None or not len(level):
         raise refusal
-    outside = [lanes.leave(x, 0) if lanes.has(x) else None for x in found]
+    outside = [level.leave(x, 0) if level.has(x) else None for x in found]
     results: list[list[Tensor]] = []
-    for lane in range(len(lanes)):
-        at: list[Any] = [x if out is None else out[lane] for x, out in zip(found, outside, strict=True)]
+    for index in range(len(level)):
+        at: list[Any] = [x if out is None else out[index] for x, out in zip(found, outside, strict=True)]
         a, k = replace_tensors([args, kwargs], positions, at)
         before = [x.inplace_version for x in at]
         output = call(*a, **k)
@@ -67,9 +67,9 @@ def call_per_element(
             raise ArgumentError("vmap: a function that asks for values cannot write into its arguments") from refusal
         results.append([])
         place = collect_tensors(output, results[-1], True)
-        if lane == 0:
+        if index == 0:
             first, places = output, place
-    return replace_tensors(first, places, [_stacked(lanes, parts) for parts in zip(*results, strict=True)])
+    return replace_tensors(first, places, [_stacked(level, parts) for parts in zip(*results, strict=True)])
 
 
 class _Running(threading.local):
@@ -84,9 +84,9 @@ _RUNNING = _Running()
 
 def current_element(call: _core.FunctionCall, tensors: list[Tensor]) -> list[Tensor]:
     """Saved tensors of a call as its running rule sees them: one batch element of each, if it runs per element."""
-    for owner, lanes, lane in _RUNNING.stack:
+    for owner, level, index in _RUNNING.stack:
         if owner is call:
-            tensors = [_element(lanes, lane, x) for x in tensors]
+            tensors = [_element(level, index, x) for x in tensors]
     return tensors
 
 
@@ -95,35 +95,35 @@ def run_rule(call: _core.FunctionCall, rule: Callable[[Values], Values], given: 
     try:
         return rule(given)
     except LanesError:
-        lanes = _core.lanes_of([*(x for x in given if x is not None), *current_element(call, call.saved())])
-        if lanes is None or not len(lanes):
+        level = _core.lanes_of([*(x for x in given if x is not None), *current_element(call, call.saved())])
+        if level is None or not len(level):
             raise
     results: list[Values] = []
-    for lane in range(len(lanes)):
-        _RUNNING.stack.append((call, lanes, lane))
+    for index in range(len(level)):
+        _RUNNING.stack.append((call, level, index))
         try:
-            results.append(run_rule(call, rule, [x if x is None else _element(lanes, lane, x) for x in given]))
+            results.append(run_rule(call, rule, [x if x is None else _element(level, index, x) for x in given]))
         finally:
             _RUNNING.stack.pop()
-    return [_stacked(lanes, parts) for parts in zip(*results, strict=True)]
+    return [_stacked(level, parts) for parts in zip(*results, strict=True)]
 
 
 def has_nonzero(x: Tensor) -> bool:
     """Whether any element is not zero, over all batch axes."""
-    while (lanes := _core.lanes_of([x])) is not None:
-        x = lanes.leave(x, 0)
+    while (level := _core.lanes_of([x])) is not None:
+        x = level.leave(x, 0)
     return bool(np.any(np.asarray(x.detach())))
 
 
-def _element(lanes: _core.Lanes, lane: int, x: Tensor) -> Tensor:
+def _element(level: _core.Lanes, index: int, x: Tensor) -> Tensor:
     """One batch element of a tensor; the tensor itself if it is not batched."""
-    part: Tensor = lanes.leave(x, 0)[lane] if lanes.has(x) else x
+    part: Tensor = level.leave(x, 0)[index] if level.has(x) else x
     return part
 
 
-def _stacked(lanes: _core.Lanes, parts: Values) -> Any:
+def _stacked(level: _core.Lanes, parts: Values) -> Any:
     """The batched tensor made of one tensor per element, where None is zeros; None if all are None."""
     known = [x for x in parts if x is not None]
     if not known:
         return None
-    return lanes.enter(_core.native.stack([_core.native.zeros_like(known[0]) if x is None else x for x in parts]), 0)
+    return level.enter(_core.native.stack([_core.native.zeros_like(known[0]) if x is None else x for x in parts]), 0)

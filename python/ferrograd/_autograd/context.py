@@ -129,7 +129,7 @@ class Context:
         self._saved_for_forward = tuple(refill(self._saved_for_forward, itertools.repeat(SLOT)))
         self._copies = self._copies_for_forward = self._written = self._constants = ()
 
-    # What the core calls.
+    # Called by the core.
 
     def _backward(self, grads: Values) -> Values:
         """The gradients of the inputs from those of the outputs."""

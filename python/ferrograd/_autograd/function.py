@@ -19,7 +19,7 @@ __all__ = ["Context", "Function", "once_differentiable"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: What the core does with an output, as the numbers that `FunctionCall.finish` takes.
+#: The roles of outputs, as the numbers that ``FunctionCall.finish`` takes.
 RESULT, ALIAS, WRITTEN, CONSTANT, CONSTANT_ALIAS = range(5)
 
 
@@ -204,7 +204,7 @@ class Function:
 
     @classmethod
     def _role(cls, ctx: Context, inputs: list[Tensor], y: Tensor) -> int:
-        """What the core does with a result: see ``RESULT`` and the constants beside it."""
+        """The role of a result: ``RESULT`` or one of the constants beside it."""
         given = any(y is x for x in inputs)
         if any(y is x for x in ctx._constants):
             return CONSTANT_ALIAS if given else CONSTANT

@@ -36,7 +36,7 @@ def specialize(
 
 @dataclass(frozen=True)
 class Dimension:
-    """What functions on one, two and three spatial axes differ in."""
+    """The differences between functions for one, two and three spatial axes."""
 
     #: The number of spatial axes.
     ndim: int

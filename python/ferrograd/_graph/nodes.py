@@ -22,11 +22,11 @@ class Value(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    lanes: tuple[int, ...] = ()
+    batch_shape: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        lanes = f" in {'x'.join(map(str, self.lanes))} lanes" if self.lanes else ""
-        return f"{self.dtype}{list(self.shape)}{lanes}"
+        batch = f" in {'x'.join(map(str, self.batch_shape))} lanes" if self.batch_shape else ""
+        return f"{self.dtype}{list(self.shape)}{batch}"
 
 
 class Record(NamedTuple):

@@ -43,27 +43,27 @@ def show(
     name: str,
     tracked: bool,
     op: str | None,
-    lanes: Sequence[int],
+    batch_shape: Sequence[int],
 ) -> str:
     """The ``repr`` of a tensor with the values ``a``. Elements that are not shown are not read."""
-    if lanes:
-        return _native(a, name, tracked, lanes)
+    if batch_shape:
+        return _native(a, name, tracked, batch_shape)
     if dialect == 1:
         return _paddle(a, tracked)
     if dialect == 2:
         return _torch(a, name, tracked, op)
-    return _native(a, name, tracked, lanes)
+    return _native(a, name, tracked, batch_shape)
 
 
-def _native(a: np.ndarray[Any, Any], name: str, tracked: bool, lanes: Sequence[int]) -> str:
+def _native(a: np.ndarray[Any, Any], name: str, tracked: bool, batch_shape: Sequence[int]) -> str:
     text = name + "(" + np.array2string(a, separator=", ", prefix=name + "(")
     if (a.size == 0 and a.ndim != 1) or a.size > np.get_printoptions()["threshold"]:
-        text += f", shape={a.shape[len(lanes) :]}"
+        text += f", shape={a.shape[len(batch_shape) :]}"
     text += f", dtype={a.dtype}"
     if tracked:
         text += ", requires_grad=True"
-    if lanes:
-        text += f", lanes={tuple(lanes)}"
+    if batch_shape:
+        text += f", lanes={tuple(batch_shape)}"
     return text + ")"
 
 
@@ -74,7 +74,7 @@ def html(
     name: str,
     tracked: bool,
     op: str | None,
-    lanes: Sequence[int],
+    batch_shape: Sequence[int],
 ) -> str:
     """HTML for notebooks: shape, dtype, op, the range of a small tensor, and the values."""
     facts = {"shape": tuple(shape), "dtype": a.dtype, "requires_grad": tracked}

@@ -66,8 +66,8 @@ def _compressed(record: Record, seeds: np.ndarray[Any, Any], forward: bool) -> T
     source, target = (x, y) if forward else (y, x)
     parts = []
     for start, end in spans(record.what, len(seeds), max(size(x), size(y)), None):
-        lanes = seeds[start:end].astype(source.dtype, copy=False).reshape(end - start, *source.shape)
-        given = _core.make(lanes, None, False, 0)
+        vectors = seeds[start:end].astype(source.dtype, copy=False).reshape(end - start, *source.shape)
+        given = _core.make(vectors, None, False, 0)
         if forward:
             with _core.Level(end - start) as level:
                 moved = record.push([level.enter(given, 0)])[0]

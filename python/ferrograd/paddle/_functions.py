@@ -236,7 +236,7 @@ def scale(
 
 
 def split(x: Tensor, num_or_sections: Any, axis: Any = 0, name: str | None = None) -> list[Tensor]:
-    """Parts along an axis: a number of equal ones, or a list of sizes, one of which may be -1 for the rest."""
+    """Parts along an axis: a number of equal ones, or a list of sizes, and one of them may be -1 for the rest."""
     axis = _arguments.integer(axis, "split", "axis")
     if isinstance(num_or_sections, int):
         return list(ops.split(x, num_or_sections, axis))

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from ferrograd.testing._check import check
+from ferrograd.testing._compare import GradcheckError
 from ferrograd.testing._gradcheck import gradcheck, gradgradcheck
-from ferrograd.testing._report import GradcheckError
 
 __all__ = ["GradcheckError", "check", "gradcheck", "gradgradcheck"]

@@ -9,9 +9,9 @@ import numpy as np
 
 from ferrograd import _core, _tree
 from ferrograd._core import ArgumentError, Tensor
+from ferrograd.testing._compare import Matrix, compare
 from ferrograd.testing._gradcheck import _deterministic
-from ferrograd.testing._problem import WIDE, Analytic, Problem, dialect
-from ferrograd.testing._report import Matrix, compare
+from ferrograd.testing._jacobians import WIDE, FunctionAtPoint, RecordedFunction, dialect
 
 MODES = ("reverse", "forward", "batched")
 
@@ -80,9 +80,9 @@ def _once(
     step: float,
 ) -> None:
     """Checks one order."""
-    problem = Problem(f, inputs, which)
+    problem = FunctionAtPoint(f, inputs, which)
     _deterministic(problem, 0.0)
-    analytic = Analytic(problem)
+    analytic = RecordedFunction(problem)
     numerical = _differences(problem, step)
     columns = analytic.columns(problem) if "forward" in modes else None
     by_input = [analytic.batched_columns(j) for j in range(len(which))] if "batched" in modes else None
@@ -105,13 +105,13 @@ def _once(
                 compare(a, n, shapes, (i, j), f"of order {order} {mode} ", rtol, allowed)
 
 
-def _differences(problem: Problem, step: float) -> list[list[Matrix]]:
+def _differences(problem: FunctionAtPoint, step: float) -> list[list[Matrix]]:
     """The Jacobians by differences: in float64 if the function computes in it, else in float32 with a larger step."""
     largest = max((float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in problem.at), default=0.0)
     scale = max(1.0, largest)
     if all(a.dtype == np.float64 for a in problem.at):
         return problem.numerical(step * scale, WIDE)
-    wide = Problem(problem.f, problem.inputs, problem.which)
+    wide = FunctionAtPoint(problem.f, problem.inputs, problem.which)
     wide.at = [a.astype(np.float64) for a in problem.at]
     outputs = wide.call(wide.places(wide.at))
     if all(y.dtype != np.float32 for y in outputs):
@@ -127,7 +127,7 @@ def _weighted(f: Callable[..., Any], which: list[int], seed: int) -> Callable[..
         inside = list(args)
         for i, x in zip(which, places, strict=True):
             inside[i] = x
-        outputs = [y for y in Problem(f, inside, []).call([]) if y.requires_grad]
+        outputs = [y for y in FunctionAtPoint(f, inside, []).call([]) if y.requires_grad]
         if not outputs:
             return [_core.native.zeros_like(x) for x in places]
         generator = np.random.default_rng(seed)

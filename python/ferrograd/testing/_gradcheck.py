@@ -10,8 +10,8 @@ import numpy as np
 
 from ferrograd import _core, _tree
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd.testing._problem import CENTRAL, Analytic, Problem, dialect, tracked
-from ferrograd.testing._report import GradcheckError, Matrix, compare
+from ferrograd.testing._compare import GradcheckError, Matrix, compare
+from ferrograd.testing._jacobians import CENTRAL, FunctionAtPoint, RecordedFunction, dialect, tracked
 
 Function = Callable[..., Any]
 
@@ -71,11 +71,11 @@ def gradcheck(
     if check_batched_forward_grad and not check_forward_ad:
         raise ArgumentError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     given = _tuple(inputs)
-    problem = Problem(func, given, _differentiated(given))
+    problem = FunctionAtPoint(func, given, _differentiated(given))
     modes = [m for m, on in (("reverse", check_backward_ad), ("forward", check_forward_ad)) if on]
     try:
         _deterministic(problem, nondet_tol)
-        analytic = Analytic(problem)
+        analytic = RecordedFunction(problem)
         (_fast if fast_mode else _slow)(problem, analytic, modes, eps, rtol, atol)
         if check_batched_forward_grad:
             _batched_forward(problem, analytic)
@@ -114,7 +114,7 @@ def _differentiated(inputs: Sequence[Any]) -> list[int]:
     return which
 
 
-def _deterministic(problem: Problem, tolerance: float, text: str = _NOT_DETERMINISTIC) -> None:
+def _deterministic(problem: FunctionAtPoint, tolerance: float, text: str = _NOT_DETERMINISTIC) -> None:
     """Raises unless the function returns the same values twice."""
     first, second = problem.values(problem.at), problem.values(problem.at)
     for i, (a, b) in enumerate(zip(first, second, strict=True)):
@@ -122,7 +122,9 @@ def _deterministic(problem: Problem, tolerance: float, text: str = _NOT_DETERMIN
             raise GradcheckError(text.format(i=i, tolerance=tolerance))
 
 
-def _slow(problem: Problem, analytic: Analytic, modes: list[str], eps: float, rtol: float, atol: float) -> None:
+def _slow(
+    problem: FunctionAtPoint, analytic: RecordedFunction, modes: list[str], eps: float, rtol: float, atol: float
+) -> None:
     """Compares element by element."""
     numerical = problem.numerical(eps, CENTRAL)
     inputs = [a.shape for a in problem.at]
@@ -141,7 +143,9 @@ def _slow(problem: Problem, analytic: Analytic, modes: list[str], eps: float, rt
                 compare(a, n, (tuple(y.shape), inputs[j]), (i, j), how, rtol, atol)
 
 
-def _fast(problem: Problem, analytic: Analytic, modes: list[str], eps: float, rtol: float, atol: float) -> None:
+def _fast(
+    problem: FunctionAtPoint, analytic: RecordedFunction, modes: list[str], eps: float, rtol: float, atol: float
+) -> None:
     """Compares along one random direction; if that fails, element by element for the report."""
     generator = np.random.default_rng(0)
     for j, a in enumerate(problem.at):
@@ -172,12 +176,12 @@ def _length_one(v: Any) -> Matrix:
     return np.asarray(v) / max(float(np.linalg.norm(v)), 1e-300)
 
 
-def _seeds(analytic: Analytic, i: int, count: int) -> Matrix:
+def _seeds(analytic: RecordedFunction, i: int, count: int) -> Matrix:
     y = analytic.outputs[i]
     return np.random.default_rng(i).normal(size=(count, *y.shape)).astype(y.dtype)
 
 
-def _dtypes(problem: Problem, analytic: Analytic, modes: list[str]) -> None:
+def _dtypes(problem: FunctionAtPoint, analytic: RecordedFunction, modes: list[str]) -> None:
     """Raises unless gradients have the dtypes of their inputs and tangents those of their outputs."""
     pairs: list[tuple[Any, Tensor, str]] = []
     if "reverse" in modes:
@@ -194,7 +198,7 @@ def _dtypes(problem: Problem, analytic: Analytic, modes: list[str]) -> None:
             raise GradcheckError(f"The {what} has dtype {got.dtype}, not {like.dtype}")
 
 
-def _reentrant(analytic: Analytic, tolerance: float) -> None:
+def _reentrant(analytic: RecordedFunction, tolerance: float) -> None:
     """Raises unless two backward passes give the same values."""
     for i, y in enumerate(analytic.outputs):
         seed = _core.make(_seeds(analytic, i, 1)[0], None, False, 0)
@@ -204,7 +208,7 @@ def _reentrant(analytic: Analytic, tolerance: float) -> None:
                 raise GradcheckError(_NOT_REENTRANT.format(tolerance=tolerance))
 
 
-def _batched_reverse(analytic: Analytic) -> None:
+def _batched_reverse(analytic: RecordedFunction) -> None:
     """Raises unless one batched pass gives the values of single passes."""
     for i, y in enumerate(analytic.outputs):
         seeds = _seeds(analytic, i, 2)
@@ -215,7 +219,7 @@ def _batched_reverse(analytic: Analytic) -> None:
                 _same(np.asarray(got), np.stack([np.asarray(w) for w in want]), i, j, "batched gradient")
 
 
-def _batched_forward(problem: Problem, analytic: Analytic) -> None:
+def _batched_forward(problem: FunctionAtPoint, analytic: RecordedFunction) -> None:
     columns = analytic.columns(problem)
     for j in range(len(problem.at)):
         for i, got in enumerate(analytic.batched_columns(j)):
@@ -230,7 +234,7 @@ def _same(got: Matrix, want: Matrix, i: int, j: int, what: str) -> None:
         )
 
 
-def _undefined(analytic: Analytic, each: bool) -> None:
+def _undefined(analytic: RecordedFunction, each: bool) -> None:
     """Raises unless zero and missing cotangents give zero gradients."""
     outputs = [y for y in analytic.outputs if y.requires_grad]
     zeros = [_core.native.zeros_like(y) for y in outputs]
@@ -308,7 +312,7 @@ def gradgradcheck(
 
     inputs = given + seeds
     try:
-        _deterministic(Problem(gradients, inputs, tracked(inputs)), nondet_tol, _NOT_REENTRANT)
+        _deterministic(FunctionAtPoint(gradients, inputs, tracked(inputs)), nondet_tol, _NOT_REENTRANT)
     except GradcheckError:
         if raise_exception:
             raise

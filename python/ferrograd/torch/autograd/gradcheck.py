@@ -12,7 +12,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd.testing import GradcheckError, gradcheck, gradgradcheck
-from ferrograd.testing._problem import CENTRAL, Problem, tracked, unit
+from ferrograd.testing._jacobians import CENTRAL, FunctionAtPoint, tracked, unit
 from ferrograd.torch._autograd import TORCH
 
 __all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "gradcheck", "gradgradcheck"]
@@ -66,5 +66,5 @@ def get_numerical_jacobian(
     given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     wanted = target if isinstance(target, (tuple, list)) else [target]
     which = [i for i in tracked(given) if target is None or any(given[i] is x for x in wanted)]
-    problem = Problem(lambda *args: fn(args if isinstance(inputs, (tuple, list)) else args[0]), given, which)
+    problem = FunctionAtPoint(lambda *args: fn(args if isinstance(inputs, (tuple, list)) else args[0]), given, which)
     return tuple(_made(matrix.T) for matrix in problem.numerical(eps, CENTRAL)[0])

@@ -10,7 +10,7 @@ import numpy as np
 from ferrograd import _core, _tree
 from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import ArgumentError, PaddleTensor, Tensor, TorchTensor
-from ferrograd.testing._report import Matrix
+from ferrograd.testing._compare import Matrix
 
 #: Central differences of orders 2 and 4: ``weights[k]`` is the weight of ``f(x + k h) - f(x - k h)``.
 CENTRAL = {1: 1 / 2}
@@ -27,7 +27,7 @@ def tracked(inputs: Sequence[Any]) -> list[int]:
     return [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
 
 
-class Problem:
+class FunctionAtPoint:
     """``f`` at the point ``inputs``. Those at the positions ``which`` are differentiated; ``at`` are their values."""
 
     def __init__(self, f: Callable[..., Any], inputs: Sequence[Any], which: Sequence[int]) -> None:
@@ -97,10 +97,10 @@ class Problem:
         return found
 
 
-class Analytic:
-    """The recorded outputs of a problem and their derivatives in reverse and forward mode."""
+class RecordedFunction:
+    """The recorded outputs of a function at a point and their derivatives in reverse and forward mode."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: FunctionAtPoint) -> None:
         self.places = problem.places(problem.at)
         self.outputs = problem.call(self.places)
 
@@ -147,7 +147,7 @@ class Analytic:
         moves = [_core.make(d.astype(x.dtype), None, False, 0) for d, x in zip(direction, self.places, strict=True)]
         return _core.push(self.outputs, self.places, moves, False)
 
-    def columns(self, problem: Problem) -> list[list[Matrix]]:
+    def columns(self, problem: FunctionAtPoint) -> list[list[Matrix]]:
         """For each output and input, the Jacobian in forward mode, one pass per column."""
         found = [[np.zeros((int(np.prod(y.shape)), a.size)) for a in problem.at] for y in self.outputs]
         for j, k, direction in problem.units():
