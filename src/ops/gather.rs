@@ -12,25 +12,25 @@ use crate::kernel::index::along_axis;
 
 /// The elements at the positions of the second input (int64, of the same rank; -1 for none, which gives 0). The axis
 /// is counted back from the last one.
-struct Pick {
+struct Gather {
     name: &'static str,
     back: usize,
 }
 
-/// The transpose of [`Pick`]: elements added into zeros with `n` rows along the axis, or into input 2 if there is one.
-struct Put {
+/// The transpose of [`Gather`]: elements added into zeros with `n` rows along the axis, or into input 2 if there is one.
+struct ScatterAdd {
     name: &'static str,
     back: usize,
     n: usize,
 }
 
-impl Op for Pick {
+impl Op for Gather {
     fn name(&self) -> &'static str {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        let (x, at) = broadcast::broadcast_batch_pair(ins[0], ins[1], lanes);
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let (x, at) = broadcast::broadcast_batch_pair(ins[0], ins[1], batch_ndim);
         Ok([along_axis::gather(self.name, &x, &at, x.rank() - self.back)?].into())
     }
 
@@ -40,26 +40,26 @@ impl Op for Pick {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let n = s.dims(0)[s.dims(0).len() - self.back];
-        Ok(smallvec![Some(put(self.name, only(g), &s.input(1), self.back, n)?), None])
+        Ok(smallvec![Some(scatter_add(self.name, only(g), &s.input(1), self.back, n)?), None])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![t[0].as_ref().map(|t| pick(self.name, t, &s.input(1), self.back)).transpose()?])
+        Ok(smallvec![t[0].as_ref().map(|t| gather(self.name, t, &s.input(1), self.back)).transpose()?])
     }
 }
 
-impl Op for Put {
+impl Op for ScatterAdd {
     fn name(&self) -> &'static str {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let axis = ins[0].rank() - self.back;
         Ok([if let [g, at, x] = *ins {
-            let [g, at, x] = broadcast::broadcast_batch([g, at, x], lanes);
+            let [g, at, x] = broadcast::broadcast_batch([g, at, x], batch_ndim);
             along_axis::scatter_add(self.name, x, &at, &g, axis)?
         } else {
-            let (g, at) = broadcast::broadcast_batch_pair(ins[0], ins[1], lanes);
+            let (g, at) = broadcast::broadcast_batch_pair(ins[0], ins[1], batch_ndim);
             along_axis::scatter_add_to_zeros(self.name, &g, &at, axis, self.n)?
         }]
         .into())
@@ -71,7 +71,7 @@ impl Op for Put {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let values = g[0].as_ref().filter(|_| s.needs(0));
-        let values = values.map(|g| pick(self.name, g, &s.input(1), self.back)).transpose()?;
+        let values = values.map(|g| gather(self.name, g, &s.input(1), self.back)).transpose()?;
         let all: [_; 3] = [values, None, g[0].clone()];
         Ok(all.into_iter().take(s.inputs()).collect())
     }
@@ -79,66 +79,66 @@ impl Op for Put {
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
         let onto = t.get(2).and_then(Option::as_ref);
         Ok(smallvec![match (&t[0], onto) {
-            (Some(values), Some(x)) => Some(put_onto(self.name, x, &s.input(1), values, self.back)?),
-            (Some(values), None) => Some(put(self.name, values, &s.input(1), self.back, self.n)?),
+            (Some(values), Some(x)) => Some(scatter_add_onto(self.name, x, &s.input(1), values, self.back)?),
+            (Some(values), None) => Some(scatter_add(self.name, values, &s.input(1), self.back, self.n)?),
             (None, x) => x.cloned(),
         }])
     }
 }
 
 /// `out[.., j, ..] = x[.., at[.., j, ..], ..]` along the axis that is `back` from the end; all positions are inside.
-pub(in crate::ops) fn pick(name: &'static str, x: &Tensor, at: &Tensor, back: usize) -> Result<Tensor> {
-    apply(Pick { name, back }, &[x, at])
+pub(in crate::ops) fn gather(name: &'static str, x: &Tensor, at: &Tensor, back: usize) -> Result<Tensor> {
+    apply(Gather { name, back }, &[x, at])
 }
 
-/// The transpose of [`pick`] from an axis of size `n`.
-pub(in crate::ops) fn put(
+/// The transpose of [`gather`] from an axis of size `n`.
+pub(in crate::ops) fn scatter_add(
     name: &'static str,
     g: &Tensor,
     at: &Tensor,
     back: usize,
     n: usize,
 ) -> Result<Tensor> {
-    apply(Put { name, back, n }, &[g, at])
+    apply(ScatterAdd { name, back, n }, &[g, at])
 }
 
 /// `x` with values of its dtype added at positions along an axis, one after the other.
-pub(in crate::ops) fn put_onto(
+pub(in crate::ops) fn scatter_add_onto(
     name: &'static str,
     x: &Tensor,
     at: &Tensor,
     values: &Tensor,
     back: usize,
 ) -> Result<Tensor> {
-    apply(Put { name, back, n: x.dims()[x.rank() - back] }, &[values, at, x])
+    apply(ScatterAdd { name, back, n: x.dims()[x.rank() - back] }, &[values, at, x])
 }
 
 /// `x` with values written at positions along an axis, the last one where a position is named twice: where nobody follows
 /// either, else none.
-pub(in crate::ops) fn write(
+pub(in crate::ops) fn scatter(
     name: &'static str,
     x: &Tensor,
     at: &Tensor,
     values: &Tensor,
     back: usize,
 ) -> Option<Result<Tensor>> {
-    unrecorded(name, &[x, at, values], move |ins, lanes| {
-        let [x, at, values] = broadcast::broadcast_batch([ins[0], ins[1], ins[2]], lanes);
+    unrecorded(name, &[x, at, values], move |ins, batch_ndim| {
+        let [x, at, values] = broadcast::broadcast_batch([ins[0], ins[1], ins[2]], batch_ndim);
         along_axis::scatter(name, &x, &at, &values, x.rank() - back)
     })
 }
 
 /// An op of one tensor whose first output are elements of it along an axis, and the second where they are.
-pub(in crate::ops) trait Chosen: Send + Sync + 'static {
+pub(in crate::ops) trait WithIndices: Send + Sync + 'static {
     fn name(&self) -> &'static str;
     /// The axis, counted back from the last one.
     fn back(&self) -> usize;
     fn choose(&self, x: &Array) -> Result<(Array, Array)>;
 }
 
-pub(in crate::ops) struct Choice<C>(pub C);
+pub(in crate::ops) struct WithIndicesOp<C>(pub C);
 
-impl<C: Chosen> Op for Choice<C> {
+impl<C: WithIndices> Op for WithIndicesOp<C> {
     fn name(&self) -> &'static str {
         self.0.name()
     }
@@ -155,17 +155,17 @@ impl<C: Chosen> Op for Choice<C> {
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let (back, dims) = (self.0.back(), s.dims(0));
         let n = dims[dims.len() - back];
-        Ok(smallvec![g[0].as_ref().map(|g| put("put", g, &s.output(1), back, n)).transpose()?])
+        Ok(smallvec![g[0].as_ref().map(|g| scatter_add("put", g, &s.output(1), back, n)).transpose()?])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![Some(pick("pick", only(t), &s.output(1), self.0.back())?), None])
+        Ok(smallvec![Some(gather("pick", only(t), &s.output(1), self.0.back())?), None])
     }
 }
 
 /// Applies a choice.
-pub(in crate::ops) fn choose(choice: impl Chosen, x: &Tensor) -> Result<(Tensor, Tensor)> {
-    let mut outs = crate::graph::apply_all(Choice(choice), &[x])?;
+pub(in crate::ops) fn with_indices(choice: impl WithIndices, x: &Tensor) -> Result<(Tensor, Tensor)> {
+    let mut outs = crate::graph::apply_all(WithIndicesOp(choice), &[x])?;
     let indices = outs.pop().expect("positions");
     Ok((outs.pop().expect("elements"), indices))
 }

@@ -11,7 +11,7 @@ use crate::shape::Dims;
 /// the op itself applied to the input's tangent.
 pub(in crate::ops) trait Linear: Clone + Send + Sync + 'static {
     const NAME: &'static str;
-    fn array(&self, x: &Array, lanes: usize) -> Result<Array>;
+    fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array>;
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor>;
 }
 
@@ -22,8 +22,8 @@ impl<L: Linear> Op for LinearOp<L> {
         L::NAME
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        Ok([self.0.array(ins[0], lanes)?].into())
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        Ok([self.0.array(ins[0], batch_ndim)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -40,6 +40,6 @@ impl<L: Linear> Op for LinearOp<L> {
 }
 
 /// The hidden axes of `x` followed by `dims`.
-pub(in crate::ops) fn with_hidden(x: &Array, lanes: usize, dims: &[usize]) -> Dims {
-    x.dims()[..lanes].iter().chain(dims).copied().collect()
+pub(in crate::ops) fn with_hidden(x: &Array, batch_ndim: usize, dims: &[usize]) -> Dims {
+    x.dims()[..batch_ndim].iter().chain(dims).copied().collect()
 }

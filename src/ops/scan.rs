@@ -6,7 +6,7 @@
 use smallvec::smallvec;
 
 use super::entry::{Operand, op};
-use super::gather::{Chosen, choose};
+use super::gather::{WithIndices, with_indices};
 use super::linear::{Linear, LinearOp};
 use super::terms::add_terms;
 use crate::array::Array;
@@ -25,23 +25,23 @@ use crate::shape::{self, Dims};
 
 /// A direction along an axis that is counted back from the last one.
 #[derive(Clone, Copy)]
-struct Run {
+struct Direction {
     back: usize,
     reverse: bool,
 }
 
-impl Run {
+impl Direction {
     fn way(self, rank: usize) -> ScanAxis {
         ScanAxis { axis: rank - self.back, reverse: self.reverse }
     }
 
-    fn turned(self) -> Run {
-        Run { reverse: !self.reverse, ..self }
+    fn turned(self) -> Direction {
+        Direction { reverse: !self.reverse, ..self }
     }
 }
 
 #[derive(Clone)]
-struct CumSum(Run);
+struct CumSum(Direction);
 
 impl Linear for CumSum {
     const NAME: &'static str = "cumsum";
@@ -57,7 +57,7 @@ impl Linear for CumSum {
 
 /// Every row moved one step along the way; zeros where it starts.
 #[derive(Clone)]
-struct Shift(Run);
+struct Shift(Direction);
 
 impl Linear for Shift {
     const NAME: &'static str = "shift";
@@ -71,14 +71,14 @@ impl Linear for Shift {
     }
 }
 
-fn shift(x: &Tensor, run: Run) -> Result<Tensor> {
-    apply(LinearOp(Shift(run)), &[x])
+fn shift(x: &Tensor, direction: Direction) -> Result<Tensor> {
+    apply(LinearOp(Shift(direction)), &[x])
 }
 
 /// The recurrence `h[k] = b[k] + c h[k-1]` of inputs `a`, `b`, where `c` is `a[k]` if `own`, else `a[k-1]`.
 #[derive(Clone, Copy)]
 struct Recur {
-    run: Run,
+    direction: Direction,
     own: bool,
 }
 
@@ -93,9 +93,9 @@ impl Op for Recur {
         "recur"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        let (a, b) = broadcast::broadcast_batch_pair(ins[0], ins[1], lanes);
-        Ok([scan::linear_recurrence("cumprod", &a, &b, self.run.way(b.rank()), self.own)?].into())
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let (a, b) = broadcast::broadcast_batch_pair(ins[0], ins[1], batch_ndim);
+        Ok([scan::linear_recurrence("cumprod", &a, &b, self.direction.way(b.rank()), self.own)?].into())
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {
@@ -105,10 +105,14 @@ impl Op for Recur {
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let g = only(g);
         // What flows back is the recurrence with the same coefficients the other way round.
-        let flow = Recur { run: self.run.turned(), own: !self.own }.of(&s.input(0), g)?;
+        let flow = Recur { direction: self.direction.turned(), own: !self.own }.of(&s.input(0), g)?;
         let da = || -> Result<Tensor> {
             let h = s.output(0);
-            Ok(if self.own { &flow * shift(&h, self.run)? } else { h * shift(&flow, self.run.turned())? })
+            Ok(if self.own {
+                &flow * shift(&h, self.direction)?
+            } else {
+                h * shift(&flow, self.direction.turned())?
+            })
         };
         let da = s.needs(0).then(da).transpose()?;
         Ok(smallvec![da, Some(flow)])
@@ -117,7 +121,7 @@ impl Op for Recur {
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
         let by_a = |t: &Tensor| -> Result<Tensor> {
             let h = s.output(0);
-            Ok(if self.own { t * shift(&h, self.run)? } else { shift(&(t * h), self.run)? })
+            Ok(if self.own { t * shift(&h, self.direction)? } else { shift(&(t * h), self.direction)? })
         };
         let a = t[0].as_ref().map(by_a).transpose()?;
         let sum = add_terms([a, t[1].clone()]);
@@ -127,22 +131,22 @@ impl Op for Recur {
 
 /// The products of the elements up to each one.
 #[derive(Clone, Copy)]
-struct CumProd(Run);
+struct CumProd(Direction);
 
 impl CumProd {
     /// The product `z` of the elements before each one, given that up to each.
     fn before(self, z: &Tensor) -> Result<Tensor> {
-        let CumProd(run) = self;
+        let CumProd(direction) = self;
         let mut dims = Dims::from_elem(1, z.rank());
-        dims[z.rank() - run.back] = z.dims()[z.rank() - run.back];
+        dims[z.rank() - direction.back] = z.dims()[z.rank() - direction.back];
         let start = dispatch!(z.dtype(), all T => {
             Array::build::<T>("cumprod", &dims, |one| {
                 one.fill(T::default());
-                let first = if run.reverse { one.last_mut() } else { one.first_mut() };
+                let first = if direction.reverse { one.last_mut() } else { one.first_mut() };
                 first.into_iter().for_each(|v| *v = crate::dtype::Element::from_i64(1));
             })
         })?;
-        Ok(shift(z, run)? + Tensor::constant(start))
+        Ok(shift(z, direction)? + Tensor::constant(start))
     }
 }
 
@@ -161,20 +165,20 @@ impl Op for CumProd {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let g = only(g);
-        let flow = Recur { run: self.0.turned(), own: false }.of(&s.input(0), g)?;
+        let flow = Recur { direction: self.0.turned(), own: false }.of(&s.input(0), g)?;
         Ok(smallvec![Some(flow * self.before(&s.output(0))?)])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
         let t = only(t);
         let by_own = t * self.before(&s.output(0))?;
-        Ok(smallvec![Some(Recur { run: self.0, own: true }.of(&s.input(0), &by_own)?)])
+        Ok(smallvec![Some(Recur { direction: self.0, own: true }.of(&s.input(0), &by_own)?)])
     }
 }
 
 /// The product of the elements before each one along an axis (`back` from the end); of those after it, if `reverse`.
 pub(in crate::ops) fn before(x: &Tensor, back: usize, reverse: bool) -> Result<Tensor> {
-    let op = CumProd(Run { back, reverse });
+    let op = CumProd(Direction { back, reverse });
     op.before(&apply(op, &[x])?)
 }
 
@@ -200,7 +204,7 @@ pub fn cumsum(
     #[default(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
     let (x, back) = along_axis("cumsum", x, axis)?;
-    apply(LinearOp(CumSum(Run { back, reverse: false })), &[&cast(&x, wide(dtype, x.dtype()))?])
+    apply(LinearOp(CumSum(Direction { back, reverse: false })), &[&cast(&x, wide(dtype, x.dtype()))?])
 }
 
 /// The products of the elements up to each one along an axis (of the flattened tensor if there is none).
@@ -217,7 +221,7 @@ pub fn cumprod(
     #[default(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
     let (x, back) = along_axis("cumprod", x, axis)?;
-    apply(CumProd(Run { back, reverse: false }), &[&cast(&x, wide(dtype, x.dtype()))?])
+    apply(CumProd(Direction { back, reverse: false }), &[&cast(&x, wide(dtype, x.dtype()))?])
 }
 
 /// The largest or smallest element so far.
@@ -227,7 +231,7 @@ struct Running {
     back: usize,
 }
 
-impl Chosen for Running {
+impl WithIndices for Running {
     fn name(&self) -> &'static str {
         self.op
     }
@@ -252,7 +256,7 @@ impl Chosen for Running {
 #[op(method)]
 pub fn cummax(x: &Tensor, #[default(None)] axis: Option<i64>) -> Result<(Tensor, Tensor)> {
     let (x, back) = along_axis("cummax", x, axis)?;
-    choose(Running { op: "cummax", largest: true, back }, &x)
+    with_indices(Running { op: "cummax", largest: true, back }, &x)
 }
 
 /// The smallest element up to each one along an axis (of the flattened tensor if there is none) and (int64)
@@ -266,7 +270,7 @@ pub fn cummax(x: &Tensor, #[default(None)] axis: Option<i64>) -> Result<(Tensor,
 #[op(method)]
 pub fn cummin(x: &Tensor, #[default(None)] axis: Option<i64>) -> Result<(Tensor, Tensor)> {
     let (x, back) = along_axis("cummin", x, axis)?;
-    choose(Running { op: "cummin", largest: false, back }, &x)
+    with_indices(Running { op: "cummin", largest: false, back }, &x)
 }
 
 /// The differences of neighbours along an axis, taken n times; of truth values, whether they differ. What is

@@ -1,7 +1,7 @@
 //! Elements in order along an axis. NaN is greater than every number.
 
 use super::entry::op;
-use super::gather::{Chosen, choose};
+use super::gather::{WithIndices, with_indices};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
@@ -16,7 +16,7 @@ struct Sorted {
     k: usize,
 }
 
-impl Chosen for Sorted {
+impl WithIndices for Sorted {
     fn name(&self) -> &'static str {
         self.op
     }
@@ -32,7 +32,7 @@ impl Chosen for Sorted {
 
 fn sorted(op: &'static str, x: &Tensor, axis: i64, descending: bool) -> Result<(Tensor, Tensor)> {
     let axis = shape::axis(op, axis, x.rank())?;
-    choose(Sorted { op, back: x.rank() - axis, descending, k: x.dims()[axis] }, x)
+    with_indices(Sorted { op, back: x.rank() - axis, descending, k: x.dims()[axis] }, x)
 }
 
 /// The elements in order along an axis, equal ones as they came. NaN is greater than every number.
@@ -106,5 +106,5 @@ pub fn topk(
     let Some(k) = usize::try_from(k).ok().filter(|&k| k <= n) else {
         bail!(Argument, "topk", "k = {k} of the {n} elements on axis {axis} of {:?}", x.dims());
     };
-    choose(Sorted { op: "topk", back: x.rank() - axis, descending: largest, k }, x)
+    with_indices(Sorted { op: "topk", back: x.rank() - axis, descending: largest, k }, x)
 }

@@ -25,8 +25,8 @@ impl Op for Matmul {
         "matmul"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        Ok([matmul::matmul("matmul", ins[0], ins[1], lanes)?].into())
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        Ok([matmul::matmul("matmul", ins[0], ins[1], batch_ndim)?].into())
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {
@@ -63,8 +63,8 @@ impl Op for Dot {
         "vecdot"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        let (x, y) = broadcast_batch_pair(ins[0], ins[1], lanes);
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let (x, y) = broadcast_batch_pair(ins[0], ins[1], batch_ndim);
         Ok([dot::last_axis("vecdot", &x, &y)?].into())
     }
 

@@ -4,13 +4,13 @@ use smallvec::{SmallVec, smallvec};
 
 use super::groups::reduced;
 use super::places::{all, at_least_vector, broadcast_others, covers, line, positions, same_rank, within};
-use super::rows::{add_onto, join, pick};
+use super::rows::{add_onto, gather_at, join};
 use super::write::{index_put, put};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::kernel::index::IndexedAxes;
 use crate::ops::entry::{Operand, op};
-use crate::ops::movement::region::{Part, Region, view};
+use crate::ops::movement::region::{AxisPart, Region, view};
 use crate::ops::movement::{broadcast_to, reshape_to};
 use crate::ops::promote::as_tensor;
 use crate::ops::{self, Index};
@@ -30,7 +30,7 @@ pub(in crate::ops) fn take_along(
 /// The slices of an axis at indices, whose axes take the axis' place.
 fn take_at(op: &'static str, x: &Tensor, at: usize, indices: &Tensor) -> Result<Tensor> {
     let positions = join(op, &[indices], smallvec![x.dims()[at]], smallvec![at])?;
-    pick(op, x, IndexedAxes { outer: at, merged: 1 }, &positions)
+    gather_at(op, x, IndexedAxes { outer: at, merged: 1 }, &positions)
 }
 
 /// The slices of an axis at indices, whose axes take the axis' place; without `axis`, the elements of the
@@ -85,13 +85,13 @@ pub fn gather(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
     if covers(x, at, index) {
         return beside(OP, x, at, index);
     }
-    pick(OP, x, all(x.rank()), &positions(OP, x.dims(), at, index)?)
+    gather_at(OP, x, all(x.rank()), &positions(OP, x.dims(), at, index)?)
 }
 
 /// The elements along an axis at indices for all places on the other axes.
 fn beside(op: &'static str, x: &Tensor, at: usize, index: &Tensor) -> Result<Tensor> {
     let places = join(op, &[index], smallvec![x.dims()[at]], smallvec![at])?;
-    ops::gather::pick(op, x, &places, x.rank() - at)
+    ops::gather::gather(op, x, &places, x.rank() - at)
 }
 
 /// The elements along an axis at indices, such as `argsort` gives; the other axes broadcast. With axis None,
@@ -113,7 +113,7 @@ pub fn take_along_axis(x: &Tensor, indices: &Tensor, #[default(-1)] axis: Option
     if covers(x, at, &indices) {
         return beside(OP, x, at, &indices);
     }
-    pick(OP, &wide, all(x.rank()), &positions(OP, wide.dims(), at, &indices)?)
+    gather_at(OP, &wide, all(x.rank()), &positions(OP, wide.dims(), at, &indices)?)
 }
 
 /// `x` with values written (`reduce` 'assign') at indices along an axis, or reduced with each other and
@@ -164,10 +164,10 @@ fn written(
         let (back, n) = (x.rank() - at, x.dims()[at]);
         let places = || join(op, &[index], smallvec![n], smallvec![at]);
         if reduce_is_sum(reduce) && include_self {
-            return ops::gather::put_onto(op, x, &places()?, values, back);
+            return ops::gather::scatter_add_onto(op, x, &places()?, values, back);
         }
         if reduce == "assign"
-            && let Some(whole) = ops::gather::write(op, x, &places()?, values, back)
+            && let Some(whole) = ops::gather::scatter(op, x, &places()?, values, back)
         {
             return whole;
         }
@@ -198,7 +198,7 @@ fn cut(op: &'static str, src: Operand<'_>, x: &Tensor, index: &Tensor) -> Result
             index.dims()
         );
     }
-    let part = |&count: &usize| Part::Span { start: 0, step: 1, count };
+    let part = |&count: &usize| AxisPart::Span { start: 0, step: 1, count };
     view(op, &src, Region::Box(index.dims().iter().map(part).collect()))
 }
 

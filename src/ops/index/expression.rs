@@ -2,20 +2,20 @@
 
 use smallvec::SmallVec;
 
-use super::rows::{join, pick};
+use super::rows::{gather_at, join};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::kernel::index::{IndexedAxes, nonzero};
 use crate::ops::Index;
 use crate::ops::movement::axes::permuted;
-use crate::ops::movement::region::{Part, Parts, Region, view};
+use crate::ops::movement::region::{AxisPart, AxisParts, Region, view};
 use crate::shape::Dims;
 
 /// An index expression, resolved against a shape.
 pub(in crate::ops) struct Expression {
     /// What the integers, slices, new axes and the ellipsis leave.
-    pub parts: Parts,
+    pub parts: AxisParts,
     /// The shape that they leave.
     pub dims: Dims,
     pub list: Option<List>,
@@ -40,24 +40,24 @@ struct Given {
 
 /// Where the index arrays, and the integers among them, stand.
 #[derive(PartialEq)]
-enum Run {
+enum Adjacency {
     Before,
     Inside,
     After,
     Separated,
 }
 
-impl Run {
+impl Adjacency {
     fn array(&mut self) {
         *self = match self {
-            Run::Before | Run::Inside => Run::Inside,
-            _ => Run::Separated,
+            Adjacency::Before | Adjacency::Inside => Adjacency::Inside,
+            _ => Adjacency::Separated,
         };
     }
 
     fn other(&mut self) {
-        if *self == Run::Inside {
-            *self = Run::After;
+        if *self == Adjacency::Inside {
+            *self = Adjacency::After;
         }
     }
 }
@@ -84,17 +84,17 @@ impl Expression {
         if index.iter().filter(|i| matches!(i, Index::Ellipsis)).count() > 1 {
             bail!(Index, op, "an index can have only one ellipsis ('...')");
         }
-        let (mut parts, mut shown) = (Parts::new(), Dims::new());
+        let (mut parts, mut shown) = (AxisParts::new(), Dims::new());
         let mut given: SmallVec<[Given; 2]> = SmallVec::new();
-        let (mut run, mut at) = (Run::Before, None);
+        let (mut adjacency, mut at) = (Adjacency::Before, None);
         let mut axis = 0;
         for i in index {
             match i {
                 Index::Int(_) | Index::Tensor(_) => {
-                    run.array();
+                    adjacency.array();
                     at.get_or_insert(shown.len());
                 }
-                _ => run.other(),
+                _ => adjacency.other(),
             }
             match i {
                 Index::Int(i) => {
@@ -102,24 +102,24 @@ impl Expression {
                     if *i < -n || *i >= n {
                         bail!(Index, op, "index {i} is out of bounds for axis {axis} with size {n}");
                     }
-                    parts.push(Part::At(if *i < 0 { i + n } else { *i } as usize));
+                    parts.push(AxisPart::At(if *i < 0 { i + n } else { *i } as usize));
                     axis += 1;
                 }
                 Index::Slice { start, stop, step } => {
                     let part = span(op, dims[axis], *start, *stop, *step)?;
-                    if let Part::Span { count, .. } = part {
+                    if let AxisPart::Span { count, .. } = part {
                         shown.push(count);
                     }
                     parts.push(part);
                     axis += 1;
                 }
                 Index::NewAxis => {
-                    parts.push(Part::New);
+                    parts.push(AxisPart::New);
                     shown.push(1);
                 }
                 Index::Ellipsis => {
                     for _ in 0..free {
-                        parts.push(Part::whole(dims[axis]));
+                        parts.push(AxisPart::whole(dims[axis]));
                         shown.push(dims[axis]);
                         axis += 1;
                     }
@@ -127,7 +127,7 @@ impl Expression {
                 Index::Tensor(t) => {
                     let axes = shown.len()..shown.len() + takes(i);
                     for k in 0..takes(i) {
-                        parts.push(Part::whole(dims[axis + k]));
+                        parts.push(AxisPart::whole(dims[axis + k]));
                         shown.push(dims[axis + k]);
                     }
                     let size = dims[axis..axis + takes(i)].iter().product();
@@ -142,7 +142,7 @@ impl Expression {
         let list = if given.is_empty() {
             None
         } else {
-            Some(List::new(op, &given, run, at.unwrap_or(0), shown.len())?)
+            Some(List::new(op, &given, adjacency, at.unwrap_or(0), shown.len())?)
         };
         Ok(Expression { parts, dims: shown, list })
     }
@@ -169,14 +169,14 @@ impl Expression {
 }
 
 impl List {
-    fn new(op: &'static str, given: &[Given], run: Run, at: usize, rank: usize) -> Result<List> {
+    fn new(op: &'static str, given: &[Given], adjacency: Adjacency, at: usize, rank: usize) -> Result<List> {
         let spoken: SmallVec<[usize; 4]> = given.iter().flat_map(|g| g.axes.clone()).collect();
         let numbers: SmallVec<[&Tensor; 4]> = given.iter().map(|g| &g.numbers).collect();
         let sizes = given.iter().map(|g| g.size).collect();
         let positions = join(op, &numbers, sizes, given.iter().map(|g| g.first).collect())?;
         let rest = (0..rank).filter(|a| !spoken.contains(a));
         // Index arrays apart from each other put their axes first.
-        let (outer, order) = if run == Run::Separated {
+        let (outer, order) = if adjacency == Adjacency::Separated {
             (0, spoken.iter().copied().chain(rest).collect())
         } else {
             (at, (0..rank).collect())
@@ -216,7 +216,7 @@ fn span(
     start: Option<i64>,
     stop: Option<i64>,
     step: Option<i64>,
-) -> Result<Part> {
+) -> Result<AxisPart> {
     let (n, step) = (size as i64, step.unwrap_or(1));
     if step == 0 {
         bail!(Argument, op, "the step of a slice cannot be zero");
@@ -228,7 +228,7 @@ fn span(
     let way = if step > 0 { stop - start } else { start - stop };
     let count = if way <= 0 { 0 } else { (way as u64 - 1) / step.unsigned_abs() + 1 };
     let step = isize::try_from(step).unwrap_or(isize::MAX);
-    Ok(Part::Span {
+    Ok(AxisPart::Span {
         start: start.max(0) as usize,
         // The step between fewer than two elements is of no matter.
         step: if count < 2 { 1 } else { step },
@@ -247,14 +247,16 @@ pub fn get(x: &Tensor, index: &[Index]) -> Result<Tensor> {
     if let ([Index::Int(i)], Some(&n)) = (index, x.dims().first()) {
         let n = n as i64;
         if (-n..n).contains(i) {
-            let part = Part::At(if *i < 0 { i + n } else { *i } as usize);
-            return view(OP, x, Region::Box(Parts::from_slice(&[part])));
+            let part = AxisPart::At(if *i < 0 { i + n } else { *i } as usize);
+            return view(OP, x, Region::Box(AxisParts::from_slice(&[part])));
         }
     }
     let e = Expression::new(OP, x.dims(), index)?;
     let shown = if e.is_whole(x.dims()) && e.list.is_some() { x.clone() } else { view(OP, x, e.region())? };
     match e.list {
         None => Ok(shown),
-        Some(list) => pick(OP, &permuted(&shown, list.order.iter().copied())?, list.rows, &list.positions),
+        Some(list) => {
+            gather_at(OP, &permuted(&shown, list.order.iter().copied())?, list.rows, &list.positions)
+        }
     }
 }

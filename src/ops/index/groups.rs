@@ -1,7 +1,7 @@
 //! Values brought together where their positions are the same: their product, mean, maximum or minimum.
 
 use super::places::{all, line};
-use super::rows::{add_at, pick};
+use super::rows::{add_at, gather_at};
 use super::write::put;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
@@ -117,8 +117,10 @@ impl Groups<'_> {
         let mut product = self.start(1.0)?;
         for round in rounds {
             let round = line(self.op, round.len(), round.into_iter())?;
-            let (at, factors) =
-                (pick(self.op, self.positions, all(1), &round)?, pick(self.op, self.values, all(1), &round)?);
+            let (at, factors) = (
+                gather_at(self.op, self.positions, all(1), &round)?,
+                gather_at(self.op, self.values, all(1), &round)?,
+            );
             product = multiply_same(&product, &put(&ones, &[Index::Tensor(at)], (&factors).into())?)?;
         }
         Ok(product)
@@ -129,8 +131,8 @@ impl Groups<'_> {
         let (x, values) = (self.x.detach(), self.values.detach());
         // In order, so that of the values that are written to one place the extreme one stays.
         let order = argsort(&values, 0, least, true)?;
-        let at = pick(self.op, self.positions, all(1), &order)?;
-        let best = put(&x, &[Index::Tensor(at)], (&pick(self.op, &values, all(1), &order)?).into())?;
+        let at = gather_at(self.op, self.positions, all(1), &order)?;
+        let best = put(&x, &[Index::Tensor(at)], (&gather_at(self.op, &values, all(1), &order)?).into())?;
         let touched = self.touched()?;
         let best = match (self.include_self, least) {
             (false, _) => best,
@@ -145,7 +147,7 @@ impl Groups<'_> {
         let strange = less_same(&Tensor::scalar_of(DType::I64, 0.0), &self.total(&strange)?)?;
         let best = select(&strange, &self.number(f64::NAN), &best)?;
 
-        let there = pick(self.op, &best, all(1), self.positions)?;
+        let there = gather_at(self.op, &best, all(1), self.positions)?;
         let equal = and_same(&equal_same(&values, &there)?, &isfinite(&values)?)?;
         let share = |mask: &Tensor| cast(mask, x.dtype());
         let mut shares = self.total(&share(&equal)?)?;

@@ -9,18 +9,18 @@ use crate::kernel::index::{self, IndexedAxes};
 use crate::shape::Dims;
 
 /// The values of input 0 at the positions of input 1.
-struct Pick {
+struct GatherAt {
     name: &'static str,
     rows: IndexedAxes,
 }
 
-impl Op for Pick {
+impl Op for GatherAt {
     fn name(&self) -> &'static str {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        Ok([index::gather(self.name, ins[0], self.rows, ins[1], lanes)?].into())
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        Ok([index::gather(self.name, ins[0], self.rows, ins[1], batch_ndim)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -32,18 +32,18 @@ impl Op for Pick {
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![Some(pick(self.name, only(t), self.rows, &s.input(1))?)])
+        Ok(smallvec![Some(gather_at(self.name, only(t), self.rows, &s.input(1))?)])
     }
 }
 
 /// The values of a tensor at positions. Each position names a place on the `rows` taken together.
-pub(in crate::ops) fn pick(
+pub(in crate::ops) fn gather_at(
     name: &'static str,
     x: &Tensor,
     rows: IndexedAxes,
     positions: &Tensor,
 ) -> Result<Tensor> {
-    apply(Pick { name, rows }, &[x, positions])
+    apply(GatherAt { name, rows }, &[x, positions])
 }
 
 /// Zeros, or input 2 if there is one, with the values of input 0 added at the positions of input 1.
@@ -58,9 +58,9 @@ impl Op for AddAt {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let onto = (self.dims.as_slice(), ins.get(2).copied());
-        Ok([index::scatter_add(self.name, onto, self.rows, ins[1], ins[0], lanes)?].into())
+        Ok([index::scatter_add(self.name, onto, self.rows, ins[1], ins[0], batch_ndim)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -69,7 +69,7 @@ impl Op for AddAt {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let values = g[0].as_ref().filter(|_| s.needs(0));
-        let values = values.map(|g| pick(self.name, g, self.rows, &s.input(1))).transpose()?;
+        let values = values.map(|g| gather_at(self.name, g, self.rows, &s.input(1))).transpose()?;
         let all: [_; 3] = [values, None, g[0].clone()];
         Ok(all.into_iter().take(s.inputs()).collect())
     }
@@ -139,8 +139,8 @@ impl Op for Join {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        Ok([index::ravel_indices(self.name, ins, &self.sizes, &self.axes, lanes)?].into())
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        Ok([index::ravel_indices(self.name, ins, &self.sizes, &self.axes, batch_ndim)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

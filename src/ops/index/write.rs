@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use smallvec::{SmallVec, smallvec};
 
 use super::expression::{Expression, List};
-use super::rows::{add_at, add_onto, pick};
+use super::rows::{add_at, add_onto, gather_at};
 use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
@@ -33,21 +33,21 @@ struct Put {
 
 impl Put {
     /// The write itself: in place if nobody else holds the memory of `x`. An error leaves `x` as it was.
-    fn write(&self, x: &mut Array, ins: &[&Array], lanes: usize) -> Result<()> {
+    fn write(&self, x: &mut Array, ins: &[&Array], batch_ndim: usize) -> Result<()> {
         let hidden = |a: usize| if x.dims()[a] == 1 { hidden_size(ins, a) } else { x.dims()[a] };
-        let sizes: Dims = (0..lanes).map(hidden).chain(x.dims()[lanes..].iter().copied()).collect();
+        let sizes: Dims = (0..batch_ndim).map(hidden).chain(x.dims()[batch_ndim..].iter().copied()).collect();
         if x.dims() != sizes.as_slice() {
-            *x = x.expand(&sizes, lanes);
+            *x = x.expand(&sizes, batch_ndim);
         }
-        let to = self.region.of(&Layout::contiguous(x.dims()), lanes);
+        let to = self.region.of(&Layout::contiguous(x.dims()), batch_ndim);
         let Some((order, rows)) = &self.at else {
-            return x.write(&to, &ins[0].expand(&to.dims, lanes));
+            return x.write(&to, &ins[0].expand(&to.dims, batch_ndim));
         };
-        let order: Dims = (0..lanes).chain(order.iter().map(|a| a + lanes)).collect();
+        let order: Dims = (0..batch_ndim).chain(order.iter().map(|a| a + batch_ndim)).collect();
         let to = to.permute(&order);
-        let mut dims: Dims = to.dims[..lanes].into();
-        dims.extend(rows.values(&to.dims[lanes..], &ins[1].dims()[lanes..]));
-        index::scatter(x, &to, *rows, ins[1], &ins[0].expand(&dims, lanes), lanes)
+        let mut dims: Dims = to.dims[..batch_ndim].into();
+        dims.extend(rows.values(&to.dims[batch_ndim..], &ins[1].dims()[batch_ndim..]));
+        index::scatter(x, &to, *rows, ins[1], &ins[0].expand(&dims, batch_ndim), batch_ndim)
     }
 
     fn apply(&self, x: &Tensor, value: &Tensor, positions: Option<&Tensor>) -> Result<Tensor> {
@@ -60,7 +60,7 @@ impl Put {
         let shown = view(self.name, x, self.region.clone())?;
         match (&self.at, positions) {
             (Some((order, rows)), Some(p)) => {
-                pick(self.name, &permuted(&shown, order.iter().copied())?, *rows, p)
+                gather_at(self.name, &permuted(&shown, order.iter().copied())?, *rows, p)
             }
             _ => Ok(shown),
         }
@@ -82,9 +82,9 @@ impl Op for Put {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let mut x = ins[0].clone();
-        self.write(&mut x, &ins[1..], lanes)?;
+        self.write(&mut x, &ins[1..], batch_ndim)?;
         Ok([x].into())
     }
 
@@ -179,8 +179,8 @@ pub fn put_at(x: &mut Tensor, layout: Option<&Layout>, index: &[Index], value: O
         None => (None, None),
     };
     let put = Put { name: OP, region, at };
-    let lanes = |t: &Tensor| !t.levels.is_empty();
-    if lanes(x) || lanes(&value) || positions.as_ref().is_some_and(lanes) {
+    let batched = |t: &Tensor| !t.levels.is_empty();
+    if batched(x) || batched(&value) || positions.as_ref().is_some_and(batched) {
         *x = put.apply(x, &value, positions.as_ref())?;
         return Ok(());
     }

@@ -55,11 +55,11 @@ impl Op for Eigh {
 }
 
 /// The eigenvalues alone, where no gradient is wanted.
-struct Values {
+struct EigvalsOnly {
     upper: bool,
 }
 
-impl Op for Values {
+impl Op for EigvalsOnly {
     fn name(&self) -> &'static str {
         "linalg.eigvalsh"
     }
@@ -121,5 +121,5 @@ pub fn eigh(x: &Tensor, #[default("L")] UPLO: &str) -> Result<(Tensor, Tensor)> 
 pub fn eigvalsh(x: &Tensor, #[default("L")] UPLO: &str) -> Result<Tensor> {
     square("linalg.eigvalsh", x)?;
     let upper = is_upper("linalg.eigvalsh", UPLO)?;
-    if x.is_tracked() { Ok(eigh(x, UPLO)?.0) } else { apply(Values { upper }, &[&*promoted_float(x)?]) }
+    if x.is_tracked() { Ok(eigh(x, UPLO)?.0) } else { apply(EigvalsOnly { upper }, &[&*promoted_float(x)?]) }
 }

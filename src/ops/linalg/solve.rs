@@ -15,9 +15,9 @@ use crate::ops::terms::add_terms;
 use crate::shape::{self, Dims};
 
 /// Two arrays of matrices over the same leading axes.
-fn aligned(op: &'static str, a: &Array, b: &Array, lanes: usize) -> Result<(Array, Array)> {
+fn aligned(op: &'static str, a: &Array, b: &Array, batch_ndim: usize) -> Result<(Array, Array)> {
     let rank = a.rank().max(b.rank());
-    let (a, b) = (a.with_rank(rank, lanes), b.with_rank(rank, lanes));
+    let (a, b) = (a.with_rank(rank, batch_ndim), b.with_rank(rank, batch_ndim));
     let (lead_a, own_a) = a.dims().split_at(rank - 2);
     let (lead_b, own_b) = b.dims().split_at(rank - 2);
     let lead = shape::broadcast(op, lead_a, lead_b)?;
@@ -28,25 +28,27 @@ fn aligned(op: &'static str, a: &Array, b: &Array, lanes: usize) -> Result<(Arra
 /// Which equations are solved: of a whole matrix, or of a triangle of it. Within rules, which refuse nothing, they are
 /// not `strict`: a singular matrix has solutions of NaN.
 #[derive(Clone, Copy)]
-enum Kind {
+enum Equations {
     Full { strict: bool },
     Triangle { upper: bool, unit: bool, strict: bool },
 }
 
-impl Kind {
+impl Equations {
     /// The kind of the transposed matrix.
-    fn transposed(self) -> Kind {
+    fn transposed(self) -> Equations {
         match self {
-            Kind::Full { .. } => Kind::Full { strict: false },
-            Kind::Triangle { upper, unit, .. } => Kind::Triangle { upper: !upper, unit, strict: false },
+            Equations::Full { .. } => Equations::Full { strict: false },
+            Equations::Triangle { upper, unit, .. } => {
+                Equations::Triangle { upper: !upper, unit, strict: false }
+            }
         }
     }
 
     /// What of a matrix the equations read.
     fn part(self, x: &Tensor) -> Result<Tensor> {
         match self {
-            Kind::Full { .. } => Ok(x.clone()),
-            Kind::Triangle { upper, unit, .. } => {
+            Equations::Full { .. } => Ok(x.clone()),
+            Equations::Triangle { upper, unit, .. } => {
                 weigh(x, f64::from(u8::from(!upper)), f64::from(u8::from(!unit)), f64::from(u8::from(upper)))
             }
         }
@@ -55,21 +57,21 @@ impl Kind {
 
 /// The solution `x` of `a @ x = b`.
 #[derive(Clone)]
-struct Solve(Kind);
+struct Solve(Equations);
 
 impl Op for Solve {
     fn name(&self) -> &'static str {
         match self.0 {
-            Kind::Full { .. } => "linalg.solve",
-            Kind::Triangle { .. } => "linalg.solve_triangular",
+            Equations::Full { .. } => "linalg.solve",
+            Equations::Triangle { .. } => "linalg.solve_triangular",
         }
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        let (a, b) = aligned(self.name(), ins[0], ins[1], lanes)?;
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let (a, b) = aligned(self.name(), ins[0], ins[1], batch_ndim)?;
         Ok([match self.0 {
-            Kind::Full { strict } => kernel::solve(self.name(), &a, &b, strict)?,
-            Kind::Triangle { upper, unit, strict } => {
+            Equations::Full { strict } => kernel::solve(self.name(), &a, &b, strict)?,
+            Equations::Triangle { upper, unit, strict } => {
                 kernel::triangular_solve(self.name(), &a, &b, upper, unit, strict)?
             }
         }]
@@ -134,7 +136,7 @@ pub(in crate::ops) fn inverse_or_nan(x: &Tensor) -> Result<Tensor> {
 
 /// The solution of a triangle's equations, for rules.
 pub(in crate::ops) fn triangle(a: &Tensor, b: &Tensor, upper: bool, unit: bool) -> Result<Tensor> {
-    apply(Solve(Kind::Triangle { upper, unit, strict: false }), &[a, b])
+    apply(Solve(Equations::Triangle { upper, unit, strict: false }), &[a, b])
 }
 
 /// The solution z of x @ z = y for square matrices x; a vector y is one column.
@@ -155,7 +157,7 @@ pub fn solve(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     if matrix(OP, &right)?.0 != n {
         bail!(Shape, OP, "{n} equations of {:?} have right sides of shape {:?}", a.dims(), b.dims());
     }
-    let z = apply(Solve(Kind::Full { strict: true }), &[&a, &right])?;
+    let z = apply(Solve(Equations::Full { strict: true }), &[&a, &right])?;
     if vector { reshape_to(&z, &a.dims()[..a.rank() - 1]) } else { Ok(z) }
 }
 
@@ -195,7 +197,7 @@ pub fn solve_triangular(
         bail!(Shape, OP, "{n} equations of {:?} have right sides of shape {:?}", a.dims(), b.dims());
     }
     let solved = |a: &Tensor, b: &Tensor, upper| {
-        apply(Solve(Kind::Triangle { upper, unit: unitriangular, strict: true }), &[a, b])
+        apply(Solve(Equations::Triangle { upper, unit: unitriangular, strict: true }), &[a, b])
     };
     if left { solved(&a, &b, upper) } else { t(&solved(&t(&a)?, &t(&b)?, !upper)?) }
 }

@@ -89,9 +89,9 @@ impl Op for Svd {
 }
 
 /// The singular values alone, where no gradient is wanted.
-struct Values;
+struct SvdvalsOnly;
 
-impl Op for Values {
+impl Op for SvdvalsOnly {
     fn name(&self) -> &'static str {
         "linalg.svdvals"
     }
@@ -153,5 +153,5 @@ pub fn svd(x: &Tensor, #[default(true)] full_matrices: bool) -> Result<(Tensor, 
 pub fn svdvals(x: &Tensor) -> Result<Tensor> {
     matrix("linalg.svdvals", x)?;
     let x = promoted_float(x)?;
-    if x.is_tracked() { Ok(reduced(&x)?.1) } else { apply(Values, &[&x]) }
+    if x.is_tracked() { Ok(reduced(&x)?.1) } else { apply(SvdvalsOnly, &[&x]) }
 }

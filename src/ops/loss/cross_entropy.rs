@@ -12,7 +12,7 @@ use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tang
 use crate::kernel::broadcast::{broadcast_batch, broadcast_batch_pair};
 use crate::kernel::softmax;
 use crate::ops::entry::op;
-use crate::ops::gather::pick;
+use crate::ops::gather::gather;
 use crate::ops::movement::{cast, permute_dims, reshape_to};
 use crate::ops::nn::softmax::{log_softmax, softmax, softmax_gradient, sum_rows};
 use crate::ops::promote::promoted_float;
@@ -31,8 +31,8 @@ impl Op for CrossEntropy {
         "cross_entropy"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        let (x, classes) = broadcast_batch_pair(ins[0], ins[1], lanes);
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let (x, classes) = broadcast_batch_pair(ins[0], ins[1], batch_ndim);
         let (lse, loss) = softmax::cross_entropy("cross_entropy", &x, Some(&classes))?;
         Ok([loss, lse].into())
     }
@@ -58,8 +58,8 @@ impl Op for CrossEntropyGrad {
         "cross_entropy_gradient"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        let all = broadcast_batch([ins[0], ins[1], ins[2], ins[3]], lanes);
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let all = broadcast_batch([ins[0], ins[1], ins[2], ins[3]], batch_ndim);
         Ok([softmax::cross_entropy_gradient(self.name(), all.each_ref())?].into())
     }
 
@@ -88,13 +88,13 @@ impl Op for CrossEntropyGrad {
 
 /// The inner product of `c` with each row's gradient, `softmax(x) - [the class]`.
 fn along_gradient(c: &Tensor, x: &Tensor, classes: &Tensor) -> Result<Tensor> {
-    Ok(live(&sum_rows(&(c * softmax(x, -1)?))?, classes)? - pick("pick", c, classes, 1)?)
+    Ok(live(&sum_rows(&(c * softmax(x, -1)?))?, classes)? - gather("pick", c, classes, 1)?)
 }
 
 /// `x` for rows with a class, 0 for the others.
 fn live(x: &Tensor, classes: &Tensor) -> Result<Tensor> {
     let first = clamped(classes)?;
-    pick("pick", x, &first, 1)
+    gather("pick", x, &first, 1)
 }
 
 /// Class 0 for every class, none for none.
@@ -198,7 +198,7 @@ impl<'a> Rows<'a> {
         let flat = reshape_to(named, &[shape::len(named.dims())])?;
         // Without a class of its own an array has nothing to pick from; then all samples are ignored.
         let weight = if self.classes == 0 { ones() } else { weight };
-        reshape_to(&pick("pick", &weight, &flat, 1)?, named.dims()).map(Some)
+        reshape_to(&gather("pick", &weight, &flat, 1)?, named.dims()).map(Some)
     }
 
     /// Columns as samples.
@@ -254,7 +254,7 @@ pub fn cross_entropy(
     let weights = rows.sample_weights(&named, ignored, weight.as_ref())?;
     let mut loss = if label_smoothing > 0.0 {
         let p = log_softmax(&rows.x, -1)?;
-        let own = pick("pick", &p, &named, 1)?;
+        let own = gather("pick", &p, &named, 1)?;
         let own = if weight.is_some() { own * weights.as_ref().expect("of the classes") } else { own };
         let all = live(&sum_rows(&weight.as_ref().map_or_else(|| p.clone(), |w| &p * w))?, &named)?;
         -(own * (1.0 - label_smoothing) + all * smooth)
@@ -288,7 +288,7 @@ pub fn nll_loss(
     let weight = rows.weight(weight)?;
     let (named, ignored) = rows.named(target, ignore_index)?;
     let weights = rows.sample_weights(&named, ignored, weight.as_ref())?;
-    let own = -pick("pick", &rows.x, &named, 1)?;
+    let own = -gather("pick", &rows.x, &named, 1)?;
     let loss = match &weights {
         Some(w) if weight.is_some() => own * w,
         _ => own,

@@ -12,7 +12,7 @@ use crate::ops::pointwise::arithmetic::{add, multiply, multiply_same, subtract};
 use crate::ops::pointwise::binary::binary_rows;
 use crate::ops::pointwise::compare::less_same;
 use crate::ops::pointwise::elementary::{abs, exp, log, log_or_zero, square};
-use crate::ops::pointwise::parametrised::{curve, curve_rows};
+use crate::ops::pointwise::parametrised::{parametrised, parametrised_rows};
 use crate::ops::pointwise::select::{at_least, at_most, select};
 use crate::ops::pointwise::unary::in_one_pass;
 use crate::ops::promote::{Class, promoted, promoted_float};
@@ -35,8 +35,8 @@ fn of_difference(
     if let Operand::Tensor(t) = target
         && t.dtype() == x.dtype()
         && x.dtype().is_float()
-        && let Some(loss) = unrecorded(op, &[x, t], move |ins, lanes| {
-            binary::apply_with(op, table, ins[0], ins[1], lanes, &p)
+        && let Some(loss) = unrecorded(op, &[x, t], move |ins, batch_ndim| {
+            binary::apply_with(op, table, ins[0], ins[1], batch_ndim, &p)
         })
     {
         return loss;
@@ -75,9 +75,9 @@ pub fn l1_loss(x: &Tensor, target: Operand<'_>, #[default("mean")] reduction: &s
     reduction.of(&of_difference("l1_loss", x, target, (TABLE, [0.0; 3]), abs)?, None)
 }
 
-curve_rows! {
+parametrised_rows! {
     /// `x² / 2` up to `p[0]`, and `p[0] (|x| - p[0] / 2)` beyond; divided by `p[1]`.
-    Bent "huber": plain x; p => bend(x, p);
+    Huber "huber": plain x; p => huber_number(x, p);
         pass g, x; p => g.mul(x.max(p[0].neg()).min(p[0]).div(p[1]));
         g => {
             let bound = |v| Tensor::scalar_of(x.dtype(), v);
@@ -86,15 +86,15 @@ curve_rows! {
 }
 
 #[inline(always)]
-fn bend<T: Plain>(x: T, p: [T; 3]) -> T {
+fn huber_number<T: Plain>(x: T, p: [T; 3]) -> T {
     let inner = x.max(p[0].neg()).min(p[0]);
     inner.mul(x.sub(inner.mul(T::lit(0.5)))).div(p[1])
 }
 
-/// The row of [`Bent`] with its numbers, of the difference.
-fn bent(op: &'static str, x: &Tensor, target: Operand<'_>, p: Scalars) -> Result<Tensor> {
-    const TABLE: &binary::BinaryLoops = binary_loops!(plain x, y; p => bend(x.sub(y), p));
-    of_difference(op, x, target, (TABLE, p), |d| curve::<Bent>(d, p))
+/// The row of [`Huber`] with its numbers, of the difference.
+fn huber(op: &'static str, x: &Tensor, target: Operand<'_>, p: Scalars) -> Result<Tensor> {
+    const TABLE: &binary::BinaryLoops = binary_loops!(plain x, y; p => huber_number(x.sub(y), p));
+    of_difference(op, x, target, (TABLE, p), |d| parametrised::<Huber>(d, p))
 }
 
 /// With d = x - target: d² / 2 where |d| is at most delta, beyond delta * (|d| - delta / 2).
@@ -114,7 +114,7 @@ pub fn huber_loss(
     if delta.is_nan() || delta <= 0.0 {
         bail!(Argument, "huber_loss", "delta is positive, {delta} is not");
     }
-    reduction.of(&bent("huber_loss", x, target, [delta, 1.0, 0.0])?, None)
+    reduction.of(&huber("huber_loss", x, target, [delta, 1.0, 0.0])?, None)
 }
 
 /// With d = x - target: d² / (2 * beta) where |d| is at most beta, beyond |d| - beta / 2.
@@ -137,7 +137,7 @@ pub fn smooth_l1_loss(
     if beta.is_nan() || beta < 0.0 {
         bail!(Argument, "smooth_l1_loss", "beta is not negative, {beta} is");
     }
-    reduction.of(&bent("smooth_l1_loss", x, target, [beta, beta, 0.0])?, None)
+    reduction.of(&huber("smooth_l1_loss", x, target, [beta, beta, 0.0])?, None)
 }
 
 /// The logarithm of a probability, which is -100 and flat from `e^-100` down.

@@ -16,8 +16,8 @@ struct Permute(SmallVec<[usize; 4]>);
 impl Linear for Permute {
     const NAME: &'static str = "transpose";
 
-    fn array(&self, x: &Array, lanes: usize) -> Result<Array> {
-        let order: Dims = (0..lanes).chain(self.0.iter().map(|&a| a + lanes)).collect();
+    fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
+        let order: Dims = (0..batch_ndim).chain(self.0.iter().map(|&a| a + batch_ndim)).collect();
         Ok(x.permute(&order))
     }
 

@@ -18,8 +18,8 @@ struct Expand(Dims);
 impl Linear for Expand {
     const NAME: &'static str = "expand";
 
-    fn array(&self, x: &Array, lanes: usize) -> Result<Array> {
-        Ok(x.expand(&with_hidden(x, lanes, &self.0), lanes))
+    fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
+        Ok(x.expand(&with_hidden(x, batch_ndim, &self.0), batch_ndim))
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
@@ -121,11 +121,12 @@ struct SumTo(Dims);
 impl Linear for SumTo {
     const NAME: &'static str = "sum_to";
 
-    fn array(&self, x: &Array, lanes: usize) -> Result<Array> {
-        let extra = x.rank() - lanes - self.0.len();
-        let folded = |&i: &usize| i < lanes + extra || (self.0[i - lanes - extra] == 1 && x.dims()[i] != 1);
-        let axes: Dims = (lanes..x.rank()).filter(folded).collect();
-        let dims: Dims = x.dims()[..lanes].iter().chain(&self.0).copied().collect();
+    fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
+        let extra = x.rank() - batch_ndim - self.0.len();
+        let folded =
+            |&i: &usize| i < batch_ndim + extra || (self.0[i - batch_ndim - extra] == 1 && x.dims()[i] != 1);
+        let axes: Dims = (batch_ndim..x.rank()).filter(folded).collect();
+        let dims: Dims = x.dims()[..batch_ndim].iter().chain(&self.0).copied().collect();
         reduce::apply("sum_to", SUM, x, &axes)?.reshape(&dims)
     }
 

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::region::{Part, Region, place, view};
+use super::region::{AxisPart, Region, place, view};
 use crate::array::Array;
 use crate::error::{Error, Result, bail};
 use crate::graph::{Saved, Tensor, apply};
@@ -76,7 +76,7 @@ pub fn pad(
     let border = match mode {
         "constant" => {
             let parts = x.dims().iter().zip(&widths);
-            let parts = parts.map(|(&d, w)| Part::Span { start: w.0 as usize, step: 1, count: d });
+            let parts = parts.map(|(&d, w)| AxisPart::Span { start: w.0 as usize, step: 1, count: d });
             let fill = as_tensor(value, x.dtype())?;
             if fill.rank() != 0 || fill.is_tracked() || !fill.levels.is_empty() {
                 bail!(Argument, "pad", "the value is a number, not a tensor of shape {:?}", fill.dims());
@@ -118,8 +118,8 @@ pub fn flip(x: &Tensor, #[default(None)] axis: Axes<'_>) -> Result<Tensor> {
         None => (0..x.rank()).collect(),
     };
     let part = |(a, &d): (usize, &usize)| match axes.contains(&a) {
-        true => Part::Span { start: d.saturating_sub(1), step: -1, count: d },
-        false => Part::whole(d),
+        true => AxisPart::Span { start: d.saturating_sub(1), step: -1, count: d },
+        false => AxisPart::whole(d),
     };
     view("flip", x, Region::Box(x.dims().iter().enumerate().map(part).collect()))
 }

@@ -13,7 +13,7 @@ use crate::shape::{Dims, Strides};
 
 /// What becomes of one axis; the axes that no part speaks of come last and stay whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::ops) enum Part {
+pub(in crate::ops) enum AxisPart {
     /// The axis goes; its element here stays.
     At(usize),
     /// `count` elements from `start` on, `step` apart.
@@ -22,23 +22,23 @@ pub(in crate::ops) enum Part {
     New,
 }
 
-impl Part {
+impl AxisPart {
     /// An axis of this size, untouched.
-    pub fn whole(size: usize) -> Part {
-        Part::Span { start: 0, step: 1, count: size }
+    pub fn whole(size: usize) -> AxisPart {
+        AxisPart::Span { start: 0, step: 1, count: size }
     }
 
     pub fn is_whole(self, size: usize) -> bool {
-        self == Part::whole(size)
+        self == AxisPart::whole(size)
     }
 }
 
-pub(in crate::ops) type Parts = SmallVec<[Part; 2]>;
+pub(in crate::ops) type AxisParts = SmallVec<[AxisPart; 2]>;
 
 /// A part of an array, with no element in it twice.
 #[derive(Clone, Debug)]
 pub(in crate::ops) enum Region {
-    Box(Parts),
+    Box(AxisParts),
     /// The diagonal of two axes, which go; it becomes the last axis. The offset counts to the right of the main one.
     Diagonal {
         axes: (usize, usize),
@@ -51,46 +51,47 @@ pub(in crate::ops) enum Region {
 impl Region {
     /// One span of one axis.
     pub fn span(dims: &[usize], axis: usize, start: usize, count: usize) -> Region {
-        let mut parts: Parts = dims[..axis].iter().map(|&d| Part::whole(d)).collect();
-        parts.push(Part::Span { start, step: 1, count });
+        let mut parts: AxisParts = dims[..axis].iter().map(|&d| AxisPart::whole(d)).collect();
+        parts.push(AxisPart::Span { start, step: 1, count });
         Region::Box(parts)
     }
 
     /// One element of one axis, which goes.
     pub fn at(dims: &[usize], axis: usize, i: usize) -> Region {
-        let mut parts: Parts = dims[..axis].iter().map(|&d| Part::whole(d)).collect();
-        parts.push(Part::At(i));
+        let mut parts: AxisParts = dims[..axis].iter().map(|&d| AxisPart::whole(d)).collect();
+        parts.push(AxisPart::At(i));
         Region::Box(parts)
     }
 
-    /// The region of an array of this layout; its first `lanes` axes are hidden and stay.
-    pub fn of(&self, whole: &Layout, lanes: usize) -> Layout {
+    /// The region of an array of this layout; its first `batch_ndim` axes are hidden and stay.
+    pub fn of(&self, whole: &Layout, batch_ndim: usize) -> Layout {
         if let Region::At(layout) = self {
-            return layout.under(&whole.dims, lanes);
+            return layout.under(&whole.dims, batch_ndim);
         }
         let mut offset = whole.offset;
-        let mut dims: Dims = whole.dims[..lanes].into();
-        let mut strides: Strides = whole.strides[..lanes].into();
-        let mut axes = whole.dims[lanes..].iter().copied().zip(whole.strides[lanes..].iter().copied());
+        let mut dims: Dims = whole.dims[..batch_ndim].into();
+        let mut strides: Strides = whole.strides[..batch_ndim].into();
+        let mut axes =
+            whole.dims[batch_ndim..].iter().copied().zip(whole.strides[batch_ndim..].iter().copied());
         match self {
             Region::Box(parts) => {
                 for part in parts {
-                    if *part == Part::New {
+                    if *part == AxisPart::New {
                         dims.push(1);
                         strides.push(0);
                         continue;
                     }
                     let (_, stride) = axes.next().expect("a part for each axis");
                     match *part {
-                        Part::At(i) => offset += i as isize * stride,
-                        Part::Span { start, step, count } => {
+                        AxisPart::At(i) => offset += i as isize * stride,
+                        AxisPart::Span { start, step, count } => {
                             if count > 0 {
                                 offset += start as isize * stride;
                             }
                             dims.push(count);
                             strides.push(stride * step);
                         }
-                        Part::New => {}
+                        AxisPart::New => {}
                     }
                 }
                 let (d, s): (Dims, Strides) = axes.unzip();
@@ -135,11 +136,11 @@ impl Op for Views {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let packs = self.regions.iter().any(|r| matches!(r, Region::At(_)));
         let x = if packs { ins[0].contiguous()? } else { ins[0].clone() };
         let whole = x.layout();
-        Ok(self.regions.iter().map(|r| x.at(&r.of(&whole, lanes))).collect())
+        Ok(self.regions.iter().map(|r| x.at(&r.of(&whole, batch_ndim))).collect())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -150,7 +151,7 @@ impl Op for Views {
         let (regions, parts): (_, SmallVec<[&Tensor; 4]>) =
             self.regions.iter().zip(g).filter_map(|(r, g)| Some((r.clone(), g.as_ref()?))).unzip();
         let dims = s.dims(0).into();
-        Ok(smallvec![Some(apply(Place { name: self.name, dims, regions, fill: None }, &parts)?)])
+        Ok(smallvec![Some(apply(Embed { name: self.name, dims, regions, fill: None }, &parts)?)])
     }
 
     fn jvp(&self, t: &Tangents, _: &Saved<'_>) -> Result<Grads> {
@@ -161,7 +162,7 @@ impl Op for Views {
 
 /// Tensors laid into a whole, each at its region; the regions do not overlap.
 #[derive(Clone)]
-struct Place {
+struct Embed {
     name: &'static str,
     dims: Dims,
     regions: SmallVec<[Region; 1]>,
@@ -169,18 +170,18 @@ struct Place {
     fill: Option<Array>,
 }
 
-impl Op for Place {
+impl Op for Embed {
     fn name(&self) -> &'static str {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        let mut dims: Dims = (0..lanes).map(|a| hidden_size(ins, a)).collect();
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let mut dims: Dims = (0..batch_ndim).map(|a| hidden_size(ins, a)).collect();
         dims.extend_from_slice(&self.dims);
         let whole = Layout::contiguous(&dims);
         let part = |(x, region): (&&Array, &Region)| {
-            let to = region.of(&whole, lanes);
-            let x = x.expand(&to.dims, lanes);
+            let to = region.of(&whole, batch_ndim);
+            let x = x.expand(&to.dims, batch_ndim);
             (to, x)
         };
         let parts: SmallVec<[(Layout, Array); 4]> = ins.iter().zip(&self.regions).map(part).collect();
@@ -204,7 +205,7 @@ impl Op for Place {
     fn jvp(&self, t: &Tangents, _: &Saved<'_>) -> Result<Grads> {
         let (regions, parts): (_, SmallVec<[&Tensor; 4]>) =
             self.regions.iter().zip(t).filter_map(|(r, t)| Some((r.clone(), t.as_ref()?))).unzip();
-        Ok(smallvec![Some(apply(Place { regions, fill: None, ..self.clone() }, &parts)?)])
+        Ok(smallvec![Some(apply(Embed { regions, fill: None, ..self.clone() }, &parts)?)])
     }
 }
 
@@ -240,5 +241,5 @@ pub(in crate::ops) fn place(
     regions: impl IntoIterator<Item = Region>,
     fill: Option<Array>,
 ) -> Result<Tensor> {
-    apply(Place { name, dims: dims.into(), regions: regions.into_iter().collect(), fill }, parts)
+    apply(Embed { name, dims: dims.into(), regions: regions.into_iter().collect(), fill }, parts)
 }

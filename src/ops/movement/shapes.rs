@@ -13,8 +13,8 @@ struct Reshape(Dims);
 impl Linear for Reshape {
     const NAME: &'static str = "reshape";
 
-    fn array(&self, x: &Array, lanes: usize) -> Result<Array> {
-        x.reshape(&with_hidden(x, lanes, &self.0))
+    fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
+        x.reshape(&with_hidden(x, batch_ndim, &self.0))
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

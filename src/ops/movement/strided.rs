@@ -20,8 +20,8 @@ struct Strided(Layout);
 impl Linear for Strided {
     const NAME: &'static str = "as_strided";
 
-    fn array(&self, x: &Array, lanes: usize) -> Result<Array> {
-        Ok(x.contiguous()?.part(&self.0, lanes))
+    fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
+        Ok(x.contiguous()?.part(&self.0, batch_ndim))
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

@@ -43,8 +43,8 @@ impl Op for Conv {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        Ok([conv::convolve(self.name(), &self.geometry, self.out, ins[0], ins[1], lanes)?].into())
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        Ok([conv::convolve(self.name(), &self.geometry, self.out, ins[0], ins[1], batch_ndim)?].into())
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {

@@ -10,7 +10,7 @@ use crate::graph::{Saved, Tensor, apply};
 use crate::kernel::conv::Axes;
 use crate::kernel::conv::pooling::{self, WindowOp, Windows};
 use crate::ops::entry::op;
-use crate::ops::gather::{Chosen, choose};
+use crate::ops::gather::{WithIndices, with_indices};
 use crate::ops::linear::{Linear, LinearOp};
 use crate::ops::movement::{cast, reshape_to};
 use crate::ops::promote::promoted_float;
@@ -22,7 +22,7 @@ struct MaxPool {
     windows: Windows,
 }
 
-impl Chosen for MaxPool {
+impl WithIndices for MaxPool {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -57,8 +57,8 @@ impl Linear for Sums {
     }
 }
 
-/// Windows as they are asked for.
-struct Asked {
+/// Windows as they are args for.
+struct WindowArgs {
     window: Axes,
     stride: Axes,
     before: Axes,
@@ -66,7 +66,7 @@ struct Asked {
     ceil_mode: bool,
 }
 
-impl Asked {
+impl WindowArgs {
     fn new(
         at: &Spatial,
         kernel_size: &[i64],
@@ -74,7 +74,7 @@ impl Asked {
         padding: &[i64],
         dilation: &[i64],
         ceil_mode: bool,
-    ) -> Result<Asked> {
+    ) -> Result<WindowArgs> {
         let window = at.each("kernel_size", kernel_size, 1, 1)?;
         let stride = match stride {
             // An empty list is none.
@@ -91,7 +91,7 @@ impl Asked {
                 at.own(&window)
             );
         }
-        Ok(Asked { window, stride, before, dilation, ceil_mode })
+        Ok(WindowArgs { window, stride, before, dilation, ceil_mode })
     }
 
     /// How many places there are along each axis of an image.
@@ -160,7 +160,7 @@ fn largest(
     let places = windows.places();
     let dims: Dims = [batch, channels].into_iter().chain(at.own(&places).iter().copied()).collect();
     let flat = reshape_to(&x, &[batch, channels, shape::len(&image)])?;
-    let (y, positions) = choose(MaxPool { name: at.op, windows }, &flat)?;
+    let (y, positions) = with_indices(MaxPool { name: at.op, windows }, &flat)?;
     let shaped = |y: &Tensor| at.unbatched(reshape_to(y, &dims)?, had_batch);
     Ok((shaped(&y)?, shaped(&positions)?))
 }
@@ -222,9 +222,9 @@ fn averages(
     if divisor_override == Some(0.0) {
         bail!(Argument, at.op, "divisor_override is not 0");
     }
-    let asked = Asked::new(&at, kernel_size, stride, padding, &[1], ceil_mode)?;
-    let windows = asked.windows(&at, at.sizes(&x)?.2)?;
-    let counts = std::array::from_fn(|a| asked.counts(&windows, a, count_include_pad));
+    let args = WindowArgs::new(&at, kernel_size, stride, padding, &[1], ceil_mode)?;
+    let windows = args.windows(&at, at.sizes(&x)?.2)?;
+    let counts = std::array::from_fn(|a| args.counts(&windows, a, count_include_pad));
     at.unbatched(average(&at, &x, windows, &counts, divisor_override)?, had_batch)
 }
 
@@ -261,8 +261,8 @@ macro_rules! pools {
             #[default(false)] ceil_mode: bool,
         ) -> Result<(Tensor, Tensor)> {
             let at = Spatial { op: stringify!($max), axes: $axes };
-            let asked = Asked::new(&at, kernel_size, stride, padding, dilation, ceil_mode)?;
-            largest(&at, x, |image| asked.windows(&at, image))
+            let args = WindowArgs::new(&at, kernel_size, stride, padding, dilation, ceil_mode)?;
+            largest(&at, x, |image| args.windows(&at, image))
         }
 
         #[doc = concat!("The largest element of each window of ", $inputs, " `[batch, channels, ", $sizes, "]`, or of one without a batch.")]

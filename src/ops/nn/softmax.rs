@@ -22,9 +22,9 @@ pub(in crate::ops) fn sum_rows(x: &Tensor) -> Result<Tensor> {
 }
 
 /// A softmax over the last axis.
-struct Soft(Softmax);
+struct SoftmaxOp(Softmax);
 
-impl Op for Soft {
+impl Op for SoftmaxOp {
     fn name(&self) -> &'static str {
         if self.0 == Softmax::Log { "log_softmax" } else { "softmax" }
     }
@@ -39,7 +39,7 @@ impl Op for Soft {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let g = only(g);
-        Ok(smallvec![Some(apply(SoftGrad { log: self.0 == Softmax::Log }, &[g, &s.output(0)])?)])
+        Ok(smallvec![Some(apply(SoftmaxGrad { log: self.0 == Softmax::Log }, &[g, &s.output(0)])?)])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
@@ -54,17 +54,17 @@ impl Op for Soft {
 
 /// The gradient of a softmax from `g` and its result `z`: `z (g - sum(g z))`, of its logarithm `g - exp(z) sum(g)`.
 #[derive(Clone, Copy)]
-struct SoftGrad {
+struct SoftmaxGrad {
     log: bool,
 }
 
-impl Op for SoftGrad {
+impl Op for SoftmaxGrad {
     fn name(&self) -> &'static str {
         if self.log { "log_softmax_gradient" } else { "softmax_gradient" }
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        let (g, z) = broadcast_batch_pair(ins[0], ins[1], lanes);
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let (g, z) = broadcast_batch_pair(ins[0], ins[1], batch_ndim);
         Ok([softmax::softmax_gradient(self.name(), &g, &z, self.log)?].into())
     }
 
@@ -105,7 +105,7 @@ impl Op for SoftGrad {
 
 /// `z (g - sum(g z))` over the last axis: the Jacobian of the softmax, which is symmetric, applied to `g`.
 pub(in crate::ops) fn softmax_gradient(g: &Tensor, z: &Tensor) -> Result<Tensor> {
-    apply(SoftGrad { log: false }, &[g, z])
+    apply(SoftmaxGrad { log: false }, &[g, z])
 }
 
 /// Applies `f` to the tensor with an axis moved to the end, and moves it back.
@@ -131,7 +131,7 @@ fn on_last(
 /// ```
 #[op(in_place)]
 pub fn softmax(x: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
-    on_last("softmax", &*promoted_float(x)?, axis, |x| apply(Soft(Softmax::Plain), &[x]))
+    on_last("softmax", &*promoted_float(x)?, axis, |x| apply(SoftmaxOp(Softmax::Plain), &[x]))
 }
 
 /// The logarithm of the softmax along an axis, x - log(sum(exp(x))), computed without overflow.
@@ -142,7 +142,7 @@ pub fn softmax(x: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
 /// ```
 #[op(in_place)]
 pub fn log_softmax(x: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
-    on_last("log_softmax", &*promoted_float(x)?, axis, |x| apply(Soft(Softmax::Log), &[x]))
+    on_last("log_softmax", &*promoted_float(x)?, axis, |x| apply(SoftmaxOp(Softmax::Log), &[x]))
 }
 
 /// The logarithm of the sum of the exponentials of the last axis, which stays.
@@ -163,12 +163,12 @@ impl Op for LogSumExp {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let g = only(g);
-        Ok(smallvec![Some(g * apply(Soft(Softmax::Weights), &[&s.input(0)])?)])
+        Ok(smallvec![Some(g * apply(SoftmaxOp(Softmax::Weights), &[&s.input(0)])?)])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
         let t = only(t);
-        Ok(smallvec![Some(sum_rows(&(t * apply(Soft(Softmax::Weights), &[&s.input(0)])?))?)])
+        Ok(smallvec![Some(sum_rows(&(t * apply(SoftmaxOp(Softmax::Weights), &[&s.input(0)])?))?)])
     }
 }
 

@@ -5,7 +5,7 @@ use super::arithmetic::{divide_same, multiply_same};
 use super::binary::binary_rows;
 use super::compare::less_same;
 use super::elementary::tanh;
-use super::parametrised::{curve, curve_rows};
+use super::parametrised::{parametrised, parametrised_rows};
 use super::select::select;
 use super::unary::{unary_ops, unary_rows, zero};
 use crate::error::{Result, bail};
@@ -96,7 +96,7 @@ binary_rows! {
         [x] g => select(&is_positive(x)?, &Tensor::scalar_of(g.dtype(), 0.0), &(g * x))?;
 }
 
-curve_rows! {
+parametrised_rows! {
     /// `x` where it is positive, else its product with `p[0]`.
     Leaky "leaky_relu": plain x; p => if x > T::ZERO { x } else { x.mul(p[0]) };
         pass g, x; p => if x > T::ZERO { g } else { g.mul(p[0]) };
@@ -115,7 +115,7 @@ fn is_positive(x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(in_place)]
 pub fn leaky_relu(x: &Tensor, #[default(0.01)] negative_slope: f64) -> Result<Tensor> {
-    curve::<Leaky>(&*promoted_float(x)?, [negative_slope, 0.0, 0.0])
+    parametrised::<Leaky>(&*promoted_float(x)?, [negative_slope, 0.0, 0.0])
 }
 
 /// The element where it is positive, else `weight` times it. A weight of one axis has one number for each

@@ -22,16 +22,16 @@ pub(in crate::ops) trait Binary: Send + Sync + 'static {
     }
 }
 
-pub(in crate::ops) struct Zip<B>(pub std::marker::PhantomData<fn(B)>);
+pub(in crate::ops) struct BinaryOp<B>(pub std::marker::PhantomData<fn(B)>);
 
-impl<B: Binary> Op for Zip<B> {
+impl<B: Binary> Op for BinaryOp<B> {
     fn name(&self) -> &'static str {
         B::NAME
     }
 
     #[inline]
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        Ok([binary::apply(B::NAME, B::TABLE, ins[0], ins[1], lanes)?].into())
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        Ok([binary::apply(B::NAME, B::TABLE, ins[0], ins[1], batch_ndim)?].into())
     }
 
     fn is_pointwise(&self) -> bool {
@@ -99,7 +99,7 @@ macro_rules! binary_rows {
         $(#[$attr])*
         #[inline]
         pub fn $same(x: &Tensor, y: &Tensor) -> Result<Tensor> {
-            apply($crate::ops::pointwise::binary::Zip::<$same::$Row>(std::marker::PhantomData), &[x, y])
+            apply($crate::ops::pointwise::binary::BinaryOp::<$same::$Row>(std::marker::PhantomData), &[x, y])
         }
     )* };
     (@keeps x) => { Saves::inputs(1) };

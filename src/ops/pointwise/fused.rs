@@ -25,8 +25,8 @@ fn in_one_pass(
     if !x.dtype().is_float() {
         return None;
     }
-    unrecorded(op, &[x, &*y?, &*z?], move |ins, lanes| {
-        ternary::apply(op, table, [ins[0], ins[1], ins[2]], lanes, &[p, 0.0, 0.0])
+    unrecorded(op, &[x, &*y?, &*z?], move |ins, batch_ndim| {
+        ternary::apply(op, table, [ins[0], ins[1], ins[2]], batch_ndim, &[p, 0.0, 0.0])
     })
 }
 

@@ -12,7 +12,7 @@ use crate::kernel::pointwise::binary;
 use crate::kernel::pointwise::unary::{self, Scalars};
 
 /// A row of the family.
-pub(in crate::ops) trait Bend: Send + Sync + 'static {
+pub(in crate::ops) trait Parametrised: Send + Sync + 'static {
     const NAME: &'static str;
     const TABLE: &'static unary::UnaryLoops;
     /// What arrives times the derivative, as a row of the two.
@@ -21,9 +21,9 @@ pub(in crate::ops) trait Bend: Send + Sync + 'static {
     fn rule(g: &Tensor, x: &Tensor, p: Scalars) -> Result<Option<Tensor>>;
 }
 
-struct Curve<B>(Scalars, PhantomData<fn(B)>);
+struct ParametrisedOp<B>(Scalars, PhantomData<fn(B)>);
 
-impl<B: Bend> Op for Curve<B> {
+impl<B: Parametrised> Op for ParametrisedOp<B> {
     fn name(&self) -> &'static str {
         B::NAME
     }
@@ -55,19 +55,19 @@ impl<B: Bend> Op for Curve<B> {
 }
 
 /// A row of the family, applied to a float.
-pub(in crate::ops) fn curve<B: Bend>(x: &Tensor, p: Scalars) -> Result<Tensor> {
-    apply(Curve::<B>(p, PhantomData), &[x])
+pub(in crate::ops) fn parametrised<B: Parametrised>(x: &Tensor, p: Scalars) -> Result<Tensor> {
+    apply(ParametrisedOp::<B>(p, PhantomData), &[x])
 }
 
 /// Rows `Name "public name": class x; p => number; pass g, x; p => number; g => gradient;`. The class is that of
 /// [`unary_loops!`](crate::kernel::pointwise::unary); the first two are rows of numbers, where `p` has what the function depends on as
 /// numbers of their dtype. The gradient is a tensor, written in ops of `g`, `x` and of `p` as given.
-macro_rules! curve_rows {
+macro_rules! parametrised_rows {
     ($($(#[$attr:meta])* $Row:ident $name:literal: $class:ident $x:ident; $p:ident => $e:expr;
         pass $pg:ident, $px:ident; $pp:ident => $pass:expr; $g:ident => $rule:expr;)*) => { $(
         $(#[$attr])*
         struct $Row;
-        impl $crate::ops::pointwise::parametrised::Bend for $Row {
+        impl $crate::ops::pointwise::parametrised::Parametrised for $Row {
             const NAME: &'static str = $name;
             const TABLE: &'static $crate::kernel::pointwise::unary::UnaryLoops = $crate::kernel::pointwise::unary::unary_loops!($class $x; $p => $e);
             const PASS: &'static $crate::kernel::pointwise::binary::BinaryLoops = $crate::kernel::pointwise::binary::binary_loops!($class $pg, $px; $pp => $pass);
@@ -78,4 +78,4 @@ macro_rules! curve_rows {
         }
     )* };
 }
-pub(in crate::ops) use curve_rows;
+pub(in crate::ops) use parametrised_rows;

@@ -5,7 +5,7 @@ use super::activation::{sigmoid, softplus_one};
 use super::arithmetic::multiply_same;
 use super::compare::{less_equal_same, less_same};
 use super::elementary::{abs, exp, reciprocal, square, tanh};
-use super::parametrised::{curve, curve_rows};
+use super::parametrised::{parametrised, parametrised_rows};
 use super::select::select;
 use super::unary::unary_ops;
 use crate::error::{Result, bail};
@@ -33,7 +33,7 @@ unary_ops! {
         "fg.tanhshrink(fg.tensor([0.0])).tolist()" => "[0.0]";
 }
 
-curve_rows! {
+parametrised_rows! {
     /// Kept between `p[0]` and `p[1]`, of which neither has a slope.
     Ramp "hardtanh": plain x; p => if x <= p[0] { p[0] } else if p[1] <= x { p[1] } else { x };
         pass g, x; p => if x <= p[0] || p[1] <= x { T::ZERO } else { g };
@@ -112,7 +112,7 @@ fn zero_where(conditions: &[Tensor], g: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(in_place)]
 pub fn elu(x: &Tensor, #[default(1.0)] alpha: f64) -> Result<Tensor> {
-    curve::<Exponential>(&*promoted_float(x)?, [alpha, 1.0, 1.0])
+    parametrised::<Exponential>(&*promoted_float(x)?, [alpha, 1.0, 1.0])
 }
 
 /// The element where it is positive, else alpha * (exp(x / alpha) - 1).
@@ -126,7 +126,7 @@ pub fn celu(x: &Tensor, #[default(1.0)] alpha: f64) -> Result<Tensor> {
     if alpha == 0.0 {
         bail!(Argument, "celu", "alpha cannot be 0");
     }
-    curve::<Exponential>(&*promoted_float(x)?, [alpha, alpha, 1.0])
+    parametrised::<Exponential>(&*promoted_float(x)?, [alpha, alpha, 1.0])
 }
 
 /// scale * elu(x, alpha), with the constants that keep mean 0 and variance 1.
@@ -141,7 +141,7 @@ pub fn selu(
     #[default(1.0507009873554805)] scale: f64,
     #[default(1.6732632423543772)] alpha: f64,
 ) -> Result<Tensor> {
-    curve::<Exponential>(&*promoted_float(x)?, [scale * alpha, 1.0, scale])
+    parametrised::<Exponential>(&*promoted_float(x)?, [scale * alpha, 1.0, scale])
 }
 
 /// The elements kept between two bounds. Unlike that of `clip` its derivative at the bounds is 0.
@@ -155,7 +155,7 @@ pub fn hardtanh(x: &Tensor, #[default(-1.0)] min: f64, #[default(1.0)] max: f64)
     if min > max {
         bail!(Argument, "hardtanh", "min {min} is above max {max}");
     }
-    curve::<Ramp>(&*promoted_float(x)?, [min, max, 0.0])
+    parametrised::<Ramp>(&*promoted_float(x)?, [min, max, 0.0])
 }
 
 /// The elements kept between 0 and 6; the derivative at both is 0.
@@ -166,7 +166,7 @@ pub fn hardtanh(x: &Tensor, #[default(-1.0)] min: f64, #[default(1.0)] max: f64)
 /// ```
 #[op(in_place)]
 pub fn relu6(x: &Tensor) -> Result<Tensor> {
-    curve::<Ramp>(&*promoted_float(x)?, [0.0, 6.0, 0.0])
+    parametrised::<Ramp>(&*promoted_float(x)?, [0.0, 6.0, 0.0])
 }
 
 /// slope * x + offset, kept between 0 and 1.
@@ -181,7 +181,7 @@ pub fn hardsigmoid(
     #[default(1.0 / 6.0)] slope: f64,
     #[default(0.5)] offset: f64,
 ) -> Result<Tensor> {
-    curve::<HardSigmoid>(&*promoted_float(x)?, [slope, offset, 0.0])
+    parametrised::<HardSigmoid>(&*promoted_float(x)?, [slope, offset, 0.0])
 }
 
 /// x * relu6(x + 3) / 6.
@@ -192,7 +192,7 @@ pub fn hardsigmoid(
 /// ```
 #[op(in_place)]
 pub fn hardswish(x: &Tensor) -> Result<Tensor> {
-    curve::<HardSwish>(&*promoted_float(x)?, [0.0; 3])
+    parametrised::<HardSwish>(&*promoted_float(x)?, [0.0; 3])
 }
 
 /// x * tanh(log(1 + exp(x))).
@@ -218,7 +218,7 @@ pub fn softshrink(x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Tensor> 
     if threshold < 0.0 {
         bail!(Argument, "softshrink", "threshold is not negative, {threshold} is");
     }
-    curve::<SoftShrink>(&*promoted_float(x)?, [threshold, 0.0, 0.0])
+    parametrised::<SoftShrink>(&*promoted_float(x)?, [threshold, 0.0, 0.0])
 }
 
 /// The element, or 0 where its magnitude is not above the threshold.
@@ -229,7 +229,7 @@ pub fn softshrink(x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Tensor> 
 /// ```
 #[op(in_place)]
 pub fn hardshrink(x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Tensor> {
-    curve::<HardShrink>(&*promoted_float(x)?, [threshold, 0.0, 0.0])
+    parametrised::<HardShrink>(&*promoted_float(x)?, [threshold, 0.0, 0.0])
 }
 
 /// The element where it is above the threshold, else a value.
@@ -244,7 +244,7 @@ pub fn thresholded_relu(
     #[default(1.0)] threshold: f64,
     #[default(0.0)] value: f64,
 ) -> Result<Tensor> {
-    curve::<Threshold>(&*promoted_float(x)?, [threshold, value, 0.0])
+    parametrised::<Threshold>(&*promoted_float(x)?, [threshold, value, 0.0])
 }
 
 /// The first half of an axis, whose size is even, times the sigmoid of the second half.

@@ -4,7 +4,7 @@ use smallvec::smallvec;
 
 use super::binary::binary_rows;
 use super::compare::less_same;
-use super::parametrised::{curve, curve_rows};
+use super::parametrised::{parametrised, parametrised_rows};
 use crate::array::{Array, Item};
 use crate::dtype::{DType, DTypeKind};
 use crate::error::Result;
@@ -31,8 +31,8 @@ impl Op for Select {
         "where"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        Ok([kernel::pointwise::select::select("where", ins[0], ins[1], ins[2], lanes)?].into())
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        Ok([kernel::pointwise::select::select("where", ins[0], ins[1], ins[2], batch_ndim)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -85,7 +85,7 @@ binary_rows! {
         [x, y] g => part(&less_same(y, x)?, false, g)?; [x, y] g => part(&less_same(y, x)?, true, g)?;
 }
 
-curve_rows! {
+parametrised_rows! {
     /// Kept between `p[0]` and `p[1]`, at which the slope is 1.
     Clip "clip": plain x; p => {
             let y = if x < p[0] || p[0].nan() { p[0] } else { x };
@@ -123,7 +123,7 @@ pub fn clip(
     };
     let bounds = number(&min, f64::NEG_INFINITY).zip(number(&max, f64::INFINITY));
     if let (Some((min, max)), true) = (bounds, dtype.is_float()) {
-        return curve::<Clip>(&out, [min, max, 0.0]);
+        return parametrised::<Clip>(&out, [min, max, 0.0]);
     }
     if let (Some(min), Some(max), true) = (min, max, dtype.is_float()) {
         const TABLE: &TernaryLoops = ternary_loops!(x, low, high; p => {
@@ -131,8 +131,8 @@ pub fn clip(
             if y > high || high.nan() { high } else { y }
         });
         let (low, high) = (as_tensor(min, dtype)?, as_tensor(max, dtype)?);
-        let one_pass = unrecorded("clip", &[&out, &low, &high], |ins, lanes| {
-            ternary::apply("clip", TABLE, [ins[0], ins[1], ins[2]], lanes, &[0.0; 3])
+        let one_pass = unrecorded("clip", &[&out, &low, &high], |ins, batch_ndim| {
+            ternary::apply("clip", TABLE, [ins[0], ins[1], ins[2]], batch_ndim, &[0.0; 3])
         });
         if let Some(kept) = one_pass {
             return kept;

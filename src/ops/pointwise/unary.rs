@@ -34,13 +34,15 @@ pub(in crate::ops) fn in_one_pass(
     if g.dtype() != x.dtype() || g.array.len() != x.array.len() {
         return Ok(None);
     }
-    unrecorded(op, &[g, x], move |ins, lanes| binary::apply_with(op, table, ins[0], ins[1], lanes, &p))
-        .transpose()
+    unrecorded(op, &[g, x], move |ins, batch_ndim| {
+        binary::apply_with(op, table, ins[0], ins[1], batch_ndim, &p)
+    })
+    .transpose()
 }
 
-pub(in crate::ops) struct Map<U>(pub std::marker::PhantomData<fn(U)>);
+pub(in crate::ops) struct UnaryOp<U>(pub std::marker::PhantomData<fn(U)>);
 
-impl<U: Unary> Op for Map<U> {
+impl<U: Unary> Op for UnaryOp<U> {
     fn name(&self) -> &'static str {
         U::NAME
     }
@@ -113,14 +115,14 @@ macro_rules! unary_rows {
     (@keeps y) => { Saves::outputs(1) };
     (@saved $s:ident x) => { $s.input(0) };
     (@saved $s:ident y) => { $s.output(0) };
-    (@apply real $Row:ident, $x:ident) => { apply($crate::ops::pointwise::unary::Map::<$Row>(std::marker::PhantomData), &[&*promoted_float($x)?]) };
+    (@apply real $Row:ident, $x:ident) => { apply($crate::ops::pointwise::unary::UnaryOp::<$Row>(std::marker::PhantomData), &[&*promoted_float($x)?]) };
     (@apply plain $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
     (@apply table $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
     (@apply test $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
     (@apply whole $Row:ident, $x:ident) => {
         if $x.dtype().kind() == DTypeKind::Int { Ok($x.clone()) } else { $crate::ops::pointwise::unary::unary_rows!(@apply num $Row, $x) }
     };
-    (@apply $class:ident $Row:ident, $x:ident) => { apply($crate::ops::pointwise::unary::Map::<$Row>(std::marker::PhantomData), &[$x]) };
+    (@apply $class:ident $Row:ident, $x:ident) => { apply($crate::ops::pointwise::unary::UnaryOp::<$Row>(std::marker::PhantomData), &[$x]) };
 }
 
 /// Rows of [`unary_rows!`] that are public: other names in brackets after the function, and after the documentation an

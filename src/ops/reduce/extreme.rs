@@ -12,14 +12,14 @@ use crate::graph::{
 use crate::kernel::reduce::{self, extreme};
 use crate::kernel::sort::{self, Ranks};
 use crate::ops::entry::{Axes, op};
-use crate::ops::gather::{Chosen, choose};
+use crate::ops::gather::{WithIndices, with_indices};
 use crate::ops::movement::reshape_to;
 use crate::ops::pointwise::arithmetic::subtract_same;
 use crate::ops::promote::promoted_float;
 use crate::shape::{self, Dims};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Pole {
+enum Extreme {
     Max,
     Min,
     /// The two elements in the middle of the order.
@@ -28,28 +28,37 @@ enum Pole {
 
 /// Elements selected by value over axes.
 #[derive(Clone)]
-struct Select {
+struct ExtremeOp {
     op: &'static str,
-    pole: Pole,
+    which: Extreme,
     folded: Folded,
 }
 
-impl Op for Select {
+impl Op for ExtremeOp {
     fn name(&self) -> &'static str {
         self.op
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let x = ins[0];
         let axes = self.folded.axes(x.rank());
         let n = axes.iter().map(|&a| x.dims()[a]).product::<usize>();
         if n == 0 {
-            bail!(Argument, self.op, "{:?} has no elements on the axes to be folded", &x.dims()[lanes..]);
+            bail!(
+                Argument,
+                self.op,
+                "{:?} has no elements on the axes to be folded",
+                &x.dims()[batch_ndim..]
+            );
         }
-        Ok(match self.pole {
-            Pole::Max => [self.folded.fold(x, |axes| reduce::apply(self.op, extreme::MAX, x, axes))?].into(),
-            Pole::Min => [self.folded.fold(x, |axes| reduce::apply(self.op, extreme::MIN, x, axes))?].into(),
-            Pole::Middle => {
+        Ok(match self.which {
+            Extreme::Max => {
+                [self.folded.fold(x, |axes| reduce::apply(self.op, extreme::MAX, x, axes))?].into()
+            }
+            Extreme::Min => {
+                [self.folded.fold(x, |axes| reduce::apply(self.op, extreme::MIN, x, axes))?].into()
+            }
+            Extreme::Middle => {
                 let kept: Dims = (0..x.rank()).filter(|a| !axes.contains(a)).collect();
                 let order: Dims = kept.iter().chain(&axes).copied().collect();
                 let dims: Dims = kept.iter().map(|&a| x.dims()[a]).collect();
@@ -66,7 +75,7 @@ impl Op for Select {
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
-        Saves::inputs(1).and(Saves::outputs(if self.pole == Pole::Middle { 3 } else { 1 }))
+        Saves::inputs(1).and(Saves::outputs(if self.which == Extreme::Middle { 3 } else { 1 }))
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
@@ -84,12 +93,12 @@ impl Op for Select {
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
         let t = only(t);
-        let outs = if self.pole == Pole::Middle { 2 } else { 1 };
+        let outs = if self.which == Extreme::Middle { 2 } else { 1 };
         (0..outs).map(|i| Ok(Some(self.folded.sum(&(t * self.shares(s, i)?))?))).collect()
     }
 }
 
-impl Select {
+impl ExtremeOp {
     /// The derivative of output `i` by each element.
     fn shares(&self, s: &Saved<'_>, i: usize) -> Result<Tensor> {
         let (x, z) = (s.input(0).detach(), s.output(i).detach());
@@ -105,8 +114,8 @@ impl Op for Shares {
         "shares"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        Ok([extreme::tie_weights("shares", ins[0], ins[1], &self.0.axes(ins[0].rank()), lanes)?].into())
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        Ok([extreme::tie_weights("shares", ins[0], ins[1], &self.0.axes(ins[0].rank()), batch_ndim)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -122,9 +131,9 @@ impl Op for Shares {
     }
 }
 
-fn select(op: &'static str, pole: Pole, x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+fn select(op: &'static str, which: Extreme, x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
     let folded = Folded::new(op, axis, keepdims, x.rank())?;
-    apply(Select { op, pole, folded }, &[x])
+    apply(ExtremeOp { op, which, folded }, &[x])
 }
 
 /// The largest element over axes (all of them if none are named); NaN if there is one. Equal largest elements
@@ -136,7 +145,7 @@ fn select(op: &'static str, pole: Pole, x: &Tensor, axis: Axes<'_>, keepdims: bo
 /// ```
 #[op(method, names("max", "amax"))]
 pub fn max(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdims: bool) -> Result<Tensor> {
-    select("max", Pole::Max, x, axis, keepdims)
+    select("max", Extreme::Max, x, axis, keepdims)
 }
 
 /// The smallest element over axes (all of them if none are named); NaN if there is one. Equal smallest
@@ -148,7 +157,7 @@ pub fn max(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdi
 /// ```
 #[op(method, names("min", "amin"))]
 pub fn min(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdims: bool) -> Result<Tensor> {
-    select("min", Pole::Min, x, axis, keepdims)
+    select("min", Extreme::Min, x, axis, keepdims)
 }
 
 /// The middle element over axes; of an even number the mean of the two in the middle. NaN if there is one.
@@ -167,18 +176,18 @@ pub fn median(
 ) -> Result<Tensor> {
     let folded = Folded::new("median", axis, keepdims, x.rank())?;
     let x = promoted_float(x)?;
-    let outs = apply_all(Select { op: "median", pole: Pole::Middle, folded }, &[&x])?;
+    let outs = apply_all(ExtremeOp { op: "median", which: Extreme::Middle, folded }, &[&x])?;
     Ok(&outs[0] * 0.5 + &outs[1] * 0.5)
 }
 
 /// One element along an axis, with its index.
-struct One {
+struct ExtremeWithIndex {
     op: &'static str,
-    pole: Pole,
+    which: Extreme,
     back: usize,
 }
 
-impl Chosen for One {
+impl WithIndices for ExtremeWithIndex {
     fn name(&self) -> &'static str {
         self.op
     }
@@ -192,23 +201,23 @@ impl Chosen for One {
         if x.dims()[axis] == 0 {
             bail!(Argument, self.op, "the axis has no elements");
         }
-        if self.pole == Pole::Middle {
+        if self.which == Extreme::Middle {
             let (values, indices) = sort::sort(self.op, x, axis, false, Ranks::Middle)?;
             return Ok((values.slice_axis(axis, 0, 1, 1), indices.slice_axis(axis, 0, 1, 1)));
         }
-        extreme::arg_extreme(self.op, x, axis, self.pole == Pole::Max)
+        extreme::arg_extreme(self.op, x, axis, self.which == Extreme::Max)
     }
 }
 
 fn with_index(
     op: &'static str,
-    pole: Pole,
+    which: Extreme,
     x: &Tensor,
     axis: i64,
     keepdims: bool,
 ) -> Result<(Tensor, Tensor)> {
     let axis = shape::axis(op, axis, x.rank())?;
-    let (values, indices) = choose(One { op, pole, back: x.rank() - axis }, x)?;
+    let (values, indices) = with_indices(ExtremeWithIndex { op, which, back: x.rank() - axis }, x)?;
     let mut dims = Dims::from_slice(x.dims());
     if keepdims {
         return Ok((values, indices));
@@ -226,7 +235,7 @@ fn with_index(
 /// ```
 #[op(method)]
 pub fn max_with_index(x: &Tensor, axis: i64, #[default(false)] keepdims: bool) -> Result<(Tensor, Tensor)> {
-    with_index("max_with_index", Pole::Max, x, axis, keepdims)
+    with_index("max_with_index", Extreme::Max, x, axis, keepdims)
 }
 
 /// The smallest element along an axis and (int64) where it first occurs; the gradient goes there.
@@ -238,7 +247,7 @@ pub fn max_with_index(x: &Tensor, axis: i64, #[default(false)] keepdims: bool) -
 /// ```
 #[op(method)]
 pub fn min_with_index(x: &Tensor, axis: i64, #[default(false)] keepdims: bool) -> Result<(Tensor, Tensor)> {
-    with_index("min_with_index", Pole::Min, x, axis, keepdims)
+    with_index("min_with_index", Extreme::Min, x, axis, keepdims)
 }
 
 /// The middle element along an axis (the lower of two) and (int64) where it is; the gradient goes there.
@@ -254,16 +263,16 @@ pub fn median_with_index(
     axis: i64,
     #[default(false)] keepdims: bool,
 ) -> Result<(Tensor, Tensor)> {
-    with_index("median_with_index", Pole::Middle, x, axis, keepdims)
+    with_index("median_with_index", Extreme::Middle, x, axis, keepdims)
 }
 
-fn arg(op: &'static str, pole: Pole, x: &Tensor, axis: Option<i64>, keepdims: bool) -> Result<Tensor> {
+fn arg(op: &'static str, which: Extreme, x: &Tensor, axis: Option<i64>, keepdims: bool) -> Result<Tensor> {
     let x = x.detach();
     if let Some(axis) = axis {
-        return Ok(with_index(op, pole, &x, axis, keepdims)?.1);
+        return Ok(with_index(op, which, &x, axis, keepdims)?.1);
     }
     let flat = reshape_to(&x, &[shape::len(x.dims())])?;
-    let index = with_index(op, pole, &flat, 0, false)?.1;
+    let index = with_index(op, which, &flat, 0, false)?.1;
     if keepdims { reshape_to(&index, &vec![1; x.rank()]) } else { Ok(index) }
 }
 
@@ -280,7 +289,7 @@ pub fn argmax(
     #[default(None)] axis: Option<i64>,
     #[default(false)] keepdims: bool,
 ) -> Result<Tensor> {
-    arg("argmax", Pole::Max, x, axis, keepdims)
+    arg("argmax", Extreme::Max, x, axis, keepdims)
 }
 
 /// Where the smallest element along an axis first occurs (int64); without an axis, in the flattened tensor.
@@ -296,7 +305,7 @@ pub fn argmin(
     #[default(None)] axis: Option<i64>,
     #[default(false)] keepdims: bool,
 ) -> Result<Tensor> {
-    arg("argmin", Pole::Min, x, axis, keepdims)
+    arg("argmin", Extreme::Min, x, axis, keepdims)
 }
 
 /// The largest element less the smallest over axes (all of them if none are named): peak to peak.

@@ -8,7 +8,7 @@ use crate::graph::Tensor;
 use crate::ops::entry::{Axes, op};
 use crate::ops::pointwise::arithmetic::divide_same;
 use crate::ops::pointwise::elementary::{isfinite, isnan};
-use crate::ops::pointwise::parametrised::{curve, curve_rows};
+use crate::ops::pointwise::parametrised::{parametrised, parametrised_rows};
 use crate::ops::pointwise::select::{part, select};
 use crate::ops::promote::promoted_float;
 
@@ -70,10 +70,10 @@ pub fn nan_to_num(
         return Ok(x.clone());
     }
     let largest = if x.dtype() == DType::F32 { f64::from(f32::MAX) } else { f64::MAX };
-    curve::<Numbered>(x, [nan, posinf.unwrap_or(largest), neginf.unwrap_or(-largest)])
+    parametrised::<Numbered>(x, [nan, posinf.unwrap_or(largest), neginf.unwrap_or(-largest)])
 }
 
-curve_rows! {
+parametrised_rows! {
     /// `p[0]` for NaN, and the others for the infinities.
     Numbered "nan_to_num": plain x; p => {
             let y = if x.nan() { p[0] } else { x };

@@ -62,10 +62,10 @@ impl Op for Ratio {
         "ratio"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         const TABLE: &binary::BinaryLoops =
             binary_loops!(plain x, y => if y == T::ZERO { T::ZERO } else { x.div(y) });
-        Ok([binary::apply("ratio", TABLE, ins[0], ins[1], lanes)?].into())
+        Ok([binary::apply("ratio", TABLE, ins[0], ins[1], batch_ndim)?].into())
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {
@@ -111,7 +111,7 @@ impl Op for AbsPow {
         "abs_pow"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         const ABS: &unary::UnaryLoops = unary_loops!(plain x => x.abs());
         const SIGN: &unary::UnaryLoops = unary_loops!(plain x => x.sign());
         const HOLLOW: &binary::BinaryLoops =
@@ -120,7 +120,7 @@ impl Op for AbsPow {
         let mut out = unary::apply("abs_pow", ABS, ins[0])?;
         if self.p != 1.0 {
             let p = Array::full_of(out.dtype(), &vec![1; out.rank()], self.p);
-            out = binary::apply("abs_pow", if self.derived { HOLLOW } else { POWER }, &out, &p, lanes)?;
+            out = binary::apply("abs_pow", if self.derived { HOLLOW } else { POWER }, &out, &p, batch_ndim)?;
         }
         if self.odd {
             out = binary::apply("abs_pow", MUL, &unary::apply("abs_pow", SIGN, ins[0])?, &out, 0)?;

@@ -41,11 +41,11 @@ impl Op for Norm {
         "norm_layer"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let (eps, all) = (self.eps, [ins[0], ins[1], ins[2]]);
         let (y, stats) = match self.together {
-            Together::Row(channels) => norm::layer_norm(self.name(), all, eps, channels, lanes)?,
-            Together::Batch => norm::batch_norm(self.name(), all, eps, lanes)?,
+            Together::Row(channels) => norm::layer_norm(self.name(), all, eps, channels, batch_ndim)?,
+            Together::Batch => norm::batch_norm(self.name(), all, eps, batch_ndim)?,
         };
         Ok([y, stats].into())
     }
@@ -81,11 +81,11 @@ impl Op for NormGrads {
         "norm_layer_gradients"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let ins = [ins[0], ins[1], ins[2], ins[3]];
         Ok(match self.together {
-            Together::Row(channels) => norm::layer_norm_gradients(self.name(), ins, channels, lanes)?,
-            Together::Batch => norm::batch_norm_gradients(self.name(), ins, self.eps, lanes)?,
+            Together::Row(channels) => norm::layer_norm_gradients(self.name(), ins, channels, batch_ndim)?,
+            Together::Batch => norm::batch_norm_gradients(self.name(), ins, self.eps, batch_ndim)?,
         }
         .into())
     }

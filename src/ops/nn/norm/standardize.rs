@@ -72,8 +72,8 @@ impl Op for StandardizeGrad {
         "standardize_gradient"
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        let all = broadcast_batch([ins[0], ins[1], ins[2]], lanes);
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let all = broadcast_batch([ins[0], ins[1], ins[2]], batch_ndim);
         Ok([norm::standardize_gradient(self.name(), all.each_ref())?].into())
     }
 
