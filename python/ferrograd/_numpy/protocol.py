@@ -269,6 +269,14 @@ def _dot(a: Any, b: Any, out: Any = None) -> Any:
     return _deliver(np.dot, result, () if out is None else (out,))
 
 
+def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Any, ...]:
+    """``numpy.broadcast_arrays``: tensors stay tensors, and anything else (text, too) becomes NumPy's array."""
+    shape = np.broadcast_shapes(*map(np.shape, arrays))
+    return tuple(
+        fg.broadcast_to(a, shape) if isinstance(a, fg.Tensor) else np.broadcast_to(a, shape, subok) for a in arrays
+    )
+
+
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
     """``numpy.diff``: a number to prepend or append stands for a slice of it."""
 
@@ -315,6 +323,7 @@ def _einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: A
 
 _SPECIAL: dict[Callable[..., Any], Callable[..., Any]] = {
     np.transpose: _transpose,
+    np.broadcast_arrays: _broadcast_arrays,
     np.dot: _dot,
     np.einsum: _einsum,
     np.linalg.norm: _norm,
