@@ -25,7 +25,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("pyo3", &["bind/"]),
     ("numpy", &["bind/"]),
     ("rayon", &["kernel/par.rs"]),
-    ("libc", &["array/buffer.rs"]),
+    ("libc", &["array/buffer.rs", "bind/python/site.rs"]),
     ("ndarray", &["array/", "kernel/"]),
 ];
 
