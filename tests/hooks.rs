@@ -61,18 +61,18 @@ impl Hooks for Scale {
     fn is_empty(&self) -> bool {
         false
     }
-    fn arrive(&self, _: &HookContext<'_>, g: &mut [Option<Tensor>]) -> Result<()> {
+    fn tensor_hooks(&self, _: &HookContext<'_>, g: &mut [Option<Tensor>]) -> Result<()> {
         self.note("arrive", g);
         if let Some(t) = &mut g[0] {
             *t = &*t * self.by;
         }
         Ok(())
     }
-    fn before(&self, _: &HookContext<'_>, g: &mut [Option<Tensor>]) -> Result<()> {
+    fn pre_hooks(&self, _: &HookContext<'_>, g: &mut [Option<Tensor>]) -> Result<()> {
         self.note("before", g);
         Ok(())
     }
-    fn after(&self, _: &HookContext<'_>, grads: &mut [Option<Tensor>], _: &Cotangents) -> Result<()> {
+    fn post_hooks(&self, _: &HookContext<'_>, grads: &mut [Option<Tensor>], _: &Cotangents) -> Result<()> {
         self.note("after", grads);
         Ok(())
     }
@@ -202,13 +202,13 @@ impl<F: Fn(&HookContext<'_>, &mut [Option<Tensor>]) -> Result<()> + Send + Sync 
     fn is_empty(&self) -> bool {
         false
     }
-    fn arrive(&self, at: &HookContext<'_>, g: &mut [Option<Tensor>]) -> Result<()> {
+    fn tensor_hooks(&self, at: &HookContext<'_>, g: &mut [Option<Tensor>]) -> Result<()> {
         (self.0)(at, g)
     }
-    fn before(&self, _: &HookContext<'_>, _: &mut [Option<Tensor>]) -> Result<()> {
+    fn pre_hooks(&self, _: &HookContext<'_>, _: &mut [Option<Tensor>]) -> Result<()> {
         Ok(())
     }
-    fn after(&self, _: &HookContext<'_>, _: &mut [Option<Tensor>], _: &Cotangents) -> Result<()> {
+    fn post_hooks(&self, _: &HookContext<'_>, _: &mut [Option<Tensor>], _: &Cotangents) -> Result<()> {
         Ok(())
     }
     fn accumulate_grad(&self, _: &HookContext<'_>, g: Tensor) -> Result<Option<Tensor>> {
@@ -224,7 +224,7 @@ fn a_hook_may_differentiate_add_hooks_to_other_nodes_and_fail() {
         let y = sin(&x).unwrap();
         let (leaf, inner, fail, seen_here) = (x.clone(), log.clone(), fails.clone(), log.clone());
         let act = Act(move |at: &HookContext<'_>, g: &mut [Option<Tensor>]| {
-            assert!(at.expects(leaf.edge.as_ref().unwrap()));
+            assert!(at.reaches(leaf.edge.as_ref().unwrap()));
             if fail.load(Relaxed) {
                 return Err(Error::Interrupted.into());
             }

@@ -315,7 +315,7 @@ fn the_interrupt_check_runs_on_the_calling_thread_and_can_stop_a_pass() {
             if calls.fetch_add(1, Relaxed) == 1 { Err(Error::Interrupted.into()) } else { Ok(()) }
         };
         let mut asked = request(&[&y], &[&x]);
-        (asked.retain_graph, asked.tick) = (true, Some(&ask as &(dyn Fn() -> Result<()> + Sync)));
+        (asked.retain_graph, asked.interrupt) = (true, Some(&ask as &(dyn Fn() -> Result<()> + Sync)));
         assert!(matches!(asked.run(), Err(e) if matches!(*e, Error::Interrupted)), "{n} threads");
         assert_eq!(calls.load(Relaxed), 2);
         assert!(request(&[&y], &[&x]).run().unwrap().wanted[0].is_some());

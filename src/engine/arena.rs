@@ -1,4 +1,4 @@
-//! The arena: the part of the graph that a call needs, laid out flat.
+//! The part of the graph that a pass needs, laid out in flat lists.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,43 +6,42 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::Request;
+use super::request::Request;
 use crate::graph::{Edge, Node};
 use crate::shape;
 
-/// No slot: an edge that leads nowhere needed.
+/// The slot of an edge that leads to nothing that is needed.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Nodes whose outputs have fewer bytes are not worth another thread's attention.
+/// A node whose outputs have fewer bytes than this is not worth another thread.
 const LIGHT: usize = 4 << 10;
 
-/// Many a graph has no more nodes: what is laid out for one does not grow, and what is not read for each node takes no
-/// memory of its own.
+/// Room for the nodes of a small graph, whose lists then do not grow.
 const FEW: usize = 10;
 type List<T> = SmallVec<[T; FEW]>;
 
-/// The reachable graph in post-order of an iterative walk: inputs stand before their consumers, and the order depends
-/// on the graph alone. A slot is one output of one node, and holds the sum of its cotangents.
+/// The reachable graph in post-order: inputs stand before their consumers, and the order depends only on the graph. A
+/// slot is one output of one node, where its cotangents are summed.
 pub(super) struct Arena<'a> {
     pub(super) nodes: Vec<&'a Arc<Node>>,
-    /// Which of them are leaves.
+    /// The indices of the leaves.
     pub(super) leaves: List<u32>,
-    /// By node, and one more at the end.
+    /// By node, with one more entry at the end.
     first: Vec<First>,
-    /// By edge: the slot it leads to, or [`NONE`] where nothing that is wanted lies that way.
+    /// By edge: the slot that it leads to, or [`NONE`] where it leads to no wanted value.
     targets: Vec<u32>,
-    /// By node: whether it has an input that is wanted, or that is needed for one that is.
+    /// By node: whether its rule has to run, because an input is wanted or leads to a wanted value.
     works: Vec<bool>,
     /// By slot: whether its gradient is part of the answer.
     pub(super) asked: Vec<bool>,
-    /// By the request's roots and wanted values: their slots ([`NONE`]: not reached).
+    /// By root and by wanted value of the request: the slot, or [`NONE`] where it is not reached.
     pub(super) roots: List<u32>,
     pub(super) wanted: List<u32>,
-    /// Bytes of the outputs of all nodes that are worth another thread's attention.
+    /// Bytes of the outputs of all nodes that are worth another thread.
     heavy: usize,
 }
 
-/// Where a node's slots and its entries in `targets` begin.
+/// A node's first slot and its first entry in `targets`.
 #[derive(Clone, Copy)]
 struct First {
     slot: u32,
@@ -52,25 +51,26 @@ struct First {
 /// A node of the walk whose inputs are being visited.
 struct Frame<'a> {
     node: &'a Arc<Node>,
+    /// The input to visit next.
     next: u32,
-    /// Where its targets begin in the walk's own list.
+    /// The index of its first target in the walk's own list.
     start: u32,
 }
 
-/// Which nodes have been met: their index, or [`NONE`] while they are open.
+/// By node that has been met: its index, or [`NONE`] while its inputs are being visited.
 type Index = FxHashMap<*const Node, u32>;
 
 impl<'a> Arena<'a> {
-    /// What a request needs: edges that lead nowhere wanted are cut.
+    /// The part of the graph that a request needs. Edges that lead to no wanted value are cut.
     pub(super) fn new(request: &'a Request<'_>) -> Arena<'a> {
-        let mut arena = Arena::laid_out(request);
-        arena.drop_unreached();
+        let mut arena = Arena::reachable(request);
+        arena.drop_unreached_outputs();
         arena.prune(request.leaves);
         arena
     }
 
-    /// All that is reachable from a request's roots.
-    pub(super) fn laid_out(request: &'a Request<'_>) -> Arena<'a> {
+    /// The whole graph that is reachable from a request's roots.
+    pub(super) fn reachable(request: &'a Request<'_>) -> Arena<'a> {
         let mut first = Vec::with_capacity(FEW);
         first.push(First { slot: 0, target: 0 });
         let mut arena = Arena {
@@ -111,16 +111,18 @@ impl<'a> Arena<'a> {
         while let Some(frame) = stack.last_mut() {
             let node = frame.node;
             let Some(edge) = node.inputs.get(frame.next as usize) else {
-                // All inputs have been placed: so is this node.
-                let placed = self.place(node, &targets[frame.start as usize..]);
+                // All inputs are in the list, so the node follows.
+                let placed = self.push(node, &targets[frame.start as usize..]);
                 targets.truncate(frame.start as usize);
                 stack.pop();
-                // A node that one edge alone holds will not be met again.
+                // A node with one owner is met only once.
                 if Arc::strong_count(node) > 1 || stack.is_empty() {
                     index.insert(Arc::as_ptr(node), placed);
                 }
                 if let Some(consumer) = stack.last_mut() {
-                    let edge = consumer.node.inputs[consumer.next as usize].as_ref().expect("led here");
+                    let edge = consumer.node.inputs[consumer.next as usize]
+                        .as_ref()
+                        .expect("the walk came along it");
                     targets[(consumer.start + consumer.next) as usize] =
                         self.first[placed as usize].slot + edge.out;
                     consumer.next += 1;
@@ -146,7 +148,7 @@ impl<'a> Arena<'a> {
         }
     }
 
-    fn place(&mut self, node: &'a Arc<Node>, targets: &[u32]) -> u32 {
+    fn push(&mut self, node: &'a Arc<Node>, targets: &[u32]) -> u32 {
         if node.is_leaf() {
             self.leaves.push(self.nodes.len() as u32);
         }
@@ -161,8 +163,8 @@ impl<'a> Arena<'a> {
         self.nodes.len() as u32 - 1
     }
 
-    /// A node can be reached through one output while another output, which is wanted, is not.
-    fn drop_unreached(&mut self) {
+    /// Drops wanted outputs that are not reached though another output of their node is.
+    fn drop_unreached_outputs(&mut self) {
         let several = |&s: &u32| s != NONE && self.nodes[self.owner(s)].outs.len() > 1;
         if !self.wanted.iter().any(several) {
             return;
@@ -178,8 +180,8 @@ impl<'a> Arena<'a> {
         }
     }
 
-    /// One ascending pass: a slot is live if it is asked for, or if an input of its node is live. Edges to others
-    /// are cut.
+    /// Cuts the edges to slots that are not live, in one ascending pass: a slot is live if it is part of the answer, or if
+    /// an input of its node is live.
     fn prune(&mut self, leaves: bool) {
         self.asked = vec![false; self.slots()];
         for &s in self.wanted.iter().filter(|s| **s != NONE) {
@@ -217,31 +219,31 @@ impl<'a> Arena<'a> {
         self.first[node].slot as usize..self.first[node + 1].slot as usize
     }
 
-    /// The slots that a node's inputs lead to.
+    /// By input of a node: the slot that it leads to.
     #[inline]
     pub(super) fn ins(&self, node: usize) -> &[u32] {
         &self.targets[self.edges(node)]
     }
 
-    /// The numbers of the edges to a node's inputs.
+    /// The indices of the edges to a node's inputs.
     #[inline]
     pub(super) fn edges(&self, node: usize) -> Range<usize> {
         self.first[node].target as usize..self.first[node + 1].target as usize
     }
 
-    /// Whether a node's rule has to run, if a cotangent arrives.
+    /// Whether a node's rule has to run if a cotangent arrives.
     #[inline]
     pub(super) fn works(&self, node: usize) -> bool {
         self.works[node]
     }
 
-    /// Whether a gradient at the node is needed.
+    /// Whether the gradient of an output of the node is needed.
     pub(super) fn is_live(&self, node: usize) -> bool {
         self.works[node] || self.outs(node).any(|s| self.asked[s])
     }
 
-    /// Whether the run passes the value at an edge.
-    pub(super) fn expects(&self, edge: &Edge) -> bool {
+    /// Whether the pass computes the gradient of the value at an edge.
+    pub(super) fn reaches(&self, edge: &Edge) -> bool {
         let at = self.nodes.iter().position(|n| Arc::ptr_eq(n, &edge.node));
         at.is_some_and(|i| self.works[i] || self.asked[self.first[i].slot as usize + edge.out as usize])
     }
@@ -251,7 +253,8 @@ impl<'a> Arena<'a> {
         self.first.partition_point(|first| first.slot <= slot) - 1
     }
 
-    /// Whether several threads would be done sooner: there is enough work, and not all of it lies on one path.
+    /// Whether several threads would be faster: there are at least `enough` bytes of outputs, and the heaviest path has at
+    /// most three quarters of them.
     pub(super) fn is_wide(&self, enough: usize) -> bool {
         if self.heavy < enough {
             return false;
@@ -272,12 +275,12 @@ impl<'a> Arena<'a> {
     }
 }
 
-/// How many bytes a node's outputs have: the measure of how long its rule runs.
+/// The bytes of a node's outputs, as a measure of how long its rule runs.
 #[inline]
 pub(super) fn bytes(node: &Node) -> usize {
     let bytes = |m: &crate::graph::Meta| {
-        let lanes = m.levels.as_slice().iter().fold(1usize, |n, l| n.saturating_mul(l.lanes));
-        (shape::len(&m.dims) * m.dtype.size()).saturating_mul(lanes)
+        let batch = m.levels.as_slice().iter().fold(1usize, |n, l| n.saturating_mul(l.batch_size));
+        (shape::len(&m.dims) * m.dtype.size()).saturating_mul(batch)
     };
     node.outs.iter().fold(0, |sum, m| sum.saturating_add(bytes(m)))
 }

@@ -1,20 +1,20 @@
-//! Forward mode over the record: tangents pushed from inputs to outputs, with each op's tangent rule.
+//! Forward mode over a recorded graph: tangents pushed from inputs to outputs by the ops' `jvp`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::Request;
 use super::arena::{Arena, NONE};
-use super::pass::{closed, spare};
+use super::checks::keep_zero;
+use super::pass::broadcast_to_meta;
+use super::request::Request;
 use super::sum::added;
 use crate::error::{Error, Result};
 use crate::graph::modes;
-use crate::graph::{Edge, Grads, Levels, Meta, NodeKind, Op, Saved, Tangents, Tensor};
-use crate::ops::batch::spread_lanes;
-use crate::ops::movement::{broadcast_to, cast};
+use crate::graph::{Edge, Grads, NodeKind, Op, Saved, Tangents, Tensor};
+use crate::ops::movement::cast;
 
-/// The tangents of `outputs` where each of `inputs` moves along its tangent: none where nothing arrives. An input may
-/// be an interior value; its tangent is added to what arrives there from below. Frees nothing. With `create_graph` the
-/// results can be differentiated again, by either mode.
+/// The tangents of `outputs`, given tangents of `inputs`. None: no tangent arrives. An input may be an interior value of
+/// the graph: its tangent is added to the one that arrives from below. Frees nothing. With `create_graph` the results can
+/// be differentiated, by either mode.
 ///
 /// ```
 /// use ferrograd::{Tensor, push};
@@ -29,13 +29,13 @@ use crate::ops::movement::{broadcast_to, cast};
 /// What the rules report; [`Error::Freed`] where an earlier call has freed the graph.
 pub fn push(outputs: &[Edge], inputs: &[(Edge, Tensor)], create_graph: bool) -> Result<Vec<Option<Tensor>>> {
     let _site = modes::fix_site();
-    catch_unwind(AssertUnwindSafe(|| ascend(outputs, inputs, create_graph)))
+    catch_unwind(AssertUnwindSafe(|| push_all(outputs, inputs, create_graph)))
         .unwrap_or_else(|panic| Err(Error::from_panic(panic)))
 }
 
-fn ascend(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result<Vec<Option<Tensor>>> {
+fn push_all(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result<Vec<Option<Tensor>>> {
     let request = Request {
-        // The way up needs no cotangents.
+        // Forward mode needs no cotangents.
         roots: outputs.iter().map(|e| (e.clone(), Tensor::scalar(0.0))).collect(),
         wanted: inputs.iter().map(|(e, _)| e.clone()).collect(),
         ..Request::default()
@@ -49,7 +49,7 @@ fn ascend(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result<V
         *sum = added(sum.take(), Some(t), record)?;
     }
     let mut uses = uses(&arena);
-    let safe = modes::with(|m| m.watch.safe);
+    let safe = modes::with(|m| m.watch.safe_gradients);
     for (i, &node) in arena.nodes.iter().enumerate().filter(|(i, _)| arena.works(*i)) {
         let NodeKind::Op(op) = &node.kind else { continue };
         let mut take = |&slot: &u32| {
@@ -61,10 +61,10 @@ fn ascend(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result<V
         if t.iter().all(Option::is_none) {
             continue;
         }
-        let kept = node.take_saved(None)?;
-        let saved = Saved { node, kept: &kept, edges: &node.inputs, record };
+        let arrays = node.take_saved(None)?;
+        let saved = Saved { node, arrays: &arrays, edges: &node.inputs, record };
         let outs = if safe && op.is_pointwise() {
-            safely(op.as_ref(), &t, &saved)?
+            jvp_keeping_zeros(op.as_ref(), &t, &saved)?
         } else {
             op.jvp(&t as &Tangents, &saved)?
         };
@@ -72,7 +72,7 @@ fn ascend(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result<V
         for ((slot, t), meta) in arena.outs(i).zip(outs).zip(node.outs.iter()) {
             if let Some(t) = t {
                 assert_eq!(t.dtype(), meta.dtype, "{}: a tangent has its output's dtype", node.name());
-                let t = fit(&t, meta, &live)?;
+                let t = broadcast_to_meta(&t, meta, &live)?;
                 tangents[slot] = added(tangents[slot].take(), Some(t), record)?;
             }
         }
@@ -81,25 +81,25 @@ fn ascend(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result<V
     Ok(arena.roots.iter().map(found).collect())
 }
 
-/// The tangent rule of a pointwise op, in which a tangent of zero stays zero whatever it is multiplied with.
+/// The `jvp` of a pointwise op, with tangents of zero kept zero whatever they are multiplied with.
 #[cold]
-fn safely(op: &dyn Op, t: &Grads, saved: &Saved<'_>) -> Result<Grads> {
+fn jvp_keeping_zeros(op: &dyn Op, t: &Grads, saved: &Saved<'_>) -> Result<Grads> {
     let mut sums: Grads = Grads::new();
-    for (i, moves) in t.iter().enumerate() {
-        let Some(moves) = moves else { continue };
-        let alone: Grads = (0..t.len()).map(|j| (i == j).then(|| moves.clone())).collect();
+    for (i, tangent) in t.iter().enumerate() {
+        let Some(tangent) = tangent else { continue };
+        let alone: Grads = (0..t.len()).map(|j| (i == j).then(|| tangent.clone())).collect();
         let outs = op.jvp(&alone as &Tangents, saved)?;
         sums.resize(outs.len(), None);
         for (sum, out) in sums.iter_mut().zip(outs) {
             let Some(mut out) = out else { continue };
-            spare(&mut out, moves)?;
+            keep_zero(&mut out, tangent)?;
             *sum = added(sum.take(), Some(out), saved.record)?;
         }
     }
     Ok(sums)
 }
 
-/// By slot: how many times its tangent is read, the answer among them.
+/// By slot: how often its tangent is read, by rules and for the answer.
 fn uses(arena: &Arena<'_>) -> Vec<u32> {
     let mut uses = vec![0; arena.slots()];
     let edges = (0..arena.nodes.len()).filter(|&i| arena.works(i)).flat_map(|i| arena.ins(i));
@@ -107,11 +107,4 @@ fn uses(arena: &Arena<'_>) -> Vec<u32> {
         uses[s as usize] += 1;
     }
     uses
-}
-
-/// Broadcasting done: the tangent in the shape of its value, and over the lanes of its value's levels, unless their
-/// calls are still running.
-pub(super) fn fit(t: &Tensor, meta: &Meta, live: &Levels) -> Result<Tensor> {
-    let t = broadcast_to(t, &meta.dims)?;
-    if meta.levels.is_empty() { Ok(t) } else { spread_lanes(&t, &closed(meta, live)) }
 }

@@ -1,21 +1,23 @@
-//! Passes over the record: what is asked, the reachable graph laid out flat, the run over it backwards or forwards,
-//! and what it looks like.
+//! Passes over recorded graphs: the request, the reachable graph laid out flat, backward and forward passes over it, and
+//! snapshots of it as plain data.
 
 mod arena;
-mod beyond;
+mod backward;
+mod checks;
 mod forward;
+mod interrupt;
 mod parallel;
 mod pass;
+mod reach;
 mod request;
-mod run;
+mod snapshot;
 mod sum;
-mod survey;
 mod taylor;
-mod tick;
 
-pub use beyond::leads_beyond;
+pub use backward::{backward, grad};
 pub use forward::push;
 pub use pass::single;
-pub use request::{Answer, Reached, Request, backward, grad, seed};
-pub use survey::{Place, Survey, Surveyed, cuts, survey};
+pub use reach::reaches_other_leaves;
+pub use request::{Answer, Reached, Request, seed};
+pub use snapshot::{GraphSnapshot, NodeSnapshot, OutputIndex, detach_reasons, snapshot};
 pub use taylor::taylor;

@@ -1,11 +1,11 @@
-//! The run over the arena by several threads: a list of ready nodes, the highest first, drained by one driver a
-//! thread with the caller among them.
+//! Backward passes with several threads. A queue holds the nodes that are ready; the calling thread and one helper on
+//! each other thread of the pool take the highest node from it until it is empty.
 //!
-//! Nodes are never jobs of the pool, so a kernel that waits inside it picks up only pieces of kernels. A driver on a
-//! thread of the pool that finds nothing ready gives the thread back (a kernel of the caller's may be waiting for
-//! one) and is called again when there is more; only the caller sleeps here.
+//! Nodes are not jobs of the pool, so a kernel that waits in the pool picks up only pieces of kernels. A helper that
+//! finds no ready node gives its thread back, because a kernel of the caller may be waiting for one, and is called again
+//! when a node is ready. Only the caller sleeps here.
 //!
-//! What calls the host language (hooks, and ops defined there) is on a list of its own, which only the caller drains.
+//! Nodes that call the host language have a queue of their own, which only the caller takes from.
 
 use std::collections::BinaryHeap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,47 +15,51 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
-use super::Request;
 use super::arena::{Arena, NONE, bytes};
-use super::pass::{Cotangents, Pass};
+use super::interrupt::{Interrupt, PERIOD};
+use super::pass::{NodeCotangents, Pass};
+use super::request::Request;
 use super::sum::{Sum, Sums};
-use super::tick::{PERIOD, Ticker};
 use crate::error::{Error, Result};
 use crate::graph::Modes;
 use crate::kernel::par::{self, Team};
 
-struct Run<'a> {
+/// One backward pass and the threads that run its nodes.
+struct Scheduler<'a> {
     pass: &'a Pass<'a>,
-    /// By edge: its position among those that lead to the same slot, consumers in descending order.
+    /// By edge: its position among the edges that lead to the same slot, in descending order of their consumers.
     positions: Vec<u32>,
     /// By slot.
     sums: Vec<Sum>,
-    /// By node: how many edges that lead to it have brought nothing yet.
+    /// By node: how many of the edges that lead to it have not been added yet.
     pending: Vec<AtomicU32>,
     ready: Mutex<Ready>,
-    /// Wakes the caller.
+    /// Wakes the calling thread.
     wake: Condvar,
-    /// Which threads ran nodes, one bit each.
+    /// One bit for each thread that ran a node.
     ran: AtomicU64,
-    /// Those of the calling thread.
+    /// The modes of the calling thread.
     modes: Modes,
 }
 
+/// The nodes that can run, and the threads that run them.
 struct Ready {
     nodes: BinaryHeap<u32>,
-    /// Those that only the caller may run.
-    callers: BinaryHeap<u32>,
+    /// Nodes that only the calling thread may run.
+    for_caller: BinaryHeap<u32>,
     /// Nodes that are ready or running.
     left: usize,
-    /// Helpers called and not gone again.
+    /// Helpers that were called and have not returned.
     helpers: usize,
+    /// Whether the calling thread sleeps.
     asleep: bool,
-    failed: Option<Box<Error>>,
+    error: Option<Box<Error>>,
 }
 
 impl Ready {
     fn add(&mut self, arena: &Arena<'_>, i: u32) {
-        let list = if arena.nodes[i as usize].is_callers() { &mut self.callers } else { &mut self.nodes };
+        let list =
+            if arena.nodes[i as usize].runs_on_caller() { &mut self.for_caller } else { &mut self.nodes };
         list.push(i);
         self.left += 1;
     }
@@ -63,33 +67,35 @@ impl Ready {
 
 type Nodes = SmallVec<[u32; 4]>;
 
-/// By slot: the sums that are part of the answer; and how many threads ran nodes.
-pub(super) fn run(pass: &Pass<'_>, request: &Request<'_>, seeds: Sums) -> Result<(Sums, usize)> {
-    let run = Run::new(pass, seeds);
-    par::team(&|crew| run.helper(crew), |crew| run.caller(crew, Ticker::new(request)));
-    if let Some(error) = run.lock().failed.take() {
+/// Runs all nodes. Returns, by slot, the sums that are part of the answer, and how many threads ran nodes.
+pub(super) fn run_parallel(pass: &Pass<'_>, request: &Request<'_>, seeds: Sums) -> Result<(Sums, usize)> {
+    let scheduler = Scheduler::new(pass, seeds);
+    let caller = |team: Team<'_>| scheduler.caller(team, Interrupt::new(request.interrupt));
+    par::team(&|team| scheduler.helper(team), caller);
+    if let Some(error) = scheduler.lock().error.take() {
         return Err(error);
     }
-    let sums = run.sums.iter().zip(&pass.arena.asked).map(|(s, asked)| s.take(false).filter(|_| *asked));
-    Ok((sums.collect(), run.ran.load(Relaxed).count_ones() as usize))
+    let sums =
+        scheduler.sums.iter().zip(&pass.arena.asked).map(|(s, asked)| s.take(false).filter(|_| *asked));
+    Ok((sums.collect(), scheduler.ran.load(Relaxed).count_ones() as usize))
 }
 
-impl<'a> Run<'a> {
-    fn new(pass: &'a Pass<'a>, mut seeds: Sums) -> Run<'a> {
+impl<'a> Scheduler<'a> {
+    fn new(pass: &'a Pass<'a>, mut seeds: Sums) -> Scheduler<'a> {
         let arena = &pass.arena;
         let (positions, pending) = order(arena);
         let mut ready = Ready {
             nodes: BinaryHeap::new(),
-            callers: BinaryHeap::new(),
+            for_caller: BinaryHeap::new(),
             left: 0,
             helpers: 0,
             asleep: false,
-            failed: None,
+            error: None,
         };
         for (i, _) in pending.iter().enumerate().filter(|(i, n)| **n == 0 && runs(arena, *i)) {
             ready.add(arena, i as u32);
         }
-        Run {
+        Scheduler {
             pass,
             positions,
             sums: (0..pass.arena.slots()).map(|s| Sum::new(seeds.take(s))).collect(),
@@ -106,10 +112,10 @@ impl<'a> Run<'a> {
     }
 
     /// On a thread of the pool, in the caller's modes: runs nodes until none is ready.
-    fn helper(&self, crew: Team<'_>) {
+    fn helper(&self, team: Team<'_>) {
         let drive = || -> Result<()> {
             let mut done = None;
-            while let Some(i) = self.next_of_helper(done, crew) {
+            while let Some(i) = self.next_of_helper(done, team) {
                 done = Some(self.node(i)?);
             }
             Ok(())
@@ -118,64 +124,64 @@ impl<'a> Run<'a> {
         self.end(catch_unwind(AssertUnwindSafe(drive)));
     }
 
-    /// On the calling thread: until all is done or has failed.
-    fn caller(&self, crew: Team<'_>, mut ticker: Ticker<'_>) {
+    /// On the calling thread: runs nodes until all are done or one has failed.
+    fn caller(&self, team: Team<'_>, mut interrupt: Interrupt<'_>) {
         let drive = || -> Result<()> {
             let mut done = None;
-            while let Some(i) = self.next_of_caller(done, crew, &mut ticker)? {
+            while let Some(i) = self.next_of_caller(done, team, &mut interrupt)? {
                 done = Some(self.node(i)?);
-                ticker.after(bytes(self.pass.arena.nodes[i as usize]))?;
+                interrupt.after_node(bytes(self.pass.arena.nodes[i as usize]))?;
             }
             Ok(())
         };
         self.end(catch_unwind(AssertUnwindSafe(drive)));
     }
 
-    /// After an error nothing more is begun.
+    /// Ends the work of one thread. After an error no further node is begun.
     fn end(&self, result: std::thread::Result<Result<()>>) {
         if let Err(error) = result.unwrap_or_else(|panic| Err(Error::from_panic(panic))) {
             let mut ready = self.lock();
             ready.nodes.clear();
-            ready.callers.clear();
-            ready.failed.get_or_insert(error);
+            ready.for_caller.clear();
+            ready.error.get_or_insert(error);
             self.wake.notify_one();
         }
     }
 
-    fn next_of_helper(&self, done: Option<Nodes>, crew: Team<'_>) -> Option<u32> {
+    fn next_of_helper(&self, done: Option<Nodes>, team: Team<'_>) -> Option<u32> {
         let mut ready = self.lock();
         self.finish(&mut ready, done);
         let mut next = ready.nodes.pop();
-        // Hooks may have been hung on it since it was found ready.
-        while let Some(i) = next.filter(|&i| self.pass.arena.nodes[i as usize].is_callers()) {
-            ready.callers.push(i);
+        // It may have got hooks since it was put into the queue.
+        while let Some(i) = next.filter(|&i| self.pass.arena.nodes[i as usize].runs_on_caller()) {
+            ready.for_caller.push(i);
             next = ready.nodes.pop();
         }
         if next.is_none() {
             ready.helpers -= 1;
         }
-        self.rouse(ready, crew);
+        self.wake_one(ready, team);
         next
     }
 
     fn next_of_caller(
         &self,
         mut done: Option<Nodes>,
-        crew: Team<'_>,
-        ticker: &mut Ticker<'_>,
+        team: Team<'_>,
+        interrupt: &mut Interrupt<'_>,
     ) -> Result<Option<u32>> {
         let until = Instant::now() + par::SPIN_TIME;
         loop {
             let mut ready = self.lock();
             self.finish(&mut ready, done.take());
-            if let Some(next) = ready.callers.pop().or_else(|| ready.nodes.pop()) {
-                self.rouse(ready, crew);
+            if let Some(next) = ready.for_caller.pop().or_else(|| ready.nodes.pop()) {
+                self.wake_one(ready, team);
                 return Ok(Some(next));
             }
-            if ready.left == 0 || ready.failed.is_some() {
+            if ready.left == 0 || ready.error.is_some() {
                 return Ok(None);
             }
-            // What a helper does now is over sooner than a sleeper wakes.
+            // Most nodes that helpers run take less time than waking up.
             if Instant::now() < until {
                 drop(ready);
                 par::while_blocked(std::thread::yield_now);
@@ -186,49 +192,50 @@ impl<'a> Run<'a> {
                 .unwrap_or_else(PoisonError::into_inner);
             ready.asleep = false;
             drop(ready);
-            ticker.look()?;
+            interrupt.check()?;
         }
     }
 
-    /// Books a node that has run, with the nodes that this made ready.
+    /// Puts the nodes into the queue that became ready when a node was done.
     fn finish(&self, ready: &mut Ready, done: Option<Nodes>) {
-        if let (Some(nodes), None) = (done, &ready.failed) {
+        if let (Some(nodes), None) = (done, &ready.error) {
             nodes.into_iter().for_each(|i| ready.add(&self.pass.arena, i));
             ready.left -= 1;
         }
     }
 
-    /// Hands for what is ready: the caller if it sleeps, else one more helper. That one sees to the next.
-    fn rouse(&self, mut ready: MutexGuard<'_, Ready>, crew: Team<'_>) {
-        let over = ready.left == 0 || ready.failed.is_some();
-        if ready.asleep && (over || !ready.nodes.is_empty() || !ready.callers.is_empty()) {
+    /// Gets one more thread for the nodes that are ready: the calling thread if it sleeps, otherwise a helper, which
+    /// gets the next one in turn.
+    fn wake_one(&self, mut ready: MutexGuard<'_, Ready>, team: Team<'_>) {
+        let over = ready.left == 0 || ready.error.is_some();
+        if ready.asleep && (over || !ready.nodes.is_empty() || !ready.for_caller.is_empty()) {
             self.wake.notify_one();
         } else if !over && !ready.nodes.is_empty() && ready.helpers + 1 < par::threads() {
             ready.helpers += 1;
             drop(ready);
-            crew.call();
+            team.call();
         }
     }
 
-    /// Runs a node's rule and brings its gradients where they belong. Returns the nodes that are ready now.
+    /// Runs a node and adds its gradients to their sums. Returns the nodes that this makes ready.
     fn node(&self, i: u32) -> Result<Nodes> {
         self.ran.fetch_or(1 << par::worker_index().min(63), Relaxed);
         let (arena, i) = (&self.pass.arena, i as usize);
         let mut ready = Nodes::new();
         if let Some(hooks) = arena.nodes[i].hooks().filter(|_| arena.is_live(i)) {
-            let mut g: Cotangents = arena.outs(i).map(|s| self.sums[s].take(false)).collect();
+            let mut g: NodeCotangents = arena.outs(i).map(|s| self.sums[s].take(false)).collect();
             self.pass.run_tensor_hooks(i, hooks, &mut g)?;
             arena.outs(i).zip(g).for_each(|(s, g)| self.sums[s].put(g));
         }
         if !arena.works(i) {
             return Ok(ready);
         }
-        let mut g: Cotangents = arena.outs(i).map(|s| self.sums[s].take(arena.asked[s])).collect();
+        let mut g: NodeCotangents = arena.outs(i).map(|s| self.sums[s].take(arena.asked[s])).collect();
         let grads = self.pass.differentiate(arena.nodes[i], &mut g)?;
         for ((edge, &slot), grad) in arena.edges(i).zip(arena.ins(i)).zip(grads).filter(|e| *e.0.1 != NONE) {
-            self.sums[slot as usize].bring(self.positions[edge], grad, self.pass.create_graph)?;
-            // Whoever brings last knows that all have been added: an edge is counted only after it has added, for
-            // itself and for those that were early.
+            self.sums[slot as usize].add(self.positions[edge], grad, self.pass.create_graph)?;
+            // An edge is counted after its gradient is added or left for another thread to add, which is counted later
+            // itself. So whoever counts last knows that all are added.
             let owner = arena.owner(slot);
             if self.pending[owner].fetch_sub(1, AcqRel) == 1 && runs(arena, owner) {
                 ready.push(owner as u32);
@@ -238,12 +245,12 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Whether there is something to do at a node once its gradients are complete.
+/// Whether a node has a rule or hooks to run once its gradients are complete.
 fn runs(arena: &Arena<'_>, i: usize) -> bool {
     arena.works(i) || (arena.nodes[i].hooks().is_some() && arena.is_live(i))
 }
 
-/// By edge its position among those that lead to the same slot; by node how many edges lead to it.
+/// By edge: its position among the edges that lead to the same slot. By node: how many edges lead to it.
 fn order(arena: &Arena<'_>) -> (Vec<u32>, Vec<u32>) {
     let edges = arena.edges(arena.nodes.len() - 1).end;
     let (mut positions, mut pending) = (vec![0; edges], vec![0; arena.nodes.len()]);

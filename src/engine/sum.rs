@@ -1,5 +1,5 @@
-//! Sums of cotangents. Whatever the order in which they arrive, they are added in one order, so the bits of a
-//! gradient depend on the graph alone.
+//! Sums of cotangents. They are added in one order, whatever the order they arrive in, so the bits of a gradient depend
+//! only on the graph.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,11 +9,11 @@ use crate::graph::Tensor;
 use crate::ops::movement::cast;
 use crate::ops::pointwise::arithmetic::{add_in_place, add_same};
 
-/// Most graphs have no more sums at a time.
+/// Room for the sums that most graphs have at a time.
 const FEW: usize = 4;
 
-/// A cotangent added to a sum: in place where nobody else holds the sum and nothing is recorded. Their dtypes differ
-/// only where what they flow into takes any.
+/// Adds a cotangent to a sum, in place where nothing is recorded and the sum has one owner. Their dtypes differ only
+/// where their node takes any dtype.
 #[inline]
 fn add(sum: &mut Tensor, mut g: Tensor, record: bool) -> Result<()> {
     if sum.dtype() != g.dtype() {
@@ -26,7 +26,7 @@ fn add(sum: &mut Tensor, mut g: Tensor, record: bool) -> Result<()> {
     Ok(())
 }
 
-/// The same where either may be missing.
+/// The sum of two terms, of which each may be missing.
 pub(super) fn added(sum: Option<Tensor>, g: Option<Tensor>, record: bool) -> Result<Option<Tensor>> {
     let (mut sum, g) = match (sum, g) {
         (Some(sum), Some(g)) => (sum, g),
@@ -36,39 +36,38 @@ pub(super) fn added(sum: Option<Tensor>, g: Option<Tensor>, record: bool) -> Res
     Ok(Some(sum))
 }
 
-/// The sums of all slots while one thread alone brings cotangents. OneOrMany slots have a sum at the same time, so there is
-/// room for those alone.
+/// The sums of all slots in a pass on one thread. Few slots have a sum at the same time, so only those take room.
 #[derive(Default)]
 pub(super) struct Sums {
-    /// By slot: where its sum is, from 1; 0 where there is none.
+    /// By slot: the index of its sum in `sums`, plus one; 0 where the slot has no sum.
     places: Vec<u32>,
-    room: Vec<Option<Tensor>>,
+    sums: Vec<Option<Tensor>>,
     free: Vec<u32>,
 }
 
 impl Sums {
     pub(super) fn new(slots: usize) -> Sums {
-        Sums { places: vec![0; slots], room: Vec::with_capacity(FEW), free: Vec::with_capacity(FEW) }
+        Sums { places: vec![0; slots], sums: Vec::with_capacity(FEW), free: Vec::with_capacity(FEW) }
     }
 
     pub(super) fn get(&self, slot: usize) -> Option<&Tensor> {
-        self.room.get(self.places[slot].checked_sub(1)? as usize)?.as_ref()
+        self.sums.get(self.places[slot].checked_sub(1)? as usize)?.as_ref()
     }
 
     #[inline]
     pub(super) fn take(&mut self, slot: usize) -> Option<Tensor> {
         let place = std::mem::take(&mut self.places[slot]).checked_sub(1)?;
         self.free.push(place);
-        self.room[place as usize].take()
+        self.sums[place as usize].take()
     }
 
-    /// Puts a sum where there is none.
+    /// Puts a sum into a slot that has none.
     pub(super) fn put(&mut self, slot: usize, sum: Tensor) {
         let place = self.free.pop().unwrap_or_else(|| {
-            self.room.push(None);
-            self.room.len() as u32 - 1
+            self.sums.push(None);
+            self.sums.len() as u32 - 1
         });
-        self.room[place as usize] = Some(sum);
+        self.sums[place as usize] = Some(sum);
         self.places[slot] = place + 1;
     }
 
@@ -76,7 +75,7 @@ impl Sums {
     #[inline]
     pub(super) fn add(&mut self, slot: usize, g: Tensor, record: bool) -> Result<()> {
         let place = self.places[slot].wrapping_sub(1) as usize;
-        match self.room.get_mut(place).and_then(Option::as_mut) {
+        match self.sums.get_mut(place).and_then(Option::as_mut) {
             Some(sum) => add(sum, g, record),
             None => {
                 self.put(slot, g);
@@ -99,9 +98,8 @@ impl FromIterator<Option<Tensor>> for Sums {
     }
 }
 
-/// The sum of one slot while several threads bring cotangents. Each edge that leads to the slot has a position;
-/// what it brings (a cotangent, or the news that there is none) is added at once when it is its turn, by whoever
-/// brings it, and waits when it is early.
+/// The sum of one slot in a pass with several threads. Each edge that leads to the slot has a position. Its cotangent (or
+/// none) is added by the thread that brings it if it is the turn of that position, and waits otherwise.
 #[derive(Default)]
 pub(super) struct Sum(Mutex<State>);
 
@@ -110,13 +108,14 @@ struct State {
     sum: Option<Tensor>,
     /// The position whose turn it is.
     next: u32,
-    /// Whether some thread is adding right now, with the sum in its hands.
+    /// Whether a thread is adding, and has taken the sum out.
     busy: bool,
+    /// Cotangents that wait for their turn.
     early: BTreeMap<u32, Option<Tensor>>,
 }
 
 impl Sum {
-    /// A sum that begins with the seeds of the slot.
+    /// A sum that starts from the seeds of the slot.
     pub(super) fn new(seed: Option<Tensor>) -> Sum {
         Sum(Mutex::new(State { sum: seed, ..State::default() }))
     }
@@ -125,8 +124,8 @@ impl Sum {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Brings what the edge at a position has. No lock is held while arrays are added.
-    pub(super) fn bring(&self, position: u32, g: Option<Tensor>, record: bool) -> Result<()> {
+    /// Adds the cotangent of the edge at a position. No lock is held while arrays are added.
+    pub(super) fn add(&self, position: u32, g: Option<Tensor>, record: bool) -> Result<()> {
         let mut state = self.lock();
         if state.busy || position != state.next {
             state.early.insert(position, g);
@@ -152,12 +151,12 @@ impl Sum {
         }
     }
 
-    /// Another sum in place of the one that was taken.
+    /// Puts a sum in place of the one that was taken.
     pub(super) fn put(&self, sum: Option<Tensor>) {
         self.lock().sum = sum;
     }
 
-    /// The sum, once every edge has brought what it has; it stays here too if it is part of the answer.
+    /// The sum, once all edges have been added. With `keep` it also stays here.
     pub(super) fn take(&self, keep: bool) -> Option<Tensor> {
         let mut state = self.lock();
         if keep { state.sum.clone() } else { state.sum.take() }
@@ -187,7 +186,7 @@ mod tests {
                 // Some edges bring nothing.
                 let g = (i % 7 != 3).then(|| items[i].clone());
                 naive = added(naive, g.clone(), false).unwrap();
-                sum.bring(i as u32, g, false).unwrap();
+                sum.add(i as u32, g, false).unwrap();
             }
             ordered.push(bits(&sum.take(false).unwrap()));
             by_arrival.push(bits(&naive.unwrap()));
@@ -207,7 +206,7 @@ mod tests {
                     let sum = &sum;
                     s.spawn(move || {
                         (0..25).for_each(|i| {
-                            sum.bring(4 * i + k, Some(Tensor::scalar(1.0f64)), false).unwrap();
+                            sum.add(4 * i + k, Some(Tensor::scalar(1.0f64)), false).unwrap();
                         });
                     });
                 }

@@ -1,11 +1,13 @@
-//! Derivatives of high order along a direction: power series pushed from inputs to outputs, in polynomial time.
+//! Taylor mode: derivatives of high order along a direction, by power series pushed from inputs to outputs, in
+//! polynomial time.
 //!
-//! Values are series in one variable `t`. Where `z = op(x)`, the op's tangent rule `R` gives `z' = R(x; x')`, at every
-//! `t`. So the rule itself says what the series of `z` is, and no op need know of series:
-//! * It reads nothing that moves: `z_k = R(x_k)`.
-//! * For each input it reads one other input, and the same the other way: a product, so `R` of coefficients of both.
-//! * Else the rule is recorded once, as a graph in `x`, `z` and `x'`, whose series are known one order ahead; the series
-//!   of that graph's end is `z'`, and the same is done for its own nodes, to one order less.
+//! Values are power series in one variable `t`. Where `z = op(x)`, the op's `jvp` `R` gives `z' = R(x; x')` for every
+//! `t`. So `R` determines the series of `z`, in one of three ways, and ops need no code for series:
+//! * `R` reads nothing that depends on `t`: `z_k = R(x_k)`.
+//! * For each input, `R` reads one other input, and vice versa: the op is a product, so `z_k` is a sum of `R` applied to
+//!   coefficients of both.
+//! * Otherwise `R` is recorded once, as a graph of `x`, `z` and `x'`. Their series are known one order ahead, so the series
+//!   of `z'` follows from that graph, whose nodes are treated in the same ways to one order less.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,9 +15,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::Request;
 use super::arena::{Arena, NONE};
-use super::forward::fit;
+use super::pass::broadcast_to_meta;
+use super::request::Request;
 use super::sum::added;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -24,9 +26,9 @@ use crate::graph::{Edge, Grads, Levels, NeedsGrad, Node, NodeKind, Saved, SavedA
 use crate::ops::copy::alias;
 use crate::ops::movement::{broadcast_to, cast};
 
-/// By order, from the first to `order`: the derivatives of `outputs` by `t`, where each of `inputs` is its value plus
-/// `t` times its direction; none for zero. The inputs are leaves, or places made by [`alias`]. Frees nothing. With
-/// `create_graph` the results can be differentiated again.
+/// By order from 1 to `order`: the derivatives of `outputs` by `t`, where each of `inputs` is its value plus `t` times its
+/// direction. None is zero. The inputs are leaves or results of [`alias`]. Frees nothing. With `create_graph` the results
+/// can be differentiated.
 ///
 /// # Errors
 /// What the rules report; [`Error::Freed`] where an earlier call has freed the graph.
@@ -87,30 +89,30 @@ fn key(node: &Arc<Node>, out: u32) -> Key {
     (Arc::as_ptr(node), out)
 }
 
-/// A value that moves.
+/// The series of a value that depends on `t`.
 enum Line {
-    /// `x + t v`, by `v`.
+    /// `x + t v`, given `v`.
     Input(Tensor),
-    /// The derivative of another line.
+    /// The derivative of another series.
     Velocity(usize),
     /// An output of a step.
     Out(usize, usize),
 }
 
-/// How the coefficients of a node follow from those of its inputs.
+/// How the coefficients of a node's outputs follow from those of its inputs.
 enum How {
     Linear,
-    /// By input: the other one that its part of the rule reads.
+    /// By input: the other input that its part of the rule reads.
     Bilinear(SmallVec<[Option<usize>; 2]>),
-    /// The nodes of the recorded rule in order, and the lines of its ends. Filled in with the first coefficient.
+    /// The steps of the recorded rule in order, and the series of its results. Filled in with the first coefficient.
     General(Vec<usize>, Vec<Option<usize>>),
 }
 
-/// A node, and the coefficients of its outputs so far, from the first on.
+/// A node and the coefficients of its outputs that are known so far, from the first on.
 struct Step {
     node: Arc<Node>,
     ins: SmallVec<[Option<usize>; 2]>,
-    kept: SavedList,
+    saved: SavedList,
     how: How,
     order: usize,
     coefficients: Vec<Grads>,
@@ -120,7 +122,7 @@ struct Step {
 struct Series {
     steps: Vec<Step>,
     lines: Vec<Line>,
-    /// By edge: its line, or none if it is constant. The node is held, so that its address stays its own.
+    /// By edge: its series, or none if it is constant. The node is kept alive so that no other gets its address.
     places: FxHashMap<Key, (Option<usize>, Arc<Node>)>,
     record: bool,
     live: Levels,
@@ -139,7 +141,7 @@ impl Series {
         self.places.get(&key(&edge.node, edge.out)).and_then(|(line, _)| *line)
     }
 
-    /// Coefficient `k` of a line, which is computed if it is an output of a step; none for zero.
+    /// Coefficient `k` of a series. None is zero. The coefficient of a step's output is known already.
     fn coefficient(&self, line: usize, k: usize) -> Option<Tensor> {
         match &self.lines[line] {
             Line::Input(v) => (k == 1).then(|| v.clone()),
@@ -148,13 +150,13 @@ impl Series {
         }
     }
 
-    /// Coefficient `p` of the derivative of a line.
+    /// Coefficient `p` of the derivative of a series.
     fn velocity(&self, line: usize, p: usize) -> Option<Tensor> {
         let t = self.coefficient(line, p + 1)?;
         Some(if p == 0 { t } else { t * (p + 1) as f64 })
     }
 
-    /// Enters a node whose inputs have their places; nothing if it is constant.
+    /// Adds a node whose inputs have been added. Returns none if it is constant.
     fn step(&mut self, node: &Arc<Node>, order: usize) -> Result<Option<usize>> {
         let ins: SmallVec<[Option<usize>; 2]> =
             node.inputs.iter().map(|e| e.as_ref().and_then(|e| self.line(e))).collect();
@@ -167,18 +169,18 @@ impl Series {
         if !moves {
             return Ok(None);
         }
-        let kept = node.take_saved(None)?;
-        let mut step = Step { node: node.clone(), ins, kept, how: How::Linear, order, coefficients: vec![] };
+        let saved = node.take_saved(None)?;
+        let mut step = Step { node: node.clone(), ins, saved, how: How::Linear, order, coefficients: vec![] };
         step.how = self.how(&step)?;
         self.steps.push(step);
         Ok(Some(at))
     }
 
-    /// Which of the three cases a node is, by what its rule reads.
+    /// Which of the three ways a node takes, by what its rule reads.
     fn how(&self, step: &Step) -> Result<How> {
         let general = Ok(How::General(vec![], vec![]));
         let NodeKind::Op(op) = &step.node.kind else { return general };
-        // Rules of the host's read what they like, and above 63 inputs what is read is not told apart.
+        // A rule of the host may read anything, and `Saves` does not tell inputs from 63 on apart.
         if op.calls_host() || step.ins.len() > 63 {
             return general;
         }
@@ -196,11 +198,11 @@ impl Series {
         if partners.iter().all(Option::is_none) {
             return Ok(How::Linear);
         }
-        // A product reads both ways. A mask, whose derivative is zero, reads one way and is not linear in it.
+        // A product reads both ways. A mask is read one way only: its derivative is zero, but the op is not linear in it.
         if partners.iter().enumerate().any(|(i, p)| p.is_some_and(|p| partners[p] != Some(i))) {
             return general;
         }
-        // What is read both ways is linear, up to a constant; that is to be zero.
+        // What is read both ways is linear up to a constant, which has to be zero.
         for i in 0..partners.len() {
             let Some(partner) = partners[i] else { continue };
             let full = |j: usize, value: f64| {
@@ -220,24 +222,24 @@ impl Series {
         Ok(How::Bilinear(partners))
     }
 
-    /// The tangent rule of a step, which reads these values in the place of some inputs.
+    /// The `jvp` of a step, which reads the values of `instead` in place of those inputs.
     fn rule(&self, step: &Step, t: &Grads, instead: &[(usize, Tensor)], record: bool) -> Result<Grads> {
         let NodeKind::Op(op) = &step.node.kind else { unreachable!("leaves are no steps") };
         if t.iter().all(Option::is_none) {
             return Ok(step.node.outs.iter().map(|_| None).collect());
         }
-        let (mut kept, mut edges) = (step.kept.clone(), step.node.inputs.clone());
+        let (mut arrays, mut edges) = (step.saved.clone(), step.node.inputs.clone());
         for (i, value) in instead {
-            kept[*i] = Some(SavedArray::new(value.array.clone(), &value.levels));
+            arrays[*i] = Some(SavedArray::new(value.array.clone(), &value.levels));
             edges[*i] = value.edge.clone();
         }
-        let saved = Saved { node: &step.node, kept: &kept, edges: &edges, record };
+        let saved = Saved { node: &step.node, arrays: &arrays, edges: &edges, record };
         let outs = op.jvp(t, &saved)?;
-        let shaped = |(t, meta)| Option::map(t, |t| fit(&t, meta, &self.live)).transpose();
+        let shaped = |(t, meta)| Option::map(t, |t| broadcast_to_meta(&t, meta, &self.live)).transpose();
         outs.into_iter().zip(step.node.outs.iter()).map(shaped).collect()
     }
 
-    /// The next coefficient of a step, unless it has all. Those of its inputs are there.
+    /// Computes the next coefficient of a step, unless it has all. Those of its inputs are known.
     fn advance(&mut self, s: usize) -> Result<()> {
         let step = &self.steps[s];
         let k = step.coefficients.len() + 1;
@@ -286,7 +288,7 @@ impl Series {
         Ok(sums.into_iter().map(|t| t.map(|t| if k > 1 { t / k as f64 } else { t })).collect())
     }
 
-    /// The first coefficient of a step whose rule is recorded, and the steps of the rule.
+    /// The first coefficient of a step whose rule is recorded. Adds the steps of the rule.
     fn recorded(&mut self, s: usize) -> Result<Grads> {
         let step = &self.steps[s];
         let (order, node, ins) = (step.order, step.node.clone(), step.ins.clone());
@@ -311,7 +313,7 @@ impl Series {
             for edge in node.inputs.iter().flatten() {
                 self.places.entry(key(&edge.node, edge.out)).or_insert_with(|| (None, edge.node.clone()));
             }
-            let rule = self.laid_out(&ends, order - 1)?;
+            let rule = self.add_below(&ends, order - 1)?;
             let lines = ends.iter().map(|t| self.line(t.as_ref()?.edge.as_ref()?)).collect();
             self.steps[s].how = How::General(rule, lines);
         }
@@ -319,8 +321,8 @@ impl Series {
         Ok(ends.into_iter().map(|t| t.map(seen)).collect())
     }
 
-    /// Enters the nodes below some tensors that have no place yet, inputs first.
-    fn laid_out(&mut self, ends: &Grads, order: usize) -> Result<Vec<usize>> {
+    /// Adds the nodes below some tensors that have not been added yet, inputs first.
+    fn add_below(&mut self, ends: &Grads, order: usize) -> Result<Vec<usize>> {
         let mut steps = vec![];
         let mut stack: Vec<(Arc<Node>, usize)> = vec![];
         for edge in ends.iter().flatten().filter_map(|t| t.edge.as_ref()) {

@@ -1,19 +1,22 @@
-//! The one door: every op is applied, and recorded, here.
+//! Applying ops: every op is computed and recorded here.
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::detach_reason::DetachReason;
+use super::levels::Levels;
 use super::modes::{self, Flags};
-use super::{
-    Cotangents, DetachReason, Edge, Grads, Levels, NeedsGrad, Node, Op, Outputs, Saved, SavedArray,
-    SavedList, SavedState, Saves, Tangents, Tensor, pack, watch,
-};
+use super::record::{Cotangents, Edge, Grads, Node, Op, Outputs, Saved, Tangents, Tensor};
+use super::saved::{self, SavedArray, SavedList, SavedState};
+use super::saves::{NeedsGrad, Saves};
+use super::watch;
 use crate::array::Array;
 use crate::error::Result;
 use crate::shape::Dims;
 
-/// The first output of an op. It is recorded if an input has an edge and the output can have a gradient.
+/// Applies an op and returns its first output. It is recorded if an input has an edge and the output's dtype can have a
+/// gradient.
 ///
 /// # Errors
 /// Whatever the op refuses. Nothing is recorded then.
@@ -24,7 +27,7 @@ pub fn apply<O: Op>(op: O, ins: &[&Tensor]) -> Result<Tensor> {
     first(boxed(op, ins), ins, outs, levels, modes)
 }
 
-/// All outputs of an op, recorded as by [`apply`].
+/// Applies an op as [`apply`] does and returns all its outputs.
 ///
 /// # Errors
 /// Whatever the op refuses. Nothing is recorded then.
@@ -35,8 +38,8 @@ pub fn apply_all<O: Op>(op: O, ins: &[&Tensor]) -> Result<SmallVec<[Tensor; 1]>>
     all(boxed(op, ins), ins, outs, levels, modes)
 }
 
-/// What a kernel makes of operands that nobody follows: for a gradient in one pass, which has no rule of its own. None
-/// if an operand has an edge.
+/// Applies a kernel that computes a gradient in one pass over memory and has no rule of its own. None if an operand has
+/// an edge, because the result would have to be recorded.
 pub(crate) fn unrecorded(
     name: &'static str,
     ins: &[&Tensor],
@@ -57,8 +60,8 @@ impl<F: Fn(&[&Array], usize) -> Result<Array> + Send + Sync + 'static> Op for Un
         self.0
     }
 
-    fn forward(&self, ins: &[&Array], lanes: usize) -> Result<Outputs> {
-        Ok([(self.1)(ins, lanes)?].into())
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        Ok([(self.1)(ins, batch_ndim)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -74,8 +77,7 @@ impl<F: Fn(&[&Array], usize) -> Result<Array> + Send + Sync + 'static> Op for Un
     }
 }
 
-/// The second half of the door: an op that has been computed gets its node, if it needs one. For ops that change the
-/// levels themselves; all others go through [`apply`] or [`apply_all`].
+/// Records an op that has been computed, if it needs a node: for ops that change levels, which [`apply`] cannot compute.
 pub(crate) fn recorded<O: Op>(
     op: O,
     ins: &[&Tensor],
@@ -85,7 +87,8 @@ pub(crate) fn recorded<O: Op>(
     all(boxed(op, ins), ins, outs, levels, modes::flags())
 }
 
-/// The op for a node, if there is to be one. From here on nothing is compiled anew for each op.
+/// The op in a box if it will be recorded. The functions that follow are not generic over the op, so that they are
+/// compiled once.
 #[inline]
 fn boxed<O: Op>(op: O, ins: &[&Tensor]) -> Option<Box<dyn Op>> {
     if ins.iter().any(|t| t.edge.is_some()) { Some(Box::new(op)) } else { None }
@@ -103,7 +106,7 @@ fn first(
         several => return Ok(all(op, ins, several, levels, modes)?.swap_remove(0)),
     };
     let Some(op) = op else {
-        return Ok(Tensor { array, edge: None, levels, detach_reason: DetachReason::among(ins) });
+        return Ok(Tensor { array, edge: None, levels, detach_reason: Tensor::detach_reason_of(ins) });
     };
     if !array.dtype().is_float() {
         return Ok(Tensor { array, edge: None, levels, detach_reason: DetachReason::by_dtype() });
@@ -119,7 +122,7 @@ fn all(
     levels: Levels,
     modes: Flags,
 ) -> Result<SmallVec<[Tensor; 1]>> {
-    let detach_reason = if op.is_some() { DetachReason::by_dtype() } else { DetachReason::among(ins) };
+    let detach_reason = if op.is_some() { DetachReason::by_dtype() } else { Tensor::detach_reason_of(ins) };
     let node = op
         .filter(|_| outs.iter().any(|o| o.dtype().is_float()))
         .map(|op| record(op, ins, &outs, &levels, modes))
@@ -139,7 +142,7 @@ fn all(
 #[inline]
 fn forward(op: &dyn Op, ins: &[&Tensor], modes: Flags) -> Result<(Outputs, Levels)> {
     if ins.iter().any(|t| !t.levels.is_empty()) {
-        return forward_lanes(op, ins, modes);
+        return forward_batched(op, ins, modes);
     }
     let compute = || match ins {
         [x] => op.forward(&[&x.array], 0),
@@ -163,60 +166,60 @@ fn record(
     }
     let Saves { inputs, outputs } = op.saves(NeedsGrad(needs));
     let named = |mask: u64, i: usize| mask >> i.min(63) & 1 == 1;
-    let keep = |array: &Array, levels: &Levels| SavedArray::new(array.clone(), levels);
     let fill = |list: &mut SavedList| {
         if inputs | outputs != 0 {
             for (i, t) in ins.iter().enumerate() {
-                list.push(named(inputs, i).then(|| keep(&t.array, &t.levels)));
+                list.push(named(inputs, i).then(|| SavedArray::new(t.array.clone(), &t.levels)));
             }
         }
         if outputs != 0 {
             for (i, o) in outs.iter().enumerate() {
-                list.push(named(outputs, i).then(|| keep(o, levels)));
+                list.push(named(outputs, i).then(|| SavedArray::new(o.clone(), levels)));
             }
         }
     };
     if modes.has(Flags::PACKING) {
         let mut list = SavedList::new();
         fill(&mut list);
-        // A number among the operands is no tensor that hooks should see.
+        // A number among the operands is not a tensor of the user's, so it is not packed.
         let number = |i: usize| ins.get(i).is_some_and(|t| t.edge.is_none() && t.array.rank() == 0);
         let packed = saved_state(list, number)?;
         let observers = modes::with(|m| m.observers.clone());
-        let node = Node::of_op(op, ins, outs, levels, modes::site(modes), |kept| *kept = packed);
-        observers.iter().try_for_each(|o| o.made(&node))?;
+        let node = Node::of_op(op, ins, outs, levels, modes::site(modes), |saved| *saved = packed);
+        observers.iter().try_for_each(|o| o.recorded(&node))?;
         return Ok(node);
     }
-    Ok(Node::of_op(op, ins, outs, levels, modes::site(modes), |kept| {
-        if let SavedState::Live(list) = kept {
+    Ok(Node::of_op(op, ins, outs, levels, modes::site(modes), |saved| {
+        if let SavedState::Live(list) = saved {
             fill(list);
         }
     }))
 }
 
-/// What a node saves, packed where this thread packs. The arrays at positions that `is_plain` names stay as they are.
+/// What a node saves, packed where this thread packs. The arrays in slots that `is_plain` names stay as they are.
 ///
 /// # Errors
 /// From the packer.
 pub(crate) fn saved_state(list: SavedList, is_plain: impl Fn(usize) -> bool) -> Result<SavedState> {
     match modes::with(|m| m.packer.clone()).filter(|_| !list.is_empty()) {
-        Some(packer) => pack::packed(&list, &*packer, is_plain),
+        Some(packer) => saved::packed(&list, &*packer, is_plain),
         None => Ok(SavedState::Live(list)),
     }
 }
 
-/// The op over all lanes: each input gets all hidden axes, of size 1 where it lacks the level.
+/// Computes an op on operands with levels. Each operand gets the hidden axes of all levels, of size 1 where it lacks a
+/// level.
 #[cold]
-fn forward_lanes(op: &dyn Op, ins: &[&Tensor], modes: Flags) -> Result<(Outputs, Levels)> {
+fn forward_batched(op: &dyn Op, ins: &[&Tensor], modes: Flags) -> Result<(Outputs, Levels)> {
     let levels = ins.iter().fold(Levels::default(), |all, t| all.union(&t.levels));
     let aligned: SmallVec<[Array; 4]> = ins.iter().map(|t| align(t, &levels)).collect();
     let arrays: SmallVec<[&Array; 4]> = aligned.iter().collect();
     let compute = || op.forward(&arrays, levels.len());
     let mut outs = if modes.has(Flags::WATCHING) { watch::watched(op.name(), compute) } else { compute() }?;
     for out in outs.iter_mut() {
-        // An op whose result depends on no lane may leave the axis at 1.
-        let lanes = levels.as_slice().iter().map(|l| l.lanes);
-        let dims: Dims = lanes.chain(out.dims()[levels.len()..].iter().copied()).collect();
+        // Where an output is the same for the whole batch, the op may leave the axis at 1.
+        let hidden = levels.as_slice().iter().map(|l| l.batch_size);
+        let dims: Dims = hidden.chain(out.dims()[levels.len()..].iter().copied()).collect();
         *out = out.expand(&dims, levels.len());
     }
     Ok((outs, levels))

@@ -1,42 +1,41 @@
-//! Why a value is not tracked although something that it was computed from was: remembered for the texts of errors.
+//! Why a value is untracked although it was computed from tracked ones, for the texts of errors.
 
-use super::Tensor;
 use super::site::Site;
 
-/// What cut a value off, and where, in one number; zero where nothing is known.
+/// The reason and its call site in one number; zero where nothing is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DetachReason(u32);
 
-/// The bits that say what it was.
+/// How many bits the reason takes; the others are the site.
 const BITS: u32 = 3;
 
 impl DetachReason {
-    fn new(what: u32, site: Site) -> DetachReason {
+    fn new(reason: u32, site: Site) -> DetachReason {
         let site = if site.0 >> (u32::BITS - BITS) == 0 { site.0 } else { 0 };
-        DetachReason(site << BITS | what)
+        DetachReason(site << BITS | reason)
     }
 
-    /// The value was detached there.
+    /// `detach()` was called.
     pub fn detached(site: Site) -> DetachReason {
         DetachReason::new(1, site)
     }
 
-    /// The tensor was told there to be tracked no longer.
+    /// The tensor was made untracked.
     pub fn stopped(site: Site) -> DetachReason {
         DetachReason::new(2, site)
     }
 
-    /// An op met it while nothing was recorded, which began there.
+    /// An op computed it while recording was off, since a call at `site`.
     pub fn unrecorded(site: Site) -> DetachReason {
         DetachReason::new(3, site)
     }
 
-    /// The op's result has no derivative.
+    /// Its dtype has no derivative.
     pub fn by_dtype() -> DetachReason {
         DetachReason::new(4, Site::default())
     }
 
-    /// It is a gradient that was asked for there, not to be differentiated again.
+    /// It is a gradient that was asked for without `create_graph`.
     pub fn gradient(site: Site) -> DetachReason {
         DetachReason::new(5, site)
     }
@@ -45,17 +44,7 @@ impl DetachReason {
         self != DetachReason::default()
     }
 
-    /// The first that is known of some values that are not tracked.
-    pub fn among(values: &[&Tensor]) -> DetachReason {
-        values
-            .iter()
-            .filter(|t| t.edge.is_none())
-            .map(|t| t.detach_reason)
-            .find(|c| c.is_known())
-            .unwrap_or_default()
-    }
-
-    /// What happened, as a clause; none where that is not known.
+    /// The reason as a clause. None where it is not known.
     pub fn describe(self) -> Option<String> {
         let at = |word: &str| {
             Site(self.0 >> BITS).describe().map_or(String::new(), |site| format!(" {word} {site}"))

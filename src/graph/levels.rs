@@ -1,17 +1,18 @@
-//! Levels of batching: hidden leading axes that ops do not see.
+//! Levels of vmap: hidden leading axes that ops do not see.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use smallvec::SmallVec;
 
-/// One level: its number (later levels have larger ones) and how many lanes it has.
+/// One call of vmap. Inner levels have larger ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Level {
     pub id: u32,
-    pub lanes: usize,
+    /// The size of the hidden axis.
+    pub batch_size: usize,
 }
 
-/// The levels of a tensor's hidden axes, in increasing order. An ordinary tensor has none, in one word.
+/// The levels of a tensor's hidden axes, from the outermost on. One word, null for an ordinary tensor, which has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Levels(Option<Box<SmallVec<[Level; 2]>>>);
 
@@ -49,17 +50,17 @@ impl Levels {
     }
 }
 
-/// What random numbers are drawn while a level's call runs.
+/// How random numbers are drawn while a level's call runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Randomness {
-    /// For a tensor with lanes each lane its own, otherwise the same for all.
+    /// Different in every element of the batch for an operand that has the level, otherwise the same.
     #[default]
     ByOperand,
-    /// The same for all lanes.
+    /// The same in every element of the batch.
     Same,
-    /// Each lane its own.
+    /// Different in every element of the batch.
     Different,
-    /// None: to draw is an error.
+    /// Drawing is an error.
     Refused,
 }
 
@@ -67,8 +68,8 @@ static NEXT_ID: AtomicU32 = AtomicU32::new(1);
 
 impl Level {
     /// A new innermost level.
-    pub fn new(lanes: usize) -> Level {
-        Level { id: NEXT_ID.fetch_add(1, Relaxed), lanes }
+    pub fn new(batch_size: usize) -> Level {
+        Level { id: NEXT_ID.fetch_add(1, Relaxed), batch_size }
     }
 }
 

@@ -1,12 +1,12 @@
-//! What is known of the outputs of a node without their values.
+//! Shape, dtype and levels of a node's outputs.
 
+use super::levels::Levels;
 use super::one_or_many::OneOrMany;
-use super::{Levels, Tensor};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::shape::{self, Dims};
 
-/// Shape (as ops see it), dtype and levels of one output of a node.
+/// Shape (without hidden axes), dtype and levels of one output of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Meta {
     pub dims: Dims,
@@ -21,13 +21,9 @@ impl std::fmt::Display for Meta {
 }
 
 impl Meta {
-    pub fn of(t: &Tensor) -> Meta {
-        Meta::of_array(&t.array, &t.levels)
-    }
-
     /// Of an array whose first axes are those of the levels.
     #[inline]
-    fn of_array(array: &Array, levels: &Levels) -> Meta {
+    pub(super) fn of(array: &Array, levels: &Levels) -> Meta {
         Meta {
             dims: shape::dims(&array.dims()[levels.len()..]),
             dtype: array.dtype(),
@@ -36,7 +32,7 @@ impl Meta {
     }
 }
 
-/// Of all outputs of a node.
+/// By output of a node.
 pub type Metas = OneOrMany<Meta>;
 
 impl Metas {
@@ -44,8 +40,8 @@ impl Metas {
     #[inline]
     pub(super) fn of(arrays: &[Array], levels: &Levels) -> Metas {
         match arrays {
-            [one] => OneOrMany::One(Meta::of_array(one, levels)),
-            several => several.iter().map(|a| Meta::of_array(a, levels)).collect(),
+            [one] => OneOrMany::One(Meta::of(one, levels)),
+            several => several.iter().map(|a| Meta::of(a, levels)).collect(),
         }
     }
 }

@@ -1,7 +1,9 @@
-//! What is recorded: tensors, nodes and edges, the contract of an op, and the one door through which ops are applied.
+//! The graph: tensors, nodes and edges, the contract of an op, how ops are applied and recorded, and the modes of a
+//! thread.
 
 mod apply;
 mod detach_reason;
+mod drop;
 mod hooks;
 mod host;
 mod levels;
@@ -10,7 +12,9 @@ pub mod modes;
 mod node;
 mod one_or_many;
 mod op;
-mod pack;
+mod record;
+mod saved;
+mod saves;
 pub mod site;
 mod tensor;
 pub mod watch;
@@ -20,16 +24,19 @@ pub(crate) use apply::saved_state;
 pub(crate) use apply::{align, recorded, unrecorded};
 pub use apply::{apply, apply_all};
 pub use detach_reason::DetachReason;
-pub(crate) use hooks::Run;
-pub use hooks::{GradOwner, HookContext, Hooks};
-pub use host::{Late, held_by};
+pub use host::{LateHostObject, visit_owned_host_objects};
 pub use levels::{Level, Levels, LiveLevel, Randomness};
 pub use meta::{Meta, Metas};
-pub use modes::{Modes, ModesGuard, Recording};
-pub use node::{Edge, Node, NodeKind, Owner, SavedArray, SavedKind, live_nodes};
-pub(crate) use node::{SavedList, SavedState};
-pub use op::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, only};
+pub use modes::{Modes, ModesGuard, Observer, Recording, Watch};
+pub use node::live_nodes;
+pub use op::only;
+pub(crate) use record::HookState;
+pub use record::{
+    Cotangents, Edge, GradOwner, Grads, HookContext, Hooks, Node, NodeKind, Op, Outputs, Owner, Saved,
+    Tangents, Tensor,
+};
+pub(crate) use saved::SavedList;
+pub use saved::{Packed, Packer, SavedArray, SavedKind};
 #[cfg(feature = "python")]
-pub(crate) use pack::unpack;
-pub use pack::{Observer, Packed, Packer};
-pub use tensor::Tensor;
+pub(crate) use saved::{SavedState, unpack};
+pub use saves::{NeedsGrad, Saves};

@@ -6,9 +6,11 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
+use super::levels::{Level, Levels, LiveLevel, Randomness};
+use super::record::Node;
+use super::saved::Packer;
 use super::site::{self, Site};
-use super::watch::Watch;
-use super::{Level, Levels, LiveLevel, Observer, Packer, Randomness};
+use crate::error::Result;
 
 /// The grad mode: whether ops record their tracked operands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +25,34 @@ impl From<bool> for Recording {
     fn from(on: bool) -> Recording {
         if on { Recording::On } else { Recording::Off { since: Site::default() } }
     }
+}
+
+/// What is watched while a thread computes. Nothing by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Watch {
+    /// A NaN in a result is an error of the op that computed it.
+    pub debug_nans: bool,
+    /// The first result that is not finite is remembered, and a NaN in a gradient is an error.
+    pub detect_anomaly: bool,
+    /// A cotangent of zero stays zero, whatever a pointwise op multiplies it with.
+    pub safe_gradients: bool,
+    /// Calls, time and bytes of every op are added up.
+    pub profile: bool,
+    /// And that for each call site.
+    pub profile_sites: bool,
+    /// The time that the rule of each node takes is added up.
+    pub node_times: bool,
+}
+
+impl Watch {
+    pub const NOTHING: Watch = Watch {
+        debug_nans: false,
+        detect_anomaly: false,
+        safe_gradients: false,
+        profile: false,
+        profile_sites: false,
+        node_times: false,
+    };
 }
 
 /// All modes of one thread. A worker thread takes over those of the thread it works for with [`Modes::install`].
@@ -41,6 +71,14 @@ pub struct Modes {
     pub site: Option<Site>,
     /// The vmap levels whose calls are running, outermost first.
     pub live_levels: Vec<LiveLevel>,
+}
+
+/// Is shown every node of an op that a thread records, also those that it records itself unless it enters modes without
+/// observers.
+pub trait Observer: Send + Sync {
+    /// # Errors
+    /// From the host language.
+    fn recorded(&self, node: &Arc<Node>) -> Result<()>;
 }
 
 /// Which modes of a thread are not the default ones.

@@ -1,25 +1,21 @@
-//! Nodes: one application of an op, or a leaf, with the edges to its inputs and what its rules will read.
+//! Nodes: how they are made, what they save and free, and how they are dropped.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use once_cell::race::OnceBox;
 use smallvec::{SmallVec, smallvec};
 
-use super::host::drop_in_turn;
-use super::pack::{self, PackedArray, Packer};
+use super::detach_reason::DetachReason;
+use super::drop::drop_in_turn;
+use super::levels::Levels;
+use super::meta::{Meta, Metas};
+use super::record::{Edge, Hooks, Inputs, Marks, Node, NodeKind, Op, Owner, Tensor};
+use super::saved::{self, Packer, SavedKind, SavedList, SavedState};
 use super::site::Site;
-use super::{DetachReason, Hooks, Levels, Meta, Metas, Op, Tensor};
-use crate::array::{Array, ArrayWith};
+use crate::array::Array;
 use crate::error::{Error, Result};
-
-/// Output `out` of a node.
-#[derive(Clone)]
-pub struct Edge {
-    pub node: Arc<Node>,
-    pub out: u32,
-}
 
 impl Edge {
     /// Shape, dtype and levels of the value at this edge.
@@ -33,74 +29,12 @@ impl Edge {
     }
 }
 
-/// By the inputs of an op; none where no gradient is wanted.
-type Inputs = SmallVec<[Option<Edge>; 2]>;
-
-/// Who holds a leaf, without being kept by it.
-pub type Owner = Weak<dyn Any + Send + Sync>;
-
-pub enum NodeKind {
-    /// The start of a graph, and who holds it, if that is known.
-    Leaf(Option<Box<Owner>>),
-    Op(Box<dyn Op>),
-}
-
-/// A kept array, with the levels of its hidden axes.
-#[derive(Clone)]
-pub struct SavedArray(ArrayWith<Levels>);
-
-impl SavedArray {
-    #[inline]
-    pub fn new(array: Array, levels: &Levels) -> SavedArray {
-        SavedArray(ArrayWith::new(array, (!levels.is_empty()).then(|| levels.clone())))
-    }
-
-    #[inline]
-    pub fn array(&self) -> Array {
-        self.0.array()
-    }
-
-    /// The value, with the edge that it came by.
-    #[inline]
-    pub fn tensor(&self, edge: Option<Edge>) -> Tensor {
-        Tensor::made(self.array(), edge, self.levels())
-    }
-
-    #[inline]
-    pub(super) fn levels(&self) -> Levels {
-        self.0.other().cloned().unwrap_or_default()
-    }
-}
-
-/// What the rules of a node read: the kept inputs by position, then the kept outputs; or as its op says.
-pub(crate) type SavedList = SmallVec<[Option<SavedArray>; 2]>;
-
-/// What a node keeps; nothing once freed.
-pub(crate) enum SavedState {
-    Live(SavedList),
-    Packed(Arc<[Option<PackedArray>]>),
-    /// By the pass that was asked for there.
-    Freed(Site),
-}
-
-/// How a node keeps what its rules read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SavedKind {
-    Live,
-    /// In a form of the host language's.
-    Packed,
-    /// No more: a backward pass has freed it.
-    Freed,
-}
-
-/// In one number: the call site that made a node, and whether it holds objects of the host language's.
-struct Marks(AtomicU32);
-
 impl Marks {
-    /// In its op or in what it keeps.
+    /// The node's rule or what it saves is the host's.
     const OWN: u32 = 1;
-    /// Itself, or a node below it that did when this one was made.
+    /// Host objects hang on the node, or on a node below that had some when this one was made.
     const BELOW: u32 = 2;
+    /// How many bits the marks take; the others are the site.
     const BITS: u32 = 2;
 
     fn new(site: Site) -> Marks {
@@ -118,19 +52,6 @@ impl Marks {
     }
 }
 
-/// One application of an op, or a leaf.
-pub struct Node {
-    pub kind: NodeKind,
-    pub inputs: Inputs,
-    pub outs: Metas,
-    kept: Mutex<SavedState>,
-    /// Boxed twice, so that a node without hooks has one word for them.
-    hooks: OnceBox<Box<dyn Hooks>>,
-    marks: Marks,
-    /// What cut off an input that is not tracked.
-    pub detach_reason: DetachReason,
-}
-
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 /// How many nodes exist in this process.
@@ -139,7 +60,7 @@ pub fn live_nodes() -> usize {
 }
 
 impl Node {
-    /// A node that is filled by `fill` where it will stand: it is too large to be moved for each op.
+    /// A node that `fill` completes in place, because it is too large to be moved for each op.
     #[inline]
     fn make(
         kind: NodeKind,
@@ -152,7 +73,7 @@ impl Node {
             kind,
             inputs: SmallVec::new(),
             outs: Metas::Many(Box::default()),
-            kept: Mutex::new(SavedState::Live(SmallVec::new())),
+            saved: Mutex::new(SavedState::Live(SmallVec::new())),
             hooks: OnceBox::new(),
             marks: Marks::new(site),
             detach_reason,
@@ -161,20 +82,20 @@ impl Node {
         new
     }
 
-    /// The node of an op that has been computed, with what `keep` puts into it.
+    /// The node of an op that has been computed. `save` fills in what it saves.
     pub(crate) fn of_op(
         op: Box<dyn Op>,
         ins: &[&Tensor],
         outs: &[Array],
         levels: &Levels,
         site: Site,
-        keep: impl FnOnce(&mut SavedState),
+        save: impl FnOnce(&mut SavedState),
     ) -> Arc<Node> {
         let host = op.calls_host();
-        Node::make(NodeKind::Op(op), DetachReason::among(ins), site, |node| {
-            let kept = node.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
-            keep(kept);
-            let own = host || matches!(kept, SavedState::Packed(_));
+        Node::make(NodeKind::Op(op), Tensor::detach_reason_of(ins), site, |node| {
+            let saved = node.saved.get_mut().unwrap_or_else(PoisonError::into_inner);
+            save(saved);
+            let own = host || matches!(saved, SavedState::Packed(_));
             let mut below = own;
             for t in ins {
                 below |= t.edge.as_ref().is_some_and(|e| e.node.has_host_parts());
@@ -191,7 +112,7 @@ impl Node {
         })
     }
 
-    /// The call in the user's program that made this node.
+    /// The call in the user's program that recorded this node.
     pub fn site(&self) -> Site {
         Site(self.marks.0.load(Relaxed) >> Marks::BITS)
     }
@@ -207,112 +128,113 @@ impl Node {
         matches!(self.kind, NodeKind::Leaf(_))
     }
 
-    /// What hangs on this node, if there is something to be called.
+    /// The hooks of this node, if there is one to call.
     #[inline]
     pub fn hooks(&self) -> Option<&dyn Hooks> {
         self.attached().filter(|h| !h.is_empty())
     }
 
-    /// What hangs on this node.
+    /// The hooks of this node, also where there is none to call at present.
     #[inline]
     pub fn attached(&self) -> Option<&dyn Hooks> {
         self.hooks.get().map(|h| &**h)
     }
 
-    /// What hangs on this node, made by `f` where nothing does yet.
+    /// The hooks of this node, made by `f` where it has none.
     pub fn attached_or(&self, f: impl FnOnce() -> Box<dyn Hooks>) -> &dyn Hooks {
         self.marks.set(Marks::BELOW);
         &**self.hooks.get_or_init(|| Box::new(f()))
     }
 
-    /// Whether only the thread that asked for the gradients may run this node: its rule or its hooks are the host
-    /// language's.
+    /// Whether only the thread that asked for the gradients may run this node, because its rule or a hook calls the
+    /// host.
     #[inline]
-    pub(crate) fn is_callers(&self) -> bool {
+    pub(crate) fn runs_on_caller(&self) -> bool {
         self.marks.has(Marks::OWN) || self.hooks().is_some()
     }
 
-    /// Whether objects of the host language's hang on this node or on one below it.
+    /// Whether host objects hang on this node, or on one below it that had some when this one was made.
     pub fn has_host_parts(&self) -> bool {
         self.marks.has(Marks::BELOW)
     }
 
-    /// Shows the host's objects that this node holds.
-    pub(super) fn held(&self, see: &mut dyn FnMut(&dyn Any)) {
+    /// Shows the host's objects in this node to the host's garbage collector.
+    pub(super) fn visit_host_objects(&self, visit: &mut dyn FnMut(&dyn Any)) {
         if let NodeKind::Op(op) = &self.kind {
-            op.held(see);
+            op.visit_host_objects(visit);
         }
-        if let Ok(SavedState::Packed(list)) = self.kept.try_lock().as_deref() {
-            pack::held(list, see);
+        if let Ok(SavedState::Packed(list)) = self.saved.try_lock().as_deref() {
+            saved::visit_host_objects(list, visit);
         }
         if let Some(hooks) = self.attached() {
-            hooks.held(see);
+            hooks.visit_host_objects(visit);
         }
     }
 
-    /// What the node's rules read. With `free_at`, the call site of the pass, it is freed; a node that saves nothing is
-    /// never freed.
+    /// What the node's rules read. With `free_at`, the call site of the pass, the node frees it; a node that saves
+    /// nothing is never freed.
     ///
     /// # Errors
     /// [`Error::Freed`] where a pass has freed it; from the host language where it is packed.
     pub(crate) fn take_saved(&self, free_at: Option<Site>) -> Result<SavedList> {
-        let mut kept = self.kept();
-        let packed = match (&mut *kept, free_at) {
+        let mut saved = self.saved();
+        let packed = match (&mut *saved, free_at) {
             (SavedState::Live(list), Some(site)) if !list.is_empty() => {
                 let list = std::mem::take(list);
-                *kept = SavedState::Freed(site);
+                *saved = SavedState::Freed(site);
                 return Ok(list);
             }
             (SavedState::Live(list), _) => return Ok(list.clone()),
             (SavedState::Packed(list), free_at) => {
                 let list = list.clone();
                 if let Some(site) = free_at {
-                    *kept = SavedState::Freed(site);
+                    *saved = SavedState::Freed(site);
                 }
                 list
             }
             (SavedState::Freed(site), _) => {
                 let site = *site;
-                drop(kept);
+                drop(saved);
                 return Err(self.freed(site));
             }
         };
-        drop(kept);
-        pack::unpack(self.name(), &packed)
+        drop(saved);
+        saved::unpack(self.name(), &packed)
     }
 
-    /// Packs one of the kept arrays. Whether there is one at that position.
+    /// Packs the array in one slot. Returns whether there is one.
     ///
     /// # Errors
-    /// From the packer; where it is packed already, or freed.
-    pub fn pack_at(&self, at: usize, packer: &dyn Packer) -> Result<bool> {
-        let mut list = match &*self.kept() {
-            SavedState::Live(list) => pack::packable(list)?,
+    /// From the packer; [`Error::Argument`] where it is packed already, [`Error::Freed`] where it is freed.
+    pub fn pack_at(&self, slot: usize, packer: &dyn Packer) -> Result<bool> {
+        let mut list = match &*self.saved() {
+            SavedState::Live(list) => saved::packable(list)?,
             SavedState::Packed(list) => list.to_vec(),
             SavedState::Freed(site) => return Err(self.freed(*site)),
         };
-        let Some(keep) = list.get_mut(at).and_then(Option::as_mut) else { return Ok(false) };
-        pack::pack(self.name(), keep, packer)?;
+        let Some(array) = list.get_mut(slot).and_then(Option::as_mut) else { return Ok(false) };
+        array.pack(self.name(), packer)?;
         self.marks.set(Marks::OWN | Marks::BELOW);
-        let mut kept = self.kept();
-        if !matches!(*kept, SavedState::Freed(_)) {
-            let old = std::mem::replace(&mut *kept, SavedState::Packed(list.into()));
-            drop(kept);
+        let mut saved = self.saved();
+        if !matches!(*saved, SavedState::Freed(_)) {
+            let old = std::mem::replace(&mut *saved, SavedState::Packed(list.into()));
+            // The lock first: to drop a packed array may run the host's code.
+            drop(saved);
             drop(old);
         }
         Ok(true)
     }
 
-    /// Whether an array is kept at a position, or was until the node was freed.
-    pub fn saves_at(&self, at: usize) -> bool {
-        match &*self.kept() {
-            SavedState::Live(list) => list.get(at).is_some_and(Option::is_some),
-            SavedState::Packed(list) => list.get(at).is_some_and(Option::is_some),
+    /// Whether an array is saved in a slot. True for every slot once the node is freed.
+    pub fn saves_at(&self, slot: usize) -> bool {
+        match &*self.saved() {
+            SavedState::Live(list) => list.get(slot).is_some_and(Option::is_some),
+            SavedState::Packed(list) => list.get(slot).is_some_and(Option::is_some),
             SavedState::Freed(_) => true,
         }
     }
 
-    /// That what the node kept is gone since the pass that was asked for at a site.
+    /// The error that the saved arrays were freed by the pass at `site`.
     #[cold]
     fn freed(&self, site: Site) -> Box<Error> {
         let freed = site.describe().map_or(String::new(), |at| format!(" at {at}"));
@@ -321,61 +243,61 @@ impl Node {
         Box::new(Error::Freed { op: self.name(), freed, node })
     }
 
-    /// Shows which memory this node keeps for its rules and how many bytes of it. What is packed counts as what it was.
-    pub fn kept_memory(&self, see: &mut dyn FnMut(usize, usize)) -> SavedKind {
-        match &*self.kept() {
+    /// Shows the address and the size in bytes of each saved array; a packed array counts with its size before packing.
+    pub fn saved_memory(&self, visit: &mut dyn FnMut(usize, usize)) -> SavedKind {
+        match &*self.saved() {
             SavedState::Live(list) => {
-                for keep in list.iter().flatten() {
-                    let (memory, bytes) = keep.array().memory();
-                    see(memory, bytes);
+                for saved in list.iter().flatten() {
+                    let (memory, bytes) = saved.array().memory();
+                    visit(memory, bytes);
                 }
                 SavedKind::Live
             }
             SavedState::Packed(list) => {
-                pack::sizes(list, see);
+                saved::packed_memory(list, visit);
                 SavedKind::Packed
             }
             SavedState::Freed(_) => SavedKind::Freed,
         }
     }
 
-    /// Lets go of what the node keeps, if it keeps anything.
+    /// Frees what the node saves, if it saves anything. `site` is the call site of the pass.
     pub(crate) fn free(&self, site: Site) {
-        let mut kept = self.kept();
-        let freed = matches!(&*kept, SavedState::Freed(_));
-        if !freed && !matches!(&*kept, SavedState::Live(list) if list.is_empty()) {
-            let old = std::mem::replace(&mut *kept, SavedState::Freed(site));
-            drop(kept);
+        let mut saved = self.saved();
+        let freed = matches!(&*saved, SavedState::Freed(_));
+        if !freed && !matches!(&*saved, SavedState::Live(list) if list.is_empty()) {
+            let old = std::mem::replace(&mut *saved, SavedState::Freed(site));
+            drop(saved);
             drop(old);
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, SavedState> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn saved(&self) -> MutexGuard<'_, SavedState> {
+        self.saved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Node {
-    /// Drops the nodes below in a loop: a chain may have millions of them.
+    /// Drops the nodes below in a loop, because a chain may have millions of them.
     fn drop(&mut self) {
         LIVE.fetch_sub(1, Relaxed);
         if self.marks.has(Marks::OWN) || self.hooks.get().is_some() {
-            let kept = std::mem::replace(&mut *self.kept(), SavedState::Live(smallvec![]));
+            let saved = std::mem::replace(&mut *self.saved(), SavedState::Live(smallvec![]));
             let kind = std::mem::replace(&mut self.kind, NodeKind::Leaf(None));
-            drop_in_turn((kind, kept, std::mem::take(&mut self.hooks)));
+            drop_in_turn((kind, saved, std::mem::take(&mut self.hooks)));
         }
         for edge in self.inputs.iter_mut().filter_map(Option::take) {
-            if let Some(inputs) = let_go(edge) {
+            if let Some(inputs) = release(edge) {
                 drop_below(inputs);
             }
         }
     }
 }
 
-/// Lets go of a node: its inputs, if nobody else held it.
+/// Drops an edge. Returns the inputs of its node if nobody else owned that.
 #[inline]
-fn let_go(mut edge: Edge) -> Option<Inputs> {
-    // Where it stands, if nobody has a weak hold on it either, since it is many words to move.
+fn release(mut edge: Edge) -> Option<Inputs> {
+    // Where there is no weak reference either, the node is not moved, which saves many words.
     if Arc::strong_count(&edge.node) == 1
         && let Some(node) = Arc::get_mut(&mut edge.node)
     {
@@ -389,7 +311,7 @@ fn drop_below(inputs: Inputs) {
     let mut work: SmallVec<[Inputs; 1]> = SmallVec::from_buf([inputs]);
     while let Some(inputs) = work.pop() {
         for edge in inputs.into_iter().flatten() {
-            work.extend(let_go(edge));
+            work.extend(release(edge));
         }
     }
 }
@@ -400,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_node_is_small() {
-        // With its counts and the allocator's own word it fills 176 bytes.
+        // With the two counts of the `Arc` and the allocator's word it fills 176 bytes.
         assert_eq!(size_of::<Node>(), 152);
     }
 }

@@ -1,10 +1,10 @@
-//! A list that nearly always has one element, which then needs no memory of its own.
+//! A list that nearly always has one element, which is stored in place.
 
 use std::ops::{Deref, DerefMut};
 
 use smallvec::SmallVec;
 
-/// Of an array two words, which functions return in registers.
+/// `OneOrMany<Array>` is two words, so it is returned in registers.
 pub enum OneOrMany<T> {
     One(T),
     Many(Box<[T]>),

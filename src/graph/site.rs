@@ -1,23 +1,23 @@
-//! Call sites: which call in the user's program made a node. The host language knows; this room only carries the number.
+//! Call sites: the call in the user's program that made a node, as a number that the host language knows the meaning of.
 
 use std::sync::OnceLock;
 
-/// A call site interned by the host; zero where there is none.
+/// A call site that the host has interned. Zero: none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Site(pub u32);
 
-/// What a host language offers: the running call, and its place as text.
+/// What a host language answers about call sites.
 #[derive(Clone, Copy)]
 pub struct Host {
-    /// Called on threads that run the host's code, whenever a node is recorded.
+    /// The site of the running call. Asked on threads that run the host's code, for every node that is recorded.
     pub current: fn() -> Site,
-    /// Called on any thread: `file:line`, where the site is still known.
+    /// `file:line`, where the site is still known. Asked on any thread.
     pub describe: fn(Site) -> Option<String>,
 }
 
 static HOST: OnceLock<Host> = OnceLock::new();
 
-/// Makes a host known. The first one stays.
+/// Sets the host of this process. Only the first call counts.
 pub fn set_host(host: Host) {
     let _ = HOST.set(host);
 }

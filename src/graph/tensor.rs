@@ -1,22 +1,15 @@
-//! `Tensor`: an immutable value with the edge it came by.
+//! Making and asking tensors.
 
-use super::{DetachReason, Edge, Levels, Node, Owner};
+use super::detach_reason::DetachReason;
+use super::levels::Levels;
+use super::meta::Meta;
+use super::record::{Edge, Node, Owner, Tensor};
+use super::saved::SavedArray;
 use crate::array::Array;
 use crate::dtype::{DType, Element};
 
-/// An immutable value: an array, the edge to the node that made it (if its gradient is wanted), and the levels of
-/// batching whose hidden axes lead the array's axes.
-#[derive(Clone)]
-pub struct Tensor {
-    pub array: Array,
-    pub edge: Option<Edge>,
-    pub levels: Levels,
-    /// Of an untracked value: what cut it off from what it was computed from, as far as that is known.
-    pub detach_reason: DetachReason,
-}
-
 impl Tensor {
-    /// A constant: no edge, no levels.
+    /// A constant: a tensor without edge and levels.
     #[inline]
     pub fn constant(array: Array) -> Tensor {
         Tensor::made(array, None, Levels::default())
@@ -28,14 +21,20 @@ impl Tensor {
         Tensor { array, edge, levels, detach_reason: DetachReason::default() }
     }
 
-    /// A constant 0-d tensor.
+    /// A constant of rank 0.
     pub fn scalar<T: Element>(value: T) -> Tensor {
         Tensor::constant(Array::scalar(value))
     }
 
-    /// A constant 0-d tensor of a dtype given at run time.
+    /// A constant of rank 0 in a dtype given at run time.
     pub fn scalar_of(dtype: DType, value: f64) -> Tensor {
         Tensor::constant(Array::full_of(dtype, &[], value))
+    }
+
+    /// A saved value with its edge.
+    #[inline]
+    pub(crate) fn of_saved(saved: &SavedArray, edge: Option<Edge>) -> Tensor {
+        Tensor::made(saved.array(), edge, saved.levels())
     }
 
     /// The same value as the start of a new graph: gradients stop here and can be asked for.
@@ -43,7 +42,7 @@ impl Tensor {
         self.leaf_of(None)
     }
 
-    /// [`Tensor::leaf`] whose node remembers, weakly, who holds it, if somebody does.
+    /// [`Tensor::leaf`] with an owner, which the node does not keep alive.
     pub fn leaf_of(&self, owner: Option<Owner>) -> Tensor {
         Tensor { edge: Some(Edge { node: Node::leaf(self, owner), out: 0 }), ..self.clone() }
     }
@@ -53,7 +52,7 @@ impl Tensor {
         Tensor { edge: None, ..self.clone() }
     }
 
-    /// The shape as an op sees it: without the hidden axes of the levels.
+    /// The shape without the hidden axes of the levels, as an op sees it.
     #[inline]
     pub fn dims(&self) -> &[usize] {
         &self.array.dims()[self.levels.len()..]
@@ -69,10 +68,21 @@ impl Tensor {
         self.array.dtype()
     }
 
-    /// Whether a gradient can flow into this tensor.
+    /// Shape, dtype and levels.
+    pub fn meta(&self) -> Meta {
+        Meta::of(&self.array, &self.levels)
+    }
+
+    /// Whether gradients can flow into this tensor.
     #[inline]
     pub fn is_tracked(&self) -> bool {
         self.edge.is_some()
+    }
+
+    /// The first known reason why one of these tensors is not tracked.
+    pub(crate) fn detach_reason_of(tensors: &[&Tensor]) -> DetachReason {
+        let reasons = tensors.iter().filter(|t| t.edge.is_none()).map(|t| t.detach_reason);
+        reasons.into_iter().find(|r| r.is_known()).unwrap_or_default()
     }
 }
 

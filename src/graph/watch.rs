@@ -1,49 +1,27 @@
-//! What is looked at while a thread computes, if asked: values that are not finite, and the time that ops take.
-//! Off, it costs the door one load.
+//! Debugging and profiling of ops, as the thread's modes ask for it: values that are not finite, and the time that ops
+//! take.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use super::modes;
+use super::modes::{self, Watch};
+use super::record::{Node, Outputs};
 use super::site::Site;
-use super::{Node, Outputs};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::kernel::reduce::non_finite::{self, NonFinite};
 
-/// What a thread asks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Watch {
-    /// A NaN in a result is an error of the op that made it.
-    pub nans: bool,
-    /// The first result that is not finite is remembered, and a NaN in a gradient is an error.
-    pub anomalies: bool,
-    /// A cotangent of zero stays zero, whatever a pointwise op multiplies it with.
-    pub safe: bool,
-    /// The time and the bytes of every op are added up.
-    pub times: bool,
-    /// And that for each call site.
-    pub sites: bool,
-    /// The time that the rule of each node takes is noted.
-    pub nodes: bool,
-}
-
-impl Watch {
-    pub const NOTHING: Watch =
-        Watch { nans: false, anomalies: false, safe: false, times: false, sites: false, nodes: false };
-}
-
-/// How often an op ran, for how long, and how many bytes its results had.
+/// How often an op ran, for how long, and the bytes of its results.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Cost {
+pub struct OpCost {
     pub calls: u64,
     pub time: Duration,
     pub bytes: u64,
 }
 
-impl Cost {
+impl OpCost {
     fn add(&mut self, time: Duration, bytes: usize) {
         self.calls += 1;
         self.time += time;
@@ -51,29 +29,29 @@ impl Cost {
     }
 }
 
-/// By name, and by the call site that recorded it where that is asked: forward and backward.
-pub type Profile = FxHashMap<(&'static str, Site), [Cost; 2]>;
+/// By name of the op, and by call site where that is asked for: the costs of its forward and of its rule.
+pub type Profile = FxHashMap<(&'static str, Site), [OpCost; 2]>;
 
-/// By the address of a node: how long its rule has run.
+/// By address of a node: how long its rule has run.
 pub type NodeTimes = FxHashMap<usize, Duration>;
 
 thread_local! {
-    static FIRST: Cell<Option<First>> = const { Cell::new(None) };
+    static FIRST: Cell<Option<FirstNonFinite>> = const { Cell::new(None) };
     static PROFILE: RefCell<Profile> = RefCell::new(Profile::default());
     static NODES: RefCell<NodeTimes> = RefCell::new(NodeTimes::default());
 }
 
-/// Looks for the first value that is not finite from here on.
-pub fn forget_first() {
+/// Forgets the first value that was not finite, so that a new one is remembered.
+pub fn reset_first_non_finite() {
     FIRST.set(None);
 }
 
-/// What this thread has measured since it was last asked.
+/// The profile of this thread since this was last called.
 pub fn take_profile() -> Profile {
     PROFILE.take()
 }
 
-/// How long rules have run, by node, since this thread was last asked.
+/// How long the rule of each node has run on this thread since this was last called.
 pub fn take_node_times() -> NodeTimes {
     NODES.take()
 }
@@ -81,7 +59,7 @@ pub fn take_node_times() -> NodeTimes {
 /// Computes an op and watches it.
 ///
 /// # Errors
-/// Those of `f`; with [`Watch::nans`] also a NaN in a result.
+/// Those of `f`; with [`Watch::debug_nans`] also a NaN in a result.
 #[cold]
 pub(super) fn watched(name: &'static str, f: impl FnOnce() -> Result<Outputs>) -> Result<Outputs> {
     let start = Instant::now();
@@ -92,24 +70,24 @@ pub(super) fn watched(name: &'static str, f: impl FnOnce() -> Result<Outputs>) -
 
 fn inspect(name: &'static str, outs: &Outputs, start: Instant) -> Result<()> {
     let watch = modes::with(|m| m.watch);
-    if watch.times {
+    if watch.profile {
         count((name, site(watch, Site::current)), 0, start, outs.iter());
     }
-    if watch.nans && outs.iter().any(|o| non_finite::contains(o, NonFinite::Nan)) {
+    if watch.debug_nans && outs.iter().any(|o| non_finite::contains(o, NonFinite::Nan)) {
         bail!(NotFinite, name, "debug_nans: the result holds NaN");
     }
-    if watch.anomalies
+    if watch.detect_anomaly
         && FIRST.get().is_none()
         && outs.iter().any(|o| non_finite::contains(o, NonFinite::Any))
     {
-        FIRST.set(Some(First { of: name, site: Site::current(), backward: false }));
+        FIRST.set(Some(FirstNonFinite { op: name, site: Site::current(), backward: false }));
     }
     Ok(())
 }
 
-/// The site under which something is booked.
+/// The site that a cost counts for.
 fn site(watch: Watch, site: impl FnOnce() -> Site) -> Site {
-    if watch.sites { site() } else { Site::default() }
+    if watch.profile_sites { site() } else { Site::default() }
 }
 
 fn count<'a>(
@@ -122,45 +100,45 @@ fn count<'a>(
     PROFILE.with_borrow_mut(|p| p.entry(key).or_default()[direction].add(time, bytes));
 }
 
-/// Books the rule of a node that began at `start`.
+/// Counts the cost of a node's rule, which began at `start`.
 pub(crate) fn count_rule<'a>(
     watch: Watch,
     node: &Node,
     start: Instant,
     gradients: impl Iterator<Item = &'a Array>,
 ) {
-    if watch.nodes {
+    if watch.node_times {
         let time = start.elapsed();
         NODES.with_borrow_mut(|n| *n.entry(std::ptr::from_ref(node) as usize).or_default() += time);
     }
-    if watch.times {
+    if watch.profile {
         count((node.name(), site(watch, || node.site())), 1, start, gradients);
     }
 }
 
-/// The first value that is not finite: the op that made it, or (backward) whose gradient it is part of.
+/// The first value that was not finite: the op that computed it, or (backward) whose gradient it is part of.
 #[derive(Clone, Copy)]
-pub(crate) struct First {
-    pub(crate) of: &'static str,
+pub(crate) struct FirstNonFinite {
+    pub(crate) op: &'static str,
     pub(crate) site: Site,
     pub(crate) backward: bool,
 }
 
-impl std::fmt::Display for First {
+impl std::fmt::Display for FirstNonFinite {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let of = self.of;
+        let op = self.op;
         match (self.backward, self.site.describe()) {
-            (false, Some(at)) => write!(f, "The first value that is not finite was made by {of} at {at}."),
-            (false, None) => write!(f, "The first value that is not finite was made by {of}."),
+            (false, Some(at)) => write!(f, "The first value that is not finite was made by {op} at {at}."),
+            (false, None) => write!(f, "The first value that is not finite was made by {op}."),
             (true, Some(at)) => {
-                write!(f, "The first gradient that is not finite was made by {of}, recorded at {at}.")
+                write!(f, "The first gradient that is not finite was made by {op}, recorded at {at}.")
             }
-            (true, None) => write!(f, "The first gradient that is not finite was made by {of}."),
+            (true, None) => write!(f, "The first gradient that is not finite was made by {op}."),
         }
     }
 }
 
-/// Where the first result that is not finite was made since this thread began to watch for one.
-pub(crate) fn first() -> Option<First> {
+/// The first value that was not finite since this thread began to watch for one.
+pub(crate) fn first_non_finite() -> Option<FirstNonFinite> {
     FIRST.get()
 }

@@ -52,7 +52,7 @@ impl Lanes {
                     let mut dims = Dims::from_slice(x.array.dims());
                     dims.insert(hidden.len() + axis, 1);
                     let one = x.array.reshape(&dims)?;
-                    dims[hidden.len() + axis] = level.lanes;
+                    dims[hidden.len() + axis] = level.batch_size;
                     (one.expand(&dims, 0), x.levels.clone())
                 }
             },
@@ -65,7 +65,7 @@ impl Lanes {
                 let levels = x.levels.union(over);
                 let array = crate::graph::align(x, &levels);
                 let dims: Dims =
-                    levels.as_slice().iter().map(|l| l.lanes).chain(x.dims().iter().copied()).collect();
+                    levels.as_slice().iter().map(|l| l.batch_size).chain(x.dims().iter().copied()).collect();
                 (array.expand(&dims, levels.len()), levels)
             }
         })

@@ -94,7 +94,7 @@ fn drawn(
              'different' randomness flags on vmap or perform the randomness operation out of vmap"
         );
     };
-    let dims: Dims = levels.as_slice().iter().map(|l| l.lanes).chain(dims.iter().copied()).collect();
+    let dims: Dims = levels.as_slice().iter().map(|l| l.batch_size).chain(dims.iter().copied()).collect();
     Ok(Tensor::made(draw(&dims)?, None, levels))
 }
 

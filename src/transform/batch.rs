@@ -1,8 +1,8 @@
-//! Batching: a function of single values applied to all lanes of an axis at once.
+//! vmap: a function of single values applied to a whole batch at once.
 //!
-//! A level is entered: the axis becomes a hidden one, which ops do not see. While the call runs the level is live, so
-//! gradients taken inside it are those of each lane. Afterwards it is closed: gradients that flow out to values
-//! without the level are summed over its lanes.
+//! The axis of the batch becomes a hidden axis, which ops do not see: it belongs to a level. While the call runs the
+//! level is live, and gradients taken inside are those of each element of the batch. Afterwards the level is closed, and
+//! gradients that flow out to values without the level are summed over the batch.
 
 use crate::engine::{Answer, Request};
 use crate::error::{Result, bail};
@@ -10,8 +10,8 @@ use crate::graph::{Level, LiveLevel, Modes, ModesGuard, Randomness, Tensor};
 use crate::ops::batch::{enter, leave};
 use crate::shape;
 
-/// `f` applied to every lane: each input is given with the axis that is split into lanes, none where all lanes share
-/// it. The results have their lanes at `out_axis`. Calls nest.
+/// Applies `f` to every element of a batch. Each input is given with its batch axis, or none if it is the same for the
+/// whole batch. The outputs have their batch axis at `out_axis`. Calls nest.
 ///
 /// ```
 /// use ferrograd::{Array, Tensor, transform::vmap};
@@ -22,23 +22,25 @@ use crate::shape;
 /// ```
 ///
 /// # Errors
-/// What `f` reports; where no input has lanes, or they have different numbers of them.
+/// What `f` reports; where no input has a batch axis, or those have different sizes.
 pub fn vmap(
     f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
     ins: &[(&Tensor, Option<i64>)],
     out_axis: i64,
 ) -> Result<Vec<Tensor>> {
-    let mut lanes = None;
+    let mut batch_size = None;
     for (i, (x, axis)) in ins.iter().enumerate() {
         let Some(axis) = axis else { continue };
         let n = x.dims()[shape::axis("vmap", *axis, x.rank())?];
-        if let Some(other) = lanes.filter(|&other| other != n) {
+        if let Some(other) = batch_size.filter(|&other| other != n) {
             bail!(Shape, "vmap", "input {i} has {n} lanes, an input before it {other}");
         }
-        lanes = Some(n);
+        batch_size = Some(n);
     }
-    let Some(lanes) = lanes else { bail!(Argument, "vmap", "no input has an axis to split into lanes") };
-    let level = Level::new(lanes);
+    let Some(batch_size) = batch_size else {
+        bail!(Argument, "vmap", "no input has an axis to split into lanes")
+    };
+    let level = Level::new(batch_size);
     let _live = live(level);
     let inside = |(x, axis): &(&Tensor, Option<i64>)| match axis {
         Some(axis) => enter_at(x, level, *axis),
@@ -53,31 +55,36 @@ fn live(level: Level) -> ModesGuard {
     Modes::enter(|m| m.live_levels.push(LiveLevel { level, randomness: Randomness::default() }))
 }
 
-/// The axis of a tensor made the lanes of a level.
+/// Makes an axis of a tensor the hidden axis of a level.
 ///
 /// # Errors
-/// Where the axis is not there or has another size than the level.
+/// Where the tensor has no such axis, or its size is not the batch size of the level.
 pub fn enter_at(x: &Tensor, level: Level, axis: i64) -> Result<Tensor> {
     let at = shape::axis("vmap", axis, x.rank())?;
-    if x.dims()[at] != level.lanes {
-        bail!(Shape, "vmap", "axis {axis} of {:?} has not the {} lanes of the call", x.dims(), level.lanes);
+    if x.dims()[at] != level.batch_size {
+        bail!(
+            Shape,
+            "vmap",
+            "axis {axis} of {:?} has not the {} lanes of the call",
+            x.dims(),
+            level.batch_size
+        );
     }
     enter(x, level, at)
 }
 
-/// The lanes of a level made an axis; a tensor without the level is repeated.
+/// Makes the hidden axis of a level an ordinary axis. A tensor without the level is repeated.
 ///
 /// # Errors
-/// Where the result has no such axis.
+/// Where the result would have no such axis.
 pub fn leave_at(x: &Tensor, level: Level, axis: i64) -> Result<Tensor> {
     leave(x, level, shape::axis("vmap", axis, x.rank() + 1)?)
 }
 
-/// Many backward passes at once: every seed has one more axis, the first, which counts the passes; so do the
-/// gradients.
+/// Many backward passes at once: every seed and every gradient has one more axis at the front, which counts the passes.
 ///
 /// # Errors
-/// As [`Request::run`]; where a seed is not of this shape, or `leaves` are asked for.
+/// As [`Request::run`]; where a seed has another shape, or `leaves` are asked for.
 pub fn batched(mut request: Request<'_>) -> Result<Answer> {
     if request.leaves {
         bail!(
@@ -86,21 +93,21 @@ pub fn batched(mut request: Request<'_>) -> Result<Answer> {
             "batched gradients have one more axis than the leaves they would be added to"
         );
     }
-    let mut lanes = None;
+    let mut batch_size = None;
     for (edge, g) in &request.roots {
         let (seed, out) = (g.dims(), edge.meta().dims.as_slice());
-        if seed.is_empty() || seed[1..] != *out || lanes.is_some_and(|n| n != seed[0]) {
+        if seed.is_empty() || seed[1..] != *out || batch_size.is_some_and(|n| n != seed[0]) {
             bail!(
                 Shape,
                 "grad",
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch \
                  dimension: {seed:?} is not a batch{} of {out:?}",
-                lanes.map_or(String::new(), |n| format!(" of {n}"))
+                batch_size.map_or(String::new(), |n| format!(" of {n}"))
             );
         }
-        lanes = Some(seed[0]);
+        batch_size = Some(seed[0]);
     }
-    let level = Level::new(lanes.unwrap_or(1));
+    let level = Level::new(batch_size.unwrap_or(1));
     let _live = live(level);
     for (_, g) in &mut request.roots {
         *g = enter(g, level, 0)?;

@@ -1,4 +1,4 @@
-//! What is made of runs: batching.
+//! Transforms of functions: vmap.
 
 mod batch;
 

@@ -15,7 +15,7 @@ use crate::bind::python::modes::{grad_enabled, with_grad_mode};
 use crate::bind::value::inference::check_may_change;
 use crate::bind::value::storage::{OldEdge, Region};
 use crate::bind::value::var::{State, Value, Var};
-use crate::graph::{Meta, Tensor};
+use crate::graph::Tensor;
 use crate::ops::entry::Operand;
 use crate::ops::movement::cast;
 use crate::ops::{Index, index};
@@ -129,7 +129,7 @@ pub fn replace<'py>(
         check_may_write(slf, op)?;
         let (meta, inner) = {
             let t = slf.get().tensor();
-            (Meta::of(&t), t.edge.is_some_and(|e| !e.node.is_leaf()))
+            (t.meta(), t.edge.is_some_and(|e| !e.node.is_leaf()))
         };
         let dtype = meta.dtype;
         let before = slf.get().lock().version();

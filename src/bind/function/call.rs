@@ -145,7 +145,7 @@ impl FunctionCall {
                 Source::Output(i) => Some(Edge { node: node.clone(), out: *i as u32 }),
                 Source::Own(edge) => edge.clone(),
             };
-            Var::result(py, keep.expect("each is kept").tensor(edge), *dialect)
+            Var::result(py, Tensor::of_saved(&keep.expect("each is kept"), edge), *dialect)
         });
         tensors.collect()
     }
@@ -195,7 +195,7 @@ impl FunctionCall {
     fn seeds<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
         let Some((Recorded { dialect, .. }, node)) = self.node() else { return Ok(vec![]) };
         let seed = |meta: &Meta| {
-            let lanes = meta.levels.as_slice().iter().map(|l| l.lanes);
+            let lanes = meta.levels.as_slice().iter().map(|l| l.batch_size);
             let dims: Dims = lanes.chain(meta.dims.iter().copied()).collect();
             let array = Array::full_of(meta.dtype, &dims, 0.0);
             let zeros = Tensor::made(array, None, meta.levels.clone());
@@ -294,7 +294,7 @@ fn over(t: &Tensor, levels: &Levels) -> Array {
     if t.levels == *levels {
         return t.array.clone();
     }
-    let dims: Dims = levels.as_slice().iter().map(|l| l.lanes).chain(t.dims().iter().copied()).collect();
+    let dims: Dims = levels.as_slice().iter().map(|l| l.batch_size).chain(t.dims().iter().copied()).collect();
     align(t, levels).expand(&dims, levels.len())
 }
 

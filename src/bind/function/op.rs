@@ -46,7 +46,7 @@ struct Running;
 
 impl Running {
     fn new(s: &Saved<'_>) -> Running {
-        RUNNING.with_borrow_mut(|list| list.push((s.node.clone(), s.kept.into())));
+        RUNNING.with_borrow_mut(|list| list.push((s.node.clone(), s.arrays.into())));
         Running
     }
 }
@@ -110,8 +110,8 @@ impl Op for PythonOp {
         self.any_dtype
     }
 
-    fn held(&self, see: &mut dyn FnMut(&dyn Any)) {
-        see(&self.context);
+    fn visit_host_objects(&self, visit: &mut dyn FnMut(&dyn Any)) {
+        visit(&self.context);
     }
 
     fn forward(&self, _: &[&Array], _: usize) -> Result<Outputs> {

@@ -188,7 +188,7 @@ fn run<'py>(
         };
         grads.push(g.map(var).transpose()?);
     }
-    accumulate_grad(py, slots(answer.leaves, answer.aside), create_graph, result)?;
+    accumulate_grad(py, slots(answer.leaves, answer.deferred), create_graph, result)?;
     queue.finish(py)?;
     Ok(grads)
 }
@@ -240,7 +240,7 @@ pub fn backward<'py>(
     let inputs = inputs.unwrap_or_default();
     let queue = Queue::begin();
     let answer = answer(py, request, &outputs, &inputs, &seeds, false, dialect)?;
-    let mut found = slots(answer.leaves, answer.aside);
+    let mut found = slots(answer.leaves, answer.deferred);
     for ((input, g), used) in inputs.iter().zip(answer.wanted).zip(answer.reached) {
         let g = match g {
             None if used == Reached::Used => Some(zeros(input, None)?),

@@ -10,7 +10,7 @@ use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::value::var::{Slot, Var};
 use crate::engine;
-use crate::graph::{DetachReason, Edge, Meta};
+use crate::graph::{DetachReason, Edge};
 
 /// An output or an input of a request.
 #[derive(FromPyObject)]
@@ -36,7 +36,7 @@ impl Endpoint<'_> {
                 let made = edge.node.site().describe().map_or(String::new(), |at| format!(", made at {at}"));
                 format!("{}{made}", edge.meta())
             }
-            (Endpoint::Tensor(v), None) => Meta::of(&v.get().tensor()).to_string(),
+            (Endpoint::Tensor(v), None) => v.get().tensor().meta().to_string(),
             (Endpoint::Edge(_), None) => unreachable!("a place in the graph has an edge"),
         }
     }
@@ -131,7 +131,7 @@ pub fn why_unused(
     }
     let roots: Vec<Edge> = outputs.iter().filter_map(Endpoint::edge).collect();
     let mut cuts: Vec<DetachReason> =
-        outputs.iter().map(Endpoint::detach_reason).chain(engine::cuts(&roots)).collect();
+        outputs.iter().map(Endpoint::detach_reason).chain(engine::detach_reasons(&roots)).collect();
     let mut met = FxHashSet::default();
     cuts.retain(|c| met.insert(*c));
     let why: Vec<String> = cuts.into_iter().filter_map(DetachReason::describe).take(3).collect();

@@ -33,7 +33,7 @@ pub fn run_request(py: Python<'_>, request: Request<'_>, batched: bool) -> PyRes
         })?;
         Ok(())
     };
-    let request = Request { tick: Some(&interrupt), ..request };
+    let request = Request { interrupt: Some(&interrupt), ..request };
     let answer = without_gil(py, || if batched { transform::batched(request) } else { request.run() })?;
     THREADS_OF_LAST_RUN.set(answer.threads);
     Ok(answer)

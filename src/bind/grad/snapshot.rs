@@ -10,7 +10,7 @@ use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::gil::without_gil;
 use crate::bind::value::var::Slot;
-use crate::engine::{self, Survey};
+use crate::engine::{self, GraphSnapshot};
 use crate::graph::{Meta, SavedKind};
 
 /// The graph below `outputs` (tensors or gradient edges), inputs before their consumers. Nodes have the names of the
@@ -35,14 +35,14 @@ fn survey<'py>(
         };
         roots.push(edge);
     }
-    let found = without_gil(py, || Ok(engine::survey(&roots)))?;
+    let found = without_gil(py, || Ok(engine::snapshot(&roots)))?;
     columns(py, &outputs, &found, dialect)
 }
 
 fn columns<'py>(
     py: Python<'py>,
     outputs: &[Endpoint<'py>],
-    s: &Survey,
+    s: &GraphSnapshot,
     dialect: Dialect,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let nodes = &s.nodes;
@@ -58,7 +58,7 @@ fn columns<'py>(
         let outs = n.node.outs.iter().map(|m| value(py, m));
         PyTuple::new(py, outs.collect::<PyResult<Vec<_>>>()?)
     });
-    let holding = nodes.iter().map(|n| match n.holding {
+    let holding = nodes.iter().map(|n| match n.saved_kind {
         SavedKind::Live => "live",
         SavedKind::Packed => "packed",
         SavedKind::Freed => "freed",
@@ -89,20 +89,20 @@ fn columns<'py>(
         titles.into_any(),
         PyList::new(py, inputs.collect::<PyResult<Vec<_>>>()?)?.into_any(),
         PyList::new(py, values.collect::<PyResult<Vec<_>>>()?)?.into_any(),
-        PyList::new(py, nodes.iter().map(|n| n.kept))?.into_any(),
+        PyList::new(py, nodes.iter().map(|n| n.saved_bytes))?.into_any(),
         PyList::new(py, holding.map(|h| PyString::intern(py, h)))?.into_any(),
         PyList::new(py, nodes.iter().map(|n| n.node.site().0))?.into_any(),
         PyList::new(py, keys)?.into_any(),
         places.into_any(),
         names.into_any(),
-        s.kept.into_pyobject(py)?.into_any(),
+        s.saved_bytes.into_pyobject(py)?.into_any(),
     ];
     PyTuple::new(py, columns)
 }
 
 /// A value's shape, its dtype, and the batch size of each level of batching.
 fn value<'py>(py: Python<'py>, meta: &Meta) -> PyResult<Bound<'py, PyTuple>> {
-    let lanes: Vec<usize> = meta.levels.as_slice().iter().map(|l| l.lanes).collect();
+    let lanes: Vec<usize> = meta.levels.as_slice().iter().map(|l| l.batch_size).collect();
     let shape = PyTuple::new(py, meta.dims.as_slice())?;
     PyTuple::new(
         py,

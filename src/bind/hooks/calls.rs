@@ -16,8 +16,8 @@ use crate::error::Result;
 use crate::graph::{Cotangents, HookContext, Hooks, Tensor};
 
 impl Hooks for Attached {
-    fn held(&self, see: &mut dyn FnMut(&dyn Any)) {
-        see(&self.0);
+    fn visit_host_objects(&self, visit: &mut dyn FnMut(&dyn Any)) {
+        visit(&self.0);
     }
 
     fn is_empty(&self) -> bool {
@@ -99,7 +99,7 @@ fn call_tensor_hook(
         }
         HookKind::Retain { out, slot, .. } => {
             if let (Some(t), Some(slot)) = (&g[*out as usize], slot.upgrade()) {
-                at.lay_aside(slot, t.clone());
+                at.defer_grad(slot, t.clone());
             }
         }
         HookKind::Multi(out, multi, i) => {

@@ -14,13 +14,13 @@ use rustc_hash::FxHashSet;
 use super::list::HookList;
 use crate::bind::python::capi::track;
 use crate::bind::value::var::{Slot, Value, Var};
-use crate::graph::{Edge, held_by};
+use crate::graph::{Edge, visit_owned_host_objects};
 
 /// Shows the objects of ops that only these edges keep alive. Returns the lists of hooks that only they keep alive,
 /// once for each holder.
 fn show(edges: &[&Edge], mut visit: impl FnMut(&Py<PyAny>)) -> Vec<Arc<HookList>> {
     let mut lists = vec![];
-    held_by(edges, &mut |held| {
+    visit_owned_host_objects(edges, &mut |held| {
         if let Some(object) = held.downcast_ref() {
             visit(object);
         } else if let Some(list) = held.downcast_ref::<Arc<HookList>>() {

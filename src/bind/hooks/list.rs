@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyWeakrefReference};
 use super::multi::MultiHook;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::value::var::Slot;
-use crate::graph::{Hooks, Late, Node};
+use crate::graph::{Hooks, LateHostObject, Node};
 
 /// When a hook is called, and with what.
 #[derive(Clone)]
@@ -70,7 +70,7 @@ struct ListState {
     /// What users put on the node.
     metadata: Option<Py<PyDict>>,
     /// Present while there is a hook with a function: nodes that were made before it do not know that they lead to it.
-    late: Option<Late>,
+    late: Option<LateHostObject>,
     /// The node's Python object, while there is one.
     object: Option<Py<PyWeakrefReference>>,
 }

@@ -40,12 +40,12 @@ impl MultiHook {
         i: usize,
         g: Option<Py<Var>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let run = at.run();
+        let run = at.pass_token();
         let mut passes = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
         let known = passes.iter().position(|pass| pass.run.as_ptr() == Arc::as_ptr(run));
         let known = known.unwrap_or_else(|| {
             let expected = |(node, out): &&(Weak<Node>, u32)| {
-                node.upgrade().is_some_and(|node| at.expects(&Edge { node, out: *out }))
+                node.upgrade().is_some_and(|node| at.reaches(&Edge { node, out: *out }))
             };
             let left = self.tensors.iter().filter(expected).count();
             let found = self.tensors.iter().map(|_| None).collect();

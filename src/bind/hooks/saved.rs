@@ -84,9 +84,9 @@ impl Packed for PackedTensor {
         })
     }
 
-    fn held(&self, see: &mut dyn FnMut(&dyn Any)) {
-        see(&self.value);
-        see(self.hooks.as_any());
+    fn visit_host_objects(&self, visit: &mut dyn FnMut(&dyn Any)) {
+        visit(&self.value);
+        visit(self.hooks.as_any());
     }
 }
 
@@ -156,7 +156,7 @@ impl SavedTensor {
             SavedState::Freed(_) => unreachable!("it is never freed"),
         };
         let keep = list.into_iter().flatten().next().expect("one is kept");
-        Var::result(py, keep.tensor(self.edge.clone()), self.dialect)
+        Var::result(py, Tensor::of_saved(&keep, self.edge.clone()), self.dialect)
     }
 }
 

@@ -18,7 +18,7 @@ struct NodeHook {
 
 impl Observer for NodeHook {
     /// Calls the hook. What it computes is neither recorded nor observed.
-    fn made(&self, node: &Arc<Node>) -> Result<()> {
+    fn recorded(&self, node: &Arc<Node>) -> Result<()> {
         let edge = Edge { node: node.clone(), out: 0 };
         let modes = |m: &mut Modes| {
             m.recording = Recording::from(false);

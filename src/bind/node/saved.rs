@@ -13,7 +13,7 @@ use crate::bind::hooks::saved::packer;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::check_callable;
 use crate::bind::value::var::{Slot, Var};
-use crate::graph::{Edge, NodeKind};
+use crate::graph::{Edge, NodeKind, Tensor};
 
 /// An operand of a node's rule.
 #[derive(Clone, Copy)]
@@ -79,7 +79,7 @@ impl Node {
         if let Some(leaf) = leaf.filter(|v| v.get().tensor().array.is_same(&keep.array())) {
             return Ok(Some(leaf));
         }
-        Var::result(py, keep.tensor(edge), self.dialect).map(Some)
+        Var::result(py, Tensor::of_saved(&keep, edge), self.dialect).map(Some)
     }
 
     /// The index of an operand among the tensors that the node has saved.
@@ -94,7 +94,7 @@ impl Node {
     fn context(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         let NodeKind::Op(op) = &self.edge.node.kind else { return None };
         let mut context = None;
-        op.held(&mut |held: &dyn Any| {
+        op.visit_host_objects(&mut |held: &dyn Any| {
             context = held.downcast_ref::<Py<PyAny>>().map(|o| o.clone_ref(py));
         });
         context

@@ -100,7 +100,7 @@ fn search_saved(edge: Option<&Edge>) -> PyResult<()> {
     for _ in 0..NODES {
         let Some(Edge { node, .. }) = work.pop() else { break };
         let mut saved = false;
-        node.kept_memory(&mut |memory, _| saved |= ids.contains(&memory));
+        node.saved_memory(&mut |memory, _| saved |= ids.contains(&memory));
         if saved {
             return Err(PyRuntimeError::new_err(
                 "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal \

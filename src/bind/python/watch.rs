@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use pyo3::prelude::*;
 
 use super::error::raise;
-use crate::graph::Modes;
-use crate::graph::watch::{self, Cost, Watch};
+use crate::graph::watch::{self, OpCost};
+use crate::graph::{Modes, Watch};
 
 /// Sets whether this thread watches one thing: `nans`, `anomalies`, `safe`, `times`, `sites` or `nodes`. Returns
 /// whether it did before.
@@ -14,7 +14,7 @@ use crate::graph::watch::{self, Cost, Watch};
 fn set(py: Python<'_>, what: &str, on: bool) -> PyResult<bool> {
     let before = Modes::update(|m| field(py, &mut m.watch, what).map(|f| std::mem::replace(f, on)))?;
     if what == "anomalies" && on && !before {
-        watch::forget_first();
+        watch::reset_first_non_finite();
     }
     Ok(before)
 }
@@ -27,12 +27,12 @@ fn watching(py: Python<'_>, what: &str) -> PyResult<bool> {
 
 fn field<'a>(py: Python<'_>, watch: &'a mut Watch, what: &str) -> PyResult<&'a mut bool> {
     Ok(match what {
-        "nans" => &mut watch.nans,
-        "anomalies" => &mut watch.anomalies,
-        "safe" => &mut watch.safe,
-        "times" => &mut watch.times,
-        "sites" => &mut watch.sites,
-        "nodes" => &mut watch.nodes,
+        "nans" => &mut watch.debug_nans,
+        "anomalies" => &mut watch.detect_anomaly,
+        "safe" => &mut watch.safe_gradients,
+        "times" => &mut watch.profile,
+        "sites" => &mut watch.profile_sites,
+        "nodes" => &mut watch.node_times,
         _ => return Err(raise(py, "ArgumentError", format!("watch: {what:?} is nothing that is watched"))),
     })
 }
@@ -43,7 +43,7 @@ type Row = (&'static str, Option<String>, [(u64, f64, u64); 2]);
 /// What this thread has measured since this was last called.
 #[pyfunction]
 fn take_profile() -> Vec<Row> {
-    let plain = |c: Cost| (c.calls, c.time.as_secs_f64(), c.bytes);
+    let plain = |c: OpCost| (c.calls, c.time.as_secs_f64(), c.bytes);
     let taken = watch::take_profile().into_iter();
     let mut rows: Vec<Row> =
         taken.map(|((name, site), costs)| (name, site.describe(), costs.map(plain))).collect();

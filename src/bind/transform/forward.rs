@@ -97,7 +97,7 @@ fn leads_beyond(py: Python<'_>, outputs: Vec<Bound<'_, Var>>, places: Vec<Bound<
         vars.iter().filter_map(|v| v.get().tensor().edge).collect()
     };
     let (outputs, places) = (edges(outputs), edges(places));
-    Ok(without_gil(py, || Ok(engine::leads_beyond(&outputs, &places)))?)
+    Ok(without_gil(py, || Ok(engine::reaches_other_leaves(&outputs, &places)))?)
 }
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {

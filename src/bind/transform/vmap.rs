@@ -63,7 +63,7 @@ pub struct Lanes(graph::Level);
 impl Lanes {
     /// The number of members of the batch.
     fn __len__(&self) -> usize {
-        self.0.lanes
+        self.0.batch_size
     }
 
     /// Whether random numbers drawn here are the "same" or "different" for all members, or drawing them is an "error".

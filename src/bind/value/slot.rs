@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyWeakrefReference;
 use pyo3::{PyTraverseError, PyTypeCheck, PyVisit};
 
-use crate::graph::{Edge, Hooks, Meta, Node, NodeKind, Tensor};
+use crate::graph::{Edge, Hooks, Node, NodeKind, Tensor};
 
 /// What a tensor of the class `V` has as the start of a graph: its gradient and its node. The node holds the slot weakly
 /// and the slot the node, so there is no cycle.
@@ -82,7 +82,7 @@ impl<V> GradSlot<V> {
     /// Shows what the kept hooks hold.
     pub fn visit_hooks(&self, see: &mut dyn FnMut(&dyn Any)) {
         if let Some(hooks) = &self.lock().hooks {
-            hooks.held(see);
+            hooks.visit_host_objects(see);
         }
     }
 
@@ -101,7 +101,7 @@ impl<V: PyTypeCheck + 'static> GradSlot<V> {
 
     /// The value as a leaf whose gradient is stored here: the same leaf as before, as long as a graph holds it.
     pub fn leaf(self: &Arc<GradSlot<V>>, t: &Tensor) -> Tensor {
-        let known = self.lock().node.upgrade().filter(|n| n.outs[0] == Meta::of(t));
+        let known = self.lock().node.upgrade().filter(|n| n.outs[0] == t.meta());
         let owner: Weak<dyn Any + Send + Sync> =
             Arc::downgrade(&(self.clone() as Arc<dyn Any + Send + Sync>));
         let leaf = match known {

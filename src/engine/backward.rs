@@ -1,0 +1,210 @@
+//! Backward passes: on the calling thread alone, or with other threads.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, PoisonError};
+
+use rustc_hash::FxHashSet;
+
+use super::arena::{Arena, NONE, bytes};
+use super::interrupt::Interrupt;
+use super::parallel::run_parallel;
+use super::pass::{NodeCotangents, Pass};
+use super::request::{Answer, Reached, Request, seed};
+use super::sum::Sums;
+use crate::error::{Error, Result, bail};
+use crate::graph::modes::{self, Flags, Modes};
+use crate::graph::site::Site;
+use crate::graph::{Edge, Meta, Node, NodeKind, Tensor, Watch};
+use crate::kernel::par;
+use crate::ops::movement::broadcast_to;
+
+impl Request<'_> {
+    /// Runs a backward pass.
+    ///
+    /// # Errors
+    /// What the rules and hooks report; [`Error::Freed`] where an earlier pass has freed the graph.
+    pub fn run(self) -> Result<Answer> {
+        let _site = modes::fix_site();
+        catch_unwind(AssertUnwindSafe(|| answer(&self))).unwrap_or_else(|panic| Err(Error::from_panic(panic)))
+    }
+}
+
+/// Ones in the shape of a tensor: the cotangent of the sum of its elements.
+fn ones(t: &Tensor) -> Result<Tensor> {
+    broadcast_to(&Tensor::scalar_of(t.dtype(), 1.0), t.dims())
+}
+
+/// The roots of a request for the sum of all elements of `outputs`.
+fn sum_roots(outputs: &[&Tensor]) -> Result<Vec<(Edge, Tensor)>> {
+    outputs.iter().filter_map(|t| Some((t.edge.clone()?, t))).map(|(edge, t)| Ok((edge, ones(t)?))).collect()
+}
+
+/// The gradients of the sum of all elements of `outputs` with respect to each of `inputs`. None: the input was not used.
+/// With `create_graph` the gradients can be differentiated.
+///
+/// ```
+/// use ferrograd::{Tensor, grad};
+/// let x = Tensor::scalar(3.0).leaf();
+/// let y = &x * &x * &x;
+/// let dy = grad(&[&y], &[&x], true)?[0].clone().unwrap();
+/// let ddy = grad(&[&dy], &[&x], false)?[0].clone().unwrap();
+/// assert_eq!((dy.array.item().to_f64(), ddy.array.item().to_f64()), (27.0, 18.0));
+/// # Ok::<(), Box<ferrograd::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`Request::run`].
+pub fn grad(outputs: &[&Tensor], inputs: &[&Tensor], create_graph: bool) -> Result<Vec<Option<Tensor>>> {
+    let roots = sum_roots(outputs)?;
+    // A fresh leaf, which nothing reaches, stands in for an untracked input.
+    let wanted = inputs.iter().filter_map(|t| t.edge.clone().or_else(|| t.leaf().edge)).collect();
+    let request = Request { roots, wanted, create_graph, retain_graph: create_graph, ..Request::default() };
+    Ok(request.run()?.wanted)
+}
+
+/// The gradients of the sum of all elements of `outputs` with respect to all leaves below.
+///
+/// # Errors
+/// As [`Request::run`].
+pub fn backward(outputs: &[&Tensor]) -> Result<Vec<(Arc<Node>, Tensor)>> {
+    let request = Request { roots: sum_roots(outputs)?, leaves: true, ..Request::default() };
+    Ok(request.run()?.leaves)
+}
+
+fn answer(request: &Request<'_>) -> Result<Answer> {
+    let pass = Pass::new(request);
+    if request.leaves && !pass.live.is_empty() {
+        bail!(
+            Argument,
+            "backward",
+            "inside vmap each lane has its own gradient, and a tensor has one: use grad"
+        );
+    }
+    let seeds = seeds(request, &pass)?;
+    // The pass watches rules as a whole; the ops in them are checked only for NaN.
+    let watching = pass.checks.is_watching();
+    let debug_nans = pass.checks.watch.debug_nans;
+    let _modes = watching.then(|| Modes::enter(|m| m.watch = Watch { debug_nans, ..Watch::NOTHING }));
+    // Measurements belong to one thread, and packers and observers are called on the thread that records.
+    let alone = watching || modes::flags().has(Flags::PACKING);
+    let wide = !alone && par::threads() > 1 && pass.arena.is_wide(par::MIN_BYTES);
+    let unfinished = Unfinished(&pass, request.retain_graph);
+    let (sums, threads) =
+        if wide { run_parallel(&pass, request, seeds)? } else { (run_alone(&pass, request, seeds)?, 1) };
+    std::mem::forget(unfinished);
+    collect(request, &pass, sums, threads)
+}
+
+/// A pass that fails frees the whole graph, unless it is retained, so that no half of a graph is left.
+struct Unfinished<'a>(&'a Pass<'a>, bool);
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        let (arena, site) = (&self.0.arena, Site::current());
+        for (_, node) in arena.nodes.iter().enumerate().filter(|(i, _)| !self.1 && arena.is_live(*i)) {
+            node.free(site);
+        }
+    }
+}
+
+/// By slot: the sum of its seeds, in the order of the roots.
+fn seeds(request: &Request<'_>, pass: &Pass<'_>) -> Result<Sums> {
+    let mut sums = Sums::new(pass.arena.slots());
+    for (&slot, (edge, g)) in pass.arena.roots.iter().zip(&request.roots).filter(|(s, _)| **s != NONE) {
+        let g = if request.create_graph { seed(edge, g)? } else { seed(edge, &g.detach())? };
+        sums.add(slot as usize, g, request.create_graph)?;
+    }
+    Ok(sums)
+}
+
+/// Runs all nodes in descending order, in which the consumers of a node come before it: without counters and locks.
+/// Returns the sums that are part of the answer.
+fn run_alone(pass: &Pass<'_>, request: &Request<'_>, mut sums: Sums) -> Result<Sums> {
+    let arena = &pass.arena;
+    let mut interrupt = Interrupt::new(request.interrupt);
+    for (i, &node) in arena.nodes.iter().enumerate().rev() {
+        let outs = arena.outs(i);
+        if let Some(hooks) = node.hooks().filter(|_| arena.is_live(i)) {
+            let mut g: NodeCotangents = outs.clone().map(|s| sums.take(s)).collect();
+            pass.run_tensor_hooks(i, hooks, &mut g)?;
+            outs.clone().zip(g).filter_map(|(s, g)| Some((s, g?))).for_each(|(s, g)| sums.put(s, g));
+        }
+        if !arena.works(i) {
+            continue;
+        }
+        let mut take = |s: usize| if arena.asked[s] { sums.get(s).cloned() } else { sums.take(s) };
+        let (mut one, mut several);
+        let g: &mut [Option<Tensor>] = if outs.len() == 1 {
+            one = [take(outs.start)];
+            &mut one
+        } else {
+            several = outs.map(take).collect::<Vec<_>>();
+            &mut several
+        };
+        if g.iter().all(Option::is_none) {
+            continue;
+        }
+        // Read in place, because a list of gradients is many words to move.
+        let mut result = pass.differentiate(node, g);
+        let Ok(grads) = &mut result else { return Err(result.expect_err("it is not Ok")) };
+        for (&t, grad) in arena.ins(i).iter().zip(grads) {
+            if let (true, Some(grad)) = (t != NONE, grad.take()) {
+                sums.add(t as usize, grad, pass.create_graph)?;
+            }
+        }
+        interrupt.after_node(bytes(node))?;
+    }
+    Ok(sums)
+}
+
+/// By slot: whether a path of the library's ops leads there from a root. A function of the caller's may give no gradient
+/// on purpose.
+fn below_ops(arena: &Arena<'_>) -> Vec<bool> {
+    let mut below = vec![false; arena.slots()];
+    arena.roots.iter().filter(|s| **s != NONE).for_each(|&s| below[s as usize] = true);
+    for (i, node) in arena.nodes.iter().enumerate().rev() {
+        let own = matches!(&node.kind, NodeKind::Op(op) if !op.calls_host());
+        if own && arena.outs(i).any(|s| below[s]) {
+            arena.ins(i).iter().filter(|t| **t != NONE).for_each(|&t| below[t as usize] = true);
+        }
+    }
+    below
+}
+
+/// The gradient of a value that was used, with derivatives that are all zero.
+fn zeros(meta: &Meta) -> Result<Tensor> {
+    broadcast_to(&Tensor::scalar_of(meta.dtype, 0.0), &meta.dims)
+}
+
+fn collect(request: &Request<'_>, pass: &Pass<'_>, mut sums: Sums, threads: usize) -> Result<Answer> {
+    let arena = &pass.arena;
+    let found = |&s: &u32| (s != NONE).then(|| sums.get(s as usize).cloned()).flatten();
+    let wanted: Vec<Option<Tensor>> = arena.wanted.iter().map(found).collect();
+    let mut leaves = vec![];
+    let mut used = None;
+    let reached = arena.wanted.iter().zip(&wanted).map(|(&s, g)| match g {
+        _ if s == NONE => Reached::Never,
+        None if !used.get_or_insert_with(|| below_ops(arena))[s as usize] => Reached::Unanswered,
+        _ => Reached::Used,
+    });
+    let reached = reached.collect();
+    if request.leaves {
+        let returned: FxHashSet<u32> = arena.wanted.iter().copied().collect();
+        for &i in arena.leaves.iter().rev() {
+            let (node, slot) = (arena.nodes[i as usize], arena.outs(i as usize).start);
+            if returned.contains(&(slot as u32)) {
+                continue;
+            }
+            match sums.take(slot) {
+                Some(g) => leaves.push((node.clone(), g)),
+                // The leaf was used, with derivatives that are all zero. A hook may have taken its gradient.
+                None if node.hooks().is_none() && used.get_or_insert_with(|| below_ops(arena))[slot] => {
+                    leaves.push((node.clone(), zeros(&node.outs[0])?));
+                }
+                None => {}
+            }
+        }
+    }
+    let deferred = std::mem::take(&mut *pass.hooks.deferred.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Answer { wanted, reached, leaves, deferred, threads })
+}

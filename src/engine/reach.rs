@@ -1,0 +1,27 @@
+//! Whether a graph goes on beyond the values where a transform stops.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use crate::graph::{Edge, Node};
+
+/// Whether the graph below `outputs` has a leaf that is not among `inputs`. If so, a derivative with respect to `inputs`
+/// may later be differentiated with respect to that leaf, so it is worth recording. An input that is no leaf leads on
+/// to what it was computed from.
+pub fn reaches_other_leaves(outputs: &[Edge], inputs: &[Edge]) -> bool {
+    let inputs: FxHashSet<*const Node> = inputs.iter().map(|e| Arc::as_ptr(&e.node)).collect();
+    let mut met: FxHashSet<*const Node> = FxHashSet::default();
+    let mut work: Vec<&Arc<Node>> = outputs.iter().map(|e| &e.node).collect();
+    while let Some(node) = work.pop() {
+        // A node with one owner is met only once.
+        if Arc::strong_count(node) > 1 && !met.insert(Arc::as_ptr(node)) {
+            continue;
+        }
+        if node.is_leaf() && !inputs.contains(&Arc::as_ptr(node)) {
+            return true;
+        }
+        work.extend(node.inputs.iter().flatten().map(|e| &e.node));
+    }
+    false
+}

@@ -1,0 +1,195 @@
+//! The types of the graph, which refer to each other: a tensor has an edge, the edge leads to a node, the node holds an
+//! op and hooks, and those compute with tensors. Their methods are in the files of their names.
+
+use std::any::Any;
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use once_cell::race::OnceBox;
+use smallvec::SmallVec;
+
+use super::detach_reason::DetachReason;
+use super::levels::Levels;
+use super::meta::Metas;
+use super::one_or_many::OneOrMany;
+use super::saved::{SavedArray, SavedState};
+use super::saves::{NeedsGrad, Saves};
+use crate::array::Array;
+use crate::error::Result;
+
+/// An immutable value with the edge to the node that computed it.
+#[derive(Clone)]
+pub struct Tensor {
+    /// The value. Its first axes are the hidden ones of `levels`.
+    pub array: Array,
+    /// None where no gradient flows into the tensor.
+    pub edge: Option<Edge>,
+    /// The vmap levels that the tensor has a hidden axis for.
+    pub levels: Levels,
+    /// Why an untracked tensor is untracked although it was computed from tracked ones, as far as that is known.
+    pub detach_reason: DetachReason,
+}
+
+/// Output `out` of a node.
+#[derive(Clone)]
+pub struct Edge {
+    pub node: Arc<Node>,
+    pub out: u32,
+}
+
+/// One application of an op, or a leaf.
+pub struct Node {
+    pub kind: NodeKind,
+    /// By input of the op: the edge it came by, or none where no gradient is wanted.
+    pub inputs: Inputs,
+    pub outs: Metas,
+    pub(super) saved: Mutex<SavedState>,
+    /// Boxed twice, so that a node without hooks has one word for them.
+    pub(super) hooks: OnceBox<Box<dyn Hooks>>,
+    pub(super) marks: Marks,
+    /// Why an untracked input is untracked.
+    pub detach_reason: DetachReason,
+}
+
+pub(super) type Inputs = SmallVec<[Option<Edge>; 2]>;
+
+/// A node's call site and two flags, in one number.
+pub(super) struct Marks(pub(super) AtomicU32);
+
+pub enum NodeKind {
+    /// The start of a graph, and its owner if it has one.
+    Leaf(Option<Box<Owner>>),
+    Op(Box<dyn Op>),
+}
+
+/// The owner of a leaf, which the leaf does not keep alive.
+pub type Owner = Weak<dyn Any + Send + Sync>;
+
+/// The results of an op.
+pub type Outputs = OneOrMany<Array>;
+/// By input of the op: its gradient. None is zero, or a gradient that is not wanted.
+pub type Grads = SmallVec<[Option<Tensor>; 2]>;
+/// By output of the op: its cotangent. None is zero.
+pub type Cotangents = [Option<Tensor>];
+/// By input of the op: its tangent. None is zero.
+pub type Tangents = [Option<Tensor>];
+
+/// A function of arrays. One `impl` is all that the library knows of an op: what it computes, what its rules read, and
+/// the rules. The rules call functions that are ops themselves, so they can be differentiated again.
+pub trait Op: Send + Sync + 'static {
+    /// The public name, for errors and for pictures of the graph.
+    fn name(&self) -> &'static str;
+
+    /// Whether the rules call the host language. They are then run by the thread that asked for the gradients, with no
+    /// lock held.
+    fn calls_host(&self) -> bool {
+        false
+    }
+
+    /// Whether `vjp` takes cotangents of other dtypes than those of the outputs.
+    fn takes_any_dtype(&self) -> bool {
+        false
+    }
+
+    /// Shows the host's objects in the op to the host's garbage collector.
+    fn visit_host_objects(&self, _visit: &mut dyn FnMut(&dyn Any)) {}
+
+    /// Checks the inputs and computes the outputs.
+    ///
+    /// Each array begins with `batch_ndim` hidden axes, of size 1 or of the batch size of their level, and so does each
+    /// output. The op's own axes follow: an op that counts axes from the end need not look at `batch_ndim`.
+    ///
+    /// # Errors
+    /// Everything that the op refuses: the rules refuse nothing.
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs>;
+
+    /// Whether each element of an output depends only on the elements at the same place of the inputs.
+    fn is_pointwise(&self) -> bool {
+        false
+    }
+
+    /// The inputs and outputs that the rules read, given which inputs need gradients.
+    fn saves(&self, needs: NeedsGrad) -> Saves;
+
+    /// The gradients of the inputs, given the cotangents of the outputs. At least one cotangent is there, unless the op
+    /// calls the host and a hook has removed it; an op with one output reads it with [`only`](super::only). A gradient
+    /// may have any shape that its input broadcasts to: the engine sums it.
+    ///
+    /// # Errors
+    /// For want of memory, or from the host.
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads>;
+
+    /// The tangents of the outputs, given the tangents of the inputs. At least one is there; an op with one input reads
+    /// it with [`only`](super::only). Reads only what `vjp` reads.
+    ///
+    /// # Errors
+    /// For want of memory, or from the host.
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads>;
+}
+
+/// What a rule can read of the application that it differentiates.
+pub struct Saved<'a> {
+    pub(crate) node: &'a Arc<Node>,
+    /// By slot: first the inputs, then the outputs.
+    pub(crate) arrays: &'a [Option<SavedArray>],
+    /// The edges of the saved inputs: those of the node, unless the engine puts others in their place.
+    pub(crate) edges: &'a [Option<Edge>],
+    /// Whether the ops of the rule are recorded.
+    pub(crate) record: bool,
+}
+
+/// Functions of the caller that see the gradients at one node and may change them. They are called on the thread that
+/// asked for the gradients, with no lock held and outside kernels, so they may record, differentiate, and change the
+/// hooks of any node. Each gradient that they leave in a list keeps its shape and dtype.
+pub trait Hooks: Any + Send + Sync {
+    /// Whether there is no hook to call.
+    fn is_empty(&self) -> bool;
+
+    /// Shows the host's objects in the hooks to the host's garbage collector.
+    fn visit_host_objects(&self, _visit: &mut dyn FnMut(&dyn Any)) {}
+
+    /// Sees the complete gradients of the node's outputs. None: no gradient arrives.
+    ///
+    /// # Errors
+    /// From the host.
+    fn tensor_hooks(&self, at: &HookContext<'_>, g: &mut [Option<Tensor>]) -> Result<()>;
+
+    /// Sees the same gradients right before the node's rule reads them, or before a leaf accumulates its gradient.
+    ///
+    /// # Errors
+    /// From the host.
+    fn pre_hooks(&self, at: &HookContext<'_>, g: &mut [Option<Tensor>]) -> Result<()>;
+
+    /// Sees the gradients of the node's inputs, which its rule made of `g`.
+    ///
+    /// # Errors
+    /// From the host.
+    fn post_hooks(&self, at: &HookContext<'_>, grads: &mut [Option<Tensor>], g: &Cotangents) -> Result<()>;
+
+    /// Called before a leaf's gradient is accumulated. Returns the gradient to be accumulated at the end of the pass,
+    /// or none if the hook has done that.
+    ///
+    /// # Errors
+    /// From the host.
+    fn accumulate_grad(&self, at: &HookContext<'_>, g: Tensor) -> Result<Option<Tensor>>;
+}
+
+/// The node at which hooks are called, and the pass that calls them.
+pub struct HookContext<'a> {
+    pub node: &'a Arc<Node>,
+    /// Whether ops that the hooks compute are recorded.
+    pub create_graph: bool,
+    pub(crate) pass: &'a HookState,
+    pub(crate) reaches: &'a dyn Fn(&Edge) -> bool,
+}
+
+/// What the hooks of one pass share.
+#[derive(Default)]
+pub(crate) struct HookState {
+    pub(super) token: OnceLock<Arc<()>>,
+    /// Gradients to be accumulated at the end of the pass.
+    pub(crate) deferred: Mutex<Vec<(GradOwner, Tensor)>>,
+}
+
+/// Where a deferred gradient is accumulated.
+pub type GradOwner = Arc<dyn Any + Send + Sync>;
