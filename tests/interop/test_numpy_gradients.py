@@ -73,6 +73,6 @@ def test_a_result_without_a_derivative_is_computed_of_a_tracked_tensor() -> None
 
 def test_broadcast_arrays_keeps_the_gradient_and_takes_text() -> None:
     x = fg.tensor([2.0, 1.0], requires_grad=True)
-    wide, ones, text = np.broadcast_arrays(x, [[1.0], [1.0], [1.0]], "a")  # type: ignore[arg-type]
+    wide, ones, text = np.broadcast_arrays(x, [[1.0], [1.0], [1.0]], "a")
     assert fg.grad((wide * fg.tensor(ones)).sum(), x).tolist() == [3.0, 3.0]
     assert text.tolist() == [["a", "a"]] * 3
