@@ -1,4 +1,4 @@
-//! What crosses the border of an op: arguments by kind, the Rust types that parameters have, and results.
+//! Arguments by type, the Rust types of parameters, and results.
 
 use smallvec::SmallVec;
 
@@ -18,30 +18,30 @@ pub struct ParamType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
     Tensor,
-    /// A tensor or a number, which is weak: it can raise the kind of the result, never its width.
+    /// A tensor or a number. A number is weak: it can raise the kind of the result's dtype, never its width.
     Operand,
     Tensors,
-    /// All further arguments, tensors; or one list of them. Always the last parameter.
+    /// All further arguments: tensors, or one list of them. Always the last parameter.
     Rest,
     Bool,
     Int,
     Float,
     /// A number of any kind.
     Number,
-    /// A list of integers, or one.
+    /// A list of integers, or one integer.
     Ints,
-    /// A list of integers, or one, or a word.
+    /// A list of integers, one integer, or a string.
     IntsOrStr,
-    /// A list of integers, or one, which are told apart.
+    /// A list of integers, or one integer; the op sees which.
     Count,
-    /// Pairs of integers: a list of them, one, or a number that is both.
+    /// Pairs of integers: a list of pairs, one pair, or one number for both sides.
     Widths,
     /// An integer, or two lists of integers.
     Pairs,
     Str,
     /// A flag or a name.
     Choice,
-    /// A number or a name, as the orders of norms are.
+    /// The order of a norm: a number or a name.
     Order,
     DType,
     Index,
@@ -59,7 +59,7 @@ pub enum Lit {
     Ints(&'static [i64]),
 }
 
-/// One part of an index expression `x[...]`.
+/// One element of an index expression `x[...]`.
 #[derive(Clone)]
 pub enum Index {
     Int(i64),
@@ -74,7 +74,7 @@ pub enum Index {
     Tensor(Tensor),
 }
 
-/// An argument that the host has converted by its parameter's kind.
+/// An argument, converted by the host to its parameter's type.
 pub enum Arg {
     None,
     Bool(bool),
@@ -207,13 +207,13 @@ pub enum Count<'a> {
     Many(&'a [i64]),
 }
 
-/// Pairs of numbers, such as what is put before and after the elements of each axis.
+/// Pairs of numbers, such as the padding before and after the elements of each axis.
 pub type Widths<'a> = &'a [(i64, i64)];
 
 /// A Rust type that a parameter can have.
 pub trait FromArg<'a>: Sized {
     const KIND: ParamType;
-    /// None where the argument is of another kind, which a host's conversion rules out.
+    /// None if the argument has another type, which the host's conversion rules out.
     fn from_arg(arg: &'a Arg) -> Option<Self>;
 }
 
@@ -273,7 +273,7 @@ impl<'a> FromArg<'a> for Rest<'a> {
     }
 }
 
-/// Sizes, or the word for a rule that makes them.
+/// Sizes, or the name of a rule for them.
 #[derive(Clone, Copy)]
 pub enum IntsOrStr<'a> {
     Ints(&'a [i64]),
@@ -292,7 +292,8 @@ impl<'a> FromArg<'a> for IntsOrStr<'a> {
     }
 }
 
-/// Axes of two tensors that belong together: by name, or so many last ones of the first with the first ones of the second.
+/// Pairs of axes of two tensors: lists of both, or a number `n` that pairs the last `n` axes of the first
+/// with the first `n` of the second.
 #[derive(Clone, Copy)]
 pub enum Pairs<'a> {
     Count(i64),
@@ -313,7 +314,7 @@ impl<'a> FromArg<'a> for Pairs<'a> {
 impl<'a> FromArg<'a> for Item {
     const KIND: ParamType = ParamType { base: Base::Number, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
-        // A default is an integer or a float of its own.
+        // A default arrives as an integer or a float.
         match arg {
             Arg::Number(n) => Some(*n),
             Arg::Int(i) => Some(Item::Int(i128::from(*i))),

@@ -1,4 +1,5 @@
-//! Levels of batching entered, left, summed over and spread over: the ops that change which axes are hidden.
+//! The ops that change which axes are hidden: a level of `vmap` is entered or left, and hidden axes are
+//! summed or added.
 
 use smallvec::smallvec;
 
@@ -13,13 +14,13 @@ use crate::shape::Dims;
 
 #[derive(Clone)]
 enum Lanes {
-    /// A visible axis becomes the hidden axis of a level.
+    /// A visible axis becomes the level's hidden axis.
     Enter(Level, usize),
     /// The hidden axis of a level becomes a visible axis.
     Leave(Level, usize),
     /// The sum over the hidden axes of these levels.
     Sum(Levels),
-    /// The value repeated over the hidden axes of these levels.
+    /// The value broadcast over the hidden axes of these levels.
     Spread(Levels),
 }
 
@@ -96,7 +97,7 @@ impl Op for Lanes {
             Lanes::Enter(level, axis) => leave(g, *level, *axis)?,
             Lanes::Leave(level, axis) => enter(g, *level, *axis)?,
             Lanes::Sum(over) => spread_lanes(g, over)?,
-            // The engine sums over the lanes that the input did not have.
+            // The engine sums over the hidden axes that the input did not have.
             Lanes::Spread(_) => g.clone(),
         })])
     }
@@ -106,12 +107,12 @@ impl Op for Lanes {
     }
 }
 
-/// A visible axis made the hidden axis of a level.
+/// Makes a visible axis the hidden axis of a level.
 pub fn enter(x: &Tensor, level: Level, axis: usize) -> Result<Tensor> {
     Lanes::Enter(level, axis).apply(x)
 }
 
-/// The hidden axis of a level made a visible axis; a tensor without the level is repeated.
+/// Makes the hidden axis of a level visible. A tensor without the level is broadcast.
 pub fn leave(x: &Tensor, level: Level, axis: usize) -> Result<Tensor> {
     Lanes::Leave(level, axis).apply(x)
 }
@@ -125,7 +126,7 @@ pub fn sum_lanes(x: &Tensor, over: &Levels) -> Result<Tensor> {
     }
 }
 
-/// The tensor repeated over those of the levels that it lacks.
+/// The tensor broadcast over those of the levels that it lacks.
 pub fn spread_lanes(x: &Tensor, over: &Levels) -> Result<Tensor> {
     if over.as_slice().iter().all(|l| x.levels.contains(*l)) {
         Ok(x.clone())

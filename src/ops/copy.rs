@@ -47,8 +47,8 @@ impl Linear for Alias {
     }
 }
 
-/// The same value, tracked, at a place of its own: what can be differentiated for without what it was computed from,
-/// to which gradients flow on all the same.
+/// The same value as a node of its own: a gradient can stop there, and still flows on to what the value was
+/// computed from.
 pub fn alias(x: &Tensor) -> Result<Tensor> {
     if x.is_tracked() { apply(LinearOp(Alias), &[x]) } else { Ok(x.leaf()) }
 }

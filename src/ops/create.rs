@@ -1,4 +1,4 @@
-//! Tensors made from nothing, and the default float dtype.
+//! Functions that create tensors, and the default float dtype.
 
 use super::entry::{Operand, Value, op};
 use super::promote::{as_tensor, default_float, holds, raised, set_default_float};
@@ -9,7 +9,7 @@ use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::ops::movement::broadcast_to;
 
-/// A constant, in memory of its own, with the shape and levels of another tensor.
+/// A constant in its own memory, with the levels of `x`.
 fn alike(x: &Tensor, array: Array) -> Result<Tensor> {
     Ok(Tensor::made(array.contiguous()?, None, x.levels.clone()))
 }
@@ -38,7 +38,7 @@ pub fn ones(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tens
     Ok(Tensor::constant(Array::full_of(dtype, &sizes("ones", shape, dtype)?, 1.0).contiguous()?))
 }
 
-/// A tensor of a shape, to be written into. Memory is never shown as it was found: the elements are zeros.
+/// A tensor of a shape, to be written into. Its elements are zeros; uninitialised memory is never shown.
 ///
 /// ```python
 /// >>> fg.empty((2, 3)).shape
@@ -49,7 +49,7 @@ pub fn empty(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Ten
     zeros(shape, dtype)
 }
 
-/// One value in every place of a shape. Unless it is given, the dtype is that of the value: the default
+/// A tensor of a shape filled with one value. Unless it is given, the dtype is that of the value: the default
 /// float, int64, bool; a tensor's own, which may have any shape that broadcasts to it.
 ///
 /// ```python
@@ -104,7 +104,7 @@ pub fn empty_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<T
     zeros_like(x, dtype)
 }
 
-/// One value in every place of the shape of x, in its dtype unless another is given.
+/// A tensor of the shape of x filled with one value, in the dtype of x unless another is given.
 ///
 /// ```python
 /// >>> fg.full_like(fg.tensor([1.0, 2.0]), 7).tolist()
@@ -120,7 +120,7 @@ pub fn full_like(
     full(&shape, fill_value, Some(dtype.unwrap_or(x.dtype())))
 }
 
-/// A number as an exact integer, if it is one by kind.
+/// A number as an exact integer, if it is an int or a bool.
 fn integer(n: Item) -> Option<i128> {
     match n {
         Item::Bool(b) => Some(i128::from(b)),
@@ -160,7 +160,7 @@ pub fn arange(
         if step == 0 {
             bail!(Argument, "arange", "a step of 0 never arrives");
         }
-        // 128 bits hold the differences of what 64 bits hold, and more than memory does of anything else.
+        // 128 bits hold every difference of 64-bit numbers.
         let span = stop.checked_sub(start).filter(|s| s.checked_abs().is_some());
         let n = span.map_or(usize::MAX, |span| {
             let whole = span / step + i128::from(span % step != 0 && (span < 0) == (step < 0));
@@ -216,7 +216,7 @@ pub fn linspace(
     let at = |i: usize| match i as f64 {
         i if endpoint && i == parts => stop,
         i if step.is_finite() => start + i * step,
-        // Two ends so far apart that their difference overflows.
+        // The difference of the ends overflows.
         i => start * (1.0 - i / parts) + stop * (i / parts),
     };
     dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("linspace", &[n], |out| {
@@ -252,7 +252,7 @@ pub fn eye(
     })?)))
 }
 
-/// Sets the dtype of floats that nothing else decides: Python floats, functions of integers, `zeros` and the
+/// Sets the default float dtype: that of Python floats, of float functions of integers, of `zeros` and the
 /// like.
 ///
 /// ```python
@@ -264,7 +264,7 @@ pub fn set_default_dtype(dtype: DType) -> Result<Value> {
     Ok(Value::None)
 }
 
-/// The dtype of floats that nothing else decides.
+/// The default float dtype.
 ///
 /// ```python
 /// >>> fg.get_default_dtype()

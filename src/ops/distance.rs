@@ -1,4 +1,4 @@
-//! Lengths of vectors and what is between them.
+//! Vectors normalised to length 1, and distances and angles between vectors.
 
 use super::entry::{Order, op};
 use super::promote::{Class, promoted, promoted_float};
@@ -8,13 +8,13 @@ use crate::ops::pointwise::arithmetic::{multiply_same, subtract};
 use crate::ops::pointwise::select::at_least;
 use crate::ops::reduce::{norm, sum};
 
-/// The lengths of the vectors along an axis, which stays, and at least `least`.
+/// The lengths of the vectors along an axis, which is kept, and at least `least`.
 fn lengths(x: &Tensor, p: f64, axis: i64, least: f64) -> Result<Tensor> {
     let n = norm(x, Order::Number(p), Some(&[axis]), true)?;
     at_least(&n, &Tensor::scalar_of(n.dtype(), least))
 }
 
-/// Vectors along an axis divided by their p-norm, which counts as `eps` where it is less.
+/// Vectors along an axis divided by their p-norm, or by `eps` if that is larger.
 ///
 /// ```python
 /// >>> fg.normalize(fg.tensor([[3., 4.]])).tolist()

@@ -1,5 +1,6 @@
-//! How an op is offered to a host language: its names, its parameters with their kinds and defaults, and one call.
-//! The host turns its objects into `Arg`s by kind, and a `Value` into its own object; it knows no op by name.
+//! How an op is offered to a host language: its names, its parameters with their types and defaults, and one
+//! function to call. The host converts its objects to `Arg`s by type and a `Value` to its own object. It
+//! knows no op by name.
 
 pub use super::args::{
     Arg, Axes, Base, Choice, Count, FromArg, IntsOrStr, Lit, Operand, Order, Pairs, ParamType, Rest, Value,
@@ -19,14 +20,13 @@ pub struct Entry {
     pub doc: &'static str,
     /// Whether it is also a method of the tensor given first.
     pub method: bool,
-    /// Whether its results may be views: where one shares the memory of a tensor that was given, writes to either are
-    /// seen by both.
+    /// Whether its results may be views, which share memory with an input: a write to either is seen in both.
     pub views: bool,
     pub in_place: InPlace,
     pub call: fn(&[Arg]) -> Result<Value>,
 }
 
-/// Whether an entry has a twin that writes its result over its first tensor (`sin_`).
+/// The in-place form of an entry, which writes the result over its first tensor (`sin_`).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum InPlace {
     None,

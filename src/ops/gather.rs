@@ -1,4 +1,5 @@
-//! Elements picked along one axis by position: linear in the elements, and what selections and losses are made of.
+//! Gather and scatter-add along one axis. Both are linear in the elements; selections and losses are made of
+//! them.
 
 use smallvec::smallvec;
 
@@ -10,14 +11,15 @@ use crate::graph::{
 use crate::kernel::broadcast;
 use crate::kernel::index::along_axis;
 
-/// The elements at the positions of the second input (int64, of the same rank; -1 for none, which gives 0). The axis
-/// is counted back from the last one.
+/// The elements of input 0 at the positions of input 1 (int64, of the same rank; -1 gives 0). The axis is
+/// counted from the end.
 struct Gather {
     name: &'static str,
     back: usize,
 }
 
-/// The transpose of [`Gather`]: elements added into zeros with `n` rows along the axis, or into input 2 if there is one.
+/// The transpose of [`Gather`]: elements added to zeros of size `n` along the axis, or to input 2 if there is
+/// one.
 struct ScatterAdd {
     name: &'static str,
     back: usize,
@@ -102,7 +104,7 @@ pub(in crate::ops) fn scatter_add(
     apply(ScatterAdd { name, back, n }, &[g, at])
 }
 
-/// `x` with values of its dtype added at positions along an axis, one after the other.
+/// `x` with values of its dtype added at positions along an axis, in order.
 pub(in crate::ops) fn scatter_add_onto(
     name: &'static str,
     x: &Tensor,
@@ -113,8 +115,8 @@ pub(in crate::ops) fn scatter_add_onto(
     apply(ScatterAdd { name, back, n: x.dims()[x.rank() - back] }, &[values, at, x])
 }
 
-/// `x` with values written at positions along an axis, the last one where a position is named twice: where nobody follows
-/// either, else none.
+/// `x` with values written at positions along an axis; the last value stays where a position occurs twice.
+/// None if an input is recorded.
 pub(in crate::ops) fn scatter(
     name: &'static str,
     x: &Tensor,
@@ -128,10 +130,10 @@ pub(in crate::ops) fn scatter(
     })
 }
 
-/// An op of one tensor whose first output are elements of it along an axis, and the second where they are.
+/// An op of one tensor whose outputs are some of its elements along an axis, and their indices.
 pub(in crate::ops) trait WithIndices: Send + Sync + 'static {
     fn name(&self) -> &'static str;
-    /// The axis, counted back from the last one.
+    /// The axis, counted from the end.
     fn back(&self) -> usize;
     fn choose(&self, x: &Array) -> Result<(Array, Array)>;
 }
@@ -163,7 +165,7 @@ impl<C: WithIndices> Op for WithIndicesOp<C> {
     }
 }
 
-/// Applies a choice.
+/// Applies such an op.
 pub(in crate::ops) fn with_indices(choice: impl WithIndices, x: &Tensor) -> Result<(Tensor, Tensor)> {
     let mut outs = crate::graph::apply_all(WithIndicesOp(choice), &[x])?;
     let indices = outs.pop().expect("positions");

@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::shape::Dims;
 
-/// A linear op on one tensor that keeps nothing: the array, and its transpose applied to a cotangent. The tangent is
-/// the op itself applied to the input's tangent.
+/// A linear op on one tensor that saves nothing: its array, and its transpose applied to a cotangent. Its
+/// tangent is the op applied to the input's tangent.
 pub(in crate::ops) trait Linear: Clone + Send + Sync + 'static {
     const NAME: &'static str;
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array>;

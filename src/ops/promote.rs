@@ -1,4 +1,4 @@
-//! Which dtype an op computes in, and its operands brought to that dtype.
+//! Type promotion: the dtype that an op computes in, and the conversion of its operands.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -12,15 +12,15 @@ use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::ops::movement::cast;
 
-/// Which dtypes a row computes in: that of its operands, whatever it is, or floats only.
+/// The dtypes that a row computes in: any, or floats only.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::ops) enum Class {
     Num,
     Real,
 }
 
-/// Both operands as tensors of the dtype of the result: that of the table of tensors, raised in kind (never in width)
-/// by a weak number, and to the default float where the op knows only floats.
+/// Both operands as tensors of the result's dtype: the promoted dtype of tensors, raised in kind (never in
+/// width) by a weak number, and the default float where the op computes in floats only.
 #[inline(always)]
 pub(in crate::ops) fn promoted<'a>(class: Class, x: Operand<'a>, y: Operand<'a>) -> Result<Pair<'a>> {
     if let (Operand::Tensor(x), Operand::Tensor(y)) = (x, y)
@@ -34,7 +34,8 @@ pub(in crate::ops) fn promoted<'a>(class: Class, x: Operand<'a>, y: Operand<'a>)
 
 type Pair<'a> = (Cow<'a, Tensor>, Cow<'a, Tensor>);
 
-/// [`promoted`] where there is something to do. Apart, so that where there is not the pair stays in registers.
+/// [`promoted`] where a conversion is needed. It is a function of its own so that the pair stays in registers
+/// otherwise.
 #[inline(never)]
 fn brought<'a>(class: Class, x: Operand<'a>, y: Operand<'a>) -> Result<Pair<'a>> {
     let dtype = match common(x, y) {
@@ -55,7 +56,7 @@ pub(in crate::ops) fn common(x: Operand<'_>, y: Operand<'_>) -> DType {
     }
 }
 
-/// The dtype of a tensor's, raised in kind where the number is of a stronger one.
+/// The dtype, raised in kind if the number has a stronger one.
 pub(in crate::ops) fn raised(dtype: DType, by: Item) -> DType {
     match (dtype.kind(), by) {
         (DTypeKind::Bool, Item::Int(_)) => DType::I64,
@@ -73,14 +74,14 @@ pub(in crate::ops) fn as_tensor(x: Operand<'_>, dtype: DType) -> Result<Cow<'_, 
             if !holds(dtype, i) {
                 bail!(Argument, "operand", "the number {i} does not fit into {dtype}");
             }
-            // Congruent modulo 2^64, which is what `from_i64` wants of a large uint64.
+            // `from_i64` takes a large uint64 modulo 2^64.
             Cow::Owned(Tensor::constant(dispatch!(dtype, all T => Array::scalar(T::from_i64(i as i64)))))
         }
         Operand::Number(n) => Cow::Owned(Tensor::constant(scalar(dtype, n.to_f64()))),
     })
 }
 
-/// A number as an array. That of the last one is kept for a while: in a loop it is mostly the same again.
+/// A number as an array. The last one is cached, since a loop often uses the same number again.
 fn scalar(dtype: DType, value: f64) -> Array {
     thread_local! {
         static LAST: RefCell<Option<(f64, Array)>> = const { RefCell::new(None) };
@@ -117,7 +118,7 @@ pub(in crate::ops) fn promoted_float(x: &Tensor) -> Result<Cow<'_, Tensor>> {
 
 static DEFAULT_FLOAT: AtomicU8 = AtomicU8::new(DType::F32 as u8);
 
-/// The dtype of floats that nothing else decides: that of results of Python floats and of functions of integers.
+/// The dtype of Python floats and of float functions of integers.
 #[inline]
 pub fn default_float() -> DType {
     DType::ALL[usize::from(DEFAULT_FLOAT.load(Relaxed))]

@@ -1,5 +1,5 @@
-//! Random numbers. One state, a seed and a place in its stream; each draw takes the next stretch of the stream, so the
-//! numbers depend on the seed and on the draws before, never on threads.
+//! Random numbers. The state is a seed and a position in its stream. Each draw takes the next part of the
+//! stream, so the numbers depend on the seed and the earlier draws, never on threads.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
@@ -23,11 +23,11 @@ static STATE: Mutex<Option<Stream>> = Mutex::new(None);
 
 fn with_state<R>(f: impl FnOnce(&mut Stream) -> R) -> R {
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
-    // Unless it is set, the seed is whatever the system gives hash maps for keys.
+    // The first seed is random, from the hasher's keys.
     f(state.get_or_insert_with(|| Stream { seed: RandomState::new().hash_one(0), block: 0 }))
 }
 
-/// The next stretch of the stream, long enough for `n` numbers of which a block makes `each`.
+/// The next part of the stream, enough for `n` numbers at `each` numbers for each block.
 fn next(n: usize, each: usize) -> Stream {
     with_state(|state| {
         let stretch = *state;
@@ -43,7 +43,7 @@ fn real(op: &'static str, dtype: Option<DType>) -> Result<DType> {
     }
 }
 
-/// Fresh numbers, `N` of `W` words of the stream each.
+/// New numbers: `W` words of the stream make `N` numbers.
 fn drawn_of<T: Element, const W: usize, const N: usize>(
     op: &'static str,
     dims: &[usize],
@@ -72,14 +72,15 @@ fn uniform_array(op: &'static str, dims: &[usize], dtype: DType) -> Result<Array
 fn normal_array(op: &'static str, dims: &[usize], dtype: DType) -> Result<Array> {
     match dtype {
         DType::F32 => drawn_of(op, dims, normal32),
-        // The first number of a pair lies in (0, 1]: its logarithm is finite.
+        // The first number of a pair lies in (0, 1], so its logarithm is finite.
         _ => drawn_of(op, dims, |[a, b, c, d]| {
             normal64(1.0 - uniform64(join_words([a, b])), uniform64(join_words([c, d])))
         }),
     }
 }
 
-/// Fresh numbers of a shape for a value with these levels, with the hidden axes that the running calls of `vmap` say.
+/// New numbers of a shape for a value with these levels, with the hidden axes that the running `vmap` calls
+/// ask for.
 fn drawn(
     op: &'static str,
     own: &Levels,
@@ -98,18 +99,19 @@ fn drawn(
     Ok(Tensor::made(draw(&dims)?, None, levels))
 }
 
-/// Fresh numbers of a shape, the same for all lanes unless `vmap` says otherwise.
+/// New numbers of a shape, the same for all batch elements unless `vmap` says otherwise.
 fn shaped(op: &'static str, dims: &[usize], draw: impl FnOnce(&[usize]) -> Result<Array>) -> Result<Tensor> {
     drawn(op, &Levels::default(), dims, draw)
 }
 
-/// Fresh numbers with the shape of another tensor, for every lane its own unless `vmap` says otherwise.
+/// New numbers with the shape of another tensor, different for each batch element unless `vmap` says
+/// otherwise.
 fn alike(op: &'static str, x: &Tensor, draw: impl FnOnce(&[usize]) -> Result<Array>) -> Result<Tensor> {
     drawn(op, &x.levels, x.dims(), draw)
 }
 
-/// Uniform numbers in [0, 1), in the default float dtype unless another is given. Inside `vmap` all lanes see
-/// the same numbers; `rand_like` of a tensor with lanes gives each its own.
+/// Uniform numbers in [0, 1), in the default float dtype unless another is given. Inside `vmap` all batch
+/// elements get the same numbers; `rand_like` of a batched tensor gives each its own.
 ///
 /// ```python
 /// >>> fg.rand((2, 3)).shape
@@ -121,8 +123,8 @@ pub fn rand(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tens
     shaped("rand", &sizes("rand", shape, dtype)?, |dims| uniform_array("rand", dims, dtype))
 }
 
-/// Normal numbers with mean 0 and standard deviation 1. Inside `vmap` all lanes see the same numbers;
-/// `randn_like` of a tensor with lanes gives each its own.
+/// Normal numbers with mean 0 and standard deviation 1. Inside `vmap` all batch elements get the same
+/// numbers; `randn_like` of a batched tensor gives each its own.
 ///
 /// ```python
 /// >>> fg.randn((2, 3)).shape
@@ -134,7 +136,7 @@ pub fn randn(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Ten
     shaped("randn", &sizes("randn", shape, dtype)?, |dims| normal_array("randn", dims, dtype))
 }
 
-/// Uniform numbers in [0, 1) of the shape and dtype of x, fresh ones for every lane.
+/// Uniform numbers in [0, 1) of the shape and dtype of x. Inside `vmap` each batch element gets its own.
 ///
 /// ```python
 /// >>> fg.rand_like(fg.tensor([1.0, 2.0])).shape
@@ -146,7 +148,7 @@ pub fn rand_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Te
     alike("rand_like", x, |dims| uniform_array("rand_like", dims, dtype))
 }
 
-/// Normal numbers of the shape and dtype of x, fresh ones for every lane.
+/// Normal numbers of the shape and dtype of x. Inside `vmap` each batch element gets its own.
 ///
 /// ```python
 /// >>> fg.randn_like(fg.tensor([1.0, 2.0])).shape
@@ -227,7 +229,7 @@ fn shuffled(out: &mut [i64], bits: &[u64]) {
     }
 }
 
-/// `start + scale * numbers` with numbers of the shape that is asked for or that the two broadcast to.
+/// `start + scale * numbers`, with numbers of the given shape, or of the shape that the two broadcast to.
 fn scaled(
     op: &'static str,
     (start, scale): (&Tensor, &Tensor),
@@ -289,14 +291,14 @@ pub fn normal(
     scaled("normal", (&mean, &std), shape, normal_array)
 }
 
-/// Whether an element of a tensor of floats satisfies a condition, in any lane.
+/// Whether any element of a float tensor satisfies a condition, hidden axes included.
 fn any(op: &'static str, x: &Tensor, is: impl Fn(f64) -> bool) -> Result<bool> {
     dispatch!(x.dtype(), float T => Ok(x.array.view::<T>().iter().any(|&v| is(v.to_f64()))),
         else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }
 
-/// 1 with the probability that the element of x says, else 0, in the dtype of x; fresh numbers for every
-/// lane. Refused for elements outside of [0, 1].
+/// 1 with the probability that the element of x gives, else 0, in the dtype of x. Inside `vmap` each batch
+/// element gets its own numbers. Refused for elements outside of [0, 1].
 ///
 /// ```python
 /// >>> fg.bernoulli(fg.tensor([0.0, 1.0])).tolist()
@@ -313,7 +315,8 @@ pub fn bernoulli(x: &Tensor) -> Result<Tensor> {
 }
 
 /// Each element set to 0 with probability p and the others divided by 1 - p, so that the mean stays; x itself
-/// when not training. The same elements are dropped from the gradient. Fresh numbers for every lane.
+/// when not training. The same elements are dropped from the gradient. Inside `vmap` each batch element gets
+/// its own numbers.
 ///
 /// ```python
 /// >>> fg.dropout(fg.tensor([1.0, 2.0]), 0.5, training=False).tolist()
@@ -347,8 +350,7 @@ pub fn dropout(x: &Tensor, #[default(0.5)] p: f64, #[default(true)] training: bo
     masked(&x, &mask)
 }
 
-/// Starts the random numbers of a seed: the same draws after it give the same numbers, on any number of
-/// threads.
+/// Seeds the random numbers: the same draws after it give the same numbers, on any number of threads.
 ///
 /// ```python
 /// >>> fg.manual_seed(0)
@@ -359,7 +361,7 @@ pub fn manual_seed(seed: i64) -> Result<Value> {
     Ok(Value::None)
 }
 
-/// The state of the random numbers, two numbers of uint64: the seed and the place in its stream.
+/// The state of the random numbers, two uint64 numbers: the seed and the position in its stream.
 ///
 /// ```python
 /// >>> fg.manual_seed(7)

@@ -1,7 +1,7 @@
 //! Running sums, products and extremes along an axis.
 //!
-//! Products are made of one linear recurrence, whose derivatives are recurrences again: no division, so zeros are exact
-//! to any order.
+//! Cumulative products use one linear recurrence, whose derivatives are recurrences too. Nothing is divided,
+//! so derivatives of any order are exact at zeros.
 
 use smallvec::smallvec;
 
@@ -23,7 +23,7 @@ use crate::ops::pointwise::compare::not_equal;
 use crate::ops::reduce::wide;
 use crate::shape::{self, Dims};
 
-/// A direction along an axis that is counted back from the last one.
+/// An axis, counted from the end, and a direction along it.
 #[derive(Clone, Copy)]
 struct Direction {
     back: usize,
@@ -55,7 +55,7 @@ impl Linear for CumSum {
     }
 }
 
-/// Every row moved one step along the way; zeros where it starts.
+/// Every element moved one step in the direction; zero at the start.
 #[derive(Clone)]
 struct Shift(Direction);
 
@@ -104,7 +104,7 @@ impl Op for Recur {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let g = only(g);
-        // What flows back is the recurrence with the same coefficients the other way round.
+        // The gradient is the recurrence with the same coefficients in the other direction.
         let flow = Recur { direction: self.direction.turned(), own: !self.own }.of(&s.input(0), g)?;
         let da = || -> Result<Tensor> {
             let h = s.output(0);
@@ -182,7 +182,7 @@ pub(in crate::ops) fn before(x: &Tensor, back: usize, reverse: bool) -> Result<T
     op.before(&apply(op, &[x])?)
 }
 
-/// The tensor and the axis, or without an axis the flattened tensor and its only one; counted back from the last.
+/// The tensor and the axis counted from the end; without an axis, the flattened tensor.
 fn along_axis(op: &'static str, x: &Tensor, axis: Option<i64>) -> Result<(Tensor, usize)> {
     match axis {
         Some(a) => Ok((x.clone(), x.rank() - shape::axis(op, a, x.rank())?)),
@@ -190,8 +190,8 @@ fn along_axis(op: &'static str, x: &Tensor, axis: Option<i64>) -> Result<(Tensor
     }
 }
 
-/// The sums of the elements up to each one along an axis (of the flattened tensor if there is none). Truth
-/// values and integers are summed in 64 bits.
+/// The sums of the elements up to each one along an axis (of the flattened tensor by default). Truth values
+/// and integers are summed in 64 bits.
 ///
 /// ```python
 /// >>> fg.cumsum(fg.tensor([1., 2., 3.])).tolist()
@@ -207,8 +207,8 @@ pub fn cumsum(
     apply(LinearOp(CumSum(Direction { back, reverse: false })), &[&cast(&x, wide(dtype, x.dtype()))?])
 }
 
-/// The products of the elements up to each one along an axis (of the flattened tensor if there is none).
-/// Truth values and integers are multiplied in 64 bits. Derivatives are exact with zeros.
+/// The products of the elements up to each one along an axis (of the flattened tensor by default). Truth
+/// values and integers are multiplied in 64 bits. Derivatives are exact with zeros.
 ///
 /// ```python
 /// >>> fg.cumprod(fg.tensor([1., 2., 3.])).tolist()
@@ -245,8 +245,8 @@ impl WithIndices for Running {
     }
 }
 
-/// The largest element up to each one along an axis (of the flattened tensor if there is none) and (int64)
-/// where it is, the latest of equal ones; the gradient goes there. A NaN stays.
+/// The largest element up to each one along an axis (of the flattened tensor by default) and (int64) where it
+/// is, the latest of equal ones; the gradient goes there. A NaN stays.
 ///
 /// ```python
 /// >>> values, indices = fg.cummax(fg.tensor([2., 1., 3.]))
@@ -259,8 +259,8 @@ pub fn cummax(x: &Tensor, #[default(None)] axis: Option<i64>) -> Result<(Tensor,
     with_indices(Running { op: "cummax", largest: true, back }, &x)
 }
 
-/// The smallest element up to each one along an axis (of the flattened tensor if there is none) and (int64)
-/// where it is, the latest of equal ones; the gradient goes there. A NaN stays.
+/// The smallest element up to each one along an axis (of the flattened tensor by default) and (int64) where
+/// it is, the latest of equal ones; the gradient goes there. A NaN stays.
 ///
 /// ```python
 /// >>> values, indices = fg.cummin(fg.tensor([2., 1., 3.]))
@@ -273,8 +273,8 @@ pub fn cummin(x: &Tensor, #[default(None)] axis: Option<i64>) -> Result<(Tensor,
     with_indices(Running { op: "cummin", largest: false, back }, &x)
 }
 
-/// The differences of neighbours along an axis, taken n times; of truth values, whether they differ. What is
-/// to be prepended and appended along the axis is joined to x before.
+/// The differences of neighbours along an axis, taken n times; for booleans, whether they differ. `prepend`
+/// and `append` are joined to x along the axis first.
 ///
 /// ```python
 /// >>> fg.diff(fg.tensor([1., 4., 9.])).tolist()

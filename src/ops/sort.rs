@@ -8,7 +8,7 @@ use crate::graph::Tensor;
 use crate::kernel::sort::{self, Ranks};
 use crate::shape;
 
-/// The first `k` elements of the order.
+/// The first `k` elements in sorted order.
 struct Sorted {
     op: &'static str,
     back: usize,

@@ -1,4 +1,4 @@
-//! Sums of products by a formula of labels, contracted pair by pair as matrix products.
+//! `einsum` and `tensordot`: sums of products, computed pair by pair as matrix products.
 
 use smallvec::SmallVec;
 
@@ -13,7 +13,7 @@ use crate::ops::promote::{Class, promoted};
 use crate::ops::reduce::sum;
 use crate::shape::{self, Dims};
 
-/// A letter, or an axis of the ellipsis, which counts from the last one.
+/// A letter, or an axis of the ellipsis, counted from its last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Label {
     /// Ordered so that the first axis of the ellipsis comes first.
@@ -29,7 +29,7 @@ struct Term {
     x: Tensor,
 }
 
-/// What a formula says: the labels of each operand, and of the result.
+/// A parsed formula: the labels of each operand and of the result.
 struct Formula {
     operands: Vec<Labels>,
     result: Labels,
@@ -172,7 +172,7 @@ impl Term {
         Ok(Term { labels, x })
     }
 
-    /// Without the axes of size 1 whose label is larger elsewhere: there they broadcast.
+    /// Drops the axes of size 1 whose label has a larger size elsewhere, where they broadcast.
     fn squeezed(mut self, sizes: &Sizes) -> Result<Term> {
         let dims: Dims = self.x.dims().into();
         let stays = |l: Label, d: usize| d == sizes.get(l);
@@ -220,7 +220,8 @@ impl Term {
         let labels = list(&[&batch, &rows, &columns]);
         let one = |l: &Labels| Labels::from_elem(Label::Letter(' '), l.len());
         let (left, right) = if inner.is_empty() {
-            // Nothing is summed: the product element by element, each with axes of size 1 where only the other has some.
+            // Nothing is summed: this is an element-wise product of operands that have size 1 on each other's
+            // axes.
             (list(&[&batch, &rows, &one(&columns)]), list(&[&batch, &one(&rows), &columns]))
         } else {
             (list(&[&batch, &rows, &inner]), list(&[&batch, &inner, &columns]))

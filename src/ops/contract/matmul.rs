@@ -52,7 +52,7 @@ impl Op for Matmul {
 struct Dot;
 
 impl Dot {
-    /// Numbers of rows times the rows.
+    /// One number for each row, times the rows.
     fn scaled(g: &Tensor, x: &Tensor) -> Result<Tensor> {
         Ok(reshape_to(g, &joined(g.dims(), &[1]))? * x)
     }
@@ -110,8 +110,9 @@ pub fn matmul(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     if a.len() > 1 && b.len() > 1 && (a.len() == 2 || b.len() > 2) {
         return apply(Matmul, &[&x, &y]);
     }
-    // A vector on the left is a row, on the right a column; its other axis goes again afterwards. Leading axes that
-    // only the left one has are more rows of one matrix, so that its gradient and the right one's are one product each.
+    // A vector on the left is a row, on the right a column, and the added axis is removed afterwards. Leading
+    // axes that only the left operand has become more rows of one matrix, so that each gradient is a single
+    // product.
     let rows =
         if b.len() > 2 { Dims::from_slice(&[1]) } else { Dims::from_slice(&[shape::len(&a[..a.len() - 1])]) };
     let left = reshape_to(&x, &joined(&rows, &[inner]))?;
@@ -122,7 +123,7 @@ pub fn matmul(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     reshape_to(&out, &joined(batch, &joined(lead, kept)))
 }
 
-/// Two operands in the dtype of their product; truth values have none.
+/// Two operands in the dtype of their product. Refuses booleans.
 fn numbers<'a>(
     op: &'static str,
     x: Operand<'a>,

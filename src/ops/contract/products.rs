@@ -52,11 +52,11 @@ pub fn kron(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let fine: Dims = a.iter().flat_map(|&d| [d, 1]).collect();
     let coarse: Dims = b.iter().flat_map(|&d| [1, d]).collect();
     let out = multiply((&reshape_to(x, &fine)?).into(), (&reshape_to(y, &coarse)?).into())?;
-    // The sizes are those of an array that exists, in pairs.
+    // The sizes multiply to those of an array that exists.
     reshape_to(&out, &a.iter().zip(&b).map(|(m, n)| m * n).collect::<Dims>())
 }
 
-/// That two tensors have so many axes.
+/// Checks the ranks of two tensors.
 fn ranks(op: &'static str, x: &Tensor, y: &Tensor, wanted: (usize, usize)) -> Result<()> {
     if (x.rank(), y.rank()) != wanted {
         bail!(

@@ -1,4 +1,4 @@
-//! Elements picked and written along one axis by arrays of indices.
+//! Elements read and written along one axis by arrays of indices.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -27,13 +27,13 @@ pub(in crate::ops) fn take_along(
     take_at(op, x, at, &line(op, n, indices)?)
 }
 
-/// The slices of an axis at indices, whose axes take the axis' place.
+/// The slices of an axis at indices; the axes of the indices replace the axis.
 fn take_at(op: &'static str, x: &Tensor, at: usize, indices: &Tensor) -> Result<Tensor> {
     let positions = join(op, &[indices], smallvec![x.dims()[at]], smallvec![at])?;
     gather_at(op, x, IndexedAxes { outer: at, merged: 1 }, &positions)
 }
 
-/// The slices of an axis at indices, whose axes take the axis' place; without `axis`, the elements of the
+/// The slices of an axis at indices; the axes of the indices replace the axis; without `axis`, the elements of the
 /// flattened tensor. Negative indices count from the end.
 ///
 /// Raises IndexOutOfRange.
@@ -88,7 +88,7 @@ pub fn gather(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
     gather_at(OP, x, all(x.rank()), &positions(OP, x.dims(), at, index)?)
 }
 
-/// The elements along an axis at indices for all places on the other axes.
+/// The elements along an axis, for indices of the full size on the other axes.
 fn beside(op: &'static str, x: &Tensor, at: usize, index: &Tensor) -> Result<Tensor> {
     let places = join(op, &[index], smallvec![x.dims()[at]], smallvec![at])?;
     ops::gather::gather(op, x, &places, x.rank() - at)
@@ -116,9 +116,9 @@ pub fn take_along_axis(x: &Tensor, indices: &Tensor, #[default(-1)] axis: Option
     gather_at(OP, &wide, all(x.rank()), &positions(OP, wide.dims(), at, &indices)?)
 }
 
-/// `x` with values written (`reduce` 'assign') at indices along an axis, or reduced with each other and
-/// (`include_self`) what is there: 'add', 'mul', 'mean', 'amax' or 'amin'. Indices and values broadcast to
-/// `x` on the other axes. Of values written to one place the last stays.
+/// `x` with values written (`reduce` 'assign') at indices along an axis, or reduced with each other and, with
+/// `include_self`, the element of `x`: 'add', 'mul', 'mean', 'amax' or 'amin'. Indices and values broadcast
+/// to `x` on the other axes. If a position is written twice, the last value stays.
 ///
 /// ```python
 /// >>> fg.put_along_axis(fg.zeros((2, 2)), fg.tensor([[1], [0]]), 5., 1).numpy()
@@ -150,7 +150,7 @@ fn reduce_is_sum(reduce: &str) -> bool {
     matches!(reduce, "add" | "sum")
 }
 
-/// Values written at indices along an axis, both of one shape, or reduced with each other and what is there.
+/// Values written at indices along an axis, or reduced with each other and the elements of `x`. Both have one shape.
 fn written(
     op: &'static str,
     x: &Tensor,
@@ -183,7 +183,7 @@ fn written(
     }
 }
 
-/// Of the values, those that the indices have a place for.
+/// The leading part of the values, of the shape of the indices.
 fn cut(op: &'static str, src: Operand<'_>, x: &Tensor, index: &Tensor) -> Result<Tensor> {
     let src = as_tensor(src, x.dtype())?;
     if src.rank() == 0 {
@@ -203,7 +203,7 @@ fn cut(op: &'static str, src: Operand<'_>, x: &Tensor, index: &Tensor) -> Result
 }
 
 /// `x` with the elements of `src` written at indices along an axis: for axis 1, `out[i, index[i, j]] = src[i,
-/// j]`. Of values written to one place the last stays.
+/// j]`. If a position is written twice, the last value stays.
 ///
 /// ```python
 /// >>> fg.scatter(fg.zeros((1, 3)), 1, fg.tensor([[2, 0]]), fg.tensor([[1., 2.]])).numpy()
@@ -226,9 +226,9 @@ pub fn scatter_add(x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>) -> R
     scattered("scatter_add", x, axis, index, src, "add", true)
 }
 
-/// `x` with the elements of `src` reduced by place: for axis 1, all `src[i, j]` with one `index[i, j]` become
-/// one element, by `reduce`: 'sum', 'prod', 'mean', 'amax' or 'amin'. With `include_self` the element that is
-/// there counts too. Extreme elements that are equal share the gradient.
+/// `x` with the elements of `src` reduced by position: for axis 1, all `src[i, j]` with one `index[i, j]`
+/// become one element, by `reduce`: 'sum', 'prod', 'mean', 'amax' or 'amin'. With `include_self` the element
+/// of `x` counts too. Equal extreme elements share the gradient.
 ///
 /// ```python
 /// >>> fg.scatter_reduce(fg.zeros((2,)), 0, fg.tensor([1, 1]), fg.tensor([3., 2.]), 'amax').numpy()
@@ -246,7 +246,7 @@ pub fn scatter_reduce(
     scattered("scatter_reduce", x, axis, index, src, reduction("scatter_reduce", reduce)?, include_self)
 }
 
-/// The name of a reduction, and of none that writes.
+/// The reduction's name; refuses 'assign'.
 fn reduction<'a>(op: &'static str, reduce: &'a str) -> Result<&'a str> {
     if reduce == "assign" {
         bail!(Argument, op, "reduce is 'sum', 'prod', 'mean', 'amax' or 'amin', not '{reduce}'");

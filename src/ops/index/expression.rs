@@ -1,4 +1,4 @@
-//! An index expression `x[...]` understood as NumPy does: first a view, then positions on some axes of the view.
+//! An index expression `x[...]`, with NumPy's meaning: a view, and then positions on some axes of the view.
 
 use smallvec::SmallVec;
 
@@ -14,23 +14,24 @@ use crate::shape::Dims;
 
 /// An index expression, resolved against a shape.
 pub(in crate::ops) struct Expression {
-    /// What the integers, slices, new axes and the ellipsis leave.
+    /// The view that integers, slices, new axes and the ellipsis select.
     pub parts: AxisParts,
-    /// The shape that they leave.
+    /// The shape of that view.
     pub dims: Dims,
     pub list: Option<List>,
 }
 
 /// Positions on axes of the view.
 pub(in crate::ops) struct List {
-    /// The order of the view's axes that makes the ones spoken of neighbours.
+    /// An order of the view's axes in which the indexed ones are neighbours.
     pub order: SmallVec<[usize; 4]>,
     pub rows: IndexedAxes,
     /// Positions on those axes, taken together in C order.
     pub positions: Tensor,
 }
 
-/// An index array: the axes of the view that it speaks of (truth values: as many as they have), and its numbers.
+/// An index array: the axes of the view that it indexes (a mask indexes as many as it has), and its
+/// positions.
 struct Given {
     axes: std::ops::Range<usize>,
     size: usize,
@@ -38,7 +39,7 @@ struct Given {
     numbers: Tensor,
 }
 
-/// Where the index arrays, and the integers among them, stand.
+/// Whether the index arrays, and the integers among them, are neighbours.
 #[derive(PartialEq)]
 enum Adjacency {
     Before,
@@ -175,7 +176,7 @@ impl List {
         let sizes = given.iter().map(|g| g.size).collect();
         let positions = join(op, &numbers, sizes, given.iter().map(|g| g.first).collect())?;
         let rest = (0..rank).filter(|a| !spoken.contains(a));
-        // Index arrays apart from each other put their axes first.
+        // If the index arrays are not neighbours their axes come first.
         let (outer, order) = if adjacency == Adjacency::Separated {
             (0, spoken.iter().copied().chain(rest).collect())
         } else {
@@ -230,7 +231,7 @@ fn span(
     let step = isize::try_from(step).unwrap_or(isize::MAX);
     Ok(AxisPart::Span {
         start: start.max(0) as usize,
-        // The step between fewer than two elements is of no matter.
+        // With fewer than two elements the step does not matter.
         step: if count < 2 { 1 } else { step },
         count: count as usize,
     })
@@ -243,7 +244,7 @@ fn span(
 /// [`crate::Error::Index`] for an index that is not there or a mask of another shape.
 pub fn get(x: &Tensor, index: &[Index]) -> Result<Tensor> {
     const OP: &str = "getitem";
-    // One integer is the commonest index of all.
+    // One integer is the most common index.
     if let ([Index::Int(i)], Some(&n)) = (index, x.dims().first()) {
         let n = n as i64;
         if (-n..n).contains(i) {

@@ -1,4 +1,4 @@
-//! Values brought together where their positions are the same: their product, mean, maximum or minimum.
+//! Values with the same position reduced to one: their sum, product, mean, maximum or minimum.
 
 use super::places::{all, line};
 use super::rows::{add_at, gather_at};
@@ -17,18 +17,18 @@ use crate::ops::pointwise::select::select;
 use crate::ops::sort::argsort;
 use crate::shape;
 
-/// A flat tensor, and flat values with the positions in it where they belong.
+/// A flat tensor, and flat values with their positions in it.
 struct Groups<'a> {
     op: &'static str,
     x: &'a Tensor,
     positions: &'a Tensor,
     values: &'a Tensor,
-    /// Whether the element that is there already belongs to its group.
+    /// Whether the tensor's own element belongs to its group.
     include_self: bool,
 }
 
-/// The tensor with the values of each position and (`include_self`) what is there already reduced to one element. Where
-/// no value belongs it stays as it is.
+/// The tensor with the values at each position, and with `include_self` its own element, reduced to one.
+/// Elements without a value stay as they are.
 pub(in crate::ops) fn reduced(
     op: &'static str,
     x: &Tensor,
@@ -66,12 +66,12 @@ impl Groups<'_> {
         self.total(&broadcast_to(&Tensor::scalar_of(dtype, 1.0), self.values.dims())?)
     }
 
-    /// Where values belong.
+    /// Which positions have values.
     fn touched(&self) -> Result<Tensor> {
         less_same(&Tensor::scalar_of(DType::I64, 0.0), &self.counts(DType::I64)?)
     }
 
-    /// What the values are added to, or multiplied with: what is there, or a number that changes nothing.
+    /// The start of a sum or product: the tensor's own elements, or the neutral number.
     fn start(&self, neutral: f64) -> Result<Tensor> {
         if self.include_self {
             Ok(self.x.clone())
@@ -95,8 +95,8 @@ impl Groups<'_> {
         if sum.dtype().is_float() { divide_same(&sum, &counts) } else { floor_divide_same(&sum, &counts) }
     }
 
-    /// The product: first with the first value of each position, then with the second ones, and so on, so that its
-    /// derivatives are exact where factors are zero.
+    /// The product, by rounds: first with the first value of each position, then with the second ones, and so
+    /// on. So its derivatives are exact where factors are zero.
     fn product(&self) -> Result<Tensor> {
         if !self.positions.levels.is_empty() {
             bail!(Argument, self.op, "inside vmap the indices of a product are the same for all lanes");
@@ -105,7 +105,7 @@ impl Groups<'_> {
         let mut met = vec![0usize; shape::len(self.x.dims())];
         let mut rounds: Vec<Vec<i64>> = vec![];
         for (i, &place) in places.iter().enumerate() {
-            // Positions are checked: they are in the tensor.
+            // The positions were checked: they lie in the tensor.
             let round = &mut met[place as usize];
             if *round == rounds.len() {
                 rounds.push(vec![]);
@@ -129,7 +129,7 @@ impl Groups<'_> {
     /// The largest or smallest element of each group; the gradient goes in equal shares to all that equal it.
     fn extreme(&self, least: bool) -> Result<Tensor> {
         let (x, values) = (self.x.detach(), self.values.detach());
-        // In order, so that of the values that are written to one place the extreme one stays.
+        // Sorted, so that the extreme value is written last to its position.
         let order = argsort(&values, 0, least, true)?;
         let at = gather_at(self.op, self.positions, all(1), &order)?;
         let best = put(&x, &[Index::Tensor(at)], (&gather_at(self.op, &values, all(1), &order)?).into())?;
@@ -142,7 +142,7 @@ impl Groups<'_> {
         if !x.dtype().is_float() {
             return select(&touched, &best, &x);
         }
-        // One NaN makes the extreme one NaN.
+        // One NaN makes the result NaN.
         let strange = cast(&not_equal_same(&values, &values)?, DType::I64)?;
         let strange = less_same(&Tensor::scalar_of(DType::I64, 0.0), &self.total(&strange)?)?;
         let best = select(&strange, &self.number(f64::NAN), &best)?;
@@ -151,7 +151,7 @@ impl Groups<'_> {
         let equal = and_same(&equal_same(&values, &there)?, &isfinite(&values)?)?;
         let share = |mask: &Tensor| cast(mask, x.dtype());
         let mut shares = self.total(&share(&equal)?)?;
-        // Zeros with the gradients of what they came from.
+        // Zeros that carry the gradients of the values.
         let zero = self.number(0.0);
         let mut pulls = self.total(&select(&equal, &subtract_same(self.values, &values)?, &zero)?)?;
         if self.include_self {

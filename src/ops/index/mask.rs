@@ -108,7 +108,7 @@ pub fn nonzero(x: &Tensor) -> Result<Value> {
 /// ```
 #[op(function)]
 pub fn argwhere(x: &Tensor) -> Result<Tensor> {
-    // A 0-d tensor has rows without numbers; how many there are still says whether it is zero.
+    // The rows of a 0-d tensor are empty; their number says whether it is zero.
     if x.rank() == 0 {
         let rows = positions("argwhere", x)?.len();
         return Ok(Tensor::constant(Array::zeros("argwhere", DType::I64, &[rows, 0])?));
@@ -117,7 +117,7 @@ pub fn argwhere(x: &Tensor) -> Result<Tensor> {
 }
 
 /// A new last axis of `num_classes` zeros (int64 unless `dtype` says otherwise) with a one at the index that
-/// `x` gives; with -1 there are as many classes as the largest index asks for.
+/// `x` gives; with -1 the largest index decides how many.
 ///
 /// ```python
 /// >>> fg.one_hot(fg.tensor([0, 2])).numpy()

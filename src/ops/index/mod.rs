@@ -1,4 +1,4 @@
-//! Elements picked by position, and written there.
+//! Elements read and written by index.
 
 mod along;
 mod expression;

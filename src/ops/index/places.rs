@@ -1,4 +1,4 @@
-//! The places that indices along one axis name.
+//! Indices along one axis as positions in the whole tensor.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -10,14 +10,14 @@ use crate::kernel::index::IndexedAxes;
 use crate::ops::movement::{broadcast_to, reshape_to};
 use crate::shape::{self, Dims};
 
-/// Numbers in one axis.
+/// Numbers as a vector.
 pub(in crate::ops) fn line(op: &'static str, n: usize, numbers: impl Iterator<Item = i64>) -> Result<Tensor> {
     let fill = |out: &mut [i64]| out.iter_mut().zip(numbers).for_each(|(o, i)| *o = i);
     Ok(Tensor::constant(Array::build(op, &[n], fill)?))
 }
 
-/// The positions that indices along one axis name in the whole tensor, of the indices' shape: on the other axes each
-/// index speaks of its own place.
+/// Indices along one axis as positions in the whole tensor, of the indices' shape: on the other axes each
+/// index keeps its own coordinates.
 pub(in crate::ops) fn positions(
     op: &'static str,
     dims: &[usize],
@@ -28,7 +28,7 @@ pub(in crate::ops) fn positions(
     let lines: Vec<Tensor> = (0..rank)
         .filter(|&a| a != at)
         .map(|a| {
-            // The other axes of the index may be of size 1 only if the tensor's are: the callers broadcast before.
+            // The callers broadcast before, so another axis of the index has size 1 only if the tensor's has.
             let n = index.dims()[a];
             let mut own: Dims = smallvec![1; rank];
             own[a] = n;
@@ -45,7 +45,7 @@ pub(in crate::ops) fn all(rank: usize) -> IndexedAxes {
     IndexedAxes { outer: 0, merged: rank }
 }
 
-/// The rank of both, which are to be the same; a 0-d tensor counts as one of one axis.
+/// The axis, for a tensor and indices of the same rank.
 pub(in crate::ops) fn same_rank(op: &'static str, x: &Tensor, index: &Tensor, axis: i64) -> Result<usize> {
     if x.rank() != index.rank() {
         bail!(Shape, op, "the indices have {} axes, the tensor {}", index.rank(), x.rank());
@@ -58,7 +58,7 @@ pub(in crate::ops) fn at_least_vector(t: &Tensor) -> Result<Tensor> {
     if t.rank() == 0 { reshape_to(t, &[1]) } else { Ok(t.clone()) }
 }
 
-/// That the indices are no larger than the tensor on the other axes.
+/// Checks that the indices are no larger than the tensor on the other axes.
 pub(in crate::ops) fn within(op: &'static str, x: &Tensor, at: usize, index: &Tensor) -> Result<()> {
     if (0..x.rank()).any(|a| a != at && index.dims()[a] > x.dims()[a]) {
         bail!(
@@ -96,7 +96,7 @@ pub(in crate::ops) fn broadcast_others(
     Ok((x, broadcast_to(index, &dims)?))
 }
 
-/// Whether there are indices for all places on the other axes.
+/// Whether the indices have the full size on the other axes.
 pub(in crate::ops) fn covers(x: &Tensor, at: usize, index: &Tensor) -> bool {
     (0..x.rank()).all(|a| a == at || index.dims()[a] == x.dims()[a])
 }

@@ -1,4 +1,4 @@
-//! Picking by positions and adding up at positions: each is the other's gradient.
+//! Reading at positions and adding at positions. Each is the gradient of the other.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -36,7 +36,7 @@ impl Op for GatherAt {
     }
 }
 
-/// The values of a tensor at positions. Each position names a place on the `rows` taken together.
+/// The values of a tensor at positions on the merged axes that `rows` names.
 pub(in crate::ops) fn gather_at(
     name: &'static str,
     x: &Tensor,
@@ -84,7 +84,7 @@ impl Op for AddAt {
     }
 }
 
-/// Zeros of a shape with values added at positions; values of a position named twice add up in its order.
+/// Zeros of a shape with values added at positions. Values with the same position are added in order.
 pub(in crate::ops) fn add_at(
     name: &'static str,
     dims: &[usize],
@@ -95,7 +95,7 @@ pub(in crate::ops) fn add_at(
     apply(AddAt { name, rows, dims: dims.into() }, &[values, positions])
 }
 
-/// A tensor with values of its dtype added at positions, one after the other.
+/// A tensor with values of its dtype added at positions, in order.
 pub(in crate::ops) fn add_onto(
     name: &'static str,
     x: &Tensor,
@@ -106,7 +106,7 @@ pub(in crate::ops) fn add_onto(
     apply(AddAt { name, rows, dims: x.dims().into() }, &[values, positions, x])
 }
 
-/// `n` zeros with values added at the places of a layout of them; values of a place named twice add up.
+/// `n` zeros with values added at the elements of a layout. Values for the same element add up.
 pub(in crate::ops) fn add_at_places(
     name: &'static str,
     n: usize,

@@ -6,7 +6,7 @@ use crate::ops::entry::op;
 use crate::ops::movement::region::{Region, view};
 use crate::shape;
 
-/// The slice of an axis at one index; the axis goes. Shares memory.
+/// The slice of an axis at one index; the axis is removed. Shares memory.
 ///
 /// ```python
 /// >>> fg.select(fg.tensor([[1, 2], [3, 4]]), 1, 0).numpy()
@@ -17,7 +17,7 @@ pub fn select(x: &Tensor, axis: i64, index: i64) -> Result<Tensor> {
     view("select", x, one("select", x, axis, index)?)
 }
 
-/// One element of an axis, which goes.
+/// One element of an axis, which is removed.
 pub(in crate::ops) fn one(op: &'static str, x: &Tensor, axis: i64, index: i64) -> Result<Region> {
     let at = shape::axis(op, axis, x.rank())?;
     let n = x.dims()[at] as i64;

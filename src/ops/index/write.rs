@@ -23,7 +23,7 @@ use crate::ops::pointwise::select::select;
 use crate::ops::promote::as_tensor;
 use crate::shape::{self, Dims};
 
-/// Input 0 with input 1, broadcast, written over a region, or at the positions of input 2 within the region.
+/// Input 0 with input 1, broadcast, written over a region, or at the positions of input 2 in the region.
 #[derive(Clone)]
 struct Put {
     name: &'static str,
@@ -32,7 +32,7 @@ struct Put {
 }
 
 impl Put {
-    /// The write itself: in place if nobody else holds the memory of `x`. An error leaves `x` as it was.
+    /// Writes in place if nobody else holds the memory of `x`, else to a copy. On an error `x` is unchanged.
     fn write(&self, x: &mut Array, ins: &[&Array], batch_ndim: usize) -> Result<()> {
         let hidden = |a: usize| if x.dims()[a] == 1 { hidden_size(ins, a) } else { x.dims()[a] };
         let sizes: Dims = (0..batch_ndim).map(hidden).chain(x.dims()[batch_ndim..].iter().copied()).collect();
@@ -55,7 +55,7 @@ impl Put {
         apply(self.clone(), &ins)
     }
 
-    /// What the region holds in a tensor.
+    /// The elements of the region in a tensor.
     fn read(&self, x: &Tensor, positions: Option<&Tensor>) -> Result<Tensor> {
         let shown = view(self.name, x, self.region.clone())?;
         match (&self.at, positions) {
@@ -66,7 +66,7 @@ impl Put {
         }
     }
 
-    /// Of a cotangent read at positions: zero where a later position overwrites the value.
+    /// A cotangent read at positions, with zeros for values that a later position overwrites.
     fn lasting(&self, g: Tensor, positions: Option<&Tensor>) -> Result<Tensor> {
         let (Some((_, rows)), Some(p)) = (&self.at, positions) else { return Ok(g) };
         let Some(last) = index::last_occurrences(&p.array, p.levels.len())? else { return Ok(g) };
@@ -120,7 +120,7 @@ impl Op for Put {
     }
 }
 
-/// A value as a tensor of a dtype and of at most the rank of what it is written over.
+/// A value as a tensor of a dtype, of at most the rank of the elements that it is written over.
 fn fitted<'a>(op: &'static str, value: Operand<'a>, dtype: DType, dims: &[usize]) -> Result<Cow<'a, Tensor>> {
     let mut value = as_tensor(value, dtype)?;
     if let Some(extra) = value.rank().checked_sub(dims.len()).filter(|&e| e > 0) {
@@ -152,8 +152,9 @@ pub fn put(x: &Tensor, index: &[Index], value: Operand<'_>) -> Result<Tensor> {
     Ok(out)
 }
 
-/// [`put`] that makes the result the tensor's own value: written in place where nobody else holds its memory. With a
-/// layout the index is one of the elements that it names in the tensor's C order. An error leaves the tensor as it was.
+/// [`put`] that replaces the tensor by the result, in place if nobody else holds its memory. With a layout
+/// the index applies to the elements at that layout of the tensor's C order. On an error the tensor is
+/// unchanged.
 ///
 /// # Errors
 /// As [`put`]; [`crate::Error::Argument`] where an element would be written twice.
@@ -188,7 +189,7 @@ pub fn put_at(x: &mut Tensor, layout: Option<&Layout>, index: &[Index], value: O
         [&value.array].into_iter().chain(positions.as_ref().map(|p| &p.array)).collect();
     put.write(&mut x.array, &ins, 0)?;
     if x.is_tracked() || value.is_tracked() {
-        // The rules read no value of `x`, so it does not matter that it is overwritten.
+        // The rules do not read the value of `x`, so it may be overwritten.
         let ins: SmallVec<[&Tensor; 4]> = [&*x, &*value].into_iter().chain(positions.as_ref()).collect();
         let out = recorded(put, &ins, [x.array.clone()].into(), Levels::default())?.remove(0);
         drop(ins);
@@ -207,7 +208,7 @@ fn fill<'a>(dims: &[usize], index: &'a [Index], value: Operand<'a>) -> Option<(&
     (mask.dtype() == DType::Bool && mask.dims() == dims && scalar).then_some((mask, value))
 }
 
-/// The region that an expression of the elements at a layout speaks of, for a write.
+/// The region that an expression writes, for an index into the elements of a layout.
 fn written(e: &Expression, layout: &Layout) -> Result<Layout> {
     let region = e.region().of(layout, 0);
     if region.overlaps() {
@@ -221,7 +222,7 @@ fn written(e: &Expression, layout: &Layout) -> Result<Layout> {
     Ok(region)
 }
 
-/// The elements that an index without arrays names of those at a layout; none where it has arrays.
+/// The layout of the elements that an index selects from those of a layout. None if the index has arrays.
 ///
 /// # Errors
 /// As [`super::expression::get`].
@@ -242,8 +243,9 @@ pub(in crate::ops) fn put_region(
     Put { name, region, at: None }.apply(x, &value, None)
 }
 
-/// `x` with `value`, broadcast and cast to the dtype of `x`, written where `x[indices]` reads; with `accumulate` it is
-/// added instead, and positions named twice get both. Without it the last value written to a position stays.
+/// `x` with `value`, broadcast and cast to the dtype of `x`, written where `x[indices]` reads; with
+/// `accumulate` it is added instead, and positions named twice get both. Without it the last value for a
+/// position stays.
 ///
 /// ```python
 /// >>> i = fg.tensor([0, 2, 0])

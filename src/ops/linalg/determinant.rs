@@ -1,4 +1,4 @@
-//! Determinants, also where they vanish.
+//! Determinants. Their derivatives are right for singular matrices too.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -89,7 +89,7 @@ impl Op for SlogDet {
 /// size. R. Bird, "A simple division-free algorithm for computing determinants" (2011).
 fn polynomial(x: &Tensor) -> Result<Tensor> {
     let n = *x.dims().last().expect("a matrix has two axes");
-    // Minus the sum of what comes later on a diagonal is a product with this triangle.
+    // A product with this triangle gives minus the sum of the later elements of a diagonal.
     let later = weigh(&Tensor::constant(Array::full_of(x.dtype(), &[n, n], -1.0)), 0.0, 0.0, 1.0)?;
     let mut f = x.clone();
     for _ in 1..n {
@@ -102,7 +102,7 @@ fn polynomial(x: &Tensor) -> Result<Tensor> {
     Ok(if n.is_multiple_of(2) { -corner } else { corner })
 }
 
-/// The numbers of a list down the rows of a column.
+/// A list as a column.
 fn over_rows(x: &Tensor) -> Result<Tensor> {
     reshape_to(x, &x.dims().iter().copied().chain([1]).collect::<Dims>())
 }
@@ -133,7 +133,8 @@ fn near_singular(x: &Tensor) -> Result<Tensor> {
     Ok(sign * apply(Det, &[&p])? * polynomial(&rest)?)
 }
 
-/// How many singular values every matrix of a batch has that are not small beside its largest.
+/// The smallest number, over a batch, of singular values that are not small relative to the largest of their
+/// matrix.
 fn fewest_large(s: &Array) -> usize {
     let n = s.dims()[s.rank() - 1];
     let least = epsilon(s.dtype()).sqrt().sqrt();
@@ -144,7 +145,7 @@ fn fewest_large(s: &Array) -> usize {
     }, else n)
 }
 
-/// Whether a matrix of the batch has a pivot that is small beside its largest.
+/// Whether a matrix of the batch has a pivot that is small relative to its largest.
 fn any_near_singular(ratios: &Array) -> bool {
     let least = epsilon(ratios.dtype()).sqrt().sqrt();
     dispatch!(ratios.dtype(), float T => ratios.to_vec::<T>().iter().any(|&r| r.to_f64() <= least), else false)
@@ -164,7 +165,7 @@ pub fn det(x: &Tensor) -> Result<Tensor> {
     if !x.is_tracked() || !any_near_singular(&kernel::det("linalg.det", &x.array)?[1]) {
         return Ok(y);
     }
-    // The value is that of the factorisation, the derivatives are those of the other form.
+    // The value comes from the factorisation, the derivatives from the other form.
     let other = near_singular(&x)?;
     Ok(y.detach() + (&other - other.detach()))
 }

@@ -15,8 +15,8 @@ use crate::ops::movement::{diagonal_of, on_diagonal};
 use crate::ops::promote::promoted_float;
 use crate::ops::terms::add_terms;
 
-/// Eigenvalues `w` and eigenvectors `v`. Where eigenvalues are equal the vectors of their space are not determined, and
-/// what is asked for must not depend on which ones they are; they are then differentiated as if they did not turn.
+/// Eigenvalues `w` and eigenvectors `v`. The eigenvectors of equal eigenvalues are determined only as a
+/// space, so a result must not depend on the choice; their derivative leaves out rotations within the space.
 struct Eigh {
     upper: bool,
 }
@@ -54,7 +54,7 @@ impl Op for Eigh {
     }
 }
 
-/// The eigenvalues alone, where no gradient is wanted.
+/// The eigenvalues alone, for an input without a gradient.
 struct EigvalsOnly {
     upper: bool,
 }
@@ -93,8 +93,8 @@ fn is_upper(op: &'static str, uplo: &str) -> Result<bool> {
 /// Eigenvalues w (rising) and eigenvectors v (columns) of symmetric matrices: x @ v = v * w.
 ///
 /// Only the lower (or upper) triangle is read; the gradient is that of a symmetric matrix. Vectors are
-/// determined up to their sign, and only as a space where eigenvalues are equal; what depends on more has no
-/// derivative, and the rate of turns within such a space is taken as zero.
+/// determined up to their sign, and those of equal eigenvalues only as a space; a result that depends on more
+/// has no derivative. Rotations within such a space count as zero.
 ///
 /// ```python
 /// >>> fg.linalg.eigh(2 * fg.ones((1, 1)))[0].tolist()

@@ -18,7 +18,7 @@ pub mod qr;
 pub mod solve;
 pub mod svd;
 
-/// The names under which the rules below read like their formulas.
+/// Short names, so that the rules read like their formulas.
 fn t(x: &Tensor) -> Result<Tensor> {
     matrix_transpose(x)
 }
@@ -37,18 +37,18 @@ fn skew(x: &Tensor) -> Result<Tensor> {
     Ok((x - t(x)?) * 0.5)
 }
 
-/// Numbers, one a matrix, in a shape that broadcasts against the matrices.
+/// One number for each matrix, in a shape that broadcasts against the matrices.
 fn over_matrices(x: &Tensor) -> Result<Tensor> {
     reshape_to(x, &x.dims().iter().copied().chain([1, 1]).collect::<Dims>())
 }
 
-/// Numbers, one a column, in a shape that broadcasts against the matrices.
+/// One number for each column, in a shape that broadcasts against the matrices.
 fn over_columns(x: &Tensor) -> Result<Tensor> {
     let (&n, lead) = x.dims().split_last().expect("a list of numbers");
     reshape_to(x, &lead.iter().copied().chain([1, n]).collect::<Dims>())
 }
 
-/// The numbers of rows and columns, where there are two axes.
+/// The numbers of rows and columns.
 fn matrix(op: &'static str, x: &Tensor) -> Result<(usize, usize)> {
     match *x.dims() {
         [.., m, n] => Ok((m, n)),
@@ -56,7 +56,7 @@ fn matrix(op: &'static str, x: &Tensor) -> Result<(usize, usize)> {
     }
 }
 
-/// The number of rows, which is that of the columns too.
+/// The size of a square matrix.
 fn square(op: &'static str, x: &Tensor) -> Result<usize> {
     match matrix(op, x)? {
         (m, n) if m == n => Ok(n),

@@ -1,4 +1,5 @@
-//! Parts of matrices, and reciprocals of gaps between numbers: what the rules of factorisations are made of.
+//! Triangles and columns of matrices, and reciprocals of differences of eigenvalues: the parts of which the
+//! rules of factorisations are made.
 
 use smallvec::smallvec;
 
@@ -14,8 +15,8 @@ use crate::ops::reduce::sum;
 use crate::ops::terms::add_terms;
 use crate::shape::Dims;
 
-/// A matrix with what is below, on and above its diagonal scaled. Where the factor is 0 the result is 0, whatever
-/// was there. Its own transpose.
+/// A matrix with its elements below, on and above the diagonal scaled. Where the factor is 0 the result is 0,
+/// even for NaN. The op is its own transpose.
 #[derive(Clone)]
 struct Weigh {
     below: f64,
@@ -43,7 +44,7 @@ impl Linear for Weigh {
     }
 }
 
-/// What is below, on and above the diagonal of `x`, each times its factor.
+/// The elements below, on and above the diagonal of `x`, each times its factor.
 pub(in crate::ops) fn weigh(x: &Tensor, below: f64, on: f64, above: f64) -> Result<Tensor> {
     apply(LinearOp(Weigh { below, on, above }), &[x])
 }
@@ -53,8 +54,9 @@ pub(in crate::ops) fn epsilon(dtype: DType) -> f64 {
     if dtype == DType::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
 }
 
-/// Of a list `w`, the matrix of `1 / (w[j] ± w[i])`, with 0 where the divisor is 0 but for rounding: a rotation within
-/// a space that equal numbers share changes nothing that can be asked for, so its rate is taken as none.
+/// The matrix of `1 / (w[j] ± w[i])` for a list `w`, with 0 where the divisor is 0 up to rounding: vectors of
+/// equal eigenvalues may rotate among themselves without changing a well-defined result, so that rate is
+/// taken as 0.
 #[derive(Clone)]
 struct Reciprocals {
     sums: bool,

@@ -66,8 +66,8 @@ impl Op for Qr {
     }
 }
 
-/// Orthonormal columns that complete those of the input to a basis. They are determined only as a space, and turn
-/// as little as they can.
+/// Orthonormal columns that complete those of the input to a basis. They are determined only as a space;
+/// their derivative leaves out rotations within it.
 struct Complement;
 
 impl Op for Complement {

@@ -25,8 +25,8 @@ fn aligned(op: &'static str, a: &Array, b: &Array, batch_ndim: usize) -> Result<
     Ok((a.expand(&full(own_a), 0), b.expand(&full(own_b), 0)))
 }
 
-/// Which equations are solved: of a whole matrix, or of a triangle of it. Within rules, which refuse nothing, they are
-/// not `strict`: a singular matrix has solutions of NaN.
+/// The equations of a full matrix, or of a triangle. Rules may not fail, so there they are not `strict`: a
+/// singular matrix gives NaN.
 #[derive(Clone, Copy)]
 enum Equations {
     Full { strict: bool },
@@ -34,7 +34,7 @@ enum Equations {
 }
 
 impl Equations {
-    /// The kind of the transposed matrix.
+    /// The equations of the transposed matrix.
     fn transposed(self) -> Equations {
         match self {
             Equations::Full { .. } => Equations::Full { strict: false },
@@ -44,7 +44,7 @@ impl Equations {
         }
     }
 
-    /// What of a matrix the equations read.
+    /// The elements of a matrix that the equations read.
     fn part(self, x: &Tensor) -> Result<Tensor> {
         match self {
             Equations::Full { .. } => Ok(x.clone()),
@@ -97,7 +97,7 @@ impl Op for Solve {
     }
 }
 
-/// The inverse. Within rules a singular matrix has one of NaN, since a rule refuses nothing.
+/// The inverse. In rules, which may not fail, a singular matrix gives NaN.
 #[derive(Clone)]
 struct Inverse {
     strict: bool,

@@ -20,7 +20,8 @@ use crate::ops::terms::add_terms;
 /// not determined, and are differentiated as if they did not turn in it.
 struct Svd;
 
-/// What the rules read, with `D[i, j] = 1 / (s[j] - s[i])`, `E[i, j] = 1 / (s[j] + s[i])`, `r = 1 / s`; zeros for poles.
+/// The values that both rules use: `D[i, j] = 1 / (s[j] - s[i])`, `E[i, j] = 1 / (s[j] + s[i])`, `r = 1 / s`;
+/// zeros for poles.
 struct Frame {
     u: Tensor,
     vh: Tensor,
@@ -38,7 +39,7 @@ impl Frame {
     }
 }
 
-/// What of `x` is orthogonal to the orthonormal columns of `q`.
+/// The part of `x` that is orthogonal to the orthonormal columns of `q`.
 fn beside(q: &Tensor, x: &Tensor) -> Result<Tensor> {
     Ok(x - mm(q, &mm(&t(q)?, x)?)?)
 }
@@ -88,7 +89,7 @@ impl Op for Svd {
     }
 }
 
-/// The singular values alone, where no gradient is wanted.
+/// The singular values alone, for an input without a gradient.
 struct SvdvalsOnly;
 
 impl Op for SvdvalsOnly {
@@ -125,8 +126,8 @@ pub(in crate::ops) fn reduced(x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
 /// falling.
 ///
 /// u is [m, m] and vh is [n, n], or [m, k] and [k, n] without full_matrices. Vectors are determined up to a
-/// common sign, and only as a space where singular values are equal or zero; what depends on more has no
-/// derivative.
+/// common sign, and only as a space where singular values are equal or zero; a result that depends on more
+/// has no derivative.
 ///
 /// ```python
 /// >>> fg.linalg.svd(2 * fg.ones((1, 1)))[1].tolist()

@@ -1,4 +1,4 @@
-//! Losses of samples that belong to classes.
+//! Losses for classification.
 
 use std::borrow::Cow;
 
@@ -19,11 +19,11 @@ use crate::ops::promote::promoted_float;
 use crate::ops::terms::add_terms;
 use crate::shape::{self, Dims};
 
-/// The cross entropy of rows of logits with one class each (int64, -1 for none), with the last axis of size 1; its
-/// second output, the log-sum-exp of the rows, saves the gradient work and is not differentiated.
+/// The cross entropy of rows of logits with one class each (int64, -1 for none); the last axis has size 1.
+/// The second output, the log-sum-exp of the rows, is used by the gradient and is not differentiated.
 struct CrossEntropy;
 
-/// Its gradient, of inputs `g`, logits, log-sum-exp (taken as a function of the logits) and classes.
+/// Its gradient, from `g`, logits, log-sum-exp (treated as a function of the logits) and classes.
 struct CrossEntropyGrad;
 
 impl Op for CrossEntropy {
@@ -97,7 +97,7 @@ fn live(x: &Tensor, classes: &Tensor) -> Result<Tensor> {
     gather("pick", x, &first, 1)
 }
 
-/// Class 0 for every class, none for none.
+/// 0 for every class, -1 for none.
 fn clamped(classes: &Tensor) -> Result<Tensor> {
     let array = classes.array.contiguous()?;
     let named = array.as_slice::<i64>().expect("contiguous");
@@ -107,7 +107,7 @@ fn clamped(classes: &Tensor) -> Result<Tensor> {
     Ok(Tensor::made(zeros, None, classes.levels.clone()))
 }
 
-/// Logits as rows, and what is asked of them.
+/// Logits as rows, one for each sample.
 struct Rows<'a> {
     op: &'static str,
     /// The predictions with the classes on the last axis.
@@ -136,7 +136,7 @@ impl<'a> Rows<'a> {
         permute_dims(x, &others.chain([self.axis]).map(|a| a as i64).collect::<Vec<_>>())
     }
 
-    /// The targets as a column of classes, -1 where they are to be ignored, and whether any are.
+    /// The targets as a column of classes, -1 for ignored ones, and whether any is ignored.
     fn named(&self, target: &Tensor, ignore: i64) -> Result<(Tensor, bool)> {
         let op = self.op;
         let column: Dims = self.samples.iter().copied().chain([1]).collect();
@@ -170,7 +170,7 @@ impl<'a> Rows<'a> {
         Ok((Tensor { array: named, ..target }, true))
     }
 
-    /// A weight a class, of the dtype of the predictions.
+    /// One weight for each class, in the dtype of the predictions.
     fn weight(&self, weight: Option<&Tensor>) -> Result<Option<Tensor>> {
         let Some(w) = weight else { return Ok(None) };
         if w.dims() != [self.classes] {
@@ -179,7 +179,7 @@ impl<'a> Rows<'a> {
         cast(w, self.x.dtype()).map(Some)
     }
 
-    /// The weight of each sample, as a column: that of its class, and 0 if it is ignored. None if all are 1.
+    /// The weight of each sample as a column: that of its class, or 0 if it is ignored. None if all are 1.
     fn sample_weights(
         &self,
         named: &Tensor,
@@ -196,12 +196,12 @@ impl<'a> Rows<'a> {
             None => return Ok(None),
         };
         let flat = reshape_to(named, &[shape::len(named.dims())])?;
-        // Without a class of its own an array has nothing to pick from; then all samples are ignored.
+        // With no classes there is nothing to gather from, and all samples are ignored.
         let weight = if self.classes == 0 { ones() } else { weight };
         reshape_to(&gather("pick", &weight, &flat, 1)?, named.dims()).map(Some)
     }
 
-    /// Columns as samples.
+    /// A column in the shape of the samples.
     fn samples(&self, column: &Tensor) -> Result<Tensor> {
         reshape_to(column, &self.samples)
     }
@@ -209,7 +209,7 @@ impl<'a> Rows<'a> {
 
 /// The cross entropy between the softmax of logits along `axis` (by default 1, for a vector 0) and targets:
 /// integers (the shape without that axis, or with size 1 there) or probabilities (floats of the shape of
-/// `x`). `weight` has a number for each class; samples whose target is `ignore_index` count nothing;
+/// `x`). `weight` has a number for each class; samples whose target is `ignore_index` do not count;
 /// `reduction` is 'mean' (by the weights), 'sum' or 'none'. Raises IndexOutOfRange for a target that is no
 /// class.
 ///
@@ -267,7 +267,7 @@ pub fn cross_entropy(
     reduction.of(&rows.samples(&loss)?, weights.as_ref())
 }
 
-/// The negative log-probability of each sample's class: `cross_entropy` of what is a log-softmax already.
+/// The negative log-probability of each sample's class: `cross_entropy` of log-probabilities.
 ///
 /// ```python
 /// >>> fg.nll_loss(fg.tensor([[-1., -2.]]), fg.tensor([1])).item()

@@ -1,4 +1,4 @@
-//! Losses that are taken element by element, and then reduced.
+//! Losses computed element by element and then reduced.
 
 use super::reduction::Reduction;
 use crate::error::{Result, bail};
@@ -24,7 +24,7 @@ fn difference(x: &Tensor, target: Operand<'_>) -> Result<Tensor> {
     Ok(promoted_float(&d)?.into_owned())
 }
 
-/// `row` of the difference, or, where nobody follows either, a row of the two that computes the same in one pass.
+/// `row` of the difference; if neither is recorded, `table` computes the same in one pass.
 fn of_difference(
     op: &'static str,
     x: &Tensor,
@@ -44,7 +44,7 @@ fn of_difference(
     row(&difference(x, target)?)
 }
 
-/// The losses times the weights of the elements, if there are any.
+/// The losses times the weights of the elements, if given.
 fn weighted(loss: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
     weight.map_or(Ok(loss.clone()), |w| multiply((&loss).into(), w.into()))
 }
@@ -183,8 +183,8 @@ fn negated(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     Ok(in_one_pass("multiply", TABLE, x, y, [0.0; 3])?.unwrap_or_else(|| -(x * y)))
 }
 
-/// `binary_cross_entropy` of `sigmoid(x)`, exact far out; `pos_weight` multiplies the loss of what is
-/// positive.
+/// `binary_cross_entropy` of `sigmoid(x)`, accurate for large logits too; `pos_weight` multiplies the loss of
+/// positive targets.
 ///
 /// ```python
 /// >>> fg.binary_cross_entropy_with_logits(fg.tensor([-1000.0]), fg.tensor([1.0])).item()

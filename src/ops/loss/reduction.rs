@@ -4,7 +4,7 @@ use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::ops::reduce::{mean, sum};
 
-/// What becomes of the losses of the samples.
+/// How the losses of the samples are reduced.
 #[derive(Clone, Copy)]
 pub(in crate::ops) enum Reduction {
     None,
@@ -22,7 +22,7 @@ impl Reduction {
         })
     }
 
-    /// The losses reduced; a mean is taken by the sum of `weights` if there are any.
+    /// The reduced losses. A mean divides by the sum of `weights` if they are given.
     pub(in crate::ops) fn of(self, loss: &Tensor, weights: Option<&Tensor>) -> Result<Tensor> {
         match (self, weights) {
             (Reduction::None, _) => Ok(loss.clone()),

@@ -9,7 +9,7 @@ use crate::ops::entry::{Axes, op};
 use crate::ops::linear::{Linear, LinearOp};
 use crate::shape::{self, Dims};
 
-/// An order of the last axes, each counted from the end: hidden axes before them stay where they are.
+/// A permutation of the visible axes. Hidden axes before them stay where they are.
 #[derive(Clone)]
 struct Permute(SmallVec<[usize; 4]>);
 
@@ -30,7 +30,7 @@ impl Linear for Permute {
     }
 }
 
-/// The axes in another order, each named once. Shares memory.
+/// The axes in another order, which names each once. Shares memory.
 ///
 /// ```python
 /// >>> fg.permute_dims(fg.ones((2, 3, 4)), (2, 0, 1)).shape
@@ -78,7 +78,7 @@ pub fn transpose(x: &Tensor, #[default(None)] axes: Axes<'_>) -> Result<Tensor> 
     }
 }
 
-/// The axes in another order, which is known to name each once. No op where they stay.
+/// The axes in another order, which names each axis once. No op is recorded if the order is unchanged.
 pub(in crate::ops) fn permuted(x: &Tensor, order: impl IntoIterator<Item = usize>) -> Result<Tensor> {
     let order: SmallVec<[usize; 4]> = order.into_iter().collect();
     if order.iter().copied().eq(0..x.rank()) { Ok(x.clone()) } else { apply(LinearOp(Permute(order)), &[x]) }

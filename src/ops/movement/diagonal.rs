@@ -12,8 +12,8 @@ use crate::ops::linear::{Linear, LinearOp};
 use crate::ops::reduce::sum;
 use crate::shape::{self, Dims};
 
-/// A diagonal of two axes, which go; it becomes the last axis. `offset` counts to the right of the main
-/// diagonal. Shares memory.
+/// A diagonal of two axes, which are removed; it becomes the last axis. `offset` counts to the right of the
+/// main diagonal. Shares memory.
 ///
 /// ```python
 /// >>> fg.diagonal(fg.tensor([[1, 2], [3, 4]])).numpy()
@@ -53,7 +53,7 @@ pub(in crate::ops) fn on_diagonal(x: &Tensor) -> Result<Tensor> {
     diag_embed(x, 0, -2, -1)
 }
 
-/// The sum of a diagonal of two axes, which go. `offset` counts to the right of the main diagonal.
+/// The sum of a diagonal of two axes, which are removed. `offset` counts to the right of the main diagonal.
 ///
 /// ```python
 /// >>> fg.trace(fg.tensor([[1, 2], [3, 4]])).item()
@@ -69,7 +69,7 @@ pub fn trace(
     sum(&diagonal(x, offset, axis1, axis2)?, Some(&[-1]), false, None)
 }
 
-/// The last axis laid on a diagonal of two new axes at these places, zero elsewhere.
+/// The last axis as a diagonal of two new axes at these positions; zero elsewhere.
 ///
 /// ```python
 /// >>> fg.diag_embed(fg.ones((5, 2)), offset=1).shape

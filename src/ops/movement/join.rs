@@ -1,4 +1,4 @@
-//! Tensors laid next to each other.
+//! Tensors joined along an axis.
 
 use std::borrow::Cow;
 
@@ -39,7 +39,7 @@ pub fn concat(tensors: &[Tensor], #[default(0)] axis: Option<i64>) -> Result<Ten
         return concat(&flat, Some(0));
     };
     let mut all = promoted("concat", tensors)?;
-    // A tensor of shape [0] goes with every shape: it is what an empty list becomes.
+    // A tensor of shape [0], which an empty list becomes, may be joined to any shape.
     if all.iter().any(|t| t.dims() != [0]) {
         all.retain(|t| t.dims() != [0]);
     }
@@ -89,7 +89,7 @@ pub fn stack(tensors: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
     place("stack", &dims, &all.iter().map(|t| &**t).collect::<Vec<_>>(), regions, None)
 }
 
-/// Each tensor brought to a rank, then joined along an axis.
+/// Tensors reshaped by `raise` and joined along an axis.
 fn joined(tensors: &[Tensor], axis: i64, raise: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
     concat(&tensors.iter().map(raise).collect::<Result<Vec<_>>>()?, Some(axis))
 }
@@ -117,7 +117,7 @@ pub fn vstack(tensors: &[Tensor]) -> Result<Tensor> {
     joined(tensors, 0, |t| at_least(t, 2))
 }
 
-/// Tensors joined along a third axis, which they get if they lack it.
+/// Tensors joined along a third axis, which is added if they lack it.
 ///
 /// ```python
 /// >>> fg.dstack([fg.ones((2, 3)), fg.ones((2, 3))]).shape

@@ -1,4 +1,4 @@
-//! Elements moved along their axes: padded, rolled, reversed.
+//! Elements padded, rolled and reversed along axes.
 
 use smallvec::SmallVec;
 
@@ -13,7 +13,7 @@ use crate::ops::linear::{Linear, LinearOp};
 use crate::ops::promote::as_tensor;
 use crate::shape;
 
-/// What stands beyond the border.
+/// The elements beyond the border.
 #[derive(Clone, Copy)]
 enum Border {
     /// The elements mirrored at the border element: `c b | a b c | b a`.
@@ -27,7 +27,8 @@ enum Border {
 }
 
 impl Border {
-    /// Which of `n` elements stands at place `i`, which may lie beyond the border. `n` is not 0.
+    /// The index of the element at position `i`, which may lie beyond the border of `n` elements. `n` is not
+    /// 0.
     fn at(self, i: i64, n: i64) -> i64 {
         match self {
             Border::Edge => i.clamp(0, n - 1),
@@ -105,7 +106,7 @@ pub fn pad(
     Ok(out)
 }
 
-/// The order of elements reversed along axes (all of them if none are named). Shares memory.
+/// The order of elements reversed along axes (all by default). Shares memory.
 ///
 /// ```python
 /// >>> fg.flip(fg.tensor([1, 2, 3])).numpy()
@@ -124,7 +125,7 @@ pub fn flip(x: &Tensor, #[default(None)] axis: Axes<'_>) -> Result<Tensor> {
     view("flip", x, Region::Box(x.dims().iter().enumerate().map(part).collect()))
 }
 
-/// Elements moved along an axis, counted back from the last, by fewer places than it has.
+/// Elements rolled along an axis, counted from the end, by less than its size.
 #[derive(Clone)]
 struct Roll {
     back: usize,

@@ -1,5 +1,6 @@
-//! Parts of an array, as layouts: seen without a copy ([`views`]) and laid into a larger whole ([`place`]). The two are
-//! each other's transpose, and between them they are slicing, splitting, joining, padding and diagonals.
+//! Regions of an array, as layouts: [`views`] reads them without a copy, and [`place`] writes tensors into
+//! regions of a larger tensor. Each is the transpose of the other. Slicing, splitting, joining, padding and
+//! diagonals are made of them.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -11,10 +12,10 @@ use crate::graph::{
 use crate::kernel::copy;
 use crate::shape::{Dims, Strides};
 
-/// What becomes of one axis; the axes that no part speaks of come last and stay whole.
+/// What a region takes of one axis. Axes after the last listed part are taken whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ops) enum AxisPart {
-    /// The axis goes; its element here stays.
+    /// One element; the axis is removed.
     At(usize),
     /// `count` elements from `start` on, `step` apart.
     Span { start: usize, step: isize, count: usize },
@@ -35,16 +36,17 @@ impl AxisPart {
 
 pub(in crate::ops) type AxisParts = SmallVec<[AxisPart; 2]>;
 
-/// A part of an array, with no element in it twice.
+/// A region of an array. It contains no element twice.
 #[derive(Clone, Debug)]
 pub(in crate::ops) enum Region {
     Box(AxisParts),
-    /// The diagonal of two axes, which go; it becomes the last axis. The offset counts to the right of the main one.
+    /// The diagonal of two axes, which are removed; it becomes the last axis. The offset counts to the right
+    /// of the main diagonal.
     Diagonal {
         axes: (usize, usize),
         offset: i64,
     },
-    /// The elements at a layout of the C order: what a view of a view is of the whole. Only of arrays that lie so.
+    /// The elements at a layout of the C order, of a contiguous array.
     At(Layout),
 }
 
@@ -56,7 +58,7 @@ impl Region {
         Region::Box(parts)
     }
 
-    /// One element of one axis, which goes.
+    /// One element of one axis, which is removed.
     pub fn at(dims: &[usize], axis: usize, i: usize) -> Region {
         let mut parts: AxisParts = dims[..axis].iter().map(|&d| AxisPart::whole(d)).collect();
         parts.push(AxisPart::At(i));
@@ -160,13 +162,13 @@ impl Op for Views {
     }
 }
 
-/// Tensors laid into a whole, each at its region; the regions do not overlap.
+/// Tensors written into a larger one, each at its region. The regions do not overlap.
 #[derive(Clone)]
 struct Embed {
     name: &'static str,
     dims: Dims,
     regions: SmallVec<[Region; 1]>,
-    /// The value of the elements in no region, 0-d; none for zero.
+    /// The 0-d value of the elements outside of the regions; None for zero.
     fill: Option<Array>,
 }
 
@@ -214,7 +216,7 @@ pub(in crate::ops) fn hidden_size(ins: &[&Array], axis: usize) -> usize {
     ins.iter().map(|x| x.dims()[axis]).find(|&d| d != 1).unwrap_or(1)
 }
 
-/// Regions of a tensor that do not overlap, without copies. Outputs that are not used cost nothing, and their gradient is zero.
+/// Regions of a tensor that do not overlap, without copies. An output that is not used costs nothing.
 pub(in crate::ops) fn views(
     name: &'static str,
     x: &Tensor,
@@ -232,8 +234,8 @@ pub(in crate::ops) fn view(name: &'static str, x: &Tensor, region: Region) -> Re
     apply(Views { name, regions: smallvec![region] }, &[x])
 }
 
-/// Tensors of one dtype laid into a tensor of this shape, each at its region; elsewhere it is `fill` (0-d, of that
-/// dtype), or zero. The regions do not overlap, and there is at least one.
+/// Tensors of one dtype written into a tensor of this shape, each at its region. The other elements are
+/// `fill` (0-d, of that dtype) or zero. The regions do not overlap, and there is at least one.
 pub(in crate::ops) fn place(
     name: &'static str,
     dims: &[usize],

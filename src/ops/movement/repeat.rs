@@ -1,4 +1,4 @@
-//! Elements laid several times next to each other.
+//! `tile` and `repeat_interleave`.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -11,7 +11,7 @@ use crate::ops::index::take_along;
 use crate::ops::sizes::{held, sizes};
 use crate::shape::{self, Dims};
 
-/// The tensor laid side by side with itself so many times along each axis, as NumPy's `tile`.
+/// The tensor repeated along each axis as often as `repeats` says, as NumPy's `tile`.
 ///
 /// ```python
 /// >>> fg.tile(fg.tensor([1, 2]), (2, 2)).numpy()
@@ -25,7 +25,7 @@ pub fn tile(x: &Tensor, repeats: &[i64]) -> Result<Tensor> {
     let mut times: SmallVec<[i64; 4]> = smallvec![1; rank - repeats.len()];
     times.extend_from_slice(repeats);
     let times = sizes("tile", &times, x.dtype())?;
-    // Each axis becomes a pair: how often, and what.
+    // Each axis becomes two: the repeats and the elements.
     let pairs =
         |n: &dyn Fn(usize) -> usize| -> Dims { (0..rank).flat_map(|a| [n(a), x.dims()[a]]).collect() };
     let tiled: Option<Dims> = (0..rank).map(|a| times[a].checked_mul(x.dims()[a])).collect();
@@ -33,8 +33,8 @@ pub fn tile(x: &Tensor, repeats: &[i64]) -> Result<Tensor> {
     reshape_to(&broadcast_to(&reshape_to(&x, &pairs(&|_| 1))?, &pairs(&|a| times[a]))?, &tiled)
 }
 
-/// Each element repeated where it stands, as NumPy's `repeat`: all equally often, or each slice of the axis
-/// as often as its number says. Without `axis` the tensor is flattened first.
+/// Each element repeated in place, as NumPy's `repeat`: all equally often, or each slice of the axis as often
+/// as its own number says. Without `axis` the tensor is flattened first.
 ///
 /// ```python
 /// >>> fg.repeat_interleave(fg.tensor([1, 2]), (2, 1), 0).numpy()

@@ -1,4 +1,4 @@
-//! Other shapes over the same elements in C order.
+//! The same elements in C order under another shape.
 
 use crate::array::Array;
 use crate::error::{Result, bail};
@@ -39,7 +39,7 @@ pub fn reshape_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     apply(LinearOp(Reshape(Dims::from_slice(dims))), &[x])
 }
 
-/// A shape in Python's spelling for `n` elements: one size may be -1 and is then what the others leave.
+/// A shape for `n` elements as Python writes it: one size may be -1 and is computed from the others.
 fn filled(op: &'static str, n: usize, shape: &[i64]) -> Result<Dims> {
     let known =
         shape.iter().filter(|&&d| d != -1).try_fold(1usize, |p, &d| p.checked_mul(usize::try_from(d).ok()?));
@@ -55,7 +55,7 @@ fn filled(op: &'static str, n: usize, shape: &[i64]) -> Result<Dims> {
     Ok(shape.iter().map(|&d| usize::try_from(d).unwrap_or_else(|_| n / known)).collect())
 }
 
-/// The elements in C order under another shape; one size may be -1 and is then what the others leave. Shares
+/// The elements in C order under another shape; one size may be -1 and is computed from the others. Shares
 /// memory where strides allow it.
 ///
 /// Raises ShapeError where the number of elements differs.
@@ -169,7 +169,7 @@ pub fn expand_dims(x: &Tensor, #[default([0])] axis: &[i64]) -> Result<Tensor> {
     )
 }
 
-/// Axes of size 1 put before the others until there are this many.
+/// Adds leading axes of size 1 up to this rank.
 pub(in crate::ops) fn at_least(x: &Tensor, rank: usize) -> Result<Tensor> {
     let missing = rank.saturating_sub(x.rank());
     reshape_to(x, &std::iter::repeat_n(1, missing).chain(x.dims().iter().copied()).collect::<Dims>())

@@ -1,4 +1,4 @@
-//! A tensor cut into parts, which are views. The parts are outputs of one node: those that are not used cost nothing.
+//! A tensor cut into parts, which are views and outputs of one node. A part that is not used costs nothing.
 
 use super::region::{Region, view, views};
 use crate::error::{Result, bail};
@@ -21,7 +21,7 @@ fn spans(
     views(op, x, regions)
 }
 
-/// `n` elements in `count` parts of which the first ones are one longer.
+/// The sizes of `count` parts of `n` elements; the first ones are one longer if needed.
 fn even(n: usize, count: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |i| n / count + usize::from(i < n % count))
 }
@@ -35,10 +35,10 @@ fn between(n: usize, cuts: &[i64]) -> Vec<(usize, usize)> {
     starts.zip(stops).map(|(a, b)| (a, b.saturating_sub(a))).collect()
 }
 
-/// The most parts that a tensor is cut into: each is a tensor of its own.
+/// The largest number of parts: each is a tensor of its own.
 const MOST: usize = 1 << 24;
 
-/// A number of parts that can be held.
+/// Checks a number of parts.
 fn parts(op: &'static str, count: i64) -> Result<usize> {
     match usize::try_from(count) {
         Ok(c) if c > 0 && c <= MOST => Ok(c),
@@ -53,7 +53,7 @@ fn held(op: &'static str, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// The tensor cut along an axis, as NumPy does: into so many equal parts, or at these indices. The parts are
+/// The tensor cut along an axis, as NumPy does: into a number of equal parts, or at indices. The parts are
 /// views.
 ///
 /// Raises ShapeError where the parts would not be equal.
@@ -75,8 +75,8 @@ pub fn split(x: &Tensor, sections: Count<'_>, #[default(0)] axis: i64) -> Result
     tensor_split(x, sections, axis)
 }
 
-/// The tensor cut along an axis into so many parts, the first ones one longer where it does not divide, or at
-/// these indices.
+/// The tensor cut along an axis at indices, or into a number of parts, the first of which are one longer if
+/// the size does not divide evenly.
 ///
 /// ```python
 /// >>> [t.shape for t in fg.tensor_split(fg.ones((5,)), 3)]
@@ -94,7 +94,7 @@ pub fn tensor_split(x: &Tensor, sections: Count<'_>, #[default(0)] axis: i64) ->
             if parts.windows(2).all(|w| w[0].0 + w[0].1 <= w[1].0) {
                 views("split", x, parts.iter().map(region))?
             } else {
-                // Cuts that go back make parts that overlap, which one node cannot have as outputs.
+                // Cuts that go back make overlapping parts, which cannot be outputs of one node.
                 parts.iter().map(|p| view("split", x, region(p))).collect::<Result<_>>()?
             }
         }
@@ -125,7 +125,7 @@ pub fn split_sizes(x: &Tensor, sizes: &[i64], #[default(0)] axis: i64) -> Result
     Ok(Value::Tuple(spans("split", x, at, sizes)?))
 }
 
-/// The tensor cut along an axis into parts of one size; the last one is what is left.
+/// The tensor cut along an axis into parts of one size; the last one is the remainder.
 ///
 /// ```python
 /// >>> [t.shape for t in fg.split_every(fg.ones((5,)), 2)]
@@ -144,7 +144,7 @@ pub fn split_every(x: &Tensor, length: i64, #[default(0)] axis: i64) -> Result<V
     Ok(Value::Tuple(spans("split", x, at, (0..count).map(|i| size.min(n - i * size)))?))
 }
 
-/// The tensor cut along an axis into at most so many parts of one size; the last one is what is left.
+/// The tensor cut along an axis into at most `chunks` parts of one size; the last one is the remainder.
 ///
 /// ```python
 /// >>> [t.shape for t in fg.chunk(fg.ones((5,)), 2)]
@@ -164,7 +164,7 @@ pub fn chunk(x: &Tensor, chunks: i64, #[default(0)] axis: i64) -> Result<Value> 
     )
 }
 
-/// The slices along an axis, which goes, as views.
+/// The slices along an axis, which is removed, as views.
 ///
 /// ```python
 /// >>> [t.shape for t in fg.unbind(fg.ones((2, 3)), axis=1)]

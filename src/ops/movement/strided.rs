@@ -1,4 +1,5 @@
-//! The elements at any layout of a tensor's C order: what a view of a view is of the whole.
+//! `as_strided`: the elements at any layout of a tensor's C order. A view of a view is such a layout of the
+//! whole.
 
 use smallvec::SmallVec;
 
@@ -25,7 +26,7 @@ impl Linear for Strided {
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
-        // Elements repeated by a stride of zero are summed before anything is laid out.
+        // Elements repeated by a stride of zero are summed first.
         let once = |(&d, &s): (&usize, &isize)| if s == 0 { d.min(1) } else { d };
         let dims: Dims = self.0.dims.iter().zip(&self.0.strides).map(once).collect();
         let g = sum_to(g, &dims)?;
@@ -37,7 +38,7 @@ impl Linear for Strided {
     }
 }
 
-/// The elements at a layout of the tensor's C order, without a copy where the tensor lies so.
+/// The elements at a layout of the tensor's C order, without a copy if the tensor is contiguous.
 ///
 /// # Panics
 /// When the layout leaves the tensor.
@@ -75,13 +76,13 @@ pub(in crate::ops) fn layout(
     if dims.contains(&0) {
         return Ok(Layout { strides: Strides::from_elem(0, dims.len()), dims, offset: 0 });
     }
-    // An axis of one element is not walked along.
+    // The stride of an axis with one element does not matter.
     let step = |(&s, &d): (&i64, &usize)| if d == 1 { 0 } else { s as isize };
     let strides: SmallVec<_> = strides.iter().zip(&dims).map(step).collect();
     Ok(Layout { dims, strides, offset: offset as isize })
 }
 
-/// The elements of `x` in C order from `offset` on, those that many steps apart along each axis: `out[i, j] =
+/// The elements of `x` in C order from `offset` on, with these strides along each axis: `out[i, j] =
 /// x.ravel()[offset + i * strides[0] + j * strides[1]]`. Shares memory; windows may overlap, and gradients of
 /// elements read twice add up.
 ///

@@ -1,5 +1,5 @@
-//! Convolutions over one to three axes. The image, the weight and the result are each linear in the two others, so one op with three
-//! faces is its own family of gradients.
+//! Convolutions over one to three axes. The image, the weight and the result are each linear in the other
+//! two, so one op computes any of the three from the others and needs no other op for its gradients.
 
 use smallvec::smallvec;
 
@@ -16,7 +16,8 @@ use crate::ops::terms::add_terms;
 
 const THIRDS: [ConvArray; 3] = [ConvArray::Image, ConvArray::Weight, ConvArray::Result];
 
-/// One of the three arrays of a convolution, made of the two others, which come in the order of [`THIRDS`].
+/// One of the three arrays of a convolution, computed from the other two, which come in the order of
+/// [`THIRDS`].
 #[derive(Clone)]
 struct Conv {
     name: &'static str,
@@ -85,7 +86,7 @@ fn shared(op: &'static str, groups: i64, a: usize, b: usize) -> Result<usize> {
     }
 }
 
-/// Each window of an image times each filter.
+/// Each window of the image times each filter.
 #[expect(clippy::too_many_arguments, reason = "those of the public functions")]
 fn convolve(
     at: Spatial,
@@ -161,7 +162,8 @@ fn convolve(
     at.unbatched(biased(op, y, bias)?, had_batch)
 }
 
-/// The transpose of [`convolve`] by its image: the pixels of `x` are the places of the windows.
+/// The transpose of [`convolve`] with respect to its image: the pixels of `x` are the positions of the
+/// windows.
 #[expect(clippy::too_many_arguments, reason = "those of the public functions")]
 fn transposed(
     at: Spatial,

@@ -1,4 +1,4 @@
-//! Windows of images, each reduced to one pixel.
+//! Pooling: each window of an image is reduced to one element.
 
 use std::ops::Range;
 
@@ -77,7 +77,7 @@ impl WindowArgs {
     ) -> Result<WindowArgs> {
         let window = at.each("kernel_size", kernel_size, 1, 1)?;
         let stride = match stride {
-            // An empty list is none.
+            // An empty list counts as not given.
             Some(s) if !s.is_empty() => at.each("stride", s, 1, 1)?,
             _ => window,
         };
@@ -94,7 +94,7 @@ impl WindowArgs {
         Ok(WindowArgs { window, stride, before, dilation, ceil_mode })
     }
 
-    /// How many places there are along each axis of an image.
+    /// The number of window positions along each axis of an image.
     fn places(&self, at: &Spatial, image: Axes) -> Result<Axes> {
         let mut all = [0; 3];
         for i in 0..3 {
@@ -111,7 +111,7 @@ impl WindowArgs {
                     at.own(&self.before)
                 );
             };
-            // A window that starts in the padding after the image is left out.
+            // A window that starts in the padding after the image is dropped.
             let late =
                 n > 1 && (n - 1).saturating_mul(self.stride[i]) >= image[i].saturating_add(self.before[i]);
             all[i] = if late { n - 1 } else { n };
@@ -135,8 +135,7 @@ impl WindowArgs {
         Ok(Windows { image, spans, dilation: self.dilation })
     }
 
-    /// How many pixels of an image and its padding the windows cover along an axis; without the padding if that does not
-    /// count.
+    /// The number of elements that each window covers along an axis, with or without the padding.
     fn counts(&self, windows: &Windows, axis: usize, pads: bool) -> Vec<usize> {
         let spans = &windows.spans[axis];
         if !pads {
@@ -148,7 +147,8 @@ impl WindowArgs {
     }
 }
 
-/// The largest pixel of each window; its gradient goes to that pixel, the first of equal ones. With the positions.
+/// The largest element of each window, and its position. The gradient goes to that element, the first of
+/// equal ones.
 fn largest(
     at: &Spatial,
     x: &Tensor,
@@ -165,7 +165,7 @@ fn largest(
     Ok((shaped(&y)?, shaped(&positions)?))
 }
 
-/// The sum of each window divided by numbers for each place of each axis, or by one number.
+/// The sum of each window, divided by the product of its counts along the axes, or by one number.
 fn average(
     at: &Spatial,
     x: &Tensor,
@@ -186,7 +186,7 @@ fn average(
     Ok(sums / cast(&Tensor::constant(all), x.dtype())?)
 }
 
-/// Refuses numbers of places for which no list of windows has room.
+/// Refuses more window positions than a list can hold.
 fn checked(at: &Spatial, places: Axes) -> Result<()> {
     match places.iter().find(|&&n| n > 1 << 28) {
         None => Ok(()),
@@ -194,7 +194,7 @@ fn checked(at: &Spatial, places: Axes) -> Result<()> {
     }
 }
 
-/// The windows that share the pixels of an image evenly: one for each pixel of the result.
+/// The windows that share the elements of an image evenly, one for each element of the result.
 fn shares(at: &Spatial, image: Axes, output_size: &[i64]) -> Result<Windows> {
     let sizes = at.each("output_size", output_size, 0, 1)?;
     if image.contains(&0) {
@@ -228,7 +228,7 @@ fn averages(
     at.unbatched(average(&at, &x, windows, &counts, divisor_override)?, had_batch)
 }
 
-/// The mean of each of so many even shares of the pixels.
+/// The mean of each even share of the elements.
 fn adaptive(at: Spatial, x: &Tensor, output_size: &[i64]) -> Result<Tensor> {
     let (x, had_batch) = at.batched(&*promoted_float(x)?)?;
     let windows = shares(&at, at.sizes(&x)?.2, output_size)?;

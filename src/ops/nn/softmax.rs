@@ -172,8 +172,8 @@ impl Op for LogSumExp {
     }
 }
 
-/// log(sum(exp(x))) over axes (all of them if none are named), computed without overflow; -inf of none. Its
-/// gradient is the softmax, and 0 where every element is -inf.
+/// log(sum(exp(x))) over axes (all by default), computed without overflow; -inf of none. Its gradient is the
+/// softmax, and 0 where every element is -inf.
 ///
 /// ```python
 /// >>> fg.logsumexp(fg.tensor([1000., -1000.])).item()

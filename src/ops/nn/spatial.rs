@@ -1,5 +1,5 @@
-//! Arguments of ops on the spatial axes of images: numbers for each axis, batches, sizes. There are three such axes; the
-//! first ones have size 1 where an image has fewer.
+//! Checked arguments of convolutions and pools: numbers for each spatial axis, batches and sizes. There are
+//! always three spatial axes; where the input has fewer, the first ones have size 1.
 
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
@@ -7,17 +7,17 @@ use crate::kernel::conv::Axes;
 use crate::ops::movement::reshape_to;
 use crate::shape::Dims;
 
-/// What the sizes of images are called, by the number of their axes.
+/// The names of the spatial axes, by their number.
 const SIZES: [&str; 4] = ["", "length", "height, width", "depth, height, width"];
 
-/// The function of so many axes, of three.
+/// A function over `axes` spatial axes, of at most three.
 pub(in crate::ops) struct Spatial {
     pub op: &'static str,
     pub axes: usize,
 }
 
 impl Spatial {
-    /// Numbers for the axes, of which one may stand for all, each at least `least`. Where there is no axis it is `rest`.
+    /// One number for each axis, or one for all, each at least `least`. Missing axes get `rest`.
     pub fn each(&self, what: &str, list: &[i64], least: i64, rest: usize) -> Result<Axes> {
         let (op, axes) = (self.op, self.axes);
         if list.len() != 1 && list.len() != axes {
@@ -34,7 +34,7 @@ impl Spatial {
         Ok(all)
     }
 
-    /// The numbers of the axes that there are, for a message.
+    /// The numbers of the existing axes, for a message.
     pub fn own<'a>(&self, all: &'a Axes) -> &'a [usize] {
         &all[3 - self.axes..]
     }
@@ -49,7 +49,7 @@ impl Spatial {
         }
     }
 
-    /// Batch, channels and sizes of a batch of images, or what stands in their place in a weight.
+    /// Batch, channels and sizes of a batch of images, or the same three axes of a weight.
     pub fn sizes(&self, x: &Tensor) -> Result<(usize, usize, Axes)> {
         let [a, b, rest @ ..] = x.dims() else {
             bail!(Shape, self.op, "a weight has {} axes, not {:?}", self.axes + 2, x.dims());
@@ -68,13 +68,13 @@ impl Spatial {
         Ok((*a, *b, sizes))
     }
 
-    /// The result without the batch axis that its input had not.
+    /// Removes the batch axis if the input had none.
     pub fn unbatched(&self, y: Tensor, had_batch: bool) -> Result<Tensor> {
         if had_batch { Ok(y) } else { reshape_to(&y, &Dims::from_slice(&y.dims()[1..])) }
     }
 }
 
-/// The number of places of a window along one axis; none if the window does not fit once.
+/// The number of positions of a window along one axis; None if the window does not fit.
 pub(in crate::ops) fn places(
     image: usize,
     pads: usize,

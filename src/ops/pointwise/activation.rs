@@ -1,5 +1,5 @@
-//! The element-wise functions of neural networks. Each has a derivative of its own that is right far out, where the
-//! textbook formula cancels or overflows.
+//! Element-wise activation functions. Each has its own derivative, which stays accurate for large arguments
+//! where the textbook formula cancels or overflows.
 
 use super::arithmetic::{divide_same, multiply_same};
 use super::binary::binary_rows;
@@ -53,11 +53,12 @@ unary_rows! {
         g => -(g * (normal_density(x)? * x * (4.0 - x * x)));
     /// The density of the standard normal distribution.
     NormalDensity normal_density: real [x, y] x => x.normal_density(); g => -(g * (x * y));
-    /// The element times the sigmoid of `inside`, which is `(1 + tanh u) / 2` and does not cancel on the left.
+    /// The element times the sigmoid of `inside`, which equals `(1 + tanh u) / 2` and does not cancel for
+    /// negative elements.
     GeluTanh gelu_tanh: real [x] x => x.mul(inside(x).sigmoid());
         g => g * gelu_tanh_slope(x)?,
         pass real g, x => g.mul(inside(x).sigmoid().add(x.mul(inside(x).sigmoid_slope()).mul(inside_slope(x))));
-    /// The derivative of that.
+    /// The derivative of [`gelu_tanh`].
     GeluTanhSlope gelu_tanh_slope: real [x] x => inside(x).sigmoid()
             .add(x.mul(inside(x).sigmoid_slope()).mul(inside_slope(x)));
         g => g * gelu_tanh_curve(x)?;
@@ -67,7 +68,7 @@ unary_rows! {
 const ROOT: f64 = 1.595_769_121_605_730_7;
 const CUBIC: f64 = 0.044_715 * ROOT;
 
-/// What the sigmoid is taken of, `sqrt(8 / pi) (x + 0.044715 x³)`, and its derivative.
+/// The argument of the sigmoid, `sqrt(8 / pi) (x + 0.044715 x³)`, and its derivative.
 #[inline(always)]
 fn inside<T: Real>(x: T) -> T {
     x.mul(x.mul(x).mul(T::lit(CUBIC)).add(T::lit(ROOT)))
@@ -158,7 +159,8 @@ pub fn softplus(x: &Tensor, #[default(1.0)] beta: f64, #[default(20.0)] threshol
     select(&less_same(&number(threshold), &scaled)?, &x, &soft)
 }
 
-/// From this threshold on `softplus` keeps the exact formula: it differs from `x` by less than float32 can show.
+/// From this threshold on `softplus` uses the exact formula, which differs from `x` by less than a float32
+/// can show.
 const EXACT: f64 = 20.0;
 
 /// x times the standard normal distribution function of x. With approximate='tanh' (or True) the distribution

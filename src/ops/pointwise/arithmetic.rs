@@ -80,11 +80,11 @@ binary_rows! {
     PowLog pow_log "pow_log",
         real x, y => if x == T::ZERO && y >= T::ZERO { x } else { x.ln() };
         [x] g => g * reciprocal_or_zero(x)?; [] _g => zero();
-    /// The part of the gradient of `maximum` that goes to `x`. A NaN takes all of it.
+    /// The share of the gradient of `maximum` that goes to `x`. A NaN gets all of it.
     LargerShare larger_share "larger_share",
         plain x, y => if x > y || (x.nan() && !y.nan()) { T::ONE } else if x < y || (y.nan() && !x.nan()) { T::ZERO } else { T::lit(0.5) };
         [] _g => zero(); [] _g => zero();
-    /// The part of the gradient of `minimum` that goes to `x`. A NaN takes all of it.
+    /// The share of the gradient of `minimum` that goes to `x`. A NaN gets all of it.
     SmallerShare smaller_share "smaller_share",
         plain x, y => if x < y || (x.nan() && !y.nan()) { T::ONE } else if x > y || (y.nan() && !x.nan()) { T::ZERO } else { T::lit(0.5) };
         [] _g => zero(); [] _g => zero();
@@ -94,7 +94,7 @@ binary_rows! {
         [y] g => masked(g, y)?; [] _g => zero();
 }
 
-/// `g y x^(y - 1)`: in one pass where one exponent serves all.
+/// `g y x^(y - 1)`, in one pass if all elements have the same exponent.
 fn pow_gradient(g: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     if y.array.len() == 1 && y.edge.is_none() && y.levels.is_empty() && x.dtype().is_float() {
         let exponent = [y.array.item().to_f64(), 0.0, 0.0];
@@ -105,7 +105,7 @@ fn pow_gradient(g: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     Ok(g * pow_slope(x, y)?)
 }
 
-/// The refusal of a derivative that is asked of an op without one.
+/// The error for an op that has no derivative.
 fn none_for(op: &'static str) -> Result<Option<Tensor>> {
     bail!(
         NotDifferentiable,
@@ -120,7 +120,8 @@ fn turned(g: &Tensor, n: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     Ok(g * (n * &s) * s)
 }
 
-/// Adds `y` into `x` where nobody else can see `x`; says whether it did. The same bits as [`add_same`].
+/// Adds `y` to `x` in place if nobody else holds `x`, and returns whether it did. The result has the same
+/// bits as that of [`add_same`].
 pub(crate) fn add_in_place(x: &mut Array, y: &Array) -> bool {
     fn go<T: crate::kernel::num::Num>(x: &mut Array, y: &Array) -> bool {
         let (Some(y), true) = (y.as_slice::<T>(), shape::same(x.dims(), y.dims())) else { return false };
@@ -139,7 +140,7 @@ pub fn can_add_in_place(x: &mut Array, y: &Array) -> bool {
         && x.is_writable()
         && y.dtype().is_float()
 }
-/// The nearest number with that many decimal places, halves to the even digit; negative places round to tens,
+/// The nearest number with `decimals` decimal places, halves to the even digit; negative ones round to tens,
 /// hundreds … Integers come back as they are; the derivative is zero.
 ///
 /// ```python

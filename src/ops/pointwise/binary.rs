@@ -12,11 +12,12 @@ use crate::ops::terms::add_terms;
 pub(in crate::ops) trait Binary: Send + Sync + 'static {
     const NAME: &'static str;
     const TABLE: &'static BinaryLoops;
-    /// What the derivative by the first and by the second input reads.
+    /// What the derivatives with respect to the first and the second input read.
     const SAVES: [Saves; 2];
-    /// `g` times the derivative by input `i`; none for zero. Linear in `g`, so it serves both directions.
+    /// `g` times the derivative with respect to input `i`; None for zero. It is linear in `g`, so it is both
+    /// the vjp and the jvp.
     fn rule(i: usize, g: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>>;
-    /// The tangent where both inputs move.
+    /// The tangent if both inputs have one.
     fn both(a: &Tensor, b: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>> {
         Ok(add_terms([Self::rule(0, a, s)?, Self::rule(1, b, s)?]))
     }
@@ -58,16 +59,16 @@ impl<B: Binary> Op for BinaryOp<B> {
     }
 }
 
-/// A row as a function of two tensors of one dtype:
-/// `Name function "public name": class x, y => number; [kept] g => gradient of x; [kept] g => gradient of y;`.
-/// A row may say `both [kept] a, b => tangent;` before the gradients, where that is more than their sum.
-/// The class is that of [`binary_loops!`](crate::kernel::pointwise::binary); the kept letters are `x`, `y` (the inputs) and `z` (the output). A gradient is
-/// a tensor or [`zero()`].
+/// A row as a function of two tensors of one dtype: `Name function "public name": class x, y => number;
+/// [kept] g => gradient of x; [kept] g => gradient of y;`. A row may say `both [saved] a, b => tangent;`
+/// before the gradients, for the tangent of two inputs that is not just their sum. The class is that of
+/// [`binary_loops!`](crate::kernel::pointwise::binary); the saved letters are `x`, `y` (the inputs) and `z`
+/// (the output). A gradient is a tensor or [`zero()`].
 macro_rules! binary_rows {
     ($($(#[$attr:meta])* $Row:ident $same:ident $name:expr, $class:ident $x:ident, $y:ident => $e:expr;
         $(both [$($kb:ident),*] $ga:ident, $gb:ident => $db:expr;)?
         [$($kx:ident),*] $gx:ident => $dx:expr; [$($ky:ident),*] $gy:ident => $dy:expr;)*) => { $(
-        // A module of its own gives each row a code unit of its own: a changed row compiles no other.
+        // A module of its own gives each row its own codegen unit, so a changed row recompiles no other.
         mod $same {
             #[allow(unused_imports)]
             use super::*;
@@ -110,9 +111,9 @@ macro_rules! binary_rows {
     (@saved $s:ident z) => { $s.output(0) };
 }
 
-/// Rows of [`binary_rows!`] that are public: `Name function, same(other names): …; "documentation", "example" => "what
-/// it prints";`. The function takes operands and promotes them; `same` takes two tensors of one dtype. After `bools`
-/// comes the function that stands for it where both operands are truth values.
+/// Rows of [`binary_rows!`] that are public: `Name function, same(other names): …; "documentation", "example"
+/// => "what it prints";`. The function takes operands and promotes them; `same` takes two tensors of one
+/// dtype. After `bools` comes the function that replaces it for two boolean operands.
 macro_rules! binary_ops {
     ($($Row:ident $f:ident, $same:ident $(($($alias:ident),*))? $(bools $bools:ident)?: $class:ident $x:ident, $y:ident => $e:expr;
         $(both [$($kb:ident),*] $ga:ident, $gb:ident => $db:expr;)?

@@ -34,7 +34,7 @@ pub fn isclose(
     let number = |v| Tensor::scalar_of(x.dtype(), v);
     let bound = add_same(&multiply_same(&abs(&y)?, &number(rtol))?, &number(atol))?;
     let within = less_equal_same(&abs(&subtract_same(&x, &y)?)?, &bound)?;
-    // An infinite bound is within reach of everything.
+    // An infinite tolerance accepts everything, so infinities need a test of their own.
     let near = or_same(&and_same(&within, &isfinite(&y)?)?, &equal_same(&x, &y)?)?;
     if !equal_nan {
         return Ok(near);
@@ -42,7 +42,7 @@ pub fn isclose(
     or_same(&near, &and_same(&not_equal_same(&x, &x)?, &not_equal_same(&y, &y)?)?)
 }
 
-/// Whether `isclose` holds for every element, as a bool of Python's.
+/// Whether `isclose` holds for every element, as a Python bool.
 ///
 /// ```python
 /// >>> fg.allclose(fg.tensor([1.0]), 1.000001)

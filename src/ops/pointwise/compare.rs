@@ -35,8 +35,8 @@ plain_rows! {
     Right right_same "bitwise_right_shift", int x, y => x.shr(y);
 }
 
-/// Both operands in a dtype that they can be compared in. A number is compared as it is: beside integers a fraction
-/// or an integer that their dtype cannot hold makes both float64.
+/// Both operands in a dtype in which they can be compared. A number is compared exactly: if an integer tensor
+/// meets a float, or an integer that its dtype cannot hold, both become float64.
 fn comparable<'a>(x: Operand<'a>, y: Operand<'a>) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
     let beside = |t: &Tensor, n: Item| match n {
         Item::Int(i) if t.dtype().kind() == DTypeKind::Int && !holds(t.dtype(), i) => {

@@ -9,7 +9,8 @@ use crate::graph::{Tensor, unrecorded};
 use crate::kernel::pointwise::ternary::{self, TernaryLoops, ternary_loops};
 use crate::ops::entry::{Operand, op};
 
-/// A row of three operands, where they are floats of one dtype that nobody follows: the same as by ops, in one pass.
+/// One pass over three operands, if they are floats of one dtype and none is recorded; else None. The result
+/// is that of the ops.
 fn in_one_pass(
     op: &'static str,
     table: &'static TernaryLoops,
@@ -46,7 +47,7 @@ pub fn lerp(x: &Tensor, y: Operand<'_>, weight: Operand<'_>) -> Result<Tensor> {
     add(x.into(), Operand::Tensor(&multiply(weight, Operand::Tensor(&way))?))
 }
 
-/// `x` and a number times what two others make, which is a row and an op of theirs.
+/// `x + value · part(y, z)`, in one pass by `table` if nothing is recorded.
 fn add_scaled(
     op: &'static str,
     table: &'static TernaryLoops,

@@ -1,4 +1,5 @@
-//! Functions of one tensor that depend on numbers, such as a slope or bounds: one pass forward, and one for the gradient.
+//! The family of functions of one tensor and a few numbers, such as a slope or bounds. Forward and gradient
+//! are one pass each.
 
 use std::marker::PhantomData;
 
@@ -15,9 +16,10 @@ use crate::kernel::pointwise::unary::{self, Scalars};
 pub(in crate::ops) trait Parametrised: Send + Sync + 'static {
     const NAME: &'static str;
     const TABLE: &'static unary::UnaryLoops;
-    /// What arrives times the derivative, as a row of the two.
+    /// `g` times the derivative, as a function of the numbers `g` and `x`.
     const PASS: &'static binary::BinaryLoops;
-    /// The same by ops, for derivatives of higher order. Linear in `g`, so it serves both directions.
+    /// The same in ops, for derivatives of higher order. It is linear in `g`, so it is both the vjp and the
+    /// jvp.
     fn rule(g: &Tensor, x: &Tensor, p: Scalars) -> Result<Option<Tensor>>;
 }
 
@@ -54,7 +56,7 @@ impl<B: Parametrised> Op for ParametrisedOp<B> {
     }
 }
 
-/// A row of the family, applied to a float.
+/// Applies a row of the family to a float tensor.
 pub(in crate::ops) fn parametrised<B: Parametrised>(x: &Tensor, p: Scalars) -> Result<Tensor> {
     apply(ParametrisedOp::<B>(p, PhantomData), &[x])
 }
@@ -71,7 +73,7 @@ macro_rules! parametrised_rows {
             const NAME: &'static str = $name;
             const TABLE: &'static $crate::kernel::pointwise::unary::UnaryLoops = $crate::kernel::pointwise::unary::unary_loops!($class $x; $p => $e);
             const PASS: &'static $crate::kernel::pointwise::binary::BinaryLoops = $crate::kernel::pointwise::binary::binary_loops!($class $pg, $px; $pp => $pass);
-            #[allow(unused_variables)] // Not every gradient reads the numbers.
+            #[allow(unused_variables)] // Not every gradient reads `p`.
             fn rule($g: &Tensor, $x: &Tensor, $p: $crate::kernel::pointwise::unary::Scalars) -> Result<Option<Tensor>> {
                 Ok(Some($rule))
             }

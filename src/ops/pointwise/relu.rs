@@ -1,5 +1,5 @@
-//! Activations with bends and their smooth relatives. What lies on the far side of a bend never gets a gradient, and the
-//! exponential of a large number is never taken for it.
+//! ReLU and its relatives. No gradient flows to the branch that was not taken, and that branch never
+//! evaluates the exponential of a large number.
 
 use super::activation::{sigmoid, softplus_one};
 use super::arithmetic::multiply_same;
@@ -34,11 +34,11 @@ unary_ops! {
 }
 
 parametrised_rows! {
-    /// Kept between `p[0]` and `p[1]`, of which neither has a slope.
+    /// Clipped to `p[0]` and `p[1]`, with slope 0 at both.
     Ramp "hardtanh": plain x; p => if x <= p[0] { p[0] } else if p[1] <= x { p[1] } else { x };
         pass g, x; p => if x <= p[0] || p[1] <= x { T::ZERO } else { g };
         g => zero_where(&[less_equal_same(x, &number(x, p[0]))?, less_equal_same(&number(x, p[1]), x)?], g)?;
-    /// `p[0] x + p[1]`, kept between 0 and 1.
+    /// `p[0] x + p[1]`, clipped to 0 and 1.
     HardSigmoid "hardsigmoid": plain x; p => x.mul(p[0]).add(p[1]).max(T::ZERO).min(T::ONE);
         pass g, x; p => {
             let y = x.mul(p[0]).add(p[1]);
@@ -77,7 +77,7 @@ parametrised_rows! {
         g => {
             let zero = number(x, 0.0);
             let positive = less_same(&zero, x)?;
-            // The exponential of a large number is never taken, so that its derivatives are not either.
+            // The exponential of a large number is never evaluated, nor are its derivatives.
             let slope = exp(&(select(&positive, &zero, x)? / p[1]))? * (p[0] / p[1]);
             select(&positive, &(g * p[2]), &(g * slope))?
         };

@@ -1,4 +1,4 @@
-//! Elements chosen by a truth value, and elements kept between bounds.
+//! `where` and `clip`.
 
 use smallvec::smallvec;
 
@@ -62,9 +62,8 @@ pub fn select(condition: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     apply(Select, &[condition, x, y])
 }
 
-/// The elements of x where the condition holds (is not 0), else those of y. The shapes of all three
-/// broadcast, the dtypes of x and y promote. The gradient of an element that was not chosen is 0, whatever
-/// arrives.
+/// The elements of x where the condition is not 0, else those of y. The shapes of all three broadcast, the
+/// dtypes of x and y promote. The gradient of an element that was not chosen is 0, whatever arrives.
 ///
 /// ```python
 /// >>> fg.where(fg.tensor([True, False]), 1.0, fg.tensor([5.0, 6.0])).tolist()
@@ -77,16 +76,16 @@ pub fn where_(condition: &Tensor, x: Operand<'_>, y: Operand<'_>) -> Result<Tens
 }
 
 binary_rows! {
-    /// The first, or the second where that is larger. At equality the first counts.
+    /// The larger of the two. If they are equal the gradient goes to the first.
     AtLeast at_least "clip", num x, y => if x < y || y.nan() { y } else { x };
         [x, y] g => part(&less_same(x, y)?, false, g)?; [x, y] g => part(&less_same(x, y)?, true, g)?;
-    /// The first, or the second where that is smaller. At equality the first counts.
+    /// The smaller of the two. If they are equal the gradient goes to the first.
     AtMost at_most "clip", num x, y => if x > y || y.nan() { y } else { x };
         [x, y] g => part(&less_same(y, x)?, false, g)?; [x, y] g => part(&less_same(y, x)?, true, g)?;
 }
 
 parametrised_rows! {
-    /// Kept between `p[0]` and `p[1]`, at which the slope is 1.
+    /// Clipped to `p[0]` and `p[1]`, with slope 1 at both.
     Clip "clip": plain x; p => {
             let y = if x < p[0] || p[0].nan() { p[0] } else { x };
             if y > p[1] || p[1].nan() { p[1] } else { y }
@@ -147,7 +146,7 @@ pub fn clip(
     Ok(out)
 }
 
-/// A bound that an integer dtype cannot hold bounds nothing on one side: the dtype's own bound stands for it.
+/// A bound that the integer dtype cannot hold is replaced by the dtype's own bound, which changes nothing.
 fn within(bound: Operand<'_>, dtype: DType) -> Operand<'_> {
     match bound {
         Operand::Number(Item::Int(i)) if dtype.kind() == DTypeKind::Int => {

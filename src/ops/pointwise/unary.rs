@@ -16,14 +16,15 @@ pub(in crate::ops) trait Unary: Send + Sync + 'static {
     const NAME: &'static str;
     const TABLE: &'static UnaryLoops;
     const SAVES: Saves;
-    /// The rule as a row of its own, of `g` and the one number that it reads: one pass where the rule would be several.
+    /// The rule as a function of two numbers, `g` and the one that it reads: one pass where the rule takes
+    /// several.
     const PASS: Option<&'static binary::BinaryLoops>;
-    /// `g` times the derivative; none for zero. Linear in `g`, so it serves both directions.
+    /// `g` times the derivative; None for zero. It is linear in `g`, so it is both the vjp and the jvp.
     fn rule(g: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>>;
 }
 
-/// A row of `g` and what a rule reads, where neither is to be differentiated again; else none. Nor where one is
-/// broadcast: the derivative would be computed for every lane anew.
+/// The gradient in one pass over `g` and the tensor that the rule reads. None if either is recorded, or if
+/// one is broadcast, since the derivative would then be computed once for every repetition.
 pub(in crate::ops) fn in_one_pass(
     op: &'static str,
     table: &'static binary::BinaryLoops,
@@ -76,15 +77,16 @@ impl<U: Unary> Op for UnaryOp<U> {
     }
 }
 
-/// Rows `Name function: class [kept] x => number; g => gradient;`, each after its documentation. A gradient of several passes may be
-/// given once more, after it, as a row `pass class g, x => number;` of what arrives and of the one that is kept. The class is that of
-/// [`unary_loops!`](crate::kernel::pointwise::unary), or `whole`: integers come back as they are, floats as `plain`. The kept letters
-/// are `x` (the input) and `y` (the output), bound to tensors in the gradient, which is a tensor or [`zero()`]. Integers
-/// given to a `real`, `test` or `table` row are taken as the default float.
+/// Rows `Name function: class [kept] x => number; g => gradient;`, each after its documentation. A gradient
+/// of several passes may be given a second time, as `, pass class g, x => number;`: a function of `g` and of
+/// the one number that is saved. The class is that of [`unary_loops!`](crate::kernel::pointwise::unary), or
+/// `whole`: integers come back as they are, floats as `plain`. The saved letters are `x` (the input) and `y`
+/// (the output). They are tensors in the gradient, which is a tensor or [`zero()`]. Integers given to a
+/// `real`, `test` or `table` row are taken as the default float.
 macro_rules! unary_rows {
     ($($(#[$($attribute:tt)*])* $Row:ident $f:ident: $class:ident [$($k:ident),*] $x:ident => $e:expr;
         $g:ident => $rule:expr $(, pass $by:ident $pg:ident, $pk:ident => $pass:expr)?;)*) => { $(
-        // A module of its own gives each row a code unit of its own: a changed row compiles no other.
+        // A module of its own gives each row its own codegen unit, so a changed row recompiles no other.
         mod $f {
             #[allow(unused_imports)]
             use super::*;
@@ -157,7 +159,7 @@ macro_rules! unary_ops {
 }
 pub(in crate::ops) use {unary_ops, unary_rows};
 
-/// The derivative of a function that is constant piece by piece.
+/// The derivative of a piecewise constant function.
 pub(in crate::ops) fn zero() -> Option<Tensor> {
     None
 }

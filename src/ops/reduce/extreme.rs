@@ -1,5 +1,5 @@
-//! Largest, smallest and middle elements. Where the result is the value alone, equal elements share its gradient in
-//! equal parts; where it comes with an index, the gradient goes there.
+//! Maximum, minimum and median. Equal elements share the gradient in equal parts; where an index is returned
+//! too, the gradient goes to that index.
 
 use smallvec::smallvec;
 
@@ -22,11 +22,11 @@ use crate::shape::{self, Dims};
 enum Extreme {
     Max,
     Min,
-    /// The two elements in the middle of the order.
+    /// The two middle elements.
     Middle,
 }
 
-/// Elements selected by value over axes.
+/// The maximum, the minimum, or the two middle elements over axes.
 #[derive(Clone)]
 struct ExtremeOp {
     op: &'static str,
@@ -99,7 +99,7 @@ impl Op for ExtremeOp {
 }
 
 impl ExtremeOp {
-    /// The derivative of output `i` by each element.
+    /// The derivative of output `i` with respect to each element.
     fn shares(&self, s: &Saved<'_>, i: usize) -> Result<Tensor> {
         let (x, z) = (s.input(0).detach(), s.output(i).detach());
         apply(Shares(self.folded.clone()), &[&x, &self.folded.unfold(&z, x.dims())?])
@@ -136,8 +136,8 @@ fn select(op: &'static str, which: Extreme, x: &Tensor, axis: Axes<'_>, keepdims
     apply(ExtremeOp { op, which, folded }, &[x])
 }
 
-/// The largest element over axes (all of them if none are named); NaN if there is one. Equal largest elements
-/// share the gradient in equal parts. Raises ArgumentError where there are no elements.
+/// The largest element over axes (all by default); NaN if there is one. Equal largest elements share the
+/// gradient in equal parts. Raises ArgumentError where there are no elements.
 ///
 /// ```python
 /// >>> fg.max(fg.tensor([[1., 4.], [3., 2.]]), axis=1).tolist()
@@ -148,8 +148,8 @@ pub fn max(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdi
     select("max", Extreme::Max, x, axis, keepdims)
 }
 
-/// The smallest element over axes (all of them if none are named); NaN if there is one. Equal smallest
-/// elements share the gradient in equal parts. Raises ArgumentError where there are no elements.
+/// The smallest element over axes (all by default); NaN if there is one. Equal smallest elements share the
+/// gradient in equal parts. Raises ArgumentError where there are no elements.
 ///
 /// ```python
 /// >>> fg.min(fg.tensor([[1., 4.], [3., 2.]]), axis=1).tolist()
@@ -308,7 +308,7 @@ pub fn argmin(
     arg("argmin", Extreme::Min, x, axis, keepdims)
 }
 
-/// The largest element less the smallest over axes (all of them if none are named): peak to peak.
+/// The largest element less the smallest over axes (all by default): peak to peak.
 ///
 /// ```python
 /// >>> fg.ptp(fg.tensor([3., 1., 4.])).item()

@@ -1,4 +1,4 @@
-//! What all folds of axes share.
+//! The reduced axes of a reduction, and the sum over them.
 
 use smallvec::SmallVec;
 
@@ -12,7 +12,7 @@ use crate::ops::linear::{Linear, LinearOp};
 use crate::ops::movement::{SUM, broadcast_to, permute_dims, reshape_to};
 use crate::shape::{self, Dims};
 
-/// Which axes are folded, counted back from the last one (so that hidden axes before them do not matter).
+/// The reduced axes, counted from the end, so that hidden axes do not matter.
 #[derive(Clone)]
 pub(in crate::ops) struct Folded {
     pub(super) back: SmallVec<[usize; 4]>,
@@ -38,30 +38,30 @@ impl Folded {
         self.back.iter().map(|b| rank - b).collect()
     }
 
-    /// The number of elements that become one.
+    /// The number of elements that are reduced to one.
     pub(in crate::ops) fn count(&self, dims: &[usize]) -> usize {
         self.axes(dims.len()).iter().map(|&a| dims[a]).product()
     }
 
-    /// The fold of an array, with the folded axes back as size 1 if they are to stay.
+    /// The reduction of an array by `f`, with the reduced axes as size 1 if they are kept.
     pub(in crate::ops) fn fold(&self, x: &Array, f: impl FnOnce(&[usize]) -> Result<Array>) -> Result<Array> {
         let axes = self.axes(x.rank());
         let out = f(&axes)?;
         if self.keepdims { out.reshape(&ones(x.dims(), &axes)) } else { Ok(out) }
     }
 
-    /// A tensor of the folded shape with the folded axes as size 1: it broadcasts against the unfolded one.
+    /// A reduced tensor with the reduced axes as size 1, so that it broadcasts against the input.
     pub(in crate::ops) fn unfold(&self, g: &Tensor, dims: &[usize]) -> Result<Tensor> {
         reshape_to(g, &ones(dims, &self.axes(dims.len())))
     }
 
-    /// The axes in an order that has the folded ones last.
+    /// The axes, with the reduced ones last.
     fn order(&self, rank: usize) -> Vec<i64> {
         let axes = self.axes(rank);
         (0..rank).filter(|a| !axes.contains(a)).chain(axes.iter().copied()).map(|a| a as i64).collect()
     }
 
-    /// The tensor with the folded axes as one, the last.
+    /// The tensor with the reduced axes merged into the last one.
     pub(in crate::ops) fn rows(&self, x: &Tensor) -> Result<Tensor> {
         let moved = permute_dims(x, &self.order(x.rank()))?;
         let kept = x.rank() - self.back.len();
@@ -80,7 +80,7 @@ impl Folded {
         permute_dims(&reshape_to(rows, &moved)?, &back)
     }
 
-    /// The shape of the fold.
+    /// The reduced shape.
     pub(in crate::ops) fn dims(&self, dims: &[usize]) -> Dims {
         let axes = self.axes(dims.len());
         if self.keepdims {
@@ -100,7 +100,7 @@ fn ones(dims: &[usize], axes: &[usize]) -> Dims {
     dims.iter().enumerate().map(|(i, &d)| if axes.contains(&i) { 1 } else { d }).collect()
 }
 
-/// The dtype of sums and products: that asked for, else that of a float, else 64 bits.
+/// The dtype of sums and products: the given one, else the float's own, else 64 bits.
 pub(in crate::ops) fn wide(dtype: Option<DType>, of: DType) -> DType {
     match (dtype, of.kind()) {
         (Some(d), _) => d,

@@ -1,4 +1,4 @@
-//! Questions about many elements: any, all, how many. Anything that is not zero is true.
+//! `any`, `all` and `count_nonzero`. An element counts as true if it is not zero.
 
 use smallvec::smallvec;
 
@@ -15,7 +15,7 @@ const ALL: &ReduceLoops =
     reduce_loops!(all Bool8 Bool8(1); a, x => Bool8(a.0 & x.0); of v => Bool8::from(v != T::default()));
 const COUNT: &ReduceLoops = reduce_loops!(all i64 0; a, x => a + x; of v => i64::from(v != T::default()));
 
-/// A fold without a derivative.
+/// A reduction without a derivative.
 struct Ask {
     op: &'static str,
     table: &'static ReduceLoops,
@@ -55,7 +55,7 @@ fn ask(
     apply(Ask { op, table, folded }, &[x])
 }
 
-/// Whether any element over axes (all of them if none are named) is not zero; False of none.
+/// Whether any element over axes (all by default) is not zero; False of none.
 ///
 /// ```python
 /// >>> fg.any(fg.tensor([0., 2.])).item()
@@ -66,7 +66,7 @@ pub fn any(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdi
     ask("any", ANY, x, axis, keepdims)
 }
 
-/// Whether every element over axes (all of them if none are named) is not zero; True of none.
+/// Whether every element over axes (all by default) is not zero; True of none.
 ///
 /// ```python
 /// >>> fg.all(fg.tensor([0., 2.])).item()
@@ -77,7 +77,7 @@ pub fn all(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdi
     ask("all", ALL, x, axis, keepdims)
 }
 
-/// How many elements over axes (all of them if none are named) are not zero (int64).
+/// How many elements over axes (all by default) are not zero (int64).
 ///
 /// ```python
 /// >>> fg.count_nonzero(fg.tensor([0., 2.])).item()

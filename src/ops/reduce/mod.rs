@@ -1,4 +1,4 @@
-//! Axes folded into one number.
+//! Reductions over axes.
 
 pub(crate) mod extreme;
 mod fold;

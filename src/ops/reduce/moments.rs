@@ -8,7 +8,7 @@ use crate::graph::Tensor;
 use crate::ops::entry::{Axes, op};
 use crate::ops::promote::promoted_float;
 
-/// The deviations from the mean over axes, those axes, and the number to divide by.
+/// The deviations from the mean, the reduced axes, and the divisor.
 fn deviations(
     op: &'static str,
     x: &Tensor,
@@ -22,8 +22,8 @@ fn deviations(
     Ok((&*x - mean(&x, axis, true, None)?, folded, count))
 }
 
-/// The variance over axes (all of them if none are named): the sum of the squared deviations from the mean,
-/// divided by their number less `correction`. Integers are taken as floats.
+/// The variance over axes (all by default): the sum of the squared deviations from the mean, divided by their
+/// number less `correction`. Integers are taken as floats.
 ///
 /// ```python
 /// >>> fg.var(fg.tensor([1., 2., 3., 4.])).item()
@@ -40,8 +40,8 @@ pub fn var(
     Ok(folded.sum(&(&d * &d))? / count)
 }
 
-/// The standard deviation over axes (all of them if none are named): the root of the variance. Its derivative
-/// at equal elements is 0.
+/// The standard deviation over axes (all by default): the root of the variance. Its derivative at equal
+/// elements is 0.
 ///
 /// ```python
 /// >>> fg.std(fg.tensor([1., 1., 3., 3.])).item()

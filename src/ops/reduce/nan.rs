@@ -1,4 +1,4 @@
-//! Functions that pass over NaN. No gradient goes to an element that was passed over.
+//! Functions that ignore NaN. No gradient flows to an ignored element.
 
 use super::sum::sum;
 use crate::array::Array;
@@ -17,7 +17,7 @@ fn replaced(x: &Tensor, condition: &Tensor, by: f64) -> Result<Tensor> {
     select(condition, &Tensor::scalar_of(x.dtype(), by), x)
 }
 
-/// The sum over axes (all of them if none are named) of the elements that are not NaN.
+/// The sum over axes (all by default) of the elements that are not NaN.
 ///
 /// ```python
 /// >>> fg.nansum(fg.tensor([1.0, float('nan'), 2.0])).item()
@@ -33,7 +33,7 @@ pub fn nansum(
     sum(&if x.dtype().is_float() { replaced(x, &isnan(x)?, 0.0)? } else { x.clone() }, axis, keepdims, dtype)
 }
 
-/// The mean over axes (all of them if none are named) of the elements that are not NaN; NaN where all are.
+/// The mean over axes (all by default) of the elements that are not NaN; NaN where all are.
 ///
 /// ```python
 /// >>> fg.nanmean(fg.tensor([1.0, float('nan'), 2.0])).item()
@@ -52,8 +52,8 @@ pub fn nanmean(
     divide_same(&sum(&replaced(&x, &missing, 0.0)?, axis, keepdims, None)?, &count)
 }
 
-/// The elements, with numbers in the place of NaN and of the infinities: `nan`, `posinf` and `neginf`, or for
-/// the infinities the largest and the smallest number of the dtype. The gradient of what was replaced is 0.
+/// The elements, with NaN and infinities replaced by numbers: `nan`, `posinf` and `neginf`, or for the
+/// infinities the largest and the smallest number of the dtype. The gradient of a replaced element is 0.
 ///
 /// ```python
 /// >>> fg.nan_to_num(fg.tensor([1.0, float('nan'), float('inf')]), posinf=9.0).tolist()

@@ -1,4 +1,4 @@
-//! Vector norms. At the zero vector, and wherever else a norm has a kink, every derivative is taken as zero.
+//! Vector norms. Where a norm has a kink, as at the zero vector, every derivative is zero.
 
 use smallvec::smallvec;
 
@@ -102,7 +102,7 @@ fn ratio(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 struct AbsPow {
     p: f64,
     odd: bool,
-    /// Whether this is a derivative: a negative power of 0 is then taken as 0.
+    /// Whether this is a derivative, for which a negative power of 0 is 0.
     derived: bool,
 }
 
@@ -148,9 +148,9 @@ pub(crate) fn abs_pow(x: &Tensor, p: f64) -> Result<Tensor> {
     apply(AbsPow { p, odd: false, derived: false }, &[x])
 }
 
-/// The p-norm over axes (all of them if none are named), sum(|x|^p)^(1/p): any number, inf and -inf for the
-/// largest and the smallest |x|, 0 for the number of elements that are not zero, 'fro' for 2. Every
-/// derivative at the zero vector is 0.
+/// The p-norm over axes (all by default), sum(|x|^p)^(1/p): any number, inf and -inf for the largest and the
+/// smallest |x|, 0 for the number of elements that are not zero, 'fro' for 2. Every derivative at the zero
+/// vector is 0.
 ///
 /// ```python
 /// >>> fg.norm(fg.tensor([[3., 4.], [6., 8.]]), axis=1).tolist()

@@ -1,5 +1,5 @@
-//! The product over axes. Its derivative is the product of the other elements, which needs no division and so is exact
-//! wherever there are zeros, to any order.
+//! The product over axes. Its derivative is the product of the other elements. It needs no division, so
+//! derivatives of any order are exact at zeros.
 
 use smallvec::smallvec;
 
@@ -43,7 +43,7 @@ impl Op for Prod {
     }
 }
 
-/// For each element the product of all others on the folded axes.
+/// For each element, the product of all others on the reduced axes.
 fn others(x: &Tensor, folded: &Folded) -> Result<Tensor> {
     if let [back] = folded.back[..] {
         let once = unrecorded("prod", &[x], move |ins, _| {
@@ -58,8 +58,8 @@ fn others(x: &Tensor, folded: &Folded) -> Result<Tensor> {
     folded.unrows(&(before(&rows, 1, false)? * before(&rows, 1, true)?), x.dims())
 }
 
-/// The product over axes (all of them if none are named); 1 of none. Truth values and integers are multiplied
-/// in 64 bits. The gradient is the product of the other elements, exact with zeros.
+/// The product over axes (all by default); 1 of none. Truth values and integers are multiplied in 64 bits.
+/// The gradient is the product of the other elements, exact with zeros.
 ///
 /// ```python
 /// >>> fg.prod(fg.tensor([2., 3., 4.])).item()

@@ -9,7 +9,7 @@ use crate::ops::movement::cast;
 use crate::ops::pointwise::arithmetic::divide_same;
 use crate::ops::promote::promoted_float;
 
-/// The sum over axes (all of them if none are named). Truth values and integers are summed in 64 bits.
+/// The sum over axes, or over all of them. Truth values and integers are summed in 64 bits.
 ///
 /// ```python
 /// >>> fg.sum(fg.tensor([[1., 2.], [3., 4.]]), axis=0).tolist()
@@ -26,7 +26,7 @@ pub fn sum(
     folded.sum(&cast(x, wide(dtype, x.dtype()))?)
 }
 
-/// The mean over axes (all of them if none are named), a float. NaN where there is nothing to take it of.
+/// The mean over axes (all by default), a float. NaN where there is nothing to take it of.
 ///
 /// ```python
 /// >>> fg.mean(fg.tensor([[1., 2.], [3., 4.]]), axis=1).tolist()

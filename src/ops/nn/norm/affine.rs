@@ -1,4 +1,5 @@
-//! Layers that standardise, then scale and shift channels, as one op with one gradient; both to any order.
+//! Standardisation with a weight and a bias for each channel, as one op with one gradient op. Both can be
+//! differentiated to any order.
 
 use smallvec::smallvec;
 
@@ -15,22 +16,22 @@ use crate::ops::terms::add_terms;
 /// Which elements are standardised together.
 #[derive(Clone, Copy)]
 pub(in crate::ops) enum Together {
-    /// Those of each row (the last axis), which belong to these channels.
+    /// The elements of each row (the last axis), which belong to these channels.
     Row(Channels),
-    /// Those of each channel of `[batch, channels, width]`, of the whole batch.
+    /// The elements of each channel of `[batch, channels, width]`, over the whole batch.
     Batch,
 }
 
-/// Elements standardised together, times a weight and plus a shift a channel; and what is known of those that are
-/// together: their mean and one over the root of each row, mean and variance of each channel of a batch. That is never
+/// Standardised elements times a weight plus a bias for each channel; and the statistics: mean and reciprocal
+/// root of each row, or mean and variance of each channel of a batch. The statistics are never
 /// differentiated.
 pub(in crate::ops) struct Norm {
     pub eps: f64,
     pub together: Together,
 }
 
-/// Its gradients by the elements, the weights and the shifts, of `g`, the elements, the weights, and what is known of
-/// those: that is a function of the elements, and the rules take it for one.
+/// Its gradients with respect to elements, weights and biases, from `g`, the elements, the weights and the
+/// statistics. The rules treat the statistics as a function of the elements.
 struct NormGrads {
     eps: f64,
     together: Together,
@@ -154,7 +155,7 @@ fn laid_out<const N: usize>(
     add_terms(rows).map(|rows| at.elements(&rows, dims)).transpose()
 }
 
-/// The rows standardised, and one over the root of each.
+/// The standardised rows, and the reciprocal root of each.
 fn standard(x: &Tensor, eps: f64) -> Result<(Tensor, Tensor)> {
     let mut outs = apply_all(Standardize { eps }, &[x])?;
     let r = outs.pop().expect("the roots");
@@ -162,19 +163,19 @@ fn standard(x: &Tensor, eps: f64) -> Result<(Tensor, Tensor)> {
 }
 
 impl Together {
-    /// A row for all elements that are standardised together.
+    /// The elements that are standardised together as rows.
     fn rows(self, x: &Tensor) -> Result<Tensor> {
         let (Together::Batch, &[batch, channels, width]) = (self, x.dims()) else { return Ok(x.clone()) };
         reshape_to(&permute_dims(x, &[1, 0, 2])?, &[channels, batch * width])
     }
 
-    /// The tensor of this shape that [`Together::rows`] makes such rows of.
+    /// The inverse of [`Together::rows`], for a tensor of this shape.
     fn elements(self, rows: &Tensor, dims: &[usize]) -> Result<Tensor> {
         let (Together::Batch, &[batch, channels, width]) = (self, dims) else { return Ok(rows.clone()) };
         permute_dims(&reshape_to(rows, &[channels, batch, width])?, &[1, 0, 2])
     }
 
-    /// Numbers of the channels, laid on rows that they broadcast to.
+    /// One number for each channel, in a shape that broadcasts to the rows.
     fn laid(self, w: &Tensor) -> Result<Tensor> {
         match self {
             Together::Batch => reshape_to(w, &[w.dims()[0], 1]),

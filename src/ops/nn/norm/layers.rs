@@ -35,7 +35,7 @@ fn normed(
     reshape_to(&outs[0], x.dims())
 }
 
-/// The elements, and weights and shifts of this shape (ones and zeros if none are given), of one dtype.
+/// The elements, weights and biases in one dtype. Missing weights are ones, missing biases zeros.
 fn alike(
     x: &Tensor,
     weight: Option<&Tensor>,
@@ -50,7 +50,7 @@ fn alike(
     Ok((cast(x, dtype)?, of(weight, 1.0)?, of(bias, 0.0)?))
 }
 
-/// The numbers of channels that are given must be one for each.
+/// Checks that each given tensor has one number for each channel.
 fn each_channel(op: &'static str, channels: usize, given: [(&str, Option<&Tensor>); 2]) -> Result<()> {
     for (name, t) in given {
         if let Some(t) = t.filter(|t| t.dims() != [channels]) {
@@ -94,8 +94,8 @@ pub fn layer_norm(
     normed(x, &rows, flat(weight)?, flat(bias)?, eps, Channels { groups: 1, own: n, width: 1 })
 }
 
-/// The elements of the trailing axes of this shape divided by the root of their mean square (plus `eps`),
-/// times the weight.
+/// The elements divided by the root of their mean square (plus `eps`) over the trailing axes, whose shape is
+/// given, times the weight.
 ///
 /// ```python
 /// >>> fg.rms_norm(fg.tensor([3., 3.]), [2], eps=0.0).tolist()
@@ -121,8 +121,8 @@ pub fn rms_norm(
     weight.map_or(Ok(y.clone()), |w| multiply((&y).into(), w.into()))
 }
 
-/// Mean 0 and variance 1 in each of so many groups of the channels (axis 1), then a weight and a bias a
-/// channel.
+/// Standardises each group of the channels (axis 1) to mean 0 and variance 1, then applies a weight and a
+/// bias for each channel.
 ///
 /// ```python
 /// >>> fg.group_norm(fg.tensor([[1., 3., 5., 9.]]), 2, eps=0.0).tolist()
@@ -151,8 +151,8 @@ pub fn group_norm(
     normed(x, &rows, weight.cloned(), bias.cloned(), eps, Channels { groups, own, width })
 }
 
-/// Mean 0 and variance 1 in each channel (axis 1) over the batch, then a weight and a bias a channel; with
-/// the means and the variances that were found, one a channel, which are taken for constants.
+/// Standardises each channel (axis 1) over the batch to mean 0 and variance 1, then applies a weight and a
+/// bias for each channel. Also returns the mean and the variance of each channel, as constants.
 ///
 /// ```python
 /// >>> [t.tolist() for t in fg.batch_norm(fg.tensor([[1., 3.], [3., 7.]]), eps=0.0)]

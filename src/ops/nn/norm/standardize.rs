@@ -1,4 +1,4 @@
-//! Rows with mean 0 and variance 1, and their gradient to any order.
+//! Rows standardised to mean 0 and variance 1. Their gradient can be differentiated to any order.
 
 use smallvec::smallvec;
 
@@ -10,7 +10,7 @@ use crate::kernel::norm;
 use crate::ops::reduce::mean;
 use crate::ops::terms::add_terms;
 
-/// The last axis less its mean over the root of its variance plus `eps`, and one over that root.
+/// `(x - mean) / sqrt(variance + eps)` over the last axis, and the reciprocal of that root.
 pub(in crate::ops) struct Standardize {
     pub eps: f64,
 }
@@ -45,7 +45,7 @@ impl Op for Standardize {
     }
 }
 
-/// What flows from one over the root of a row to the row.
+/// The gradient of a row's reciprocal root with respect to the row.
 pub(in crate::ops) fn by_scale(g: &Tensor, y: &Tensor, r: &Tensor) -> Result<Tensor> {
     let n = *y.dims().last().expect("rows") as f64;
     Ok(-(r * r * y * g / n))
