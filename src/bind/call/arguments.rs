@@ -56,13 +56,6 @@ impl<'a, 'py> Arguments<'a, 'py> {
         self.object(self.slf)
     }
 
-    /// The integer that a function of a module was made with.
-    #[inline]
-    pub fn tag(&self) -> usize {
-        // SAFETY: `slf` is an object; one that is no integer gives -1.
-        unsafe { ffi::PyLong_AsLong(self.slf) as usize }
-    }
-
     #[inline]
     pub fn positional(&self) -> impl ExactSizeIterator<Item = Bound<'py, PyAny>> {
         self.positional.iter().map(|&p| self.object(p))

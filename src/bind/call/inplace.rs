@@ -227,7 +227,7 @@ fn fill<'py>(slf: &Bound<'py, Var>, op: &str, value: &Bound<'py, PyAny>) -> PyRe
 fn to_tensor(o: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     match tensor(o)? {
         Some(t) => Ok(t),
-        None => Ok(Tensor::constant(from_object(o, None)?)),
+        None => from_object(o, None),
     }
 }
 

@@ -66,7 +66,7 @@ fn add_namespace(core: &Bound<'_, PyModule>, dialect: Dialect) -> PyResult<()> {
                 }
                 None => (root.clone(), *name),
             };
-            let function = shims::function(i, dialect, short, doc(entry, short, false), &module.name()?)?;
+            let function = shims::function(i, dialect, short, doc(entry, short, false), &module)?;
             module.setattr(short, function)?;
             module.index()?.append(short)?;
         }

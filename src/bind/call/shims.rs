@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyType};
+use pyo3::types::PyType;
 
 use super::arguments::Arguments;
 use super::inplace;
@@ -70,19 +70,12 @@ impl Shim for Augmented {
     }
 }
 
-/// Functions of the namespaces. All of them are one C function, which finds the op and the dialect in its tag.
-struct Function;
+/// Functions of a dialect's namespace, by the number of their op.
+struct Function<const DIALECT: usize>;
 
-impl Function {
-    fn tag(entry: usize, dialect: Dialect) -> usize {
-        entry * 4 + dialect as usize
-    }
-}
-
-impl Shim for Function {
-    fn run<'py>(_: usize, args: &Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let tag = args.tag();
-        call(ENTRIES[tag / 4], Some(Dialect::from_index(tag % 4)), None, args)
+impl<const DIALECT: usize> Shim for Function<DIALECT> {
+    fn run<'py>(number: usize, args: &Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        call(ENTRIES[number], Some(Dialect::from_index(DIALECT)), None, args)
     }
 }
 
@@ -142,6 +135,9 @@ macro_rules! numbered {
 pub static METHODS: [CFunction; 512] = numbered!(Method);
 /// The in-place forms of the methods by the number of their op.
 pub static IN_PLACE_METHODS: [CFunction; 512] = numbered!(InPlaceMethod);
+/// By dialect: the functions by the number of their op.
+static FUNCTIONS: [[CFunction; 512]; 3] =
+    [numbered!(Function<0>), numbered!(Function<1>), numbered!(Function<2>)];
 /// The augmented assignments by their number in [`inplace::AUGMENTED`].
 pub static AUGMENTED: [CFunction; 16] = numbered!(Augmented: 0 1);
 
@@ -171,19 +167,19 @@ pub fn method<'py>(
     }
 }
 
-/// A function of a dialect's namespace that calls the op of that number; `module` is the name of the module it is in.
+/// A function of a dialect's namespace that calls the op of that number. Its `__self__` is the module that it is in, as for
+/// every function of an extension module, so it can be pickled by its name.
 pub fn function<'py>(
     entry: usize,
     dialect: Dialect,
     name: &str,
     doc: String,
-    module: &Bound<'py, PyString>,
+    module: &Bound<'py, PyModule>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let definition = definition(name, doc, shim::<Function, 0>);
-    let tag = Function::tag(entry, dialect).into_pyobject(module.py())?;
-    // SAFETY: the definition is never freed, the function has the signature that its flags say, and it keeps the tag.
+    let definition = definition(name, doc, FUNCTIONS[dialect as usize][entry]);
+    // SAFETY: the definition is never freed, and the function has the signature that its flags say.
     unsafe {
-        let function = ffi::PyCFunction_NewEx(definition, tag.as_ptr(), module.as_ptr());
+        let function = ffi::PyCFunction_NewEx(definition, module.as_ptr(), module.name()?.as_ptr());
         Bound::from_owned_ptr_or_err(module.py(), function)
     }
 }

@@ -13,18 +13,19 @@ use crate::bind::python::error::raise;
 use crate::dtype::{Bool8, DType, dispatch};
 use crate::error::Result;
 use crate::graph::Tensor;
-use crate::ops::movement::cast;
+use crate::ops::movement::{cast, stack};
 use crate::ops::promote::default_float;
 
 /// Lists may be nested as deep as NumPy's arrays have axes.
 const MAX_DEPTH: usize = 64;
 
-/// An array of numbers, nested lists of them, tensors, arrays, or anything that can be read as an array. Without
-/// `dtype` Python's floats have the default float dtype and its integers int64, and objects with a dtype keep it. The
-/// edge of a tensor is left out.
-pub fn from_object(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Array> {
+/// A tensor of numbers, nested lists of them, tensors, arrays, or anything that can be read as an array. Without `dtype`
+/// Python's floats have the default float dtype and its integers int64, and objects with a dtype keep it.
+///
+/// Tensors inside a list are stacked with their graph. A tensor that is given alone is copied without its edge.
+pub fn from_object(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
     if let Some(item) = python_number(o)? {
-        return scalar(o, item, dtype);
+        return scalar(o, item, dtype).map(Tensor::constant);
     }
     if let Some(items) = Items::of(o) {
         return from_list(o, items, dtype);
@@ -39,7 +40,7 @@ pub fn from_object(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Array
         }
         None => from_foreign(o)?,
     };
-    Ok(convert_to(array, dtype)?)
+    Ok(Tensor::constant(convert_to(array, dtype)?))
 }
 
 fn convert_to(array: Array, dtype: Option<DType>) -> Result<Array> {
@@ -241,7 +242,7 @@ impl NestedNumbers {
     }
 }
 
-fn from_list(o: &Bound<'_, PyAny>, items: Items<'_, '_>, dtype: Option<DType>) -> PyResult<Array> {
+fn from_list(o: &Bound<'_, PyAny>, items: Items<'_, '_>, dtype: Option<DType>) -> PyResult<Tensor> {
     let mut nested =
         NestedNumbers { dims: vec![], depth: None, numbers: Numbers::Bool(Vec::with_capacity(items.len())) };
     match nested.add(o, &items, 0) {
@@ -255,71 +256,90 @@ fn from_list(o: &Bound<'_, PyAny>, items: Items<'_, '_>, dtype: Option<DType>) -
         _ => None,
     });
     if nested.numbers.is_empty() {
-        return Ok(Array::full_of(dtype.unwrap_or_else(default_float), &nested.dims, 0.0));
+        let dtype = dtype.unwrap_or_else(default_float);
+        return Ok(Tensor::constant(Array::full_of(dtype, &nested.dims, 0.0)));
     }
     if let (Numbers::Float(v), Some(DType::F32)) = (&nested.numbers, dtype) {
-        return Ok(Array::build::<f32>("tensor", &nested.dims, |out| {
+        let array = Array::build::<f32>("tensor", &nested.dims, |out| {
             out.iter_mut().zip(v).for_each(|(o, &x)| *o = x as f32);
-        })?);
+        })?;
+        return Ok(Tensor::constant(array));
     }
-    Ok(convert_to(nested.numbers.array(&nested.dims)?, dtype)?)
+    Ok(Tensor::constant(convert_to(nested.numbers.array(&nested.dims)?, dtype)?))
 }
 
-/// Finds the dtypes of the elements of a list that holds more than Python's numbers: the promoted dtype of the elements
-/// that have one, and the strongest of the numbers, which are weak.
-fn find_dtypes(
-    o: &Bound<'_, PyAny>,
-    found: &mut (Option<DType>, Option<Item>),
-    depth: usize,
-) -> PyResult<()> {
-    let py = o.py();
-    if let Some(item) = python_number(o)? {
-        if let Item::Int(i) = item
-            && i64::try_from(i).is_err()
-            && u64::try_from(i).is_err()
-        {
-            return Err(too_large(o));
-        }
-        let stronger = |old: &Item| default_dtype(*old).kind() >= default_dtype(item).kind();
-        if !found.1.as_ref().is_some_and(stronger) {
-            found.1 = Some(item);
-        }
-        return Ok(());
-    }
-    if let Some(items) = Items::of(o) {
-        if depth >= MAX_DEPTH {
-            return Err(raise(py, "ShapeError", format!("tensor: lists nested deeper than {MAX_DEPTH}")));
-        }
-        for i in 0..items.len() {
-            find_dtypes(&items.get(i)?, found, depth + 1)?;
-        }
-        return Ok(());
-    }
-    let own = match tensor(o)? {
-        Some(t) => t.dtype(),
-        None if is_numpy_scalar(o)? => match dtype_of(&o.getattr("dtype")?)? {
-            Some(d) => d,
-            None => return Err(no_number(o)),
-        },
-        None => from_foreign(o)?.dtype(),
-    };
-    found.0 = Some(found.0.map_or(own, |d| d.promote(own)));
-    Ok(())
+/// What is known of the elements of a list that holds more than Python's numbers.
+#[derive(Default)]
+struct Elements {
+    /// The promotion of the dtypes of the elements that have one.
+    dtype: Option<DType>,
+    /// The number of Python's that has the strongest kind. It raises the kind of the result, not its width.
+    weak: Option<Item>,
+    /// Whether a tensor is tracked or belongs to a vmap.
+    carries_graph: bool,
 }
 
-/// An array of a list that holds tensors, arrays or NumPy's scalars.
-fn from_mixed_list(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Array> {
+impl Elements {
+    fn look(&mut self, o: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
+        let py = o.py();
+        if let Some(item) = python_number(o)? {
+            if let Item::Int(i) = item
+                && i64::try_from(i).is_err()
+                && u64::try_from(i).is_err()
+            {
+                return Err(too_large(o));
+            }
+            let stronger = |old: &Item| default_dtype(*old).kind() >= default_dtype(item).kind();
+            if !self.weak.as_ref().is_some_and(stronger) {
+                self.weak = Some(item);
+            }
+            return Ok(());
+        }
+        if let Some(items) = Items::of(o) {
+            if depth >= MAX_DEPTH {
+                return Err(raise(py, "ShapeError", format!("tensor: lists nested deeper than {MAX_DEPTH}")));
+            }
+            for i in 0..items.len() {
+                self.look(&items.get(i)?, depth + 1)?;
+            }
+            return Ok(());
+        }
+        let own = match tensor(o)? {
+            Some(t) => {
+                self.carries_graph |= t.is_tracked() || !t.levels.is_empty();
+                t.dtype()
+            }
+            None if is_numpy_scalar(o)? => match dtype_of(&o.getattr("dtype")?)? {
+                Some(d) => d,
+                None => return Err(no_number(o)),
+            },
+            None => from_foreign(o)?.dtype(),
+        };
+        self.dtype = Some(self.dtype.map_or(own, |d| d.promote(own)));
+        Ok(())
+    }
+
+    fn dtype(&self) -> DType {
+        match (self.dtype, self.weak) {
+            (Some(d), Some(weak)) if default_dtype(weak).kind() > d.kind() => default_dtype(weak),
+            (Some(d), _) => d,
+            (None, weak) => weak.map_or_else(default_float, default_dtype),
+        }
+    }
+}
+
+/// A list that holds tensors, arrays or NumPy's scalars.
+fn from_mixed_list(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
     let py = o.py();
-    let mut found = (None, None);
-    find_dtypes(o, &mut found, 0)?;
-    let dtype = dtype.unwrap_or(match found {
-        (Some(d), Some(weak)) if default_dtype(weak).kind() > d.kind() => default_dtype(weak),
-        (Some(d), _) => d,
-        (None, weak) => weak.map_or_else(default_float, default_dtype),
-    });
+    let mut elements = Elements::default();
+    elements.look(o, 0)?;
+    let dtype = dtype.unwrap_or(elements.dtype());
+    if elements.carries_graph {
+        return stacked(o, dtype);
+    }
     let made = py.import("numpy")?.call_method1("array", (o, descr(py, dtype)));
     match made {
-        Ok(made) => from_numpy(made.cast()?),
+        Ok(made) => Ok(Tensor::constant(from_numpy(made.cast()?)?)),
         Err(e) if e.is_instance_of::<PyOverflowError>(py) => Err(too_large(o)),
         Err(e) if e.is_instance_of::<PyTypeError>(py) => Err(no_number(o)),
         Err(e) => {
@@ -329,6 +349,24 @@ fn from_mixed_list(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Array
             Err(error)
         }
     }
+}
+
+/// A nested list as a tensor that keeps the graph of the tensors in it.
+fn stacked(o: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Tensor> {
+    if let Some(t) = tensor(o)? {
+        return Ok(cast(&t, dtype)?);
+    }
+    let Some(items) = Items::of(o) else { return from_object(o, Some(dtype)) };
+    if items.len() == 0 {
+        return from_object(o, Some(dtype));
+    }
+    let parts = (0..items.len()).map(|i| stacked(&items.get(i)?, dtype)).collect::<PyResult<Vec<_>>>()?;
+    let first = parts[0].dims();
+    if let Some(other) = parts.iter().find(|t| t.dims() != first) {
+        let text = format!("tensor: the parts have no common shape: {first:?} and {:?}", other.dims());
+        return Err(raise(o.py(), "ShapeError", text));
+    }
+    Ok(stack(&parts, 0)?)
 }
 
 /// An array of an object that offers one: through DLPack, the buffer protocol or `__array__`, or as a sequence that is

@@ -59,9 +59,12 @@ fn one_index(o: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
             Err(e) if e.is_instance_of::<PyMemoryError>(o.py()) => return Err(e),
             Err(_) => return Ok(None),
         };
-        // A list without elements is an empty list of positions, whatever dtype it would have.
-        let list = if list.len() == 0 { Array::zeros("index", DType::I64, list.dims())? } else { list };
-        return Ok(Some(Index::Tensor(Tensor::constant(list))));
+        // A list without elements names no elements, whatever dtype it would have.
+        let list = match list.array.len() {
+            0 => Tensor::constant(Array::zeros("index", DType::I64, list.dims())?),
+            _ => list,
+        };
+        return Ok(Some(Index::Tensor(list)));
     }
     Ok(match number(o)? {
         Some(Item::Bool(b)) => Some(truth_index(b)),

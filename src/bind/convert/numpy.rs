@@ -2,7 +2,7 @@
 
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, npyffi};
 use pyo3::prelude::*;
-use pyo3::types::PyFloat;
+use pyo3::types::{IntoPyDict, PyFloat};
 
 use crate::array::Array;
 use crate::bind::python::dialect::Dialect;
@@ -85,18 +85,22 @@ pub fn from_numpy(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
         ));
     };
     let (size, dims) = (dtype.size() as isize, a.shape());
-    if a.strides().iter().any(|s| s % size != 0) {
-        // The fields of structured arrays may lie at any distance.
-        let packed = py.import("numpy")?.call_method1("ascontiguousarray", (a,))?;
-        return from_numpy(packed.cast::<PyUntypedArray>()?);
+    // SAFETY: the object is a NumPy array, and the GIL is held.
+    let data = unsafe { (*a.as_array_ptr()).fields.data.cast::<u8>() };
+    // NumPy may give any stride to an axis of one element, or to all axes where there is none.
+    let still = |d: usize| d <= 1 || dims.contains(&0);
+    let strides = a.strides().iter().zip(dims).map(|(&s, &d)| if still(d) { 0 } else { s });
+    let strides: Strides = strides.collect();
+    if strides.iter().any(|s| s % size != 0) || data.addr() % dtype.size() != 0 {
+        // Fields of records may lie at any distance and address; a copy does not.
+        let order = [("order", "C")].into_py_dict(py)?;
+        let copy = py.import("numpy")?.call_method("array", (a,), Some(&order))?;
+        return from_numpy(copy.cast::<PyUntypedArray>()?);
     }
-    let strides: Strides = a.strides().iter().map(|s| s / size).collect();
-    // SAFETY: the shape, the strides and the memory are those of a NumPy array of this dtype, and the GIL is held while
-    // it is read.
-    unsafe {
-        let data = (*a.as_array_ptr()).fields.data.cast::<u8>();
-        Ok(Array::copied("tensor", dtype, dims, &strides, data)?)
-    }
+    let strides: Strides = strides.iter().map(|s| s / size).collect();
+    // SAFETY: the shape, the strides and the memory are those of a NumPy array of this dtype; the GIL is held
+    // while it is read.
+    unsafe { Ok(Array::copied("tensor", dtype, dims, &strides, data)?) }
 }
 
 /// Keeps an array's memory alive for NumPy.

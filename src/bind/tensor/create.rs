@@ -7,7 +7,6 @@ use crate::bind::convert::numpy::dtype_in;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::value::var::Var;
-use crate::graph::Tensor;
 
 /// A tensor of numbers, nested lists, arrays or tensors, which are copied.
 #[pyfunction]
@@ -29,8 +28,7 @@ fn make<'py>(
             raise(py, "DtypeError", text)
         })?),
     };
-    let array = from_object(data, dtype)?;
-    let v = Var::result(py, Tensor::constant(array), Dialect::from_index(dialect))?;
+    let v = Var::result(py, from_object(data, dtype)?, Dialect::from_index(dialect))?;
     Var::require_grad(&v, track)?;
     Ok(v)
 }

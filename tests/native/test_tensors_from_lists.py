@@ -1,0 +1,84 @@
+"""Tensors made from lists of tensors keep the graph, and NumPy arrays of any layout become tensors."""
+
+import copy
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any
+
+import ferrograd as fg
+import ferrograd.paddle
+import ferrograd.torch
+import numpy as np
+import pytest
+
+MAKERS = [fg.tensor, fg.asarray, fg.torch.tensor, fg.torch.as_tensor, fg.paddle.to_tensor]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_list_of_tracked_numbers_is_stacked_with_its_graph(make: Any) -> None:
+    x: Any = make([1.0, 2.0])
+    x.requires_grad = True
+    y = make([[x[1], -x[0]], [3, x[0] * x[1]]])
+    assert type(y) is type(x)
+    np.testing.assert_array_equal(y.detach(), [[2.0, -1.0], [3.0, 2.0]])
+    (g,) = fg.grad(y.sum(), [x])
+    np.testing.assert_array_equal(g, [1.0, 2.0])
+
+
+def test_the_jacobian_of_a_field_written_as_a_list() -> None:
+    def field(v: Any) -> Any:
+        return fg.tensor([v[1], -v[0] * v[1]])
+
+    x = fg.tensor([3.0, 2.0])
+    want = [[0.0, 1.0], [-2.0, -3.0]]
+    np.testing.assert_array_equal(fg.func.jacrev(field)(x), want)
+    np.testing.assert_array_equal(fg.func.jacfwd(field)(x), want)
+    np.testing.assert_array_equal(fg.func.vmap(field)(fg.tensor([[3.0, 2.0], [0.0, 1.0]])), [[2, -6], [1, 0]])
+
+
+def test_a_write_of_a_list_keeps_the_graph() -> None:
+    x: Any = fg.tensor([1.0, 2.0], requires_grad=True)
+    y: Any = fg.zeros(2)
+    y[:] = [x[0] * 2, 5.0]
+    np.testing.assert_array_equal(fg.grad(fg.sum(y), [x])[0], [2.0, 0.0])
+
+
+def test_dtypes_and_shapes_of_the_elements() -> None:
+    x: Any = fg.tensor([1.0, 2.0], requires_grad=True)
+    assert fg.tensor([x[0], np.float64(2.0)]).dtype == fg.float64
+    assert fg.tensor([x[0], 2], dtype=fg.float64).dtype == fg.float64
+    assert fg.tensor([[x], [x]]).shape == (2, 1, 2)
+    assert not fg.tensor([x[0] > 0, True]).requires_grad
+    with fg.no_grad():
+        assert not fg.tensor([x[0], x[1]]).requires_grad
+    for ragged in ([x[0], x], [x, [x[0]]], [[x[0]], [x[0], 1.0]]):
+        with pytest.raises(ValueError, match="no common shape"):
+            fg.tensor(ragged)
+    with pytest.raises(TypeError):
+        fg.tensor([x[0], "word"])
+
+
+def test_arrays_whose_strides_are_no_multiple_of_the_element() -> None:
+    records = np.zeros(3, dtype=[("a", "i1"), ("b", "f8")])
+    records["b"] = [1.0, 2.0, 3.0]
+    one = np.lib.stride_tricks.as_strided(np.arange(3.0), (1, 2), (3, 8))
+    for array in (records["b"], records["b"][::-1], records["b"][:1], records["b"][:0], one, one[:, :0]):
+        np.testing.assert_array_equal(fg.tensor(array), array)
+
+
+FUNCTIONS = [fg.sin, fg.linalg.inv, fg.torch.exp, fg.paddle.linalg.cholesky, fg.paddle.tanh]
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_functions_pickle_by_name(f: Any) -> None:
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(f, protocol)) is f
+    assert copy.deepcopy(f) is f
+    assert f.__module__.startswith("ferrograd.")
+
+
+def test_a_function_runs_in_another_process() -> None:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        (y,) = pool.map(fg.cos, [fg.zeros(2)], timeout=60)
+    np.testing.assert_array_equal(y, [1.0, 1.0])
