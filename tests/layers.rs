@@ -43,9 +43,6 @@ const UNSAFE: &[&str] = &[
     "bind/tensor/buffer.rs",
 ];
 
-/// The rooms that still have import cycles. A room leaves this list as soon as it has none.
-const NOT_YET: &[&str] = &["graph", "engine"];
-
 /// A `SAFETY:` comment stands at most this many lines above its `unsafe`.
 const SAFETY_LINES: usize = 6;
 
@@ -579,12 +576,7 @@ fn imports_go_down() {
 
 #[test]
 fn rooms_have_no_import_cycles() {
-    let mut cycles = HERE.cycles();
-    for room in NOT_YET {
-        let known = cycles.remove(room);
-        eprintln!("{room}, listed as not yet free:\n{}", known.as_deref().unwrap_or("no cycle"));
-        assert!(known.is_some(), "src/{room} has no import cycle any more: take it from NOT_YET");
-    }
+    let cycles = HERE.cycles();
     assert!(cycles.is_empty(), "{}", cycles.into_values().collect::<String>());
 }
 
