@@ -1,4 +1,4 @@
-"""What the core takes from the package: classes and functions that are better written in Python.
+"""The Python classes and functions that the core uses.
 
 The core asks for each of them by its role, once, when it first needs it.
 """
@@ -27,7 +27,7 @@ _ROLES = {
 
 
 def _load(role: str) -> Any:
-    """The object that plays a role."""
+    """The object for a role."""
     path, name = _ROLES[role]
     module = import_module(f"ferrograd.{path}".rstrip("."))
     return getattr(module, name) if name else module
