@@ -1,8 +1,8 @@
-//! The element types, how they promote, and the one macro that turns a dtype into a Rust type.
+//! Element types, their promotion, and the macro that turns a dtype into a Rust type.
 
 use std::fmt;
 
-/// The type of an array's elements. The order is the index into every table by dtype.
+/// The type of an array's elements. The discriminant is the index into tables by dtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum DType {
@@ -19,10 +19,10 @@ pub enum DType {
     F64,
 }
 
-/// The number of dtypes: the length of a table by dtype.
+/// The number of dtypes, which is the length of a table by dtype.
 pub const DTYPES: usize = 11;
 
-/// The kinds of dtype, weakest first: across kinds the stronger one decides the dtype of a result.
+/// The kinds of dtypes, weakest first. A result of two kinds has the dtype of the stronger kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DTypeKind {
     Bool,
@@ -78,7 +78,7 @@ impl DType {
         }
     }
 
-    /// The dtype of that name, in NumPy's, Paddle's or PyTorch's spelling.
+    /// The dtype of a name, in the spelling of NumPy, Paddle or PyTorch.
     pub fn parse(name: &str) -> Option<DType> {
         Some(match name {
             "float" => F32,
@@ -89,8 +89,8 @@ impl DType {
         })
     }
 
-    /// The dtype of a result of two arrays: within a kind the table of the Python array API standard (and
-    /// float64 for uint64 with a signed integer, as in NumPy); across kinds the stronger kind's dtype.
+    /// The dtype of a result of two arrays. Within a kind it follows the Python array API standard (and is float64
+    /// for uint64 with a signed integer, as in NumPy). Across kinds it is the dtype of the stronger kind.
     pub fn promote(self, other: DType) -> DType {
         if self == other {
             return self;
@@ -120,7 +120,8 @@ impl fmt::Display for DType {
     }
 }
 
-/// A truth value in one byte. Not Rust's `bool`, so that no byte pattern from outside is undefined behaviour.
+/// A truth value in one byte. Unlike Rust's `bool`, every byte is valid, so bytes from outside are never undefined
+/// behaviour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct Bool8(pub u8);
@@ -161,9 +162,9 @@ pub unsafe trait Element:
     sealed::Sealed + Copy + Default + PartialEq + PartialOrd + Send + Sync + fmt::Debug + 'static
 {
     const DTYPE: DType;
-    /// The element nearest to a Rust float: saturating for integers, `!= 0` for truth values.
+    /// The nearest element: integers saturate, truth values are `v != 0`.
     fn from_f64(v: f64) -> Self;
-    /// The element congruent to a Rust integer, `!= 0` for truth values.
+    /// The element congruent to `v`; truth values are `v != 0`.
     fn from_i64(v: i64) -> Self;
     fn to_f64(self) -> f64;
     fn to_i64(self) -> i64;
@@ -206,8 +207,8 @@ unsafe impl Element for Bool8 {
     }
 }
 
-/// Runs a block with `$T` the Rust type of a dtype: `dispatch!(dtype, all T => block)`.
-/// The groups are `all`, `num` (all but bool), `int` and `float`; another dtype than the group's runs the `else` block.
+/// Runs a block with `$T` the Rust type of a dtype: `dispatch!(dtype, all T => block)`. The groups are `all`, `num`
+/// (all but bool), `int` and `float`. A dtype outside the group runs the `else` block.
 macro_rules! dispatch {
     ($d:expr, all $T:ident => $body:expr) => {
         $crate::dtype::dispatch!(@ $d, $T, $body, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64;)

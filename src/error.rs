@@ -1,4 +1,4 @@
-//! Every way a caller can be wrong, each naming the op, what came and what was expected.
+//! The errors that a caller can cause. Each names the op, what it got and what it expected.
 
 use std::any::Any;
 use std::sync::{Mutex, PoisonError};
@@ -7,55 +7,56 @@ use rustc_hash::FxHashSet;
 
 use crate::dtype::DType;
 
-/// The error stands apart, so that results are as small as what they hold.
+/// The error is boxed, so that results are no larger than their values.
 pub type Result<T, E = Box<Error>> = std::result::Result<T, E>;
 
-/// What went wrong. The binding gives each variant its Python class; nothing else looks inside.
+/// What went wrong. Only the binding looks inside, to choose the Python exception.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A value, flag or combination of arguments that the op does not take.
+    /// An invalid value, flag or combination of arguments.
     #[error("{op}: {what}")]
     Argument { op: &'static str, what: String },
-    /// Shapes that do not go together, or an axis that is not there.
+    /// Shapes that do not match, or an axis that does not exist.
     #[error("{op}: {what}")]
     Shape { op: &'static str, what: String },
-    /// A dtype the op is not defined for.
+    /// A dtype that the op is not defined for.
     #[error("{op}: {what}")]
     Dtype { op: &'static str, what: String },
     /// An index outside its axis.
     #[error("{op}: {what}")]
     Index { op: &'static str, what: String },
-    /// A matrix without the property that the factorisation needs.
+    /// A matrix without the property that a factorisation needs.
     #[error("{op}: {what}")]
     Singular { op: &'static str, what: String },
-    /// An array that memory cannot hold.
+    /// An array too large for memory.
     #[error("{op}: no memory for an array of shape {dims:?} and dtype {dtype}")]
     Memory { op: &'static str, dims: Vec<usize>, dtype: DType },
-    /// A second walk through a node whose kept arrays were freed by the first.
+    /// A second backward pass through a node whose saved arrays were freed by the first.
     #[error(
         "{op}: Trying to backward through the graph a second time (or directly access saved tensors after they have \
          already been freed): what this node kept was freed by an earlier grad() or backward(){freed}. Specify \
          retain_graph=True if you need to backward through the graph a second time. {node}"
     )]
     Freed { op: &'static str, freed: String, node: String },
-    /// A value that is not a number, where the caller watches for one.
+    /// A NaN or infinity that the caller asked to be told about.
     #[error("{op}: {what}")]
     NotFinite { op: &'static str, what: String },
-    /// An op that has no derivative met a request for one.
+    /// A derivative of an op that has none.
     #[error("{op}: {what}")]
     NotDifferentiable { op: &'static str, what: String },
     /// The caller asked to stop (Ctrl-C).
     #[error("interrupted")]
     Interrupted,
-    /// An exception of the host language, carried through unchanged.
+    /// An exception of the host language, passed on unchanged.
     #[error("an exception of the caller's")]
     Foreign(Box<dyn Any + Send>),
-    /// A defect of this library.
+    /// A bug in this library.
     #[error("internal error (a defect of ferrograd, please report it): {0}")]
     Internal(String),
 }
 
-/// `Err` of the named variant with a formatted text: `bail!(Shape, "matmul", "inner sizes {a} and {b} differ")`.
+/// Returns an `Err` of the named variant with a formatted text: `bail!(Shape, "matmul", "inner sizes {a} and {b}
+/// differ")`.
 macro_rules! bail {
     ($kind:ident, $op:expr, $($text:tt)*) => {
         return Err(Box::new($crate::error::Error::$kind { op: $op, what: format!($($text)*) }))
@@ -63,7 +64,7 @@ macro_rules! bail {
 }
 pub(crate) use bail;
 
-/// The name for as long as the process lives: as many as there are names of classes.
+/// A copy of the name that lives as long as the process. Meant for names of classes, of which there are few.
 pub fn interned(name: &str) -> &'static str {
     static NAMES: Mutex<Option<FxHashSet<&'static str>>> = Mutex::new(None);
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +83,7 @@ impl Error {
         Box::new(Error::Memory { op, dims, dtype })
     }
 
-    /// The error that a caught panic stands for: an `Error` that was thrown through infallible code, or a defect.
+    /// The error of a caught panic: an `Error` thrown by [`Error::throw`], or else [`Error::Internal`].
     pub fn from_panic(payload: Box<dyn Any + Send>) -> Box<Self> {
         match payload.downcast::<Error>() {
             Ok(error) => error,
@@ -95,7 +96,7 @@ impl Error {
         }
     }
 
-    /// The same refusal in the name of the public function that was called, where it came from a function inside it.
+    /// This error in the name of the public function `names[0]`, if it came from a function inside that one.
     pub fn of(mut self: Box<Self>, names: &[&'static str]) -> Box<Self> {
         match &mut *self {
             Error::Argument { op, .. }
@@ -114,7 +115,7 @@ impl Error {
         self
     }
 
-    /// Leaves infallible code with this error; [`Error::from_panic`] gets it back where the panic is caught.
+    /// Unwinds with this error out of a function that returns no `Result`. [`Error::from_panic`] recovers it.
     pub fn throw(self: Box<Self>) -> ! {
         std::panic::resume_unwind(self)
     }

@@ -1,4 +1,4 @@
-//! Shapes and axes: pure functions on lists of sizes.
+//! Shapes and axes: pure functions of lists of sizes.
 
 use smallvec::SmallVec;
 
@@ -7,7 +7,7 @@ use crate::error::{Result, bail};
 pub type Dims = SmallVec<[usize; 2]>;
 pub type Strides = SmallVec<[isize; 4]>;
 
-/// A shape from a slice. Short ones are built in place, without a call to `memcpy`.
+/// A shape from a slice. Short shapes are built without a call of `memcpy`.
 #[inline]
 pub fn dims(slice: &[usize]) -> Dims {
     match *slice {
@@ -18,13 +18,13 @@ pub fn dims(slice: &[usize]) -> Dims {
     }
 }
 
-/// Whether two shapes are the same: faster for short lists than a call to `memcmp`.
+/// Whether two shapes are equal. For short lists this is faster than a call of `memcmp`.
 #[inline]
 pub fn same(a: &[usize], b: &[usize]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
 }
 
-/// The number of elements, `None` where it does not fit into an `isize`.
+/// The number of elements, or `None` if it does not fit into an `isize`.
 #[inline]
 pub fn checked_len(dims: &[usize]) -> Option<usize> {
     let product =
@@ -32,7 +32,7 @@ pub fn checked_len(dims: &[usize]) -> Option<usize> {
     product.or_else(|| dims.contains(&0).then_some(0))
 }
 
-/// The number of elements of the shape of an existing array.
+/// The number of elements of an existing array of this shape.
 pub fn len(dims: &[usize]) -> usize {
     dims.iter().product()
 }
@@ -46,8 +46,8 @@ pub fn contiguous_strides(dims: &[usize]) -> Strides {
     strides
 }
 
-/// The offset, in elements, of entry `i` (counted in C order) of axes with these sizes and strides. Further strides
-/// are not looked at.
+/// The offset, in elements, of entry `i` (in C order) of axes with these sizes and strides. Strides beyond `dims` are
+/// ignored.
 pub fn offset(mut i: usize, dims: &[usize], strides: &[isize]) -> isize {
     let mut at = 0;
     for (&d, &s) in dims.iter().zip(&strides[..dims.len()]).rev() {
@@ -73,7 +73,7 @@ pub fn broadcast(op: &'static str, a: &[usize], b: &[usize]) -> Result<Dims> {
     Ok(out)
 }
 
-/// A Python axis (negative from the end) as an index below `rank`.
+/// A Python axis (negative counts from the end) as an index below `rank`.
 pub fn axis(op: &'static str, axis: i64, rank: usize) -> Result<usize> {
     let n = rank as i64;
     if axis < -n || axis >= n {
@@ -82,7 +82,7 @@ pub fn axis(op: &'static str, axis: i64, rank: usize) -> Result<usize> {
     Ok(if axis < 0 { axis + n } else { axis } as usize)
 }
 
-/// Several Python axes as sorted indices; refuses repetitions.
+/// Several Python axes as sorted indices. A repeated axis is an error.
 pub fn axes(op: &'static str, list: &[i64], rank: usize) -> Result<SmallVec<[usize; 4]>> {
     let mut out = list.iter().map(|&a| axis(op, a, rank)).collect::<Result<SmallVec<[usize; 4]>>>()?;
     out.sort_unstable();

@@ -1,10 +1,10 @@
-//! An array with something beside it that most arrays lack, in the one word of an array.
+//! An array with optional extra data, in one word.
 
 use triomphe::{Arc, ArcUnion, ArcUnionBorrow};
 
 use super::{Array, Inner};
 
-/// An array, and perhaps a `T`.
+/// An array, and perhaps a `T`. Without a `T` it is the array's own pointer.
 pub struct ArrayWith<T>(ArcUnion<Inner, (Array, T)>);
 
 impl<T> ArrayWith<T> {

@@ -1,5 +1,5 @@
-//! The memory of an array: aligned, initialised, refused rather than aborted when it is not to be had, and kept for
-//! the next array of its size when it is no longer used.
+//! The memory of arrays. Blocks are aligned and initialised. A failed allocation is an error, not an abort. Freed
+//! blocks are cached for the next array of the same size class.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -10,10 +10,10 @@ use std::sync::{Mutex, MutexGuard};
 const LARGE: usize = 1024;
 const LINE: usize = 64;
 
-/// Buffers of at least this many bytes ask for huge pages: there are fewer of them to be made and to be found.
+/// Buffers of at least this many bytes ask for huge pages, which need fewer page faults and fewer TLB entries.
 const HUGE: usize = 4 << 20;
 
-/// Asks the system to lay these bytes, which nobody has touched yet, into huge pages. It may refuse.
+/// Asks the system to back this untouched memory with huge pages. The system may refuse.
 #[cfg(target_os = "linux")]
 fn ask_for_huge_pages(base: NonNull<u8>, bytes: usize) {
     const PAGE: usize = 4096;
@@ -28,18 +28,18 @@ fn ask_for_huge_pages(_: NonNull<u8>, _: usize) {}
 
 pub(super) struct Buffer {
     base: NonNull<u8>,
-    /// Bytes from the base to the first byte in use.
+    /// Bytes from the base to the first used byte.
     skip: usize,
     layout: Layout,
 }
 
-// SAFETY: a buffer is plain memory; who may write it is decided by `Array`, through unique ownership only.
+// SAFETY: a buffer is plain memory without thread affinity. `Array` writes to it only while it is the unique owner.
 unsafe impl Send for Buffer {}
 // SAFETY: as above.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// At least `bytes` bytes with unspecified values, or nothing if there is no such memory.
+    /// At least `bytes` bytes with unspecified values, or `None` if the allocation fails.
     pub(super) fn new(bytes: usize) -> Option<Buffer> {
         let (class, bytes) = class(bytes);
         match class.and_then(take) {
@@ -48,7 +48,7 @@ impl Buffer {
         }
     }
 
-    /// The same, all zero; `clear` is called for memory that was used before, with its address and so many bytes.
+    /// At least `bytes` zeroed bytes. `clear` is called with address and length when the memory was used before.
     pub(super) fn zeroed(bytes: usize, clear: impl FnOnce(*mut u8, usize)) -> Option<Buffer> {
         let (class, bytes) = class(bytes);
         let Some(buffer) = class.and_then(take) else { return Buffer::fresh(bytes) };
@@ -58,11 +58,11 @@ impl Buffer {
 
     /// `bytes` zeroed bytes from the system.
     fn fresh(bytes: usize) -> Option<Buffer> {
-        // Asking the allocator for more than 16-byte alignment makes it clear large zeroed blocks by hand;
-        // so a little more is asked for, and the start moved.
+        // With an alignment above 16 the allocator would clear large zeroed blocks itself instead of taking zeroed
+        // pages. So a little more is allocated, and the start is moved to a cache line.
         let slack = if bytes >= LARGE { LINE - 16 } else { 0 };
         let layout = Layout::from_size_align(bytes.checked_add(slack)?.max(1), 16).ok()?;
-        // SAFETY: the layout has a size of at least one.
+        // SAFETY: the layout's size is at least one.
         let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
         let skip = if slack == 0 { 0 } else { base.as_ptr().align_offset(LINE) };
         if bytes >= HUGE {
@@ -73,17 +73,18 @@ impl Buffer {
 
     #[inline]
     pub(super) fn ptr(&self) -> *mut u8 {
-        // SAFETY: `skip` is at most the slack that was added to the layout.
+        // SAFETY: `skip` is at most the slack that was added to the size of the block.
         unsafe { self.base.as_ptr().add(self.skip) }
     }
 
-    /// Bytes in use.
+    /// Bytes from the first used byte to the end of the block.
     pub(super) fn len(&self) -> usize {
         self.layout.size() - self.skip
     }
 
     fn free(&self) {
-        // SAFETY: allocated in `fresh` with this layout; called once, by whoever gives the buffer up.
+        // SAFETY: the block was allocated by `fresh` with this layout, and only the owner of the buffer calls this,
+        // once.
         unsafe { dealloc(self.base.as_ptr(), self.layout) }
     }
 }
@@ -101,30 +102,30 @@ impl Drop for Buffer {
     }
 }
 
-/// Smaller buffers are the allocator's to keep, larger ones the system's.
+/// Sizes of cached buffers: smaller ones are left to the allocator, larger ones to the system.
 const SMALLEST: usize = 1 << 10;
 const LARGEST: usize = 1 << 30;
-/// Four sizes between a power of two and the next.
+/// Size classes between a power of two and the next.
 const STEPS: usize = 4;
 const CLASSES: usize = STEPS * (LARGEST / SMALLEST).ilog2() as usize;
 
-/// A buffer that waits for the next array of its class, whose size says the rest.
+/// A free buffer. The size class of its list gives its length.
 struct Kept {
     base: NonNull<u8>,
     skip: usize,
 }
 
-// SAFETY: memory that nobody uses.
+// SAFETY: a free block of memory has no owner and no thread affinity.
 unsafe impl Send for Kept {}
 
-/// By class: the buffers that wait, the last one first to go. A list that stays locked is passed over, so that the child
-/// of a fork never waits for a thread that it does not have.
+/// The free buffers by size class, used last in, first out. A list that stays locked is skipped, so that the child of
+/// a fork never waits for a thread that it does not have.
 static WAITING: [Mutex<Vec<Kept>>; CLASSES] = [const { Mutex::new(Vec::new()) }; CLASSES];
-/// Bytes that wait, and how many may.
+/// Bytes in the cache, and the most that it may hold.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 static LIMIT: AtomicUsize = AtomicUsize::new(256 << 20);
 
-/// The class of a size, if there is one, and the size of that class.
+/// The size class of a size (`None` if buffers of that size are not cached), and the size rounded up to its class.
 #[inline]
 fn class(bytes: usize) -> (Option<usize>, usize) {
     if !(SMALLEST..LARGEST).contains(&bytes) {
@@ -138,12 +139,12 @@ fn class(bytes: usize) -> (Option<usize>, usize) {
     if class < CLASSES { (Some(class), size) } else { (None, bytes) }
 }
 
-/// The size of a class.
+/// The size of the buffers of a class.
 fn size(class: usize) -> usize {
     ((STEPS + class % STEPS) * (SMALLEST / STEPS)) << (class / STEPS)
 }
 
-/// The list of a class: tried for as long as others could hold it, which is some nanoseconds.
+/// The list of a class, or `None` if it stays locked for longer than a push or pop takes.
 fn list(class: usize) -> Option<MutexGuard<'static, Vec<Kept>>> {
     (0..100).find_map(|_| WAITING[class].try_lock().inspect_err(|_| std::hint::spin_loop()).ok())
 }
@@ -155,7 +156,7 @@ fn take(class: usize) -> Option<Buffer> {
     Some(Buffer { base, skip, layout })
 }
 
-/// Whether the buffer is kept.
+/// Puts a free buffer into the cache. Returns whether the cache took it.
 fn put(class: usize, kept: Kept, bytes: usize) -> bool {
     if BYTES.fetch_add(bytes, Relaxed) + bytes <= LIMIT.load(Relaxed)
         && let Some(mut list) = list(class)
@@ -168,7 +169,7 @@ fn put(class: usize, kept: Kept, bytes: usize) -> bool {
     false
 }
 
-/// Gives the memory that waits for new arrays back to the system. Returns how many bytes that were.
+/// Returns all cached memory to the system, and how many bytes that were.
 pub fn empty_cache() -> usize {
     let mut freed = 0;
     for class in 0..CLASSES {
@@ -181,7 +182,8 @@ pub fn empty_cache() -> usize {
     freed
 }
 
-/// Sets how many bytes may wait for new arrays, and returns how many might before. What waits beyond them is given back.
+/// Sets the most bytes that the cache may hold, and returns the previous limit. If the limit falls, the cache is
+/// emptied.
 pub fn set_cache_limit(bytes: usize) -> usize {
     let before = LIMIT.swap(bytes, Relaxed);
     if bytes < before {
@@ -211,13 +213,13 @@ mod tests {
     fn memory_is_used_again_and_zeroed_where_it_is_asked_for() {
         let bytes = 123_457;
         let first = Buffer::new(bytes).expect("memory");
-        // SAFETY: the buffer has so many bytes.
+        // SAFETY: the buffer has `bytes` bytes.
         unsafe { first.ptr().write_bytes(7, bytes) };
         let at = first.ptr() as usize;
         drop(first);
         // SAFETY: as above.
         let again = Buffer::zeroed(bytes, |at, n| unsafe { at.write_bytes(0, n) }).expect("memory");
-        // Another test may have taken it.
+        // Another test may have taken the cached buffer.
         if again.ptr() as usize == at {
             // SAFETY: as above.
             assert!((0..bytes).all(|i| unsafe { *again.ptr().add(i) } == 0));

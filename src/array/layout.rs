@@ -1,13 +1,13 @@
-//! Layouts: which elements of an array are meant, and in what order.
+//! Layouts: which elements of an array are meant, and in which order.
 
 use smallvec::SmallVec;
 
 use super::Array;
 use crate::shape::{self, Dims, Strides};
 
-/// Some elements of an array: their shape, their strides, and the first of them, all counted in elements.
+/// Some elements of an array: their shape and strides, and the offset of the first one, all in elements.
 ///
-/// Two are equal if they name the same elements in the same shape by the same steps.
+/// Two layouts are equal if they have the same shape and address the same elements in the same order.
 #[derive(Clone, Debug)]
 pub struct Layout {
     pub dims: Dims,
@@ -17,7 +17,7 @@ pub struct Layout {
 
 impl PartialEq for Layout {
     fn eq(&self, other: &Layout) -> bool {
-        // No step is made along an axis of one element.
+        // The stride of an axis of size 1 is never used.
         let mut steps =
             self.dims.iter().zip(self.strides.iter().zip(&other.strides)).filter(|(d, _)| **d != 1);
         self.dims == other.dims && self.offset == other.offset && steps.all(|(_, (a, b))| a == b)
@@ -30,18 +30,19 @@ impl Layout {
         Layout { dims: Dims::from_slice(dims), strides: shape::contiguous_strides(dims), offset: 0 }
     }
 
-    /// This layout of the C order of an array of these dims, whose first `lanes` axes are hidden and stay.
+    /// This layout applied to each item of a batch: `dims` is the shape of the whole array, whose first `batch_ndim`
+    /// axes are kept.
     #[must_use]
-    pub fn under(&self, dims: &[usize], lanes: usize) -> Layout {
-        let hidden = &shape::contiguous_strides(dims)[..lanes];
+    pub fn under(&self, dims: &[usize], batch_ndim: usize) -> Layout {
+        let hidden = &shape::contiguous_strides(dims)[..batch_ndim];
         Layout {
-            dims: dims[..lanes].iter().chain(&self.dims).copied().collect(),
+            dims: dims[..batch_ndim].iter().chain(&self.dims).copied().collect(),
             strides: hidden.iter().chain(&self.strides).copied().collect(),
             offset: self.offset,
         }
     }
 
-    /// Whether every element lies among the first `len`.
+    /// Whether all elements are among the first `len`.
     pub fn fits(&self, len: usize) -> bool {
         if self.dims.contains(&0) {
             return true;
@@ -51,7 +52,8 @@ impl Layout {
         low >= 0 && high < len as isize
     }
 
-    /// Whether it may name an element twice. It never says no where one is named twice.
+    /// Whether the layout may address an element twice. May be true for a layout that does not, never false for one
+    /// that does.
     pub fn overlaps(&self) -> bool {
         if self.dims.contains(&0) {
             return false;
@@ -60,7 +62,7 @@ impl Layout {
         let mut axes: SmallVec<[(usize, usize); 4]> = axes.map(|(&d, s)| (s.unsigned_abs(), d)).collect();
         axes.sort_unstable();
         let mut reach = 0;
-        // Where each step is longer than all shorter axes reach, no two indices meet.
+        // If every stride is longer than the span of all shorter axes, no two indices meet.
         axes.into_iter().any(|(step, d)| {
             let meets = step <= reach;
             reach += step * (d - 1);
@@ -85,17 +87,17 @@ impl Array {
         Layout { dims: Dims::from_slice(self.dims()), strides: self.strides(), offset: 0 }
     }
 
-    /// The elements at a layout, without a copy.
+    /// A view of the elements at a layout.
     ///
     /// # Panics
-    /// When the layout leaves the buffer.
+    /// If the layout leaves the buffer.
     #[must_use]
     pub fn at(&self, layout: &Layout) -> Array {
         self.restride(&layout.dims, &layout.strides, layout.offset)
     }
 }
 
-/// Runs a block with `$T` a plain type of this many bytes: `by_size!(size, T => block)`.
+/// Runs a block with `$T` an integer type of the given size in bytes: `by_size!(size, T => block)`.
 macro_rules! by_size {
     ($size:expr, $T:ident => $body:expr) => {
         match $size {

@@ -1,4 +1,4 @@
-//! `Array`: a shared, immutable n-d array of any dtype, in one word.
+//! `Array`: a shared, immutable n-dimensional array of any dtype, in one word.
 
 mod array_with;
 mod buffer;
@@ -19,41 +19,41 @@ pub use buffer::{empty_cache, set_cache_limit};
 pub use layout::Layout;
 pub(crate) use layout::by_size;
 
-/// Bytes that live in the header instead of a buffer of their own.
+/// Arrays of at most this many bytes are stored in the header and have no buffer.
 const INLINE: usize = 16;
 
 enum Data {
     Inline([u64; INLINE / 8]),
-    /// A buffer and the byte offset of the first element.
+    /// A buffer, and the byte offset of the first element.
     Shared(Arc<Buffer>, usize),
 }
 
 struct Inner {
     data: Data,
     dims: Dims,
-    /// Strides in elements; none means C-contiguous.
+    /// Strides in elements. `None` means C-contiguous.
     strides: Option<Box<Strides>>,
     dtype: DType,
 }
 
-/// A shared, immutable n-d array. Cloning costs one reference count; a view shares the buffer.
+/// A shared, immutable n-dimensional array. Cloning it increments a reference count, and views share its buffer.
 #[derive(Clone)]
 pub struct Array(Arc<Inner>);
 
 impl Array {
-    /// An array whose elements `fill` writes. They start as valid but unspecified values.
+    /// A new array that `fill` writes. Its elements start as valid but unspecified values.
     ///
     /// # Errors
-    /// [`Error::Memory`] when the shape is too large for memory.
+    /// [`Error::Memory`] if the shape does not fit into memory.
     pub fn build<T: Element>(op: &'static str, dims: &[usize], fill: impl FnOnce(&mut [T])) -> Result<Array> {
         let (mut inner, n) = Array::allocate(op, T::DTYPE, dims, Buffer::new)?;
-        // SAFETY: `allocate` gave initialised, aligned memory for `n` elements of `T`, and nobody else holds it.
+        // SAFETY: `allocate` returned initialised, aligned, unshared memory for `n` elements of `T`.
         fill(unsafe { std::slice::from_raw_parts_mut(inner.data.as_mut_ptr().cast::<T>(), n) });
         Ok(Array(inner.shareable()))
     }
 
-    /// The same for a kernel that works on bytes: `fill` gets the address of the first element.
-    /// It must write only elements of this dtype, and only inside the array.
+    /// [`Array::build`] for kernels that work on bytes: `fill` gets the address of the first element. It must write
+    /// only values of this dtype, and only inside the array.
     pub(crate) fn build_raw(
         op: &'static str,
         dtype: DType,
@@ -80,13 +80,13 @@ impl Array {
         } else {
             Data::Shared(Arc::new(buffer(bytes).ok_or_else(memory)?), 0)
         };
-        // Filled where it will stay: a list that is moved there costs more.
+        // The shape is written in place, because moving a filled list costs more.
         let mut inner = UniqueArc::new(Inner { data, dims: Dims::new(), strides: None, dtype });
         dims.iter().for_each(|&d| inner.dims.push(d));
         Ok((inner, n))
     }
 
-    /// An array of zeros, `clear` being called for so many bytes of memory that are not zero yet.
+    /// An array of zeros. `clear` is called with address and length when the memory is not zero yet.
     ///
     /// # Errors
     /// As [`Array::build`].
@@ -100,10 +100,10 @@ impl Array {
         Ok(Array(Array::allocate(op, dtype, dims, zeroed)?.0.shareable()))
     }
 
-    /// An array of one repeated value. Takes no memory for its elements: every stride is zero.
+    /// An array that repeats one value. All strides are zero, so it holds one element.
     pub fn full<T: Element>(dims: &[usize], value: T) -> Array {
         let mut data = Data::Inline([0; INLINE / 8]);
-        // SAFETY: an element has at most 8 bytes and needs at most 8-byte alignment.
+        // SAFETY: an element has at most 8 bytes and at most 8-byte alignment, and the inline data has more of both.
         unsafe { data.as_mut_ptr().cast::<T>().write(value) };
         let strides = (shape::len(dims) != 1).then(|| Box::new(Strides::from_elem(0, dims.len())));
         Array(Arc::new(Inner { data, dims: shape::dims(dims), strides, dtype: T::DTYPE }))
@@ -122,7 +122,7 @@ impl Array {
     /// An array with these elements in C order.
     ///
     /// # Panics
-    /// When `data` has another number of elements than the shape.
+    /// If the length of `data` is not the number of elements of the shape.
     pub fn from_slice<T: Element>(data: &[T], dims: &[usize]) -> Result<Array> {
         assert_eq!(data.len(), shape::len(dims), "from_slice: {} elements for shape {dims:?}", data.len());
         Array::build("from_slice", dims, |out| out.copy_from_slice(data))
@@ -158,39 +158,40 @@ impl Array {
         }
     }
 
-    /// Whether the elements lie in C order without gaps.
+    /// Whether the elements are in C order without gaps.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
         self.0.strides.is_none()
     }
 
-    /// The address of the first element; with the strides it reaches every element.
+    /// The address of the first element. With the strides it leads to every element.
     #[inline]
     pub(crate) fn ptr(&self) -> *const u8 {
         self.0.data.as_ptr()
     }
 
-    /// Whether both are the same array object, not only equal.
+    /// Whether both are the same object, not just equal.
     pub fn is_same(&self, other: &Array) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The elements in C order, if they lie so.
+    /// The elements in C order, or `None` if the array is not contiguous.
     ///
     /// # Panics
-    /// When `T` is not the array's dtype.
+    /// If `T` is not the array's dtype.
     #[inline]
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
         assert_eq!(T::DTYPE, self.0.dtype, "as_slice: the array is {}", self.0.dtype);
-        // SAFETY: contiguous, initialised, of this type, and immutable while borrowed.
+        // SAFETY: the elements are contiguous, initialised and of type `T`, and cannot change while `self` is
+        // borrowed.
         self.is_contiguous()
             .then(|| unsafe { std::slice::from_raw_parts(self.ptr().cast::<T>(), self.len()) })
     }
 
-    /// All elements with their strides.
+    /// A strided view of the elements.
     ///
     /// # Panics
-    /// When `T` is not the array's dtype.
+    /// If `T` is not the array's dtype.
     pub fn view<T: Element>(&self) -> ArrayViewD<'_, T> {
         assert_eq!(T::DTYPE, self.0.dtype, "view: the array is {}", self.0.dtype);
         let mut dims = self.0.dims.to_vec();
@@ -199,15 +200,15 @@ impl Array {
         let mut flipped = vec![];
         for (axis, (d, s)) in dims.iter_mut().zip(&mut strides).enumerate() {
             if *s < 0 {
-                // SAFETY: with the largest index on this axis the address is still an element of the array.
+                // SAFETY: this is the address of the last index along the axis, an element of the array.
                 ptr = unsafe { ptr.offset(*s * (d.max(&mut 1).wrapping_sub(1)) as isize) };
                 *s = -*s;
                 flipped.push(axis);
             }
         }
         let unsigned: Vec<usize> = strides.iter().map(|&s| s as usize).collect();
-        // SAFETY: the strides reach only elements of the buffer (`restride` checked them), which lives as long as
-        // the borrow of `self`; strides are non-negative here, as ndarray asks.
+        // SAFETY: `restride` checked that the strides stay inside the buffer, which lives as long as the borrow of
+        // `self`, and they are non-negative here, as ndarray requires.
         let mut view = unsafe { ArrayViewD::from_shape_ptr(IxDyn(&dims).strides(IxDyn(&unsigned)), ptr) };
         for axis in flipped {
             view.invert_axis(ndarray::Axis(axis));
@@ -215,7 +216,7 @@ impl Array {
         view
     }
 
-    /// The elements in C order, copied if need be.
+    /// The elements in C order, copied.
     pub fn to_vec<T: Element>(&self) -> Vec<T> {
         match self.as_slice() {
             Some(s) => s.to_vec(),
@@ -223,15 +224,15 @@ impl Array {
         }
     }
 
-    /// The first element as a number of Rust's. Meant for arrays of one element.
+    /// The first element as a Rust number, for arrays of one element.
     ///
     /// # Panics
-    /// When the array is empty.
+    /// If the array is empty.
     pub fn item(&self) -> Item {
         assert!(self.len() > 0, "item: the array is empty");
         let ptr = self.ptr();
         match self.dtype() {
-            // SAFETY: the array has a first element and it has this type.
+            // SAFETY: the array has a first element, and the match arm has its type.
             DType::Bool => Item::Bool(unsafe { *ptr } != 0),
             // SAFETY: as above.
             d if d.is_float() => dispatch!(d, all T => Item::Float(unsafe { *ptr.cast::<T>() }.to_f64())),
@@ -242,12 +243,12 @@ impl Array {
         }
     }
 
-    /// Whether the elements are contiguous and nobody else can see them.
+    /// Whether the elements are contiguous and unshared.
     pub fn is_writable(&mut self) -> bool {
         self.address().is_some()
     }
 
-    /// The address of the first element for writing: only if the elements are contiguous and nobody else can see them.
+    /// The address of the first element for writing, or `None` if the elements are not contiguous or are shared.
     pub(crate) fn address(&mut self) -> Option<*mut u8> {
         let inner = Arc::get_mut(&mut self.0).filter(|i| i.strides.is_none())?;
         if let Data::Shared(buffer, _) = &mut inner.data {
@@ -256,16 +257,17 @@ impl Array {
         Some(inner.data.as_mut_ptr())
     }
 
-    /// The elements for writing in place: only if they are contiguous and nobody else can see them.
+    /// The elements for writing in place, or `None` if they are not contiguous, are shared, or are not of type `T`.
     pub fn as_mut_slice<T: Element>(&mut self) -> Option<&mut [T]> {
         let n = self.len();
         let at = self.address().filter(|_| self.dtype() == T::DTYPE)?;
-        // SAFETY: contiguous, of this type, and unshared, as `address` says; `self` is borrowed mutably.
+        // SAFETY: `address` checked that the elements are contiguous and unshared, they are of type `T`, and `self`
+        // is borrowed mutably.
         Some(unsafe { std::slice::from_raw_parts_mut(at.cast::<T>(), n) })
     }
 }
 
-/// One element as a number of Rust's.
+/// One element as a Rust number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Item {
     Bool(bool),
@@ -288,7 +290,7 @@ impl Data {
     fn as_ptr(&self) -> *const u8 {
         match self {
             Data::Inline(words) => words.as_ptr().cast(),
-            // SAFETY: the offset lies inside the buffer, or at its end for an array without elements.
+            // SAFETY: the offset is inside the buffer, or at its end for an array without elements.
             Data::Shared(buffer, offset) => unsafe { buffer.ptr().add(*offset) },
         }
     }

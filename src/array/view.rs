@@ -6,7 +6,7 @@ use triomphe::Arc;
 use super::{Array, Buffer, Data, INLINE, Inner, Layout};
 use crate::shape::{self, Dims, Strides};
 
-/// The bytes of a header in a buffer of their own.
+/// A new buffer with the bytes of an inline array.
 fn buffer_of(words: &[u64; INLINE / 8]) -> Arc<Buffer> {
     let buffer = Buffer::new(INLINE).expect("sixteen bytes");
     // SAFETY: the new buffer has `INLINE` bytes.
@@ -15,10 +15,10 @@ fn buffer_of(words: &[u64; INLINE / 8]) -> Arc<Buffer> {
 }
 
 impl Array {
-    /// The array over the same elements with these sizes and strides, starting `offset` elements after this one's first.
+    /// A view with these sizes and strides, which starts `offset` elements after this array's first.
     ///
     /// # Panics
-    /// When the strides leave the buffer.
+    /// If the view leaves the buffer.
     pub fn restride(&self, dims: &[usize], strides: &[isize], offset: isize) -> Array {
         let size = self.dtype().size() as isize;
         let empty = dims.contains(&0);
@@ -37,7 +37,7 @@ impl Array {
         );
         let data = match &self.0.data {
             Data::Inline(words) if offset == 0 && low == 0 => Data::Inline(*words),
-            // An offset into the header's own bytes has no place to be kept: give them a buffer.
+            // Inline data has no offset, so a view into the middle of it needs a buffer.
             Data::Inline(words) => {
                 Data::Shared(buffer_of(words), if empty { 0 } else { (offset * size) as usize })
             }
@@ -56,41 +56,42 @@ impl Array {
         Array(Arc::new(Inner { data, dims: shape::dims(dims), strides, dtype: self.dtype() }))
     }
 
-    /// The elements at a layout of this array's C order, whose first `lanes` axes are hidden: they stay, before the
-    /// layout's own. This array is C-contiguous.
+    /// The elements at a layout of this C-contiguous array. The first `batch_ndim` axes are kept, before those of the
+    /// layout.
     ///
     /// # Panics
-    /// When the layout leaves the buffer.
+    /// If the layout leaves the buffer.
     #[must_use]
-    pub fn part(&self, layout: &Layout, lanes: usize) -> Array {
-        self.at(&layout.under(self.dims(), lanes))
+    pub fn part(&self, layout: &Layout, batch_ndim: usize) -> Array {
+        self.at(&layout.under(self.dims(), batch_ndim))
     }
 
-    /// The same elements in memory that views can share: this array if it has such, else a copy. It is C-contiguous.
+    /// This C-contiguous array with a buffer that views can share, copied there if it is inline.
     pub(crate) fn buffered(self) -> Array {
         let Data::Inline(words) = &self.0.data else { return self };
         let data = Data::Shared(buffer_of(words), 0);
         Array(Arc::new(Inner { data, dims: self.0.dims.clone(), strides: None, dtype: self.dtype() }))
     }
 
-    /// Where this array's elements lie in the C order of another one that shares its memory; the first `lanes` axes of
-    /// both are hidden, and not counted. None where they do not lie in it.
-    pub fn layout_in(&self, whole: &Array, lanes: usize) -> Option<Layout> {
+    /// The layout of this array's elements in the C order of another array with the same buffer, without the first
+    /// `batch_ndim` axes of both. `None` if the elements are not in `whole`.
+    pub fn layout_in(&self, whole: &Array, batch_ndim: usize) -> Option<Layout> {
         let (Data::Shared(own, start), Data::Shared(other, first)) = (&self.0.data, &whole.0.data) else {
             return None;
         };
         let (strides, outer) = (self.strides(), whole.strides());
-        let hidden =
-            self.dims().get(..lanes)? == whole.dims().get(..lanes)? && strides[..lanes] == outer[..lanes];
+        let hidden = self.dims().get(..batch_ndim)? == whole.dims().get(..batch_ndim)?
+            && strides[..batch_ndim] == outer[..batch_ndim];
         if !Arc::ptr_eq(own, other) || !hidden || self.dtype() != whole.dtype() || !whole.is_contiguous() {
             return None;
         }
         let offset = (*start as isize - *first as isize) / self.dtype().size() as isize;
-        let layout = Layout { dims: self.dims()[lanes..].into(), strides: strides[lanes..].into(), offset };
-        (self.len() > 0 && layout.fits(shape::len(&whole.dims()[lanes..]))).then_some(layout)
+        let layout =
+            Layout { dims: self.dims()[batch_ndim..].into(), strides: strides[batch_ndim..].into(), offset };
+        (self.len() > 0 && layout.fits(shape::len(&whole.dims()[batch_ndim..]))).then_some(layout)
     }
 
-    /// Whether both lie in one memory.
+    /// Whether both arrays have the same buffer.
     pub fn shares_memory(&self, other: &Array) -> bool {
         match (&self.0.data, &other.0.data) {
             (Data::Shared(own, _), Data::Shared(other, _)) => Arc::ptr_eq(own, other),
@@ -98,7 +99,8 @@ impl Array {
         }
     }
 
-    /// Which memory the elements lie in, as a number, and how many bytes of it from the first of them to the last.
+    /// An identifier of the memory that holds the elements, and the number of bytes from the first to the last of
+    /// them.
     pub fn memory(&self) -> (usize, usize) {
         let id = match &self.0.data {
             Data::Shared(buffer, _) => Arc::as_ptr(buffer) as usize,
@@ -110,17 +112,17 @@ impl Array {
         (id, span * self.dtype().size())
     }
 
-    /// The elements in C order under another shape of as many, if they can be seen so where they are.
+    /// A view of the elements in C order under another shape, or `None` if that needs a copy.
     pub(crate) fn reshaped(&self, dims: &[usize]) -> Option<Array> {
         Some(self.restride(dims, &self.reshaped_strides(dims)?, 0))
     }
 
-    /// Strides that show the same elements under another shape, if there are any.
+    /// The strides of a view under another shape, or `None` if that needs a copy.
     fn reshaped_strides(&self, dims: &[usize]) -> Option<Strides> {
         if self.is_contiguous() || self.len() == 0 {
             return Some(shape::contiguous_strides(dims));
         }
-        // Runs of axes that are contiguous among themselves can be cut differently; sizes of one are free.
+        // Runs of axes that are contiguous among themselves can be split differently. Axes of size 1 fit anywhere.
         let mut from: SmallVec<[(usize, isize); 4]> = SmallVec::new();
         for (&d, &s) in self.dims().iter().zip(&self.strides()).filter(|(d, _)| **d != 1) {
             match from.last_mut() {
@@ -153,7 +155,7 @@ impl Array {
         Some(strides)
     }
 
-    /// The axes in another order.
+    /// A view with the axes in another order.
     pub fn permute(&self, order: &[usize]) -> Array {
         let strides = self.strides();
         let dims: Dims = order.iter().map(|&a| self.dims()[a]).collect();
@@ -161,21 +163,21 @@ impl Array {
         self.restride(&dims, &strides, 0)
     }
 
-    /// The array repeated, without a copy, to a shape that it broadcasts to. `lanes` leading axes of both are
-    /// matched from the left, the others from the right.
+    /// A view broadcast to a larger shape. The first `batch_ndim` axes of both are matched from the left, the others
+    /// from the right.
     ///
     /// # Panics
-    /// When it does not broadcast to that shape.
-    pub fn expand(&self, dims: &[usize], lanes: usize) -> Array {
+    /// If the array does not broadcast to that shape.
+    pub fn expand(&self, dims: &[usize], batch_ndim: usize) -> Array {
         if self.dims() == dims {
             return self.clone();
         }
         let (old, new) = (self.rank(), dims.len());
-        assert!(old <= new && lanes <= old, "expand: {:?} to {dims:?}", self.dims());
+        assert!(old <= new && batch_ndim <= old, "expand: {:?} to {dims:?}", self.dims());
         let own = self.strides();
         let mut strides = Strides::from_elem(0, new);
         for axis in 0..old {
-            let target = if axis < lanes { axis } else { axis + new - old };
+            let target = if axis < batch_ndim { axis } else { axis + new - old };
             let d = self.dims()[axis];
             assert!(d == dims[target] || d == 1, "expand: {:?} to {dims:?}", self.dims());
             strides[target] = if d == dims[target] { own[axis] } else { 0 };
@@ -183,21 +185,21 @@ impl Array {
         self.restride(dims, &strides, 0)
     }
 
-    /// Size-1 axes put after the `lanes` leading ones until the array has `rank` axes.
-    pub fn with_rank(&self, rank: usize, lanes: usize) -> Array {
+    /// A view with axes of size 1 inserted after the first `batch_ndim` ones, so that it has `rank` axes.
+    pub fn with_rank(&self, rank: usize, batch_ndim: usize) -> Array {
         if self.rank() >= rank {
             return self.clone();
         }
         let mut dims = Dims::from_slice(self.dims());
         let mut strides = self.strides();
         for _ in self.rank()..rank {
-            dims.insert(lanes, 1);
-            strides.insert(lanes, 0);
+            dims.insert(batch_ndim, 1);
+            strides.insert(batch_ndim, 0);
         }
         self.restride(&dims, &strides, 0)
     }
 
-    /// `count` elements of an axis from `start` on in steps of `step`, which may be negative.
+    /// A view of `count` elements of an axis, from `start` in steps of `step`, which may be negative.
     pub fn slice_axis(&self, axis: usize, start: usize, count: usize, step: isize) -> Array {
         let mut dims = Dims::from_slice(self.dims());
         let mut strides = self.strides();

@@ -1,4 +1,5 @@
-//! Arrays walked together under broadcasting: cut into runs in which each one stands still or steps by one element.
+//! Iteration over several strided arrays that broadcast against each other, and the orders of axes in which it is
+//! fast.
 
 use smallvec::SmallVec;
 
@@ -6,19 +7,20 @@ use crate::array::Array;
 use crate::error::Result;
 use crate::shape::{self, Dims, Strides};
 
-/// A walk over `N` arrays of one rank, broadcast against each other.
+/// An iteration over `N` arrays of the same rank, broadcast against each other. Its innermost loops are runs in which
+/// every array has stride 0 or 1.
 pub struct BroadcastIter<const N: usize> {
-    /// The shape that they broadcast to.
+    /// The broadcast shape.
     pub dims: Dims,
-    /// How far each array steps inside a run, in elements: 0 or 1.
+    /// The stride of each array inside a run, in elements: 0 or 1.
     pub steps: [usize; N],
     run: usize,
-    /// The axes outside of a run: the size, and how far each array steps.
+    /// The axes outside the runs: sizes, and the strides of each array.
     outer: SmallVec<[(usize, [isize; N]); 4]>,
 }
 
 impl<const N: usize> BroadcastIter<N> {
-    /// The arrays have one rank and have been made [`stepwise`].
+    /// The arrays have the same rank and are [`stepwise`].
     pub fn new(op: &'static str, ins: &[Array; N]) -> Result<BroadcastIter<N>> {
         let mut dims = Dims::from_slice(ins[0].dims());
         for a in &ins[1..] {
@@ -29,7 +31,7 @@ impl<const N: usize> BroadcastIter<N> {
         for (axis, &d) in dims.iter().enumerate().filter(|(_, d)| **d != 1) {
             let step: [isize; N] = std::array::from_fn(|i| strides[i][axis]);
             match outer.last_mut() {
-                // Neighbours that every array walks as one axis are one axis.
+                // Coalesces axes that are one axis for every array.
                 Some((n, last)) if (0..N).all(|i| last[i] == step[i] * d as isize) => {
                     (*n, *last) = (*n * d, step);
                 }
@@ -45,8 +47,8 @@ impl<const N: usize> BroadcastIter<N> {
         shape::len(&self.dims)
     }
 
-    /// Calls `f(first, offsets, n)` for each piece of a run in this range of elements: the piece begins at element
-    /// `first` of the result and at these offsets (in elements) of the arrays, and has `n` elements.
+    /// Calls `f(first, offsets, n)` for each part of a run in this range: `n` elements, of which the first is element
+    /// `first` of the result and element `offsets[i]` of array `i`.
     pub fn runs(&self, range: std::ops::Range<usize>, mut f: impl FnMut(usize, [isize; N], usize)) {
         if range.is_empty() {
             return;
@@ -80,23 +82,24 @@ fn moved<const N: usize>(offsets: &mut [isize; N], steps: &[isize; N], by: isize
     offsets.iter_mut().zip(steps).for_each(|(offset, step)| *offset += step * by);
 }
 
-/// The array with an inner step of 0 or 1, copied if need be.
+/// The array with inner stride 0 or 1, copied if it has another.
 pub fn stepwise(x: &Array) -> Result<Array> {
     if is_stepwise(x) { Ok(x.clone()) } else { x.contiguous() }
 }
 
-/// Whether the inner step is 0 or 1.
+/// Whether the inner stride is 0 or 1.
 pub fn is_stepwise(x: &Array) -> bool {
     let inner = x.dims().iter().zip(&x.strides()).rev().find(|(d, _)| **d != 1).map_or(1, |(_, s)| *s);
     inner == 0 || inner == 1
 }
 
-/// Rows shorter than this are repeated to about so many elements.
+/// Rows shorter than `SHORT` are repeated to about `LONG` elements.
 const SHORT: usize = 256;
 const LONG: usize = 1024;
 
-/// The arrays, of one rank, with the last axis but one split so that what is walked together gets longer, if one of them
-/// is a short row that many others meet: it is then written out for some of them.
+/// Makes the runs of an iteration longer when one of the arrays is a short row that is broadcast over many others:
+/// the last axis but one is split, and the row is copied along its inner part. `None` if this does not pay. The
+/// arrays have the same rank.
 pub fn repeated<const N: usize>(ins: &[Array; N]) -> Result<Option<[Array; N]>> {
     let Some(whole) = ins.iter().max_by_key(|x| x.len()) else { return Ok(None) };
     let [ref lead @ .., d, n] = *whole.dims() else { return Ok(None) };
@@ -129,7 +132,7 @@ pub fn repeated<const N: usize>(ins: &[Array; N]) -> Result<Option<[Array; N]>> 
     Ok(Some(out))
 }
 
-/// The order of axes in which a permuted array is contiguous; none where it is so already or never is.
+/// The order of axes in which the array is contiguous; `None` if it already is, or in no order.
 pub fn dense_order(x: &Array) -> Option<Dims> {
     if x.is_contiguous() {
         return None;
@@ -140,15 +143,15 @@ pub fn dense_order(x: &Array) -> Option<Dims> {
     x.permute(&order).is_contiguous().then_some(order)
 }
 
-/// The order that undoes an order of axes.
+/// The inverse of a permutation of axes.
 pub fn inverse(order: &[usize]) -> Dims {
     let mut back = Dims::from_elem(0, order.len());
     order.iter().enumerate().for_each(|(i, &a)| back[a] = i);
     back
 }
 
-/// The order of axes in which one of the arrays is contiguous, though it is not as it is, and none has to be copied to be
-/// walked; none where they are better walked as they are. The arrays have one rank.
+/// The order of axes in which one of the arrays is contiguous and all are stepwise; `None` if they are better
+/// iterated as they are. The arrays have the same rank.
 pub fn common_order<const N: usize>(ins: &[Array; N]) -> Option<Dims> {
     let most = ins.iter().map(Array::len).max();
     let whole = |x: &Array| x.is_contiguous() && Some(x.len()) == most;
@@ -159,17 +162,17 @@ pub fn common_order<const N: usize>(ins: &[Array; N]) -> Option<Dims> {
     ins.iter().all(|x| is_stepwise(&x.permute(&order))).then_some(order)
 }
 
-/// The arrays with the same `lanes` leading sizes, each of which is 1 or the same in all.
-pub fn broadcast_batch<const N: usize>(arrays: [&Array; N], lanes: usize) -> [Array; N] {
+/// The arrays with their first `batch_ndim` axes broadcast against each other.
+pub fn broadcast_batch<const N: usize>(arrays: [&Array; N], batch_ndim: usize) -> [Array; N] {
     let hidden = |a: usize| arrays.iter().map(|x| x.dims()[a]).find(|&d| d != 1).unwrap_or(1);
-    let hidden: Dims = (0..lanes).map(hidden).collect();
+    let hidden: Dims = (0..batch_ndim).map(hidden).collect();
     arrays.map(|x| {
-        let dims: Dims = hidden.iter().chain(&x.dims()[lanes..]).copied().collect();
-        x.expand(&dims, lanes)
+        let dims: Dims = hidden.iter().chain(&x.dims()[batch_ndim..]).copied().collect();
+        x.expand(&dims, batch_ndim)
     })
 }
 
-/// [`broadcast_batch`] of two.
-pub fn broadcast_batch_pair(x: &Array, y: &Array, lanes: usize) -> (Array, Array) {
-    broadcast_batch([x, y], lanes).into()
+/// [`broadcast_batch`] of two arrays.
+pub fn broadcast_batch_pair(x: &Array, y: &Array, batch_ndim: usize) -> (Array, Array) {
+    broadcast_batch([x, y], batch_ndim).into()
 }

@@ -1,4 +1,4 @@
-//! Numbers only: arrays in, array out. Nothing here knows of graphs or gradients.
+//! Numerical kernels: arrays in, arrays out. They know nothing of graphs or gradients.
 
 pub(crate) mod broadcast;
 pub(crate) mod conv;

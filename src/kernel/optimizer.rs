@@ -1,4 +1,4 @@
-//! Steps of optimizers: one pass over a parameter, its gradient and what the rule remembers of earlier ones.
+//! Optimizer steps: one pass over a parameter, its gradient and the optimizer's state.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub struct Sgd {
     pub momentum: f64,
     pub dampening: f64,
     pub nesterov: bool,
-    /// Times the parameter, added to the gradient.
+    /// The weight decay: this times the parameter is added to the gradient.
     pub decay: f64,
 }
 
@@ -24,14 +24,14 @@ pub struct Adam {
     pub betas: (f64, f64),
     pub epsilon: f64,
     pub decay: f64,
-    /// Whether the decay shrinks the parameter itself, and not through the gradient.
+    /// Whether the decay shrinks the parameter itself instead of being added to the gradient.
     pub decoupled: bool,
-    /// Which step this is, from 1.
+    /// The number of this step, from 1.
     pub step: f64,
 }
 
-/// `b = momentum b + (1 - dampening) g`, or `g` on the first step, when `b` is zero; `p -= rate (g + momentum b)` as
-/// Nesterov has it, `p -= rate b` else. Without momentum there is no `b`.
+/// `b = momentum b + (1 - dampening) g`, or `b = g` on the first step, when `b` is zero. Then `p -= rate (g +
+/// momentum b)` with `nesterov`, else `p -= rate b`. Without momentum there is no `b`.
 pub fn sgd<T: Plain + Send + Sync>(rule: Sgd, first: bool, p: &mut [T], g: &[T], buffer: Option<&mut [T]>) {
     let fresh = if first { 1.0 } else { 1.0 - rule.dampening };
     let [rate, momentum, fresh, decay] = [rule.rate, rule.momentum, fresh, rule.decay].map(T::lit);
@@ -47,7 +47,7 @@ pub fn sgd<T: Plain + Send + Sync>(rule: Sgd, first: bool, p: &mut [T], g: &[T],
             },
         );
     };
-    // Two loops: a choice for each element would keep them from the vectors.
+    // Two loops, because a branch in the loop would prevent vectorisation.
     if rule.nesterov {
         return over(
             [p, buffer],
@@ -75,8 +75,8 @@ pub fn sgd<T: Plain + Send + Sync>(rule: Sgd, first: bool, p: &mut [T], g: &[T],
     );
 }
 
-/// `m` and `v` become running means of `g` and of its square; `p -= rate m̂ / (sqrt(v̂) + epsilon)`, with the means
-/// corrected for beginning at zero. With `largest` the largest `v` so far stands for `v` (AMSGrad).
+/// Updates the running means `m` of `g` and `v` of its square, then `p -= rate m̂ / (sqrt(v̂) + epsilon)` with the
+/// means corrected for their bias towards zero. With `largest` (AMSGrad) the largest `v` so far replaces `v`.
 pub fn adam<T: Plain + Send + Sync>(
     rule: Adam,
     p: &mut [T],
@@ -113,7 +113,7 @@ pub fn adam<T: Plain + Send + Sync>(
     );
 }
 
-/// The numbers of a step of Adam, for one element at a time.
+/// The constants of one step of Adam.
 #[derive(Clone, Copy)]
 struct AdamFactors<T> {
     betas: [T; 2],
@@ -153,7 +153,7 @@ impl<T: Plain> AdamFactors<T> {
     }
 }
 
-/// `work` on pieces of arrays of one length, by several threads where that pays.
+/// Runs `work` on matching pieces of arrays of the same length, in parallel if they are large.
 #[inline(always)]
 fn over<T: Send + Sync, const N: usize>(
     written: [&mut [T]; N],
@@ -165,7 +165,7 @@ fn over<T: Send + Sync, const N: usize>(
     let written = written.map(|w| SendPtr(w.as_mut_ptr().cast()));
     let piece = |r: Range<usize>| {
         let part = |w: &SendPtr| {
-            // SAFETY: inside of a slice of `n` elements that is borrowed mutably; the pieces do not overlap.
+            // SAFETY: the range is inside a mutably borrowed slice of `n` elements, and pieces do not overlap.
             unsafe { std::slice::from_raw_parts_mut(w.0.cast::<T>().add(r.start), r.len()) }
         };
         simd::autovectorize(

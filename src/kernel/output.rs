@@ -1,4 +1,4 @@
-//! New arrays written chunk by chunk, by several threads where there is enough to do.
+//! New arrays written chunk by chunk, in parallel if they are large.
 
 use crate::array::Array;
 use crate::dtype::Element;
@@ -23,8 +23,8 @@ impl AxisBlocks {
     }
 }
 
-/// An array of this shape in chunks of `size` elements: `work` gets the number of a chunk and the chunks from there
-/// on that are one thread's to write, all of them.
+/// A new array in chunks of `size` elements. `work(first, chunks)` writes consecutive chunks, starting with chunk
+/// `first`.
 pub fn build<T: Element>(
     op: &'static str,
     dims: &[usize],
@@ -34,7 +34,7 @@ pub fn build<T: Element>(
     build_from(op, dims, size, size, work)
 }
 
-/// [`build`] of chunks that are made of `from` elements each.
+/// [`build`] for chunks that are computed from `from` input elements each.
 pub fn build_from<T: Element>(
     op: &'static str,
     dims: &[usize],
@@ -45,7 +45,7 @@ pub fn build_from<T: Element>(
     Ok(build_pair::<T, u8>(op, (dims, size), (&[0], 0), from, |first, out, _| work(first, out))?.0)
 }
 
-/// [`build_from`] for two arrays with the same number of chunks each.
+/// [`build_from`] for two arrays with the same number of chunks.
 pub fn build_pair<A: Element, B: Element>(
     op: &'static str,
     (dims_a, size_a): (&[usize], usize),
@@ -63,7 +63,8 @@ pub fn build_pair<A: Element, B: Element>(
         let (a, b) = (SendPtr(a.as_mut_ptr().cast()), SendPtr(b.as_mut_ptr().cast()));
         par::pieces(count, par::PIECE.div_ceil(size), &|r| {
             let (a, b) = (a.get().cast::<A>(), b.get().cast::<B>());
-            // SAFETY: the chunks of this piece, inside both arrays (the count was checked) and no other piece's.
+            // SAFETY: `count` chunks fit exactly into both arrays (asserted above), and each piece has its own
+            // chunks.
             let (a, b) = unsafe {
                 (
                     std::slice::from_raw_parts_mut(a.add(r.start * size_a), r.len() * size_a),
@@ -75,7 +76,7 @@ pub fn build_pair<A: Element, B: Element>(
     })
 }
 
-/// Two arrays of which `work` may have threads write disjoint parts.
+/// Two new arrays, whose elements the threads of `work` write through pointers.
 pub fn build_pair_raw<T: Element>(
     op: &'static str,
     dims_a: &[usize],
@@ -87,7 +88,7 @@ pub fn build_pair_raw<T: Element>(
     })
 }
 
-/// Two arrays that `work` writes.
+/// Allocates two arrays and lets `work` write them.
 fn allocate_pair<A: Element, B: Element>(
     op: &'static str,
     dims_a: &[usize],

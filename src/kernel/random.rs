@@ -1,5 +1,5 @@
-//! Random numbers by counting: element `i` of a draw is a function of the seed and of its place in the stream, so no
-//! number depends on how many threads there are.
+//! Counter-based random numbers. Element `i` of a draw depends only on the seed and its position in the stream, not
+//! on the number of threads.
 
 use std::f64::consts::{FRAC_PI_2, LN_2, PI};
 
@@ -10,27 +10,28 @@ use crate::kernel::fast::{ROUND64, mantissa64};
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::simd;
 
-/// A stretch of the stream of a seed, from a block on.
+/// The stream of a seed, from a block on.
 #[derive(Clone, Copy)]
 pub struct Stream {
     pub seed: u64,
     pub block: u64,
 }
 
-/// Two words as one number.
+/// Two words as one integer.
 #[inline(always)]
 pub fn join_words([low, high]: [u32; 2]) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
 
-/// Blocks that are made together.
+/// Blocks that are computed together.
 const GROUP: usize = 64;
-/// Of these, how many one set of registers holds.
+/// Blocks that one set of registers holds.
 const WIDTH: usize = 4;
 
-/// The words of `GROUP` blocks from one on. The block with a number is 128 random bits: Philox4x32-10 (Salmon, Moraes, Dror,
-/// Shaw: Parallel random numbers: as easy as 1, 2, 3; SC 2011), with the seed as key and the number as the low half of the
-/// counter. Each word is the lower half of a number of 64 bits, as vectors multiply them.
+/// The words of [`GROUP`] blocks, starting with block `first`. A block is 128 random bits from Philox4x32-10 (J.
+/// Salmon, M. Moraes, R. Dror, D. Shaw: Parallel random numbers: as easy as 1, 2, 3; SC 2011) with the seed as key
+/// and the block number as the low half of the counter. Each word is computed in the low half of a 64-bit lane,
+/// because that is what vector multiplications take.
 #[inline(always)]
 fn group(seed: u64, first: u64, words: &mut [u32; 4 * GROUP]) {
     const LOW: u64 = 0xffff_ffff;
@@ -63,12 +64,12 @@ fn group(seed: u64, first: u64, words: &mut [u32; 4 * GROUP]) {
     }
 }
 
-/// How many numbers a block makes if `N` are made of `W` words.
+/// How many numbers a block gives if `n` numbers are made of `w` words.
 pub const fn per_block(w: usize, n: usize) -> usize {
     4 / w * n
 }
 
-/// An array whose elements are made of the words of blocks, `N` of `W` each.
+/// A new array whose elements `make` computes, `N` at a time from `W` words.
 pub fn fill<T: Element, const W: usize, const N: usize>(
     op: &'static str,
     dims: &[usize],
@@ -79,7 +80,7 @@ pub fn fill<T: Element, const W: usize, const N: usize>(
     Array::build::<T>(op, dims, |out| {
         let (n, shared) = (out.len(), SendPtr(out.as_mut_ptr().cast()));
         par::pieces(n, par::PIECE / size * size, &|range| {
-            // SAFETY: the pieces do not overlap. Each begins with a group.
+            // SAFETY: pieces do not overlap, and each begins with a group.
             let out = unsafe {
                 std::slice::from_raw_parts_mut(shared.get().cast::<T>().add(range.start), range.len())
             };
@@ -109,19 +110,19 @@ pub fn fill<T: Element, const W: usize, const N: usize>(
     })
 }
 
-/// Uniform in [0, 1), every multiple of 2⁻²⁴.
+/// Uniform in [0, 1), a multiple of 2⁻²⁴.
 #[inline(always)]
 pub fn uniform32(bits: u32) -> f32 {
     (bits >> 8) as f32 * (1.0 / (1u32 << 24) as f32)
 }
 
-/// Uniform in [0, 1), every multiple of 2⁻⁵³.
+/// Uniform in [0, 1), a multiple of 2⁻⁵³.
 #[inline(always)]
 pub fn uniform64(bits: u64) -> f64 {
     (bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// Two independent normal numbers from two uniform ones, the first in (0, 1] (Box and Muller 1958).
+/// Two independent normal numbers from two uniform ones, the first in (0, 1] (G. Box, M. Muller, 1958).
 #[inline]
 pub fn normal64(u: f64, v: f64) -> [f64; 2] {
     let r = (-2.0 * u.ln()).sqrt();
@@ -129,13 +130,13 @@ pub fn normal64(u: f64, v: f64) -> [f64; 2] {
     [r * cos, r * sin]
 }
 
-/// A polynomial without fused operations: the same bits on every processor.
+/// A polynomial without fused operations, so that all processors give the same bits.
 macro_rules! series {
     ($x:expr; $first:expr $(, $c:expr)*) => {{ let p: f64 = $first; $( let p = p * $x + $c; )* p }};
 }
 
-/// [`normal64`] of `(a + 1) / 2³²` and `b / 2³²`, off by some parts in 10¹², which the rounding to f32 hides: straight
-/// lines of arithmetic, which the compiler turns into vectors.
+/// [`normal64`] of `(a + 1) / 2³²` and `b / 2³²` with a relative error of about 10⁻¹², which rounding to f32 hides.
+/// Straight-line arithmetic, so that it vectorises.
 #[inline(always)]
 pub fn normal32([a, b]: [u32; 2]) -> [f32; 2] {
     let step = 1.0 / (1u64 << 32) as f64;
@@ -145,7 +146,7 @@ pub fn normal32([a, b]: [u32; 2]) -> [f32; 2] {
     let z = s * s;
     let tail = series!(z; 0.193_651_163_634_642_37, 0.221_912_739_571_309_46, 0.285_717_565_362_323_24, 0.399_999_987_875_307, 0.666_666_666_673_822_9);
     let radius = (-2.0 * (k * LN_2 + (tail * z * s + 2.0 * s))).sqrt();
-    // The quarter of the circle, and how far the angle is from its middle, exactly.
+    // The quadrant, and the exact angle from its middle.
     let turns = f64::from(b) * (4.0 * step);
     let rounded = turns + ROUND64;
     let (quarter, r) = (rounded.to_bits(), (turns - (rounded - ROUND64)) * FRAC_PI_2);
@@ -159,7 +160,7 @@ pub fn normal32([a, b]: [u32; 2]) -> [f32; 2] {
     [(radius * x) as f32, (radius * y) as f32]
 }
 
-/// A number below `range`, as likely as any other up to one part in 2⁶⁴ / range.
+/// Uniform among the integers below `range`, up to a bias of `range / 2⁶⁴`.
 #[inline(always)]
 pub fn below(bits: u64, range: u64) -> u64 {
     ((u128::from(bits) * u128::from(range)) >> 64) as u64
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn philox_gives_the_published_numbers() {
-        // The first of the known answers that Random123 is distributed with.
+        // The first known answer of the Random123 distribution.
         assert_eq!(philox(0, 0), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
     }
 

@@ -1,4 +1,4 @@
-//! Whole rows: the last axis of contiguous arrays.
+//! Helpers for kernels that work on rows, the last axis of contiguous arrays.
 
 use crate::array::Array;
 use crate::dtype::DType;
@@ -12,7 +12,7 @@ pub fn total<T: Real>(x: &[T]) -> T {
     pairwise(T::ZERO, |v| v, |a, b| a.add(b), x)
 }
 
-/// The rows of elements that lie one after another.
+/// Iterates over rows of `n` elements.
 #[inline(always)]
 pub fn each<T>(x: &[T], n: usize) -> impl Iterator<Item = &[T]> {
     x.chunks_exact(n.max(1))

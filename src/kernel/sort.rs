@@ -1,4 +1,4 @@
-//! Order along an axis. Elements become keys whose order as integers is theirs; NaN is greater than all numbers.
+//! Sorting along an axis. Elements are mapped to integer keys of the same order. NaN sorts after all numbers.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -11,15 +11,15 @@ use crate::kernel::output::{self, AxisBlocks};
 use crate::kernel::simd;
 use crate::shape::Dims;
 
-/// An element as an integer of the same order. Both zeros have one key, and all NaN have one.
+/// Maps elements to integers of the same order. Both zeros have the same key, and so have all NaNs.
 trait Key: Element {
     type Bits: Bits + Ord;
-    /// What is sorted where there are no more positions than 32 bits can name.
+    /// What is sorted if an index fits into 32 bits.
     type KeyAndIndex: KeyAndIndex<Self::Bits>;
     fn key(self) -> Self::Bits;
 }
 
-/// A key and its position, in the order of the two.
+/// A key and an index, ordered by key, then index.
 trait KeyAndIndex<K>: Ord + Copy {
     fn new(key: K, at: usize) -> Self;
     fn key(&self) -> K;
@@ -41,7 +41,7 @@ impl<K: Ord + Copy> KeyAndIndex<K> for (K, usize) {
     }
 }
 
-/// Both in one word.
+/// Key and index in one word.
 impl KeyAndIndex<u32> for u64 {
     #[inline(always)]
     fn new(key: u32, at: usize) -> u64 {
@@ -77,7 +77,7 @@ keys! {
     i16, u32, u64: x => i32::from(x).key();
     i32, u32, u64: x => (x ^ i32::MIN) as u32;
     i64, u64, (u64, usize): x => (x ^ i64::MIN) as u64;
-    // Adding zero makes -0 into 0. Negative numbers have all bits turned, the others only the sign.
+    // Adding zero turns -0 into 0. For negative numbers all bits are inverted, for others only the sign bit.
     f32, u32, u64: x => if x.is_nan() { u32::MAX } else {
         let bits = (x + 0.0).to_bits();
         if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
@@ -88,19 +88,18 @@ keys! {
     };
 }
 
-/// Which positions of the sorted order are asked for.
+/// Which positions of the sorted order are wanted.
 #[derive(Clone, Copy)]
 pub enum Ranks {
-    /// The first so many.
+    /// The first `k`.
     First(usize),
-    /// The two in the middle (the same one twice where the number is odd); NaN twice if there is one.
+    /// The two in the middle (the same one twice if the number is odd), or twice a NaN if there is one.
     Middle,
 }
 
-/// The positions along an axis of its elements in ascending or descending order, as many as are wanted. Equal elements
-/// keep their order.
+/// The indices that sort an axis in ascending or descending order, as many as `want` asks for. The sort is stable.
 pub fn argsort(op: &'static str, x: &Array, axis: usize, descending: bool, want: Ranks) -> Result<Array> {
-    // Rows are sorted where they lie side by side.
+    // Sorts along the last axis of a contiguous array.
     let mut to_last: Dims = (0..x.rank()).filter(|&a| a != axis).collect();
     to_last.push(axis);
     let x = x.permute(&to_last).contiguous()?;
@@ -133,7 +132,7 @@ pub fn argsort(op: &'static str, x: &Array, axis: usize, descending: bool, want:
     Ok(sorted.permute(&back))
 }
 
-/// The wanted positions of the order of rows, each written beside its row. None where there is no memory.
+/// Writes the wanted indices of each row. `None` if memory for the list is not available.
 fn picked<'a, T: Key, P: KeyAndIndex<T::Bits>>(
     rows: impl Iterator<Item = (&'a [T], &'a mut [i64])>,
     want: Ranks,
@@ -171,7 +170,7 @@ fn picked<'a, T: Key, P: KeyAndIndex<T::Bits>>(
     Some(())
 }
 
-/// Calls `f` with the keys of a row, block by block, and the position of each block's first.
+/// Calls `f` with each block of a row's keys and the index of the block's first element.
 #[inline(always)]
 fn keyed<T: Key>(row: &[T], descending: bool, mut f: impl FnMut(usize, &[T::Bits])) {
     let mut keys = [T::Bits::default(); simd::BLOCK];
@@ -186,14 +185,14 @@ fn keyed<T: Key>(row: &[T], descending: bool, mut f: impl FnMut(usize, &[T::Bits
     }
 }
 
-/// As many are kept in order while a row goes by, if it is so long that few of it come to be inserted.
+/// At most this many smallest elements are kept in an ordered list, if the row is so long that insertions are rare.
 const FEW: usize = 64;
 
-/// Keys of which one look tells whether any belongs to the few.
+/// Keys that are compared with the bound at once.
 const GLANCE: usize = 16;
 
-/// Puts those of a block's keys that belong to the first `k` of the order into the list of these, in order. Of equal keys
-/// those that came first stay. A row's first block has `k` of them.
+/// Inserts those keys of a block that belong to the first `k` into the ordered list of the first `k`. Of equal keys
+/// the earlier ones stay. The first block of a row has at least `k` keys.
 #[inline(always)]
 fn fewest<K: Ord + Copy, P: KeyAndIndex<K>>(first: usize, keys: &[K], k: usize, list: &mut Vec<P>) {
     let start = k - list.len();
@@ -208,7 +207,7 @@ fn fewest<K: Ord + Copy, P: KeyAndIndex<K>>(first: usize, keys: &[K], k: usize, 
         }
         for (i, &key) in (first + start + glance * GLANCE..).zip(keys) {
             if key < list[k - 1].key() {
-                // The new one between its neighbours, without a branch that nobody could predict.
+                // Inserts without unpredictable branches.
                 let new = P::new(key, i);
                 (1..k).rev().for_each(|j| list[j] = list[j - 1].max(list[j].min(new)));
                 list[0] = list[0].min(new);
@@ -217,7 +216,7 @@ fn fewest<K: Ord + Copy, P: KeyAndIndex<K>>(first: usize, keys: &[K], k: usize, 
     }
 }
 
-/// Puts the wanted places of the order where they belong. Places are all different, so an unstable sort is a stable one.
+/// Moves the wanted entries to their sorted positions. All entries differ, so an unstable sort gives a stable result.
 fn chosen<P: Ord>(places: &mut [P], want: Ranks) {
     let n = places.len();
     match want {
@@ -237,7 +236,7 @@ fn chosen<P: Ord>(places: &mut [P], want: Ranks) {
     }
 }
 
-/// The elements at [`argsort`]'s positions, and the positions.
+/// The elements at the indices of [`argsort`], and the indices.
 pub fn sort(
     op: &'static str,
     x: &Array,

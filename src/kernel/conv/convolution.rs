@@ -1,4 +1,4 @@
-//! Convolutions over one to three axes: sums of shifted planes, computed where the planes stand.
+//! Convolutions over one to three axes: chooses between shifted planes and direct reads.
 
 use super::direct;
 use super::geometry::{Batched, ConvArray, Geometry};
@@ -13,19 +13,20 @@ use crate::error::{Error, Result, bail};
 use crate::kernel::reduce::non_finite::{self, NonFinite};
 use crate::shape::{self, Dims};
 
-/// One of the three arrays, from the two others in the order of [`ConvArray`]. `lanes` hidden axes lead both.
+/// One of the three arrays of a convolution, from the two others in the order of [`ConvArray`]. Both have
+/// `batch_ndim` leading batch axes.
 pub fn convolve(
     op: &'static str,
     g: &Geometry,
     out: ConvArray,
     a: &Array,
     b: &Array,
-    lanes: usize,
+    batch_ndim: usize,
 ) -> Result<Array> {
-    let lead = shape::broadcast(op, &a.dims()[..lanes], &b.dims()[..lanes])?;
+    let lead = shape::broadcast(op, &a.dims()[..batch_ndim], &b.dims()[..batch_ndim])?;
     let laid = |x: &Array| -> Result<Array> {
         let x = x.contiguous()?;
-        let dims: Dims = lead.iter().chain(&x.dims()[lanes..]).copied().collect();
+        let dims: Dims = lead.iter().chain(&x.dims()[batch_ndim..]).copied().collect();
         Ok(x.expand(&dims, 0))
     };
     let (a, b) = (laid(a)?, laid(b)?);
@@ -33,29 +34,29 @@ pub fn convolve(
     if g.most().is_none() {
         return Err(Error::memory(op, dims.to_vec(), a.dtype()));
     }
-    let lanes: usize = lead.iter().product();
+    let batch_size: usize = lead.iter().product();
     let (planes, filters, taps) = (g.channels / g.groups, g.filters / g.groups, g.taps());
     let Geometry { batch, groups, .. } = *g;
     dispatch!(a.dtype(), float T => {
         let (from_a, from_b) = (Batched::<T>::of(&a, &lead), Batched::<T>::of(&b, &lead));
         match out {
             ConvArray::Result => {
-                let job = ConvJob { lanes, batch, groups, planes, rows: filters, size: g.places, steps: [planes * taps, taps] };
+                let job = ConvJob { batch_size, batch, groups, planes, rows: filters, size: g.places, steps: [planes * taps, taps] };
                 convolved(op, &job, &ShiftPlan::forward(g), &from_b, &from_a, &dims)
             }
             ConvArray::Image => {
-                let job = ConvJob { lanes, batch, groups, planes: filters, rows: planes, size: g.image, steps: [taps, planes * taps] };
+                let job = ConvJob { batch_size, batch, groups, planes: filters, rows: planes, size: g.image, steps: [taps, planes * taps] };
                 convolved(op, &job, &ShiftPlan::backward(g), &from_a, &from_b, &dims)
             }
             ConvArray::Weight => {
                 let plan = ShiftPlan::forward(g);
                 if !direct::pays(&plan, planes, filters) {
-                    let all = WeightSplit::new::<T>(g, &plan, lanes).run(op, g, &from_a, &from_b, &dims)?;
+                    let all = WeightSplit::new::<T>(g, &plan, batch_size).run(op, g, &from_a, &from_b, &dims)?;
                     if !must_not_pad(&plan, &all, NonFinite::Nan) {
                         return Ok(all);
                     }
                 }
-                direct::weight::<T>(op, g, &plan, lanes, (&from_a, &from_b), &dims)
+                direct::weight::<T>(op, g, &plan, batch_size, (&from_a, &from_b), &dims)
             }
         }
     }, else bail!(Dtype, op, "not defined for {}", a.dtype()))
@@ -76,7 +77,8 @@ fn convolved<T: ConvElement>(
     job.run(op, plan, weight, source, dims)
 }
 
-/// Whether the zeros of a padding would do harm: times an infinite weight, and in a weight that is a sum over them.
+/// Whether padding with zeros would give wrong values: zero times an infinite weight, or a weight that is itself a
+/// sum over the padding and came out as NaN.
 fn must_not_pad(plan: &ShiftPlan, weight: &Array, harm: NonFinite) -> bool {
     plan.is_padded() && non_finite::contains(weight, harm)
 }

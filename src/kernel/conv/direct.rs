@@ -1,6 +1,6 @@
-//! Convolutions read where the image stands, box by box of places that the same elements of the window reach: for one
-//! filter a channel, where nothing is used often enough to be laid elsewhere, and for numbers that are not finite, which
-//! must not meet the zeros of a padding.
+//! Direct convolutions, which read the image in place. The result is split into boxes of places for which the same
+//! elements of the window are inside the image. Used for depthwise convolutions, where packing would not be
+//! amortised, and for non-finite numbers, which must not be multiplied with padding.
 
 use std::ops::Range;
 
@@ -14,35 +14,37 @@ use crate::array::Array;
 use crate::error::Result;
 use crate::kernel::par::SendPtr;
 
-/// Windows of no more elements are worth boxes of their own.
+/// Windows of at most this many elements are worth splitting into boxes.
 const TAPS: usize = 64;
 
-/// Whether each plane of the result is made of one plane of the source, and that by a loop for whole registers.
+/// Whether direct reads pay: each plane of the result comes from one plane of the source, with unit strides along the
+/// last axis.
 pub fn pays(plan: &ShiftPlan, planes: usize, rows: usize) -> bool {
     let dense = |pass: &Pass| pass.step[2] == 1 && pass.taps.len() <= TAPS;
     planes == 1 && rows == 1 && plan.step[2] == 1 && plan.passes.iter().all(dense)
 }
 
-/// Steps from place to place of planes of this size, so many places apart.
+/// The steps between places in planes of this size, `apart` places apart.
 fn steps(size: Axes, apart: Axes) -> Axes {
     [size[1] * size[2] * apart[0], size[2] * apart[1], apart[2]]
 }
 
 impl ShiftPlan {
-    /// The places of a pass, along an axis, at which an element of the window is inside of the source.
+    /// The places of a pass, along an axis, for which a tap is inside the source.
     fn reached(&self, pass: &Pass, tap: &Tap, a: usize) -> Range<usize> {
         let up = |to: isize| to.max(0).unsigned_abs().div_ceil(self.step[a]).min(pass.count[a]);
         let end = up(self.source[a] as isize - tap.at[a]);
         up(-tap.at[a]).min(end)..end
     }
 
-    /// Whether there are places that an element of the window reaches padding from.
+    /// Whether any tap reads padding.
     pub fn is_padded(&self) -> bool {
         let whole = |pass: &Pass, tap: &Tap| (0..3).all(|a| self.reached(pass, tap, a) == (0..pass.count[a]));
         self.passes.iter().any(|pass| pass.taps.iter().any(|tap| !whole(pass, tap)))
     }
 
-    /// Calls `f` with the first place of each box of a pass, its places, and the taps that reach the source from there.
+    /// Calls `f` with the first place of each box of a pass, the box's sizes and strides, and the taps inside the
+    /// source.
     fn each_box(&self, pass: &Pass, result: Axes, mut f: impl FnMut(Axes, &BoxStrides, &[&Tap])) {
         let cuts: [Vec<usize>; 3] = std::array::from_fn(|a| {
             let mut cuts = vec![0, pass.count[a]];
@@ -67,7 +69,7 @@ impl ShiftPlan {
         }
     }
 
-    /// Where in a plane of the source an element of the window is at a place that it is inside from.
+    /// The position of a tap in a plane of the source, for a place where it is inside.
     fn source_of(&self, tap: &Tap, place: Axes) -> usize {
         let at = |a: usize| ((place[a] * self.step[a]) as isize + tap.at[a]).unsigned_abs();
         (at(0) * self.source[1] + at(1)) * self.source[2] + at(2)
@@ -75,7 +77,7 @@ impl ShiftPlan {
 }
 
 impl ConvJob {
-    /// What [`ConvJob::run`] computes, of the numbers that there are alone.
+    /// [`ConvJob::run`] by direct reads, without padding.
     pub fn direct<T: ConvElement>(
         &self,
         op: &'static str,
@@ -87,7 +89,7 @@ impl ConvJob {
         let apart: usize = plan.source.iter().product();
         let spots: usize = self.size.iter().product();
         let each = plan.products().saturating_mul(self.planes);
-        let count = self.lanes * self.batch * self.groups * self.rows;
+        let count = self.batch_size * self.batch * self.groups * self.rows;
         Array::build::<T>(op, dims, |out| {
             if plan.gaps {
                 out.fill(T::ZERO);
@@ -107,12 +109,12 @@ impl ConvJob {
                         let at = (at[0] * self.size[1] + at[1]) * self.size[2] + at[2];
                         for i in range.clone() {
                             let (part, row) = (i / self.rows, i % self.rows);
-                            let (lane, part) =
+                            let (item, part) =
                                 (part / (self.batch * self.groups), part % (self.batch * self.groups));
-                            let weight = weight.part(lane, part % self.groups, self.groups);
-                            let source = source.part(lane, part, self.batch * self.groups);
-                            // SAFETY: the terms are inside of the weight's row and of the planes; the box is inside of
-                            // this plane of the output.
+                            let weight = weight.part(item, part % self.groups, self.groups);
+                            let source = source.part(item, part, self.batch * self.groups);
+                            // SAFETY: the terms are inside the weight's row and the source planes, and the box is
+                            // inside this plane of the output.
                             unsafe {
                                 let weight = weight.as_ptr().add(row * self.steps[0]);
                                 let out = out.get().cast::<T>().add(i * spots + at);
@@ -127,12 +129,12 @@ impl ConvJob {
     }
 }
 
-/// The weight of a convolution, of the numbers that there are alone.
+/// The weight of a convolution by direct reads, without padding.
 pub fn weight<T: ConvElement>(
     op: &'static str,
     g: &Geometry,
     plan: &ShiftPlan,
-    lanes: usize,
+    batch_size: usize,
     (image, result): (&Batched<'_, T>, &Batched<'_, T>),
     dims: &[usize],
 ) -> Result<Array> {
@@ -154,12 +156,12 @@ pub fn weight<T: ConvElement>(
                 let terms: Vec<Term> = (0..planes).flat_map(of).collect();
                 let at = (first[0] * g.places[1] + first[1]) * g.places[2] + first[2];
                 for i in range.clone() {
-                    let (lane, filter) = (i / g.filters, i % g.filters);
+                    let (item, filter) = (i / g.filters, i % g.filters);
                     let group = filter / (g.filters / g.groups);
                     for b in 0..g.batch {
-                        let result = &result.part(lane, b * g.filters + filter, g.batch * g.filters)[at..];
-                        let image = image.part(lane, b * g.groups + group, g.batch * g.groups);
-                        // SAFETY: the box is inside of this plane of the result, the terms are inside of the planes of
+                        let result = &result.part(item, b * g.filters + filter, g.batch * g.filters)[at..];
+                        let image = image.part(item, b * g.groups + group, g.batch * g.groups);
+                        // SAFETY: the box is inside this plane of the result, and the terms are inside the planes of
                         // the image and of this filter.
                         unsafe {
                             let out = out.get().cast::<T>().add(i * size);
@@ -175,6 +177,6 @@ pub fn weight<T: ConvElement>(
                 }
             });
         };
-        run_pieces(lanes * g.filters, each, PARALLEL, &filters);
+        run_pieces(batch_size * g.filters, each, PARALLEL, &filters);
     })
 }

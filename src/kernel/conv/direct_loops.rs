@@ -4,21 +4,21 @@ use super::geometry::Axes;
 use crate::kernel::num::Num;
 use crate::kernel::simd::vector::{MAX_LANES, Vector};
 
-/// Registers of sums that are made side by side.
+/// Registers that are summed at the same time.
 const WIDE: usize = 6;
 
-/// Elements of the weight whose sums are made side by side, where there are so many: those of a window of 3 × 3, or of a
-/// row of it.
+/// Elements of the weight that are summed at the same time, if there are as many: those of a 3 × 3 window, or of one
+/// of its rows.
 const WINDOW: usize = 9;
 const ROW: usize = 3;
 
-/// An element of the weight, and the first element of the source that it multiplies in a box.
+/// An element of the weight, and the first source element of a box that it multiplies.
 pub struct Term {
     pub weight: usize,
     pub source: usize,
 }
 
-/// Rows of places: how many along each axis, and from place to place in source and result.
+/// A box of places: its sizes, and the steps between places in source and result.
 pub struct BoxStrides {
     pub count: Axes,
     pub source: Axes,
@@ -30,7 +30,7 @@ impl BoxStrides {
         self.source[2] == 1 && self.result[2] == 1
     }
 
-    /// Calls `f` with where each row begins in source and result.
+    /// Calls `f` with the offset of each row in source and result.
     #[inline(always)]
     pub fn each_row(&self, mut f: impl FnMut(usize, usize)) {
         for i in 0..self.count[0] {
@@ -42,7 +42,7 @@ impl BoxStrides {
     }
 }
 
-/// `out[q] = Σ weight · source[q]` over the terms, at the places `q` of a box.
+/// `out[q] = Σ weight · source[q]` over the terms, for the places `q` of a box.
 pub type Sums<T> =
     unsafe fn(terms: &[Term], weight: *const T, source: *const T, out: *mut T, places: &BoxStrides);
 
@@ -51,7 +51,7 @@ pub type Products<T> =
     unsafe fn(terms: &[Term], result: *const T, source: *const T, out: *mut T, places: &BoxStrides);
 
 /// # Safety
-/// Those of [`Vector`]; the terms and places are inside of what they are of.
+/// As [`Vector`]. The terms and places are inside the weight, the source and the output.
 #[inline(always)]
 pub unsafe fn sums<V: Vector>(
     terms: &[Term],
@@ -68,7 +68,7 @@ pub unsafe fn sums<V: Vector>(
         source: *const V::T,
         out: *mut V::T,
     ) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut sums = [V::zero(); N];
             for term in terms {
@@ -83,7 +83,7 @@ pub unsafe fn sums<V: Vector>(
             }
         }
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let n = places.count[2];
         places.each_row(
@@ -120,7 +120,7 @@ pub unsafe fn sums<V: Vector>(
 }
 
 /// # Safety
-/// Those of [`Vector`]; the terms and places are inside of what they are of.
+/// As [`Vector`]. The terms and places are inside the result, the source and the output.
 #[inline(always)]
 pub unsafe fn products<V: Vector>(
     terms: &[Term],
@@ -129,11 +129,11 @@ pub unsafe fn products<V: Vector>(
     out: *mut V::T,
     places: &BoxStrides,
 ) {
-    /// The elements of a row that fill no register, and zeros.
+    /// The last elements of a row, padded with zeros to a register.
     #[inline(always)]
     unsafe fn rest<V: Vector>(from: *const V::T, n: usize, step: usize) -> V {
         let mut lanes = [V::T::ZERO; MAX_LANES];
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             for (i, lane) in lanes.iter_mut().enumerate().take(n) {
                 *lane = *from.add(i * step);
@@ -151,7 +151,7 @@ pub unsafe fn products<V: Vector>(
         places: &BoxStrides,
     ) {
         let n = places.count[2];
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut sums = [V::zero(); N];
             let mut sources = [source; N];
@@ -185,7 +185,7 @@ pub unsafe fn products<V: Vector>(
     }
     let (windows, terms) = terms.as_chunks::<WINDOW>();
     let (rows, terms) = terms.as_chunks::<ROW>();
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for window in windows {
             some::<V, WINDOW>(window, result, source, out, places);

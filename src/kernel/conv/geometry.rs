@@ -4,7 +4,7 @@ use crate::array::Array;
 use crate::kernel::num::Num;
 use crate::shape::{self, Dims};
 
-/// Sizes along the spatial axes, of which there are three: the first ones are 1 where there are fewer.
+/// Sizes along the spatial axes. There are always three; missing leading axes have size 1.
 pub type Axes = [usize; 3];
 
 /// The sizes of a convolution: `result[b, f, p] = Σ image[b, c, p · stride + k · dilation - before] · weight[f, c, k]`.
@@ -14,7 +14,7 @@ pub struct Geometry {
     pub channels: usize,
     pub filters: usize,
     pub groups: usize,
-    /// How many of the axes the arrays have.
+    /// The number of spatial axes of the arrays.
     pub axes: usize,
     pub image: Axes,
     pub window: Axes,
@@ -25,7 +25,7 @@ pub struct Geometry {
     pub before: Axes,
 }
 
-/// The three arrays of a convolution, each linear in the two others.
+/// The three arrays of a convolution. Each is linear in the two others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConvArray {
     Image,
@@ -43,12 +43,12 @@ impl Geometry {
         [a, b].iter().chain(&axes[3 - self.axes..]).copied().collect()
     }
 
-    /// Elements of a window.
+    /// The elements of a window.
     pub fn taps(&self) -> usize {
         self.window.iter().product()
     }
 
-    /// No more elements than any buffer has; none if they cannot be counted.
+    /// An upper bound on the elements of any buffer; `None` if it does not fit into an `isize`.
     pub fn most(&self) -> Option<usize> {
         let mut all = self.channels.max(self.filters).checked_add(1)?.checked_mul(self.taps())?;
         for a in 0..3 {
@@ -61,7 +61,7 @@ impl Geometry {
     }
 }
 
-/// The contiguous elements of each lane of an array.
+/// The contiguous items of an array with leading batch axes.
 pub struct Batched<'a, T> {
     pub x: &'a Array,
     lead: &'a [usize],
@@ -74,19 +74,20 @@ impl<'a, T: Num> Batched<'a, T> {
         Batched { x, lead, each: shape::len(&x.dims()[lead.len()..]), of: std::marker::PhantomData }
     }
 
-    pub fn lane(&self, i: usize) -> &'a [T] {
+    pub fn item(&self, i: usize) -> &'a [T] {
         let at = shape::offset(i, self.lead, &self.x.strides());
-        // SAFETY: `convolve` made the axes after the hidden ones contiguous, and the offset is that of a lane's first element.
+        // SAFETY: `convolve` made the axes after the batch axes contiguous, and the offset is that of an item's first
+        // element.
         unsafe { std::slice::from_raw_parts(self.x.ptr().cast::<T>().offset(at), self.each) }
     }
 
-    /// Part `i` of a lane's `n` equal parts.
-    pub fn part(&self, lane: usize, i: usize, n: usize) -> &'a [T] {
+    /// Part `i` of an item that has `n` equal parts.
+    pub fn part(&self, item: usize, i: usize, n: usize) -> &'a [T] {
         let size = self.each / n.max(1);
-        &self.lane(lane)[i * size..(i + 1) * size]
+        &self.item(item)[i * size..(i + 1) * size]
     }
 
-    /// Whether all lanes are the same elements.
+    /// Whether all items are the same elements.
     pub fn is_common(&self) -> bool {
         self.lead.iter().zip(&self.x.strides()).all(|(&n, &step)| n == 1 || step == 0)
     }

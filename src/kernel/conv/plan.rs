@@ -1,18 +1,18 @@
-//! A convolution as sums of shifted planes: what is shifted how far, and how the planes stand in a thread's buffer.
+//! A convolution as sums of shifted planes: the shifts, and the layout of the planes in a thread's buffer.
 
 use super::geometry::{Axes, Batched, Geometry};
 use crate::kernel::num::Num;
 
-/// One element of the window, and what it multiplies: from where in a plane of which phase on.
+/// An element of the window, and where it reads the source.
 pub struct Tap {
     pub window: usize,
-    /// Where in the source it is at the first place; not inside, if that is padding.
+    /// Its position in the source for the first place. Outside the source it is padding.
     pub at: [isize; 3],
     phase: usize,
     shift: Axes,
 }
 
-/// A lattice of results, and the taps that they are sums over: those at `first + x · step` for `x` below `count`.
+/// A lattice of results with the same taps: those at `first + x · step` for `x` below `count`.
 pub struct Pass {
     pub taps: Vec<Tap>,
     pub first: Axes,
@@ -20,30 +20,30 @@ pub struct Pass {
     pub count: Axes,
 }
 
-/// `out[first + x · step] = Σ over planes and taps: weight · source_phase[x + shift]`, where place `u` of phase `p` is the
-/// source at `u · step + p - before`, and zero outside of it.
+/// `out[first + x · step] = Σ over planes and taps: weight · source_phase[x + shift]`. Place `u` of phase `p` is the
+/// source at `u · step + p - before`, and zero outside the source.
 pub struct ShiftPlan {
     pub passes: Vec<Pass>,
-    /// Whether there are results in no pass, which are zero.
+    /// Whether there are results in no pass; these are zero.
     pub gaps: bool,
     pub source: Axes,
-    /// From place to place in the source.
+    /// The step between places in the source.
     pub step: Axes,
     before: [isize; 3],
-    /// The phases that are needed, by axis.
+    /// The phases in use, for each axis.
     phases: [Vec<usize>; 3],
 }
 
-/// All places of a grid in order.
+/// All places of a grid, in order.
 pub fn grid(sizes: Axes) -> impl Iterator<Item = Axes> {
     let [a, b, c] = sizes;
     (0..a).flat_map(move |i| (0..b).flat_map(move |j| (0..c).map(move |k| [i, j, k])))
 }
 
 impl ShiftPlan {
-    /// The result from the image; the weight too is found from its source.
+    /// The plan of the result from the image. The weight uses it too.
     pub fn forward(g: &Geometry) -> ShiftPlan {
-        // Sizes that make an image fit into an `isize`, and so does the padding.
+        // The sizes of the image and its padding fit into an `isize`.
         let before = g.before.map(|b| b as isize);
         let phases: [Vec<usize>; 3] = std::array::from_fn(|a| {
             let mut used: Vec<usize> = (0..g.window[a]).map(|k| k * g.dilation[a] % g.stride[a]).collect();
@@ -68,10 +68,11 @@ impl ShiftPlan {
         ShiftPlan { passes, gaps: false, source: g.image, step: g.stride, before, phases }
     }
 
-    /// The image from the result: pixels that are a stride apart lie in the same elements of windows.
+    /// The plan of the image from the result. Pixels that are a stride apart have the same taps.
     pub fn backward(g: &Geometry) -> ShiftPlan {
-        // The first pixels of lattices that windows cover, of which there are not more than elements of a window, however
-        // large the stride; which place begins at one, and where in its window it is.
+        // The first pixels of the lattices that windows cover. There are at most as many as elements of a window,
+        // however large the stride. `start` is the place whose window begins at a pixel, `phase` the position in that
+        // window.
         let firsts: [Vec<usize>; 3] = std::array::from_fn(|a| {
             let stride = g.stride[a];
             let first = |k: usize| (k * g.dilation[a] % stride + stride - g.before[a] % stride) % stride;
@@ -82,7 +83,7 @@ impl ShiftPlan {
         });
         let start = |first: Axes, a: usize| (first[a] + g.before[a]) / g.stride[a];
         let phase = |first: Axes, a: usize| (first[a] + g.before[a]) % g.stride[a];
-        // Element `k` of a window covers the pixel from the place that is so far before the one that begins there.
+        // Element `k` of a window covers the pixel from the place this many before the one that begins there.
         let back = |first: Axes, a: usize, k: usize| {
             let at = k * g.dilation[a];
             (at % g.stride[a] == phase(first, a)).then(|| at / g.stride[a])
@@ -102,7 +103,7 @@ impl ShiftPlan {
                 for a in 0..3 {
                     at[a] = start(first, a) as isize - back(first, a, k[a])? as isize;
                 }
-                // Not negative, as `before` is the largest of these.
+                // Not negative, because `before` is the largest of these.
                 let shift = std::array::from_fn(|a| (before[a] + at[a]) as usize);
                 Some(Tap { window, at, phase: 0, shift })
             });
@@ -123,44 +124,44 @@ impl ShiftPlan {
         }
     }
 
-    /// Products of one image's planes: the work of a group is this times planes and rows.
+    /// The multiplications for one plane of the source and one of the result.
     pub fn products(&self) -> usize {
         self.passes.iter().map(|p| p.taps.len() * p.count.iter().product::<usize>()).sum()
     }
 }
 
-/// How the planes of some images, or of a band of rows of one, stand side by side in a buffer.
+/// The layout of the planes of some images, or of a band of rows of one image, in a buffer.
 pub struct BufferLayout {
     /// Images in a buffer.
     pub images: usize,
-    /// The axis along which images are cut into bands, how many places there are in a band, and how many bands.
+    /// The axis along which images are split into bands, the places of a band along it, and the number of bands.
     pub axis: usize,
     pub rows: usize,
     pub bands: usize,
-    /// BoxStrides of a phase plane along each axis.
+    /// Places of a phase plane along each axis.
     extent: Axes,
-    /// From image to image and from place to place.
+    /// The steps between images and between places.
     pub steps: [usize; 4],
-    /// From the plane of one phase to the next.
+    /// The step between planes of different phases.
     apart: usize,
     phases: usize,
-    /// Whether the planes of the source stand so already.
+    /// Whether the source already has this layout, so that nothing is copied.
     pub bare: bool,
 }
 
 /// Elements of a buffer that stay in the cache.
 const BUFFER: usize = 1 << 17;
 
-/// BoxStrides of small images that are worth a loop of their own.
+/// Small images are combined up to this many places.
 const PLACES: usize = 512;
 
-/// Pieces for the threads to share where there is enough to do.
+/// Pieces that the work is split into for threads.
 pub const PIECES: usize = 16;
 
 impl BufferLayout {
-    /// For images of so many planes, of which there are `each` in all, to be split among threads or not, and loops that
-    /// read up to `slack` elements more, but where they stand only those that `bare` allows, by the number of bands and
-    /// the end of the last one.
+    /// A layout for images of `planes` planes. `each` counts the images of all groups, which are split among threads
+    /// if `split`. Loops may read `slack` elements beyond a buffer. Reading the source in place is allowed if `bare`
+    /// says so for the number of bands and the end of the last band.
     pub fn new(
         plan: &ShiftPlan,
         planes: usize,
@@ -180,7 +181,7 @@ impl BufferLayout {
         let mut extent: Axes = std::array::from_fn(|a| (count[a] + shift[a]).max(1));
         let plane = extent.iter().product::<usize>().saturating_mul(planes * phases);
         let wanted = if split { PIECES.div_ceil(each.max(1)) } else { 1 };
-        // A band reads the rows of the window beyond its own.
+        // A band also reads the window's rows beyond its own.
         let most_bands = (count[axis] / (2 * shift[axis]).max(8)).max(1);
         let bands = wanted.max(plane.div_ceil(BUFFER)).clamp(1, most_bands);
         let rows = count[axis].div_ceil(bands).max(1);
@@ -192,7 +193,7 @@ impl BufferLayout {
         }
         let mut spans = extent;
         for a in 0..3 {
-            // The padding after a row is also that before the next one.
+            // The padding after a row is also the padding before the next row.
             if bands == 1 || a != axis {
                 spans[a] -= plan.shared(a, extent[a]).min(shift[a]);
             }
@@ -219,7 +220,7 @@ impl BufferLayout {
         BufferLayout { images, axis, rows, bands, extent, steps, apart, phases, bare }
     }
 
-    /// From plane to plane of the source.
+    /// The step between planes of the source.
     pub fn plane(&self) -> usize {
         self.apart * self.phases
     }
@@ -235,12 +236,12 @@ impl BufferLayout {
         count
     }
 
-    /// What lies before the last place of the last of some images.
+    /// The end of the last place of the last image.
     pub fn end(&self, images: usize, count: Axes) -> usize {
         past(&self.steps, images, count)
     }
 
-    /// Calls `f` with each row of places: where it stands in a plane, and its place in the images.
+    /// Calls `f` with each row of places: its offset in a plane, its image, and its first place.
     pub fn each_row(&self, images: usize, count: Axes, mut f: impl FnMut(usize, usize, Axes)) {
         for image in 0..images {
             for [i, j, _] in grid([count[0], count[1], count[2].min(1)]) {
@@ -249,13 +250,13 @@ impl BufferLayout {
         }
     }
 
-    /// Copies a band of planes of an image to where it stands in a buffer. Its other elements are zeros from the start.
+    /// Copies a band of an image's planes into a buffer. The padding in the buffer is zero from the start.
     pub fn fill<T: Num>(&self, plan: &ShiftPlan, planes: &[T], image: usize, band: usize, to: &mut [T]) {
         let size = plan.source;
         let each = size.iter().product::<usize>();
         let mut before = plan.before;
         before[self.axis] -= (band * self.rows * plan.step[self.axis]) as isize;
-        // The source at place `u` of a phase, if it is inside.
+        // The source index of place `u` of a phase, if it is inside.
         let pixel = |a: usize, u: usize, phase: usize| {
             usize::try_from((u * plan.step[a] + phase) as isize - before[a]).ok().filter(|&i| i < size[a])
         };
@@ -281,7 +282,7 @@ impl BufferLayout {
                                         to.iter_mut().zip(from).for_each(|(o, &v)| *o = v);
                                     }
                                 }
-                                // A row that another band has pixels in.
+                                // Another band has pixels in this row.
                                 _ => to.fill(T::ZERO),
                             }
                         }
@@ -292,23 +293,23 @@ impl BufferLayout {
         }
     }
 
-    /// Elements of the buffer for so many planes.
+    /// Elements of the buffer for `planes` planes.
     pub fn buffer(&self, planes: usize) -> usize {
         if self.bare { 0 } else { self.plane().saturating_mul(planes) }
     }
 
-    /// The planes of `images` images from one on, of one group, as this layout has them: copied, or where they are.
+    /// The planes of `images` in this layout: copied into the buffer, or in place.
     pub fn lay<'a, T: Num>(
         &self,
         plan: &ShiftPlan,
         source: &'a Batched<'_, T>,
-        lane: usize,
+        item: usize,
         images: impl Iterator<Item = (usize, usize)>,
         band: usize,
         buffer: &'a mut [T],
     ) -> &'a [T] {
         for (slot, (part, parts)) in images.enumerate() {
-            let planes = source.part(lane, part, parts);
+            let planes = source.part(item, part, parts);
             if self.bare {
                 return &planes[(band * self.rows * self.steps[self.axis + 1]).min(planes.len())..];
             }
@@ -318,7 +319,7 @@ impl BufferLayout {
     }
 }
 
-/// What lies before the end of the last row of places.
+/// The end of the last row of places.
 fn past(steps: &[usize; 4], images: usize, count: Axes) -> usize {
     if images == 0 || count.contains(&0) {
         return 0;
@@ -327,7 +328,7 @@ fn past(steps: &[usize; 4], images: usize, count: Axes) -> usize {
 }
 
 impl ShiftPlan {
-    /// The places of a phase that are inside of the source along an axis.
+    /// The places of a phase that are inside the source along an axis.
     fn inside(&self, a: usize, phase: usize, before: isize, extent: usize) -> std::ops::Range<usize> {
         let up =
             |to: isize| usize::try_from(to - phase as isize).unwrap_or(0).div_ceil(self.step[a]).min(extent);
@@ -335,7 +336,7 @@ impl ShiftPlan {
         up(before).min(past)..past
     }
 
-    /// BoxStrides of every row along an axis that are padding both at its start and at its end.
+    /// The places of every row along an axis that are padding at both ends.
     fn shared(&self, a: usize, extent: usize) -> usize {
         let both = |&phase: &usize| {
             let inside = self.inside(a, phase, self.before[a], extent);

@@ -1,4 +1,4 @@
-//! The pixels of each window of an image reduced to one, and their transpose.
+//! Pooling: maxima and sums of windows, and the transpose of the sums.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::kernel::num::Num;
 use crate::kernel::{output, simd};
 use crate::shape::{self, Dims};
 
-/// The windows of a pooling: along each axis, the pixels of a place are every `dilation`-th of its range.
+/// The windows of a pooling. Along each axis, a window has every `dilation`-th pixel of its span.
 #[derive(Clone, Debug)]
 pub struct Windows {
     pub image: Axes,
@@ -31,8 +31,8 @@ impl Windows {
         self.image.iter().product()
     }
 
-    /// The places along the last axis whose windows have as many pixels as any and are equally far apart, and how far. None
-    /// if rows of windows are so long that each is worth a loop.
+    /// The places along the last axis whose windows have the full size and are equally far apart, and their step.
+    /// Empty if windows are long enough for a loop of their own.
     fn even(&self) -> (Range<usize>, usize) {
         const LONG: usize = 16;
         let spans = &self.spans[2];
@@ -41,7 +41,7 @@ impl Windows {
         if most.div_ceil(self.dilation[2]) > LONG || most == 0 || first + 1 >= spans.len() {
             return (0..0, 1);
         }
-        // BoxStrides more than pixels have windows that begin at the same one.
+        // If there are more places than pixels, several windows begin at the same pixel.
         let step = spans[first + 1].start - spans[first].start;
         if step == 0 {
             return (0..0, 1);
@@ -51,9 +51,9 @@ impl Windows {
         (first..first + (first..spans.len()).take_while(like).count(), step)
     }
 
-    /// Calls `even` with each row of such places (where it begins among all places) and the position of the first one's
-    /// pixel, pixel by pixel, and `one` likewise with each other place and the first pixel of each row of its window,
-    /// of so many steps.
+    /// Calls `even` with each row of the places of [`Windows::even`] and the position of the first place's pixel, for
+    /// every pixel of the window. Calls `one` with each other place, the first pixel of each row of its window, and
+    /// the pixels in the row.
     #[inline(always)]
     fn each<S>(
         &self,
@@ -90,10 +90,11 @@ impl Windows {
         }
     }
 
-    /// Writes the largest pixel of each window and where it is: the first of equal ones; a NaN is larger than any number.
+    /// Writes the largest pixel of each window and the position of its first occurrence. NaN is larger than any
+    /// number.
     #[inline(always)]
     fn largest<T: Num>(&self, image: &[T], values: &mut [T], at: &mut [i64]) {
-        // A position in an array fits into 63 bits.
+        // -1 is no position yet.
         at.fill(-1);
         let dilation = self.dilation[2];
         self.each(
@@ -159,14 +160,14 @@ impl Windows {
     }
 }
 
-/// Whether `v` takes the place of the best number: a larger one, the first NaN, or anything where there is none yet.
+/// Whether `v` replaces the best number: a larger one, the first NaN, or any number if there is none yet.
 #[inline(always)]
 fn better<T: Num>(v: T, best: T, at: i64) -> bool {
     (v > best) | (v.nan() & !best.nan()) | (at < 0)
 }
 
-/// Calls `f` with each output and the elements that are `step` apart, and where these are; the usual steps are compiled
-/// on their own.
+/// Calls `f` with each output, the element for it, and that element's position; elements are `step` apart. Common
+/// steps are compiled separately.
 #[inline(always)]
 fn apart<T: Copy, O>(from: &[T], step: usize, outs: impl Iterator<Item = O>, mut f: impl FnMut(O, T, usize)) {
     match step {
@@ -176,7 +177,7 @@ fn apart<T: Copy, O>(from: &[T], step: usize, outs: impl Iterator<Item = O>, mut
     }
 }
 
-/// The largest pixels of the windows of images whose pixels are the last axis, and their positions in it.
+/// The largest pixels of the windows of images flattened to the last axis, and their positions in it.
 pub fn max(op: &'static str, w: &Windows, x: &Array) -> Result<(Array, Array)> {
     let x = x.contiguous()?;
     let (pixels, spots) = (w.pixels(), w.spots());
@@ -200,16 +201,16 @@ pub fn max(op: &'static str, w: &Windows, x: &Array) -> Result<(Array, Array)> {
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }
 
-/// Which way [`linear`] goes.
+/// The operations of [`window_op`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WindowOp {
-    /// The sums of the windows of images.
+    /// The sum of each window.
     Sums,
-    /// Their transpose: images with the number of each window added to its pixels.
+    /// The transpose of the sums: each window's number is added to its pixels.
     Scatter,
 }
 
-/// Sums of windows or their transpose, of arrays that end in the last `axes` axes of images or of places.
+/// Applies a [`WindowOp`] to arrays whose last `axes` axes are those of images or of places.
 pub fn window_op(op: &'static str, way: WindowOp, w: &Windows, axes: usize, x: &Array) -> Result<Array> {
     let x = x.contiguous()?;
     let (from, to) = if way == WindowOp::Sums { (w.image, w.places()) } else { (w.places(), w.image) };

@@ -1,4 +1,4 @@
-//! The result and the image of a convolution: sums of shifted planes, tile by tile.
+//! The result and the image of a convolution as sums of shifted planes, tile by tile.
 
 use std::ops::Range;
 
@@ -10,22 +10,24 @@ use crate::array::Array;
 use crate::error::Result;
 use crate::kernel::par::{self, SendPtr};
 
-/// What is computed: `batch · groups` times `rows` planes of this size, each from `planes` planes of the source.
+/// The sizes of a convolution: `batch · groups` times `rows` planes of this size, each from `planes` planes of the
+/// source.
 pub struct ConvJob {
-    pub lanes: usize,
+    pub batch_size: usize,
     pub batch: usize,
     pub groups: usize,
     pub planes: usize,
     pub rows: usize,
     pub size: Axes,
-    /// From row to row and from plane to plane of the weight.
+    /// The steps between rows and between planes of the weight.
     pub steps: [usize; 2],
 }
 
-/// Products that a sum takes in at once, so that what all rows of a tile read of so many planes stays in the first cache.
+/// Products that are added to a tile at once, so that the source elements of all its rows stay in the first-level
+/// cache.
 const DEPTH: usize = 160;
 
-/// A part of a tile: where it is, its length, and where it goes.
+/// A part of a tile that goes to adjacent results: its position, its length and its destination.
 struct Segment {
     at: usize,
     len: usize,
@@ -33,7 +35,7 @@ struct Segment {
 }
 
 impl ConvJob {
-    /// The sums of `plan`, where each weight is one for all lanes or there is one for each.
+    /// The sums of a plan. All batch items share one weight, or each has its own.
     pub fn run<T: ConvElement>(
         &self,
         op: &'static str,
@@ -44,18 +46,18 @@ impl ConvJob {
     ) -> Result<Array> {
         let micro = T::microkernels();
         let work = plan.products().saturating_mul(self.planes).saturating_mul(self.rows);
-        let each = self.lanes * self.batch * self.groups;
+        let each = self.batch_size * self.batch * self.groups;
         let split = work.saturating_mul(each) >= threads::PARALLEL;
         let layout = BufferLayout::new(plan, self.planes, self.batch, each, split, micro.width, &|_, end| {
             end >= micro.width
         });
-        let weights = if weight.is_common() { 1 } else { self.lanes };
+        let weights = if weight.is_common() { 1 } else { self.batch_size };
         let packed = self.packed(plan, weight, weights);
         let panel = packed.len() / (weights * self.groups).max(1);
         let bundles = self.batch.div_ceil(layout.images);
         let spots: usize = self.size.iter().product();
         let buffer = layout.buffer(self.planes);
-        let pieces = self.lanes * bundles * self.groups * layout.bands;
+        let pieces = self.batch_size * bundles * self.groups * layout.bands;
         let work = work.saturating_mul(layout.images) / layout.bands;
         let tile = self.rows * micro.width;
         let scratch = buffer.saturating_add(tile);
@@ -68,21 +70,21 @@ impl ConvJob {
             done = run_pieces_with_scratch(op, pieces, work, scratch, |piece, scratch: &mut [T]| {
                 let (rest, band) = (piece / layout.bands, piece % layout.bands);
                 let (rest, group) = (rest / self.groups, rest % self.groups);
-                let (lane, first) = (rest / bundles, rest % bundles * layout.images);
+                let (item, first) = (rest / bundles, rest % bundles * layout.images);
                 let images = layout.images.min(self.batch - first);
                 let (tile, buffer) = scratch.split_at_mut(tile);
                 let parts =
                     (first..first + images).map(|b| (b * self.groups + group, self.batch * self.groups));
-                let planes = layout.lay(plan, source, lane, parts, band, buffer);
+                let planes = layout.lay(plan, source, item, parts, band, buffer);
                 let mut panel =
-                    &packed[((if weights == 1 { 0 } else { lane }) * self.groups + group) * panel..];
-                // SAFETY: the rows of this group in the first of these images; what follows of the image is in range too.
+                    &packed[((if weights == 1 { 0 } else { item }) * self.groups + group) * panel..];
+                // SAFETY: the rows of this group in the first of these images are inside the output.
                 let to = unsafe {
-                    let image = (lane * self.batch + first) * self.groups + group;
+                    let image = (item * self.batch + first) * self.groups + group;
                     out.get().cast::<T>().add(image * self.rows * spots)
                 };
                 for pass in &plan.passes {
-                    // SAFETY: the parts of the output that lie in this band, group and images.
+                    // SAFETY: no other piece has this band, group and these images of the output.
                     unsafe { self.pass(micro, &layout, pass, (images, band), panel, planes, tile, to) };
                     panel = &panel[self.rows * self.planes * pass.taps.len()..];
                 }
@@ -91,14 +93,15 @@ impl ConvJob {
         done.and(all)
     }
 
-    /// The planes in parts that a tile is made of one by one, for a window of so many elements: one part if there are none.
+    /// The planes in parts of which each is added to a tile at once, for windows of `taps` elements. At least one
+    /// part.
     fn parts(&self, taps: usize) -> impl Iterator<Item = Range<usize>> {
         let count = (self.planes * taps).div_ceil(DEPTH).max(1);
         let size = self.planes.div_ceil(count).max(1);
         (0..self.planes.max(1)).step_by(size).map(move |first| first..(first + size).min(self.planes))
     }
 
-    /// The weight of each lane and group, and of each pass, in the order in which the blocks of rows read it.
+    /// The weight of each batch item, group and pass, packed in the order in which the tiles read it.
     fn packed<T: ConvElement>(&self, plan: &ShiftPlan, weight: &Batched<'_, T>, weights: usize) -> Vec<T> {
         let blocks = T::microkernels().blocks(self.rows);
         let taps: usize = plan.passes.iter().map(|p| p.taps.len()).sum();
@@ -108,7 +111,7 @@ impl ConvJob {
         par::pieces(weights * self.groups, (1_usize << 16).div_ceil(panel.max(1)), &|range| {
             for i in range {
                 let from = weight.part(i / self.groups, i % self.groups, self.groups);
-                // SAFETY: the panel of this lane and group.
+                // SAFETY: each index has its own panel.
                 let to =
                     unsafe { std::slice::from_raw_parts_mut(shared.get().cast::<T>().add(i * panel), panel) };
                 let mut to = to.iter_mut();
@@ -133,8 +136,8 @@ impl ConvJob {
     /// One pass over a band of some images.
     ///
     /// # Safety
-    /// `out` is the first plane of the output of these images and this group, and its places in this band are the
-    /// caller's to write. `planes` has the places that the layout says.
+    /// `out` is the first plane of the output for these images and this group, and no other thread writes its places
+    /// in this band. `planes` has the given layout.
     #[expect(
         clippy::too_many_arguments,
         reason = "one place of call; the loop over tiles is worth its own function"
@@ -166,7 +169,7 @@ impl ConvJob {
         let depths: Vec<TileDepth<'_>> = self.parts(offsets.len()).map(depth).collect();
         let (mut runs, mut next, mut done) = (Vec::new(), 0, 0);
         while next < rows.len() {
-            // A tile from the first place that is left, but not beyond the end of what may be read.
+            // A tile begins at the first remaining place, but must not read beyond the end.
             let start = (rows[next].0 + done).min(end.saturating_sub(micro.width));
             runs.clear();
             while let Some(&(row, to)) = rows.get(next) {
@@ -183,8 +186,8 @@ impl ConvJob {
                 (next, done) = (next + 1, 0);
             }
             let straight = runs.len() == 1 && runs[0].len == micro.width && pass.step[2] == 1;
-            // SAFETY: the panel has the weights of these planes and rows; a tile from `start` on ends before the end of
-            // the planes or in the slack behind them; the output is the caller's promise.
+            // SAFETY: the panel has the weights of these planes and rows, a tile from `start` ends inside the planes
+            // or their slack, and the caller guarantees the output.
             unsafe {
                 let b = planes.as_ptr().add(start);
                 let (to, run) =
@@ -215,14 +218,14 @@ impl ConvJob {
     }
 }
 
-/// Copies fewer elements than are worth a call.
+/// Copies elements that are too few for a call of `memcpy`.
 ///
 /// # Safety
-/// Both have so many.
+/// Both have `n` elements.
 #[inline(always)]
 unsafe fn copy_few<T: Copy>(from: *const T, to: *mut T, n: usize) {
     const PART: usize = 8;
-    // SAFETY: the caller's promise; the last part may repeat elements of the one before.
+    // SAFETY: guaranteed by the caller. The last part may repeat elements of the one before.
     unsafe {
         if n < PART {
             return (0..n).for_each(|i| *to.add(i) = *from.add(i));

@@ -1,4 +1,4 @@
-//! The work of a convolution shared among threads.
+//! How the work of a convolution is shared among threads.
 
 use std::ops::Range;
 
@@ -7,14 +7,14 @@ use crate::error::Result;
 use crate::kernel::num::Num;
 use crate::kernel::par;
 
-/// Fewer multiplications than this stay on one thread.
+/// Fewer multiplications stay on one thread.
 pub const PARALLEL: usize = 1 << 18;
 
-/// Elements of a thread's buffer that there is always memory for.
+/// Larger scratch buffers are allocated once as a trial, so that a failure is an error instead of an abort.
 const MODEST: usize = 1 << 24;
 
-/// Runs `work` on every piece, in parallel if there is enough to do. `scratch` elements are lent to each call: zeros at
-/// first, then as the last call left them.
+/// Runs `f` on every piece, in parallel if there is enough work. Each call gets `scratch` elements: zeros at first,
+/// then as the thread's last call left them.
 pub fn run_pieces_with_scratch<T: Num>(
     op: &'static str,
     pieces: usize,
@@ -33,7 +33,8 @@ pub fn run_pieces_with_scratch<T: Num>(
     Ok(())
 }
 
-/// Runs pieces of so many multiplications, in parallel if there are enough: a `share` of them at a time.
+/// Runs pieces of `work` multiplications each, in parallel if there are enough. A thread takes pieces worth about
+/// `share` multiplications at a time.
 pub fn run_pieces(pieces: usize, work: usize, share: usize, run: &(impl Fn(Range<usize>) + Sync)) {
     if work.saturating_mul(pieces) < PARALLEL {
         run(0..pieces);

@@ -1,4 +1,4 @@
-//! The innermost loops of convolutions: a tile of sums that stays in the registers of the processor.
+//! Microkernels of convolutions: tiles of sums that stay in registers.
 
 use std::ops::Range;
 
@@ -13,20 +13,20 @@ pub const ACROSS: usize = 6;
 /// Rows of the largest block of [`Microkernels::dots`].
 pub const DOWN: usize = 4;
 
-/// What the sums of a tile take in at once: planes, so far apart, and the offsets of the taps in each. Beyond the first plane
-/// they go on from what there is.
+/// What is added to a tile at once: some planes, `apart` elements apart, and the offsets of the taps in each. Beyond
+/// the first plane the tile continues from the sums in the output.
 pub struct TileDepth<'a> {
     pub planes: Range<usize>,
     pub apart: usize,
     pub offsets: &'a [usize],
 }
 
-/// Sums of shifted planes: `out[i · run + q] = Σ a[(c, k), i] · b[c · apart + offsets[k] + q]` for the rows `i` of a block
-/// and the columns `q` of a tile.
+/// Sums of shifted planes: `out[i · run + q] = Σ a[(c, k), i] · b[c · apart + offsets[k] + q]` for the rows `i` and
+/// the columns `q` of a tile.
 type Tile<T> = unsafe fn(a: *const T, b: *const T, depth: &TileDepth<'_>, out: *mut T, run: usize);
 
-/// Products of rows: `out[i][j] = Σ a[rows[i] + q] · b[columns[j] + q]` over the first `n` places `q`, if there is a mask
-/// over those that it keeps.
+/// Inner products of rows: `out[i][j] = Σ a[rows[i] + q] · b[columns[j] + q]` over the first `n` places `q` that the
+/// mask, if there is one, keeps.
 type Dots<T> = unsafe fn(
     a: *const T,
     rows: &[usize; DOWN],
@@ -37,24 +37,25 @@ type Dots<T> = unsafe fn(
     out: &mut [[T; ACROSS]; DOWN],
 );
 
-/// The loops for one type and one set of instructions.
+/// The microkernels for one type and one instruction set.
 pub struct Microkernels<T: 'static> {
     /// Columns of a tile.
     pub width: usize,
-    /// Elements that `dots` handles at once: the number of places is rounded up to it.
+    /// SIMD lanes of `dots`. The number of places is rounded up to a multiple of it.
     pub lanes: usize,
     /// Rows of the large block of `dots`.
     pub down: usize,
-    /// For 1 row and more.
+    /// Tiles of 1 row, 2 rows, and so on.
     tiles: &'static [Tile<T>],
-    /// For `down` rows and for 1, without a mask and with one.
+    /// For `down` rows and for 1 row; each without and with a mask.
     dots: [[Dots<T>; 2]; 2],
     pub sums: Sums<T>,
     pub products: Products<T>,
 }
 
 impl<T> Microkernels<T> {
-    /// As few and even blocks as so many rows can be cut into: the first row of each, how many there are, and the loop.
+    /// Splits rows into as few and as even blocks as possible: the first row of each, its number of rows, and its
+    /// tile function.
     pub fn blocks(&self, rows: usize) -> Vec<(usize, usize, Tile<T>)> {
         let (mut blocks, mut row) = (Vec::new(), 0);
         while row < rows {
@@ -66,23 +67,23 @@ impl<T> Microkernels<T> {
         blocks
     }
 
-    /// A block for so many rows (not 0), which may have more, and its loop.
+    /// The rows of a block for the remaining `rows` (not 0), of which the last may be unused, and its function.
     pub fn dots(&self, rows: usize, masked: bool) -> (usize, Dots<T>) {
         let [large, single] = self.dots.map(|of| of[usize::from(masked)]);
         if rows == 1 { (1, single) } else { (self.down, large) }
     }
 }
 
-/// A type with such loops.
+/// Types with microkernels.
 pub trait ConvElement: Plain {
-    /// What keeps an element in a mask: all bits set. What drops one is zero.
+    /// A mask element that keeps: all bits set. Zero drops.
     const KEPT: Self;
-    /// The loops for this processor.
+    /// The microkernels for this processor.
     fn microkernels() -> &'static Microkernels<Self>;
 }
 
 /// # Safety
-/// Those of [`Vector`], with room for all that [`Tile`] says.
+/// As [`Vector`], with the elements that [`Tile`] names.
 #[inline(always)]
 unsafe fn tile<V: Vector, const M: usize, const N: usize>(
     mut a: *const V::T,
@@ -91,7 +92,7 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize>(
     out: *mut V::T,
     run: usize,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut sums = [[V::zero(); N]; M];
         if depth.planes.start > 0 {
@@ -126,7 +127,7 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize>(
 }
 
 /// # Safety
-/// Those of [`Vector`], with room for all that [`Dots`] says, up to the next multiple of a register.
+/// As [`Vector`], with the elements that [`Dots`] names, up to the next multiple of a register.
 #[inline(always)]
 unsafe fn dots<V: Vector, const M: usize, const MASKED: bool>(
     a: *const V::T,
@@ -137,7 +138,7 @@ unsafe fn dots<V: Vector, const M: usize, const MASKED: bool>(
     n: usize,
     out: &mut [[V::T; ACROSS]; DOWN],
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut sums = [[V::zero(); ACROSS]; M];
         for q in (0..n).step_by(V::LEN) {
@@ -161,39 +162,39 @@ unsafe fn dots<V: Vector, const M: usize, const MASKED: bool>(
     }
 }
 
-/// The loops for one register and set of instructions: the columns of a tile in registers and the loops for its rows, the
-/// rows of `dots`.
+/// The microkernels for one register type and instruction set: the registers in a tile's width, the tile heights, and
+/// the rows of `dots`.
 macro_rules! micro {
     ($name:ident, $V:ty, $T:ident, $n:literal, [$($m:literal)*], $down:literal $(, $features:literal)?) => {
         pub mod $name {
             #[allow(unused_imports)]
             use super::*;
             /// # Safety
-            /// That of the function of this name, on a processor with these instructions.
+            /// As the generic function of the same name, on a processor with these instructions.
             $(#[target_feature(enable = $features)])?
             unsafe fn tile<const M: usize>(a: *const $T, b: *const $T, depth: &TileDepth<'_>, out: *mut $T, run: usize) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { super::tile::<$V, M, $n>(a, b, depth, out, run) }
             }
             /// # Safety
-            /// That of the function of this name, on a processor with these instructions.
+            /// As the generic function of the same name, on a processor with these instructions.
             $(#[target_feature(enable = $features)])?
             unsafe fn dots<const M: usize, const MASKED: bool>(a: *const $T, rows: &[usize; DOWN], b: *const $T, columns: &[usize; ACROSS], mask: *const $T, n: usize, out: &mut [[$T; ACROSS]; DOWN]) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { super::dots::<$V, M, MASKED>(a, rows, b, columns, mask, n, out) }
             }
             /// # Safety
-            /// That of the function of this name, on a processor with these instructions.
+            /// As the generic function of the same name, on a processor with these instructions.
             $(#[target_feature(enable = $features)])?
             unsafe fn sums(terms: &[Term], weight: *const $T, source: *const $T, out: *mut $T, places: &BoxStrides) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { direct_loops::sums::<$V>(terms, weight, source, out, places) }
             }
             /// # Safety
-            /// That of the function of this name, on a processor with these instructions.
+            /// As the generic function of the same name, on a processor with these instructions.
             $(#[target_feature(enable = $features)])?
             unsafe fn products(terms: &[Term], result: *const $T, source: *const $T, out: *mut $T, places: &BoxStrides) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { direct_loops::products::<$V>(terms, result, source, out, places) }
             }
             pub static MICROKERNELS: Microkernels<$T> = Microkernels {
@@ -211,7 +212,7 @@ macro_rules! micro {
 micro!(plain32, [f32; 4], f32, 2, [1 2 3 4], 2);
 micro!(plain64, [f64; 2], f64, 2, [1 2 3 4], 2);
 
-/// Registers of 256 bits. With AVX-512 there are twice as many of them, so its tiles are wider.
+/// 256-bit registers. AVX-512 has twice as many of them, so its tiles are wider.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;

@@ -1,5 +1,5 @@
-//! The weight of a convolution from image and result: products of the rows of both, summed over parts of the batch in
-//! one order.
+//! The weight of a convolution from image and result: inner products of their rows, summed over parts of the batch in
+//! a fixed order.
 
 use super::geometry::{Batched, ConvArray, Geometry};
 use super::plan::{BufferLayout, ShiftPlan};
@@ -10,46 +10,46 @@ use crate::error::Result;
 use crate::kernel::par::SendPtr;
 use crate::kernel::reduce::non_finite;
 
-/// Into how many sums over a part of the images the weight is split: by sizes alone.
+/// The most partial sums over the batch. Their number depends on sizes only.
 const PARTS: usize = 8;
 
-/// Elements of all these sums together, beyond which filters are split instead.
+/// If all partial sums together have more elements than this, filters are split instead.
 const SUMS: usize = 1 << 21;
 
-/// The cuts of the work.
+/// How the work is split.
 pub struct WeightSplit<'a> {
     plan: &'a ShiftPlan,
     layout: BufferLayout,
-    lanes: usize,
-    /// Bundles of images times bands, by part.
+    batch_size: usize,
+    /// All units of work: bundles of images times bands. Each part has `share` of them.
     units: usize,
     share: usize,
     parts: usize,
-    /// Filters of a group are cut into so many ranges.
+    /// The ranges that the filters of a group are split into.
     ranges: usize,
 }
 
 impl<'a> WeightSplit<'a> {
     /// `plan` is that of the result from the image.
-    pub fn new<T: ConvElement>(g: &Geometry, plan: &'a ShiftPlan, lanes: usize) -> WeightSplit<'a> {
+    pub fn new<T: ConvElement>(g: &Geometry, plan: &'a ShiftPlan, batch_size: usize) -> WeightSplit<'a> {
         let planes = g.channels / g.groups;
-        let each = lanes * g.batch * g.groups;
+        let each = batch_size * g.batch * g.groups;
         let split =
             plan.products().saturating_mul(g.filters * planes).saturating_mul(each) >= threads::PARALLEL;
-        // Loops go on to the end of a register.
+        // Loops read to the end of a register.
         let even = |bands, end: usize| bands == 1 && end.is_multiple_of(T::microkernels().lanes);
         let layout = BufferLayout::new(plan, planes, g.batch, each, split, T::microkernels().width, &even);
         let units = g.batch.div_ceil(layout.images) * layout.bands;
         let sums = g.filters.saturating_mul(planes).saturating_mul(g.window.iter().product()).max(1);
-        let others = (lanes * g.groups).max(1);
+        let others = (batch_size * g.groups).max(1);
         let parts = if split { PARTS.div_ceil(others).min(units).min(SUMS / sums).max(1) } else { 1 };
         let ranges =
             if split { PARTS.div_ceil(others * parts).min(g.filters / g.groups / 16).max(1) } else { 1 };
         let share = units.div_ceil(parts);
-        WeightSplit { plan, layout, lanes, units, share, parts, ranges }
+        WeightSplit { plan, layout, batch_size, units, share, parts, ranges }
     }
 
-    /// The weight of every lane: the sum of its parts in their order.
+    /// The weight of every batch item: its partial sums, added in order.
     pub fn run<T: ConvElement>(
         &self,
         op: &'static str,
@@ -64,13 +64,13 @@ impl<'a> WeightSplit<'a> {
             let all = Array::build::<T>(op, dims, |out| done = self.sums(op, g, image, result, out))?;
             return done.and(Ok(all));
         }
-        let parts = &[self.lanes, self.parts, n];
+        let parts = &[self.batch_size, self.parts, n];
         let parts = Array::build::<T>(op, parts, |out| done = self.sums(op, g, image, result, out))?;
         done?;
         let all = parts.as_slice::<T>().expect("just built");
         Array::build::<T>(op, dims, |out| {
-            for (out, lane) in out.chunks_exact_mut(n.max(1)).zip(all.chunks_exact((self.parts * n).max(1))) {
-                let (first, rest) = lane.split_at(n);
+            for (out, item) in out.chunks_exact_mut(n.max(1)).zip(all.chunks_exact((self.parts * n).max(1))) {
+                let (first, rest) = item.split_at(n);
                 out.copy_from_slice(first);
                 for part in rest.chunks_exact(n) {
                     out.iter_mut().zip(part).for_each(|(o, &v)| *o = o.add(v));
@@ -79,7 +79,7 @@ impl<'a> WeightSplit<'a> {
         })
     }
 
-    /// Writes the sums of every part: `[lanes, parts, filters, channels / groups, window]`.
+    /// Writes the partial sums: `[batch_size, parts, filters, channels / groups, window]`.
     fn sums<T: ConvElement>(
         &self,
         op: &'static str,
@@ -103,15 +103,15 @@ impl<'a> WeightSplit<'a> {
         let work = self.plan.products().saturating_mul(depth / taps.max(1)).saturating_mul(height);
         let work = work.saturating_mul(layout.images * self.share) / layout.bands;
         let out = SendPtr(out.as_mut_ptr().cast());
-        let pieces = self.lanes * self.parts * g.groups * self.ranges;
+        let pieces = self.batch_size * self.parts * g.groups * self.ranges;
         let scratch = sizes.iter().fold(0, |n: usize, &size| n.saturating_add(size));
         run_pieces_with_scratch(op, pieces, work, scratch, |piece, scratch: &mut [T]| {
             let (rest, range) = (piece / self.ranges, piece % self.ranges);
             let (rest, group) = (rest / g.groups, rest % g.groups);
-            let (lane, part) = (rest / self.parts, rest % self.parts);
+            let (item, part) = (rest / self.parts, rest % self.parts);
             let first = (range * height).min(filters);
             let height = height.min(filters - first);
-            // SAFETY: the sums of this part, group and range of filters.
+            // SAFETY: each piece has its own part, group and range of filters.
             let sums = unsafe {
                 let at = (rest * g.groups + group) * filters + first;
                 std::slice::from_raw_parts_mut(out.get().cast::<T>().add(at * depth), height * depth)
@@ -132,13 +132,13 @@ impl<'a> WeightSplit<'a> {
                     results.fill(T::ZERO);
                     layout.each_row(images, count, |at, _, _| mask[at..at + count[2]].fill(T::KEPT));
                 }
-                let image = layout.lay(self.plan, image, lane, parts(), band, &mut *buffer);
+                let image = layout.lay(self.plan, image, item, parts(), band, &mut *buffer);
                 let (rows, apart): (&[T], usize) = if plain {
                     let (part, parts) = parts().next().expect("an image");
-                    (&result.part(lane, part, parts)[first * spots..], spots)
+                    (&result.part(item, part, parts)[first * spots..], spots)
                 } else {
                     for (slot, (part, parts)) in parts().enumerate() {
-                        let from = result.part(lane, part, parts);
+                        let from = result.part(item, part, parts);
                         layout.each_row(1, count, |at, _, mut place| {
                             place[layout.axis] += band * layout.rows;
                             let at = at + slot * layout.steps[0];
@@ -151,19 +151,20 @@ impl<'a> WeightSplit<'a> {
                     }
                     (results, most)
                 };
-                // What lies between the rows of places is multiplied with zeros.
+                // Non-finite numbers between the rows of places must be masked; finite ones are multiplied with
+                // zeros.
                 let mask = non_finite::has_non_finite(image).then_some(&*mask);
-                // SAFETY: the rows have `n` elements each, and so has the image from each offset on, with the slack.
+                // SAFETY: the rows have `n` elements, and the image has `n` from each offset on, with the slack.
                 unsafe { dots(micro, (rows, apart, height), (image, &offsets), mask, n, sums) };
             }
         })
     }
 }
 
-/// Adds the products of all rows with the image from all offsets on, or with what a mask keeps of it.
+/// Adds the inner products of all rows with the image from each offset on, masked if there is a mask.
 ///
 /// # Safety
-/// Both have `n` elements from there on, and so has the mask.
+/// Rows, image and mask have `n` elements from there on.
 unsafe fn dots<T: ConvElement>(
     micro: &Microkernels<T>,
     (rows, apart, height): (&[T], usize, usize),
@@ -181,7 +182,7 @@ unsafe fn dots<T: ConvElement>(
         for (c, offsets) in offsets.chunks(ACROSS).enumerate() {
             let columns: [usize; ACROSS] = std::array::from_fn(|j| offsets[j.min(offsets.len() - 1)]);
             let mut out = [[T::ZERO; ACROSS]; DOWN];
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { products(rows.as_ptr(), &at, image.as_ptr(), &columns, kept, n, &mut out) };
             for (i, out) in out.iter().enumerate().take(block) {
                 let to = &mut sums[(first + i) * depth..][c * ACROSS..][..offsets.len()];

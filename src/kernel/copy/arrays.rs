@@ -1,5 +1,4 @@
-//! What an array cannot do where it lies: its elements in C order, in memory of their own, written over, or laid into a
-//! whole.
+//! Array operations that write memory: zeros, copies in C order, reshapes that copy, and writes to parts of an array.
 
 use super::strided::{copy, copy_parallel};
 use crate::array::{Array, Layout};
@@ -8,13 +7,13 @@ use crate::error::Result;
 use crate::kernel::par::{self, SendPtr};
 use crate::shape;
 
-/// Sets bytes to zero, by several threads where there are many.
+/// Sets bytes to zero, in parallel if there are many.
 ///
 /// # Safety
-/// There are so many bytes, which nobody else holds.
+/// The bytes are unshared.
 unsafe fn clear(at: *mut u8, bytes: usize) {
     if !par::is_worthwhile(bytes) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         return unsafe { at.write_bytes(0, bytes) };
     }
     let at = SendPtr(at);
@@ -28,13 +27,13 @@ impl Array {
     /// An array of zeros.
     ///
     /// # Errors
-    /// [`crate::Error::Memory`] when the shape is too large for memory.
+    /// [`crate::Error::Memory`] if the shape does not fit into memory.
     pub fn zeros(op: &'static str, dtype: DType, dims: &[usize]) -> Result<Array> {
-        // SAFETY: it is called with new memory.
+        // SAFETY: the memory belongs to the new array alone.
         Array::cleared(op, dtype, dims, |at, bytes| unsafe { clear(at, bytes) })
     }
 
-    /// The same elements in C order: this array if it is so already, else a copy.
+    /// The same elements in C order: this array if it is contiguous, else a copy.
     ///
     /// # Errors
     /// [`crate::Error::Memory`].
@@ -48,11 +47,10 @@ impl Array {
         unsafe { gather("contiguous", self.dtype(), self.dims(), &self.strides(), self.ptr()) }
     }
 
-    /// A copy in C order of elements that another library holds, `strides` elements apart. They need no alignment;
-    /// any byte but 0 is true.
+    /// A copy in C order of another library's elements. They need no alignment, and any byte but 0 is true.
     ///
     /// # Safety
-    /// With every index inside `dims` the strides lead from `data` to an element that may be read.
+    /// For every index inside `dims`, the strides lead from `data` to a readable element.
     #[cfg(feature = "python")]
     pub(crate) unsafe fn copied(
         op: &'static str,
@@ -62,7 +60,7 @@ impl Array {
         data: *const u8,
     ) -> Result<Array> {
         use crate::dtype::Bool8;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let mut array = unsafe { gather(op, dtype, dims, strides, data)? };
         if dtype == DType::Bool {
             let bytes = array.as_mut_slice::<Bool8>().expect("a new array is unshared");
@@ -71,10 +69,10 @@ impl Array {
         Ok(array)
     }
 
-    /// The elements in C order under another shape; shares the buffer where the strides allow it.
+    /// The elements in C order under another shape: a view if the strides allow it, else a copy.
     ///
     /// # Panics
-    /// When the number of elements differs.
+    /// If the number of elements differs.
     pub fn reshape(&self, dims: &[usize]) -> Result<Array> {
         assert_eq!(shape::len(dims), self.len(), "reshape: {:?} to {dims:?}", self.dims());
         if self.dims() == dims {
@@ -86,7 +84,7 @@ impl Array {
         }
     }
 
-    /// The same elements in C order and in memory that views can share: this array if it has such, else a copy.
+    /// The same elements in C order with a buffer that views can share: this array if it has one, else a copy.
     ///
     /// # Errors
     /// [`crate::Error::Memory`].
@@ -94,8 +92,8 @@ impl Array {
         Ok(self.contiguous()?.buffered())
     }
 
-    /// Makes this array C-contiguous and the only holder of its memory, by a copy if need be, and gives the address
-    /// of its first element for writing.
+    /// Makes this array contiguous and unshared, by a copy if necessary, and returns the address of its first element
+    /// for writing.
     ///
     /// # Errors
     /// [`crate::Error::Memory`].
@@ -106,45 +104,45 @@ impl Array {
         Ok(self.address().expect("made unshared"))
     }
 
-    /// Writes `value` over the elements at a layout of this array's C order: in place where this array is the only
-    /// holder of its memory, else into a copy that takes its place. `value` has the layout's shape and this dtype.
+    /// Writes `value` over the elements at a layout of this array's C order. Writes in place if the array is
+    /// unshared, else into a copy that replaces it. `value` has the layout's shape and this dtype.
     ///
     /// # Errors
     /// [`crate::Error::Memory`].
     ///
     /// # Panics
-    /// When the layout leaves the array, or `value` does not fit it.
+    /// If the layout leaves the array, or `value` has another shape or dtype.
     pub(crate) fn write(&mut self, to: &Layout, value: &Array) -> Result<()> {
         let at = self.own()?;
-        // SAFETY: nobody else holds this array's memory.
+        // SAFETY: `own` made this array's memory unshared.
         unsafe { lay(at, (self.dtype(), self.len()), to, value) };
         Ok(())
     }
 }
 
-/// Lays `value` over the elements at a layout of so many in C order.
+/// Writes `value` over the elements at a layout of `len` elements in C order.
 ///
 /// # Safety
-/// There are so many elements of that dtype, which nobody else holds.
+/// There are `len` unshared elements of that dtype.
 ///
 /// # Panics
-/// When the layout leaves them, or `value` does not fit it.
+/// If the layout leaves them, or `value` has another shape or dtype.
 unsafe fn lay(at: *mut u8, (dtype, len): (DType, usize), to: &Layout, value: &Array) {
     assert!(value.dtype() == dtype && value.dims() == to.dims.as_slice(), "write: another shape or dtype");
     assert!(to.fits(len), "write: {to:?} leaves {len} elements");
     let size = dtype.size();
-    // SAFETY: the layout stays inside the memory, which `value` does not lie in.
+    // SAFETY: the layout is inside the memory (asserted above), which is unshared, so `value` is elsewhere.
     unsafe {
         let at = at.offset(to.offset * size as isize);
         copy_parallel(size, &to.dims, (value.ptr(), &value.strides()), (at, &to.strides));
     }
 }
 
-/// An array of this shape with parts laid into it, each at a layout of its C order, no two of which overlap. What no part
-/// covers is `fill` (0-d), or zero.
+/// A new array assembled from parts, each at a layout of its C order. Layouts do not overlap. Elements outside all
+/// parts are `fill` (0-d), or zero.
 ///
 /// # Panics
-/// When a layout leaves the array or overlaps itself, or a part does not fit its layout.
+/// If a layout leaves the array, or a part has another shape or dtype than its layout.
 pub fn assemble(
     op: &'static str,
     dtype: DType,
@@ -156,7 +154,7 @@ pub fn assemble(
     let covered = parts.iter().map(|(layout, _)| shape::len(&layout.dims)).sum::<usize>() == len;
     let lay_all = |at: *mut u8| {
         for (to, value) in parts {
-            // SAFETY: new memory of this dtype and length.
+            // SAFETY: the memory belongs to the new array, which has this dtype and length.
             unsafe { lay(at, (dtype, len), to, value) };
         }
     };
@@ -172,7 +170,7 @@ pub fn assemble(
 }
 
 /// # Safety
-/// As of [`Array::copied`].
+/// As [`Array::copied`].
 unsafe fn gather(
     op: &'static str,
     dtype: DType,
@@ -182,7 +180,7 @@ unsafe fn gather(
 ) -> Result<Array> {
     Array::build_raw(op, dtype, dims, |out| {
         let (size, to) = (dtype.size(), shape::contiguous_strides(dims));
-        // SAFETY: `out` has as many elements as the shape, and the strides reach only elements.
+        // SAFETY: `out` has the shape's number of elements, and the caller guarantees the strides.
         unsafe {
             if size * shape::len(dims) < par::MIN_BYTES / 8 {
                 copy(size, dims, (data, strides), (out, &to));

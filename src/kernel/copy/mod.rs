@@ -1,4 +1,4 @@
-//! Elements copied from one strided place to another.
+//! Copies between strided layouts.
 
 mod arrays;
 mod strided;

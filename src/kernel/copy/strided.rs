@@ -1,5 +1,4 @@
-//! Elements copied from one strided place to another, by several threads where there are many. Works on element size,
-//! never on dtype.
+//! Strided copies, in parallel if they are large. They depend on the size of elements, not on their dtype.
 
 use std::ops::Range;
 
@@ -10,47 +9,46 @@ use crate::array::by_size;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::simd;
 
-/// In which order elements are copied.
+/// The order in which elements are copied.
 struct CopyPlan {
     /// Offsets of the first element.
     from: isize,
     to: isize,
-    /// The axes outside of a line, those with the longest steps in what is written first.
+    /// The axes outside the innermost loop, sorted by falling destination stride.
     outer: SmallVec<[Axis; 4]>,
-    /// An axis along which elements are nearer to each other, where they are read, than along a line: with it lines are
-    /// turned in tiles.
+    /// An axis with a smaller source stride than the line's. With it lines are transposed in tiles.
     near: Option<Axis>,
     line: Axis,
 }
 
-/// Axes shorter than this are not worth tiles.
+/// Shorter axes are not worth tiles.
 const SHORT: usize = 4;
 
-/// Copies elements of `size` bytes. Those that are read need no alignment.
+/// Copies elements of `size` bytes. The source needs no alignment.
 ///
 /// # Safety
-/// Both strides reach only elements for indices below `dims`; those written overlap neither each other nor anything that
-/// is read, and are aligned.
+/// For all indices below `dims`, both strides lead to elements. The destination is aligned and overlaps neither
+/// itself nor the source.
 pub unsafe fn copy(size: usize, dims: &[usize], from: (*const u8, &[isize]), to: (*mut u8, &[isize])) {
     let Some(plan) = CopyPlan::new(dims, from.1, to.1) else { return };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     by_size!(size, T => unsafe { plan.part::<T>(0..plan.count(), from.0.cast(), to.0.cast()) });
 }
 
-/// Lays `n` lines of `m` elements, which begin `step` apart, across: element `i` of line `j` goes to `i · n + j`.
+/// Transposes `n` lines of `m` elements, which begin `step` apart: element `i` of line `j` goes to `i · n + j`.
 ///
 /// # Safety
-/// There are so many, and room for them.
+/// The lines are readable, and `y` has room for all elements.
 pub unsafe fn transposed<T: Copy + Default>((m, n): (usize, usize), (x, step): (*const T, isize), y: *mut T) {
     let (rows, line) = (Axis { n: m, from: 1, to: n as isize }, Axis { n, from: step, to: 1 });
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { transpose::block(rows, line, x, y) }
 }
 
-/// [`copy`], by several threads where there is enough to do.
+/// [`copy`], in parallel if there are many elements.
 ///
 /// # Safety
-/// That of [`copy`].
+/// As [`copy`].
 pub unsafe fn copy_parallel(
     size: usize,
     dims: &[usize],
@@ -62,7 +60,7 @@ pub unsafe fn copy_parallel(
     by_size!(size, T => {
         let (x, y) = (SendPtr(from.0.cast_mut()), SendPtr(to.0));
         let work = |range: Range<usize>| {
-            // SAFETY: the caller's promise; the parts of a plan are disjoint.
+            // SAFETY: guaranteed by the caller, and the parts of a plan are disjoint.
             unsafe { plan.part::<T>(range, x.get().cast_const().cast(), y.get().cast()) };
         };
         if par::is_worthwhile(count.saturating_mul(weight).saturating_mul(size)) {
@@ -74,7 +72,7 @@ pub unsafe fn copy_parallel(
 }
 
 impl CopyPlan {
-    /// None where there are no elements.
+    /// `None` if there are no elements.
     fn new(dims: &[usize], from: &[isize], to: &[isize]) -> Option<CopyPlan> {
         if dims.contains(&0) {
             return None;
@@ -94,7 +92,7 @@ impl CopyPlan {
         let mut outer: SmallVec<[Axis; 4]> = SmallVec::new();
         for axis in axes {
             match outer.last_mut() {
-                // Neighbours that are walked as one axis are one axis.
+                // Coalesces axes that are one axis in both arrays.
                 Some(last) if joins(last.from, axis.from, axis.n) && joins(last.to, axis.to, axis.n) => {
                     *last = Axis { n: last.n * axis.n, ..axis };
                 }
@@ -109,7 +107,7 @@ impl CopyPlan {
         Some(CopyPlan { from: first.0, to: first.1, outer, near, line })
     }
 
-    /// How many parts there are: elements, or blocks of rows.
+    /// The number of parts: elements, or blocks of rows.
     fn count(&self) -> usize {
         let outer: usize = self.outer.iter().map(|a| a.n).product();
         outer * self.near.map_or(self.line.n, |near| near.n.div_ceil(BLOCK))
@@ -127,8 +125,8 @@ impl CopyPlan {
         let size = self.near.map_or(self.line.n, |near| near.n.div_ceil(BLOCK));
         let (mut place, mut inside) = (Cursor::new(&self.outer, range.start / size), range.start % size);
         let mut left = range.len();
-        // SAFETY: the caller's promise, for the lines and blocks of this part. Addresses are formed with
-        // `wrapping_offset`, as those of elements that need no alignment.
+        // SAFETY: guaranteed by the caller for all lines and blocks. Addresses are computed with `wrapping_offset`,
+        // because the source may be unaligned.
         unsafe {
             if let Some(near) = self.near {
                 while left > 0 {
@@ -162,12 +160,12 @@ impl CopyPlan {
     }
 }
 
-/// Whether the steps of two axes, the inner one of which has `n` elements, are those of one axis.
+/// Whether two axes, the inner one with `n` elements, can be iterated as one.
 fn joins(outer: isize, inner: isize, n: usize) -> bool {
     inner.checked_mul(n as isize) == Some(outer)
 }
 
-/// Where a walk over axes stands.
+/// The position of an iteration over axes.
 struct Cursor {
     index: SmallVec<[usize; 4]>,
     from: isize,
@@ -200,13 +198,13 @@ impl Cursor {
     }
 }
 
-/// Copies `n` elements. Steps known in the loop let it use vectors.
+/// Copies `n` elements. Constant strides let the loops vectorise.
 ///
 /// # Safety
 /// As [`copy`].
 #[inline(always)]
 unsafe fn line<T: Copy>(n: usize, (x, s): (*const T, isize), (y, t): (*mut T, isize)) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match (s, t) {
             (1, 1) => std::ptr::copy_nonoverlapping(x.cast::<u8>(), y.cast(), n * size_of::<T>()),
@@ -251,7 +249,7 @@ mod tests {
                     assert_eq!(x.contiguous().unwrap().as_slice::<i32>().unwrap(), x.to_vec::<i32>());
                     let x = seen(Array::from_slice(&wide, &dims).unwrap());
                     assert_eq!(x.contiguous().unwrap().as_slice::<i64>().unwrap(), x.to_vec::<i64>());
-                    // The other way round: laid into a whole.
+                    // The reverse: written into a whole array.
                     let mut whole = Array::zeros("t", x.dtype(), &dims).unwrap();
                     let layout = seen(whole.clone()).layout_in(&whole, 0).unwrap();
                     whole.write(&layout, &x).unwrap();

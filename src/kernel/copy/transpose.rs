@@ -1,10 +1,10 @@
-//! Blocks of lines that are read across: tiles are turned in registers, so that both what is read and what is written
-//! goes by whole pieces of lines.
+//! Transposed copies. Tiles are transposed in registers, so that both reads and writes are of several adjacent
+//! elements.
 
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::simd::{Isa, isa};
 
-/// An axis: its size, and the strides of what is read and of what is written.
+/// An axis of a copy: its size, and its strides in source and destination.
 #[derive(Clone, Copy, Debug)]
 pub struct Axis {
     pub n: usize,
@@ -15,12 +15,12 @@ pub struct Axis {
 /// Rows of a block of tiles.
 pub const BLOCK: usize = 64;
 
-/// Copies a block of `rows`, which are read across, of lines.
+/// Copies a block of `rows` by `line`, where the source is dense along `rows` and the destination along `line`.
 ///
 /// # Safety
-/// As [`copy`](super::copy), for the elements at both axes.
+/// As [`copy`](super::copy), for all indices of both axes.
 pub unsafe fn block<T: Copy + Default>(rows: Axis, line: Axis, x: *const T, y: *mut T) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         if rows.from == 1 && line.to == 1 && matches!(size_of::<T>(), 4 | 8) && isa() != Isa::Baseline {
@@ -30,11 +30,11 @@ pub unsafe fn block<T: Copy + Default>(rows: Axis, line: Axis, x: *const T, y: *
     }
 }
 
-/// Rows and columns of a tile that is turned in a buffer.
+/// Rows and columns of a tile that is transposed in a buffer.
 const TILE: usize = 16;
 
 /// # Safety
-/// That of [`block`].
+/// As [`block`].
 unsafe fn tiles<T: Copy + Default>(rows: Axis, line: Axis, x: *const T, y: *mut T) {
     let mut lines = [[T::default(); TILE]; TILE];
     for j in (0..line.n).step_by(TILE) {
@@ -44,7 +44,7 @@ unsafe fn tiles<T: Copy + Default>(rows: Axis, line: Axis, x: *const T, y: *mut 
             let y = y.wrapping_offset(i as isize * rows.to + j as isize * line.to);
             for (k, lines) in (0..n).zip(&mut lines) {
                 for (l, v) in (0..m).zip(lines) {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: guaranteed by the caller.
                     *v = unsafe { x.wrapping_offset(k * line.from + l * rows.from).read_unaligned() };
                 }
             }
@@ -68,7 +68,7 @@ mod vectors {
     const TILE: usize = 8;
 
     /// # Safety
-    /// That of [`super::block`]; elements have 4 or 8 bytes, `rows.from` and `line.to` are 1, and the processor has AVX2.
+    /// As [`super::block`]. Elements have 4 or 8 bytes, `rows.from` and `line.to` are 1, and the processor has AVX2.
     #[target_feature(enable = "avx2")]
     pub unsafe fn block<T: Copy>(rows: Axis, line: Axis, x: *const T, y: *mut T) {
         let (m, n, across, down) = (rows.n, line.n, line.from, rows.to);
@@ -76,7 +76,7 @@ mod vectors {
         for block in (0..n).step_by(BLOCK) {
             let width = BLOCK.min(n - block);
             let wide = width / TILE * TILE;
-            // SAFETY: the caller's promise; tiles and what is left of the block lie inside of it.
+            // SAFETY: guaranteed by the caller, and tiles and remainders are inside the block.
             unsafe {
                 let (x, y) = (x.wrapping_offset(block as isize * across), y.add(block));
                 for j in (0..wide).step_by(TILE) {
@@ -100,14 +100,14 @@ mod vectors {
         }
     }
 
-    /// Turns a tile of elements of four bytes.
+    /// Transposes a tile of 4-byte elements.
     ///
     /// # Safety
-    /// `x` and `y` have [`TILE`] elements in each of as many rows, `across` and `down` apart.
+    /// `x` and `y` have [`TILE`] rows of [`TILE`] elements, `across` and `down` apart.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn four(x: *const f32, across: isize, y: *mut f32, down: isize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             for c in [0, 4] {
                 let half = |j: isize| _mm_loadu_ps(x.wrapping_offset(j * across).wrapping_add(c));
@@ -129,14 +129,14 @@ mod vectors {
         (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b))
     }
 
-    /// Turns a tile of elements of eight bytes.
+    /// Transposes a tile of 8-byte elements.
     ///
     /// # Safety
-    /// That of [`four`].
+    /// As [`four`].
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn eight(x: *const f64, across: isize, y: *mut f64, down: isize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             for r in [0, 4] {
                 for c in (0..TILE).step_by(2) {

@@ -1,4 +1,4 @@
-//! Functions of f64 whose intermediate results are kept as two numbers, the second being what the first is off.
+//! f64 functions with double-double intermediates: an unevaluated sum of a number and its rounding error.
 
 use std::f64::consts::{LOG2_E, LOG10_E};
 
@@ -7,22 +7,22 @@ use super::poly::{
     sin_cos64, within64,
 };
 
-/// The sum of two numbers of which the first is the larger, and what it is off.
+/// The sum of two numbers, the first being the larger, and its rounding error.
 #[inline(always)]
 fn sum(a: f64, b: f64) -> (f64, f64) {
     let s = a + b;
     (s, (a - s) + b)
 }
 
-/// The product of two numbers, and what it is off.
+/// The product of two numbers and its rounding error.
 #[inline(always)]
 fn product(a: f64, b: f64) -> (f64, f64) {
     let p = a * b;
     (p, a.mul_add(b, -p))
 }
 
-/// The exponent of a number, NaN unless that is normal, positive and finite, and the logarithm of its mantissa in two
-/// parts: `2 s + s³ (2/3 + …)`, with `s = f / (2 + f)`.
+/// The exponent of `x` (NaN unless `x` is normal, positive and finite), and the logarithm of its mantissa in two
+/// parts: `2 s + s³ (2/3 + …)` with `s = f / (2 + f)`.
 #[inline(always)]
 fn ln_parts(x: f64) -> (f64, f64, f64) {
     let (k, f) = mantissa64(x);
@@ -42,7 +42,7 @@ fn ln_parts(x: f64) -> (f64, f64, f64) {
     (k, y, y_low + (t_low + 2.0 * s_low))
 }
 
-/// `k c + (y + y_low) m`, with `c` and `m` in two parts, of which the first of `c` has so few bits that its product with
+/// `k c + (y + y_low) m`, with `c` and `m` in two parts. The first part of `c` has so few bits that its product with
 /// an exponent is exact.
 #[inline(always)]
 fn scaled(k: f64, (y, y_low): (f64, f64), c: (f64, f64), m: (f64, f64)) -> (f64, f64) {
@@ -68,7 +68,7 @@ pub fn log10(x: f64) -> f64 {
     h + l
 }
 
-/// For normal bases, where the power is normal too.
+/// For normal bases and normal results.
 #[inline(always)]
 pub fn pow(x: f64, y: f64) -> f64 {
     let (k, m, low) = ln_parts(x.abs());
@@ -101,7 +101,7 @@ pub fn cosh(x: f64) -> f64 {
     0.5 * (s + (s_low + low))
 }
 
-/// For arguments below a million; the quotient of sine and cosine is corrected by what they are off.
+/// For arguments below a million. The quotient of sine and cosine is corrected by their rounding errors.
 #[inline(always)]
 pub fn tan(x: f64) -> f64 {
     let (q, r, low) = quadrant(within64(x, 1_048_576.0));
@@ -114,7 +114,7 @@ pub fn tan(x: f64) -> f64 {
     if x == 0.0 { x } else { y + rest / bottom }
 }
 
-/// `x + x P(x²)` up to 1, and from there on 1 less `e^(-x²)` times a polynomial of `1 / (1 + x/4)`.
+/// `x + x P(x²)` up to 1, and beyond `1 - e^(-x²) Q(1 / (1 + x/4))` with a polynomial `Q`.
 #[inline(always)]
 pub fn erf(x: f64) -> f64 {
     let z = x * x;
@@ -132,8 +132,9 @@ pub fn normal_density(x: f64) -> f64 {
     e.mul_add(-0.5 * low, e) * 0.398_942_280_401_432_7
 }
 
-/// `m` times the normal distribution function at `-a`, for `a` up to 39: `e^(-a²/2) (1 + P(u)) / (2.25 + 1.9575 a)` with a
-/// minimax polynomial of `u = (3.5 - a) / (4.5 + a)`. What the square and the quotient are off goes with the exponent.
+/// `m` times the normal distribution function at `-a`, for `a` up to 39: `e^(-a²/2) (1 + P(u)) / (2.25 + 1.9575 a)`
+/// with a minimax polynomial in `u = (3.5 - a) / (4.5 + a)`. The rounding errors of the square and the quotient go
+/// into the exponent.
 #[inline(always)]
 fn normal_tail(a: f64, m: f64) -> f64 {
     const BASE: f64 = ROUND64 + 2046.0;
@@ -152,7 +153,7 @@ fn normal_tail(a: f64, m: f64) -> f64 {
     let r = near + low;
     let tail = exp_tail64(r).mul_add(r * r, low);
     let p = horner!(f64 u; 4.954_060_381_071_29e-9, -1.075_769_253_041_053_3e-8, -3.466_764_574_161_394_6e-8, 9.939_249_640_615_319e-8, 1.061_778_947_413_603e-7, -5.550_472_162_383_8e-7, -7.368_818_122_515_018e-8, 2.593_037_688_598_141e-6, -1.240_235_712_883_778_2e-6, -1.184_701_546_251_909_5e-5, 1.023_574_524_735_050_4e-5, 5.925_045_461_841_554e-5, -5.231_482_187_171_641e-5, -0.000_346_154_085_883_989_15, 0.000_102_828_244_291_958_74, 0.002_235_392_067_569_083, 0.002_481_686_570_568_238, -0.010_674_936_854_267_299, -0.048_428_758_443_475_71, -0.100_641_426_558_780_18, -0.123_749_078_797_309_68, -0.064_211_251_800_964_97, 0.090_258_580_055_093_07, 0.281_155_103_879_158_5, -0.032_126_170_491_238_296);
-    // m / d, that times 1 + p, and that times 1 + near: each with what it is off.
+    // m / d, times 1 + p, times 1 + near, each with its rounding error.
     let (h, h_low) = product(m, inverse);
     let wide = h.mul_add(p, h);
     let wide_low = h.mul_add(p, h - wide) + h_low;
@@ -162,7 +163,7 @@ fn normal_tail(a: f64, m: f64) -> f64 {
     (top + wide.mul_add(tail, rest)) * f * g
 }
 
-/// The size of a number, at most 39, where no number is left of the tail of the normal distribution.
+/// `|x|`, at most 39, where the tail of the normal distribution underflows.
 #[inline(always)]
 fn size(x: f64) -> f64 {
     if x.abs() > 39.0 { 39.0 } else { x.abs() }
@@ -174,7 +175,7 @@ pub fn normal_cdf(x: f64) -> f64 {
     if x > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// `x` times the distribution function, which right of 0 is 1 less its value on the left. A zero keeps its sign.
+/// `x` times the distribution function, which for positive `x` is 1 minus its value at `-x`. Keeps the sign of zero.
 #[inline(always)]
 pub fn gelu(x: f64) -> f64 {
     let a = size(x);

@@ -1,5 +1,5 @@
-//! `Fast`: a float whose functions are vector code. It stands for its number in the same rows; where a function cannot
-//! vouch for a result it gives NaN, and the loop asks the exact row for that element.
+//! `Fast`: a float with vectorised elementary functions, for the same formulas as the float itself. Where a function
+//! cannot guarantee its result it returns NaN, and the loop recomputes that element with the exact formula.
 
 mod double;
 mod poly;
@@ -12,8 +12,8 @@ use crate::dtype::sealed::Sealed;
 use crate::dtype::{DType, Element};
 use crate::kernel::num::{Num, Plain, Real};
 
-/// A float for the rows of vector loops. Only to be used inside [`super::simd::multiversion`]: elsewhere a fused
-/// multiply-add is a slow call.
+/// A float in vectorised loops. Only for use inside [`super::simd::multiversion`]: without the FMA instruction, a
+/// fused multiply-add is a slow call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 #[repr(transparent)]
 pub struct Fast<T>(pub T);
@@ -23,7 +23,7 @@ macro_rules! fast {
         $softplus:ident;
         $base:ident $more:ident ($($two:ident)*) ($($one:ident)*); exact ($($exact_two:ident)*) ($($exact:ident)*)) => {
         impl Sealed for Fast<$t> {}
-        // SAFETY: `Fast` is a transparent wrapper of the float whose dtype it has.
+        // SAFETY: `Fast` is a transparent wrapper of a float with the same dtype.
         unsafe impl Element for Fast<$t> {
             const DTYPE: DType = <$t as Element>::DTYPE;
             #[inline(always)] fn from_f64(v: f64) -> Self { Fast(v as $t) }
@@ -35,20 +35,20 @@ macro_rules! fast {
             const ZERO: Self = Fast(0.0);
             const ONE: Self = Fast(1.0);
             fast!(@exact Num, (add sub mul max min) (neg abs sign));
-            // Of a quotient below 2²³ (f32) or 2⁵² in size that is rounded and then rounded down, `q` is the whole number
-            // wanted, or the next one where the rounding reached that. What it leaves, `x - q o`, is rounded once, as in
-            // the exact row: where `q` is the one wanted, the two are one number, rounded; where it is not, the difference
-            // is a multiple of the last place of `o` and less than `o`, so exact, and the sum with `o` is rounded.
+            // For quotients below 2²³ (f32) or 2⁵² in size, rounding the quotient and then taking the floor gives the
+            // wanted integer `q`, or the next one if the rounding reached it. The remainder `x - q o` is rounded
+            // once. With the wanted `q` it is the exact formula's result. With the next `q` the remainder is a
+            // multiple of the last place of `o` and smaller than `o`, so it is exact, and adding `o` rounds once.
             #[inline(always)] fn modulo(self, o: Self) -> Self {
                 let (x, o) = (self.0, o.0);
                 let t = x / o;
                 let r = (-t.floor()).mul_add(o, x);
                 let y = if (r < 0.0) != (o < 0.0) { r + o } else { r };
                 let y = if r == 0.0 { (0.0 as $t).copysign(o) } else { y };
-                // An infinite divisor, too, gives NaN.
+                // An infinite divisor gives NaN too.
                 Fast(if t.abs() <= 1.0 / $t::EPSILON { y } else { $t::NAN })
             }
-            // As above; up to here the exact row rounds to the whole number wanted.
+            // As above. Up to this bound the exact formula also rounds to the wanted integer.
             #[inline(always)] fn floor_div(self, o: Self) -> Self {
                 let (x, o) = (self.0, o.0);
                 let t = x / o;

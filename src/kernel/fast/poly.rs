@@ -1,24 +1,25 @@
-//! Elementary functions of f64 as straight-line polynomials, which the compiler turns into vector code. For arguments
-//! that a function does not cover (too large, special) the result is NaN, and the loop asks the exact function instead.
+//! Elementary functions of f64 as straight-line polynomials, which vectorise. For arguments outside their range, and
+//! special values, they return NaN, and the loop calls the exact function.
 //!
-//! Argument reductions are those of Cody and Waite, *Software Manual for the Elementary Functions* (1980); the
-//! polynomials are Taylor's, long enough for the reduced range. Fused multiply-add is assumed to be an instruction.
+//! Argument reductions follow W. Cody and W. Waite, *Software Manual for the Elementary Functions* (1980).
+//! Polynomials without another note are Taylor's, long enough for the reduced range. Fused multiply-add is assumed to
+//! be an instruction.
 
 macro_rules! horner {
     ($T:ident $x:expr; $first:expr $(, $c:expr)*) => {{ let p: $T = $first; $( let p = p.mul_add($x, $c); )* p }};
 }
 pub(super) use horner;
 
-/// The exponential and the sigmoid of a type: `$base` rounds to an integer and makes it `n` plus what `$factors` asks for.
+/// The exponential and the sigmoid of a type. `$base` is the rounding constant plus the bias that `$factors` expects.
 macro_rules! exponentials {
     ($t:ident $exp:ident $sigmoid:ident; $base:expr, $tail:ident $factors:ident; $least:literal $most:literal; $one:literal $digits:literal) => {
-        /// `x` if it is not above `most`, else that; NaN for NaN.
+        /// The smaller of `x` and `most`; NaN for NaN.
         #[inline(always)]
         fn at_most(x: $t, most: $t) -> $t {
             if x > most { most } else { x }
         }
 
-        /// For all arguments: what is too large or too small for the type becomes that in the last product.
+        /// For all arguments. Overflow and underflow happen in the last product.
         #[inline(always)]
         pub fn $exp(x: $t) -> $t {
             const BASE: $t = $base;
@@ -32,8 +33,8 @@ macro_rules! exponentials {
             (1.0 + (near + $tail(r).mul_add(r * r, low))) * a * b
         }
 
-        /// `c / (c + m)`, where `c` is `2^n` and `m = e^r` such that `e^-x = m / c`. The quotient is corrected once. Where
-        /// the result rounds to 1, a larger `r` serves, so that `c` and 1 fit into one number.
+        /// `c / (c + m)` with `c = 2^n` and `m = e^r`, where `e^-x = m / c`. The quotient is corrected once. Where
+        /// the result rounds to 1, `r` is allowed to grow, so that `c + 1` is exact.
         #[inline(always)]
         pub fn $sigmoid(x: $t) -> $t {
             const BASE: $t = $base;
@@ -57,32 +58,34 @@ macro_rules! exponentials {
 pub(super) use exponentials;
 exponentials!(f64 exp64 sigmoid64; ROUND64 + 2046.0, exp_tail64 factors64; -746.0 710.0; 37.5 52.0);
 
-/// Rounding to an integer by adding this, which leaves no room for a fraction; the integer's bits are then the lowest.
+/// Adding this rounds to an integer, which is then in the low bits of the sum.
 pub const ROUND64: f64 = 6_755_399_441_055_744.0;
 
-/// `x` if it is below `limit` in size, else NaN.
+/// `x` if `|x|` is at most `limit`, else NaN.
 #[inline(always)]
 pub(super) fn within64(x: f64, limit: f64) -> f64 {
     if x.abs() <= limit { x } else { f64::NAN }
 }
 
-/// `2^n` for a whole `n` that was rounded with [`ROUND64`] and lies in the range of normal exponents.
+/// `2^n` for an integer `n` in the range of normal exponents, rounded with [`ROUND64`].
 #[inline(always)]
 pub(super) fn power_of_two64(rounded: f64) -> f64 {
     f64::from_bits(rounded.to_bits().wrapping_add(1023) << 52)
 }
 
-/// `2^n` in two factors, each of them normal where their product is not. `rounded` is `n + 2046` plus [`ROUND64`].
+/// `2^n` as a product of two normal factors, for results that may not be normal. `rounded` is `n + 2046` plus
+/// [`ROUND64`].
 #[inline(always)]
 pub(super) fn factors64(rounded: f64) -> (f64, f64) {
     let half = (rounded.to_bits() << 51) & 0xfff0_0000_0000_0000;
     (f64::from_bits(half), f64::from_bits((rounded.to_bits() << 52).wrapping_sub(half)))
 }
 
-/// `ln 2` in two parts, the first of so few bits that its product with an exponent is exact.
+/// `ln 2` in two parts. The first has so few bits that its product with an exponent is exact.
 pub(super) const LN_2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
 
-/// `n` in rounded form, `r` and the rounding error of `r`, such that `x = n ln 2 + r`, with `r` at most half a `ln 2` in size.
+/// `n` in rounded form, `r`, and the rounding error of `r`, where `x = n ln 2 + r` and `|r|` is at most half of `ln
+/// 2`.
 #[inline(always)]
 fn split64(x: f64) -> (f64, f64, f64) {
     let rounded = x.mul_add(std::f64::consts::LOG2_E, ROUND64);
@@ -92,13 +95,14 @@ fn split64(x: f64) -> (f64, f64, f64) {
     (rounded, r, n.mul_add(-LN_2[1], near - r))
 }
 
-/// `(e^r - 1 - r) / r²`, for `r` at most half a `ln 2` in size; a minimax polynomial, off by 3e-19 parts of `e^r - 1`.
+/// `(e^r - 1 - r) / r²` for `|r|` up to half of `ln 2`: a minimax polynomial with an error of 3e-19 relative to `e^r
+/// - 1`.
 #[inline(always)]
 pub(super) fn exp_tail64(r: f64) -> f64 {
     horner!(f64 r; 2.087_532_308_228_447_4e-9, 2.510_897_828_730_988_3e-8, 2.755_740_264_192_78e-7, 2.755_724_437_621_981_5e-6, 2.480_158_717_257_522e-5, 0.000_198_412_698_859_634_87, 0.001_388_888_888_896_233, 0.008_333_333_333_321_693, 0.041_666_666_666_666_51, 0.166_666_666_666_666_77, 0.5)
 }
 
-/// `2^x` for normal results: the series of `2^r`, for `r` at most a half in size.
+/// `2^x` for normal results, from the series of `2^r` with `|r|` at most a half.
 #[inline(always)]
 pub fn exp2_64(x: f64) -> f64 {
     let rounded = within64(x, 1021.0) + ROUND64;
@@ -119,7 +123,7 @@ pub(super) fn exp_parts64(x: f64) -> (f64, f64) {
     (sum * scale, (tail - (sum - head)) * scale)
 }
 
-/// `e^x - 1` and its rounding error: `2^n (e^r - 1) + (2^n - 1)`, summed without loss.
+/// `e^x - 1` and its rounding error: `2^n (e^r - 1) + (2^n - 1)`, summed without error.
 #[inline(always)]
 pub(super) fn exp_m1_parts64(x: f64) -> (f64, f64) {
     let (n, r, low) = split64(x);
@@ -134,11 +138,11 @@ pub(super) fn exp_m1_parts64(x: f64) -> (f64, f64) {
 
 #[inline(always)]
 pub fn exp_m164(x: f64) -> f64 {
-    // The sign of zero is lost in the sums.
+    // The sums lose the sign of zero.
     exp_m1_parts64(within64(x, 708.0)).0.copysign(x)
 }
 
-/// `tanh |x| = e / (e + 2)` with `e = e^{2|x|} - 1`: nothing cancels near 0, and the quotient is corrected once.
+/// `tanh |x| = e / (e + 2)` with `e = e^{2|x|} - 1`, which does not cancel near 0. The quotient is corrected once.
 #[inline(always)]
 pub fn tanh64(x: f64) -> f64 {
     let a = x.abs();
@@ -164,11 +168,11 @@ pub fn softplus64(x: f64) -> f64 {
     (if x > 0.0 { x } else { 0.0 }) + ln_1p64(exp64(-x.abs()))
 }
 
-/// The exponent `k` and `m - 1` such that `x = 2^k m`, with `m` between `√½` and `√2`. `x` is normal and positive.
+/// `k` and `m - 1` with `x = 2^k m` and `m` between `√½` and `√2`. `x` is normal and positive.
 #[inline(always)]
 pub fn mantissa64(x: f64) -> (f64, f64) {
     let bits = x.to_bits().wrapping_sub(0x3fe6_a09e_667f_3bcd);
-    // The exponent as a float without a conversion that AVX2 lacks: its bits under those of 2^52.
+    // The exponent as a float, by placing its bits below those of 2^52, because AVX2 lacks the conversion.
     let k = f64::from_bits((bits >> 52).wrapping_add(1024) & 0xfff | 0x4330_0000_0000_0000)
         - 4_503_599_627_371_520.0;
     let k = if k > 1024.0 { k - 4096.0 } else { k };
@@ -194,7 +198,7 @@ pub fn ln64(x: f64) -> f64 {
     if ok { ln_of64(k, f, 0.0) } else { f64::NAN }
 }
 
-/// `ln(1 + x)`: the logarithm of the rounded sum, and the rounding error as a correction.
+/// `ln(1 + x)`: the logarithm of the rounded sum, corrected for the rounding error.
 #[inline(always)]
 pub fn ln_1p64(x: f64) -> f64 {
     let u = 1.0 + x;
@@ -204,12 +208,11 @@ pub fn ln_1p64(x: f64) -> f64 {
     if x > -0.999 && x < 1e300 { if u == 1.0 { x } else { y } } else { f64::NAN }
 }
 
-/// π/2 in parts of 33 bits, so that whole multiples up to a million are exact.
+/// π/2 in parts of 33 bits, so that products with integers up to a million are exact.
 const HALF_PI: [f64; 3] = [1.570_796_326_734_125_6, 6.077_100_506_303_966e-11, 2.022_266_248_795_951e-21];
 const LARGEST: f64 = 1_048_576.0;
 
-/// The quadrant of `x` (as bits, of which the lowest two count) and what is left, at most π/4 in size, with its
-/// rounding error.
+/// The quadrant of `x` (in the lowest two bits), and the remainder, at most π/4 in size, with its rounding error.
 #[inline(always)]
 pub(super) fn quadrant(x: f64) -> (u64, f64, f64) {
     let rounded = x.mul_add(std::f64::consts::FRAC_2_PI, ROUND64);
@@ -220,7 +223,7 @@ pub(super) fn quadrant(x: f64) -> (u64, f64, f64) {
     (rounded.to_bits(), r, n.mul_add(-HALF_PI[2], near - r))
 }
 
-/// Sine and cosine of `r + low`, at most π/4 in size, and what each is off.
+/// Sine and cosine of `r + low`, at most π/4 in size, each with its error.
 #[inline(always)]
 pub(super) fn sin_cos64(r: f64, low: f64) -> ((f64, f64), (f64, f64)) {
     let z = r * r;
@@ -245,7 +248,7 @@ fn circular64(x: f64, shift: u64) -> f64 {
 
 #[inline(always)]
 pub fn sin64(x: f64) -> f64 {
-    // The sign of zero is lost in the reduction.
+    // The reduction loses the sign of zero.
     if x == 0.0 { x } else { circular64(x, 0) }
 }
 

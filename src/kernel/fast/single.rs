@@ -1,24 +1,25 @@
-//! Elementary functions of f32 in f32 itself, at most one unit in the last place off. A sum is rounded once, at its end:
-//! what its parts are off goes with the small part. The polynomials are minimax ones (Remez).
+//! Elementary functions of f32 in f32 arithmetic, with an error of at most one unit in the last place. Each sum is
+//! rounded once at the end; the errors of its parts are added to the small part. Polynomials are minimax ones
+//! (Remez).
 
 use std::f32::consts::LOG2_E;
 
 use super::poly::{exponentials, horner};
 
-/// Rounding to an integer by adding this, which leaves no room for a fraction; the integer's bits are then the lowest.
+/// Adding this rounds to an integer, which is then in the low bits of the sum.
 const ROUND: f32 = 12_582_912.0;
-/// `ln 2` in two parts, the first of so few bits that its product with an exponent is exact.
+/// `ln 2` in two parts. The first has so few bits that its product with an exponent is exact.
 const LN_2: [f32; 2] = [0.693_145_75, 1.428_606_8e-6];
 
 exponentials!(f32 exp32 sigmoid32; ROUND + 254.0, exp_tail factors; -104.0 89.0; 17.4 23.0);
 
-/// `x` if it is below `limit` in size, else NaN.
+/// `x` if `|x|` is at most `limit`, else NaN.
 #[inline(always)]
 fn within(x: f32, limit: f32) -> f32 {
     if x.abs() <= limit { x } else { f32::NAN }
 }
 
-/// `(e^r - 1 - r) / r²`, for `r` at most half a `ln 2` in size, off by 1.4e-8 parts of `e^r - 1`.
+/// `(e^r - 1 - r) / r²` for `|r|` up to half of `ln 2`, with an error of 1.4e-8 relative to `e^r - 1`.
 #[inline(always)]
 fn exp_tail(r: f32) -> f32 {
     let z = r * r;
@@ -26,14 +27,15 @@ fn exp_tail(r: f32) -> f32 {
     high.mul_add(z, r.mul_add(1.666_653_9e-1, 4.999_999_7e-1))
 }
 
-/// `2^n` in two factors, each of them normal where their product is not. `rounded` is `n + 254` plus [`ROUND`].
+/// `2^n` as a product of two normal factors, for results that may not be normal. `rounded` is `n + 254` plus
+/// [`ROUND`].
 #[inline(always)]
 fn factors(rounded: f32) -> (f32, f32) {
     let half = (rounded.to_bits() << 22) & 0xff80_0000;
     (f32::from_bits(half), f32::from_bits((rounded.to_bits() << 23).wrapping_sub(half)))
 }
 
-/// `2^x` for normal results: the series of `2^r`, for `r` at most a half in size.
+/// `2^x` for normal results, from the series of `2^r` with `|r|` at most a half.
 #[inline(always)]
 pub fn exp2_32(x: f32) -> f32 {
     let rounded = within(x, 125.0) + ROUND;
@@ -42,7 +44,7 @@ pub fn exp2_32(x: f32) -> f32 {
         * f32::from_bits(rounded.to_bits().wrapping_add(127) << 23)
 }
 
-/// `2^n (e^r - 1) + (2^n - 1)`, summed without loss. A zero keeps its sign.
+/// `2^n (e^r - 1) + (2^n - 1)`, summed without error. Keeps the sign of zero.
 #[inline(always)]
 pub fn exp_m132(x: f32) -> f32 {
     const BASE: f32 = ROUND + 127.0;
@@ -62,8 +64,8 @@ pub fn exp_m132(x: f32) -> f32 {
     (head + tail.mul_add(r * r, low).mul_add(scale, lost)).copysign(x)
 }
 
-/// `tanh |x| = (c - m) / (c + m)`, where `c` is `2^n` and `m = e^r` such that `e^(-2|x|) = m / c`. The quotient is
-/// corrected once. Where `c` and 1 would not fit into one number, a larger `r` serves.
+/// `tanh |x| = (c - m) / (c + m)` with `c = 2^n` and `m = e^r`, where `e^(-2|x|) = m / c`. The quotient is corrected
+/// once. Where `c + 1` would not be exact, `r` is allowed to grow.
 #[inline(always)]
 pub fn tanh32(x: f32) -> f32 {
     const BASE: f32 = ROUND + 127.0;
@@ -104,10 +106,10 @@ pub fn softplus32(x: f32) -> f32 {
     if x > 0.0 { x + y } else { y }
 }
 
-/// The exponent `k` and `m - 1` such that `x = 2^k m`, with `m` between `√½` and `√2`. `x` is normal and positive.
+/// `k` and `m - 1` with `x = 2^k m` and `m` between `√½` and `√2`. `x` is normal and positive.
 #[inline(always)]
 fn mantissa(x: f32) -> (f32, f32) {
-    // Moved so that the cut between two exponents lies at √½ instead of 1.
+    // Shifted so that the exponent changes at √½ instead of 1.
     let bits = x.to_bits().wrapping_sub(0x3f35_04f3);
     let k = ((bits as i32) >> 23) as f32;
     (k, f32::from_bits((bits & 0x007f_ffff).wrapping_add(0x3f35_04f3)) - 1.0)
@@ -131,7 +133,7 @@ pub fn ln32(x: f32) -> f32 {
     if x > 0.0 { ln_of(k, f, 0.0) } else { f32::NAN }
 }
 
-/// `ln(1 + x)`: the logarithm of the rounded sum, and the rounding error as a correction.
+/// `ln(1 + x)`: the logarithm of the rounded sum, corrected for the rounding error.
 #[inline(always)]
 pub fn ln_1p32(x: f32) -> f32 {
     let u = 1.0 + x;
@@ -144,8 +146,8 @@ pub fn ln_1p32(x: f32) -> f32 {
 /// π/2 in parts of 24 bits.
 const HALF_PI: [f32; 3] = [1.570_796_4, -4.371_139e-8, -1.715_124_5e-15];
 
-/// The quadrant of `x` (as bits, of which the lowest two count) and sine and cosine of what is left, for arguments up to
-/// a million: the first part of π/2 leaves what fits into one number, the product with the second is taken without loss.
+/// Sine or cosine of `|x|` up to a million, shifted by quadrants. The product with the first part of π/2 leaves an
+/// exact remainder, and the product with the second part is kept in two numbers.
 #[inline(always)]
 fn circular(x: f32, shift: u32) -> f32 {
     let x = within(x, 1_048_576.0);
@@ -167,7 +169,7 @@ fn circular(x: f32, shift: u32) -> f32 {
 
 #[inline(always)]
 pub fn sin32(x: f32) -> f32 {
-    // Of the size, since the sign of zero is lost in the reduction.
+    // Takes `|x|`, because the reduction loses the sign of zero.
     f32::from_bits(circular(x.abs(), 0).to_bits() ^ (x.to_bits() & 0x8000_0000))
 }
 

@@ -1,13 +1,12 @@
-//! Functions of f32 computed in f64, with polynomials that are exact enough for f32: what would cancel or need a second
-//! number in f32 does not here. The polynomials interpolate at Chebyshev's nodes; what they are off is noted in parts of
-//! the result.
+//! f32 functions computed in f64, where nothing cancels below the precision of f32. Polynomials interpolate at
+//! Chebyshev nodes; stated errors are relative.
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2, FRAC_PI_4, LN_2, LOG2_E, LOG10_2, LOG10_E, PI};
 
 use super::poly::{ROUND64, horner, mantissa64, power_of_two64, quadrant};
 use super::single::exp32;
 
-/// `e^x`, off by 3e-12; 0 or beyond every f32 far out.
+/// `e^x` with an error of 3e-12; 0 or above every f32 far out.
 #[inline(always)]
 fn exp(x: f64) -> f64 {
     let x = if x > 300.0 { 300.0 } else { x };
@@ -18,8 +17,8 @@ fn exp(x: f64) -> f64 {
     (tail * r).mul_add(r, 1.0 + r) * power_of_two64(rounded)
 }
 
-/// The exponent `k` of `x` and `ln x - k ln 2`, off by 1e-13, with `less` for `x - 1` where `k` is 0. NaN unless `x` is
-/// positive and finite.
+/// The exponent `k` of `x`, and `ln x - k ln 2` with an error of 1e-13. `less` replaces `x - 1` where `k` is 0. NaN
+/// unless `x` is positive and finite.
 #[inline(always)]
 fn ln_parts(x: f64, less: impl Fn(f64) -> f64) -> (f64, f64) {
     let (k, f) = mantissa64(x);
@@ -30,14 +29,14 @@ fn ln_parts(x: f64, less: impl Fn(f64) -> f64) -> (f64, f64) {
     (if x > 0.0 && x <= f64::MAX { k } else { f64::NAN }, (tail * z).mul_add(s, 2.0 * s))
 }
 
-/// `ln(1 + u)`: near 1 the difference `u` is known better than the sum.
+/// `ln(1 + u)`. Near 1, `u` is more accurate than the difference of the sum and 1.
 #[inline(always)]
 fn ln_1p(u: f64) -> f64 {
     let (k, y) = ln_parts(1.0 + u, |_| u);
     k.mul_add(LN_2, y)
 }
 
-/// The angle of the point `(x, y)`, neither of which is negative, off by 3e-12.
+/// The angle of the point `(x, y)` with non-negative coordinates, with an error of 3e-12.
 #[inline(always)]
 fn angle(y: f64, x: f64) -> f64 {
     let (steep, middle) = (y > x * 2.414_213_562_373_095, y > x * 0.414_213_562_373_095_1);
@@ -85,7 +84,7 @@ pub fn tan(x: f32) -> f32 {
     let c = horner!(f64 z; 2.446_345_266_350_529e-5, -0.001_388_758_656_578_384_7, 0.041_666_650_596_550_34, -0.499_999_999_689_965_8);
     let (s, c) = ((s * z).mul_add(r, r), c.mul_add(z, 1.0));
     let y = (if q & 1 == 0 { s } else { -c }) / (if q & 1 == 0 { c } else { s });
-    // The sign of zero is lost in the reduction.
+    // The reduction loses the sign of zero.
     if x == 0.0 { x } else { y as f32 }
 }
 
@@ -139,14 +138,14 @@ pub fn hypot(x: f32, y: f32) -> f32 {
     x.mul_add(x, y * y).sqrt() as f32
 }
 
-/// For all arguments, special ones too.
+/// For all arguments, special values included.
 #[inline(always)]
 pub fn pow(x: f32, y: f32) -> f32 {
     let (base, y) = (f64::from(x), f64::from(y));
     let a = base.abs();
     let (k, log) = ln_parts(a, |f| f);
     let log = k.mul_add(LN_2, log);
-    // Zero and infinity have logarithms beyond what an exponent could bring back.
+    // The logarithms of zero and infinity must stay large enough for any exponent.
     let log = if a == 0.0 { -f64::MAX } else { log };
     let log = if a == f64::INFINITY { f64::MAX } else { log };
     let power = exp(if y == 0.0 || log == 0.0 { 0.0 } else { y * log });
@@ -157,23 +156,23 @@ pub fn pow(x: f32, y: f32) -> f32 {
     (if x.is_sign_negative() { signed } else { power }) as f32
 }
 
-/// Up to here the tail of the normal distribution is a number of f32.
+/// Up to here the tail of the normal distribution is representable in f32.
 const LAST: f64 = 14.5;
 
-/// The size of a number, at most [`LAST`].
+/// `|x|`, at most [`LAST`].
 #[inline(always)]
 fn size(x: f32) -> f64 {
     f64::from(if x.abs() > LAST as f32 { LAST as f32 } else { x.abs() })
 }
 
-/// `e^(-a²/2)` for `a` up to [`LAST`], off by 2e-9.
+/// `e^(-a²/2)` for `a` up to [`LAST`], with an error of 2e-9.
 #[inline(always)]
 fn bell(a: f64) -> f64 {
     let y = a * a * (-0.5 * LOG2_E);
     let rounded = y + ROUND64;
     let r = y - (rounded - ROUND64);
     let m = horner!(f64 r; 0.000_153_533_661_718_124_73, 0.001_339_887_467_513_787_3, 0.009_618_437_353_283_068, 0.055_503_324_713_120_98, 0.240_226_479_135_009_44, 0.693_147_202_853_401_4, 1.0);
-    // The exponent is added to that of `m`, which is about 1.
+    // Adds the exponent to that of `m`, which is about 1.
     f64::from_bits(m.to_bits().wrapping_add(rounded.to_bits() << 52))
 }
 
@@ -182,7 +181,8 @@ pub fn normal_density(x: f32) -> f32 {
     (bell(size(x)) * (0.5 * FRAC_1_SQRT_2 * std::f64::consts::FRAC_2_SQRT_PI)) as f32
 }
 
-/// The distribution function at `-a`: `e^(-a²/2)` times `t` and a polynomial of `t = 1 / (1 + 0.3 a)`, off by 5e-9.
+/// The distribution function at `-a`: `e^(-a²/2)` times `t` and a polynomial in `t = 1 / (1 + 0.3 a)`, with an error
+/// of 5e-9.
 #[inline(always)]
 fn normal_tail(a: f64) -> f64 {
     let t = 1.0 / a.mul_add(0.3, 1.0);
@@ -196,21 +196,21 @@ pub fn normal_cdf(x: f32) -> f32 {
     (if x > 0.0 { 1.0 - tail } else { tail }) as f32
 }
 
-/// `x` times the distribution function, which right of 0 is 1 less its value on the left. A zero keeps its sign.
+/// `x` times the distribution function, which for positive `x` is 1 minus its value at `-x`. Keeps the sign of zero.
 #[inline(always)]
 pub fn gelu(x: f32) -> f32 {
     let a = size(x);
     (if x >= 0.0 { x } else { -0.0 }) - (a * normal_tail(a)) as f32
 }
 
-/// In f32 itself: `x + x P(x²)` up to 1, and 1 less `e^L(x)` from there on, with `L` the logarithm of the complement.
+/// In f32 arithmetic: `x + x P(x²)` up to 1, and beyond `1 - e^L(x)` with `L` the logarithm of the complement.
 #[inline(always)]
 pub fn erf(x: f32) -> f32 {
     let z = x * x;
     let small = horner!(f32 z; -9.667_045e-6, 1.126_595_9e-4, -8.484_080_3e-4, 5.221_031_6e-3, -2.686_543e-2, 1.128_378_2e-1, -3.761_263_8e-1, 1.283_791_7e-1);
     let a = if x.abs() > 4.0 { 4.0 } else { x.abs() };
     let tail = horner!(f32 a; 1.637_151_4e-6, -4.605_804e-5, 5.968_056_5e-4, -4.759_596e-3, 2.642_113_5e-2, -1.100_800_86e-1, -6.318_260_4e-1);
-    // The logarithm in two parts, as near 1 a unit of it is half a unit of the result.
+    // The logarithm is in two parts, because near 1 one unit of it is half a unit of the result.
     let linear = -1.130_233_4 * a;
     let rest = (tail * a).mul_add(a, (-1.130_233_4_f32).mul_add(a, -linear) + 3.201_380_6e-4);
     let log = linear + rest;

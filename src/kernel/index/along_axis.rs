@@ -1,4 +1,4 @@
-//! Elements picked along an axis by position, and put back there. A position of -1 stands for no element.
+//! Gather and scatter along an axis. A position of -1 stands for no element.
 
 use std::ops::Range;
 
@@ -10,24 +10,24 @@ use crate::kernel::output::{self, AxisBlocks};
 use crate::kernel::par::{self, SendPtr};
 use crate::shape::Dims;
 
-/// `out[.., j, ..] = x[.., at[.., j, ..], ..]` along an axis; 0 where the position is -1.
+/// `out[.., j, ..] = x[.., at[.., j, ..], ..]` along an axis, or 0 where the position is -1.
 ///
 /// # Panics
-/// When a position is outside the axis.
+/// If a position is outside the axis.
 pub fn gather(op: &'static str, x: &Array, at: &Array, axis: usize) -> Result<Array> {
     let (x, at) = (x.contiguous()?, at.contiguous()?);
     let (from, to) = (AxisBlocks::of(x.dims(), axis), AxisBlocks::of(at.dims(), axis));
     let at_all = at.as_slice::<i64>().expect("contiguous");
     dispatch!(x.dtype(), all T => {
         let x = x.as_slice::<T>().expect("contiguous");
-        // IndexedAxes of single elements are taken together.
+        // Rows of single elements are handled together.
         let size = if to.inner == 1 { to.n } else { to.inner };
-        // Each element is looked up, which takes as long as to move some.
+        // A lookup takes about as long as moving four elements.
         output::build_from::<T>(op, at.dims(), size, size * 4, |first, out| {
             if size == 0 { return; }
             for (c, out) in (first..).zip(out.chunks_exact_mut(size)) {
                 let x = &x[c * size / to.len() * from.len()..][..from.len()];
-                // One look for both: as an unsigned number -1 is beyond every end.
+                // One check for both: as an unsigned number, -1 is above every bound.
                 let element = |j: i64, column: usize| {
                     let place = (j as usize).wrapping_mul(from.inner).wrapping_add(column);
                     x.get(place).copied().unwrap_or_else(|| {
@@ -46,7 +46,7 @@ pub fn gather(op: &'static str, x: &Array, at: &Array, axis: usize) -> Result<Ar
     })
 }
 
-/// The elements moved `by` places along an axis, at most as many as it has; those beyond the end come in at the start.
+/// Rotates the elements along an axis by `by` positions, at most its size.
 pub fn roll(op: &'static str, x: &Array, axis: usize, by: usize) -> Result<Array> {
     let x = x.contiguous()?;
     let blocks = AxisBlocks::of(x.dims(), axis);
@@ -55,7 +55,7 @@ pub fn roll(op: &'static str, x: &Array, axis: usize, by: usize) -> Result<Array
         let all = x.as_slice::<T>().expect("contiguous");
         output::build::<T>(op, x.dims(), 1, |mut at, mut out| {
             while !out.is_empty() {
-                // What lies together, in the block and in what is left to be written.
+                // The longest stretch that is contiguous in both arrays.
                 let i = at % len;
                 let (from, run) = if i < by { (i + len - by, by - i) } else { (i - by, len - i) };
                 let run = run.min(out.len());
@@ -67,42 +67,43 @@ pub fn roll(op: &'static str, x: &Array, axis: usize, by: usize) -> Result<Array
     })
 }
 
-/// The transpose of [`gather`]: zeros with `n` rows along the axis, and `out[.., at[.., j, ..], ..] += g[.., j, ..]`.
+/// The transpose of [`gather`]: zeros with `n` rows along the axis, then `out[.., at[.., j, ..], ..] += g[.., j,
+/// ..]`.
 ///
 /// # Errors
-/// The dtype is bool.
+/// If the dtype is bool.
 ///
 /// # Panics
-/// When a position is outside the axis.
+/// If a position is outside the axis.
 pub fn scatter_add_to_zeros(op: &'static str, g: &Array, at: &Array, axis: usize, n: usize) -> Result<Array> {
     let mut dims = Dims::from_slice(g.dims());
     dims[axis] = n;
     scatter_add(op, Array::zeros(op, g.dtype(), &dims)?, at, g, axis)
 }
 
-/// `x` with `out[.., at[.., j, ..], ..] += values[.., j, ..]`, those of one place in their order.
+/// A copy of `x` with `out[.., at[.., j, ..], ..] += values[.., j, ..]`, in the order of `j`.
 ///
 /// # Errors
-/// The dtype is bool.
+/// If the dtype is bool.
 ///
 /// # Panics
-/// When a position is outside the axis.
+/// If a position is outside the axis.
 pub fn scatter_add(op: &'static str, x: Array, at: &Array, values: &Array, axis: usize) -> Result<Array> {
     let x = x.contiguous()?;
     dispatch!(x.dtype(), num T => scatter_with(op, x, values, at, axis, |out: &mut T, value| *out = Num::add(*out, value)),
         else bail!(Dtype, op, "truth values are not added up"))
 }
 
-/// `x` with `out[.., at[.., j, ..], ..] = values[.., j, ..]`, the last one where a position is named twice.
+/// A copy of `x` with `out[.., at[.., j, ..], ..] = values[.., j, ..]`; the last value of a repeated position stays.
 ///
 /// # Panics
-/// When a position is outside the axis.
+/// If a position is outside the axis.
 pub fn scatter(op: &'static str, x: &Array, at: &Array, values: &Array, axis: usize) -> Result<Array> {
     let x = x.contiguous()?;
     dispatch!(x.dtype(), all T => scatter_with(op, x, values, at, axis, |out: &mut T, value| *out = value))
 }
 
-/// An array with elements scatter_with into it along an axis, those of one place in their order.
+/// Calls `lay` with each selected element of `out` and its value, in order.
 fn scatter_with<T: Element>(
     op: &'static str,
     mut out: Array,
@@ -123,19 +124,19 @@ fn scatter_with<T: Element>(
     let (g, at) = (g.as_slice::<T>().expect("contiguous"), at.as_slice::<i64>().expect("contiguous"));
     let blocks = g.len() / from.len();
     let shared = SendPtr(out.own()?);
-    // IndexedAxes of blocks by columns: whoever has them lays all that comes to them.
+    // A thread has some blocks and some columns, and does all writes to them.
     let work = |rows: Range<usize>, columns: Range<usize>| {
-        // Read once: through a reference they might be what the loop writes.
+        // Local copies, because the compiler must assume that the loop may write what it reads through a reference.
         let (inner, len, lay) = (to.inner, to.len(), &lay);
         for b in rows {
             let (g, at) = (&g[b * from.len()..][..from.len()], &at[b * from.len()..][..from.len()]);
-            // SAFETY: the block is in the array.
+            // SAFETY: block `b` is inside the array.
             let out = unsafe { shared.get().cast::<T>().add(b * len) };
             let lay_at = move |j: i64, column: usize, value: T| {
                 // As in `gather`.
                 let place = (j as usize).wrapping_mul(inner).wrapping_add(column);
                 if place < len {
-                    // SAFETY: in the block, of which nobody else has this column.
+                    // SAFETY: `place` is inside the block, and no other thread has this column.
                     lay(unsafe { &mut *out.add(place) }, value);
                 } else {
                     assert!(j < 0, "{op}: a position leaves its axis");

@@ -1,4 +1,4 @@
-//! Elements read into an array of their own: at positions, or on one side of a diagonal.
+//! Elements gathered into a new array: at positions, or on one side of a diagonal.
 
 use std::ops::Range;
 
@@ -9,27 +9,30 @@ use crate::kernel::copy::copy;
 use crate::kernel::par::{self, SendPtr};
 use crate::shape::Dims;
 
-/// The values at positions.
+/// The elements at positions.
 pub fn gather(
     op: &'static str,
     x: &Array,
     rows: IndexedAxes,
     positions: &Array,
-    lanes: usize,
+    batch_ndim: usize,
 ) -> Result<Array> {
     let hidden = |a| if x.dims()[a] == 1 { positions.dims()[a] } else { x.dims()[a] };
-    let hidden: Dims = (0..lanes).map(hidden).collect();
-    let x = x.expand(&hidden.iter().chain(&x.dims()[lanes..]).copied().collect::<Dims>(), lanes);
-    let dims: Dims =
-        hidden.iter().copied().chain(rows.values(&x.dims()[lanes..], &positions.dims()[lanes..])).collect();
-    let (list, lead) = (flat(positions, lanes)?, lanes + rows.outer);
-    // All of it is written below.
+    let hidden: Dims = (0..batch_ndim).map(hidden).collect();
+    let x = x.expand(&hidden.iter().chain(&x.dims()[batch_ndim..]).copied().collect::<Dims>(), batch_ndim);
+    let dims: Dims = hidden
+        .iter()
+        .copied()
+        .chain(rows.values(&x.dims()[batch_ndim..], &positions.dims()[batch_ndim..]))
+        .collect();
+    let (list, lead) = (flat(positions, batch_ndim)?, batch_ndim + rows.outer);
+    // Every element is written below.
     let mut out = Array::build_raw(op, x.dtype(), &dims, |_| ())?;
     if out.len() == 0 {
         return Ok(out);
     }
-    let shown = flat_values(&out, lead, positions.rank() - lanes)?;
-    let plan = IndexPlan::new(&x.layout(), rows, lanes, &list, &shown);
+    let shown = flat_values(&out, lead, positions.rank() - batch_ndim)?;
+    let plan = IndexPlan::new(&x.layout(), rows, batch_ndim, &list, &shown);
     drop(shown);
     let (size, to) = (x.dtype().size(), SendPtr(out.own()?));
     let whole = plan.places();
@@ -37,8 +40,8 @@ pub fn gather(
         let to = &to;
         plan.lists(places, |ox, ov, list| {
             let ov = ov + part.start as isize * plan.value_step;
-            // SAFETY: `IndexPlan` checked the positions; its strides reach only elements, and each place and position has
-            // values of its own.
+            // SAFETY: `IndexPlan` checked the positions, its strides lead only to elements, and each list and
+            // position has its own values.
             unsafe {
                 let from = x.ptr().offset(ox * size as isize);
                 let to = to.0.offset(ov * size as isize);
@@ -56,13 +59,13 @@ pub fn gather(
     Ok(out)
 }
 
-/// Copies the block of each position from the whole at `x` to the values at `v`.
+/// Copies the block of each position from the array at `x` to the values at `v`.
 ///
 /// # Safety
-/// The offsets reach only elements of `size` bytes; those written belong to no other thread.
+/// The offsets lead only to elements of `size` bytes, and no other thread touches those that are written.
 unsafe fn moved(size: usize, plan: &IndexPlan<'_>, list: &[i64], x: *const u8, v: *mut u8) {
     let (step, value_step) = (plan.step, plan.value_step);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     by_size!(size, T => unsafe {
         let (x, v) = (x.cast::<T>(), v.cast::<T>());
         match plan.inner[..] {
@@ -87,7 +90,7 @@ unsafe fn moved(size: usize, plan: &IndexPlan<'_>, list: &[i64], x: *const u8, v
     });
 }
 
-/// The elements of matrices on one side of their k-th diagonal, that one included; zero on the other side.
+/// Matrices with the elements on one side of the k-th diagonal (inclusive), and zeros on the other side.
 pub fn triangle(x: &Array, upper: bool, k: i64) -> Result<Array> {
     let x = x.contiguous()?;
     let mut out = Array::zeros("triangle", x.dtype(), x.dims())?;
@@ -96,13 +99,13 @@ pub fn triangle(x: &Array, upper: bool, k: i64) -> Result<Array> {
     if bytes == 0 {
         return Ok(out);
     }
-    // SAFETY: both are contiguous with so many bytes, and `out` is held by nobody else.
+    // SAFETY: both arrays are contiguous and have `bytes` bytes, and `out` is unshared.
     let (from, to) = unsafe {
         (std::slice::from_raw_parts(x.ptr(), bytes), std::slice::from_raw_parts_mut(out.own()?, bytes))
     };
     let row = columns * size;
     for (i, (to, from)) in to.chunks_exact_mut(row).zip(from.chunks_exact(row)).enumerate() {
-        // The first column of the upper side, or the first after the lower one.
+        // The first column of the upper side, or the first one after the lower side.
         let edge = ((i % rows) as i64).saturating_add(k).saturating_add(i64::from(!upper));
         let edge = edge.clamp(0, columns as i64) as usize * size;
         let kept = if upper { edge..row } else { 0..edge };

@@ -1,4 +1,4 @@
-//! Elements picked, written and added up by position. Works on element size; only sums know the dtype.
+//! The axes that positions index, and the iteration over indexed elements and their values.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::kernel::{par, simd};
 use crate::shape::{self, Dims, Strides};
 
-/// Which axes of an array one list of positions speaks of: `merged` axes after `outer` others (not counting hidden
-/// ones), taken together in C order. The axes of the positions stand in their place in the values.
+/// The axes that a list of positions indexes: `merged` axes after `outer` others (not counting batch axes), flattened
+/// in C order. In the shape of the values they are replaced by the axes of the positions.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexedAxes {
     pub outer: usize,
@@ -20,45 +20,45 @@ pub struct IndexedAxes {
 }
 
 impl IndexedAxes {
-    /// The shape of the values, given the shapes of the whole and of the positions (both without hidden axes).
+    /// The shape of the values, from the shapes of the array and of the positions, all without batch axes.
     pub fn values(self, whole: &[usize], positions: &[usize]) -> Dims {
         let (outer, rest) = whole.split_at(self.outer);
         outer.iter().chain(positions).chain(&rest[self.merged..]).copied().collect()
     }
 }
 
-/// One axis of a walk over two arrays: its size, and the strides of the whole and of the values.
+/// An axis: its size, and its strides in the array and in the values.
 pub type Axis = (usize, isize, isize);
 
-/// A walk over all pairs of an element of the whole and one of the values.
+/// An iteration over pairs of an indexed element of the array and its value.
 pub struct IndexPlan<'a> {
-    /// The axes before the positions: sizes, strides of the whole and of the values, and of the lists of positions.
+    /// The axes before the indexed ones: size, and strides in the array, the values and the lists of positions.
     pub outer: SmallVec<[(usize, isize, isize, isize); 4]>,
-    /// The lists of positions, one after another, as offsets in units of `step`.
+    /// The lists of positions, concatenated, as offsets in units of `step`.
     pub positions: Cow<'a, [i64]>,
     /// The length of one list.
     pub n: usize,
     pub step: isize,
-    /// How far the values of neighbouring positions are apart.
+    /// The stride between the values of adjacent positions.
     pub value_step: isize,
     pub inner: SmallVec<[Axis; 2]>,
 }
 
 impl<'a> IndexPlan<'a> {
-    /// `whole` and `values` begin with the same hidden axes, those of `positions` are each of that size or 1.
+    /// The array and the values have the same batch axes; those of the positions have the same sizes or 1.
     pub fn new(
         whole: &Layout,
         rows: IndexedAxes,
-        lanes: usize,
+        batch_ndim: usize,
         positions: &'a Array,
         values: &Array,
     ) -> IndexPlan<'a> {
-        let lead = lanes + rows.outer;
+        let lead = batch_ndim + rows.outer;
         let (sizes, strides) =
             (&whole.dims[lead..lead + rows.merged], &whole.strides[lead..lead + rows.merged]);
-        let n = shape::len(&positions.dims()[lanes..]);
+        let n = shape::len(&positions.dims()[batch_ndim..]);
         let list = positions.as_slice::<i64>().expect("positions are contiguous");
-        // Checked here once more, so that no list from anywhere can make the walk leave the array.
+        // Checked here, so that no list of positions can make the iteration leave the array.
         assert!(inside(list, shape::len(sizes)), "a position leaves its axis");
         let joined = (1..sizes.len()).all(|k| strides[k - 1] == strides[k] * sizes[k] as isize);
         let (list, step) = match (joined, strides.last()) {
@@ -67,9 +67,9 @@ impl<'a> IndexPlan<'a> {
         };
         let value_strides = values.strides();
         let mut own = positions.strides();
-        own.truncate(lanes);
+        own.truncate(batch_ndim);
         let outer = (0..lead).map(|a| {
-            let of_list = if a < lanes && positions.dims()[a] != 1 { own[a] } else { 0 };
+            let of_list = if a < batch_ndim && positions.dims()[a] != 1 { own[a] } else { 0 };
             (whole.dims[a], whole.strides[a], value_strides[a], of_list)
         });
         let inner = (lead + rows.merged..whole.dims.len()).zip(lead + 1..);
@@ -83,7 +83,8 @@ impl<'a> IndexPlan<'a> {
         }
     }
 
-    /// Calls `f` with the offsets of the whole and of the values, and the list of positions, of each outer place.
+    /// Calls `f` for each index of the outer axes: the offsets in the array and in the values, and the list of
+    /// positions.
     pub fn lists(&self, range: Range<usize>, mut f: impl FnMut(isize, isize, &[i64])) {
         for place in range {
             let (mut left, mut x, mut v, mut list) = (place, 0, 0, 0);
@@ -105,7 +106,7 @@ impl<'a> IndexPlan<'a> {
     }
 }
 
-/// Whether all positions are among so many places.
+/// Whether all positions are below `places`.
 pub fn inside(list: &[i64], places: usize) -> bool {
     let lost = AtomicBool::new(false);
     par::pieces(list.len(), par::PIECE, &|r| {
@@ -118,7 +119,7 @@ pub fn inside(list: &[i64], places: usize) -> bool {
     !lost.into_inner()
 }
 
-/// The offset of a place counted in C order.
+/// The offset of a position counted in C order.
 fn offset(place: i64, sizes: &[usize], strides: &[isize]) -> i64 {
     let (mut left, mut at) = (place as usize, 0);
     for (&d, &s) in sizes.iter().zip(strides).rev() {
@@ -128,7 +129,7 @@ fn offset(place: i64, sizes: &[usize], strides: &[isize]) -> i64 {
     at as i64
 }
 
-/// Neighbouring axes that both arrays walk in one run, joined.
+/// Coalesces adjacent axes that are one axis in both arrays.
 fn joint(axes: impl Iterator<Item = Axis>) -> SmallVec<[Axis; 2]> {
     let mut out: SmallVec<[Axis; 2]> = SmallVec::new();
     for (d, x, v) in axes.filter(|a| a.0 != 1) {
@@ -142,14 +143,14 @@ fn joint(axes: impl Iterator<Item = Axis>) -> SmallVec<[Axis; 2]> {
     out
 }
 
-/// The positions in C order with all their own axes as one.
-pub fn flat(positions: &Array, lanes: usize) -> Result<Array> {
-    let mut dims: Dims = positions.dims()[..lanes].into();
-    dims.push(shape::len(&positions.dims()[lanes..]));
+/// The positions with all their own axes flattened, in C order.
+pub fn flat(positions: &Array, batch_ndim: usize) -> Result<Array> {
+    let mut dims: Dims = positions.dims()[..batch_ndim].into();
+    dims.push(shape::len(&positions.dims()[batch_ndim..]));
     positions.reshape(&dims)?.contiguous()
 }
 
-/// The values with the axes of the positions as one.
+/// The values with the axes of the positions flattened.
 pub fn flat_values(values: &Array, lead: usize, positions: usize) -> Result<Array> {
     let mut dims: Dims = values.dims()[..lead].into();
     dims.push(shape::len(&values.dims()[lead..lead + positions]));

@@ -1,4 +1,4 @@
-//! Lists of positions: made of indices and of truth values, taken apart again, and looked through for repeats.
+//! Lists of positions: from indices and from truth values, back to indices, and checked for repeats.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -10,23 +10,23 @@ use crate::kernel::pointwise::binary::{self, binary_loops};
 use crate::kernel::{output, simd};
 use crate::shape::{self, Dims};
 
-/// Indices of neighbouring axes of these sizes, broadcast against each other, as positions on all of them in C order.
-/// Negative ones count from the end. `first` is the axis that the sizes begin at, for errors.
+/// Broadcast indices of adjacent axes of these sizes as positions on the flattened axes, as in
+/// `numpy.ravel_multi_index`. Negative indices count from the end. `first` numbers the axes, for errors.
 pub fn ravel_indices(
     op: &'static str,
     indices: &[&Array],
     sizes: &[usize],
     first: &[usize],
-    lanes: usize,
+    batch_ndim: usize,
 ) -> Result<Array> {
     const SUM: &binary::BinaryLoops = binary_loops!(integer x, y => x.add(y));
     let mut dims = Dims::new();
     for index in indices {
-        let lane_first = index.with_rank(indices.iter().map(|i| i.rank()).max().unwrap_or(0), lanes);
+        let lane_first = index.with_rank(indices.iter().map(|i| i.rank()).max().unwrap_or(0), batch_ndim);
         match shape::broadcast(op, &dims, lane_first.dims()) {
             Ok(d) => dims = d,
             Err(_) => {
-                let all: Vec<&[usize]> = indices.iter().map(|i| &i.dims()[lanes..]).collect();
+                let all: Vec<&[usize]> = indices.iter().map(|i| &i.dims()[batch_ndim..]).collect();
                 bail!(
                     Index,
                     op,
@@ -41,13 +41,13 @@ pub fn ravel_indices(
         let places = normal(op, index, size, axis, *step as i64)?;
         out = Some(match out {
             None => places,
-            Some(sum) => binary::apply(op, SUM, &sum, &places, lanes)?,
+            Some(sum) => binary::apply(op, SUM, &sum, &places, batch_ndim)?,
         });
     }
     out.map_or_else(|| Array::zeros(op, DType::I64, &dims), Ok)
 }
 
-/// Indices of an axis as places that are `step` positions apart: checked, and negative ones counted from the end.
+/// The indices of an axis, checked and made non-negative, times `step`.
 fn normal(op: &'static str, index: &Array, size: usize, axis: usize, step: i64) -> Result<Array> {
     #[inline(always)]
     fn place<T: Element>(i: T, n: i64) -> i64 {
@@ -66,7 +66,8 @@ fn normal(op: &'static str, index: &Array, size: usize, axis: usize, step: i64) 
         let out = output::build::<i64>(op, index.dims(), 1, |first, out| simd::autovectorize(
             #[inline(always)]
             || {
-                // Read once: through a reference they might be what the loop writes.
+                // Local copies, because the compiler must assume that the loop may write what it reads through a
+                // reference.
                 let (n, step) = (n, step);
                 let mut lost = false;
                 for (out, &i) in out.iter_mut().zip(&from[first..]) {
@@ -84,7 +85,7 @@ fn normal(op: &'static str, index: &Array, size: usize, axis: usize, step: i64) 
     }, else bail!(Index, op, "indices are integers or truth values, not {}", index.dtype()))
 }
 
-/// The number of an element, exactly.
+/// Exact conversion to the widest integer.
 trait Exact {
     fn to_i128(self) -> i128;
 }
@@ -93,7 +94,7 @@ macro_rules! exact {
 }
 exact!(u8 i8 u16 i16 u32 i32 u64 i64);
 
-/// The positions of the elements that are not zero, in C order, with all axes as one.
+/// The positions of the non-zero elements of the flattened array.
 pub fn nonzero(x: &Array) -> Result<Array> {
     let x = x.contiguous()?;
     dispatch!(x.dtype(), all T => {
@@ -106,7 +107,7 @@ pub fn nonzero(x: &Array) -> Result<Array> {
     })
 }
 
-/// Positions in C order as indices of one axis.
+/// Positions on flattened axes as indices of one axis.
 pub fn unravel_index(positions: &Array, dims: &[usize], axis: usize) -> Result<Array> {
     let (after, size) = (shape::len(&dims[axis + 1..]).max(1) as i64, dims[axis].max(1) as i64);
     let positions = positions.contiguous()?;
@@ -116,9 +117,9 @@ pub fn unravel_index(positions: &Array, dims: &[usize], axis: usize) -> Result<A
     })
 }
 
-/// Truth values: which of the positions of a list are not named again later in it. None where all are.
-pub fn last_occurrences(positions: &Array, lanes: usize) -> Result<Option<Array>> {
-    let list = flat(positions, lanes)?;
+/// Which positions of each list do not occur again later in it, as truth values. `None` if that is all of them.
+pub fn last_occurrences(positions: &Array, batch_ndim: usize) -> Result<Option<Array>> {
+    let list = flat(positions, batch_ndim)?;
     let n = *list.dims().last().expect("one axis at least");
     let from = list.as_slice::<i64>().expect("contiguous");
     let mut all = true;

@@ -1,4 +1,4 @@
-//! Values written over, or added up into, the elements at positions.
+//! Values written or added to the elements at positions.
 
 use std::ops::Range;
 
@@ -12,28 +12,28 @@ use crate::kernel::par::{self, SendPtr};
 use crate::kernel::simd;
 use crate::shape::Dims;
 
-/// Writes `values` over the elements of `x` at positions within a layout of its C order: in place where nobody else
-/// holds the memory. Where positions repeat, the last one stays. `x` has all hidden axes in full.
+/// Writes `values` to the elements of `x` at positions within a layout of its C order. Writes in place if the array
+/// is unshared. The last value of a repeated position stays. `x` has the full batch axes.
 pub fn scatter(
     x: &mut Array,
     to: &Layout,
     rows: IndexedAxes,
     positions: &Array,
     values: &Array,
-    lanes: usize,
+    batch_ndim: usize,
 ) -> Result<()> {
     assert!(to.fits(x.len()) && x.dtype() == values.dtype(), "put: {to:?} leaves {:?}", x.dims());
-    let list = flat(positions, lanes)?;
-    let values = flat_values(values, lanes + rows.outer, positions.rank() - lanes)?;
+    let list = flat(positions, batch_ndim)?;
+    let values = flat_values(values, batch_ndim + rows.outer, positions.rank() - batch_ndim)?;
     if values.len() == 0 {
         return Ok(());
     }
-    let plan = IndexPlan::new(to, rows, lanes, &list, &values);
+    let plan = IndexPlan::new(to, rows, batch_ndim, &list, &values);
     let size = x.dtype().size();
-    // SAFETY: a layout that fits begins inside the array.
+    // SAFETY: the layout fits (asserted above), so it begins inside the array.
     let address = unsafe { x.own()?.offset(to.offset * size as isize) };
     plan.lists(0..plan.places(), |ox, ov, list| {
-        // SAFETY: as in `gather`; nobody else holds the memory that is written.
+        // SAFETY: as in `gather`, and the memory that is written is unshared.
         unsafe {
             let to = address.offset(ox * size as isize);
             let from = values.ptr().offset(ov * size as isize);
@@ -56,47 +56,48 @@ pub fn scatter(
     Ok(())
 }
 
-/// `onto`, or zeros of a shape (`dims`, after the hidden axes of the inputs), with `values` added at positions, in the
-/// order of the positions: the result does not depend on threads.
+/// A copy of `onto`, or zeros of shape `dims` after the batch axes, with `values` added at positions. They are added
+/// in the order of the positions, so the result does not depend on threads.
 pub fn scatter_add(
     op: &'static str,
     (dims, onto): (&[usize], Option<&Array>),
     rows: IndexedAxes,
     positions: &Array,
     values: &Array,
-    lanes: usize,
+    batch_ndim: usize,
 ) -> Result<Array> {
     let hidden = |a| {
         let sizes = [positions, values].into_iter().chain(onto).map(|x| x.dims()[a]);
         sizes.fold(1, |size, d| if size == 1 { d } else { size })
     };
-    let hidden: Dims = (0..lanes).map(hidden).collect();
+    let hidden: Dims = (0..batch_ndim).map(hidden).collect();
     let full = |dims: &[usize]| -> Dims { hidden.iter().chain(dims).copied().collect() };
     let mut out = match onto {
-        Some(x) => x.expand(&full(dims), lanes).contiguous()?,
+        Some(x) => x.expand(&full(dims), batch_ndim).contiguous()?,
         None => Array::zeros(op, values.dtype(), &full(dims))?,
     };
-    let values = values.expand(&full(&values.dims()[lanes..]), lanes);
-    let values = flat_values(&values, lanes + rows.outer, positions.rank() - lanes)?;
-    let list = flat(positions, lanes)?;
+    let values = values.expand(&full(&values.dims()[batch_ndim..]), batch_ndim);
+    let values = flat_values(&values, batch_ndim + rows.outer, positions.rank() - batch_ndim)?;
+    let list = flat(positions, batch_ndim)?;
     if values.len() == 0 {
         return Ok(out);
     }
-    let plan = IndexPlan::new(&out.layout(), rows, lanes, &list, &values);
+    let plan = IndexPlan::new(&out.layout(), rows, batch_ndim, &list, &values);
     dispatch!(values.dtype(), num T => sum::<T>(&mut out, &plan, &values)?, else bail!(Dtype, op, "truth values are not added up"));
     Ok(out)
 }
 
 fn sum<T: Num>(out: &mut Array, plan: &IndexPlan<'_>, values: &Array) -> Result<()> {
     let to = SendPtr(out.own()?);
-    // The columns of a block are independent of each other, as are the outer places.
+    // The columns of a block, and the outer indices, are independent of each other.
     let work = |places: Range<usize>, columns: Range<usize>| {
         let to = &to;
         plan.lists(places, |ox, ov, list| {
-            // SAFETY: as in `gather`; this call alone writes the places and columns that it is given.
+            // SAFETY: as in `gather`, and this call alone writes the places and columns that it gets.
             unsafe {
                 let (to, from) = (to.0.cast::<T>().offset(ox), values.ptr().cast::<T>().offset(ov));
-                // Read once: through a reference they might be what the loop writes.
+                // Local copies, because the compiler must assume that the loop may write what it reads through a
+                // reference.
                 let (step, value_step, columns) = (plan.step, plan.value_step, columns.clone());
                 let pairs = list
                     .iter()
@@ -133,7 +134,7 @@ fn sum<T: Num>(out: &mut Array, plan: &IndexPlan<'_>, values: &Array) -> Result<
     } else if whole > 1 {
         par::pieces(whole, par::PIECE.div_ceil(plan.n * plan.block()), &|r| work(r, 0..columns));
     } else {
-        // Wide pieces: each row of one is a jump in memory.
+        // Wide pieces, because each of their rows starts at a distant address.
         let piece = par::PIECE.div_ceil(plan.n).max(columns / 8).next_multiple_of(64);
         par::pieces(columns, piece, &|r| work(0..1, r));
     }
@@ -141,9 +142,9 @@ fn sum<T: Num>(out: &mut Array, plan: &IndexPlan<'_>, values: &Array) -> Result<
 }
 
 /// # Safety
-/// The strides reach only elements.
+/// The strides lead only to elements.
 unsafe fn added<T: Num>(axes: &[Axis], to: *mut T, from: *const T) {
-    // SAFETY: the caller's promise holds for each part of the shape.
+    // SAFETY: guaranteed by the caller for every index.
     unsafe {
         match axes {
             [] => *to = (*to).add(*from),

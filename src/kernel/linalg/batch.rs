@@ -1,4 +1,4 @@
-//! A batch of matrices: each brought into `faer`'s form, worked on beside the others, and its results written.
+//! Batches of matrices: conversion to and from `faer`'s matrices, and parallel work on them.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -22,10 +22,10 @@ impl Field for f64 {
     const NAN: f64 = f64::NAN;
 }
 
-/// Multiplications below which a batch stays on the calling thread.
+/// Batches of fewer multiplications stay on the calling thread.
 const PARALLEL: usize = 1 << 17;
 
-/// What an array of matrices is: its leading axes, and the sizes of a matrix.
+/// An array of matrices, by its leading axes and the sizes of a matrix.
 pub(super) struct Batch<'a> {
     x: &'a Array,
     lead: &'a [usize],
@@ -43,12 +43,12 @@ impl<'a> Batch<'a> {
         self.lead.iter().product()
     }
 
-    /// Matrix `i` in columns, for a factorisation to overwrite; nothing if it is not finite throughout.
+    /// Matrix `i` in column order, for a factorisation to overwrite; `None` if it has a NaN or an infinity.
     pub fn matrix<T: Field>(&self, i: usize) -> Option<Mat<T>> {
         Self::finite(self.columnwise(i))
     }
 
-    /// The same, with zeros where `keep` is false; what was there is not looked at.
+    /// [`Batch::matrix`] with zeros where `keep` is false. The replaced elements need not be finite.
     pub fn part_of<T: Field>(&self, i: usize, keep: impl Fn(usize, usize) -> bool) -> Option<Mat<T>> {
         let mut copy = self.columnwise(i);
         for c in 0..self.columns {
@@ -66,7 +66,7 @@ impl<'a> Batch<'a> {
         let [.., down, across] = *strides else { unreachable!("a matrix has two axes") };
         let mut to = Mat::<T>::zeros(self.rows, self.columns);
         let apart = to.col_stride();
-        // SAFETY: both have these rows and columns of type `T`, so far apart.
+        // SAFETY: both matrices have these sizes and strides, and elements of type `T`.
         unsafe {
             let from = self.x.ptr().cast::<T>().offset(shape::offset(i, self.lead, &strides));
             let (from, to) = ((from.cast(), &[down, across][..]), (to.as_ptr_mut().cast(), &[1, apart][..]));
@@ -84,7 +84,7 @@ impl<'a> Batch<'a> {
         self.lead.iter().chain(own).copied().collect()
     }
 
-    /// Runs `f` on every matrix. The first one, in order, that `f` fails for is the answer.
+    /// Runs `f` on every matrix. Returns the first index for which `f` returns false.
     pub fn each(&self, work: usize, f: impl Fn(usize) -> bool + Sync) -> Option<usize> {
         let failed = AtomicUsize::new(usize::MAX);
         let one = |i: usize| {
@@ -101,7 +101,7 @@ impl<'a> Batch<'a> {
         Some(failed.into_inner()).filter(|&i| i != usize::MAX)
     }
 
-    /// The error that matrix `i` is to blame for.
+    /// The error for matrix `i`, if there is one.
     pub fn blame(&self, op: &'static str, i: Option<usize>, what: &str) -> Result<()> {
         let Some(mut i) = i else { return Ok(()) };
         if self.lead.is_empty() {
@@ -116,7 +116,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// An output of so many elements a matrix, which threads write one matrix each of.
+/// An output array with a fixed number of elements for each matrix, which threads write matrix by matrix.
 pub(super) struct BatchOutput<T> {
     pub array: Array,
     start: SendPtr,
@@ -139,12 +139,12 @@ impl<T: Field> BatchOutput<T> {
     /// The elements of matrix `i`.
     #[allow(clippy::mut_from_ref)]
     pub fn part(&self, i: usize) -> &mut [T] {
-        // SAFETY: the array is not shared before the kernel returns it, `each` calls with every `i` below the number of
-        // matrices once, and a closure takes a part of an output once.
+        // SAFETY: the array stays unshared until the kernel returns it, `each` calls with every `i` below the number
+        // of matrices once, and a closure takes each part of an output only once.
         unsafe { std::slice::from_raw_parts_mut(self.start.get().cast::<T>().add(i * self.each), self.each) }
     }
 
-    /// Writes matrix `i` in rows; NaN where there is none.
+    /// Writes matrix `i` in row order; NaN for `None`.
     pub fn put(&self, i: usize, matrix: Option<MatRef<'_, T>>) {
         let out = self.part(i);
         match matrix {
@@ -153,7 +153,7 @@ impl<T: Field> BatchOutput<T> {
                 let dims = [m.nrows(), m.ncols()];
                 assert_eq!(out.len(), dims[0] * dims[1], "a matrix of the size of a part");
                 let (from, to) = ([m.row_stride(), m.col_stride()], [m.ncols() as isize, 1]);
-                // SAFETY: both have these rows and columns of type `T`, so far apart.
+                // SAFETY: both matrices have these sizes and strides, and elements of type `T`.
                 unsafe {
                     copy(size_of::<T>(), &dims, (m.as_ptr().cast(), &from), (out.as_mut_ptr().cast(), &to));
                 }
@@ -162,7 +162,7 @@ impl<T: Field> BatchOutput<T> {
     }
 }
 
-/// The number of multiplications of a factorisation, or nearly.
+/// About the number of multiplications of a factorisation.
 pub(super) fn cube(n: usize) -> usize {
     n.saturating_mul(n).saturating_mul(n)
 }

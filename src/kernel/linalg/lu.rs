@@ -10,7 +10,7 @@ use crate::dtype::dispatch;
 use crate::error::{Result, bail};
 use crate::kernel::num::{Num, Plain, Real};
 
-/// A matrix as the product of a permutation, a unit lower and an upper triangle.
+/// The LU factors of a matrix with partial pivoting: a permutation, a unit lower and an upper triangle.
 struct Lu<T> {
     both: Mat<T>,
     forward: Vec<usize>,
@@ -44,7 +44,7 @@ impl<T: Field> Lu<T> {
         (0..self.both.nrows()).map(|i| self.both[(i, i)])
     }
 
-    /// Whether a pivot is zero. What follows the first such pivot has no meaning.
+    /// Whether a pivot is zero. The factors after the first such pivot are meaningless.
     fn singular(&self) -> bool {
         self.pivots().any(|p| p == T::ZERO)
     }
@@ -63,8 +63,8 @@ impl<T: Field> Lu<T> {
     }
 }
 
-/// The solution of `a @ x = b` for square `a`; both have the same leading axes (sizes of 1 are expanded before).
-/// A singular matrix is an error, or NaN where `strict` is not set.
+/// The solution of `a @ x = b` for square `a`, with the same leading axes. A singular matrix is an error if `strict`,
+/// else its solution is NaN.
 pub fn solve(op: &'static str, a: &Array, b: &Array, strict: bool) -> Result<Array> {
     dispatch!(a.dtype(), float T => {
         let (a, b) = (Batch::of(a), Batch::of(b));
@@ -88,7 +88,7 @@ pub fn solve(op: &'static str, a: &Array, b: &Array, strict: bool) -> Result<Arr
     }, else bail!(Dtype, op, "not defined for {}", a.dtype()))
 }
 
-/// The inverse of square matrices. A singular one is an error, or NaN where `strict` is not set.
+/// The inverse of square matrices. A singular matrix is an error if `strict`, else its inverse is NaN.
 pub fn inverse(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
     dispatch!(x.dtype(), float T => {
         let x = Batch::of(x);
@@ -109,7 +109,8 @@ pub fn inverse(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }
 
-/// The sign of the determinants of square matrices, and the logarithm of their size: 0 and -inf for a singular one.
+/// The signs of the determinants of square matrices and the logarithms of their absolute values; 0 and -inf for a
+/// singular matrix.
 pub fn slogdet(op: &'static str, x: &Array) -> Result<[Array; 2]> {
     dispatch!(x.dtype(), float T => {
         let x = Batch::of(x);
@@ -130,7 +131,7 @@ pub fn slogdet(op: &'static str, x: &Array) -> Result<[Array; 2]> {
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }
 
-/// The determinants of square matrices, and the size of their smallest pivot by that of their largest.
+/// The determinants of square matrices, and the ratio of the smallest to the largest pivot, by absolute value.
 pub fn det(op: &'static str, x: &Array) -> Result<[Array; 2]> {
     dispatch!(x.dtype(), float T => {
         let x = Batch::of(x);

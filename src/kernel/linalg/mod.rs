@@ -1,5 +1,5 @@
-//! Factorisations and solves of matrices in the last two axes, each matrix by `faer` on one thread, the matrices of a
-//! batch side by side in our own pool. A matrix with a NaN or an infinity in it has NaN results.
+//! Factorisations and solves of matrices in the last two axes. `faer` works on each matrix on one thread, and the
+//! matrices of a batch are shared among our own threads. A matrix with a NaN or an infinity has NaN results.
 
 mod batch;
 mod lu;

@@ -1,4 +1,4 @@
-//! Factorisations with orthonormal columns.
+//! Factorisations with orthonormal columns: QR, SVD and symmetric eigenvalues.
 
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -16,7 +16,7 @@ use crate::dtype::dispatch;
 use crate::error::{Result, bail};
 use crate::kernel::num::Num;
 
-/// A matrix as reflections and what they leave of it.
+/// A QR factorisation: Householder reflections below the diagonal, and the upper triangle.
 struct Reflections<T> {
     both: Mat<T>,
     factors: Mat<T>,
@@ -34,7 +34,7 @@ impl<T: Field> Reflections<T> {
         Reflections { both, factors }
     }
 
-    /// The reflections applied to a matrix.
+    /// Applies the reflections to a matrix.
     fn apply(&self, x: MatMut<'_, T>) {
         let (m, k) = (self.both.nrows(), self.factors.ncols());
         let mut memory = MemBuffer::new(apply_scratch::<T>(m, self.factors.nrows(), x.ncols()));
@@ -44,7 +44,7 @@ impl<T: Field> Reflections<T> {
     }
 }
 
-/// The reduced factors: orthonormal columns `q`, and the upper triangle `r`, with `q @ r = x`.
+/// The reduced QR factorisation: orthonormal columns `q` and an upper triangle `r` with `q @ r = x`.
 pub fn qr(op: &'static str, x: &Array) -> Result<[Array; 2]> {
     dispatch!(x.dtype(), float T => {
         let x = Batch::of(x);
@@ -67,7 +67,7 @@ pub fn qr(op: &'static str, x: &Array) -> Result<[Array; 2]> {
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }
 
-/// Orthonormal columns that complete the orthonormal columns of `x`, which are not more than its rows, to a basis.
+/// Orthonormal columns that complete the orthonormal columns of `x` to a basis. `x` has no more columns than rows.
 pub fn complement(op: &'static str, x: &Array) -> Result<Array> {
     dispatch!(x.dtype(), float T => {
         let x = Batch::of(x);
@@ -88,8 +88,8 @@ pub fn complement(op: &'static str, x: &Array) -> Result<Array> {
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }
 
-/// The reduced singular value decomposition `u @ diag(s) @ vh = x`, `s` falling. Without `vectors` only `s` is computed,
-/// and the others are empty.
+/// The reduced singular value decomposition `u @ diag(s) @ vh = x`, with `s` descending. Without `vectors` only `s`
+/// is computed, and the others are empty.
 pub fn svd(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 3]> {
     dispatch!(x.dtype(), float T => {
         let x = Batch::of(x);
@@ -133,8 +133,8 @@ pub fn svd(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 3]> {
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }
 
-/// The eigenvalues (rising) of the symmetric matrices whose lower or upper triangles are those of `x`, and their
-/// eigenvectors in columns. Without `vectors` the latter are empty.
+/// The eigenvalues (ascending) and eigenvectors (in columns) of symmetric matrices, given by the lower or upper
+/// triangles of `x`. Without `vectors` the eigenvectors are empty.
 pub fn eigh(op: &'static str, x: &Array, upper: bool, vectors: bool) -> Result<[Array; 2]> {
     dispatch!(x.dtype(), float T => {
         let x = Batch::of(x);

@@ -1,4 +1,4 @@
-//! Triangles: the Cholesky factor, and systems of a triangle.
+//! The Cholesky factorisation, and triangular systems.
 
 use faer::Par;
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -11,7 +11,7 @@ use crate::dtype::dispatch;
 use crate::error::{Result, bail};
 use crate::kernel::num::Num;
 
-/// The lower triangle `l` with `l @ lᵀ` the matrix whose lower triangle is that of `x`.
+/// The lower triangle `l` with `l @ lᵀ = x`. Only the lower triangle of `x` is read.
 pub fn cholesky(op: &'static str, x: &Array) -> Result<Array> {
     dispatch!(x.dtype(), float T => {
         let (x, n) = (Batch::of(x), x.dims()[x.rank() - 1]);
@@ -35,9 +35,9 @@ pub fn cholesky(op: &'static str, x: &Array) -> Result<Array> {
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }
 
-/// The solution of `a @ x = b` for a triangle `a`, the other half of which is not looked at; `unit` says that its
-/// diagonal is ones and not looked at either. Both have the same leading axes. A zero on the diagonal is an error, or
-/// NaN where `strict` is not set.
+/// The solution of `a @ x = b` for a triangle `a`; its other half is not read. With `unit` the diagonal is taken as
+/// ones and not read either. Both have the same leading axes. A zero on the diagonal is an error if `strict`, else
+/// the solution is NaN.
 pub fn triangular_solve(
     op: &'static str,
     a: &Array,

@@ -1,4 +1,4 @@
-//! Products with diagonal matrices, which batches of unit vectors are: the other factor, scaled.
+//! Products with a diagonal matrix, such as a batch of unit vectors: the other factor is scaled.
 
 use std::marker::PhantomData;
 
@@ -6,13 +6,13 @@ use crate::array::Array;
 use crate::error::Result;
 use crate::kernel::num::Plain;
 
-/// From this size on it is looked whether a factor is a diagonal matrix, as batches of unit vectors are.
+/// Factors of at least this size are checked for being diagonal.
 const DIAGONAL: usize = 32;
 
 /// Rows and columns of a tile.
 const TILE: usize = 32;
 
-/// A matrix: where it begins, its steps from row to row and from column to column, its rows and columns.
+/// A matrix: its address, its row and column strides, and its rows and columns.
 #[derive(Clone, Copy)]
 struct MatrixView<'a, T>(*const T, (isize, isize), (usize, usize), PhantomData<&'a Array>);
 
@@ -26,11 +26,11 @@ impl<'a, T: Plain> MatrixView<'a, T> {
     fn at(self, i: usize, j: usize) -> T {
         let MatrixView(start, (down, across), (m, n), _) = self;
         assert!(i < m && j < n, "inside of the matrix");
-        // SAFETY: just checked, and the array is borrowed.
+        // SAFETY: the indices were checked above, and the array is borrowed.
         unsafe { *start.offset(i as isize * down + j as isize * across) }
     }
 
-    /// Its rows, or else its columns, where their elements are neighbours.
+    /// The rows if their elements are adjacent, else the columns if theirs are.
     fn lines(self) -> Option<impl Iterator<Item = &'a [T]>> {
         let MatrixView(start, (down, across), (m, n), _) = self;
         let (step, count, length) = match (down, across) {
@@ -38,14 +38,14 @@ impl<'a, T: Plain> MatrixView<'a, T> {
             (1, step) => (step, n, m),
             _ => return None,
         };
-        // SAFETY: a line of the matrix, whose array is borrowed.
+        // SAFETY: the elements of a line are adjacent, and the array is borrowed.
         Some(
             (0..count)
                 .map(move |i| unsafe { std::slice::from_raw_parts(start.offset(i as isize * step), length) }),
         )
     }
 
-    /// Whether all elements off the diagonal are zero. What is no diagonal matrix hardly gets past its first row.
+    /// Whether all elements off the diagonal are zero. For other matrices the check usually ends in the first row.
     fn is_diagonal(self) -> bool {
         let MatrixView(_, _, (m, n), _) = self;
         let zero = |part: &[T]| part.iter().fold(true, |all, v| all & (*v == T::ZERO));
@@ -59,7 +59,7 @@ impl<'a, T: Plain> MatrixView<'a, T> {
     }
 }
 
-/// The product where one factor is a square diagonal matrix and the other one finite: rows or columns of that, scaled.
+/// The product of a square diagonal matrix and a finite matrix; `None` if the factors are not of this kind.
 pub(super) fn product<T: Plain>(
     op: &'static str,
     x: &Array,
@@ -79,9 +79,9 @@ pub(super) fn product<T: Plain>(
     let (factors, of) = if by_row { (a, b) } else { (b, a) };
     let factors: Vec<T> = (0..k).map(|i| factors.at(i, i)).collect();
     let out = Array::build_raw(op, T::DTYPE, dims, |out| {
-        // SAFETY: the output has `m` rows of `n` elements, one after the other.
+        // SAFETY: the output has `m` rows of `n` elements.
         let out = unsafe { std::slice::from_raw_parts_mut(out.cast::<T>(), m * n) };
-        // Zero added makes minus zero zero, as the whole sum does.
+        // Adding zero turns -0 into 0, as the full sum would.
         let put = |o: &mut T, f: T, v: T| *o = f.mul(v).add(T::ZERO);
         let by_line = |i: usize, row: &mut [T], line: &[T]| match by_row {
             true => row.iter_mut().zip(line).for_each(|(o, &v)| put(o, factors[i], v)),
@@ -92,7 +92,7 @@ pub(super) fn product<T: Plain>(
             out.chunks_exact_mut(n).zip(lines).enumerate().for_each(|(i, (row, line))| by_line(i, row, line));
             return;
         }
-        // The other factor lies by columns: tile by tile, so that what is read together is written together.
+        // The other factor has adjacent columns. Tiles make both reads and writes local.
         let columns: Vec<&[T]> = of.lines().expect("columns").collect();
         for (i, j) in (0..m).step_by(TILE).flat_map(|i| (0..n).step_by(TILE).map(move |j| (i, j))) {
             for (j, column) in columns.iter().enumerate().skip(j).take(TILE) {

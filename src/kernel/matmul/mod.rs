@@ -1,4 +1,4 @@
-//! Matrix products.
+//! Matrix products over broadcast batches.
 
 mod diagonal;
 mod product;

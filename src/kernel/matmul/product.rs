@@ -1,4 +1,4 @@
-//! MatrixPtr products over broadcast leading axes.
+//! Chooses how a matrix product is computed, and splits it among threads.
 
 use std::ops::Range;
 
@@ -11,36 +11,37 @@ use crate::dtype::dispatch;
 use crate::error::{Result, bail};
 use crate::kernel::num::Num;
 use crate::kernel::par::{self, SendPtr};
-use crate::kernel::reduce::pairwise::{ROWS, joined};
+use crate::kernel::reduce::pairwise::{ROWS, combine_group};
 use crate::kernel::simd;
 use crate::shape::{self, Dims};
 
-/// Products of fewer multiplications than this stay on one thread.
+/// Products of fewer multiplications stay on one thread.
 const PARALLEL: usize = 1 << 20;
 
-/// Products of no more multiplications than this are done before `gemm` has packed their factors.
+/// Products of at most this many multiplications finish before `gemm` has packed their factors.
 const TINY: usize = 128;
 
-/// Products of no more multiplications than this are done in tiles of our own: they begin sooner than `gemm`.
+/// Products of at most this many multiplications use our own tiles, which have less overhead than `gemm`.
 const FEW: usize = 1 << 12;
 
-/// Larger products too, up to where `gemm`'s packing of both factors pays, if they have at least so many columns and
-/// their inner axes such lengths: tiles are sums of many products over whole registers.
+/// Larger products also use our tiles, up to `LARGE` multiplications, if they have at least `NARROW` columns and an
+/// inner axis within `LENGTHS`. Beyond that, packing both factors in `gemm` pays.
 const LARGE: usize = 1 << 30;
 const NARROW: usize = 8;
 const LENGTHS: Range<usize> = 3..1025;
 
-/// A large product of `gemm`'s is cut along its longer side into pieces of about this many rows or columns: enough for the
-/// packing of the other factor to be paid for.
+/// A large product for `gemm` is split along its longer side into pieces of about this many rows or columns, enough
+/// to pay for packing the other factor.
 const SIDE: Range<usize> = 64..256;
 
-/// Columns of a wide piece of a product whose factors are laid: room is made for all of them.
+/// The columns of a piece whose factors are packed, so that the buffer has room for all of them.
 const WIDE: usize = 512;
 
-/// `x @ y` over the last two axes of both; the leading axes broadcast, `lanes` of them matched from the left.
-pub fn matmul(op: &'static str, x: &Array, y: &Array, lanes: usize) -> Result<Array> {
+/// `x @ y` over the last two axes of both. Of the leading axes the first `batch_ndim` are matched from the left, the
+/// others broadcast from the right.
+pub fn matmul(op: &'static str, x: &Array, y: &Array, batch_ndim: usize) -> Result<Array> {
     let rank = x.rank().max(y.rank());
-    let (x, y) = (x.with_rank(rank, lanes), y.with_rank(rank, lanes));
+    let (x, y) = (x.with_rank(rank, batch_ndim), y.with_rank(rank, batch_ndim));
     let (batch_x, mx) = x.dims().split_at(rank - 2);
     let (batch_y, my) = y.dims().split_at(rank - 2);
     if mx[1] != my[0] {
@@ -57,7 +58,7 @@ pub fn matmul(op: &'static str, x: &Array, y: &Array, lanes: usize) -> Result<Ar
     matrices(op, &x, &y, &dims)
 }
 
-/// The products of matrices that go by pairs.
+/// The products of a batch, with leading axes already broadcast.
 fn matrices(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
     if x.dims()[..x.rank() - 2].iter().all(|d| *d == 1) {
         let scaled = dispatch!(x.dtype(), float T => diagonal::product::<T>(op, x, y, dims)?, else None);
@@ -70,35 +71,35 @@ fn matrices(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Ar
     })
 }
 
-/// A batch with one of the factors in common as a single product, if it is one: rows of `x` that are multiplied with
-/// the same `y`, or columns that the same `x` is multiplied with, which are rows of the transposed product. Its elements
-/// lie as those of the batch do.
+/// A batch in which one factor is shared, as one product, if possible: either `y` is shared and the rows of all `x`
+/// are stacked, or `x` is shared and the transposed product is. The elements of the result are in the order of the
+/// batch.
 fn one(x: &Array, y: &Array, batch: usize) -> Option<(Array, Array)> {
     let (d, sx, sy) = (x.dims(), x.strides(), y.strides());
     let n = y.dims()[batch + 1];
-    let lanes = d[..batch].iter().try_fold(1usize, |n, &d| n.checked_mul(d))?;
+    let batch_ndim = d[..batch].iter().try_fold(1usize, |n, &d| n.checked_mul(d))?;
     let common = |s: &[isize]| d[..batch].iter().zip(s).all(|(&d, &s)| d == 1 || s == 0);
-    if lanes < 2 {
+    if batch_ndim < 2 {
         return None;
     }
     if common(&sy) {
-        let rows = x.reshaped(&[lanes.checked_mul(d[batch])?, d[batch + 1]])?;
+        let rows = x.reshaped(&[batch_ndim.checked_mul(d[batch])?, d[batch + 1]])?;
         return Some((rows, y.restride(&y.dims()[batch..], &sy[batch..], 0)));
     }
     if n == 1 && common(&sx) {
-        let rows = y.reshaped(&[lanes, d[batch + 1]])?;
+        let rows = y.reshaped(&[batch_ndim, d[batch + 1]])?;
         return Some((rows, x.restride(&[d[batch + 1], d[batch]], &[sx[batch + 1], sx[batch]], 0)));
     }
     None
 }
 
-/// How products are computed.
+/// A function that computes products.
 ///
 /// # Safety
-/// The pairs are what they say, and the output has room for the products.
+/// `MatrixPairs` describes valid matrices, and the output has room for the products.
 type Into<T> = unsafe fn(&MatrixPairs<T>);
 
-/// Products of floats, by size.
+/// Products of floats: the fastest method for the sizes.
 fn floats<T: Tiled>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
     let [.., m, n] = *dims else { unreachable!("matrices") };
     let k = x.dims()[x.rank() - 1];
@@ -113,7 +114,8 @@ fn floats<T: Tiled>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> R
     product(op, x, y, dims, packed::<T>, true)
 }
 
-/// All products of a batch. With `fixed`, its matrices are cut by their sizes alone, as the bits depend on the cuts.
+/// All products of a batch. With `fixed`, matrices are split by their sizes alone, because the bits depend on the
+/// cuts.
 fn product<T: Num>(
     op: &'static str,
     x: &Array,
@@ -136,11 +138,11 @@ fn product<T: Num>(
         (true, true) => ((m / 2).clamp(SIDE.start, SIDE.end).next_multiple_of(16), n),
         (true, false) => (m, (n / 2).clamp(SIDE.start, SIDE.end).next_multiple_of(16)),
         (false, _) if shared => {
-            // Of a single row the other factor's rows are read the faster the longer they are.
+            // With a single row, longer rows of the other factor are read faster.
             let each = if m == 1 { 1 } else { 4 };
             let wanted = (each * par::threads()).div_ceil(count.max(1));
             if packs((m, k, n), (x.ptr().cast::<T>(), xs.0, xs.1)) {
-                // Each piece lays its rows and columns: those of a square are read the most often.
+                // Each piece packs its own rows and columns; square pieces reuse them most.
                 let across = (wanted * n / m).isqrt().clamp(1, n / PACKED).max(n.div_ceil(WIDE));
                 let rows = m.div_ceil(wanted.div_ceil(across)).next_multiple_of(SIDE.start);
                 (rows.min(m), n / across / ACROSS * ACROSS)
@@ -150,10 +152,10 @@ fn product<T: Num>(
         }
         (false, _) => (m, n),
     };
-    // No piece has fewer columns than a register where the whole has not: the bits of those would be others.
+    // A piece has fewer columns than a register only if the whole product has, else its bits would differ.
     let across = if fixed { n.div_ceil(columns.max(1)) } else { (n / columns.max(1)).max(1) };
     let down = m.div_ceil(rows.max(1));
-    // Matrices that lie evenly apart go together.
+    // Matrices at even distances are passed together.
     let last = batch.last().map_or(1, |&n| n);
     let steps = if inner > 0 { (sx[inner - 1], sy[inner - 1]) } else { (0, 0) };
     Array::build_raw(op, T::DTYPE, dims, |out| {
@@ -165,8 +167,8 @@ fn product<T: Num>(
                 let (r, c) = (at / across * rows, at % across * columns);
                 let width = if at % across + 1 == across { n - c } else { columns };
                 let count = if down * across == 1 { (last - i % last).min(range.end - i) } else { 1 };
-                // SAFETY: the offsets are those of matrices of `x` and `y` and of a part of a matrix; each piece writes
-                // its own part of the output.
+                // SAFETY: the offsets are those of matrices of `x` and `y` and of parts of them, and each piece
+                // writes its own part of the output.
                 unsafe {
                     let a = x.ptr().cast::<T>().offset(shape::offset(i, batch, &sx) + r as isize * xs.0);
                     let b = y.ptr().cast::<T>().offset(shape::offset(i, batch, &sy) + c as isize * ys.1);
@@ -195,16 +197,16 @@ fn product<T: Num>(
 }
 
 /// # Safety
-/// That of [`Into`].
+/// As [`Into`].
 unsafe fn packed<T: Num>(pairs: &MatrixPairs<T>) {
     let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
     if k == 0 || m.saturating_mul(k).saturating_mul(n) <= TINY {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         return unsafe { plain(pairs) };
     }
     let (zero, one, no, alone) = (T::ZERO, T::ONE, false, Parallelism::None);
     for i in 0..count as isize {
-        // SAFETY: the caller's promise; nothing is read of the output.
+        // SAFETY: guaranteed by the caller, and `gemm` does not read the output.
         unsafe {
             let (a, b) = (a.offset(i * steps.0), b.offset(i * steps.1));
             let out = out.offset(i * (m * n) as isize);
@@ -213,15 +215,15 @@ unsafe fn packed<T: Num>(pairs: &MatrixPairs<T>) {
     }
 }
 
-/// Products of single rows with matrices whose rows lie one element after the other: these stream by, several at a time.
-/// The bits of an element do not depend on its place.
+/// Products of single rows with matrices whose rows are contiguous. Reads several rows at a time. The bits of an
+/// element do not depend on its position.
 ///
 /// # Safety
-/// That of [`Into`].
+/// As [`Into`].
 unsafe fn streamed<T: Num>(pairs: &MatrixPairs<T>) {
     let MatrixPairs { count, sizes: (_, k, n), a: (a, _, ca), b: (b, rb, _), steps, out, .. } = *pairs;
     for i in 0..count {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (a, b, out) = unsafe {
             let (a, b) = (a.offset(i as isize * steps.0), b.offset(i as isize * steps.1));
             (a, b, std::slice::from_raw_parts_mut(out.add(i * n), n))
@@ -230,16 +232,16 @@ unsafe fn streamed<T: Num>(pairs: &MatrixPairs<T>) {
         simd::autovectorize(
             #[inline(always)]
             || {
-                // SAFETY: rows of the right factor, and elements of the left one.
+                // SAFETY: row `p` of the right factor, which the caller guarantees to have `n` adjacent elements.
                 let row = |p: usize| unsafe { std::slice::from_raw_parts(b.offset(p as isize * rb), n) };
-                // SAFETY: as above.
+                // SAFETY: element `p` of the left factor's row.
                 let factor = |p: usize| unsafe { *a.offset(p as isize * ca) };
                 let whole = k / ROWS * ROWS;
                 for p in (0..whole).step_by(ROWS) {
                     let rows: [&[T]; ROWS] = std::array::from_fn(|j| row(p + j));
                     let factors: [T; ROWS] = std::array::from_fn(|j| factor(p + j));
                     for (i, sum) in out.iter_mut().enumerate() {
-                        *sum = sum.add(joined(&T::add, |j| factors[j].mul(rows[j][i])));
+                        *sum = sum.add(combine_group(&T::add, |j| factors[j].mul(rows[j][i])));
                     }
                 }
                 for p in whole..k {
@@ -252,11 +254,11 @@ unsafe fn streamed<T: Num>(pairs: &MatrixPairs<T>) {
 }
 
 /// # Safety
-/// That of [`Into`].
+/// As [`Into`].
 unsafe fn plain<T: Num>(pairs: &MatrixPairs<T>) {
     let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
     for (i, row) in (0..count).flat_map(|i| (0..m).map(move |row| (i, row))) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let a = a.offset(i as isize * steps.0 + row as isize * ra);
             let out = std::slice::from_raw_parts_mut(out.add(i * m * n + row * run), n);

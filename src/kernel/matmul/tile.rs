@@ -1,7 +1,7 @@
-//! Products of matrices in tiles of sums that stay in registers. Small factors are read where they lie.
+//! Matrix products in register tiles. Small factors are read in place.
 //!
-//! An element of a product is summed in the order of the inner axis, part by part of a fixed length, so its bits do not
-//! depend on how the product is cut into tiles or among threads.
+//! Each element is a sum along the inner axis in parts of a fixed length, so its bits do not depend on the tiles or
+//! the threads.
 
 use std::mem::MaybeUninit;
 
@@ -9,41 +9,43 @@ use crate::kernel::num::Num;
 use crate::kernel::simd::vector::Vector;
 use crate::kernel::{copy, simd};
 
-/// A matrix: where it begins, and its steps from row to row and from column to column, in elements.
+/// A matrix: its address, and its row and column strides in elements.
 pub(super) type MatrixPtr<T> = (*const T, isize, isize);
 
-/// Elements of a panel: columns of the right factor, laid so that a tile reads them one after the other.
+/// Elements of a panel: columns of the right factor, packed in the order in which a tile reads them.
 const PANEL: usize = 1 << 13;
 
 /// Rows of a tile.
 const DOWN: usize = 4;
 
-/// Columns of the widest tile of all.
+/// Columns of the widest tile.
 pub(super) const ACROSS: usize = 32;
 
-/// The inner axis is done in parts of this size, for which a panel has room.
+/// The length of a part of the inner axis; a panel has room for it.
 const DEPTH: usize = PANEL / ACROSS;
 
-/// Where the right factor has more bytes than this, its rows would push each other out of the first cache, and it is
-/// laid into panels, unless fewer than `REUSED` rows of the left one would make use of it.
+/// A right factor of more bytes than `NEAR` is packed into panels, because its rows would evict each other from the
+/// first-level cache, unless fewer than `REUSED` rows of the left factor use it.
 const NEAR: usize = 1 << 14;
 const REUSED: usize = 16;
 
-/// A left factor is laid into strips where its rows are more bytes apart than `APART`, so that those of a tile meet in the
-/// first cache, or what is read of a row spans more than `SPAN`, and no fewer columns than `PACKED` make use of it.
+/// A left factor is packed into strips if at least `PACKED` columns use it, and either its rows are more than `APART`
+/// bytes apart, so that the rows of a tile collide in the first-level cache, or a part of a row spans more than
+/// `SPAN` bytes.
 const APART: usize = 1 << 11;
 const SPAN: usize = 3 << 16;
 pub(super) const PACKED: usize = 128;
 
-/// Bytes of a row of a strip: rows of some tiles, of each of which the elements of a column lie side by side.
+/// Bytes of one column of a strip, which interleaves the rows of a few tiles.
 const STRIP: usize = 32;
 
-/// Bytes of a row of the strips that are laid at once: with it, parts of [`DEPTH`] fill half of the second cache.
+/// Bytes of one column of all strips that are packed together. With parts of [`DEPTH`] they fill half of the
+/// second-level cache.
 const STRIPS: usize = 1 << 10;
 
 /// # Safety
-/// The left factor has `M` rows from `a` on, the right one `N` registers of columns from `b` on, its rows `rb` apart, and
-/// so has the output from `out` on; it holds numbers if they are added to. The processor has the instructions.
+/// The left factor has `M` rows at `a`. The right factor has `N` registers of columns at `b`, with rows `rb` apart.
+/// The output has as many at `out`, and is initialised if `add` is set. The processor has the instructions.
 #[inline(always)]
 unsafe fn tile<V: Vector, const M: usize, const N: usize>(
     k: usize,
@@ -52,7 +54,7 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize>(
     (out, run): (*mut V::T, usize),
     add: bool,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut sums = [[V::zero(); N]; M];
         for p in 0..k as isize {
@@ -78,11 +80,10 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize>(
     }
 }
 
-/// All rows of some columns, of which there are `N` registers. Those that make up whole strips are read from `strips`, if
-/// these were laid.
+/// All rows of `N` registers of columns. Rows in whole strips are read from `strips`, if there are any.
 ///
 /// # Safety
-/// That of [`tile`], for all `m` rows; strips are what [`lay`] made of the left factor.
+/// As [`tile`], for all `m` rows; `strips` is the left factor packed by [`lay`].
 #[inline(always)]
 unsafe fn columns<V: Vector, const N: usize>(
     (m, k): (usize, usize),
@@ -92,7 +93,7 @@ unsafe fn columns<V: Vector, const N: usize>(
     (out, run): (*mut V::T, usize),
     part: DepthPart,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let left = |i: usize| (a.offset(i as isize * ra), ra, ca);
         let add = part == DepthPart::Later;
@@ -110,7 +111,7 @@ unsafe fn columns<V: Vector, const N: usize>(
             next += DOWN;
         }
         if next < m && m >= DOWN && part == DepthPart::All {
-            // The last tile repeats rows of the one before.
+            // The last tile repeats some rows of the one before.
             next = m - DOWN;
             return tile::<V, DOWN, N>(k, left(next), b, (out.add(next * run), run), add);
         }
@@ -120,7 +121,7 @@ unsafe fn columns<V: Vector, const N: usize>(
     }
 }
 
-/// A part of the inner axis.
+/// Which part of the inner axis is added.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DepthPart {
     All,
@@ -128,19 +129,19 @@ enum DepthPart {
     Later,
 }
 
-/// Rows and columns of a block that is turned within registers.
+/// Rows and columns of a block that is transposed in registers.
 const BLOCK: usize = 4;
 
-/// Lays a matrix of `k` rows into panels of `width` columns each, one panel after the other. Where the elements of a row lie
-/// side by side, several panels are laid together, so that a row is read by whole cache lines.
+/// Packs a matrix of `k` rows into consecutive panels of `width` columns. If the elements of a row are adjacent,
+/// several panels are packed together, so that whole cache lines are read.
 ///
 /// # Safety
-/// The matrix has so many columns, and `to` room for them.
+/// The matrix has `panels * width` columns, and `to` has room for all elements.
 unsafe fn lay<T: Num>(k: usize, width: usize, panels: usize, (b, rb, cb): MatrixPtr<T>, to: *mut T) {
     const TOGETHER: usize = 4;
     let together = if cb == 1 && width.is_multiple_of(BLOCK) { TOGETHER } else { 1 };
     for first in (0..panels).step_by(together) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (b, to) = (b.offset((first * width) as isize * cb), to.add(first * k * width));
             if together == 1 {
@@ -153,11 +154,11 @@ unsafe fn lay<T: Num>(k: usize, width: usize, panels: usize, (b, rb, cb): Matrix
 }
 
 /// # Safety
-/// That of [`lay`].
+/// As [`lay`].
 #[inline(never)]
 unsafe fn lay_rows<T: Num>(k: usize, width: usize, panels: usize, (b, rb): (*const T, isize), to: *mut T) {
     for p in 0..k {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut from = b.offset(p as isize * rb).cast::<[T; BLOCK]>();
             for q in 0..panels {
@@ -171,21 +172,21 @@ unsafe fn lay_rows<T: Num>(k: usize, width: usize, panels: usize, (b, rb): (*con
     }
 }
 
-/// Lays `width` columns of a matrix of `k` rows side by side. Compiled for no vectors but those that all processors have:
-/// with more of them the compiler would guard each loop with more tests than a small matrix has elements.
+/// Packs one panel. Compiled for the baseline instruction set only: with wider vectors the compiler guards each loop
+/// with more checks than a small matrix has elements.
 ///
 /// # Safety
-/// That of [`lay`].
+/// As [`lay`].
 #[inline(never)]
 unsafe fn lay_one<T: Num>(k: usize, width: usize, (b, rb, cb): MatrixPtr<T>, to: *mut T) {
-    /// Where there are fewer, blocks of this size are the whole matrix.
+    /// Smaller blocks are the whole matrix.
     const LARGE: usize = 8;
     if rb == 1 && k >= LARGE && width >= LARGE {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         return unsafe { copy::transposed((k, width), (b, cb), to) };
     }
     let turned = if rb == 1 && width.is_multiple_of(BLOCK) { k / BLOCK * BLOCK } else { 0 };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for p in (0..turned).step_by(BLOCK) {
             for j in (0..width).step_by(BLOCK) {
@@ -206,25 +207,24 @@ unsafe fn lay_one<T: Num>(k: usize, width: usize, (b, rb, cb): MatrixPtr<T>, to:
     }
 }
 
-/// Products of pairs of matrices, which begin so far from each other.
+/// Products of pairs of matrices at even distances.
 pub(super) struct MatrixPairs<T> {
     pub count: usize,
-    /// `m`, `k` and `n` of `m × k` and `k × n` matrices.
+    /// `m`, `k` and `n` of the `m × k` and `k × n` matrices.
     pub sizes: (usize, usize, usize),
     pub a: MatrixPtr<T>,
     pub b: MatrixPtr<T>,
     pub steps: (isize, isize),
-    /// Where the `m × n` products go, one after the other, and how far from row to row.
+    /// The address of the consecutive `m × n` products, and their row stride.
     pub out: *mut T,
     pub run: usize,
 }
 
-/// The products in tiles of `N` registers `V`, in registers `H` where there are too few columns for one of them, and in
-/// single columns where there are fewer still. `panel` has room for one, and `room` for strips and all panels, if the left
-/// factor is to be laid.
+/// The products in tiles of `N` registers `V`, or in registers `H` or single columns where there are too few columns.
+/// `panel` has room for one panel, `room` for strips and all panels if the left factor is packed.
 ///
 /// # Safety
-/// That of [`Tiled::tiled`], and that the processor has the instructions.
+/// As [`Tiled::tiled`], on a processor with the instructions.
 #[inline(always)]
 unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const N: usize>(
     pairs: &MatrixPairs<V::T>,
@@ -234,7 +234,7 @@ unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const N:
     let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
     let far = k.min(DEPTH).saturating_mul(rb.unsigned_abs()).saturating_mul(size_of::<V::T>()) > NEAR;
     let laid = cb != 1 || (far && m >= REUSED);
-    // The widest tiles that there are columns for.
+    // The widest tile that the columns fill.
     let narrowest = if n >= V::LEN {
         V::LEN
     } else if n >= H::LEN {
@@ -254,9 +254,9 @@ unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const N:
             } else {
                 narrowest
             };
-            // The last tile may repeat columns of the one before.
+            // The last tile may repeat some columns of the one before.
             let j = next.min(n - width);
-            // Strips are worth their laying where many panels read them.
+            // Packing into strips pays if many panels read them.
             let strips = room.filter(|_| left >= 2 * width && width == N * V::LEN);
             let (panels, most) = match strips {
                 Some(_) => (left / width, STRIPS / size_of::<V::T>()),
@@ -272,8 +272,8 @@ unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const N:
                     0 => DepthPart::First,
                     _ => DepthPart::Later,
                 };
-                // SAFETY: the rows and columns from here on are those of the matrices, and so is the output; those of
-                // `b` fit into the panels, and so many rows of `a` into the strips.
+                // SAFETY: the rows and columns are inside the matrices and the output, the columns of `b` fit into
+                // the panels, and the rows of `a` into the strips.
                 unsafe {
                     let a = a.offset(i as isize * steps.0 + first as isize * ca);
                     let b = b.offset(i as isize * steps.1 + first as isize * rb + j as isize * cb);
@@ -323,17 +323,17 @@ unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const N:
     }
 }
 
-/// Whether the left factor of such a product is laid into strips: with AVX2 only, whose tiles read it the most often.
+/// Whether the left factor is packed into strips. Only with AVX2, whose narrow tiles read it most often.
 pub(super) fn packs<T>((m, k, n): (usize, usize, usize), (_, ra, ca): MatrixPtr<T>) -> bool {
     let bytes = |step: isize| step.unsigned_abs().saturating_mul(size_of::<T>());
     let far = bytes(ra) > APART || k.min(DEPTH).saturating_mul(bytes(ca)) > SPAN;
     simd::isa() == simd::Isa::Avx2 && far && m >= REUSED && n >= PACKED
 }
 
-/// A type with such products.
+/// Types with such products.
 pub(super) trait Tiled: Num {
     /// # Safety
-    /// The pairs are what they say, and the output has room for the products.
+    /// `pairs` describes valid matrices, and the output has room for the products.
     unsafe fn tiled(pairs: &MatrixPairs<Self>);
 }
 
@@ -352,18 +352,18 @@ macro_rules! tiled {
                         #[cfg(target_arch = "x86_64")]
                         simd::Isa::$isa => {
                             /// # Safety
-                            /// That of [`products`], on a processor with these instructions.
+                            /// As [`products`], on a processor with these instructions.
                             #[target_feature(enable = $features)]
                             unsafe fn vector(pairs: &MatrixPairs<$t>, panel: *mut $t, room: Option<*mut $t>) {
                                 use std::arch::x86_64::{$V, $H};
-                                // SAFETY: the caller's promise.
+                                // SAFETY: guaranteed by the caller.
                                 unsafe { products::<$V, $H, [$t; 1], $N>(pairs, panel, room) }
                             }
-                            // SAFETY: the caller's promise, and the level says that there are these instructions.
+                            // SAFETY: guaranteed by the caller, and `isa` detected the instructions.
                             unsafe { vector(pairs, panel, room) }
                         }
                     )*
-                    // SAFETY: the caller's promise.
+                    // SAFETY: guaranteed by the caller.
                     _ => unsafe { products::<[$t; $plain], [$t; 1], [$t; 1], 2>(pairs, panel, room) },
                 }
             }

@@ -1,5 +1,5 @@
-//! The channels of a batch standardised, each over the whole batch, then scaled and shifted; and the three gradients of
-//! that.
+//! Batch normalisation: each channel is standardised over the batch, then scaled and shifted; and its three
+//! gradients.
 
 use std::ops::Range;
 
@@ -13,59 +13,62 @@ use crate::kernel::rows::{not_defined, total};
 use crate::kernel::{output, par, simd};
 use crate::shape::{self, Dims};
 
-/// Elements of a member of the batch that lie one after another and are handled together: of some channels, or of a
-/// part of one.
+/// Adjacent elements of a batch member that are handled together: those of some channels, or a part of one channel.
 const COLUMNS: usize = 512;
 
-/// Members whose sums are made before they are added to the others.
+/// Members in a partial sum.
 const ROWS: usize = 64;
 
-/// The sizes of `[lanes.., members, channels, width]`.
+/// The sizes of `[batch.., members, channels, width]`.
 struct BatchSizes {
-    lanes: usize,
+    batch_size: usize,
     members: usize,
     channels: usize,
     width: usize,
 }
 
-/// Some channels of one lane: where the elements of the first member begin, and those of the channels' numbers.
+/// Some channels of one batch item: the offset of the first member's elements, and the channels' indices.
 struct ChannelBlock {
     at: usize,
     channels: Range<usize>,
 }
 
 impl BatchSizes {
-    fn new(x: &Array, lanes: usize) -> BatchSizes {
-        let [members, channels, width] = x.dims()[lanes..] else { unreachable!("three axes") };
-        BatchSizes { lanes: shape::len(&x.dims()[..lanes]), members, channels, width }
+    fn new(x: &Array, batch_ndim: usize) -> BatchSizes {
+        let [members, channels, width] = x.dims()[batch_ndim..] else { unreachable!("three axes") };
+        BatchSizes { batch_size: shape::len(&x.dims()[..batch_ndim]), members, channels, width }
     }
 
     fn step(&self) -> usize {
         self.channels * self.width
     }
 
-    /// Calls `f` with all blocks of channels, in parallel if there is enough to do.
+    /// Calls `f` with all blocks of channels, in parallel if there is enough work.
     fn each_block<T>(&self, f: impl Fn(ChannelBlock) + Sync) {
         let most = (COLUMNS / self.width.max(1)).max(1);
         let blocks = self.channels.div_ceil(most);
         let elements = self.members * self.step();
         let some = |range: Range<usize>| {
             for i in range {
-                let (lane, first) = (i / blocks, i % blocks * most);
+                let (item, first) = (i / blocks, i % blocks * most);
                 let channels = first..self.channels.min(first + most);
-                let at = lane * elements + first * self.width;
-                let own = lane * self.channels;
+                let at = item * elements + first * self.width;
+                let own = item * self.channels;
                 f(ChannelBlock { at, channels: own + channels.start..own + channels.end });
             }
         };
-        if self.lanes * elements * size_of::<T>() < par::MIN_BYTES {
-            some(0..self.lanes * blocks);
+        if self.batch_size * elements * size_of::<T>() < par::MIN_BYTES {
+            some(0..self.batch_size * blocks);
         } else {
-            par::pieces(self.lanes * blocks, par::PIECE.div_ceil((elements / blocks.max(1)).max(1)), &some);
+            par::pieces(
+                self.batch_size * blocks,
+                par::PIECE.div_ceil((elements / blocks.max(1)).max(1)),
+                &some,
+            );
         }
     }
 
-    /// Calls `f` with parts of a block: the first column and how many there are.
+    /// Calls `f` with parts of a block: the first column, and the number of columns.
     #[inline(always)]
     fn each_part(&self, block: &ChannelBlock, mut f: impl FnMut(usize, usize)) {
         let columns = block.channels.len() * self.width;
@@ -74,7 +77,7 @@ impl BatchSizes {
         }
     }
 
-    /// Sums over the batch and over each channel of a block, whose numbers are laid on columns.
+    /// Sums of `f` over the batch and over each channel of a block. `numbers` are values for each channel.
     #[inline(always)]
     fn sums<T: Real, const N: usize, const M: usize, const K: usize>(
         &self,
@@ -113,10 +116,10 @@ impl BatchSizes {
         all
     }
 
-    /// Writes `f` of the elements of a block and of the numbers of their channels.
+    /// Writes `f` of the elements of a block and the numbers of their channels.
     ///
     /// # Safety
-    /// The output has the sizes of the rows, and the elements of this block are the caller's to write.
+    /// The output has the sizes of the rows, and no other thread writes the elements of this block.
     #[inline(always)]
     unsafe fn write<T: Real, const N: usize, const M: usize>(
         &self,
@@ -132,7 +135,7 @@ impl BatchSizes {
                 let at = block.at + start + m * self.step();
                 let rows = rows.map(|row| &row[at..][..len]);
                 let laid = laid.each_ref().map(|laid| &laid[..len]);
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 let out = unsafe { std::slice::from_raw_parts_mut(out.add(at), len) };
                 for i in 0..len {
                     out[i] = f(rows.map(|row| row[i]), laid.map(|laid| laid[i]));
@@ -141,7 +144,7 @@ impl BatchSizes {
         });
     }
 
-    /// The numbers of the channels of a block, laid on its columns.
+    /// The numbers of a block's channels, repeated for each column.
     #[inline(always)]
     fn laid<T: Real>(&self, numbers: &[T]) -> [T; COLUMNS] {
         if let [one] = *numbers {
@@ -153,17 +156,17 @@ impl BatchSizes {
     }
 }
 
-/// `y w + b` of `[members, channels, width]` standardised by channel, and `[channels, 2]`: the mean and the variance of
-/// each.
+/// `y w + b` with `y` the array `[members, channels, width]` standardised by channel; and `[channels, 2]`, the mean
+/// and variance of each channel.
 pub fn batch_norm(
     op: &'static str,
     [x, w, b]: [&Array; 3],
     eps: f64,
-    lanes: usize,
+    batch_ndim: usize,
 ) -> Result<(Array, Array)> {
-    let [x, w, b] = broadcast_batch([x, w, b], lanes);
+    let [x, w, b] = broadcast_batch([x, w, b], batch_ndim);
     let (x, w, b) = (x.contiguous()?, w.contiguous()?, b.contiguous()?);
-    let plan = BatchSizes::new(&x, lanes);
+    let plan = BatchSizes::new(&x, batch_ndim);
     dispatch!(x.dtype(), float T => {
         let [all, w_all, b] = [&x, &w, &b].map(|a| a.as_slice::<T>().expect("contiguous"));
         let count = T::lit((plan.members * plan.width) as f64);
@@ -179,7 +182,7 @@ pub fn batch_norm(
                 let root = variance.map(|v| over_root(v, T::lit(eps)));
                 let numbers = [&mean[..n], &root[..n], &w_all[own.clone()], &b[own.clone()]];
                 let scaled = |[x]: [T; 1], [mean, root, w, b]: [T; 4]| x.sub(mean).mul(root).mul(w).add(b);
-                // SAFETY: the channels of this block, in both arrays.
+                // SAFETY: no other block has these channels, in either array.
                 unsafe {
                     write_pairs(stats.get().cast(), own, &mean, &variance);
                     plan.write(&block, [all], numbers, y.get().cast(), scaled);
@@ -189,17 +192,17 @@ pub fn batch_norm(
     }, else not_defined(op, x.dtype()))
 }
 
-/// The gradients of [`batch`] by `x`, by the weights and by the shifts, from `g`, `x`, the weights, and what stands beside
-/// the channels.
+/// The gradients of [`batch_norm`] with respect to `x`, the weights and the shifts, from `g`, `x`, the weights, and
+/// the mean and variance of each channel.
 pub fn batch_norm_gradients(
     op: &'static str,
     [g, x, w, stats]: [&Array; 4],
     eps: f64,
-    lanes: usize,
+    batch_ndim: usize,
 ) -> Result<[Array; 3]> {
-    let [g, x, w, stats] = broadcast_batch([g, x, w, stats], lanes);
+    let [g, x, w, stats] = broadcast_batch([g, x, w, stats], batch_ndim);
     let (g, x, w, stats) = (g.contiguous()?, x.contiguous()?, w.contiguous()?, stats.contiguous()?);
-    let plan = BatchSizes::new(&x, lanes);
+    let plan = BatchSizes::new(&x, batch_ndim);
     dispatch!(x.dtype(), float T => {
         let [g, all, w_all, stats] = [&g, &x, &w, &stats].map(|a| a.as_slice::<T>().expect("contiguous"));
         let count = T::lit((plan.members * plan.width) as f64);
@@ -219,7 +222,7 @@ pub fn batch_norm_gradients(
                 let gradient = |[g, x]: [T; 2], [mean, root, factor, along, middle]: [T; 5]| {
                     factor.mul(g.sub(middle).sub(x.sub(mean).mul(root).mul(along)))
                 };
-                // SAFETY: the channels of this block, in both arrays.
+                // SAFETY: no other block has these channels, in either array.
                 unsafe {
                     write_pairs(sums.get().cast(), own, &dw, &db);
                     plan.write(&block, [g, all], numbers, dx.get().cast(), gradient);
@@ -234,16 +237,16 @@ pub fn batch_norm_gradients(
     }, else not_defined(op, x.dtype()))
 }
 
-/// The shape of pairs of numbers of channels.
+/// The shape of a pair of numbers for each channel.
 fn pairs(w: &Array) -> Dims {
     w.dims().iter().copied().chain([2]).collect()
 }
 
 /// # Safety
-/// `to` has a pair for each of these channels, which are the caller's to write.
+/// `to` has a pair for each of these channels, which no other thread writes.
 unsafe fn write_pairs<T: Copy>(to: *mut T, channels: Range<usize>, a: &[T], b: &[T]) {
     for (c, (&a, &b)) in channels.zip(a.iter().zip(b)) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             *to.add(2 * c) = a;
             *to.add(2 * c + 1) = b;

@@ -1,4 +1,5 @@
-//! Standardised rows whose channels are scaled and shifted, and the three gradients of that in one pass.
+//! Layer, group and instance normalisation: standardised rows, scaled and shifted by channel; and the three gradients
+//! in one pass.
 
 use std::ops::Range;
 
@@ -12,8 +13,8 @@ use crate::kernel::rows::{column, each, each_mut, last, not_defined};
 use crate::kernel::{output, par, simd};
 use crate::shape::{self, Dims};
 
-/// Which channel an element belongs to: those of row `r` to the `own` channels of group `r % groups`, `width` of them
-/// that lie one after another to each.
+/// The channel of an element: row `r` has the `own` channels of group `r % groups`, each with `width` adjacent
+/// elements.
 #[derive(Clone, Copy)]
 pub struct Channels {
     pub groups: usize,
@@ -21,7 +22,7 @@ pub struct Channels {
     pub width: usize,
 }
 
-/// [`Channels`] of `rows` rows in each lane, every one of which has its own `count` channels.
+/// [`Channels`] of batch items with `rows` rows and `count` channels each.
 struct RowChannels {
     channels: Channels,
     rows: usize,
@@ -29,12 +30,12 @@ struct RowChannels {
 }
 
 impl RowChannels {
-    fn new(channels: Channels, x: &Array, lanes: usize) -> RowChannels {
-        let rows = shape::len(&x.dims()[lanes..x.rank() - 1]);
+    fn new(channels: Channels, x: &Array, batch_ndim: usize) -> RowChannels {
+        let rows = shape::len(&x.dims()[batch_ndim..x.rank() - 1]);
         RowChannels { channels, rows, count: channels.groups * channels.own }
     }
 
-    /// The channels of row `r` of all lanes, in a list of those of all lanes.
+    /// The values for the channels of row `r`, from a list for all channels of all batch items.
     #[inline(always)]
     fn of<'a, T>(&self, all: &'a [T], r: usize) -> &'a [T] {
         let own = self.channels.own;
@@ -42,7 +43,7 @@ impl RowChannels {
     }
 }
 
-/// Writes `f` of each element of two rows and of two numbers of its channel.
+/// Writes `f` of the elements of two rows and of two numbers of their channel.
 #[inline(always)]
 fn by_channel<T: Copy>(
     width: usize,
@@ -61,17 +62,17 @@ fn by_channel<T: Copy>(
     }
 }
 
-/// `y w + b` of every standardised row `y`, and its mean and one over the root, which stand side by side.
+/// `y w + b` with `y` the standardised rows; and for each row a pair of its mean and its inverse standard deviation.
 pub fn layer_norm(
     op: &'static str,
     [x, w, b]: [&Array; 3],
     eps: f64,
     channels: Channels,
-    lanes: usize,
+    batch_ndim: usize,
 ) -> Result<(Array, Array)> {
-    let [x, w, b] = broadcast_batch([x, w, b], lanes);
+    let [x, w, b] = broadcast_batch([x, w, b], batch_ndim);
     let (x, w, b) = (x.contiguous()?, w.contiguous()?, b.contiguous()?);
-    let (n, plan) = (last(&x), RowChannels::new(channels, &x, lanes));
+    let (n, plan) = (last(&x), RowChannels::new(channels, &x, batch_ndim));
     let mut stats = column(&x);
     *stats.last_mut().expect("rows have an axis") = 2;
     dispatch!(x.dtype(), float T => {
@@ -92,26 +93,27 @@ pub fn layer_norm(
     }, else not_defined(op, x.dtype()))
 }
 
-/// Rows of single elements whose sums by channel are made together.
+/// Rows of single-element channels whose sums are made together.
 const ROWS: usize = 64;
 
-/// The gradients of [`layer_norm`] by `x`, by the weights and by the shifts, from `g`, `x`, the weights and what stands beside
-/// the rows: `r (h - mean(h) - y mean(h y))` with `h = g w`, and the sums of `g y` and of `g` over each channel.
+/// The gradients of [`layer_norm`] with respect to `x`, the weights and the shifts, from `g`, `x`, the weights and
+/// the rows' statistics: `r (h - mean(h) - y mean(h y))` with `h = g w`, and the sums of `g y` and of `g` over each
+/// channel.
 pub fn layer_norm_gradients(
     op: &'static str,
     [g, x, w, stats]: [&Array; 4],
     channels: Channels,
-    lanes: usize,
+    batch_ndim: usize,
 ) -> Result<[Array; 3]> {
-    let [g, x, w, stats] = broadcast_batch([g, x, w, stats], lanes);
+    let [g, x, w, stats] = broadcast_batch([g, x, w, stats], batch_ndim);
     let (g, x, w, stats) = (g.contiguous()?, x.contiguous()?, w.contiguous()?, stats.contiguous()?);
-    let (n, plan) = (last(&x), RowChannels::new(channels, &x, lanes));
+    let (n, plan) = (last(&x), RowChannels::new(channels, &x, batch_ndim));
     let Channels { groups, own, width } = channels;
-    // Sums of so many rows each, which all have the same channels; what they add up to does not depend on threads.
+    // Partial sums over rows with the same channels. Their order does not depend on threads.
     let height = if groups == 1 { (ROWS / width.max(1)).max(1) } else { 1 };
     let blocks = plan.rows.div_ceil(height);
-    let all_blocks = shape::len(&x.dims()[..lanes]) * blocks;
-    let dims: Dims = x.dims()[..lanes].iter().copied().chain([plan.count]).collect();
+    let all_blocks = shape::len(&x.dims()[..batch_ndim]) * blocks;
+    let dims: Dims = x.dims()[..batch_ndim].iter().copied().chain([plan.count]).collect();
     dispatch!(x.dtype(), float T => {
         let [g, all, w, stats] = [&g, &x, &w, &stats].map(|a| a.as_slice::<T>().expect("contiguous"));
         let sizes = [all_blocks, 2, own];
@@ -119,7 +121,7 @@ pub fn layer_norm_gradients(
             let block = |i: usize| {
                 let first = i / blocks * plan.rows + i % blocks * height;
                 let height = height.min(plan.rows - i % blocks * height);
-                // SAFETY: the rows and the sums of this block, which are no other's.
+                // SAFETY: no other block has these rows and sums.
                 let (dx, sums) = unsafe {
                     (
                         std::slice::from_raw_parts_mut(dx.get().cast::<T>().add(first * n), height * n),
@@ -155,7 +157,7 @@ pub fn layer_norm_gradients(
     }, else not_defined(op, x.dtype()))
 }
 
-/// The gradient of one row, and what it adds to the sums of its channels.
+/// The gradient of one row, and its addition to the sums of its channels.
 #[inline(always)]
 fn row<T: Real>(
     width: usize,

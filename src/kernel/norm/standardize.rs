@@ -1,4 +1,4 @@
-//! The standardised row (the last axis) and its gradient, alone and scaled and shifted by channels.
+//! Standardised rows (the last axis) and their gradient.
 
 use crate::array::Array;
 use crate::dtype::dispatch;
@@ -8,8 +8,8 @@ use crate::kernel::reduce::pairwise::pairwise;
 use crate::kernel::rows::{column, each, each_mut, last, not_defined, total};
 use crate::kernel::{output, simd};
 
-/// Every row less its mean, over the root of its mean square plus `eps`; and one over that root, with the last axis of
-/// size 1.
+/// Each row minus its mean, divided by the root of its variance plus `eps`; and the inverse of that root, with the
+/// last axis of size 1.
 pub fn standardize(op: &'static str, x: &Array, eps: f64) -> Result<(Array, Array)> {
     let x = x.contiguous()?;
     let n = last(&x);
@@ -29,7 +29,7 @@ pub fn standardize(op: &'static str, x: &Array, eps: f64) -> Result<(Array, Arra
     }, else not_defined(op, x.dtype()))
 }
 
-/// The mean of a row, and one over the root of its mean square deviation plus `eps`.
+/// The mean of a row, and its inverse standard deviation `1 / sqrt(variance + eps)`.
 #[inline(always)]
 pub fn moments<T: Real>(row: &[T], eps: T) -> (T, T) {
     let count = T::lit(row.len() as f64);
@@ -44,13 +44,13 @@ pub fn over_root<T: Real>(square: T, eps: T) -> T {
     T::ONE.div(square.add(eps).sqrt())
 }
 
-/// Sums that are made side by side.
+/// Sums that are made at the same time.
 const LANES: usize = 16;
 
-/// Elements that are summed before their sum is added to the others.
+/// Elements in a partial sum.
 const PART: usize = 2048;
 
-/// The sums of two numbers of each place of some rows.
+/// The sums of both results of `f` over the elements of some rows.
 #[inline(always)]
 pub fn sums<T: Real, const N: usize>(rows: [&[T]; N], f: impl Fn([T; N]) -> (T, T)) -> (T, T) {
     let (mut all, n) = ((T::ZERO, T::ZERO), rows[0].len());
@@ -73,7 +73,8 @@ pub fn sums<T: Real, const N: usize>(rows: [&[T]; N], f: impl Fn([T; N]) -> (T, 
     all
 }
 
-/// The gradient of [`standardize`], from `g`, its result `y` and one over the root: `r (g - mean(g) - y mean(g y))`.
+/// The gradient of [`standardize`] from `g`, its result `y` and the inverse root `r`: `r (g - mean(g) - y mean(g
+/// y))`.
 pub fn standardize_gradient(op: &'static str, [g, y, r]: [&Array; 3]) -> Result<Array> {
     let (g, y, r) = (g.contiguous()?, y.contiguous()?, r.contiguous()?);
     let n = last(&y);

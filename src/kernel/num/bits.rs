@@ -2,20 +2,20 @@
 
 use crate::dtype::{Bool8, Element};
 
-/// A truth value from a comparison, as an array element.
+/// The result of a comparison as an array element.
 #[inline(always)]
 pub fn truth(b: bool) -> Bool8 {
     Bool8::from(b)
 }
 
-/// Integers and truth values, bit by bit.
+/// Bitwise operations of integers and truth values.
 pub trait Bits: Element {
     fn and(self, o: Self) -> Self;
     fn or(self, o: Self) -> Self;
     fn xor(self, o: Self) -> Self;
-    /// All bits inverted; the other truth value.
+    /// Inverts all bits, or the truth value.
     fn not(self) -> Self;
-    /// Shifts by a negative number or by the width and more shift everything out.
+    /// Shifting by a negative number, or by at least the width, shifts everything out.
     fn shl(self, o: Self) -> Self;
     fn shr(self, o: Self) -> Self;
 }

@@ -1,8 +1,8 @@
-//! `Real`: the functions of floating point that rows of ops are made of.
+//! `Plain` and `Real`: arithmetic and elementary functions of floats.
 
 use super::number::Num;
 
-/// Floating point, and what is exact of it: with vectors or without, the bits are the same.
+/// Floats with their exact operations, which give the same bits with vectors and without.
 pub trait Plain: Num {
     const INFINITY: Self;
     fn lit(v: f64) -> Self;
@@ -11,16 +11,16 @@ pub trait Plain: Num {
     fn floor(self) -> Self;
     fn ceil(self) -> Self;
     fn trunc(self) -> Self;
-    /// To the nearest integer, halves to the even one.
+    /// Rounds to the nearest integer, ties to even.
     fn round(self) -> Self;
     fn is_finite(self) -> bool;
     /// `x` with the sign of `o`.
     fn copysign(self, o: Self) -> Self;
-    /// The number that comes next on the way to `o`.
+    /// The next float in the direction of `o`.
     fn next_after(self, o: Self) -> Self;
 }
 
-/// Floating point with its functions, which vectors may compute otherwise.
+/// Floats with elementary functions. Vectorised implementations may differ in the last bits.
 pub trait Real: Plain {
     fn exp(self) -> Self;
     fn exp2(self) -> Self;
@@ -43,13 +43,13 @@ pub trait Real: Plain {
     fn acosh(self) -> Self;
     fn atanh(self) -> Self;
     fn erf(self) -> Self;
-    /// The root of the sum of the squares, without overflow.
+    /// `sqrt(x² + o²)` without overflow.
     fn hypot(self, o: Self) -> Self;
-    /// `1 / (1 + e^-x)`, to full precision on both sides.
+    /// `1 / (1 + e^-x)` with full relative precision for both signs.
     fn sigmoid(self) -> Self;
-    /// The derivative of the sigmoid, `e^-|x| / (1 + e^-|x|)²`: nothing cancels far out.
+    /// The derivative of the sigmoid, `e^-|x| / (1 + e^-|x|)²`, without cancellation for large `|x|`.
     fn sigmoid_slope(self) -> Self;
-    /// The derivative of `x` times the sigmoid.
+    /// The derivative of SiLU, `x · sigmoid(x)`.
     #[inline(always)]
     fn silu_slope(self) -> Self {
         self.sigmoid().add(self.mul(self.sigmoid_slope()))
@@ -60,20 +60,20 @@ pub trait Real: Plain {
     fn softplus(self) -> Self;
     /// The density of the standard normal distribution.
     fn normal_density(self) -> Self;
-    /// The standard normal distribution function, to full relative precision on the left.
+    /// The cumulative standard normal distribution, with full relative precision in the left tail.
     fn normal_cdf(self) -> Self;
     /// `x` times [`Real::normal_cdf`].
     fn gelu(self) -> Self;
 }
 
-/// `erfc(-x / √2)`, twice the distribution function, and what to take from it for the rounding of its argument, which
-/// the tail magnifies x² times.
+/// `erfc(-x / √2)`, which is twice the distribution function, and a correction to subtract: the rounding error of its
+/// argument, which the tail amplifies by x².
 fn normal_tail(x: f64) -> (f64, f64) {
     use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
-    /// What the constant lacks of `1 / √2`.
+    /// `1 / √2` minus its nearest float.
     const REST: f64 = -4.833_646_656_726_457e-17;
     let z = -x * FRAC_1_SQRT_2;
-    // Beyond, it is 2 or has no digits left.
+    // Beyond, the result is 2 or has underflowed.
     if x.abs() > 38.0 {
         return (libm::erfc(z), 0.0);
     }
@@ -81,7 +81,7 @@ fn normal_tail(x: f64) -> (f64, f64) {
     (libm::erfc(z), FRAC_2_SQRT_PI * (-z * z).exp() * low)
 }
 
-/// What the library of f32 has in less than full precision is computed in f64.
+/// Functions that f32 lacks at full precision are computed in f64.
 macro_rules! float {
     ($($t:ident)*) => { $(
         impl Plain for $t {
@@ -151,7 +151,7 @@ macro_rules! float {
                 (0.5 * (tail - off)) as $t
             }
             #[inline(always)] fn gelu(self) -> Self {
-                // No number is left, and infinity times nothing would be none.
+                // The result has underflowed, and infinity times zero would be NaN.
                 if self < -40.0 { return -0.0; }
                 let half = 0.5 * f64::from(self);
                 let (tail, off) = normal_tail(f64::from(self));

@@ -2,7 +2,7 @@
 
 use crate::dtype::Element;
 
-/// Arithmetic of every numeric dtype. Integers wrap around, as NumPy's do.
+/// Arithmetic of every numeric dtype. Integers wrap around, as in NumPy.
 pub trait Num: Element {
     const ZERO: Self;
     const ONE: Self;
@@ -11,21 +11,21 @@ pub trait Num: Element {
     fn mul(self, o: Self) -> Self;
     fn neg(self) -> Self;
     fn abs(self) -> Self;
-    /// -1, 0 or 1; NaN for NaN.
+    /// -1, 0 or 1, or NaN for NaN.
     fn sign(self) -> Self;
-    /// The quotient rounded towards minus infinity; 0 for an integer divided by zero.
+    /// The quotient rounded towards minus infinity. An integer divided by zero gives 0.
     fn floor_div(self, o: Self) -> Self;
-    /// What `floor_div` leaves, with the sign of `o`; 0 for an integer modulo zero.
+    /// The remainder of `floor_div`, with the sign of `o`. An integer modulo zero gives 0.
     fn modulo(self, o: Self) -> Self;
     fn pow(self, o: Self) -> Self;
     /// Whether the number is NaN.
     fn nan(self) -> bool;
-    /// The larger one; NaN if either is.
+    /// The larger number, or NaN if either is NaN.
     #[inline(always)]
     fn max(self, o: Self) -> Self {
         if self > o || self.nan() { self } else { o }
     }
-    /// The smaller one; NaN if either is.
+    /// The smaller number, or NaN if either is NaN.
     #[inline(always)]
     fn min(self, o: Self) -> Self {
         if self < o || self.nan() { self } else { o }
@@ -53,7 +53,7 @@ macro_rules! integer {
                 let r = self.wrapping_rem(o);
                 if r != 0 && ($neg(r) != $neg(o)) { r.wrapping_add(o) } else { r }
             }
-            /// A negative exponent gives the truncated quotient: 1 or -1 for bases of size one, 0 otherwise.
+            /// A negative exponent gives the truncated reciprocal power: 1 or -1 for bases 1 and -1, else 0.
             #[inline(always)] fn pow(self, o: Self) -> Self {
                 if $neg(o) {
                     return if self == 1 { 1 }
@@ -98,14 +98,14 @@ macro_rules! float {
                 if o == 0.0 { return self / o; }
                 let r = self % o;
                 let q = (self - r) / o - if r != 0.0 && (r < 0.0) != (o < 0.0) { 1.0 } else { 0.0 };
-                // A whole number but for rounding.
+                // An integer up to rounding errors.
                 if q == 0.0 { <$t>::copysign(0.0, self / o) } else { let f = q.floor(); if q - f > 0.5 { f + 1.0 } else { f } }
             }
             #[inline(always)] fn modulo(self, o: Self) -> Self {
                 let r = self % o;
                 if r == 0.0 { <$t>::copysign(0.0, o) } else if (r < 0.0) != (o < 0.0) { r + o } else { r }
             }
-            /// The small exponents of everyday use are products: with one exponent for all elements they vectorise.
+            /// Small common exponents are products, which vectorise when all elements have the same exponent.
             #[inline(always)] fn pow(self, o: Self) -> Self {
                 let wide = f64::from(self);
                 if o == 2.0 { self * self } else if o == 1.0 { self } else if o == 3.0 { (wide * wide * wide) as $t }

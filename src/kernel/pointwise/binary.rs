@@ -1,4 +1,4 @@
-//! Two arrays in, one out, element by element, broadcast against each other.
+//! Elementwise functions of two arrays that broadcast against each other.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -15,21 +15,23 @@ use crate::kernel::pointwise::unary::Scalars;
 use crate::kernel::simd;
 use crate::shape;
 
-/// Applies a row to `n` pairs; `sx` and `sy` are 1, or 0 where one element serves all.
+/// Applies a formula to `n` pairs. The strides `sx` and `sy` are 1, or 0 for an element that is used `n` times.
 pub type BinaryLoop =
     unsafe fn(n: usize, x: *const u8, sx: usize, y: *const u8, sy: usize, out: *mut u8, p: &Scalars);
 
-/// A loop, and the numbers that it reads.
+/// A loop, and the scalars that it reads.
 type Row<'a> = (BinaryLoop, &'a Scalars);
 
-/// The loops of one row by the inputs' dtype, and the dtype of their results (none: the inputs').
+/// The loops of one formula by the dtype of its inputs, and the dtype of its results (`None`: that of the inputs).
 pub struct BinaryLoops {
     pub loops: [Option<BinaryLoop>; DTYPES],
     pub out: Option<DType>,
 }
 
+/// `out[i] = row(x[i], y[i])`.
+///
 /// # Safety
-/// `x` and `y` have `n` elements of `T` (one where the step is 0), `out` room for `n` of `U`.
+/// `x` and `y` have `n` elements of `T` (one if the stride is 0), and `out` has room for `n` of `U`.
 #[inline(always)]
 pub unsafe fn zip<T: Copy, U: Copy>(
     row: impl Fn(T, T) -> U,
@@ -38,11 +40,12 @@ pub unsafe fn zip<T: Copy, U: Copy>(
     (y, sy): (*const u8, usize),
     out: *mut u8,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let (x, y, out) = (x.cast::<T>(), y.cast::<T>(), out.cast::<U>());
         match (sx, sy) {
-            // Loops, not closures: a long row is compiled for the vectors of its caller only where it stands in it.
+            // Written as loops, because a long formula inside an iterator closure would not be inlined and compiled
+            // for the caller's vectors.
             (1, 1) => {
                 for i in 0..n {
                     out.add(i).write(row(*x.add(i), *y.add(i)));
@@ -70,10 +73,10 @@ pub unsafe fn zip<T: Copy, U: Copy>(
     }
 }
 
-/// A row of arithmetic alone, whose bits are the same with vectors and without.
+/// [`zip`] for arithmetic that gives the same bits with vectors and without.
 ///
 /// # Safety
-/// That of [`zip`].
+/// As [`zip`].
 #[inline(always)]
 pub unsafe fn zip_vectorized<T: Copy, U: Copy, F: Fn(T, T) -> U + Copy>(
     row: F,
@@ -83,16 +86,17 @@ pub unsafe fn zip_vectorized<T: Copy, U: Copy, F: Fn(T, T) -> U + Copy>(
     out: *mut u8,
 ) {
     simd::same_for::<F, ()>(
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         #[inline(always)]
         move || unsafe { zip(row, n, x, y, out) },
     );
 }
 
-/// A row of floats with vectors where the processor has them: `fast` first, `row` for the elements that come out NaN.
+/// [`zip`] for floats with vectors where the processor has them: `fast` first, then `row` for elements whose result
+/// is NaN.
 ///
 /// # Safety
-/// That of [`zip`].
+/// As [`zip`].
 #[inline(always)]
 pub unsafe fn zip_fast<T: Num, F: Fn(T, T) -> T + Copy>(
     row: F,
@@ -105,12 +109,12 @@ pub unsafe fn zip_fast<T: Num, F: Fn(T, T) -> T + Copy>(
     Fast<T>: Num,
 {
     simd::run_for::<F, ()>(
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         #[inline(always)]
         move || unsafe { zip(row, n, (x, sx), (y, sy), out) },
         #[inline(always)]
         move || {
-            // One loop serves all steps: an element that stands still is written out for a block.
+            // A repeated element is written out for a block, so that one loop serves all strides.
             let (mut xs, mut ys) = (
                 [const { MaybeUninit::uninit() }; simd::BLOCK],
                 [const { MaybeUninit::uninit() }; simd::BLOCK],
@@ -118,19 +122,19 @@ pub unsafe fn zip_fast<T: Num, F: Fn(T, T) -> T + Copy>(
             let (mut x, mut y, mut out) = (x.cast::<Fast<T>>(), y.cast::<Fast<T>>(), out.cast::<Fast<T>>());
             let widest = simd::BLOCK.min(n);
             if sx == 0 && n > 0 {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 xs[..widest].fill(MaybeUninit::new(unsafe { *x }));
                 x = xs.as_ptr().cast();
             }
             if sy == 0 && n > 0 {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 ys[..widest].fill(MaybeUninit::new(unsafe { *y }));
                 y = ys.as_ptr().cast();
             }
             let mut left = n;
             while left > 0 {
                 let count = simd::BLOCK.min(left);
-                // SAFETY: the caller's promise, for this block; `Fast` has the layout of its number.
+                // SAFETY: guaranteed by the caller for all blocks, and `Fast` has the layout of its float.
                 unsafe {
                     let mut sure = true;
                     for i in 0..count {
@@ -153,10 +157,10 @@ pub unsafe fn zip_fast<T: Num, F: Fn(T, T) -> T + Copy>(
     );
 }
 
-/// The loops of a row `x, y => expression`, for the dtypes of a class: `num` (every number), `real` (floats), `plain`
-/// (floats, with nothing but arithmetic), `test` (every dtype, with a truth value as result), `bits` (integers and truth
-/// values), `int` (integers, bit by bit) or `integer` (integers as numbers). A row `x, y; p => expression` reads [`Scalars`]
-/// as `p[i]`. `table x, y => …` is a table as it is.
+/// The loops of a formula `x, y => expression` for a class of dtypes: `num` (all numbers), `real` (floats), `plain`
+/// (floats, arithmetic only), `test` (all dtypes, the result is a truth value), `bits` (integers and truth values),
+/// `int` (integers, bitwise) or `integer` (integers as numbers). A formula `x, y; p => expression` reads [`Scalars`]
+/// as `p[i]`. `table x, y => …` passes a table through.
 macro_rules! binary_loops {
     (num $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Num, T, None, $x, $y, ($($p)?), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
     (real $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Real, T, None, $x, $y, ($($p)?), $e, F32 f32, F64 f64) };
@@ -176,12 +180,12 @@ macro_rules! binary_loops {
             $e
         }
         let mut loops: [Option<binary::BinaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
-        // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of `out`'s dtype.
+        // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of dtype `out`.
         $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::binary::binary_loop!($Trait row $Out $t)); )*
         &binary::BinaryLoops { loops, out: $out }
     }};
 }
-/// The loop of a row for one type.
+/// The loop of a formula for one type.
 macro_rules! binary_loop {
     (Real $row:ident T $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
@@ -213,21 +217,27 @@ macro_rules! binary_loop {
 }
 pub(crate) use {binary_loop, binary_loops};
 
-/// The row applied to every pair of two arrays of one dtype. `lanes` leading axes of both are matched from the
-/// left (each 1 or the same), the others broadcast from the right.
+/// Applies a formula to all pairs of elements of two arrays of the same dtype. The first `batch_ndim` axes of both
+/// are matched from the left, the others broadcast from the right.
 #[inline]
-pub fn apply(op: &'static str, table: &BinaryLoops, x: &Array, y: &Array, lanes: usize) -> Result<Array> {
-    apply_with(op, table, x, y, lanes, &[0.0; 3])
+pub fn apply(
+    op: &'static str,
+    table: &BinaryLoops,
+    x: &Array,
+    y: &Array,
+    batch_ndim: usize,
+) -> Result<Array> {
+    apply_with(op, table, x, y, batch_ndim, &[0.0; 3])
 }
 
-/// [`apply`] for a row that reads numbers.
+/// [`apply`] for a formula that reads scalars.
 #[inline]
 pub fn apply_with(
     op: &'static str,
     table: &BinaryLoops,
     x: &Array,
     y: &Array,
-    lanes: usize,
+    batch_ndim: usize,
     p: &Scalars,
 ) -> Result<Array> {
     let Some(row) = table.loops[x.dtype() as usize] else {
@@ -246,10 +256,10 @@ pub fn apply_with(
             return apply_contiguous(op, (row, p), out, y.dims(), (x, 0), (y, 1));
         }
     }
-    broadcast(op, (row, p), out, x, y, lanes)
+    broadcast(op, (row, p), out, x, y, batch_ndim)
 }
 
-/// The common layouts: contiguous arrays of the result's shape, or single elements (step 0).
+/// The common layouts: contiguous arrays of the result's shape, and single elements (stride 0).
 #[inline]
 fn apply_contiguous(
     op: &'static str,
@@ -262,13 +272,14 @@ fn apply_contiguous(
     let (from, to, n) = (x.dtype().size(), out.size(), shape::len(dims));
     Array::build_raw(op, out, dims, |o| {
         if !par::is_worthwhile(n * from) {
-            // SAFETY: `n` elements of the dtypes that the table was asked for, or one where the step is 0.
+            // SAFETY: the arrays have the dtype that the loop was looked up for, and `n` elements, or one where the
+            // stride is 0.
             return unsafe { row(n, x.ptr(), sx, y.ptr(), sy, o, p) };
         }
         let o = SendPtr(o);
         par::pieces(n, par::piece_size(n), &|r| {
             let (o, at) = (&o, r.start * from);
-            // SAFETY: as above; the pieces do not overlap.
+            // SAFETY: as above, and pieces do not overlap.
             unsafe {
                 row(r.len(), x.ptr().add(at * sx), sx, y.ptr().add(at * sy), sy, o.0.add(r.start * to), p)
             }
@@ -282,11 +293,11 @@ fn broadcast(
     out: DType,
     x: &Array,
     y: &Array,
-    lanes: usize,
+    batch_ndim: usize,
 ) -> Result<Array> {
     let rank = x.rank().max(y.rank());
-    let ins = [x.with_rank(rank, lanes), y.with_rank(rank, lanes)];
-    // Elements that lie densely in another order of the axes stay in that order.
+    let ins = [x.with_rank(rank, batch_ndim), y.with_rank(rank, batch_ndim)];
+    // Arrays that are dense in another order of the axes keep that order.
     if let Some(order) = common_order(&ins) {
         let [x, y] = ins.map(|a| a.permute(&order));
         return Ok(broadcast(op, row, out, &x, &y, 0)?.permute(&inverse(&order)));
@@ -308,7 +319,7 @@ fn broadcast(
     let n = walk.len();
     Array::build_raw(op, out, &walk.dims, |o| {
         let o = SendPtr(o);
-        // SAFETY: the output has the elements of the walk; pieces are disjoint.
+        // SAFETY: the output has the shape of the iteration, and pieces are disjoint.
         let work = |range: Range<usize>| unsafe { walked(row, &walk, &ins, range, o.get(), out.size()) };
         if !par::is_worthwhile(n * from) {
             work(0..n);
@@ -318,10 +329,10 @@ fn broadcast(
     })
 }
 
-/// Applies a row to a range of the elements of a walk over arrays that are stepwise.
+/// Applies a loop to a range of an iteration over stepwise arrays.
 ///
 /// # Safety
-/// `o` has room for the elements of the walk, of `to` bytes each; those of this range are nobody else's.
+/// `o` has room for all elements of the iteration, of `to` bytes each, and no other thread writes those of the range.
 unsafe fn walked(
     (row, p): Row<'_>,
     walk: &BroadcastIter<2>,
@@ -332,7 +343,7 @@ unsafe fn walked(
 ) {
     let from = ins[0].dtype().size() as isize;
     walk.runs(range, |at, [x, y], n| {
-        // SAFETY: the walk stays inside each array and the output, and its steps are 0 and 1.
+        // SAFETY: the iteration stays inside each array and the output, and its strides are 0 and 1.
         unsafe {
             let (x, y) = (ins[0].ptr().offset(x * from), ins[1].ptr().offset(y * from));
             row(n, x, walk.steps[0], y, walk.steps[1], o.add(at * to), p);
@@ -340,11 +351,11 @@ unsafe fn walked(
     });
 }
 
-/// Rows that make enough parts.
+/// An axis needs at least this many rows to be split into parts.
 const MANY: usize = 64;
 
-/// [`broadcast`] to `dims` of large arrays of that rank, of which one has to be copied to be walked: part by part along
-/// the first axis that has any, each copy being read while it is near.
+/// [`broadcast`] of large arrays of which one must be copied to become stepwise. Works on one part of an axis at a
+/// time, so that each copy is still in the cache when it is read.
 fn broadcast_in_parts(
     op: &'static str,
     row: Row<'_>,
@@ -363,7 +374,7 @@ fn broadcast_in_parts(
             };
             let ins = [stepwise(&of(&ins[0]))?, stepwise(&of(&ins[1]))?];
             let walk = BroadcastIter::new(op, &ins)?;
-            // SAFETY: the rows of this part, which no other part writes.
+            // SAFETY: each part writes its own rows of the output.
             unsafe {
                 walked(row, &walk, &ins, 0..walk.len(), o.get().add(r.start * inner * out.size()), out.size())
             };

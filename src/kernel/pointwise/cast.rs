@@ -1,4 +1,4 @@
-//! Elements converted to another dtype.
+//! Conversion to another dtype.
 
 use crate::array::Array;
 use crate::dtype::{Bool8, DTYPES, DType, dispatch};
@@ -7,12 +7,11 @@ use crate::kernel::fast::ROUND64;
 use crate::kernel::pointwise::unary::{self, UnaryLoop, UnaryLoops};
 use crate::kernel::simd;
 
-/// An element as one of another type. A float becomes an integer by cutting off its fraction: the nearest integer that
-/// there is where it is out of range, 0 where it is NaN.
+/// Conversion of an element. From float to integer it truncates and saturates, and NaN gives 0.
 trait To<U>: Copy {
     fn to(self) -> U;
 
-    /// The same where the flag says so, by what vectors do well.
+    /// A conversion with instructions that vectorise, and whether its result is valid.
     #[inline(always)]
     fn quick(self) -> (U, bool) {
         (self.to(), true)
@@ -55,22 +54,22 @@ impl To<Bool8> for Bool8 {
     }
 }
 
-/// The bits of a whole number of less than 2⁵¹ in size: those of its sum with [`ROUND64`] have them at their end. Vectors of
-/// 256 bits have no other conversion, and for the way back neither.
+/// An integer-valued float of less than 2⁵¹ in size as an integer: the low bits of its sum with [`ROUND64`]. AVX2 has
+/// no instruction for this conversion, nor for its inverse.
 #[inline(always)]
 pub fn integer(x: f64) -> u64 {
     (x + ROUND64).to_bits().wrapping_sub(ROUND64.to_bits())
 }
 
-/// The number that [`integer`] gives the bits of.
+/// The inverse of [`integer`].
 #[inline(always)]
 pub fn float(bits: u64) -> f64 {
     f64::from_bits(bits.wrapping_add(ROUND64.to_bits())) - ROUND64
 }
 
-// Rust's own conversion asks each number for its range, which the compiler makes no vectors of. Where the float holds the
-// bounds of the integer, the number is brought between them first. The whole number that is left is in range, which the
-// compiler does not see; brought there again, it is narrowed by instructions that do both.
+// Rust's `as` checks the range of each number and does not vectorise. Where the float can represent the bounds of the
+// integer, the float is clamped first. The compiler does not know that the truncated number is then in range. A
+// second clamp lets it use instructions that narrow and saturate.
 macro_rules! bounded {
     ($($from:ident as $by:ident, $x:ident => $e:expr, $whole:ident; $($to:ident)*;)*) => { $( $(
         impl To<$to> for $from {
@@ -79,7 +78,7 @@ macro_rules! bounded {
                 let x = $by::from(self);
                 let x = if x > $to::MIN as $by { x } else { $to::MIN as $by };
                 let x = if x < $to::MAX as $by { x } else { $to::MAX as $by };
-                // NaN became the lower bound.
+                // NaN was clamped to the lower bound.
                 let $x = if $to::MIN != 0 && self.is_nan() { 0.0 } else { x };
                 let whole: $whole = $e;
                 whole.clamp($to::MIN as $whole, $to::MAX as $whole) as $to
@@ -88,7 +87,7 @@ macro_rules! bounded {
     )* )* };
 }
 bounded! {
-    // SAFETY: the bounds are among those of i32.
+    // SAFETY: the clamped number is in the range of i32.
     f32 as f32, x => unsafe { x.to_int_unchecked() }, i32; u8 i8 u16 i16;
     f32 as f64, x => integer(x.trunc()) as u32, u32; u32;
     // SAFETY: as above.
@@ -108,7 +107,7 @@ impl To<i32> for f32 {
     }
 }
 
-// There are no vectors of 256 bits for these; most numbers have less bits.
+// AVX2 has no such conversions. Most numbers are small enough for a shorter one.
 macro_rules! quickly {
     ($($from:ident => $($to:ident)*, $x:ident => $sure:expr, $e:expr;)*) => { $( $(
         impl To<$to> for $from {
@@ -127,7 +126,7 @@ macro_rules! quickly {
         }
     )* )* };
 }
-/// The sizes of numbers that are quickly converted.
+/// The sizes below which the short conversions are valid.
 const NARROW: f32 = (1u32 << 31) as f32;
 const MIDDLE: f64 = (1u64 << 50) as f64;
 quickly! {
@@ -149,17 +148,17 @@ macro_rules! truth_of_floats {
 truth_of_floats! { f32 f64 }
 
 /// # Safety
-/// `x` has `n` elements, `out` room for `n`.
+/// `x` has `n` elements, and `out` has room for `n`.
 unsafe fn convert<A: To<B>, B>(n: usize, x: *const A, out: *mut B) {
     simd::autovectorize(
-        // What it reads is its own: through a reference it might be what the loop writes.
+        // `move`, because the compiler must assume that the loop may write what it reads through a reference.
         #[inline(always)]
         move || {
             for start in (0..n).step_by(simd::BLOCK) {
                 let block = start..n.min(start + simd::BLOCK);
                 let mut sure = true;
                 for i in block.clone() {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: guaranteed by the caller.
                     unsafe {
                         let (y, known) = (*x.add(i)).quick();
                         out.add(i).write(y);
@@ -175,10 +174,10 @@ unsafe fn convert<A: To<B>, B>(n: usize, x: *const A, out: *mut B) {
     );
 }
 
-/// The elements in another dtype.
+/// The array converted to another dtype.
 pub fn cast(x: &Array, to: DType) -> Result<Array> {
     let row: UnaryLoop = dispatch!(x.dtype(), all A => dispatch!(to, all B => {
-        // SAFETY: what a loop promises.
+        // SAFETY: `apply` passes an array of dtype `A` and an output of dtype `B`.
         |n, x, out, _| unsafe { convert::<A, B>(n, x.cast(), out.cast()) }
     }));
     let mut loops = [None; DTYPES];
@@ -191,7 +190,7 @@ mod tests {
     use super::*;
     use crate::dtype::Element;
 
-    /// Scalars around every bound there is, and of every size.
+    /// Numbers around all bounds, and of all sizes.
     fn numbers() -> Vec<f64> {
         let mut all = vec![0.0, -0.0, 0.5, f64::NAN, f64::INFINITY, 5e-324, 1e-40, f64::MAX];
         for bits in [7, 8, 15, 16, 31, 32, 50, 51, 52, 53, 62, 63, 64, 65] {
@@ -212,7 +211,7 @@ mod tests {
     #[test]
     fn floats_become_integers_as_rust_has_them() {
         fn check<A: Element + To<B>, B: Element>(numbers: &[A], rust: impl Fn(A) -> B) {
-            // All at once, and each alone: in a block of its own it may be a quick one.
+            // All in one array, and each alone: a block of one element may take the short conversion.
             let whole = cast(&Array::from_slice(numbers, &[numbers.len()]).unwrap(), B::DTYPE).unwrap();
             for (&x, y) in numbers.iter().zip(whole.as_slice::<B>().unwrap()) {
                 assert_eq!(*y, rust(x), "{x:?}");

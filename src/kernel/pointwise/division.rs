@@ -1,4 +1,4 @@
-//! Quotients that are whole numbers, and what they leave.
+//! Integer-valued quotients and their remainders.
 
 use crate::dtype::{DTYPES, DType};
 use crate::kernel::num::Num;
@@ -6,14 +6,14 @@ use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops, binary_loo
 use crate::kernel::pointwise::cast::{float, integer};
 use crate::kernel::simd;
 
-/// Integers of 64 bits, for which processors take long to divide.
+/// 64-bit integers, whose division instructions are slow.
 trait Long: Num {
-    /// The size of the smallest short number.
+    /// Minus the smallest short number.
     const BELOW: u64;
     fn bits(self) -> u64;
     fn from_bits(bits: u64) -> Self;
 
-    /// Whether the size is less than 2⁵⁰, or just that and the number negative.
+    /// Whether the number is short: less than 2⁵⁰ in size, or -2⁵⁰.
     #[inline(always)]
     fn short(self) -> bool {
         self.bits().wrapping_add(Self::BELOW) < (1 << 50) + Self::BELOW
@@ -33,21 +33,21 @@ long! {
     i64 1 << 50;
 }
 
-/// The quotient of two short integers, rounded down, and what it leaves. A quotient that is not whole is as far from a
-/// whole number as one part in the divisor, and rounded by less than that: by one part in 2⁵³ of a quotient of which the
-/// dividend has less than 2⁵⁰ such parts. Product and difference have less than 53 bits.
+/// The quotient of two short integers, rounded down, and the remainder. The division is off by less than one part in
+/// 2⁵³, and a quotient that is not an integer is at least `1 / y` away from one, so rounding never reaches the next
+/// integer. Product and difference have less than 53 bits and are exact.
 #[inline(always)]
 fn quotient<T: Long>(x: T, y: T) -> (f64, f64) {
     let (x, y) = (float(x.bits()), float(y.bits()));
     let q = (x / y).floor();
-    // By 0 everything is 0.
+    // Division by 0 gives 0.
     if y == 0.0 { (0.0, 0.0) } else { (q, x - q * y) }
 }
 
-/// A loop over pairs: `quick` for blocks of short integers, `row` for others.
+/// A loop over pairs: `quick` for blocks of short integers, `row` for the others.
 ///
 /// # Safety
-/// That of [`binary::zip`].
+/// As [`binary::zip`].
 #[inline(always)]
 unsafe fn zip_short<T: Long>(
     row: impl Fn(T, T) -> T + Copy,
@@ -58,7 +58,7 @@ unsafe fn zip_short<T: Long>(
     out: *mut u8,
 ) {
     simd::multiversion(
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         #[inline(always)]
         move || unsafe { binary::zip(row, n, (x, sx), (y, sy), out) },
         #[inline(always)]
@@ -66,7 +66,7 @@ unsafe fn zip_short<T: Long>(
             let size = size_of::<T>();
             for start in (0..n).step_by(simd::BLOCK) {
                 let count = simd::BLOCK.min(n - start);
-                // SAFETY: the caller's promise, for this block.
+                // SAFETY: guaranteed by the caller, for this block.
                 unsafe {
                     let (x, y) = (x.add(start * sx * size), y.add(start * sy * size));
                     let out = out.add(start * size);
@@ -88,7 +88,7 @@ unsafe fn zip_short<T: Long>(
 
 macro_rules! long_loop {
     ($t:ident $row:ident $part:tt) => {
-        // SAFETY: what a loop promises.
+        // SAFETY: `apply` passes arrays of the dtype that it looked up.
         |n, x, sx, y, sy, out, _| unsafe {
             zip_short(
                 #[inline(always)]
@@ -104,7 +104,7 @@ macro_rules! long_loop {
     };
 }
 
-/// The loops of integers and of floats as one table.
+/// Combines the loops of integers and of floats.
 const fn table(
     integers: &BinaryLoops,
     floats: &BinaryLoops,
@@ -138,7 +138,7 @@ mod tests {
     use crate::array::Array;
     use crate::dtype::Element;
 
-    /// Pairs of these numbers, in blocks of few neighbours and all together.
+    /// Checks pairs of these numbers, in small blocks and in large ones.
     fn check<T: Num + Element>(numbers: &[T], same: impl Fn(T, T) -> bool) {
         let of = |numbers: &[T]| Array::from_slice(numbers, &[numbers.len()]).unwrap();
         for (table, row) in [(FLOOR, T::floor_div as fn(T, T) -> T), (REST, T::modulo)] {

@@ -1,4 +1,4 @@
-//! Elementwise kernels over broadcast arrays: tables of loops by dtype, and the drivers that run them.
+//! Elementwise kernels: tables of loops by dtype, and the functions that run them over broadcast arrays.
 
 pub mod binary;
 pub mod cast;

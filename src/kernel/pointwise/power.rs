@@ -1,4 +1,4 @@
-//! Powers and their derivatives. Where one exponent serves all elements, what it asks for is decided outside of the loop.
+//! Powers and their derivatives. A single exponent for all elements is examined once, outside the loop.
 
 use crate::dtype::{DTYPES, DType};
 use crate::kernel::fast::Fast;
@@ -6,8 +6,8 @@ use crate::kernel::num::{Num, Plain};
 use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops, binary_loops};
 use crate::kernel::pointwise::unary;
 
-/// Floats whose powers of everyday use are arithmetic. What takes more than two roundings is done in f64; in f64 itself
-/// it is left to the vectors' power.
+/// Floats with arithmetic forms of common powers. Forms with more than two roundings are computed in f64; for f64
+/// itself they are left to the vectorised power function.
 trait Power: Plain {
     const NARROW: bool;
     fn cube(self) -> Self;
@@ -25,7 +25,7 @@ macro_rules! power {
             #[inline(always)] fn inverse_square(self) -> Self {
                 let x = f64::from(self);
                 let (square, inverse) = (x * x, 1.0 / x);
-                // Where the square leaves the range, its inverse need not.
+                // The square may overflow where its inverse is still a number.
                 let inside = $narrow || (f64::MIN_POSITIVE..=f64::MAX).contains(&square);
                 let quotient = 1.0 / square;
                 (if inside { quotient } else { inverse * inverse }) as $t
@@ -36,7 +36,7 @@ macro_rules! power {
 }
 power!(f32 true f64 false);
 
-/// A power by arithmetic.
+/// A power computed by arithmetic.
 trait Form {
     fn of<T: Power>(x: T) -> T;
 }
@@ -58,27 +58,27 @@ forms! {
     Fourth x => x.fourth();
     Reciprocal x => T::ONE.div(x);
     InverseSquare x => x.inverse_square();
-    // The power 1/2 of -inf is inf, and that of -0 is 0: in this a power is no root.
+    // x^½ is no square root here: the power 1/2 of -inf is inf, and that of -0 is 0.
     Root x => { let y = x.add(T::ZERO).sqrt(); if x == T::INFINITY.neg() { T::INFINITY } else { y } };
     InverseRoot x => { let y = x.add(T::ZERO).inverse_root(); if x == T::INFINITY.neg() { T::ZERO } else { y } };
 }
 
-/// A loop over the powers of many numbers by one exponent.
+/// A loop over powers with one exponent.
 trait Powers<T> {
     /// # Safety
-    /// That of the loop which it is part of.
+    /// As the table's loop that calls it.
     unsafe fn by<F: Form>(self);
     /// # Safety
     /// As above.
     unsafe fn any(self);
 }
 
-/// Runs the loop that is made for the exponent `e`.
+/// Runs the loop for the exponent `e`.
 ///
 /// # Safety
-/// That of the loop.
+/// As the table's loop that calls it.
 unsafe fn decided<T: Power>(e: T, loops: impl Powers<T>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match e.to_f64() {
             0.0 => loops.by::<One>(),
@@ -101,14 +101,14 @@ fn slope<T: Num>(x: T, y: T) -> T {
     if y == T::ZERO { T::ZERO } else { y.mul(x.pow(y.sub(T::ONE))) }
 }
 
-/// Where elements are, and whether there is one for each result (1) or one for all (0).
+/// A pointer and its stride: 1, or 0 for one element that is used for all results.
 type From = (*const u8, usize);
 
-/// `x^y`, of a number of elements.
+/// `x^y` for `n` elements.
 struct Values(usize, From, From, *mut u8);
-/// [`slope`] of the same.
+/// [`slope`] for `n` elements.
 struct Slopes(usize, From, From, *mut u8);
-/// What arrives times the slope, of one exponent.
+/// The incoming gradient times [`slope`], for one exponent.
 struct Gradients<T>(usize, From, From, T, *mut u8);
 
 macro_rules! powers {
@@ -117,7 +117,7 @@ macro_rules! powers {
             #[inline(always)]
             unsafe fn by<F: Form>(self) {
                 let Values(n, (x, _), _, out) = self;
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { unary::map_vectorized(#[inline(always)] move |x: $t| F::of(x), n, x, out) }
             }
             unsafe fn any(self) {
@@ -177,13 +177,13 @@ macro_rules! powers {
 }
 powers!(f32 f64);
 
-/// The loop over pairs of numbers and exponents, or the one that is made for the exponent `less` below a single one.
+/// A loop over bases and exponents. A single exponent selects the form for that exponent minus `less`.
 macro_rules! pairs {
     ($Powers:ident $t:ident $less:literal) => {
-        // SAFETY: what a loop promises.
+        // SAFETY: `apply` passes arrays of the dtype that it looked up.
         |n, x, sx, y, sy, out, _| unsafe {
             let all = $Powers(n, (x, sx), (y, sy), out);
-            // The slope of a constant is 0, whatever the power that it would be taken of.
+            // The derivative of a constant is 0, even where the power is not finite.
             match if sx == 1 && sy == 0 && n > 0 { *y.cast::<$t>() } else { 0.0 } {
                 0.0 => Powers::<$t>::any(all),
                 e => decided(e - $less, all),
@@ -192,7 +192,7 @@ macro_rules! pairs {
     };
 }
 
-/// The gradient by numbers `x`, of one exponent: pairs of what arrives and of numbers.
+/// A loop for the gradient with respect to the base `x`, with one exponent: pairs of incoming gradient and base.
 macro_rules! gradient {
     ($t:ident) => {
         // SAFETY: what a loop promises.
@@ -215,7 +215,7 @@ const fn table(f32: BinaryLoop, f64: BinaryLoop, others: [Option<BinaryLoop>; DT
 pub const POWER: &BinaryLoops = &table(pairs!(Values f32 0.0), pairs!(Values f64 0.0), INTEGERS.loops);
 /// `y x^(y - 1)`, and 0 where `y` is 0.
 pub const SLOPE: &BinaryLoops = &table(pairs!(Slopes f32 1.0), pairs!(Slopes f64 1.0), [None; DTYPES]);
-/// `g p[0] x^(p[0] - 1)` of pairs `g`, `x`; `g` times 0 where that number is 0.
+/// `g p[0] x^(p[0] - 1)` of pairs `g`, `x`, and `g · 0` if `p[0]` is 0.
 pub const GRADIENT: &BinaryLoops = &table(gradient!(f32), gradient!(f64), [None; DTYPES]);
 
 const INTEGERS: &BinaryLoops = binary_loops!(integer x, y => x.pow(y));

@@ -1,10 +1,11 @@
-//! The hyperbolic tangent of f32 where a table fits into registers: a polynomial for each of 32 intervals.
+//! The hyperbolic tangent of f32 with AVX-512: one polynomial for each of 32 intervals, whose table fits into
+//! registers.
 
 use super::unary::{UnaryLoops, unary_loops};
 
 const ROW: &UnaryLoops = unary_loops!(real x => x.tanh());
 
-/// The rows of tanh.
+/// The loops of tanh.
 #[cfg(not(target_arch = "x86_64"))]
 pub const TANH: &UnaryLoops = ROW;
 #[cfg(target_arch = "x86_64")]
@@ -14,10 +15,10 @@ pub const TANH: &UnaryLoops = &{
     UnaryLoops { loops, out: None }
 };
 
-/// An interval's point, and the polynomial of what a number lies above it. The points are those near the middles of the
-/// intervals at which tanh is nearly a float, so that the first coefficient is as good as exact; the others are minimax
-/// ones (Remez), off by less than 2^-26 parts of the function. Each octave from 1/16 to 16 has four intervals, the first
-/// begins at 0.
+/// For each interval its point, and the polynomial in the distance from that point. The points are near the middles
+/// of the intervals, where tanh is almost exactly a float, so that the first coefficient is exact. The others are
+/// minimax coefficients (Remez), with a relative error of less than 2^-26. Each octave from 1/16 to 16 has four
+/// intervals, and the first interval begins at 0.
 #[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
 const PIECES: [[f32; 32]; 7] = [
@@ -75,9 +76,9 @@ mod vectors {
     use crate::kernel::simd::{self, Isa};
 
     /// # Safety
-    /// `x` has `n` elements, `out` room for as many.
+    /// `x` has `n` elements, and `out` has room for `n`.
     pub unsafe fn tanh(n: usize, x: *const u8, out: *mut u8, p: &Scalars) {
-        // SAFETY: the caller's promise; `isa` found the features.
+        // SAFETY: guaranteed by the caller, and `isa` detected the features.
         unsafe {
             if simd::isa() == Isa::Avx512 {
                 wide(n, x.cast(), out.cast());
@@ -88,10 +89,10 @@ mod vectors {
     }
 
     /// # Safety
-    /// That of [`tanh`].
+    /// As [`tanh`], on a processor with AVX-512.
     #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn wide(n: usize, x: *const f32, out: *mut f32) {
-        // SAFETY: a row of the table has 32 numbers; the last vector's mask has the elements that are left.
+        // SAFETY: a row of the table has 32 numbers, and the mask of the last vector selects the remaining elements.
         unsafe {
             let table =
                 PIECES.map(|row| (_mm512_loadu_ps(row.as_ptr()), _mm512_loadu_ps(row.as_ptr().add(16))));
@@ -112,10 +113,10 @@ mod vectors {
     fn sixteen(table: &[(__m512, __m512); 7], x: __m512) -> __m512 {
         const FIRST: i32 = 0.0625_f32.to_bits() as i32;
         const LAST: f32 = 16.0_f32.next_down();
-        // Of a number and a NaN the minimum is the second.
+        // `min` of a number and NaN returns the second operand.
         let size = _mm512_min_ps(_mm512_set1_ps(LAST), _mm512_abs_ps(x));
         let above = _mm512_sub_epi32(_mm512_castps_si512(size), _mm512_set1_epi32(FIRST));
-        // The exponent and the first two bits of the mantissa.
+        // The exponent and the first two bits of the mantissa select the interval.
         let interval = _mm512_max_epi32(_mm512_srai_epi32::<21>(above), _mm512_setzero_si512());
         let [point, value, first, second, third, fourth, fifth] =
             table.map(|(low, high)| _mm512_permutex2var_ps(low, interval, high));

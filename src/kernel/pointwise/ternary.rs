@@ -1,4 +1,4 @@
-//! Three arrays in, one out, element by element, broadcast against each other.
+//! Elementwise functions of three arrays that broadcast against each other.
 
 use std::ops::Range;
 
@@ -10,18 +10,20 @@ use crate::kernel::par::{self, SendPtr};
 use crate::kernel::pointwise::unary::Scalars;
 use crate::kernel::simd;
 
-/// Applies a row to `n` elements of each array; a step is 1, or 0 where one element serves all.
+/// Applies a formula to `n` elements of each array. A stride is 1, or 0 for an element that is used `n` times.
 pub type TernaryLoop =
     unsafe fn(n: usize, from: [*const u8; 3], steps: [usize; 3], out: *mut u8, p: &Scalars);
 
-/// The loops of one row of floats.
+/// The loops of one formula for floats.
 pub struct TernaryLoops {
     pub f32: TernaryLoop,
     pub f64: TernaryLoop,
 }
 
+/// `out[i] = row(a[i], x[i], y[i])`.
+///
 /// # Safety
-/// The pointers are those of `n` elements (one where the step is 0), `out` has room for `n`.
+/// Each array has `n` elements of its type (one if the stride is 0), and `out` has room for `n` of `U`.
 #[inline(always)]
 pub unsafe fn zip3<A: Copy, B: Copy, U, F: Fn(A, B, B) -> U + Copy>(
     row: F,
@@ -32,19 +34,20 @@ pub unsafe fn zip3<A: Copy, B: Copy, U, F: Fn(A, B, B) -> U + Copy>(
 ) {
     let (a, x, y, out) = (a.cast::<A>(), x.cast::<B>(), y.cast::<B>(), out.cast::<U>());
     simd::same_for::<F, ()>(
-        // What it reads is its own: through a reference it might be what the loop writes.
+        // `move`, because the compiler must assume that the loop may write what it reads through a reference.
         #[inline(always)]
         move || {
-            // Loops, not closures: a row is compiled for the vectors of its caller only where it stands in it.
+            // Written as loops, because a formula inside an iterator closure would not be inlined and compiled for
+            // the caller's vectors.
             macro_rules! each {
                 ($sa:expr, $sx:expr, $sy:expr) => {
                     for i in 0..n {
-                        // SAFETY: the caller's promise.
+                        // SAFETY: guaranteed by the caller.
                         unsafe { out.add(i).write(row(*a.add(i * $sa), *x.add(i * $sx), *y.add(i * $sy))) };
                     }
                 };
             }
-            // Steps known in the loop let it vectorise.
+            // Constant strides let the loops vectorise.
             match (sa, sx, sy) {
                 (1, 1, 1) => each!(1, 1, 1),
                 (1, 1, 0) => each!(1, 1, 0),
@@ -56,7 +59,7 @@ pub unsafe fn zip3<A: Copy, B: Copy, U, F: Fn(A, B, B) -> U + Copy>(
     );
 }
 
-/// The loops of a row `x, y, z; p => expression` of arithmetic alone, which reads [`Scalars`] as `p[i]`.
+/// The loops of a formula `x, y, z; p => expression` with arithmetic only, which reads [`Scalars`] as `p[i]`.
 macro_rules! ternary_loops {
     ($x:ident, $y:ident, $z:ident; $p:ident => $e:expr) => {{
         use $crate::kernel::{num::Plain, pointwise::{ternary, unary}};
@@ -66,10 +69,10 @@ macro_rules! ternary_loops {
             $e
         }
         /// # Safety
-        /// That of [`ternary::zip3`].
+        /// As [`ternary::zip3`].
         unsafe fn all<T: Plain>(n: usize, from: [*const u8; 3], steps: [usize; 3], out: *mut u8, p: &unary::Scalars) {
             let p = p.map(T::from_f64);
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { ternary::zip3(#[inline(always)] move |x: T, y: T, z: T| row(x, y, z, p), n, from, steps, out) }
         }
         &ternary::TernaryLoops { f32: all::<f32>, f64: all::<f64> }
@@ -77,13 +80,13 @@ macro_rules! ternary_loops {
 }
 pub(crate) use ternary_loops;
 
-/// A row applied to every three elements of arrays of one dtype of floats. `lanes` leading axes are matched from the
-/// left, the others broadcast from the right.
+/// Applies a formula to all triples of elements of three float arrays of the same dtype. The first `batch_ndim` axes
+/// are matched from the left, the others broadcast from the right.
 pub fn apply(
     op: &'static str,
     table: &TernaryLoops,
     ins: [&Array; 3],
-    lanes: usize,
+    batch_ndim: usize,
     p: &Scalars,
 ) -> Result<Array> {
     let dtype = ins[0].dtype();
@@ -92,22 +95,23 @@ pub fn apply(
         "{op}: the dtypes were promoted before"
     );
     let row = if dtype == DType::F32 { table.f32 } else { table.f64 };
-    // SAFETY: what a loop asks for is what it is given.
-    apply_raw(op, dtype, ins, lanes, &|n, from, steps, out| unsafe { row(n, from, steps, out, p) })
+    // SAFETY: the arrays have the dtype that the loop was looked up for, and `apply_raw` passes as many elements as
+    // it says.
+    apply_raw(op, dtype, ins, batch_ndim, &|n, from, steps, out| unsafe { row(n, from, steps, out, p) })
 }
 
-/// An array of a dtype, written run by run: `row` gets so many elements of three arrays, with steps of 0 or 1, and where
-/// the results belong.
+/// A new array whose runs `row` writes: it gets the length of a run, the addresses and strides (0 or 1) of three
+/// arrays, and the address of the results.
 pub fn apply_raw(
     op: &'static str,
     dtype: DType,
     ins: [&Array; 3],
-    lanes: usize,
+    batch_ndim: usize,
     row: &(dyn Fn(usize, [*const u8; 3], [usize; 3], *mut u8) + Sync),
 ) -> Result<Array> {
     let rank = ins.iter().map(|a| a.rank()).max().unwrap_or(0);
-    let mut ins = ins.map(|a| a.with_rank(rank, lanes));
-    // Elements that lie densely in another order of the axes stay in that order.
+    let mut ins = ins.map(|a| a.with_rank(rank, batch_ndim));
+    // Arrays that are dense in another order of the axes keep that order.
     if let Some(order) = common_order(&ins) {
         let [a, x, y] = ins.map(|a| a.permute(&order));
         return Ok(apply_raw(op, dtype, [&a, &x, &y], 0, row)?.permute(&inverse(&order)));
@@ -126,10 +130,10 @@ pub fn apply_raw(
         let work = |range: Range<usize>| {
             walk.runs(range, |at, offsets, n| {
                 let from = std::array::from_fn(|i| {
-                    // SAFETY: the walk stays inside each array.
+                    // SAFETY: the iteration stays inside each array.
                     unsafe { ins[i].ptr().offset(offsets[i] * ins[i].dtype().size() as isize) }
                 });
-                // SAFETY: each piece writes its own part of the output.
+                // SAFETY: the output has the shape of the iteration, and pieces are disjoint.
                 row(n, from, walk.steps, unsafe { o.get().add(at * size) });
             });
         };

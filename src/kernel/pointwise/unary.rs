@@ -1,4 +1,4 @@
-//! One array in, one out, element by element.
+//! Elementwise functions of one array.
 
 use crate::array::Array;
 use crate::dtype::{DTYPES, DType};
@@ -9,23 +9,25 @@ use crate::kernel::num::Num;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::simd;
 
-/// Scalars that a row may depend on.
+/// Scalar parameters of a formula.
 pub type Scalars = [f64; 3];
 
-/// Applies a row to `n` contiguous elements.
+/// Applies a formula to `n` contiguous elements.
 pub type UnaryLoop = unsafe fn(n: usize, x: *const u8, out: *mut u8, p: &Scalars);
 
-/// The loops of one row by the input's dtype, and the dtype of their results (none: the input's).
+/// The loops of one formula by the dtype of its input, and the dtype of its results (`None`: that of the input).
 pub struct UnaryLoops {
     pub loops: [Option<UnaryLoop>; DTYPES],
     pub out: Option<DType>,
 }
 
+/// `out[i] = row(x[i])`.
+///
 /// # Safety
-/// `x` has `n` elements of `T`, `out` room for `n` of `U`.
+/// `x` has `n` elements of `T`, and `out` has room for `n` of `U`.
 #[inline(always)]
 pub unsafe fn map<T: Copy, U>(row: impl Fn(T) -> U, n: usize, x: *const u8, out: *mut u8) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let (x, out) = (x.cast::<T>(), out.cast::<U>());
         for i in 0..n {
@@ -34,23 +36,24 @@ pub unsafe fn map<T: Copy, U>(row: impl Fn(T) -> U, n: usize, x: *const u8, out:
     }
 }
 
-/// A row of arithmetic alone, whose bits are the same with vectors and without.
+/// [`map`] for arithmetic that gives the same bits with vectors and without.
 ///
 /// # Safety
-/// That of [`map`].
+/// As [`map`].
 #[inline(always)]
 pub unsafe fn map_vectorized<T: Copy, U, F: Fn(T) -> U + Copy>(row: F, n: usize, x: *const u8, out: *mut u8) {
     simd::same_for::<F, ()>(
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         #[inline(always)]
         move || unsafe { map(row, n, x, out) },
     );
 }
 
-/// A row of floats with vectors where the processor has them: `fast` first, `row` for the elements that come out NaN.
+/// [`map`] for floats with vectors where the processor has them: `fast` first, then `row` for elements whose result
+/// is NaN.
 ///
 /// # Safety
-/// `x` has `n` elements of `T`, `out` room for `n`.
+/// As [`map`].
 #[inline(always)]
 pub unsafe fn map_fast<T: Num, F: Fn(T) -> T + Copy>(
     row: F,
@@ -62,7 +65,7 @@ pub unsafe fn map_fast<T: Num, F: Fn(T) -> T + Copy>(
     Fast<T>: Num,
 {
     simd::run_for::<F, ()>(
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         #[inline(always)]
         move || unsafe { map(row, n, x, out) },
         // SAFETY: as above.
@@ -71,10 +74,10 @@ pub unsafe fn map_fast<T: Num, F: Fn(T) -> T + Copy>(
     );
 }
 
-/// The vector loop of [`map_fast`], for callers that are compiled for vectors themselves.
+/// The vector loop of [`map_fast`], for callers that are themselves compiled for vectors.
 ///
 /// # Safety
-/// That of [`map_fast`].
+/// As [`map`].
 #[inline(always)]
 pub unsafe fn map_fast_inline<T: Num>(
     row: impl Fn(T) -> T,
@@ -90,7 +93,7 @@ pub unsafe fn map_fast_inline<T: Num>(
         let block = start..n.min(start + simd::BLOCK);
         let mut sure = true;
         for i in block.clone() {
-            // SAFETY: `i < n`; `Fast` has the layout of its number.
+            // SAFETY: `i < n`, and `Fast` has the layout of its float.
             unsafe {
                 let y = fast(*x.add(i));
                 out.add(i).write(y);
@@ -110,9 +113,9 @@ pub unsafe fn map_fast_inline<T: Num>(
     }
 }
 
-/// The loops of a row `x => expression`, for the dtypes of a class: `num` (every number), `real` (floats), `plain`
-/// (floats, with nothing but arithmetic), `test` (floats, with a truth value as result) or `bits` (integers and truth
-/// values). A row `x; p => expression` reads [`Scalars`] as `p[i]`. `table x => …` is a table as it is.
+/// The loops of a formula `x => expression` for a class of dtypes: `num` (all numbers), `real` (floats), `plain`
+/// (floats, arithmetic only), `test` (floats, the result is a truth value) or `bits` (integers and truth values). A
+/// formula `x; p => expression` reads [`Scalars`] as `p[i]`. `table x => …` passes a table through.
 macro_rules! unary_loops {
     (table $x:ident => $e:expr) => { $e };
     (num $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Num, T, None, $x, ($($p)?), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
@@ -130,15 +133,15 @@ macro_rules! unary_loops {
             $e
         }
         let mut loops: [Option<unary::UnaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
-        // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of `out`'s dtype.
+        // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of dtype `out`.
         $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::unary::unary_loop!($Trait row $Out $t)); )*
         &unary::UnaryLoops { loops, out: $out }
     }};
     (@numbers () $from:ident) => {};
     (@numbers ($p:ident) $from:ident) => { let $p = $from.map(T::from_f64); };
 }
-/// The loop of a row for one type. Closures own what they read: through a reference it might be what the loop writes, and
-/// would be read again for each element.
+/// The loop of a formula for one type. Its closures own their scalars, because the compiler would assume that the
+/// loop may write what is behind a reference, and read it again for each element.
 macro_rules! unary_loop {
     (Real $row:ident T $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
@@ -160,17 +163,17 @@ macro_rules! unary_loop {
 }
 pub(crate) use {unary_loop, unary_loops};
 
-/// The row applied to every element.
+/// Applies a formula to every element.
 pub fn apply(op: &'static str, table: &UnaryLoops, x: &Array) -> Result<Array> {
     apply_with(op, table, x, &[0.0; 3])
 }
 
-/// [`apply`] for a row that reads numbers.
+/// [`apply`] for a formula that reads scalars.
 pub fn apply_with(op: &'static str, table: &UnaryLoops, x: &Array, p: &Scalars) -> Result<Array> {
     let Some(row) = table.loops[x.dtype() as usize] else {
         bail!(Dtype, op, "not defined for {}", x.dtype());
     };
-    // Elements that lie densely in another order of the axes stay in that order.
+    // Arrays that are dense in another order of the axes keep that order.
     if let Some(order) = dense_order(x) {
         return Ok(apply_with(op, table, &x.permute(&order), p)?.permute(&inverse(&order)));
     }
@@ -179,13 +182,13 @@ pub fn apply_with(op: &'static str, table: &UnaryLoops, x: &Array, p: &Scalars) 
     let (from, to, n) = (x.dtype().size(), out.size(), x.len());
     Array::build_raw(op, out, x.dims(), |o| {
         if !par::is_worthwhile(n * from) {
-            // SAFETY: `n` elements of the dtypes that the table was asked for.
+            // SAFETY: the array has `n` elements of the dtype that the loop was looked up for.
             return unsafe { row(n, x.ptr(), o, p) };
         }
         let o = SendPtr(o);
         par::pieces(n, par::piece_size(n), &|r| {
             let o = &o;
-            // SAFETY: as above; the pieces do not overlap.
+            // SAFETY: as above, and pieces do not overlap.
             unsafe { row(r.len(), x.ptr().add(r.start * from), o.0.add(r.start * to), p) }
         });
     })

@@ -1,4 +1,4 @@
-//! Sums of products along the last axis of two arrays of one shape.
+//! Inner products along the last axis of two arrays of the same shape.
 
 use crate::array::Array;
 use crate::dtype::dispatch;
@@ -8,13 +8,13 @@ use crate::kernel::reduce::pairwise::pairwise;
 use crate::kernel::{output, simd};
 use crate::shape::Dims;
 
-/// Products that are summed one after another, each to one of `LANES` sums.
+/// Products in one part of a sum, each added to one of `LANES` accumulators.
 const PART: usize = 1024;
 const LANES: usize = 32;
-/// Elements of a part of a row that is cut for threads.
+/// Elements in one part of a row that is split for threads.
 const LONG: usize = 1 << 15;
 
-/// The sum of the products of two slices: of parts, pairwise.
+/// The sum of the products of two slices: parts are summed in order, and their sums pairwise.
 #[inline(always)]
 fn sum<T: Num>(x: &[T], y: &[T]) -> T {
     let mut sums = [T::ZERO; LONG / PART];
@@ -26,7 +26,7 @@ fn sum<T: Num>(x: &[T], y: &[T]) -> T {
                 lanes[l] = lanes[l].add(x[l].mul(y[l]));
             }
         }
-        // Taken out of their registers only now.
+        // Copied only here, so that the accumulators stay in registers.
         let mut all = lanes;
         all.iter_mut().zip(x.iter().zip(y)).for_each(|(sum, (&x, &y))| *sum = sum.add(x.mul(y)));
         *sum = pairwise(T::ZERO, |v| v, T::add, &all);
@@ -34,7 +34,7 @@ fn sum<T: Num>(x: &[T], y: &[T]) -> T {
     pairwise(T::ZERO, |v| v, T::add, &sums[..x.len().div_ceil(PART)])
 }
 
-/// The inner products of the rows (the last axis, which goes) of two arrays of one shape and dtype.
+/// The inner products along the last axis, which is removed, of two arrays of the same shape and dtype.
 pub fn last_axis(op: &'static str, x: &Array, y: &Array) -> Result<Array> {
     assert_eq!((x.dims(), x.dtype()), (y.dims(), y.dtype()), "{op}: another shape or dtype");
     let (x, y) = (x.contiguous()?, y.contiguous()?);

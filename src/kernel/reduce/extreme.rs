@@ -1,4 +1,4 @@
-//! The largest and smallest elements along axes: their values, where they are, and the running ones.
+//! Maxima and minima along axes: values, positions and cumulative ones.
 
 use crate::array::Array;
 use crate::dtype::{DType, Element, dispatch};
@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::kernel::num::Plain;
 use crate::kernel::output::{self, AxisBlocks};
 use crate::kernel::pointwise::binary::{self, binary_loops};
-use crate::kernel::reduce::pairwise::{self, Group, ROWS, joined};
+use crate::kernel::reduce::pairwise::{self, Group, ROWS, combine_group};
 use crate::kernel::reduce::{self, ReduceLoop, ReduceLoops, reduce_loops};
 use crate::shape::Dims;
 
@@ -14,7 +14,7 @@ const ANY_MAX: &ReduceLoops = reduce_loops!(ord T::from_f64(f64::NEG_INFINITY); 
 const ANY_MIN: &ReduceLoops = reduce_loops!(ord T::from_f64(f64::INFINITY); a, x => Num::min(a, x));
 pub const MAX: &ReduceLoops = &quick(
     ANY_MAX,
-    // SAFETY: as of `reduce_loops`.
+    // SAFETY: as in `reduce_loops`: `apply` passes arrays of the dtype that it looked up.
     |s, x, out| unsafe { reduce::fold_slab_grouped(f32::NEG_INFINITY, |v| v, larger, Greatest, s, x, out) },
     // SAFETY: as above.
     |s, x, out| unsafe { reduce::fold_slab_grouped(f64::NEG_INFINITY, |v| v, larger, Greatest, s, x, out) },
@@ -27,21 +27,22 @@ pub const MIN: &ReduceLoops = &quick(
     |s, x, out| unsafe { reduce::fold_slab_grouped(f64::INFINITY, |v| v, smaller, Least, s, x, out) },
 );
 
-/// The table with other loops for floats.
+/// The table with its own loops for floats.
 const fn quick(table: &ReduceLoops, narrow: ReduceLoop, wide: ReduceLoop) -> ReduceLoops {
     let mut loops = table.loops;
     loops[DType::F32 as usize] = Some(narrow);
     loops[DType::F64 as usize] = Some(wide);
-    ReduceLoops { loops, joins: loops, out: None }
+    ReduceLoops { loops, combines: loops, out: None }
 }
 
-/// The largest element, NaN if there is one; -inf of none.
+/// The largest element, NaN if any element is NaN, -inf for an empty slice.
 #[inline(always)]
 pub fn largest<T: Plain>(x: &[T]) -> T {
     pairwise::grouped(T::INFINITY.neg(), &|v| v, &larger, &Greatest, x)
 }
 
-/// Elements joined by a comparison, which is one instruction but may lose a NaN: these are looked for by pairs.
+/// Combines elements by one comparison instruction, which may lose a NaN. NaNs are detected separately, two elements
+/// at a time.
 macro_rules! compared {
     ($($Name:ident $than:tt)*) => { $(
         struct $Name;
@@ -49,7 +50,7 @@ macro_rules! compared {
             #[inline(always)]
             fn of(&self, at: impl Fn(usize) -> T) -> T {
                 let lost = (0..ROWS / 2).fold(false, |lost, i| lost | (at(2 * i).nan() | at(2 * i + 1).nan()));
-                let z = joined(&|a, b| if a $than b { a } else { b }, at);
+                let z = combine_group(&|a, b| if a $than b { a } else { b }, at);
                 if lost { T::lit(f64::NAN) } else { z }
             }
         }
@@ -57,29 +58,29 @@ macro_rules! compared {
 }
 compared!(Greatest > Least <);
 
-/// [`Num::max`] that never gives its first operand as it is: where that is an accumulator, the compiler would write the
-/// others past it, under a mask, which takes much longer than to write all.
+/// [`Num::max`] in a form that never returns its first operand unchanged. For an accumulator in memory the compiler
+/// would otherwise emit masked stores, which are much slower than full ones.
 #[inline(always)]
 fn larger<T: Plain>(a: T, b: T) -> T {
     let z = if a > b { a } else { b };
     if a.nan() { T::lit(f64::NAN) } else { z }
 }
 
-/// [`Num::min`] likewise.
+/// [`Num::min`] in the same form.
 #[inline(always)]
 fn smaller<T: Plain>(a: T, b: T) -> T {
     let z = if a < b { a } else { b };
     if a.nan() { T::lit(f64::NAN) } else { z }
 }
 
-/// Whether two elements are the same value; NaN is the same as NaN.
+/// Whether two elements are equal, or both NaN.
 #[inline(always)]
 #[allow(clippy::eq_op)]
 fn same<T: Element>(a: T, b: T) -> bool {
     a == b || (a != a && b != b)
 }
 
-/// Where the largest (or smallest) element along an axis first occurs, and its value; the axis stays with size 1.
+/// The largest (or smallest) element along an axis, and the position of its first occurrence. The axis keeps size 1.
 pub fn arg_extreme(op: &'static str, x: &Array, axis: usize, largest: bool) -> Result<(Array, Array)> {
     let mut dims = Dims::from_slice(x.dims());
     dims[axis] = 1;
@@ -97,7 +98,7 @@ pub fn arg_extreme(op: &'static str, x: &Array, axis: usize, largest: bool) -> R
                     continue;
                 }
                 out.fill(0);
-                // From the last row to the first, so that the first occurrence stays.
+                // Backwards, so that the first occurrence is written last.
                 for (k, row) in x.chunks_exact(inner).enumerate().rev() {
                     for ((out, &v), &best) in out.iter_mut().zip(row).zip(best) {
                         if same(v, best) { *out = k as i64; }
@@ -109,7 +110,7 @@ pub fn arg_extreme(op: &'static str, x: &Array, axis: usize, largest: bool) -> R
     Ok((values, indices))
 }
 
-/// The largest (or smallest) element so far along an axis and where it is: the latest of equal ones. A NaN stays.
+/// The cumulative maximum (or minimum) along an axis, and its position: the last one among equals. NaN propagates.
 #[allow(clippy::eq_op)]
 pub fn cumulative(op: &'static str, x: &Array, axis: usize, largest: bool) -> Result<(Array, Array)> {
     let x = x.contiguous()?;
@@ -137,14 +138,20 @@ pub fn cumulative(op: &'static str, x: &Array, axis: usize, largest: bool) -> Re
     })
 }
 
-/// How the weight 1 is shared by the elements that equal the result of a selection: 0 for all others, and equal parts
-/// for them. `z` has the axes with size 1. The weights are of the array's dtype.
-pub fn tie_weights(op: &'static str, x: &Array, z: &Array, axes: &[usize], lanes: usize) -> Result<Array> {
+/// The weights that share 1 equally among the elements equal to the result of a maximum or minimum; 0 for all others.
+/// In `z` the reduced axes have size 1. The weights have the array's dtype.
+pub fn tie_weights(
+    op: &'static str,
+    x: &Array,
+    z: &Array,
+    axes: &[usize],
+    batch_ndim: usize,
+) -> Result<Array> {
     const SAME: &binary::BinaryLoops =
         binary_loops!(plain x, y => if x == y || (x.nan() && y.nan()) { T::ONE } else { T::ZERO });
     const DIV: &binary::BinaryLoops = binary_loops!(plain x, y => x.div(y));
     const SUM: &ReduceLoops = reduce_loops!(num T::ZERO; a, x => a.add(x));
-    let hits = binary::apply(op, SAME, x, z, lanes)?;
+    let hits = binary::apply(op, SAME, x, z, batch_ndim)?;
     let count = reduce::apply(op, SUM, &hits, axes)?;
     let mut dims = Dims::from_slice(hits.dims());
     axes.iter().for_each(|&a| dims[a] = 1);

@@ -1,4 +1,4 @@
-//! Whether an array holds a value that is not a finite number.
+//! Detection of NaNs and infinities in an array.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -9,7 +9,7 @@ use crate::dtype::dispatch;
 use crate::kernel::num::Plain;
 use crate::kernel::{par, simd};
 
-/// What is looked for.
+/// The values to look for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum NonFinite {
     Nan,
@@ -30,20 +30,20 @@ fn contains_in<T: Plain>(x: &Array, kind: NonFinite) -> bool {
     if x.dims().contains(&0) {
         return false;
     }
-    // In the order of the memory, each element once.
+    // Visits the elements in the order of memory, each once.
     let steps = x.strides();
     let mut axes: SmallVec<[(usize, isize); 6]> =
         x.dims().iter().copied().zip(steps.iter().copied()).filter(|&(d, s)| d > 1 && s != 0).collect();
     axes.sort_by_key(|&(_, s)| s.unsigned_abs());
     let low: isize = axes.iter().filter(|(_, s)| *s < 0).map(|&(d, s)| s * (d as isize - 1)).sum();
     let mut run = 1;
-    let joined = axes.iter().take_while(|&&(d, s)| {
+    let combine_group = axes.iter().take_while(|&&(d, s)| {
         let next = s.unsigned_abs() == run;
         run *= if next { d } else { 1 };
         next
     });
-    let outer = &axes[joined.count()..];
-    // SAFETY: the lowest element; all others are reached from it by the steps' lengths.
+    let outer = &axes[combine_group.count()..];
+    // SAFETY: this is the element with the lowest address; the absolute strides lead from it to all others.
     let start = unsafe { x.ptr().cast::<T>().offset(low) };
     let runs: usize = outer.iter().map(|(d, _)| d).product();
     let mut found = false;
@@ -53,7 +53,7 @@ fn contains_in<T: Plain>(x: &Array, kind: NonFinite) -> bool {
             at += rest % d * s.unsigned_abs();
             rest /= d;
         }
-        // SAFETY: `run` elements side by side, all of them the array's.
+        // SAFETY: the axes of a run are dense, so these `run` elements are adjacent and in the array.
         let part = unsafe { std::slice::from_raw_parts(start.add(at), run) };
         found |= has_non_finite(part) && (kind == NonFinite::Any || part.iter().any(|v| v.nan()));
         if found {
@@ -63,7 +63,7 @@ fn contains_in<T: Plain>(x: &Array, kind: NonFinite) -> bool {
     found
 }
 
-/// Whether an element is not finite.
+/// Whether any element is NaN or infinite.
 pub fn has_non_finite<T: Plain>(x: &[T]) -> bool {
     if size_of_val(x) < par::MIN_BYTES {
         return block(x);
@@ -86,7 +86,7 @@ fn block<T: Plain>(x: &[T]) -> bool {
     )
 }
 
-/// `v - v` is zero for all finite numbers and NaN for the others, and a sum keeps a NaN.
+/// `v - v` is zero for finite numbers and NaN for others, and a sum that meets a NaN stays NaN.
 #[inline(always)]
 fn sums_are_wrong<T: Plain>(x: &[T]) -> bool {
     const LANES: usize = 32;

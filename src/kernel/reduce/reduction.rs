@@ -1,4 +1,4 @@
-//! Axes folded into one element. The tree of a fold depends on shape, dtype and layout alone, never on threads.
+//! Reductions over axes. The order of a fold depends on shape, dtype and layout only, never on threads.
 
 use smallvec::SmallVec;
 
@@ -11,7 +11,8 @@ use crate::kernel::reduce::pairwise::{COLUMNS, Group, Tree, columns, grouped};
 use crate::kernel::simd;
 use crate::shape::Dims;
 
-/// What a loop folds: `outer` blocks of `n` rows of `inner` elements, the rows `stride` elements apart.
+/// The part of an array that a loop folds: `outer` blocks of `n` rows of `inner` elements, with rows `stride`
+/// elements apart.
 #[derive(Clone, Copy, Debug)]
 pub struct Slab {
     pub outer: usize,
@@ -23,46 +24,46 @@ pub struct Slab {
 /// Folds each block of a slab into one row; the rows of the output are adjacent.
 pub type ReduceLoop = unsafe fn(slab: Slab, x: *const u8, out: *mut u8);
 
-/// The loops of one fold by the input's dtype: `loops` from elements, `joins` from results of `loops`. `out` is the
-/// dtype of the results (none: the input's).
+/// The loops of one fold by the input's dtype: `loops` fold elements, `combines` fold results of `loops`. `out` is
+/// the dtype of the results (`None`: that of the input).
 pub struct ReduceLoops {
     pub loops: [Option<ReduceLoop>; DTYPES],
-    pub joins: [Option<ReduceLoop>; DTYPES],
+    pub combines: [Option<ReduceLoop>; DTYPES],
     pub out: Option<DType>,
 }
 
-/// Elements of a part of a fold that is cut for threads.
+/// Elements in one part of a fold that is split for threads.
 const PART: usize = 1 << 17;
-/// With this many blocks there is no need to cut them.
+/// With at least this many blocks, threads share the blocks whole.
 const WIDE: usize = 16;
-/// Elements that short rows are taken together to, where there are so many times more of them.
+/// If there are at least `MANY` times more short rows, they are grouped into rows of up to `TOGETHER` elements.
 const TOGETHER: usize = 256;
 const MANY: usize = 64;
 
 /// # Safety
-/// `x` has the elements of the slab, of type `T`, and `out` room for `outer * inner` of `A`.
+/// `x` has the elements of the slab, of type `T`, and `out` has room for `outer * inner` of `A`.
 #[inline(always)]
 pub unsafe fn fold_slab<T: Copy, A: Copy>(
     init: A,
-    lift: impl Fn(T) -> A,
-    join: impl Fn(A, A) -> A,
+    map: impl Fn(T) -> A,
+    combine: impl Fn(A, A) -> A,
     slab: Slab,
     x: *const u8,
     out: *mut u8,
 ) {
-    // SAFETY: the caller's promise.
-    unsafe { fold_slab_grouped(init, &lift, &join, Tree(&lift, &join), slab, x, out) }
+    // SAFETY: guaranteed by the caller.
+    unsafe { fold_slab_grouped(init, &map, &combine, Tree(&map, &combine), slab, x, out) }
 }
 
-/// [`fold_slab`] with a way of its own to fold a few elements.
+/// [`fold_slab`] with a special fold for groups of elements.
 ///
 /// # Safety
-/// That of [`fold_slab`].
+/// As [`fold_slab`].
 #[inline(always)]
 pub unsafe fn fold_slab_grouped<T: Copy, A: Copy, J: Fn(A, A) -> A>(
     init: A,
-    lift: impl Fn(T) -> A,
-    join: J,
+    map: impl Fn(T) -> A,
+    combine: J,
     group: impl Group<T, A>,
     Slab { outer, n, inner, stride }: Slab,
     x: *const u8,
@@ -74,7 +75,7 @@ pub unsafe fn fold_slab_grouped<T: Copy, A: Copy, J: Fn(A, A) -> A>(
         #[inline(always)]
         || {
             for o in 0..outer {
-                // SAFETY: block `o` of the slab, and its row of the output.
+                // SAFETY: block `o` is inside the slab, and row `o` inside the output.
                 let (x, out) = unsafe {
                     (
                         std::slice::from_raw_parts(x.add(o * n * stride), reach),
@@ -82,72 +83,72 @@ pub unsafe fn fold_slab_grouped<T: Copy, A: Copy, J: Fn(A, A) -> A>(
                     )
                 };
                 match out {
-                    [out] if stride == 1 => *out = grouped(init, &lift, &join, &group, x),
-                    out => columns(init, &lift, &join, &group, (n, stride), x, out),
+                    [out] if stride == 1 => *out = grouped(init, &map, &combine, &group, x),
+                    out => columns(init, &map, &combine, &group, (n, stride), x, out),
                 }
             }
         },
     );
 }
 
-/// The loops of a fold `init; acc, x => expression`. The groups are `num` (every number), `ord` (truth values too, as
-/// bytes), and, with a last part `of v => expression` that lifts an element into the type of the results, `real` and
-/// `all`; for `all` that type is named.
+/// The loops of a fold `init; acc, x => expression` for a class of dtypes: `num` (all numbers) or `ord` (truth values
+/// too, as bytes). With a last part `of v => expression`, which maps an element to the type of the results, the
+/// classes are `real` and `all`; `all` names that type.
 macro_rules! reduce_loops {
     (num $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ Num, T, None, $init, $a, $x, $e, v, v, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
     (ord $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ Num, T, None, $init, $a, $x, $e, v, v, Bool u8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
-    (real $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $lift:expr) => { $crate::kernel::reduce::reduce_loops!(@ Real, T, None, $init, $a, $x, $e, $v, $lift, F32 f32, F64 f64) };
-    (all $A:ident $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $lift:expr) => { $crate::kernel::reduce::reduce_loops!(@ Element, $A, Some(<$A as $crate::dtype::Element>::DTYPE), $init, $a, $x, $e, $v, $lift, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
-    (@ $Trait:ident, $A:ident, $out:expr, $init:expr, $a:ident, $x:ident, $e:expr, $v:ident, $lift:expr, $($V:ident $t:ty),*) => {{
+    (real $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $map:expr) => { $crate::kernel::reduce::reduce_loops!(@ Real, T, None, $init, $a, $x, $e, $v, $map, F32 f32, F64 f64) };
+    (all $A:ident $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $map:expr) => { $crate::kernel::reduce::reduce_loops!(@ Element, $A, Some(<$A as $crate::dtype::Element>::DTYPE), $init, $a, $x, $e, $v, $map, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (@ $Trait:ident, $A:ident, $out:expr, $init:expr, $a:ident, $x:ident, $e:expr, $v:ident, $map:expr, $($V:ident $t:ty),*) => {{
         #[allow(unused_imports)]
         use $crate::{dtype::{Bool8, DType, Element}, kernel::{num::{Num, Plain, Real}, reduce}};
-        // A row that names its own type of results has no use for that of the elements.
+        // A fold with a named result type does not use the element type.
         #[allow(clippy::extra_unused_type_parameters)]
         #[inline(always)]
         #[allow(clippy::extra_unused_type_parameters)]
         fn init<T: $Trait>() -> $A { $init }
         #[inline(always)]
-        fn lift<T: $Trait>($v: T) -> $A { $lift }
+        fn map<T: $Trait>($v: T) -> $A { $map }
         #[allow(clippy::extra_unused_type_parameters)]
         #[inline(always)]
         #[allow(clippy::extra_unused_type_parameters)]
-        fn join<T: $Trait>($a: $A, $x: $A) -> $A { $e }
+        fn combine<T: $Trait>($a: $A, $x: $A) -> $A { $e }
         let mut loops: [Option<reduce::ReduceLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
-        let mut joins: [Option<reduce::ReduceLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
+        let mut combines: [Option<reduce::ReduceLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         $(
             // SAFETY: `apply` passes arrays of the dtype that it looked up.
-            loops[DType::$V as usize] = Some(|s, x, out| unsafe { reduce::fold_slab(init::<$t>(), lift::<$t>, join::<$t>, s, x, out) });
-            // SAFETY: as above, of the dtype of the results.
-            joins[DType::$V as usize] = Some(|s, x, out| unsafe { reduce::fold_slab(init::<$t>(), |x| x, join::<$t>, s, x, out) });
+            loops[DType::$V as usize] = Some(|s, x, out| unsafe { reduce::fold_slab(init::<$t>(), map::<$t>, combine::<$t>, s, x, out) });
+            // SAFETY: as above, for the dtype of the results.
+            combines[DType::$V as usize] = Some(|s, x, out| unsafe { reduce::fold_slab(init::<$t>(), |x| x, combine::<$t>, s, x, out) });
         )*
-        &reduce::ReduceLoops { loops, joins, out: $out }
+        &reduce::ReduceLoops { loops, combines, out: $out }
     }};
 }
 pub(crate) use reduce_loops;
 
-/// The axes (sorted, not negative) folded away; they are left out of the result's shape.
+/// Reduces over axes (sorted, not negative), which are removed from the shape.
 pub fn apply(op: &'static str, table: &ReduceLoops, x: &Array, axes: &[usize]) -> Result<Array> {
     let at = x.dtype() as usize;
-    let (Some(fold), Some(join)) = (table.loops[at], table.joins[at]) else {
+    let (Some(fold), Some(combine)) = (table.loops[at], table.combines[at]) else {
         bail!(Dtype, op, "not defined for {}", x.dtype());
     };
     let out = table.out.unwrap_or(x.dtype());
-    // Elements that lie densely in another order of the axes are folded in that order.
+    // Arrays that are dense in another order of the axes are folded in that order.
     if let Some(order) = dense_order(x) {
         let inside: Dims = (0..order.len()).filter(|&i| axes.contains(&order[i])).collect();
-        let y = dense(op, (fold, join), &x.permute(&order), &inside, out)?;
+        let y = dense(op, (fold, combine), &x.permute(&order), &inside, out)?;
         let kept: Dims = order.into_iter().filter(|a| !axes.contains(a)).collect();
         let mut back: Dims = (0..kept.len()).collect();
         back.sort_unstable_by_key(|&i| kept[i]);
         return Ok(y.permute(&back));
     }
-    dense(op, (fold, join), &x.contiguous()?, axes, out)
+    dense(op, (fold, combine), &x.contiguous()?, axes, out)
 }
 
-/// [`apply`] for a contiguous array: one run of adjacent axes after the other, the last one first.
+/// [`apply`] for a contiguous array. Runs of adjacent axes are reduced one after another, the last run first.
 fn dense(
     op: &'static str,
-    (fold, join): (ReduceLoop, ReduceLoop),
+    (fold, combine): (ReduceLoop, ReduceLoop),
     x: &Array,
     axes: &[usize],
     out: DType,
@@ -160,16 +161,16 @@ fn dense(
         }
     }
     let (first, last) = runs.pop().unwrap_or((0, 0));
-    let mut y = reduce_adjacent(op, (fold, join), x, first..last, out)?;
+    let mut y = reduce_adjacent(op, (fold, combine), x, first..last, out)?;
     while let Some((first, last)) = runs.pop() {
-        y = reduce_adjacent(op, (join, join), &y, first..last, out)?;
+        y = reduce_adjacent(op, (combine, combine), &y, first..last, out)?;
     }
     Ok(y)
 }
 
 fn reduce_adjacent(
     op: &'static str,
-    (fold, join): (ReduceLoop, ReduceLoop),
+    (fold, combine): (ReduceLoop, ReduceLoop),
     x: &Array,
     axes: std::ops::Range<usize>,
     out: DType,
@@ -178,17 +179,17 @@ fn reduce_adjacent(
     let (outer, n, inner) = (size(0..axes.start), size(axes.clone()), size(axes.end..x.rank()));
     let dims: Dims = x.dims()[..axes.start].iter().chain(&x.dims()[axes.end..]).copied().collect();
     let (from, to) = (x.dtype().size(), out.size());
-    // Several short rows are taken for a long one, and what comes of them is folded at the end.
+    // Groups several short rows into one long row; the group's results are folded at the end.
     let most = if inner > 1 { TOGETHER / inner } else { 0 };
     if let Some(k) = (2..=most).rev().find(|k| n >= MANY * k && n.is_multiple_of(*k)) {
         let wide = x.reshape(&[outer, n / k, k * inner])?;
-        let rows = reduce_adjacent(op, (fold, join), &wide, 1..2, out)?.reshape(&[outer, k, inner])?;
-        return reduce_adjacent(op, (join, join), &rows, 1..2, out)?.reshape(&dims);
+        let rows = reduce_adjacent(op, (fold, combine), &wide, 1..2, out)?.reshape(&[outer, k, inner])?;
+        return reduce_adjacent(op, (combine, combine), &rows, 1..2, out)?.reshape(&dims);
     }
     let whole = Slab { outer, n, inner, stride: inner };
     if outer * n * inner * from < par::MIN_BYTES {
         return Array::build_raw(op, out, &dims, |o| {
-            // SAFETY: `x` is contiguous with this shape and the output has `outer * inner` elements.
+            // SAFETY: `x` is contiguous with this shape, and the output has `outer * inner` elements.
             unsafe { fold(whole, x.ptr(), o) };
         });
     }
@@ -205,7 +206,7 @@ fn reduce_adjacent(
             });
         });
     }
-    // OneOrMany blocks: each is cut into parts by rows and columns, and the results of its row parts are joined.
+    // One or few blocks: each is split into parts by rows and columns, and the results of its row parts are combined.
     let width = inner.min(4 * COLUMNS);
     let height = (PART / width).max(1);
     let (across, down) = (inner.div_ceil(width), n.div_ceil(height));
@@ -224,7 +225,7 @@ fn reduce_adjacent(
                     stride: inner,
                 };
                 let at = (block / down * n + row) * inner + column;
-                // SAFETY: the part lies inside the block, and its results in row `block` of the output.
+                // SAFETY: the part is inside the block, and its results are in row `block` of the output.
                 unsafe { fold(slab, x.ptr().add(at * from), o.0.add((block * inner + column) * to)) };
             }
         });
@@ -232,7 +233,7 @@ fn reduce_adjacent(
     if down == 1 {
         return Ok(parts);
     }
-    reduce_adjacent(op, (join, join), &parts, 1..2, out)?.reshape(&dims)
+    reduce_adjacent(op, (combine, combine), &parts, 1..2, out)?.reshape(&dims)
 }
 
 #[cfg(test)]
@@ -241,7 +242,7 @@ mod tests {
 
     const SUM: &ReduceLoops = reduce_loops!(num T::ZERO; a, x => a.add(x));
 
-    /// Sums over axes by the definition.
+    /// Sums over axes, by the definition.
     fn plain(x: &Array, axes: &[usize]) -> Vec<f64> {
         let kept: Dims = (0..x.rank()).filter(|a| !axes.contains(a)).collect();
         let sizes: Vec<usize> = kept.iter().map(|&a| x.dims()[a]).collect();

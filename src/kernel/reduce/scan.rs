@@ -1,4 +1,4 @@
-//! Running sums and linear recurrences along an axis.
+//! Cumulative sums and products, and linear recurrences, along an axis.
 
 use crate::array::Array;
 use crate::dtype::{DType, dispatch};
@@ -6,7 +6,7 @@ use crate::error::{Result, bail};
 use crate::kernel::num::Num;
 use crate::kernel::output::{self, AxisBlocks};
 
-/// Along which axis a scan runs, and whether from the last row to the first.
+/// The axis of a scan, and whether it runs from the last row to the first.
 #[derive(Clone, Copy)]
 pub struct ScanAxis {
     pub axis: usize,
@@ -14,7 +14,8 @@ pub struct ScanAxis {
 }
 
 impl ScanAxis {
-    /// Calls `step` with each row's offset in a block and that of the row before it on the way (none at the start).
+    /// Calls `step` with the offset of each row in a block, and that of the row before it in scan order (`None` for
+    /// the first).
     #[inline(always)]
     fn walk(self, AxisBlocks { n, inner }: AxisBlocks, mut step: impl FnMut(usize, Option<usize>)) {
         for k in 0..n {
@@ -24,11 +25,11 @@ impl ScanAxis {
     }
 }
 
-/// Rows that are scanned side by side, so that none waits for the last result of another.
+/// Rows that are scanned in parallel within a thread, to hide the latency of the dependent operations.
 const SIDE: usize = 8;
 
-/// A scan of blocks that lie one after another: `first(i)` where nothing came before, then `next(i, j, before)` with the
-/// result `before` at the place `j` before `i`.
+/// A scan of consecutive blocks: `first(i)` for an element without predecessor, else `next(i, j, before)` with the
+/// result `before` of its predecessor `j`.
 #[inline(always)]
 fn scan<T: Copy>(
     way: ScanAxis,
@@ -54,7 +55,7 @@ fn scan<T: Copy>(
         }
         return;
     }
-    // Along a row the last result stays in a register.
+    // Along the last axis the running result stays in a register.
     let n = blocks.n;
     let (whole, rest) = out.split_at_mut(out.len() / (SIDE * n) * (SIDE * n));
     for (s, out) in whole.chunks_exact_mut(SIDE * n).enumerate() {
@@ -65,7 +66,7 @@ fn scan<T: Copy>(
     }
 }
 
-/// [`scan`] of so many rows of `n` elements, of which `start` come before.
+/// [`scan`] of `ROWS` rows of `n` elements, the first of which is element `start`.
 #[inline(always)]
 fn side_by_side<const ROWS: usize, T: Copy>(
     reverse: bool,
@@ -87,17 +88,17 @@ fn side_by_side<const ROWS: usize, T: Copy>(
     }
 }
 
-/// `out[k] = x[k] + out[k-1]` along the way.
+/// `out[k] = x[k] + out[k-1]` in scan order.
 pub fn cumsum(op: &'static str, x: &Array, way: ScanAxis) -> Result<Array> {
-    dispatch!(x.dtype(), num T => joined::<T>(op, x, way, T::add), else not_defined(op, x.dtype()))
+    dispatch!(x.dtype(), num T => cumulative::<T>(op, x, way, T::add), else not_defined(op, x.dtype()))
 }
 
-/// `out[k] = x[k] * out[k-1]` along the way.
+/// `out[k] = x[k] * out[k-1]` in scan order.
 pub fn cumprod(op: &'static str, x: &Array, way: ScanAxis) -> Result<Array> {
-    dispatch!(x.dtype(), num T => joined::<T>(op, x, way, T::mul), else not_defined(op, x.dtype()))
+    dispatch!(x.dtype(), num T => cumulative::<T>(op, x, way, T::mul), else not_defined(op, x.dtype()))
 }
 
-/// For each element the product of all others along an axis: of those before it and of those after it.
+/// For each element the product of all others along an axis: the exclusive product before it times that after it.
 pub fn product_of_others(op: &'static str, x: &Array, axis: usize) -> Result<Array> {
     let x = x.contiguous()?;
     let (dims, blocks) = (x.dims(), AxisBlocks::of(x.dims(), axis));
@@ -115,11 +116,11 @@ pub fn product_of_others(op: &'static str, x: &Array, axis: usize) -> Result<Arr
     }, else not_defined(op, x.dtype()))
 }
 
-fn joined<T: Num>(
+fn cumulative<T: Num>(
     op: &'static str,
     x: &Array,
     way: ScanAxis,
-    join: impl Fn(T, T) -> T + Sync,
+    combine: impl Fn(T, T) -> T + Sync,
 ) -> Result<Array> {
     let x = x.contiguous()?;
     let blocks = AxisBlocks::of(x.dims(), way.axis);
@@ -127,12 +128,12 @@ fn joined<T: Num>(
     let all = x.as_slice::<T>().expect("contiguous");
     output::build::<T>(op, x.dims(), len, |start, out| {
         let x = &all[start * len..][..out.len()];
-        scan(way, blocks, out, |i| x[i], |i, _, last| join(last, x[i]));
+        scan(way, blocks, out, |i| x[i], |i, _, last| combine(last, x[i]));
     })
 }
 
-/// `out[k] = b[k] + c * out[k-1]` along the way, where `c` is `a[k]` if `own`, else `a[k-1]`. Both arrays have one
-/// shape. The coefficient that has no row before it is not read, whatever it is.
+/// `out[k] = b[k] + c * out[k-1]` in scan order, where `c` is `a[k]` if `own`, else `a[k-1]`. Both arrays have the
+/// same shape. The coefficient of the first element is not read.
 pub fn linear_recurrence(op: &'static str, a: &Array, b: &Array, way: ScanAxis, own: bool) -> Result<Array> {
     fn go<T: Num>(op: &'static str, a: &Array, b: &Array, way: ScanAxis, own: bool) -> Result<Array> {
         let (a, b) = (a.contiguous()?, b.contiguous()?);
@@ -149,7 +150,7 @@ pub fn linear_recurrence(op: &'static str, a: &Array, b: &Array, way: ScanAxis, 
     dispatch!(b.dtype(), num T => go::<T>(op, a, b, way, own), else not_defined(op, b.dtype()))
 }
 
-/// `out[k] = x[k-1]` along the way, and 0 at its start.
+/// `out[k] = x[k-1]` in scan order, with 0 first.
 pub fn shift(op: &'static str, x: &Array, way: ScanAxis) -> Result<Array> {
     let x = x.contiguous()?;
     let blocks = AxisBlocks::of(x.dims(), way.axis);

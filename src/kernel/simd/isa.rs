@@ -1,9 +1,10 @@
-//! Loops compiled for more than one instruction set, chosen at run time. A loop is plain Rust; inside one of the
-//! wrappers below the compiler may use that set's vectors.
+//! Function multiversioning: loops compiled for several instruction sets, one of which is chosen at run time. A loop
+//! is plain Rust. Inside the wrappers below the compiler may vectorise it with the chosen instruction set.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// Elements that a loop handles before it looks whether all came out well: small enough to stay in the cache.
+/// Elements that a loop handles before it checks whether all results are valid. A block stays in the first-level
+/// cache.
 pub const BLOCK: usize = 256;
 
 /// The instruction sets that loops are compiled for, weakest first.
@@ -11,13 +12,14 @@ pub const BLOCK: usize = 256;
 #[repr(u8)]
 pub enum Isa {
     Baseline = 1,
-    /// Of ARM's 64-bit processors, all of which have it and fused multiply-add.
+    /// Every 64-bit ARM processor has NEON, and fused multiply-add with it.
     Neon,
     Avx2,
     Avx512,
 }
 
-/// The best isa of this processor, or a lower one that `FERROGRAD_CPU` (`baseline`, `avx2`, `avx512`) asks for.
+/// The best instruction set of this processor, or the weaker one named by `FERROGRAD_CPU` (`baseline`, `avx2`,
+/// `avx512`).
 #[inline]
 pub fn isa() -> Isa {
     static ISA: AtomicU8 = AtomicU8::new(0);
@@ -86,8 +88,8 @@ trait Wide {
 #[cfg(target_arch = "x86_64")]
 impl<T> Wide for T {}
 
-/// Runs `vector` compiled for this processor's vectors, with fused multiply-add, or `plain` where there are none.
-/// Both must be `#[inline(always)]` closures, and so must be what they call.
+/// Runs `vector`, compiled for this processor's vectors with fused multiply-add, or `plain` on processors without
+/// them. Both are `#[inline(always)]` closures that call only `#[inline(always)]` functions.
 #[inline(always)]
 pub fn multiversion<R, V: FnOnce() -> R>(plain: impl FnOnce() -> R, vector: V) -> R {
     run_for::<V, R>(plain, vector)
@@ -105,7 +107,7 @@ pub fn run_for<Owner, R>(plain: impl FnOnce() -> R, vector: impl FnOnce() -> R) 
     )
 }
 
-/// [`multiversion`] for loops that both need what only one can have, such as the memory that they write to.
+/// [`multiversion`] for two loops that need the same arguments by value, such as the memory that they write.
 #[inline(always)]
 pub fn multiversion_with<A, R, V: FnOnce(A) -> R>(args: A, plain: impl FnOnce(A) -> R, vector: V) -> R {
     with_for::<V, A, R>(args, plain, vector)
@@ -116,7 +118,7 @@ fn with_for<Owner, A, R>(args: A, plain: impl FnOnce(A) -> R, vector: impl FnOnc
     #[cfg(target_arch = "x86_64")]
     match isa() {
         Isa::Avx512 => {
-            // SAFETY: `isa` found these features on this processor.
+            // SAFETY: `isa` detected these features on this processor.
             return unsafe {
                 Owner::avx512(
                     #[inline(always)]
@@ -144,8 +146,8 @@ fn with_for<Owner, A, R>(args: A, plain: impl FnOnce(A) -> R, vector: impl FnOnc
     plain(args)
 }
 
-/// Runs a loop compiled for vectors that computes the same bits with all of them and without any. Memory bounds such
-/// loops, so the widest vectors would only add to the size of the library.
+/// Runs a loop compiled for AVX2 where there is one. The loop must give the same bits with any vectors and without.
+/// Memory bandwidth limits such loops, so wider vectors would only make the library larger.
 #[inline(always)]
 pub fn autovectorize<R, F: FnOnce() -> R>(f: F) -> R {
     same_for::<F, R>(f)
@@ -156,7 +158,7 @@ pub fn autovectorize<R, F: FnOnce() -> R>(f: F) -> R {
 pub fn same_for<Owner, R>(f: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     if isa() != Isa::Baseline {
-        // SAFETY: both other levels have these features.
+        // SAFETY: every instruction set above the baseline has these features.
         return unsafe { Owner::avx2(f) };
     }
     f()

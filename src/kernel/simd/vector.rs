@@ -1,12 +1,12 @@
-//! The registers of the processor as arrays of numbers: what the innermost loops of products and convolutions are made of.
+//! Vector registers behind one trait, for the innermost loops of matrix products and convolutions.
 
 use crate::kernel::num::Num;
 
-/// Elements that one register holds.
+/// A vector register.
 ///
 /// # Safety
-/// Of every function: the processor has the instructions, and pointers are to as many elements as a register holds
-/// (`splat`: to one).
+/// For all functions: the processor has the instructions, and pointers are valid for `LEN` elements (for `splat`:
+/// one).
 pub trait Vector: Copy {
     type T: Num;
     const LEN: usize;
@@ -16,16 +16,16 @@ pub trait Vector: Copy {
     unsafe fn store(self, to: *mut Self::T);
     /// `self + a · b`
     unsafe fn mul_acc(self, a: Self, b: Self) -> Self;
-    /// The elements that a mask keeps, and zeros.
+    /// The elements where the bits of `mask` are set, and zeros elsewhere.
     unsafe fn masked(self, mask: Self) -> Self;
-    /// The sum of the elements, half by half.
+    /// The sum of the elements, added in halves.
     unsafe fn sum(self) -> Self::T;
 }
 
-/// Elements of the largest register.
+/// The most elements that any of these registers has.
 pub const MAX_LANES: usize = 8;
 
-/// Registers as the compiler makes them of arrays.
+/// Arrays that the compiler keeps in registers.
 macro_rules! arrays {
     ($($t:ident $len:literal)*) => { $(
         impl Vector for [$t; $len] {
@@ -37,17 +37,17 @@ macro_rules! arrays {
             }
             #[inline(always)]
             unsafe fn load(from: *const $t) -> Self {
-                // SAFETY: the caller's promise; the address may be any.
+                // SAFETY: the caller guarantees that the elements are readable; the read allows any alignment.
                 unsafe { from.cast::<Self>().read_unaligned() }
             }
             #[inline(always)]
             unsafe fn splat(from: *const $t) -> Self {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 [unsafe { *from }; $len]
             }
             #[inline(always)]
             unsafe fn store(self, to: *mut $t) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { to.cast::<Self>().write_unaligned(self) }
             }
             #[inline(always)]
@@ -82,7 +82,8 @@ mod x86 {
 
     macro_rules! registers {
         ($V:ident $t:ident $len:literal $zero:ident $load:ident $splat:ident $store:ident $mul_acc:ident $and:ident $sum:ident) => {
-            // SAFETY: in all of these, the caller's promise.
+            // SAFETY: in all of these functions the caller guarantees the instructions and the elements behind
+            // pointers.
             impl Vector for $V {
                 type T = $t;
                 const LEN: usize = $len;
@@ -124,12 +125,12 @@ mod x86 {
             }
         };
     }
-    // Sums of the elements by shuffles, as the compiler would gather them from memory.
+    // Horizontal sums by shuffles. Without them the compiler would go through memory.
     /// # Safety
     /// The processor has the instructions.
     #[inline(always)]
     unsafe fn four_singles(x: __m128) -> f32 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let two = _mm_add_ps(x, _mm_movehl_ps(x, x));
             _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
@@ -139,21 +140,21 @@ mod x86 {
     /// The processor has the instructions.
     #[inline(always)]
     unsafe fn two_doubles(x: __m128d) -> f64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_cvtsd_f64(_mm_add_sd(x, _mm_unpackhi_pd(x, x))) }
     }
     /// # Safety
     /// The processor has the instructions.
     #[inline(always)]
     unsafe fn eight_singles(x: __m256) -> f32 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { four_singles(_mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps::<1>(x))) }
     }
     /// # Safety
     /// The processor has the instructions.
     #[inline(always)]
     unsafe fn four_doubles(x: __m256d) -> f64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { two_doubles(_mm_add_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd::<1>(x))) }
     }
     registers!(__m128 f32 4 _mm_setzero_ps _mm_loadu_ps _mm_set1_ps _mm_storeu_ps _mm_fmadd_ps _mm_and_ps four_singles);

@@ -1,11 +1,11 @@
-//! `exp(x - m)` over slices, with vectors.
+//! Vectorised `exp(x - m)` over slices.
 
 use crate::kernel::fast::Fast;
 use crate::kernel::num::{Num, Real};
 use crate::kernel::pointwise::unary;
 
-/// Runs `rows::<T, FAST>` on its arguments, compiled for this processor's vectors. A function would be called where an
-/// inlined closure is compiled anew.
+/// Runs `rows::<T, FAST>` on its arguments, compiled for this processor's vectors. A macro, because only a closure
+/// that is inlined here is compiled for them.
 macro_rules! vectors {
     ($rows:ident, $T:ident, $args:expr) => {
         $crate::kernel::simd::multiversion_with(
@@ -19,7 +19,7 @@ macro_rules! vectors {
 }
 pub(super) use vectors;
 
-/// `exp(x - m)`, element by element; `FAST` inside of a loop for vectors.
+/// `exp(x - m)` for each element. `FAST` is only for callers compiled for vectors.
 #[inline(always)]
 pub(super) fn exp_less<T: Real, const FAST: bool>(x: &[T], m: T, out: &mut [T])
 where
@@ -27,7 +27,7 @@ where
 {
     assert_eq!(x.len(), out.len());
     let (n, x, out) = (x.len(), x.as_ptr().cast(), out.as_mut_ptr().cast());
-    // SAFETY: both slices have so many elements.
+    // SAFETY: both slices have `n` elements.
     unsafe {
         if FAST {
             unary::map_fast_inline(

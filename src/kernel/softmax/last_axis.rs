@@ -1,4 +1,4 @@
-//! Whole rows (the last axis) at a time: softmax and its relatives, each with its gradient.
+//! Softmax and cross entropy along the last axis, with their gradients.
 
 use super::exp::{exp_less, vectors};
 use super::strided_axis::{self, StridedAxis};
@@ -11,18 +11,18 @@ use crate::kernel::reduce::extreme::largest;
 use crate::kernel::rows::{column, each, each_mut, last, not_defined, total};
 use crate::kernel::{output, simd};
 
-/// What is computed of a row.
+/// The variants of the softmax.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Softmax {
     /// `exp(x) / sum(exp(x))`.
     Plain,
-    /// The same as weights of a log-sum-exp: 0 for a row of -inf, equal parts for all inf.
+    /// The softmax as weights of a log-sum-exp: 0 for a row of -inf, equal weights for elements that are inf.
     Weights,
-    /// Its logarithm.
+    /// The logarithm of the softmax.
     Log,
 }
 
-/// The largest element of a row, and log(sum(exp(row))) less that.
+/// The largest element `m` of a row, and the log-sum-exp of the row minus `m`.
 #[inline(always)]
 fn log_sum_exp<T: Real, const FAST: bool>(row: &[T]) -> (T, T)
 where
@@ -83,7 +83,7 @@ pub fn softmax(op: &'static str, x: &Array, which: Softmax) -> Result<Array> {
     }, else not_defined(op, x.dtype()))
 }
 
-/// The gradient of the softmax: `z * (g - sum(g * z))` by row, for the logarithm `g - exp(z) * sum(g)`.
+/// The gradient of the softmax from its result `z`: `z (g - Σ g z)` by row, or `g - exp(z) Σ g` for the logarithm.
 pub fn softmax_gradient(op: &'static str, g: &Array, z: &Array, log: bool) -> Result<Array> {
     #[inline(always)]
     fn rows<T: Real, const FAST: bool>((log, n, g, z, out): (bool, usize, &[T], &[T], &mut [T]))
@@ -117,11 +117,11 @@ pub fn softmax_gradient(op: &'static str, g: &Array, z: &Array, log: bool) -> Re
     }, else not_defined(op, z.dtype()))
 }
 
-/// The log-sum-exp of every row and, if the rows have classes, the cross entropy of each with its class (none: 0). The
-/// last axis stays with size 1.
+/// The log-sum-exp of every row and, if classes are given, the cross entropy of each row (0 for a negative class).
+/// The last axis keeps size 1.
 ///
 /// # Panics
-/// When a class is outside the row.
+/// If a class is outside the row.
 pub fn cross_entropy(op: &'static str, x: &Array, classes: Option<&Array>) -> Result<(Array, Array)> {
     #[inline(always)]
     fn rows<T: Real, const FAST: bool>((n, x, classes, lse, loss): (usize, &[T], &[i64], &mut [T], &mut [T]))
@@ -153,7 +153,7 @@ pub fn cross_entropy(op: &'static str, x: &Array, classes: Option<&Array>) -> Re
     }, else not_defined(op, x.dtype()))
 }
 
-/// The gradient of [`cross_entropy`]: `g * (exp(x - lse) - [the class])`, zeros for a row without class.
+/// The gradient of [`cross_entropy`]: `g (exp(x - lse) - onehot(class))`, and zeros for a row with a negative class.
 pub fn cross_entropy_gradient(op: &'static str, [g, x, lse, classes]: [&Array; 4]) -> Result<Array> {
     #[inline(always)]
     fn rows<T: Real, const FAST: bool>((n, [g, x, lse], classes, out): (usize, [&[T]; 3], &[i64], &mut [T]))

@@ -1,5 +1,5 @@
-//! Softmax along an axis whose elements lie apart: blocks of neighbouring columns, small enough to stay in the cache while
-//! they are read again.
+//! Softmax along a strided axis. Works on blocks of adjacent columns that stay in the cache while they are read
+//! again.
 
 use super::exp::{exp_less, vectors};
 use crate::array::Array;
@@ -14,24 +14,24 @@ use crate::shape::Dims;
 
 /// The most columns of a block.
 const MOST: usize = 256;
-/// Elements of a block that stay in the cache.
+/// The most elements of a block.
 const NEAR: usize = 1 << 16;
-/// Rows that are summed before they go to the sums: what a sum is off grows with their number.
+/// Rows in a partial sum. Two levels of sums keep the rounding error small.
 const RUN: usize = 32;
 
-/// Where the last axis of an array lies in memory.
+/// The layout of an array whose last axis is strided.
 pub struct StridedAxis {
     /// The axes in the order in which the array is contiguous.
     order: Dims,
-    /// The columns are in `outer` blocks of `n` rows of `inner` elements.
+    /// In memory there are `outer` blocks of `n` rows of `inner` elements; the rows run along the last axis.
     outer: usize,
     n: usize,
     inner: usize,
 }
 
 impl StridedAxis {
-    /// The layout of a contiguous array whose axes were permuted so that one with many others behind it became the last;
-    /// none for any other.
+    /// The layout of a permuted contiguous array with many elements behind its last axis in memory; `None` for
+    /// others.
     pub fn of(x: &Array) -> Option<StridedAxis> {
         let order = dense_order(x)?;
         let at = order.iter().position(|&a| a + 1 == order.len())?;
@@ -40,8 +40,7 @@ impl StridedAxis {
         (inner >= 16 && n > 0).then_some(StridedAxis { order, outer, n, inner })
     }
 
-    /// An array of the same layout, made block of columns by block: `work` gets the rows of a block as ranges of
-    /// elements, and the output.
+    /// A new array of the same layout. `work` gets a block of columns and the output.
     fn build<T: Real>(
         &self,
         op: &'static str,
@@ -72,7 +71,7 @@ impl StridedAxis {
     }
 }
 
-/// Columns side by side.
+/// Adjacent columns.
 #[derive(Clone, Copy)]
 struct ColumnBlock {
     first: usize,
@@ -86,16 +85,16 @@ impl ColumnBlock {
         (0..self.n).map(move |k| self.first + k * self.stride..self.first + k * self.stride + self.width)
     }
 
-    /// The rows of an array that is being written.
+    /// Row `k` of the block in the output.
     ///
     /// # Safety
-    /// `out` has room for the block, which nothing else touches meanwhile.
+    /// `out` has room for the whole array, and nothing else touches this row meanwhile.
     unsafe fn row<'a, T>(self, k: usize, out: *mut T) -> &'a mut [T] {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { std::slice::from_raw_parts_mut(out.add(self.first + k * self.stride), self.width) }
     }
 
-    /// The sums of columns whose rows come from `row`, which may leave them in the buffer.
+    /// The sum of each column. `row` writes the elements of a row into a buffer, which it may also read later.
     #[inline(always)]
     fn sums<T: Real>(self, mut row: impl FnMut(usize, &mut [T])) -> [T; MOST] {
         let (mut sums, mut run, mut buffer) = ([T::ZERO; MOST], [T::ZERO; MOST], [T::ZERO; MOST]);
@@ -113,7 +112,7 @@ impl ColumnBlock {
     }
 }
 
-/// The softmax along the last axis of an array of this layout, or its logarithm.
+/// The softmax, or its logarithm, along the last axis.
 pub fn softmax(op: &'static str, layout: &StridedAxis, x: &Array, log: bool) -> Result<Array> {
     #[inline(always)]
     fn block<T: Real, const FAST: bool>((log, b, x, out): (bool, ColumnBlock, &[T], *mut T))
@@ -133,7 +132,7 @@ pub fn softmax(op: &'static str, layout: &StridedAxis, x: &Array, log: bool) -> 
                 less.iter_mut().zip(row.iter().zip(&*most)).for_each(|(d, (&v, &m))| *d = v.sub(m));
                 exp_less::<T, FAST>(&less[..b.width], T::ZERO, buffer);
                 if !log {
-                    // SAFETY: blocks are disjoint.
+                    // SAFETY: blocks are disjoint, and only one row is borrowed at a time.
                     unsafe { b.row(k, out) }.copy_from_slice(buffer);
                 }
             },
@@ -166,7 +165,7 @@ pub fn softmax(op: &'static str, layout: &StridedAxis, x: &Array, log: bool) -> 
     }, else not_defined(op, x.dtype()))
 }
 
-/// The gradient of [`softmax`] from `g` and its result `z`, as [`super::rows::softmax_gradient`].
+/// The gradient of [`softmax`] from its result `z`, as in [`super::last_axis::softmax_gradient`].
 pub fn gradient(op: &'static str, layout: &StridedAxis, g: &Array, z: &Array, log: bool) -> Result<Array> {
     #[inline(always)]
     fn block<T: Real, const FAST: bool>((log, b, g, z, out): (bool, ColumnBlock, &[T], &[T], *mut T))
@@ -186,7 +185,7 @@ pub fn gradient(op: &'static str, layout: &StridedAxis, g: &Array, z: &Array, lo
             },
         );
         for k in 0..b.n {
-            // SAFETY: blocks are disjoint.
+            // SAFETY: blocks are disjoint, and only one row is borrowed at a time.
             let out = unsafe { b.row(k, out) };
             let (g, z) = (&g[at(k)], &z[at(k)]);
             if log {
