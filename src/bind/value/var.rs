@@ -11,7 +11,7 @@ use super::storage::{OldEdge, Region, SharedValue};
 use crate::array::{Array, Layout};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
-use crate::bind::python::modes;
+use crate::bind::python::modes::{not_recorded, note_inference_operand};
 use crate::error::Result;
 use crate::graph::modes::{Flags, flags};
 use crate::graph::{DetachReason, Edge, Tensor};
@@ -98,7 +98,7 @@ pub struct Var {
 
 impl Var {
     pub fn new(value: Value, dialect: Dialect) -> Var {
-        let inference = modes::inference_enabled();
+        let inference = flags().has(Flags::INFERENCE);
         Var { state: Mutex::new(State { value, slot: None, extras: None, version: 0, inference }), dialect }
     }
 
@@ -128,17 +128,22 @@ impl Var {
     /// The value as an op takes it: without its edge while ops are not recorded.
     #[inline]
     pub fn operand(&self) -> Tensor {
+        self.operand_in(flags())
+    }
+
+    #[inline]
+    fn operand_in(&self, modes: Flags) -> Tensor {
         let mut t = self.tensor();
-        if modes::grad_enabled() {
-            if modes::inference_is_used() && self.lock().is_inference() {
-                modes::note_inference_operand(&mut t);
+        if !modes.has(Flags::NOT_RECORDING) {
+            if modes.has(Flags::INFERENCE_TENSORS) && self.lock().is_inference() {
+                note_inference_operand(&mut t);
             }
             return t;
         }
         if t.edge.is_none() {
             return t;
         }
-        Tensor { edge: None, detach_reason: modes::not_recorded(), ..t }
+        Tensor { edge: None, detach_reason: not_recorded(), ..t }
     }
 
     /// The value as an op takes it, without a copy where that is possible. Only for an op that runs no code of the
@@ -146,13 +151,14 @@ impl Var {
     #[inline]
     pub fn reading(&self) -> Reading<'_> {
         const COPIED: Flags = Flags::NOT_RECORDING.and(Flags::PACKING).and(Flags::INFERENCE_TENSORS);
-        if !flags().has(COPIED)
+        let modes = flags();
+        if !modes.has(COPIED)
             && let Some(state) = self.try_lock()
             && matches!(state.value, Value::Own(_))
         {
             return Reading::Locked(state);
         }
-        Reading::Copied(self.operand())
+        Reading::Copied(self.operand_in(modes))
     }
 
     /// Where the elements lie, if other tensors may share the memory.
