@@ -85,7 +85,7 @@ pub unsafe fn zip_vectorized<T: Copy, U: Copy, F: Fn(T, T) -> U + Copy>(
     y: (*const u8, usize),
     out: *mut u8,
 ) {
-    simd::same_for::<F, ()>(
+    simd::autovectorize_for::<F, ()>(
         // SAFETY: guaranteed by the caller.
         #[inline(always)]
         move || unsafe { zip(row, n, x, y, out) },
@@ -108,7 +108,7 @@ pub unsafe fn zip_fast<T: Num, F: Fn(T, T) -> T + Copy>(
 ) where
     Fast<T>: Num,
 {
-    simd::run_for::<F, ()>(
+    simd::multiversion_for::<F, ()>(
         // SAFETY: guaranteed by the caller.
         #[inline(always)]
         move || unsafe { zip(row, n, (x, sx), (y, sy), out) },

@@ -42,7 +42,7 @@ pub unsafe fn map<T: Copy, U>(row: impl Fn(T) -> U, n: usize, x: *const u8, out:
 /// As [`map`].
 #[inline(always)]
 pub unsafe fn map_vectorized<T: Copy, U, F: Fn(T) -> U + Copy>(row: F, n: usize, x: *const u8, out: *mut u8) {
-    simd::same_for::<F, ()>(
+    simd::autovectorize_for::<F, ()>(
         // SAFETY: guaranteed by the caller.
         #[inline(always)]
         move || unsafe { map(row, n, x, out) },
@@ -64,7 +64,7 @@ pub unsafe fn map_fast<T: Num, F: Fn(T) -> T + Copy>(
 ) where
     Fast<T>: Num,
 {
-    simd::run_for::<F, ()>(
+    simd::multiversion_for::<F, ()>(
         // SAFETY: guaranteed by the caller.
         #[inline(always)]
         move || unsafe { map(row, n, x, out) },

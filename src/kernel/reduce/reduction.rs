@@ -71,7 +71,7 @@ pub unsafe fn fold_slab_grouped<T: Copy, A: Copy, J: Fn(A, A) -> A>(
 ) {
     let (x, out) = (x.cast::<T>(), out.cast::<A>());
     let reach = if n == 0 { 0 } else { (n - 1) * stride + inner };
-    simd::same_for::<J, ()>(
+    simd::autovectorize_for::<J, ()>(
         #[inline(always)]
         || {
             for o in 0..outer {

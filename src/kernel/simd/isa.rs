@@ -92,13 +92,13 @@ impl<T> Wide for T {}
 /// them. Both are `#[inline(always)]` closures that call only `#[inline(always)]` functions.
 #[inline(always)]
 pub fn multiversion<R, V: FnOnce() -> R>(plain: impl FnOnce() -> R, vector: V) -> R {
-    run_for::<V, R>(plain, vector)
+    multiversion_for::<V, R>(plain, vector)
 }
 
 /// [`multiversion`] for a loop of the module that defines `Owner`.
 #[inline(always)]
-pub fn run_for<Owner, R>(plain: impl FnOnce() -> R, vector: impl FnOnce() -> R) -> R {
-    with_for::<Owner, (), R>(
+pub fn multiversion_for<Owner, R>(plain: impl FnOnce() -> R, vector: impl FnOnce() -> R) -> R {
+    multiversion_with_for::<Owner, (), R>(
         (),
         #[inline(always)]
         |()| plain(),
@@ -110,11 +110,11 @@ pub fn run_for<Owner, R>(plain: impl FnOnce() -> R, vector: impl FnOnce() -> R) 
 /// [`multiversion`] for two loops that need the same arguments by value, such as the memory that they write.
 #[inline(always)]
 pub fn multiversion_with<A, R, V: FnOnce(A) -> R>(args: A, plain: impl FnOnce(A) -> R, vector: V) -> R {
-    with_for::<V, A, R>(args, plain, vector)
+    multiversion_with_for::<V, A, R>(args, plain, vector)
 }
 
 #[inline(always)]
-fn with_for<Owner, A, R>(args: A, plain: impl FnOnce(A) -> R, vector: impl FnOnce(A) -> R) -> R {
+fn multiversion_with_for<Owner, A, R>(args: A, plain: impl FnOnce(A) -> R, vector: impl FnOnce(A) -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     match isa() {
         Isa::Avx512 => {
@@ -150,12 +150,12 @@ fn with_for<Owner, A, R>(args: A, plain: impl FnOnce(A) -> R, vector: impl FnOnc
 /// Memory bandwidth limits such loops, so wider vectors would only make the library larger.
 #[inline(always)]
 pub fn autovectorize<R, F: FnOnce() -> R>(f: F) -> R {
-    same_for::<F, R>(f)
+    autovectorize_for::<F, R>(f)
 }
 
-/// [`same`] for a loop of the module that defines `Owner`.
+/// [`autovectorize`] for a loop of the module that defines `Owner`.
 #[inline(always)]
-pub fn same_for<Owner, R>(f: impl FnOnce() -> R) -> R {
+pub fn autovectorize_for<Owner, R>(f: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     if isa() != Isa::Baseline {
         // SAFETY: every instruction set above the baseline has these features.
