@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tests.cases import Case, normal, uniform
-from tests.cases.pointwise import quiet
+from tests.cases.elementary import quiet
 
 A, B = normal(2, 3), normal(3, seed=1)
 WHOLE, OTHER = np.array([[-7, 7, 5], [0, 3, -2]]), np.array([2, -3, 0])
