@@ -1,5 +1,4 @@
-//! Gather and scatter-add along one axis. Both are linear in the elements; selections and losses are made of
-//! them.
+//! Gather and scatter-add, which are each other's transpose. Selections, losses and indexing are made of them.
 
 use smallvec::smallvec;
 
@@ -10,30 +9,42 @@ use crate::graph::{
 };
 use crate::kernel::broadcast;
 use crate::kernel::index::along_axis;
+use crate::shape::Dims;
 
-/// The elements of input 0 at the positions of input 1 (int64, of the same rank; -1 gives 0). The axis is
-/// counted from the end.
-struct Gather {
-    name: &'static str,
-    back: usize,
+/// The meaning of positions in a tensor, for [`Gather`] and [`ScatterAdd`].
+pub(in crate::ops) trait Positions: Clone + Send + Sync + 'static {
+    /// The name of the op.
+    fn name(&self) -> &'static str;
+    /// The elements of `x` at positions.
+    fn gather(&self, x: &Array, at: &Array, batch_ndim: usize) -> Result<Array>;
+    /// Values added at positions to `x`, or to zeros whose visible axes have the sizes `dims`.
+    fn scatter_add(
+        &self,
+        x: Option<&Array>,
+        dims: &[usize],
+        at: &Array,
+        values: &Array,
+        batch_ndim: usize,
+    ) -> Result<Array>;
 }
 
-/// The transpose of [`Gather`]: elements added to zeros of size `n` along the axis, or to input 2 if there is
-/// one.
-struct ScatterAdd {
-    name: &'static str,
-    back: usize,
-    n: usize,
+/// The elements of input 0 at the positions of input 1.
+struct Gather<P>(P);
+
+/// The transpose of [`Gather`]: the values of input 0 added at the positions of input 1 to zeros of these sizes, or to
+/// input 2 if there is one.
+struct ScatterAdd<P> {
+    positions: P,
+    dims: Dims,
 }
 
-impl Op for Gather {
+impl<P: Positions> Op for Gather<P> {
     fn name(&self) -> &'static str {
-        self.name
+        self.0.name()
     }
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
-        let (x, at) = broadcast::broadcast_batch_pair(ins[0], ins[1], batch_ndim);
-        Ok([along_axis::gather(self.name, &x, &at, x.rank() - self.back)?].into())
+        Ok([self.0.gather(ins[0], ins[1], batch_ndim)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -41,30 +52,22 @@ impl Op for Gather {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let n = s.dims(0)[s.dims(0).len() - self.back];
-        Ok(smallvec![Some(scatter_add(self.name, only(g), &s.input(1), self.back, n)?), None])
+        Ok(smallvec![Some(scatter_add_at(self.0.clone(), s.dims(0), &s.input(1), only(g))?), None])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![t[0].as_ref().map(|t| gather(self.name, t, &s.input(1), self.back)).transpose()?])
+        Ok(smallvec![Some(gather_at(self.0.clone(), only(t), &s.input(1))?)])
     }
 }
 
-impl Op for ScatterAdd {
+impl<P: Positions> Op for ScatterAdd<P> {
     fn name(&self) -> &'static str {
-        self.name
+        self.positions.name()
     }
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
-        let axis = ins[0].rank() - self.back;
-        Ok([if let [g, at, x] = *ins {
-            let [g, at, x] = broadcast::broadcast_batch([g, at, x], batch_ndim);
-            along_axis::scatter_add(self.name, x, &at, &g, axis)?
-        } else {
-            let (g, at) = broadcast::broadcast_batch_pair(ins[0], ins[1], batch_ndim);
-            along_axis::scatter_add_to_zeros(self.name, &g, &at, axis, self.n)?
-        }]
-        .into())
+        let onto = ins.get(2).copied();
+        Ok([self.positions.scatter_add(onto, &self.dims, ins[1], ins[0], batch_ndim)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -73,35 +76,85 @@ impl Op for ScatterAdd {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let values = g[0].as_ref().filter(|_| s.needs(0));
-        let values = values.map(|g| gather(self.name, g, &s.input(1), self.back)).transpose()?;
+        let values = values.map(|g| gather_at(self.positions.clone(), g, &s.input(1))).transpose()?;
         let all: [_; 3] = [values, None, g[0].clone()];
         Ok(all.into_iter().take(s.inputs()).collect())
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let onto = t.get(2).and_then(Option::as_ref);
+        let (positions, onto) = (self.positions.clone(), t.get(2).and_then(Option::as_ref));
         Ok(smallvec![match (&t[0], onto) {
-            (Some(values), Some(x)) => Some(scatter_add_onto(self.name, x, &s.input(1), values, self.back)?),
-            (Some(values), None) => Some(scatter_add(self.name, values, &s.input(1), self.back, self.n)?),
+            (Some(values), Some(x)) => Some(scatter_add_onto_at(positions, x, &s.input(1), values)?),
+            (Some(values), None) => Some(scatter_add_at(positions, &self.dims, &s.input(1), values)?),
             (None, x) => x.cloned(),
         }])
     }
 }
 
-/// `out[.., j, ..] = x[.., at[.., j, ..], ..]` along the axis that is `back` from the end; all positions are inside.
-pub(in crate::ops) fn gather(name: &'static str, x: &Tensor, at: &Tensor, back: usize) -> Result<Tensor> {
-    apply(Gather { name, back }, &[x, at])
+/// The elements of a tensor at positions.
+pub(in crate::ops) fn gather_at(positions: impl Positions, x: &Tensor, at: &Tensor) -> Result<Tensor> {
+    apply(Gather(positions), &[x, at])
 }
 
-/// The transpose of [`gather`] from an axis of size `n`.
-pub(in crate::ops) fn scatter_add(
-    name: &'static str,
-    g: &Tensor,
+/// Zeros of a shape with values added at positions. Values with the same position are added in order.
+pub(in crate::ops) fn scatter_add_at(
+    positions: impl Positions,
+    dims: &[usize],
     at: &Tensor,
-    back: usize,
-    n: usize,
+    values: &Tensor,
 ) -> Result<Tensor> {
-    apply(ScatterAdd { name, back, n }, &[g, at])
+    apply(ScatterAdd { positions, dims: dims.into() }, &[values, at])
+}
+
+/// A tensor with values of its dtype added at positions, in order.
+pub(in crate::ops) fn scatter_add_onto_at(
+    positions: impl Positions,
+    x: &Tensor,
+    at: &Tensor,
+    values: &Tensor,
+) -> Result<Tensor> {
+    apply(ScatterAdd { positions, dims: x.dims().into() }, &[values, at, x])
+}
+
+/// Positions along one axis, counted from the end: int64, of the rank of the tensor, and of its sizes on the other axes.
+/// -1 reads 0 and adds nothing.
+#[derive(Clone)]
+struct AlongAxis {
+    name: &'static str,
+    back: usize,
+}
+
+impl Positions for AlongAxis {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn gather(&self, x: &Array, at: &Array, batch_ndim: usize) -> Result<Array> {
+        let (x, at) = broadcast::broadcast_batch_pair(x, at, batch_ndim);
+        along_axis::gather(self.name, &x, &at, x.rank() - self.back)
+    }
+
+    fn scatter_add(
+        &self,
+        x: Option<&Array>,
+        dims: &[usize],
+        at: &Array,
+        values: &Array,
+        batch_ndim: usize,
+    ) -> Result<Array> {
+        let axis = values.rank() - self.back;
+        if let Some(x) = x {
+            let [values, at, x] = broadcast::broadcast_batch([values, at, x], batch_ndim);
+            return along_axis::scatter_add(self.name, x, &at, &values, axis);
+        }
+        let (values, at) = broadcast::broadcast_batch_pair(values, at, batch_ndim);
+        along_axis::scatter_add_to_zeros(self.name, &values, &at, axis, dims[dims.len() - self.back])
+    }
+}
+
+/// `out[.., j, ..] = x[.., at[.., j, ..], ..]` along the axis that is `back` from the end.
+pub(in crate::ops) fn gather(name: &'static str, x: &Tensor, at: &Tensor, back: usize) -> Result<Tensor> {
+    gather_at(AlongAxis { name, back }, x, at)
 }
 
 /// `x` with values of its dtype added at positions along an axis, in order.
@@ -112,7 +165,7 @@ pub(in crate::ops) fn scatter_add_onto(
     values: &Tensor,
     back: usize,
 ) -> Result<Tensor> {
-    apply(ScatterAdd { name, back, n: x.dims()[x.rank() - back] }, &[values, at, x])
+    scatter_add_onto_at(AlongAxis { name, back }, x, at, values)
 }
 
 /// `x` with values written at positions along an axis; the last value stays where a position occurs twice.
@@ -155,9 +208,9 @@ impl<C: WithIndices> Op for WithIndicesOp<C> {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let (back, dims) = (self.0.back(), s.dims(0));
-        let n = dims[dims.len() - back];
-        Ok(smallvec![g[0].as_ref().map(|g| scatter_add("put", g, &s.output(1), back, n)).transpose()?])
+        let along = AlongAxis { name: "put", back: self.0.back() };
+        let add = |g: &Tensor| scatter_add_at(along, s.dims(0), &s.output(1), g);
+        Ok(smallvec![g[0].as_ref().map(add).transpose()?])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {

@@ -1,109 +1,71 @@
-//! Reading at positions and adding at positions. Each is the gradient of the other.
+//! Reading and adding at positions on several axes.
 
 use smallvec::{SmallVec, smallvec};
 
 use crate::array::{Array, Layout};
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::index::{self, IndexedAxes};
-use crate::shape::Dims;
+use crate::ops::gather::{self, Positions};
 
-/// The values of input 0 at the positions of input 1.
-struct GatherAt {
+/// Positions on merged axes, in C order.
+#[derive(Clone)]
+struct OnAxes {
     name: &'static str,
     rows: IndexedAxes,
 }
 
-impl Op for GatherAt {
+impl Positions for OnAxes {
     fn name(&self) -> &'static str {
         self.name
     }
 
-    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
-        Ok([index::gather(self.name, ins[0], self.rows, ins[1], batch_ndim)?].into())
+    fn gather(&self, x: &Array, at: &Array, batch_ndim: usize) -> Result<Array> {
+        index::gather(self.name, x, self.rows, at, batch_ndim)
     }
 
-    fn saves(&self, _: NeedsGrad) -> Saves {
-        Saves::inputs(2)
-    }
-
-    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![Some(add_at(self.name, s.dims(0), self.rows, &s.input(1), only(g))?), None])
-    }
-
-    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![Some(gather_at(self.name, only(t), self.rows, &s.input(1))?)])
+    fn scatter_add(
+        &self,
+        x: Option<&Array>,
+        dims: &[usize],
+        at: &Array,
+        values: &Array,
+        batch_ndim: usize,
+    ) -> Result<Array> {
+        index::scatter_add(self.name, (dims, x), self.rows, at, values, batch_ndim)
     }
 }
 
 /// The values of a tensor at positions on the merged axes that `rows` names.
-pub(in crate::ops) fn gather_at(
+pub(super) fn gather_at(
     name: &'static str,
     x: &Tensor,
     rows: IndexedAxes,
     positions: &Tensor,
 ) -> Result<Tensor> {
-    apply(GatherAt { name, rows }, &[x, positions])
-}
-
-/// Zeros, or input 2 if there is one, with the values of input 0 added at the positions of input 1.
-struct AddAt {
-    name: &'static str,
-    rows: IndexedAxes,
-    dims: Dims,
-}
-
-impl Op for AddAt {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
-        let onto = (self.dims.as_slice(), ins.get(2).copied());
-        Ok([index::scatter_add(self.name, onto, self.rows, ins[1], ins[0], batch_ndim)?].into())
-    }
-
-    fn saves(&self, _: NeedsGrad) -> Saves {
-        Saves::inputs(2)
-    }
-
-    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let values = g[0].as_ref().filter(|_| s.needs(0));
-        let values = values.map(|g| gather_at(self.name, g, self.rows, &s.input(1))).transpose()?;
-        let all: [_; 3] = [values, None, g[0].clone()];
-        Ok(all.into_iter().take(s.inputs()).collect())
-    }
-
-    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let onto = t.get(2).and_then(Option::as_ref);
-        Ok(smallvec![match (&t[0], onto) {
-            (Some(values), Some(x)) => Some(add_onto(self.name, x, self.rows, &s.input(1), values)?),
-            (Some(values), None) => Some(add_at(self.name, &self.dims, self.rows, &s.input(1), values)?),
-            (None, x) => x.cloned(),
-        }])
-    }
+    gather::gather_at(OnAxes { name, rows }, x, positions)
 }
 
 /// Zeros of a shape with values added at positions. Values with the same position are added in order.
-pub(in crate::ops) fn add_at(
+pub(super) fn add_at(
     name: &'static str,
     dims: &[usize],
     rows: IndexedAxes,
     positions: &Tensor,
     values: &Tensor,
 ) -> Result<Tensor> {
-    apply(AddAt { name, rows, dims: dims.into() }, &[values, positions])
+    gather::scatter_add_at(OnAxes { name, rows }, dims, positions, values)
 }
 
 /// A tensor with values of its dtype added at positions, in order.
-pub(in crate::ops) fn add_onto(
+pub(super) fn add_onto(
     name: &'static str,
     x: &Tensor,
     rows: IndexedAxes,
     positions: &Tensor,
     values: &Tensor,
 ) -> Result<Tensor> {
-    apply(AddAt { name, rows, dims: x.dims().into() }, &[values, positions, x])
+    gather::scatter_add_onto_at(OnAxes { name, rows }, x, positions, values)
 }
 
 /// `n` zeros with values added at the elements of a layout. Values for the same element add up.
