@@ -60,7 +60,7 @@ impl<B: Binary> Op for BinaryOp<B> {
 }
 
 /// A row as a function of two tensors of one dtype: `Name function "public name": class x, y => number;
-/// [kept] g => gradient of x; [kept] g => gradient of y;`. A row may say `both [saved] a, b => tangent;`
+/// [saved] g => gradient of x; [saved] g => gradient of y;`. A row may say `both [saved] a, b => tangent;`
 /// before the gradients, for the tangent of two inputs that is not just their sum. The class is that of
 /// [`binary_loops!`](crate::kernel::pointwise::binary); the saved letters are `x`, `y` (the inputs) and `z`
 /// (the output). A gradient is a tensor or [`zero()`].
@@ -77,8 +77,8 @@ macro_rules! binary_rows {
             const NAME: &'static str = $name;
             const TABLE: &'static $crate::kernel::pointwise::binary::BinaryLoops = $crate::kernel::pointwise::binary::binary_loops!($class $x, $y => $e);
             const SAVES: [Saves; 2] = [
-                Saves::NOTHING $(.and($crate::ops::pointwise::binary::binary_rows!(@keeps $kx)))*,
-                Saves::NOTHING $(.and($crate::ops::pointwise::binary::binary_rows!(@keeps $ky)))*,
+                Saves::NOTHING $(.and($crate::ops::pointwise::binary::binary_rows!(@saves $kx)))*,
+                Saves::NOTHING $(.and($crate::ops::pointwise::binary::binary_rows!(@saves $ky)))*,
             ];
             fn rule(i: usize, g: &Tensor, _s: &Saved<'_>) -> Result<Option<Tensor>> {
                 if i == 0 {
@@ -103,9 +103,9 @@ macro_rules! binary_rows {
             apply($crate::ops::pointwise::binary::BinaryOp::<$same::$Row>(std::marker::PhantomData), &[x, y])
         }
     )* };
-    (@keeps x) => { Saves::inputs(1) };
-    (@keeps y) => { Saves::inputs(2) };
-    (@keeps z) => { Saves::outputs(1) };
+    (@saves x) => { Saves::inputs(1) };
+    (@saves y) => { Saves::inputs(2) };
+    (@saves z) => { Saves::outputs(1) };
     (@saved $s:ident x) => { $s.input(0) };
     (@saved $s:ident y) => { $s.input(1) };
     (@saved $s:ident z) => { $s.output(0) };

@@ -172,6 +172,6 @@ unary_rows! {
     LogOrZero log_or_zero: real [x] x => if x == T::ZERO { x } else { x.ln() }; g => g * reciprocal_or_zero(x)?;
     /// The reciprocal, and 0 at 0.
     ReciprocalOrZero reciprocal_or_zero: plain [y] x => if x == T::ZERO { x } else { T::ONE.div(x) }; g => -(g * y * y);
-    /// `x - 1`, and 0 at 0: the exponents of the repeated derivatives of a power end there.
+    /// `x - 1`, and 0 at 0, so that the exponents of repeated derivatives of a power stop at 0.
     OneLess one_less: plain [] x => if x == T::ZERO { x } else { x.sub(T::ONE) }; g => g.clone();
 }

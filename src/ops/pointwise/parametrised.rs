@@ -62,8 +62,8 @@ pub(in crate::ops) fn parametrised<B: Parametrised>(x: &Tensor, p: Scalars) -> R
 }
 
 /// Rows `Name "public name": class x; p => number; pass g, x; p => number; g => gradient;`. The class is that of
-/// [`unary_loops!`](crate::kernel::pointwise::unary); the first two are rows of numbers, where `p` has what the function depends on as
-/// numbers of their dtype. The gradient is a tensor, written in ops of `g`, `x` and of `p` as given.
+/// [`unary_loops!`](crate::kernel::pointwise::unary). The first two expressions compute numbers, and `p` holds the
+/// function's parameters in their dtype. The gradient is a tensor, written in ops of `g`, `x` and `p`.
 macro_rules! parametrised_rows {
     ($($(#[$attr:meta])* $Row:ident $name:literal: $class:ident $x:ident; $p:ident => $e:expr;
         pass $pg:ident, $px:ident; $pp:ident => $pass:expr; $g:ident => $rule:expr;)*) => { $(

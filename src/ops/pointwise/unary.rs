@@ -77,7 +77,7 @@ impl<U: Unary> Op for UnaryOp<U> {
     }
 }
 
-/// Rows `Name function: class [kept] x => number; g => gradient;`, each after its documentation. A gradient
+/// Rows `Name function: class [saved] x => number; g => gradient;`, each after its documentation. A gradient
 /// of several passes may be given a second time, as `, pass class g, x => number;`: a function of `g` and of
 /// the one number that is saved. The class is that of [`unary_loops!`](crate::kernel::pointwise::unary), or
 /// `whole`: integers come back as they are, floats as `plain`. The saved letters are `x` (the input) and `y`
@@ -94,7 +94,7 @@ macro_rules! unary_rows {
         impl $crate::ops::pointwise::unary::Unary for $Row {
             const NAME: &'static str = stringify!($f);
             const TABLE: &'static $crate::kernel::pointwise::unary::UnaryLoops = $crate::ops::pointwise::unary::unary_rows!(@table $class $x => $e);
-            const SAVES: Saves = Saves::NOTHING $(.and($crate::ops::pointwise::unary::unary_rows!(@keeps $k)))*;
+            const SAVES: Saves = Saves::NOTHING $(.and($crate::ops::pointwise::unary::unary_rows!(@saves $k)))*;
             const PASS: Option<&'static $crate::kernel::pointwise::binary::BinaryLoops> =
                 $crate::ops::pointwise::unary::unary_rows!(@pass $($by $pg, $pk => $pass)?);
             fn rule($g: &Tensor, _s: &Saved<'_>) -> Result<Option<Tensor>> {
@@ -113,8 +113,8 @@ macro_rules! unary_rows {
     (@pass $by:ident $g:ident, $k:ident => $pass:expr) => { Some($crate::kernel::pointwise::binary::binary_loops!($by $g, $k => $pass)) };
     (@table whole $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(plain $x => $e) };
     (@table $class:ident $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!($class $x => $e) };
-    (@keeps x) => { Saves::inputs(1) };
-    (@keeps y) => { Saves::outputs(1) };
+    (@saves x) => { Saves::inputs(1) };
+    (@saves y) => { Saves::outputs(1) };
     (@saved $s:ident x) => { $s.input(0) };
     (@saved $s:ident y) => { $s.output(0) };
     (@apply real $Row:ident, $x:ident) => { apply($crate::ops::pointwise::unary::UnaryOp::<$Row>(std::marker::PhantomData), &[&*promoted_float($x)?]) };
