@@ -79,7 +79,7 @@ def run(outputs: list[Any], inputs: list[Any], seeds: list[Any] | None = None, c
     if not tracked:
         return [fg.zeros(x.shape, dtype=x.dtype) for x in inputs]
     outs, starts = zip(*tracked, strict=True)
-    found = fg._core.run(list(outs), inputs, list(starts), 1, retain_graph=True, create_graph=create_graph)
+    found = fg._core.grad(list(outs), inputs, list(starts), 1, retain_graph=True, create_graph=create_graph)
     return [fg.zeros(x.shape, dtype=x.dtype) if g is None else g for g, x in zip(found, inputs, strict=True)]
 
 
@@ -195,7 +195,7 @@ def batched(case: Case) -> None:
         outs = call(case, args)
         seeds = [np.stack([w * (k + 1) for k in range(BATCH_SIZE)]) for w in weights_of(outs, 3)]
         tracked = [(o, s) for o, s in zip(outs, seeds, strict=True) if not o.stop_gradient]
-        together = fg._core.run(
+        together = fg._core.grad(
             [o for o, _ in tracked], xs, [fg.tensor(s) for _, s in tracked], 1, retain_graph=True, batched=True
         )
         one_by_one = [run(outs, xs, [fg.tensor(s[k]) for s in seeds]) for k in range(BATCH_SIZE)]

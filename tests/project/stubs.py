@@ -132,7 +132,7 @@ OVERRIDE = '# mypy: disable-error-code="override"\n\n'
 FUNCTIONS = {
     "from_dlpack": "Tensor",
     "make": "Tensor",
-    "run": "list[Any]",
+    "grad": "list[Any]",
     "backward": "None",
     "gradient_edge": "GradientEdge",
     "register_multi_grad_hook": "RemovableHandle",
@@ -143,7 +143,7 @@ FUNCTIONS = {
     "set_grad_mode": "bool",
     "live_nodes": "int",
     "fresh": "Tensor",
-    "leads_beyond": "bool",
+    "reaches_other_leaves": "bool",
     "push": "list[Tensor | None]",
     "num_threads": "int",
     "registry": "list[tuple[list[str], list[tuple[str, str, bool, str | None]], bool]]",

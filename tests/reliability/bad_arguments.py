@@ -127,7 +127,7 @@ def differentiate(result: Any, args: dict[int | str, Any]) -> None:
         outs = [t for t in leaves(result) if not t.stop_gradient]
         if not outs or not inputs or sum(math.prod(t.shape) for t in outs) > 10_000:
             return
-        result = _core.run(outs, inputs, None, 1, retain_graph=True, create_graph=order == 0)
+        result = _core.grad(outs, inputs, None, 1, retain_graph=True, create_graph=order == 0)
         result = [g for g in result if g is not None]
 
 

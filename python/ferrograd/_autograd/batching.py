@@ -26,7 +26,7 @@ def call_vmap_rule(rule: Callable[..., Any], name: str, values: tuple[Any, ...])
     """Calls a user's ``vmap`` rule. It gets the innermost batch axis as axis 0 of each batched tensor."""
     found: list[Tensor] = []
     positions = [collect_tensors(value, found, True) for value in values]
-    level = _core.lanes_of(found)
+    level = _core.innermost_batch(found)
     assert level is not None, "one of the tensors is batched"
     outside = [level.leave(x, 0) if level.has(x) else x for x in found]
     axes = tuple(fill(positions, [0 if level.has(x) else None for x in found]))
@@ -53,7 +53,7 @@ def call_per_element(
     """
     found: list[Tensor] = []
     positions = collect_tensors([args, kwargs], found, True)
-    level = _core.lanes_of(found)
+    level = _core.innermost_batch(found)
     if level is None or not len(level):
         raise refusal
     outside = [level.leave(x, 0) if level.has(x) else None for x in found]
@@ -76,7 +76,7 @@ class _Running(threading.local):
     """The batch elements for which rules run on this thread, each with the call whose saved tensors it reads."""
 
     def __init__(self) -> None:
-        self.stack: list[tuple[_core.FunctionCall, _core.Lanes, int]] = []
+        self.stack: list[tuple[_core.FunctionCall, _core.Batch, int]] = []
 
 
 _RUNNING = _Running()
@@ -95,7 +95,7 @@ def run_rule(call: _core.FunctionCall, rule: Callable[[Values], Values], given: 
     try:
         return rule(given)
     except LanesError:
-        level = _core.lanes_of([*(x for x in given if x is not None), *current_element(call, call.saved())])
+        level = _core.innermost_batch([*(x for x in given if x is not None), *current_element(call, call.saved())])
         if level is None or not len(level):
             raise
     results: list[Values] = []
@@ -110,18 +110,18 @@ def run_rule(call: _core.FunctionCall, rule: Callable[[Values], Values], given: 
 
 def has_nonzero(x: Tensor) -> bool:
     """Whether any element is not zero, over all batch axes."""
-    while (level := _core.lanes_of([x])) is not None:
+    while (level := _core.innermost_batch([x])) is not None:
         x = level.leave(x, 0)
     return bool(np.any(np.asarray(x.detach())))
 
 
-def _element(level: _core.Lanes, index: int, x: Tensor) -> Tensor:
+def _element(level: _core.Batch, index: int, x: Tensor) -> Tensor:
     """One batch element of a tensor; the tensor itself if it is not batched."""
     part: Tensor = level.leave(x, 0)[index] if level.has(x) else x
     return part
 
 
-def _stacked(level: _core.Lanes, parts: Values) -> Any:
+def _stacked(level: _core.Batch, parts: Values) -> Any:
     """The batched tensor made of one tensor per element, where None is zeros; None if all are None."""
     known = [x for x in parts if x is not None]
     if not known:

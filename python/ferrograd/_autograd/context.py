@@ -207,7 +207,7 @@ class Context:
         if not pairs:
             return [None for _ in seeds]
         found = iter(
-            _core.run(
+            _core.grad(
                 [g for g, _ in pairs],
                 ends,
                 [_core.native.broadcast_to(t, g.shape).astype(g.dtype) for g, t in pairs],

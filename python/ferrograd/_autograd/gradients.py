@@ -107,7 +107,7 @@ def grad(
     >>> dy.item(), fg.grad(dy, x).item()
     (27.0, 18.0)
     """
-    found = _core.run(
+    found = _core.grad(
         ends(outputs, "grad: outputs"),
         ends(inputs, "grad: inputs"),
         cotangents(grad_outputs),

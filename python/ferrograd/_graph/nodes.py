@@ -176,7 +176,7 @@ class Snapshot(Sequence[Node]):
     """The recorded graph below some outputs as plain data: a sequence of nodes, the inputs of an op before the op."""
 
     def __init__(self, outputs: Sequence[Tensor | GradientEdge], dialect: int | None = None) -> None:
-        self.record = Record(*_core.survey(list(outputs), dialect))
+        self.record = Record(*_core.snapshot(list(outputs), dialect))
         self.seconds: dict[int, float] = {}
 
     def __len__(self) -> int:

@@ -156,7 +156,7 @@ class Record:
         """Whether the outputs depend on other tracked tensors too, so that derivatives must be recorded."""
         if self._beyond is None:
             others = [t for t in _tree.leaves(self.aux) if isinstance(t, Tensor)]
-            self._beyond = _core.leads_beyond(self.outputs + others, self.inside)
+            self._beyond = _core.reaches_other_leaves(self.outputs + others, self.inside)
         return self._beyond
 
     def recorded(self, others: Seeds = ()) -> bool:
@@ -208,7 +208,7 @@ class Record:
         if not found:
             return [zeros(x, *batch) for x in self.inside]
         outs, starts = zip(*found, strict=True)
-        return _core.run(
+        return _core.grad(
             list(outs),
             self.inside,
             list(starts),
@@ -225,7 +225,7 @@ class Record:
         if not outs:
             return [False] * len(self.inside)
         seeds = [_core.native.ones_like(y) for y in outs]
-        found = _core.run(outs, self.inside, seeds, NATIVE, retain_graph=True, unused="none")
+        found = _core.grad(outs, self.inside, seeds, NATIVE, retain_graph=True, unused="none")
         return [g is not None for g in found]
 
     def gradient(self, record: bool | None = None) -> list[Tensor]:

@@ -135,7 +135,7 @@ def _batch_size(values: Sequence[Any], axes: Sequence[int | None], axis_size: in
     return sizes.pop()
 
 
-def _left(level: _core.Lanes, y: Any, axis: Any) -> Any:
+def _left(level: _core.Batch, y: Any, axis: Any) -> Any:
     """A result with its batch axis at ``axis``; a shared result (axis None) as it is."""
     if axis is not None:
         if isinstance(axis, bool) or not isinstance(axis, int):

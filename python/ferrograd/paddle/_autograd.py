@@ -105,7 +105,7 @@ def grad(
         raise ArgumentError("no_grad_vars can only contain Tensor")
     given = cotangents(grad_outputs, "grad_outputs", "outputs", outs)
     with pictures(dump_backward_graph_path, outs):
-        return _core.run(
+        return _core.grad(
             outs,
             ins,
             given,

@@ -44,7 +44,7 @@ class Rows:
         if self.ys.stop_gradient or not k:
             found: list[Any] = [None] * len(self.xs)
         else:
-            found = _core.run(
+            found = _core.grad(
                 [self.ys], self.xs, [seeds], PADDLE, create_graph=True, retain_graph=True, unused="none", batched=True
             )
         parts = []

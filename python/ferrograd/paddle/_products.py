@@ -67,7 +67,7 @@ def vjp(func: Function, xs: Any, v: Any = None) -> tuple[Any, Any]:
     pairs = [(y, g) for y, g in zip(outs, seeds, strict=True) if not y.stop_gradient]
     if pairs:
         tracked, starts = (list(p) for p in zip(*pairs, strict=True))
-        found = _core.run(tracked, places, starts, PADDLE, create_graph=True, unused="zeros")
+        found = _core.grad(tracked, places, starts, PADDLE, create_graph=True, unused="zeros")
     else:
         found = [_core.native.zeros_like(x) for x in places]
     return ys, tuple(found) if isinstance(xs, Sequence) else found[0]

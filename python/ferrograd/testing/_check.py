@@ -133,7 +133,7 @@ def _weighted(f: Callable[..., Any], which: list[int], seed: int) -> Callable[..
         generator = np.random.default_rng(seed)
         weights = [generator.uniform(0.5, 1.5, y.shape).astype(y.dtype) for y in outputs]
         seeds = [_core.make(w, None, False, dialect(y)) for w, y in zip(weights, outputs, strict=True)]
-        found: list[Tensor] = _core.run(outputs, places, seeds, 0, create_graph=True, unused="zeros")
+        found: list[Tensor] = _core.grad(outputs, places, seeds, 0, create_graph=True, unused="zeros")
         return found
 
     return gradients

@@ -307,7 +307,7 @@ def gradgradcheck(
 
     def gradients(*args: Any) -> Any:
         args, starts = args[: len(given)], args[len(given) :]
-        found = _core.run(outputs(*args), [args[i] for i in which], list(starts), 0, create_graph=True, unused="none")
+        found = _core.grad(outputs(*args), [args[i] for i in which], list(starts), 0, create_graph=True, unused="none")
         return tuple(g for g in found if g is not None)
 
     inputs = given + seeds

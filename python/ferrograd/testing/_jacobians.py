@@ -110,7 +110,7 @@ class RecordedFunction:
         if not tracked:
             return [None] * len(self.places)
         outs, starts = zip(*tracked, strict=True)
-        return _core.run(list(outs), self.places, list(starts), 0, retain_graph=True, unused="none", batched=batched)
+        return _core.grad(list(outs), self.places, list(starts), 0, retain_graph=True, unused="none", batched=batched)
 
     def rows(self, i: int) -> list[Matrix]:
         """The Jacobians of output ``i`` with respect to all inputs, one backward pass per row."""

@@ -55,7 +55,7 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    found = _core.run(
+    found = _core.grad(
         outputs,
         # The common case: the core takes a nonempty list as it is.
         inputs if type(inputs) in LISTS and inputs else input_list(inputs, "`inputs` argument to `grad()`"),

@@ -131,7 +131,7 @@ class Methods:
         Inside ``vmap`` it is batched like this tensor.
         """
         result = _core.torch.full(size, fill_value, self.dtype if dtype is None else dtype)
-        if _core.lanes_of([self]) is not None:
+        if _core.innermost_batch([self]) is not None:
             batched_true = _core.torch.zeros_like(self).sum() == 0
             result = _core.native.where(batched_true, result, result)
         return result.requires_grad_(requires_grad)

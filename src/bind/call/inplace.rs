@@ -76,9 +76,9 @@ pub fn write(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: &Bound<'_, 
     };
     let (region, value) = (value.cast::<Var>().ok().and_then(|v| v.get().region()), read);
     let levels = slf.get().tensor().levels;
-    let lanes = |t: &Tensor| t.levels.as_slice().iter().any(|l| !levels.contains(*l));
-    let has_lanes = |i: &Index| matches!(i, Index::Tensor(t) if lanes(t));
-    if index.iter().any(has_lanes) || matches!(value, Operand::Tensor(t) if lanes(t)) {
+    let is_batched = |t: &Tensor| t.levels.as_slice().iter().any(|l| !levels.contains(*l));
+    let has_batch = |i: &Index| matches!(i, Index::Tensor(t) if is_batched(t));
+    if index.iter().any(has_batch) || matches!(value, Operand::Tensor(t) if is_batched(t)) {
         return Err(batch_error(slf.py(), op));
     }
     let mut state = slf.get().lock();

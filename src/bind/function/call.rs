@@ -104,11 +104,11 @@ impl FunctionCall {
             return outs.into_iter().map(|out| out.result(py, None)).collect();
         }
         let dialect = outs[0].object.get().dialect();
-        let (mut kept, mut sources) = (SavedList::new(), vec![]);
+        let (mut list, mut sources) = (SavedList::new(), vec![]);
         for (object, copy) in &saved {
             let t = copy.get().tensor();
             sources.push(source(object, &t, &inputs, &outs));
-            kept.push(Some(SavedArray::new(t.array, &t.levels)));
+            list.push(Some(SavedArray::new(t.array, &t.levels)));
         }
         let levels = outs.iter().fold(Levels::default(), |all, o| all.union(&o.tensor.levels));
         let arrays: Vec<Array> = outs.iter().map(|o| over(&o.tensor, &levels)).collect();
@@ -123,9 +123,9 @@ impl FunctionCall {
             any_dtype,
             dialect,
         };
-        let kept = graph::saved_state(kept, |_| false)?;
+        let state = graph::saved_state(list, |_| false)?;
         let node =
-            graph::Node::of_op(Box::new(op), &ins, &arrays, &levels, Site::current(), |list| *list = kept);
+            graph::Node::of_op(Box::new(op), &ins, &arrays, &levels, Site::current(), |saved| *saved = state);
         let outputs = own.into_iter().map(|i| (i, arrays[i].clone())).collect();
         let recorded = Recorded { node: Arc::downgrade(&node), sources, outputs, dialect };
         let _ = self.recorded.set(recorded);
@@ -139,13 +139,13 @@ impl FunctionCall {
     /// The tensors that the function saved.
     fn saved<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, Var>>> {
         let Some((Recorded { sources, dialect, .. }, node)) = self.node() else { return Ok(vec![]) };
-        let tensors = saved_by(&node)?.into_iter().zip(sources).map(|(keep, source)| {
+        let tensors = saved_by(&node)?.into_iter().zip(sources).map(|(saved, source)| {
             let edge = match source {
                 Source::Input(i) => node.inputs[*i].clone(),
                 Source::Output(i) => Some(Edge { node: node.clone(), out: *i as u32 }),
                 Source::Own(edge) => edge.clone(),
             };
-            Var::result(py, Tensor::of_saved(&keep.expect("each is kept"), edge), *dialect)
+            Var::result(py, Tensor::of_saved(&saved.expect("each is saved"), edge), *dialect)
         });
         tensors.collect()
     }
@@ -195,8 +195,8 @@ impl FunctionCall {
     fn seeds<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
         let Some((Recorded { dialect, .. }, node)) = self.node() else { return Ok(vec![]) };
         let seed = |meta: &Meta| {
-            let lanes = meta.levels.as_slice().iter().map(|l| l.batch_size);
-            let dims: Dims = lanes.chain(meta.dims.iter().copied()).collect();
+            let batch_sizes = meta.levels.as_slice().iter().map(|l| l.batch_size);
+            let dims: Dims = batch_sizes.chain(meta.dims.iter().copied()).collect();
             let array = Array::full_of(meta.dtype, &dims, 0.0);
             let zeros = Tensor::made(array, None, meta.levels.clone());
             if meta.dtype.is_float() { Var::result(py, zeros.leaf(), *dialect).map(Some) } else { Ok(None) }

@@ -198,7 +198,7 @@ fn broadcasts(from: &[usize], to: &[usize]) -> bool {
 /// The tensors that a node has saved, also while its rule is running.
 pub fn saved_by(node: &Arc<Node>) -> Result<SavedList> {
     let running = RUNNING.with_borrow(|list| {
-        list.iter().rev().find(|(other, _)| Arc::ptr_eq(other, node)).map(|(_, kept)| kept.clone())
+        list.iter().rev().find(|(other, _)| Arc::ptr_eq(other, node)).map(|(_, saved)| saved.clone())
     });
     running.map_or_else(|| node.take_saved(None), Ok)
 }

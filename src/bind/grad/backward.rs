@@ -92,8 +92,8 @@ fn answer(
         // An untracked input is replaced by a new leaf, which nothing reaches.
         request.wanted.extend(edge.or_else(|| Tensor::scalar(0.0).leaf().edge));
     }
-    let manners = dialect_of(outputs).unwrap_or(dialect);
-    let names = |node: &Node| manners.node_name(node).0;
+    let names_of = dialect_of(outputs).unwrap_or(dialect);
+    let names = |node: &Node| names_of.node_name(node).0;
     run_request(py, Request { names: Some(&names), ..request }, batched)
 }
 
@@ -125,7 +125,7 @@ fn some_inputs<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Endpoint<'
 #[pyo3(signature = (outputs, inputs, seeds, dialect, *, retain_graph=None, create_graph=false, leaves=false,
                     blocked=vec![], unused="none", batched=false))]
 #[allow(clippy::too_many_arguments)]
-fn run<'py>(
+fn grad<'py>(
     py: Python<'py>,
     #[pyo3(from_py_with = outputs)] outputs: Vec<Endpoint<'py>>,
     #[pyo3(from_py_with = inputs)] inputs: Vec<Endpoint<'py>>,
@@ -154,21 +154,21 @@ fn run<'py>(
     let queue = Queue::begin();
     let answer = answer(py, request, &outputs, &inputs, &seeds, batched, dialect)?;
     let result = dialect_of(&outputs).unwrap_or(dialect);
-    let lanes = if batched { lanes_of(&seeds) } else { None };
+    let batch_size = if batched { batch_size_of(&seeds) } else { None };
     let detach_reason = DetachReason::gradient(Site::current());
     let mut grads = Vec::with_capacity(inputs.len());
     for (i, (g, input)) in answer.wanted.into_iter().zip(&inputs).enumerate() {
         let g = match (g, unused) {
             (Some(g), _) => Some(g),
             // The input was used, but all its derivatives are zero.
-            (None, _) if answer.reached[i] == Reached::Used => Some(zeros(input, lanes)?),
+            (None, _) if answer.reached[i] == Reached::Used => Some(zeros(input, batch_size)?),
             (None, Unused::Refused)
                 if answer.reached[i] == Reached::Unanswered && dialect.gives_none_for_none() =>
             {
                 None
             }
             (None, Unused::Nothing) => None,
-            (None, Unused::Zeros) => Some(zeros(input, lanes)?),
+            (None, Unused::Zeros) => Some(zeros(input, batch_size)?),
             (None, Unused::Refused) => {
                 let why = match answer.reached[i] {
                     Reached::Unanswered => "the functions that use it gave None for its gradient".to_owned(),
@@ -194,12 +194,12 @@ fn run<'py>(
 }
 
 /// The size of the first axis of batched seeds.
-fn lanes_of(seeds: &Seeds<'_>) -> Option<usize> {
+fn batch_size_of(seeds: &Seeds<'_>) -> Option<usize> {
     seeds.iter().flatten().flatten().find_map(|g| g.get().tensor().dims().first().copied())
 }
 
 /// Zeros in the shape of an input's gradient.
-fn zeros(like: &Endpoint<'_>, lanes: Option<usize>) -> PyResult<Tensor> {
+fn zeros(like: &Endpoint<'_>, batch_size: Option<usize>) -> PyResult<Tensor> {
     let (dtype, own) = match like {
         Endpoint::Tensor(v) => {
             let t = v.get().tensor();
@@ -207,7 +207,7 @@ fn zeros(like: &Endpoint<'_>, lanes: Option<usize>) -> PyResult<Tensor> {
         }
         Endpoint::Edge(e) => (e.get().edge.meta().dtype, e.get().edge.meta().dims.clone()),
     };
-    let dims: shape::Dims = lanes.into_iter().chain(own).collect();
+    let dims: shape::Dims = batch_size.into_iter().chain(own).collect();
     Ok(broadcast_to(&Tensor::scalar_of(dtype, 0.0), &dims)?)
 }
 
@@ -258,6 +258,6 @@ pub fn backward<'py>(
 }
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(run, m)?)?;
+    m.add_function(wrap_pyfunction!(grad, m)?)?;
     m.add_function(wrap_pyfunction!(backward, m)?)
 }

@@ -17,7 +17,7 @@ use crate::graph::{Meta, SavedKind};
 /// dialect, by default that of the first output. The columns are those of `ferrograd._graph.nodes.Record`.
 #[pyfunction]
 #[pyo3(signature = (outputs, dialect=None))]
-fn survey<'py>(
+fn snapshot<'py>(
     py: Python<'py>,
     outputs: Vec<Endpoint<'py>>,
     dialect: Option<usize>,
@@ -102,14 +102,14 @@ fn columns<'py>(
 
 /// A value's shape, its dtype, and the batch size of each level of batching.
 fn value<'py>(py: Python<'py>, meta: &Meta) -> PyResult<Bound<'py, PyTuple>> {
-    let lanes: Vec<usize> = meta.levels.as_slice().iter().map(|l| l.batch_size).collect();
+    let batch_sizes: Vec<usize> = meta.levels.as_slice().iter().map(|l| l.batch_size).collect();
     let shape = PyTuple::new(py, meta.dims.as_slice())?;
     PyTuple::new(
         py,
-        [shape.into_any(), descr(py, meta.dtype).into_any(), PyTuple::new(py, lanes)?.into_any()],
+        [shape.into_any(), descr(py, meta.dtype).into_any(), PyTuple::new(py, batch_sizes)?.into_any()],
     )
 }
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(survey, m)?)
+    m.add_function(wrap_pyfunction!(snapshot, m)?)
 }

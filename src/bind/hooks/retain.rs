@@ -9,7 +9,7 @@ use crate::graph::{Edge, Node};
 
 /// Keeps the gradient of one tensor, by a hook of the kind [`HookKind::Retain`] at the tensor's edge.
 pub struct RetainedGrad {
-    /// Whether the gradient after all hooks is kept, of whatever the tensor holds. Otherwise it is that of the value which
+    /// Whether to keep the gradient after all hooks, of the value that the tensor has then. Otherwise it is that of the value which
     /// the tensor held when this was asked for, in the order in which hooks are registered, and stays there.
     last: bool,
     dialect: Dialect,

@@ -134,7 +134,7 @@ fn disable_saved_tensors_hooks(why: Option<String>, back: bool) -> PyResult<Opti
 /// A tensor saved in the way of a node: packed if hooks are set. Later writes do not change it.
 #[pyclass(frozen, module = "ferrograd._core")]
 pub struct SavedTensor {
-    kept: SavedState,
+    state: SavedState,
     edge: Option<Edge>,
     dialect: Dialect,
 }
@@ -145,18 +145,18 @@ impl SavedTensor {
     fn new(x: &Bound<'_, Var>) -> PyResult<SavedTensor> {
         let Tensor { array, edge, levels, .. } = x.get().tensor();
         let list: SavedList = [Some(SavedArray::new(array, &levels))].into_iter().collect();
-        Ok(SavedTensor { kept: saved_state(list, |_| false)?, edge, dialect: x.get().dialect() })
+        Ok(SavedTensor { state: saved_state(list, |_| false)?, edge, dialect: x.get().dialect() })
     }
 
     /// The tensor with its history.
     fn get<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Var>> {
-        let list = match &self.kept {
+        let list = match &self.state {
             SavedState::Live(list) => list.clone(),
             SavedState::Packed(list) => unpack("saved tensor", list)?,
             SavedState::Freed(_) => unreachable!("it is never freed"),
         };
-        let keep = list.into_iter().flatten().next().expect("one is kept");
-        Var::result(py, Tensor::of_saved(&keep, self.edge.clone()), self.dialect)
+        let saved = list.into_iter().flatten().next().expect("one is saved");
+        Var::result(py, Tensor::of_saved(&saved, self.edge.clone()), self.dialect)
     }
 }
 

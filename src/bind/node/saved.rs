@@ -67,19 +67,19 @@ impl Node {
     ///
     ///  # Errors
     ///  [`crate::Error::Freed`] once the graph is freed.
-    fn kept<'py>(&self, py: Python<'py>, operand: Operand) -> PyResult<Option<Bound<'py, Var>>> {
+    fn saved<'py>(&self, py: Python<'py>, operand: Operand) -> PyResult<Option<Bound<'py, Var>>> {
         let node = &self.edge.node;
         let edge = match operand {
             Operand::Input(i) => node.inputs.get(i).cloned().flatten(),
             Operand::Output(i) => Some(Edge { node: node.clone(), out: i as u32 }),
         };
         let list = node.take_saved(None)?;
-        let Some(keep) = list.into_iter().nth(self.saved_index(operand)).flatten() else { return Ok(None) };
+        let Some(saved) = list.into_iter().nth(self.saved_index(operand)).flatten() else { return Ok(None) };
         let leaf = edge.as_ref().and_then(|e| Slot::of(&e.node)).and_then(|slot| slot.tensor(py));
-        if let Some(leaf) = leaf.filter(|v| v.get().tensor().array.is_same(&keep.array())) {
+        if let Some(leaf) = leaf.filter(|v| v.get().tensor().array.is_same(&saved.array())) {
             return Ok(Some(leaf));
         }
-        Var::result(py, Tensor::of_saved(&keep, edge), self.dialect).map(Some)
+        Var::result(py, Tensor::of_saved(&saved, edge), self.dialect).map(Some)
     }
 
     /// The index of an operand among the tensors that the node has saved.
@@ -118,9 +118,9 @@ impl Node {
                 return Ok(Bound::new(py, RawSavedTensor { edge, at, dialect: self.dialect })?.into_any());
             }
             if let Some(operand) = Operand::named(name)
-                && let Some(kept) = self.kept(py, operand)?
+                && let Some(saved) = self.saved(py, operand)?
             {
-                return Ok(kept.into_any());
+                return Ok(saved.into_any());
             }
         }
         let text =

@@ -178,8 +178,8 @@ fn describe<'py>(slf: &Bound<'py, Var>, f: &Bound<'py, PyAny>) -> PyResult<Bound
         (state.tensor(), state.dialect())
     };
     let op = t.edge.as_ref().filter(|e| !e.node.is_leaf()).map(|e| dialect.node_name(&e.node).0);
-    let lanes: Vec<usize> = t.levels.as_slice().iter().map(|l| l.batch_size).collect();
+    let batch_sizes: Vec<usize> = t.levels.as_slice().iter().map(|l| l.batch_size).collect();
     let shape = PyTuple::new(py, t.dims())?;
     let class = slf.get_type().name()?;
-    f.call1((to_numpy(py, &t.array)?, shape, dialect as usize, class, t.is_tracked(), op, lanes))
+    f.call1((to_numpy(py, &t.array)?, shape, dialect as usize, class, t.is_tracked(), op, batch_sizes))
 }

@@ -92,7 +92,11 @@ fn taylor<'py>(
 
 /// Whether the graph below `outputs` leads to a leaf that is not among `places`.
 #[pyfunction]
-fn leads_beyond(py: Python<'_>, outputs: Vec<Bound<'_, Var>>, places: Vec<Bound<'_, Var>>) -> PyResult<bool> {
+fn reaches_other_leaves(
+    py: Python<'_>,
+    outputs: Vec<Bound<'_, Var>>,
+    places: Vec<Bound<'_, Var>>,
+) -> PyResult<bool> {
     let edges = |vars: Vec<Bound<'_, Var>>| -> Vec<Edge> {
         vars.iter().filter_map(|v| v.get().tensor().edge).collect()
     };
@@ -104,5 +108,5 @@ pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(fresh, m)?)?;
     m.add_function(wrap_pyfunction!(push, m)?)?;
     m.add_function(wrap_pyfunction!(taylor, m)?)?;
-    m.add_function(wrap_pyfunction!(leads_beyond, m)?)
+    m.add_function(wrap_pyfunction!(reaches_other_leaves, m)?)
 }

@@ -14,8 +14,8 @@ use crate::transform;
 /// entered it.
 #[pyclass(frozen, module = "ferrograd._core")]
 pub struct Level {
-    lanes: usize,
-    draws: Randomness,
+    batch_size: usize,
+    randomness: Randomness,
     live: Mutex<Option<graph::Level>>,
 }
 
@@ -24,9 +24,9 @@ impl Level {
     /// `randomness` says whether random numbers are the "same" or "different" for all members of the batch, or drawing
     /// them is an "error".
     #[new]
-    #[pyo3(signature = (lanes, randomness=None))]
-    fn new(py: Python<'_>, lanes: usize, randomness: Option<&str>) -> PyResult<Level> {
-        let draws = match randomness {
+    #[pyo3(signature = (batch_size, randomness=None))]
+    fn new(py: Python<'_>, batch_size: usize, randomness: Option<&str>) -> PyResult<Level> {
+        let randomness = match randomness {
             None => Randomness::ByOperand,
             Some("same") => Randomness::Same,
             Some("different") => Randomness::Different,
@@ -38,14 +38,14 @@ impl Level {
                 return Err(raise(py, "ArgumentError", text));
             }
         };
-        Ok(Level { lanes, draws, live: Mutex::new(None) })
+        Ok(Level { batch_size, randomness, live: Mutex::new(None) })
     }
 
-    fn __enter__(&self) -> Lanes {
-        let level = graph::Level::new(self.lanes);
-        Modes::update(|m| m.live_levels.push(LiveLevel { level, randomness: self.draws }));
+    fn __enter__(&self) -> Batch {
+        let level = graph::Level::new(self.batch_size);
+        Modes::update(|m| m.live_levels.push(LiveLevel { level, randomness: self.randomness }));
         *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
-        Lanes(level)
+        Batch(level)
     }
 
     #[pyo3(signature = (*_error))]
@@ -57,10 +57,10 @@ impl Level {
 
 /// The batch of a level, live or closed.
 #[pyclass(frozen, module = "ferrograd._core")]
-pub struct Lanes(graph::Level);
+pub struct Batch(graph::Level);
 
 #[pymethods]
-impl Lanes {
+impl Batch {
     /// The number of members of the batch.
     fn __len__(&self) -> usize {
         self.0.batch_size
@@ -97,13 +97,13 @@ impl Lanes {
 
 /// The innermost batch that any of the tensors has.
 #[pyfunction]
-fn lanes_of(tensors: Vec<Bound<'_, Var>>) -> Option<Lanes> {
+fn innermost_batch(tensors: Vec<Bound<'_, Var>>) -> Option<Batch> {
     let innermost = |v: &Bound<'_, Var>| v.get().tensor().levels.as_slice().last().copied();
-    tensors.iter().filter_map(innermost).max().map(Lanes)
+    tensors.iter().filter_map(innermost).max().map(Batch)
 }
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Level>()?;
-    m.add_class::<Lanes>()?;
-    m.add_function(wrap_pyfunction!(lanes_of, m)?)
+    m.add_class::<Batch>()?;
+    m.add_function(wrap_pyfunction!(innermost_batch, m)?)
 }

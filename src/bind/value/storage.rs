@@ -180,8 +180,12 @@ impl SharedValue {
     /// The layout of an array that lies in this memory; None for other arrays.
     pub fn layout_of(&self, t: &Tensor) -> Option<Layout> {
         let storage = lock(&self.storage);
-        let lanes = t.levels.len();
-        if t.levels != storage.whole.levels { None } else { t.array.layout_in(&storage.whole.array, lanes) }
+        let batch_ndim = t.levels.len();
+        if t.levels != storage.whole.levels {
+            None
+        } else {
+            t.array.layout_in(&storage.whole.array, batch_ndim)
+        }
     }
 
     /// Whether an array lies in this memory.

@@ -111,7 +111,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
             return UnpackedDualTensor(tensor.detach(), dual.tangent)
     places, tangents = [d.place for d in _duals], [d.tangent for d in _duals]
     # If the graph has other leaves, both are recorded so that they can be differentiated with respect to these.
-    beyond = _core.is_grad_enabled() and _core.leads_beyond([tensor, *tangents], places)
+    beyond = _core.is_grad_enabled() and _core.reaches_other_leaves([tensor, *tangents], places)
     [moved] = _core.push([tensor], places, tangents, beyond)
     return UnpackedDualTensor(tensor if beyond or moved is None else tensor.detach(), moved)
 

@@ -45,7 +45,7 @@ def get_analytical_jacobian(
 
     def pulled() -> list[Any]:
         rows = [
-            _core.run([output], places, [unit(output, k)], TORCH, retain_graph=True, unused="zeros")
+            _core.grad([output], places, [unit(output, k)], TORCH, retain_graph=True, unused="zeros")
             for k in range(math.prod(output.shape))
         ]
         return [np.array([np.asarray(row[j]).ravel() for row in rows]).T for j in range(len(places))]
