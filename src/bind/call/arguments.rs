@@ -18,8 +18,8 @@ pub struct Arguments<'a, 'py> {
 
 impl<'a, 'py> Arguments<'a, 'py> {
     /// # Safety
-    /// `args` points to `n` objects, followed by one for each name in the tuple `names`, which may be null. All of them,
-    /// and `slf`, live while the result does.
+    /// `args` points to `n` objects, followed by one for each name in the tuple `names`, which may be null. All of
+    /// them, and `slf`, live while the result does.
     #[inline]
     pub unsafe fn new(
         py: Python<'py>,
@@ -46,7 +46,8 @@ impl<'a, 'py> Arguments<'a, 'py> {
 
     #[inline]
     fn object(&self, p: *mut ffi::PyObject) -> Bound<'py, PyAny> {
-        // SAFETY: every pointer here is an object that lives through the call (see `new`); this makes another reference.
+        // SAFETY: every pointer here is an object that lives through the call (see `new`); this makes another
+        // reference.
         unsafe { Bound::from_borrowed_ptr(self.py, p) }
     }
 

@@ -167,8 +167,8 @@ pub fn method<'py>(
     }
 }
 
-/// A function of a dialect's namespace that calls the op of that number. Its `__self__` is the module that it is in, as for
-/// every function of an extension module, so it can be pickled by its name.
+/// A function of a dialect's namespace that calls the op of that number. Its `__self__` is the module that it is in, as
+/// for every function of an extension module, so it can be pickled by its name.
 pub fn function<'py>(
     entry: usize,
     dialect: Dialect,

@@ -19,8 +19,8 @@ use crate::ops::promote::default_float;
 /// Lists may be nested as deep as NumPy's arrays have axes.
 const MAX_DEPTH: usize = 64;
 
-/// A tensor of numbers, nested lists of them, tensors, arrays, or anything that can be read as an array. Without `dtype`
-/// Python's floats have the default float dtype and its integers int64, and objects with a dtype keep it.
+/// A tensor of numbers, nested lists of them, tensors, arrays, or anything that can be read as an array. Without
+/// `dtype` Python's floats have the default float dtype and its integers int64, and objects with a dtype keep it.
 ///
 /// Tensors inside a list are stacked with their graph. A tensor that is given alone is copied without its edge.
 pub fn from_object(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {

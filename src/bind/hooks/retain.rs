@@ -9,8 +9,8 @@ use crate::graph::{Edge, Node};
 
 /// Keeps the gradient of one tensor, by a hook of the kind [`HookKind::Retain`] at the tensor's edge.
 pub struct RetainedGrad {
-    /// Whether to keep the gradient after all hooks, of the value that the tensor has then. Otherwise it is that of the value which
-    /// the tensor held when this was asked for, in the order in which hooks are registered, and stays there.
+    /// Whether to keep the gradient after all hooks, of the value that the tensor has then. Otherwise it is the
+    /// gradient of the value that the tensor had when this was asked for, in the order in which hooks were registered.
     last: bool,
     dialect: Dialect,
     hook: Option<RetainHook>,

@@ -17,8 +17,8 @@ pub fn slice_bounds(s: &Bound<'_, PySlice>) -> Option<[i64; 3]> {
     Some([start as i64, stop as i64, step as i64])
 }
 
-/// Hides a new object from the garbage collector. The object holds no Python object, so it is in no cycle, and a program
-/// that keeps many results is spared walks over all of them.
+/// Hides a new object from the garbage collector. The object holds no Python object, so it is in no cycle, and a
+/// program that keeps many results is spared walks over all of them.
 ///
 /// `T` is a class of PyO3's: all of them are garbage-collected types.
 #[inline]
@@ -37,7 +37,8 @@ pub fn track<T: PyClass>(o: &Bound<'_, T>) {
     }
 }
 
-/// Sets an attribute, or deletes it where `value` is None, in the way of a class without `__setattr__` and `__delattr__`.
+/// Sets an attribute, or deletes it where `value` is None, in the way of a class without `__setattr__` and
+/// `__delattr__`.
 pub fn set_attribute(
     o: &Bound<'_, PyAny>,
     name: &Bound<'_, PyString>,

@@ -1,7 +1,7 @@
 //! What the Python package gives to the core: classes and functions that are better written in Python.
 //!
-//! The package hands over one function, `load`, when it is imported. Each object is asked for by its role when it is first
-//! needed, so a module of the package that a program does not use is not imported.
+//! The package hands over one function, `load`, when it is imported. Each object is asked for by its role when it is
+//! first needed, so a module of the package that a program does not use is not imported.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

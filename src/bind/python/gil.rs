@@ -1,5 +1,5 @@
-//! Leaving Python for long work, and coming back in the middle of it: the GIL is released and taken again, the call site
-//! is carried along, and panics become errors.
+//! Leaving Python for long work, and coming back in the middle of it: the GIL is released and taken again, the call
+//! site is carried along, and panics become errors.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,8 +14,8 @@ pub fn without_gil<T: Send>(py: Python<'_>, f: impl FnOnce() -> Result<T> + Send
     py.detach(|| catch_unwind(AssertUnwindSafe(f))).unwrap_or_else(|p| Err(Error::from_panic(p)))
 }
 
-/// Runs Python code that the core calls. The sites of the ops in it are its own lines. `change` sets the other modes that
-/// it runs in, such as whether its ops are recorded.
+/// Runs Python code that the core calls. The sites of the ops in it are its own lines. `change` sets the other modes
+/// that it runs in, such as whether its ops are recorded.
 pub fn call_python<T>(
     change: impl FnOnce(&mut Modes),
     f: impl FnOnce(Python<'_>) -> PyResult<T>,

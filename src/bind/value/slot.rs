@@ -9,8 +9,8 @@ use pyo3::{PyTraverseError, PyTypeCheck, PyVisit};
 
 use crate::graph::{Edge, Hooks, Node, NodeKind, Tensor};
 
-/// What a tensor of the class `V` has as the start of a graph: its gradient and its node. The node holds the slot weakly
-/// and the slot the node, so there is no cycle.
+/// What a tensor of the class `V` has as the start of a graph: its gradient and its node. The node holds the slot
+/// weakly and the slot the node, so there is no cycle.
 pub struct GradSlot<V>(Mutex<SlotState<V>>);
 
 struct SlotState<V> {
