@@ -1,5 +1,7 @@
 //! Derivatives of `sin(x) * x` of three orders: `cargo run --example gradient`.
 
+#![expect(clippy::print_stdout, reason = "an example shows its results")]
+
 use ferrograd::ops::pointwise::sin;
 use ferrograd::ops::reduce::sum;
 use ferrograd::{Array, Result, Tensor, grad};

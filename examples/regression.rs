@@ -1,5 +1,7 @@
 //! Fits a line to points by gradient descent: `cargo run --example regression`.
 
+#![expect(clippy::print_stdout, reason = "an example shows its results")]
+
 use ferrograd::ops::reduce::mean;
 use ferrograd::{Array, Result, Tensor, grad};
 
