@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 SOURCES := $(shell find src python -name '*.rs' -o -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
-.PHONY: demo test rust dev t fuzz check bench install clean
+.PHONY: demo test rust dev t fuzz check wheel bench install clean
 
 demo: install
 	$(BIN)/python examples/demo.py
@@ -36,7 +36,8 @@ N ?= 100000
 fuzz: install
 	$(BIN)/python -m tests.reliability.writes $(N)
 
-# Where Rust has the target, the code for ARM is looked at too.
+# Where Rust has the target, the code for ARM is checked too. Where cargo-semver-checks is installed, the crate is compared
+# with its last release.
 ARM := aarch64-unknown-linux-gnu
 check: install
 	cargo fmt --all --check
@@ -48,6 +49,12 @@ check: install
 	$(BIN)/ruff check
 	$(BIN)/python -m mypy
 	$(BIN)/python -m mypy.stubtest ferrograd --allowlist tests/project/stubtest.txt
+	! command -v cargo-semver-checks >/dev/null || ! git describe --tags --match 'v*' >/dev/null 2>&1 || cargo semver-checks --baseline-rev "$$(git describe --tags --abbrev=0 --match 'v*')"
+
+# The wheel of a release, with the licences of the crates in it. It needs cargo-about.
+wheel: .venv/ready
+	cargo about generate --locked --fail --features python --output-file THIRD_PARTY_LICENSES about.hbs
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 bench: install
 	cargo bench
