@@ -343,7 +343,7 @@ impl Library {
         let wrong = self.mentions.iter().filter_map(|mention| {
             let (name, places) = OUTSIDE.iter().find(|o| o.0 == mention.path[0])?;
             let alone = mention.form == Form::Path && mention.path.len() == 1;
-            let ours = alone || self.resolve(mention.module, &mention.path[..1]) != [];
+            let ours = alone || !self.resolve(mention.module, &mention.path[..1]).is_empty();
             (!ours && !self.file_of(mention).is_in(places))
                 .then(|| format!("{} names {name}", self.place(mention)))
         });

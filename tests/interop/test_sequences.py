@@ -51,11 +51,12 @@ def test_dtype_and_shape(data: Any, dtype: str, shape: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(t, np.array(data, dtype))
 
 
-def test_lists_of_tensors_are_values() -> None:
+def test_lists_of_tensors_are_stacked_and_a_lone_tensor_is_copied() -> None:
     x = fg.tensor([1.0, 2.0], requires_grad=True)
     t = fg.tensor([x, x * 2])
     assert t.tolist() == [[1.0, 2.0], [2.0, 4.0]]
-    assert not t.requires_grad
+    assert t.requires_grad
+    assert not fg.tensor([x.detach(), [3.0, 4.0]]).requires_grad
     mixed = fg.tensor([x.sum(), 4.0])
     assert mixed.dtype == np.float32
     assert mixed.tolist() == [3.0, 4.0]

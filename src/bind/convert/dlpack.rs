@@ -279,7 +279,7 @@ pub fn import(o: &Bound<'_, PyAny>) -> PyResult<Array> {
     };
     copy_capsule(&capsule)?.ok_or_else(|| {
         PyBufferError::new_err(
-            "from_dlpack: __dlpack__ gave no capsule that is a DLPack struct not yet owned",
+            "from_dlpack: __dlpack__ gave no capsule that is a DLPack struct not yet taken",
         )
     })
 }

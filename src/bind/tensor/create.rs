@@ -29,7 +29,10 @@ fn make<'py>(
         })?),
     };
     let v = Var::result(py, from_object(data, dtype)?, Dialect::from_index(dialect))?;
-    Var::require_grad(&v, track)?;
+    // A list of tracked tensors is tracked without being asked.
+    if track {
+        Var::require_grad(&v, track)?;
+    }
     Ok(v)
 }
 
