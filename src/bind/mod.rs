@@ -27,7 +27,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     hooks::handle::add(m)?;
     hooks::methods::add(m)?;
     hooks::saved::add(m)?;
-    node::node::add(m)?;
+    node::object::add(m)?;
     node::observer::add(m)?;
     grad::backward::add(m)?;
     grad::callbacks::add(m)?;

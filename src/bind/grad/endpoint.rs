@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use rustc_hash::FxHashSet;
 
-use crate::bind::node::node::GradientEdge;
+use crate::bind::node::object::GradientEdge;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::value::var::{Slot, Var};

@@ -4,7 +4,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::node::Node;
+use super::object::Node;
 use crate::bind::python::error::raise;
 use crate::bind::python::gil::without_gil;
 use crate::bind::python::modes::grad_enabled;

@@ -1,6 +1,6 @@
 //! Nodes and edges of the graph as Python objects.
 
 pub mod call;
-pub mod node;
+pub mod object;
 pub mod observer;
 pub mod saved;

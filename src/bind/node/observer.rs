@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use super::node::object;
+use super::object::object;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::check_callable;
 use crate::bind::python::gil::call_python;

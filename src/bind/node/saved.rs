@@ -7,7 +7,7 @@ use pyo3::exceptions::PyAttributeError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 
-use super::node::Node;
+use super::object::Node;
 use crate::bind::hooks::collector;
 use crate::bind::hooks::saved::packer;
 use crate::bind::python::dialect::Dialect;
