@@ -1,37 +1,36 @@
-"""Functions made from one definition: the same signature with another first argument, name and documentation."""
+"""Functions made from one definition: copies with other defaults, names and documentation."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from types import FunctionType
+from typing import Any, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
 R = TypeVar("R")
-T = TypeVar("T")
 
 
-def specialize(
-    name: str, doc: str | None, f: Callable[Concatenate[T, P], R], first: T, **defaults: Any
-) -> Callable[P, R]:
-    """A function with ``name`` and ``doc`` that calls ``f`` with ``first`` and its own arguments.
+def specialize(name: str, doc: str | None, f: Callable[P, R], **defaults: Any) -> Callable[P, R]:
+    """A copy of ``f`` with another name, documentation and other ``defaults``.
 
-    Its signature is that of ``f`` without the first parameter. ``defaults`` are the defaults it shows for parameters
-    whose value in ``f`` means the same.
+    The copy runs the code of ``f`` itself, so a call costs no more than one of ``f``. Parameters whose names begin with
+    an underscore are left out of the signature that it shows.
     """
-
-    def function(*args: P.args, **kwargs: P.kwargs) -> R:
-        return f(first, *args, **kwargs)
-
+    original = cast(FunctionType, f)
     signature = inspect.signature(f)
-    parameters = list(signature.parameters.values())[1:]
-    shown = [p.replace(default=defaults.get(p.name, p.default)) for p in parameters]
-    function.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
-    function.__name__ = function.__qualname__ = name
+    parameters = [p.replace(default=defaults.get(p.name, p.default)) for p in signature.parameters.values()]
+    given = [p for p in parameters if p.default is not p.empty]
+    function = FunctionType(original.__code__, original.__globals__, name)
+    function.__defaults__ = tuple(p.default for p in given if p.kind is p.POSITIONAL_OR_KEYWORD)
+    function.__kwdefaults__ = {p.name: p.default for p in given if p.kind is p.KEYWORD_ONLY}
+    function.__annotations__ = original.__annotations__
+    shown = signature.replace(parameters=[p for p in parameters if not p.name.startswith("_")])
+    function.__signature__ = shown  # type: ignore[attr-defined]
+    function.__qualname__ = name
     function.__doc__ = doc
-    function.__module__ = f.__module__
-    return function
+    return cast("Callable[P, R]", function)
 
 
 @dataclass(frozen=True)
@@ -55,9 +54,12 @@ DIMENSIONS = (
 )
 
 
-def for_dimension(name: str, ndim: int, f: Callable[Concatenate[Dimension, P], R]) -> Callable[P, R]:
-    """``f`` for ``ndim`` spatial axes. ``name`` and the documentation of ``f`` may use the fields of ``Dimension``."""
+def for_dimension(name: str, ndim: int, f: Callable[P, R]) -> Callable[P, R]:
+    """``f`` for ``ndim`` spatial axes, which it takes as ``_dimension``.
+
+    ``name`` and the documentation of ``f`` may use the fields of ``Dimension``.
+    """
     dimension = DIMENSIONS[ndim - 1]
     fields = vars(dimension)
     doc = (f.__doc__ or "").format(**fields)
-    return specialize(name.format(**fields), doc, f, dimension, data_format=dimension.data_format)
+    return specialize(name.format(**fields), doc, f, _dimension=dimension, data_format=dimension.data_format)

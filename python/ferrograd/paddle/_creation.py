@@ -46,7 +46,6 @@ def to_tensor(data: Any, dtype: Any = None, place: object = None, stop_gradient:
 
 
 def _constant(
-    op: Any,
     shape: Any,
     dtype: Any = None,
     name: str | None = None,
@@ -54,13 +53,16 @@ def _constant(
     out: Tensor | None = None,
     device: object = None,
     requires_grad: bool = False,
+    _op: Any = None,
 ) -> Tensor:
-    return placed(op(shape, dtype), out, requires_grad)
+    return placed(_op(shape, dtype), out, requires_grad)
 
 
-zeros = specialize("zeros", "Zeros of a shape, in the default float dtype unless one is given.", _constant, ops.zeros)
-ones = specialize("ones", "Ones of a shape, in the default float dtype unless one is given.", _constant, ops.ones)
-empty = specialize("empty", "A tensor of a shape with unspecified values; they are zeros.", _constant, ops.zeros)
+zeros = specialize(
+    "zeros", "Zeros of a shape, in the default float dtype unless one is given.", _constant, _op=ops.zeros
+)
+ones = specialize("ones", "Ones of a shape, in the default float dtype unless one is given.", _constant, _op=ops.ones)
+empty = specialize("empty", "A tensor of a shape with unspecified values; they are zeros.", _constant, _op=ops.zeros)
 
 
 def full(
@@ -80,13 +82,18 @@ def full(
 
 
 def _constant_like(
-    op: Any, x: Tensor, dtype: Any = None, name: str | None = None, *, requires_grad: bool = False
+    x: Tensor,
+    dtype: Any = None,
+    name: str | None = None,
+    *,
+    requires_grad: bool = False,
+    _op: Any = None,
 ) -> Tensor:
-    return placed(op(x, dtype), None, requires_grad)
+    return placed(_op(x, dtype), None, requires_grad)
 
 
-zeros_like = specialize("zeros_like", "Zeros with the shape and dtype of ``x``.", _constant_like, ops.zeros_like)
-ones_like = specialize("ones_like", "Ones with the shape and dtype of ``x``.", _constant_like, ops.ones_like)
+zeros_like = specialize("zeros_like", "Zeros with the shape and dtype of ``x``.", _constant_like, _op=ops.zeros_like)
+ones_like = specialize("ones_like", "Ones with the shape and dtype of ``x``.", _constant_like, _op=ops.ones_like)
 
 
 def full_like(

@@ -72,7 +72,6 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 
 def _constant(
-    op: Any,
     *sizes: Any,
     size: Any = None,
     out: Tensor | None = None,
@@ -81,13 +80,16 @@ def _constant(
     device: object = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
+    _op: Any = None,
 ) -> Tensor:
-    return placed(op(_shape(sizes, size), dtype), out, requires_grad)
+    return placed(_op(_shape(sizes, size), dtype), out, requires_grad)
 
 
-zeros = specialize("zeros", "Zeros of a shape, in the default float dtype unless one is given.", _constant, ops.zeros)
-ones = specialize("ones", "Ones of a shape, in the default float dtype unless one is given.", _constant, ops.ones)
-empty = specialize("empty", "A tensor of a shape with unspecified values; they are zeros.", _constant, ops.zeros)
+zeros = specialize(
+    "zeros", "Zeros of a shape, in the default float dtype unless one is given.", _constant, _op=ops.zeros
+)
+ones = specialize("ones", "Ones of a shape, in the default float dtype unless one is given.", _constant, _op=ops.ones)
+empty = specialize("empty", "A tensor of a shape with unspecified values; they are zeros.", _constant, _op=ops.zeros)
 
 
 def full(
@@ -106,19 +108,21 @@ def full(
 
 
 def _constant_like(
-    op: Any,
     input: Tensor,
     *,
     dtype: Any = None,
     layout: object = None,
     device: object = None,
     requires_grad: bool = False,
+    _op: Any = None,
 ) -> Tensor:
-    return placed(op(input, dtype), None, requires_grad)
+    return placed(_op(input, dtype), None, requires_grad)
 
 
-zeros_like = specialize("zeros_like", "Zeros with the shape and dtype of ``input``.", _constant_like, ops.zeros_like)
-ones_like = specialize("ones_like", "Ones with the shape and dtype of ``input``.", _constant_like, ops.ones_like)
+zeros_like = specialize(
+    "zeros_like", "Zeros with the shape and dtype of ``input``.", _constant_like, _op=ops.zeros_like
+)
+ones_like = specialize("ones_like", "Ones with the shape and dtype of ``input``.", _constant_like, _op=ops.ones_like)
 
 
 def full_like(
@@ -179,13 +183,18 @@ def eye(
 
 
 def _random(
-    op: Any, *sizes: Any, size: Any = None, dtype: Any = None, device: object = None, requires_grad: bool = False
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: object = None,
+    requires_grad: bool = False,
+    _op: Any = None,
 ) -> Tensor:
-    return placed(op(_shape(sizes, size), dtype), None, requires_grad)
+    return placed(_op(_shape(sizes, size), dtype), None, requires_grad)
 
 
-rand = specialize("rand", "Random numbers of the uniform distribution on [0, 1).", _random, ops.rand)
-randn = specialize("randn", "Random numbers of the standard normal distribution.", _random, ops.randn)
+rand = specialize("rand", "Random numbers of the uniform distribution on [0, 1).", _random, _op=ops.rand)
+randn = specialize("randn", "Random numbers of the standard normal distribution.", _random, _op=ops.randn)
 
 
 def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, device: object = None) -> Tensor:

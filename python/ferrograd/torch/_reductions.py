@@ -132,17 +132,17 @@ def var(
 
 
 def _with_mean(
-    op: Any,
     input: Tensor,
     dim: Any = None,
     unbiased: bool | None = None,
     keepdim: bool = False,
     *,
     correction: float | None = None,
+    _op: Any = None,
 ) -> tuple[Tensor, Tensor]:
     mean = ops.mean(input, None if isinstance(dim, bool) else dim, keepdim)
-    return _moment(op, input, dim, unbiased, correction, keepdim), mean
+    return _moment(_op, input, dim, unbiased, correction, keepdim), mean
 
 
-std_mean = specialize("std_mean", "The standard deviation and the mean along axes.", _with_mean, ops.std)
-var_mean = specialize("var_mean", "The variance and the mean along axes.", _with_mean, ops.var)
+std_mean = specialize("std_mean", "The standard deviation and the mean along axes.", _with_mean, _op=ops.std)
+var_mean = specialize("var_mean", "The variance and the mean along axes.", _with_mean, _op=ops.var)

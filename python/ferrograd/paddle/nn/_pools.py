@@ -8,7 +8,7 @@ from ferrograd import _arguments
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.normalization import normalize
-from ferrograd._dialects.specialize import Dimension, for_dimension
+from ferrograd._dialects.specialize import DIMENSIONS, Dimension, for_dimension
 from ferrograd.paddle.nn._windows import channels_first, channels_last, each, padded, pads_of
 
 __all__ = [
@@ -86,7 +86,6 @@ def max_pool1d(
 
 
 def _max_pool(
-    dimension: Dimension,
     x: Tensor,
     kernel_size: Any,
     stride: Any = None,
@@ -95,10 +94,12 @@ def _max_pool(
     ceil_mode: bool = False,
     data_format: str = "NCHW",
     name: str | None = None,
+    *,
+    _dimension: Dimension = DIMENSIONS[1],
 ) -> Any:
     """The largest element of each window of {items}. With ``return_mask`` also its flat position, int32."""
     rest = (kernel_size, stride, padding, return_mask, ceil_mode)
-    return _max(f"max_pool{dimension.ndim}d", dimension.ndim, x, data_format, *rest)
+    return _max(f"max_pool{_dimension.ndim}d", _dimension.ndim, x, data_format, *rest)
 
 
 max_pool2d = for_dimension("max_pool{ndim}d", 2, _max_pool)
@@ -119,7 +120,6 @@ def avg_pool1d(
 
 
 def _avg_pool(
-    dimension: Dimension,
     x: Tensor,
     kernel_size: Any,
     stride: Any = None,
@@ -129,13 +129,15 @@ def _avg_pool(
     divisor_override: float | None = None,
     data_format: str = "NCHW",
     name: str | None = None,
+    *,
+    _dimension: Dimension = DIMENSIONS[1],
 ) -> Tensor:
     """The mean of each window of {items}. With ``exclusive`` the padding does not count as elements.
 
     With ``divisor_override`` the sum of each window is divided by that number.
     """
     rest = (kernel_size, stride, padding, exclusive, ceil_mode, divisor_override)
-    return _avg(f"avg_pool{dimension.ndim}d", dimension.ndim, x, data_format, *rest)
+    return _avg(f"avg_pool{_dimension.ndim}d", _dimension.ndim, x, data_format, *rest)
 
 
 avg_pool2d = for_dimension("avg_pool{ndim}d", 2, _avg_pool)
@@ -148,11 +150,16 @@ def adaptive_avg_pool1d(x: Tensor, output_size: Any, name: str | None = None) ->
 
 
 def _adaptive_avg_pool(
-    dimension: Dimension, x: Tensor, output_size: Any, data_format: str = "NCHW", name: str | None = None
+    x: Tensor,
+    output_size: Any,
+    data_format: str = "NCHW",
+    name: str | None = None,
+    *,
+    _dimension: Dimension = DIMENSIONS[1],
 ) -> Tensor:
     """The means over ``output_size`` nearly equal parts of {items}. A size of None is that of the input."""
-    function = f"adaptive_avg_pool{dimension.ndim}d"
-    sizes = _sizes(x, output_size, dimension.ndim, data_format, function)
+    function = f"adaptive_avg_pool{_dimension.ndim}d"
+    sizes = _sizes(x, output_size, _dimension.ndim, data_format, function)
     result: Tensor = channels_first(x, data_format, function, lambda x: getattr(ops, function)(x, sizes))
     return result
 
@@ -162,14 +169,19 @@ adaptive_avg_pool3d = for_dimension("adaptive_avg_pool{ndim}d", 3, _adaptive_avg
 
 
 def _adaptive_max_pool(
-    dimension: Dimension, x: Tensor, output_size: Any, return_mask: bool = False, name: str | None = None
+    x: Tensor,
+    output_size: Any,
+    return_mask: bool = False,
+    name: str | None = None,
+    *,
+    _dimension: Dimension = DIMENSIONS[1],
 ) -> Any:
     """The largest elements of ``output_size`` nearly equal parts of {items}. A size of None is that of the input.
 
     With ``return_mask`` also their flat positions in the channel, int32.
     """
-    function = f"adaptive_max_pool{dimension.ndim}d"
-    sizes = _sizes(x, output_size, dimension.ndim, "NC", function)
+    function = f"adaptive_max_pool{_dimension.ndim}d"
+    sizes = _sizes(x, output_size, _dimension.ndim, "NC", function)
     if not return_mask:
         return getattr(ops, function)(x, sizes)
     y, positions = getattr(ops, f"{function}_with_indices")(x, sizes)

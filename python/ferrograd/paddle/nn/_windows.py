@@ -8,7 +8,7 @@ from typing import Any
 from ferrograd import _arguments
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as ops
-from ferrograd._dialects.specialize import Dimension, for_dimension
+from ferrograd._dialects.specialize import DIMENSIONS, Dimension, for_dimension
 
 __all__ = [
     "conv1d",
@@ -96,7 +96,6 @@ def _window(weight: Tensor, count: int, function: str) -> list[int]:
 
 
 def _conv(
-    dimension: Dimension,
     x: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
@@ -106,12 +105,14 @@ def _conv(
     groups: int = 1,
     data_format: str = "NCHW",
     name: str | None = None,
+    *,
+    _dimension: Dimension = DIMENSIONS[1],
 ) -> Tensor:
     """The convolution of {items} with filters of shape [filters, channels / groups, {axes}].
 
     ``padding`` is a number, one per axis, one per side, a pair per axis of ``data_format``, ``"SAME"`` or ``"VALID"``.
     """
-    count = dimension.ndim
+    count = _dimension.ndim
     function = f"conv{count}d"
 
     def run(x: Tensor) -> Any:
@@ -181,7 +182,6 @@ def conv1d_transpose(
 
 
 def _conv_transpose(
-    dimension: Dimension,
     x: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
@@ -193,10 +193,12 @@ def _conv_transpose(
     output_size: Any = None,
     data_format: str = "NCHW",
     name: str | None = None,
+    *,
+    _dimension: Dimension = DIMENSIONS[1],
 ) -> Tensor:
     """The transpose of ``conv{ndim}d`` in its first argument. The weight is [channels, filters / groups, {axes}]."""
     rest = (bias, stride, padding, output_padding, groups, dilation, output_size)
-    return _transposed(f"conv{dimension.ndim}d_transpose", dimension.ndim, x, weight, data_format, *rest)
+    return _transposed(f"conv{_dimension.ndim}d_transpose", _dimension.ndim, x, weight, data_format, *rest)
 
 
 conv2d_transpose = for_dimension("conv{ndim}d_transpose", 2, _conv_transpose)

@@ -9,7 +9,7 @@ from ferrograd import _arguments
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.normalization import normalize
-from ferrograd._dialects.specialize import Dimension, for_dimension
+from ferrograd._dialects.specialize import DIMENSIONS, Dimension, for_dimension
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -34,7 +34,6 @@ def _pool(name: str, return_indices: bool) -> Any:
 
 
 def _max_pool(
-    dimension: Dimension,
     input: Tensor,
     kernel_size: Any,
     stride: Any = None,
@@ -42,9 +41,11 @@ def _max_pool(
     dilation: Any = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
+    *,
+    _dimension: Dimension = DIMENSIONS[1],
 ) -> Any:
     """The largest element of each window of {items}. With ``return_indices`` also its flat position."""
-    pool = _pool(f"max_pool{dimension.ndim}d", return_indices)
+    pool = _pool(f"max_pool{_dimension.ndim}d", return_indices)
     return pool(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -60,10 +61,15 @@ def _sizes(input: Tensor, output_size: Any, axes: int, function: str) -> Any:
     return _arguments.output_sizes(_arguments.tensor(input, function, "input").shape[-axes:], output_size)
 
 
-def _adaptive_avg_pool(dimension: Dimension, input: Tensor, output_size: Any) -> Tensor:
+def _adaptive_avg_pool(
+    input: Tensor,
+    output_size: Any,
+    *,
+    _dimension: Dimension = DIMENSIONS[1],
+) -> Tensor:
     """The means over ``output_size`` nearly equal parts of {items}; of several sizes, None is the input's."""
-    function = f"adaptive_avg_pool{dimension.ndim}d"
-    result: Tensor = getattr(ops, function)(input, _sizes(input, output_size, dimension.ndim, function))
+    function = f"adaptive_avg_pool{_dimension.ndim}d"
+    result: Tensor = getattr(ops, function)(input, _sizes(input, output_size, _dimension.ndim, function))
     return result
 
 
@@ -72,13 +78,19 @@ adaptive_avg_pool2d = for_dimension("adaptive_avg_pool{ndim}d", 2, _adaptive_avg
 adaptive_avg_pool3d = for_dimension("adaptive_avg_pool{ndim}d", 3, _adaptive_avg_pool)
 
 
-def _adaptive_max_pool(dimension: Dimension, input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def _adaptive_max_pool(
+    input: Tensor,
+    output_size: Any,
+    return_indices: bool = False,
+    *,
+    _dimension: Dimension = DIMENSIONS[1],
+) -> Any:
     """The largest elements of ``output_size`` nearly equal parts of {items}; of several sizes, None is the input's.
 
     With ``return_indices`` also their flat positions in the channel.
     """
-    function = f"adaptive_max_pool{dimension.ndim}d"
-    return _pool(function, return_indices)(input, _sizes(input, output_size, dimension.ndim, function))
+    function = f"adaptive_max_pool{_dimension.ndim}d"
+    return _pool(function, return_indices)(input, _sizes(input, output_size, _dimension.ndim, function))
 
 
 adaptive_max_pool1d = for_dimension("adaptive_max_pool{ndim}d", 1, _adaptive_max_pool)
@@ -87,15 +99,16 @@ adaptive_max_pool3d = for_dimension("adaptive_max_pool{ndim}d", 3, _adaptive_max
 
 
 def _lp_pool(
-    dimension: Dimension,
     input: Tensor,
     norm_type: float,
     kernel_size: Any,
     stride: Any = None,
     ceil_mode: bool = False,
+    *,
+    _dimension: Dimension = DIMENSIONS[1],
 ) -> Tensor:
     """``sum(x ** norm_type) ** (1 / norm_type)`` over each window of {items}."""
-    pool = getattr(ops, f"avg_pool{dimension.ndim}d")
+    pool = getattr(ops, f"avg_pool{_dimension.ndim}d")
     sums = pool(ops.pow(input, norm_type), kernel_size, stride, 0, ceil_mode, True, 1.0)
     return ops.pow(sums, 1.0 / norm_type)
 

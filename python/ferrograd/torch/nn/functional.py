@@ -158,19 +158,24 @@ def nll_loss(
 
 
 def _difference_loss(
-    op: Any,
     input: Tensor,
     target: Tensor,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
+    *,
+    _op: Any = None,
 ) -> Tensor:
-    result: Tensor = op(input, target, _reduction(size_average, reduce, reduction))
+    result: Tensor = _op(input, target, _reduction(size_average, reduce, reduction))
     return result
 
 
-mse_loss = specialize("mse_loss", "The squared difference of predictions and targets.", _difference_loss, ops.mse_loss)
-l1_loss = specialize("l1_loss", "The absolute difference of predictions and targets.", _difference_loss, ops.l1_loss)
+mse_loss = specialize(
+    "mse_loss", "The squared difference of predictions and targets.", _difference_loss, _op=ops.mse_loss
+)
+l1_loss = specialize(
+    "l1_loss", "The absolute difference of predictions and targets.", _difference_loss, _op=ops.l1_loss
+)
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
