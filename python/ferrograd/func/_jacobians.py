@@ -15,7 +15,7 @@ from ferrograd.func._record import Record
 Progress = bool | Callable[[int, int], None]
 Argnums = int | Sequence[int]
 
-#: A pass computes as many rows as keep every input and output of it below this number of elements.
+#: A pass over a batch of rows is limited so that none of its inputs and outputs has more elements than this.
 ELEMENTS = 1 << 24
 
 

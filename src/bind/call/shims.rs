@@ -29,7 +29,7 @@ pub type CFunction = unsafe extern "C" fn(
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
-/// What the C functions of one kind do.
+/// The action of the C functions of one kind.
 trait Shim {
     fn run<'py>(number: usize, args: &Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>>;
 }

@@ -268,7 +268,7 @@ fn from_list(o: &Bound<'_, PyAny>, items: Items<'_, '_>, dtype: Option<DType>) -
     Ok(Tensor::constant(convert_to(nested.numbers.array(&nested.dims)?, dtype)?))
 }
 
-/// What is known of the elements of a list that holds more than Python's numbers.
+/// A summary of the elements of a list that holds more than Python's numbers.
 #[derive(Default)]
 struct Elements {
     /// The promotion of the dtypes of the elements that have one.

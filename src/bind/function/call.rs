@@ -22,7 +22,7 @@ enum Source {
     Own(Option<Edge>),
 }
 
-/// What the caller gets for an output of a function.
+/// How the caller gets an output of a function.
 #[derive(Clone, Copy, PartialEq)]
 enum OutputKind {
     /// The object itself, which becomes tracked.
@@ -229,7 +229,7 @@ impl<'py> Out<'py> {
         !matches!(self.role, OutputKind::Fixed | OutputKind::FixedAlias) && self.tensor.dtype().is_float()
     }
 
-    /// What the caller gets, with the recorded tensor if there is one.
+    /// The tensor that the caller gets, with its place in the graph if it was recorded.
     fn result(self, py: Python<'py>, recorded: Option<Tensor>) -> PyResult<Bound<'py, Var>> {
         let dialect = self.object.get().dialect();
         let Some(new) = recorded else {

@@ -1,4 +1,4 @@
-//! What the garbage collector sees of a tensor, a node or an edge: the Python objects that only it keeps alive.
+//! The Python objects that only a tensor, a node or an edge keeps alive, for the garbage collector.
 //!
 //! A Python object below a node is shown only by the one holder of that node, because the collector must see each
 //! reference once, however many tensors lead to it. The collector asks only while the GIL is held, and lists of hooks

@@ -67,7 +67,7 @@ impl Hook {
 #[derive(Default)]
 struct ListState {
     hooks: Vec<Hook>,
-    /// What users put on the node.
+    /// The metadata that users put on the node.
     metadata: Option<Py<PyDict>>,
     /// Present while there is a hook with a function: nodes that were made before it do not know that they lead to it.
     late: Option<LateHostObject>,
@@ -140,7 +140,7 @@ impl HookList {
         self.lock().hooks.first().map_or(Dialect::Native, |h| h.dialect)
     }
 
-    /// What users put on the node: the same dict as long as the node lives.
+    /// The metadata that users put on the node. It is the same dict as long as the node lives.
     pub fn metadata<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
         let fresh = PyDict::new(py);
         self.lock().metadata.get_or_insert_with(|| fresh.unbind()).bind(py).clone()

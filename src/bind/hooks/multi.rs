@@ -8,7 +8,7 @@ use pyo3::types::PyList;
 use crate::bind::value::var::Var;
 use crate::graph::{Edge, HookContext, Node};
 
-/// Such a hook, and the gradients that it has received in each pass.
+/// A hook on several tensors, with the gradients that it has received in each pass.
 pub struct MultiHook {
     /// Weak references, because the nodes hold this.
     tensors: Vec<(Weak<Node>, u32)>,

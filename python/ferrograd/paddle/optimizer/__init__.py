@@ -105,7 +105,7 @@ class Optimizer:
         return found
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads the :meth:`state_dict` of an optimizer with as many parameters."""
+        """Loads the :meth:`state_dict` of an optimizer that has the same number of parameters."""
         self._state.clear()
         for key, value in state_dict.items():
             i, _, name = key.partition(".")

@@ -93,7 +93,7 @@ class Optimizer:
         return {"state": {numbers[id(p)]: dict(s) for p, s in self.state.items()}, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads the :meth:`state_dict` of an optimizer with as many parameters."""
+        """Loads the :meth:`state_dict` of an optimizer that has the same number of parameters."""
         if not isinstance(state_dict, dict) or not {"state", "param_groups"} <= state_dict.keys():
             raise ArgumentError("load_state_dict: state_dict must be a dict with 'state' and 'param_groups'")
         groups = state_dict["param_groups"]
