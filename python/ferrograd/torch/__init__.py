@@ -30,6 +30,7 @@ from ferrograd.torch import (
     _files,
     _framework,
     _functions,
+    _generator,
     _reductions,
     _shapes,
     _view_copies,
@@ -49,6 +50,7 @@ from ferrograd.torch._files import *
 from ferrograd.torch._framework import *
 from ferrograd.torch._framework import VERSION as __version__
 from ferrograd.torch._functions import *
+from ferrograd.torch._generator import *
 from ferrograd.torch._reductions import *
 from ferrograd.torch._shapes import *
 from ferrograd.torch._view_copies import *
@@ -62,7 +64,7 @@ _adapters.install_methods(Tensor, [_shared_methods, _functions, _reductions, _sh
 Tensor.narrow_copy = _view_copies.narrow_copy  # type: ignore[method-assign]
 Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign,assignment]
 # A function whose meaning is torch's own replaces the core's function of the same name.
-for _module in (_creation, _functions, _reductions, _shapes):
+for _module in (_creation, _functions, _generator, _reductions, _shapes):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
 
 __all__ = [
@@ -94,6 +96,7 @@ __all__ += _creation.__all__
 __all__ += _files.__all__
 __all__ += _framework.__all__
 __all__ += _functions.__all__
+__all__ += _generator.__all__
 __all__ += _reductions.__all__
 __all__ += _shapes.__all__
 

@@ -10,21 +10,27 @@ from ferrograd._core import torch as ops
 from ferrograd._dialects.out_argument import placed
 from ferrograd._dialects.specialize import specialize
 from ferrograd.torch._autograd import TORCH
+from ferrograd.torch._generator import Generator, drawing
 
 __all__ = [
     "arange",
     "as_tensor",
+    "bernoulli",
     "empty",
     "eye",
     "from_numpy",
     "full",
     "full_like",
     "linspace",
+    "normal",
     "ones",
     "ones_like",
     "rand",
+    "rand_like",
     "randint",
     "randn",
+    "randn_like",
+    "randperm",
     "tensor",
     "zeros",
     "zeros_like",
@@ -185,19 +191,112 @@ def eye(
 def _random(
     *sizes: Any,
     size: Any = None,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
     dtype: Any = None,
+    layout: object = None,
     device: object = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
     _op: Any = None,
 ) -> Tensor:
-    return placed(_op(_shape(sizes, size), dtype), None, requires_grad)
+    with drawing(generator, _op.__name__):
+        drawn = _op(_shape(sizes, size), dtype)
+    return placed(drawn, out, requires_grad)
 
 
 rand = specialize("rand", "Random numbers of the uniform distribution on [0, 1).", _random, _op=ops.rand)
 randn = specialize("randn", "Random numbers of the standard normal distribution.", _random, _op=ops.randn)
 
 
-def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, device: object = None) -> Tensor:
+def randint(
+    low: int = 0,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Random integers in [``low``, ``high``). With one bound they start at 0."""
-    low, high, size = (0, low, high) if size is None else (low, high, size)
-    return ops.randint(low, high, size, dtype)
+    if size is None:
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    with drawing(generator, "randint"):
+        drawn = ops.randint(low, high, size, dtype)
+    return placed(drawn, out, requires_grad)
+
+
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The integers below ``n`` in random order, every order as likely."""
+    with drawing(generator, "randperm"):
+        drawn = ops.randperm(n, dtype)
+    return placed(drawn, out, requires_grad)
+
+
+def _random_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    requires_grad: bool = False,
+    _op: Any = None,
+) -> Tensor:
+    with drawing(generator, _op.__name__):
+        drawn = _op(input, dtype)
+    return placed(drawn, None, requires_grad)
+
+
+rand_like = specialize(
+    "rand_like",
+    "Random numbers of the uniform distribution on [0, 1), with the shape and dtype of ``input``.",
+    _random_like,
+    _op=ops.rand_like,
+)
+randn_like = specialize(
+    "randn_like",
+    "Random numbers of the standard normal distribution, with the shape and dtype of ``input``.",
+    _random_like,
+    _op=ops.randn_like,
+)
+
+
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Random numbers of the normal distribution. The shape is ``size``, or that of ``mean`` and ``std``."""
+    with drawing(generator, "normal"):
+        drawn = ops.normal(mean, std, size, dtype)
+    return placed(drawn, out, requires_grad)
+
+
+def bernoulli(input: Tensor, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
+    """Ones with the probabilities ``input``, and zeros."""
+    with drawing(generator, "bernoulli"):
+        drawn = ops.bernoulli(input)
+    return placed(drawn, out, False)

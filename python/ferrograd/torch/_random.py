@@ -8,6 +8,7 @@ import numpy as np
 
 from ferrograd._core import ArgumentError, TorchTensor
 from ferrograd._core import torch as ops
+from ferrograd.torch._generator import drawing
 
 __all__ = ["bernoulli_", "exponential_", "normal_", "random_", "uniform_"]
 
@@ -17,41 +18,52 @@ def _real(x: Any) -> Any:
     return x.dtype if x.is_floating_point() else np.dtype("float64")
 
 
-def bernoulli_(self: Any, p: Any = 0.5, *, generator: None = None) -> Any:
+def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
     """Overwrites with ones, with probability ``p`` (a number or tensor), and zeros."""
-    return self.copy_(ops.bernoulli(ops.broadcast_to(ops.astype(_tensor(p), _real(self)), self.shape)))
+    probabilities = ops.broadcast_to(ops.astype(_tensor(p), _real(self)), self.shape)
+    with drawing(generator, "bernoulli_"):
+        drawn = ops.bernoulli(probabilities)
+    return self.copy_(drawn)
 
 
-def exponential_(self: Any, lambd: float = 1, *, generator: None = None) -> Any:
+def exponential_(self: Any, lambd: float = 1, *, generator: Any = None) -> Any:
     """Overwrites with random numbers of the exponential distribution with rate ``lambd``."""
     if not lambd > 0:
         raise ArgumentError(f"exponential_ expects lambd > 0.0, but found lambd={lambd}")
+    with drawing(generator, "exponential_"):
+        drawn = ops.rand(self.shape, _real(self))
     # 1 - u is in (0, 1].
-    return self.copy_(ops.log(1 - ops.rand(self.shape, _real(self))) / -lambd)
+    return self.copy_(ops.log(1 - drawn) / -lambd)
 
 
-def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: None = None) -> Any:
+def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: Any = None) -> Any:
     """Overwrites with random numbers of the normal distribution."""
     if not std >= 0:
         raise ArgumentError(f"normal_ expects std >= 0.0, but found std {std}")
-    return self.copy_(ops.randn(self.shape, _real(self)) * std + mean)
+    with drawing(generator, "normal_"):
+        drawn = ops.randn(self.shape, _real(self))
+    return self.copy_(drawn * std + mean)
 
 
-def random_(self: Any, low: int = 0, to: int | None = None, *, generator: None = None) -> Any:
+def random_(self: Any, low: int = 0, to: int | None = None, *, generator: Any = None) -> Any:
     """Overwrites with random integers in [``low``, ``to``). With one bound they start at 0.
 
     Without bounds they are all integers from 0 on that the dtype holds exactly.
     """
     if to is None:
         low, to = (0, low) if low else (0, _end(self.dtype))
-    return self.copy_(ops.randint(low, to, self.shape))
+    with drawing(generator, "random_"):
+        drawn = ops.randint(low, to, self.shape)
+    return self.copy_(drawn)
 
 
-def uniform_(self: Any, low: float = 0, to: float = 1, *, generator: None = None) -> Any:
+def uniform_(self: Any, low: float = 0, to: float = 1, *, generator: Any = None) -> Any:
     """Overwrites with random numbers of the uniform distribution on [``low``, ``to``)."""
     if not low <= to:
         raise ArgumentError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
-    return self.copy_(ops.rand(self.shape, _real(self)) * (to - low) + low)
+    with drawing(generator, "uniform_"):
+        drawn = ops.rand(self.shape, _real(self))
+    return self.copy_(drawn * (to - low) + low)
 
 
 def _tensor(p: Any) -> Any:

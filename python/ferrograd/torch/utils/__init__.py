@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ferrograd.torch.utils import checkpoint
+from ferrograd.torch.utils import checkpoint, data
 
-__all__ = ["checkpoint"]
+__all__ = ["checkpoint", "data"]

@@ -1,0 +1,67 @@
+"""Walks over samples of any structure, to put them together or to convert them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from typing import Any
+
+
+def rebuilt(sample: Any, parts: dict[Any, Any]) -> Any:
+    """A container like ``sample``, of its class if possible, with other parts by key or place. A tuple gives a list.
+
+    >>> rebuilt({"a": 1}, {"a": 2}), rebuilt((1, 2), {0: 3, 1: 4})
+    ({'a': 2}, [3, 4])
+    """
+    values = list(parts.values())
+    if isinstance(sample, tuple):
+        return type(sample)(*values) if hasattr(sample, "_fields") else values
+    try:
+        if isinstance(sample, MutableMapping):
+            # A subclass may hold more than its items.
+            clone: Any = copy.copy(sample)
+            clone.update(parts)
+            return clone
+        if isinstance(sample, MutableSequence):
+            clone = copy.copy(sample)
+            for i, value in parts.items():
+                clone[i] = value
+            return clone
+        return type(sample)(parts if isinstance(sample, Mapping) else values)
+    except TypeError:
+        return dict(parts) if isinstance(sample, Mapping) else values
+
+
+def parts(sample: Any) -> dict[Any, Any] | None:
+    """The parts of a container by key or place; None for anything else, and for texts."""
+    if isinstance(sample, Mapping):
+        return {key: sample[key] for key in sample}
+    if isinstance(sample, Sequence) and not isinstance(sample, (str, bytes)):
+        return dict(enumerate(sample))
+    return None
+
+
+def converted(sample: Any, leaf: Callable[[Any], Any]) -> Any:
+    """The sample with ``leaf`` applied to everything that is no container.
+
+    >>> converted({"a": [1, (2,)]}, str)
+    {'a': ['1', ['2']]}
+    """
+    found = parts(sample)
+    return leaf(sample) if found is None else rebuilt(sample, {k: converted(v, leaf) for k, v in found.items()})
+
+
+def collated(batch: Sequence[Any], stack: Callable[[Sequence[Any]], Any], unequal: str) -> Any:
+    """Samples of one structure as one sample of that structure, with ``stack`` applied to the values of each place.
+
+    ``unequal`` is the text of the error for sequences of different lengths.
+
+    >>> collated([{"a": 1}, {"a": 2}], list, "")
+    {'a': [1, 2]}
+    """
+    found = parts(batch[0])
+    if found is None:
+        return stack(batch)
+    if not isinstance(batch[0], Mapping) and any(len(sample) != len(found) for sample in batch):
+        raise RuntimeError(unequal)
+    return rebuilt(batch[0], {k: collated([sample[k] for sample in batch], stack, unequal) for k in found})
