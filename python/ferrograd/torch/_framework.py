@@ -31,6 +31,7 @@ __all__ = [
     "nan",
     "numel",
     "pi",
+    "typename",
 ]
 
 #: The release whose behaviour this dialect follows.
@@ -75,6 +76,23 @@ def is_inference(input: Tensor) -> bool:
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return int(_arguments.tensor(input, "numel", "input").numel())
+
+
+def typename(obj: object) -> str:
+    """The name of the class of an object: of a tensor that for its dtype, of others without ``builtins``.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.typename(torch.ones(2)), torch.typename([1])
+    ('torch.FloatTensor', 'list')
+    """
+    if isinstance(obj, Tensor):
+        return str(cast(Any, obj).type())
+    kind = obj if isinstance(obj, type) else type(obj)
+    return (
+        kind.__qualname__
+        if kind.__module__ in ("builtins", "__builtin__")
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
 
 
 class Storage(NamedTuple):

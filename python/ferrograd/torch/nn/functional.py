@@ -23,7 +23,6 @@ from ferrograd._core.torch import (
     conv_transpose1d,
     conv_transpose2d,
     conv_transpose3d,
-    cosine_similarity,
     gelu,
     layer_norm,
     linear,
@@ -31,7 +30,6 @@ from ferrograd._core.torch import (
     max_pool2d_with_indices,
     max_pool3d_with_indices,
     one_hot,
-    pairwise_distance,
     prelu,
     sigmoid,
     softplus,
@@ -40,8 +38,14 @@ from ferrograd._core.torch import (
 from ferrograd._dialects import adapters as _adapters
 from ferrograd._dialects.out_argument import into
 from ferrograd._dialects.specialize import specialize
-from ferrograd.torch.nn import _activations, _windows
+from ferrograd.torch.nn import _activations, _attention, _dropout, _embedding, _images, _losses, _windows
 from ferrograd.torch.nn._activations import *
+from ferrograd.torch.nn._attention import *
+from ferrograd.torch.nn._dropout import *
+from ferrograd.torch.nn._embedding import *
+from ferrograd.torch.nn._images import *
+from ferrograd.torch.nn._losses import *
+from ferrograd.torch.nn._losses import reduction_of
 from ferrograd.torch.nn._windows import *
 
 __all__ = [
@@ -51,6 +55,7 @@ __all__ = [
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
+    "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "conv1d",
@@ -61,10 +66,9 @@ __all__ = [
     "conv_transpose3d",
     "cosine_similarity",
     "cross_entropy",
-    "dropout",
-    "embedding",
     "gelu",
     "group_norm",
+    "gumbel_softmax",
     "huber_loss",
     "kl_div",
     "l1_loss",
@@ -90,6 +94,11 @@ __all__ = [
     "tanh",
 ]
 __all__ += _activations.__all__
+__all__ += _attention.__all__
+__all__ += _dropout.__all__
+__all__ += _embedding.__all__
+__all__ += _images.__all__
+__all__ += _losses.__all__
 __all__ += _windows.__all__
 
 
@@ -97,12 +106,6 @@ def _axis(what: str, dim: int | None) -> int:
     if dim is None:
         raise ArgumentError(f"{what}: dim must be given; torch guesses it here, and warns that it should not")
     return dim
-
-
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """In training sets elements to zero with probability ``p`` and divides the others by ``1 - p``."""
-    result = ops.dropout(input, p, training)
-    return input.copy_(result) if inplace else result
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
@@ -120,15 +123,6 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     return ops.log_softmax(input if dtype is None else ops.cast(input, dtype), _axis("log_softmax", dim))
 
 
-def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """The reduction; the deprecated flags replace it if one of them is given."""
-    if size_average is None and reduce is None:
-        return reduction
-    if reduce is False:
-        return "none"
-    return "sum" if size_average is False else "mean"
-
-
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -140,7 +134,7 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """The cross entropy of logits along axis 1 and targets: class indices or probabilities."""
-    reduction = _reduction(size_average, reduce, reduction)
+    reduction = reduction_of(size_average, reduce, reduction)
     return ops.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
@@ -154,7 +148,7 @@ def nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The negative log-likelihood of each sample's class, from log-probabilities along axis 1."""
-    return ops.nll_loss(input, target, weight, ignore_index, _reduction(size_average, reduce, reduction))
+    return ops.nll_loss(input, target, weight, ignore_index, reduction_of(size_average, reduce, reduction))
 
 
 def _difference_loss(
@@ -166,7 +160,7 @@ def _difference_loss(
     *,
     _op: Any = None,
 ) -> Tensor:
-    result: Tensor = _op(input, target, _reduction(size_average, reduce, reduction))
+    result: Tensor = _op(input, target, reduction_of(size_average, reduce, reduction))
     return result
 
 
@@ -205,28 +199,6 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     return ops.rms_norm(input, normalized_shape, weight, eps)
 
 
-def embedding(
-    input: Tensor,
-    weight: Tensor,
-    padding_idx: int | None = None,
-    max_norm: None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-) -> Tensor:
-    """The rows of ``weight`` at the indices ``input``. The row ``padding_idx`` gets no gradient."""
-    input, weight = _arguments.tensor(input, "embedding", "input"), _arguments.tensor(weight, "embedding", "weight")
-    if max_norm is not None or scale_grad_by_freq:
-        raise ArgumentError("embedding: max_norm and scale_grad_by_freq are not supported")
-    rows = ops.reshape(ops.index_select(weight, 0, ops.reshape(input, [-1])), [*input.shape, *weight.shape[1:]])
-    if padding_idx is None:
-        return rows
-    count = weight.shape[0]
-    if not -count <= padding_idx < count:
-        raise ArgumentError("Padding_idx must be within num_embeddings")
-    return ops.where(ops.expand_dims(ops.equal(input, padding_idx % count), -1), rows.detach(), rows)
-
-
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -236,7 +208,7 @@ def kl_div(
     log_target: bool = False,
 ) -> Tensor:
     """The Kullback-Leibler divergence ``target * (log(target) - input)`` of log-probabilities ``input``."""
-    return ops.kl_div(input, target, _reduction(size_average, reduce, reduction), log_target)
+    return ops.kl_div(input, target, reduction_of(size_average, reduce, reduction), log_target)
 
 
 def binary_cross_entropy(
@@ -248,7 +220,7 @@ def binary_cross_entropy(
     reduction: str = "mean",
 ) -> Tensor:
     """The binary cross entropy of probabilities and targets in [0, 1]."""
-    return ops.binary_cross_entropy(input, target, weight, _reduction(size_average, reduce, reduction))
+    return ops.binary_cross_entropy(input, target, weight, reduction_of(size_average, reduce, reduction))
 
 
 def binary_cross_entropy_with_logits(
@@ -261,7 +233,7 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None = None,
 ) -> Tensor:
     """The binary cross entropy of the sigmoid of ``input`` and targets in [0, 1]."""
-    reduction = _reduction(size_average, reduce, reduction)
+    reduction = reduction_of(size_average, reduce, reduction)
     return ops.binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight)
 
 
@@ -274,7 +246,7 @@ def smooth_l1_loss(
     beta: float = 1.0,
 ) -> Tensor:
     """``d**2 / (2 * beta)`` where the absolute difference ``d`` is below ``beta``, else ``d - beta / 2``."""
-    return ops.smooth_l1_loss(input, target, _reduction(size_average, reduce, reduction), beta)
+    return ops.smooth_l1_loss(input, target, reduction_of(size_average, reduce, reduction), beta)
 
 
 def huber_loss(
@@ -287,6 +259,36 @@ def huber_loss(
     if reduction == "none":
         return loss
     return ops.sum(loss) if reduction == "sum" else ops.mean(loss)
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along an axis."""
+    return ops.cosine_similarity(x1, x2, dim, eps)
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The ``p``-norm of ``x1 - x2 + eps`` along the last axis."""
+    return ops.pairwise_distance(x1, x2, p, eps, keepdim)
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``y[o] = input1 @ weight[o] @ input2 + bias[o]`` for the last axes of two inputs."""
+    y: Tensor = ops.einsum("...i,oij,...j->...o", input1, weight, input2)
+    return y if bias is None else ops.add(y, bias)
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """The softmax of logits with random numbers of the Gumbel distribution added, at temperature ``tau``.
+
+    With ``hard`` it is a one-hot vector, whose gradient is that of the softmax.
+    """
+    shape = list(_arguments.tensor(logits, "gumbel_softmax", "logits").shape)
+    noise = -ops.log(-ops.log(1 - ops.rand(shape, logits.dtype)))
+    soft = ops.softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    chosen = ops.argmax(soft, dim, True)
+    return ops.scatter(ops.zeros(shape, soft.dtype), dim, chosen, 1.0) - soft.detach() + soft
 
 
 _in_place = _adapters.in_place_functions(

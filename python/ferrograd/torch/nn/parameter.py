@@ -6,7 +6,7 @@ from typing import Any
 
 from ferrograd._core import TorchTensor
 
-__all__ = ["Parameter"]
+__all__ = ["Buffer", "Parameter"]
 
 
 class Parameter(TorchTensor):
@@ -45,3 +45,27 @@ class Parameter(TorchTensor):
     def __reduce_ex__(self, protocol: Any) -> Any:
         """The class, the values, ``requires_grad`` and the attributes."""
         return type(self), (self.detach(), self.requires_grad), self.__dict__ or None
+
+
+class Buffer(TorchTensor):
+    """A tensor that a module keeps as a buffer when it is assigned to it; in its ``state_dict`` if ``persistent``.
+
+    >>> import ferrograd.torch as torch
+    >>> module = torch.nn.Module()
+    >>> module.mean = torch.nn.Buffer(torch.zeros(2))
+    >>> list(module.state_dict())
+    ['mean']
+    """
+
+    persistent: bool
+
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Buffer:
+        """A buffer that shares the memory of ``data``; an empty one without it."""
+        made: Any = super().__new__(cls, *([] if data is None else [data.detach()]))
+        made.requires_grad = data is not None and data.requires_grad
+        made.persistent = persistent
+        return made  # type: ignore[no-any-return]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """The class, the values and the attributes."""
+        return type(self), (self.detach(),), self.__dict__

@@ -1,0 +1,1 @@
+"""The module system and the layers that the dialects share."""

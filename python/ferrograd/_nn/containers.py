@@ -1,0 +1,106 @@
+"""Lists of modules, which both dialects have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import index
+from typing import Any, TypeVar
+
+from ferrograd._nn.module import BaseModule, indented
+
+L = TypeVar("L", bound="ListOfModules")
+
+
+class ListOfModules(BaseModule):
+    """A module that holds modules under the names "0", "1", … and is a list of them."""
+
+    def _adopt(self, name: str, module: Any) -> None:
+        """Adds a module with the checks of the dialect."""
+        raise NotImplementedError
+
+    def _key(self, at: Any) -> str:
+        """The name of the module at an index."""
+        names = list(self._modules)
+        if not -len(names) <= index(at) < len(names):
+            raise IndexError(f"index {at} is out of range")
+        return names[index(at)]
+
+    def _selected(self: L, at: slice) -> L:
+        """A list of the modules in a slice."""
+        return type(self)(list(self._modules.values())[at])  # type: ignore[call-arg]
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._selected(at) if isinstance(at, slice) else self._modules[self._key(at)]
+
+    def __setitem__(self, at: Any, module: Any) -> None:
+        setattr(self, self._key(at), module)
+
+    def __delitem__(self, at: Any) -> None:
+        gone = set(list(self._modules)[at] if isinstance(at, slice) else [self._key(at)])
+        self._renumber([m for name, m in self._modules.items() if name not in gone])
+
+    def _renumber(self, modules: list[Any]) -> None:
+        self._modules.clear()
+        self._modules.update((str(i), m) for i, m in enumerate(modules))
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(list(self._modules.values()))
+
+    def __iadd__(self: L, modules: Any) -> L:
+        return self.extend(modules)
+
+    def append(self: L, module: Any) -> L:
+        """Adds a module at the end."""
+        self._adopt(str(len(self)), module)
+        return self
+
+    def insert(self, index: int, module: Any) -> Any:
+        """Adds a module before an index."""
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"Index out of range: {index}")
+        self.append(module)
+        modules = list(self._modules.values())
+        modules.insert(index, modules.pop())
+        self._renumber(modules)
+        return self
+
+    def extend(self: L, modules: Iterable[Any]) -> L:
+        """Adds modules at the end."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(
+                f"{type(self).__name__}.extend should be called with an iterable, but got {type(modules).__name__}"
+            )
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def pop(self, key: Any) -> Any:
+        """Removes and returns the module at an index, or a list of those in a slice."""
+        found = self[key]
+        del self[key]
+        return found
+
+
+class ChainOfModules(ListOfModules):
+    """Modules of which each takes the output of the one before it."""
+
+    def forward(self, input: Any) -> Any:
+        """The output of the last module."""
+        for module in self._modules.values():
+            input = module(input)
+        return input
+
+
+def grouped_repr(modules: ListOfModules) -> str:
+    """The text of a list in which equal neighbours are shown once, with their number."""
+    lines = []
+    for text, group in groupby(enumerate(modules), lambda pair: repr(pair[1])):
+        first, *others = [i for i, _ in group]
+        many = f"({first}-{others[-1]}): {len(others) + 1} x " if others else f"({first}): "
+        lines.append(f"\n  {many}{indented(text)}")
+    name = modules._get_name()
+    return f"{name}({''.join(lines)}\n)" if lines else f"{name}()"

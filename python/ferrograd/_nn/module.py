@@ -1,0 +1,202 @@
+"""Trees of modules with parameters and buffers: what ``torch.nn.Module`` and ``paddle.nn.Layer`` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from ferrograd._autograd.modes import no_grad
+from ferrograd._core import Tensor
+
+M = TypeVar("M", bound="BaseModule")
+
+
+class BaseModule:
+    """The base of both dialects' modules.
+
+    A dialect says which class its parameters have and with which errors wrong assignments are refused.
+    """
+
+    #: The class of the dialect's parameters.
+    _parameter_class: type[Tensor]
+    training: bool
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Tensor | None]
+    _non_persistent_buffers_set: set[str]
+    _modules: dict[str, Any]
+    _forward_pre_hooks: dict[int, Callable[..., Any]]
+    _forward_hooks: dict[int, Callable[..., Any]]
+
+    def _set_up(self) -> None:
+        """Makes the empty tables. They come first, as an assignment looks into them."""
+        self.__dict__.update(
+            training=True,
+            _parameters={},
+            _buffers={},
+            _non_persistent_buffers_set=set(),
+            _modules={},
+            _forward_pre_hooks={},
+            _forward_hooks={},
+        )
+
+    def _not_set_up(self, kind: str) -> Exception:
+        """The error for an assignment before the tables are made."""
+        raise NotImplementedError
+
+    def _wrong_value(self, kind: str, name: str, value: object) -> Exception:
+        """The error for a value that cannot take the place of a parameter, module or buffer."""
+        raise NotImplementedError
+
+    def _put(self, kind: str, name: str, value: Any) -> None:
+        """Stores a parameter, module or buffer under a name that nothing else has."""
+        table: dict[str, Any] = self.__dict__[f"_{kind}s"]
+        table[name] = value
+
+    def _is_buffer(self, value: object) -> bool:
+        """Whether a value becomes a buffer by being assigned."""
+        return False
+
+    def _kind_of(self, value: object) -> str | None:
+        """Which table a value goes to wherever it is assigned."""
+        if isinstance(value, self._parameter_class):
+            return "parameter"
+        if isinstance(value, BaseModule):
+            return "module"
+        return "buffer" if self._is_buffer(value) else None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        held = self.__dict__
+        kind = self._kind_of(value)
+        if "_parameters" not in held:
+            if kind is not None:
+                raise self._not_set_up(kind)
+        elif kind is not None:
+            for table in (held, self._parameters, self._modules, self._buffers):
+                if table is not held[f"_{kind}s"]:
+                    table.pop(name, None)
+            if kind != "buffer":
+                self._non_persistent_buffers_set.discard(name)
+            return self._put(kind, name, value)
+        else:
+            for kind in ("parameter", "module", "buffer"):
+                if name in held[f"_{kind}s"]:
+                    if value is not None and not (kind == "buffer" and isinstance(value, Tensor)):
+                        raise self._wrong_value(kind, name, value)
+                    return self._put(kind, name, value)
+        object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        for table in ("_parameters", "_buffers", "_modules"):
+            found = self.__dict__.get(table, {})
+            if name in found:
+                return found[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        for table in (self._parameters, self._buffers, self._modules):
+            if name in table:
+                self._non_persistent_buffers_set.discard(name)
+                del table[name]
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
+        return sorted(name for name in names if not name[0].isdigit())
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Computes the output. Every module defines it."""
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def _walk(self, prefix: str, distinct: bool, memo: set[Any] | None = None) -> Iterator[tuple[str, Any]]:
+        """The module and all below it with their dotted names, each once if they are to be ``distinct``."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if distinct:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module._walk(prefix + ("." if prefix else "") + name, distinct, memo)
+
+    def _members(self, table: str, prefix: str, recurse: bool, distinct: bool) -> Iterator[tuple[str, Any]]:
+        """The parameters or buffers of the tree with their dotted names."""
+        seen: set[int] = set()
+        for path, module in self._walk(prefix, distinct) if recurse else [(prefix, self)]:
+            for name, value in module.__dict__[table].items():
+                if value is None or id(value) in seen:
+                    continue
+                if distinct:
+                    seen.add(id(value))
+                yield path + ("." if path else "") + name, value
+
+    def named_children(self) -> Iterator[tuple[str, Any]]:
+        """The modules directly below this one with their names, each once."""
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def children(self) -> Iterator[Any]:
+        """The modules directly below this one."""
+        for _, module in self.named_children():
+            yield module
+
+    def apply(self: M, fn: Callable[[Any], object]) -> M:
+        """Calls a function with every module of the tree, a module after those below it."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def _convert(self, fn: Callable[[Tensor], Tensor]) -> None:
+        """Replaces the values of all parameters, of their gradients, and all buffers of the tree by ``fn`` of them.
+
+        Parameters stay the same objects. Values that are shared are converted once.
+        """
+        done: set[int] = set()
+        for _, module in self._walk("", True):
+            for p in module._parameters.values():
+                if p is not None and id(p) not in done:
+                    done.add(id(p))
+                    _take_values(p, fn)
+            for name, buffer in module._buffers.items():
+                if buffer is not None:
+                    module._buffers[name] = fn(buffer)
+
+    def extra_repr(self) -> str:
+        """The text between the parentheses of ``repr``; empty unless a module defines it."""
+        return ""
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        own = extra.split("\n") if extra else []
+        below = [f"({name}): {indented(repr(module))}" for name, module in self._modules.items()]
+        if len(own) == 1 and not below:
+            return f"{self._get_name()}({own[0]})"
+        inside = "".join(f"\n  {line}" for line in own + below)
+        return f"{self._get_name()}({inside}\n)" if inside else f"{self._get_name()}()"
+
+
+def indented(text: str) -> str:
+    """The text with all lines but the first indented by two more spaces."""
+    return text.replace("\n", "\n  ")
+
+
+@no_grad()
+def _take_values(p: Any, fn: Callable[[Tensor], Tensor]) -> None:
+    """Gives a parameter and its gradient the values ``fn`` of theirs, perhaps of another dtype."""
+    grad, tracked = p.grad, p.requires_grad
+    values = fn(p.detach())
+    if values.dtype != p.dtype or tuple(values.shape) != tuple(p.shape):
+        p.requires_grad = False
+    p.grad = None
+    p.data = values
+    p.requires_grad = tracked
+    if grad is not None:
+        p.grad = fn(grad)

@@ -1,0 +1,161 @@
+"""PyTorch's look-ups in a table of vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _arguments
+from ferrograd._autograd.modes import no_grad
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import make as _make
+from ferrograd._core import torch as ops
+from ferrograd.torch._autograd import TORCH
+
+__all__ = ["embedding", "embedding_bag"]
+
+
+def _constant(values: Any) -> Tensor:
+    return _make(np.asarray(values), None, False, TORCH)
+
+
+@no_grad()
+def _renormalize(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scales the rows that are looked up, in place, so that their norms are at most ``max_norm``."""
+    used = _constant(np.unique(input.detach().numpy()))
+    rows = ops.index_select(weight.detach(), 0, used)
+    norms = ops.norm(rows, norm_type, 1, True)
+    weight[used] = rows * ops.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
+
+
+def _by_frequency(rows: Tensor, flat: Tensor) -> Tensor:
+    """The rows; their gradients are divided by the number of times that each is looked up."""
+    _, which, counts = np.unique(flat.detach().numpy(), return_inverse=True, return_counts=True)
+    share = ops.cast(_constant(1 / counts[which.ravel()][:, None]), rows.dtype)
+    return ops.add(rows.detach(), ops.multiply(ops.subtract(rows, rows.detach()), share))
+
+
+def _rows(weight: Tensor, flat: Tensor, padding_idx: int | None, by_frequency: bool) -> Tensor:
+    """The rows of the weight at a vector of indices. The row ``padding_idx`` gets no gradient."""
+    rows = ops.index_select(weight, 0, flat)
+    rows = _by_frequency(rows, flat) if by_frequency else rows
+    if padding_idx is None:
+        return rows
+    return ops.where(ops.expand_dims(ops.equal(flat, padding_idx), -1), rows.detach(), rows)
+
+
+def _padding(padding_idx: int | None, count: int) -> int | None:
+    if padding_idx is not None and not -count <= padding_idx < count:
+        raise ArgumentError("Padding_idx must be within num_embeddings")
+    return None if padding_idx is None else padding_idx % count
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """The rows of ``weight`` at the indices ``input``. The row ``padding_idx`` gets no gradient.
+
+    With ``max_norm`` the rows that are used are first scaled in place to at most that norm. With
+    ``scale_grad_by_freq`` gradients are divided by the number of times that a row is used. They are dense;
+    ``sparse`` changes nothing.
+    """
+    input, weight = _arguments.tensor(input, "embedding", "input"), _arguments.tensor(weight, "embedding", "weight")
+    padding = _padding(padding_idx, weight.shape[0])
+    if max_norm is not None:
+        _renormalize(weight, input, max_norm, norm_type)
+    rows = _rows(weight, ops.reshape(input, [-1]), padding, scale_grad_by_freq)
+    return ops.reshape(rows, [*input.shape, *weight.shape[1:]])
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """The sum, mean or maximum of the rows of ``weight`` in each bag of indices. An empty bag gives zeros.
+
+    A matrix of indices has a bag in each row. A vector is cut into bags at ``offsets``; with ``include_last_offset``
+    the last of them is its end. Rows are multiplied by ``per_sample_weights`` for the mode "sum". The index
+    ``padding_idx`` is left out.
+    """
+    input, weight = (
+        _arguments.tensor(input, "embedding_bag", "input"),
+        _arguments.tensor(weight, "embedding_bag", "weight"),
+    )
+    if mode not in ("sum", "mean", "max"):
+        raise ArgumentError("mode has to be one of sum, mean or max")
+    if weight.ndim != 2:
+        raise ArgumentError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+            f"(got mode='{mode}')."
+        )
+    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
+        raise ArgumentError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
+            f"same shape as the input ({input.shape})"
+        )
+    starts, count = _bags(input, offsets, include_last_offset)
+    flat = ops.reshape(input, [-1])
+    bag = np.searchsorted(starts, np.arange(flat.shape[0]), side="right") - 1
+    padding = _padding(padding_idx, weight.shape[0])
+    if padding is not None:
+        kept = np.flatnonzero(flat.detach().numpy() != padding)
+        flat, bag = ops.index_select(flat, 0, _constant(kept)), bag[kept]
+        if per_sample_weights is not None:
+            per_sample_weights = ops.index_select(ops.reshape(per_sample_weights, [-1]), 0, _constant(kept))
+    if max_norm is not None:
+        _renormalize(weight, flat, max_norm, norm_type)
+    rows = _rows(weight, flat, None, scale_grad_by_freq)
+    if per_sample_weights is not None:
+        rows = ops.multiply(rows, ops.reshape(per_sample_weights, [-1, 1]))
+    return _pooled(rows, bag, count, mode)
+
+
+def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[np.ndarray[Any, Any], int]:
+    """Where each bag begins in the flat input, and the number of bags."""
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ArgumentError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+                f"sequences. However, found offsets of type {type(offsets)}"
+            )
+        return np.arange(input.shape[0]) * input.shape[1], input.shape[0]
+    if input.ndim != 1:
+        raise ArgumentError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    if offsets is None or offsets.ndim != 1:
+        raise ArgumentError("offsets has to be a 1D Tensor" + (" but got None" if offsets is None else ""))
+    starts = offsets.detach().numpy()
+    if len(starts) and starts[0] != 0:
+        raise ArgumentError(f"offsets[0] has to be 0, i.e., the first sequence starts at 0. However, got {starts[0]}")
+    starts = starts[:-1] if include_last_offset else starts
+    return starts, len(starts)
+
+
+def _pooled(rows: Tensor, bag: np.ndarray[Any, Any], count: int, mode: str) -> Tensor:
+    """The rows of each bag as one."""
+    where, shape = _constant(bag), [count, rows.shape[1]]
+    if mode == "max":
+        lowest = ops.full(shape, -np.inf, rows.dtype)
+        found: Tensor = ops.index_reduce(lowest, 0, where, rows, "amax")
+        return ops.where(_constant(np.bincount(bag, minlength=count)[:, None] > 0), found, 0.0)
+    total = ops.index_add(ops.zeros(shape, rows.dtype), 0, where, rows)
+    if mode == "sum":
+        return total
+    return ops.divide(total, ops.cast(_constant(np.maximum(np.bincount(bag, minlength=count), 1)[:, None]), rows.dtype))

@@ -1,0 +1,224 @@
+"""Functions of images with PyTorch's arguments: shuffles, windows as columns, other sizes, pools undone."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from ferrograd import _arguments
+from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._core import torch as ops
+from ferrograd._dialects.specialize import DIMENSIONS, Dimension, for_dimension
+from ferrograd._nn import images
+from ferrograd.torch.nn._windows import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+
+__all__ = [
+    "channel_shuffle",
+    "fold",
+    "interpolate",
+    "local_response_norm",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "unfold",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
+]
+
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """[…, C * r**2, H, W] as […, C, H * r, W * r] with the factor r."""
+    shape = _arguments.tensor(input, "pixel_shuffle", "input").shape
+    if len(shape) < 3 or shape[-3] % upscale_factor**2:
+        raise ShapeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+            f"but input has shape {list(shape)} and upscale_factor is {upscale_factor}"
+        )
+    return images.pixel_shuffle(input, upscale_factor)
+
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """[…, C, H * r, W * r] as […, C * r**2, H, W] with the factor r."""
+    shape = _arguments.tensor(input, "pixel_unshuffle", "input").shape
+    if len(shape) < 3 or shape[-1] % downscale_factor or shape[-2] % downscale_factor:
+        raise ShapeError(
+            "pixel_unshuffle expects height and width to be divisible by downscale_factor, "
+            f"but input has shape {list(shape)} and downscale_factor is {downscale_factor}"
+        )
+    return images.pixel_unshuffle(input, downscale_factor)
+
+
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """The channels as a matrix with a row for each group, read by columns."""
+    shape = _arguments.tensor(input, "channel_shuffle", "input").shape
+    if len(shape) < 3 or groups < 1 or shape[1] % groups:
+        raise ShapeError(
+            f"Number of channels must be divisible by groups. Got {shape[1:2]} channels and {groups} groups."
+        )
+    return images.channel_shuffle(input, groups)
+
+
+def _pair(value: Any, function: str, name: str) -> list[int]:
+    """One number for both axes, or two."""
+    if not isinstance(value, list | tuple):
+        return [_arguments.integer(value, function, name)] * 2
+    found = _arguments.integers(value, function, name)
+    if len(found) not in (1, 2):
+        raise ArgumentError(f"{function}: {name} is one number or two, not {found}")
+    return found * 2 if len(found) == 1 else found
+
+
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+    """The windows of images as columns: [batch, channels * window, number of windows]; also without a batch."""
+    given = {"kernel_size": kernel_size, "dilation": dilation, "padding": padding, "stride": stride}
+    numbers = [_pair(value, "unfold", name) for name, value in given.items()]
+    if _arguments.tensor(input, "unfold", "input").ndim == 3:
+        return ops.squeeze(images.unfold(ops.expand_dims(input, 0), *numbers), 0)
+    if input.ndim != 4:
+        raise ShapeError(f"unfold: images with or without a batch are needed, not {list(input.shape)}")
+    return images.unfold(input, *numbers)
+
+
+def fold(
+    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Tensor:
+    """The sum of columns, each put back to the window it comes from: the transpose of :func:`unfold`."""
+    given = {"output_size": output_size, "kernel_size": kernel_size, "dilation": dilation, "padding": padding}
+    numbers = [_pair(value, "fold", name) for name, value in {**given, "stride": stride}.items()]
+    if _arguments.tensor(input, "fold", "input").ndim == 2:
+        return ops.squeeze(images.fold(ops.expand_dims(input, 0), *numbers), 0)
+    if input.ndim != 3:
+        raise ShapeError(f"fold: columns with or without a batch are needed, not {list(input.shape)}")
+    return images.fold(input, *numbers)
+
+
+#: The modes of ``interpolate`` with the numbers of axes they are for, and what they are on each axis.
+_MODES = {
+    "nearest": ((1, 2, 3), "nearest"),
+    "nearest-exact": ((1, 2, 3), "nearest-exact"),
+    "area": ((1, 2, 3), "area"),
+    "linear": ((1,), "linear"),
+    "bilinear": ((2,), "linear"),
+    "trilinear": ((3,), "linear"),
+    "bicubic": ((2,), "cubic"),
+}
+_AREA = {1: adaptive_avg_pool1d, 2: adaptive_avg_pool2d, 3: adaptive_avg_pool3d}
+
+
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """[batch, channels, …] with other sizes of the last axes: those given, or ``scale_factor`` times the present ones.
+
+    The mode is nearest, nearest-exact, area, linear, bilinear, trilinear or bicubic. With ``align_corners`` the samples
+    at the ends stay where they are.
+    """
+    count = _arguments.tensor(input, "interpolate", "input").ndim - 2
+    if antialias:
+        raise ArgumentError("interpolate: antialias is not supported; blur the input before it is made smaller")
+    if align_corners is not None and mode in ("nearest", "area", "nearest-exact"):
+        raise ArgumentError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+        )
+    if mode not in _MODES or count not in _MODES[mode][0]:
+        raise ArgumentError(f"interpolate: got {input.ndim}D input, for which there is no mode {mode!r}")
+    if size is not None and scale_factor is not None:
+        raise ArgumentError("only one of size or scale_factor should be defined")
+    given = size if size is not None else scale_factor
+    if given is None:
+        raise ArgumentError("either size or scale_factor should be defined")
+    each = list(given) if isinstance(given, list | tuple) else [given] * count
+    if len(each) != count:
+        raise ArgumentError(
+            "Input and output must have the same number of spatial dimensions, but got input with spatial dimensions "
+            f"of {list(input.shape[2:])} and {'output size' if size is not None else 'scale factors'} {given}."
+        )
+    factors: list[Any] = [None] * count
+    if size is None:
+        factors = factors if recompute_scale_factor or mode == "area" else each
+        each = [math.floor(n * factor) for n, factor in zip(input.shape[2:], each, strict=True)]
+    if min(each) < 1:
+        raise ArgumentError(f"Input and output sizes should be greater than 0, but got output sizes {each}")
+    if mode == "area":
+        return _AREA[count](input, each)
+    return images.resize(input, each, factors, _MODES[mode][1], bool(align_corners))
+
+
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """The old name of :func:`interpolate`."""
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """The old name of :func:`interpolate` with the mode nearest."""
+    return upsample(input, size, scale_factor)
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """The old name of :func:`interpolate` with the mode bilinear and aligned corners."""
+    return upsample(input, size, scale_factor, "bilinear", True)
+
+
+def _max_unpool(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    output_size: Any = None,
+    *,
+    _dimension: Dimension = DIMENSIONS[1],
+) -> Tensor:
+    """{items} in which the maxima of windows are at their old positions, and zeros elsewhere."""
+    n = _dimension.ndim
+    shape = _arguments.tensor(input, f"max_unpool{n}d", "input").shape
+
+    def each(value: Any) -> list[int]:
+        return list(value) if isinstance(value, list | tuple) else [value] * n
+
+    window, pads = each(kernel_size), each(padding)
+    steps = window if stride is None else each(stride)
+    sizes = [(m - 1) * s + k - 2 * p for m, s, k, p in zip(shape[-n:], steps, window, pads, strict=True)]
+    if output_size is not None:
+        wanted = list(output_size)[-n:]
+        for axis, (size, usual, step) in enumerate(zip(wanted, sizes, steps, strict=True)):
+            if not usual - step < size < usual + step:
+                raise ArgumentError(
+                    f'invalid output_size "{output_size}" (dim {axis} must be between {usual - step} and '
+                    f"{usual + step})"
+                )
+        sizes = wanted
+    outer = list(shape[:-n])
+    flat = ops.broadcast_to(ops.zeros_like(input[..., :1].sum(list(range(-n, 0)), True)[(..., *[0] * n)]), outer)
+    zeros = ops.broadcast_to(ops.expand_dims(flat, -1), [*outer, math.prod(sizes)])
+    values, places = ops.reshape(input, [*outer, -1]), ops.reshape(indices, [*outer, -1])
+    return ops.reshape(ops.scatter(zeros, -1, places, values), [*outer, *sizes])
+
+
+max_unpool1d = for_dimension("max_unpool{ndim}d", 1, _max_unpool)
+max_unpool2d = for_dimension("max_unpool{ndim}d", 2, _max_unpool)
+max_unpool3d = for_dimension("max_unpool{ndim}d", 3, _max_unpool)
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """``input / (k + alpha * mean)**beta`` with the mean of the squares of ``size`` channels around each."""
+    shape = _arguments.tensor(input, "local_response_norm", "input").shape
+    if len(shape) < 3:
+        raise ShapeError(f"Expected 3D or higher dimensionality input (got {len(shape)} dimensions)")
+    squares = ops.reshape(ops.square(input), [shape[0], 1, shape[1], -1])
+    padded = ops.pad(squares, [(0, 0), (0, 0), (size // 2, (size - 1) // 2), (0, 0)])
+    means = ops.reshape(ops.avg_pool2d(padded, [size, 1], 1), list(shape))
+    return ops.divide(input, ops.pow(ops.add(ops.multiply(means, alpha), k), beta))

@@ -1,0 +1,71 @@
+"""``torch.nn.modules``."""
+
+from __future__ import annotations
+
+from ferrograd.torch.nn.modules import (
+    activation,
+    batchnorm,
+    channelshuffle,
+    container,
+    conv,
+    distance,
+    dropout,
+    flatten,
+    fold,
+    instancenorm,
+    linear,
+    loss,
+    module,
+    normalization,
+    padding,
+    pixelshuffle,
+    pooling,
+    sparse,
+    upsampling,
+)
+from ferrograd.torch.nn.modules import (
+    utils as utils,
+)
+from ferrograd.torch.nn.modules.activation import *
+from ferrograd.torch.nn.modules.batchnorm import *
+from ferrograd.torch.nn.modules.channelshuffle import *
+from ferrograd.torch.nn.modules.container import *
+from ferrograd.torch.nn.modules.conv import *
+from ferrograd.torch.nn.modules.distance import *
+from ferrograd.torch.nn.modules.dropout import *
+from ferrograd.torch.nn.modules.flatten import *
+from ferrograd.torch.nn.modules.fold import *
+from ferrograd.torch.nn.modules.instancenorm import *
+from ferrograd.torch.nn.modules.linear import *
+from ferrograd.torch.nn.modules.loss import *
+from ferrograd.torch.nn.modules.module import *
+from ferrograd.torch.nn.modules.normalization import *
+from ferrograd.torch.nn.modules.padding import *
+from ferrograd.torch.nn.modules.pixelshuffle import *
+from ferrograd.torch.nn.modules.pooling import *
+from ferrograd.torch.nn.modules.sparse import *
+from ferrograd.torch.nn.modules.upsampling import *
+
+__all__: list[str] = []
+for _module in (
+    activation,
+    batchnorm,
+    channelshuffle,
+    container,
+    conv,
+    distance,
+    dropout,
+    flatten,
+    fold,
+    instancenorm,
+    linear,
+    loss,
+    module,
+    normalization,
+    padding,
+    pixelshuffle,
+    pooling,
+    sparse,
+    upsampling,
+):
+    __all__ += _module.__all__

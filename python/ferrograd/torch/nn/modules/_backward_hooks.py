@@ -1,0 +1,134 @@
+"""The hooks of a module that see the gradients of its outputs and of its inputs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd.torch.autograd.function import Function
+
+Hook = Callable[..., Any]
+Place = list[int] | None
+
+
+class _Together(Function):
+    """The identity of several tensors: one node, so that a hook sees all their gradients at once."""
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.mark_non_differentiable(*[t for t in tensors if not t.requires_grad])
+        return tuple(t.detach() for t in tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return grads
+
+
+class BackwardHooks:
+    """The hooks of one call of a module."""
+
+    def __init__(self, module: Any, hooks: list[Hook], before: list[Hook]) -> None:
+        self.module, self.hooks, self.before = module, hooks, before
+        self.inputs: Place = None
+        self.count = 0
+        self.grad_outputs: Any = None
+
+    def watch_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments, whose gradients go through the hooks."""
+        self.count = len(args)
+        args, self.inputs = _through(args, self._inputs_done)
+        return args
+
+    def watch_outputs(self, result: Any) -> Any:
+        """The result, whose gradients are kept for the hooks."""
+        outputs = result if isinstance(result, tuple) else (result,)
+        place: Place = None
+        outputs, place = _through(outputs, lambda grads, _: self._outputs_done(grads, place, len(outputs)))
+        return outputs if isinstance(result, tuple) else outputs[0]
+
+    def _outputs_done(self, grads: Any, place: Any, count: int) -> Any:
+        self.grad_outputs = _spread(grads, place, count)
+        for hook in self.before:
+            given = hook(self.module, self.grad_outputs)
+            if given is None:
+                continue
+            given = given if isinstance(given, tuple) else (given,)
+            if len(given) != count:
+                raise RuntimeError(
+                    "Backward pre hook returned an invalid number of grad_output, "
+                    f"got {len(given)}, but expected {count}"
+                )
+            self.grad_outputs = given
+        found = tuple(self.grad_outputs[i] for i in place)
+        if self.inputs is None:
+            self._without_inputs()
+        return found
+
+    def _without_inputs(self) -> None:
+        """Calls the hooks where no input has a gradient."""
+        if self.hooks:
+            warnings.warn(
+                "Full backward hook is firing when gradients are computed with respect to module outputs since no "
+                "inputs require gradients.",
+                stacklevel=2,
+            )
+        for hook in self.hooks:
+            given = hook(self.module, (None,) * self.count, self.grad_outputs)
+            if given is not None and not (isinstance(given, tuple) and all(g is None for g in given)):
+                raise RuntimeError(
+                    "Backward hook for Modules where no input requires gradient should always return None or None for "
+                    "all gradients."
+                )
+        self.grad_outputs = None
+
+    def _inputs_done(self, grads: Any, _: Any) -> Any:
+        if self.grad_outputs is None:
+            # The gradient did not come through the outputs of this call.
+            return None
+        found = _spread(grads, self.inputs or [], self.count)
+        for hook in self.hooks:
+            given = hook(self.module, found, self.grad_outputs)
+            if given is None:
+                continue
+            given = given if isinstance(given, tuple) else (given,)
+            if len(given) != len(found):
+                raise RuntimeError(
+                    "Backward hook returned an invalid number of grad_input, "
+                    f"got {len(given)}, but expected {len(found)}"
+                )
+            found = given
+        self.grad_outputs = None
+        return tuple(found[i] for i in self.inputs or [])
+
+
+def _spread(values: Any, place: list[int], count: int) -> tuple[Any, ...]:
+    """Values at their places among ``count``; None at the others."""
+    at = dict(zip(place, values, strict=True))
+    return tuple(at.get(i) for i in range(count))
+
+
+def _through(args: tuple[Any, ...], hook: Hook) -> tuple[Any, Place]:
+    """The arguments with their tensors passed through one node that has the hook, and the places of the tensors.
+
+    Without a tensor that is tracked, they are returned as they are, and None.
+    """
+    place = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
+    if not is_grad_enabled() or not any(args[i].requires_grad for i in place):
+        return args, None
+    found = _Together.apply(*[args[i] for i in place])
+    next(t for t in found if t.requires_grad).grad_fn.register_hook(hook)
+    at = dict(zip(place, found, strict=True))
+    passed = [at.get(i, arg) for i, arg in enumerate(args)]
+    return (type(args)(*passed) if hasattr(args, "_fields") else tuple(passed)), place
+
+
+def on_result(result: Any, hooks: list[Hook], module: Any) -> None:
+    """Calls hooks with the gradients of the node of the first tensor in a result: ``register_backward_hook``."""
+    while not isinstance(result, Tensor):
+        result = next(v for v in result.values() if isinstance(v, Tensor)) if isinstance(result, dict) else result[0]
+    node = result.grad_fn
+    if node is not None:
+        for hook in hooks:
+            node.register_hook(lambda grads, seeds, hook=hook: hook(module, grads, seeds))

@@ -1,0 +1,10 @@
+"""The base of torch's layers that are one call of a function."""
+
+from __future__ import annotations
+
+from ferrograd._nn.of_function import OfFunction
+from ferrograd.torch.nn.modules.module import Module
+
+
+class Layer(OfFunction, Module):
+    """A module that keeps the arguments of a function and calls it."""

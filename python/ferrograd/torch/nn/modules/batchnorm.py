@@ -1,0 +1,154 @@
+"""Batch normalization."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd._autograd.modes import no_grad
+from ferrograd._core import Tensor
+from ferrograd._core import torch as ops
+from ferrograd.torch.nn import functional as F
+from ferrograd.torch.nn import init
+from ferrograd.torch.nn.modules.linear import optional
+from ferrograd.torch.nn.modules.module import Module
+from ferrograd.torch.nn.parameter import Parameter
+
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
+
+
+class _NormBase(Module):
+    """Scales, shifts and running statistics of channels."""
+
+    _version = 2
+    #: The numbers of axes that an input may have.
+    _ranks: tuple[int, ...] = ()
+    weight: Parameter | None
+    bias: Parameter | None
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: object = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        self.register_parameter("weight", optional(affine, [num_features], dtype, device))
+        self.register_parameter("bias", optional(affine and bias, [num_features], dtype, device))
+        tracked = track_running_stats
+        self.register_buffer("running_mean", ops.zeros([num_features], dtype) if tracked else None)
+        self.register_buffer("running_var", ops.ones([num_features], dtype) if tracked else None)
+        self.register_buffer("num_batches_tracked", ops.zeros([], "int64") if tracked else None)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Sets the running means to zero and the running variances to one."""
+        if self.running_mean is not None and self.running_var is not None:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+        if self.num_batches_tracked is not None:
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Sets the running statistics, the scales and the shifts to their initial values."""
+        self.reset_running_stats()
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if self._ranks and input.ndim not in self._ranks:
+            wanted = " or ".join(f"{rank}D" for rank in self._ranks)
+            raise ValueError(f"expected {wanted} input (got {input.ndim}D input)")
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        shown = f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}"
+        return f"{shown}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any) -> None:
+        key = f"{prefix}num_batches_tracked"
+        if local_metadata.get("version") is None and self.num_batches_tracked is not None and key not in state_dict:
+            # Files of early versions lack the number of batches.
+            state_dict[key] = self.num_batches_tracked
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
+
+class _BatchNorm(_NormBase):
+    """Normalizes each channel over the batch."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalized input. In training the running statistics are updated."""
+        self._check_input_dim(input)
+        share = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
+            with no_grad():
+                self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                share = 1.0 / float(self.num_batches_tracked)
+        fresh = self.training or (self.running_mean is None and self.running_var is None)
+        used = not self.training or self.track_running_stats
+        mean, var = (self.running_mean, self.running_var) if used else (None, None)
+        return F.batch_norm(input, mean, var, self.weight, self.bias, fresh, share, self.eps)
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalization of vectors [batch, channels] or sequences [batch, channels, length].
+
+    >>> import ferrograd.torch as torch
+    >>> layer = torch.nn.BatchNorm1d(2)
+    >>> layer(torch.tensor([[1.0, 5.0], [3.0, 5.0]])).tolist(), layer.running_mean.tolist()
+    ([[-0.999994..., 0.0], [0.999994..., 0.0]], [0.2000000..., 0.5])
+    """
+
+    _ranks = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalization of images [batch, channels, height, width]."""
+
+    _ranks = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalization of volumes [batch, channels, depth, height, width]."""
+
+    _ranks = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalization of inputs with any number of axes. There is one process, so nothing is synchronized."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: object = None,
+        device: object = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.ndim < 2:
+            raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: object = None) -> Module:
+        """The module itself: batch normalization needs no other form in one process."""
+        return module

@@ -1,0 +1,633 @@
+"""``torch.nn.Module``."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from ferrograd._autograd.modes import no_grad
+from ferrograd._core import Tensor
+from ferrograd._nn.hooks import RemovableHandle, add
+from ferrograd._nn.module import BaseModule
+from ferrograd.torch._framework import typename
+from ferrograd.torch.nn.modules._backward_hooks import BackwardHooks, on_result
+from ferrograd.torch.nn.parameter import Buffer, Parameter
+
+__all__ = ["Module"]
+
+M = TypeVar("M", bound="Module")
+EXTRA_STATE = "_extra_state"
+#: What assigning a value of the wrong kind is refused with: the name of the kind, and what it may be.
+_WANTED = {
+    "parameter": ("parameter", "torch.nn.Parameter or None"),
+    "module": ("child module", "torch.nn.Module or None"),
+    "buffer": ("buffer", "torch.nn.Buffer, torch.Tensor or None"),
+}
+
+
+class _IncompatibleKeys(NamedTuple):
+    """The keys that a loaded ``state_dict`` lacks, and those that the module does not have."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not any(self):
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+    def __str__(self) -> str:
+        return repr(self)
+
+
+class Module(BaseModule):
+    """The base of all layers and models: holds parameters, buffers and other modules by the names they get.
+
+    >>> import ferrograd.torch as torch
+    >>> class Line(torch.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.slope = torch.nn.Parameter(torch.tensor(2.0))
+    ...     def forward(self, x):
+    ...         return self.slope * x
+    >>> line = Line()
+    >>> line(torch.tensor(3.0)).backward()
+    >>> line.slope.grad.item(), list(line.state_dict())
+    (3.0, ['slope'])
+    """
+
+    _parameter_class = Parameter
+    _version = 1
+    call_super_init = False
+    _backward_hooks: dict[int, Callable[..., Any]]
+    _backward_pre_hooks: dict[int, Callable[..., Any]]
+    _is_full_backward_hook: bool | None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if args or kwargs:
+            name = f"{type(self).__name__}.__init__()"
+            if kwargs:
+                raise TypeError(f"{name} got an unexpected keyword argument '{next(iter(kwargs))}'")
+            given = f"{len(args) + 1} were" if args else "1 was"
+            raise TypeError(f"{name} takes 1 positional argument but {given} given")
+        self._set_up()
+
+    def _set_up(self) -> None:
+        super()._set_up()
+        self.__dict__.update(
+            _forward_hooks_with_kwargs={},
+            _forward_hooks_always_called={},
+            _forward_pre_hooks_with_kwargs={},
+            _backward_hooks={},
+            _backward_pre_hooks={},
+            _is_full_backward_hook=None,
+            _state_dict_hooks={},
+            _state_dict_pre_hooks={},
+            _load_state_dict_pre_hooks={},
+            _load_state_dict_post_hooks={},
+        )
+
+    # Parameters, buffers and modules.
+
+    def _not_set_up(self, kind: str) -> Exception:
+        plural = "parameters" if kind == "parameter" else kind
+        return AttributeError(f"cannot assign {plural} before Module.__init__() call")
+
+    def _wrong_value(self, kind: str, name: str, value: object) -> Exception:
+        what, wanted = _WANTED[kind]
+        return TypeError(f"cannot assign '{typename(value)}' as {what} '{name}' ({wanted} expected)")
+
+    def _is_buffer(self, value: object) -> bool:
+        return isinstance(value, Buffer)
+
+    def _put(self, kind: str, name: str, value: Any) -> None:
+        if kind == "parameter":
+            self.register_parameter(name, value)
+        elif kind == "module":
+            self._modules[name] = value
+        elif isinstance(value, Buffer):
+            self.register_buffer(name, value, value.persistent)
+        else:
+            self.register_buffer(name, value, name not in self._non_persistent_buffers_set)
+
+    def _check_name(self, kind: str, table: str, name: object) -> None:
+        """Raises unless a name is free and has no dot."""
+        if not isinstance(name, str):
+            raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
+        if "." in name:
+            dotted = f'module name can\'t contain ".", got: {name}'
+            raise KeyError(dotted if kind == "module" else f'{kind} name can\'t contain "."')
+        if name == "":
+            raise KeyError(f'{kind} name can\'t be empty string ""')
+        if hasattr(self, name) and name not in self.__dict__[table]:
+            raise KeyError(f"attribute '{name}' already exists")
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Adds a tensor that is no parameter, such as a running mean. ``state_dict`` has it if it is ``persistent``."""
+        if "_buffers" not in self.__dict__:
+            raise self._not_set_up("buffer")
+        self._check_name("buffer", "_buffers", name)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+            )
+        self._buffers[name] = tensor
+        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Adds a parameter. None keeps the name for a parameter that the module does without."""
+        if "_parameters" not in self.__dict__:
+            raise AttributeError("cannot assign parameter before Module.__init__() call")
+        self._check_name("parameter", "_parameters", name)
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"cannot assign '{typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
+            )
+        if param is not None and not param.is_leaf:
+            raise ValueError(
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
+                f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
+            )
+        self._parameters[name] = param
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Adds a module below this one."""
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{typename(module)} is not a Module subclass")
+        self._check_name("module", "_modules", name)
+        self._modules[name] = module
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """The same as :meth:`add_module`."""
+        self.add_module(name, module)
+
+    def get_submodule(self, target: str) -> Module:
+        """The module with a dotted name; the module itself for the empty name."""
+        found: Any = self
+        for part in target.split(".") if target else []:
+            found = _attribute(found, part)
+            if not isinstance(found, Module):
+                raise AttributeError(f"`{part}` is not an nn.Module")
+        return found  # type: ignore[no-any-return]
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Replaces the module with a dotted name, or adds it; with ``strict`` it must be there."""
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if (strict or hasattr(parent, name)) and not isinstance(_attribute(parent, name), Module):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter with a dotted name."""
+        path, _, name = target.rpartition(".")
+        found = _attribute(self.get_submodule(path), name)
+        if not isinstance(found, Parameter):
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return found
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer with a dotted name."""
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        found: Tensor = _attribute(module, name)
+        if name not in module._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return found
+
+    def named_modules(
+        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """The module and all modules below it with their dotted names."""
+        return self._walk(prefix, remove_duplicate, memo)
+
+    def modules(self) -> Iterator[Module]:
+        """The module and all modules below it, each once."""
+        for _, module in self.named_modules():
+            yield module
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters with their dotted names; without ``recurse`` only the module's own."""
+        return self._members("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters, each once; without ``recurse`` only the module's own."""
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """The buffers with their dotted names; without ``recurse`` only the module's own."""
+        return self._members("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers, each once; without ``recurse`` only the module's own."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    # Modes and dtypes.
+
+    def train(self: M, mode: bool = True) -> M:
+        """Puts the tree into training mode, or with False into evaluation mode."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self: M) -> M:
+        """Puts the tree into evaluation mode."""
+        return self.train(False)
+
+    def requires_grad_(self: M, requires_grad: bool = True) -> M:
+        """Sets whether the parameters require gradients."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Sets the gradients of all parameters to None, or to zeros."""
+        for parameter in self.parameters():
+            if parameter.grad is not None:
+                parameter.grad = None if set_to_none else parameter.grad.detach() * 0
+
+    def to(self: M, *args: Any, **kwargs: Any) -> M:
+        """Casts the floating-point parameters and buffers to a dtype or to that of a tensor. There is only the CPU."""
+        dtype, others = kwargs.pop("dtype", None), []
+        kwargs.pop("non_blocking", None)
+        kwargs.pop("memory_format", None)
+        for arg in (*args, *kwargs.values()):
+            if isinstance(arg, Tensor):
+                dtype = arg.dtype
+            elif isinstance(arg, (np.dtype, type)):
+                dtype = arg
+            elif arg is not None and not isinstance(arg, bool):
+                others.append(arg)
+        if dtype is not None and np.dtype(dtype).kind not in "fcV":
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+            )
+
+        def converted(t: Tensor) -> Tensor:
+            t = t.to(*others) if others else t
+            return t.astype(dtype) if dtype is not None and t.dtype != dtype and _is_float(t) else t
+
+        self._convert(converted)
+        return self
+
+    def type(self: M, dst_type: Any) -> M:
+        """Casts all parameters and buffers to a dtype."""
+        self._convert(lambda t: t.astype(dst_type))
+        return self
+
+    def float(self: M) -> M:
+        """Casts the floating-point parameters and buffers to float32."""
+        return self.to(np.dtype("float32"))
+
+    def double(self: M) -> M:
+        """Casts the floating-point parameters and buffers to float64."""
+        return self.to(np.dtype("float64"))
+
+    def half(self: M) -> M:
+        """Casts the floating-point parameters and buffers to float16."""
+        return self.to(np.dtype("float16"))
+
+    def cpu(self: M) -> M:
+        """The module itself: the CPU is the only device."""
+        return self
+
+    def share_memory(self: M) -> M:
+        """The module itself: threads share its parameters."""
+        return self
+
+    def _apply(self: M, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> M:
+        """Replaces the values of the parameters and the buffers by ``fn`` of them."""
+        self._convert(fn)
+        return self
+
+    # Calls.
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls ``forward`` and the hooks."""
+        if not (self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks):
+            return self.forward(*args, **kwargs)
+        called: set[int] = set()
+        result: Any = None
+        try:
+            args, kwargs = self._before(args, kwargs)
+            watcher = None
+            if self._backward_pre_hooks or (self._backward_hooks and self._is_full_backward_hook):
+                full = list(self._backward_hooks.values()) if self._is_full_backward_hook else []
+                watcher = BackwardHooks(self, full, list(self._backward_pre_hooks.values()))
+                args = watcher.watch_inputs(args)
+            result = self.forward(*args, **kwargs)
+            for number in list(self._forward_hooks):
+                called.add(number)
+                result = self._after(number, args, kwargs, result)
+            if watcher is not None:
+                result = watcher.watch_outputs(result)
+            if self._backward_hooks and not self._is_full_backward_hook:
+                on_result(result, list(self._backward_hooks.values()), self)
+            return result
+        except Exception:
+            for number in self._forward_hooks_always_called:
+                if number not in called and number in self._forward_hooks:
+                    result = self._after(number, args, kwargs, result)
+            raise
+
+    def _before(self, args: Any, kwargs: Any) -> Any:
+        """The arguments that the hooks before the call make of those given."""
+        for number, hook in list(self._forward_pre_hooks.items()):
+            if number in self._forward_pre_hooks_with_kwargs:
+                given = hook(self, args, kwargs)
+                if given is None:
+                    continue
+                if not isinstance(given, tuple) or len(given) != 2:
+                    raise RuntimeError(
+                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {given}."
+                    )
+                args, kwargs = given
+            else:
+                given = hook(self, args)
+                if given is not None:
+                    args = given if isinstance(given, tuple) else (given,)
+        return args, kwargs
+
+    def _after(self, number: int, args: Any, kwargs: Any, result: Any) -> Any:
+        """The result that a hook after the call makes of the one given."""
+        hook = self._forward_hooks[number]
+        named = number in self._forward_hooks_with_kwargs
+        given = hook(self, args, kwargs, result) if named else hook(self, args, result)
+        return result if given is None else given
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Calls ``hook(module, args)`` before every call; it may return other arguments.
+
+        With ``with_kwargs`` it is ``hook(module, args, kwargs)``, which may return a pair. A hook that is to
+        ``prepend`` runs before the others.
+        """
+        flags = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
+        return add(self._forward_pre_hooks, hook, *flags, first=prepend)
+
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Calls ``hook(module, args, output)`` after every call; it may return another output.
+
+        With ``with_kwargs`` it is ``hook(module, args, kwargs, output)``. With ``always_call`` it is also called, with
+        the output None, when the call raises.
+        """
+        flags = [self._forward_hooks_with_kwargs] if with_kwargs else []
+        flags += [self._forward_hooks_always_called] if always_call else []
+        return add(self._forward_hooks, hook, *flags, first=prepend)
+
+    def _backward_kind(self, full: bool) -> None:
+        other = "non-full" if full else "full"
+        if self._is_full_backward_hook is (not full):
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. "
+                f"Please use only one of them; this one has {other} hooks."
+            )
+        self._is_full_backward_hook = full
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Calls ``hook(module, grad_input, grad_output)`` in every backward pass; it may return another grad_input."""
+        self._backward_kind(True)
+        return add(self._backward_hooks, hook, first=prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Calls ``hook(module, grad_output)`` before gradients go through; it may return another grad_output."""
+        return add(self._backward_pre_hooks, hook, first=prepend)
+
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls ``hook(module, grad_input, grad_output)`` with the gradients of the last op of the module only."""
+        self._backward_kind(False)
+        return add(self._backward_hooks, hook)
+
+    # State.
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls ``hook(module, prefix, keep_vars)`` before ``state_dict`` reads the module."""
+        return add(self._state_dict_pre_hooks, hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls ``hook(module, state_dict, prefix, local_metadata)``, which may change the dict in place."""
+
+        def checked(*args: Any) -> None:
+            if hook(*args) is not None:
+                raise RuntimeError("state_dict post-hook must return None")
+
+        return add(self._state_dict_hooks, checked)
+
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Like :meth:`register_state_dict_post_hook`, but the hook may return another dict."""
+        return add(self._state_dict_hooks, hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls a hook before the module loads its part of a state.
+
+        ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``.
+        """
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], with_module: bool = False
+    ) -> RemovableHandle:
+        return add(self._load_state_dict_pre_hooks, _WithModule(hook) if with_module else hook)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls ``hook(module, incompatible_keys)`` after the module has loaded; it may change the keys in place."""
+        return add(self._load_state_dict_post_hooks, hook)
+
+    def get_extra_state(self) -> Any:
+        """What ``state_dict`` keeps of the module besides tensors. Who defines it also defines the setter."""
+        raise NotImplementedError(f"{type(self).__name__} has no extra state")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Loads what :meth:`get_extra_state` gave."""
+        raise NotImplementedError(f"{type(self).__name__} has no extra state")
+
+    def _persistent(self) -> dict[str, Tensor]:
+        """The own parameters and persistent buffers by name."""
+        kept = {**self._parameters}
+        kept.update({k: b for k, b in self._buffers.items() if k not in self._non_persistent_buffers_set})
+        return {name: value for name, value in kept.items() if value is not None}
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        for name, value in self._persistent().items():
+            destination[prefix + name] = value if keep_vars else value.detach()
+        if type(self).get_extra_state is not Module.get_extra_state:
+            destination[prefix + EXTRA_STATE] = self.get_extra_state()
+
+    def state_dict(self, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+        """The parameters and persistent buffers of the tree by dotted name, detached unless ``keep_vars``.
+
+        They share memory with the module: a later step of an optimizer changes them.
+
+        >>> import ferrograd.torch as torch
+        >>> list(torch.nn.Sequential(torch.nn.Linear(2, 1)).state_dict())
+        ['0.weight', '0.bias']
+        """
+        if destination is None:
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()
+        local = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = local
+        for hook in self._state_dict_pre_hooks.values():
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook in self._state_dict_hooks.values():
+            replaced = hook(self, destination, prefix, local)
+            destination = destination if replaced is None else replaced
+        return destination
+
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """Loads the module's own part of a state; notes what is missing, too much or wrong."""
+        for hook in self._load_state_dict_pre_hooks.values():
+            given = (state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+            hook(*((self, *given) if isinstance(hook, _WithModule) else given))
+        own = self._persistent()
+        for name, value in own.items():
+            key = prefix + name
+            if key in state_dict:
+                error = self._load_one(name, key, value, state_dict[key], local_metadata)
+                error_msgs += [error] if error else []
+            elif strict:
+                missing_keys.append(key)
+        extra = prefix + EXTRA_STATE
+        if type(self).set_extra_state is not Module.set_extra_state:
+            if extra in state_dict:
+                self.set_extra_state(state_dict[extra])
+            elif strict:
+                missing_keys.append(extra)
+        elif strict and extra in state_dict:
+            unexpected_keys.append(extra)
+        for key in state_dict if strict else ():
+            if key.startswith(prefix) and key != extra:
+                name, dot, _ = key[len(prefix) :].partition(".")
+                if name not in (self._modules if dot else own):
+                    unexpected_keys.append(key)
+
+    def _load_one(self, name: str, key: str, value: Tensor, given: Any, local_metadata: dict[str, Any]) -> str | None:
+        """Loads one tensor; the text of the error if it cannot be."""
+        if not isinstance(given, Tensor):
+            return (
+                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
+                f"checkpoint but received {type(given)}"
+            )
+        if value.ndim == 0 and tuple(given.shape) == (1,):
+            given = given[0]
+        if tuple(given.shape) != tuple(value.shape):
+            return (
+                f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in "
+                f"current model is {value.shape}."
+            )
+        try:
+            with no_grad():
+                if not local_metadata.get("assign_to_params_buffers"):
+                    value.copy_(given)
+                    return None
+                if isinstance(value, Parameter):
+                    tracked = value.requires_grad
+                    given = given if isinstance(given, Parameter) else Parameter(given, tracked)
+                    given.requires_grad_(tracked)
+                setattr(self, name, given)
+        except Exception as error:
+            return (
+                f'While copying the parameter named "{key}", whose dimensions in the model are {value.shape} and whose '
+                f"dimensions in the checkpoint are {given.shape}, an exception occurred : {error.args}."
+            )
+        return None
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> _IncompatibleKeys:
+        """Copies the tensors of a ``state_dict`` into the module; with ``assign`` takes them over instead.
+
+        Raises:
+            RuntimeError: a shape differs, or with ``strict`` a key is missing or too much. All errors are listed.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        missing: list[str] = []
+        unexpected: list[str] = []
+        errors: list[str] = []
+        metadata = getattr(state_dict, "_metadata", None) or {}
+
+        def load(module: Module, state: dict[str, Any], prefix: str) -> None:
+            local = metadata.get(prefix[:-1], {})
+            if assign:
+                local["assign_to_params_buffers"] = True
+            module._load_from_state_dict(state, prefix, local, True, missing, unexpected, errors)
+            for name, child in module._modules.items():
+                if child is not None:
+                    below = f"{prefix}{name}."
+                    load(child, {k: v for k, v in state.items() if k.startswith(below)}, below)
+            for hook in module._load_state_dict_post_hooks.values():
+                if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
+                    raise AssertionError(
+                        "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
+                        "values, if incompatible_keys need to be modified, it should be done inplace."
+                    )
+
+        load(self, OrderedDict(state_dict), "")
+        if strict:
+            for keys, what in ((unexpected, "Unexpected"), (missing, "Missing")):
+                if keys:
+                    listed = ", ".join(f'"{key}"' for key in keys)
+                    errors.insert(0, f"{what} key(s) in state_dict: {listed}. ")
+        if errors:
+            listed = "\n\t".join(errors)
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{listed}")
+        return _IncompatibleKeys(missing, unexpected)
+
+
+class _WithModule:
+    """A hook that also takes the module, as its first argument."""
+
+    def __init__(self, hook: Callable[..., Any]) -> None:
+        self.hook = hook
+
+    def __call__(self, *args: Any) -> Any:
+        return self.hook(*args)
+
+
+def _is_float(t: Tensor) -> bool:
+    return bool(t.dtype.kind in "fc")
+
+
+def _attribute(module: Any, name: str) -> Any:
+    if not hasattr(module, name):
+        raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+    return getattr(module, name)
