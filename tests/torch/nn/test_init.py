@@ -83,6 +83,9 @@ def test_layers_draw_as_torch_does() -> None:
     filters = nn.Conv2d(16, 32, 3).weight.detach().numpy()
     assert filters.std() == pytest.approx(1 / math.sqrt(3 * 144), rel=0.05)
     assert nn.Embedding(100, 50).weight.detach().numpy().std() == pytest.approx(1, rel=0.05)
+    for draw in (init.uniform_, init.trunc_normal_, init.orthogonal_, init.kaiming_normal_):
+        drawn = [draw(torch.empty(3, 3), generator=torch.Generator().manual_seed(5)).tolist() for _ in range(2)]
+        assert drawn[0] == drawn[1]
     torch.manual_seed(3)
     first = nn.Linear(4, 4).weight
     torch.manual_seed(3)

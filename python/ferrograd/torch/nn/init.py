@@ -14,6 +14,7 @@ from typing import Any
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
 from ferrograd._nn import initial
+from ferrograd.torch._generator import drawing
 
 __all__ = [
     "calculate_gain",
@@ -58,7 +59,7 @@ def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = N
 
 @no_grad()
 def trunc_normal_(
-    tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: None = None
+    tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Any:
     """Random numbers of the normal distribution, drawn again where they are outside of [``a``, ``b``]."""
     if mean < a - 2 * std or mean > b + 2 * std:
@@ -67,7 +68,9 @@ def trunc_normal_(
             "The distribution of values may be incorrect.",
             stacklevel=3,
         )
-    return tensor.copy_(initial.truncated_normal(tensor.shape, mean, std, a, b, tensor.dtype))
+    with drawing(generator, "trunc_normal_"):
+        drawn = initial.truncated_normal(tensor.shape, mean, std, a, b, tensor.dtype)
+    return tensor.copy_(drawn)
 
 
 @no_grad()
@@ -154,9 +157,11 @@ def kaiming_normal_(
 
 
 @no_grad()
-def orthogonal_(tensor: Any, gain: float = 1, generator: None = None) -> Any:
+def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     """A random matrix with orthonormal rows or columns, whichever are fewer, times ``gain``. Later axes are joined."""
-    return tensor.copy_(initial.orthogonal(tensor.shape, gain, tensor.dtype))
+    with drawing(generator, "orthogonal_"):
+        drawn = initial.orthogonal(tensor.shape, gain, tensor.dtype)
+    return tensor.copy_(drawn)
 
 
 @no_grad()
@@ -167,8 +172,9 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)
     tensor.normal_(0, std, generator=generator)
-    for column in range(columns):
-        tensor[ops.randperm(rows)[:zeros], column] = 0
+    with drawing(generator, "sparse_"):
+        for column in range(columns):
+            tensor[ops.randperm(rows)[:zeros], column] = 0
     return tensor
 
 
