@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -283,3 +285,114 @@ def test_wrong_arguments_raise() -> None:
         with pytest.raises(fg.ArgumentError, match=text):
             call()
     assert w.tolist() == [1.0, 1.0]
+
+
+def test_hooks_of_an_optimizer() -> None:
+    w = torch.tensor([1.0], requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.5)
+    seen: list[Any] = []
+    from ferrograd.torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+    before = optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append(("before", args)))
+    optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append(("after", w.item())))
+    with register_optimizer_step_pre_hook(lambda *_: seen.append("all before")):
+        w.sum().backward()
+        optimizer.step()
+        assert seen == ["all before", ("before", ()), ("after", 0.5)]
+    del seen[:]
+    before.remove()
+    handle = register_optimizer_step_post_hook(lambda *_: seen.append("all after"))
+    optimizer.step()
+    handle.remove()
+    assert seen == [("after", 0.0), "all after"]
+
+    def closure() -> Any:
+        return torch.tensor(3.0)
+
+    changing = optimizer.register_step_pre_hook(lambda o, args, kwargs: ((closure,), {}))
+    assert optimizer.step().item() == 3
+    changing.remove()
+    bad = optimizer.register_step_pre_hook(lambda *_: 3)
+    with pytest.raises(RuntimeError, match="must return None or a tuple"):
+        optimizer.step()
+    bad.remove()
+    del seen[:]
+    optimizer.register_state_dict_pre_hook(lambda o: seen.append("save"))
+    optimizer.register_state_dict_post_hook(lambda o, state: {**state, "more": 1})
+    optimizer.register_load_state_dict_post_hook(lambda o: seen.append("second"))
+    optimizer.register_load_state_dict_post_hook(lambda o: seen.append("first"), prepend=True)
+    optimizer.register_load_state_dict_pre_hook(lambda o, state: {**state, "state": {}})
+    state = optimizer.state_dict()
+    assert state["more"] == 1
+    optimizer.load_state_dict(state)
+    assert seen == ["save", "first", "second"]
+
+
+def test_a_step_of_the_user_has_hooks_once() -> None:
+    class Twice(torch.optim.SGD):
+        def step(self, closure: Any = None) -> Any:
+            super().step()
+            return super().step(closure)
+
+    w = torch.tensor([1.0], requires_grad=True)
+    optimizer = Twice([w], lr=0.25)
+    seen: list[float] = []
+    optimizer.register_step_post_hook(lambda *_: seen.append(w.item()))
+    w.sum().backward()
+    optimizer.step()
+    assert seen == [0.5]
+
+
+def test_a_loaded_state_is_a_copy() -> None:
+    w = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.Adam([w])
+    w.sum().backward()
+    optimizer.step()
+    kept = optimizer.state_dict()
+    kept["state"][0]["nested"] = {"list": [torch.ones(2), [1, 2]], "pair": (1, {"a": 2})}
+    kept["param_groups"][0]["more"] = [1, [2]]
+    other = torch.optim.Adam([torch.ones(2, requires_grad=True)])
+    other.load_state_dict(kept)
+    (p,) = other.param_groups[0]["params"]
+    mine = other.state[p]
+    assert mine["exp_avg"].dtype == torch.float32
+    assert mine["nested"] is not kept["state"][0]["nested"]
+    mine["nested"]["list"][1].append(3)
+    mine["nested"]["list"][0].add_(1)
+    mine["exp_avg"].add_(1)
+    other.param_groups[0]["more"][1].append(3)
+    assert kept["state"][0]["nested"]["list"][1] == [1, 2]
+    assert kept["state"][0]["nested"]["list"][0].tolist() == [1, 1]
+    assert kept["state"][0]["exp_avg"].tolist() == pytest.approx([0.1, 0.1])
+    assert kept["param_groups"][0]["more"] == [1, [2]]
+    assert mine["nested"]["pair"] == (1, {"a": 2})
+    kept["state"][7] = {}
+    with pytest.raises(fg.ArgumentError, match="there is state for 7, which is no parameter"):
+        other.load_state_dict(kept)
+
+
+def test_parameters_may_have_names() -> None:
+    a, b = (torch.ones(1, requires_grad=True) for _ in range(2))
+    optimizer = torch.optim.SGD([("a", a), ("b", b)])
+    assert optimizer.param_groups[0]["params"] == [a, b]
+    assert optimizer.state_dict()["param_groups"][0]["param_names"] == ["a", "b"]
+    for wrong, text in (
+        ([("a", a), b], "Some param names are missing"),
+        ([{"params": [("a", a)]}, {"params": [b]}], "cannot add param group without names"),
+    ):
+        with pytest.raises(fg.ArgumentError, match=text):
+            torch.optim.SGD(wrong)
+    with pytest.raises(TypeError, match="ordered collections"):
+        torch.optim.SGD([{"params": {a, b}}])
+
+
+def test_an_optimizer_can_be_copied_and_pickled() -> None:
+    w, optimizer = by_torch(lambda p: torch.optim.Adam(p, 0.1), 2)
+    optimizer.register_step_pre_hook(lambda *_: 1 / 0)
+    for other in (copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))):
+        (p,) = other.param_groups[0]["params"]
+        assert p is not w
+        other.zero_grad()
+        loss(p).backward()
+        other.step()
+        assert p.tolist() == by_torch(lambda q: torch.optim.Adam(q, 0.1), 3)[0].tolist()

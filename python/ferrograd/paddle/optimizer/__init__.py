@@ -13,106 +13,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
-from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import lbfgs as _lbfgs
 from ferrograd._optim import steps as _steps
+from ferrograd.paddle.optimizer import lr
+from ferrograd.paddle.optimizer.optimizer import Clip, Optimizer, Parameters, Rate
 
-__all__ = ["LBFGS", "SGD", "Adam", "AdamW", "Momentum", "Optimizer"]
-
-Parameters = Iterable[Tensor] | Iterable[dict[str, Any]] | None
-Clip = Callable[[list[tuple[Tensor, Tensor]]], list[tuple[Tensor, Tensor]]]
-
-
-class Optimizer:
-    """The base of optimizers: groups of parameters with options, and the state of each parameter."""
-
-    def __init__(
-        self,
-        learning_rate: float,
-        parameters: Parameters = None,
-        weight_decay: float | None = None,
-        grad_clip: Clip | None = None,
-        name: str | None = None,
-    ) -> None:
-        op = type(self).__name__
-        if parameters is None:
-            raise ArgumentError(f"{op}: parameters argument given to the Optimizer should not be None in dygraph mode.")
-        if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
-            raise ArgumentError(
-                f"{op}: `parameters` argument given to the optimizer should be an iterable of paddle Tensors, but got "
-                f"argument type is `{type(parameters).__name__}`."
-            )
-        _steps.at_least(op, 0, learning_rate=learning_rate, weight_decay=weight_decay or 0)
-        groups: list[Any] = list(parameters)
-        if groups and not isinstance(groups[0], dict):
-            groups = [{"params": groups}]
-        common = {"learning_rate": 1.0, "weight_decay": weight_decay, "grad_clip": grad_clip}
-        self._learning_rate = float(learning_rate)
-        self._groups = [{**common, **g, "params": _steps.leaves(g["params"], op)} for g in groups]
-        self._parameter_list = [p for g in self._groups for p in g["params"]]
-        self._state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
-
-    def get_lr(self) -> float:
-        """The learning rate."""
-        return self._learning_rate
-
-    def set_lr(self, value: float) -> None:
-        """Sets the learning rate."""
-        _steps.at_least("set_lr", 0, learning_rate=value)
-        self._learning_rate = float(value)
-
-    def clear_grad(self, set_to_zero: bool = True) -> None:
-        """Fills the gradients of all parameters with zeros, or without ``set_to_zero`` drops them."""
-        for p in self._parameter_list:
-            p.clear_gradient(set_to_zero)
-
-    clear_gradients = clear_grad
-
-    @no_grad()
-    def step(self) -> None:
-        """Updates every parameter that has a gradient and does not have ``stop_gradient``."""
-        for group in self._groups:
-            pairs = [(p, p.grad) for p in group["params"] if p.grad is not None and not p.stop_gradient]
-            clip = group["grad_clip"]
-            for p, g in clip(pairs) if clip else pairs:
-                self._update(p, g, self._learning_rate * group["learning_rate"], group["weight_decay"] or 0.0)
-
-    def minimize(
-        self,
-        loss: Tensor,
-        startup_program: object = None,
-        parameters: list[Tensor] | None = None,
-        no_grad_set: object = None,
-    ) -> tuple[list[Any], list[tuple[Tensor, Tensor]]]:
-        """Runs :meth:`step` with the gradients of ``loss.backward()``; ``([], [(parameter, gradient), ...])``."""
-        pairs = [(p, p.grad) for p in self._parameter_list if p.grad is not None]
-        self.step()
-        return [], pairs
-
-    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
-        raise NotImplementedError
-
-    def state_dict(self) -> dict[str, Any]:
-        """The state by ``"number.name"``, with the number of the parameter."""
-        found = {}
-        for i, p in enumerate(self._parameter_list):
-            found.update({f"{i}.{key}": value for key, value in self._state.get(p, {}).items()})
-        return found
-
-    def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads the :meth:`state_dict` of an optimizer that has the same number of parameters."""
-        self._state.clear()
-        for key, value in state_dict.items():
-            i, _, name = key.partition(".")
-            if not i.isdigit() or int(i) >= len(self._parameter_list):
-                raise ArgumentError(f"set_state_dict: {key!r} belongs to no parameter")
-            own = value.detach().clone() if isinstance(value, Tensor) else value
-            self._state[self._parameter_list[int(i)]][name] = own
+__all__ = ["LBFGS", "SGD", "Adam", "AdamW", "Momentum", "Optimizer", "lr"]
 
 
 class SGD(Optimizer):
@@ -120,7 +30,7 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        learning_rate: float = 0.001,
+        learning_rate: Rate = 0.001,
         parameters: Parameters = None,
         weight_decay: float | None = None,
         grad_clip: Clip | None = None,
@@ -138,7 +48,7 @@ class Momentum(Optimizer):
 
     def __init__(
         self,
-        learning_rate: float = 0.001,
+        learning_rate: Rate = 0.001,
         momentum: float = 0.9,
         parameters: Parameters = None,
         use_nesterov: bool = False,
@@ -167,7 +77,7 @@ class Adam(Optimizer):
 
     def __init__(
         self,
-        learning_rate: float = 0.001,
+        learning_rate: Rate = 0.001,
         beta1: float | Tensor = 0.9,
         beta2: float | Tensor = 0.999,
         epsilon: float | Tensor = 1e-8,
@@ -210,7 +120,7 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        learning_rate: float = 0.001,
+        learning_rate: Rate = 0.001,
         beta1: float | Tensor = 0.9,
         beta2: float | Tensor = 0.999,
         epsilon: float | Tensor = 1e-8,
@@ -245,7 +155,7 @@ class LBFGS(Optimizer):
 
     def __init__(
         self,
-        learning_rate: float = 1.0,
+        learning_rate: Rate = 1.0,
         max_iter: int = 20,
         max_eval: int | None = None,
         tolerance_grad: float = 1e-07,
@@ -277,5 +187,5 @@ class LBFGS(Optimizer):
         if closure is None:
             raise ArgumentError("LBFGS.step: a closure that computes the loss and its gradients is needed")
         (group,) = self._groups
-        clip, decay, rate = group["grad_clip"], group["weight_decay"] or 0.0, self._learning_rate
+        clip, decay, rate = group["grad_clip"], group["weight_decay"] or 0.0, self.get_lr()
         return _lbfgs.step(group["params"], closure, clip, decay, self._memory, rate=rate, **self._options)

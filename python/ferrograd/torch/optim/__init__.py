@@ -13,110 +13,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
 from typing import Any
 
-from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import lbfgs as _lbfgs
 from ferrograd._optim import steps as _steps
+from ferrograd.torch.optim import lr_scheduler
+from ferrograd.torch.optim.optimizer import Closure, Optimizer, Params
 
-__all__ = ["LBFGS", "SGD", "Adam", "AdamW", "Optimizer"]
-
-Params = Iterable[Tensor] | Iterable[dict[str, Any]]
-Closure = Callable[[], Any]
-
-
-class Optimizer:
-    """The base of optimizers: groups of parameters with options, and the state of each parameter."""
-
-    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
-        self.defaults = defaults
-        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
-        self.param_groups: list[dict[str, Any]] = []
-        if isinstance(params, Tensor) or not isinstance(params, Iterable):
-            raise ArgumentError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                f"{type(params).__name__}"
-            )
-        groups = list(params)
-        if not groups:
-            raise ArgumentError("optimizer got an empty parameter list")
-        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
-            self.add_param_group(group)  # type: ignore[arg-type]
-
-    def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Adds a group ``{"params": ...}``, with the options that differ from the defaults."""
-        if not isinstance(param_group, dict) or "params" not in param_group:
-            raise ArgumentError("param group must be a dict with 'params'")
-        given = param_group["params"]
-        params = _steps.leaves([given] if isinstance(given, Tensor) else given, type(self).__name__)
-        known = {id(p) for group in self.param_groups for p in group["params"]}
-        if any(id(p) in known for p in params):
-            raise ArgumentError("some parameters appear in more than one parameter group")
-        group = {**self.defaults, **param_group, "params": params}
-        self._check(group)
-        self.param_groups.append(group)
-
-    def _check(self, group: dict[str, Any]) -> None:
-        """Raises for invalid options of a group."""
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Sets the gradients of all parameters to None, or to zeros."""
-        for group in self.param_groups:
-            for p in group["params"]:
-                if set_to_none:
-                    p.grad = None
-                elif p.grad is not None:
-                    p.grad = _steps.zeros(p.grad)
-
-    def step(self, closure: Closure | None = None) -> Any:
-        """Updates every parameter that has a gradient. ``closure`` first recomputes the loss and the gradients."""
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    self._update(p, -p.grad.detach() if group.get("maximize") else p.grad, group)
-        return loss
-
-    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
-        raise NotImplementedError
-
-    def state_dict(self) -> dict[str, Any]:
-        """The state by parameter number, and the options of the groups."""
-        numbers = {id(p): i for i, p in enumerate(p for group in self.param_groups for p in group["params"])}
-        groups = [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
-        return {"state": {numbers[id(p)]: dict(s) for p, s in self.state.items()}, "param_groups": groups}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads the :meth:`state_dict` of an optimizer that has the same number of parameters."""
-        if not isinstance(state_dict, dict) or not {"state", "param_groups"} <= state_dict.keys():
-            raise ArgumentError("load_state_dict: state_dict must be a dict with 'state' and 'param_groups'")
-        groups = state_dict["param_groups"]
-        if [len(g["params"]) for g in groups] != [len(g["params"]) for g in self.param_groups]:
-            raise ArgumentError("loaded state dict has parameter groups of other sizes than the optimizer's")
-        numbers = [i for group in groups for i in group["params"]]
-        params = dict(zip(numbers, (p for group in self.param_groups for p in group["params"]), strict=True))
-
-        def own(value: Any) -> Any:
-            return value.detach().clone() if isinstance(value, Tensor) else value
-
-        self.state.clear()
-        for i, state in state_dict["state"].items():
-            self.state[params[i]] = {key: own(value) for key, value in state.items()}
-        for mine, theirs in zip(self.param_groups, groups, strict=True):
-            mine.update({key: value for key, value in theirs.items() if key != "params"})
-
-    def __repr__(self) -> str:
-        lines = [f"{type(self).__name__} ("]
-        for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
-            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
-        return "\n".join([*lines, ")"])
+__all__ = ["LBFGS", "SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler"]
 
 
 class SGD(Optimizer):

@@ -1,0 +1,136 @@
+"""The base of Paddle's optimizers."""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ferrograd._autograd.modes import no_grad
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd._optim import steps
+from ferrograd.paddle.optimizer.lr import LambdaDecay, LRScheduler
+
+__all__ = ["Optimizer"]
+
+Parameters = Iterable[Tensor] | Iterable[dict[str, Any]] | None
+Clip = Callable[[list[tuple[Tensor, Tensor]]], list[tuple[Tensor, Tensor]]]
+#: A learning rate, or a schedule of it.
+Rate = float | LRScheduler
+
+
+class Optimizer:
+    """The base of optimizers: groups of parameters with options, and the state of each parameter."""
+
+    def __init__(
+        self,
+        learning_rate: Rate,
+        parameters: Parameters = None,
+        weight_decay: float | None = None,
+        grad_clip: Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        op = type(self).__name__
+        if parameters is None:
+            raise ArgumentError(f"{op}: parameters argument given to the Optimizer should not be None in dygraph mode.")
+        if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
+            raise ArgumentError(
+                f"{op}: `parameters` argument given to the optimizer should be an iterable of paddle Tensors, but got "
+                f"argument type is `{type(parameters).__name__}`."
+            )
+        if not isinstance(learning_rate, LRScheduler):
+            steps.at_least(op, 0, learning_rate=learning_rate)
+        steps.at_least(op, 0, weight_decay=weight_decay or 0)
+        groups: list[Any] = list(parameters)
+        if groups and not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        common = {"learning_rate": 1.0, "weight_decay": weight_decay, "grad_clip": grad_clip}
+        self._learning_rate: Rate = learning_rate if isinstance(learning_rate, LRScheduler) else float(learning_rate)
+        self._groups = [{**common, **g, "params": steps.leaves(g["params"], op)} for g in groups]
+        self._parameter_list = [p for g in self._groups for p in g["params"]]
+        self._state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+
+    def get_lr(self) -> float:
+        """The learning rate."""
+        return self._learning_rate() if isinstance(self._learning_rate, LRScheduler) else self._learning_rate
+
+    def set_lr(self, value: float) -> None:
+        """Sets the learning rate, which must not be a schedule."""
+        if isinstance(self._learning_rate, LRScheduler):
+            raise RuntimeError(
+                "optimizer's learning rate can't be LRScheduler when invoke this API, because this will lead to "
+                "conflict."
+            )
+        steps.at_least("set_lr", 0, learning_rate=value)
+        self._learning_rate = float(value)
+
+    def set_lr_scheduler(self, scheduler: LRScheduler) -> None:
+        """Makes a schedule the learning rate."""
+        if not isinstance(scheduler, LRScheduler):
+            raise TypeError(
+                "The type of 'scheduler' in optimizer.set_lr_scheduler must be LRScheduler, but received "
+                f"{type(scheduler)}."
+            )
+        self._learning_rate = scheduler
+
+    def clear_grad(self, set_to_zero: bool = True) -> None:
+        """Fills the gradients of all parameters with zeros, or without ``set_to_zero`` drops them."""
+        for p in self._parameter_list:
+            p.clear_gradient(set_to_zero)
+
+    clear_gradients = clear_grad
+
+    @no_grad()
+    def step(self) -> None:
+        """Updates every parameter that has a gradient and does not have ``stop_gradient``."""
+        rate = self.get_lr()
+        for group in self._groups:
+            pairs = [(p, p.grad) for p in group["params"] if p.grad is not None and not p.stop_gradient]
+            clip = group["grad_clip"]
+            for p, g in clip(pairs) if clip else pairs:
+                self._update(p, g, rate * group["learning_rate"], group["weight_decay"] or 0.0)
+
+    def minimize(
+        self,
+        loss: Tensor,
+        startup_program: object = None,
+        parameters: list[Tensor] | None = None,
+        no_grad_set: object = None,
+    ) -> tuple[list[Any], list[tuple[Tensor, Tensor]]]:
+        """Runs :meth:`step` with the gradients of ``loss.backward()``; ``([], [(parameter, gradient), ...])``."""
+        pairs = [(p, p.grad) for p in self._parameter_list if p.grad is not None]
+        self.step()
+        return [], pairs
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        raise NotImplementedError
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state by ``"number.name"``, with the number of the parameter, and that of the schedule."""
+        found: dict[str, Any] = {}
+        for i, p in enumerate(self._parameter_list):
+            found.update({f"{i}.{key}": value for key, value in self._state.get(p, {}).items()})
+        if isinstance(self._learning_rate, LRScheduler):
+            found["LR_Scheduler"] = self._learning_rate.state_dict()
+        return found
+
+    def set_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Loads a copy of the :meth:`state_dict` of an optimizer that has the same number of parameters."""
+        schedule = state_dict.get("LR_Scheduler")
+        if isinstance(self._learning_rate, LRScheduler):
+            if schedule is not None:
+                self._learning_rate.set_state_dict(schedule)
+            elif not isinstance(self._learning_rate, LambdaDecay):
+                raise AssertionError("LR_Scheduler state must be included in the state dict except LambdaDecay")
+        self._state.clear()
+        for key, value in state_dict.items():
+            if key == "LR_Scheduler":
+                continue
+            i, _, name = key.partition(".")
+            if not i.isdigit() or int(i) >= len(self._parameter_list):
+                raise ArgumentError(f"set_state_dict: {key!r} belongs to no parameter")
+            own = value.detach().clone() if isinstance(value, Tensor) else copy.deepcopy(value)
+            self._state[self._parameter_list[int(i)]][name] = own
+
+    load_state_dict = set_state_dict

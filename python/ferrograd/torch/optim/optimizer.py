@@ -1,0 +1,283 @@
+"""The base of torch's optimizers."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ferrograd._autograd.modes import enable_grad, no_grad
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd._optim import steps
+
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+
+Params = Iterable[Any]
+Closure = Callable[[], Any]
+Hooks = dict[int, Callable[..., Any]]
+
+#: Hooks of every optimizer, by kind.
+_global_hooks: dict[str, Hooks] = {"step_pre": {}, "step_post": {}}
+_count = 0
+
+
+class Handle:
+    """Removes a hook by ``remove()``, or at the end of a ``with`` block."""
+
+    def __init__(self, hooks: Hooks, hook: Callable[..., Any], prepend: bool = False) -> None:
+        global _count
+        _count += 1
+        self._hooks, self.id = hooks, _count
+        others = dict(hooks) if prepend else {}
+        if prepend:
+            hooks.clear()
+        hooks[self.id] = hook
+        hooks.update(others)
+
+    def remove(self) -> None:
+        """Removes the hook."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> Handle:
+    """Calls ``hook(optimizer, args, kwargs)`` before each step of every optimizer; see
+    :meth:`Optimizer.register_step_pre_hook`.
+    """
+    return Handle(_global_hooks["step_pre"], hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> Handle:
+    """Calls ``hook(optimizer, args, kwargs)`` after each step of every optimizer."""
+    return Handle(_global_hooks["step_post"], hook)
+
+
+def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+    """The method ``step`` with hooks before and after it. A step inside a step has none."""
+
+    @functools.wraps(step)
+    def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self._is_stepping:
+            return step(self, *args, **kwargs)
+        self._opt_called = self._is_stepping = True
+        try:
+            for hook in [*_global_hooks["step_pre"].values(), *self._hooks["step_pre"].values()]:
+                changed = hook(self, args, kwargs)
+                if changed is not None:
+                    if not isinstance(changed, tuple) or len(changed) != 2:
+                        raise RuntimeError(
+                            f"a step pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                        )
+                    args, kwargs = changed
+            result = step(self, *args, **kwargs)
+            for hook in [*self._hooks["step_post"].values(), *_global_hooks["step_post"].values()]:
+                hook(self, args, kwargs)
+            return result
+        finally:
+            self._is_stepping = False
+
+    return hooked
+
+
+def _no_hooks() -> dict[str, Hooks]:
+    return {kind: {} for kind in ("step_pre", "step_post", "save_pre", "save_post", "load_pre", "load_post")}
+
+
+class Optimizer:
+    """The base of optimizers: groups of parameters with options, and the state of each parameter.
+
+    A subclass has ``step``, or ``_update``, which changes one parameter.
+    """
+
+    #: Options that every optimizer here takes. They say how a step is computed, which makes no difference here.
+    _how = ("foreach", "capturable", "fused")
+    _opt_called = False
+    _is_stepping = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in vars(cls):
+            cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
+
+    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        self._hooks = _no_hooks()
+        self.defaults = defaults
+        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        if isinstance(params, Tensor) or not isinstance(params, Iterable):
+            raise ArgumentError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                f"{type(params).__name__}"
+            )
+        if defaults.get("differentiable"):
+            raise ArgumentError(
+                f"{type(self).__name__}: a step is not recorded; differentiable=False is supported only"
+            )
+        groups = list(params)
+        if not groups:
+            raise ArgumentError("optimizer got an empty parameter list")
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy or a pickle keeps: not the hooks."""
+        return {key: value for key, value in vars(self).items() if key != "_hooks"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._hooks = _no_hooks()
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds a group ``{"params": ...}``, with the options that differ from the defaults.
+
+        Parameters are tensors, or pairs of a name and a tensor, as ``named_parameters()`` gives them.
+        """
+        if not isinstance(param_group, dict) or "params" not in param_group:
+            raise ArgumentError("param group must be a dict with 'params'")
+        given = param_group["params"]
+        if isinstance(given, set | frozenset):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
+                "will change between runs. Please use a list instead."
+            )
+        found = [given] if isinstance(given, Tensor) or not isinstance(given, Iterable) else list(given)
+        names = [p[0] for p in found if isinstance(p, tuple)]
+        if names:
+            if len(names) < len(found):
+                raise ArgumentError("all optimizer params should be with/without names. Some param names are missing")
+            param_group = {**param_group, "param_names": names}
+            found = [p[1] for p in found]
+        if any(("param_names" in group) != bool(names) for group in self.param_groups):
+            raise ArgumentError(
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{'with' if names else 'without'} names to the optimizer"
+            )
+        params = steps.leaves(found, type(self).__name__)
+        known = {id(p) for group in self.param_groups for p in group["params"]}
+        if any(id(p) in known for p in params):
+            raise ArgumentError("some parameters appear in more than one parameter group")
+        group = {**self.defaults, **param_group, "params": params}
+        self._check(group)
+        self.param_groups.append(group)
+
+    def _check(self, group: dict[str, Any]) -> None:
+        """Raises for invalid options of a group."""
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Sets the gradients of all parameters to None, or to zeros."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p.grad = None
+                elif p.grad is not None:
+                    p.grad = steps.zeros(p.grad)
+
+    def step(self, closure: Closure | None = None) -> Any:
+        """Updates every parameter that has a gradient. ``closure`` first recomputes the loss and the gradients."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self._update(p, -p.grad.detach() if group.get("maximize") else p.grad, group)
+        return loss
+
+    step = _with_hooks(step)
+
+    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Calls ``hook(optimizer, args, kwargs)`` before each step. It may return other ``(args, kwargs)``."""
+        return Handle(self._hooks["step_pre"], hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Calls ``hook(optimizer, args, kwargs)`` after each step."""
+        return Handle(self._hooks["step_post"], hook)
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
+        """Calls ``hook(optimizer)`` before :meth:`state_dict`; with ``prepend`` before the other hooks."""
+        return Handle(self._hooks["save_pre"], hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
+        """Calls ``hook(optimizer, state_dict)``, which may return another one, after :meth:`state_dict`."""
+        return Handle(self._hooks["save_post"], hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
+        """Calls ``hook(optimizer, state_dict)``, which may return another one, before :meth:`load_state_dict`."""
+        return Handle(self._hooks["load_pre"], hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
+        """Calls ``hook(optimizer)`` after :meth:`load_state_dict`."""
+        return Handle(self._hooks["load_post"], hook, prepend)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state by parameter number, and the options of the groups. Its tensors are those of the optimizer."""
+        for hook in self._hooks["save_pre"].values():
+            hook(self)
+        numbers = {id(p): i for i, p in enumerate(p for group in self.param_groups for p in group["params"])}
+        groups = [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
+        found: dict[str, Any] = {
+            "state": {numbers[id(p)]: dict(s) for p, s in self.state.items()},
+            "param_groups": groups,
+        }
+        for hook in self._hooks["save_post"].values():
+            found = hook(self, found) or found
+        return found
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Loads the :meth:`state_dict` of an optimizer that has the same number of parameters.
+
+        Everything is copied, lists and dicts in it too. The parameters stay, and the tensors of a parameter get its
+        dtype.
+        """
+        if not isinstance(state_dict, dict) or not {"state", "param_groups"} <= state_dict.keys():
+            raise ArgumentError("load_state_dict: state_dict must be a dict with 'state' and 'param_groups'")
+        state_dict = dict(state_dict)
+        for hook in self._hooks["load_pre"].values():
+            state_dict = hook(self, state_dict) or state_dict
+        groups = state_dict["param_groups"]
+        if [len(g["params"]) for g in groups] != [len(g["params"]) for g in self.param_groups]:
+            raise ArgumentError("loaded state dict has parameter groups of other sizes than the optimizer's")
+        numbers = [i for group in groups for i in group["params"]]
+        params = dict(zip(numbers, (p for group in self.param_groups for p in group["params"]), strict=True))
+        unknown = [i for i in state_dict["state"] if i not in params]
+        if unknown:
+            raise ArgumentError(f"load_state_dict: there is state for {unknown[0]!r:.60}, which is no parameter")
+        self.state.clear()
+        for i, state in state_dict["state"].items():
+            self.state[params[i]] = {key: _own(value, params[i], key) for key, value in state.items()}
+        for mine, theirs in zip(self.param_groups, groups, strict=True):
+            mine.update({key: copy.deepcopy(value) for key, value in theirs.items() if key != "params"})
+        for hook in self._hooks["load_post"].values():
+            hook(self)
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+        return "\n".join([*lines, ")"])
+
+
+def _own(value: Any, p: Tensor, key: Any = None) -> Any:
+    """A copy of a part of a state. Tensors get the dtype of the parameter, except counts of steps."""
+    if isinstance(value, Tensor):
+        copied = value.detach().clone()
+        casts = key != "step" and p.dtype.kind == "f" and copied.dtype != p.dtype
+        return copied.astype(p.dtype) if casts else copied
+    if isinstance(value, dict):
+        return {k: _own(v, p, k) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)([_own(v, p) for v in value])
+    return copy.deepcopy(value)
