@@ -27,10 +27,12 @@ from ferrograd._autograd.modes import (
     is_grad_enabled,
     is_inference_mode_enabled,
     no_grad,
+    numpy_conversion,
     set_grad_enabled,
 )
 from ferrograd._core import (
     ArgumentError,
+    ConversionError,
     DtypeError,
     DuplicateTensorError,
     FerrogradError,
@@ -127,6 +129,7 @@ else:
 __all__ = [
     "ArgumentError",
     "CheckpointError",
+    "ConversionError",
     "DtypeError",
     "DuplicateTensorError",
     "FerrogradError",
@@ -182,6 +185,7 @@ __all__ = [
     "nan",
     "newaxis",
     "no_grad",
+    "numpy_conversion",
     "once_differentiable",
     "pi",
     "profile",

@@ -85,10 +85,12 @@ impl Array {
         if !Arc::ptr_eq(own, other) || !hidden || self.dtype() != whole.dtype() || !whole.is_contiguous() {
             return None;
         }
-        let offset = (*start as isize - *first as isize) / self.dtype().size() as isize;
+        // An array without elements lies anywhere.
+        let bytes = if self.len() == 0 { 0 } else { *start as isize - *first as isize };
+        let offset = bytes / self.dtype().size() as isize;
         let layout =
             Layout { dims: self.dims()[batch_ndim..].into(), strides: strides[batch_ndim..].into(), offset };
-        (self.len() > 0 && layout.fits(shape::len(&whole.dims()[batch_ndim..]))).then_some(layout)
+        layout.fits(shape::len(&whole.dims()[batch_ndim..])).then_some(layout)
     }
 
     /// Whether both arrays have the same buffer.

@@ -4,6 +4,7 @@
 mod arena;
 mod backward;
 mod checks;
+mod differentiating;
 mod forward;
 mod interrupt;
 mod parallel;
@@ -15,6 +16,7 @@ mod sum;
 mod taylor;
 
 pub use backward::{backward, grad};
+pub use differentiating::{Differentiating, differentiated_by};
 pub use forward::push;
 pub use pass::single;
 pub use reach::reaches_other_leaves;

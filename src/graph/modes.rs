@@ -27,6 +27,15 @@ impl From<bool> for Recording {
     }
 }
 
+/// What becomes of a tracked value that is asked for its numbers, so that no gradient can flow through them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Conversion {
+    #[default]
+    Allow,
+    Warn,
+    Raise,
+}
+
 /// What is watched while a thread computes. Nothing by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Watch {
@@ -71,6 +80,8 @@ pub struct Modes {
     pub site: Option<Site>,
     /// The vmap levels whose calls are running, outermost first.
     pub live_levels: Vec<LiveLevel>,
+    /// How tracked values become numbers. Ops do not look at it.
+    pub conversion: Conversion,
 }
 
 /// Is shown every node of an op that a thread records, also those that it records itself unless it enters modes without
@@ -204,6 +215,7 @@ impl Modes {
         observers: vec![],
         site: None,
         live_levels: vec![],
+        conversion: Conversion::Allow,
     };
 
     /// A copy of this thread's modes.

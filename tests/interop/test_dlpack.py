@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import ferrograd as fg
@@ -14,14 +15,17 @@ DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_to_numpy_and_back(dtype: str) -> None:
-    a = np.array([[1, 0, 1], [0, 1, 1]], dtype)
+    a = np.array([[1, 0, 1, 1] * 8, [0, 1, 1, 1] * 8], dtype)
     t = fg.tensor(a)
+    memory = address(t)
     b = np.from_dlpack(t)
     assert b.dtype == a.dtype
     assert not b.flags.writeable
-    assert np.shares_memory(b, np.asarray(t))
+    assert b.ctypes.data == memory
     np.testing.assert_array_equal(b, a)
-    for source in (a, a.T, a[:, ::-1], a[::2, 1:], a[:0], np.array(a[0, 0]), np.broadcast_to(a, (2, 2, 3))):
+    del b
+    assert address(t) == memory
+    for source in (a, a.T, a[:, ::-1], a[::2, 1:], a[:0], np.array(a[0, 0]), np.broadcast_to(a, (2, *a.shape))):
         back = fg.from_dlpack(source)
         assert back.dtype == a.dtype
         np.testing.assert_array_equal(back, source)
@@ -36,8 +40,166 @@ def test_an_import_is_a_copy() -> None:
         fg.from_dlpack(a, copy=False)
 
 
-def test_a_tensor_is_shared() -> None:
+def address(t: Any) -> int:
+    """Where the elements of a tensor lie."""
+    return int(np.asarray(t.detach()).ctypes.data)
+
+
+def overwrite(b: Any, value: float) -> None:
+    """Writes to the first element of an array, also if it is marked read-only, as other libraries do."""
+    ctypes.c_double.from_address(b.ctypes.data).value = value
+
+
+def test_a_tracked_tensor_is_not_exported() -> None:
     x = fg.tensor([1.0, 2.0], requires_grad=True)
+    for export in (x, x * 2):
+        for call in (np.from_dlpack, fg.from_dlpack, lambda x: x.__dlpack__(max_version=(1, 0), copy=True)):
+            with pytest.raises(BufferError, match=r"use tensor\.detach\(\)"):
+                call(export)
+            with fg.no_grad(), pytest.raises(BufferError, match=r"use tensor\.detach\(\)"):
+                call(export)
+        np.testing.assert_array_equal(np.from_dlpack(export.detach()), np.asarray(export))
+
+
+def test_a_consumer_that_writes_changes_no_recorded_value() -> None:
+    w = fg.tensor(np.full(9, 3.0), requires_grad=True)
+    x = fg.tensor(np.full(9, 2.0))
+    for recorded_first in (True, False):
+        if recorded_first:
+            y = w * x
+        b = np.from_dlpack(x)
+        overwrite(b, 7.0)
+        if not recorded_first:
+            y = w * x
+        value, known = x[0].item(), y[0].item()
+        assert known == 3.0 * value
+        overwrite(b, 70.0)
+        assert y[0].item() == known
+        assert fg.grad(y.sum(), w)[0].item() == value
+        assert x.tolist() == [value, *[2.0] * 8]
+
+
+HOLDERS: dict[str, Callable[[Any], Any]] = {
+    "a graph": lambda x: fg.tensor(np.ones(9), requires_grad=True) * x,
+    "a view": lambda x: x[1:],
+    "its base": lambda x: x,
+    "a detached tensor": lambda x: x.detach(),
+    "an array": np.asarray,
+    "a buffer": memoryview,
+    "another tensor": fg.from_dlpack,
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_memory_that_somebody_else_holds_is_copied(holder: str) -> None:
+    x = fg.tensor(np.full(9, 2.0))
+    held = HOLDERS[holder](x)
+    out = x[:] if holder == "its base" else x
+    with pytest.raises(BufferError, match="must be copied"):
+        out.__dlpack__(max_version=(1, 0), copy=False)
+    b = np.from_dlpack(out)
+    assert b.flags.writeable
+    overwrite(b, 7.0)
+    assert x.tolist() == [2.0] * 9
+    del b, held, out
+    gc.collect()
+    assert name(x.__dlpack__(max_version=(1, 0), copy=False)) == "dltensor_versioned"
+
+
+def test_two_consumers_have_no_memory_in_common() -> None:
+    x = fg.tensor(np.full(9, 2.0))
+    a, b = np.from_dlpack(x), np.from_dlpack(x)
+    overwrite(a, 7.0)
+    overwrite(b, 70.0)
+    assert (a[0], b[0]) == (7.0, 70.0)
+    y = x * 1.0
+    overwrite(b, 700.0)
+    assert x.tolist() == y.tolist() == [70.0, *[2.0] * 8]
+
+
+def test_a_lent_tensor_is_used_like_any_other() -> None:
+    def lent() -> tuple[Any, Any]:
+        x = fg.tensor(np.full(9, 2.0))
+        return x, np.from_dlpack(x)
+
+    uses: tuple[Callable[[Any], Any], ...] = (
+        lambda x: x[2:].add_(1.0),
+        lambda x: x.add_(1.0),
+        lambda x: x.__setitem__(slice(2, None), 3.0),
+        lambda x: x.reshape_((3, 3)),
+        lambda x: fg.from_dlpack(x),
+        lambda x: x.requires_grad_(),
+        lambda x: memoryview(x),
+        lambda x: x.copy_(fg.ones(9)),
+    )
+    for use in uses:
+        x, b = lent()
+        plain = fg.tensor(np.full(9, 2.0))
+        kept = use(x), use(plain)
+        overwrite(b, 70.0)
+        assert x.detach().tolist() == plain.detach().tolist()
+        assert x.shape == plain.shape
+        del kept
+    x, b = lent()
+    del x
+    gc.collect()
+    assert b.tolist() == [2.0] * 9
+
+
+def test_plain_bytes_are_lent_or_copied_too() -> None:
+    # A buffer without a shape is what consumers ask for that write to read-only memory.
+    x = fg.tensor(np.full(9, 2.0))
+    view = Plain(x)
+    view.write(7.0)
+    y = x * 1.0
+    view.write(70.0)
+    assert y.tolist() == x.tolist() == [7.0, *[2.0] * 8]
+    view.release()
+    w = fg.tensor(np.full(9, 2.0), requires_grad=True)
+    z = w * w
+    view = Plain(w)
+    view.write(7.0)
+    assert fg.grad(z.sum(), w).tolist() == [4.0] * 9
+    view.release()
+    assert bytes(x) == np.asarray(x).tobytes()
+
+
+class Plain:
+    """A buffer of plain bytes, asked for as some libraries do."""
+
+    SIMPLE = 0
+
+    def __init__(self, x: Any) -> None:
+        self._view = (ctypes.c_byte * 256)()
+        get = ctypes.pythonapi.PyObject_GetBuffer
+        get.argtypes = ctypes.py_object, ctypes.c_void_p, ctypes.c_int
+        assert get(x, self._view, self.SIMPLE) == 0
+
+    def write(self, value: float) -> None:
+        """Writes to the first element."""
+        ctypes.c_double.from_address(ctypes.c_void_p.from_buffer(self._view).value or 0).value = value
+
+    def release(self) -> None:
+        """Gives the memory back."""
+        release = ctypes.pythonapi.PyBuffer_Release
+        release.argtypes = (ctypes.c_void_p,)
+        release(self._view)
+
+
+def test_sizes_and_strides_that_are_special() -> None:
+    for t in (fg.zeros((0, 3)), fg.tensor(2.0), fg.broadcast_to(fg.tensor(1.0), (2, 3)), fg.ones((3, 4)).T[1:, ::2]):
+        want = np.array(t)
+        for copy in (None, True):
+            b = np.from_dlpack(t, copy=copy)
+            np.testing.assert_array_equal(b, want)
+            assert b.shape == want.shape
+    flags = np.from_dlpack(fg.tensor([True, False] * 20))
+    assert flags.dtype == bool
+    assert flags.sum() == 20
+
+
+def test_from_dlpack_of_a_tensor_shares_what_cannot_be_written_to() -> None:
+    x = fg.tensor([1.0, 2.0])
     y = fg.from_dlpack(x)
     assert not y.requires_grad
     assert np.shares_memory(np.asarray(x), np.asarray(y))

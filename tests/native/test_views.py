@@ -225,3 +225,43 @@ def test_strided_windows_are_views_that_may_overlap() -> None:
     for bad in (((5,), (1,), 0), ((2,), (2**62,), 0), ((1,), (1,), -1), ((2, 2), (1,), 0), ((2,), (-1,), 0)):
         with pytest.raises(_core.FerrogradError):
             fg.as_strided(x, *bad)
+
+
+EMPTY = {
+    "slice": lambda z: z[0:0],
+    "late slice": lambda z: z[2:2],
+    "of an axis": lambda z: z[:, 1:1],
+    "reshaped": lambda z: z[:0].reshape((2, 0)),
+    "of a view": lambda z: z[1:].T[:, 0:0],
+    "transposed": lambda z: z[1:1].T,
+}
+
+
+@pytest.mark.parametrize("dialect", [0, 1, TORCH])
+@pytest.mark.parametrize("empty", EMPTY)
+def test_writing_a_tracked_tensor_into_a_view_without_elements_tracks_its_base(empty: str, dialect: int) -> None:
+    for write in ("copy_", "add_", "__setitem__"):
+        z = make(np.ones((3, 4)), False, dialect)
+        view = EMPTY[empty](z)
+        w = make(np.ones(view.shape), True, dialect)
+        view.__setitem__(..., w) if write == "__setitem__" else getattr(view, write)(w)
+        assert view.requires_grad
+        assert z.requires_grad
+        assert gradient(z, w).shape == tuple(w.shape)
+    # A constant written there leaves a tracked base tracked.
+    x = make(np.ones((3, 4)), True, dialect)
+    y = x * 2
+    view = EMPTY[empty](y)
+    view.copy_(make(np.ones(view.shape), False, dialect))
+    assert view.requires_grad
+    np.testing.assert_array_equal(gradient(y, x), np.full((3, 4), 2.0))
+
+
+def test_a_view_of_a_tensor_without_elements_is_one() -> None:
+    z = make(np.ones((0, 2)), False)
+    view = z[:0]
+    view.copy_(make(np.ones((0, 2))))
+    assert z.requires_grad
+    leaf = make(np.ones(3))
+    with pytest.raises(fg.LeafInplaceError, match="view of a leaf"):
+        leaf[0:0].zero_()

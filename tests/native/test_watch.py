@@ -203,6 +203,25 @@ def test_a_profile_by_the_lines_of_the_program() -> None:
     assert not q.sites
 
 
+def test_sites_count_every_call_of_one_line() -> None:
+    x = fg.tensor([1.0, 2.0], requires_grad=True)
+    # Two calls in one line, and the same line in code objects of its own, as notebooks have.
+    cell = "y = x * x + x * x"
+    with fg.profile(sites=True) as p:
+        for _ in range(3):
+            exec(compile(cell, "cell", "exec"), {"x": x})
+        y = x * x * x * x
+        fg.backward(y.sum())
+    calls = {at: (f.calls, b.calls) for at, (f, b) in p.sites.items()}
+    assert calls["multiply", "cell:1"] == (6, 0)
+    assert calls["add", "cell:1"] == (3, 0)
+    for kind, whole in enumerate((p.forward, p.backward)):
+        for op, cost in whole.items():
+            found = [costs[kind] for (name, _), costs in p.sites.items() if name == op]
+            assert sum(c.calls for c in found) == cost.calls, op
+            assert sum(c.bytes for c in found) == cost.bytes, op
+
+
 def test_set_detect_anomaly() -> None:
     fg.set_detect_anomaly(True)
     try:

@@ -28,7 +28,9 @@ class Function:
 
     ``apply(*args)`` calls ``forward(ctx, *args)`` without recording its ops. ``backward(ctx, *grads)`` gets a gradient
     for each result and returns one for each argument: None for an argument that is not a tensor, a list for a list of
-    tensors. Both are written with ordinary functions, so gradients of gradients follow. If a static method
+    tensors. If ``backward`` is written with functions that are recorded, gradients of gradients follow. One that
+    computes with NumPy on saved tensors gives first derivatives, and raises ``ConversionError`` where it is recorded;
+    :func:`once_differentiable` marks it. If a static method
     ``setup_context(ctx, inputs, output)`` is defined, ``forward`` gets no context.
 
     ``jvp(ctx, *tangents)`` and ``vmap(info, in_dims, *args)``, which returns ``(results, out_dims)``, are optional.

@@ -7,7 +7,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Generator
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from ferrograd import _core
 
@@ -20,7 +20,7 @@ class _Mode:
 
     __slots__ = ("_before", "_on")
 
-    def __init__(self, on: bool) -> None:
+    def __init__(self, on: Any) -> None:
         self._on = on
         self._before: list[Any] = []
 
@@ -145,7 +145,29 @@ class enable_grad(_Mode):
         pass
 
 
-class set_grad_enabled(_Mode):
+class _SetMode(_Mode):
+    """A mode that is set at once. As a context manager it restores the previous one at the end."""
+
+    __slots__ = ("_first",)
+
+    def __init__(self, on: Any) -> None:
+        super().__init__(on)
+        self._first: Any = self._switch()
+
+    def __enter__(self) -> None:
+        before = self._switch()
+        self._before.append(before if self._first is None else self._first)
+        self._first = None
+
+    def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
+        """The function, run in this mode. The mode outside the function is restored."""
+        if self._first is not None:
+            self._back(self._first)
+            self._first = None
+        return super().__call__(f)
+
+
+class set_grad_enabled(_SetMode):
     """Switches recording on or off at once. As a context manager it restores the previous mode at the end.
 
     >>> with fg.set_grad_enabled(False):
@@ -153,23 +175,48 @@ class set_grad_enabled(_Mode):
     False
     """
 
-    __slots__ = ("_first",)
+    __slots__ = ()
 
     def __init__(self, mode: bool) -> None:
         super().__init__(bool(mode))
-        self._first: bool | None = _core.set_grad_mode(self._on)
 
-    def __enter__(self) -> None:
-        before = _core.set_grad_mode(self._on)
-        self._before.append(before if self._first is None else self._first)
-        self._first = None
 
-    def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
-        """The function, run in this mode. The mode outside the function is restored."""
-        if self._first is not None:
-            _core.set_grad_mode(self._first)
-            self._first = None
-        return super().__call__(f)
+class numpy_conversion(_SetMode):
+    """Sets what this thread does where a tensor that requires grad is asked for plain numbers.
+
+    ``np.asarray(x)``, ``x.numpy()``, ``x.tolist()``, ``x.item()``, ``float(x)``, ``complex(x)`` and ``memoryview(x)``
+    give numbers that no gradient flows through. ``"allow"``, the mode at first, gives them silently, ``"warn"`` with a
+    ``UserWarning``; ``"raise"`` raises. The mode is set at once. As a context manager it restores the previous mode at
+    the end, and it is a decorator too. Without recording (``no_grad``) nothing is lost, so nothing is said. Inside a
+    transform or a recorded backward, a value that depends on what is differentiated always raises. ``int``, ``bool``
+    and printing are allowed everywhere.
+
+    Raises:
+        ConversionError: from the conversions.
+        ArgumentError: ``mode`` is none of the three.
+
+    >>> x = fg.tensor(2.0, requires_grad=True)
+    >>> float(x)
+    2.0
+    >>> with fg.numpy_conversion("raise"):
+    ...     float(x.detach())
+    2.0
+    >>> with fg.numpy_conversion("raise"):
+    ...     float(x)
+    Traceback (most recent call last):
+    ferrograd.ConversionError: float: the numbers of a Tensor that requires grad are asked for, ...
+    """
+
+    __slots__ = ()
+
+    def __init__(self, mode: Literal["allow", "warn", "raise"]) -> None:
+        super().__init__(mode)
+
+    def _switch(self) -> Any:
+        return _core.set_numpy_conversion(self._on)
+
+    def _back(self, before: Any) -> None:
+        _core.set_numpy_conversion(before)
 
 
 class inference_mode(_Mode):

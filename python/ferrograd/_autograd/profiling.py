@@ -86,7 +86,10 @@ def profile(sites: bool = False) -> Iterator[Profile]:
             for op, site, costs in _core.take_profile():
                 both = Cost(*costs[0]), Cost(*costs[1])
                 if sites:
-                    result.sites[op, site or "unknown place"] = both
+                    # Several calls in one line of the program, or one line in several code objects, are one place.
+                    at = op, site or "unknown place"
+                    known = result.sites.get(at, (Cost(), Cost()))
+                    result.sites[at] = known[0] + both[0], known[1] + both[1]
                 for place, cost in zip((result.forward, result.backward), both, strict=True):
                     if cost.calls:
                         place[op] = place.get(op, Cost()) + cost

@@ -15,7 +15,7 @@ import numpy as np
 
 import ferrograd as fg
 from ferrograd import _core
-from ferrograd._numpy.table import ACCUMULATE, FUNCTIONS, NO_DERIVATIVE, REDUCE, RENAMED, SAME, SIGNATURES
+from ferrograd._numpy.table import ACCUMULATE, FILES, FUNCTIONS, NO_DERIVATIVE, REDUCE, RENAMED, SAME, SIGNATURES
 
 
 @cache
@@ -77,8 +77,8 @@ def _counterpart(f: np.ufunc, names: dict[str, str], what: str) -> Callable[...,
     """The function here that ``names`` has for a ufunc; ``what`` is NumPy's call in the error."""
     if f.__name__ not in names:
         raise TypeError(
-            f"{what} has no counterpart for Tensors; {what}(numpy.asarray(x)) computes on the values, "
-            "without a gradient"
+            f"{what} has no counterpart for Tensors; {what}(numpy.asarray(x.detach())) computes on the "
+            "values, without a gradient"
         )
     return native(names[f.__name__])
 
@@ -182,7 +182,8 @@ def function(f: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...]
             f"numpy.{name} has no gradient for Tensors; detach() the tensors that require one "
             f"(numpy.{name}(x.detach())) to compute on the values alone"
         )
-    return f(*_values(args), **{k: _values(v) for k, v in kwargs.items()})
+    values = _numbers if name in FILES else _constants
+    return f(*values(args), **{k: values(v) for k, v in kwargs.items()})
 
 
 def _name(f: Callable[..., Any]) -> str:
@@ -242,14 +243,19 @@ def _argument(value: Any) -> Any:
     return value
 
 
-def _values(value: Any) -> Any:
+def _numbers(value: Any, array: Callable[[Any], Any] = np.asarray) -> Any:
     """An argument of a NumPy function: tensors become arrays of their values."""
     if isinstance(value, fg.Tensor):
-        return np.asarray(value)
+        return array(value)
     if isinstance(value, (list, tuple)) and _holds_tensor(value):
-        parts = [_values(p) for p in value]
+        parts = [_numbers(p, array) for p in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
+
+
+def _constants(value: Any) -> Any:
+    """An argument of a NumPy function through which no gradient flows."""
+    return _numbers(value, lambda x: np.asarray(x.detach()))
 
 
 def _transpose(a: Any, axes: Any = None) -> Any:

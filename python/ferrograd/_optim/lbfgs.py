@@ -75,7 +75,8 @@ def step(
         pairs = [(p, p.grad) for p in params if p.grad is not None]
         found = {id(p): np.asarray(g.detach()) for p, g in (clip(pairs) if clip else pairs)}
         flat = [found.get(id(p), zero).reshape(-1) for p, zero in zip(params, zeros, strict=True)]
-        return float(losses[-1]), np.concatenate(flat) + decay * x
+        loss = losses[-1].detach() if isinstance(losses[-1], Tensor) else losses[-1]
+        return float(loss), np.concatenate(flat) + decay * x
 
     start = np.concatenate([np.asarray(p.detach()).reshape(-1) for p in params])
     place(minimize(objective, start, memory, **options))

@@ -112,7 +112,7 @@ def clip_norm(parameters: Any, max_norm: float, order: Any, strict: bool, op: st
             f"{op}: The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be "
             "clipped"
         )
-    scale = min(float(max_norm) / (total.item() + 1e-6), 1.0)
+    scale = min(float(max_norm) / (total.detach().item() + 1e-6), 1.0)
     if scale < 1 or scale != scale:
         for g in grads:
             g.mul_(scale)

@@ -135,7 +135,7 @@ class Record:
         before = _thread.inside
         _thread.inside = True
         try:
-            with enable_grad():
+            with enable_grad(), _core.Differentiating(self.inside, what):
                 result = f(*inside, **(kwargs or {}))
         finally:
             _thread.inside = before

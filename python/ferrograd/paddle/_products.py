@@ -30,10 +30,10 @@ def _listed(value: Any) -> list[Tensor]:
     return list(value) if isinstance(value, Sequence) else [value]
 
 
-def _recorded(func: Function, xs: Any) -> tuple[list[Tensor], Any]:
-    """The function recorded at fresh leaves: (leaves, outputs)."""
+def _recorded(what: str, func: Function, xs: Any) -> tuple[list[Tensor], Any]:
+    """The function recorded at fresh leaves, for the transform ``what``: (leaves, outputs)."""
     places = [_core.fresh(x) for x in _listed(xs)]
-    with enable_grad():
+    with enable_grad(), _core.Differentiating(places, what):
         return places, func(*places)
 
 
@@ -61,7 +61,7 @@ def vjp(func: Function, xs: Any, v: Any = None) -> tuple[Any, Any]:
     [2.0, 4.0]
     """
     _checked(func, xs, v)
-    places, ys = _recorded(func, xs)
+    places, ys = _recorded("vjp", func, xs)
     outs = _listed(ys)
     seeds = _like(v, outs)
     pairs = [(y, g) for y, g in zip(outs, seeds, strict=True) if not y.stop_gradient]
@@ -83,7 +83,7 @@ def jvp(func: Function, xs: Any, v: Any = None) -> tuple[Any, Any]:
     [2.0, 4.0]
     """
     _checked(func, xs, v)
-    places, ys = _recorded(func, xs)
+    places, ys = _recorded("jvp", func, xs)
     outs = _listed(ys)
     moved = _core.push(outs, places, _like(v, places), True)
     found = [_core.native.zeros_like(y) if t is None else t for y, t in zip(outs, moved, strict=True)]
@@ -109,7 +109,7 @@ class Jacobian:
 
     def __init__(self, func: Function, xs: Any, is_batched: bool = False) -> None:
         _checked(func, xs)
-        places, ys = _recorded(func, xs)
+        places, ys = _recorded("Jacobian", func, xs)
         self._rows = Rows(_flat(_listed(ys), is_batched), places, is_batched)
 
     @property

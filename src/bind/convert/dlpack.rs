@@ -18,6 +18,8 @@ pub const CPU: i32 = 1;
 /// Memory of the host that a GPU can read too.
 const CPU_PINNED: i32 = 3;
 const VERSION: (u32, u32) = (1, 1);
+/// More axes are taken for a damaged struct, because no library makes them.
+const MAX_RANK: usize = 1 << 10;
 const READ_ONLY: u64 = 1;
 const IS_COPIED: u64 = 2;
 
@@ -233,7 +235,8 @@ impl<M: ManagedTensor> OwnedTensor<M> {
             let text = format!("dtype code {code} of {bits} bits in {lanes} lanes has no counterpart here");
             return Err(raise(py, "DtypeError", format!("from_dlpack: {text}")));
         };
-        let rank = usize::try_from(t.ndim).map_err(|_| refuse("a negative number of axes".to_owned()))?;
+        let rank = usize::try_from(t.ndim).ok().filter(|&rank| rank <= MAX_RANK);
+        let rank = rank.ok_or_else(|| refuse(format!("an array cannot have {} axes", t.ndim)))?;
         let list = |p: *mut i64| -> &[i64] {
             if rank == 0 || p.is_null() {
                 return &[];

@@ -13,7 +13,7 @@ use crate::bind::python::error::raise;
 use crate::bind::python::gil::call_python_for;
 use crate::bind::value::var::Var;
 use crate::dtype::DType;
-use crate::engine::seed;
+use crate::engine::{Differentiating, seed};
 use crate::error::{Error, Result, bail};
 use crate::graph::{
     Cotangents, Grads, Meta, NeedsGrad, Node, Op, Outputs, Saved, SavedList, Saves, Tangents, Tensor,
@@ -69,6 +69,7 @@ impl PythonOp {
         s: &Saved<'_>,
     ) -> Result<Vec<Option<Tensor>>> {
         let name = || self.name.to_owned();
+        let _differentiating = s.record.then(|| self.differentiating(given, s));
         call_python_for(s.node, "Error message in backward of", name, s.record, |py| {
             let var = |(i, t): (usize, &Option<Tensor>)| match t {
                 Some(t) => Var::result(py, t.clone(), self.dialect).map(Some),
@@ -90,6 +91,13 @@ impl PythonOp {
             };
             Ok(found.into_iter().map(|v| v.map(tensor)).collect())
         })
+    }
+
+    /// Says that the derivatives of what a rule computes are being recorded: with respect to the inputs of the node, and
+    /// to what the rule was given.
+    fn differentiating(&self, given: &[Option<Tensor>], s: &Saved<'_>) -> Differentiating {
+        let given = given.iter().flatten().filter_map(|t| t.edge.as_ref());
+        Differentiating::new(s.node.inputs.iter().flatten().chain(given).cloned().collect(), self.name)
     }
 
     fn refuse(&self, text: String) -> Box<Error> {

@@ -22,6 +22,8 @@ class IndexOutOfRange(ArgumentError, IndexError):
     'An index or axis that is not there.'
 class LanesError(ArgumentError):
     'What a tensor that stands for all lanes of a vmap cannot do, such as to give its values.'
+class ConversionError(ArgumentError):
+    'A tensor that is asked for its numbers where its derivative would be lost.'
 class FreedGraphError(FerrogradError, RuntimeError, SystemError):
     'A second walk through a graph that the first one freed.'
 class UnusedInputError(FerrogradError, ValueError, RuntimeError):

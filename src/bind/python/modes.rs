@@ -6,10 +6,11 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
+use super::error::raise;
 use crate::array::Array;
 use crate::graph::modes::{self, Flags};
 use crate::graph::site::Site;
-use crate::graph::{DetachReason, Edge, Modes, Recording, Tensor};
+use crate::graph::{Conversion, DetachReason, Edge, Modes, Recording, Tensor};
 
 thread_local! {
     /// The values of inference tensors that an op of this thread is about to read while it is recorded.
@@ -59,6 +60,22 @@ pub fn inference_enabled() -> bool {
 #[pyfunction]
 fn set_inference_mode(on: bool) -> bool {
     Modes::update(|m| std::mem::replace(&mut m.inference, on))
+}
+
+/// The names of what becomes of a tracked value that is asked for its numbers.
+const CONVERSIONS: [(&str, Conversion); 3] =
+    [("allow", Conversion::Allow), ("warn", Conversion::Warn), ("raise", Conversion::Raise)];
+
+/// Sets what becomes of a tracked value that is asked for its numbers on this thread; returns what it was.
+#[pyfunction]
+fn set_numpy_conversion(py: Python<'_>, mode: &str) -> PyResult<&'static str> {
+    let Some(&(_, new)) = CONVERSIONS.iter().find(|c| c.0 == mode) else {
+        let text = format!("numpy_conversion: the mode is 'allow', 'warn' or 'raise', not {mode:?}");
+        return Err(raise(py, "ArgumentError", text));
+    };
+    let before = Modes::update(|m| std::mem::replace(&mut m.conversion, new));
+    let name = CONVERSIONS.iter().find(|c| c.1 == before).map(|c| c.0);
+    Ok(name.expect("each has a name"))
 }
 
 /// Whether there may be inference tensors.
@@ -116,5 +133,6 @@ pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(grad_enabled, m)?)?;
     m.add_function(wrap_pyfunction!(set_grad_mode, m)?)?;
     m.add_function(wrap_pyfunction!(inference_enabled, m)?)?;
-    m.add_function(wrap_pyfunction!(set_inference_mode, m)?)
+    m.add_function(wrap_pyfunction!(set_inference_mode, m)?)?;
+    m.add_function(wrap_pyfunction!(set_numpy_conversion, m)?)
 }

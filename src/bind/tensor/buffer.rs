@@ -71,6 +71,16 @@ fn refusal(array: &Array, flags: c_int) -> Option<&'static str> {
     }
 }
 
+impl Var {
+    /// The elements for somebody who may write to them: lent, or a copy.
+    fn bytes(&self) -> PyResult<Array> {
+        match self.lend()? {
+            Some(lent) => Ok(lent),
+            None => Ok(self.values("buffer")?.packed()?),
+        }
+    }
+}
+
 #[pymethods]
 impl Var {
     /// # Safety
@@ -82,10 +92,17 @@ impl Var {
         // SAFETY: CPython owns the view. A null object says that it was not filled.
         unsafe { (*view).obj = null_mut() };
         let array =
-            slf.get().values("buffer").map_err(|e| PyBufferError::new_err(e.value(slf.py()).to_string()))?;
+            slf.get().numbers("buffer").map_err(|e| PyBufferError::new_err(e.value(slf.py()).to_string()))?;
         if let Some(text) = refusal(&array, flags) {
             return Err(PyBufferError::new_err(text));
         }
+        // Among those who ask for plain bytes, and not for a shape, are some who write to read-only memory.
+        let array = if flags & ffi::PyBUF_ND == 0 {
+            drop(array);
+            slf.get().bytes()?
+        } else {
+            array
+        };
         let size = array.dtype().size() as isize;
         let dims = array.dims().iter().map(|&d| d as isize).collect();
         let strides = array.strides().iter().map(|s| s * size).collect();

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::attributes::on_cpu;
+use crate::array::Array;
 use crate::bind::convert::dlpack::{self, CPU};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
@@ -27,7 +28,7 @@ fn from_dlpack<'py>(
         on_cpu("from_dlpack", d)?;
     }
     if let Ok(v) = x.cast::<Var>() {
-        let array = v.get().values("from_dlpack")?;
+        let array = v.get().untracked("from_dlpack")?;
         let array = if copy == Some(true) { array.packed()? } else { array };
         return Var::result(py, Tensor::constant(array), dialect);
     }
@@ -51,10 +52,25 @@ fn from_dlpack<'py>(
     Var::result(py, Tensor::constant(array), dialect)
 }
 
+impl Var {
+    /// The values of a tensor that has no graph, for a protocol that has no word for one.
+    fn untracked(&self, what: &str) -> PyResult<Array> {
+        let t = self.tensor();
+        if t.is_tracked() {
+            return Err(PyBufferError::new_err(format!(
+                "{what}: Can't export tensors that require gradient, use tensor.detach()"
+            )));
+        }
+        Var::values_of(t, what)
+            .map_err(|e| Python::attach(|py| PyBufferError::new_err(e.value(py).to_string())))
+    }
+}
+
 #[pymethods]
 impl Var {
-    /// A DLPack capsule over the elements. They are shared and marked read-only if the consumer knows the mark
-    /// (`max_version` of at least 1.0), and copied otherwise.
+    /// A DLPack capsule over the elements. Memory that nobody else has is lent and marked read-only if the consumer knows
+    /// the mark (`max_version` of at least 1.0); the elements are copied otherwise. A consumer that writes to lent memory
+    /// changes no value that was computed with the tensor, since the tensor moves to other memory where it is next read.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         &self,
@@ -70,16 +86,29 @@ impl Var {
         if dl_device.is_some_and(|d| d != (CPU, 0)) {
             return Err(PyBufferError::new_err("__dlpack__: the only device is (1, 0), the CPU"));
         }
-        let array = self.values("__dlpack__").map_err(|e| PyBufferError::new_err(e.value(py).to_string()))?;
-        match (max_version.is_some_and(|v| v.0 >= 1), copy) {
-            (true, Some(true)) => dlpack::export_versioned(py, array.packed()?, true),
-            (true, _) => dlpack::export_versioned(py, array, false),
-            (false, Some(false)) => Err(PyBufferError::new_err(
+        let versioned = max_version.is_some_and(|v| v.0 >= 1);
+        if !versioned && copy == Some(false) {
+            return Err(PyBufferError::new_err(
                 "__dlpack__: a Tensor's memory is read-only, which a capsule before version 1.0 cannot say; \
                  pass max_version=(1, 0) or let it copy",
-            )),
-            (false, _) => dlpack::export_unversioned(py, array.packed()?),
+            ));
         }
+        let array = self.untracked("__dlpack__")?;
+        if !versioned {
+            return dlpack::export_unversioned(py, array.packed()?);
+        }
+        drop(array);
+        if copy != Some(true)
+            && let Some(lent) = self.lend()?
+        {
+            return dlpack::export_versioned(py, lent, false);
+        }
+        if copy == Some(false) {
+            return Err(PyBufferError::new_err(
+                "__dlpack__: another tensor, a graph or a borrower has this memory too, so it must be copied",
+            ));
+        }
+        dlpack::export_versioned(py, self.untracked("__dlpack__")?.packed()?, true)
     }
 
     /// The type and the number of the device: `(1, 0)`, the CPU.

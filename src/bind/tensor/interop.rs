@@ -13,6 +13,7 @@ impl Var {
     /// A copy of the values as a leaf with the same flag, name and dialect, and with the gradient `grad`.
     fn copy_as_leaf<'py>(&self, py: Python<'py>, grad: Option<Bound<'py, Var>>) -> PyResult<Bound<'py, Var>> {
         let tensor = self.tensor();
+        Var::check_not_differentiated(&tensor, "copy")?;
         let name = self.given_name(py);
         let copy = Var::result(py, tensor.detach(), self.dialect())?;
         Var::set_tracked(&copy, tensor.is_tracked())?;
@@ -40,7 +41,7 @@ impl Var {
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.";
             return Err(pyo3::exceptions::PyRuntimeError::new_err(text));
         }
-        to_numpy(py, &self.values("numpy")?)
+        to_numpy(py, &self.numbers("numpy")?)
     }
 
     /// A read-only NumPy view of the values, or a copy if another dtype or a copy is asked for.
@@ -51,7 +52,7 @@ impl Var {
         dtype: Option<&Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let view = to_numpy(py, &self.values("numpy.asarray")?)?;
+        let view = to_numpy(py, &self.numbers("numpy.asarray")?)?;
         if dtype.is_none() && copy != Some(true) {
             return Ok(view);
         }
@@ -134,8 +135,10 @@ impl Var {
 
     fn __reduce_ex__<'py>(slf: &Bound<'py, Self>, protocol: i64) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let array = slf.get().values("pickle")?;
-        let (tracked, dialect) = (slf.get().tensor().is_tracked(), slf.get().dialect() as usize);
+        let tensor = slf.get().tensor();
+        let array = Var::values_of(tensor.clone(), "pickle")?;
+        Var::check_not_differentiated(&tensor, "pickle")?;
+        let (tracked, dialect) = (tensor.is_tracked(), slf.get().dialect() as usize);
         let name = slf.get().given_name(py);
         let view = to_numpy(py, &array.contiguous()?)?;
         let reduce = REDUCE.get(py)?;

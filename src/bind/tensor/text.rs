@@ -4,7 +4,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyFloat, PyString, PyTuple};
 
-use crate::array::Item;
+use crate::array::{Array, Item};
 use crate::bind::convert::numpy::to_numpy;
 use crate::bind::python::error::raise;
 use crate::bind::python::facade::{HTML, SHOW};
@@ -13,7 +13,15 @@ use crate::bind::value::var::Var;
 impl Var {
     /// The only element. `why` is the error's text for a tensor of several.
     fn single(&self, what: &str, why: &str) -> PyResult<Item> {
-        let array = self.values(what)?;
+        Var::only(self.values(what)?, what, why)
+    }
+
+    /// [`Var::single`] as a number that leaves the graph.
+    fn number(&self, what: &str, why: &str) -> PyResult<Item> {
+        Var::only(self.numbers(what)?, what, why)
+    }
+
+    fn only(array: Array, what: &str, why: &str) -> PyResult<Item> {
         if array.len() == 1 {
             return Ok(array.item());
         }
@@ -83,9 +91,10 @@ impl Var {
     }
 
     fn __float__(&self) -> PyResult<f64> {
-        Ok(self.single("float", only_one!("float."))?.to_f64())
+        Ok(self.number("float", only_one!("float."))?.to_f64())
     }
 
+    // The numbers that `int`, `bool` and `operator.index` give are constant almost everywhere: no derivative is lost.
     fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self.single("int", only_one!("int."))? {
             Item::Float(f) => PyFloat::new(py, f).call_method0("__int__"),
@@ -95,7 +104,7 @@ impl Var {
     }
 
     fn __complex__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyComplex>> {
-        Ok(PyComplex::from_doubles(py, self.single("complex", only_one!("complex."))?.to_f64(), 0.0))
+        Ok(PyComplex::from_doubles(py, self.number("complex", only_one!("complex."))?.to_f64(), 0.0))
     }
 
     fn __bool__(&self) -> PyResult<bool> {
@@ -128,9 +137,9 @@ impl Var {
     fn item<'py>(&self, py: Python<'py>, position: Vec<i64>) -> PyResult<Bound<'py, PyAny>> {
         if position.is_empty() {
             let why = "only one element tensors can be converted to Python scalars when no input coordinates";
-            return python(py, self.single("item", why)?);
+            return python(py, self.number("item", why)?);
         }
-        let array = self.values("item")?;
+        let array = self.numbers("item")?;
         let outside = |i: i64, n: usize| {
             let text =
                 format!("item: index {i} is out of bounds for {n} elements of shape {:?}", array.dims());
@@ -162,7 +171,7 @@ impl Var {
 
     /// The elements as Python numbers in nested lists, or as one number if there are no axes.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let array = self.values("tolist")?;
+        let array = self.numbers("tolist")?;
         if array.rank() == 0 {
             return python(py, array.item());
         }

@@ -1,12 +1,16 @@
 //! Forward mode: tangents and Taylor coefficients, pushed through the graph.
 
+use std::sync::{Mutex, PoisonError};
+
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::gil::without_gil;
 use crate::bind::value::var::Var;
-use crate::engine;
+use crate::engine::{self, Differentiating};
+use crate::error::interned;
 use crate::graph::{Edge, Tensor};
 use crate::ops::copy::alias;
 
@@ -104,7 +108,37 @@ fn reaches_other_leaves(
     Ok(without_gil(py, || Ok(engine::reaches_other_leaves(&outputs, &places)))?)
 }
 
+/// A context in which derivatives with respect to some tensors are being computed, by a transform of the name `by`: a
+/// value that depends on them gives no numbers.
+#[pyclass(frozen, name = "Differentiating", module = "ferrograd._core")]
+pub struct Scope {
+    places: Vec<Py<Var>>,
+    by: &'static str,
+    running: Mutex<Vec<Differentiating>>,
+}
+
+#[pymethods]
+impl Scope {
+    #[new]
+    fn new(places: Vec<Py<Var>>, by: &str) -> Scope {
+        Scope { places, by: interned(by), running: Mutex::default() }
+    }
+
+    fn __enter__(&self) {
+        let edges = self.places.iter().filter_map(|v| v.get().tensor().edge).collect();
+        let entered = Differentiating::new(edges, self.by);
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).push(entered);
+    }
+
+    #[pyo3(signature = (*_error))]
+    fn __exit__(&self, _error: &Bound<'_, PyTuple>) {
+        let left = self.running.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        drop(left);
+    }
+}
+
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Scope>()?;
     m.add_function(wrap_pyfunction!(fresh, m)?)?;
     m.add_function(wrap_pyfunction!(push, m)?)?;
     m.add_function(wrap_pyfunction!(taylor, m)?)?;

@@ -2,6 +2,7 @@
 
 pub mod accumulate;
 pub mod classes;
+pub mod conversion;
 pub mod inference;
 pub mod leaf;
 pub mod slot;

@@ -20,6 +20,19 @@ pub struct Storage {
     pub writes: u32,
     /// Whether the values were made in inference mode.
     inference: bool,
+    /// Whether the memory was lent to somebody who may write to it. No op may read it before it is taken back.
+    lent: bool,
+}
+
+impl Storage {
+    /// Ends a loan: if the borrower still has the memory, the values move to memory of their own.
+    fn take_back(&mut self) {
+        if std::mem::take(&mut self.lent)
+            && let Err(error) = self.whole.array.own()
+        {
+            error.throw()
+        }
+    }
 }
 
 /// How the values were computed.
@@ -77,7 +90,7 @@ impl SharedValue {
     /// The value of a tensor that nobody shares, moved to a storage of its own.
     pub fn whole(t: &Tensor, writes: u32, inference: bool) -> SharedValue {
         SharedValue {
-            storage: shared(Storage { whole: t.detach(), writes, inference }),
+            storage: shared(Storage { whole: t.detach(), writes, inference, lent: false }),
             history: shared(History { edge: t.edge.clone(), changes: 0 }),
             layout: Layout::contiguous(t.dims()),
             edge: t.edge.clone(),
@@ -124,7 +137,8 @@ impl SharedValue {
     /// The value with its edge. The edge is made anew if the history has changed.
     pub fn read(&mut self) -> (Tensor, OldEdge) {
         let history = lock(&self.history);
-        let storage = lock(&self.storage);
+        let mut storage = lock(&self.storage);
+        storage.take_back();
         let (is_whole, whole) = (self.is_whole(&storage), storage.whole.clone());
         drop(storage);
         let mut old = None;
@@ -260,8 +274,19 @@ impl SharedValue {
     /// Makes the memory such that views can share it.
     pub fn share(&self) -> Result<()> {
         let mut storage = lock(&self.storage);
+        storage.take_back();
         storage.whole.array = storage.whole.array.shareable()?;
         Ok(())
+    }
+
+    /// Lends the memory to somebody who may write to it. None if another tensor, a node or a borrower has it too.
+    pub fn lend(&self) -> Option<Array> {
+        let mut storage = lock(&self.storage);
+        let alone = Arc::strong_count(&self.storage) == 1 && self.is_whole(&storage);
+        (alone && storage.whole.array.is_writable()).then(|| {
+            storage.lent = true;
+            storage.whole.array.clone()
+        })
     }
 
     /// Writes: `f` changes the storage's tensor, at the layout if one is given. Only if `record` does `f` see the edge
@@ -273,6 +298,7 @@ impl SharedValue {
     ) -> Result<OldEdge> {
         let mut history = lock(&self.history);
         let mut storage = lock(&self.storage);
+        storage.take_back();
         let is_whole = self.is_whole(&storage);
         storage.whole.edge = if record { history.edge.clone() } else { None };
         let done = f(&mut storage.whole, (!is_whole).then_some(&self.layout));
@@ -293,6 +319,7 @@ impl SharedValue {
     /// The elements for writing in place, if these are all elements of the storage.
     pub fn all<R>(&mut self, f: impl FnOnce(&mut Array) -> R) -> Option<R> {
         let mut storage = lock(&self.storage);
+        storage.take_back();
         self.is_whole(&storage).then(|| f(&mut storage.whole.array))
     }
 

@@ -189,7 +189,11 @@ impl Var {
     ///  # Errors
     ///  `LanesError`, inside a `vmap`: the tensor stands for the values of the whole batch.
     pub fn values(&self, what: &str) -> PyResult<Array> {
-        let t = self.tensor();
+        Var::values_of(self.tensor(), what)
+    }
+
+    /// [`Var::values`] of a tensor that has been read.
+    pub fn values_of(t: Tensor, what: &str) -> PyResult<Array> {
         if t.levels.is_empty() {
             return Ok(t.array);
         }

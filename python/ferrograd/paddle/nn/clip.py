@@ -30,7 +30,9 @@ class ClipGradByNorm:
 
     def __call__(self, params_grads: Pairs) -> Pairs:
         """The pairs (parameter, gradient) with clipped gradients."""
-        return [(p, g * (self.clip_norm / max(native.norm(g).item(), self.clip_norm))) for p, g in params_grads]
+        return [
+            (p, g * (self.clip_norm / max(native.norm(g).detach().item(), self.clip_norm))) for p, g in params_grads
+        ]
 
 
 class ClipGradByGlobalNorm:
@@ -41,6 +43,6 @@ class ClipGradByGlobalNorm:
 
     def __call__(self, params_grads: Pairs) -> Pairs:
         """The pairs (parameter, gradient) with clipped gradients."""
-        total = _steps.total_norm([g for _, g in params_grads], 2.0).item()
+        total = _steps.total_norm([g for _, g in params_grads], 2.0).detach().item()
         scale = self.clip_norm / max(total, self.clip_norm)
         return [(p, g * scale) for p, g in params_grads]

@@ -1,0 +1,73 @@
+//! Values as plain numbers, which no gradient flows through.
+
+use std::ffi::CString;
+
+use pyo3::exceptions::PyUserWarning;
+use pyo3::prelude::*;
+
+use super::var::Var;
+use crate::array::Array;
+use crate::bind::python::error::raise;
+use crate::engine::differentiated_by;
+use crate::graph::site::Site;
+use crate::graph::{Conversion, Tensor, modes};
+
+/// The running line of the user's program, for the text of an error.
+fn at() -> String {
+    Site::current().describe().map_or(String::new(), |at| format!(" at {at}"))
+}
+
+impl Var {
+    /// The values, for a function of the name `what` that gives them away as numbers.
+    ///
+    /// # Errors
+    /// Those of [`Var::values`] and [`Var::check_not_differentiated`]; where the value is tracked, what the thread's mode
+    /// of conversion asks for. While ops are not recorded there is nothing to lose.
+    pub fn numbers(&self, what: &str) -> PyResult<Array> {
+        let t = self.tensor();
+        if !t.is_tracked() || !t.levels.is_empty() || !modes::is_recording() {
+            return Var::values_of(t, what);
+        }
+        Var::check_not_differentiated(&t, what)?;
+        let lost = || {
+            format!(
+                "{what}{}: the numbers of a Tensor that requires grad are asked for, and no gradient flows through them; \
+                 write detach() first if that is meant",
+                at()
+            )
+        };
+        match modes::with(|m| m.conversion) {
+            Conversion::Allow => Ok(t.array),
+            Conversion::Warn => Python::attach(|py| {
+                let text = CString::new(lost()).unwrap_or_default();
+                PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
+                Ok(t.array)
+            }),
+            Conversion::Raise => Python::attach(|py| Err(raise(py, "ConversionError", lost()))),
+        }
+    }
+
+    /// The memory, for somebody who may write to it, if no other tensor, node or borrower has it. The tensor takes its
+    /// values back where it is next read.
+    pub fn lend(&self) -> PyResult<Option<Array>> {
+        self.share()?;
+        Ok(self.lock().shared().lend())
+    }
+
+    /// Checks that no derivative which is being computed is lost when the value leaves its graph.
+    ///
+    /// # Errors
+    /// `ConversionError`, where one is. While ops are not recorded, nothing is lost.
+    pub fn check_not_differentiated(t: &Tensor, what: &str) -> PyResult<()> {
+        let Some(by) = t.edge.as_ref().filter(|_| modes::is_recording()).and_then(differentiated_by) else {
+            return Ok(());
+        };
+        let text = format!(
+            "{what}{}: this Tensor depends on what {by} differentiates, and the derivative would be lost. Compute with \
+             functions of this library, or NumPy's on the Tensor itself; x.detach() makes it a constant of which no \
+             derivative is wanted",
+            at()
+        );
+        Err(Python::attach(|py| raise(py, "ConversionError", text)))
+    }
+}
