@@ -277,8 +277,8 @@ array([1., 2.], dtype=float32)
 >>> func.grad(lambda x: fg.sum(x) * float(x[0]))(x)
 Traceback (most recent call last):
 ferrograd.ConversionError: float at ...: this Tensor depends on what grad differentiates, ...
->>> func.grad(lambda x: fg.sum(x) * float(x[0].detach()))(x)
-tensor([1., 1.])
+>>> func.grad(lambda x: fg.sum(x) * float(x[0].detach()))(x).tolist()
+[1.0, 1.0]
 ```
 
 `numpy_conversion` sets what a number of a tracked tensor is outside of transforms: `"allow"`, `"warn"` or `"raise"`. It
@@ -289,7 +289,7 @@ always given.
 >>> with fg.numpy_conversion("raise"):
 ...     np.asarray(x)
 Traceback (most recent call last):
-ferrograd.ConversionError: numpy.asarray: the numbers of a Tensor that requires grad are asked for, ...
+ferrograd.ConversionError: numpy.asarray at ...: the numbers of a Tensor that requires grad are asked for, ...
 ```
 
 `int(x)` and `bool(x)` are decisions. Their results are constant almost everywhere, so no derivative is lost, and they

@@ -121,7 +121,7 @@ def own(jet: Jet, leaf: bool = False) -> Model:
 
 def seen(base: Model, at: Array, recorded: bool) -> Model:
     """The result of an op that moves elements: a view if the positions still are a view."""
-    if at.size == 0 or not np.may_share_memory(at, base.at):
+    if at.size and not np.may_share_memory(at, base.at):
         jet = base.jet(recorded)
         order = np.searchsorted(base.at.ravel(), at.ravel(), sorter=np.argsort(base.at.ravel(), kind="stable"))
         order = np.argsort(base.at.ravel(), kind="stable")[order]
@@ -228,7 +228,7 @@ class World:
             at = MOVES[kind[:-1]](x.at, what)
             if x.history.leaf:
                 raise Refused
-            if at.size and np.may_share_memory(at, x.at):
+            if at.size == 0 or np.may_share_memory(at, x.at):
                 x.at = at
             else:
                 copy = seen(x, at, True)

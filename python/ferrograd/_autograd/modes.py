@@ -204,7 +204,7 @@ class numpy_conversion(_SetMode):
     >>> with fg.numpy_conversion("raise"):
     ...     float(x)
     Traceback (most recent call last):
-    ferrograd.ConversionError: float: the numbers of a Tensor that requires grad are asked for, ...
+    ferrograd.ConversionError: float at ...: the numbers of a Tensor that requires grad are asked for, ...
     """
 
     __slots__ = ()
