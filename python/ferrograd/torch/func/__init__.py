@@ -4,5 +4,18 @@ from __future__ import annotations
 
 from ferrograd.torch._func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
 from ferrograd.torch._vmap import vmap
+from ferrograd.torch.nn.utils.stateless import functional_call, stack_module_state
 
-__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp", "vmap"]
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]

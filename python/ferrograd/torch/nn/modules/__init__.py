@@ -20,7 +20,9 @@ from ferrograd.torch.nn.modules import (
     padding,
     pixelshuffle,
     pooling,
+    rnn,
     sparse,
+    transformer,
     upsampling,
 )
 from ferrograd.torch.nn.modules import (
@@ -43,7 +45,9 @@ from ferrograd.torch.nn.modules.normalization import *
 from ferrograd.torch.nn.modules.padding import *
 from ferrograd.torch.nn.modules.pixelshuffle import *
 from ferrograd.torch.nn.modules.pooling import *
+from ferrograd.torch.nn.modules.rnn import *
 from ferrograd.torch.nn.modules.sparse import *
+from ferrograd.torch.nn.modules.transformer import *
 from ferrograd.torch.nn.modules.upsampling import *
 
 __all__: list[str] = []
@@ -65,7 +69,9 @@ for _module in (
     padding,
     pixelshuffle,
     pooling,
+    rnn,
     sparse,
+    transformer,
     upsampling,
 ):
     __all__ += _module.__all__

@@ -9,6 +9,7 @@ from ferrograd._core import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn import init as _init
 from ferrograd.torch.nn.modules._layer import Layer
+from ferrograd.torch.nn.modules.attention import MultiheadAttention
 from ferrograd.torch.nn.modules.linear import parameter
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter
@@ -27,6 +28,7 @@ __all__ = [
     "LogSigmoid",
     "LogSoftmax",
     "Mish",
+    "MultiheadAttention",
     "PReLU",
     "RReLU",
     "ReLU",

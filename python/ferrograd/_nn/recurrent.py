@@ -1,0 +1,143 @@
+"""Recurrent networks: the steps of each kind and the loop over a batch of sequences, which both dialects have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ferrograd._core import Tensor
+from ferrograd._core import native as ops
+
+State = tuple[Tensor, ...]
+#: A step: the part of the gates that comes from the input, and the state, make the next state. Its first tensor is
+#: the output.
+Step = Callable[[Tensor, State], State]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The parameters of one direction of a layer."""
+
+    input: Tensor
+    hidden: Tensor
+    input_bias: Tensor | None = None
+    hidden_bias: Tensor | None = None
+    #: LSTM only: what maps the hidden state to a smaller one.
+    projection: Tensor | None = None
+
+
+def _parts(gates: Tensor, count: int) -> Sequence[Tensor]:
+    """The gates, which lie one after the other along the last axis."""
+    return ops.chunk(gates, count, -1)
+
+
+def simple_step(activation: Callable[[Tensor], Tensor]) -> Callable[[Weights], Step]:
+    """The step ``h = activation(x + W h)`` of a network with one gate."""
+
+    def of(w: Weights) -> Step:
+        def step(x: Tensor, state: State) -> State:
+            return (activation(ops.add(x, ops.linear(state[0], w.hidden, w.hidden_bias))),)
+
+        return step
+
+    return of
+
+
+def lstm_step(w: Weights) -> Step:
+    """The step of an LSTM, whose gates are input, forget, cell and output."""
+
+    def step(x: Tensor, state: State) -> State:
+        h, c = state
+        i, f, g, o = _parts(ops.add(x, ops.linear(h, w.hidden, w.hidden_bias)), 4)
+        c = ops.add(ops.multiply(ops.sigmoid(f), c), ops.multiply(ops.sigmoid(i), ops.tanh(g)))
+        h = ops.multiply(ops.sigmoid(o), ops.tanh(c))
+        return (h if w.projection is None else ops.linear(h, w.projection)), c
+
+    return step
+
+
+def gru_step(w: Weights) -> Step:
+    """The step of a GRU, whose gates are reset, update and new."""
+
+    def step(x: Tensor, state: State) -> State:
+        h = state[0]
+        xr, xz, xn = _parts(x, 3)
+        hr, hz, hn = _parts(ops.linear(h, w.hidden, w.hidden_bias), 3)
+        r, z = ops.sigmoid(ops.add(xr, hr)), ops.sigmoid(ops.add(xz, hz))
+        n = ops.tanh(ops.add(xn, ops.multiply(r, hn)))
+        return (ops.add(n, ops.multiply(z, ops.subtract(h, n))),)
+
+    return step
+
+
+KINDS: dict[str, Callable[[Weights], Step]] = {
+    "RNN_TANH": simple_step(ops.tanh),
+    "RNN_RELU": simple_step(ops.relu),
+    "LSTM": lstm_step,
+    "GRU": gru_step,
+}
+
+
+def cell(kind: str, w: Weights, x: Tensor, state: State) -> State:
+    """One step of a network."""
+    return KINDS[kind](w)(ops.linear(x, w.input, w.input_bias), state)
+
+
+def _resized(state: State, full: State, count: int) -> State:
+    """The state of the first ``count`` sequences; those that begin now take theirs from ``full``."""
+    have = state[0].shape[0]
+    if count == have:
+        return state
+    if count < have:
+        return tuple(s[:count] for s in state)
+    return tuple(ops.concat([s, f[have:count]], 0) for s, f in zip(state, full, strict=True))
+
+
+def _scan(step: Step, xs: Sequence[Tensor], initial: State, backwards: bool) -> tuple[list[Tensor], State]:
+    """The outputs of all steps and the last state of each sequence.
+
+    The sequences are sorted by length, longest first: ``xs[t]`` has those that are longer than ``t``.
+    """
+    outputs: list[Any] = [None] * len(xs)
+    state = initial if not backwards else tuple(s[: xs[-1].shape[0]] for s in initial)
+    ended: list[State] = []
+    for t in range(len(xs))[:: -1 if backwards else 1]:
+        count = xs[t].shape[0]
+        if count < state[0].shape[0]:
+            ended.append(tuple(s[count:] for s in state))
+        state = step(xs[t], _resized(state, initial, count))
+        outputs[t] = state[0]
+    for end in reversed(ended):
+        state = tuple(ops.concat([s, e], 0) for s, e in zip(state, end, strict=True))
+    return outputs, state
+
+
+def run(
+    kind: str,
+    layers: Sequence[Sequence[Weights]],
+    x: Tensor,
+    initial: State,
+    sizes: Sequence[int] | None = None,
+    dropout: float = 0.0,
+) -> tuple[Tensor, State]:
+    """The outputs of the last layer and the last states of a network over a batch of sequences.
+
+    ``x`` is [time, batch, size]. With ``sizes`` it is packed, [elements, size]: ``sizes[t]`` elements at time ``t``.
+    ``layers`` has the weights of one or two directions for each layer, and the tensors of ``initial`` have a row for
+    each. Between layers elements are dropped with the probability ``dropout``.
+    """
+    ends: list[State] = []
+    for number, directions in enumerate(layers):
+        if number and dropout:
+            x = ops.dropout(x, dropout, True)
+        found = []
+        for backwards, w in enumerate(directions):
+            gates = ops.linear(x, w.input, w.input_bias)
+            xs = ops.unstack(gates, 0) if sizes is None else ops.split_sizes(gates, list(sizes), 0)
+            start = tuple(s[len(ends)] for s in initial)
+            outputs, end = _scan(KINDS[kind](w), list(xs), start, bool(backwards))
+            found.append(ops.stack(outputs, 0) if sizes is None else ops.concat(outputs, 0))
+            ends.append(end)
+        x = found[0] if len(found) == 1 else ops.concat(found, -1)
+    return x, tuple(ops.stack(list(states), 0) for states in zip(*ends, strict=True))

@@ -1,0 +1,100 @@
+"""Weights divided by their largest singular value, computed by a hook before every call."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from ferrograd._autograd.modes import no_grad
+from ferrograd._core import Tensor
+from ferrograd._core import torch as ops
+from ferrograd.torch.nn.modules.conv import _ConvTransposeNd
+from ferrograd.torch.nn.modules.module import Module
+from ferrograd.torch.nn.parameter import Parameter
+
+__all__ = ["power_iteration", "remove_spectral_norm", "spectral_norm"]
+
+M = TypeVar("M", bound=Module)
+
+
+def as_matrix(weight: Tensor, dim: int) -> Tensor:
+    """The weight as a matrix whose rows are the slices along an axis."""
+    return ops.reshape(ops.moveaxis(weight, dim, 0), [weight.shape[dim], -1])
+
+
+def unit(v: Tensor, eps: float) -> Tensor:
+    """The vector divided by its norm, which is at least ``eps``."""
+    return ops.normalize(v, 2.0, 0, eps)
+
+
+@no_grad()
+def power_iteration(matrix: Tensor, u: Tensor, v: Tensor, steps: int, eps: float) -> None:
+    """Improves the estimates of the first singular vectors, in place."""
+    matrix = matrix.detach()
+    for _ in range(steps):
+        v.copy_(unit(ops.matmul(ops.matrix_transpose(matrix), u), eps))
+        u.copy_(unit(ops.matmul(matrix, v), eps))
+
+
+class SpectralNorm:
+    """The hook that divides a weight by an estimate of its largest singular value (Miyato et al. 2018)."""
+
+    def __init__(self, name: str, n_power_iterations: int, dim: int, eps: float) -> None:
+        if n_power_iterations <= 0:
+            raise ValueError(
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
+            )
+        self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
+
+    def compute_weight(self, module: Any, improve: bool) -> Any:
+        """The weight divided by the estimate, which is first improved if asked for."""
+        weight = getattr(module, f"{self.name}_orig")
+        u, v = getattr(module, f"{self.name}_u"), getattr(module, f"{self.name}_v")
+        matrix = as_matrix(weight, self.dim)
+        if improve:
+            power_iteration(matrix, u, v, self.n_power_iterations, self.eps)
+        return weight / ops.dot(u.clone(), ops.mv(matrix, v.clone()))
+
+    def __call__(self, module: Any, inputs: Any) -> None:
+        """Sets the weight of the module."""
+        setattr(module, self.name, self.compute_weight(module, module.training))
+
+
+def spectral_norm(
+    module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> M:
+    """Divides a weight by its largest singular value, which each call in training estimates better.
+
+    The weight itself becomes the parameter ``weight_orig``; the estimates of the singular vectors are buffers.
+    """
+    if any(isinstance(h, SpectralNorm) and h.name == name for h in module._forward_pre_hooks.values()):
+        raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
+    dim = (1 if isinstance(module, _ConvTransposeNd) else 0) if dim is None else dim
+    hook = SpectralNorm(name, n_power_iterations, dim, eps)
+    weight = module._parameters[name]
+    if weight is None:
+        raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
+    matrix = as_matrix(weight.detach(), dim)
+    vectors = [unit(ops.randn([n], weight.dtype), eps) for n in matrix.shape]
+    del module._parameters[name]
+    module.register_parameter(f"{name}_orig", weight)
+    setattr(module, name, weight.detach())
+    for end, vector in zip("uv", vectors, strict=True):
+        module.register_buffer(f"{name}_{end}", vector)
+    module.register_forward_pre_hook(hook)
+    return module
+
+
+def remove_spectral_norm(module: M, name: str = "weight") -> M:
+    """Makes the divided weight the parameter again."""
+    for number, hook in list(module._forward_pre_hooks.items()):
+        if isinstance(hook, SpectralNorm) and hook.name == name:
+            with no_grad():
+                weight = hook.compute_weight(module, False)
+            delattr(module, name)
+            delattr(module, f"{name}_u")
+            delattr(module, f"{name}_v")
+            delattr(module, f"{name}_orig")
+            module.register_parameter(name, Parameter(weight.detach()))
+            del module._forward_pre_hooks[number]
+            return module
+    raise ValueError(f"spectral_norm of '{name}' not found in {module}")

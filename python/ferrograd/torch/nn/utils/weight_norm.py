@@ -1,0 +1,71 @@
+"""Weights as a length times a direction, computed by a hook before every call."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from ferrograd._core import Tensor
+from ferrograd._core import torch as ops
+from ferrograd.torch.nn.modules.module import Module
+from ferrograd.torch.nn.parameter import Parameter
+
+__all__ = ["norm_except_dim", "remove_weight_norm", "weight_norm"]
+
+M = TypeVar("M", bound=Module)
+
+
+def norm_except_dim(v: Tensor, dim: int | None) -> Tensor:
+    """The norm over all axes but one, which are kept with size 1; over all axes if it is None."""
+    axes = None if dim is None or dim == -1 else [i for i in range(v.ndim) if i != dim % v.ndim]
+    return ops.norm(v, 2.0) if axes is None else ops.norm(v, 2.0, axes, True)
+
+
+class WeightNorm:
+    """The hook that computes a weight from its length and direction (Salimans, Kingma 2016)."""
+
+    def __init__(self, name: str, dim: int | None) -> None:
+        self.name, self.dim = name, dim
+
+    def compute_weight(self, module: Any) -> Any:
+        """The length times the direction."""
+        g, v = getattr(module, f"{self.name}_g"), getattr(module, f"{self.name}_v")
+        return v * (g / norm_except_dim(v, self.dim))
+
+    def __call__(self, module: Any, inputs: Any) -> None:
+        """Sets the weight of the module."""
+        setattr(module, self.name, self.compute_weight(module))
+
+
+def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
+    """Replaces a weight by two parameters, its length ``weight_g`` and its direction ``weight_v``.
+
+    The lengths are those of the slices along ``dim``, or with None that of the whole weight.
+
+    >>> import ferrograd.torch as torch
+    >>> layer = torch.nn.utils.weight_norm(torch.nn.Linear(2, 3))
+    >>> [(n, tuple(p.shape)) for n, p in layer.named_parameters()]
+    [('bias', (3,)), ('weight_g', (3, 1)), ('weight_v', (3, 2))]
+    """
+    if any(isinstance(h, WeightNorm) and h.name == name for h in module._forward_pre_hooks.values()):
+        raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
+    hook = WeightNorm(name, dim)
+    weight = getattr(module, name)
+    del module._parameters[name]
+    module.register_parameter(f"{name}_g", Parameter(norm_except_dim(weight.detach(), dim)))
+    module.register_parameter(f"{name}_v", Parameter(weight.detach()))
+    hook(module, None)
+    module.register_forward_pre_hook(hook)
+    return module
+
+
+def remove_weight_norm(module: M, name: str = "weight") -> M:
+    """Makes one parameter of the two that :func:`weight_norm` made."""
+    for number, hook in list(module._forward_pre_hooks.items()):
+        if isinstance(hook, WeightNorm) and hook.name == name:
+            weight = hook.compute_weight(module).detach()
+            delattr(module, name)
+            del module._parameters[f"{name}_g"], module._parameters[f"{name}_v"]
+            setattr(module, name, Parameter(weight))
+            del module._forward_pre_hooks[number]
+            return module
+    raise ValueError(f"weight_norm of '{name}' not found in {module}")
