@@ -1,93 +1,44 @@
 """L-BFGS on a flat vector.
 
 Source: J. Nocedal, S. Wright, "Numerical Optimization" (2006): algorithms 7.4 and 7.5 (L-BFGS), 3.5 and 3.6 (search).
+The choice of trial steps in the search is that of M. Schmidt's minFunc, which PyTorch and Paddle follow.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
+from ferrograd._autograd.modes import enable_grad, no_grad
+from ferrograd._core import Tensor, native
 
-from ferrograd._autograd.modes import enable_grad
-from ferrograd._core import Tensor
-
-Vector = np.ndarray[Any, np.dtype[Any]]
-#: The value and the gradient at a point.
-Objective = Callable[[Vector], tuple[float, Vector]]
+#: The state between steps, by name: ``d`` is the last direction and ``t`` the length of the step along it; ``old_stps``
+#: are the last steps, ``old_dirs`` the changes of the gradient in them, and ``ro`` one over their products.
+State = dict[str, Any]
 
 
-@dataclass
-class Memory:
-    """The state between iterations: the last steps ``s`` and gradient changes ``y``, and the last direction."""
+class Point(NamedTuple):
+    """A step along a line: its length, and the value, the gradient and the slope there."""
 
-    iterations: int = 0
-    steps: list[Vector] = field(default_factory=list)
-    changes: list[Vector] = field(default_factory=list)
-    direction: Vector | None = None
-    gradient: Vector | None = None
-    length: float = 0.0
-    scale: float = 1.0
+    t: Any
+    value: float
+    g: Tensor
+    slope: Any
 
-    def next_direction(self, g: Vector, history: int) -> Vector:
-        """The search direction ``-H g`` with the inverse Hessian ``H`` of the last ``history`` pairs (7.4)."""
-        if self.direction is None or self.gradient is None:
-            return -g
-        change, step = g - self.gradient, self.direction * self.length
-        curvature = float(change @ step)
-        if curvature > 1e-10:
-            self.changes.append(change)
-            self.steps.append(step)
-            del self.changes[:-history], self.steps[:-history]
-            self.scale = curvature / float(change @ change)
-        q, weights = -g, []
-        for s, y in zip(reversed(self.steps), reversed(self.changes), strict=True):
-            weights.append(float(s @ q) / float(y @ s))
-            q = q - weights[-1] * y
-        q = q * self.scale
-        for s, y, a in zip(self.steps, self.changes, reversed(weights), strict=True):
-            q = q + s * (a - float(y @ q) / float(y @ s))
-        return q
+
+def flat(tensors: list[Tensor]) -> Tensor:
+    """The elements of all tensors as one vector."""
+    return native.concat([native.reshape(x.detach(), [-1]) for x in tensors])
 
 
 def step(
-    params: list[Tensor], closure: Callable[[], Any], clip: Any, decay: float, memory: Memory, **options: Any
-) -> Any:
-    """Runs L-BFGS iterations on parameters, in place; the first loss that ``closure`` returned.
-
-    ``closure`` computes the loss and its gradients. ``clip``, if not None, clips pairs (parameter, gradient).
-    """
-    losses: list[Any] = []
-    zeros = [np.zeros(tuple(p.shape), p.detach().numpy().dtype) for p in params]
-
-    def place(x: Vector) -> None:
-        start = 0
-        for p, zero in zip(params, zeros, strict=True):
-            p.set_value(x[start : start + zero.size].reshape(zero.shape).astype(zero.dtype))
-            start += zero.size
-
-    def objective(x: Vector) -> tuple[float, Vector]:
-        place(x)
-        with enable_grad():
-            losses.append(closure())
-        pairs = [(p, p.grad) for p in params if p.grad is not None]
-        found = {id(p): np.asarray(g.detach()) for p, g in (clip(pairs) if clip else pairs)}
-        flat = [found.get(id(p), zero).reshape(-1) for p, zero in zip(params, zeros, strict=True)]
-        loss = losses[-1].detach() if isinstance(losses[-1], Tensor) else losses[-1]
-        return float(loss), np.concatenate(flat) + decay * x
-
-    start = np.concatenate([np.asarray(p.detach()).reshape(-1) for p in params])
-    place(minimize(objective, start, memory, **options))
-    return losses[0]
-
-
-def minimize(
-    f: Objective,
-    x: Vector,
-    memory: Memory,
+    params: list[Tensor],
+    closure: Callable[[], Any],
+    gradients: Callable[[], list[Tensor]],
+    state: State,
     *,
+    sign: float = 1.0,
     rate: float,
     max_iterations: int,
     max_evaluations: int,
@@ -95,105 +46,183 @@ def minimize(
     tolerance_change: float,
     history: int,
     searches: bool,
-) -> Vector:
-    """Runs up to ``max_iterations`` L-BFGS iterations from ``x``; the last point."""
-    value, g = f(x)
-    evaluations = 1
-    for i in range(max_iterations):
-        if np.abs(g).max(initial=0.0) <= tolerance_grad:
-            break
-        d = memory.next_direction(g, history)
-        slope = float(g @ d)
-        if slope > -tolerance_change:
-            break
-        memory.iterations += 1
-        length = rate * (min(1.0, 1.0 / float(np.abs(g).sum())) if memory.iterations == 1 else 1.0)
-        before, memory.direction, memory.gradient = value, d, g
-        if searches:
-            room = max(max_evaluations - evaluations, 1)
-            length, value, g, used = search(f, x, length, d, value, g, slope, tolerance_change, min(25, room))
-            x, evaluations = x + length * d, evaluations + used
-        else:
-            x = x + length * d
-            if i + 1 < max_iterations:
-                value, g = f(x)
-                evaluations += 1
-        memory.length = length
-        still = np.abs(d * length).max(initial=0.0) <= tolerance_change or abs(value - before) < tolerance_change
-        if evaluations >= max_evaluations or still:
-            break
-    return x
+    most_in_search: int | None = None,
+) -> Any:
+    """Runs L-BFGS iterations on parameters, in place; the first loss that ``closure`` returned.
+
+    ``closure`` computes the loss and its gradients, and ``gradients`` returns those of all parameters. The loss is
+    multiplied by ``sign``. A search makes up to ``most_in_search`` evaluations after its first, by default as many as
+    are left.
+    """
+
+    def move(t: Any, d: Tensor) -> None:
+        start = 0
+        for p in params:
+            end = start + math.prod(p.shape)
+            p.add_(native.reshape(d[start:end] * t, list(p.shape)))
+            start = end
+
+    def evaluate() -> tuple[float, Tensor, Any]:
+        with enable_grad():
+            loss = closure()
+        g = flat(gradients())
+        number = float(loss.detach() if isinstance(loss, Tensor) else loss)
+        return sign * number, g if sign == 1 else -g, loss
+
+    with no_grad():
+        value, g, first = evaluate()
+        state["func_evals"] = state.get("func_evals", 0) + 1
+        state.setdefault("n_iter", 0)
+        evaluations = 1
+        if 0 in g.shape or native.abs(g).max().item() <= tolerance_grad:
+            return first
+        for i in range(max_iterations):
+            state["n_iter"] += 1
+            d = _direction(state, g, history)
+            state["prev_flat_grad"], before = g, value
+            t: Any = rate
+            if state["n_iter"] == 1:
+                inverse: Any = 1.0 / native.abs(g).sum()
+                t = min(1.0, inverse) * rate
+            state.update(d=d, t=t, prev_loss=before)
+            slope = native.dot(g, d)
+            if slope > -tolerance_change:
+                break
+            used = 0
+            if searches:
+                kept = [p.detach().clone() for p in params]
+
+                def at(t: Any, d: Tensor = d, kept: list[Tensor] = kept) -> Point:
+                    move(t, d)
+                    value, g, _ = evaluate()
+                    for p, x in zip(params, kept, strict=True):
+                        p.set_value(x)
+                    return Point(t, value, g, native.dot(g, d))
+
+                most = max_evaluations - evaluations if most_in_search is None else most_in_search
+                found, used = search(at, t, Point(0, value, g, slope), native.abs(d).max(), tolerance_change, most)
+                state["t"] = t = found.t
+                value, g = found.value, found.g
+            move(t, d)
+            if not searches and i + 1 < max_iterations:
+                value, g, _ = evaluate()
+                used = 1
+            evaluations += used
+            state["func_evals"] += used
+            if (
+                i + 1 == max_iterations
+                or evaluations >= max_evaluations
+                or native.abs(g).max().item() <= tolerance_grad
+                or native.abs(d * t).max().item() <= tolerance_change
+                or abs(value - before) < tolerance_change
+            ):
+                break
+        return first
 
 
-def cubic(a: float, fa: float, sa: float, b: float, fb: float, sb: float) -> float:
-    """The minimizer between ``a`` and ``b`` of the cubic with these values ``f`` and slopes ``s`` (equation 3.59)."""
-    low, high = min(a, b), max(a, b)
-    if a > b:
-        a, fa, sa, b, fb, sb = b, fb, sb, a, fa, sa
-    d1 = sa + sb - 3 * (fa - fb) / (a - b) if a != b else 0.0
-    square = d1 * d1 - sa * sb
-    if not square >= 0 or a == b:
-        return (low + high) / 2
-    d2 = square**0.5
-    bottom = sb - sa + 2 * d2
-    found = b - (b - a) * (sb + d2 - d1) / bottom if bottom else (low + high) / 2
-    return min(max(found, low), high)
+def _direction(state: State, g: Tensor, history: int) -> Tensor:
+    """The search direction ``-H g`` with the inverse Hessian ``H`` of the last ``history`` steps (7.4)."""
+    if state["n_iter"] == 1:
+        state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
+        return -g
+    dirs, steps, ro = state["old_dirs"], state["old_stps"], state["ro"]
+    change, step = g - state["prev_flat_grad"], state["d"] * state["t"]
+    curvature = native.dot(change, step)
+    if curvature > 1e-10:
+        dirs.append(change)
+        steps.append(step)
+        ro.append(1.0 / curvature)
+        for last in (dirs, steps, ro):
+            del last[:-history]
+        state["H_diag"] = curvature / native.dot(change, change)
+    q, weights = -g, []
+    for s, y, r in zip(reversed(steps), reversed(dirs), reversed(ro), strict=True):
+        weights.append(native.dot(s, q) * r)
+        q = q - y * weights[-1]
+    d: Tensor = q * state["H_diag"]
+    for s, y, r, a in zip(steps, dirs, ro, reversed(weights), strict=True):
+        d = d + s * (a - native.dot(y, d) * r)
+    return d
+
+
+def cubic(a: Point, b: Point, bounds: tuple[Any, Any] | None = None) -> Any:
+    """The minimizer of the cubic with the values and slopes of two points (equation 3.59).
+
+    It is clipped to bounds, by default the points. The middle of the bounds if there is no minimizer.
+    """
+    low, high = bounds or (min(a.t, b.t), max(a.t, b.t))
+    d1 = a.slope + b.slope - 3 * (a.value - b.value) / (a.t - b.t)
+    square = d1 * d1 - a.slope * b.slope
+    if not square >= 0:
+        return (low + high) / 2.0
+    d2 = native.sqrt(square)
+    if a.t > b.t:
+        a, b = b, a
+    return min(max(b.t - (b.t - a.t) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2)), low), high)
 
 
 def search(
-    f: Objective,
-    x: Vector,
-    t: float,
-    d: Vector,
-    f0: float,
-    g0: Vector,
-    s0: float,
-    tolerance: float,
-    most: int,
-) -> tuple[float, float, Vector, int]:
-    """A step length along ``d`` that satisfies the strong Wolfe conditions (algorithms 3.5 and 3.6).
+    at: Callable[[Any], Point], t: Any, start: Point, size: Tensor, tolerance: float, most: int
+) -> tuple[Point, int]:
+    """A step with which the strong Wolfe conditions hold (3.5, 3.6), and the number of evaluations.
 
-    Returns the length, the value and gradient there, and the number of evaluations.
+    ``t`` is the first step to try, ``size`` the largest element of the direction. After ``most`` further evaluations
+    the best step so far is returned.
     """
-    c1, c2, used = 1e-4, 0.9, 0
-    Point = tuple[float, float, Vector, float]
+    c1, c2 = 1e-4, 0.9
 
-    def at(t: float) -> Point:
-        nonlocal used
-        used += 1
-        value, g = f(x + t * d)
-        return t, value, g, float(g @ d)
+    def too_high(p: Point) -> bool:
+        return bool(p.value > start.value + c1 * p.t * start.slope)
 
-    def zoom(low: Point, high: Point) -> Point:
-        while used < most and abs(high[0] - low[0]) * np.abs(d).max(initial=0.0) > tolerance:
-            t = cubic(low[0], low[1], low[3], high[0], high[1], high[3])
-            # At least a tenth of the interval away from its ends, so that it shrinks.
-            width = abs(high[0] - low[0])
-            near, far = min(low[0], high[0]) + 0.1 * width, max(low[0], high[0]) - 0.1 * width
-            p = at(min(max(t, near), far))
-            if not p[1] <= f0 + c1 * p[0] * s0 or p[1] >= low[1]:
-                high = p
-                continue
-            if abs(p[3]) <= -c2 * s0:
-                return p
-            if p[3] * (high[0] - low[0]) >= 0:
-                high = low
-            low = p
-        return low
+    def flat_enough(p: Point) -> bool:
+        return bool(abs(p.slope) <= -c2 * start.slope)
 
-    last: Point = (0.0, f0, g0, s0)
-    best = last
-    while used < most:
-        p = at(t)
-        if not p[1] <= f0 + c1 * t * s0 or (used > 1 and p[1] >= last[1]):
-            best = zoom(last, p)
+    last, p, used = start, at(t), 1
+    # The ends of an interval that holds such a step.
+    ends: list[Point] = []
+    while used <= most:
+        if too_high(p) or (used > 2 and p.value >= last.value):
+            ends = [last, p]
+        elif flat_enough(p):
+            return p, used
+        elif p.slope >= 0:
+            ends = [last, p]
+        if ends:
             break
-        if abs(p[3]) <= -c2 * s0:
-            best = p
+        t = cubic(last, p, (p.t + 0.01 * (p.t - last.t), p.t * 10))
+        last, p, used = p, at(t), used + 1
+    if not ends:
+        return min([start, p], key=lambda q: q.value), used
+
+    low, high = sorted(ends, key=lambda q: q.value)
+    was_close = False
+    while used <= most:
+        left, right = min(low.t, high.t), max(low.t, high.t)
+        if (right - left) * size < tolerance:
             break
-        if p[3] >= 0:
-            best = zoom(p, last)
-            break
-        last = best = p
-        t *= 2
-    return best[0], best[1], best[2], used
+        first, second = ends
+        t = cubic(first, second)
+        # A trial that is close to an end for the second time is moved away from it.
+        margin = 0.1 * (right - left)
+        is_close = bool(min(right - t, t - left) < margin)
+        if is_close and (was_close or t >= right or t <= left):
+            t = right - margin if abs(t - right) < abs(t - left) else left + margin
+            is_close = False
+        was_close = is_close
+        p, used = at(t), used + 1
+        if too_high(p) or p.value >= low.value:
+            ends[_place(ends, high)] = p
+            low, high = sorted(ends, key=lambda q: q.value)
+            continue
+        i = _place(ends, low)
+        if flat_enough(p):
+            return p, used
+        if p.slope * (high.t - low.t) >= 0:
+            ends[1 - i] = low
+            high = low
+        ends[i] = low = p
+    return low, used
+
+
+def _place(ends: list[Point], p: Point) -> int:
+    return 0 if ends[0] is p else 1

@@ -32,6 +32,7 @@ from ferrograd.paddle import (
     linalg,
     nn,
     optimizer,
+    regularizer,
     static,
 )
 from ferrograd.paddle._autograd import grad
@@ -72,6 +73,7 @@ __all__ = [
     "nn",
     "no_grad",
     "optimizer",
+    "regularizer",
     "set_grad_enabled",
     "static",
 ]

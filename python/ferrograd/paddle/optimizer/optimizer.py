@@ -11,6 +11,7 @@ from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import steps
 from ferrograd.paddle.optimizer.lr import LambdaDecay, LRScheduler
+from ferrograd.paddle.regularizer import WeightDecayRegularizer
 
 __all__ = ["Optimizer"]
 
@@ -18,6 +19,8 @@ Parameters = Iterable[Tensor] | Iterable[dict[str, Any]] | None
 Clip = Callable[[list[tuple[Tensor, Tensor]]], list[tuple[Tensor, Tensor]]]
 #: A learning rate, or a schedule of it.
 Rate = float | LRScheduler
+#: The coefficient of an L2 penalty, or a penalty.
+Decay = float | WeightDecayRegularizer | None
 
 
 class Optimizer:
@@ -27,7 +30,7 @@ class Optimizer:
         self,
         learning_rate: Rate,
         parameters: Parameters = None,
-        weight_decay: float | None = None,
+        weight_decay: Decay = None,
         grad_clip: Clip | None = None,
         name: str | None = None,
     ) -> None:
@@ -41,7 +44,8 @@ class Optimizer:
             )
         if not isinstance(learning_rate, LRScheduler):
             steps.at_least(op, 0, learning_rate=learning_rate)
-        steps.at_least(op, 0, weight_decay=weight_decay or 0)
+        if not isinstance(weight_decay, WeightDecayRegularizer):
+            steps.at_least(op, 0, weight_decay=weight_decay or 0)
         groups: list[Any] = list(parameters)
         if groups and not isinstance(groups[0], dict):
             groups = [{"params": groups}]
@@ -86,10 +90,20 @@ class Optimizer:
         """Updates every parameter that has a gradient and does not have ``stop_gradient``."""
         rate = self.get_lr()
         for group in self._groups:
-            pairs = [(p, p.grad) for p in group["params"] if p.grad is not None and not p.stop_gradient]
-            clip = group["grad_clip"]
-            for p, g in clip(pairs) if clip else pairs:
-                self._update(p, g, rate * group["learning_rate"], group["weight_decay"] or 0.0)
+            for p, g, decay in self._gradients(group):
+                self._update(p, g, rate * group["learning_rate"], decay)
+
+    def _gradients(self, group: dict[str, Any]) -> list[tuple[Tensor, Tensor, float]]:
+        """The parameters of a group with their clipped gradients, and the coefficients of L2 penalties.
+
+        Other penalties are in the gradients.
+        """
+        pairs = [(p, p.grad) for p in group["params"] if p.grad is not None and not p.stop_gradient]
+        clip, decay = group["grad_clip"], group["weight_decay"] or 0.0
+        pairs = clip(pairs) if clip else pairs
+        if isinstance(decay, WeightDecayRegularizer):
+            return [(p, g + decay.gradient(p), 0.0) for p, g in pairs]
+        return [(p, g, float(decay)) for p, g in pairs]
 
     def minimize(
         self,

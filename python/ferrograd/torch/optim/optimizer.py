@@ -8,9 +8,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ferrograd import _core
 from ferrograd._autograd.modes import enable_grad, no_grad
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError, Tensor, native
 from ferrograd._optim import steps
+from ferrograd.torch._autograd import TORCH
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -86,6 +88,13 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     return hooked
 
 
+def given(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The options among the arguments of ``__init__``. ``foreach``, ``fused`` and ``capturable`` change nothing."""
+    if arguments.get("fused") and arguments.get("foreach"):
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+    return {key: value for key, value in arguments.items() if key not in ("self", "params", "__class__")}
+
+
 def _no_hooks() -> dict[str, Hooks]:
     return {kind: {} for kind in ("step_pre", "step_post", "save_pre", "save_post", "load_pre", "load_post")}
 
@@ -96,8 +105,8 @@ class Optimizer:
     A subclass has ``step``, or ``_update``, which changes one parameter.
     """
 
-    #: Options that every optimizer here takes. They say how a step is computed, which makes no difference here.
-    _how = ("foreach", "capturable", "fused")
+    #: Numbers in the state of a parameter that a saved state holds as tensors, as PyTorch does.
+    _numbers = ("step", "mu_product", "eta", "mu")
     _opt_called = False
     _is_stepping = False
 
@@ -228,12 +237,28 @@ class Optimizer:
         numbers = {id(p): i for i, p in enumerate(p for group in self.param_groups for p in group["params"])}
         groups = [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
         found: dict[str, Any] = {
-            "state": {numbers[id(p)]: dict(s) for p, s in self.state.items()},
+            "state": {numbers[id(p)]: self._saved(s) for p, s in self.state.items()},
             "param_groups": groups,
         }
         for hook in self._hooks["save_post"].values():
             found = hook(self, found) or found
         return found
+
+    def _saved(self, state: dict[str, Any]) -> dict[str, Any]:
+        """The state of a parameter with tensors in place of some numbers."""
+        dtype = native.get_default_dtype()
+        numbers = {
+            key: _core.make(state[key], dtype, False, TORCH)
+            for key in self._numbers
+            if isinstance(state.get(key), int | float)
+        }
+        return {**state, **numbers}
+
+    def _loaded(self, state: dict[str, Any], p: Tensor) -> dict[str, Any]:
+        """A copy of the state of a parameter, with numbers again."""
+        owned = {key: _own(value, p, key) for key, value in state.items()}
+        tensors = {key for key in self._numbers if isinstance(owned.get(key), Tensor)}
+        return {key: value.item() if key in tensors else value for key, value in owned.items()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads the :meth:`state_dict` of an optimizer that has the same number of parameters.
@@ -256,7 +281,7 @@ class Optimizer:
             raise ArgumentError(f"load_state_dict: there is state for {unknown[0]!r:.60}, which is no parameter")
         self.state.clear()
         for i, state in state_dict["state"].items():
-            self.state[params[i]] = {key: _own(value, params[i], key) for key, value in state.items()}
+            self.state[params[i]] = self._loaded(state, params[i])
         for mine, theirs in zip(self.param_groups, groups, strict=True):
             mine.update({key: copy.deepcopy(value) for key, value in theirs.items() if key != "params"})
         for hook in self._hooks["load_post"].values():

@@ -1,0 +1,276 @@
+"""The update rules of the other optimizers, as tensor ops in place; shared by the dialects.
+
+Each takes a parameter, its gradient and its state, and runs where ops are not recorded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ferrograd._core import Tensor, native
+from ferrograd._optim.steps import State, zeros
+
+
+def begin(state: State, p: Tensor, *names: str, **values: float) -> int:
+    """The number of this step, from 1. Before the first one the state gets zeros under the names, and the values."""
+    if "step" not in state:
+        state.update(step=0, **{name: zeros(p) for name in names}, **values)
+    state["step"] += 1
+    return int(state["step"])
+
+
+def single(value: float) -> float:
+    """The number as a saved state holds it: in the default float dtype."""
+    return float(np.dtype(native.get_default_dtype()).type(value))
+
+
+def decayed(p: Tensor, g: Tensor, decay: float) -> Tensor:
+    """The gradient with that of an L2 penalty."""
+    return g + decay * p if decay else g
+
+
+def average(mean: Tensor, value: Tensor, weight: float) -> None:
+    """Moves a running mean towards a value, in place."""
+    mean.add_((value - mean) * weight)
+
+
+def average_of_squares(mean: Tensor, value: Tensor, kept: float) -> None:
+    """Moves a running mean towards the square of a value, in place."""
+    mean.mul_(kept).add_(value * value * (1 - kept))
+
+
+def rmsprop(
+    p: Tensor,
+    g: Tensor,
+    state: State,
+    *,
+    rate: float,
+    smoothing: float,
+    epsilon: float,
+    momentum: float,
+    centered: bool,
+    inside: bool,
+) -> None:
+    """T. Tieleman, G. Hinton, lecture 6.5 (2012). ``inside`` adds epsilon before the root, and puts the rate into the
+    momentum.
+    """
+    begin(state, p, "square_avg", *["momentum_buffer"] * bool(momentum), *["grad_avg"] * centered)
+    v = state["square_avg"]
+    average_of_squares(v, g, smoothing)
+    if centered:
+        average(state["grad_avg"], g, 1 - smoothing)
+        v = v - state["grad_avg"] * state["grad_avg"]
+    step = g / native.sqrt(v + epsilon) * rate if inside else g / (native.sqrt(v) + epsilon)
+    if momentum:
+        step = state["momentum_buffer"].mul_(momentum).add_(step)
+    p.sub_(step if inside else step * rate)
+
+
+def adagrad(
+    p: Tensor, g: Tensor, state: State, *, rate: float, rate_decay: float, epsilon: float, initial: float
+) -> None:
+    """J. Duchi, E. Hazan, Y. Singer, "Adaptive subgradient methods for online learning" (2011)."""
+    if "sum" not in state:
+        state.update(step=0, sum=zeros(p).add_(initial))
+    state["step"] += 1
+    rate = rate / (1 + (state["step"] - 1) * rate_decay)
+    state["sum"].add_(g * g)
+    p.sub_(g / (native.sqrt(state["sum"]) + epsilon) * rate)
+
+
+def adadelta(p: Tensor, g: Tensor, state: State, *, rate: float, smoothing: float, epsilon: float) -> None:
+    """M. Zeiler, "Adadelta: an adaptive learning rate method" (2012)."""
+    begin(state, p, "square_avg", "acc_delta")
+    average_of_squares(state["square_avg"], g, smoothing)
+    step = native.sqrt(state["acc_delta"] + epsilon) / native.sqrt(state["square_avg"] + epsilon) * g
+    average_of_squares(state["acc_delta"], step, smoothing)
+    p.sub_(step * rate)
+
+
+def adamax(
+    p: Tensor,
+    g: Tensor,
+    state: State,
+    *,
+    rate: float,
+    betas: tuple[float, float],
+    epsilon: float,
+    to_norm: bool,
+) -> None:
+    """Adam with the largest gradient: D. Kingma, J. Ba (2015). ``to_norm`` adds epsilon to the norm, else to the
+    gradient.
+    """
+    step = begin(state, p, "exp_avg", "exp_inf")
+    average(state["exp_avg"], g, 1 - betas[0])
+    before, size = state["exp_inf"] * betas[1], native.abs(g)
+    if to_norm:
+        before = before + epsilon
+    else:
+        size = size + epsilon
+    state["exp_inf"].set_value(native.maximum(before, size))
+    p.sub_(state["exp_avg"] / state["exp_inf"] * (rate / (1 - betas[0] ** step)))
+
+
+def nadam(
+    p: Tensor,
+    g: Tensor,
+    state: State,
+    *,
+    rate: float,
+    betas: tuple[float, float],
+    epsilon: float,
+    momentum_decay: float,
+) -> None:
+    """Adam with Nesterov's momentum: T. Dozat, "Incorporating Nesterov momentum into Adam" (2016)."""
+    step = begin(state, p, "exp_avg", "exp_avg_sq", mu_product=1.0)
+    now, following = (betas[0] * (1 - 0.5 * 0.96 ** (t * momentum_decay)) for t in (step, step + 1))
+    product = state["mu_product"] = single(state["mu_product"] * single(now))
+    average(state["exp_avg"], g, 1 - betas[0])
+    average_of_squares(state["exp_avg_sq"], g, betas[1])
+    root = native.sqrt(state["exp_avg_sq"] / (1 - betas[1] ** step)) + epsilon
+    p.sub_(g / root * (rate * (1 - now) / (1 - product)))
+    p.sub_(state["exp_avg"] / root * (rate * following / (1 - product * following)))
+
+
+def radam(p: Tensor, g: Tensor, state: State, *, rate: float, betas: tuple[float, float], epsilon: float) -> None:
+    """Rectified Adam: L. Liu et al., "On the variance of the adaptive learning rate and beyond" (2020)."""
+    step = begin(state, p, "exp_avg", "exp_avg_sq")
+    average(state["exp_avg"], g, 1 - betas[0])
+    average_of_squares(state["exp_avg_sq"], g, betas[1])
+    rest = 1 - betas[1] ** step
+    change = state["exp_avg"] / (1 - betas[0] ** step) * rate
+    most = 2 / (1 - betas[1]) - 1
+    length = most - 2 * step * betas[1] ** step / rest
+    if length > 5:
+        rectified = ((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) ** 0.5
+        change = change * (rest**0.5 / (native.sqrt(state["exp_avg_sq"]) + epsilon)) * rectified
+    p.sub_(change)
+
+
+def rprop(
+    p: Tensor, g: Tensor, state: State, *, rate: float, factors: tuple[float, float], bounds: tuple[float, float]
+) -> None:
+    """M. Riedmiller, H. Braun, "A direct adaptive method for faster backpropagation learning" (1993)."""
+    if "step_size" not in state:
+        state.update(step=0, prev=zeros(p), step_size=zeros(p).add_(rate))
+    state["step"] += 1
+    less, more = factors
+    sign = native.sign(g * state["prev"])
+    size = state["step_size"]
+    size.set_value(native.clip(native.where(sign > 0, size * more, native.where(sign < 0, size * less, size)), *bounds))
+    g = native.where(sign < 0, native.zeros_like(g), g)
+    p.sub_(native.sign(g) * size)
+    state["prev"].set_value(g)
+
+
+def averaged_sgd(p: Tensor, g: Tensor, state: State, *, rate: float, decay: float, power: float, start: float) -> None:
+    """Averaged SGD: B. Polyak, A. Juditsky, "Acceleration of stochastic approximation by averaging" (1992)."""
+    step = begin(state, p, "ax", eta=single(rate), mu=1.0)
+    p.mul_(1 - decay * state["eta"])
+    p.sub_(g * state["eta"])
+    if state["mu"] == 1:
+        state["ax"].set_value(p)
+    else:
+        average(state["ax"], p, state["mu"])
+    state["eta"] = single(rate / (1 + decay * rate * step) ** power)
+    state["mu"] = single(1 / max(1, step - start))
+
+
+def adafactor(
+    p: Tensor,
+    g: Tensor,
+    state: State,
+    *,
+    rate: float,
+    beta2_decay: float,
+    epsilons: tuple[float | None, float],
+    threshold: float,
+    decay: float,
+) -> None:
+    """N. Shazeer, M. Stern, "Adafactor: adaptive learning rates with sublinear memory cost" (2018).
+
+    The second moment of a matrix is kept as means of its rows and columns.
+    """
+    if 0 in g.shape:
+        return
+    least = float(np.finfo(p.dtype).eps) if epsilons[0] is None else epsilons[0]
+    names = ("row_var", "col_var") if len(g.shape) > 1 else ("variance",)
+    if "step" not in state:
+        state["step"] = 0
+        for name in names:
+            axis = {"row_var": -1, "col_var": -2}.get(name)
+            state[name] = zeros(p) if axis is None else zeros(native.sum(p.detach(), axis, keepdims=True))
+    state["step"] += 1
+    weight = state["step"] ** beta2_decay
+    root = math.prod(g.shape) ** 0.5
+    size = native.norm(p).item() / root
+    step = max(epsilons[1], size) * min(rate, 1 / state["step"] ** 0.5)
+    if decay:
+        p.mul_(1 - rate * decay)
+    squares = g * g
+    if len(g.shape) > 1:
+        rows, columns = state["row_var"], state["col_var"]
+        average(rows, native.mean(squares, -1, keepdims=True), weight)
+        average(columns, native.mean(squares, -2, keepdims=True), weight)
+        v = rows * columns / native.clip(native.mean(rows, -2, keepdims=True), least, None)
+    else:
+        average(state["variance"], squares, weight)
+        v = state["variance"]
+    change = g / native.sqrt(native.clip(v, least * least, None))
+    p.sub_(change * (step / max(1.0, native.norm(change).item() / (root * threshold))))
+
+
+def lamb(
+    p: Tensor,
+    g: Tensor,
+    state: State,
+    *,
+    rate: float,
+    betas: tuple[float, float],
+    epsilon: float,
+    decay: float,
+    adapts: bool,
+) -> None:
+    """Adam with a rate for each layer: Y. You et al., "Large batch optimization for deep learning" (2020).
+
+    A parameter that does not decay gets the plain rate unless ``adapts``.
+    """
+    step = begin(state, p, "exp_avg", "exp_avg_sq")
+    average(state["exp_avg"], g, 1 - betas[0])
+    average_of_squares(state["exp_avg_sq"], g, betas[1])
+    m, v = state["exp_avg"] / (1 - betas[0] ** step), state["exp_avg_sq"] / (1 - betas[1] ** step)
+    change = decayed(p, m / (native.sqrt(v) + epsilon), decay)
+    if decay or adapts:
+        sizes = native.norm(p).item(), native.norm(change).item()
+        rate *= sizes[0] / sizes[1] if all(sizes) else 1.0
+    p.sub_(change * rate)
+
+
+def averaged_gradient(p: Tensor, g: Tensor, state: State, *, rate: float, batches: int) -> None:
+    """SAG: M. Schmidt, N. Le Roux, F. Bach, "Minimizing finite sums with the stochastic average gradient" (2017).
+
+    The mean of the last gradients of ``batches`` batches, which come in turn.
+    """
+    step = begin(state, p, "d")
+    last: list[Tensor] = state.setdefault("ys", [])
+    if len(last) == batches:
+        state["d"].sub_(last.pop(0))
+    last.append(g.detach().clone())
+    state["d"].add_(g)
+    p.sub_(state["d"] * (rate / min(step, batches)))
+
+
+def orthogonalized(g: Tensor, coefficients: Sequence[float], steps: int, epsilon: float) -> Tensor:
+    """A matrix near the orthogonal one nearest to ``g``, by Newton and Schulz's iteration."""
+    a, b, c = coefficients
+    wide = g.shape[0] <= g.shape[1]
+    x: Tensor = g if wide else g.T
+    x = x / max(native.norm(x).item(), epsilon)
+    for _ in range(steps):
+        square = native.matmul(x, x.T)
+        x = a * x + native.matmul(b * square + c * native.matmul(square, square), x)
+    found: Tensor = x if wide else x.T
+    return found

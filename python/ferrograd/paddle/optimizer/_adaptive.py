@@ -1,0 +1,288 @@
+"""Paddle's optimizers that adapt the step of each element to its gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ferrograd._core import Tensor
+from ferrograd._optim import rules, steps
+from ferrograd.paddle.optimizer.optimizer import Clip, Decay, Optimizer, Parameters, Rate
+
+__all__ = ["Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lamb", "NAdam", "RAdam", "RMSProp"]
+
+
+class Adam(Optimizer):
+    """Adam: D. Kingma, J. Ba, "Adam: a method for stochastic optimization" (2015)."""
+
+    _decoupled = False
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        beta1: float | Tensor = 0.9,
+        beta2: float | Tensor = 0.999,
+        epsilon: float | Tensor = 1e-8,
+        parameters: Parameters = None,
+        weight_decay: Decay = None,
+        grad_clip: Clip | None = None,
+        lazy_mode: bool = False,
+        multi_precision: bool = False,
+        use_multi_tensor: bool = False,
+        amsgrad: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self._betas, self._epsilon, self._amsgrad = (float(beta1), float(beta2)), float(epsilon), amsgrad
+        steps.at_least(type(self).__name__, 0, 1, beta1=self._betas[0], beta2=self._betas[1])
+        steps.at_least(type(self).__name__, 0, epsilon=self._epsilon)
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        steps.adam(
+            p,
+            g,
+            self._state[p],
+            rate=rate,
+            betas=self._betas,
+            epsilon=self._epsilon,
+            decay=decay,
+            decoupled=self._decoupled,
+            largest=self._amsgrad,
+        )
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay: I. Loshchilov, F. Hutter (2019).
+
+    ``lr_ratio(p)`` scales the learning rate of a parameter. Only parameters for whose name
+    ``apply_decay_param_fun(name)`` is true decay.
+    """
+
+    _decoupled = True
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        beta1: float | Tensor = 0.9,
+        beta2: float | Tensor = 0.999,
+        epsilon: float | Tensor = 1e-8,
+        parameters: Parameters = None,
+        weight_decay: float = 0.01,
+        lr_ratio: Callable[[Tensor], float] | None = None,
+        apply_decay_param_fun: Callable[[str], bool] | None = None,
+        grad_clip: Clip | None = None,
+        lazy_mode: bool = False,
+        multi_precision: bool = False,
+        amsgrad: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate, beta1, beta2, epsilon, parameters, weight_decay, grad_clip, amsgrad=amsgrad, name=name
+        )
+        self._ratio, self._decays = lr_ratio, apply_decay_param_fun
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        if self._ratio is not None:
+            rate *= float(self._ratio(p))
+        if self._decays is not None and not self._decays(p.name):
+            decay = 0.0
+        super()._update(p, g, rate, decay)
+
+
+class _WithBetas(Optimizer):
+    """An optimizer with means of gradients and of their squares."""
+
+    def _set_betas(self, beta1: Any, beta2: Any, epsilon: Any) -> None:
+        self._betas, self._epsilon = (float(beta1), float(beta2)), float(epsilon)
+        steps.at_least(type(self).__name__, 0, 1, beta1=self._betas[0], beta2=self._betas[1])
+        steps.at_least(type(self).__name__, 0, epsilon=self._epsilon)
+
+
+class Adamax(_WithBetas):
+    """Adam with the largest gradient in place of the root of the mean square: D. Kingma, J. Ba (2015)."""
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        beta1: float | Tensor = 0.9,
+        beta2: float | Tensor = 0.999,
+        epsilon: float | Tensor = 1e-8,
+        parameters: Parameters = None,
+        weight_decay: Decay = None,
+        grad_clip: Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self._set_betas(beta1, beta2, epsilon)
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        g = rules.decayed(p, g, decay)
+        rules.adamax(p, g, self._state[p], rate=rate, betas=self._betas, epsilon=self._epsilon, to_norm=True)
+
+
+class NAdam(_WithBetas):
+    """Adam with Nesterov's momentum: T. Dozat, "Incorporating Nesterov momentum into Adam" (2016)."""
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.002,
+        beta1: float | Tensor = 0.9,
+        beta2: float | Tensor = 0.999,
+        epsilon: float = 1e-8,
+        momentum_decay: float = 0.004,
+        parameters: Parameters = None,
+        weight_decay: Decay = None,
+        grad_clip: Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self._set_betas(beta1, beta2, epsilon)
+        steps.at_least("NAdam", 0, momentum_decay=momentum_decay)
+        self._momentum_decay = float(momentum_decay)
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        rules.nadam(
+            p,
+            rules.decayed(p, g, decay),
+            self._state[p],
+            rate=rate,
+            betas=self._betas,
+            epsilon=self._epsilon,
+            momentum_decay=self._momentum_decay,
+        )
+
+
+class RAdam(_WithBetas):
+    """Rectified Adam: L. Liu et al., "On the variance of the adaptive learning rate and beyond" (2020)."""
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        beta1: float | Tensor = 0.9,
+        beta2: float | Tensor = 0.999,
+        epsilon: float = 1e-8,
+        parameters: Parameters = None,
+        weight_decay: Decay = None,
+        grad_clip: Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self._set_betas(beta1, beta2, epsilon)
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        g = rules.decayed(p, g, decay)
+        rules.radam(p, g, self._state[p], rate=rate, betas=self._betas, epsilon=self._epsilon)
+
+
+class Lamb(_WithBetas):
+    """Adam with a rate for each layer: Y. You et al., "Large batch optimization for deep learning" (2020).
+
+    A parameter ``p`` with ``exclude_from_weight_decay_fn(p)`` does not decay. One that does not decay gets the plain
+    rate unless ``always_adapt``.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        lamb_weight_decay: float = 0.01,
+        beta1: float | Tensor = 0.9,
+        beta2: float | Tensor = 0.999,
+        epsilon: float | Tensor = 1e-6,
+        parameters: Parameters = None,
+        grad_clip: Clip | None = None,
+        exclude_from_weight_decay_fn: Callable[[Tensor], bool] | None = None,
+        multi_precision: bool = False,
+        always_adapt: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, None, grad_clip, name)
+        self._set_betas(beta1, beta2, epsilon)
+        steps.at_least("Lamb", 0, lamb_weight_decay=lamb_weight_decay)
+        self._decay, self._excludes, self._adapts = lamb_weight_decay, exclude_from_weight_decay_fn, always_adapt
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        rules.lamb(
+            p,
+            g,
+            self._state[p],
+            rate=rate,
+            betas=self._betas,
+            epsilon=self._epsilon,
+            decay=0.0 if self._excludes is not None and self._excludes(p) else self._decay,
+            adapts=self._adapts,
+        )
+
+
+class RMSProp(Optimizer):
+    """Steps over the root of the mean square gradient: T. Tieleman, G. Hinton, lecture 6.5 (2012).
+
+    ``centered`` takes the variance of the gradient in place of the mean square.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Rate,
+        rho: float = 0.95,
+        epsilon: float = 1e-6,
+        momentum: float = 0.0,
+        centered: bool = False,
+        parameters: Parameters = None,
+        weight_decay: Decay = None,
+        grad_clip: Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        steps.at_least("RMSProp", 0, rho=rho, epsilon=epsilon, momentum=momentum)
+        self._options: dict[str, Any] = {
+            "smoothing": float(rho),
+            "epsilon": float(epsilon),
+            "momentum": float(momentum),
+            "centered": centered,
+        }
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        rules.rmsprop(p, rules.decayed(p, g, decay), self._state[p], rate=rate, inside=True, **self._options)
+
+
+class Adagrad(Optimizer):
+    """Steps over the root of the sum of squared gradients: J. Duchi, E. Hazan, Y. Singer (2011)."""
+
+    def __init__(
+        self,
+        learning_rate: Rate,
+        epsilon: float = 1e-6,
+        parameters: Parameters = None,
+        weight_decay: Decay = None,
+        grad_clip: Clip | None = None,
+        name: str | None = None,
+        initial_accumulator_value: float = 0.0,
+    ) -> None:
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        steps.at_least("Adagrad", 0, epsilon=epsilon, initial_accumulator_value=initial_accumulator_value)
+        self._epsilon, self._initial = float(epsilon), float(initial_accumulator_value)
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        g = rules.decayed(p, g, decay)
+        rules.adagrad(p, g, self._state[p], rate=rate, rate_decay=0.0, epsilon=self._epsilon, initial=self._initial)
+
+
+class Adadelta(Optimizer):
+    """Steps in proportion to the steps before: M. Zeiler, "Adadelta: an adaptive learning rate method" (2012)."""
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        epsilon: float = 1e-6,
+        rho: float = 0.95,
+        parameters: Parameters = None,
+        weight_decay: Decay = None,
+        grad_clip: Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        steps.at_least("Adadelta", 0, epsilon=epsilon, rho=rho)
+        self._epsilon, self._smoothing = float(epsilon), float(rho)
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        g = rules.decayed(p, g, decay)
+        rules.adadelta(p, g, self._state[p], rate=rate, smoothing=self._smoothing, epsilon=self._epsilon)

@@ -1,0 +1,110 @@
+"""Paddle's optimizers that go down the gradient, or by its sign."""
+
+from __future__ import annotations
+
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd._optim import rules, steps
+from ferrograd.paddle.optimizer.optimizer import Clip, Decay, Optimizer, Parameters, Rate
+
+__all__ = ["ASGD", "SGD", "Momentum", "Rprop"]
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent."""
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        parameters: Parameters = None,
+        weight_decay: Decay = None,
+        grad_clip: Clip | None = None,
+        multi_precision: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        steps.descend(p, g, self._state[p], rate=rate, decay=decay)
+
+
+class Momentum(Optimizer):
+    """Gradient descent with momentum: ``v = momentum * v + g``, then ``p -= lr * v``, or Nesterov's step."""
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        momentum: float = 0.9,
+        parameters: Parameters = None,
+        use_nesterov: bool = False,
+        weight_decay: Decay = None,
+        grad_clip: Clip | None = None,
+        multi_precision: bool = False,
+        rescale_grad: float = 1.0,
+        use_multi_tensor: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        steps.at_least("Momentum", 0, momentum=momentum)
+        self._momentum, self._nesterov, self._rescale = float(momentum), use_nesterov, float(rescale_grad)
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        if self._rescale != 1:
+            g = g * self._rescale
+        mu, nesterov = self._momentum, self._nesterov
+        steps.descend(p, g, self._state[p], rate=rate, momentum=mu, nesterov=nesterov, decay=decay)
+
+
+class ASGD(Optimizer):
+    """The mean of the last gradients of ``batch_num`` batches, which come in turn.
+
+    Source: M. Schmidt, N. Le Roux, F. Bach, "Minimizing finite sums with the stochastic average gradient" (2017).
+    """
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        batch_num: int = 1,
+        parameters: Parameters = None,
+        weight_decay: Decay = None,
+        grad_clip: Clip | None = None,
+        multi_precision: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        if not isinstance(batch_num, int) or batch_num <= 0:
+            raise ArgumentError(f"ASGD: batch_num should be greater than 0, not {batch_num}")
+        self._batches = batch_num
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        rules.averaged_gradient(p, rules.decayed(p, g, decay), self._state[p], rate=rate, batches=self._batches)
+
+
+class Rprop(Optimizer):
+    """Steps by the sign of the gradient: M. Riedmiller, H. Braun (1993).
+
+    The step of an element grows by the second of ``etas`` while the sign stays, and shrinks by the first when it
+    changes, within ``learning_rate_range``.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        learning_rate_range: tuple[float, float] = (1e-5, 50),
+        parameters: Parameters = None,
+        etas: tuple[float, float] = (0.5, 1.2),
+        grad_clip: Clip | None = None,
+        multi_precision: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, None, grad_clip, name)
+        low, high = learning_rate_range
+        if not 0 < low <= self.get_lr() <= high:
+            raise ArgumentError(
+                "'0.0 < learning_rate_range[0] <= learning_rate <= learning_rate_range[1]' must be true"
+            )
+        if not 0 < etas[0] < 1 < etas[1]:
+            raise ArgumentError("'0.0 < etas[0] < 1.0 < etas[1]' must be true")
+        self._range, self._factors = (low, high), (float(etas[0]), float(etas[1]))
+
+    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+        rules.rprop(p, g, self._state[p], rate=rate, factors=self._factors, bounds=self._range)

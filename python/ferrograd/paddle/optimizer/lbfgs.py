@@ -1,0 +1,72 @@
+"""``paddle.optimizer.LBFGS``."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd._optim import lbfgs, steps
+from ferrograd.paddle.optimizer.optimizer import Clip, Decay, Optimizer, Parameters, Rate
+
+__all__ = ["LBFGS"]
+
+
+class LBFGS(Optimizer):
+    """L-BFGS, with a line search for the strong Wolfe conditions if ``line_search_fn="strong_wolfe"``.
+
+    ``step`` needs a closure that computes the loss and its gradients; it is called several times.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Rate = 1.0,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-07,
+        tolerance_change: float = 1e-09,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+        parameters: Parameters = None,
+        weight_decay: Decay = None,
+        grad_clip: Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        if line_search_fn not in (None, "strong_wolfe"):
+            raise ArgumentError(f"LBFGS: only 'strong_wolfe' is supported as line_search_fn, not {line_search_fn!r}")
+        if len(self._groups) != 1:
+            raise ArgumentError("LBFGS: parameters are of one group")
+        self._memory: dict[str, Any] = {}
+        self._options: dict[str, Any] = {
+            "max_iterations": max_iter,
+            "max_evaluations": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad,
+            "tolerance_change": tolerance_change,
+            "history": history_size,
+            "searches": line_search_fn is not None,
+            "most_in_search": 25,
+        }
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Runs up to ``max_iter`` iterations; the loss before them."""
+        if closure is None:
+            raise ArgumentError("LBFGS.step: a closure that computes the loss and its gradients is needed")
+        (group,) = self._groups
+        params = group["params"]
+
+        def gradients() -> list[Tensor]:
+            found = {id(p): g for p, g, _ in self._gradients(group)}
+            return [found.get(id(p), steps.zeros(p)) for p in params]
+
+        return lbfgs.step(params, closure, gradients, self._memory, rate=self.get_lr(), **self._options)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state, under ``"state"``."""
+        return {**super().state_dict(), "state": dict(self._memory)}
+
+    def set_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Loads a copy of a :meth:`state_dict`."""
+        super().set_state_dict({key: value for key, value in state_dict.items() if key != "state"})
+        self._memory = copy.deepcopy(state_dict.get("state", {}))

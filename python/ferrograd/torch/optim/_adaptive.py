@@ -1,0 +1,321 @@
+"""torch's optimizers that adapt the step of each element to its gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd._optim import rules, steps
+from ferrograd.torch.optim.optimizer import Optimizer, Params, given
+
+__all__ = ["Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop"]
+
+
+class _WithBetas(Optimizer):
+    """An optimizer with means of gradients and of their squares."""
+
+    def _check(self, group: dict[str, Any]) -> None:
+        name, betas = type(self).__name__, group["betas"]
+        if not isinstance(betas, tuple | list) or len(betas) != 2:
+            raise ArgumentError(f"{name}: betas must be a pair of numbers, not {betas!r:.60}")
+        beta1, beta2 = betas
+        steps.at_least(name, 0, **{"learning rate": group["lr"], "epsilon value": group["eps"]})
+        steps.at_least(name, 0, 1, **{"beta parameter at index 0": beta1, "beta parameter at index 1": beta2})
+        steps.at_least(name, 0, **{"weight_decay value": group["weight_decay"]})
+
+    def _decay(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> Tensor:
+        """The gradient with the penalty of the weights; a decoupled penalty is applied to the parameter."""
+        if not group.get("decoupled_weight_decay"):
+            return rules.decayed(p, g, group["weight_decay"])
+        p.mul_(1 - float(group["lr"]) * group["weight_decay"])
+        return g
+
+
+class Adam(_WithBetas):
+    """Adam: D. Kingma, J. Ba, "Adam: a method for stochastic optimization" (2015)."""
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        super().__init__(params, given(locals()))
+
+    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        steps.adam(
+            p,
+            g,
+            self.state[p],
+            rate=float(group["lr"]),
+            betas=group["betas"],
+            epsilon=group["eps"],
+            decay=group["weight_decay"],
+            decoupled=group["decoupled_weight_decay"],
+            largest=group["amsgrad"],
+        )
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay: I. Loshchilov, F. Hutter (2019)."""
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        super().__init__(params, **given(locals()), decoupled_weight_decay=True)
+
+
+class Adamax(_WithBetas):
+    """Adam with the largest gradient in place of the root of the mean square: D. Kingma, J. Ba (2015)."""
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        super().__init__(params, given(locals()))
+
+    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        rules.adamax(
+            p,
+            self._decay(p, g, group),
+            self.state[p],
+            rate=float(group["lr"]),
+            betas=group["betas"],
+            epsilon=group["eps"],
+            to_norm=False,
+        )
+
+
+class NAdam(_WithBetas):
+    """Adam with Nesterov's momentum: T. Dozat, "Incorporating Nesterov momentum into Adam" (2016)."""
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        super().__init__(params, given(locals()))
+
+    def _check(self, group: dict[str, Any]) -> None:
+        super()._check(group)
+        steps.at_least("NAdam", 0, **{"momentum_decay value": group["momentum_decay"]})
+
+    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        rules.nadam(
+            p,
+            self._decay(p, g, group),
+            self.state[p],
+            rate=float(group["lr"]),
+            betas=group["betas"],
+            epsilon=group["eps"],
+            momentum_decay=group["momentum_decay"],
+        )
+
+
+class RAdam(_WithBetas):
+    """Rectified Adam: L. Liu et al., "On the variance of the adaptive learning rate and beyond" (2020)."""
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        super().__init__(params, given(locals()))
+
+    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        g = self._decay(p, g, group)
+        rules.radam(p, g, self.state[p], rate=float(group["lr"]), betas=group["betas"], epsilon=group["eps"])
+
+
+class RMSprop(Optimizer):
+    """Steps over the root of the mean square gradient: T. Tieleman, G. Hinton, lecture 6.5 (2012).
+
+    ``centered`` takes the variance of the gradient in place of the mean square.
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        super().__init__(params, given(locals()))
+
+    def _check(self, group: dict[str, Any]) -> None:
+        steps.at_least("RMSprop", 0, **{"learning rate": group["lr"], "epsilon value": group["eps"]})
+        steps.at_least("RMSprop", 0, **{"momentum value": group["momentum"], "alpha value": group["alpha"]})
+        steps.at_least("RMSprop", 0, **{"weight_decay value": group["weight_decay"]})
+
+    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        rules.rmsprop(
+            p,
+            rules.decayed(p, g, group["weight_decay"]),
+            self.state[p],
+            rate=float(group["lr"]),
+            smoothing=group["alpha"],
+            epsilon=group["eps"],
+            momentum=group["momentum"],
+            centered=group["centered"],
+            inside=False,
+        )
+
+
+class Adagrad(Optimizer):
+    """Steps over the root of the sum of squared gradients: J. Duchi, E. Hazan, Y. Singer (2011)."""
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        super().__init__(params, given(locals()))
+
+    def _check(self, group: dict[str, Any]) -> None:
+        steps.at_least("Adagrad", 0, **{"learning rate": group["lr"], "lr_decay value": group["lr_decay"]})
+        steps.at_least("Adagrad", 0, **{"weight_decay value": group["weight_decay"], "epsilon value": group["eps"]})
+        start = group["initial_accumulator_value"]
+        steps.at_least("Adagrad", 0, **{"initial_accumulator_value value": start})
+
+    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        rules.adagrad(
+            p,
+            rules.decayed(p, g, group["weight_decay"]),
+            self.state[p],
+            rate=float(group["lr"]),
+            rate_decay=group["lr_decay"],
+            epsilon=group["eps"],
+            initial=group["initial_accumulator_value"],
+        )
+
+
+class Adadelta(Optimizer):
+    """Steps in proportion to the steps before: M. Zeiler, "Adadelta: an adaptive learning rate method" (2012)."""
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        super().__init__(params, given(locals()))
+
+    def _check(self, group: dict[str, Any]) -> None:
+        steps.at_least("Adadelta", 0, **{"learning rate": group["lr"], "epsilon value": group["eps"]})
+        steps.at_least("Adadelta", 0, **{"rho value": group["rho"], "weight_decay value": group["weight_decay"]})
+        if group["rho"] > 1:
+            raise ArgumentError(f"Invalid rho value: {group['rho']}")
+
+    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        g = rules.decayed(p, g, group["weight_decay"])
+        rules.adadelta(p, g, self.state[p], rate=float(group["lr"]), smoothing=group["rho"], epsilon=group["eps"])
+
+
+class Adafactor(Optimizer):
+    """Adam with means of squares by row and column: N. Shazeer, M. Stern, "Adafactor" (2018)."""
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-2,
+        beta2_decay: float = -0.8,
+        eps: tuple[float | None, float] = (None, 1e-3),
+        d: float = 1.0,
+        weight_decay: float = 0.0,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, given(locals()))
+
+    def _check(self, group: dict[str, Any]) -> None:
+        steps.at_least("Adafactor", 0, **{"learning rate": group["lr"], "weight_decay": group["weight_decay"]})
+        steps.at_least("Adafactor", 0, epsilon1=group["eps"][0] or 0, epsilon2=group["eps"][1])
+        steps.at_least("Adafactor", 1, **{"clipping threshold d": group["d"]})
+        if not group["beta2_decay"] <= 0:
+            raise ArgumentError(f"beta2_decay should be <= 0 but is: {group['beta2_decay']}")
+
+    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        rules.adafactor(
+            p,
+            g,
+            self.state[p],
+            rate=float(group["lr"]),
+            beta2_decay=group["beta2_decay"],
+            epsilons=group["eps"],
+            threshold=group["d"],
+            decay=group["weight_decay"],
+        )

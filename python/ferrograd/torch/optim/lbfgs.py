@@ -1,0 +1,64 @@
+"""``torch.optim.LBFGS``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd._optim import lbfgs, steps
+from ferrograd.torch.optim.optimizer import Closure, Optimizer, Params, given
+
+__all__ = ["LBFGS"]
+
+
+class LBFGS(Optimizer):
+    """L-BFGS, with a line search for the strong Wolfe conditions if ``line_search_fn="strong_wolfe"``.
+
+    ``step`` needs a closure that computes the loss and its gradients; it is called several times.
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        if line_search_fn not in (None, "strong_wolfe"):
+            raise ArgumentError(f"LBFGS: only 'strong_wolfe' is supported as line_search_fn, not {line_search_fn!r}")
+        steps.at_least("LBFGS", 0, **{"learning rate": lr})
+        max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
+        super().__init__(params, given(locals()))
+        if len(self.param_groups) != 1:
+            raise ArgumentError("LBFGS doesn't support per-parameter options (parameter groups)")
+
+    def step(self, closure: Closure | None = None) -> Any:
+        """Runs up to ``max_iter`` iterations; the loss before them."""
+        if closure is None:
+            raise ArgumentError("LBFGS.step: a closure that computes the loss and its gradients is needed")
+        (group,) = self.param_groups
+        params = group["params"]
+
+        def gradients() -> list[Tensor]:
+            return [steps.zeros(p) if p.grad is None else p.grad for p in params]
+
+        return lbfgs.step(
+            params,
+            closure,
+            gradients,
+            self.state[params[0]],
+            sign=-1.0 if group["maximize"] else 1.0,
+            rate=float(group["lr"]),
+            max_iterations=group["max_iter"],
+            max_evaluations=group["max_eval"],
+            tolerance_grad=group["tolerance_grad"],
+            tolerance_change=group["tolerance_change"],
+            history=group["history_size"],
+            searches=group["line_search_fn"] is not None,
+        )
