@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from ferrograd.torch.optim import lr_scheduler
+from ferrograd.torch.optim import lr_scheduler, swa_utils
 from ferrograd.torch.optim._adaptive import (
     Adadelta,
     Adafactor,
@@ -46,4 +46,5 @@ __all__ = [
     "RMSprop",
     "Rprop",
     "lr_scheduler",
+    "swa_utils",
 ]

@@ -83,7 +83,7 @@ def _set(group: dict[str, Any], key: str, value: Rate) -> None:
         group[key] = value
 
 
-def _for_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
+def for_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     """A value for each group, from one for all or a list."""
     if not isinstance(value, list | tuple):
         return [value] * len(optimizer.param_groups)
@@ -211,7 +211,7 @@ class _OfFunctions(LRScheduler):
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
         if isinstance(lr_lambda, list | tuple) and len(lr_lambda) != len(optimizer.param_groups):
             raise ValueError(f"Expected {len(optimizer.param_groups)} lr_lambdas, but got {len(lr_lambda)}")
-        self.lr_lambdas = _for_groups("lr_lambda", optimizer, lr_lambda)
+        self.lr_lambdas = for_groups("lr_lambda", optimizer, lr_lambda)
         for f in self.lr_lambdas:
             if not callable(f):
                 raise TypeError(f"lr_lambda should be a function, but got {type(f).__name__}")
@@ -599,7 +599,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.factor = factor
         self.optimizer = optimizer
         self.default_min_lr = None if isinstance(min_lr, list | tuple) else min_lr
-        self.min_lrs = _for_groups("min_lr", optimizer, min_lr)
+        self.min_lrs = for_groups("min_lr", optimizer, min_lr)
         self.patience = patience
         self.cooldown = cooldown
         self.eps = eps
@@ -672,8 +672,8 @@ class _Momentums:
         if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
             raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
         self.use_beta1 = "betas" in optimizer.defaults
-        self.bases = _for_groups("base_momentum", optimizer, base)
-        self.largest = _for_groups("max_momentum", optimizer, largest)
+        self.bases = for_groups("base_momentum", optimizer, base)
+        self.largest = for_groups("max_momentum", optimizer, largest)
         if begins:
             for group, low, high in zip(optimizer.param_groups, self.bases, self.largest, strict=True):
                 _set_momentum(group, self.use_beta1, high)
@@ -714,11 +714,11 @@ class CyclicLR(LRScheduler):
         _check_optimizer(optimizer)
         if mode not in schedules.CYCLES and scale_fn is None:
             raise ValueError("mode is invalid and scale_fn is None")
-        base_lrs = _for_groups("base_lr", optimizer, base_lr)
+        base_lrs = for_groups("base_lr", optimizer, base_lr)
         if last_epoch == -1:
             for lr, group in zip(base_lrs, optimizer.param_groups, strict=True):
                 _set(group, "lr", lr)
-        self.max_lrs = _for_groups("max_lr", optimizer, max_lr)
+        self.max_lrs = for_groups("max_lr", optimizer, max_lr)
         up = float(step_size_up)
         down = up if step_size_down is None else float(step_size_down)
         self.total_size = up + down
@@ -822,7 +822,7 @@ class OneCycleLR(LRScheduler):
         #: The last step of each phase, and the options that the rate and the momentum go between.
         self._schedule_phases: list[dict[str, Any]] = [dict(zip(names, phase, strict=True)) for phase in phases]
         if last_epoch == -1:
-            for group, highest in zip(optimizer.param_groups, _for_groups("max_lr", optimizer, max_lr), strict=True):
+            for group, highest in zip(optimizer.param_groups, for_groups("max_lr", optimizer, max_lr), strict=True):
                 group["initial_lr"] = highest / div_factor
                 group["max_lr"] = highest
                 group["min_lr"] = group["initial_lr"] / final_div_factor

@@ -11,6 +11,7 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._core import ArgumentError, Tensor, native
+from ferrograd._nn.hooks import RemovableHandle, add
 from ferrograd._optim import steps
 from ferrograd.torch._autograd import TORCH
 
@@ -22,43 +23,18 @@ Hooks = dict[int, Callable[..., Any]]
 
 #: Hooks of every optimizer, by kind.
 _global_hooks: dict[str, Hooks] = {"step_pre": {}, "step_post": {}}
-_count = 0
 
 
-class Handle:
-    """Removes a hook by ``remove()``, or at the end of a ``with`` block."""
-
-    def __init__(self, hooks: Hooks, hook: Callable[..., Any], prepend: bool = False) -> None:
-        global _count
-        _count += 1
-        self._hooks, self.id = hooks, _count
-        others = dict(hooks) if prepend else {}
-        if prepend:
-            hooks.clear()
-        hooks[self.id] = hook
-        hooks.update(others)
-
-    def remove(self) -> None:
-        """Removes the hook."""
-        self._hooks.pop(self.id, None)
-
-    def __enter__(self) -> Handle:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
-
-
-def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> Handle:
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls ``hook(optimizer, args, kwargs)`` before each step of every optimizer; see
     :meth:`Optimizer.register_step_pre_hook`.
     """
-    return Handle(_global_hooks["step_pre"], hook)
+    return add(_global_hooks["step_pre"], hook)
 
 
-def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> Handle:
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls ``hook(optimizer, args, kwargs)`` after each step of every optimizer."""
-    return Handle(_global_hooks["step_post"], hook)
+    return add(_global_hooks["step_post"], hook)
 
 
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -206,29 +182,29 @@ class Optimizer:
     def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         raise NotImplementedError
 
-    def register_step_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(optimizer, args, kwargs)`` before each step. It may return other ``(args, kwargs)``."""
-        return Handle(self._hooks["step_pre"], hook)
+        return add(self._hooks["step_pre"], hook)
 
-    def register_step_post_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(optimizer, args, kwargs)`` after each step."""
-        return Handle(self._hooks["step_post"], hook)
+        return add(self._hooks["step_post"], hook)
 
-    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(optimizer)`` before :meth:`state_dict`; with ``prepend`` before the other hooks."""
-        return Handle(self._hooks["save_pre"], hook, prepend)
+        return add(self._hooks["save_pre"], hook, first=prepend)
 
-    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(optimizer, state_dict)``, which may return another one, after :meth:`state_dict`."""
-        return Handle(self._hooks["save_post"], hook, prepend)
+        return add(self._hooks["save_post"], hook, first=prepend)
 
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(optimizer, state_dict)``, which may return another one, before :meth:`load_state_dict`."""
-        return Handle(self._hooks["load_pre"], hook, prepend)
+        return add(self._hooks["load_pre"], hook, first=prepend)
 
-    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(optimizer)`` after :meth:`load_state_dict`."""
-        return Handle(self._hooks["load_post"], hook, prepend)
+        return add(self._hooks["load_post"], hook, first=prepend)
 
     def state_dict(self) -> dict[str, Any]:
         """The state by parameter number, and the options of the groups. Its tensors are those of the optimizer."""
