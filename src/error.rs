@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use rustc_hash::FxHashSet;
 
 use crate::dtype::DType;
+use crate::memory::{self, NoMemory};
 
 /// The error is boxed, so that results are no larger than their values.
 pub type Result<T, E = Box<Error>> = std::result::Result<T, E>;
@@ -31,6 +32,9 @@ pub enum Error {
     /// An array too large for memory.
     #[error("{op}: no memory for an array of shape {dims:?} and dtype {dtype}")]
     Memory { op: &'static str, dims: Vec<usize>, dtype: DType },
+    /// No memory is left, even for a small block.
+    #[error("no memory is left")]
+    NoMemory,
     /// A second backward pass through a node whose saved arrays were freed by the first.
     #[error(
         "{op}: Trying to backward through the graph a second time (or directly access saved tensors after they have \
@@ -77,6 +81,12 @@ pub fn interned(name: &str) -> &'static str {
     name
 }
 
+impl From<NoMemory> for Box<Error> {
+    fn from(_: NoMemory) -> Box<Error> {
+        Box::new(Error::NoMemory)
+    }
+}
+
 impl Error {
     /// [`Error::Memory`] for an array of this shape and dtype.
     pub fn memory(op: &'static str, dims: Vec<usize>, dtype: DType) -> Box<Self> {
@@ -113,6 +123,13 @@ impl Error {
             _ => {}
         }
         self
+    }
+
+    /// Looks whether this many bytes can be allocated, for kernels that return no `Result`. Unwinds if they cannot.
+    pub fn ensure_memory(bytes: usize) {
+        if let Err(error) = memory::ensure(bytes) {
+            Box::<Error>::from(error).throw();
+        }
     }
 
     /// Unwinds with this error out of a function that returns no `Result`. [`Error::from_panic`] recovers it.

@@ -6,12 +6,17 @@ pub mod engine;
 pub mod error;
 pub mod graph;
 mod kernel;
+mod memory;
 pub mod ops;
 pub mod shape;
 pub mod transform;
 
 #[cfg(feature = "python")]
 mod bind;
+
+#[cfg(feature = "python")]
+#[global_allocator]
+static ALLOCATOR: memory::WithReserve = memory::WithReserve;
 
 pub use array::Array;
 pub use dtype::DType;

@@ -15,7 +15,7 @@ use syn::visit::{self, Visit};
 
 /// The rooms from the bottom up: code may use its own room and the rooms before it.
 const ROOMS: &[&str] =
-    &["dtype", "error", "shape", "array", "kernel", "graph", "ops", "engine", "transform", "bind"];
+    &["memory", "dtype", "error", "shape", "array", "kernel", "graph", "ops", "engine", "transform", "bind"];
 
 /// The folder of a crate of its own, whose attribute writes paths into `ops`.
 const MACROS: &str = "macros/";
@@ -25,12 +25,13 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("pyo3", &["bind/"]),
     ("numpy", &["bind/"]),
     ("rayon", &["kernel/par.rs"]),
-    ("libc", &["array/buffer.rs", "bind/python/site.rs"]),
+    ("libc", &["memory.rs", "array/buffer.rs", "bind/python/site.rs", "bind/python/stack.rs"]),
     ("ndarray", &["array/", "kernel/"]),
 ];
 
 /// The places that may contain `unsafe`.
 const UNSAFE: &[&str] = &[
+    "memory.rs",
     "dtype.rs",
     "kernel/",
     "array/",
@@ -40,6 +41,7 @@ const UNSAFE: &[&str] = &[
     "bind/convert/numpy.rs",
     "bind/python/capi.rs",
     "bind/python/site.rs",
+    "bind/python/stack.rs",
     "bind/tensor/buffer.rs",
 ];
 

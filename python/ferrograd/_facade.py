@@ -34,3 +34,4 @@ def _load(role: str) -> Any:
 
 
 _core.register(_load)
+_core.set_own_code(_load.__code__.co_filename.removesuffix("_facade.py"))

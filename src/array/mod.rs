@@ -12,6 +12,7 @@ use triomphe::{Arc, UniqueArc};
 
 use crate::dtype::{DType, Element, dispatch};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::shape::{self, Dims, Strides};
 pub use array_with::ArrayWith;
 use buffer::Buffer;
@@ -73,12 +74,13 @@ impl Array {
         buffer: impl FnOnce(usize) -> Option<Buffer>,
     ) -> Result<(UniqueArc<Inner>, usize)> {
         let bytes = shape::checked_len(dims).and_then(|n| Some((n, n.checked_mul(dtype.size())?)));
-        let memory = || Error::memory(op, dims.to_vec(), dtype);
-        let (n, bytes) = bytes.ok_or_else(memory)?;
+        let no_memory = || Error::memory(op, dims.to_vec(), dtype);
+        let (n, bytes) = bytes.ok_or_else(no_memory)?;
+        memory::check()?;
         let data = if bytes <= INLINE {
             Data::Inline([0; INLINE / 8])
         } else {
-            Data::Shared(Arc::new(buffer(bytes).ok_or_else(memory)?), 0)
+            Data::Shared(Arc::new(buffer(bytes).ok_or_else(no_memory)?), 0)
         };
         // The shape is written in place, because moving a filled list costs more.
         let mut inner = UniqueArc::new(Inner { data, dims: Dims::new(), strides: None, dtype });

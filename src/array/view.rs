@@ -66,6 +66,15 @@ impl Array {
         self.at(&layout.under(self.dims(), batch_ndim))
     }
 
+    /// A view with size 1 on every axis along which elements repeat, so that it has each element once.
+    #[must_use]
+    pub fn without_repeats(&self) -> Array {
+        let strides = self.strides();
+        let own = |(&d, &s): (&usize, &isize)| if s == 0 { d.min(1) } else { d };
+        let dims: Dims = self.dims().iter().zip(&strides).map(own).collect();
+        self.restride(&dims, &strides, 0)
+    }
+
     /// This C-contiguous array with a buffer that views can share, copied there if it is inline.
     pub(crate) fn buffered(self) -> Array {
         let Data::Inline(words) = &self.0.data else { return self };

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 
 #[pymodule(name = "_core", gil_used = true)]
 fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    python::site::install();
+    python::site::add(m)?;
     python::error::add(m)?;
     python::facade::add(m)?;
     python::modes::add(m)?;

@@ -7,7 +7,9 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::request::Request;
+use crate::error::Result;
 use crate::graph::{Edge, Node};
+use crate::memory::{self, NoMemory};
 use crate::shape;
 
 /// The slot of an edge that leads to nothing that is needed.
@@ -15,6 +17,13 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// A node whose outputs have fewer bytes than this is not worth another thread.
 const LIGHT: usize = 4 << 10;
+
+/// After this many nodes there is a look whether memory is left for as many again.
+const MANY: usize = 1 << 14;
+/// The most bytes that the lists of the walk take for a node, and those of a pass for a slot and for a target.
+const NODE: usize = 200;
+const SLOT: usize = 300;
+const TARGET: usize = 16;
 
 /// Room for the nodes of a small graph, whose lists then do not grow.
 const FEW: usize = 10;
@@ -62,15 +71,22 @@ type Index = FxHashMap<*const Node, u32>;
 
 impl<'a> Arena<'a> {
     /// The part of the graph that a request needs. Edges that lead to no wanted value are cut.
-    pub(super) fn new(request: &'a Request<'_>) -> Arena<'a> {
-        let mut arena = Arena::reachable(request);
+    ///
+    /// # Errors
+    /// There is no memory for it, or for a pass over it.
+    pub(super) fn new(request: &'a Request<'_>) -> Result<Arena<'a>> {
+        let mut arena = Arena::reachable(request)?;
+        memory::ensure(arena.slots() * SLOT + arena.targets.len() * TARGET)?;
         arena.drop_unreached_outputs();
         arena.prune(request.leaves);
-        arena
+        Ok(arena)
     }
 
     /// The whole graph that is reachable from a request's roots.
-    pub(super) fn reachable(request: &'a Request<'_>) -> Arena<'a> {
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(super) fn reachable(request: &'a Request<'_>) -> Result<Arena<'a>> {
         let mut first = Vec::with_capacity(FEW);
         first.push(First { slot: 0, target: 0 });
         let mut arena = Arena {
@@ -87,7 +103,7 @@ impl<'a> Arena<'a> {
         let mut index = Index::default();
         let blocked = |e: &Edge| !request.blocked.is_empty() && request.blocked.iter().any(|b| b.is_same(e));
         for (root, _) in request.roots.iter().filter(|(root, _)| !blocked(root)) {
-            arena.walk(&root.node, &mut index, &blocked);
+            arena.walk(&root.node, &mut index, &blocked)?;
         }
         let slot = |e: &Edge| {
             let node = index.get(&Arc::as_ptr(&e.node)).filter(|_| !blocked(e));
@@ -95,15 +111,20 @@ impl<'a> Arena<'a> {
         };
         arena.roots = request.roots.iter().map(|(e, _)| slot(e)).collect();
         arena.wanted = request.wanted.iter().map(slot).collect();
-        arena
+        Ok(arena)
     }
 
-    fn walk(&mut self, root: &'a Arc<Node>, index: &mut Index, blocked: &impl Fn(&Edge) -> bool) {
+    fn walk(
+        &mut self,
+        root: &'a Arc<Node>,
+        index: &mut Index,
+        blocked: &impl Fn(&Edge) -> bool,
+    ) -> Result<(), NoMemory> {
         if index.insert(Arc::as_ptr(root), NONE).is_some_and(|old| {
             index.insert(Arc::as_ptr(root), old);
             true
         }) {
-            return;
+            return Ok(());
         }
         let (mut targets, mut stack) = (Vec::with_capacity(FEW), Vec::with_capacity(FEW));
         targets.resize(root.inputs.len(), NONE);
@@ -112,7 +133,7 @@ impl<'a> Arena<'a> {
             let node = frame.node;
             let Some(edge) = node.inputs.get(frame.next as usize) else {
                 // All inputs are in the list, so the node follows.
-                let placed = self.push(node, &targets[frame.start as usize..]);
+                let placed = self.push(node, &targets[frame.start as usize..])?;
                 targets.truncate(frame.start as usize);
                 stack.pop();
                 // A node with one owner is met only once.
@@ -142,13 +163,22 @@ impl<'a> Arena<'a> {
                 }
                 index.insert(Arc::as_ptr(&edge.node), NONE);
             }
+            let depth = stack.len();
+            if depth.is_multiple_of(MANY) {
+                // The lists are about to grow, at most by their own lengths.
+                memory::ensure((depth + targets.len()) * NODE)?;
+            }
             let start = targets.len() as u32;
             targets.resize(targets.len() + edge.node.inputs.len(), NONE);
             stack.push(Frame { node: &edge.node, next: 0, start });
         }
+        Ok(())
     }
 
-    fn push(&mut self, node: &'a Arc<Node>, targets: &[u32]) -> u32 {
+    fn push(&mut self, node: &'a Arc<Node>, targets: &[u32]) -> Result<u32, NoMemory> {
+        if self.nodes.len().is_multiple_of(MANY) {
+            memory::ensure(self.nodes.len() * NODE + self.targets.len() * TARGET)?;
+        }
         if node.is_leaf() {
             self.leaves.push(self.nodes.len() as u32);
         }
@@ -160,7 +190,7 @@ impl<'a> Arena<'a> {
         if bytes >= LIGHT {
             self.heavy = self.heavy.saturating_add(bytes);
         }
-        self.nodes.len() as u32 - 1
+        Ok(self.nodes.len() as u32 - 1)
     }
 
     /// Drops wanted outputs that are not reached though another output of their node is.

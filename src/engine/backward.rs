@@ -72,7 +72,7 @@ pub fn backward(outputs: &[&Tensor]) -> Result<Vec<(Arc<Node>, Tensor)>> {
 }
 
 fn answer(request: &Request<'_>) -> Result<Answer> {
-    let pass = Pass::new(request);
+    let pass = Pass::new(request)?;
     if request.leaves && !pass.live.is_empty() {
         bail!(
             Argument,

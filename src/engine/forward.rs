@@ -40,7 +40,7 @@ fn push_all(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result
         wanted: inputs.iter().map(|(e, _)| e.clone()).collect(),
         ..Request::default()
     };
-    let arena = Arena::new(&request);
+    let arena = Arena::new(&request)?;
     let live = modes::live_levels();
     let mut tangents: Vec<Option<Tensor>> = vec![None; arena.slots()];
     for (&slot, (edge, t)) in arena.wanted.iter().zip(inputs).filter(|(s, _)| **s != NONE) {

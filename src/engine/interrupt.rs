@@ -1,11 +1,9 @@
 //! Asking the caller between nodes whether to go on.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::error::Result;
-
-/// How often the caller is asked. Asking Python takes the GIL, which another thread may hold for 5 ms: a tenth of this.
-pub(super) const PERIOD: Duration = Duration::from_millis(50);
+pub(super) use crate::kernel::interrupt::PERIOD;
 
 /// The clock is read after this many small nodes, and after each node with this many bytes.
 const LIGHT_NODES: u32 = 32;

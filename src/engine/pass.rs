@@ -37,9 +37,9 @@ pub(super) type NodeCotangents = SmallVec<[Option<Tensor>; 1]>;
 
 impl<'a> Pass<'a> {
     /// A pass in the modes of this thread.
-    pub(super) fn new(request: &'a Request<'_>) -> Pass<'a> {
-        Pass {
-            arena: Arena::new(request),
+    pub(super) fn new(request: &'a Request<'_>) -> Result<Pass<'a>> {
+        Ok(Pass {
+            arena: Arena::new(request)?,
             create_graph: request.create_graph,
             free_at: (!request.retain_graph).then(Site::current),
             live: modes::live_levels(),
@@ -47,7 +47,7 @@ impl<'a> Pass<'a> {
             accumulates: request.accumulates,
             hooks: HookState::default(),
             checks: Checks::new(request.names),
-        }
+        })
     }
 
     /// Calls the hooks that see the complete gradients of a node's outputs; at a node that does not run, also those
@@ -182,7 +182,7 @@ fn no_grads(node: &Node) -> Grads {
 /// As [`Request::run`].
 pub fn single(node: &Arc<Node>, mut g: Vec<Option<Tensor>>, create_graph: bool) -> Result<Grads> {
     let request = Request { create_graph, retain_graph: true, ..Request::default() };
-    let one = || Pass::new(&request).differentiate(node, &mut g);
+    let one = || Pass::new(&request)?.differentiate(node, &mut g);
     catch_unwind(AssertUnwindSafe(one)).unwrap_or_else(|panic| Err(Error::from_panic(panic)))
 }
 

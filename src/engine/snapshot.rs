@@ -7,7 +7,9 @@ use smallvec::SmallVec;
 
 use super::arena::{Arena, NONE};
 use super::request::Request;
+use crate::error::Result;
 use crate::graph::{DetachReason, Edge, Node, SavedKind, Tensor};
+use crate::memory;
 
 /// An index into [`GraphSnapshot::nodes`], and which output of that node.
 pub type OutputIndex = (u32, u32);
@@ -32,10 +34,14 @@ pub struct NodeSnapshot {
 }
 
 /// A snapshot of the graph below `roots`.
-pub fn snapshot(roots: &[Edge]) -> GraphSnapshot {
+///
+/// # Errors
+/// There is no memory for it.
+pub fn snapshot(roots: &[Edge]) -> Result<GraphSnapshot> {
     let roots = roots.iter().map(|e| (e.clone(), Tensor::scalar(0.0))).collect();
     let request = Request { roots, ..Request::default() };
-    let arena = Arena::reachable(&request);
+    let arena = Arena::reachable(&request)?;
+    memory::ensure(arena.nodes.len() * size_of::<NodeSnapshot>())?;
     let output = |slot: u32| {
         let node = arena.owner(slot);
         (node as u32, slot - arena.outs(node).start as u32)
@@ -51,12 +57,14 @@ pub fn snapshot(roots: &[Edge]) -> GraphSnapshot {
         NodeSnapshot { node: node.clone(), inputs, saved_bytes: own.bytes(), saved_kind }
     });
     let nodes = nodes.collect();
-    GraphSnapshot { nodes, roots: arena.roots.iter().map(|&s| output(s)).collect(), saved_bytes: all.bytes() }
+    let roots = arena.roots.iter().map(|&s| output(s)).collect();
+    Ok(GraphSnapshot { nodes, roots, saved_bytes: all.bytes() })
 }
 
 /// Why inputs of the nodes below `roots` are untracked, as far as that is known, nearest to the roots first.
 pub fn detach_reasons(roots: &[Edge]) -> Vec<DetachReason> {
-    snapshot(roots).nodes.iter().rev().map(|n| n.node.detach_reason).filter(|c| c.is_known()).collect()
+    let Ok(snapshot) = snapshot(roots) else { return vec![] };
+    snapshot.nodes.iter().rev().map(|n| n.node.detach_reason).filter(|c| c.is_known()).collect()
 }
 
 /// By address of an allocation: its bytes.
@@ -85,7 +93,7 @@ mod tests {
         let x = Tensor::constant(Array::zeros("test", crate::dtype::DType::F32, &[100]).unwrap()).leaf();
         let y = sin(&x).unwrap();
         let z = &y * &sin(&x).unwrap();
-        let s = snapshot(&[z.edge.unwrap(), y.edge.unwrap()]);
+        let s = snapshot(&[z.edge.unwrap(), y.edge.unwrap()]).unwrap();
         let names: Vec<_> = s.nodes.iter().map(|n| n.node.name()).collect();
         assert_eq!(names, ["leaf", "sin", "sin", "multiply"]);
         assert_eq!(s.nodes[3].inputs.as_slice(), [Some((1, 0)), Some((2, 0))]);
@@ -100,6 +108,6 @@ mod tests {
         for _ in 0..300_000 {
             y = -y;
         }
-        assert_eq!(snapshot(&[y.edge.unwrap()]).nodes.len(), 300_001);
+        assert_eq!(snapshot(&[y.edge.unwrap()]).unwrap().nodes.len(), 300_001);
     }
 }

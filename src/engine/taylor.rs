@@ -54,7 +54,7 @@ fn derivatives(
         wanted: inputs.iter().map(|(e, _)| e.clone()).collect(),
         ..Request::default()
     };
-    let arena = Arena::new(&request);
+    let arena = Arena::new(&request)?;
     let mut series = Series { record, live: modes::live_levels(), ..Series::default() };
     for (&slot, (edge, t)) in arena.wanted.iter().zip(inputs) {
         if slot != NONE {

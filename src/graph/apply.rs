@@ -13,6 +13,7 @@ use super::saves::{NeedsGrad, Saves};
 use super::watch;
 use crate::array::Array;
 use crate::error::Result;
+use crate::memory;
 use crate::shape::Dims;
 
 /// Applies an op and returns its first output. It is recorded if an input has an edge and the output's dtype can have a
@@ -160,6 +161,7 @@ fn record(
     levels: &Levels,
     modes: Flags,
 ) -> Result<Arc<Node>> {
+    memory::check()?;
     let mut needs = 0;
     for (i, t) in ins.iter().enumerate() {
         needs |= u64::from(t.edge.is_some()) << i.min(63);

@@ -5,6 +5,7 @@ pub(crate) mod conv;
 pub(crate) mod copy;
 pub(crate) mod fast;
 pub(crate) mod index;
+pub(crate) mod interrupt;
 pub(crate) mod linalg;
 pub(crate) mod matmul;
 pub(crate) mod norm;

@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
 
+use super::interrupt;
+use crate::error::Error;
+
 /// The largest number of threads that a caller can set.
 pub const MAX_THREADS: usize = 64;
 
@@ -62,8 +65,9 @@ fn current() -> &'static Pool {
     let rayon = rayon::ThreadPoolBuilder::new()
         .num_threads(threads())
         .thread_name(|i| format!("ferrograd-{i}"))
-        .build()
-        .expect("the system refuses threads");
+        .build();
+    // A thread needs memory for its stack.
+    let Ok(rayon) = rayon else { Box::new(Error::NoMemory).throw() };
     let new = Box::into_raw(Box::new(Pool { process, rayon, spinners: Spinners::default() }));
     match slot.compare_exchange(old, new, AcqRel, Acquire) {
         Ok(_) => {
@@ -286,7 +290,10 @@ pub fn worker_index() -> usize {
 /// repeated calls find their data in its cache, and then claims pieces that others have left.
 pub fn pieces(n: usize, piece: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
     let count = n.div_ceil(piece.max(1));
-    let run = |i: usize| work(i * piece..((i + 1) * piece).min(n));
+    let run = |i: usize| {
+        interrupt::listen();
+        work(i * piece..((i + 1) * piece).min(n));
+    };
     let helpers = idle().min(count.saturating_sub(1));
     if helpers == 0 {
         (0..count).for_each(run);

@@ -6,6 +6,7 @@ use crate::array::Array;
 use crate::dtype::{Bool8, Element, dispatch};
 use crate::error::{Error, Result};
 use crate::kernel::index::along_axis;
+use crate::kernel::interrupt;
 use crate::kernel::num::Bits;
 use crate::kernel::output::{self, AxisBlocks};
 use crate::kernel::simd;
@@ -156,7 +157,7 @@ fn picked<'a, T: Key, P: KeyAndIndex<T::Bits>>(
             },
         );
         if few.is_none() {
-            chosen(&mut list, want);
+            chosen(&mut list, want)?;
         }
         match want {
             Ranks::First(_) => out.iter_mut().zip(&list).for_each(|(o, p)| *o = p.at()),
@@ -217,7 +218,8 @@ fn fewest<K: Ord + Copy, P: KeyAndIndex<K>>(first: usize, keys: &[K], k: usize, 
 }
 
 /// Moves the wanted entries to their sorted positions. All entries differ, so an unstable sort gives a stable result.
-fn chosen<P: Ord>(places: &mut [P], want: Ranks) {
+/// `None` if memory is not available.
+fn chosen<P: Ord + Copy>(places: &mut Vec<P>, want: Ranks) -> Option<()> {
     let n = places.len();
     match want {
         Ranks::First(k) if k < n => {
@@ -226,6 +228,7 @@ fn chosen<P: Ord>(places: &mut [P], want: Ranks) {
                 places[..k].sort_unstable();
             }
         }
+        Ranks::First(_) if n > RUN => return in_runs(places),
         Ranks::First(_) => places.sort_unstable(),
         Ranks::Middle => {
             places.select_nth_unstable(n / 2);
@@ -234,6 +237,40 @@ fn chosen<P: Ord>(places: &mut [P], want: Ranks) {
             }
         }
     }
+    Some(())
+}
+
+/// Entries that are sorted, or merged, before the caller is asked whether to go on.
+const RUN: usize = 1 << 20;
+
+/// Sorts a long list by merging sorted runs. `None` if there is no memory for a second list.
+fn in_runs<P: Ord + Copy>(list: &mut Vec<P>) -> Option<()> {
+    let mut merged: Vec<P> = Vec::new();
+    merged.try_reserve_exact(list.len()).ok()?;
+    for run in list.chunks_mut(RUN) {
+        run.sort_unstable();
+        interrupt::listen();
+    }
+    let mut width = RUN;
+    while width < list.len() {
+        for pair in list.chunks(2 * width) {
+            let (mut a, mut b) = pair.split_at(width.min(pair.len()));
+            while let (Some(first), Some(second)) = (a.first(), b.first()) {
+                let one = if first <= second { &mut a } else { &mut b };
+                merged.push(*first.min(second));
+                *one = &one[1..];
+                if merged.len().is_multiple_of(RUN) {
+                    interrupt::listen();
+                }
+            }
+            merged.extend_from_slice(a);
+            merged.extend_from_slice(b);
+        }
+        std::mem::swap(list, &mut merged);
+        merged.clear();
+        width *= 2;
+    }
+    Some(())
 }
 
 /// The elements at the indices of [`argsort`], and the indices.

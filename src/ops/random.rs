@@ -384,7 +384,7 @@ pub fn set_rng_state(state: &Tensor) -> Result<Value> {
     if state.dtype() != DType::U64 || state.array.dims() != [2] {
         bail!(Argument, "set_rng_state", "a state is what get_rng_state() gave: two numbers of uint64");
     }
-    let words = state.array.to_vec::<u64>();
+    let words = state.array.view::<u64>();
     with_state(|state| *state = Stream { seed: words[0], block: words[1] });
     Ok(Value::None)
 }

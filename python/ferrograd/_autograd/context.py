@@ -187,7 +187,7 @@ class Context:
             result = function.jvp(self, *fill(self._ins, tangents))
         finally:
             self._in_forward_mode = False
-        found: list[Tensor | None] = [None] * len(list(indices(self._outs)))
+        found: list[Tensor | None] = [None] * len(indices(self._outs))
         several = function._has_several_results(result)
         self._assign(self._outs, list(result) if several else [result], found, "jvp")
         return found

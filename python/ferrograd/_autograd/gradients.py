@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from ferrograd import _core, _tree
@@ -15,16 +15,18 @@ NATIVE = 0
 LISTS = (list, tuple)
 
 
-def leaves_of(tree: object, what: str) -> Iterator[End]:
+def leaves_of(tree: object, what: str) -> list[End]:
     """The tensors of a structure in order. Sets count as structures."""
     if isinstance(tree, (Tensor, GradientEdge)):
-        yield tree
-        return
-    parts = enumerate(tree) if isinstance(tree, (set, frozenset)) else _tree.children(tree)
+        return [tree]
+    parts = list(enumerate(tree)) if isinstance(tree, (set, frozenset)) else _tree.children(tree)
     if tree is None or parts is None:
         raise ArgumentError(f"{what}: a Tensor or nested lists, tuples and dicts of them, not {type(tree).__name__}")
+    # Generators within generators would take stack for each level, however high Python's limit on recursion is.
+    found: list[End] = []
     for _, part in parts:
-        yield from leaves_of(part, what)
+        found += leaves_of(part, what)
+    return found
 
 
 def ends(tree: Any, what: str) -> list[End]:
@@ -38,7 +40,7 @@ def ends(tree: Any, what: str) -> list[End]:
                 break
         else:
             return list(tree)
-    found = list(leaves_of(tree, what))
+    found = leaves_of(tree, what)
     if not found:
         raise ArgumentError(f"{what} cannot be empty")
     return found
@@ -115,7 +117,7 @@ def grad(
         retain_graph=retain_graph,
         create_graph=create_graph,
         leaves=not only_inputs,
-        blocked=[] if no_grad_vars is None else list(leaves_of(no_grad_vars, "grad: no_grad_vars")),
+        blocked=[] if no_grad_vars is None else leaves_of(no_grad_vars, "grad: no_grad_vars"),
         unused=unused(allow_unused, materialize_grads),
         batched=is_grads_batched,
     )

@@ -54,33 +54,39 @@ def replace_tensors(value: Any, positions: Any, tensors: list[Tensor]) -> Any:
     return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
 
 
-def indices(positions: Any) -> Iterator[int]:
+def indices(positions: Any) -> list[int]:
     """The indices in positions, in order."""
     if isinstance(positions, int):
-        yield positions
-    elif positions is not None:
+        return [positions]
+    found: list[int] = []
+    if positions is not None:
         for part in positions.values() if isinstance(positions, dict) else positions:
-            yield from indices(part)
+            found += indices(part)
+    return found
 
 
-def tensors_in(tree: Any) -> Iterator[Tensor]:
+def tensors_in(tree: Any) -> list[Tensor]:
     """The tensors in a list, tuple or dict, at any depth, in order."""
+    found: list[Tensor] = []
     for part in tree.values() if isinstance(tree, dict) else tree:
         if isinstance(part, Tensor):
-            yield part
+            found.append(part)
         elif isinstance(part, (list, tuple, dict)):
-            yield from tensors_in(part)
+            found += tensors_in(part)
+    return found
 
 
-def refill(tree: Any, tensors: Iterator[Any]) -> Iterator[Any]:
+def refill(tree: Any, tensors: Iterator[Any]) -> list[Any]:
     """The values of a container with each tensor or ``SLOT`` replaced by the next of ``tensors``."""
+    filled: list[Any] = []
     for part in tree:
         if part is SLOT or isinstance(part, Tensor):
-            yield next(tensors)
+            filled.append(next(tensors))
         elif isinstance(part, (list, tuple)):
             parts = refill(part, tensors)
-            yield type(part)(*parts) if hasattr(part, "_fields") else type(part)(parts)
+            filled.append(type(part)(*parts) if hasattr(part, "_fields") else type(part)(parts))
         elif isinstance(part, dict):
-            yield dict(zip(part, refill(part.values(), tensors), strict=True))
+            filled.append(dict(zip(part, refill(part.values(), tensors), strict=True)))
         else:
-            yield part
+            filled.append(part)
+    return filled

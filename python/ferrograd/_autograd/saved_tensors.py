@@ -161,13 +161,23 @@ class _Spilled:
         # Imported here, because it loads modules (archives, random numbers) that few programs need.
         import tempfile
 
+        array = np.asarray(x)
+        self._like = array.dtype, array.shape
         handle, self._path = tempfile.mkstemp(suffix=".npy", prefix="ferrograd-", dir=directory)
         with os.fdopen(handle, "wb") as file:
-            np.save(file, np.asarray(x), allow_pickle=False)
+            np.save(file, array, allow_pickle=False)
 
     def read(self) -> Tensor:
         """Reads the array back."""
-        return _core.make(np.load(self._path, allow_pickle=False), None, False, 0)
+        try:
+            array = np.load(self._path, allow_pickle=False)
+            if (array.dtype, array.shape) != self._like:
+                raise ValueError(f"it holds {array.dtype} of shape {array.shape}")
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:
+            raise OSError(f"spill_saved: the file {self._path} is damaged: {error}") from error
+        return _core.make(array, None, False, 0)
 
     def __del__(self, remove: Callable[[str], None] = os.remove) -> None:
         try:

@@ -25,9 +25,18 @@ def reduce(
 
 
 def _rebuild(dtype: str, shape: tuple[int, ...], data: Any, tracked: bool, dialect: int, name: str | None) -> Any:
-    """A leaf with these values. Its arguments are numbers and text only, so a pickle cannot run code through it."""
-    values = np.frombuffer(data, dtype=np.dtype(dtype)).reshape(shape)
-    tensor = _core.make(values, None, tracked, dialect)
-    if name is not None:
-        tensor.name = name
+    """A leaf with these values. Its arguments are numbers and text only, so a pickle cannot run code through it.
+
+    Raises:
+        UnpicklingError: the arguments do not describe a tensor, because the pickle is damaged.
+    """
+    try:
+        values = np.frombuffer(data, dtype=np.dtype(dtype)).reshape(shape)
+        tensor = _core.make(values, None, tracked, dialect)
+        if name is not None:
+            tensor.name = name
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise pickle.UnpicklingError(f"The pickle of a tensor is damaged: {error}") from error
     return tensor

@@ -11,6 +11,7 @@ __all__ = ["load", "save"]
 #: The classes and functions that a pickle of tensors may name.
 _ALLOWED = {
     ("builtins", "bytearray"),
+    ("builtins", "bytes"),
     ("builtins", "complex"),
     ("builtins", "frozenset"),
     ("builtins", "range"),
@@ -68,11 +69,19 @@ def load(
 ) -> Any:
     """Reads what :func:`save` wrote.
 
-    With ``weights_only`` a file with anything but tensors, numbers, text and containers raises ``UnpicklingError``.
+    Raises:
+        UnpicklingError: with ``weights_only``, a file that is damaged or holds anything but tensors, numbers, text and
+            containers.
+        MemoryError: what the file says of itself takes more memory than there is.
     """
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             return load(file, map_location, pickle_module, weights_only=weights_only)
     if weights_only:
-        return _WeightsUnpickler(f).load()
+        try:
+            return _WeightsUnpickler(f).load()
+        except (pickle.UnpicklingError, OSError, MemoryError):
+            raise
+        except Exception as error:
+            raise pickle.UnpicklingError(f"Weights only load failed: the file is damaged: {error!r}") from error
     return (pickle_module or pickle).load(f)

@@ -8,6 +8,7 @@ use pyo3::types::{PyEllipsis, PyIterator, PyList, PySlice, PyTuple};
 use super::inplace;
 use crate::array::Item;
 use crate::bind::convert::index::indices;
+use crate::bind::convert::list::objects;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::gil::without_gil;
@@ -113,12 +114,10 @@ impl Var {
         }
         let dialect = slf.get().dialect();
         let rows = match movement::unbind(&x, 0)? {
-            Value::Tuple(rows) => {
-                rows.into_iter().map(|t| Var::view_of(slf, t, dialect)).collect::<PyResult<Vec<_>>>()?
-            }
+            Value::Tuple(rows) => rows,
             _ => vec![],
         };
-        PyList::new(py, rows)?.try_iter()
+        objects(py, rows.into_iter().map(|t| Var::view_of(slf, t, dialect)))?.try_iter()
     }
 
     /// Whether an element equals the value.

@@ -3,13 +3,14 @@
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyList, PyTuple};
+use pyo3::types::PyBool;
 use smallvec::SmallVec;
 
 use super::arguments::Arguments;
 use super::inplace;
 use super::parameters::match_arguments;
 use crate::bind::convert::argument::{argument, wanted};
+use crate::bind::convert::list::objects;
 use crate::bind::convert::numpy::{descr, dtype_in};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
@@ -127,12 +128,8 @@ fn run<'py>(
     };
     Ok(match result.map_err(|e| e.of(entry.names))? {
         Value::Tensor(t) => var(t)?.into_any(),
-        Value::List(list) => {
-            PyList::new(py, list.into_iter().map(var).collect::<PyResult<Vec<_>>>()?)?.into_any()
-        }
-        Value::Tuple(list) => {
-            PyTuple::new(py, list.into_iter().map(var).collect::<PyResult<Vec<_>>>()?)?.into_any()
-        }
+        Value::List(list) => objects(py, list.into_iter().map(var))?.into_any(),
+        Value::Tuple(list) => objects(py, list.into_iter().map(var))?.as_sequence().to_tuple()?.into_any(),
         Value::Bool(b) => PyBool::new(py, b).to_owned().into_any(),
         Value::DType(d) => descr(py, d).into_any(),
         Value::None => py.None().into_bound(py),

@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 
 use crate::bind::convert::number::number;
 use crate::bind::convert::tensor::tensor;
-use crate::bind::value::var::Var;
+use crate::bind::python::gil::without_gil;
+use crate::bind::value::var::{Reading, Var};
 use crate::error::Result;
 use crate::graph::Tensor;
 use crate::ops::contract;
@@ -23,7 +24,7 @@ fn binary<'py>(
     slf: &Bound<'py, Var>,
     other: &Bound<'py, PyAny>,
     swap: bool,
-    f: impl FnOnce(Operand<'_>, Operand<'_>) -> Result<Tensor>,
+    f: impl FnOnce(Operand<'_>, Operand<'_>) -> Result<Tensor> + Send,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, slf) = (slf.py(), slf.get());
     let f = |x: &Tensor, y: Operand<'_>| {
@@ -34,22 +35,44 @@ fn binary<'py>(
     let out = if let Ok(v) = other.cast::<Var>() {
         let x = slf.reading();
         if std::ptr::eq(v.get(), slf) {
-            f(&x, Operand::Tensor(&x))
+            run(py, x, None, |x, _| f(x, Operand::Tensor(x)))
         } else {
-            f(&x, Operand::Tensor(&v.get().reading()))
+            run(py, x, Some(v.get().reading()), |x, y| f(x, Operand::Tensor(y)))
         }
     } else if let Some(n) = number(other)? {
-        f(&slf.reading(), Operand::Number(n))
+        run(py, slf.reading(), None, |x, _| f(x, Operand::Number(n)))
     } else if let Some(t) = tensor(other)? {
-        f(&slf.reading(), Operand::Tensor(&t))
+        run(py, slf.reading(), Some(Reading::Copied(t)), |x, y| f(x, Operand::Tensor(y)))
     } else {
         return Ok(py.NotImplemented().into_bound(py));
     };
     Ok(Var::result(py, out?, slf.dialect())?.into_any())
 }
 
-fn unary<'py>(slf: &Bound<'py, Var>, f: impl FnOnce(&Tensor) -> Result<Tensor>) -> PyResult<Bound<'py, Var>> {
-    let out = f(&slf.get().reading());
+/// An operator on as many bytes as this runs without the GIL, and with its operands unlocked.
+const LONG: usize = 64 << 10;
+
+/// Calls `f` with one operand, or with two.
+#[inline]
+fn run(
+    py: Python<'_>,
+    x: Reading<'_>,
+    y: Option<Reading<'_>>,
+    f: impl FnOnce(&Tensor, &Tensor) -> Result<Tensor> + Send,
+) -> Result<Tensor> {
+    let bytes = |t: &Tensor| t.array.len() * t.dtype().size();
+    if bytes(&x).max(y.as_ref().map_or(0, |y| bytes(y))) < LONG {
+        return f(&x, y.as_ref().map_or(&*x, |y| y));
+    }
+    let (x, y) = (x.copied(), y.map(Reading::copied));
+    without_gil(py, || f(&x, y.as_ref().unwrap_or(&x)))
+}
+
+fn unary<'py>(
+    slf: &Bound<'py, Var>,
+    f: impl FnOnce(&Tensor) -> Result<Tensor> + Send,
+) -> PyResult<Bound<'py, Var>> {
+    let out = run(slf.py(), slf.get().reading(), None, |x, _| f(x));
     Var::result(slf.py(), out?, slf.get().dialect())
 }
 

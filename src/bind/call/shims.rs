@@ -75,7 +75,7 @@ struct Function<const DIALECT: usize>;
 
 impl<const DIALECT: usize> Shim for Function<DIALECT> {
     fn run<'py>(number: usize, args: &Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        call(ENTRIES[number], Some(Dialect::from_index(DIALECT)), None, args)
+        call(ENTRIES[number], Some(const { Dialect::of(DIALECT) }), None, args)
     }
 }
 

@@ -5,6 +5,7 @@ use pyo3::types::{PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use super::index::indices;
+use super::list::items;
 use super::number::{index, number, truth};
 use super::numpy::dtype;
 use super::tensor::{tensor, tensors};
@@ -93,7 +94,7 @@ fn ints(o: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>>> {
     if o.is_instance_of::<PyString>() || o.try_iter().is_err() {
         return Ok(None);
     }
-    o.try_iter()?.map(|i| index(&i?)).collect()
+    items(o, |i| index(&i))
 }
 
 fn pairs(o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
@@ -118,10 +119,10 @@ fn widths(o: &Bound<'_, PyAny>) -> PyResult<Option<Pairs>> {
     if o.is_instance_of::<PyString>() || o.try_iter().is_err() {
         return Ok(None);
     }
-    let pair = |item: PyResult<Bound<'_, PyAny>>| match ints(&item?)?.as_deref() {
+    let pair = |item: Bound<'_, PyAny>| match ints(&item)?.as_deref() {
         Some(&[n]) => Ok(Some((n, n))),
         Some(&[a, b]) => Ok(Some((a, b))),
         _ => Ok(None),
     };
-    o.try_iter()?.map(pair).collect()
+    items(o, pair)
 }

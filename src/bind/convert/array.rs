@@ -10,9 +10,11 @@ use super::numpy::{descr, dtype as dtype_of, from_numpy};
 use super::tensor::tensor;
 use crate::array::{Array, Item};
 use crate::bind::python::error::raise;
+use crate::bind::python::stack;
 use crate::dtype::{Bool8, DType, dispatch};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::Tensor;
+use crate::memory::{NoMemory, TryPush};
 use crate::ops::movement::{cast, stack};
 use crate::ops::promote::default_float;
 
@@ -152,23 +154,38 @@ impl From<PyErr> for NotNumbers {
     }
 }
 
+impl From<NoMemory> for NotNumbers {
+    fn from(e: NoMemory) -> NotNumbers {
+        NotNumbers::Error(Box::<Error>::from(e).into())
+    }
+}
+
+fn converted<A, B>(list: &[A], f: impl Fn(&A) -> B) -> std::result::Result<Vec<B>, NoMemory> {
+    let mut new = Vec::new();
+    new.try_room(list.len())?;
+    new.extend(list.iter().map(f));
+    Ok(new)
+}
+
 impl Numbers {
     fn push(&mut self, item: Item) -> std::result::Result<(), NotNumbers> {
         match (&mut *self, item) {
-            (Numbers::Bool(v), Item::Bool(b)) => v.push(Bool8::from(b)),
-            (Numbers::Float(v), item) => v.push(item.to_f64()),
-            (Numbers::Int(v), Item::Int(i)) => v.push(i64::try_from(i).map_err(|_| NotNumbers::Other)?),
-            (Numbers::Int(v), Item::Bool(b)) => v.push(i64::from(b)),
+            (Numbers::Bool(v), Item::Bool(b)) => v.try_push(Bool8::from(b))?,
+            (Numbers::Float(v), item) => v.try_push(item.to_f64())?,
+            (Numbers::Int(v), Item::Int(i)) => {
+                v.try_push(i64::try_from(i).map_err(|_| NotNumbers::Other)?)?
+            }
+            (Numbers::Int(v), Item::Bool(b)) => v.try_push(i64::from(b))?,
             (Numbers::Bool(v), Item::Int(_)) => {
-                *self = Numbers::Int(v.iter().map(|b| i64::from(b.0)).collect());
+                *self = Numbers::Int(converted(v, |b| i64::from(b.0))?);
                 return self.push(item);
             }
             (Numbers::Bool(v), Item::Float(_)) => {
-                *self = Numbers::Float(v.iter().map(|b| f64::from(b.0)).collect());
+                *self = Numbers::Float(converted(v, |b| f64::from(b.0))?);
                 return self.push(item);
             }
             (Numbers::Int(v), Item::Float(_)) => {
-                *self = Numbers::Float(v.iter().map(|&i| i as f64).collect());
+                *self = Numbers::Float(converted(v, |&i| i as f64)?);
                 return self.push(item);
             }
         }
@@ -243,8 +260,7 @@ impl NestedNumbers {
 }
 
 fn from_list(o: &Bound<'_, PyAny>, items: Items<'_, '_>, dtype: Option<DType>) -> PyResult<Tensor> {
-    let mut nested =
-        NestedNumbers { dims: vec![], depth: None, numbers: Numbers::Bool(Vec::with_capacity(items.len())) };
+    let mut nested = NestedNumbers { dims: vec![], depth: None, numbers: Numbers::Bool(vec![]) };
     match nested.add(o, &items, 0) {
         Ok(()) => {}
         Err(NotNumbers::Error(e)) => return Err(e),
@@ -360,7 +376,10 @@ fn stacked(o: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Tensor> {
     if items.len() == 0 {
         return from_object(o, Some(dtype));
     }
-    let parts = (0..items.len()).map(|i| stacked(&items.get(i)?, dtype)).collect::<PyResult<Vec<_>>>()?;
+    let mut parts = vec![];
+    for i in 0..items.len() {
+        parts.try_push(stacked(&items.get(i)?, dtype)?).map_err(Box::<Error>::from)?;
+    }
     let first = parts[0].dims();
     if let Some(other) = parts.iter().find(|t| t.dims() != first) {
         let text = format!("tensor: the parts have no common shape: {first:?} and {:?}", other.dims());
@@ -372,6 +391,7 @@ fn stacked(o: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Tensor> {
 /// An array of an object that offers one: through DLPack, the buffer protocol or `__array__`, or as a sequence that is
 /// no list.
 fn from_foreign(o: &Bound<'_, PyAny>) -> PyResult<Array> {
+    stack::check()?;
     let py = o.py();
     if o.hasattr("__dlpack__")? && !o.hasattr("__array__")? && !is_numpy_scalar(o)? {
         return dlpack::import(o);

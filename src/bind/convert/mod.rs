@@ -4,6 +4,7 @@ pub mod argument;
 pub mod array;
 pub mod dlpack;
 pub mod index;
+pub mod list;
 pub mod number;
 pub mod numpy;
 pub mod tensor;

@@ -4,6 +4,7 @@ use numpy::PyUntypedArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
+use super::list::items;
 use super::numpy::from_numpy;
 use crate::bind::value::var::Var;
 use crate::graph::Tensor;
@@ -24,5 +25,5 @@ pub fn tensors(o: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Tensor>>> {
     if !(o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>()) {
         return Ok(None);
     }
-    o.try_iter()?.map(|item| tensor(&item?)).collect()
+    items(o, |item| tensor(&item))
 }

@@ -6,8 +6,10 @@ use pyo3::prelude::*;
 
 use super::op::{OnceDifferentiable, PythonOp, saved_by};
 use crate::array::Array;
+use crate::bind::convert::list::list;
 use crate::bind::python::capi::track;
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::stack;
 use crate::bind::value::storage::OldEdge;
 use crate::bind::value::var::{Value, Var};
 use crate::error::interned;
@@ -68,9 +70,10 @@ struct Recorded {
 #[pymethods]
 impl FunctionCall {
     #[new]
-    fn new(inputs: Vec<Bound<'_, Var>>) -> FunctionCall {
+    fn new(#[pyo3(from_py_with = list)] inputs: Vec<Bound<'_, Var>>) -> PyResult<FunctionCall> {
+        stack::check()?;
         let inputs = inputs.into_iter().map(|v| (v.clone().unbind(), v.get().operand())).collect();
-        FunctionCall { inputs: Mutex::new(inputs), recorded: OnceLock::new() }
+        Ok(FunctionCall { inputs: Mutex::new(inputs), recorded: OnceLock::new() })
     }
 
     /// For each of the tensors: whether a gradient can flow into it.
@@ -89,12 +92,12 @@ impl FunctionCall {
         py: Python<'py>,
         context: Bound<'py, PyAny>,
         name: &str,
-        places: Vec<usize>,
+        #[pyo3(from_py_with = list)] places: Vec<usize>,
         materialize: bool,
         any_dtype: bool,
-        outputs: Vec<(Bound<'py, Var>, usize)>,
-        saved: Vec<(Bound<'py, Var>, Bound<'py, Var>)>,
-        own: Vec<usize>,
+        #[pyo3(from_py_with = list)] outputs: Vec<(Bound<'py, Var>, usize)>,
+        #[pyo3(from_py_with = list)] saved: Vec<(Bound<'py, Var>, Bound<'py, Var>)>,
+        #[pyo3(from_py_with = list)] own: Vec<usize>,
     ) -> PyResult<Vec<Bound<'py, Var>>> {
         let inputs = std::mem::take(&mut *self.inputs.lock().unwrap_or_else(PoisonError::into_inner));
         let outs: Vec<Out<'py>> =
@@ -171,8 +174,8 @@ impl FunctionCall {
     fn refuse_twice<'py>(
         &self,
         py: Python<'py>,
-        grads: Vec<Option<Bound<'py, Var>>>,
-        g: Vec<Bound<'py, Var>>,
+        #[pyo3(from_py_with = list)] grads: Vec<Option<Bound<'py, Var>>>,
+        #[pyo3(from_py_with = list)] g: Vec<Bound<'py, Var>>,
         why: &str,
     ) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
         let Some((Recorded { dialect, .. }, node)) = self.node() else { return Ok(grads) };
@@ -301,6 +304,7 @@ fn over(t: &Tensor, levels: &Levels) -> Array {
 /// A tensor of the same value and history. Later writes to `x` do not change it.
 #[pyfunction]
 fn copy_of<'py>(py: Python<'py>, x: &Bound<'py, Var>) -> PyResult<Bound<'py, Var>> {
+    stack::check()?;
     Var::result(py, x.get().tensor(), x.get().dialect())
 }
 

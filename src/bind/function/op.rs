@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::array::Array;
+use crate::bind::convert::list::list;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::gil::call_python_for;
@@ -83,7 +84,7 @@ impl PythonOp {
             let given = given.iter().enumerate().map(var).collect::<PyResult<Vec<_>>>()?;
             let _running = Running::new(s);
             let found = self.context.bind(py).call_method1(method, (PyList::new(py, given)?,))?;
-            let found: Vec<Option<Bound<'_, Var>>> = found.extract()?;
+            let found: Vec<Option<Bound<'_, Var>>> = list(&found)?;
             assert_eq!(found.len(), count, "{}: one result each", self.name);
             let tensor = |v: Bound<'_, Var>| {
                 let t = v.get().tensor();

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use super::callbacks::Queue;
 use super::endpoint::{Endpoint, dialect_of, endpoints, why_unused};
 use super::run::run_request;
+use crate::bind::convert::list::list;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::value::accumulate::accumulate_grad;
@@ -19,6 +20,10 @@ use crate::shape;
 
 /// The gradients of the outputs: none is given, or each is a tensor or None.
 pub type Seeds<'py> = Option<Vec<Option<Bound<'py, Var>>>>;
+
+fn some<'py>(given: &Bound<'py, PyAny>) -> PyResult<Seeds<'py>> {
+    (!given.is_none()).then(|| list(given)).transpose()
+}
 
 /// The edges of the tracked outputs, with the gradient that each starts from.
 fn roots(
@@ -129,16 +134,15 @@ fn grad<'py>(
     py: Python<'py>,
     #[pyo3(from_py_with = outputs)] outputs: Vec<Endpoint<'py>>,
     #[pyo3(from_py_with = inputs)] inputs: Vec<Endpoint<'py>>,
-    seeds: Seeds<'py>,
-    dialect: usize,
+    #[pyo3(from_py_with = some)] seeds: Seeds<'py>,
+    dialect: Dialect,
     retain_graph: Option<bool>,
     create_graph: bool,
     leaves: bool,
-    blocked: Vec<Endpoint<'py>>,
+    #[pyo3(from_py_with = list)] blocked: Vec<Endpoint<'py>>,
     unused: &str,
     batched: bool,
 ) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
-    let dialect = Dialect::from_index(dialect);
     let unused = match unused {
         "refused" => Unused::Refused,
         "zeros" => Unused::Zeros,
@@ -223,13 +227,12 @@ fn slots(leaves: Vec<(Arc<Node>, Tensor)>, aside: Vec<(GradOwner, Tensor)>) -> V
 pub fn backward<'py>(
     py: Python<'py>,
     #[pyo3(from_py_with = outputs)] outputs: Vec<Endpoint<'py>>,
-    seeds: Seeds<'py>,
-    dialect: usize,
+    #[pyo3(from_py_with = some)] seeds: Seeds<'py>,
+    dialect: Dialect,
     retain_graph: Option<bool>,
     create_graph: bool,
     #[pyo3(from_py_with = some_inputs)] inputs: Option<Vec<Endpoint<'py>>>,
 ) -> PyResult<()> {
-    let dialect = Dialect::from_index(dialect);
     let request = Request {
         retain_graph: retain_graph.unwrap_or(create_graph),
         create_graph,

@@ -234,7 +234,7 @@ impl Var {
         }
         let seeds = seed.map(|s| vec![Some(s)]);
         let outputs = vec![Endpoint::Tensor(slf.clone())];
-        let run = || backward(py, outputs, seeds, dialect as usize, retain_graph, create_graph, inputs);
+        let run = || backward(py, outputs, seeds, dialect, retain_graph, create_graph, inputs);
         let Some(path) = dump_backward_graph_path else { return run() };
         let pictures = PICTURES.get(py)?.call1((path, (slf,)))?;
         pictures.call_method0("__enter__")?;

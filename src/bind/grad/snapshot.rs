@@ -5,6 +5,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use rustc_hash::FxHashMap;
 
 use super::endpoint::{Endpoint, dialect_of};
+use crate::bind::convert::list::list;
 use crate::bind::convert::numpy::descr;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
@@ -19,11 +20,10 @@ use crate::graph::{Meta, SavedKind};
 #[pyo3(signature = (outputs, dialect=None))]
 fn snapshot<'py>(
     py: Python<'py>,
-    outputs: Vec<Endpoint<'py>>,
-    dialect: Option<usize>,
+    #[pyo3(from_py_with = list)] outputs: Vec<Endpoint<'py>>,
+    dialect: Option<Dialect>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let dialect =
-        dialect.map(Dialect::from_index).or_else(|| dialect_of(&outputs)).unwrap_or(Dialect::Native);
+    let dialect = dialect.or_else(|| dialect_of(&outputs)).unwrap_or(Dialect::Native);
     let mut roots = Vec::with_capacity(outputs.len());
     for (i, out) in outputs.iter().enumerate() {
         let Some(edge) = out.edge() else {
@@ -35,7 +35,7 @@ fn snapshot<'py>(
         };
         roots.push(edge);
     }
-    let found = without_gil(py, || Ok(engine::snapshot(&roots)))?;
+    let found = without_gil(py, || engine::snapshot(&roots))?;
     columns(py, &outputs, &found, dialect)
 }
 

@@ -8,6 +8,7 @@ use super::handle::{RemovableHandle, add_hook};
 use super::list::HookKind;
 use super::multi::MultiHook;
 use super::retain::RetainedGrad;
+use crate::bind::convert::list::list;
 use crate::bind::python::capi::track;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::{check_callable, raise};
@@ -124,7 +125,7 @@ impl Var {
 #[pyfunction]
 #[pyo3(signature = (tensors, r#fn, *, mode="all"))]
 fn register_multi_grad_hook(
-    tensors: Vec<Bound<'_, Var>>,
+    #[pyo3(from_py_with = list)] tensors: Vec<Bound<'_, Var>>,
     r#fn: &Bound<'_, PyAny>,
     mode: &str,
 ) -> PyResult<RemovableHandle> {

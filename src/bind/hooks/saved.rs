@@ -93,8 +93,8 @@ impl Packed for PackedTensor {
 #[pymethods]
 impl SavedTensorsHooks {
     #[new]
-    fn new(pack: Py<PyAny>, unpack: Py<PyAny>, dialect: usize) -> SavedTensorsHooks {
-        SavedTensorsHooks { pack, unpack, dialect: Dialect::from_index(dialect) }
+    fn new(pack: Py<PyAny>, unpack: Py<PyAny>, dialect: Dialect) -> SavedTensorsHooks {
+        SavedTensorsHooks { pack, unpack, dialect }
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {

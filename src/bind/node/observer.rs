@@ -33,9 +33,9 @@ impl Observer for NodeHook {
 
 /// From now on calls `hook` with every node that this thread records, after the hooks that are set already.
 #[pyfunction]
-fn push_node_hook(hook: &Bound<'_, PyAny>, dialect: usize) -> PyResult<()> {
+fn push_node_hook(hook: &Bound<'_, PyAny>, dialect: Dialect) -> PyResult<()> {
     check_callable("node_creation_hook", hook)?;
-    let hook = NodeHook { hook: hook.clone().unbind(), dialect: Dialect::from_index(dialect) };
+    let hook = NodeHook { hook: hook.clone().unbind(), dialect };
     Modes::update(|m| m.observers.push(Arc::new(hook)));
     Ok(())
 }

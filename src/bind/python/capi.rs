@@ -37,6 +37,13 @@ pub fn track<T: PyClass>(o: &Bound<'_, T>) {
     }
 }
 
+/// `MemoryError`, made without memory.
+pub fn no_memory(py: Python<'_>) -> PyErr {
+    // SAFETY: the GIL is held.
+    unsafe { ffi::PyErr_NoMemory() };
+    PyErr::fetch(py)
+}
+
 /// Sets an attribute, or deletes it where `value` is None, in the way of a class without `__setattr__` and
 /// `__delattr__`.
 pub fn set_attribute(

@@ -1,5 +1,8 @@
 //! The dialects, and every place where they differ below Python.
 
+use pyo3::prelude::*;
+
+use super::error::raise;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::graph::{Node, NodeKind};
@@ -14,6 +17,22 @@ pub enum Dialect {
     Torch,
 }
 
+/// Python names a dialect by its number.
+impl<'py> FromPyObject<'_, 'py> for Dialect {
+    type Error = PyErr;
+
+    fn extract(o: Borrowed<'_, 'py, PyAny>) -> PyResult<Dialect> {
+        let number: Option<usize> = o.extract().ok();
+        number.and_then(|n| Dialect::ALL.get(n).copied()).ok_or_else(|| {
+            raise(
+                o.py(),
+                "ArgumentError",
+                format!("a dialect is a number from 0 to {}", Dialect::ALL.len() - 1),
+            )
+        })
+    }
+}
+
 impl Dialect {
     pub const ALL: [Dialect; 3] = [Dialect::Native, Dialect::Paddle, Dialect::Torch];
 
@@ -25,8 +44,9 @@ impl Dialect {
         }
     }
 
-    pub fn from_index(i: usize) -> Dialect {
-        Dialect::ALL[i]
+    /// The dialect of a number below 3.
+    pub const fn of(number: usize) -> Dialect {
+        Dialect::ALL[number]
     }
 
     /// `backward()` without a gradient, from more than one element: ones are taken (Paddle), or it is an error.

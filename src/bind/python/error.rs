@@ -6,7 +6,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
+use super::capi::no_memory;
 use crate::error::Error;
+use crate::memory;
 
 /// The classes. The first one is the base of all others.
 const CLASSES: &std::ffi::CStr = c"
@@ -93,6 +95,8 @@ impl From<Box<Error>> for PyErr {
             Error::NotFinite { .. } => "NotFiniteError",
             Error::NotDifferentiable { .. } => "NotDifferentiableError",
             Error::Internal(_) => "InternalError",
+            Error::NoMemory => return Python::attach(no_memory),
+            Error::Memory { .. } if memory::is_short() => return Python::attach(no_memory),
             Error::Memory { .. } => return PyMemoryError::new_err(error.to_string()),
             Error::Interrupted => return PyKeyboardInterrupt::new_err(()),
             Error::Foreign(payload) => {

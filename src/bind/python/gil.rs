@@ -1,17 +1,47 @@
 //! Leaving Python for long work, and coming back in the middle of it: the GIL is released and taken again, the call
 //! site is carried along, and panics become errors.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pyo3::prelude::*;
 
+use super::stack;
 use crate::error::{Error, Result};
 use crate::graph::{Modes, Node, Recording, modes};
+use crate::kernel::interrupt::listen_to;
 
 /// Runs `f` without the GIL, while other Python threads run. Nodes that it records carry the site of the current call.
+/// Kernels in it listen for Ctrl-C.
 pub fn without_gil<T: Send>(py: Python<'_>, f: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    stack::check()?;
     let _site = modes::fix_site();
+    let f = || {
+        let _listening = listen_to(Some(ask));
+        f()
+    };
     py.detach(|| catch_unwind(AssertUnwindSafe(f))).unwrap_or_else(|p| Err(Error::from_panic(p)))
+}
+
+/// Asks Python whether a signal has come, on the only thread where it handles them. Other threads do not take the GIL.
+pub fn ask() -> Result<()> {
+    thread_local! {
+        /// A process, and whether this is its main thread. A fork makes another thread the main one.
+        static IS_MAIN: Cell<Option<(u32, bool)>> = const { Cell::new(None) };
+    }
+    let process = std::process::id();
+    let known = IS_MAIN.get().filter(|(of, _)| *of == process);
+    if known == Some((process, false)) {
+        return Ok(());
+    }
+    Ok(Python::attach(|py| {
+        if known.is_none() {
+            let threading = py.import("threading")?;
+            let here = threading.call_method0("current_thread")?;
+            IS_MAIN.set(Some((process, here.is(&threading.call_method0("main_thread")?))));
+        }
+        py.check_signals()
+    })?)
 }
 
 /// Runs Python code that the core calls. The sites of the ops in it are its own lines. `change` sets the other modes
@@ -20,6 +50,9 @@ pub fn call_python<T>(
     change: impl FnOnce(&mut Modes),
     f: impl FnOnce(Python<'_>) -> PyResult<T>,
 ) -> Result<T> {
+    stack::check()?;
+    // An op of the user's may hold the lock of a tensor while it runs.
+    let _listening = listen_to(None);
     let _modes = Modes::enter(|m| {
         m.site = None;
         change(m);

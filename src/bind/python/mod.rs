@@ -8,4 +8,5 @@ pub mod gil;
 pub mod modes;
 pub mod settings;
 pub mod site;
+pub mod stack;
 pub mod watch;

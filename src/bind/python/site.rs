@@ -1,12 +1,13 @@
-//! Call sites: the code object and the instruction of the running Python frame, as a number. The line is looked up only
-//! when someone asks for it.
+//! Call sites: the file and line of the running Python frame, as a number. It is found by the code object and the
+//! instruction of the frame.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use rustc_hash::FxHashMap;
 
 use crate::graph::site::{Host, Site, set_host};
@@ -21,17 +22,40 @@ static FRAMES: OnceLock<Option<(GetLasti, GetBack)>> = OnceLock::new();
 /// The number of every place in the library's own Python code. The call site is then the caller's.
 const OWN: u32 = u32::MAX;
 
+/// This many places are remembered by their code objects. Then these are let go, and the places that are met again are
+/// looked up again.
+const MOST_PLACES: usize = 1 << 13;
+/// This many lines have a number. Nodes of further lines have no site.
+const MOST_LINES: usize = 1 << 20;
+
 #[derive(Default)]
 struct Sites {
-    ids: FxHashMap<(usize, i32), u32>,
-    /// By number - 1: the code object, which is kept for good so that no other object gets its address, and the
-    /// instruction.
-    list: Vec<(Py<PyAny>, i32)>,
+    /// The numbers of the places met: an instruction of a code object.
+    places: FxHashMap<(usize, i32), u32>,
+    /// The code objects of `places`, kept so that no other object gets the address of one.
+    codes: FxHashMap<usize, Py<PyAny>>,
+    /// The files and lines by number - 1, and their numbers.
+    lines: Vec<(Arc<str>, u32)>,
+    numbers: FxHashMap<(Arc<str>, u32), u32>,
+    /// The beginning of the file names of the library's own code.
+    own: Option<String>,
 }
 
 static SITES: Mutex<Option<Sites>> = Mutex::new(None);
 
-pub fn install() {
+/// Takes the beginning of the file names of the library's own code.
+#[pyfunction]
+fn set_own_code(folder: String) {
+    let mut guard = SITES.lock().unwrap_or_else(PoisonError::into_inner);
+    guard.get_or_insert_default().own = Some(folder).filter(|f| !f.is_empty());
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    install();
+    m.add_function(wrap_pyfunction!(set_own_code, m)?)
+}
+
+fn install() {
     FRAMES.get_or_init(|| {
         // SAFETY: `RTLD_DEFAULT` searches the whole process; the names are C strings.
         let (lasti, back) = unsafe {
@@ -110,51 +134,76 @@ fn known(code: *mut ffi::PyObject, last: i32) -> Option<u32> {
         return Some(numbers as u32);
     }
     let guard = SITES.lock().unwrap_or_else(PoisonError::into_inner);
-    let id = guard.as_ref()?.ids.get(&(code as usize, last)).copied()?;
+    let id = guard.as_ref()?.places.get(&(code as usize, last)).copied()?;
     place.store(code as usize, Relaxed);
     found.store((last as u64) << 32 | u64::from(id), Relaxed);
     Some(id)
 }
 
-/// Gives a number to a place that is met for the first time.
+/// Gives a number to a place that is not in the table. No code of the user's runs here: the attributes are those of a
+/// code object, whose class is final, and letting go of code objects is put off.
 #[cold]
 fn intern(frame: *mut ffi::PyFrameObject, code: *mut ffi::PyObject, last: i32) -> u32 {
     // SAFETY: the GIL is held; the caller owns both references.
-    let (frame, held) = unsafe {
+    let (line, held) = unsafe {
         let py = Python::assume_attached();
-        (Bound::from_borrowed_ptr(py, frame.cast()), Bound::from_borrowed_ptr(py, code).unbind())
+        (ffi::PyFrame_GetLineNumber(frame), Bound::from_borrowed_ptr(py, code))
     };
-    let own = is_own(&frame);
+    let file = held.getattr("co_filename").ok().and_then(|name| name.cast_into::<PyString>().ok());
+    let file = file.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let mut guard = SITES.lock().unwrap_or_else(PoisonError::into_inner);
     let sites = guard.get_or_insert_default();
-    sites.list.push((held, last));
-    let id = if own { OWN } else { sites.list.len() as u32 };
-    *sites.ids.entry((code as usize, last)).or_insert(id)
+    let id = match &sites.own {
+        Some(own) if file.starts_with(own) => OWN,
+        _ => sites.number(file, u32::try_from(line).unwrap_or(0)),
+    };
+    if sites.places.len() >= MOST_PLACES && let_go_later(&mut sites.codes) {
+        sites.places.clear();
+        LATELY.iter().for_each(|(place, _)| place.store(0, Relaxed));
+    }
+    sites.codes.entry(code as usize).or_insert_with(|| held.unbind());
+    sites.places.insert((code as usize, last), id);
+    id
 }
 
-/// Whether a frame runs the library's own Python code.
-fn is_own(frame: &Bound<'_, PyAny>) -> bool {
-    let name =
-        frame.getattr("f_globals").and_then(|g| g.get_item("__name__")).and_then(|n| n.extract::<String>());
-    name.is_ok_and(|n| n == "ferrograd" || n.starts_with("ferrograd."))
+impl Sites {
+    fn number(&mut self, file: String, line: u32) -> u32 {
+        let key = (Arc::from(file), line);
+        if let Some(&known) = self.numbers.get(&key) {
+            return known;
+        }
+        if self.lines.len() >= MOST_LINES {
+            return 0;
+        }
+        self.lines.push(key.clone());
+        let number = self.lines.len() as u32;
+        self.numbers.insert(key, number);
+        number
+    }
+}
+
+/// Asks the interpreter to let go of these code objects soon, between two instructions. Code of the user's may run then,
+/// and here a tensor may be locked. Returns false if the interpreter has too much to do already.
+fn let_go_later(codes: &mut FxHashMap<usize, Py<PyAny>>) -> bool {
+    extern "C" fn let_go(codes: *mut c_void) -> c_int {
+        // SAFETY: the pointer comes from the call of `Box::into_raw` below, and the interpreter calls this once.
+        let codes = unsafe { Box::from_raw(codes.cast::<FxHashMap<usize, Py<PyAny>>>()) };
+        Python::attach(|_| drop(codes));
+        0
+    }
+    let taken = Box::into_raw(Box::new(std::mem::take(codes)));
+    // SAFETY: the function takes what it is given here.
+    if unsafe { ffi::Py_AddPendingCall(Some(let_go), taken.cast()) } == 0 {
+        return true;
+    }
+    // SAFETY: the interpreter has not taken the pointer.
+    *codes = *unsafe { Box::from_raw(taken) };
+    false
 }
 
 /// `file:line` of a site.
 fn describe(site: Site) -> Option<String> {
-    Python::attach(|py| {
-        let (code, last) = {
-            let guard = SITES.lock().unwrap_or_else(PoisonError::into_inner);
-            let (code, last) = guard.as_ref()?.list.get(site.0 as usize - 1)?;
-            (code.clone_ref(py), *last)
-        };
-        let code = code.bind(py);
-        let file: String = code.getattr("co_filename").ok()?.extract().ok()?;
-        for span in code.call_method0("co_lines").ok()?.try_iter().ok()? {
-            let (start, end, line): (i32, i32, Option<u32>) = span.ok()?.extract().ok()?;
-            if (start..end).contains(&last) {
-                return Some(format!("{file}:{}", line.unwrap_or(0)));
-            }
-        }
-        Some(file)
-    })
+    let guard = SITES.lock().unwrap_or_else(PoisonError::into_inner);
+    let (file, line) = guard.as_ref()?.lines.get(site.0 as usize - 1)?;
+    Some(format!("{file}:{line}"))
 }

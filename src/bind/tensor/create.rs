@@ -16,11 +16,11 @@ fn make<'py>(
     data: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
     track: bool,
-    dialect: usize,
+    dialect: Dialect,
 ) -> PyResult<Bound<'py, Var>> {
     let dtype = match dtype {
         None => None,
-        Some(d) => Some(dtype_in(d, Dialect::from_index(dialect))?.ok_or_else(|| {
+        Some(d) => Some(dtype_in(d, dialect)?.ok_or_else(|| {
             let text = format!(
                 "tensor: {} is no dtype of tensors",
                 d.repr().map_or(String::new(), |r| r.to_string())
@@ -28,7 +28,7 @@ fn make<'py>(
             raise(py, "DtypeError", text)
         })?),
     };
-    let v = Var::result(py, from_object(data, dtype)?, Dialect::from_index(dialect))?;
+    let v = Var::result(py, from_object(data, dtype)?, dialect)?;
     // A list of tracked tensors is tracked without being asked.
     if track {
         Var::require_grad(&v, track)?;

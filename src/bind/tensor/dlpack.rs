@@ -15,15 +15,14 @@ use crate::graph::Tensor;
 /// A tensor with a copy of the elements of an object that has `__dlpack__`. The elements of a tensor of this library
 /// are shared; its graph is left out.
 #[pyfunction]
-#[pyo3(signature = (x, /, *, device=None, copy=None, dialect=0))]
+#[pyo3(signature = (x, /, *, device=None, copy=None, dialect=Dialect::Native))]
 fn from_dlpack<'py>(
     py: Python<'py>,
     x: &Bound<'py, PyAny>,
     device: Option<&Bound<'py, PyAny>>,
     copy: Option<bool>,
-    dialect: usize,
+    dialect: Dialect,
 ) -> PyResult<Bound<'py, Var>> {
-    let dialect = Dialect::from_index(dialect);
     if let Some(d) = device {
         on_cpu("from_dlpack", d)?;
     }

@@ -5,9 +5,11 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::bind::convert::list::list;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::gil::without_gil;
+use crate::bind::python::stack;
 use crate::bind::value::var::Var;
 use crate::engine::{self, Differentiating};
 use crate::error::interned;
@@ -18,6 +20,7 @@ use crate::ops::copy::alias;
 /// computed from.
 #[pyfunction]
 fn fresh<'py>(py: Python<'py>, x: &Bound<'py, Var>) -> PyResult<Bound<'py, Var>> {
+    stack::check()?;
     Var::result(py, alias(&x.get().operand())?, x.get().dialect())
 }
 
@@ -25,9 +28,9 @@ fn fresh<'py>(py: Python<'py>, x: &Bound<'py, Var>) -> PyResult<Bound<'py, Var>>
 #[pyfunction]
 fn push<'py>(
     py: Python<'py>,
-    outputs: Vec<Bound<'py, Var>>,
-    inputs: Vec<Bound<'py, Var>>,
-    tangents: Vec<Bound<'py, Var>>,
+    #[pyo3(from_py_with = list)] outputs: Vec<Bound<'py, Var>>,
+    #[pyo3(from_py_with = list)] inputs: Vec<Bound<'py, Var>>,
+    #[pyo3(from_py_with = list)] tangents: Vec<Bound<'py, Var>>,
     create_graph: bool,
 ) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
     let moved = moves(py, &inputs, &tangents)?;
@@ -80,9 +83,9 @@ fn by_output<'py>(
 #[pyfunction]
 fn taylor<'py>(
     py: Python<'py>,
-    outputs: Vec<Bound<'py, Var>>,
-    inputs: Vec<Bound<'py, Var>>,
-    tangents: Vec<Bound<'py, Var>>,
+    #[pyo3(from_py_with = list)] outputs: Vec<Bound<'py, Var>>,
+    #[pyo3(from_py_with = list)] inputs: Vec<Bound<'py, Var>>,
+    #[pyo3(from_py_with = list)] tangents: Vec<Bound<'py, Var>>,
     order: usize,
     create_graph: bool,
 ) -> PyResult<Vec<Vec<Option<Bound<'py, Var>>>>> {
@@ -98,8 +101,8 @@ fn taylor<'py>(
 #[pyfunction]
 fn reaches_other_leaves(
     py: Python<'_>,
-    outputs: Vec<Bound<'_, Var>>,
-    places: Vec<Bound<'_, Var>>,
+    #[pyo3(from_py_with = list)] outputs: Vec<Bound<'_, Var>>,
+    #[pyo3(from_py_with = list)] places: Vec<Bound<'_, Var>>,
 ) -> PyResult<bool> {
     let edges = |vars: Vec<Bound<'_, Var>>| -> Vec<Edge> {
         vars.iter().filter_map(|v| v.get().tensor().edge).collect()

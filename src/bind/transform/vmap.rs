@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::bind::python::error::raise;
+use crate::bind::python::stack;
 use crate::bind::value::var::Var;
 use crate::graph::{self, LiveLevel, Modes, Randomness, modes};
 use crate::transform;
@@ -26,6 +27,7 @@ impl Level {
     #[new]
     #[pyo3(signature = (batch_size, randomness=None))]
     fn new(py: Python<'_>, batch_size: usize, randomness: Option<&str>) -> PyResult<Level> {
+        stack::check()?;
         let randomness = match randomness {
             None => Randomness::ByOperand,
             Some("same") => Randomness::Same,

@@ -74,6 +74,16 @@ pub enum Reading<'a> {
     Copied(Tensor),
 }
 
+impl Reading<'_> {
+    /// The value, with the lock given up.
+    pub fn copied(self) -> Tensor {
+        match self {
+            Reading::Copied(t) => t,
+            locked => locked.deref().clone(),
+        }
+    }
+}
+
 impl Deref for Reading<'_> {
     type Target = Tensor;
 

@@ -7,7 +7,7 @@ use super::plan::{BufferLayout, Pass, ShiftPlan};
 use super::threads::{self, run_pieces_with_scratch};
 use super::tiles::{ConvElement, Microkernels, TileDepth};
 use crate::array::Array;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::par::{self, SendPtr};
 
 /// The sizes of a convolution: `batch · groups` times `rows` planes of this size, each from `planes` planes of the
@@ -106,6 +106,7 @@ impl ConvJob {
         let blocks = T::microkernels().blocks(self.rows);
         let taps: usize = plan.passes.iter().map(|p| p.taps.len()).sum();
         let panel = self.rows * self.planes * taps;
+        Error::ensure_memory(weights * self.groups * panel * size_of::<T>());
         let mut all = vec![T::ZERO; weights * self.groups * panel];
         let shared = SendPtr(all.as_mut_ptr().cast());
         par::pieces(weights * self.groups, (1_usize << 16).div_ceil(panel.max(1)), &|range| {

@@ -1,15 +1,18 @@
 //! Batches of matrices: conversion to and from `faer`'s matrices, and parallel work on them.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
+use faer::dyn_stack::{MemBuffer, StackReq};
 use faer::traits::RealField;
-use faer::{Mat, MatRef};
+use faer::{Accum, Mat, MatRef, Par};
 
 use crate::array::Array;
-use crate::error::{Result, bail};
+use crate::error::{Error, Result, bail};
 use crate::kernel::copy::copy;
 use crate::kernel::num::Plain;
 use crate::kernel::par::{self, SendPtr};
+use crate::memory::{self, NoMemory};
 use crate::shape::{self, Dims};
 
 pub(super) trait Field: Plain + RealField {
@@ -44,13 +47,17 @@ impl<'a> Batch<'a> {
     }
 
     /// Matrix `i` in column order, for a factorisation to overwrite; `None` if it has a NaN or an infinity.
-    pub fn matrix<T: Field>(&self, i: usize) -> Option<Mat<T>> {
-        Self::finite(self.columnwise(i))
+    pub fn matrix<T: Field>(&self, i: usize) -> Result<Option<Mat<T>>, NoMemory> {
+        Ok(Self::finite(self.columnwise(i)?))
     }
 
     /// [`Batch::matrix`] with zeros where `keep` is false. The replaced elements need not be finite.
-    pub fn part_of<T: Field>(&self, i: usize, keep: impl Fn(usize, usize) -> bool) -> Option<Mat<T>> {
-        let mut copy = self.columnwise(i);
+    pub fn part_of<T: Field>(
+        &self,
+        i: usize,
+        keep: impl Fn(usize, usize) -> bool,
+    ) -> Result<Option<Mat<T>>, NoMemory> {
+        let mut copy = self.columnwise(i)?;
         for c in 0..self.columns {
             copy.col_as_slice_mut(c)
                 .iter_mut()
@@ -58,13 +65,13 @@ impl<'a> Batch<'a> {
                 .filter(|(r, _)| !keep(*r, c))
                 .for_each(|(_, v)| *v = T::ZERO);
         }
-        Self::finite(copy)
+        Ok(Self::finite(copy))
     }
 
-    fn columnwise<T: Field>(&self, i: usize) -> Mat<T> {
+    fn columnwise<T: Field>(&self, i: usize) -> Result<Mat<T>, NoMemory> {
         let strides = self.x.strides();
         let [.., down, across] = *strides else { unreachable!("a matrix has two axes") };
-        let mut to = Mat::<T>::zeros(self.rows, self.columns);
+        let mut to = zeros::<T>(self.rows, self.columns)?;
         let apart = to.col_stride();
         // SAFETY: both matrices have these sizes and strides, and elements of type `T`.
         unsafe {
@@ -72,7 +79,7 @@ impl<'a> Batch<'a> {
             let (from, to) = ((from.cast(), &[down, across][..]), (to.as_ptr_mut().cast(), &[1, apart][..]));
             copy(size_of::<T>(), &[self.rows, self.columns], from, to);
         }
-        to
+        Ok(to)
     }
 
     fn finite<T: Field>(x: Mat<T>) -> Option<Mat<T>> {
@@ -85,20 +92,37 @@ impl<'a> Batch<'a> {
     }
 
     /// Runs `f` on every matrix. Returns the first index for which `f` returns false.
-    pub fn each(&self, work: usize, f: impl Fn(usize) -> bool + Sync) -> Option<usize> {
-        let failed = AtomicUsize::new(usize::MAX);
+    ///
+    /// # Errors
+    /// [`Error::Memory`] in the name of `op` if there was none for a matrix.
+    pub fn each(
+        &self,
+        op: &'static str,
+        work: usize,
+        f: impl Fn(usize) -> Result<bool, NoMemory> + Sync,
+    ) -> Result<Option<usize>> {
+        let (failed, no_memory) = (AtomicUsize::new(usize::MAX), AtomicBool::new(false));
         let one = |i: usize| {
-            if !f(i) {
-                failed.fetch_min(i, Relaxed);
+            if no_memory.load(Relaxed) {
+                return;
+            }
+            match f(i) {
+                Ok(true) => {}
+                Ok(false) => _ = failed.fetch_min(i, Relaxed),
+                Err(NoMemory) => no_memory.store(true, Relaxed),
             }
         };
+        let count = self.count();
         let group = PARALLEL.div_ceil(8 * work.max(1));
-        if work.saturating_mul(self.count()) < PARALLEL {
-            (0..self.count()).for_each(one);
+        if work.saturating_mul(count) < PARALLEL {
+            (0..count).for_each(one);
         } else {
-            par::pieces(self.count(), group, &|r| r.for_each(one));
+            par::pieces(count, group, &|r| r.for_each(one));
         }
-        Some(failed.into_inner()).filter(|&i| i != usize::MAX)
+        if no_memory.into_inner() {
+            return Err(Error::memory(op, vec![self.rows, self.columns], self.x.dtype()));
+        }
+        Ok(Some(failed.into_inner()).filter(|&i| i != usize::MAX))
     }
 
     /// The error for matrix `i`, if there is one.
@@ -160,6 +184,53 @@ impl<T: Field> BatchOutput<T> {
             }
         }
     }
+}
+
+/// A matrix of zeros.
+pub(super) fn zeros<T: Field>(rows: usize, columns: usize) -> Result<Mat<T>, NoMemory> {
+    matrix(rows, columns, |_, _| T::ZERO)
+}
+
+/// A matrix of these elements.
+pub(super) fn matrix<T: Field>(
+    rows: usize,
+    columns: usize,
+    element: impl FnMut(usize, usize) -> T,
+) -> Result<Mat<T>, NoMemory> {
+    if rows.max(columns) > SMALL {
+        ready()?;
+    }
+    let mut new = Mat::new();
+    new.try_reserve(rows, columns).map_err(|_| NoMemory)?;
+    new.resize_with(rows, columns, element);
+    Ok(new)
+}
+
+/// The identity.
+pub(super) fn identity<T: Field>(rows: usize, columns: usize) -> Result<Mat<T>, NoMemory> {
+    matrix(rows, columns, |i, j| if i == j { T::ONE } else { T::ZERO })
+}
+
+/// Memory for a factorisation to work in.
+pub(super) fn scratch(size: StackReq) -> Result<MemBuffer, NoMemory> {
+    MemBuffer::try_new(size).map_err(|_| NoMemory)
+}
+
+/// `faer` multiplies matrices up to this size in place.
+const SMALL: usize = 8;
+
+/// Makes the room for packed factors that `faer` keeps for each thread. `faer` has no way to report that there is no
+/// memory for it, so this looks first.
+fn ready() -> Result<(), NoMemory> {
+    thread_local!(static IS_READY: Cell<bool> = const { Cell::new(false) });
+    if IS_READY.get() {
+        return Ok(());
+    }
+    memory::ensure(2 * memory::largest_cache() + (4 << 20))?;
+    let (x, mut product) = (Mat::<f64>::zeros(64, 64), Mat::<f64>::zeros(64, 64));
+    faer::linalg::matmul::matmul(product.as_mut(), Accum::Replace, x.as_ref(), x.as_ref(), 1.0, Par::Seq);
+    IS_READY.set(true);
+    Ok(())
 }
 
 /// About the number of multiplications of a factorisation.

@@ -1,14 +1,15 @@
 //! LU factors: solves, inverses and determinants.
 
-use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::dyn_stack::MemStack;
 use faer::linalg::lu::partial_pivoting;
 use faer::{Mat, MatMut, Par};
 
-use super::batch::{Batch, BatchOutput, Field, cube};
+use super::batch::{Batch, BatchOutput, Field, cube, identity, scratch};
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
 use crate::kernel::num::{Num, Plain, Real};
+use crate::memory::{NoMemory, TryPush};
 
 /// The LU factors of a matrix with partial pivoting: a permutation, a unit lower and an upper triangle.
 struct Lu<T> {
@@ -20,15 +21,19 @@ struct Lu<T> {
 }
 
 impl<T: Field> Lu<T> {
-    fn new(mut both: Mat<T>) -> Lu<T> {
+    fn new(mut both: Mat<T>) -> Result<Lu<T>, NoMemory> {
         let n = both.nrows();
-        let (mut forward, mut backward) = (vec![0; n], vec![0; n]);
-        let mut memory = MemBuffer::new(partial_pivoting::factor::lu_in_place_scratch::<usize, T>(
+        let (mut forward, mut backward) = (Vec::new(), Vec::new());
+        for list in [&mut forward, &mut backward] {
+            list.try_room(n)?;
+            list.resize(n, 0);
+        }
+        let mut memory = scratch(partial_pivoting::factor::lu_in_place_scratch::<usize, T>(
             n,
             n,
             Par::Seq,
             Default::default(),
-        ));
+        ))?;
         let (info, _) = partial_pivoting::factor::lu_in_place(
             both.as_mut(),
             &mut forward,
@@ -37,7 +42,7 @@ impl<T: Field> Lu<T> {
             MemStack::new(&mut memory),
             Default::default(),
         );
-        Lu { both, forward, backward, odd: info.transposition_count % 2 == 1 }
+        Ok(Lu { both, forward, backward, odd: info.transposition_count % 2 == 1 })
     }
 
     fn pivots(&self) -> impl Iterator<Item = T> {
@@ -49,17 +54,15 @@ impl<T: Field> Lu<T> {
         self.pivots().any(|p| p == T::ZERO)
     }
 
-    fn solve(&self, b: MatMut<'_, T>) {
+    fn solve(&self, b: MatMut<'_, T>) -> Result<(), NoMemory> {
         let n = self.both.nrows();
         let rows = faer::perm::PermRef::new_checked(&self.forward, &self.backward, n);
-        let mut memory = MemBuffer::new(partial_pivoting::solve::solve_in_place_scratch::<usize, T>(
-            n,
-            b.ncols(),
-            Par::Seq,
-        ));
+        let mut memory =
+            scratch(partial_pivoting::solve::solve_in_place_scratch::<usize, T>(n, b.ncols(), Par::Seq))?;
         let stack = MemStack::new(&mut memory);
         let both = self.both.as_ref();
         partial_pivoting::solve::solve_in_place(both, both, rows, b, Par::Seq, stack);
+        Ok(())
     }
 }
 
@@ -70,19 +73,22 @@ pub fn solve(op: &'static str, a: &Array, b: &Array, strict: bool) -> Result<Arr
         let (a, b) = (Batch::of(a), Batch::of(b));
         let out = BatchOutput::<T>::new(op, &b, &[b.rows, b.columns])?;
         let work = cube(a.rows).saturating_add(a.rows.saturating_mul(a.rows).saturating_mul(b.columns));
-        let failed = a.each(work, |i| {
-            let Some(factors) = a.matrix::<T>(i).map(Lu::new) else {
+        if a.rows == 0 {
+            return Ok(out.array);
+        }
+        let failed = a.each(op, work, |i| {
+            let Some(factors) = a.matrix::<T>(i)?.map(Lu::new).transpose()? else {
                 out.put(i, None);
-                return true;
+                return Ok(true);
             };
             let singular = factors.singular();
-            let mut x = b.matrix::<T>(i).filter(|_| !singular);
+            let mut x = b.matrix::<T>(i)?.filter(|_| !singular);
             if let Some(x) = &mut x {
-                factors.solve(x.as_mut());
+                factors.solve(x.as_mut())?;
             }
             out.put(i, x.as_ref().map(Mat::as_ref));
-            !singular
-        });
+            Ok(!singular)
+        })?;
         a.blame(op, failed.filter(|_| strict), "is singular")?;
         Ok(out.array)
     }, else bail!(Dtype, op, "not defined for {}", a.dtype()))
@@ -93,17 +99,19 @@ pub fn inverse(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
     dispatch!(x.dtype(), float T => {
         let x = Batch::of(x);
         let out = BatchOutput::<T>::new(op, &x, &[x.rows, x.rows])?;
-        let failed = x.each(cube(x.rows).saturating_mul(3), |i| {
-            let factors = x.matrix::<T>(i).map(Lu::new);
+        if x.rows == 0 {
+            return Ok(out.array);
+        }
+        let failed = x.each(op, cube(x.rows).saturating_mul(3), |i| {
+            let factors = x.matrix::<T>(i)?.map(Lu::new).transpose()?;
             let singular = factors.as_ref().is_some_and(Lu::singular);
-            let inverse = factors.filter(|_| !singular).map(|f| {
-                let mut inverse = Mat::identity(x.rows, x.rows);
-                f.solve(inverse.as_mut());
-                inverse
-            });
+            let mut inverse = None;
+            if let Some(f) = factors.filter(|_| !singular) {
+                f.solve(inverse.insert(identity(x.rows, x.rows)?).as_mut())?;
+            }
             out.put(i, inverse.as_ref().map(Mat::as_ref));
-            !singular
-        });
+            Ok(!singular)
+        })?;
         x.blame(op, failed.filter(|_| strict), "is singular")?;
         Ok(out.array)
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
@@ -115,8 +123,8 @@ pub fn slogdet(op: &'static str, x: &Array) -> Result<[Array; 2]> {
     dispatch!(x.dtype(), float T => {
         let x = Batch::of(x);
         let (sign, log) = (BatchOutput::<T>::new(op, &x, &[])?, BatchOutput::<T>::new(op, &x, &[])?);
-        x.each(cube(x.rows), |i| {
-            let (s, l) = match x.matrix::<T>(i).map(Lu::new) {
+        x.each(op, cube(x.rows), |i| {
+            let (s, l) = match x.matrix::<T>(i)?.map(Lu::new).transpose()? {
                 None => (T::NAN, T::NAN),
                 Some(f) if f.singular() => (T::ZERO, T::INFINITY.neg()),
                 Some(f) => f.pivots().fold((if f.odd { T::ONE.neg() } else { T::ONE }, T::ZERO), |(s, l), p| {
@@ -125,8 +133,8 @@ pub fn slogdet(op: &'static str, x: &Array) -> Result<[Array; 2]> {
             };
             sign.part(i)[0] = s;
             log.part(i)[0] = l;
-            true
-        });
+            Ok(true)
+        })?;
         Ok([sign.array, log.array])
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }
@@ -136,8 +144,8 @@ pub fn det(op: &'static str, x: &Array) -> Result<[Array; 2]> {
     dispatch!(x.dtype(), float T => {
         let x = Batch::of(x);
         let (out, ratio) = (BatchOutput::<T>::new(op, &x, &[])?, BatchOutput::<T>::new(op, &x, &[])?);
-        x.each(cube(x.rows), |i| {
-            let (det, least) = match x.matrix::<T>(i).map(Lu::new) {
+        x.each(op, cube(x.rows), |i| {
+            let (det, least) = match x.matrix::<T>(i)?.map(Lu::new).transpose()? {
                 None => (T::NAN, T::NAN),
                 Some(f) if f.singular() => (T::ZERO, T::ZERO),
                 Some(f) => {
@@ -148,8 +156,8 @@ pub fn det(op: &'static str, x: &Array) -> Result<[Array; 2]> {
             };
             out.part(i)[0] = det;
             ratio.part(i)[0] = least;
-            true
-        });
+            Ok(true)
+        })?;
         Ok([out.array, ratio.array])
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }

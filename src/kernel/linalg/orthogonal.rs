@@ -1,7 +1,7 @@
 //! Factorisations with orthonormal columns: QR, SVD and symmetric eigenvalues.
 
 use faer::diag::Diag;
-use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::dyn_stack::MemStack;
 use faer::linalg::householder::{
     apply_block_householder_sequence_on_the_left_in_place_scratch as apply_scratch,
     apply_block_householder_sequence_on_the_left_in_place_with_conj as apply_reflections,
@@ -10,11 +10,12 @@ use faer::linalg::qr::no_pivoting::factor;
 use faer::linalg::{evd, svd as values};
 use faer::{Conj, Mat, MatMut, Par};
 
-use super::batch::{Batch, BatchOutput, Field, cube};
+use super::batch::{Batch, BatchOutput, Field, cube, identity, matrix, scratch, zeros};
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
 use crate::kernel::num::Num;
+use crate::memory::NoMemory;
 
 /// A QR factorisation: Householder reflections below the diagonal, and the upper triangle.
 struct Reflections<T> {
@@ -23,24 +24,25 @@ struct Reflections<T> {
 }
 
 impl<T: Field> Reflections<T> {
-    fn new(mut both: Mat<T>) -> Reflections<T> {
+    fn new(mut both: Mat<T>) -> Result<Reflections<T>, NoMemory> {
         let (m, n) = both.shape();
         let block = factor::recommended_block_size::<T>(m, n);
-        let mut factors = Mat::zeros(block, m.min(n));
+        let mut factors = zeros(block, m.min(n))?;
         let mut memory =
-            MemBuffer::new(factor::qr_in_place_scratch::<T>(m, n, block, Par::Seq, Default::default()));
+            scratch(factor::qr_in_place_scratch::<T>(m, n, block, Par::Seq, Default::default()))?;
         let stack = MemStack::new(&mut memory);
         factor::qr_in_place(both.as_mut(), factors.as_mut(), Par::Seq, stack, Default::default());
-        Reflections { both, factors }
+        Ok(Reflections { both, factors })
     }
 
     /// Applies the reflections to a matrix.
-    fn apply(&self, x: MatMut<'_, T>) {
+    fn apply(&self, x: MatMut<'_, T>) -> Result<(), NoMemory> {
         let (m, k) = (self.both.nrows(), self.factors.ncols());
-        let mut memory = MemBuffer::new(apply_scratch::<T>(m, self.factors.nrows(), x.ncols()));
+        let mut memory = scratch(apply_scratch::<T>(m, self.factors.nrows(), x.ncols()))?;
         let stack = MemStack::new(&mut memory);
         let basis = self.both.get(.., ..k);
         apply_reflections(basis, self.factors.as_ref(), Conj::No, x, Par::Seq, stack);
+        Ok(())
     }
 }
 
@@ -51,18 +53,22 @@ pub fn qr(op: &'static str, x: &Array) -> Result<[Array; 2]> {
         let (m, n) = (x.rows, x.columns);
         let k = m.min(n);
         let (q, r) = (BatchOutput::<T>::new(op, &x, &[m, k])?, BatchOutput::<T>::new(op, &x, &[k, n])?);
-        x.each(cube(m.max(n)), |i| {
-            let factors = x.matrix::<T>(i).map(Reflections::new);
-            q.put(i, factors.as_ref().map(|f| {
-                let mut q = Mat::identity(m, k);
-                f.apply(q.as_mut());
-                q
-            }).as_ref().map(Mat::as_ref));
-            r.put(i, factors.as_ref().map(|f| {
-                Mat::from_fn(k, n, |i, j| if i <= j { f.both[(i, j)] } else { T::ZERO })
-            }).as_ref().map(Mat::as_ref));
-            true
-        });
+        if k == 0 {
+            return Ok([q.array, r.array]);
+        }
+        x.each(op, cube(m.max(n)), |i| {
+            let Some(factors) = x.matrix::<T>(i)?.map(Reflections::new).transpose()? else {
+                q.put(i, None);
+                r.put(i, None);
+                return Ok(true);
+            };
+            let mut basis = identity(m, k)?;
+            factors.apply(basis.as_mut())?;
+            q.put(i, Some(basis.as_ref()));
+            let triangle = matrix(k, n, |i, j| if i <= j { factors.both[(i, j)] } else { T::ZERO })?;
+            r.put(i, Some(triangle.as_ref()));
+            Ok(true)
+        })?;
         Ok([q.array, r.array])
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }
@@ -73,17 +79,18 @@ pub fn complement(op: &'static str, x: &Array) -> Result<Array> {
         let x = Batch::of(x);
         let (m, k) = (x.rows, x.columns);
         let out = BatchOutput::<T>::new(op, &x, &[m, m - k])?;
-        x.each(cube(m), |i| {
-            let rest = x.matrix::<T>(i).map(|x| {
-                let mut rest = Mat::from_fn(m, m - k, |i, j| if i == j + k { T::ONE } else { T::ZERO });
-                if k > 0 {
-                    Reflections::new(x).apply(rest.as_mut());
-                }
-                rest
-            });
-            out.put(i, rest.as_ref().map(Mat::as_ref));
-            true
-        });
+        x.each(op, cube(m), |i| {
+            let Some(x) = x.matrix::<T>(i)? else {
+                out.put(i, None);
+                return Ok(true);
+            };
+            let mut rest = matrix(m, m - k, |i, j| if i == j + k { T::ONE } else { T::ZERO })?;
+            if k > 0 {
+                Reflections::new(x)?.apply(rest.as_mut())?;
+            }
+            out.put(i, Some(rest.as_ref()));
+            Ok(true)
+        })?;
         Ok(out.array)
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }
@@ -100,19 +107,22 @@ pub fn svd(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 3]> {
         let s = BatchOutput::<T>::new(op, &x, &[k])?;
         let vh = BatchOutput::<T>::new(op, &x, &[wide, n])?;
         let compute = if vectors { values::ComputeSvdVectors::Thin } else { values::ComputeSvdVectors::No };
-        let failed = x.each(cube(m.max(n)).saturating_mul(8), |i| {
-            let Some(a) = x.matrix::<T>(i) else {
+        if k == 0 {
+            return Ok([u.array, s.array, vh.array]);
+        }
+        let failed = x.each(op, cube(m.max(n)).saturating_mul(8), |i| {
+            let Some(a) = x.matrix::<T>(i)? else {
                 u.put(i, None);
                 s.put(i, None);
                 vh.put(i, None);
-                return true;
+                return Ok(true);
             };
-            let mut left = vectors.then(|| Mat::zeros(m, k));
-            let mut right = vectors.then(|| Mat::zeros(n, k));
+            let mut left = vectors.then(|| zeros(m, k)).transpose()?;
+            let mut right = vectors.then(|| zeros(n, k)).transpose()?;
             let mut middle = Diag::zeros(k);
             let mut memory =
-                MemBuffer::new(values::svd_scratch::<T>(m, n, compute, compute, Par::Seq, Default::default()));
-            let done = k == 0 || values::svd(
+                scratch(values::svd_scratch::<T>(m, n, compute, compute, Par::Seq, Default::default()))?;
+            let done = values::svd(
                 a.as_ref(),
                 middle.as_mut(),
                 left.as_mut().map(Mat::as_mut),
@@ -126,8 +136,8 @@ pub fn svd(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 3]> {
                 u.put(i, Some(left.as_ref()));
                 vh.put(i, Some(right.transpose()));
             }
-            done
-        });
+            Ok(done)
+        })?;
         x.blame(op, failed, "has singular values that the iteration does not converge to")?;
         Ok([u.array, s.array, vh.array])
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
@@ -141,18 +151,21 @@ pub fn eigh(op: &'static str, x: &Array, upper: bool, vectors: bool) -> Result<[
         let n = x.rows;
         let (w, v) = (BatchOutput::<T>::new(op, &x, &[n])?, BatchOutput::<T>::new(op, &x, &[n, if vectors { n } else { 0 }])?);
         let compute = if vectors { evd::ComputeEigenvectors::Yes } else { evd::ComputeEigenvectors::No };
-        let failed = x.each(cube(n).saturating_mul(4), |i| {
-            let Some(a) = x.part_of::<T>(i, |r, c| if upper { r <= c } else { r >= c }) else {
+        if n == 0 {
+            return Ok([w.array, v.array]);
+        }
+        let failed = x.each(op, cube(n).saturating_mul(4), |i| {
+            let Some(a) = x.part_of::<T>(i, |r, c| if upper { r <= c } else { r >= c })? else {
                 w.put(i, None);
                 v.put(i, None);
-                return true;
+                return Ok(true);
             };
             let a = if upper { a.transpose() } else { a.as_ref() };
-            let mut columns = vectors.then(|| Mat::zeros(n, n));
+            let mut columns = vectors.then(|| zeros(n, n)).transpose()?;
             let mut middle = Diag::zeros(n);
             let mut memory =
-                MemBuffer::new(evd::self_adjoint_evd_scratch::<T>(n, compute, Par::Seq, Default::default()));
-            let done = n == 0 || evd::self_adjoint_evd(
+                scratch(evd::self_adjoint_evd_scratch::<T>(n, compute, Par::Seq, Default::default()))?;
+            let done = evd::self_adjoint_evd(
                 a,
                 middle.as_mut(),
                 columns.as_mut().map(Mat::as_mut),
@@ -164,8 +177,8 @@ pub fn eigh(op: &'static str, x: &Array, upper: bool, vectors: bool) -> Result<[
             if let Some(columns) = columns {
                 v.put(i, Some(columns.as_ref()));
             }
-            done
-        });
+            Ok(done)
+        })?;
         x.blame(op, failed, "has eigenvalues that the iteration does not converge to")?;
         Ok([w.array, v.array])
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))

@@ -1,11 +1,11 @@
 //! The Cholesky factorisation, and triangular systems.
 
 use faer::Par;
-use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::dyn_stack::MemStack;
 use faer::linalg::cholesky::llt::factor;
 use faer::linalg::triangular_solve as triangle;
 
-use super::batch::{Batch, BatchOutput, cube};
+use super::batch::{Batch, BatchOutput, cube, scratch};
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
@@ -16,20 +16,23 @@ pub fn cholesky(op: &'static str, x: &Array) -> Result<Array> {
     dispatch!(x.dtype(), float T => {
         let (x, n) = (Batch::of(x), x.dims()[x.rank() - 1]);
         let out = BatchOutput::<T>::new(op, &x, &[n, n])?;
-        let failed = x.each(cube(n), |i| {
-            let Some(mut l) = x.part_of::<T>(i, |r, c| r >= c) else {
+        if n == 0 {
+            return Ok(out.array);
+        }
+        let failed = x.each(op, cube(n), |i| {
+            let Some(mut l) = x.part_of::<T>(i, |r, c| r >= c)? else {
                 out.put(i, None);
-                return true;
+                return Ok(true);
             };
             let mut memory =
-                MemBuffer::new(factor::cholesky_in_place_scratch::<T>(n, Par::Seq, Default::default()));
+                scratch(factor::cholesky_in_place_scratch::<T>(n, Par::Seq, Default::default()))?;
             let stack = MemStack::new(&mut memory);
             let done = factor::cholesky_in_place(
                 l.as_mut(), Default::default(), Par::Seq, stack, Default::default());
             l.as_mut().col_iter_mut().enumerate().for_each(|(c, column)| column.subrows_mut(0, c).fill(T::ZERO));
             out.put(i, Some(l.as_ref()));
-            done.is_ok()
-        });
+            Ok(done.is_ok())
+        })?;
         x.blame(op, failed, "is not positive definite")?;
         Ok(out.array)
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
@@ -50,10 +53,13 @@ pub fn triangular_solve(
         let (a, b) = (Batch::of(a), Batch::of(b));
         let out = BatchOutput::<T>::new(op, &b, &[b.rows, b.columns])?;
         let used = |r: usize, c: usize| (if upper { r < c } else { r > c }) || (r == c && !unit);
-        let failed = a.each(a.rows.saturating_mul(a.rows).saturating_mul(b.columns), |i| {
-            let triangle = a.part_of::<T>(i, used);
+        if a.rows == 0 {
+            return Ok(out.array);
+        }
+        let failed = a.each(op, a.rows.saturating_mul(a.rows).saturating_mul(b.columns), |i| {
+            let triangle = a.part_of::<T>(i, used)?;
             let singular = !unit && triangle.as_ref().is_some_and(|t| (0..a.rows).any(|k| t[(k, k)] == T::ZERO));
-            let mut x = b.matrix::<T>(i).filter(|_| triangle.is_some() && !singular);
+            let mut x = b.matrix::<T>(i)?.filter(|_| triangle.is_some() && !singular);
             if let (Some(x), Some(a)) = (&mut x, &triangle) {
                 match (upper, unit) {
                     (false, false) => triangle::solve_lower_triangular_in_place(a.as_ref(), x.as_mut(), Par::Seq),
@@ -63,8 +69,8 @@ pub fn triangular_solve(
                 }
             }
             out.put(i, x.as_ref().map(|x| x.as_ref()));
-            !singular
-        });
+            Ok(!singular)
+        })?;
         a.blame(op, failed.filter(|_| strict), "has a zero on its diagonal")?;
         Ok(out.array)
     }, else bail!(Dtype, op, "not defined for {}", a.dtype()))

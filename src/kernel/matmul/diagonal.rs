@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::array::Array;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::num::Plain;
 
 /// Factors of at least this size are checked for being diagonal.
@@ -77,6 +77,7 @@ pub(super) fn product<T: Plain>(
         return Ok(None);
     }
     let (factors, of) = if by_row { (a, b) } else { (b, a) };
+    Error::ensure_memory(k * size_of::<T>() + n * size_of::<&[T]>());
     let factors: Vec<T> = (0..k).map(|i| factors.at(i, i)).collect();
     let out = Array::build_raw(op, T::DTYPE, dims, |out| {
         // SAFETY: the output has `m` rows of `n` elements.

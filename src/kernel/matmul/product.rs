@@ -8,11 +8,12 @@ use super::diagonal;
 use super::tile::{ACROSS, MatrixPairs, PACKED, Tiled, packs};
 use crate::array::Array;
 use crate::dtype::dispatch;
-use crate::error::{Result, bail};
+use crate::error::{Error, Result, bail};
 use crate::kernel::num::Num;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::reduce::pairwise::{ROWS, combine_group};
 use crate::kernel::simd;
+use crate::memory;
 use crate::shape::{self, Dims};
 
 /// Products of fewer multiplications stay on one thread.
@@ -204,6 +205,9 @@ unsafe fn packed<T: Num>(pairs: &MatrixPairs<T>) {
         // SAFETY: guaranteed by the caller.
         return unsafe { plain(pairs) };
     }
+    // `gemm` packs blocks of both factors, and has no way to report that there is no memory for them.
+    let block = |a: usize| (a + 64).saturating_mul(k + 64).saturating_mul(size_of::<T>());
+    Error::ensure_memory(block(m).saturating_add(block(n)).min(2 * memory::largest_cache()));
     let (zero, one, no, alone) = (T::ZERO, T::ONE, false, Parallelism::None);
     for i in 0..count as isize {
         // SAFETY: guaranteed by the caller, and `gemm` does not read the output.

@@ -5,6 +5,7 @@
 
 use std::mem::MaybeUninit;
 
+use crate::error::Error;
 use crate::kernel::num::Num;
 use crate::kernel::simd::vector::Vector;
 use crate::kernel::{copy, simd};
@@ -345,7 +346,9 @@ macro_rules! tiled {
                 let panel = panel.as_mut_ptr().cast::<$t>();
                 let (_, k, n) = pairs.sizes;
                 let size = k.min(DEPTH) * (STRIPS / size_of::<$t>() + n);
-                let mut room = Vec::<$t>::with_capacity(if packs(pairs.sizes, pairs.a) { size } else { 0 });
+                let size = if packs(pairs.sizes, pairs.a) { size } else { 0 };
+                Error::ensure_memory(size * size_of::<$t>());
+                let mut room = Vec::<$t>::with_capacity(size);
                 let room = (room.capacity() > 0).then(|| room.as_mut_ptr());
                 match simd::isa() {
                     $(

@@ -6,6 +6,7 @@ use super::write::put;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
+use crate::memory::TryPush;
 use crate::ops::Index;
 use crate::ops::movement::{broadcast_to, cast, reshape_to};
 use crate::ops::pointwise::arithmetic::{
@@ -101,16 +102,18 @@ impl Groups<'_> {
         if !self.positions.levels.is_empty() {
             bail!(Argument, self.op, "inside vmap the indices of a product are the same for all lanes");
         }
-        let places = self.positions.array.to_vec::<i64>();
-        let mut met = vec![0usize; shape::len(self.x.dims())];
+        let places = self.positions.array.contiguous()?;
+        let mut met = vec![];
+        met.try_room(shape::len(self.x.dims()))?;
+        met.resize(shape::len(self.x.dims()), 0usize);
         let mut rounds: Vec<Vec<i64>> = vec![];
-        for (i, &place) in places.iter().enumerate() {
+        for (i, &place) in places.as_slice::<i64>().unwrap_or_default().iter().enumerate() {
             // The positions were checked: they lie in the tensor.
             let round = &mut met[place as usize];
             if *round == rounds.len() {
-                rounds.push(vec![]);
+                rounds.try_push(vec![])?;
             }
-            rounds[*round].push(i as i64);
+            rounds[*round].try_push(i as i64)?;
             *round += 1;
         }
         let ones = broadcast_to(&self.number(1.0), self.x.dims())?;

@@ -140,8 +140,9 @@ pub fn one_hot(
             "the number of classes depends on the values, and under vmap those differ from lane to lane; give num_classes"
         ),
         -1 => {
-            let all = cast(x, DType::I64)?.array.to_vec::<i64>();
-            all.iter().max().map_or(0, |m| m.saturating_add(1))
+            let own = Tensor::constant(x.array.without_repeats());
+            let all = cast(&own, DType::I64)?;
+            all.array.view::<i64>().iter().max().map_or(0, |m| m.saturating_add(1))
         }
         n => n,
     };

@@ -113,7 +113,7 @@ fn over_rows(x: &Tensor) -> Result<Tensor> {
 fn near_singular(x: &Tensor) -> Result<Tensor> {
     let (u, s, vh) = svd::reduced(&x.detach())?;
     let n = s.dims()[s.rank() - 1];
-    let large = fewest_large(&s.array);
+    let large = fewest_large(&s.array)?;
     let frame = |x: &Tensor, start, count| {
         let array = x.array.slice_axis(x.array.rank() - 1, start, count, 1);
         Tensor { array, ..x.clone() }
@@ -135,20 +135,21 @@ fn near_singular(x: &Tensor) -> Result<Tensor> {
 
 /// The smallest number, over a batch, of singular values that are not small relative to the largest of their
 /// matrix.
-fn fewest_large(s: &Array) -> usize {
+fn fewest_large(s: &Array) -> Result<usize> {
     let n = s.dims()[s.rank() - 1];
     let least = epsilon(s.dtype()).sqrt().sqrt();
-    dispatch!(s.dtype(), float T => {
-        let lists = s.to_vec::<T>();
+    let s = s.contiguous()?;
+    Ok(dispatch!(s.dtype(), float T => {
+        let lists = s.as_slice::<T>().unwrap_or_default();
         let large = |list: &[T]| list.iter().filter(|&&v| v.to_f64() > least * list[0].to_f64()).count();
         lists.chunks_exact(n.max(1)).map(large).min().unwrap_or(n)
-    }, else n)
+    }, else n))
 }
 
 /// Whether a matrix of the batch has a pivot that is small relative to its largest.
 fn any_near_singular(ratios: &Array) -> bool {
     let least = epsilon(ratios.dtype()).sqrt().sqrt();
-    dispatch!(ratios.dtype(), float T => ratios.to_vec::<T>().iter().any(|&r| r.to_f64() <= least), else false)
+    dispatch!(ratios.dtype(), float T => ratios.view::<T>().iter().any(|&r| r.to_f64() <= least), else false)
 }
 
 /// The determinant of square matrices. Its derivatives are right where it is zero, too.

@@ -8,15 +8,20 @@ use super::shapes::{at_least, expand_dims, ravel, reshape_to};
 use crate::dtype::DType;
 use crate::error::{Error, Result, bail};
 use crate::graph::Tensor;
+use crate::memory;
 use crate::ops::entry::op;
 use crate::shape::{self, Dims};
 
 /// Tensors in the dtype that they promote to.
+/// The most bytes that one of the tensors takes in the lists that are made here and for a node.
+const PART: usize = 512;
+
 fn promoted<'a>(op: &'static str, tensors: &'a [Tensor]) -> Result<Vec<Cow<'a, Tensor>>> {
     let dtypes = tensors.iter().map(Tensor::dtype);
     let Some(common) = dtypes.reduce(DType::promote) else {
         bail!(Argument, op, "there are no tensors to join")
     };
+    memory::ensure(tensors.len() * PART)?;
     let one = |t: &'a Tensor| -> Result<_> {
         Ok(if t.dtype() == common { Cow::Borrowed(t) } else { Cow::Owned(cast(t, common)?) })
     };

@@ -3,6 +3,7 @@
 use super::region::{Region, view, views};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
+use crate::memory;
 use crate::ops::entry::{Count, Value, op};
 use crate::shape;
 
@@ -41,16 +42,22 @@ const MOST: usize = 1 << 24;
 /// Checks a number of parts.
 fn parts(op: &'static str, count: i64) -> Result<usize> {
     match usize::try_from(count) {
-        Ok(c) if c > 0 && c <= MOST => Ok(c),
+        Ok(c) if c > 0 && c <= MOST => {
+            held(op, c)?;
+            Ok(c)
+        }
         _ => bail!(Argument, op, "{count} is not a number of parts between 1 and {MOST}"),
     }
 }
+
+/// The most bytes that a part takes until it is an object of Python's.
+const PART: usize = 1 << 10;
 
 fn held(op: &'static str, count: usize) -> Result<()> {
     if count > MOST {
         bail!(Argument, op, "{count} parts are more than {MOST}");
     }
-    Ok(())
+    Ok(memory::ensure(count * PART)?)
 }
 
 /// The tensor cut along an axis, as NumPy does: into a number of equal parts, or at indices. The parts are
@@ -89,6 +96,7 @@ pub fn tensor_split(x: &Tensor, sections: Count<'_>, #[default(0)] axis: i64) ->
     let list = match sections {
         Count::One(count) => spans("split", x, at, even(n, parts("tensor_split", count)?))?,
         Count::Many(cuts) => {
+            held("tensor_split", cuts.len() + 1)?;
             let parts = between(n, cuts);
             let region = |&(start, n): &(usize, usize)| Region::span(x.dims(), at, start, n);
             if parts.windows(2).all(|w| w[0].0 + w[0].1 <= w[1].0) {
@@ -121,6 +129,7 @@ pub fn split_sizes(x: &Tensor, sizes: &[i64], #[default(0)] axis: i64) -> Result
         Some(k) if (free == 0 && k == n) || (free == 1 && k <= n) => n - k,
         _ => bail!(Shape, "split_sizes", "sizes {sizes:?} do not add up to the {n} of axis {axis}"),
     };
+    held("split_sizes", sizes.len())?;
     let sizes = sizes.iter().map(|&s| usize::try_from(s).unwrap_or(left));
     Ok(Value::Tuple(spans("split", x, at, sizes)?))
 }

@@ -60,5 +60,5 @@ pub fn allclose(
     if !close.levels.is_empty() {
         bail!(Argument, "allclose", "inside vmap each lane has its own answer: take isclose(...) and all()");
     }
-    Ok(close.array.to_vec::<Bool8>().iter().all(|b| b.0 != 0))
+    Ok(close.array.view::<Bool8>().iter().all(|b| b.0 != 0))
 }

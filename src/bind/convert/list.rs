@@ -1,0 +1,50 @@
+//! Python's iterables as lists. Their lengths are not believed: a list grows with the items that come.
+
+use pyo3::PyTypeInfo;
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+
+use crate::error::Error;
+use crate::memory::TryPush;
+
+/// The objects in an iterable, each of the type that is wanted.
+pub fn list<'py, T: FromPyObjectOwned<'py>>(o: &Bound<'py, PyAny>) -> PyResult<Vec<T>> {
+    if o.is_instance_of::<PyString>() {
+        return Err(PyTypeError::new_err("a sequence is wanted, not a str"));
+    }
+    let all = items(o, |item| item.extract().map(Some).map_err(Into::into))?;
+    Ok(all.unwrap_or_default())
+}
+
+/// After this many items Ctrl-C is listened for, because an iterable may be endless.
+const PERIOD: usize = 1 << 16;
+
+/// What `read` makes of the items of an iterable. None if it makes nothing of one of them.
+pub fn items<'py, T, L: TryPush<T> + Default>(
+    o: &Bound<'py, PyAny>,
+    read: impl Fn(Bound<'py, PyAny>) -> PyResult<Option<T>>,
+) -> PyResult<Option<L>> {
+    let mut list = L::default();
+    for (i, item) in o.try_iter()?.enumerate() {
+        let Some(item) = read(item?)? else { return Ok(None) };
+        list.try_push(item).map_err(Box::<Error>::from)?;
+        if i % PERIOD == PERIOD - 1 {
+            o.py().check_signals()?;
+        }
+    }
+    Ok(Some(list))
+}
+
+/// A list of Python's with these objects, made so that a lack of memory is an exception.
+pub fn objects<'py, T: PyTypeInfo>(
+    py: Python<'py>,
+    objects: impl Iterator<Item = PyResult<Bound<'py, T>>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for object in objects {
+        list.append(object?)?;
+    }
+    Ok(list)
+}

@@ -1,0 +1,203 @@
+//! Memory that runs out is an error of one call, not the end of the process.
+//!
+//! Whatever grows with the user's data is reserved in a way that can fail. Small blocks, such as a node, cannot report a
+//! failure. When the system has no memory left they get it from a reserve, and [`check`], with which every op begins,
+//! is an error until the reserve is whole again.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::TryReserveError;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
+
+use smallvec::{Array, CollectionAllocErr, SmallVec};
+
+/// The size of the reserve. It is address space, and costs no memory while nobody writes to it. Blocks of more than 32
+/// MiB go back to the system when glibc frees them.
+const RESERVE: usize = 33 << 20;
+/// The reserve is for blocks up to this size. A larger one fails, so whoever asks for one must be able to report that.
+const SMALL: usize = 8 << 20;
+
+static KEPT: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+/// Whether the reserve must be filled before the next op begins. Without the allocator below there is none.
+static IS_SHORT: AtomicBool = AtomicBool::new(cfg!(feature = "python"));
+
+const LAYOUT: Layout = match Layout::from_size_align(RESERVE, 16) {
+    Ok(layout) => layout,
+    Err(_) => panic!("a valid size and alignment"),
+};
+
+/// No memory is left.
+#[derive(Debug, thiserror::Error)]
+#[error("no memory is left")]
+pub struct NoMemory;
+
+impl From<TryReserveError> for NoMemory {
+    fn from(_: TryReserveError) -> NoMemory {
+        NoMemory
+    }
+}
+
+impl From<CollectionAllocErr> for NoMemory {
+    fn from(_: CollectionAllocErr) -> NoMemory {
+        NoMemory
+    }
+}
+
+/// Fills the reserve if it was used.
+///
+/// # Errors
+/// There is not enough memory for that.
+#[inline]
+pub fn check() -> Result<(), NoMemory> {
+    if IS_SHORT.load(Relaxed) { refill() } else { Ok(()) }
+}
+
+#[cold]
+fn refill() -> Result<(), NoMemory> {
+    if KEPT.load(Acquire).is_null() {
+        // SAFETY: the size is not zero.
+        let new = unsafe { System.alloc(LAYOUT) };
+        if new.is_null() {
+            return Err(NoMemory);
+        }
+        if KEPT.compare_exchange(null_mut(), new, AcqRel, Acquire).is_err() {
+            // SAFETY: this block was made above, and nobody else knows it.
+            unsafe { System.dealloc(new, LAYOUT) };
+        }
+    }
+    IS_SHORT.store(false, Release);
+    Ok(())
+}
+
+/// Looks whether this many bytes can be allocated, for code that cannot report that they cannot.
+///
+/// # Errors
+/// They cannot.
+pub fn ensure(bytes: usize) -> Result<(), NoMemory> {
+    if bytes <= SMALL {
+        return check();
+    }
+    Ok(Vec::<u8>::new().try_reserve_exact(bytes)?)
+}
+
+/// The size of the largest cache of the processor, or a guess.
+pub fn largest_cache() -> usize {
+    const GUESS: usize = 64 << 20;
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        // SAFETY: this reads a number that the system knows.
+        let found = unsafe { libc::sysconf(libc::_SC_LEVEL3_CACHE_SIZE) };
+        usize::try_from(found).ok().filter(|&n| n > 0).unwrap_or(GUESS)
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    GUESS
+}
+
+/// Whether the reserve was used and is not whole again.
+pub fn is_short() -> bool {
+    IS_SHORT.load(Relaxed)
+}
+
+/// The system's allocator with the reserve.
+pub struct WithReserve;
+
+impl WithReserve {
+    /// Tries once more with the reserve, after the system had no memory for a block of this size.
+    #[cold]
+    fn again(size: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
+        if size > SMALL {
+            return null_mut();
+        }
+        IS_SHORT.store(true, Release);
+        // Another thread may have taken the reserve and be about to give it back.
+        for _ in 0..100 {
+            let kept = KEPT.swap(null_mut(), AcqRel);
+            if !kept.is_null() {
+                // SAFETY: `refill` made the block with this layout, and only one thread gets it out of `KEPT`.
+                unsafe { System.dealloc(kept, LAYOUT) };
+            }
+            let block = allocate();
+            if !block.is_null() {
+                return block;
+            }
+            std::thread::yield_now();
+        }
+        null_mut()
+    }
+}
+
+// SAFETY: every block comes from the system's allocator and goes back to it, with the layout of the call.
+unsafe impl GlobalAlloc for WithReserve {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of this function, which is the system's.
+        let allocate = || unsafe { System.alloc(layout) };
+        let block = allocate();
+        if block.is_null() { WithReserve::again(layout.size(), allocate) } else { block }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        let allocate = || unsafe { System.alloc_zeroed(layout) };
+        let block = allocate();
+        if block.is_null() { WithReserve::again(layout.size(), allocate) } else { block }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as above. A block that could not be resized is still there.
+        let allocate = || unsafe { System.realloc(old, layout, size) };
+        let block = allocate();
+        if block.is_null() { WithReserve::again(size, allocate) } else { block }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+/// Lists that can fail to grow.
+pub trait TryPush<T>: Sized {
+    /// Appends an item.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    fn try_push(&mut self, item: T) -> Result<(), NoMemory>;
+
+    /// Makes room for this many more items.
+    ///
+    /// # Errors
+    /// As above.
+    fn try_room(&mut self, more: usize) -> Result<(), NoMemory>;
+}
+
+impl<T> TryPush<T> for Vec<T> {
+    #[inline]
+    fn try_push(&mut self, item: T) -> Result<(), NoMemory> {
+        self.try_reserve(1)?;
+        self.push(item);
+        Ok(())
+    }
+
+    fn try_room(&mut self, more: usize) -> Result<(), NoMemory> {
+        Ok(self.try_reserve(more)?)
+    }
+}
+
+impl<A: Array> TryPush<A::Item> for SmallVec<A> {
+    #[inline]
+    fn try_push(&mut self, item: A::Item) -> Result<(), NoMemory> {
+        if self.len() == self.capacity() {
+            self.try_reserve(1)?;
+        }
+        self.push(item);
+        Ok(())
+    }
+
+    fn try_room(&mut self, more: usize) -> Result<(), NoMemory> {
+        Ok(self.try_reserve(more)?)
+    }
+}
