@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from typing import Any
 
@@ -287,6 +288,56 @@ def test_a_program_may_end_in_the_middle_of_a_loop() -> None:
     _, text = process.communicate(timeout=30)
     assert process.returncode == 0, text
     assert text == ""
+
+
+def test_a_graph_does_not_leave_a_worker() -> None:
+    class Tracked(Numbers):
+        def __getitem__(self, i: int) -> Any:
+            return {"x": torch.ones(2, requires_grad=True) * i}
+
+    batch = next(iter(DataLoader(Tracked(4), 2)))
+    assert batch["x"].requires_grad
+    with pytest.raises(RuntimeError, match="a tensor with a graph cannot go from a worker"):
+        next(iter(DataLoader(Tracked(4), 2, num_workers=1)))
+
+
+def test_threads_have_loaders_of_their_own() -> None:
+    found: list[Any] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(numbers(DataLoader(Numbers(5), 2, num_workers=1))))
+        for _ in range(3)
+    ]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(30)
+    assert found == [[[0, 1], [2, 3], [4]]] * 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts the open files in /proc")
+def test_no_file_stays_open() -> None:
+    def count() -> int:
+        gc.collect()
+        return len(os.listdir("/proc/self/fd"))
+
+    list(DataLoader(Numbers(4), 2, num_workers=2))
+    before = count()
+    for _ in range(5):
+        list(DataLoader(Numbers(4), 2, num_workers=2))
+        for _batch in DataLoader(Numbers(4), 2, num_workers=2):
+            break
+    del _batch
+    assert count() == before
+
+
+def test_an_error_of_the_sampler() -> None:
+    def indices() -> Any:
+        yield 0
+        raise ValueError("no second index")
+
+    for count in (0, 2):
+        with pytest.raises(ValueError, match="no second index"):
+            list(DataLoader(Numbers(4), 2, sampler=indices(), num_workers=count))
 
 
 def test_subsets_ask_for_many_samples_at_once() -> None:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _core, _tree
 from ferrograd._data.fetching import ENDED, Source
 from ferrograd._data.worker_info import WorkerInfo, set_worker_info
 
@@ -99,6 +99,17 @@ def _failure(error: Exception) -> bytes:
         return pickle.dumps(Failure(RuntimeError, name, text))
 
 
+def _pickled(batch: Any) -> bytes:
+    for leaf in _tree.leaves(batch):
+        if isinstance(leaf, _core.Tensor) and not leaf.is_leaf:
+            raise RuntimeError(
+                "a tensor with a graph cannot go from a worker to the parent process: the graph stays behind. Call "
+                "detach() in the dataset or in collate_fn, or load with num_workers=0"
+            )
+    # From protocol 5 on, tensors and arrays are not copied before they are written.
+    return pickle.dumps(batch, protocol=5)
+
+
 def _work(link: Any, parents_ends: list[Any], source: Source, number: int, options: Options) -> None:
     """The life of a worker: answers tasks until it is told to stop or the parent process is gone."""
     # Ctrl-C reaches all processes of a terminal; the parent ends the workers. A handler that the parent program set
@@ -173,7 +184,7 @@ def _work(link: Any, parents_ends: list[Any], source: Source, number: int, optio
                     if batch is ENDED:
                         kind = STREAM_ENDED
                     else:
-                        content = pickle.dumps(batch, protocol=5)
+                        content = _pickled(batch)
                         kind = BATCH
             except Exception as error:
                 kind, content = FAILED, _failure(error)
