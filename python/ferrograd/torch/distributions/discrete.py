@@ -1,0 +1,161 @@
+"""Distributions of integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ferrograd._autograd.modes import no_grad
+from ferrograd._core import Tensor
+from ferrograd._core import torch as ops
+from ferrograd.torch.distributions import constraints
+from ferrograd.torch.distributions.distribution import Distribution, broadcast_all
+
+__all__ = ["Bernoulli", "Categorical"]
+
+
+def _one_of(name: str, probs: Any, logits: Any) -> None:
+    if (probs is None) == (logits is None):
+        raise ValueError(f"{name}: either `probs` or `logits` must be specified, but not both.")
+
+
+def _clipped(probs: Any) -> Any:
+    """Probabilities with a finite logarithm."""
+    eps = float(np.finfo(probs.dtype).eps)
+    return ops.clip(probs, eps, 1 - eps)
+
+
+class Bernoulli(Distribution):
+    """One with probability ``probs``, else zero. ``logits`` are ``log(p / (1 - p))``."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}  # noqa: RUF012
+    support = constraints.boolean
+    has_enumerate_support = True
+    _held = {"probs": 0, "logits": 0}  # noqa: RUF012
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        _one_of("Bernoulli", probs, logits)
+        (value,) = broadcast_all(logits if probs is None else probs)
+        vars(self)["logits" if probs is None else "probs"] = value
+        super().__init__(value.shape, (), validate_args)
+
+    def __getattr__(self, name: str) -> Any:
+        # One of the two is held; the other is computed from it.
+        if name == "logits" and "probs" in vars(self):
+            p = _clipped(self.probs)
+            return ops.log(p) - ops.log1p(-p)
+        if name == "probs" and "logits" in vars(self):
+            return ops.sigmoid(self.logits)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def mean(self) -> Any:
+        """The probability of one."""
+        return self.probs
+
+    @property
+    def mode(self) -> Any:
+        """The more likely value; nan where both are as likely."""
+        p = self.probs
+        return ops.where(p == 0.5, float("nan"), ops.astype(p >= 0.5, p.dtype))
+
+    @property
+    def variance(self) -> Any:
+        """The variance."""
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Zeros and ones."""
+        with no_grad():
+            return ops.bernoulli(ops.broadcast_to(self.probs, self._extended_shape(sample_shape)))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the probability."""
+        logits = self.logits
+        return self._checked(value) * logits - ops.softplus(logits)
+
+    def entropy(self) -> Any:
+        """The entropy in nats."""
+        logits = self.logits
+        return ops.softplus(logits) - self.probs * logits
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """Zero and one, along a new first axis."""
+        values = ops.reshape(ops.arange(0, 2, 1, self.probs.dtype), [2, *[1] * len(self._batch_shape)])
+        return ops.broadcast_to(values, [2, *self._batch_shape]) if expand else values
+
+
+class Categorical(Distribution):
+    """The integers below n, with probabilities in proportion to ``probs`` of n numbers, or to ``exp(logits)``."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}  # noqa: RUF012
+    has_enumerate_support = True
+    _held = {"probs": 1, "logits": 1}  # noqa: RUF012
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        _one_of("Categorical", probs, logits)
+        given = logits if probs is None else probs
+        if not isinstance(given, Tensor) or len(given.shape) < 1:
+            raise ValueError("`probs` or `logits` must be a tensor that is at least one-dimensional.")
+        if probs is None:
+            self.logits = given - ops.logsumexp(given, -1, keepdims=True)
+        else:
+            self.probs = given / ops.sum(given, -1, keepdims=True)
+        super().__init__(given.shape[:-1], (), validate_args)
+
+    def __getattr__(self, name: str) -> Any:
+        # One of the two is held; the other is computed from it.
+        if name == "logits" and "probs" in vars(self):
+            return ops.log(_clipped(self.probs))
+        if name == "probs" and "logits" in vars(self):
+            return ops.softmax(self.logits, -1)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def _count(self) -> int:
+        held = vars(self)
+        return int(held["probs" if "probs" in held else "logits"].shape[-1])
+
+    @property
+    def support(self) -> Any:
+        """The integers below n."""
+        return constraints.integer_interval(0, self._count - 1)
+
+    @property
+    def mean(self) -> Any:
+        """nan, as the integers are names of categories."""
+        return ops.full(list(self._batch_shape), float("nan"), self.probs.dtype)
+
+    variance = mean
+
+    @property
+    def mode(self) -> Any:
+        """The most likely integer."""
+        return ops.argmax(self.probs, -1)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Integers."""
+        shape = [*self._extended_shape(sample_shape), self._count]
+        with no_grad():
+            p = ops.astype(self.probs, np.dtype("float64"))
+            # The first of exponential times with these rates. One with probability 0 never comes.
+            times = -ops.log1p(-ops.rand(shape, np.dtype("float64"))) + 1e-300
+            return ops.argmin(times / p, -1)
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the probability."""
+        value = ops.astype(self._checked(value), np.dtype("int64"))
+        shape = np.broadcast_shapes(tuple(value.shape), tuple(self._batch_shape))
+        logits = ops.broadcast_to(self.logits, [*shape, self._count])
+        return ops.take_along_axis(logits, ops.broadcast_to(value, [*shape])[..., None], -1)[..., 0]
+
+    def entropy(self) -> Any:
+        """The entropy in nats."""
+        return -ops.sum(self.probs * ops.clip(self.logits, float(np.finfo(self.logits.dtype).min), None), -1)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """The integers, along a new first axis."""
+        n = self._count
+        values = ops.reshape(ops.arange(0, n, 1), [n, *[1] * len(self._batch_shape)])
+        return ops.broadcast_to(values, [n, *self._batch_shape]) if expand else values

@@ -1,0 +1,174 @@
+"""The base of distributions."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._autograd.modes import no_grad
+from ferrograd._core import Tensor
+from ferrograd._core import torch as ops
+from ferrograd._tensor.shape import TorchSize as Size
+from ferrograd.torch._autograd import TORCH
+from ferrograd.torch.distributions.constraints import Constraint
+
+__all__ = ["Distribution"]
+
+
+def broadcast_all(*values: Any) -> list[Any]:
+    """Numbers and tensors as tensors of one shape; numbers get the dtype of the tensors."""
+    dtypes = [v.dtype for v in values if isinstance(v, Tensor)]
+    dtype = np.result_type(*dtypes) if dtypes else ops.get_default_dtype()
+    found = [v if isinstance(v, Tensor) else _core.make(float(v), dtype, False, TORCH) for v in values]
+    return list(ops.broadcast_tensors(found))
+
+
+def sum_last(value: Any, count: int) -> Any:
+    """The sums over the last ``count`` axes."""
+    return ops.sum(value, [-1 - i for i in range(count)]) if count else value
+
+
+class Distribution:
+    """The base of distributions: a ``batch_shape`` of independent ones, each with values of ``event_shape``."""
+
+    has_rsample = False
+    has_enumerate_support = False
+    #: The constraint of each parameter.
+    arg_constraints: dict[str, Constraint]
+    #: The parameters that tensors of the object hold, and the number of axes of each that are no batch.
+    _held: dict[str, int]
+    _validate_args = __debug__
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Sets whether distributions check their parameters and values."""
+        if not isinstance(value, bool):
+            raise ValueError(f"set_default_validate_args: True or False is wanted, not {value!r:.60}")
+        Distribution._validate_args = value
+
+    def __init__(self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None) -> None:
+        self._batch_shape, self._event_shape = Size(tuple(batch_shape)), Size(tuple(event_shape))
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._validate_args:
+            for name, constraint in self.arg_constraints.items():
+                if name in vars(self) and not constraint.check(vars(self)[name]).all().item():
+                    value = vars(self)[name]
+                    raise ValueError(
+                        f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
+                        f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n"
+                        f"{value}"
+                    )
+
+    @property
+    def batch_shape(self) -> Any:
+        """The shape of the independent distributions."""
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> Any:
+        """The shape of one value."""
+        return self._event_shape
+
+    @property
+    def support(self) -> Constraint:
+        """The set of values."""
+        raise NotImplementedError
+
+    @property
+    def mean(self) -> Any:
+        """The mean."""
+        raise NotImplementedError
+
+    @property
+    def mode(self) -> Any:
+        """The value with the largest density."""
+        raise NotImplementedError(f"{type(self)} does not implement mode")
+
+    @property
+    def variance(self) -> Any:
+        """The variance."""
+        raise NotImplementedError
+
+    @property
+    def stddev(self) -> Any:
+        """The standard deviation."""
+        return ops.sqrt(self.variance)
+
+    def expand(self, batch_shape: Any, _instance: None = None) -> Any:
+        """The distribution with a larger batch shape; its parameters are views."""
+        new = copy.copy(self)
+        new._batch_shape = Size(tuple(batch_shape))
+        for name, axes in self._held.items():
+            if name in vars(self):
+                value = vars(self)[name]
+                own = tuple(value.shape)[len(value.shape) - axes :]
+                vars(new)[name] = ops.broadcast_to(value, [*new._batch_shape, *own])
+        return new
+
+    def _extended_shape(self, sample_shape: Any = ()) -> list[int]:
+        return [*sample_shape, *self._batch_shape, *self._event_shape]
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Values of ``sample_shape + batch_shape + event_shape`` without a gradient."""
+        with no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        """Values through which the gradient flows to the parameters."""
+        raise NotImplementedError
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density, or of the probability, of values."""
+        raise NotImplementedError
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of values that are at most ``value``."""
+        raise NotImplementedError
+
+    def icdf(self, value: Any) -> Any:
+        """The value whose ``cdf`` is ``value``."""
+        raise NotImplementedError
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """All values, along a new first axis."""
+        raise NotImplementedError
+
+    def entropy(self) -> Any:
+        """The entropy in nats."""
+        raise NotImplementedError
+
+    def perplexity(self) -> Any:
+        """The exponential of the entropy."""
+        return ops.exp(self.entropy())
+
+    def _checked(self, value: Any) -> Any:
+        """The value; raises unless it is a tensor of a fitting shape in the support."""
+        if not self._validate_args:
+            return value
+        if not isinstance(value, Tensor):
+            raise ValueError("The value argument to log_prob must be a Tensor")
+        shape, event, wanted = tuple(value.shape), tuple(self._event_shape), self._extended_shape()
+        if shape[len(shape) - len(event) :] != event:
+            raise ValueError(
+                f"The right-most size of value must match event_shape: {value.shape} vs {self._event_shape}."
+            )
+        pairs = zip(reversed(shape), reversed(wanted), strict=False)
+        if any(i != j and 1 not in (i, j) for i, j in pairs):
+            raise ValueError(
+                f"Value is not broadcastable with batch_shape+event_shape: {value.shape} vs {Size(tuple(wanted))}."
+            )
+        if not self.support.check(value).all().item():
+            raise ValueError(
+                f"Expected value argument ({type(value).__name__} of shape {shape}) to be within the support "
+                f"({self.support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
+            )
+        return value
+
+    def __repr__(self) -> str:
+        held = {name: vars(self)[name] for name in self.arg_constraints if name in vars(self)}
+        shown = [f"{k}: {v.detach().item() if v.numel() == 1 else v.shape}" for k, v in held.items()]
+        return f"{type(self).__name__}({', '.join(shown)})"

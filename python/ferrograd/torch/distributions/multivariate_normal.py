@@ -1,0 +1,116 @@
+"""The normal distribution of vectors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import torch as ops
+from ferrograd.torch.distributions import constraints
+from ferrograd.torch.distributions.distribution import Distribution
+
+__all__ = ["MultivariateNormal"]
+
+
+def mahalanobis(tril: Any, x: Any) -> Any:
+    """``|L⁻¹ x|²`` for batches of triangular matrices and vectors."""
+    shape = np.broadcast_shapes(tuple(tril.shape[:-1]), tuple(x.shape))
+    tril, x = ops.broadcast_to(tril, [*shape, shape[-1]]), ops.broadcast_to(x, list(shape))
+    z = ops.linalg.solve_triangular(tril, x[..., None], upper=False)[..., 0]
+    return ops.sum(z * z, -1)
+
+
+def half_log_det(tril: Any) -> Any:
+    """The logarithm of the determinant of triangular matrices."""
+    return ops.sum(ops.log(ops.diagonal(tril, 0, -2, -1)), -1)
+
+
+class MultivariateNormal(Distribution):
+    """The normal distribution of vectors with mean ``loc``.
+
+    One of the covariance, its inverse and its Cholesky factor is given.
+    """
+
+    arg_constraints = {  # noqa: RUF012
+        "loc": constraints.real_vector,
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+    }
+    support = constraints.real_vector
+    has_rsample = True
+    _held = {"loc": 1, "scale_tril": 2}  # noqa: RUF012
+
+    def __init__(
+        self,
+        loc: Any,
+        covariance_matrix: Any = None,
+        precision_matrix: Any = None,
+        scale_tril: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        given = {
+            "covariance_matrix": covariance_matrix,
+            "precision_matrix": precision_matrix,
+            "scale_tril": scale_tril,
+        }
+        found = {name: m for name, m in given.items() if m is not None}
+        if len(found) != 1:
+            raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
+        ((name, matrix),) = found.items()
+        if len(loc.shape) < 1 or len(matrix.shape) < 2:
+            raise ValueError("loc must be at least one-dimensional, and the matrix at least two-dimensional.")
+        n = int(loc.shape[-1])
+        batch = np.broadcast_shapes(tuple(loc.shape[:-1]), tuple(matrix.shape[:-2]))
+        check = self._validate_args if validate_args is None else validate_args
+        if check and not self.arg_constraints[name].check(matrix).all().item():
+            raise ValueError(
+                f"Expected parameter {name} (Tensor of shape {tuple(matrix.shape)}) of distribution "
+                f"MultivariateNormal to satisfy the constraint {self.arg_constraints[name]!r}, but found invalid "
+                f"values:\n{matrix}"
+            )
+        if name != "scale_tril":
+            covariance = matrix if name == "covariance_matrix" else ops.linalg.inv(matrix)
+            matrix = ops.linalg.cholesky(covariance)
+        self.loc = ops.broadcast_to(loc, [*batch, n])
+        self.scale_tril = ops.broadcast_to(matrix, [*batch, n, n])
+        super().__init__(batch, (n,), validate_args)
+
+    @property
+    def covariance_matrix(self) -> Any:
+        """The covariance."""
+        return ops.matmul(self.scale_tril, self.scale_tril.mT)
+
+    @property
+    def precision_matrix(self) -> Any:
+        """The inverse of the covariance."""
+        return ops.linalg.inv(self.covariance_matrix)
+
+    @property
+    def mean(self) -> Any:
+        """The mean."""
+        return self.loc
+
+    mode = mean
+
+    @property
+    def variance(self) -> Any:
+        """The variances of the elements."""
+        return ops.sum(self.scale_tril * self.scale_tril, -1)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        """Values through which the gradient flows to the parameters."""
+        z = ops.randn(self._extended_shape(sample_shape), self.loc.dtype)
+        return self.loc + ops.matmul(self.scale_tril, z[..., None])[..., 0]
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density."""
+        distance = mahalanobis(self.scale_tril, self._checked(value) - self.loc)
+        n = self._event_shape[0]
+        return -0.5 * (n * math.log(2 * math.pi) + distance) - half_log_det(self.scale_tril)
+
+    def entropy(self) -> Any:
+        """The entropy in nats."""
+        return 0.5 * self._event_shape[0] * (1 + math.log(2 * math.pi)) + half_log_det(self.scale_tril)
