@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
+from ferrograd._nn.hooks import RemovableHandle, add
 
 M = TypeVar("M", bound="BaseModule")
 
@@ -18,7 +19,7 @@ class BaseModule:
     """
 
     #: The class of the dialect's parameters.
-    _parameter_class: type[Tensor]
+    _parameter_class: type
     training: bool
     _parameters: dict[str, Any]
     _buffers: dict[str, Tensor | None]
@@ -26,6 +27,9 @@ class BaseModule:
     _modules: dict[str, Any]
     _forward_pre_hooks: dict[int, Callable[..., Any]]
     _forward_hooks: dict[int, Callable[..., Any]]
+    _forward_pre_hooks_with_kwargs: dict[int, bool]
+    _forward_hooks_with_kwargs: dict[int, bool]
+    _forward_hooks_always_called: dict[int, bool]
 
     def _set_up(self) -> None:
         """Makes the empty tables. They come first, as an assignment looks into them."""
@@ -37,6 +41,9 @@ class BaseModule:
             _modules={},
             _forward_pre_hooks={},
             _forward_hooks={},
+            _forward_pre_hooks_with_kwargs={},
+            _forward_hooks_with_kwargs={},
+            _forward_hooks_always_called={},
         )
 
     def _not_set_up(self, kind: str) -> Exception:
@@ -107,6 +114,76 @@ class BaseModule:
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Computes the output. Every module defines it."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls ``forward`` and the hooks."""
+        if self._forward_hooks or self._forward_pre_hooks:
+            return self._call_with_hooks(args, kwargs)
+        return self.forward(*args, **kwargs)
+
+    def _watch(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Callable[[Any], Any]]:
+        """The arguments of ``forward``, and a function of its result. A dialect may put its own around a call."""
+        return args, lambda result: result
+
+    def _call_with_hooks(self, args: Any, kwargs: Any) -> Any:
+        called: set[int] = set()
+        result: Any = None
+        try:
+            args, kwargs = self._before(args, kwargs)
+            args, finish = self._watch(args)
+            result = self.forward(*args, **kwargs)
+            for number in list(self._forward_hooks):
+                called.add(number)
+                result = self._after(number, args, kwargs, result)
+            return finish(result)
+        except Exception:
+            for number in self._forward_hooks_always_called:
+                if number not in called and number in self._forward_hooks:
+                    result = self._after(number, args, kwargs, result)
+            raise
+
+    def _before(self, args: Any, kwargs: Any) -> Any:
+        """The arguments that the hooks before the call make of those given."""
+        for number, hook in list(self._forward_pre_hooks.items()):
+            if number in self._forward_pre_hooks_with_kwargs:
+                given = hook(self, args, kwargs)
+                if given is None:
+                    continue
+                if not isinstance(given, tuple) or len(given) != 2:
+                    raise RuntimeError(
+                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {given}."
+                    )
+                args, kwargs = given
+            else:
+                given = hook(self, args)
+                if given is not None:
+                    args = given if isinstance(given, tuple) else (given,)
+        return args, kwargs
+
+    def _after(self, number: int, args: Any, kwargs: Any, result: Any) -> Any:
+        """The result that a hook after the call makes of the one given."""
+        hook = self._forward_hooks[number]
+        named = number in self._forward_hooks_with_kwargs
+        given = hook(self, args, kwargs, result) if named else hook(self, args, result)
+        return result if given is None else given
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Calls ``hook(module, args)`` before every call; it may return other arguments.
+
+        With ``with_kwargs`` it is ``hook(module, args, kwargs)``, which may return a pair. A hook that is to
+        ``prepend`` runs before the others.
+        """
+        flags = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
+        return add(self._forward_pre_hooks, hook, *flags, first=prepend)
+
+    def _add_forward_hook(
+        self, hook: Callable[..., Any], prepend: bool, with_kwargs: bool, always_call: bool
+    ) -> RemovableHandle:
+        flags = [self._forward_hooks_with_kwargs] if with_kwargs else []
+        flags += [self._forward_hooks_always_called] if always_call else []
+        return add(self._forward_hooks, hook, *flags, first=prepend)
 
     def _walk(self, prefix: str, distinct: bool, memo: set[Any] | None = None) -> Iterator[tuple[str, Any]]:
         """The module and all below it with their dotted names, each once if they are to be ``distinct``."""

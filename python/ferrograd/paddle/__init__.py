@@ -43,6 +43,8 @@ from ferrograd.paddle._framework import *
 from ferrograd.paddle._framework import VERSION as __version__
 from ferrograd.paddle._functions import *
 from ferrograd.paddle._index import *
+from ferrograd.paddle.nn._parameter import ParamAttr, create_parameter
+from ferrograd.paddle.nn.initializer import set_global_initializer
 
 # isort: split
 from ferrograd._core.paddle import *  # type: ignore[assignment]
@@ -55,10 +57,12 @@ for _module in (_creation, _functions, _index):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
 
 __all__ = [
+    "ParamAttr",
     "Tensor",
     "__version__",
     "autograd",
     "base",
+    "create_parameter",
     "device",
     "distributed",
     "enable_grad",
@@ -74,6 +78,7 @@ __all__ = [
     "no_grad",
     "optimizer",
     "regularizer",
+    "set_global_initializer",
     "set_grad_enabled",
     "static",
 ]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ferrograd import _core
 from ferrograd._core import PaddleTensor as Variable
 from ferrograd.paddle._framework import CPUPlace, get_flags, in_dynamic_mode, set_flags
+from ferrograd.paddle.nn._parameter import EagerParamBase
 
-__all__ = ["CPUPlace", "Variable", "get_flags", "in_dygraph_mode", "in_dynamic_mode", "set_flags"]
+__all__ = ["CPUPlace", "EagerParamBase", "Variable", "get_flags", "in_dygraph_mode", "in_dynamic_mode", "set_flags"]
 
 in_dygraph_mode = in_dynamic_mode
 

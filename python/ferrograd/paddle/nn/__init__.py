@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from ferrograd.paddle.nn import functional, utils
+from ferrograd.paddle.nn import functional, initializer, layer, utils
+from ferrograd.paddle.nn._parameter import ParamAttr, Parameter
 from ferrograd.paddle.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
+from ferrograd.paddle.nn.layer import *
+from ferrograd.paddle.nn.layer import __all__ as _layers
 
-__all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "functional", "utils"]
+__all__ = [
+    "ClipGradByGlobalNorm",
+    "ClipGradByNorm",
+    "ClipGradByValue",
+    "ParamAttr",
+    "Parameter",
+    "functional",
+    "initializer",
+    "layer",
+    "utils",
+]
+__all__ += _layers

@@ -46,7 +46,9 @@ from ferrograd._core.paddle import (
     thresholded_relu,
 )
 from ferrograd._dialects import adapters as _adapters
-from ferrograd.paddle.nn import _pools, _windows
+from ferrograd.paddle.nn import _common, _losses, _pools, _windows
+from ferrograd.paddle.nn._common import *
+from ferrograd.paddle.nn._losses import *
 from ferrograd.paddle.nn._pools import *
 from ferrograd.paddle.nn._windows import *
 
@@ -102,6 +104,8 @@ __all__ = [
     "tanhshrink",
     "thresholded_relu",
 ]
+__all__ += _common.__all__
+__all__ += _losses.__all__
 __all__ += _pools.__all__
 __all__ += _windows.__all__
 
@@ -153,6 +157,9 @@ def layer_norm(
     name: str | None = None,
 ) -> Tensor:
     """Normalizes over the last axes to mean 0 and variance 1, then scales by ``weight`` and shifts by ``bias``."""
+    if isinstance(normalized_shape, list | tuple) and len(normalized_shape) > 1:
+        # Paddle's layers keep these as vectors.
+        weight, bias = (None if t is None else ops.reshape(t, list(normalized_shape)) for t in (weight, bias))
     return ops.layer_norm(x, normalized_shape, weight, bias, epsilon)
 
 
@@ -209,7 +216,7 @@ def cross_entropy(
         loss = ops.cross_entropy(input, label, weight, ignore_index, reduction, label_smoothing, axis)
     else:
         loss = ops.nll_loss(ops.log(input), label, weight, ignore_index, reduction, axis)
-    return ops.expand_dims(loss, axis) if kept and reduction == "none" else loss
+    return ops.expand_dims(loss, axis) if (kept or soft_label) and reduction == "none" else loss
 
 
 def one_hot(x: Tensor, num_classes: int = -1, name: str | None = None) -> Tensor:

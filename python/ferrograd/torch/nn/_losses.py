@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd import _arguments
-from ferrograd._autograd.modes import no_grad
-from ferrograd._core import ArgumentError, ShapeError, Tensor
-from ferrograd._core import torch as ops
+from ferrograd._core import Tensor
+from ferrograd._nn import losses
 
 __all__ = [
     "cosine_embedding_loss",
@@ -37,12 +34,6 @@ def reduction_of(size_average: Flag, reduce: Flag, reduction: str) -> str:
     return "sum" if size_average is False else "mean"
 
 
-def _reduced(loss: Tensor, reduction: str) -> Tensor:
-    if reduction not in ("none", "mean", "sum"):
-        raise ArgumentError(f"{reduction} is not a valid value for reduction")
-    return loss if reduction == "none" else ops.mean(loss) if reduction == "mean" else ops.sum(loss)
-
-
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -57,11 +48,7 @@ def poisson_nll_loss(
 
     The term ``log(target!)`` is left out, or with ``full`` approximated.
     """
-    loss = ops.exp(input) - target * input if log_input else input - target * ops.log(input + eps)
-    if full:
-        stirling = target * ops.log(target) - target + 0.5 * ops.log(2 * math.pi * target)
-        loss = loss + ops.where(target <= 1, 0.0, stirling)
-    return _reduced(loss, reduction_of(size_average, reduce, reduction))
+    return losses.poisson_nll_loss(input, target, log_input, full, eps, reduction_of(size_average, reduce, reduction))
 
 
 def gaussian_nll_loss(
@@ -71,23 +58,7 @@ def gaussian_nll_loss(
 
     The variance is at least ``eps``. ``full`` adds the constant term.
     """
-    shape = tuple(_arguments.tensor(input, "gaussian_nll_loss", "input").shape)
-    if not isinstance(var, Tensor):
-        var = ops.full_like(input, var)
-    if bool(ops.any(var < 0)):
-        raise ArgumentError("var has negative entry/entries")
-    sizes = tuple(var.shape)
-    if sizes != shape:
-        if shape[:-1] == sizes:
-            var = ops.expand_dims(var, -1)
-        elif len(sizes) != len(shape) or any(b not in (1, a) for a, b in zip(shape, sizes, strict=True)):
-            raise ShapeError("var is of incorrect size")
-    # The gradient is that of the variance as it is given.
-    with no_grad():
-        raised = ops.clamp(var, eps, None) - var
-    var = var + raised
-    loss = 0.5 * (ops.log(var) + ops.square(input - target) / var)
-    return _reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
+    return losses.gaussian_nll_loss(input, target, var, full, eps, reduction)
 
 
 def hinge_embedding_loss(
@@ -99,16 +70,14 @@ def hinge_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``input`` where the target is 1, ``max(margin - input, 0)`` where it is -1."""
-    far = ops.where(target == 1, 0.0, ops.relu(margin - input))
-    near = ops.where(target == -1, 0.0, input)
-    return _reduced(far + near, reduction_of(size_average, reduce, reduction))
+    return losses.hinge_embedding_loss(input, target, margin, reduction_of(size_average, reduce, reduction))
 
 
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"
 ) -> Tensor:
     """``log(1 + exp(-target * input))`` with targets 1 and -1."""
-    return _reduced(ops.softplus(-target * input), reduction_of(size_average, reduce, reduction))
+    return losses.soft_margin_loss(input, target, reduction_of(size_average, reduce, reduction))
 
 
 def multilabel_soft_margin_loss(
@@ -120,9 +89,7 @@ def multilabel_soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The mean over the last axis of the binary cross entropy of logits and targets 0 and 1."""
-    loss = -(target * ops.log_sigmoid(input) + (1 - target) * ops.log_sigmoid(-input))
-    loss = loss if weight is None else loss * weight
-    return _reduced(ops.mean(loss, -1), reduction_of(size_average, reduce, reduction))
+    return losses.multilabel_soft_margin_loss(input, target, weight, reduction_of(size_average, reduce, reduction))
 
 
 def cosine_embedding_loss(
@@ -135,19 +102,7 @@ def cosine_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``1 - cos`` of the vectors where the target is 1, ``max(cos - margin, 0)`` where it is -1."""
-    # Torch's cosine has this constant under each root.
-    eps = 1e-12
-    axis = _arguments.tensor(target, "cosine_embedding_loss", "target").ndim
-    if axis > 1 or input1.ndim != axis + 1 or input2.ndim != axis + 1:
-        raise ShapeError(
-            f"cosine_embedding_loss: {axis}D target tensor expects {axis + 1}D input tensors, but found inputs with "
-            f"sizes {list(input1.shape)} and {list(input2.shape)}."
-        )
-    squares = (ops.sum(ops.square(input1), axis) + eps) * (ops.sum(ops.square(input2), axis) + eps)
-    cosine = ops.sum(input1 * input2, axis) / ops.sqrt(squares)
-    near = ops.where(target == 1, 1 - cosine, 0.0)
-    far = ops.where(target == -1, ops.relu(cosine - margin), 0.0)
-    return _reduced(near + far, reduction_of(size_average, reduce, reduction))
+    return losses.cosine_embedding_loss(input1, input2, target, margin, reduction_of(size_average, reduce, reduction))
 
 
 def margin_ranking_loss(
@@ -160,13 +115,7 @@ def margin_ranking_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``max(-target * (input1 - input2) + margin, 0)``."""
-    if not input1.ndim == input2.ndim == target.ndim:
-        raise ShapeError(
-            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
-            f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
-        )
-    loss = ops.relu(-target * (input1 - input2) + margin)
-    return _reduced(loss, reduction_of(size_average, reduce, reduction))
+    return losses.margin_ranking_loss(input1, input2, target, margin, reduction_of(size_average, reduce, reduction))
 
 
 def multi_margin_loss(
@@ -180,15 +129,7 @@ def multi_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The mean over the classes of ``max(margin - x[target] + x, 0)**p``, without the class of the target."""
-    if p not in (1, 2):
-        raise ArgumentError("only p == 1 and p == 2 supported")
-    classes = input.shape[-1]
-    at = ops.expand_dims(target, -1)
-    violations = ops.pow(ops.relu(margin - ops.gather(input, -1, at) + input), p)
-    if weight is not None:
-        violations = violations * ops.reshape(ops.index_select(weight, 0, ops.reshape(target, [-1])), list(at.shape))
-    others = ops.where(ops.arange(classes) == at, 0.0, violations)
-    return _reduced(ops.sum(others, -1) / classes, reduction_of(size_average, reduce, reduction))
+    return losses.multi_margin_loss(input, target, p, margin, weight, reduction_of(size_average, reduce, reduction))
 
 
 def multilabel_margin_loss(
@@ -198,16 +139,7 @@ def multilabel_margin_loss(
 
     The labels of a row are those before its first -1.
     """
-    classes = input.shape[-1]
-    valid = ops.cumsum(ops.cast(target < 0, "int64"), -1) == 0
-    labels = ops.where(valid, target, 0)
-    hot = ops.one_hot(labels, classes) * ops.cast(ops.expand_dims(valid, -1), "int64")
-    other = ops.expand_dims(ops.sum(hot, -2) == 0, -2)
-    found = ops.expand_dims(ops.gather(input, -1, labels), -1)
-    violations = ops.relu(1 - found + ops.expand_dims(input, -2))
-    counted = ops.logical_and(ops.expand_dims(valid, -1), other)
-    loss = ops.sum(ops.where(counted, violations, 0.0), [-2, -1]) / classes
-    return _reduced(loss, reduction_of(size_average, reduce, reduction))
+    return losses.multilabel_margin_loss(input, target, reduction_of(size_average, reduce, reduction))
 
 
 def triplet_margin_loss(
@@ -226,12 +158,9 @@ def triplet_margin_loss(
 
     With ``swap`` the negative is compared with the anchor or the positive, whichever is nearer.
     """
-
-    def distance(x: Tensor, y: Tensor) -> Tensor:
-        return ops.pairwise_distance(x, y, p, eps)
-
-    chosen = reduction_of(size_average, reduce, reduction)
-    return _triplet(anchor, positive, negative, distance, margin, swap, chosen)
+    return losses.triplet_margin_loss(
+        anchor, positive, negative, margin, p, eps, swap, reduction_of(size_average, reduce, reduction)
+    )
 
 
 def triplet_margin_with_distance_loss(
@@ -245,18 +174,6 @@ def triplet_margin_with_distance_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """:func:`triplet_margin_loss` with another distance, by default that of the 2-norm."""
-    return _triplet(anchor, positive, negative, distance_function or ops.pairwise_distance, margin, swap, reduction)
-
-
-def _triplet(
-    anchor: Tensor, positive: Tensor, negative: Tensor, distance: Any, margin: float, swap: bool, reduction: str
-) -> Tensor:
-    if not anchor.ndim == positive.ndim == negative.ndim:
-        raise ShapeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
-            f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
-        )
-    far = distance(anchor, negative)
-    if swap:
-        far = ops.minimum(far, distance(positive, negative))
-    return _reduced(ops.relu(distance(anchor, positive) - far + margin), reduction)
+    return losses.triplet_margin_with_distance_loss(
+        anchor, positive, negative, distance_function, margin, swap, reduction
+    )

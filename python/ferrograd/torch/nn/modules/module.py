@@ -78,9 +78,6 @@ class Module(BaseModule):
     def _set_up(self) -> None:
         super()._set_up()
         self.__dict__.update(
-            _forward_hooks_with_kwargs={},
-            _forward_hooks_always_called={},
-            _forward_pre_hooks_with_kwargs={},
             _backward_hooks={},
             _backward_pre_hooks={},
             _is_full_backward_hook=None,
@@ -320,67 +317,22 @@ class Module(BaseModule):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls ``forward`` and the hooks."""
-        if not (self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks):
-            return self.forward(*args, **kwargs)
-        called: set[int] = set()
-        result: Any = None
-        try:
-            args, kwargs = self._before(args, kwargs)
-            watcher = None
-            if self._backward_pre_hooks or (self._backward_hooks and self._is_full_backward_hook):
-                full = list(self._backward_hooks.values()) if self._is_full_backward_hook else []
-                watcher = BackwardHooks(self, full, list(self._backward_pre_hooks.values()))
-                args = watcher.watch_inputs(args)
-            result = self.forward(*args, **kwargs)
-            for number in list(self._forward_hooks):
-                called.add(number)
-                result = self._after(number, args, kwargs, result)
-            if watcher is not None:
-                result = watcher.watch_outputs(result)
-            if self._backward_hooks and not self._is_full_backward_hook:
-                on_result(result, list(self._backward_hooks.values()), self)
+        if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
+            return self._call_with_hooks(args, kwargs)
+        return self.forward(*args, **kwargs)
+
+    def _watch(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Callable[[Any], Any]]:
+        hooks, before = list(self._backward_hooks.values()), list(self._backward_pre_hooks.values())
+        full, old = (hooks, []) if self._is_full_backward_hook else ([], hooks)
+        watcher = BackwardHooks(self, full, before) if full or before else None
+
+        def finish(result: Any) -> Any:
+            result = result if watcher is None else watcher.watch_outputs(result)
+            if old:
+                on_result(result, old, self)
             return result
-        except Exception:
-            for number in self._forward_hooks_always_called:
-                if number not in called and number in self._forward_hooks:
-                    result = self._after(number, args, kwargs, result)
-            raise
 
-    def _before(self, args: Any, kwargs: Any) -> Any:
-        """The arguments that the hooks before the call make of those given."""
-        for number, hook in list(self._forward_pre_hooks.items()):
-            if number in self._forward_pre_hooks_with_kwargs:
-                given = hook(self, args, kwargs)
-                if given is None:
-                    continue
-                if not isinstance(given, tuple) or len(given) != 2:
-                    raise RuntimeError(
-                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {given}."
-                    )
-                args, kwargs = given
-            else:
-                given = hook(self, args)
-                if given is not None:
-                    args = given if isinstance(given, tuple) else (given,)
-        return args, kwargs
-
-    def _after(self, number: int, args: Any, kwargs: Any, result: Any) -> Any:
-        """The result that a hook after the call makes of the one given."""
-        hook = self._forward_hooks[number]
-        named = number in self._forward_hooks_with_kwargs
-        given = hook(self, args, kwargs, result) if named else hook(self, args, result)
-        return result if given is None else given
-
-    def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        """Calls ``hook(module, args)`` before every call; it may return other arguments.
-
-        With ``with_kwargs`` it is ``hook(module, args, kwargs)``, which may return a pair. A hook that is to
-        ``prepend`` runs before the others.
-        """
-        flags = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
-        return add(self._forward_pre_hooks, hook, *flags, first=prepend)
+        return args if watcher is None else watcher.watch_inputs(args), finish
 
     def register_forward_hook(
         self,
@@ -395,9 +347,7 @@ class Module(BaseModule):
         With ``with_kwargs`` it is ``hook(module, args, kwargs, output)``. With ``always_call`` it is also called, with
         the output None, when the call raises.
         """
-        flags = [self._forward_hooks_with_kwargs] if with_kwargs else []
-        flags += [self._forward_hooks_always_called] if always_call else []
-        return add(self._forward_hooks, hook, *flags, first=prepend)
+        return self._add_forward_hook(hook, prepend, with_kwargs, always_call)
 
     def _backward_kind(self, full: bool) -> None:
         other = "non-full" if full else "full"

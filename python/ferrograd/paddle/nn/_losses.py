@@ -1,0 +1,139 @@
+"""Paddle's losses that are made of other functions. Those with an op of their own are in ``functional``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ferrograd._core import Tensor
+from ferrograd._nn import losses
+
+__all__ = [
+    "cosine_embedding_loss",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
+    "margin_ranking_loss",
+    "multi_label_margin_loss",
+    "multi_label_soft_margin_loss",
+    "multi_margin_loss",
+    "poisson_nll_loss",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+]
+
+
+def poisson_nll_loss(
+    input: Tensor,
+    label: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    epsilon: float = 1e-8,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Tensor:
+    """The negative log-likelihood of counts whose rate is ``input``, or with ``log_input`` the exponential of it."""
+    return losses.poisson_nll_loss(input, label, log_input, full, epsilon, reduction)
+
+
+def gaussian_nll_loss(
+    input: Tensor,
+    label: Tensor,
+    variance: Tensor,
+    full: bool = False,
+    epsilon: float = 1e-6,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Tensor:
+    """The negative log-likelihood of labels that are normal with mean ``input`` and a variance."""
+    return losses.gaussian_nll_loss(input, label, variance, full, epsilon, reduction)
+
+
+def hinge_embedding_loss(
+    input: Tensor, label: Tensor, margin: float = 1.0, reduction: str = "mean", name: str | None = None
+) -> Tensor:
+    """``input`` where the label is 1, ``max(margin - input, 0)`` where it is -1."""
+    return losses.hinge_embedding_loss(input, label, margin, reduction)
+
+
+def soft_margin_loss(input: Tensor, label: Tensor, reduction: str = "mean", name: str | None = None) -> Tensor:
+    """``log(1 + exp(-label * input))`` with labels 1 and -1."""
+    return losses.soft_margin_loss(input, label.astype(input.dtype), reduction)
+
+
+def multi_label_soft_margin_loss(
+    input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: str = "mean", name: str | None = None
+) -> Tensor:
+    """The mean over the last axis of the binary cross entropy of logits and labels 0 and 1."""
+    return losses.multilabel_soft_margin_loss(input, label, weight, reduction)
+
+
+def multi_label_margin_loss(input: Tensor, label: Tensor, reduction: str = "mean", name: str | None = None) -> Tensor:
+    """The hinge loss of several labels for each row: those before its first -1."""
+    return losses.multilabel_margin_loss(input, label, reduction)
+
+
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    label: Tensor,
+    margin: float = 0,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Tensor:
+    """``1 - cos`` of the vectors where the label is 1, ``max(cos - margin, 0)`` where it is -1."""
+    return losses.cosine_embedding_loss(input1, input2, label, margin, reduction)
+
+
+def margin_ranking_loss(
+    input: Tensor,
+    other: Tensor,
+    label: Tensor,
+    margin: float = 0.0,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Tensor:
+    """``max(-label * (input - other) + margin, 0)``."""
+    return losses.margin_ranking_loss(input, other, label, margin, reduction)
+
+
+def multi_margin_loss(
+    input: Tensor,
+    label: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Tensor:
+    """The mean over the classes of ``max(margin - x[label] + x, 0)**p``, without the class of the label."""
+    return losses.multi_margin_loss(input, label, p, margin, weight, reduction)
+
+
+def triplet_margin_loss(
+    input: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2.0,
+    epsilon: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Tensor:
+    """``max(d(input, positive) - d(input, negative) + margin, 0)`` with the distance of the ``p``-norm."""
+    return losses.triplet_margin_loss(input, positive, negative, margin, p, epsilon, swap, reduction)
+
+
+def triplet_margin_with_distance_loss(
+    input: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Tensor:
+    """:func:`triplet_margin_loss` with another distance, by default that of the 2-norm."""
+    given = (input, positive, negative, distance_function, margin, swap, reduction)
+    return losses.triplet_margin_with_distance_loss(*given)

@@ -1,0 +1,327 @@
+"""``paddle.nn.Layer``."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ferrograd._core import PaddleTensor, Tensor
+from ferrograd._core import paddle as ops
+from ferrograd._nn.hooks import RemovableHandle, add
+from ferrograd._nn.module import BaseModule, indented
+from ferrograd._nn.of_function import OfFunction
+from ferrograd.paddle.nn._parameter import EagerParamBase, attribute, make, unique_name
+
+__all__ = ["Layer"]
+
+L = TypeVar("L", bound="Layer")
+_SUBJECT = {"parameter": "parameter", "module": "sublayer", "buffer": "buffers"}
+_WANTED = {"parameter": "Parameter", "module": "Layer", "buffer": "Tensor"}
+
+
+def _snake(name: str) -> str:
+    """``Conv2DTranspose`` as ``conv2d_transpose``."""
+    first = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub("([a-z])([A-Z])", r"\1_\2", first).lower()
+
+
+class Layer(BaseModule):
+    """The base of all layers and models: holds parameters, buffers and other layers by the names they get.
+
+    >>> import ferrograd.paddle as paddle
+    >>> class Line(paddle.nn.Layer):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.slope = self.create_parameter([1])
+    ...     def forward(self, x):
+    ...         return self.slope * x
+    >>> line = Line()
+    >>> line(paddle.to_tensor([3.0])).backward()
+    >>> line.slope.grad.tolist(), list(line.state_dict())
+    ([3.0], ['slope'])
+    """
+
+    _parameter_class = EagerParamBase
+    _dtype: Any
+    _parameter_counts: dict[str, int]
+
+    def __init__(self, name_scope: str | None = None, dtype: Any = "float32") -> None:
+        self._set_up()
+        self._full_name = unique_name(_snake(type(self).__name__) if name_scope is None else name_scope)
+        self._dtype = dtype
+
+    def _set_up(self) -> None:
+        super()._set_up()
+        self.__dict__.update(_state_dict_hooks={}, _parameter_counts={})
+
+    def _not_set_up(self, kind: str) -> Exception:
+        return ValueError("super().__init__() should be called first")
+
+    def _wrong_value(self, kind: str, name: str, value: object) -> Exception:
+        return TypeError(
+            f"assignment to {_SUBJECT[kind]} '{name}' should be of type {_WANTED[kind]} or None, "
+            f"but got '{type(value).__name__}'"
+        )
+
+    def _is_buffer(self, value: object) -> bool:
+        return isinstance(value, PaddleTensor)
+
+    def _put(self, kind: str, name: str, value: Any) -> None:
+        if kind == "buffer" and name not in self._buffers:
+            self._non_persistent_buffers_set.add(name)
+        super()._put(kind, name, value)
+
+    @property
+    def _sub_layers(self) -> dict[str, Any]:
+        return self._modules
+
+    @property
+    def _forward_post_hooks(self) -> dict[int, Callable[..., Any]]:
+        return self._forward_hooks
+
+    @property
+    def _non_persistable_buffer_names_set(self) -> set[str]:
+        return self._non_persistent_buffers_set
+
+    def full_name(self) -> str:
+        """The unique name of the layer, with which the names of its parameters begin."""
+        return self._full_name
+
+    def create_parameter(
+        self,
+        shape: Any,
+        attr: Any = None,
+        dtype: Any = None,
+        is_bias: bool = False,
+        default_initializer: Any = None,
+        device: object = None,
+    ) -> Any:
+        """A parameter with its first values, which the layer still has to be assigned. None if ``attr`` is False."""
+        found = attribute(attr)
+        if found is None:
+            return None
+        kind = "b" if is_bias else "w"
+        number = self._parameter_counts.get(kind, 0)
+        self._parameter_counts[kind] = number + 1
+        dtype = ops.get_default_dtype() if dtype is None else dtype
+        return make(shape, dtype, found, f"{self._full_name}.{kind}_{number}", default_initializer, is_bias)
+
+    def create_tensor(self, name: str | None = None, persistable: bool | None = None, dtype: Any = None) -> Any:
+        """A tensor without elements."""
+        made: Any = ops.zeros([0], self._dtype if dtype is None else dtype)
+        made.name = unique_name(f"{self._full_name}_tensor") if name is None else name
+        return made
+
+    create_variable = create_tensor
+
+    def _check_name(self, kind: str, table: str, name: object) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"The name of {kind} should be a string, but received {type(name).__name__}.")
+        if "." in name:
+            raise KeyError(f"The name of {kind} can not contain `.`.")
+        if name == "":
+            raise KeyError(f"The name of {kind} can not be empty.")
+        if hasattr(self, name) and name not in self.__dict__[table]:
+            raise KeyError(f"The {kind} '{name}' already exists.")
+
+    def add_parameter(self, name: str, parameter: Any) -> Any:
+        """Adds a parameter and returns it."""
+        self._check_name("parameter", "_parameters", name)
+        if parameter is not None and not isinstance(parameter, EagerParamBase):
+            raise TypeError(
+                f"The parameter to be added should be a Parameter, but received {type(parameter).__name__}."
+            )
+        self._parameters[name] = parameter
+        return parameter
+
+    def add_sublayer(self, name: str, sublayer: Any) -> Any:
+        """Adds a layer below this one and returns it."""
+        if sublayer is not None and not isinstance(sublayer, Layer):
+            raise AssertionError(f"add_sublayer: a Layer is wanted, not {type(sublayer).__name__}")
+        self._modules[name] = sublayer
+        return sublayer
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistable: bool = True) -> None:
+        """Adds a tensor that is no parameter. ``state_dict`` has it if it is ``persistable``."""
+        self._check_name("buffer", "_buffers", name)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"The registered buffer should be a Paddle.Tensor, but received {type(tensor).__name__}.")
+        self._buffers[name] = tensor
+        (self._non_persistent_buffers_set.discard if persistable else self._non_persistent_buffers_set.add)(name)
+
+    def named_sublayers(
+        self,
+        prefix: str = "",
+        include_self: bool = False,
+        layers_set: set[Any] | None = None,
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Any]]:
+        """The layers below this one with their dotted names; with ``include_self`` this one too."""
+        for name, layer in self._walk(prefix, remove_duplicate, layers_set):
+            if include_self or layer is not self:
+                yield name, layer
+
+    def sublayers(self, include_self: bool = False) -> list[Any]:
+        """The layers below this one; with ``include_self`` this one too."""
+        return [layer for _, layer in self.named_sublayers(include_self=include_self)]
+
+    def named_parameters(
+        self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        """The parameters with their dotted names; without ``include_sublayers`` only the layer's own."""
+        return self._members("_parameters", prefix, include_sublayers, remove_duplicate)
+
+    def parameters(self, include_sublayers: bool = True) -> list[Any]:
+        """The parameters, each once; without ``include_sublayers`` only the layer's own."""
+        return [p for _, p in self.named_parameters(include_sublayers=include_sublayers)]
+
+    def named_buffers(
+        self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        """The buffers with their dotted names; without ``include_sublayers`` only the layer's own."""
+        return self._members("_buffers", prefix, include_sublayers, remove_duplicate)
+
+    def buffers(self, include_sublayers: bool = True) -> list[Any]:
+        """The buffers, each once; without ``include_sublayers`` only the layer's own."""
+        return [b for _, b in self.named_buffers(include_sublayers=include_sublayers)]
+
+    def train(self: L, mode: bool = True) -> L:
+        """Puts the tree into training mode, or with False into evaluation mode."""
+        for layer in self.sublayers(include_self=True):
+            layer.training = mode
+        return self
+
+    def eval(self: L) -> L:
+        """Puts the tree into evaluation mode."""
+        return self.train(False)
+
+    def clear_gradients(self, set_to_zero: bool = True) -> None:
+        """Sets the gradients of all trained parameters to zeros, or to None."""
+        for p in self.parameters():
+            if not p.stop_gradient:
+                p.clear_gradient(set_to_zero)
+
+    def astype(self: L, dtype: Any) -> L:
+        """Casts all floating-point parameters and buffers."""
+        wanted = np.dtype(dtype)
+        self._convert(lambda t: t.astype(wanted) if t.dtype.kind == "f" and t.dtype != wanted else t)
+        for layer in self.sublayers(include_self=True):
+            layer._dtype = dtype
+        return self
+
+    def to(self: L, device: Any = None, dtype: Any = None, blocking: bool | None = None) -> L:
+        """Casts all floating-point parameters and buffers. The CPU is the only device."""
+        if device is not None:
+            self._convert(lambda t: t.to(device))
+        return self if dtype is None else self.astype(dtype)
+
+    def float(self: L, excluded_layers: object = None) -> L:
+        """Casts to float32."""
+        return self.astype("float32")
+
+    def double(self: L) -> L:
+        """Casts to float64."""
+        return self.astype("float64")
+
+    def register_forward_post_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Calls ``hook(layer, inputs, output)`` after every call; it may return another output."""
+        return self._add_forward_hook(hook, prepend, with_kwargs, always_call)
+
+    def register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls ``hook(state_dict)``, which may return another dict."""
+        return add(self.__dict__["_state_dict_hooks"], hook)
+
+    def state_dict(
+        self,
+        destination: Any = None,
+        include_sublayers: bool = True,
+        structured_name_prefix: str = "",
+        use_hook: bool = True,
+        keep_vars: bool = True,
+    ) -> Any:
+        """The parameters and persistable buffers by dotted name: themselves, or detached without ``keep_vars``."""
+        destination = OrderedDict() if destination is None else destination
+        for table in (self._parameters, self._buffers):
+            for name, value in table.items():
+                if value is not None and (table is self._parameters or name not in self._non_persistent_buffers_set):
+                    destination[structured_name_prefix + name] = value if keep_vars else value.detach()
+        for name, layer in self._modules.items() if include_sublayers else ():
+            if layer is not None:
+                layer.state_dict(destination, True, f"{structured_name_prefix}{name}.", use_hook, keep_vars)
+        for hook in self.__dict__["_state_dict_hooks"].values() if use_hook else ():
+            replaced = hook(destination)
+            destination = destination if replaced is None else replaced
+        return destination
+
+    def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> tuple[list[str], list[str]]:
+        """Copies tensors or arrays into the layer; the keys that are missing, and those too much.
+
+        A tensor that is missing or has another shape is left as it is, with a warning. Without ``use_structured_name``
+        the keys are the names of the parameters.
+        """
+        missing, used = [], set()
+        for key, value in self.state_dict(use_hook=False).items():
+            name = key if use_structured_name else value.name
+            given = state_dict.get(name)
+            if given is None:
+                problem = f"{name} is not found in the provided dict."
+            elif list(given.shape) != list(value.shape):
+                problem = f"{name} receives a shape {list(given.shape)}, but the expected shape is {list(value.shape)}."
+            else:
+                value.set_value(given)
+                used.add(name)
+                continue
+            missing.append(name)
+            warnings.warn(f"Skip loading for {key}. {problem}", stacklevel=2)
+        return missing, [key for key in state_dict if key not in used]
+
+    set_dict = set_state_dict
+    load_dict = set_state_dict
+
+    def __repr__(self) -> str:
+        below = "".join(f"\n  ({name}): {indented(repr(layer))}" for name, layer in self._modules.items())
+        lines = self.extra_repr().split("\n")
+        extra = lines[0] if len(lines) == 1 else "".join(f"\n  {line}" for line in lines) + "\n"
+        return f"{self._get_name()}({extra}{below}" + ("\n)" if below else ")")
+
+
+class FunctionLayer(OfFunction, Layer):
+    """A layer that keeps the arguments of a function and calls it. A ``name`` is shown if it is given."""
+
+    def __init_subclass__(
+        cls,
+        *,
+        function: Any = None,
+        inputs: int = 1,
+        parameters: tuple[str, ...] | None = None,
+        defaults: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if function is not None and parameters is None:
+            own = list(inspect.signature(function).parameters)[inputs:]
+            parameters = (*(name for name in own if name not in ("training", "name")), "name")
+        given = {"name": None, **(defaults or {})}
+        super().__init_subclass__(function=function, inputs=inputs, parameters=parameters, defaults=given, **kwargs)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._full_name, self._dtype = unique_name(_snake(type(self).__name__)), "float32"
+
+    def extra_repr(self) -> str:
+        """The arguments that ``repr`` shows."""
+        shown = super().extra_repr()
+        name = self.__dict__.get("name")
+        return shown if not name else f"{shown}, name={name}" if shown else f"name={name}"

@@ -1,0 +1,125 @@
+"""Losses: layers of the functions with nearly the same names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd.paddle.nn import functional as F
+from ferrograd.paddle.nn.layer.layers import FunctionLayer
+
+__all__ = [
+    "BCELoss",
+    "BCEWithLogitsLoss",
+    "CosineEmbeddingLoss",
+    "CrossEntropyLoss",
+    "GaussianNLLLoss",
+    "HingeEmbeddingLoss",
+    "KLDivLoss",
+    "L1Loss",
+    "MSELoss",
+    "MarginRankingLoss",
+    "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss",
+    "NLLLoss",
+    "PoissonNLLLoss",
+    "SmoothL1Loss",
+    "SoftMarginLoss",
+    "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
+]
+
+
+class _Loss(FunctionLayer):
+    """The base of losses, which checks the reduction. ``repr`` shows no arguments."""
+
+    def _keep(self, arguments: dict[str, Any]) -> None:
+        reduction = arguments["reduction"]
+        if reduction not in ("sum", "mean", "none", "batchmean"):
+            raise ValueError(
+                f"The value of 'reduction' in {type(self).__name__} should be 'sum', 'mean' or 'none', but received "
+                f"{reduction}, which is not allowed."
+            )
+        super()._keep(arguments)
+
+
+class CrossEntropyLoss(_Loss, function=F.cross_entropy, inputs=2):
+    """The cross entropy of logits along an axis and labels: class indices or probabilities.
+
+    >>> import ferrograd.paddle as paddle
+    >>> logits, labels = paddle.zeros([2, 4]), paddle.to_tensor([1, 3])
+    >>> round(paddle.nn.CrossEntropyLoss()(logits, labels).item(), 4)
+    1.3863
+    """
+
+
+class MSELoss(_Loss, function=F.mse_loss, inputs=2, parameters=("reduction",)):
+    """The squared difference of predictions and labels."""
+
+
+class L1Loss(_Loss, function=F.l1_loss, inputs=2):
+    """The absolute difference of predictions and labels."""
+
+
+class NLLLoss(_Loss, function=F.nll_loss, inputs=2, parameters=("weight", "ignore_index", "reduction", "name")):
+    """The negative log-likelihood of each sample's class, from log-probabilities along axis 1."""
+
+
+class KLDivLoss(_Loss, function=F.kl_div, inputs=2, parameters=("reduction", "log_target")):
+    """The Kullback-Leibler divergence of log-probabilities from labels."""
+
+
+class BCELoss(_Loss, function=F.binary_cross_entropy, inputs=2):
+    """The binary cross entropy of probabilities and labels in [0, 1]."""
+
+
+class BCEWithLogitsLoss(_Loss, function=F.binary_cross_entropy_with_logits, inputs=2):
+    """The binary cross entropy of the sigmoid of the inputs and labels in [0, 1]."""
+
+
+class SmoothL1Loss(_Loss, function=F.smooth_l1_loss, inputs=2):
+    """``d**2 / 2`` where the absolute difference ``d`` is below ``delta``, else linear."""
+
+
+class PoissonNLLLoss(_Loss, function=F.poisson_nll_loss, inputs=2):
+    """The negative log-likelihood of counts of a Poisson distribution."""
+
+
+class GaussianNLLLoss(_Loss, function=F.gaussian_nll_loss, inputs=3):
+    """The negative log-likelihood of labels of a normal distribution with given means and variances."""
+
+
+class HingeEmbeddingLoss(_Loss, function=F.hinge_embedding_loss, inputs=2):
+    """The input where the label is 1, ``max(margin - input, 0)`` where it is -1."""
+
+
+class SoftMarginLoss(_Loss, function=F.soft_margin_loss, inputs=2):
+    """``log(1 + exp(-label * input))`` with labels 1 and -1."""
+
+
+class MultiLabelSoftMarginLoss(_Loss, function=F.multi_label_soft_margin_loss, inputs=2):
+    """The mean over the classes of the binary cross entropy of logits."""
+
+
+class MultiLabelMarginLoss(_Loss, function=F.multi_label_margin_loss, inputs=2):
+    """The hinge loss of several labels for each sample."""
+
+
+class MultiMarginLoss(_Loss, function=F.multi_margin_loss, inputs=2):
+    """The hinge loss of the class of each sample."""
+
+
+class CosineEmbeddingLoss(_Loss, function=F.cosine_embedding_loss, inputs=3):
+    """``1 - cos`` of pairs of vectors where the label is 1, ``max(cos - margin, 0)`` where it is -1."""
+
+
+class MarginRankingLoss(_Loss, function=F.margin_ranking_loss, inputs=3):
+    """``max(-label * (input - other) + margin, 0)``."""
+
+
+class TripletMarginLoss(_Loss, function=F.triplet_margin_loss, inputs=3):
+    """``max(d(input, positive) - d(input, negative) + margin, 0)`` with the distance of the ``p``-norm."""
+
+
+class TripletMarginWithDistanceLoss(_Loss, function=F.triplet_margin_with_distance_loss, inputs=3):
+    """:class:`TripletMarginLoss` with a distance of your own."""

@@ -1,0 +1,225 @@
+"""Normalization."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ferrograd._core import Tensor
+from ferrograd.paddle.nn import functional as F
+from ferrograd.paddle.nn._parameter import ParamAttr
+from ferrograd.paddle.nn.initializer import Constant
+from ferrograd.paddle.nn.layer.layers import FunctionLayer, Layer
+
+__all__ = [
+    "BatchNorm1D",
+    "BatchNorm2D",
+    "BatchNorm3D",
+    "GroupNorm",
+    "InstanceNorm1D",
+    "InstanceNorm2D",
+    "InstanceNorm3D",
+    "LayerNorm",
+    "LocalResponseNorm",
+    "SyncBatchNorm",
+]
+
+
+class _Scaled(Layer):
+    """A normalization with a weight of ones and a bias of zeros, unless their attributes are False."""
+
+    def _scale(self, shape: list[int], weight_attr: Any, bias_attr: Any, name: str = "weight") -> None:
+        setattr(self, name, self.create_parameter(shape, weight_attr, default_initializer=Constant(1.0)))
+        self.bias = self.create_parameter(shape, bias_attr, is_bias=True)
+
+
+class _BatchNormBase(_Scaled):
+    """Normalizes each channel over the batch. ``momentum`` is the share of the running statistics that is kept."""
+
+    #: The usual format, and the numbers of axes that an input may have.
+    _format: str = "NCHW"
+    _ranks: tuple[int, ...] = (4,)
+
+    def __init__(
+        self,
+        num_features: int,
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str | None = None,
+        use_global_stats: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._num_features, self._momentum, self._epsilon = num_features, momentum, epsilon
+        self._data_format = self._format if data_format is None else data_format
+        self._use_global_stats, self._name = use_global_stats, name
+        self._scale([num_features], weight_attr, bias_attr)
+        for key, first in (("_mean", 0.0), ("_variance", 1.0)):
+            attr = ParamAttr(initializer=Constant(first), trainable=False)
+            setattr(self, key, self.create_parameter([num_features], attr))
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalized input. In training the running statistics are updated."""
+        if self._ranks and input.ndim not in self._ranks:
+            wanted = " or ".join(f"{rank}D" for rank in self._ranks)
+            raise ValueError(f"expected {wanted} input (got {input.ndim}D input)")
+        rest = (self.training, self._momentum, self._epsilon, self._data_format, self._use_global_stats)
+        return F.batch_norm(input, self._mean, self._variance, self.weight, self.bias, *rest)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        shown = f"num_features={self._num_features}, momentum={self._momentum}, epsilon={self._epsilon}"
+        shown += "" if self._data_format == "NCHW" else f", data_format={self._data_format}"
+        return shown if self._name is None else f"{shown}, name={self._name}"
+
+
+class BatchNorm1D(_BatchNormBase):
+    """Batch normalization of vectors [batch, channels] or sequences."""
+
+    _format, _ranks = "NCL", (2, 3)
+
+
+class BatchNorm2D(_BatchNormBase):
+    """Batch normalization of images."""
+
+
+class BatchNorm3D(_BatchNormBase):
+    """Batch normalization of volumes."""
+
+    _format, _ranks = "NCDHW", (5,)
+
+
+class SyncBatchNorm(_BatchNormBase):
+    """Batch normalization of inputs with any number of axes. There is one process, so nothing is synchronized."""
+
+    _ranks = ()
+
+    def __init__(
+        self,
+        num_features: int,
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, None, name)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, layer: Layer) -> Layer:
+        """The layer itself: batch normalization needs no other form in one process."""
+        return layer
+
+
+class _InstanceNormBase(_Scaled):
+    """Normalizes each channel of each example."""
+
+    _format: str = "NCHW"
+    _ranks: tuple[int, ...] = (4,)
+
+    def __init__(
+        self,
+        num_features: int,
+        epsilon: float = 1e-5,
+        momentum: float = 0.9,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        if (weight_attr is False) != (bias_attr is False):
+            raise AssertionError("weight_attr and bias_attr must be set to False at the same time in InstanceNorm")
+        self._num_features, self._epsilon, self._momentum = num_features, epsilon, momentum
+        self._data_format = self._format if data_format is None else data_format
+        self._scale([num_features], weight_attr, bias_attr, "scale")
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalized input."""
+        if input.ndim not in self._ranks:
+            wanted = " or ".join(f"{rank}D" for rank in self._ranks)
+            raise ValueError(f"expected {wanted} input (got {input.ndim}D input)")
+        rest = (True, self._momentum, self._epsilon, self._data_format)
+        return F.instance_norm(input, None, None, self.scale, self.bias, *rest)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"num_features={self._num_features}, epsilon={self._epsilon}"
+
+
+class InstanceNorm1D(_InstanceNormBase):
+    """Instance normalization of sequences."""
+
+    _format, _ranks = "NCL", (2, 3)
+
+
+class InstanceNorm2D(_InstanceNormBase):
+    """Instance normalization of images."""
+
+
+class InstanceNorm3D(_InstanceNormBase):
+    """Instance normalization of volumes."""
+
+    _format, _ranks = "NCDHW", (5,)
+
+
+class LayerNorm(_Scaled):
+    """Normalizes over the last axes, which have ``normalized_shape``, to mean 0 and variance 1; scales and shifts."""
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        epsilon: float = 1e-5,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._normalized_shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+        self._epsilon = epsilon
+        self._scale([math.prod(self._normalized_shape)], weight_attr, bias_attr)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalized input."""
+        return F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"normalized_shape={self._normalized_shape}, epsilon={self._epsilon}"
+
+
+class GroupNorm(_Scaled):
+    """Normalizes each of ``num_groups`` groups of channels to mean 0 and variance 1; scales and shifts channels."""
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        epsilon: float = 1e-5,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._num_groups, self._num_channels, self._epsilon = num_groups, num_channels, epsilon
+        self._data_format = data_format
+        self._scale([num_channels], weight_attr, bias_attr)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalized input."""
+        rest = (self._epsilon, self.weight, self.bias, self._data_format)
+        return F.group_norm(input, self._num_groups, *rest)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"num_groups={self._num_groups}, num_channels={self._num_channels}, epsilon={self._epsilon}"
+
+
+class LocalResponseNorm(
+    FunctionLayer, function=F.local_response_norm, shown="size={size}, alpha={alpha}, beta={beta}, k={k}"
+):
+    """Divides each channel by a power of the mean square of ``size`` neighbouring channels."""
