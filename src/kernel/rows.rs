@@ -4,12 +4,12 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::kernel::num::Real;
-use crate::kernel::reduce::pairwise::pairwise;
+use crate::kernel::reduce::pairwise::{SumOf, pairwise};
 use crate::shape::Dims;
 
 #[inline(always)]
 pub fn total<T: Real>(x: &[T]) -> T {
-    pairwise(T::ZERO, |v| v, |a, b| a.add(b), x)
+    pairwise(SumOf(|v: T| v), x)
 }
 
 /// Iterates over rows of `n` elements.

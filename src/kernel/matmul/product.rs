@@ -245,7 +245,7 @@ unsafe fn streamed<T: Num>(pairs: &MatrixPairs<T>) {
                     let rows: [&[T]; ROWS] = std::array::from_fn(|j| row(p + j));
                     let factors: [T; ROWS] = std::array::from_fn(|j| factor(p + j));
                     for (i, sum) in out.iter_mut().enumerate() {
-                        *sum = sum.add(combine_group(&T::add, |j| factors[j].mul(rows[j][i])));
+                        *sum = sum.add(combine_group(T::add, |j| factors[j].mul(rows[j][i])));
                     }
                 }
                 for p in whole..k {

@@ -4,7 +4,7 @@ use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::Result;
 use crate::kernel::num::{Num, Plain, Real};
-use crate::kernel::reduce::pairwise::pairwise;
+use crate::kernel::reduce::pairwise::{SumOf, pairwise};
 use crate::kernel::rows::{column, each, each_mut, last, not_defined, total};
 use crate::kernel::{output, simd};
 
@@ -34,8 +34,8 @@ pub fn standardize(op: &'static str, x: &Array, eps: f64) -> Result<(Array, Arra
 pub fn moments<T: Real>(row: &[T], eps: T) -> (T, T) {
     let count = T::lit(row.len() as f64);
     let mean = total(row).div(count);
-    let square = |v: T| v.sub(mean).mul(v.sub(mean));
-    let square = pairwise(T::ZERO, square, |a, b| a.add(b), row).div(count);
+    let square = move |v: T| v.sub(mean).mul(v.sub(mean));
+    let square = pairwise(SumOf(square), row).div(count);
     (mean, over_root(square, eps))
 }
 

@@ -4,7 +4,7 @@ use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
 use crate::kernel::num::Num;
-use crate::kernel::reduce::pairwise::pairwise;
+use crate::kernel::reduce::pairwise::{SumOf, pairwise};
 use crate::kernel::{output, simd};
 use crate::shape::Dims;
 
@@ -29,9 +29,9 @@ fn sum<T: Num>(x: &[T], y: &[T]) -> T {
         // Copied only here, so that the accumulators stay in registers.
         let mut all = lanes;
         all.iter_mut().zip(x.iter().zip(y)).for_each(|(sum, (&x, &y))| *sum = sum.add(x.mul(y)));
-        *sum = pairwise(T::ZERO, |v| v, T::add, &all);
+        *sum = pairwise(SumOf(|v: T| v), &all);
     }
-    pairwise(T::ZERO, |v| v, T::add, &sums[..x.len().div_ceil(PART)])
+    pairwise(SumOf(|v: T| v), &sums[..x.len().div_ceil(PART)])
 }
 
 /// The inner products along the last axis, which is removed, of two arrays of the same shape and dtype.
@@ -59,7 +59,7 @@ pub fn last_axis(op: &'static str, x: &Array, y: &Array) -> Result<Array> {
         let all = cut.as_slice::<T>().expect("contiguous");
         Array::build::<T>(op, lead, |out| {
             for (row, out) in out.iter_mut().enumerate() {
-                *out = pairwise(T::ZERO, |v| v, T::add, &all[row * parts..(row + 1) * parts]);
+                *out = pairwise(SumOf(|v: T| v), &all[row * parts..(row + 1) * parts]);
             }
         })
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::kernel::num::Plain;
 use crate::kernel::output::{self, AxisBlocks};
 use crate::kernel::pointwise::binary::{self, binary_loops};
-use crate::kernel::reduce::pairwise::{self, Group, ROWS, combine_group};
+use crate::kernel::reduce::pairwise::{Fold, ROWS, combine_group, pairwise};
 use crate::kernel::reduce::{self, ReduceLoop, ReduceLoops, reduce_loops};
 use crate::shape::Dims;
 
@@ -15,16 +15,16 @@ const ANY_MIN: &ReduceLoops = reduce_loops!(ord T::from_f64(f64::INFINITY); a, x
 pub const MAX: &ReduceLoops = &quick(
     ANY_MAX,
     // SAFETY: as in `reduce_loops`: `apply` passes arrays of the dtype that it looked up.
-    |s, x, out| unsafe { reduce::fold_slab_grouped(f32::NEG_INFINITY, |v| v, larger, Greatest, s, x, out) },
+    |s, x, out| unsafe { reduce::fold_slab::<f32, _>(Greatest, s, x, out) },
     // SAFETY: as above.
-    |s, x, out| unsafe { reduce::fold_slab_grouped(f64::NEG_INFINITY, |v| v, larger, Greatest, s, x, out) },
+    |s, x, out| unsafe { reduce::fold_slab::<f64, _>(Greatest, s, x, out) },
 );
 pub const MIN: &ReduceLoops = &quick(
     ANY_MIN,
     // SAFETY: as above.
-    |s, x, out| unsafe { reduce::fold_slab_grouped(f32::INFINITY, |v| v, smaller, Least, s, x, out) },
+    |s, x, out| unsafe { reduce::fold_slab::<f32, _>(Least, s, x, out) },
     // SAFETY: as above.
-    |s, x, out| unsafe { reduce::fold_slab_grouped(f64::INFINITY, |v| v, smaller, Least, s, x, out) },
+    |s, x, out| unsafe { reduce::fold_slab::<f64, _>(Least, s, x, out) },
 );
 
 /// The table with its own loops for floats.
@@ -38,25 +38,39 @@ const fn quick(table: &ReduceLoops, narrow: ReduceLoop, wide: ReduceLoop) -> Red
 /// The largest element, NaN if any element is NaN, -inf for an empty slice.
 #[inline(always)]
 pub fn largest<T: Plain>(x: &[T]) -> T {
-    pairwise::grouped(T::INFINITY.neg(), &|v| v, &larger, &Greatest, x)
+    pairwise(Greatest, x)
 }
 
-/// Combines elements by one comparison instruction, which may lose a NaN. NaNs are detected separately, two elements
-/// at a time.
+/// A fold that combines a group of elements by one comparison instruction, which may lose a NaN. NaNs are detected
+/// separately, two elements at a time.
 macro_rules! compared {
-    ($($Name:ident $than:tt)*) => { $(
+    ($($Name:ident $than:tt $combine:ident $init:expr),*) => { $(
+        #[derive(Clone, Copy)]
         struct $Name;
-        impl<T: Plain> Group<T, T> for $Name {
+        impl<T: Plain> Fold<T> for $Name {
+            type Out = T;
             #[inline(always)]
-            fn of(&self, at: impl Fn(usize) -> T) -> T {
+            fn init(self) -> T {
+                $init
+            }
+            #[inline(always)]
+            fn map(self, x: T) -> T {
+                x
+            }
+            #[inline(always)]
+            fn combine(self, a: T, b: T) -> T {
+                $combine(a, b)
+            }
+            #[inline(always)]
+            fn group(self, at: impl Fn(usize) -> T) -> T {
                 let lost = (0..ROWS / 2).fold(false, |lost, i| lost | (at(2 * i).nan() | at(2 * i + 1).nan()));
-                let z = combine_group(&|a, b| if a $than b { a } else { b }, at);
+                let z = combine_group(|a, b| if a $than b { a } else { b }, at);
                 if lost { T::lit(f64::NAN) } else { z }
             }
         }
     )* };
 }
-compared!(Greatest > Least <);
+compared!(Greatest > larger T::INFINITY.neg(), Least < smaller T::INFINITY);
 
 /// [`Num::max`] in a form that never returns its first operand unchanged. For an accumulator in memory the compiler
 /// would otherwise emit masked stores, which are much slower than full ones.

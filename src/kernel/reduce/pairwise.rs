@@ -1,103 +1,144 @@
 //! Pairwise folds of slices and of rows: the order in which every reduction combines its elements.
 
+use std::marker::PhantomData;
+
+use crate::kernel::num::Num;
+
 /// Elements folded in order in one leaf of the pairwise tree.
 const LEAF: usize = 4096;
 /// Accumulators that stay in the first-level cache while rows are read.
 pub const COLUMNS: usize = 1024;
 
-/// The pairwise fold of a slice. Its rounding error grows with the logarithm of the length.
-#[inline(always)]
-pub fn pairwise<T: Copy, A: Copy>(init: A, map: impl Fn(T) -> A, combine: impl Fn(A, A) -> A, x: &[T]) -> A {
-    grouped(init, &map, &combine, &Tree(&map, &combine), x)
-}
+/// How elements of type `T` become one result: each is mapped, and the mapped ones are combined.
+pub trait Fold<T>: Copy {
+    type Out: Copy;
 
-/// A fold of [`ROWS`] elements. Elements are passed by a function, because the compiler would load an array of them
-/// in an order that is not that of memory.
-pub trait Group<T, A> {
-    fn of(&self, at: impl Fn(usize) -> T) -> A;
-}
+    /// The result of no elements.
+    fn init(self) -> Self::Out;
+    fn map(self, x: T) -> Self::Out;
+    /// Has to be associative and commutative, but for rounding.
+    fn combine(self, a: Self::Out, b: Self::Out) -> Self::Out;
 
-/// The default group: maps each element, and combines the results in a tree.
-pub struct Tree<L, J>(pub L, pub J);
-
-impl<T, A: Copy, L: Fn(T) -> A, J: Fn(A, A) -> A> Group<T, A> for Tree<L, J> {
+    /// Folds [`ROWS`] elements. They are passed by a function, because the compiler would load an array of them in an
+    /// order that is not that of memory.
     #[inline(always)]
-    fn of(&self, at: impl Fn(usize) -> T) -> A {
-        combine_group(&self.1, |j| (self.0)(at(j)))
+    fn group(self, at: impl Fn(usize) -> T) -> Self::Out {
+        combine_group(|a, b| self.combine(a, b), |j| self.map(at(j)))
     }
 }
 
-/// [`pairwise`] with a special fold for groups of [`ROWS`] elements.
+/// The sum of a function of the elements.
+#[derive(Clone, Copy)]
+pub struct SumOf<F>(pub F);
+
+impl<T, A: Num, F: Fn(T) -> A + Copy> Fold<T> for SumOf<F> {
+    type Out = A;
+
+    #[inline(always)]
+    fn init(self) -> A {
+        A::ZERO
+    }
+
+    #[inline(always)]
+    fn map(self, x: T) -> A {
+        (self.0)(x)
+    }
+
+    #[inline(always)]
+    fn combine(self, a: A, b: A) -> A {
+        a.add(b)
+    }
+}
+
+/// A fold of the results of `F`, which folds elements of type `T`.
+pub struct Results<F, T>(pub F, pub PhantomData<T>);
+
+impl<F: Copy, T> Clone for Results<F, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<F: Copy, T> Copy for Results<F, T> {}
+
+impl<T, F: Fold<T>> Fold<F::Out> for Results<F, T> {
+    type Out = F::Out;
+
+    #[inline(always)]
+    fn init(self) -> F::Out {
+        self.0.init()
+    }
+
+    #[inline(always)]
+    fn map(self, x: F::Out) -> F::Out {
+        x
+    }
+
+    #[inline(always)]
+    fn combine(self, a: F::Out, b: F::Out) -> F::Out {
+        self.0.combine(a, b)
+    }
+}
+
+/// The pairwise fold of a slice. Its rounding error grows with the logarithm of the length.
 #[inline(always)]
-pub fn grouped<T: Copy, A: Copy>(
-    init: A,
-    map: &impl Fn(T) -> A,
-    combine: &impl Fn(A, A) -> A,
-    group: &impl Group<T, A>,
-    x: &[T],
-) -> A {
+pub fn pairwise<T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
     // The accumulators fill a cache line, so that memory is read in order. Combining eight lines in a tree hides the
     // latency of an addition.
     match x.len() {
-        0..8 => x.iter().fold(init, |acc, &v| combine(acc, map(v))),
-        8..1024 => leaf::<8, T, A>(init, map, combine, group, x),
-        _ if size_of::<A>() <= 4 => tree::<16, T, A>(init, map, combine, group, x),
-        _ => tree::<8, T, A>(init, map, combine, group, x),
+        0..8 => x.iter().fold(fold.init(), |acc, &v| fold.combine(acc, fold.map(v))),
+        8..1024 => leaf::<8, T, F>(fold, x),
+        _ if size_of::<F::Out>() <= 4 => tree::<16, T, F>(fold, x),
+        _ => tree::<8, T, F>(fold, x),
     }
 }
 
 /// Combines leaves of equal length in a binary tree; only the last leaf may be shorter.
 #[inline(always)]
-fn tree<const LANES: usize, T: Copy, A: Copy>(
-    init: A,
-    map: &impl Fn(T) -> A,
-    combine: &impl Fn(A, A) -> A,
-    group: &impl Group<T, A>,
-    x: &[T],
-) -> A {
-    let (mut waiting, mut depth) = ([init; usize::BITS as usize], 0);
+fn tree<const LANES: usize, T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
+    let (mut waiting, mut depth) = ([fold.init(); usize::BITS as usize], 0);
     for (i, part) in x.chunks(LEAF).enumerate() {
-        let mut sum = leaf::<LANES, T, A>(init, map, combine, group, part);
+        let mut sum = leaf::<LANES, T, F>(fold, part);
         for _ in 0..i.trailing_ones() {
             depth -= 1;
-            sum = combine(waiting[depth], sum);
+            sum = fold.combine(waiting[depth], sum);
         }
         waiting[depth] = sum;
         depth += 1;
     }
-    waiting[..depth].iter().copied().rev().reduce(|right, left| combine(left, right)).unwrap_or(init)
+    waiting[..depth]
+        .iter()
+        .copied()
+        .rev()
+        .reduce(|right, left| fold.combine(left, right))
+        .unwrap_or(fold.init())
 }
 
 /// Element `i` goes to accumulator `i % LANES`; then the accumulators are combined.
 #[inline(always)]
-fn leaf<const LANES: usize, T: Copy, A: Copy>(
-    init: A,
-    map: &impl Fn(T) -> A,
-    combine: &impl Fn(A, A) -> A,
-    group: &impl Group<T, A>,
-    x: &[T],
-) -> A {
-    let mut lanes = [init; LANES];
+fn leaf<const LANES: usize, T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
+    let mut lanes = [fold.init(); LANES];
     let (rows, rest) = x.as_chunks::<LANES>();
     let (eights, rows) = rows.as_chunks::<ROWS>();
     for eight in eights {
         for l in 0..LANES {
-            lanes[l] = combine(lanes[l], group.of(|j| eight[j][l]));
+            lanes[l] = fold.combine(lanes[l], fold.group(|j| eight[j][l]));
         }
     }
     for row in rows {
         for l in 0..LANES {
-            lanes[l] = combine(lanes[l], map(row[l]));
+            lanes[l] = fold.combine(lanes[l], fold.map(row[l]));
         }
     }
-    let few: [A; ROWS] =
-        std::array::from_fn(|i| (1..LANES / ROWS).fold(lanes[i], |acc, c| combine(acc, lanes[c * ROWS + i])));
-    rest.iter().fold(combine_group(combine, |i| few[i]), |acc, &v| combine(acc, map(v)))
+    let few: [F::Out; ROWS] = std::array::from_fn(|i| {
+        (1..LANES / ROWS).fold(lanes[i], |acc, c| fold.combine(acc, lanes[c * ROWS + i]))
+    });
+    let all = combine_group(|a, b| fold.combine(a, b), |i| few[i]);
+    rest.iter().fold(all, |acc, &v| fold.combine(acc, fold.map(v)))
 }
 
 /// Combines [`ROWS`] values in a tree.
 #[inline(always)]
-pub fn combine_group<A: Copy>(combine: &impl Fn(A, A) -> A, at: impl Fn(usize) -> A) -> A {
+pub fn combine_group<A: Copy>(combine: impl Fn(A, A) -> A, at: impl Fn(usize) -> A) -> A {
     let four = |j: usize| combine(combine(at(j), at(j + 1)), combine(at(j + 2), at(j + 3)));
     combine(four(0), four(4))
 }
@@ -107,16 +148,8 @@ pub const ROWS: usize = 8;
 
 /// Folds `n` rows of equal length, `stride` apart, into `out`.
 #[inline(always)]
-pub fn columns<T: Copy, A: Copy>(
-    init: A,
-    map: &impl Fn(T) -> A,
-    combine: &impl Fn(A, A) -> A,
-    group: &impl Group<T, A>,
-    (n, stride): (usize, usize),
-    x: &[T],
-    out: &mut [A],
-) {
-    out.fill(init);
+pub fn columns<T: Copy, F: Fold<T>>(fold: F, (n, stride): (usize, usize), x: &[T], out: &mut [F::Out]) {
+    out.fill(fold.init());
     for (c, out) in out.chunks_mut(COLUMNS).enumerate() {
         let width = out.len();
         let row = |k: usize| &x[k * stride + c * COLUMNS..][..width];
@@ -124,11 +157,11 @@ pub fn columns<T: Copy, A: Copy>(
         for k in (0..whole).step_by(ROWS) {
             let rows: [&[T]; ROWS] = std::array::from_fn(|j| row(k + j));
             for (i, acc) in out.iter_mut().enumerate() {
-                *acc = combine(*acc, group.of(|j| rows[j][i]));
+                *acc = fold.combine(*acc, fold.group(|j| rows[j][i]));
             }
         }
         for k in whole..n {
-            out.iter_mut().zip(row(k)).for_each(|(acc, &v)| *acc = combine(*acc, map(v)));
+            out.iter_mut().zip(row(k)).for_each(|(acc, &v)| *acc = fold.combine(*acc, fold.map(v)));
         }
     }
 }

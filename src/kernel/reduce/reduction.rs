@@ -7,7 +7,7 @@ use crate::dtype::{DTYPES, DType};
 use crate::error::{Result, bail};
 use crate::kernel::broadcast::dense_order;
 use crate::kernel::par::{self, SendPtr};
-use crate::kernel::reduce::pairwise::{COLUMNS, Group, Tree, columns, grouped};
+use crate::kernel::reduce::pairwise::{COLUMNS, Fold, columns, pairwise};
 use crate::kernel::simd;
 use crate::shape::Dims;
 
@@ -41,37 +41,17 @@ const TOGETHER: usize = 256;
 const MANY: usize = 64;
 
 /// # Safety
-/// `x` has the elements of the slab, of type `T`, and `out` has room for `outer * inner` of `A`.
+/// `x` has the elements of the slab, of type `T`, and `out` has room for `outer * inner` results.
 #[inline(always)]
-pub unsafe fn fold_slab<T: Copy, A: Copy>(
-    init: A,
-    map: impl Fn(T) -> A,
-    combine: impl Fn(A, A) -> A,
-    slab: Slab,
-    x: *const u8,
-    out: *mut u8,
-) {
-    // SAFETY: guaranteed by the caller.
-    unsafe { fold_slab_grouped(init, &map, &combine, Tree(&map, &combine), slab, x, out) }
-}
-
-/// [`fold_slab`] with a special fold for groups of elements.
-///
-/// # Safety
-/// As [`fold_slab`].
-#[inline(always)]
-pub unsafe fn fold_slab_grouped<T: Copy, A: Copy, J: Fn(A, A) -> A>(
-    init: A,
-    map: impl Fn(T) -> A,
-    combine: J,
-    group: impl Group<T, A>,
+pub unsafe fn fold_slab<T: Copy, F: Fold<T>>(
+    fold: F,
     Slab { outer, n, inner, stride }: Slab,
     x: *const u8,
     out: *mut u8,
 ) {
-    let (x, out) = (x.cast::<T>(), out.cast::<A>());
+    let (x, out) = (x.cast::<T>(), out.cast::<F::Out>());
     let reach = if n == 0 { 0 } else { (n - 1) * stride + inner };
-    simd::autovectorize_for::<J, ()>(
+    simd::autovectorize_for::<F, ()>(
         #[inline(always)]
         || {
             for o in 0..outer {
@@ -83,8 +63,8 @@ pub unsafe fn fold_slab_grouped<T: Copy, A: Copy, J: Fn(A, A) -> A>(
                     )
                 };
                 match out {
-                    [out] if stride == 1 => *out = grouped(init, &map, &combine, &group, x),
-                    out => columns(init, &map, &combine, &group, (n, stride), x, out),
+                    [out] if stride == 1 => *out = pairwise(fold, x),
+                    out => columns(fold, (n, stride), x, out),
                 }
             }
         },
@@ -102,24 +82,24 @@ macro_rules! reduce_loops {
     (@ $Trait:ident, $A:ident, $out:expr, $init:expr, $a:ident, $x:ident, $e:expr, $v:ident, $map:expr, $($V:ident $t:ty),*) => {{
         #[allow(unused_imports)]
         use $crate::{dtype::{Bool8, DType, Element}, kernel::{num::{Num, Plain, Real}, reduce}};
-        // A fold with a named result type does not use the element type.
-        #[allow(clippy::extra_unused_type_parameters)]
-        #[inline(always)]
-        #[allow(clippy::extra_unused_type_parameters)]
-        fn init<T: $Trait>() -> $A { $init }
-        #[inline(always)]
-        fn map<T: $Trait>($v: T) -> $A { $map }
-        #[allow(clippy::extra_unused_type_parameters)]
-        #[inline(always)]
-        #[allow(clippy::extra_unused_type_parameters)]
-        fn combine<T: $Trait>($a: $A, $x: $A) -> $A { $e }
+        #[derive(Clone, Copy)]
+        struct This;
+        impl<T: $Trait> reduce::pairwise::Fold<T> for This {
+            type Out = $A;
+            #[inline(always)]
+            fn init(self) -> $A { $init }
+            #[inline(always)]
+            fn map(self, $v: T) -> $A { $map }
+            #[inline(always)]
+            fn combine(self, $a: $A, $x: $A) -> $A { $e }
+        }
         let mut loops: [Option<reduce::ReduceLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         let mut combines: [Option<reduce::ReduceLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         $(
             // SAFETY: `apply` passes arrays of the dtype that it looked up.
-            loops[DType::$V as usize] = Some(|s, x, out| unsafe { reduce::fold_slab(init::<$t>(), map::<$t>, combine::<$t>, s, x, out) });
+            loops[DType::$V as usize] = Some(|s, x, out| unsafe { reduce::fold_slab::<$t, _>(This, s, x, out) });
             // SAFETY: as above, for the dtype of the results.
-            combines[DType::$V as usize] = Some(|s, x, out| unsafe { reduce::fold_slab(init::<$t>(), |x| x, combine::<$t>, s, x, out) });
+            combines[DType::$V as usize] = Some(|s, x, out| unsafe { reduce::fold_slab(reduce::pairwise::Results(This, std::marker::PhantomData::<$t>), s, x, out) });
         )*
         &reduce::ReduceLoops { loops, combines, out: $out }
     }};
