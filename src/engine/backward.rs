@@ -1,9 +1,8 @@
 //! Backward passes: on the calling thread alone, or with other threads.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::arena::{Arena, NONE, bytes};
 use super::interrupt::Interrupt;
@@ -25,7 +24,7 @@ impl Request<'_> {
     /// What the rules and hooks report; [`Error::Freed`] where an earlier pass has freed the graph.
     pub fn run(self) -> Result<Answer> {
         let _site = modes::fix_site();
-        catch_unwind(AssertUnwindSafe(|| answer(&self))).unwrap_or_else(|panic| Err(Error::from_panic(panic)))
+        Error::catch(|| answer(&self))
     }
 }
 
@@ -48,7 +47,7 @@ fn sum_roots(outputs: &[&Tensor]) -> Result<Vec<(Edge, Tensor)>> {
 /// let y = &x * &x * &x;
 /// let dy = grad(&[&y], &[&x], true)?[0].clone().unwrap();
 /// let ddy = grad(&[&dy], &[&x], false)?[0].clone().unwrap();
-/// assert_eq!((dy.array.item().to_f64(), ddy.array.item().to_f64()), (27.0, 18.0));
+/// assert_eq!((dy.array().to_vec::<f64>(), ddy.array().to_vec::<f64>()), (vec![27.0], vec![18.0]));
 /// # Ok::<(), Box<ferrograd::Error>>(())
 /// ```
 ///
@@ -62,13 +61,34 @@ pub fn grad(outputs: &[&Tensor], inputs: &[&Tensor], create_graph: bool) -> Resu
     Ok(request.run()?.wanted)
 }
 
-/// The gradients of the sum of all elements of `outputs` with respect to all leaves below.
+/// The gradients of the sum of all elements of `outputs` with respect to all leaves below. The graph is freed.
+///
+/// ```
+/// use ferrograd::{Tensor, backward};
+/// let (x, y) = (Tensor::scalar(3.0).leaf(), Tensor::scalar(4.0).leaf());
+/// let gradients = backward(&[&(&x * &x + &y)])?;
+/// assert_eq!(gradients.get(&x).unwrap().array().to_vec::<f64>(), [6.0]);
+/// # Ok::<(), Box<ferrograd::Error>>(())
+/// ```
 ///
 /// # Errors
 /// As [`Request::run`].
-pub fn backward(outputs: &[&Tensor]) -> Result<Vec<(Arc<Node>, Tensor)>> {
+pub fn backward(outputs: &[&Tensor]) -> Result<Gradients> {
     let request = Request { roots: sum_roots(outputs)?, leaves: true, ..Request::default() };
-    Ok(request.run()?.leaves)
+    Ok(Gradients(
+        request.run()?.leaves.into_iter().map(|(node, g)| (Arc::as_ptr(&node).addr(), (node, g))).collect(),
+    ))
+}
+
+/// The gradients that [`backward`] found.
+pub struct Gradients(FxHashMap<usize, (Arc<Node>, Tensor)>);
+
+impl Gradients {
+    /// The gradient of a leaf; none where no gradient arrived, or `x` is not a leaf.
+    pub fn get(&self, x: &Tensor) -> Option<&Tensor> {
+        let node = Arc::as_ptr(&x.edge.as_ref()?.node).addr();
+        self.0.get(&node).map(|(_, g)| g)
+    }
 }
 
 fn answer(request: &Request<'_>) -> Result<Answer> {
@@ -77,7 +97,7 @@ fn answer(request: &Request<'_>) -> Result<Answer> {
         bail!(
             Argument,
             "backward",
-            "inside vmap each lane has its own gradient, and a tensor has one: use grad"
+            "inside vmap each element of the batch has its own gradient, and .grad holds one: use grad"
         );
     }
     let seeds = seeds(request, &pass)?;

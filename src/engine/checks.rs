@@ -1,6 +1,5 @@
 //! What debugging modes check at the gradients of a node: NaN, infinity, and zeros that must stay zeros.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -73,8 +72,7 @@ impl<'a> Checks<'a> {
 
     /// Runs a rule. Where an op of the rule makes a NaN, the error says in which node's gradient.
     fn located(&self, node: &Node, rule: impl FnOnce() -> Result<Grads>) -> Result<Grads> {
-        let done = catch_unwind(AssertUnwindSafe(rule)).unwrap_or_else(|panic| Err(Error::from_panic(panic)));
-        done.map_err(|mut error| {
+        Error::catch(rule).map_err(|mut error| {
             if let Error::NotFinite { what, .. } = &mut *error {
                 let at = node.site().describe().map_or(String::new(), |at| format!(", recorded at {at}"));
                 *what = format!("{what}, in the gradient of {}{at}", self.name_of(node));

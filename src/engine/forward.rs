@@ -1,7 +1,5 @@
 //! Forward mode over a recorded graph: tangents pushed from inputs to outputs by the ops' `jvp`.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use super::arena::{Arena, NONE};
 use super::checks::keep_zero;
 use super::pass::broadcast_to_meta;
@@ -9,8 +7,8 @@ use super::request::Request;
 use super::sum::added;
 use crate::error::{Error, Result};
 use crate::graph::modes;
-use crate::graph::{Edge, Grads, NodeKind, Op, Saved, Tangents, Tensor};
-use crate::ops::movement::cast;
+use crate::graph::{Edge, Grads, Meta, Modes, NodeKind, Op, Recording, Saved, Tangents, Tensor};
+use crate::ops::movement::{broadcast_to, cast};
 
 /// The tangents of `outputs`, given tangents of `inputs`. None: no tangent arrives. An input may be an interior value of
 /// the graph: its tangent is added to the one that arrives from below. Frees nothing. With `create_graph` the results can
@@ -20,8 +18,8 @@ use crate::ops::movement::cast;
 /// use ferrograd::{Tensor, push};
 /// let x = Tensor::scalar(3.0).leaf();
 /// let y = &x * &x;
-/// let dy = push(&[y.edge.unwrap()], &[(x.edge.unwrap(), Tensor::scalar(10.0))], false)?;
-/// assert_eq!(dy[0].as_ref().unwrap().array.item().to_f64(), 60.0);
+/// let dy = push(&[y.edge().unwrap().clone()], &[(x.edge().unwrap().clone(), Tensor::scalar(10.0))], false)?;
+/// assert_eq!(dy[0].as_ref().unwrap().array().to_vec::<f64>(), [60.0]);
 /// # Ok::<(), Box<ferrograd::Error>>(())
 /// ```
 ///
@@ -29,8 +27,7 @@ use crate::ops::movement::cast;
 /// What the rules report; [`Error::Freed`] where an earlier call has freed the graph.
 pub fn push(outputs: &[Edge], inputs: &[(Edge, Tensor)], create_graph: bool) -> Result<Vec<Option<Tensor>>> {
     let _site = modes::fix_site();
-    catch_unwind(AssertUnwindSafe(|| push_all(outputs, inputs, create_graph)))
-        .unwrap_or_else(|panic| Err(Error::from_panic(panic)))
+    Error::catch(|| push_all(outputs, inputs, create_graph))
 }
 
 fn push_all(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result<Vec<Option<Tensor>>> {
@@ -62,7 +59,8 @@ fn push_all(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result
             continue;
         }
         let arrays = node.take_saved(None)?;
-        let saved = Saved { node, arrays: &arrays, edges: &node.inputs, record };
+        let saved =
+            Saved { node, arrays: &arrays, edges: &node.inputs, record, transposed: Some(transposed) };
         let outs = if safe && op.is_pointwise() {
             jvp_keeping_zeros(op.as_ref(), &t, &saved)?
         } else {
@@ -79,6 +77,34 @@ fn push_all(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result
     }
     let found = |&s: &u32| (s != NONE).then(|| tangents[s as usize].clone()).flatten();
     Ok(arena.roots.iter().map(found).collect())
+}
+
+/// The tangents of a node's outputs by its `vjp` alone. A `vjp` is linear: it takes a cotangent `g` to `g J`, so the
+/// gradient of `<g J, t>` by `g` is the tangent `J t`, whatever `g` is.
+pub(super) fn transposed(t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+    let NodeKind::Op(op) = &s.node.kind else { unreachable!("a leaf has no rules") };
+    let _modes = Modes::enter(|m| {
+        m.recording = Recording::On;
+        m.packer = None;
+        m.observers.clear();
+    });
+    let live = modes::live_levels();
+    let cotangent = |meta: &Meta| -> Result<Option<Tensor>> {
+        let zero = || broadcast_to_meta(&Tensor::scalar_of(meta.dtype, 0.0), meta, &live);
+        Ok(if meta.dtype.is_float() { Some(zero()?.leaf()) } else { None })
+    };
+    let g = s.node.outs.iter().map(cotangent).collect::<Result<Grads>>()?;
+    let mut roots = vec![];
+    for (grad, t) in op.vjp(&g, s)?.iter().zip(t) {
+        if let (Some(Tensor { array: _, edge: Some(edge), .. }), Some(t)) = (grad, t) {
+            roots.push((edge.clone(), broadcast_to(t, &edge.meta().dims)?));
+        }
+    }
+    let wanted = g.iter().flatten().filter_map(|g| g.edge.clone()).collect();
+    let request =
+        Request { roots, wanted, create_graph: s.record, retain_graph: s.record, ..Request::default() };
+    let mut found = request.run()?.wanted.into_iter();
+    Ok(g.iter().map(|g| g.as_ref().and_then(|_| found.next().flatten())).collect())
 }
 
 /// The `jvp` of a pointwise op, with tangents of zero kept zero whatever they are multiplied with.

@@ -15,7 +15,7 @@ mod snapshot;
 mod sum;
 mod taylor;
 
-pub use backward::{backward, grad};
+pub use backward::{Gradients, backward, grad};
 pub use differentiating::{Differentiating, differentiated_by};
 pub use forward::push;
 pub use pass::single;

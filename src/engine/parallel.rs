@@ -8,7 +8,6 @@
 //! Nodes that call the host language have a queue of their own, which only the caller takes from.
 
 use std::collections::BinaryHeap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -121,7 +120,7 @@ impl<'a> Scheduler<'a> {
             Ok(())
         };
         let _modes = self.modes.clone().install();
-        self.end(catch_unwind(AssertUnwindSafe(drive)));
+        self.end(Error::catch(drive));
     }
 
     /// On the calling thread: runs nodes until all are done or one has failed.
@@ -134,12 +133,12 @@ impl<'a> Scheduler<'a> {
             }
             Ok(())
         };
-        self.end(catch_unwind(AssertUnwindSafe(drive)));
+        self.end(Error::catch(drive));
     }
 
     /// Ends the work of one thread. After an error no further node is begun.
-    fn end(&self, result: std::thread::Result<Result<()>>) {
-        if let Err(error) = result.unwrap_or_else(|panic| Err(Error::from_panic(panic))) {
+    fn end(&self, result: Result<()>) {
+        if let Err(error) = result {
             let mut ready = self.lock();
             ready.nodes.clear();
             ready.for_caller.clear();

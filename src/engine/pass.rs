@@ -1,7 +1,6 @@
 //! One node of a backward pass: its hooks and its rule, with gradients brought into the shapes and levels of their
 //! values.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -13,7 +12,7 @@ use crate::error::{Error, Result, bail};
 use crate::graph::modes;
 use crate::graph::site::Site;
 use crate::graph::{Edge, Grads, HookContext, HookState, Hooks, Levels, Meta, Node, NodeKind, Saved, Tensor};
-use crate::ops::batch::{spread_lanes, sum_lanes};
+use crate::ops::batch::{expand_batch, sum_batch};
 use crate::ops::movement::broadcast_to;
 use crate::ops::movement::sum_to;
 use crate::shape;
@@ -133,7 +132,7 @@ impl<'a> Pass<'a> {
         let saved = node.take_saved(self.free_at).map_err(|e| self.checks.renamed(e, node))?;
         for (g, meta) in g.iter_mut().zip(node.outs.iter()).filter(|(_, meta)| !meta.levels.is_empty()) {
             if let Some(t) = g {
-                *t = spread_lanes(t, &closed_levels(meta, &self.live))?;
+                *t = expand_batch(t, &closed_levels(meta, &self.live))?;
             }
         }
         let mut removed = false;
@@ -143,9 +142,16 @@ impl<'a> Pass<'a> {
         }
         let rule = || match removed {
             true => Ok(no_grads(node)),
-            false => {
-                op.vjp(g, &Saved { node, arrays: &saved, edges: &node.inputs, record: self.create_graph })
-            }
+            false => op.vjp(
+                g,
+                &Saved {
+                    node,
+                    arrays: &saved,
+                    edges: &node.inputs,
+                    record: self.create_graph,
+                    transposed: None,
+                },
+            ),
         };
         // Completed in place, because a list of gradients is many words to move.
         let mut result = if self.checks.is_watching() { self.checks.watched(node, g, rule) } else { rule() };
@@ -182,8 +188,7 @@ fn no_grads(node: &Node) -> Grads {
 /// As [`Request::run`].
 pub fn single(node: &Arc<Node>, mut g: Vec<Option<Tensor>>, create_graph: bool) -> Result<Grads> {
     let request = Request { create_graph, retain_graph: true, ..Request::default() };
-    let one = || Pass::new(&request)?.differentiate(node, &mut g);
-    catch_unwind(AssertUnwindSafe(one)).unwrap_or_else(|panic| Err(Error::from_panic(panic)))
+    Error::catch(|| Pass::new(&request)?.differentiate(node, &mut g))
 }
 
 /// Whether a gradient has the dtype of its value, an output of `of`, or need not have it.
@@ -208,7 +213,7 @@ fn sum_to_meta(t: &mut Tensor, meta: &Meta, of: &Node, live: &Levels, node: &Nod
     if !t.levels.is_empty() {
         let own = t.levels.as_slice().iter().copied();
         let foreign = own.filter(|l| !meta.levels.contains(*l) && !live.contains(*l));
-        *t = sum_lanes(t, &Levels::new(foreign))?;
+        *t = sum_batch(t, &Levels::new(foreign))?;
     }
     Ok(())
 }
@@ -217,5 +222,5 @@ fn sum_to_meta(t: &mut Tensor, meta: &Meta, of: &Node, live: &Levels, node: &Nod
 /// have ended.
 pub(super) fn broadcast_to_meta(t: &Tensor, meta: &Meta, live: &Levels) -> Result<Tensor> {
     let t = broadcast_to(t, &meta.dims)?;
-    if meta.levels.is_empty() { Ok(t) } else { spread_lanes(&t, &closed_levels(meta, live)) }
+    if meta.levels.is_empty() { Ok(t) } else { expand_batch(&t, &closed_levels(meta, live)) }
 }

@@ -9,13 +9,13 @@
 //! * Otherwise `R` is recorded once, as a graph of `x`, `z` and `x'`. Their series are known one order ahead, so the series
 //!   of `z'` follows from that graph, whose nodes are treated in the same ways to one order less.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::arena::{Arena, NONE};
+use super::forward::transposed;
 use super::pass::broadcast_to_meta;
 use super::request::Request;
 use super::sum::added;
@@ -39,8 +39,7 @@ pub fn taylor(
     create_graph: bool,
 ) -> Result<Vec<Vec<Option<Tensor>>>> {
     let _site = modes::fix_site();
-    catch_unwind(AssertUnwindSafe(|| derivatives(outputs, inputs, order, create_graph)))
-        .unwrap_or_else(|panic| Err(Error::from_panic(panic)))
+    Error::catch(|| derivatives(outputs, inputs, order, create_graph))
 }
 
 fn derivatives(
@@ -233,7 +232,8 @@ impl Series {
             arrays[*i] = Some(SavedArray::new(value.array.clone(), &value.levels));
             edges[*i] = value.edge.clone();
         }
-        let saved = Saved { node: &step.node, arrays: &arrays, edges: &edges, record };
+        let saved =
+            Saved { node: &step.node, arrays: &arrays, edges: &edges, record, transposed: Some(transposed) };
         let outs = op.jvp(t, &saved)?;
         let shaped = |(t, meta)| Option::map(t, |t| broadcast_to_meta(&t, meta, &self.live)).transpose();
         outs.into_iter().zip(step.node.outs.iter()).map(shaped).collect()

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::detach_reason::DetachReason;
 use super::levels::Levels;
 use super::modes::{self, Flags};
-use super::record::{Cotangents, Edge, Grads, Node, Op, Outputs, Saved, Tangents, Tensor};
+use super::record::{Cotangents, Edge, Grads, Node, Op, Outputs, Saved, Tensor};
 use super::saved::{self, SavedArray, SavedList, SavedState};
 use super::saves::{NeedsGrad, Saves};
 use super::watch;
@@ -70,10 +70,6 @@ impl<F: Fn(&[&Array], usize) -> Result<Array> + Send + Sync + 'static> Op for Un
     }
 
     fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
-        unreachable!("it has no node")
-    }
-
-    fn jvp(&self, _: &Tangents, _: &Saved<'_>) -> Result<Grads> {
         unreachable!("it has no node")
     }
 }

@@ -21,13 +21,13 @@ use crate::error::Result;
 #[derive(Clone)]
 pub struct Tensor {
     /// The value. Its first axes are the hidden ones of `levels`.
-    pub array: Array,
+    pub(crate) array: Array,
     /// None where no gradient flows into the tensor.
-    pub edge: Option<Edge>,
+    pub(crate) edge: Option<Edge>,
     /// The vmap levels that the tensor has a hidden axis for.
-    pub levels: Levels,
+    pub(crate) levels: Levels,
     /// Why an untracked tensor is untracked although it was computed from tracked ones, as far as that is known.
-    pub detach_reason: DetachReason,
+    pub(crate) detach_reason: DetachReason,
 }
 
 /// Output `out` of a node.
@@ -122,9 +122,15 @@ pub trait Op: Send + Sync + 'static {
     /// The tangents of the outputs, given the tangents of the inputs. At least one is there; an op with one input reads
     /// it with [`only`](super::only). Reads only what `vjp` reads.
     ///
+    /// An op without this rule gets it from the engine, which transposes `vjp`. That takes about three times as long as
+    /// a rule.
+    ///
     /// # Errors
     /// For want of memory, or from the host.
-    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads>;
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let transposed = s.transposed.expect("the engine gives it to every jvp");
+        transposed(t, s)
+    }
 }
 
 /// What a rule can read of the application that it differentiates.
@@ -136,6 +142,8 @@ pub struct Saved<'a> {
     pub(crate) edges: &'a [Option<Edge>],
     /// Whether the ops of the rule are recorded.
     pub(crate) record: bool,
+    /// The tangents of the node's outputs by its `vjp`; none for a `vjp` itself.
+    pub(crate) transposed: Option<fn(&Tangents, &Saved<'_>) -> Result<Grads>>,
 }
 
 /// Functions of the caller that see the gradients at one node and may change them. They are called on the thread that

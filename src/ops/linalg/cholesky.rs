@@ -8,7 +8,7 @@ use super::parts::weigh;
 use super::solve::triangle;
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, only};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
 use crate::ops::linalg::{mm, square, sym, t};
@@ -24,11 +24,6 @@ fn phi(x: &Tensor) -> Result<Tensor> {
 /// `l⁻ᵀ x`.
 fn back(l: &Tensor, x: &Tensor) -> Result<Tensor> {
     triangle(&t(l)?, x, true, false)
-}
-
-/// `l⁻¹ x`.
-fn forth(l: &Tensor, x: &Tensor) -> Result<Tensor> {
-    triangle(l, x, false, false)
 }
 
 impl Op for Cholesky {
@@ -50,14 +45,6 @@ impl Op for Cholesky {
         let l = s.output(0);
         let p = phi(&mm(&t(&l)?, g)?)?;
         Ok(smallvec![Some(sym(&t(&back(&l, &t(&back(&l, &p)?)?)?)?)?)])
-    }
-
-    /// `l Φ(l⁻¹ sym(d) l⁻ᵀ)`.
-    fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let d = only(d);
-        let l = s.output(0);
-        let inner = forth(&l, &t(&forth(&l, &sym(d)?)?)?)?;
-        Ok(smallvec![Some(mm(&l, &phi(&inner)?)?)])
     }
 }
 

@@ -8,16 +8,13 @@ use super::svd;
 use crate::array::Array;
 use crate::dtype::{Element, dispatch};
 use crate::error::Result;
-use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all, only,
-};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_all, only};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
 use crate::ops::linalg::{mm, over_matrices, square, t};
 use crate::ops::movement::{diagonal_of, matrix_transpose, on_diagonal, reshape_to};
 use crate::ops::pointwise::elementary::log;
 use crate::ops::promote::promoted_float;
-use crate::ops::reduce::sum;
 use crate::shape::Dims;
 
 /// The determinant; its rules are for matrices that have an inverse.
@@ -43,17 +40,6 @@ impl Op for Det {
         let inverse = t(&inverse_or_nan(&s.input(0))?)?;
         Ok(smallvec![Some(over_matrices(&(g * s.output(0)))? * inverse)])
     }
-
-    /// `det(x) trace(x⁻¹ d)`.
-    fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let d = only(d);
-        Ok(smallvec![Some(s.output(0) * trace_of_quotient(&s.input(0), d)?)])
-    }
-}
-
-/// `trace(x⁻¹ d)`.
-fn trace_of_quotient(x: &Tensor, d: &Tensor) -> Result<Tensor> {
-    sum(&(t(&inverse_or_nan(x)?)? * d), Some(&[-2, -1]), false, None)
 }
 
 /// The sign of the determinant, whose derivative is zero, and the logarithm of its size.
@@ -76,12 +62,6 @@ impl Op for SlogDet {
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let Some(g) = &g[1] else { return Ok(smallvec![None]) };
         Ok(smallvec![Some(over_matrices(g)? * t(&inverse_or_nan(&s.input(0))?)?)])
-    }
-
-    /// `trace(x⁻¹ d)`.
-    fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let d = only(d);
-        Ok(smallvec![None, Some(trace_of_quotient(&s.input(0), d)?)])
     }
 }
 

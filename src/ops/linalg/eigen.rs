@@ -5,13 +5,11 @@ use smallvec::{SmallVec, smallvec};
 use super::parts::reciprocal_gaps;
 use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all, only,
-};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_all};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
 use crate::ops::linalg::{mm, square, sym, t};
-use crate::ops::movement::{diagonal_of, on_diagonal};
+use crate::ops::movement::on_diagonal;
 use crate::ops::promote::promoted_float;
 use crate::ops::terms::add_terms;
 
@@ -43,15 +41,6 @@ impl Op for Eigh {
         let inner = add_terms([values, turns]);
         Ok(smallvec![inner.map(|x| sym(&mm(&mm(&v, &x)?, &t(&v)?)?)).transpose()?])
     }
-
-    /// With `p = vᵀ sym(d) v`: `dw = diag(p)` and `dv = v (F ∘ p)`.
-    fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let d = only(d);
-        let v = s.output(1);
-        let p = mm(&mm(&t(&v)?, &sym(d)?)?, &v)?;
-        let turns = mm(&v, &(&p * reciprocal_gaps(&s.output(0))?))?;
-        Ok(smallvec![Some(diagonal_of(&p)?), Some(turns)])
-    }
 }
 
 /// The eigenvalues alone, for an input without a gradient.
@@ -74,10 +63,6 @@ impl Op for EigvalsOnly {
     }
 
     fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
-        unreachable!("a tracked matrix goes through linalg.eigh")
-    }
-
-    fn jvp(&self, _: &Tangents, _: &Saved<'_>) -> Result<Grads> {
         unreachable!("a tracked matrix goes through linalg.eigh")
     }
 }

@@ -6,13 +6,12 @@ use smallvec::smallvec;
 use crate::array::Array;
 use crate::dtype::{DType, Element, dispatch};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, only};
 use crate::kernel::num::{Num, Plain};
 use crate::ops::index::narrow;
 use crate::ops::linear::{Linear, LinearOp};
-use crate::ops::movement::{concat, reshape_to};
+use crate::ops::movement::concat;
 use crate::ops::reduce::sum;
-use crate::ops::terms::add_terms;
 use crate::shape::Dims;
 
 /// A matrix with its elements below, on and above the diagonal scaled. Where the factor is 0 the result is 0,
@@ -97,15 +96,6 @@ impl Op for Reciprocals {
         let d = -(g * &f * &f);
         let (rows, columns) = (sum(&d, Some(&[-1]), false, None)?, sum(&d, Some(&[-2]), false, None)?);
         Ok(smallvec![Some(if self.sums { columns + rows } else { columns - rows })])
-    }
-
-    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let t = only(t);
-        let f = s.output(0);
-        let column = reshape_to(t, &t.dims().iter().copied().chain([1]).collect::<Dims>())?;
-        let row = crate::ops::linalg::over_columns(t)?;
-        let d = if self.sums { row + column } else { row - column };
-        Ok(smallvec![add_terms([Some(-(d * &f * &f))])])
     }
 }
 

@@ -9,9 +9,7 @@ use super::parts::{beside_each_other, columns, weigh};
 use super::solve::triangle;
 use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all, only,
-};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_all, only};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
 use crate::ops::linalg::{matrix, mm, t};
@@ -24,11 +22,6 @@ struct Qr;
 /// `x r⁻ᵀ`.
 fn over_transposed(x: &Tensor, r: &Tensor) -> Result<Tensor> {
     t(&triangle(r, &t(x)?, true, false)?)
-}
-
-/// `x r⁻¹`.
-fn over(x: &Tensor, r: &Tensor) -> Result<Tensor> {
-    t(&triangle(&t(r)?, &t(x)?, false, false)?)
 }
 
 impl Op for Qr {
@@ -54,16 +47,6 @@ impl Op for Qr {
         let x = add_terms([g[0].clone(), Some(mm(&q, &mirrored)?)]);
         Ok(smallvec![x.map(|x| over_transposed(&x, &r)).transpose()?])
     }
-
-    /// With `c = qᵀ d r⁻¹` and the turn `w = tril(c, -1) - tril(c, -1)ᵀ`: `dq = d r⁻¹ - q (c - w)`, `dr = (c - w) r`.
-    fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let d = only(d);
-        let (q, r) = (s.output(0), s.output(1));
-        let x = over(d, &r)?;
-        let c = mm(&t(&q)?, &x)?;
-        let upper = weigh(&c, 0.0, 1.0, 1.0)? + t(&weigh(&c, 1.0, 0.0, 0.0)?)?;
-        Ok(smallvec![Some(x - mm(&q, &upper)?), Some(mm(&upper, &r)?)])
-    }
 }
 
 /// Orthonormal columns that complete those of the input to a basis. They are determined only as a space;
@@ -87,12 +70,6 @@ impl Op for Complement {
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let g = only(g);
         Ok(smallvec![Some(-mm(&s.output(0), &mm(&t(g)?, &s.input(0))?)?)])
-    }
-
-    /// `-q dᵀ c`.
-    fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let d = only(d);
-        Ok(smallvec![Some(-mm(&s.input(0), &mm(&t(d)?, &s.output(0))?)?)])
     }
 }
 

@@ -6,9 +6,7 @@ use super::parts::{reciprocal_gaps, reciprocal_sums};
 use super::qr::with_complement;
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all, only,
-};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_all};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
 use crate::ops::linalg::{matrix, mm, over_columns, skew, sym, t};
@@ -20,7 +18,7 @@ use crate::ops::terms::add_terms;
 /// not determined, and are differentiated as if they did not turn in it.
 struct Svd;
 
-/// The values that both rules use: `D[i, j] = 1 / (s[j] - s[i])`, `E[i, j] = 1 / (s[j] + s[i])`, `r = 1 / s`;
+/// The values that the rule uses: `D[i, j] = 1 / (s[j] - s[i])`, `E[i, j] = 1 / (s[j] + s[i])`, `r = 1 / s`;
 /// zeros for poles.
 struct Frame {
     u: Tensor,
@@ -57,7 +55,7 @@ impl Op for Svd {
         Saves::outputs(7)
     }
 
-    /// The transpose of the tangents below: with `m = uᵀ gu` and `n = vᵀ gv`, the part between the spaces of `u` and `v`
+    /// With `m = uᵀ gu` and `n = vᵀ gv`, the part between the spaces of `u` and `v`
     /// is `½ ((m + n)∘D + its transpose + (m - n)∘E - its transpose) + diag(gs)`.
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let Frame { u, vh, gaps, sums, reciprocals } = Frame::of(s)?;
@@ -73,19 +71,6 @@ impl Op for Svd {
         let left = g[0].as_ref().map(|g| mm(&(beside(&u, g)? * &reciprocals), &vh)).transpose()?;
         let right = gv.map(|g| mm(&u, &t(&(beside(&t(&vh)?, &g)? * &reciprocals))?)).transpose()?;
         Ok(smallvec![add_terms([inner, left, right])])
-    }
-
-    /// With `p = uᵀ d v`: `ds = diag(p)`, `du = u (½ (p + pᵀ)∘D + ½ (p - pᵀ)∘E) + (1 - u uᵀ) d v / s`, and `dv` alike.
-    fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let d = only(d);
-        let Frame { u, vh, gaps, sums, reciprocals } = Frame::of(s)?;
-        let v = t(&vh)?;
-        let (dv, du) = (mm(d, &v)?, mm(&t(d)?, &u)?);
-        let p = mm(&t(&u)?, &dv)?;
-        let (even, odd) = (sym(&p)? * &gaps, skew(&p)? * &sums);
-        let left = mm(&u, &(&even + &odd))? + beside(&u, &dv)? * &reciprocals;
-        let right = mm(&v, &(&even - &odd))? + beside(&v, &du)? * &reciprocals;
-        Ok(smallvec![Some(left), Some(diagonal_of(&p)?), Some(t(&right)?)])
     }
 }
 
@@ -107,10 +92,6 @@ impl Op for SvdvalsOnly {
     }
 
     fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
-        unreachable!("a tracked matrix goes through linalg.svd")
-    }
-
-    fn jvp(&self, _: &Tangents, _: &Saved<'_>) -> Result<Grads> {
         unreachable!("a tracked matrix goes through linalg.svd")
     }
 }
