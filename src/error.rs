@@ -1,6 +1,8 @@
 //! The errors that a caller can cause. Each names the op, what it got and what it expected.
 
 use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHashSet;
@@ -53,7 +55,7 @@ pub enum Error {
     Interrupted,
     /// An exception of the host language, passed on unchanged.
     #[error("an exception of the caller's")]
-    Foreign(Box<dyn Any + Send>),
+    Foreign(Box<dyn Any + Send + Sync>),
     /// A bug in this library.
     #[error("internal error (a defect of ferrograd, please report it): {0}")]
     Internal(String),
@@ -132,8 +134,59 @@ impl Error {
         }
     }
 
-    /// Unwinds with this error out of a function that returns no `Result`. [`Error::from_panic`] recovers it.
+    /// Leaves a function that returns no `Result` with this error. Inside [`Error::catch`], as gradient rules are, the
+    /// error goes to the caller of `catch` without a word; elsewhere it is a panic with the error's text.
     pub fn throw(self: Box<Self>) -> ! {
-        std::panic::resume_unwind(self)
+        if cfg!(feature = "python") || CATCHES.get() > 0 {
+            std::panic::resume_unwind(self)
+        } else {
+            panic!("{self}")
+        }
+    }
+
+    /// Calls `f` and turns its panics into errors, those of [`Error::throw`] into the error that was thrown.
+    ///
+    /// # Errors
+    /// The error of `f`, or that of its panic.
+    pub fn catch<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
+        struct Leave;
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                CATCHES.set(CATCHES.get() - 1);
+            }
+        }
+        CATCHES.set(CATCHES.get() + 1);
+        let _leave = Leave;
+        catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| Err(Error::from_panic(panic)))
+    }
+}
+
+thread_local! {
+    /// How many calls of [`Error::catch`] run on this thread.
+    static CATCHES: Cell<usize> = const { Cell::new(0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_rules_are_caught_and_carried_by_any_error_type() {
+        fn fails() -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
+            Error::catch(|| Error::memory("sin", vec![3], DType::F64).throw())?;
+            Ok(())
+        }
+        assert_eq!(
+            fails().unwrap_err().to_string(),
+            "sin: no memory for an array of shape [3] and dtype float64"
+        );
+        assert_eq!(CATCHES.get(), 0);
+    }
+
+    #[test]
+    #[cfg(not(feature = "python"))]
+    #[should_panic(expected = "sin: no memory for an array of shape [3]")]
+    fn an_error_that_nobody_catches_is_a_panic_with_its_text() {
+        Error::memory("sin", vec![3], DType::F64).throw()
     }
 }

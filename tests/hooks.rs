@@ -23,15 +23,15 @@ fn threads(n: usize) -> MutexGuard<'static, ()> {
 fn request<'a>(output: &Tensor, wanted: &[&Tensor]) -> Request<'a> {
     let seed = Tensor::constant(Array::full_of(output.dtype(), output.dims(), 1.0));
     Request {
-        roots: vec![(output.edge.clone().unwrap(), seed)],
-        wanted: wanted.iter().map(|t| t.edge.clone().unwrap()).collect(),
+        roots: vec![(output.edge().unwrap().clone(), seed)],
+        wanted: wanted.iter().map(|t| t.edge().unwrap().clone()).collect(),
         retain_graph: true,
         ..Request::default()
     }
 }
 
 fn first(t: &Tensor) -> f64 {
-    t.array.to_vec::<f64>()[0]
+    t.array().to_vec::<f64>()[0]
 }
 
 type Log = Arc<Mutex<Vec<String>>>;
@@ -47,7 +47,7 @@ struct Scale {
 impl Scale {
     fn on(t: &Tensor, name: &'static str, by: f64, log: &Log) {
         let hooks = Scale { name, by, log: log.clone(), thread: current().id() };
-        t.edge.as_ref().unwrap().node.attached_or(|| Box::new(hooks));
+        t.edge().unwrap().node.attached_or(|| Box::new(hooks));
     }
 
     fn note(&self, what: &str, g: &[Option<Tensor>]) {
@@ -184,7 +184,7 @@ fn host_ops_and_hooks_run_on_the_calling_thread_while_others_work() {
             several |= answer.threads > 1;
             let again = grad(&[answer.wanted[0].as_ref().unwrap()], &[&x], false).unwrap();
             let found: Vec<u64> =
-                again[0].as_ref().unwrap().array.to_vec::<f64>().iter().map(|v| v.to_bits()).collect();
+                again[0].as_ref().unwrap().array().to_vec::<f64>().iter().map(|v| v.to_bits()).collect();
             assert_eq!(*bits.get_or_insert_with(|| found.clone()), found);
             assert_eq!(seen(&log).iter().filter(|line| line.starts_with("x arrive")).count(), 2);
             if round >= 5 && (n == 1 || several) {
@@ -224,7 +224,7 @@ fn a_hook_may_differentiate_add_hooks_to_other_nodes_and_fail() {
         let y = sin(&x).unwrap();
         let (leaf, inner, fail, seen_here) = (x.clone(), log.clone(), fails.clone(), log.clone());
         let act = Act(move |at: &HookContext<'_>, g: &mut [Option<Tensor>]| {
-            assert!(at.reaches(leaf.edge.as_ref().unwrap()));
+            assert!(at.reaches(leaf.edge().unwrap()));
             if fail.load(Relaxed) {
                 return Err(Error::Interrupted.into());
             }
@@ -234,7 +234,7 @@ fn a_hook_may_differentiate_add_hooks_to_other_nodes_and_fail() {
             g[0] = Some(nested);
             Ok(())
         });
-        y.edge.as_ref().unwrap().node.attached_or(|| Box::new(act));
+        y.edge().unwrap().node.attached_or(|| Box::new(act));
         let root = wide(&y, &log) + wide(&x, &log);
         for failing in [false, true, false] {
             fails.store(failing, Relaxed);
@@ -255,7 +255,7 @@ fn the_result_of_a_hook_must_have_the_shape_and_dtype_of_the_cotangent() {
             g[0] = g[0].as_ref().map(make);
             Ok(())
         });
-        x.edge.as_ref().unwrap().node.attached_or(|| Box::new(act));
+        x.edge().unwrap().node.attached_or(|| Box::new(act));
         let error = request(&(&x * 2.0), &[&x]).run().err().expect("refused").to_string();
         assert!(error.contains("leaf: a hook made"), "{error}");
     }

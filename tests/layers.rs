@@ -25,8 +25,8 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("pyo3", &["bind/"]),
     ("numpy", &["bind/"]),
     ("rayon", &["kernel/par.rs"]),
-    ("libc", &["memory.rs", "array/buffer.rs", "bind/python/site.rs", "bind/python/stack.rs"]),
-    ("ndarray", &["array/", "kernel/"]),
+    ("libc", &["memory.rs", "array/buffer.rs", "bind/python/stack.rs"]),
+    ("ndarray", &["array/", "kernel/", "lib.rs"]),
 ];
 
 /// The places that may contain `unsafe`.

@@ -43,8 +43,8 @@ fn grad(y: &Tensor, x: &Tensor, create_graph: bool) -> Result<Tensor> {
 
 fn grad_batched(y: &Tensor, x: &Tensor, seeds: &Tensor, create_graph: bool) -> Tensor {
     let request = Request {
-        roots: vec![(y.edge.clone().unwrap(), seeds.clone())],
-        wanted: vec![x.edge.clone().unwrap()],
+        roots: vec![(y.edge().unwrap().clone(), seeds.clone())],
+        wanted: vec![x.edge().unwrap().clone()],
         create_graph,
         retain_graph: true,
         ..Request::default()
@@ -64,9 +64,9 @@ fn one(f: impl FnOnce(&[Tensor]) -> Result<Tensor>, x: &Tensor) -> Tensor {
 
 #[track_caller]
 fn check(got: &Tensor, dims: &[usize], want: &[f64], tolerance: f64) {
-    assert!(got.levels.is_empty(), "levels left over");
+    assert!(got.levels().is_empty(), "levels left over");
     assert_eq!(got.dims(), dims);
-    for (g, w) in got.array.to_vec::<f64>().iter().zip(want) {
+    for (g, w) in got.array().to_vec::<f64>().iter().zip(want) {
         assert!((g - w).abs() <= tolerance, "{g} instead of {w}");
     }
 }
@@ -318,7 +318,7 @@ fn batch_axes_at_other_positions_and_shared_inputs() {
     let d = Data::new();
     let x = d.xs();
     let columns = vmap(|t| Ok(vec![sin(&t[0])?, cos(&t[1])?]), &[(&x, Some(-1)), (&x, None)], 1).unwrap();
-    check(&columns[0], &[B, D], &sin(&x).unwrap().array.to_vec::<f64>(), EXACT);
+    check(&columns[0], &[B, D], &sin(&x).unwrap().array().to_vec::<f64>(), EXACT);
     assert_eq!(columns[1].dims(), [B, D, D]);
 }
 

@@ -23,15 +23,15 @@ fn request<'a>(outputs: &[&Tensor], wanted: &[&Tensor]) -> Request<'a> {
     Request {
         roots: outputs
             .iter()
-            .map(|t| (t.edge.clone().unwrap(), Tensor::constant(Array::full_of(t.dtype(), t.dims(), 1.0))))
+            .map(|t| (t.edge().unwrap().clone(), Tensor::constant(Array::full_of(t.dtype(), t.dims(), 1.0))))
             .collect(),
-        wanted: wanted.iter().map(|t| t.edge.clone().unwrap()).collect(),
+        wanted: wanted.iter().map(|t| t.edge().unwrap().clone()).collect(),
         ..Request::default()
     }
 }
 
 fn value(t: &Tensor) -> f64 {
-    t.array.item().to_f64()
+    t.array().item().to_f64()
 }
 
 /// Numbers of different sizes, so that another order of addition gives other bits.
@@ -53,7 +53,7 @@ fn wide(x: &Tensor, branches: usize) -> Tensor {
 }
 
 fn bits(t: &Tensor) -> Vec<u32> {
-    t.array.to_vec::<f32>().iter().map(|v| v.to_bits()).collect()
+    t.array().to_vec::<f32>().iter().map(|v| v.to_bits()).collect()
 }
 
 #[test]
@@ -191,7 +191,7 @@ impl Op for Pair {
     }
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         let x = Tensor::constant(ins[0].clone());
-        Ok([x.array.clone(), (&x * 2.0).array].into_iter().collect())
+        Ok([x.array().clone(), (&x * 2.0).array].into_iter().collect())
     }
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::NOTHING
@@ -248,7 +248,7 @@ fn no_gradient_flows_through_blocked_values() {
     let y = &a + &b;
     let with = |blocked: &[&Tensor], outputs: &[&Tensor], wanted: &[&Tensor]| {
         let mut r = request(outputs, wanted);
-        r.blocked = blocked.iter().map(|t| t.edge.clone().unwrap()).collect();
+        r.blocked = blocked.iter().map(|t| t.edge().unwrap().clone()).collect();
         r.retain_graph = true;
         let answer = r.run().unwrap();
         (found(&answer), used(&answer))

@@ -7,11 +7,11 @@ mod view;
 
 use std::fmt;
 
-use ndarray::{ArrayViewD, IxDyn, ShapeBuilder};
+use ndarray::{ArrayBase, ArrayD, ArrayViewD, Dimension, IxDyn, ShapeBuilder};
 use triomphe::{Arc, UniqueArc};
 
 use crate::dtype::{DType, Element, dispatch};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, bail};
 use crate::memory;
 use crate::shape::{self, Dims, Strides};
 pub use array_with::ArrayWith;
@@ -226,6 +226,25 @@ impl Array {
         }
     }
 
+    /// A copy as an array of ndarray's.
+    ///
+    /// ```
+    /// use ferrograd::{Tensor, ndarray};
+    /// let x = Tensor::from(ndarray::arr2(&[[1.0, 2.0], [3.0, 4.0]])).leaf();
+    /// let y = (&x * &x).array().to_ndarray::<f64>()?;
+    /// assert_eq!(y, ndarray::arr2(&[[1.0, 4.0], [9.0, 16.0]]).into_dyn());
+    /// # Ok::<(), Box<ferrograd::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Where `T` is not the array's dtype.
+    pub fn to_ndarray<T: Element>(&self) -> Result<ArrayD<T>> {
+        if T::DTYPE != self.dtype() {
+            bail!(Dtype, "to_ndarray", "the array is {}, not {}", self.dtype(), T::DTYPE);
+        }
+        Ok(self.view().to_owned())
+    }
+
     /// The first element as a Rust number, for arrays of one element.
     ///
     /// # Panics
@@ -304,6 +323,17 @@ impl Data {
             // SAFETY: as above.
             Data::Shared(buffer, offset) => unsafe { buffer.ptr().add(*offset) },
         }
+    }
+}
+
+/// # Panics
+/// If there is no memory for a copy of the elements.
+impl<T: Element, S: ndarray::Data<Elem = T>, D: Dimension> From<ArrayBase<S, D>> for Array {
+    fn from(array: ArrayBase<S, D>) -> Array {
+        let copied = Array::build("from", array.shape(), |out| {
+            out.iter_mut().zip(&array).for_each(|(out, x)| *out = *x);
+        });
+        copied.unwrap_or_else(|error| error.throw())
     }
 }
 

@@ -27,7 +27,7 @@ pub use detach_reason::DetachReason;
 pub use host::{LateHostObject, visit_owned_host_objects};
 pub use levels::{Level, Levels, LiveLevel, Randomness};
 pub use meta::{Meta, Metas};
-pub use modes::{Conversion, Modes, ModesGuard, Observer, Recording, Watch};
+pub use modes::{Conversion, Modes, ModesGuard, Observer, Recording, Watch, no_grad};
 pub use node::live_nodes;
 pub use op::only;
 pub(crate) use record::HookState;

@@ -278,6 +278,19 @@ impl Default for Modes {
     }
 }
 
+/// Calls `f` with recording switched off: what it computes is not part of a graph.
+///
+/// ```
+/// use ferrograd::{Tensor, no_grad};
+/// let x = Tensor::scalar(2.0).leaf();
+/// assert!((&x * &x).is_tracked());
+/// assert!(!no_grad(|| &x * &x).is_tracked());
+/// ```
+pub fn no_grad<R>(f: impl FnOnce() -> R) -> R {
+    let _modes = Modes::enter(|m| m.recording = Recording::Off { since: Site::current() });
+    f()
+}
+
 /// Puts the modes of the thread back when dropped.
 pub struct ModesGuard(Modes);
 

@@ -7,6 +7,8 @@ use super::record::{Edge, Node, Owner, Tensor};
 use super::saved::SavedArray;
 use crate::array::Array;
 use crate::dtype::{DType, Element};
+use crate::error::{Result, bail};
+use crate::shape;
 
 impl Tensor {
     /// A constant: a tensor without edge and levels.
@@ -19,6 +21,23 @@ impl Tensor {
     #[inline]
     pub fn made(array: Array, edge: Option<Edge>, levels: Levels) -> Tensor {
         Tensor { array, edge, levels, detach_reason: DetachReason::default() }
+    }
+
+    /// A constant with these elements in C order.
+    ///
+    /// ```
+    /// let x = ferrograd::Tensor::new(&[1.0, 2.0, 3.0, 4.0], &[2, 2])?;
+    /// assert_eq!(x.sum(Some(&[0]), false, None)?.array().to_vec::<f64>(), [4.0, 6.0]);
+    /// # Ok::<(), Box<ferrograd::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Where `data` does not have as many elements as the shape; for want of memory.
+    pub fn new<T: Element>(data: &[T], dims: &[usize]) -> Result<Tensor> {
+        if shape::checked_len(dims) != Some(data.len()) {
+            bail!(Shape, "Tensor::new", "{} elements do not fill the shape {dims:?}", data.len());
+        }
+        Ok(Tensor::constant(Array::from_slice(data, dims)?))
     }
 
     /// A constant of rank 0.
@@ -58,6 +77,23 @@ impl Tensor {
         &self.array.dims()[self.levels.len()..]
     }
 
+    /// The value. Inside `vmap` it begins with one hidden axis for each of [`Tensor::levels`].
+    #[inline]
+    pub fn array(&self) -> &Array {
+        &self.array
+    }
+
+    /// The node and output that computed the tensor; none where no gradient flows into it.
+    #[inline]
+    pub fn edge(&self) -> Option<&Edge> {
+        self.edge.as_ref()
+    }
+
+    /// The vmap levels that the tensor has a hidden axis for.
+    pub fn levels(&self) -> &Levels {
+        &self.levels
+    }
+
     #[inline]
     pub fn rank(&self) -> usize {
         self.dims().len()
@@ -83,6 +119,16 @@ impl Tensor {
     pub(crate) fn detach_reason_of(tensors: &[&Tensor]) -> DetachReason {
         let reasons = tensors.iter().filter(|t| t.edge.is_none()).map(|t| t.detach_reason);
         reasons.into_iter().find(|r| r.is_known()).unwrap_or_default()
+    }
+}
+
+/// A constant with the elements of an array, such as one of ndarray's.
+///
+/// # Panics
+/// If there is no memory for a copy of the elements.
+impl<A: Into<Array>> From<A> for Tensor {
+    fn from(array: A) -> Tensor {
+        Tensor::constant(array.into())
     }
 }
 

@@ -13,7 +13,7 @@ use syn::{Attribute, Expr, ExprLit, FnArg, ItemFn, Lit, Meta, Pat, Token, Type, 
 ///
 /// The form is one of
 /// * `function`: a function of the namespace, and no method;
-/// * `method`: also a method of the first parameter, a tensor;
+/// * `method`: also a method of the first parameter, a tensor (as are the forms that follow), in Rust too;
 /// * `view`: a method whose results share the tensor's memory where they can;
 /// * `in_place`: a method with an in-place form (`sin_`), whose result has the shape of the tensor;
 /// * `reshaping`: a `view` with an in-place form that may change the shape.
@@ -27,7 +27,10 @@ pub fn op(options: TokenStream, item: TokenStream) -> TokenStream {
     let options = parse_macro_input!(options as Options);
     let mut function = parse_macro_input!(item as ItemFn);
     match entry(&options, &mut function) {
-        Ok(entry) => quote!(#function #entry).into(),
+        Ok(entry) => {
+            let method = (options.form != "function").then(|| method(&function));
+            quote!(#function #entry #method).into()
+        }
         Err(error) => error.into_compile_error().into(),
     }
 }
@@ -107,6 +110,49 @@ fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
                 }
             }
         };
+    })
+}
+
+/// The function as a method of `Tensor`, for Rust. Its first parameter becomes `self`, and each other operand may be a
+/// tensor or a number. Functions whose result only the host understands have none.
+fn method(function: &ItemFn) -> Option<Tokens> {
+    let ItemFn { attrs, sig, .. } = function;
+    let (name, output) = (&sig.ident, &sig.output);
+    if output.to_token_stream().to_string().contains("Value") {
+        return None;
+    }
+    let docs = attrs.iter().filter(|a| a.path().is_ident("doc"));
+    let (mut params, mut args, mut generics) = (Vec::new(), Vec::new(), quote!());
+    for (i, param) in sig.inputs.iter().enumerate() {
+        let FnArg::Typed(param) = param else { return None };
+        let (Pat::Ident(pattern), ty) = (&*param.pat, &*param.ty) else { return None };
+        let is_operand = ty.to_token_stream().to_string().starts_with("Operand");
+        let plain = format_ident!("{}", pattern.ident.unraw().to_string().trim_start_matches('_'));
+        match (i, is_operand) {
+            (0, true) => args.push(quote!(self.into())),
+            (0, false) => args.push(quote!(self)),
+            (_, true) => {
+                generics = quote!(<'operand>);
+                params.push(quote!(#plain: impl Into<crate::ops::Operand<'operand>>));
+                args.push(quote!(#plain.into()));
+            }
+            (_, false) => {
+                params.push(quote!(#plain: #ty));
+                args.push(quote!(#plain));
+            }
+        }
+    }
+    Some(quote! {
+        impl crate::graph::Tensor {
+            #(#docs)*
+            ///
+            /// # Errors
+            /// Arguments that the op refuses, and want of memory.
+            #[allow(clippy::too_many_arguments, clippy::should_implement_trait, non_snake_case)]
+            pub fn #name #generics(&self, #(#params),*) #output {
+                #name(#(#args),*)
+            }
+        }
     })
 }
 

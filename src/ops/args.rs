@@ -10,13 +10,13 @@ use crate::graph::Tensor;
 /// What a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamType {
-    pub base: Base,
+    pub base: ParamKind,
     /// Whether it may be None.
     pub optional: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Base {
+pub enum ParamKind {
     Tensor,
     /// A tensor or a number. A number is weak: it can raise the kind of the result's dtype, never its width.
     Operand,
@@ -178,7 +178,7 @@ pub enum Order<'a> {
 }
 
 impl<'a> FromArg<'a> for Order<'a> {
-    const KIND: ParamType = ParamType { base: Base::Order, optional: false };
+    const KIND: ParamType = ParamType { base: ParamKind::Order, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         match arg {
             Arg::Str(s) => Some(Order::Name(s)),
@@ -220,7 +220,7 @@ pub trait FromArg<'a>: Sized {
 macro_rules! from_arg {
     ($($base:ident $t:ty: $p:pat => $e:expr),* $(,)?) => { $(
         impl<'a> FromArg<'a> for $t {
-            const KIND: ParamType = ParamType { base: Base::$base, optional: false };
+            const KIND: ParamType = ParamType { base: ParamKind::$base, optional: false };
             fn from_arg(arg: &'a Arg) -> Option<Self> {
                 match arg { $p => $e, _ => None }
             }
@@ -240,7 +240,7 @@ from_arg! {
 }
 
 impl<'a> FromArg<'a> for Count<'a> {
-    const KIND: ParamType = ParamType { base: Base::Count, optional: false };
+    const KIND: ParamType = ParamType { base: ParamKind::Count, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         match arg {
             Arg::Int(i) => Some(Count::One(*i)),
@@ -251,7 +251,7 @@ impl<'a> FromArg<'a> for Count<'a> {
 }
 
 impl<'a> FromArg<'a> for Operand<'a> {
-    const KIND: ParamType = ParamType { base: Base::Operand, optional: false };
+    const KIND: ParamType = ParamType { base: ParamKind::Operand, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         match arg {
             Arg::Tensor(t) => Some(Operand::Tensor(t)),
@@ -264,7 +264,7 @@ impl<'a> FromArg<'a> for Operand<'a> {
 }
 
 impl<'a> FromArg<'a> for Rest<'a> {
-    const KIND: ParamType = ParamType { base: Base::Rest, optional: false };
+    const KIND: ParamType = ParamType { base: ParamKind::Rest, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         match arg {
             Arg::Tensors(t) => Some(Rest(t)),
@@ -281,7 +281,7 @@ pub enum IntsOrStr<'a> {
 }
 
 impl<'a> FromArg<'a> for IntsOrStr<'a> {
-    const KIND: ParamType = ParamType { base: Base::IntsOrStr, optional: false };
+    const KIND: ParamType = ParamType { base: ParamKind::IntsOrStr, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         match arg {
             Arg::Ints(i) => Some(IntsOrStr::Ints(i)),
@@ -301,7 +301,7 @@ pub enum Pairs<'a> {
 }
 
 impl<'a> FromArg<'a> for Pairs<'a> {
-    const KIND: ParamType = ParamType { base: Base::Pairs, optional: false };
+    const KIND: ParamType = ParamType { base: ParamKind::Pairs, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         match arg {
             Arg::Int(n) => Some(Pairs::Count(*n)),
@@ -312,7 +312,7 @@ impl<'a> FromArg<'a> for Pairs<'a> {
 }
 
 impl<'a> FromArg<'a> for Item {
-    const KIND: ParamType = ParamType { base: Base::Number, optional: false };
+    const KIND: ParamType = ParamType { base: ParamKind::Number, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         // A default arrives as an integer or a float.
         match arg {
@@ -325,7 +325,7 @@ impl<'a> FromArg<'a> for Item {
 }
 
 impl<'a> FromArg<'a> for f64 {
-    const KIND: ParamType = ParamType { base: Base::Float, optional: false };
+    const KIND: ParamType = ParamType { base: ParamKind::Float, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         match arg {
             Arg::Float(f) => Some(*f),
@@ -336,7 +336,7 @@ impl<'a> FromArg<'a> for f64 {
 }
 
 impl<'a> FromArg<'a> for Choice<'a> {
-    const KIND: ParamType = ParamType { base: Base::Choice, optional: false };
+    const KIND: ParamType = ParamType { base: ParamKind::Choice, optional: false };
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         match arg {
             Arg::Bool(b) => Some(Choice::Bool(*b)),

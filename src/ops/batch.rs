@@ -13,7 +13,7 @@ use crate::ops::movement::SUM;
 use crate::shape::Dims;
 
 #[derive(Clone)]
-enum Lanes {
+enum BatchAxis {
     /// A visible axis becomes the level's hidden axis.
     Enter(Level, usize),
     /// The hidden axis of a level becomes a visible axis.
@@ -24,7 +24,7 @@ enum Lanes {
     Spread(Levels),
 }
 
-impl Lanes {
+impl BatchAxis {
     fn apply(self, x: &Tensor) -> Result<Tensor> {
         let (array, levels) = self.array(x)?;
         Ok(recorded(self, &[x], [array].into(), levels)?.remove(0))
@@ -39,12 +39,12 @@ impl Lanes {
             x.array.permute(&order)
         };
         Ok(match self {
-            Lanes::Enter(level, axis) => {
+            BatchAxis::Enter(level, axis) => {
                 let levels = x.levels.union(&Levels::new([*level]));
                 let at = levels.as_slice().iter().position(|l| l == level).expect("just added");
                 (moved(hidden.len() + axis, at), levels)
             }
-            Lanes::Leave(level, axis) => match hidden.iter().position(|l| l == level) {
+            BatchAxis::Leave(level, axis) => match hidden.iter().position(|l| l == level) {
                 Some(at) => (
                     moved(at, hidden.len() - 1 + axis),
                     Levels::new(hidden.iter().copied().filter(|l| l != level)),
@@ -57,12 +57,12 @@ impl Lanes {
                     (one.expand(&dims, 0), x.levels.clone())
                 }
             },
-            Lanes::Sum(over) => {
+            BatchAxis::Sum(over) => {
                 let axes: Dims = (0..hidden.len()).filter(|&i| over.contains(hidden[i])).collect();
                 let levels = Levels::new(hidden.iter().copied().filter(|l| !over.contains(*l)));
                 (reduce::apply("sum", SUM, &x.array, &axes)?, levels)
             }
-            Lanes::Spread(over) => {
+            BatchAxis::Spread(over) => {
                 let levels = x.levels.union(over);
                 let array = crate::graph::align(x, &levels);
                 let dims: Dims =
@@ -73,13 +73,13 @@ impl Lanes {
     }
 }
 
-impl Op for Lanes {
+impl Op for BatchAxis {
     fn name(&self) -> &'static str {
         match self {
-            Lanes::Enter(..) => "enter_level",
-            Lanes::Leave(..) => "leave_level",
-            Lanes::Sum(_) => "sum_lanes",
-            Lanes::Spread(_) => "spread_lanes",
+            BatchAxis::Enter(..) => "enter_level",
+            BatchAxis::Leave(..) => "leave_level",
+            BatchAxis::Sum(_) => "sum_batch",
+            BatchAxis::Spread(_) => "expand_batch",
         }
     }
 
@@ -94,11 +94,11 @@ impl Op for Lanes {
     fn vjp(&self, g: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
         let g = only(g);
         Ok(smallvec![Some(match self {
-            Lanes::Enter(level, axis) => leave(g, *level, *axis)?,
-            Lanes::Leave(level, axis) => enter(g, *level, *axis)?,
-            Lanes::Sum(over) => spread_lanes(g, over)?,
+            BatchAxis::Enter(level, axis) => leave(g, *level, *axis)?,
+            BatchAxis::Leave(level, axis) => enter(g, *level, *axis)?,
+            BatchAxis::Sum(over) => expand_batch(g, over)?,
             // The engine sums over the hidden axes that the input did not have.
-            Lanes::Spread(_) => g.clone(),
+            BatchAxis::Spread(_) => g.clone(),
         })])
     }
 
@@ -109,28 +109,28 @@ impl Op for Lanes {
 
 /// Makes a visible axis the hidden axis of a level.
 pub fn enter(x: &Tensor, level: Level, axis: usize) -> Result<Tensor> {
-    Lanes::Enter(level, axis).apply(x)
+    BatchAxis::Enter(level, axis).apply(x)
 }
 
 /// Makes the hidden axis of a level visible. A tensor without the level is broadcast.
 pub fn leave(x: &Tensor, level: Level, axis: usize) -> Result<Tensor> {
-    Lanes::Leave(level, axis).apply(x)
+    BatchAxis::Leave(level, axis).apply(x)
 }
 
 /// The sum over the hidden axes of those levels that the tensor has.
-pub fn sum_lanes(x: &Tensor, over: &Levels) -> Result<Tensor> {
+pub fn sum_batch(x: &Tensor, over: &Levels) -> Result<Tensor> {
     if over.as_slice().iter().any(|l| x.levels.contains(*l)) {
-        Lanes::Sum(over.clone()).apply(x)
+        BatchAxis::Sum(over.clone()).apply(x)
     } else {
         Ok(x.clone())
     }
 }
 
 /// The tensor broadcast over those of the levels that it lacks.
-pub fn spread_lanes(x: &Tensor, over: &Levels) -> Result<Tensor> {
+pub fn expand_batch(x: &Tensor, over: &Levels) -> Result<Tensor> {
     if over.as_slice().iter().all(|l| x.levels.contains(*l)) {
         Ok(x.clone())
     } else {
-        Lanes::Spread(over.clone()).apply(x)
+        BatchAxis::Spread(over.clone()).apply(x)
     }
 }

@@ -28,8 +28,8 @@ impl Linear for Clone {
 /// >>> x.clone()
 /// Tensor([1., 2.], dtype=float32, requires_grad=True)
 /// ```
-#[op(method)]
-pub fn clone(x: &Tensor) -> Result<Tensor> {
+#[op(method, names("clone"))]
+pub fn copy(x: &Tensor) -> Result<Tensor> {
     apply(LinearOp(Clone), &[x])
 }
 #[derive(Clone)]

@@ -3,8 +3,8 @@
 //! knows no op by name.
 
 pub use super::args::{
-    Arg, Axes, Base, Choice, Count, FromArg, IntsOrStr, Lit, Operand, Order, Pairs, ParamType, Rest, Value,
-    Widths, take,
+    Arg, Axes, Choice, Count, FromArg, IntsOrStr, Lit, Operand, Order, Pairs, ParamKind, ParamType, Rest,
+    Value, Widths, take,
 };
 use crate::error::Result;
 

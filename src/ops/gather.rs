@@ -208,13 +208,13 @@ impl<C: WithIndices> Op for WithIndicesOp<C> {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let along = AlongAxis { name: "put", back: self.0.back() };
+        let along = AlongAxis { name: "scatter_add", back: self.0.back() };
         let add = |g: &Tensor| scatter_add_at(along, s.dims(0), &s.output(1), g);
         Ok(smallvec![g[0].as_ref().map(add).transpose()?])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![Some(gather("pick", only(t), &s.output(1), self.0.back())?), None])
+        Ok(smallvec![Some(gather("gather", only(t), &s.output(1), self.0.back())?), None])
     }
 }
 

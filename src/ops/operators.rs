@@ -1,6 +1,7 @@
-//! `+ - * /` between tensors and numbers, for gradient rules: a rule reads like its formula.
+//! `+ - * /` between tensors and numbers.
 //!
-//! Inside a rule only memory can fail. An operator throws that error ([`Error::throw`]) and the engine catches it.
+//! A gradient rule reads like its formula with them. Inside a rule only memory can fail: an operator throws that error
+//! ([`Error::throw`]) and the engine catches it. Elsewhere an operator panics with the text of its error.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -25,7 +26,7 @@ macro_rules! operators {
         }
         impl $Trait<f64> for Tensor {
             type Output = Tensor;
-            fn $method(self, o: f64) -> Tensor { (&self).$method(o) }
+            fn $method(self, o: f64) -> Tensor { $Trait::$method(&self, o) }
         }
         impl $Trait<&Tensor> for f64 {
             type Output = Tensor;
@@ -33,7 +34,7 @@ macro_rules! operators {
         }
         impl $Trait<Tensor> for f64 {
             type Output = Tensor;
-            fn $method(self, o: Tensor) -> Tensor { self.$method(&o) }
+            fn $method(self, o: Tensor) -> Tensor { $Trait::$method(self, &o) }
         }
     )* };
     (@ $Trait:ident $method:ident $f:path, $A:ty, $B:ty) => {

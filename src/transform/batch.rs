@@ -17,7 +17,7 @@ use crate::shape;
 /// use ferrograd::{Array, Tensor, transform::vmap};
 /// let x = Tensor::constant(Array::from_slice(&[1.0, 2.0, 3.0], &[3])?);
 /// let y = vmap(|t| Ok(vec![&t[0] * &t[0]]), &[(&x, Some(0))], 0)?;
-/// assert_eq!(y[0].array.to_vec::<f64>(), [1.0, 4.0, 9.0]);
+/// assert_eq!(y[0].array().to_vec::<f64>(), [1.0, 4.0, 9.0]);
 /// # Ok::<(), Box<ferrograd::Error>>(())
 /// ```
 ///
@@ -33,13 +33,11 @@ pub fn vmap(
         let Some(axis) = axis else { continue };
         let n = x.dims()[shape::axis("vmap", *axis, x.rank())?];
         if let Some(other) = batch_size.filter(|&other| other != n) {
-            bail!(Shape, "vmap", "input {i} has {n} lanes, an input before it {other}");
+            bail!(Shape, "vmap", "input {i} has a batch of {n}, an input before it one of {other}");
         }
         batch_size = Some(n);
     }
-    let Some(batch_size) = batch_size else {
-        bail!(Argument, "vmap", "no input has an axis to split into lanes")
-    };
+    let Some(batch_size) = batch_size else { bail!(Argument, "vmap", "no input has a batch axis") };
     let level = Level::new(batch_size);
     let _live = live(level);
     let inside = |(x, axis): &(&Tensor, Option<i64>)| match axis {
@@ -65,7 +63,7 @@ pub fn enter_at(x: &Tensor, level: Level, axis: i64) -> Result<Tensor> {
         bail!(
             Shape,
             "vmap",
-            "axis {axis} of {:?} has not the {} lanes of the call",
+            "axis {axis} of {:?} does not have the batch size {} of the call",
             x.dims(),
             level.batch_size
         );

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from tests.cases import Case, normal, uniform
 from tests.cases.elementary import quiet
@@ -43,6 +44,8 @@ CASES = [
     Case("atan2", GRID, ref=np.arctan2, order=0),
     Case("hypot", (A, B), ref=np.hypot),
     Case("hypot", GRID, ref=np.hypot, order=0),
+    Case("xlogy", (A, uniform(0.5, 2, 2, 3)), ref=special.xlogy),
+    Case("xlogy", GRID, ref=quiet(special.xlogy), order=0),
     Case("copysign", (A, B), ref=np.copysign),
     Case("copysign", GRID, ref=np.copysign, order=0),
     Case("nextafter", GRID, ref=np.nextafter, order=0),

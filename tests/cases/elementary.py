@@ -56,6 +56,7 @@ CASES = [
     *real("log10", np.log10, 0.5, 2),
     *real("sqrt", np.sqrt, 0.5, 2),
     *real("rsqrt", lambda x: 1 / np.sqrt(x), 0.5, 2),
+    *real("entr", special.entr, 0.5, 2),
     *real("sin", np.sin),
     *real("cos", np.cos),
     *real("tan", np.tan, -1, 1),

@@ -40,6 +40,7 @@ def batch_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05)
 
 CASES = [
     Case("logaddexp", (normal(2, 3), normal(3, seed=1)), ref=np.logaddexp),
+    Case("logaddexp2", (normal(2, 3), normal(3, seed=1)), ref=np.logaddexp2),
     Case("logaddexp", (np.array([0.0, 1.0]), np.array([0.0, 1.0])), ref=np.logaddexp),
     Case(
         "logaddexp",

@@ -138,7 +138,7 @@ def test_writes_to_arguments_reach_the_caller() -> None:
     vmap(lambda v, w: v.mul_(w), in_axes=(0, None))(a, w)
     same(fg.grad(a.sum(), w), np.asarray(x).sum(0))
     # A tensor shared by the whole batch cannot hold one value for each sample.
-    with pytest.raises(fg.LanesError, match="the same for all lanes"):
+    with pytest.raises(fg.VmapError, match="the same for the whole batch"):
         vmap(lambda v, w: w.copy_(v), in_axes=(0, None))(x, y)
 
 
@@ -146,7 +146,7 @@ def test_axis_size_gives_the_batch_size() -> None:
     same(vmap(lambda: fg.ones(2), axis_size=3)(), np.ones((3, 2)))
     same(vmap(lambda x: x, in_axes=None, axis_size=3)(sample(2)), np.stack([np.asarray(sample(2))] * 3))
     assert vmap(fg.sin, axis_size=3)(sample(3)).shape == (3,)
-    with pytest.raises(fg.ShapeError, match="different numbers of lanes"):
+    with pytest.raises(fg.ShapeError, match="batches of different sizes"):
         vmap(fg.sin, axis_size=2)(sample(3))
     for wrong in (-1, 2.0, True, 10**30):
         with pytest.raises(fg.ArgumentError, match="axis_size"):
@@ -169,9 +169,9 @@ def test_results_that_are_not_tensors_need_out_axes_none() -> None:
 
 def test_wrong_arguments_raise() -> None:
     x = sample(3, 2)
-    with pytest.raises(fg.ShapeError, match="nothing has lanes"):
+    with pytest.raises(fg.ShapeError, match="no argument has a batch axis"):
         vmap(fg.sin, in_axes=None)(x)
-    with pytest.raises(fg.ShapeError, match=r"different numbers of lanes: \[2, 3\]"):
+    with pytest.raises(fg.ShapeError, match=r"batches of different sizes: \[2, 3\]"):
         vmap(fg.add, in_axes=(0, 1))(x, x)
     with pytest.raises(fg.IndexOutOfRange, match="no axis 2"):
         vmap(fg.sin, in_axes=2)(x)

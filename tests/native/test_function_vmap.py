@@ -206,7 +206,7 @@ def test_the_arguments_of_a_custom_vmap() -> None:
         (lambda x: x, "two returns"),
         (lambda x: (x, 5), "axis 5"),
         (lambda x: (x, (0, 0)), "out_dims"),
-        (lambda x: (x[:1], 0), "lanes"),
+        (lambda x: (x[:1], 0), "batch"),
     ],
 )
 def test_wrong_results_of_a_custom_vmap_raise(result: Any, text: str) -> None:
@@ -273,6 +273,6 @@ def test_in_the_dialects() -> None:
 
 
 def test_a_batch_of_size_zero() -> None:
-    with pytest.raises(fg.LanesError, match="inside vmap"):
+    with pytest.raises(fg.VmapError, match="inside vmap"):
         func.vmap(NumpySine.apply)(leaf([]))
     assert func.vmap(Cube.apply)(leaf([])).shape == (0,)

@@ -209,7 +209,7 @@ def test_tensors_under_vmap() -> None:
         return x
 
     fg.func.vmap(f)(leaf(np.ones((3, 2))))
-    assert seen == ["float64[2] in 3 lanes"]
+    assert seen == ["float64[2] in a batch of 3"]
 
 
 def test_tensors_of_every_dialect() -> None:

@@ -63,7 +63,7 @@ def test_under_vmap() -> None:
         return x * 2
 
     vmap(f)(made([1.0, 2.0]))
-    assert seen == ["Tensor([1., 2.], dtype=float32, lanes=(2,))"]
+    assert seen == ["Tensor([1., 2.], dtype=float32, batch_shape=(2,))"]
 
 
 PADDLE_TEXTS = [

@@ -81,7 +81,7 @@ def test_new_tensors_made_from_a_batched_tensor_are_batched() -> None:
     for new in [*made, lambda v: v.new_ones(2), lambda v: torch.zeros_like(v).reshape(1).repeat(2)]:
         same(filled(new), np.stack([np.asarray(x)] * 2, 1))
     assert torch.vmap(lambda v: v.new_ones(2, dtype=torch.int64))(x).dtype == torch.int64
-    with pytest.raises(RuntimeError, match="the same for all lanes"):
+    with pytest.raises(RuntimeError, match="the same for the whole batch"):
         filled(lambda v: torch.zeros(2))
 
 

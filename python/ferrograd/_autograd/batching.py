@@ -10,7 +10,7 @@ import numpy as np
 
 from ferrograd import _core, _tree
 from ferrograd._autograd.nested import collect_tensors, fill, replace_tensors
-from ferrograd._core import ArgumentError, LanesError, Tensor
+from ferrograd._core import ArgumentError, VmapError, Tensor
 
 Values = Sequence[Tensor | None]
 
@@ -45,7 +45,7 @@ def call_vmap_rule(rule: Callable[..., Any], name: str, values: tuple[Any, ...])
 
 
 def call_per_element(
-    call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], refusal: LanesError
+    call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], refusal: VmapError
 ) -> Any:
     """Runs ``call`` for each element of the innermost batch and stacks the tensors of the results.
 
@@ -94,7 +94,7 @@ def run_rule(call: _core.FunctionCall, rule: Callable[[Values], Values], given: 
     """Runs a rule on the whole batch, or per element if it asks for values (``item``, ``numpy``)."""
     try:
         return rule(given)
-    except LanesError:
+    except VmapError:
         level = _core.innermost_batch([*(x for x in given if x is not None), *current_element(call, call.saved())])
         if level is None or not len(level):
             raise

@@ -13,7 +13,7 @@ from ferrograd._autograd import batching
 from ferrograd._autograd.context import Context
 from ferrograd._autograd.modes import no_grad
 from ferrograd._autograd.nested import collect_tensors, fill, indices, replace_tensors, tensors_in
-from ferrograd._core import ArgumentError, LanesError, LeafInplaceError, Tensor
+from ferrograd._core import ArgumentError, VmapError, LeafInplaceError, Tensor
 
 __all__ = ["Context", "Function", "once_differentiable"]
 
@@ -112,7 +112,7 @@ class Function:
                 cls.setup_context(ctx, args, output)
             else:
                 output = cls.forward(ctx, *args, **kwargs)
-        except LanesError as refusal:
+        except VmapError as refusal:
             _core.set_grad_mode(before)
             return batching.call_per_element(cls.apply, args, kwargs, refusal)
         finally:

@@ -36,7 +36,7 @@ __all__ = [
     "GradientEdge",
     "IndexOutOfRange",
     "InternalError",
-    "LanesError",
+    "VmapError",
     "LeafInplaceError",
     "Level",
     "LinAlgError",
@@ -1013,7 +1013,7 @@ class ConversionError(ArgumentError):
 class DtypeError(ArgumentError):
     ...
 
-class LanesError(ArgumentError):
+class VmapError(ArgumentError):
     ...
 
 class ShapeError(ArgumentError):

@@ -25,7 +25,7 @@ class Value(NamedTuple):
     batch_shape: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        batch = f" in {'x'.join(map(str, self.batch_shape))} lanes" if self.batch_shape else ""
+        batch = f" in a batch of {'x'.join(map(str, self.batch_shape))}" if self.batch_shape else ""
         return f"{self.dtype}{list(self.shape)}{batch}"
 
 

@@ -63,7 +63,7 @@ def _native(a: np.ndarray[Any, Any], name: str, tracked: bool, batch_shape: Sequ
     if tracked:
         text += ", requires_grad=True"
     if batch_shape:
-        text += f", lanes={tuple(batch_shape)}"
+        text += f", batch_shape={tuple(batch_shape)}"
     return text + ")"
 
 

@@ -130,7 +130,7 @@ def _batch_size(values: Sequence[Any], axes: Sequence[int | None], axis_size: in
     if axis_size is not None:
         sizes.add(axis_size)
     if len(sizes) != 1:
-        text = f"the arguments have different numbers of lanes: {sorted(sizes)}" if sizes else "nothing has lanes"
+        text = f"the arguments have batches of different sizes: {sorted(sizes)}" if sizes else "no argument has a batch axis"
         raise ShapeError(f"vmap: {text}")
     return sizes.pop()
 
@@ -148,7 +148,7 @@ def _left(level: _core.Batch, y: Any, axis: Any) -> Any:
     if isinstance(y, Tensor) and level.has(y):
         raise ArgumentError(
             "vmap: the function can not return a BatchedTensor when out_dim is None (out_axes, out_dims): "
-            "it is not the same for all lanes"
+            "it is not the same for the whole batch"
         )
     return y
 

@@ -56,10 +56,10 @@ fn check_may_write(slf: &Bound<'_, Var>, op: &str) -> PyResult<()> {
 
 fn batch_error(py: Python<'_>, op: &str) -> PyErr {
     let text = format!(
-        "{op}: under vmap, lanes cannot be written into a tensor that is the same for all lanes: an inplace operation \
-         needs a tensor made inside, of one that has lanes"
+        "{op}: under vmap, the values of a batch cannot be written into a tensor that is the same for the whole batch: an \
+         inplace operation needs a tensor made inside, from one that has the batch axis"
     );
-    raise(py, "LanesError", text)
+    raise(py, "VmapError", text)
 }
 
 /// Writes a number, a tensor, or anything that a tensor can be made of, over the elements at an index.

@@ -19,7 +19,7 @@ use crate::bind::value::var::Var;
 use crate::error::{Error, Result};
 use crate::graph::Tensor;
 use crate::ops::Index;
-use crate::ops::entry::{Arg, Base, Entry, Param, Value};
+use crate::ops::entry::{Arg, Entry, Param, ParamKind, Value};
 use crate::ops::movement::reshape_to;
 
 /// Makes a 0-d tensor a vector of one element, if an axis was given that only a vector has. Returns whether it did.
@@ -138,7 +138,7 @@ fn run<'py>(
 
 /// The dialect of the first tensor in a list of them.
 fn among(param: &Param, o: &Bound<'_, PyAny>) -> Option<Dialect> {
-    if !matches!(param.kind.base, Base::Tensors | Base::Rest) {
+    if !matches!(param.kind.base, ParamKind::Tensors | ParamKind::Rest) {
         return None;
     }
     o.try_iter().ok()?.flatten().find_map(|x| Var::dialect_of(&x))

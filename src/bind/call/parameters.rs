@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::arguments::Arguments;
 use crate::bind::value::var::Var;
-use crate::ops::entry::{Base, Entry, Lit, Param};
+use crate::ops::entry::{Entry, Lit, Param, ParamKind};
 
 /// Names of parameters in other libraries: ours, and theirs, which every function accepts.
 const SYNONYMS: &[(&str, &str)] = &[
@@ -57,9 +57,9 @@ pub type Given<'py> = SmallVec<[Option<Bound<'py, PyAny>>; 6]>;
 /// y)`), or of a parameter that takes integers and is the first after a method's tensor (`x.reshape(2, 3)`).
 fn gather<'py>(py: Python<'py>, entry: &'static Entry, all: Given<'py>) -> PyResult<Given<'py>> {
     let lead = usize::from(entry.method);
-    let ints = entry.params.get(lead).is_some_and(|p| p.kind.base == Base::Ints);
-    let rest = entry.params.iter().position(|p| p.kind.base == Base::Rest);
-    let tensors = entry.params.first().filter(|p| p.kind.base == Base::Tensors).map(|_| 0);
+    let ints = entry.params.get(lead).is_some_and(|p| p.kind.base == ParamKind::Ints);
+    let rest = entry.params.iter().position(|p| p.kind.base == ParamKind::Rest);
+    let tensors = entry.params.first().filter(|p| p.kind.base == ParamKind::Tensors).map(|_| 0);
     let Some(at) = tensors.or(rest).or(ints.then_some(lead)) else {
         return Err(PyTypeError::new_err(format!(
             "{}() takes at most {} arguments ({} given)",
@@ -77,8 +77,8 @@ fn gather<'py>(py: Python<'py>, entry: &'static Entry, all: Given<'py>) -> PyRes
 /// Whether the arguments must be gathered although they are not too many: an integer stands for a dtype, so it belongs
 /// to a shape (`zeros(2, 3)`), or a tensor for a list of tensors (`meshgrid(x, y)`).
 fn takes_gathering(entry: &Entry, given: &Given<'_>) -> bool {
-    let shaped = matches!(entry.params, [shape, dtype, ..] if shape.kind.base == Base::Ints && dtype.kind.base == Base::DType);
-    let tensors = entry.params.first().is_some_and(|p| p.kind.base == Base::Tensors);
+    let shaped = matches!(entry.params, [shape, dtype, ..] if shape.kind.base == ParamKind::Ints && dtype.kind.base == ParamKind::DType);
+    let tensors = entry.params.first().is_some_and(|p| p.kind.base == ParamKind::Tensors);
     let is = |i: usize, kind: fn(&Bound<'_, PyAny>) -> bool| {
         given.get(i).is_some_and(|o| o.as_ref().is_some_and(kind))
     };
@@ -136,7 +136,7 @@ pub fn match_arguments<'py>(
 /// The parameters as Python writes them.
 pub fn signature(entry: &Entry) -> String {
     let param = |p: &Param| match p.default {
-        None if p.kind.base == Base::Rest => format!("*{}", p.name),
+        None if p.kind.base == ParamKind::Rest => format!("*{}", p.name),
         None => p.name.to_owned(),
         Some(Lit::None) => format!("{}=None", p.name),
         Some(Lit::False) => format!("{}=False", p.name),

@@ -10,7 +10,7 @@ use super::number::{index, number, truth};
 use super::numpy::dtype;
 use super::tensor::{tensor, tensors};
 use crate::bind::value::var::Var;
-use crate::ops::entry::{Arg, Base, ParamType};
+use crate::ops::entry::{Arg, ParamKind, ParamType};
 
 /// A Python object as an argument of a type. `Ok(None)` if it is not of that type.
 pub fn argument(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
@@ -18,71 +18,71 @@ pub fn argument(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> 
         return Ok(Some(Arg::None));
     }
     Ok(match kind.base {
-        Base::Tensor => tensor(o)?.map(Arg::Tensor),
-        Base::Operand => match o.cast::<Var>() {
+        ParamKind::Tensor => tensor(o)?.map(Arg::Tensor),
+        ParamKind::Operand => match o.cast::<Var>() {
             Ok(v) => Some(Arg::Tensor(v.get().operand())),
             Err(_) => match number(o)? {
                 Some(n) => Some(Arg::Number(n)),
                 None => tensor(o)?.map(Arg::Tensor),
             },
         },
-        Base::Tensors => tensors(o)?.map(Arg::Tensors),
-        Base::Rest => match tensor(o)? {
+        ParamKind::Tensors => tensors(o)?.map(Arg::Tensors),
+        ParamKind::Rest => match tensor(o)? {
             Some(t) => Some(Arg::Tensors(vec![t])),
             None => tensors(o)?.map(Arg::Tensors),
         },
-        Base::Bool => truth(o).map(Arg::Bool),
-        Base::Int => index(o)?.map(Arg::Int),
-        Base::Float => match number(o)? {
+        ParamKind::Bool => truth(o).map(Arg::Bool),
+        ParamKind::Int => index(o)?.map(Arg::Int),
+        ParamKind::Float => match number(o)? {
             Some(n) => Some(Arg::Float(n.to_f64())),
             // A tensor of one element is taken as its number.
             None => o.cast::<Var>().ok().and_then(|_| o.extract().ok()).map(Arg::Float),
         },
-        Base::Number => number(o)?.map(Arg::Number),
-        Base::Ints => ints(o)?.map(Arg::Ints),
-        Base::IntsOrStr => match o.extract() {
+        ParamKind::Number => number(o)?.map(Arg::Number),
+        ParamKind::Ints => ints(o)?.map(Arg::Ints),
+        ParamKind::IntsOrStr => match o.extract() {
             Ok(word) => Some(Arg::Str(word)),
             Err(_) => ints(o)?.map(Arg::Ints),
         },
-        Base::Pairs => match index(o)? {
+        ParamKind::Pairs => match index(o)? {
             Some(n) => Some(Arg::Int(n)),
             None => pairs(o)?,
         },
-        Base::Count => match index(o)? {
+        ParamKind::Count => match index(o)? {
             Some(i) => Some(Arg::Int(i)),
             None => ints(o)?.map(Arg::Ints),
         },
-        Base::Widths => widths(o)?.map(Arg::Widths),
-        Base::Str => o.extract().ok().map(Arg::Str),
-        Base::Choice => truth(o).map(Arg::Bool).or_else(|| o.extract().ok().map(Arg::Str)),
-        Base::Order => match number(o)? {
+        ParamKind::Widths => widths(o)?.map(Arg::Widths),
+        ParamKind::Str => o.extract().ok().map(Arg::Str),
+        ParamKind::Choice => truth(o).map(Arg::Bool).or_else(|| o.extract().ok().map(Arg::Str)),
+        ParamKind::Order => match number(o)? {
             Some(n) => Some(Arg::Number(n)),
             None => o.extract().ok().map(Arg::Str),
         },
-        Base::DType => dtype(o)?.map(Arg::DType),
-        Base::Index => indices(o)?.map(Arg::Index),
+        ParamKind::DType => dtype(o)?.map(Arg::DType),
+        ParamKind::Index => indices(o)?.map(Arg::Index),
     })
 }
 
 /// The objects that a type takes, for errors.
 pub fn wanted(kind: ParamType) -> String {
     let base = match kind.base {
-        Base::Tensor => "a Tensor",
-        Base::Operand => "a Tensor or a number",
-        Base::Tensors => "a list of Tensors",
-        Base::Rest => "Tensors or a list of them",
-        Base::Bool => "a bool",
-        Base::Int => "an int",
-        Base::Float | Base::Number => "a number",
-        Base::IntsOrStr => "an int, a list of ints or a str",
-        Base::Pairs => "an int or two lists of ints",
-        Base::Ints | Base::Count => "an int or a list of ints",
-        Base::Widths => "an int, a pair of ints or a list of pairs",
-        Base::Str => "a str",
-        Base::Choice => "a bool or a str",
-        Base::Order => "a number or a str",
-        Base::DType => "a dtype",
-        Base::Index => "an index (integers, slices, None, Ellipsis, lists or arrays)",
+        ParamKind::Tensor => "a Tensor",
+        ParamKind::Operand => "a Tensor or a number",
+        ParamKind::Tensors => "a list of Tensors",
+        ParamKind::Rest => "Tensors or a list of them",
+        ParamKind::Bool => "a bool",
+        ParamKind::Int => "an int",
+        ParamKind::Float | ParamKind::Number => "a number",
+        ParamKind::IntsOrStr => "an int, a list of ints or a str",
+        ParamKind::Pairs => "an int or two lists of ints",
+        ParamKind::Ints | ParamKind::Count => "an int or a list of ints",
+        ParamKind::Widths => "an int, a pair of ints or a list of pairs",
+        ParamKind::Str => "a str",
+        ParamKind::Choice => "a bool or a str",
+        ParamKind::Order => "a number or a str",
+        ParamKind::DType => "a dtype",
+        ParamKind::Index => "an index (integers, slices, None, Ellipsis, lists or arrays)",
     };
     if kind.optional { format!("{base} or None") } else { base.to_owned() }
 }

@@ -35,8 +35,8 @@ pub fn from_object(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tenso
     let array = match tensor(o)? {
         Some(t) => {
             if !t.levels.is_empty() {
-                let text = "tensor: lanes of a vmap have no values of their own to copy";
-                return Err(raise(o.py(), "LanesError", text));
+                let text = "tensor: inside vmap a tensor stands for a whole batch and has no values of its own to copy";
+                return Err(raise(o.py(), "VmapError", text));
             }
             t.array
         }

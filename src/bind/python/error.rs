@@ -22,8 +22,8 @@ class DtypeError(ArgumentError):
     'A dtype that the function is not defined for.'
 class IndexOutOfRange(ArgumentError, IndexError):
     'An index or axis that is not there.'
-class LanesError(ArgumentError):
-    'What a tensor that stands for all lanes of a vmap cannot do, such as to give its values.'
+class VmapError(ArgumentError):
+    'What a tensor that stands for the whole batch of a vmap cannot do, such as to give its values.'
 class ConversionError(ArgumentError):
     'A tensor that is asked for its numbers where its derivative would be lost.'
 class FreedGraphError(FerrogradError, RuntimeError, SystemError):

@@ -2,7 +2,6 @@
 //! site is carried along, and panics become errors.
 
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pyo3::prelude::*;
 
@@ -16,11 +15,12 @@ use crate::kernel::interrupt::listen_to;
 pub fn without_gil<T: Send>(py: Python<'_>, f: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     stack::check()?;
     let _site = modes::fix_site();
-    let f = || {
-        let _listening = listen_to(Some(ask));
-        f()
-    };
-    py.detach(|| catch_unwind(AssertUnwindSafe(f))).unwrap_or_else(|p| Err(Error::from_panic(p)))
+    py.detach(|| {
+        Error::catch(|| {
+            let _listening = listen_to(Some(ask));
+            f()
+        })
+    })
 }
 
 /// Asks Python whether a signal has come, on the only thread where it handles them. Other threads do not take the GIL.

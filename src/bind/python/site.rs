@@ -51,31 +51,33 @@ fn set_own_code(folder: String) {
 }
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    install();
+    install(m.py());
     m.add_function(wrap_pyfunction!(set_own_code, m)?)
 }
 
-fn install() {
-    FRAMES.get_or_init(|| {
-        // SAFETY: `RTLD_DEFAULT` searches the whole process; the names are C strings.
-        let (lasti, back) = unsafe {
-            (
-                libc::dlsym(libc::RTLD_DEFAULT, c"PyFrame_GetLasti".as_ptr()),
-                libc::dlsym(libc::RTLD_DEFAULT, c"PyFrame_GetBack".as_ptr()),
-            )
-        };
-        if lasti.is_null() || back.is_null() {
-            return None;
-        }
-        // SAFETY: CPython declares the functions with these signatures since 3.11.
-        Some(unsafe {
-            (
-                std::mem::transmute::<*mut c_void, GetLasti>(lasti),
-                std::mem::transmute::<*mut c_void, GetBack>(back),
-            )
-        })
-    });
+fn install(py: Python<'_>) {
+    FRAMES.get_or_init(|| frame_functions(py).ok());
     set_host(Host { current, describe });
+}
+
+/// Where `ctypes` finds the functions in the running interpreter, on every platform.
+fn frame_functions(py: Python<'_>) -> PyResult<(GetLasti, GetBack)> {
+    let ctypes = py.import("ctypes")?;
+    let address = |name| -> PyResult<usize> {
+        let function = ctypes.getattr("pythonapi")?.getattr(name)?;
+        let pointer = ctypes.call_method1("cast", (function, ctypes.getattr("c_void_p")?))?;
+        pointer.getattr("value")?.extract()
+    };
+    let (lasti, back) = (address("PyFrame_GetLasti")?, address("PyFrame_GetBack")?);
+    let pointer = std::ptr::with_exposed_provenance::<c_void>;
+    // SAFETY: CPython declares the functions with these signatures since 3.11, and a function that `ctypes` has found
+    // is not null.
+    Ok(unsafe {
+        (
+            std::mem::transmute::<*const c_void, GetLasti>(pointer(lasti)),
+            std::mem::transmute::<*const c_void, GetBack>(pointer(back)),
+        )
+    })
 }
 
 /// The site of the running Python frame, or of the nearest one outside this library. It is called only where the GIL is

@@ -168,7 +168,7 @@ impl Var {
             return Ok(slf.clone());
         }
         let (t, dialect) = slf.get().parts();
-        Var::result(slf.py(), copy::clone(&t)?, dialect)
+        Var::result(slf.py(), copy::copy(&t)?, dialect)
     }
 
     /// The tensor itself: it is on the CPU.
@@ -231,7 +231,7 @@ impl Var {
         let (t, dialect) = slf.get().parts();
         match dtype.filter(|&d| d != t.dtype()) {
             Some(d) => Var::result(py, movement::cast(&t, d)?, dialect),
-            None if fresh => Var::result(py, copy::clone(&t)?, dialect),
+            None if fresh => Var::result(py, copy::copy(&t)?, dialect),
             None => Ok(slf.clone()),
         }
     }

@@ -33,7 +33,7 @@ impl<'a, 'py> TakenValues<'a, 'py> {
                 return Err(raise(py, "ShapeError", text));
             }
             if !t.levels.is_empty() || !g.levels.is_empty() {
-                return Err(raise(py, "LanesError", format!("{op}: a step is not taken lane by lane")));
+                return Err(raise(py, "VmapError", format!("{op}: inside vmap an optimizer takes no step")));
             }
             if vars[..i].iter().any(|other| other.is(*v)) {
                 return Err(raise(py, "ArgumentError", format!("{op}: a tensor is given twice")));

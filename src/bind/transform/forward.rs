@@ -12,7 +12,7 @@ use crate::bind::python::gil::without_gil;
 use crate::bind::python::stack;
 use crate::bind::value::var::Var;
 use crate::engine::{self, Differentiating};
-use crate::error::interned;
+use crate::error::{Result, interned};
 use crate::graph::{Edge, Tensor};
 use crate::ops::copy::alias;
 
@@ -33,12 +33,8 @@ fn push<'py>(
     #[pyo3(from_py_with = list)] tangents: Vec<Bound<'py, Var>>,
     create_graph: bool,
 ) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
-    let moved = moves(py, &inputs, &tangents)?;
-    let edges: Vec<Option<Edge>> = outputs.iter().map(|v| v.get().tensor().edge).collect();
-    let tracked: Vec<Edge> = edges.iter().flatten().cloned().collect();
-    let found = without_gil(py, || engine::push(&tracked, &moved, create_graph))?;
-    let dialect = outputs.first().map_or(Dialect::Native, |v| v.get().dialect());
-    by_output(py, &edges, found, dialect)
+    let push = |outputs: &[Edge], moved: &[_]| Ok(vec![engine::push(outputs, moved, create_graph)?]);
+    Ok(pushed(py, &outputs, moves(py, &inputs, &tangents)?, push)?.remove(0))
 }
 
 /// The edges of the tracked inputs, each with its tangent.
@@ -63,19 +59,27 @@ fn moves(
     Ok(moved)
 }
 
-/// The results for the tracked outputs, and None for the others.
-fn by_output<'py>(
+/// Rows of what `push` makes of the tracked outputs and the moved inputs: a tensor for each output, or None where it is
+/// not tracked or no tangent arrives.
+fn pushed<'py>(
     py: Python<'py>,
-    edges: &[Option<Edge>],
-    found: Vec<Option<Tensor>>,
-    dialect: Dialect,
-) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
-    let mut found = found.into_iter();
-    let result = |edge: &Option<Edge>| {
-        let t: Option<Tensor> = edge.as_ref().and_then(|_| found.next().flatten());
-        t.map(|t| Var::result(py, t, dialect)).transpose()
+    outputs: &[Bound<'py, Var>],
+    moved: Vec<(Edge, Tensor)>,
+    push: impl FnOnce(&[Edge], &[(Edge, Tensor)]) -> Result<Vec<Vec<Option<Tensor>>>> + Send,
+) -> PyResult<Vec<Vec<Option<Bound<'py, Var>>>>> {
+    let edges: Vec<Option<Edge>> = outputs.iter().map(|v| v.get().tensor().edge).collect();
+    let tracked: Vec<Edge> = edges.iter().flatten().cloned().collect();
+    let found = without_gil(py, || push(&tracked, &moved))?;
+    let dialect = outputs.first().map_or(Dialect::Native, |v| v.get().dialect());
+    let by_output = |row: Vec<Option<Tensor>>| {
+        let mut row = row.into_iter();
+        let result = |edge: &Option<Edge>| {
+            let t: Option<Tensor> = edge.as_ref().and_then(|_| row.next().flatten());
+            t.map(|t| Var::result(py, t, dialect)).transpose()
+        };
+        edges.iter().map(result).collect()
     };
-    edges.iter().map(result).collect()
+    found.into_iter().map(by_output).collect()
 }
 
 /// The derivatives of `outputs` with respect to a number `t`, if `inputs` are moved by `t` times `tangents`. For each
@@ -89,12 +93,8 @@ fn taylor<'py>(
     order: usize,
     create_graph: bool,
 ) -> PyResult<Vec<Vec<Option<Bound<'py, Var>>>>> {
-    let moved = moves(py, &inputs, &tangents)?;
-    let edges: Vec<Option<Edge>> = outputs.iter().map(|v| v.get().tensor().edge).collect();
-    let tracked: Vec<Edge> = edges.iter().flatten().cloned().collect();
-    let found = without_gil(py, || engine::taylor(&tracked, &moved, order, create_graph))?;
-    let dialect = outputs.first().map_or(Dialect::Native, |v| v.get().dialect());
-    found.into_iter().map(|row| by_output(py, &edges, row, dialect)).collect()
+    let push = |outputs: &[Edge], moved: &[_]| engine::taylor(outputs, moved, order, create_graph);
+    pushed(py, &outputs, moves(py, &inputs, &tangents)?, push)
 }
 
 /// Whether the graph below `outputs` leads to a leaf that is not among `places`.

@@ -197,7 +197,7 @@ impl Var {
     /// The values, for a function of the name `what`.
     ///
     ///  # Errors
-    ///  `LanesError`, inside a `vmap`: the tensor stands for the values of the whole batch.
+    ///  `VmapError`, inside a `vmap`: the tensor stands for the values of the whole batch.
     pub fn values(&self, what: &str) -> PyResult<Array> {
         Var::values_of(self.tensor(), what)
     }
@@ -208,11 +208,11 @@ impl Var {
             return Ok(t.array);
         }
         let text = format!(
-            "{what}: inside vmap a tensor stands for all its lanes and has no values of its own (shape {:?}), so there \
+            "{what}: inside vmap a tensor stands for a whole batch and has no values of its own (shape {:?}), so there \
              is no {what}() on a Tensor and no data-dependent control flow",
             t.dims()
         );
-        Err(Python::attach(|py| raise(py, "LanesError", text)))
+        Err(Python::attach(|py| raise(py, "VmapError", text)))
     }
 
     pub fn dialect_of(o: &Bound<'_, PyAny>) -> Option<Dialect> {

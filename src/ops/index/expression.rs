@@ -204,7 +204,7 @@ fn marked(op: &'static str, mask: &Tensor, dims: &[usize], axis: usize) -> Resul
         bail!(
             Argument,
             op,
-            "a mask reads as many elements as are true in it, and under vmap that number differs from lane to lane; use where or masked_fill"
+            "a mask reads as many elements as are true in it, and under vmap that number differs within the batch; use where or masked_fill"
         );
     }
     Ok(Tensor::constant(nonzero(&mask.array)?))

@@ -100,7 +100,7 @@ impl Groups<'_> {
     /// on. So its derivatives are exact where factors are zero.
     fn product(&self) -> Result<Tensor> {
         if !self.positions.levels.is_empty() {
-            bail!(Argument, self.op, "inside vmap the indices of a product are the same for all lanes");
+            bail!(Argument, self.op, "inside vmap the indices of a product are the same for the whole batch");
         }
         let places = self.positions.array.contiguous()?;
         let mut met = vec![];

@@ -73,7 +73,7 @@ fn positions(op: &'static str, x: &Tensor) -> Result<Array> {
         bail!(
             Argument,
             op,
-            "the size of the result depends on the values, and under vmap those differ from lane to lane"
+            "the size of the result depends on the values, and under vmap those differ within the batch"
         );
     }
     index::nonzero(&x.array)
@@ -137,7 +137,7 @@ pub fn one_hot(
         -1 if !x.levels.is_empty() => bail!(
             Argument,
             "one_hot",
-            "the number of classes depends on the values, and under vmap those differ from lane to lane; give num_classes"
+            "the number of classes depends on the values, and under vmap those differ within the batch; give num_classes"
         ),
         -1 => {
             let own = Tensor::constant(x.array.without_repeats());

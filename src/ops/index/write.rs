@@ -25,13 +25,13 @@ use crate::shape::{self, Dims};
 
 /// Input 0 with input 1, broadcast, written over a region, or at the positions of input 2 in the region.
 #[derive(Clone)]
-struct Put {
+struct IndexPut {
     name: &'static str,
     region: Region,
     at: Option<(SmallVec<[usize; 4]>, IndexedAxes)>,
 }
 
-impl Put {
+impl IndexPut {
     /// Writes in place if nobody else holds the memory of `x`, else to a copy. On an error `x` is unchanged.
     fn write(&self, x: &mut Array, ins: &[&Array], batch_ndim: usize) -> Result<()> {
         let hidden = |a: usize| if x.dims()[a] == 1 { hidden_size(ins, a) } else { x.dims()[a] };
@@ -77,7 +77,7 @@ impl Put {
     }
 }
 
-impl Op for Put {
+impl Op for IndexPut {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -179,7 +179,7 @@ pub fn put_at(x: &mut Tensor, layout: Option<&Layout>, index: &[Index], value: O
         Some(List { order, rows, positions }) => (Some((order, rows)), Some(positions)),
         None => (None, None),
     };
-    let put = Put { name: OP, region, at };
+    let put = IndexPut { name: OP, region, at };
     let batched = |t: &Tensor| !t.levels.is_empty();
     if batched(x) || batched(&value) || positions.as_ref().is_some_and(batched) {
         *x = put.apply(x, &value, positions.as_ref())?;
@@ -240,7 +240,7 @@ pub(in crate::ops) fn put_region(
 ) -> Result<Tensor> {
     let dims = region.of(&Layout::contiguous(x.dims()), 0).dims;
     let value = fitted(name, value.into(), x.dtype(), &dims)?;
-    Put { name, region, at: None }.apply(x, &value, None)
+    IndexPut { name, region, at: None }.apply(x, &value, None)
 }
 
 /// `x` with `value`, broadcast and cast to the dtype of `x`, written where `x[indices]` reads; with

@@ -88,13 +88,13 @@ impl Op for CrossEntropyGrad {
 
 /// The inner product of `c` with each row's gradient, `softmax(x) - [the class]`.
 fn along_gradient(c: &Tensor, x: &Tensor, classes: &Tensor) -> Result<Tensor> {
-    Ok(live(&sum_rows(&(c * softmax(x, -1)?))?, classes)? - gather("pick", c, classes, 1)?)
+    Ok(live(&sum_rows(&(c * softmax(x, -1)?))?, classes)? - gather("gather", c, classes, 1)?)
 }
 
 /// `x` for rows with a class, 0 for the others.
 fn live(x: &Tensor, classes: &Tensor) -> Result<Tensor> {
     let first = clamped(classes)?;
-    gather("pick", x, &first, 1)
+    gather("gather", x, &first, 1)
 }
 
 /// 0 for every class, -1 for none.
@@ -198,7 +198,7 @@ impl<'a> Rows<'a> {
         let flat = reshape_to(named, &[shape::len(named.dims())])?;
         // With no classes there is nothing to gather from, and all samples are ignored.
         let weight = if self.classes == 0 { ones() } else { weight };
-        reshape_to(&gather("pick", &weight, &flat, 1)?, named.dims()).map(Some)
+        reshape_to(&gather("gather", &weight, &flat, 1)?, named.dims()).map(Some)
     }
 
     /// A column in the shape of the samples.
@@ -254,7 +254,7 @@ pub fn cross_entropy(
     let weights = rows.sample_weights(&named, ignored, weight.as_ref())?;
     let mut loss = if label_smoothing > 0.0 {
         let p = log_softmax(&rows.x, -1)?;
-        let own = gather("pick", &p, &named, 1)?;
+        let own = gather("gather", &p, &named, 1)?;
         let own = if weight.is_some() { own * weights.as_ref().expect("of the classes") } else { own };
         let all = live(&sum_rows(&weight.as_ref().map_or_else(|| p.clone(), |w| &p * w))?, &named)?;
         -(own * (1.0 - label_smoothing) + all * smooth)
@@ -288,7 +288,7 @@ pub fn nll_loss(
     let weight = rows.weight(weight)?;
     let (named, ignored) = rows.named(target, ignore_index)?;
     let weights = rows.sample_weights(&named, ignored, weight.as_ref())?;
-    let own = -gather("pick", &rows.x, &named, 1)?;
+    let own = -gather("gather", &rows.x, &named, 1)?;
     let loss = match &weights {
         Some(w) if weight.is_some() => own * w,
         _ => own,

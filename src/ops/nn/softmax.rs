@@ -1,5 +1,7 @@
 //! Softmax and its relatives.
 
+use std::f64::consts::{LN_2, LOG2_E};
+
 use smallvec::smallvec;
 
 use crate::array::Array;
@@ -215,4 +217,16 @@ binary_rows! {
 pub fn logaddexp(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     let (x, y) = promoted(Class::Real, x, y)?;
     log_add_exp(&x, &y)
+}
+
+/// The logarithm to base 2 of the sum of the powers of 2, 2^x + 2^y, without overflow. The shapes broadcast.
+///
+/// ```python
+/// >>> fg.logaddexp2(fg.tensor([3.0]), fg.tensor([3.0])).tolist()
+/// [4.0]
+/// ```
+#[op(in_place)]
+pub fn logaddexp2(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
+    let (x, y) = promoted(Class::Real, x, y)?;
+    Ok(log_add_exp(&(&*x * LN_2), &(&*y * LN_2))? * LOG2_E)
 }

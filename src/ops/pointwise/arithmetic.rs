@@ -52,6 +52,10 @@ binary_ops! {
         [x, z] g => g * (x * reciprocal_or_zero(z)?); [y, z] g => g * (y * reciprocal_or_zero(z)?);
         "The length of the vector (x, y), without overflow. Its derivative at (0, 0) is 0.",
         "fg.hypot(fg.tensor([3.0]), fg.tensor([4.0])).tolist()" => "[5.0]";
+    XLogY xlogy, xlogy_same: real x, y => if x == T::ZERO && !y.nan() { T::ZERO } else { x.mul(y.ln()) };
+        [x, y] g => g * x_log_y_by_x(x, y)?; [x, y] g => g * x_over_y(x, y)?;
+        "x log(y), and 0 where x is 0, whatever y is but NaN. Its derivatives at (0, 0) are 0.",
+        "fg.xlogy(fg.tensor([0.0, 2.0]), fg.tensor([0.0, 1.0])).tolist()" => "[0.0, 0.0]";
     Copysign copysign, copysign_same: plain x, y => x.copysign(y);
         [x, y] g => g * copysign_same(&sign(x)?, &multiply_same(&sign(x)?, y)?)?; [] _g => zero();
         "The magnitude of x with the sign of y.",
@@ -92,6 +96,15 @@ binary_rows! {
     Masked masked "masked",
         plain x, y => if y == T::ZERO { T::ZERO } else { x.mul(y) };
         [y] g => masked(g, y)?; [] _g => zero();
+}
+
+binary_rows! {
+    /// The derivative of `x log(y)` by `x`: `log(y)`, and 0 where `x` is 0 and `y` is not positive.
+    XLogYByX x_log_y_by_x "xlogy", real x, y => if x == T::ZERO && y <= T::ZERO { T::ZERO } else { y.ln() };
+        [] _g => zero(); [y] g => g / y;
+    /// `x / y`, and 0 where `x` is 0.
+    XOverY x_over_y "xlogy", plain x, y => if x == T::ZERO && !y.nan() { T::ZERO } else { x.div(y) };
+        [y] g => g / y; [y, z] g => -(g * z / y);
 }
 
 /// `g y x^(y - 1)`, in one pass if all elements have the same exponent.

@@ -58,7 +58,11 @@ pub fn allclose(
 ) -> Result<bool> {
     let close = isclose(x, y, rtol, atol, equal_nan)?;
     if !close.levels.is_empty() {
-        bail!(Argument, "allclose", "inside vmap each lane has its own answer: take isclose(...) and all()");
+        bail!(
+            Argument,
+            "allclose",
+            "inside vmap each element of the batch has its own answer: take isclose(...) and all()"
+        );
     }
     Ok(close.array.view::<Bool8>().iter().all(|b| b.0 != 0))
 }

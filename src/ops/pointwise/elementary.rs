@@ -126,6 +126,9 @@ unary_ops! {
         pass plain g, y => g.mul(y.mul(T::lit(LN_2)));
         "2 to the power of each element.",
         "fg.exp2(fg.tensor([3.0])).tolist()" => "[8.0]";
+    Entr entr: real [x] x => if x == T::ZERO { T::ZERO } else if x < T::ZERO { T::INFINITY.neg() } else { x.mul(x.ln()).neg() }; g => -(g * (log(x)? + 1.0));
+        "The entropy -x log(x) of each element, 0 at 0 and -inf below. Its derivative at 0 is inf.",
+        "fg.entr(fg.tensor([1.0, 0.0])).tolist()" => "[-0.0, 0.0]";
     Logit logit: real [x] x => x.ln().sub(x.neg().ln_1p()); g => g * reciprocal(&(x - x * x))?;
         "log(x / (1 - x)), which `sigmoid` undoes.",
         "fg.logit(fg.tensor([0.5])).tolist()" => "[0.0]";
