@@ -94,13 +94,16 @@ pub fn largest_cache() -> usize {
 }
 
 /// Whether the reserve was used and is not whole again.
+#[cfg(feature = "python")]
 pub fn is_short() -> bool {
     IS_SHORT.load(Relaxed)
 }
 
 /// The system's allocator with the reserve.
+#[cfg(feature = "python")]
 pub struct WithReserve;
 
+#[cfg(feature = "python")]
 impl WithReserve {
     /// Tries once more with the reserve, after the system had no memory for a block of this size.
     #[cold]
@@ -127,6 +130,7 @@ impl WithReserve {
 }
 
 // SAFETY: every block comes from the system's allocator and goes back to it, with the layout of the call.
+#[cfg(feature = "python")]
 unsafe impl GlobalAlloc for WithReserve {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -52,7 +52,7 @@ fn errors_say_what_was_refused() -> Outcome {
     assert!(Tensor::new(&[1.0, 2.0], &[3]).unwrap_err().to_string().contains("2 elements"));
     let (x, y) = (Tensor::new(&[1.0, 2.0], &[2])?, Tensor::new(&[1.0, 2.0, 3.0], &[3])?);
     let text = x.add(&y).unwrap_err().to_string();
-    let panic = std::panic::catch_unwind(|| &x + &y).unwrap_err();
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| &x + &y)).unwrap_err();
     assert_eq!(panic.downcast_ref::<String>(), Some(&text));
     assert!(text.contains("add") && text.contains("[2]") && text.contains("[3]"), "{text}");
     Ok(())

@@ -191,7 +191,7 @@ impl Op for Pair {
     }
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         let x = Tensor::constant(ins[0].clone());
-        Ok([x.array().clone(), (&x * 2.0).array].into_iter().collect())
+        Ok([x.array().clone(), (&x * 2.0).array().clone()].into_iter().collect())
     }
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::NOTHING

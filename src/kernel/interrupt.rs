@@ -23,13 +23,16 @@ thread_local! {
 }
 
 /// While it lives, [`check`] asks somebody else on this thread.
+#[cfg(feature = "python")]
 pub struct Scope(Listening);
 
 /// From now on `ask` is asked on this thread, or nobody.
+#[cfg(feature = "python")]
 pub fn listen_to(ask: Option<Ask>) -> Scope {
     Scope(LISTENING.replace(Listening { ask, next: None }))
 }
 
+#[cfg(feature = "python")]
 impl Drop for Scope {
     fn drop(&mut self) {
         LISTENING.set(self.0);
