@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::interrupt;
-use crate::error::Error;
 
 /// The largest number of threads that a caller can set.
 pub const MAX_THREADS: usize = 64;
@@ -48,26 +47,29 @@ pub fn set_threads(n: usize) {
 
 /// The rayon pool for the current number of threads, for libraries that use rayon themselves. Workers that spin are
 /// sent back to it.
+///
+/// # Panics
+/// If the system refuses threads.
 pub fn pool() -> &'static rayon::ThreadPool {
-    let pool = current();
+    let pool = current().expect("the system refuses threads");
     pool.spinners.dismissed.fetch_add(1, Release);
     &pool.rayon
 }
 
-fn current() -> &'static Pool {
+/// The pool of this process. None if the system refuses threads, for each of which it needs memory.
+fn current() -> Option<&'static Pool> {
     let slot = &POOLS[threads()];
     let process = std::process::id();
     let old = slot.load(Acquire);
     // SAFETY: pools are never freed, so every non-null pointer in `POOLS` is valid.
     if let Some(pool) = unsafe { old.as_ref() }.filter(|p| p.process == process) {
-        return pool;
+        return Some(pool);
     }
     let rayon = rayon::ThreadPoolBuilder::new()
         .num_threads(threads())
         .thread_name(|i| format!("ferrograd-{i}"))
-        .build();
-    // A thread needs memory for its stack.
-    let Ok(rayon) = rayon else { Box::new(Error::NoMemory).throw() };
+        .build()
+        .ok()?;
     let new = Box::into_raw(Box::new(Pool { process, rayon, spinners: Spinners::default() }));
     match slot.compare_exchange(old, new, AcqRel, Acquire) {
         Ok(_) => {
@@ -76,13 +78,13 @@ fn current() -> &'static Pool {
                 BUSY.store(0, Relaxed);
             }
             // SAFETY: `new` comes from `Box::into_raw` and is never freed.
-            unsafe { &*new }
+            Some(unsafe { &*new })
         }
         Err(other) => {
             // SAFETY: another thread stored its pool first, so this one is unshared and comes from `Box::into_raw`.
             drop(unsafe { Box::from_raw(new) });
             // SAFETY: the pointer comes from `POOLS`, whose pools are never freed.
-            unsafe { &*other }
+            Some(unsafe { &*other })
         }
     }
 }
@@ -234,7 +236,8 @@ pub fn team<R>(work: &(dyn Fn(Team<'_>) + Sync), lead: impl FnOnce(Team<'_>) -> 
 impl Team<'_> {
     /// Requests one more helper. It may start late or not at all.
     pub fn call(self) {
-        let (pool, call) = (current(), Call { team: self.state.clone(), work: self.work });
+        let Some(pool) = current() else { return };
+        let call = Call { team: self.state.clone(), work: self.work };
         if pool.spinners.claim() {
             return pool.spinners.post(call);
         }

@@ -293,7 +293,7 @@ pub fn normal(
 
 /// Whether any element of a float tensor satisfies a condition, hidden axes included.
 fn any(op: &'static str, x: &Tensor, is: impl Fn(f64) -> bool) -> Result<bool> {
-    dispatch!(x.dtype(), float T => Ok(x.array.view::<T>().iter().any(|&v| is(v.to_f64()))),
+    dispatch!(x.dtype(), float T => Ok(x.array.without_repeats().view::<T>().iter().any(|&v| is(v.to_f64()))),
         else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }
 

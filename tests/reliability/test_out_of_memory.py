@@ -11,55 +11,55 @@ from tests.engine.test_threads import script
 
 #: By name: what is made before the limit, and the call that may fail.
 WORK = {
-    "record": ("x = fg.tensor(np.ones(3), requires_grad=True)", "chain(x, 60_000)"),
-    "record views": ("x = fg.tensor(np.ones((2, 3)), requires_grad=True)", "chain_of_views(x, 60_000)"),
+    "record": ("x = fg.tensor(np.ones(3), requires_grad=True)", "chain(x, 40_000)"),
+    "record views": ("x = fg.tensor(np.ones((2, 3)), requires_grad=True)", "chain_of_views(x, 40_000)"),
     "backward": (
-        "x = fg.tensor(np.ones(3), requires_grad=True); y = chain(x, 60_000).sum()",
+        "x = fg.tensor(np.ones(3), requires_grad=True); y = chain(x, 40_000).sum()",
         "fg.grad(y, x, retain_graph=True)",
     ),
     "double backward": (
-        "x = fg.tensor(np.ones(3), requires_grad=True); y = chain(x, 20_000).sum()",
-        "fg.grad(fg.grad(y, x, create_graph=True, retain_graph=True).sum(), x)",
+        "x = fg.tensor(np.ones(3), requires_grad=True); y = (chain(x, 15_000) ** 2).sum()",
+        "fg.grad(fg.grad(y, x, create_graph=True, retain_graph=True).sum(), x, retain_graph=True)",
     ),
     "wide backward": (
         "x = fg.tensor(np.ones(100_000), requires_grad=True); y = wide(x, 24)",
         "fg.grad(y, x, retain_graph=True)",
     ),
-    "graph": ("x = fg.tensor(np.ones(3), requires_grad=True); y = chain(x, 60_000)", "fg.graph(y)"),
+    "graph": ("x = fg.tensor(np.ones(3), requires_grad=True); y = chain(x, 40_000)", "fg.graph(y)"),
     "jvp": ("x = fg.tensor(np.ones(3))", "fg.func.jvp(lambda x: chain(x, 10_000), (x,), (x,))"),
-    "vmap": ("x = fg.tensor(np.ones((5, 3)))", "fg.func.vmap(lambda x: chain(x, 5_000))(x)"),
-    "ints": ("x = list(range(2_000_000))", "fg.tensor(x)"),
-    "floats": ("x = [float(i) for i in range(2_000_000)]", "fg.tensor(x)"),
-    "late float": ("x = [True] * 500_000 + [1] * 500_000 + [1.5] * 500_000", "fg.tensor(x)"),
-    "list of tensors": ("x = [fg.tensor(1.0, requires_grad=True)] * 60_000", "fg.tensor(x)"),
-    "stack": ("x = [fg.tensor([1.0, 2.0], requires_grad=True)] * 60_000", "fg.stack(x)"),
-    "concat": ("x = [fg.tensor([1, 2])] * 60_000", "fg.concat(x)"),
+    "vmap": ("x = fg.tensor(np.ones((5, 3)))", "fg.func.vmap(fg.func.grad(lambda x: chain(x, 15_000).sum()))(x)"),
+    "ints": ("x = list(range(600_000))", "fg.tensor(x)"),
+    "floats": ("x = [float(i) for i in range(600_000)]", "fg.tensor(x)"),
+    "late float": ("x = [True] * 200_000 + [1] * 200_000 + [1.5] * 200_000", "fg.tensor(x)"),
+    "list of tensors": ("x = [fg.tensor(1.0, requires_grad=True)] * 40_000", "fg.tensor(x)"),
+    "stack": ("x = [fg.tensor([1.0, 2.0], requires_grad=True)] * 40_000", "fg.stack(x)"),
+    "concat": ("x = [fg.tensor([1, 2])] * 40_000", "fg.concat(x)"),
     "unbind": ("x = fg.zeros((100_000,))", "fg.unbind(x)"),
     "unbind tracked": ("x = fg.tensor(np.ones(100_000), requires_grad=True)", "fg.unbind(x)"),
     "split": ("x = fg.tensor(np.ones(100_000), requires_grad=True)", "fg.split_every(x, 1)"),
     "iterate": ("x = fg.tensor(np.ones(100_000), requires_grad=True)", "list(x)"),
     "elementwise": ("x = fg.ones((1_000_000,))", "x * 2 + fg.exp(x)"),
     "matmul": ("x = fg.ones((1200, 1200))", "x @ x"),
-    "matmul of float64": ("x = fg.tensor(np.ones((900, 700)))", "x @ x.mT"),
+    "matmul of float64": ("x = fg.tensor(np.ones((500, 300)))", "x @ x.mT"),
     "batched matmul": ("x = fg.ones((64, 100, 100))", "x @ x"),
     "diagonal matmul": ("x = fg.eye(1500)", "x @ x"),
     "einsum": ("x = fg.ones((40, 50, 60))", "fg.einsum('ijk,ijl,kl->i', x, x, x[0].mT @ x[0])"),
-    "conv": ("x = fg.ones((4, 16, 60, 60)); w = fg.ones((32, 16, 3, 3))", "fg.conv2d(x, w)"),
+    "conv": ("x = fg.ones((8, 16, 100, 100)); w = fg.ones((32, 16, 3, 3))", "fg.conv2d(x, w)"),
     "conv backward": (
         "x, w = (fg.tensor(np.ones(s), requires_grad=True) for s in ((2, 8, 40, 40), (8, 8, 3, 3)))",
         "fg.grad(fg.conv2d(x, w).sum(), [x, w])",
     ),
-    "sort": ("x = fg.tensor(np.random.default_rng(0).random(1_500_000))", "fg.sort(x)"),
+    "sort": ("x = fg.tensor(np.random.default_rng(0).random(1_200_000))", "fg.sort(x)"),
     "cumsum": ("x = fg.ones((1_000_000,))", "fg.cumsum(x, 0)"),
     "index": ("x = fg.ones((1000, 100)); i = list(range(1000)) * 200", "x[i]"),
-    "put": ("x = fg.ones((1000, 1000))", "fg.put_along_axis(x, fg.zeros((1, 1000), dtype='int64'), 2.0, 0)"),
+    "put": ("x = fg.ones((2000, 2000))", "fg.put_along_axis(x, fg.zeros((1, 2000), dtype='int64'), 2.0, 0)"),
     "one_hot": ("x = fg.zeros((100_000,), dtype='int64')", "fg.one_hot(x, 50)"),
     "numpy": ("x = fg.ones((1_000_000,))", "np.asarray(x[::2]) + 1"),
     "text": ("x = fg.ones((1000, 1000))", "repr(x) + str(x.tolist()[:3])"),
     "pickle": ("x = fg.ones((1000, 1000))", "__import__('pickle').loads(__import__('pickle').dumps(x))"),
     "hooks": (
-        "x = fg.tensor(np.ones(1000), requires_grad=True)\nfor _ in range(10): x.register_hook(lambda g: g * 1)",
-        "fg.grad(chain(x, 2000).sum(), x)",
+        "x = fg.tensor(np.ones(300_000), requires_grad=True)\nfor _ in range(10): x.register_hook(lambda g: g * 1)",
+        "fg.grad(chain(x * x, 20).sum(), x)",
     ),
     "function": ("x = fg.tensor(np.ones(1000), requires_grad=True)", "double(x, 500)"),
     **{
@@ -73,6 +73,9 @@ WORK = {
 SWEEP = """
 import gc, resource
 from ferrograd import torch
+
+#: Bytes that a round may take beyond what the process has: the first rounds meet the library cold, the others warm.
+ROOMS = [0, 1 << 16, 1 << 20, 1 << 22, 1 << 24, 1 << 25, 1 << 26, 1 << 27, 1 << 30]
 
 def chain(x, n):
     for _ in range(n):
@@ -108,24 +111,12 @@ def used():
 def work():
     return {call}
 
-def numbers(value):
-    if isinstance(value, fg.Tensor):
-        return [np.asarray(value.detach() if hasattr(value, "detach") else value).tobytes()]
-    if isinstance(value, (list, tuple)):
-        return [b for v in value[:20] for b in numbers(v)]
-    return [type(value).__name__]
-
 small = fg.tensor([[2.0, 0.0], [0.0, 3.0]])
 inputs = [v for v in list(globals().values()) if isinstance(v, fg.Tensor)]
 state = [np.asarray(v.detach()).tobytes() for v in inputs]
-{warm}
 _, hard = resource.getrlimit(resource.RLIMIT_AS)
-most = 1 << 30
-steps = [0, 1 << 12, 1 << 16, 1 << 18]
-while steps[-1] < most:
-    steps.append(steps[-1] * 2)
 failures = 0
-for room in steps:
+for room in ROOMS + ROOMS:
     # What the last round left goes back to the system.
     gc.collect()
     fg._core.empty_cache()
@@ -141,14 +132,13 @@ for room in steps:
     assert [np.asarray(v.detach()).tobytes() for v in inputs] == state, "the inputs have changed"
     fg.linalg.inv(small)
     print(room, failed, flush=True)
-result = numbers(work())
-assert failures or {warm!r}, "no limit was too small"
+work()
+assert failures, "no limit was too small"
 assert not failed, "the largest limit was too small"
 """
 
 
-@pytest.mark.parametrize("warm", ["work()", ""], ids=["warm", "cold"])
 @pytest.mark.parametrize("name", WORK)
-def test_only_memory_errors(name: str, warm: str) -> None:
+def test_only_memory_errors(name: str) -> None:
     before, call = WORK[name]
-    script(SWEEP.format(before=textwrap.dedent(before), call=call, warm=warm), 200)
+    script(SWEEP.format(before=textwrap.dedent(before), call=call), 200)

@@ -130,7 +130,11 @@ def _batch_size(values: Sequence[Any], axes: Sequence[int | None], axis_size: in
     if axis_size is not None:
         sizes.add(axis_size)
     if len(sizes) != 1:
-        text = f"the arguments have batches of different sizes: {sorted(sizes)}" if sizes else "no argument has a batch axis"
+        text = (
+            f"the arguments have batches of different sizes: {sorted(sizes)}"
+            if sizes
+            else "no argument has a batch axis"
+        )
         raise ShapeError(f"vmap: {text}")
     return sizes.pop()
 

@@ -89,8 +89,13 @@ fn run<'py>(
                 )));
             }
         };
-        if let Arg::Tensor(t) = &arg {
-            bytes += t.array.len() * t.dtype().size();
+        let tensors = match &arg {
+            Arg::Tensor(t) => std::slice::from_ref(t),
+            Arg::Tensors(list) => list,
+            _ => &[],
+        };
+        for t in tensors {
+            bytes = t.array.len().saturating_mul(t.dtype().size()).saturating_add(bytes);
         }
         args.push(arg);
     }

@@ -60,7 +60,7 @@ fn run(
     y: Option<Reading<'_>>,
     f: impl FnOnce(&Tensor, &Tensor) -> Result<Tensor> + Send,
 ) -> Result<Tensor> {
-    let bytes = |t: &Tensor| t.array.len() * t.dtype().size();
+    let bytes = |t: &Tensor| t.array.len().saturating_mul(t.dtype().size());
     if bytes(&x).max(y.as_ref().map_or(0, |y| bytes(y))) < LONG {
         return f(&x, y.as_ref().map_or(&*x, |y| y));
     }

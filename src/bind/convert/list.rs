@@ -18,7 +18,7 @@ pub fn list<'py, T: FromPyObjectOwned<'py>>(o: &Bound<'py, PyAny>) -> PyResult<V
     Ok(all.unwrap_or_default())
 }
 
-/// After this many items Ctrl-C is listened for, because an iterable may be endless.
+/// After this many items Ctrl-C is listened for, because a list may be long and an iterable endless.
 const PERIOD: usize = 1 << 16;
 
 /// What `read` makes of the items of an iterable. None if it makes nothing of one of them.
@@ -43,8 +43,11 @@ pub fn objects<'py, T: PyTypeInfo>(
     objects: impl Iterator<Item = PyResult<Bound<'py, T>>>,
 ) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
-    for object in objects {
+    for (i, object) in objects.enumerate() {
         list.append(object?)?;
+        if i % PERIOD == PERIOD - 1 {
+            py.check_signals()?;
+        }
     }
     Ok(list)
 }

@@ -9,6 +9,7 @@ use super::tile::{ACROSS, MatrixPairs, PACKED, Tiled, packs};
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Error, Result, bail};
+use crate::kernel::interrupt;
 use crate::kernel::num::Num;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::reduce::pairwise::{ROWS, combine_group};
@@ -59,8 +60,45 @@ pub fn matmul(op: &'static str, x: &Array, y: &Array, batch_ndim: usize) -> Resu
     matrices(op, &x, &y, &dims)
 }
 
+/// A long inner axis is summed in parts of about this many multiplications, but not fewer than `PART` elements. The
+/// caller is asked between them whether to go on.
+const WORK: usize = 1 << 36;
+const PART: usize = 1 << 14;
+
 /// The products of a batch, with leading axes already broadcast.
 fn matrices(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
+    let inner = x.rank() - 1;
+    let k = x.dims()[inner];
+    let part = (WORK / shape::checked_len(dims).unwrap_or(WORK).max(1)).clamp(PART, 1 << 24);
+    if k <= part {
+        return whole(op, x, y, dims);
+    }
+    let slice = |of: &Array, axis: usize, start: usize| {
+        let mut sizes: Dims = of.dims().into();
+        sizes[axis] = part.min(k - start);
+        of.restride(&sizes, &of.strides(), start as isize * of.strides()[axis])
+    };
+    let mut sum: Option<Array> = None;
+    for start in (0..k).step_by(part) {
+        interrupt::check()?;
+        let next = whole(op, &slice(x, inner, start), &slice(y, inner - 1, start), dims)?;
+        match &mut sum {
+            None => sum = Some(next),
+            Some(sum) => dispatch!(x.dtype(), float T => add::<T>(sum, &next), else {
+                dispatch!(x.dtype(), int T => add::<T>(sum, &next), else {})
+            }),
+        }
+    }
+    Ok(sum.expect("the inner axis has elements"))
+}
+
+/// Adds an array to another one of its shape, which nobody else has.
+fn add<T: Num>(sum: &mut Array, next: &Array) {
+    let sum = sum.as_mut_slice::<T>().into_iter().flatten();
+    sum.zip(next.as_slice::<T>().into_iter().flatten()).for_each(|(s, &v)| *s = s.add(v));
+}
+
+fn whole(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
     if x.dims()[..x.rank() - 2].iter().all(|d| *d == 1) {
         let scaled = dispatch!(x.dtype(), float T => diagonal::product::<T>(op, x, y, dims)?, else None);
         if let Some(out) = scaled {

@@ -23,7 +23,7 @@ pub fn contains(x: &Array, kind: NonFinite) -> bool {
 
 /// Whether all elements are zero.
 pub fn is_zero(x: &Array) -> bool {
-    dispatch!(x.dtype(), float T => x.view::<T>().iter().all(|v| *v == T::default()), else false)
+    dispatch!(x.dtype(), float T => x.without_repeats().view::<T>().iter().all(|v| *v == T::default()), else false)
 }
 
 fn contains_in<T: Plain>(x: &Array, kind: NonFinite) -> bool {
