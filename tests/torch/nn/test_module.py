@@ -330,6 +330,15 @@ def test_texts() -> None:
     )
 
 
+def test_data_parallel_passes_calls_on() -> None:
+    inside = nn.Linear(2, 1)
+    outside = nn.DataParallel(inside)
+    x = torch.ones(1, 2)
+    assert outside(x).item() == inside(x).item()
+    assert list(outside.state_dict()) == ["module.weight", "module.bias"]
+    assert outside.module is inside
+
+
 def test_lists_behave_like_lists() -> None:
     names = "abcd"
     chain = nn.Sequential(OrderedDict((n, nn.Linear(1, 1)) for n in names))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ferrograd.torch.nn import functional, init, modules, parameter, utils
+from ferrograd.torch.nn import functional, init, modules, parallel, parameter, utils
 from ferrograd.torch.nn.modules import *
 from ferrograd.torch.nn.modules import __all__ as _modules
+from ferrograd.torch.nn.parallel import DataParallel
 from ferrograd.torch.nn.parameter import Buffer, Parameter
 
-__all__ = ["Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils"]
+__all__ = ["Buffer", "DataParallel", "Parameter", "functional", "init", "modules", "parallel", "parameter", "utils"]
 __all__ += _modules

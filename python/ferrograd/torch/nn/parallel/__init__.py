@@ -1,0 +1,27 @@
+"""``torch.nn.parallel``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd.torch.nn.modules.module import Module
+
+__all__ = ["DataParallel"]
+
+
+class DataParallel(Module):
+    """A module around another one, for programs that ask for it. There is one device, so calls are passed on.
+
+    >>> import ferrograd.torch as torch
+    >>> list(torch.nn.DataParallel(torch.nn.Linear(1, 1)).state_dict())
+    ['module.weight', 'module.bias']
+    """
+
+    def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0) -> None:
+        super().__init__()
+        self.module, self.output_device, self.dim = module, output_device, dim
+        self.device_ids: list[int] = []
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """The output of the module."""
+        return self.module(*inputs, **kwargs)
