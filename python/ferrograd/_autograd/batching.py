@@ -10,7 +10,7 @@ import numpy as np
 
 from ferrograd import _core, _tree
 from ferrograd._autograd.nested import collect_tensors, fill, replace_tensors
-from ferrograd._core import ArgumentError, VmapError, Tensor
+from ferrograd._core import ArgumentError, Tensor, VmapError
 
 Values = Sequence[Tensor | None]
 

@@ -13,7 +13,7 @@ from ferrograd._autograd import batching
 from ferrograd._autograd.context import Context
 from ferrograd._autograd.modes import no_grad
 from ferrograd._autograd.nested import collect_tensors, fill, indices, replace_tensors, tensors_in
-from ferrograd._core import ArgumentError, VmapError, LeafInplaceError, Tensor
+from ferrograd._core import ArgumentError, LeafInplaceError, Tensor, VmapError
 
 __all__ = ["Context", "Function", "once_differentiable"]
 
