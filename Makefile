@@ -31,11 +31,12 @@ dev: .venv/ready
 t: dev
 	PYTHONPATH=python $(BIN)/python -m pytest $(F) -k "$(K)"
 
-# N random programs of views and writes, from a seed that is printed, and N damaged files.
+# N random programs of views and writes, from a seed that is printed, N damaged files and N calls with hostile arguments.
 N ?= 100000
 fuzz: install
 	$(BIN)/python -m tests.reliability.writes $(N)
 	FERROGRAD_MUTATIONS=$(N) $(BIN)/python -m pytest tests/reliability/test_damaged_files.py
+	$(BIN)/python -m tests.reliability.hostile "$$(mktemp)" 0 $(N)
 
 # Where Rust has the target, the code for ARM is checked too. Where cargo-semver-checks is installed, the crate is compared
 # with its last release.
