@@ -64,7 +64,17 @@ from ferrograd._core.native import __all__ as _ops
 
 if _typing.TYPE_CHECKING:
     from ferrograd import func, paddle, testing, torch  # noqa: F401
-    from ferrograd._array_api import __array_namespace_info__
+    from ferrograd._array_api import (
+        __array_namespace_info__,
+        broadcast_shapes,
+        can_cast,
+        cumulative_prod,
+        cumulative_sum,
+        finfo,
+        iinfo,
+        isdtype,
+        result_type,
+    )
     from ferrograd._autograd.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
     from ferrograd._autograd.debugging import (
         debug_nans,
@@ -91,7 +101,18 @@ else:
         "_autograd.checkpoint": ("CheckpointError", "checkpoint", "checkpoint_sequential"),
         "_autograd.function": ("Function", "once_differentiable"),
         "_graph.graph": ("Graph", "graph"),
-        "_array_api": ("__array_namespace_info__",),
+        "_array_api": (
+            "__array_namespace_info__",
+            "broadcast_shapes",
+            "can_cast",
+            "cumulative_prod",
+            "cumulative_sum",
+            "finfo",
+            "iinfo",
+            "isdtype",
+            "result_type",
+            "special",
+        ),
         "_dialects.install_as": ("install_as",),
         "_autograd.profiling": ("profile",),
         "_autograd.saved_tensors": (
@@ -155,15 +176,20 @@ __all__ = [
     "asarray",
     "backward",
     "bool",
+    "broadcast_shapes",
+    "can_cast",
     "checkpoint",
     "checkpoint_sequential",
     "compress_saved",
+    "cumulative_prod",
+    "cumulative_sum",
     "debug_nans",
     "detect_anomaly",
     "disable_saved_tensors_hooks",
     "e",
     "empty_cache",
     "enable_grad",
+    "finfo",
     "float32",
     "float64",
     "from_dlpack",
@@ -171,6 +197,7 @@ __all__ = [
     "get_num_threads",
     "grad",
     "graph",
+    "iinfo",
     "inf",
     "inference_mode",
     "install_as",
@@ -181,6 +208,7 @@ __all__ = [
     "is_anomaly_enabled",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "isdtype",
     "linalg",
     "nan",
     "newaxis",
@@ -190,6 +218,7 @@ __all__ = [
     "pi",
     "profile",
     "register_multi_grad_hook",
+    "result_type",
     "safe_gradients",
     "save_on_cpu",
     "saved_tensors_hooks",
@@ -237,11 +266,12 @@ def tensor(data: _Any, dtype: _Any = None, requires_grad: _Any = False) -> Tenso
 
 
 def asarray(obj: _Any, /, *, dtype: _Any = None, device: object = None, copy: _Any = None) -> Tensor:
-    """The object as a tensor. A tensor of that dtype is returned as it is, unless ``copy`` is true.
+    """The object as a tensor. A tensor of that dtype is returned as it is, unless ``copy`` is true; it keeps its graph.
 
     >>> fg.asarray([1, 2, 3]).dtype
     dtype('int64')
     """
-    if isinstance(obj, Tensor) and not copy:
-        return obj if dtype is None or obj.dtype == dtype else obj.astype(dtype)
+    if isinstance(obj, Tensor):
+        found: Tensor = obj if dtype is None or obj.dtype == dtype else obj.astype(dtype)
+        return found.clone() if copy and found is obj else found
     return _core.make(obj, dtype, False, _NATIVE)

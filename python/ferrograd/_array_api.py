@@ -1,12 +1,16 @@
-"""The inspection functions of the array API standard: ``__array_namespace_info__``."""
+"""The functions of the array API standard on dtypes, its inspection, and the functions that SciPy asks for."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import reduce
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from ferrograd._core.native import get_default_dtype
+from ferrograd import _core
+from ferrograd._core import Tensor, native
 from ferrograd._tensor.device import DEVICES, Device
 
 _KINDS = {
@@ -40,7 +44,7 @@ class _Info:
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
         """The dtypes of new tensors for which none is given."""
         whole = np.dtype("int64")
-        return {"real floating": np.dtype(get_default_dtype()), "integral": whole, "indexing": whole}
+        return {"real floating": np.dtype(native.get_default_dtype()), "integral": whole, "indexing": whole}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
         """The supported dtypes by name: of one kind, of a tuple of kinds, or of all."""
@@ -57,3 +61,114 @@ class _Info:
 def __array_namespace_info__() -> _Info:
     """Inspection of the namespace, as the array API standard defines it."""
     return _Info()
+
+
+def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
+    """The dtype of a result computed from these tensors, dtypes and Python numbers.
+
+    >>> fg.result_type(fg.tensor([1, 2]), fg.float32, 2.5)
+    dtype('float32')
+    """
+    if not arrays_and_dtypes:
+        raise _core.ArgumentError("result_type: at least one array or dtype is expected")
+    numbers = [x for x in arrays_and_dtypes if isinstance(x, (bool, int, float))]
+    dtypes = [getattr(x, "dtype", x) for x in arrays_and_dtypes if not isinstance(x, (bool, int, float))]
+    empty = [_core.make([], dtype, False, 0) for dtype in dtypes]
+    promoted = reduce(_chosen, [*empty, *numbers])
+    return _core.make(promoted, None, False, 0).dtype
+
+
+def _chosen(x: Any, y: Any) -> Any:
+    return native.where(_core.make([], "bool", False, 0), x, y)
+
+
+def can_cast(from_: Any, to: Any, /) -> bool:
+    """Whether a tensor or dtype keeps its values in another dtype, by the rules of promotion.
+
+    >>> fg.can_cast(fg.int32, fg.int64), fg.can_cast(fg.int64, fg.int32)
+    (True, False)
+    """
+    return bool(result_type(from_, to) == np.dtype(to))
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind (``"real floating"``, ``"integral"``, …), is a dtype, or one of a tuple of these.
+
+    >>> fg.isdtype(fg.float32, "real floating"), fg.isdtype(fg.int64, ("bool", fg.int32))
+    (True, False)
+    """
+    return np.isdtype(np.dtype(dtype), kind)
+
+
+def finfo(type: Any, /) -> np.finfo[Any]:
+    """The limits of a float dtype, or of the dtype of a tensor: ``eps``, ``max``, ``smallest_normal``, ….
+
+    >>> fg.finfo(fg.float32).bits
+    32
+    """
+    return np.finfo(getattr(type, "dtype", type))
+
+
+def iinfo(type: Any, /) -> np.iinfo[Any]:
+    """The limits of an integer dtype, or of the dtype of a tensor: ``min``, ``max``, ``bits``.
+
+    >>> fg.iinfo(fg.int8).max
+    127
+    """
+    return np.iinfo(getattr(type, "dtype", type))
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that these shapes broadcast to.
+
+    >>> fg.broadcast_shapes((3, 1), (2,))
+    (3, 2)
+    """
+    return np.broadcast_shapes(*shapes)
+
+
+def cumulative_sum(
+    x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Tensor:
+    """The sums of the elements up to each one along an axis, which may be left out for one axis.
+
+    With ``include_initial`` the first result is 0.
+
+    >>> fg.cumulative_sum(fg.tensor([1.0, 2.0, 3.0]), include_initial=True).tolist()
+    [0.0, 1.0, 3.0, 6.0]
+    """
+    return _cumulative(native.cumsum, native.zeros_like, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(
+    x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Tensor:
+    """The products of the elements up to each one along an axis, which may be left out for one axis.
+
+    With ``include_initial`` the first result is 1.
+
+    >>> fg.cumulative_prod(fg.tensor([1.0, 2.0, 3.0])).tolist()
+    [1.0, 2.0, 6.0]
+    """
+    return _cumulative(native.cumprod, native.ones_like, x, axis, dtype, include_initial)
+
+
+def _cumulative(
+    scan: Callable[..., Any], first: Callable[..., Any], x: Tensor, axis: int | None, dtype: Any, include_initial: bool
+) -> Tensor:
+    if axis is None:
+        if x.ndim != 1:
+            raise _core.ArgumentError(f"cumulative: axis is needed for a tensor of {x.ndim} axes")
+        axis = 0
+    found: Tensor = scan(x, axis=axis, dtype=dtype)
+    if not include_initial:
+        return found
+    shape = list(found.shape)
+    shape[axis] = 1
+    return native.concat([native.broadcast_to(first(found.sum()), shape), found], axis)
+
+
+#: The functions of ``scipy.special`` that this library has. SciPy looks here where ``SCIPY_ARRAY_API`` is set.
+special = SimpleNamespace(
+    erf=native.erf, exp2=native.exp2, expit=native.sigmoid, log_expit=native.log_sigmoid, logit=native.logit
+)

@@ -316,8 +316,9 @@ otherwise a copy (with `copy=False` a `BufferError`). When the tensor is next us
 of its own, so what a consumer writes later changes no value here and no gradient. `from_dlpack` copies.
 
 With `SCIPY_ARRAY_API=1`, SciPy's functions compute with the functions of this library where they can, and keep the
-graph. A function of `scipy.special` that has no counterpart here raises for a tracked tensor, as it does without that
-setting.
+graph. Where SciPy asks for the numbers of a tracked tensor, because it has the function for NumPy's arrays only, that
+raises `ConversionError`. Without that setting, `scipy.special` dispatches like NumPy's universal functions, and the
+other functions of SciPy ask for numbers.
 """
 
 HEADINGS = {

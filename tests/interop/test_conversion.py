@@ -154,6 +154,28 @@ def test_every_transform_refuses(name: str) -> None:
         TRANSFORMS[name](float, x)
 
 
+def test_a_copy_of_a_tensor_keeps_the_graph_or_raises_in_a_transform() -> None:
+    x = fg.tensor(2.0)
+    copies: dict[str, Callable[[Any], Any]] = {
+        "a list": lambda x: fg.tensor([x, x]).sum() / 2,
+        "asarray": lambda x: fg.asarray(x),
+        "a copy": lambda x: fg.asarray(x, copy=True),
+        "another dtype": lambda x: fg.asarray(x, dtype=fg.float64, copy=True),
+        "clone": lambda x: x.clone(),
+    }
+    for name, f in copies.items():
+        assert func.grad(lambda x, f=f: f(x) * x)(x).item() == 4.0, name
+        assert f(x) is x or name != "asarray"
+    for make in (fg.tensor, lambda x: fg.tensor(x, dtype=fg.float64), torch.tensor):
+        with pytest.raises(fg.ConversionError, match="^tensor at .*what grad differentiates"):
+            func.grad(lambda x, make=make: make(x) * x)(x)
+        assert func.grad(lambda x, make=make: make(x.detach()) * x)(x).item() == 2.0
+    # Outside, and where a leaf is asked for, the copy is a constant on purpose.
+    w = fg.tensor(2.0, requires_grad=True)
+    assert not fg.tensor(w * w).requires_grad
+    assert func.grad(lambda x: fg.tensor(x, requires_grad=True) * x)(x).item() == 2.0
+
+
 def test_a_memoryview_is_refused_with_its_own_error() -> None:
     view: Any = memoryview
     with pytest.raises(BufferError, match="what grad differentiates"):

@@ -203,6 +203,19 @@ fn let_go_later(codes: &mut FxHashMap<usize, Py<PyAny>>) -> bool {
     false
 }
 
+/// The name of the module whose code asked for what runs now: the nearest one that is neither this library nor NumPy.
+pub fn asking_module(py: Python<'_>) -> PyResult<String> {
+    let mut frame = py.import("sys")?.call_method0("_getframe")?;
+    while !frame.is_none() {
+        let name = frame.getattr("f_globals")?.call_method1("get", ("__name__", ""))?.extract::<String>()?;
+        if !is_own(&frame) && name.split('.').next() != Some("numpy") {
+            return Ok(name);
+        }
+        frame = frame.getattr("f_back")?;
+    }
+    Ok(String::new())
+}
+
 /// `file:line` of a site.
 fn describe(site: Site) -> Option<String> {
     let guard = SITES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -28,6 +28,10 @@ fn make<'py>(
             raise(py, "DtypeError", text)
         })?),
     };
+    // A copy that requires a gradient itself is a leaf on purpose.
+    if let (Ok(x), false) = (data.cast::<Var>(), track) {
+        Var::check_not_differentiated(&x.get().tensor(), "tensor")?;
+    }
     let v = Var::result(py, from_object(data, dtype)?, dialect)?;
     // A list of tracked tensors is tracked without being asked.
     if track {

@@ -1,6 +1,7 @@
 //! Values as plain numbers, which no gradient flows through.
 
 use std::ffi::CString;
+use std::sync::OnceLock;
 
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
@@ -8,6 +9,7 @@ use pyo3::prelude::*;
 use super::var::Var;
 use crate::array::Array;
 use crate::bind::python::error::raise;
+use crate::bind::python::site::asking_module;
 use crate::engine::differentiated_by;
 use crate::graph::site::Site;
 use crate::graph::{Conversion, Tensor, modes};
@@ -15,6 +17,27 @@ use crate::graph::{Conversion, Tensor, modes};
 /// The running line of the user's program, for the text of an error.
 fn at() -> String {
     Site::current().describe().map_or(String::new(), |at| format!(" at {at}"))
+}
+
+/// Checks that it is not SciPy that asks for the numbers of a tracked tensor while it computes with the array API. Its
+/// functions then keep the graph, except for those that it has in NumPy only.
+fn check_not_for_scipy(what: &str) -> PyResult<()> {
+    static ARRAY_API: OnceLock<bool> = OnceLock::new();
+    if !*ARRAY_API.get_or_init(|| std::env::var_os("SCIPY_ARRAY_API").is_some_and(|v| !v.is_empty())) {
+        return Ok(());
+    }
+    Python::attach(|py| {
+        let module = asking_module(py)?;
+        if module.split('.').next() != Some("scipy") {
+            return Ok(());
+        }
+        let text = format!(
+            "{what}{}: {module} has no rule for a Tensor that requires grad, and its gradient would be lost; detach() it to \
+             compute on its values",
+            at()
+        );
+        Err(raise(py, "ConversionError", text))
+    })
 }
 
 impl Var {
@@ -29,6 +52,7 @@ impl Var {
             return Var::values_of(t, what);
         }
         Var::check_not_differentiated(&t, what)?;
+        check_not_for_scipy(what)?;
         let lost = || {
             format!(
                 "{what}{}: the numbers of a Tensor that requires grad are asked for, and no gradient flows through them; \

@@ -44,8 +44,8 @@ pub fn concat(tensors: &[Tensor], #[default(0)] axis: Option<i64>) -> Result<Ten
         return concat(&flat, Some(0));
     };
     let mut all = promoted("concat", tensors)?;
-    // A tensor of shape [0], which an empty list becomes, may be joined to any shape.
-    if all.iter().any(|t| t.dims() != [0]) {
+    // A tensor of shape [0], which an empty list becomes, may be joined to tensors of several axes.
+    if all.iter().any(|t| t.rank() != 1) {
         all.retain(|t| t.dims() != [0]);
     }
     let first: Dims = all[0].dims().into();
