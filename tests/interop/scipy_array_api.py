@@ -60,7 +60,7 @@ def special() -> dict[str, tuple[Callable[..., Any], list[Any]]]:
     import scipy.special
     from scipy.special import _support_alternative_backends as inventory
 
-    found: dict[str, Callable[..., Any]] = {}
+    found: dict[str, tuple[Callable[..., Any], list[Any]]] = {}
     for info in inventory._special_funcs:
         whole = info.int_only or (False,) * info.n_args
         found[info.name] = getattr(scipy.special, info.name), [INDEX if w else VECTOR for w in whole]

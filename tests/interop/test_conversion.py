@@ -167,7 +167,7 @@ def test_a_copy_of_a_tensor_keeps_the_graph_or_raises_in_a_transform() -> None:
         assert func.grad(lambda x, f=f: f(x) * x)(x).item() == 4.0, name
         assert f(x) is x or name != "asarray"
     for make in (fg.tensor, lambda x: fg.tensor(x, dtype=fg.float64), torch.tensor):
-        with pytest.raises(fg.ConversionError, match="^tensor at .*what grad differentiates"):
+        with pytest.raises(fg.ConversionError, match=r"^tensor at .*what grad differentiates"):
             func.grad(lambda x, make=make: make(x) * x)(x)
         assert func.grad(lambda x, make=make: make(x.detach()) * x)(x).item() == 2.0
     # Outside, and where a leaf is asked for, the copy is a constant on purpose.

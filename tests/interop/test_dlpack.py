@@ -146,46 +146,6 @@ def test_a_lent_tensor_is_used_like_any_other() -> None:
     assert b.tolist() == [2.0] * 9
 
 
-def test_plain_bytes_are_lent_or_copied_too() -> None:
-    # A buffer without a shape is what consumers ask for that write to read-only memory.
-    x = fg.tensor(np.full(9, 2.0))
-    view = Plain(x)
-    view.write(7.0)
-    y = x * 1.0
-    view.write(70.0)
-    assert y.tolist() == x.tolist() == [7.0, *[2.0] * 8]
-    view.release()
-    w = fg.tensor(np.full(9, 2.0), requires_grad=True)
-    z = w * w
-    view = Plain(w)
-    view.write(7.0)
-    assert fg.grad(z.sum(), w).tolist() == [4.0] * 9
-    view.release()
-    assert bytes(x) == np.asarray(x).tobytes()
-
-
-class Plain:
-    """A buffer of plain bytes, asked for as some libraries do."""
-
-    SIMPLE = 0
-
-    def __init__(self, x: Any) -> None:
-        self._view = (ctypes.c_byte * 256)()
-        get = ctypes.pythonapi.PyObject_GetBuffer
-        get.argtypes = ctypes.py_object, ctypes.c_void_p, ctypes.c_int
-        assert get(x, self._view, self.SIMPLE) == 0
-
-    def write(self, value: float) -> None:
-        """Writes to the first element."""
-        ctypes.c_double.from_address(ctypes.c_void_p.from_buffer(self._view).value or 0).value = value
-
-    def release(self) -> None:
-        """Gives the memory back."""
-        release = ctypes.pythonapi.PyBuffer_Release
-        release.argtypes = (ctypes.c_void_p,)
-        release(self._view)
-
-
 def test_sizes_and_strides_that_are_special() -> None:
     for t in (fg.zeros((0, 3)), fg.tensor(2.0), fg.broadcast_to(fg.tensor(1.0), (2, 3)), fg.ones((3, 4)).T[1:, ::2]):
         want = np.array(t)

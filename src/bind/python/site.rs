@@ -208,7 +208,7 @@ pub fn asking_module(py: Python<'_>) -> PyResult<String> {
     let mut frame = py.import("sys")?.call_method0("_getframe")?;
     while !frame.is_none() {
         let name = frame.getattr("f_globals")?.call_method1("get", ("__name__", ""))?.extract::<String>()?;
-        if !is_own(&frame) && name.split('.').next() != Some("numpy") {
+        if !matches!(name.split('.').next(), Some("ferrograd" | "numpy")) {
             return Ok(name);
         }
         frame = frame.getattr("f_back")?;

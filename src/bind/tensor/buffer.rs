@@ -71,16 +71,6 @@ fn refusal(array: &Array, flags: c_int) -> Option<&'static str> {
     }
 }
 
-impl Var {
-    /// The elements for somebody who may write to them: lent, or a copy.
-    fn bytes(&self) -> PyResult<Array> {
-        match self.lend()? {
-            Some(lent) => Ok(lent),
-            None => Ok(self.values("buffer")?.packed()?),
-        }
-    }
-}
-
 #[pymethods]
 impl Var {
     /// # Safety
@@ -96,13 +86,6 @@ impl Var {
         if let Some(text) = refusal(&array, flags) {
             return Err(PyBufferError::new_err(text));
         }
-        // Among those who ask for plain bytes, and not for a shape, are some who write to read-only memory.
-        let array = if flags & ffi::PyBUF_ND == 0 {
-            drop(array);
-            slf.get().bytes()?
-        } else {
-            array
-        };
         let size = array.dtype().size() as isize;
         let dims = array.dims().iter().map(|&d| d as isize).collect();
         let strides = array.strides().iter().map(|s| s * size).collect();
