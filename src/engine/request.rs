@@ -25,7 +25,7 @@ pub struct Request<'a> {
     pub create_graph: bool,
     /// The names of nodes in errors, if not those of their ops.
     pub names: Option<&'a (dyn Fn(&Node) -> String + Sync)>,
-    /// Called every few milliseconds on the calling thread. An error ends the pass.
+    /// Called every 50 ms on the calling thread. An error ends the pass.
     pub interrupt: Option<&'a (dyn Fn() -> Result<()> + Sync)>,
 }
 

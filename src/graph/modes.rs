@@ -47,7 +47,7 @@ pub struct Watch {
     pub safe_gradients: bool,
     /// Calls, time and bytes of every op are added up.
     pub profile: bool,
-    /// And that for each call site.
+    /// The same, separately for each call site.
     pub profile_sites: bool,
     /// The time that the rule of each node takes is added up.
     pub node_times: bool,
@@ -74,7 +74,7 @@ pub struct Modes {
     pub watch: Watch,
     /// Packs the arrays that new nodes save.
     pub packer: Option<Arc<dyn Packer>>,
-    /// Are shown every new node, in this order.
+    /// Called in this order with every new node.
     pub observers: Vec<Arc<dyn Observer>>,
     /// The call site of all new nodes, on threads that do not run the host's code; otherwise the host is asked.
     pub site: Option<Site>,

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 
-/// How often the caller is asked. Asking Python takes the GIL, which another thread may hold for 5 ms: a tenth of this.
+/// How often the caller is asked. Asking Python takes the GIL, which another thread may hold for 5 ms, a tenth of this
+/// period, so asking costs at most 10 % of the time.
 pub const PERIOD: Duration = Duration::from_millis(50);
 
 /// Asks the caller. An error ends the work.

@@ -275,7 +275,7 @@ impl TeamState {
     }
 }
 
-/// Runs `f`, in which the calling helper only waits, so that kernels on other threads may use its processor.
+/// Runs `f`, in which the leader only waits, so that kernels on other threads may use its processor.
 pub fn while_blocked<R>(f: impl FnOnce() -> R) -> R {
     BUSY.fetch_sub(1, Relaxed);
     let result = f();

@@ -81,7 +81,7 @@ fn frame_functions(py: Python<'_>) -> PyResult<(GetLasti, GetBack)> {
 }
 
 /// The site of the running Python frame, or of the nearest one outside this library. It is called only where the GIL is
-/// held: the engine's own threads run inside [`Site::within`]. Frame objects are made here, so the garbage collector,
+/// held: the engine's own threads have the caller's site in their modes (`Modes::install`). Frame objects are made here, so the garbage collector,
 /// which could run the user's code, is switched off meanwhile.
 fn current() -> Site {
     // SAFETY: the GIL is held.

@@ -16,7 +16,7 @@ struct TakenValues<'a, 'py> {
 }
 
 impl<'a, 'py> TakenValues<'a, 'py> {
-    /// Takes the values out of tensors that have the shape and dtype of `g`. Nobody else holds the arrays.
+    /// Takes the values out of tensors that have the shape and dtype of `g`. An array that others hold is copied first.
     fn new(op: &str, vars: Vec<&'a Bound<'py, Var>>, g: &Tensor) -> PyResult<TakenValues<'a, 'py>> {
         let py = vars[0].py();
         for (i, v) in vars.iter().enumerate() {

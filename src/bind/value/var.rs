@@ -244,7 +244,7 @@ impl State {
         }
         match &mut self.value {
             Value::Shared(p) => p,
-            Value::Own(_) => unreachable!("just made a part"),
+            Value::Own(_) => unreachable!("just made shared"),
         }
     }
 

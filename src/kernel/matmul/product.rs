@@ -136,7 +136,7 @@ fn one(x: &Array, y: &Array, batch: usize) -> Option<(Array, Array)> {
 ///
 /// # Safety
 /// `MatrixPairs` describes valid matrices, and the output has room for the products.
-type Into<T> = unsafe fn(&MatrixPairs<T>);
+type MatmulInto<T> = unsafe fn(&MatrixPairs<T>);
 
 /// Products of floats: the fastest method for the sizes.
 fn floats<T: Tiled>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
@@ -160,7 +160,7 @@ fn product<T: Num>(
     x: &Array,
     y: &Array,
     dims: &[usize],
-    into: Into<T>,
+    into: MatmulInto<T>,
     fixed: bool,
 ) -> Result<Array> {
     let (batch, matrix) = dims.split_at(dims.len() - 2);
@@ -236,7 +236,7 @@ fn product<T: Num>(
 }
 
 /// # Safety
-/// As [`Into`].
+/// As [`MatmulInto`].
 unsafe fn packed<T: Num>(pairs: &MatrixPairs<T>) {
     let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
     if k == 0 || m.saturating_mul(k).saturating_mul(n) <= TINY {
@@ -261,7 +261,7 @@ unsafe fn packed<T: Num>(pairs: &MatrixPairs<T>) {
 /// element do not depend on its position.
 ///
 /// # Safety
-/// As [`Into`].
+/// As [`MatmulInto`].
 unsafe fn streamed<T: Num>(pairs: &MatrixPairs<T>) {
     let MatrixPairs { count, sizes: (_, k, n), a: (a, _, ca), b: (b, rb, _), steps, out, .. } = *pairs;
     for i in 0..count {
@@ -296,7 +296,7 @@ unsafe fn streamed<T: Num>(pairs: &MatrixPairs<T>) {
 }
 
 /// # Safety
-/// As [`Into`].
+/// As [`MatmulInto`].
 unsafe fn plain<T: Num>(pairs: &MatrixPairs<T>) {
     let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
     for (i, row) in (0..count).flat_map(|i| (0..m).map(move |row| (i, row))) {
