@@ -99,7 +99,7 @@ enum Line {
 }
 
 /// How the coefficients of a node's outputs follow from those of its inputs.
-enum How {
+enum Recurrence {
     Linear,
     /// By input: the other input that its part of the rule reads.
     Bilinear(SmallVec<[Option<usize>; 2]>),
@@ -112,7 +112,7 @@ struct Step {
     node: Arc<Node>,
     ins: SmallVec<[Option<usize>; 2]>,
     saved: SavedList,
-    how: How,
+    how: Recurrence,
     order: usize,
     coefficients: Vec<Grads>,
 }
@@ -169,15 +169,16 @@ impl Series {
             return Ok(None);
         }
         let saved = node.take_saved(None)?;
-        let mut step = Step { node: node.clone(), ins, saved, how: How::Linear, order, coefficients: vec![] };
+        let mut step =
+            Step { node: node.clone(), ins, saved, how: Recurrence::Linear, order, coefficients: vec![] };
         step.how = self.how(&step)?;
         self.steps.push(step);
         Ok(Some(at))
     }
 
     /// Which of the three ways a node takes, by what its rule reads.
-    fn how(&self, step: &Step) -> Result<How> {
-        let general = Ok(How::General(vec![], vec![]));
+    fn how(&self, step: &Step) -> Result<Recurrence> {
+        let general = Ok(Recurrence::General(vec![], vec![]));
         let NodeKind::Op(op) = &step.node.kind else { return general };
         // A rule of the host may read anything, and `Saves` does not tell inputs from 63 on apart.
         if op.calls_host() || step.ins.len() > 63 {
@@ -195,7 +196,7 @@ impl Series {
             partners[i] = (others != 0).then(|| others.trailing_zeros() as usize);
         }
         if partners.iter().all(Option::is_none) {
-            return Ok(How::Linear);
+            return Ok(Recurrence::Linear);
         }
         // A product reads both ways. A mask is read one way only: its derivative is zero, but the op is not linear in it.
         if partners.iter().enumerate().any(|(i, p)| p.is_some_and(|p| partners[p] != Some(i))) {
@@ -218,7 +219,7 @@ impl Series {
                 }
             }
         }
-        Ok(How::Bilinear(partners))
+        Ok(Recurrence::Bilinear(partners))
     }
 
     /// The `jvp` of a step, which reads the values of `instead` in place of those inputs.
@@ -248,10 +249,10 @@ impl Series {
         }
         let coefficients = |k: usize| step.ins.iter().map(|l| self.coefficient((*l)?, k)).collect();
         let next: Grads = match &step.how {
-            How::Linear => self.rule(step, &coefficients(k), &[], self.record)?,
-            How::Bilinear(partners) => self.product(step, partners, k)?,
-            How::General(..) if k == 1 => self.recorded(s)?,
-            How::General(rule, ends) => {
+            Recurrence::Linear => self.rule(step, &coefficients(k), &[], self.record)?,
+            Recurrence::Bilinear(partners) => self.product(step, partners, k)?,
+            Recurrence::General(..) if k == 1 => self.recorded(s)?,
+            Recurrence::General(rule, ends) => {
                 let (rule, ends) = (rule.clone(), ends.clone());
                 for d in rule {
                     self.advance(d)?;
@@ -315,7 +316,7 @@ impl Series {
             }
             let rule = self.add_below(&ends, order - 1)?;
             let lines = ends.iter().map(|t| self.line(t.as_ref()?.edge.as_ref()?)).collect();
-            self.steps[s].how = How::General(rule, lines);
+            self.steps[s].how = Recurrence::General(rule, lines);
         }
         let seen = |t: Tensor| if self.record { t } else { t.detach() };
         Ok(ends.into_iter().map(|t| t.map(seen)).collect())

@@ -29,7 +29,7 @@ pub(in crate::ops) fn promoted<'a>(class: Class, x: Operand<'a>, y: Operand<'a>)
     {
         return Ok((Cow::Borrowed(x), Cow::Borrowed(y)));
     }
-    brought(class, x, y)
+    converted(class, x, y)
 }
 
 type Pair<'a> = (Cow<'a, Tensor>, Cow<'a, Tensor>);
@@ -37,7 +37,7 @@ type Pair<'a> = (Cow<'a, Tensor>, Cow<'a, Tensor>);
 /// [`promoted`] where a conversion is needed. It is a function of its own so that the pair stays in registers
 /// otherwise.
 #[inline(never)]
-fn brought<'a>(class: Class, x: Operand<'a>, y: Operand<'a>) -> Result<Pair<'a>> {
+fn converted<'a>(class: Class, x: Operand<'a>, y: Operand<'a>) -> Result<Pair<'a>> {
     let dtype = match common(x, y) {
         d if class == Class::Real && !d.is_float() => default_float(),
         d => d,

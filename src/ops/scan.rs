@@ -35,7 +35,7 @@ impl Direction {
         ScanAxis { axis: rank - self.back, reverse: self.reverse }
     }
 
-    fn turned(self) -> Direction {
+    fn reversed(self) -> Direction {
         Direction { reverse: !self.reverse, ..self }
     }
 }
@@ -51,7 +51,7 @@ impl Linear for CumSum {
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
-        apply(LinearOp(CumSum(self.0.turned())), &[g])
+        apply(LinearOp(CumSum(self.0.reversed())), &[g])
     }
 }
 
@@ -67,7 +67,7 @@ impl Linear for Shift {
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
-        shift(g, self.0.turned())
+        shift(g, self.0.reversed())
     }
 }
 
@@ -105,13 +105,13 @@ impl Op for Recur {
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let g = only(g);
         // The gradient is the recurrence with the same coefficients in the other direction.
-        let flow = Recur { direction: self.direction.turned(), own: !self.own }.of(&s.input(0), g)?;
+        let flow = Recur { direction: self.direction.reversed(), own: !self.own }.of(&s.input(0), g)?;
         let da = || -> Result<Tensor> {
             let h = s.output(0);
             Ok(if self.own {
                 &flow * shift(&h, self.direction)?
             } else {
-                h * shift(&flow, self.direction.turned())?
+                h * shift(&flow, self.direction.reversed())?
             })
         };
         let da = s.needs(0).then(da).transpose()?;
@@ -165,7 +165,7 @@ impl Op for CumProd {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let g = only(g);
-        let flow = Recur { direction: self.0.turned(), own: false }.of(&s.input(0), g)?;
+        let flow = Recur { direction: self.0.reversed(), own: false }.of(&s.input(0), g)?;
         Ok(smallvec![Some(flow * self.before(&s.output(0))?)])
     }
 

@@ -146,9 +146,9 @@ impl Groups<'_> {
             return select(&touched, &best, &x);
         }
         // One NaN makes the result NaN.
-        let strange = cast(&not_equal_same(&values, &values)?, DType::I64)?;
-        let strange = less_same(&Tensor::scalar_of(DType::I64, 0.0), &self.total(&strange)?)?;
-        let best = select(&strange, &self.number(f64::NAN), &best)?;
+        let has_nan = cast(&not_equal_same(&values, &values)?, DType::I64)?;
+        let has_nan = less_same(&Tensor::scalar_of(DType::I64, 0.0), &self.total(&has_nan)?)?;
+        let best = select(&has_nan, &self.number(f64::NAN), &best)?;
 
         let there = gather_at(self.op, &best, all(1), self.positions)?;
         let equal = and_same(&equal_same(&values, &there)?, &isfinite(&values)?)?;
@@ -156,13 +156,13 @@ impl Groups<'_> {
         let mut shares = self.total(&share(&equal)?)?;
         // Zeros that carry the gradients of the values.
         let zero = self.number(0.0);
-        let mut pulls = self.total(&select(&equal, &subtract_same(self.values, &values)?, &zero)?)?;
+        let mut differences = self.total(&select(&equal, &subtract_same(self.values, &values)?, &zero)?)?;
         if self.include_self {
             let own = and_same(&equal_same(&x, &best)?, &isfinite(&x)?)?;
             shares = add_same(&shares, &share(&own)?)?;
-            pulls = add_same(&pulls, &select(&own, &subtract_same(self.x, &x)?, &zero)?)?;
+            differences = add_same(&differences, &select(&own, &subtract_same(self.x, &x)?, &zero)?)?;
         }
         let shares = maximum_same(&shares, &self.number(1.0))?;
-        select(&touched, &add_same(&best, &divide_same(&pulls, &shares)?)?, self.x)
+        select(&touched, &add_same(&best, &divide_same(&differences, &shares)?)?, self.x)
     }
 }

@@ -67,7 +67,7 @@ impl IndexPut {
     }
 
     /// A cotangent read at positions, with zeros for values that a later position overwrites.
-    fn lasting(&self, g: Tensor, positions: Option<&Tensor>) -> Result<Tensor> {
+    fn last_written(&self, g: Tensor, positions: Option<&Tensor>) -> Result<Tensor> {
         let (Some((_, rows)), Some(p)) = (&self.at, positions) else { return Ok(g) };
         let Some(last) = index::last_occurrences(&p.array, p.levels.len())? else { return Ok(g) };
         let last = Tensor::made(last, None, p.levels.clone());
@@ -97,7 +97,7 @@ impl Op for IndexPut {
         let g = only(g);
         let zero = Tensor::scalar_of(g.dtype(), 0.0);
         let of_x = s.needs(0).then(|| self.apply(g, &zero, positions.as_ref())).transpose()?;
-        let read = || self.lasting(self.read(g, positions.as_ref())?, positions.as_ref());
+        let read = || self.last_written(self.read(g, positions.as_ref())?, positions.as_ref());
         let of_value = s.needs(1).then(read).transpose()?;
         let mut grads: Grads = smallvec![of_x, of_value];
         grads.extend(positions.map(|_| None));

@@ -44,7 +44,7 @@ binary_ops! {
         x is 0 and y is not negative. An integer to a negative power is cut to an integer.",
         "fg.pow(fg.tensor([1.0, 2.0, 3.0]), 2).tolist()" => "[1.0, 4.0, 9.0]";
     Atan2 atan2, atan2_same(arctan2): real x, y => x.atan2(y);
-        [x, y] g => turned(g, y, x, y)?; [x, y] g => -turned(g, x, x, y)?;
+        [x, y] g => angle_gradient(g, y, x, y)?; [x, y] g => -angle_gradient(g, x, x, y)?;
         "The angle of the point (y, x): that of x / y in the quadrant that the signs tell, in radians from -pi to pi. \
         Its derivative at (0, 0) is 0.",
         "fg.atan2(fg.tensor([0.0]), fg.tensor([2.0])).tolist()" => "[0.0]";
@@ -128,7 +128,7 @@ fn none_for(op: &'static str) -> Result<Option<Tensor>> {
 }
 
 /// `g n / (x² + y²)`, and 0 at the origin: the derivative of an angle.
-fn turned(g: &Tensor, n: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+fn angle_gradient(g: &Tensor, n: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let s = reciprocal_or_zero(&hypot_same(x, y)?)?;
     Ok(g * (n * &s) * s)
 }

@@ -114,13 +114,19 @@ impl Op for AbsPow {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         const ABS: &unary::UnaryLoops = unary_loops!(plain x => x.abs());
         const SIGN: &unary::UnaryLoops = unary_loops!(plain x => x.sign());
-        const HOLLOW: &binary::BinaryLoops =
+        const POWER_OR_ZERO: &binary::BinaryLoops =
             binary_loops!(real x, p => if x == T::ZERO && p < T::ZERO { T::ZERO } else { x.pow(p) });
         const MUL: &binary::BinaryLoops = binary_loops!(plain x, y => x.mul(y));
         let mut out = unary::apply("abs_pow", ABS, ins[0])?;
         if self.p != 1.0 {
             let p = Array::full_of(out.dtype(), &vec![1; out.rank()], self.p);
-            out = binary::apply("abs_pow", if self.derived { HOLLOW } else { POWER }, &out, &p, batch_ndim)?;
+            out = binary::apply(
+                "abs_pow",
+                if self.derived { POWER_OR_ZERO } else { POWER },
+                &out,
+                &p,
+                batch_ndim,
+            )?;
         }
         if self.odd {
             out = binary::apply("abs_pow", MUL, &unary::apply("abs_pow", SIGN, ins[0])?, &out, 0)?;
