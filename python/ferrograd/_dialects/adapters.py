@@ -54,7 +54,7 @@ def in_place(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def install_methods(cls: type, modules: Iterable[ModuleType]) -> None:
-    """Makes every public function whose first parameter is named as in FIRST a method of ``cls``, with its in-place form."""
+    """Makes every public function whose first parameter is named as in FIRST a method, with its in-place form."""
     for module in modules:
         for name in module.__all__:
             f = getattr(module, name)
