@@ -133,10 +133,28 @@ else:
     }
     _MODULE = {name: module for module, names in _LAZY.items() for name in names}
     _FOLDERS = ("func", "paddle", "testing", "torch")
+    _IN_FUNC = (
+        "hessian",
+        "hessian_diagonal",
+        "hvp",
+        "jacfwd",
+        "jacobian",
+        "jacrev",
+        "jvp",
+        "linearize",
+        "sparse_jacobian",
+        "taylor",
+        "value_and_grad",
+        "vhp",
+        "vjp",
+        "vmap",
+    )
 
     def __getattr__(name):
         if name in _FOLDERS:
             return _import_module(f"ferrograd.{name}")
+        if name in _IN_FUNC:
+            raise AttributeError(f"module 'ferrograd' has no attribute {name!r}: it is ferrograd.func.{name}")
         if name not in _MODULE:
             raise AttributeError(f"module 'ferrograd' has no attribute {name!r}")
         value = getattr(_import_module(f"ferrograd.{_MODULE[name]}"), name)

@@ -22,6 +22,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     python::settings::add(m)?;
     python::watch::add(m)?;
     value::classes::add(m)?;
+    convert::device::add(m)?;
     call::register::add(m)?;
     call::inplace::add(m)?;
     hooks::handle::add(m)?;

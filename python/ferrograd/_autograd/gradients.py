@@ -72,7 +72,7 @@ def unused(allow: bool | None, materialize: bool) -> str:
 
 def grad(
     outputs: End | Sequence[End],
-    inputs: Tree,
+    inputs: Tree = None,
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -109,6 +109,10 @@ def grad(
     >>> dy.item(), fg.grad(dy, x).item()
     (27.0, 18.0)
     """
+    if callable(outputs) and not isinstance(outputs, Tensor):
+        raise ArgumentError("grad: outputs is a function, not a Tensor; for a function use ferrograd.func.grad(f)(x)")
+    if inputs is None:
+        raise TypeError("grad() missing 1 required positional argument: 'inputs'")
     found = _core.grad(
         ends(outputs, "grad: outputs"),
         ends(inputs, "grad: inputs"),

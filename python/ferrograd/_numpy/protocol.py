@@ -76,6 +76,8 @@ def _operand(value: Any) -> Any:
 def _counterpart(f: np.ufunc, names: dict[str, str], what: str) -> Callable[..., Any]:
     """The function here that ``names`` has for a ufunc; ``what`` is NumPy's call in the error."""
     if f.__name__ not in names:
+        if not hasattr(np, f.__name__):
+            what = f"scipy.special.{f.__name__}"
         raise TypeError(
             f"{what} has no counterpart for Tensors; {what}(numpy.asarray(x.detach())) computes on the "
             "values, without a gradient"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ferrograd import _core
+
 
 class Device(str):
     """A device, a string: it equals its name, ``"cpu"``."""
@@ -40,9 +42,21 @@ class Place(Device):
 
 
 class TorchDevice(Device):
-    """A device with torch's text."""
+    """A device with torch's text. Any other than the CPU is refused.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device(type='cpu')
+    """
 
     __slots__ = ()
+
+    def __new__(cls, type: object = "cpu", index: int | None = None) -> TorchDevice:
+        """The device of a name; raises if it is not here."""
+        _core.check_device("device", type)
+        if index not in (None, 0):
+            raise _core.ArgumentError(f"device: there is one CPU, and no number {index}")
+        return super().__new__(cls, "cpu")
 
     def __repr__(self) -> str:
         """Torch's text."""

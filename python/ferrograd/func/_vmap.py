@@ -130,12 +130,16 @@ def _batch_size(values: Sequence[Any], axes: Sequence[int | None], axis_size: in
     if axis_size is not None:
         sizes.add(axis_size)
     if len(sizes) != 1:
-        text = (
-            f"the arguments have batches of different sizes: {sorted(sizes)}"
-            if sizes
-            else "no argument has a batch axis"
-        )
-        raise ShapeError(f"vmap: {text}")
+        if not sizes:
+            raise ShapeError("vmap: no argument has a batch axis")
+        each = [
+            f"tensor {i} of shape {tuple(x.shape)} has {x.shape[a]} in axis {a}"
+            for i, (x, a) in enumerate(zip(values, axes, strict=True))
+            if a is not None
+        ]
+        if axis_size is not None:
+            each.append(f"axis_size is {axis_size}")
+        raise ShapeError(f"vmap: the arguments have batches of different sizes: {', '.join(each)}")
     return sizes.pop()
 
 

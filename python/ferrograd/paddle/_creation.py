@@ -55,6 +55,7 @@ def _constant(
     requires_grad: bool = False,
     _op: Any = None,
 ) -> Tensor:
+    _core.check_device("device", device)
     return placed(_op(shape, dtype), out, requires_grad)
 
 
@@ -76,6 +77,7 @@ def full(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of a shape filled with one number. The dtype is by default the default float, or bool for a bool."""
+    _core.check_device("device", device)
     if dtype is None and not isinstance(fill_value, bool):
         fill_value = float(fill_value)
     return placed(ops.full(shape, fill_value, dtype), out, requires_grad)

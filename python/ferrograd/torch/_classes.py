@@ -31,6 +31,7 @@ def made(args: tuple[Any, ...], device: object = None, dtype: Any = None) -> Ten
 
     Without ``dtype`` a tensor keeps its own, anything else gets the default float dtype.
     """
+    _core.check_device("Tensor", device)
     data = args[0] if len(args) == 1 else None
     if isinstance(data, Tensor):
         return data if dtype in (None, data.dtype) else ops.cast(data.detach(), dtype)

@@ -62,11 +62,13 @@ def tensor(
     >>> torch.tensor([[1, 2], [3, 4]], dtype=torch.float64).requires_grad
     False
     """
+    _core.check_device("tensor", device)
     return _core.make(data, dtype, requires_grad, TORCH)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: object = None) -> Tensor:
     """The object as a tensor. A tensor of that dtype is returned itself."""
+    _core.check_device("as_tensor", device)
     if isinstance(data, Tensor):
         return data if dtype is None or data.dtype == dtype else ops.astype(data, dtype)
     return _core.make(data, dtype, False, TORCH)
@@ -88,6 +90,7 @@ def _constant(
     requires_grad: bool = False,
     _op: Any = None,
 ) -> Tensor:
+    _core.check_device("device", device)
     return placed(_op(_shape(sizes, size), dtype), out, requires_grad)
 
 
@@ -110,6 +113,7 @@ def full(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of a shape filled with one number."""
+    _core.check_device("full", device)
     return placed(ops.full(size, fill_value, dtype), out, requires_grad)
 
 
@@ -122,6 +126,7 @@ def _constant_like(
     requires_grad: bool = False,
     _op: Any = None,
 ) -> Tensor:
+    _core.check_device("constant_like", device)
     return placed(_op(input, dtype), None, requires_grad)
 
 
@@ -141,6 +146,7 @@ def full_like(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor filled with one number, with the shape and by default the dtype of another."""
+    _core.check_device("full_like", device)
     return placed(ops.full_like(input, fill_value, dtype), None, requires_grad)
 
 
@@ -156,6 +162,7 @@ def arange(
     requires_grad: bool = False,
 ) -> Tensor:
     """The numbers ``start``, ``start + step``, … below ``end``. With one bound they start at 0."""
+    _core.check_device("arange", device)
     return placed(ops.arange(start, end, step, dtype), out, requires_grad)
 
 
@@ -171,6 +178,7 @@ def linspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
+    _core.check_device("linspace", device)
     return placed(ops.linspace(start, end, steps, dtype), out, requires_grad)
 
 
@@ -185,6 +193,7 @@ def eye(
     requires_grad: bool = False,
 ) -> Tensor:
     """A matrix with ones on the diagonal and zeros elsewhere."""
+    _core.check_device("eye", device)
     return placed(ops.eye(n, m, 0, dtype), out, requires_grad)
 
 
@@ -200,6 +209,7 @@ def _random(
     requires_grad: bool = False,
     _op: Any = None,
 ) -> Tensor:
+    _core.check_device("random", device)
     with drawing(generator, _op.__name__):
         drawn = _op(_shape(sizes, size), dtype)
     return placed(drawn, out, requires_grad)
@@ -222,6 +232,7 @@ def randint(
     requires_grad: bool = False,
 ) -> Tensor:
     """Random integers in [``low``, ``high``). With one bound they start at 0."""
+    _core.check_device("randint", device)
     if size is None:
         low, high, size = 0, low, high
     elif high is None:
@@ -243,6 +254,7 @@ def randperm(
     requires_grad: bool = False,
 ) -> Tensor:
     """The integers below ``n`` in random order, every order as likely."""
+    _core.check_device("randperm", device)
     with drawing(generator, "randperm"):
         drawn = ops.randperm(n, dtype)
     return placed(drawn, out, requires_grad)
@@ -258,6 +270,7 @@ def _random_like(
     requires_grad: bool = False,
     _op: Any = None,
 ) -> Tensor:
+    _core.check_device("random_like", device)
     with drawing(generator, _op.__name__):
         drawn = _op(input, dtype)
     return placed(drawn, None, requires_grad)
@@ -290,6 +303,7 @@ def normal(
     requires_grad: bool = False,
 ) -> Tensor:
     """Random numbers of the normal distribution. The shape is ``size``, or that of ``mean`` and ``std``."""
+    _core.check_device("normal", device)
     with drawing(generator, "normal"):
         drawn = ops.normal(mean, std, size, dtype)
     return placed(drawn, out, requires_grad)

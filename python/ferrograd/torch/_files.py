@@ -60,6 +60,20 @@ def save(
         pickle_module.dump(obj, f, pickle_protocol)
 
 
+def _refuse_torch_files(f: IO[bytes]) -> None:
+    """Raises for a file of PyTorch's, which is a zip archive or begins with a number of its own."""
+    if not f.seekable():
+        return
+    start = f.tell()
+    head = f.read(20)
+    f.seek(start)
+    if head.startswith(b"PK\x03\x04") or b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19." in head:
+        raise pickle.UnpicklingError(
+            "load: this file was written by PyTorch, whose format is not read here. Write the tensors there with "
+            "numpy.savez(file, **{name: t.numpy() for name, t in state.items()}), and read that with numpy.load"
+        )
+
+
 def load(
     f: str | os.PathLike[str] | IO[bytes],
     map_location: object = None,
@@ -77,6 +91,7 @@ def load(
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             return load(file, map_location, pickle_module, weights_only=weights_only)
+    _refuse_torch_files(f)
     if weights_only:
         try:
             return _WeightsUnpickler(f).load()

@@ -30,11 +30,8 @@ fn check_may_write(slf: &Bound<'_, Var>, op: &str) -> PyResult<()> {
     let mut state = slf.get().lock();
     let of_leaf = matches!(&state.value, Value::Shared(p) if p.is_of_leaf());
     if leaf || of_leaf {
-        let what = if leaf { "a leaf" } else { "a view of a leaf" };
-        let text = format!(
-            "{op}: {what} Variable that requires grad is being used in an in-place operation. Leaf Var that doesn't \
-             stop gradient can't use inplace strategy: write to a result of it, or under no_grad."
-        );
+        let what = slf.get().dialect().refused_write(!leaf);
+        let text = format!("{op}: {what} Write to a new tensor (x = x + 1), or use `with no_grad():`");
         return Err(raise(slf.py(), "LeafInplaceError", text));
     }
     let Value::Shared(p) = &mut state.value else { return Ok(()) };

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::arguments::Arguments;
 use super::inplace;
 use super::parameters::match_arguments;
-use crate::bind::convert::argument::{argument, wanted};
+use crate::bind::convert::argument::{argument, refusal};
 use crate::bind::convert::list::objects;
 use crate::bind::convert::numpy::{descr, dtype_in};
 use crate::bind::python::dialect::Dialect;
@@ -73,12 +73,8 @@ fn run<'py>(
                     arg
                 }
                 None => {
-                    let got = o.get_type().name()?;
-                    return Err(raise(
-                        py,
-                        "ArgumentError",
-                        format!("{name}: {} must be {}, not {got}", param.name, wanted(param.kind)),
-                    ));
+                    let text = format!("{name}: {} {}", param.name, refusal(param.kind, o)?);
+                    return Err(raise(py, "ArgumentError", text));
                 }
             },
             (None, Some(lit)) => Arg::from(lit),

@@ -6,6 +6,7 @@ use pyo3::types::{PyInt, PyList, PyString};
 use smallvec::SmallVec;
 
 use super::arguments::Arguments;
+use crate::bind::convert::device::on_cpu;
 use crate::bind::value::var::Var;
 use crate::ops::entry::{Entry, Lit, Param, ParamKind};
 
@@ -110,8 +111,9 @@ pub fn match_arguments<'py>(
         let Some(at) = parameter(entry, name) else {
             match name {
                 "out" => out = Some(args.named(i)).filter(|o| !o.is_none()),
-                // Accepted and without effect: there is one device, and the names of results are not used.
-                "name" | "device" | "place" => {}
+                "device" | "place" => on_cpu(entry.names[0], &args.named(i))?,
+                // Accepted and without effect: the names of results are not used.
+                "name" => {}
                 _ => {
                     return Err(PyTypeError::new_err(format!(
                         "{}() got an unexpected keyword argument '{name}'; its parameters are {}",

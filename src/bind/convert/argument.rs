@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::index::indices;
 use super::list::items;
 use super::number::{index, number, truth};
-use super::numpy::dtype;
+use super::numpy::{dtype, no_dtype};
 use super::tensor::{tensor, tensors};
 use crate::bind::value::var::Var;
 use crate::ops::entry::{Arg, ParamKind, ParamType};
@@ -64,8 +64,31 @@ pub fn argument(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> 
     })
 }
 
+/// What is wrong with an object that is not of a parameter's type, as the end of a sentence about the parameter.
+pub fn refusal(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<String> {
+    let class = |o: &Bound<'_, PyAny>| o.get_type().name().map(|name| name.to_string());
+    let wanted = wanted(kind);
+    match kind.base {
+        ParamKind::DType if o.is_instance_of::<PyString>() => {
+            Ok(format!("must be {wanted}: {}", no_dtype(&o.extract::<String>()?)))
+        }
+        ParamKind::Tensors | ParamKind::Rest
+            if o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>() =>
+        {
+            for (i, item) in o.try_iter()?.enumerate() {
+                let item = item?;
+                if tensor(&item)?.is_none() {
+                    return Ok(format!("must be {wanted}, and element {i} is a {}", class(&item)?));
+                }
+            }
+            Ok(format!("must be {wanted}"))
+        }
+        _ => Ok(format!("must be {wanted}, not {}", class(o)?)),
+    }
+}
+
 /// The objects that a type takes, for errors.
-pub fn wanted(kind: ParamType) -> String {
+fn wanted(kind: ParamType) -> String {
     let base = match kind.base {
         ParamKind::Tensor => "a Tensor",
         ParamKind::Operand => "a Tensor or a number",

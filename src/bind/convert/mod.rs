@@ -2,6 +2,7 @@
 
 pub mod argument;
 pub mod array;
+pub mod device;
 pub mod dlpack;
 pub mod index;
 pub mod list;

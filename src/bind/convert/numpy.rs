@@ -39,6 +39,34 @@ pub fn dtype(o: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     Ok(from_descr(&descr))
 }
 
+/// A sentence that says that a word names no dtype, with the name that it is likely to stand for.
+pub fn no_dtype(word: &str) -> String {
+    let names = DType::ALL.map(DType::name);
+    let nearest = names.iter().map(|name| (edits(word, name), name)).min();
+    match nearest.filter(|(edits, _)| *edits <= 3) {
+        Some((_, name)) => format!("'{word}' is no dtype. Did you mean '{name}'?"),
+        None => format!("'{word}' is no dtype. The dtypes are {}", names.join(", ")),
+    }
+}
+
+/// How many characters have to be put in, left out or replaced to make one word of the other (Levenshtein's distance).
+fn edits(a: &str, b: &str) -> usize {
+    // A word this long is no misspelled name.
+    if a.len() > 32 {
+        return a.len();
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
 fn from_descr(d: &Bound<'_, PyArrayDescr>) -> Option<DType> {
     Some(match (d.kind(), d.itemsize()) {
         _ if d.is_native_byteorder() == Some(false) => return None,

@@ -59,7 +59,7 @@ fn roots(
             None => {
                 let text = format!(
                     "grad can be implicitly created only for scalar outputs, and the output at index {i} has shape \
-                     {}: give its gradient, ones for the sum of the derivatives of its elements",
+                     {}: call .sum() first, or give its gradient, such as y.backward(ones_like(y))",
                     dialect.shape(&meta.dims)
                 );
                 return Err(raise(py, "ArgumentError", text));

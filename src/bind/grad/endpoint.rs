@@ -60,7 +60,9 @@ impl Endpoint<'_> {
     /// A description of the value, and the reason why it is not tracked.
     pub fn why_untracked(&self, py: Python<'_>) -> String {
         let what = self.name(py).map_or_else(|| self.facts(), |name| format!("'{name}' ({})", self.facts()));
-        self.why_cut().map_or(what.clone(), |why| format!("{what}: {why}"))
+        let why =
+            self.why_cut().unwrap_or_else(|| "nothing below it was made with requires_grad=True".to_owned());
+        format!("{what}: {why}")
     }
 
     pub fn edge(&self) -> Option<Edge> {

@@ -43,7 +43,8 @@ impl Var {
         let dtype = slf.get().tensor().dtype();
         if on && !dtype.is_float() {
             let text = format!(
-                "Only Tensors of floating point and complex dtype can require gradients, not {dtype}"
+                "Only Tensors of floating point and complex dtype can require gradients, not {dtype}: write the numbers \
+                 with a point (1.0), or give dtype='float32'"
             );
             if !slf.get().dialect().warns_of_tracked_integers() {
                 return Err(raise(slf.py(), "DtypeError", text));

@@ -116,6 +116,23 @@ impl Dialect {
         self == Dialect::Paddle
     }
 
+    /// What is said of a write to a leaf whose gradient is wanted, or to a view of one.
+    pub fn refused_write(self, to_view: bool) -> &'static str {
+        match (self, to_view) {
+            (Dialect::Native, false) => "a leaf tensor with requires_grad=True is not written in place.",
+            (Dialect::Native, true) => {
+                "a view of a leaf tensor with requires_grad=True is not written in place."
+            }
+            (Dialect::Paddle, _) => "Leaf Var that doesn't stop gradient can't use inplace strategy.",
+            (Dialect::Torch, false) => {
+                "a leaf Variable that requires grad is being used in an in-place operation."
+            }
+            (Dialect::Torch, true) => {
+                "a view of a leaf Variable that requires grad is being used in an in-place operation."
+            }
+        }
+    }
+
     /// A shape as the library writes it.
     pub fn shape(self, dims: &[usize]) -> String {
         match self {

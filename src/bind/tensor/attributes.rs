@@ -7,9 +7,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
 
+use crate::bind::convert::device::on_cpu;
 use crate::bind::convert::numpy::{descr, dtype_in};
 use crate::bind::python::dialect::Dialect;
-use crate::bind::python::error::raise;
 use crate::bind::python::facade;
 use crate::bind::value::var::Var;
 use crate::graph::Tensor;
@@ -235,18 +235,6 @@ impl Var {
             None => Ok(slf.clone()),
         }
     }
-}
-
-/// Checks that an object means the CPU: `"cpu"`, `"cpu:0"`, `Place(cpu)`, `device('cpu')`.
-pub fn on_cpu(op: &str, device: &Bound<'_, PyAny>) -> PyResult<()> {
-    let text = device.str()?;
-    let text = text.to_string_lossy();
-    let text = text.strip_prefix("Place(").and_then(|t| t.strip_suffix(")")).unwrap_or(&text);
-    if matches!(text, "cpu" | "cpu:0") {
-        return Ok(());
-    }
-    let text = format!("{op}: {text} is neither a dtype nor a device that is here; the only device is 'cpu'");
-    Err(raise(device.py(), "ArgumentError", text))
 }
 
 /// A name that no tensor has had.

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 use crate::bind::convert::array::from_object;
-use crate::bind::convert::numpy::dtype_in;
+use crate::bind::convert::numpy::{dtype_in, no_dtype};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::value::var::Var;
@@ -21,10 +21,13 @@ fn make<'py>(
     let dtype = match dtype {
         None => None,
         Some(d) => Some(dtype_in(d, dialect)?.ok_or_else(|| {
-            let text = format!(
-                "tensor: {} is no dtype of tensors",
-                d.repr().map_or(String::new(), |r| r.to_string())
-            );
+            let text = match d.extract::<String>() {
+                Ok(word) => format!("tensor: {}", no_dtype(&word)),
+                Err(_) => format!(
+                    "tensor: {} is no dtype of tensors",
+                    d.repr().map_or(String::new(), |r| r.to_string())
+                ),
+            };
             raise(py, "DtypeError", text)
         })?),
     };

@@ -4,8 +4,8 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::attributes::on_cpu;
 use crate::array::Array;
+use crate::bind::convert::device::on_cpu;
 use crate::bind::convert::dlpack::{self, CPU};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;

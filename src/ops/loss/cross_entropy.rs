@@ -152,7 +152,7 @@ impl<'a> Rows<'a> {
             );
         }
         if target.dtype().kind() != DTypeKind::Int {
-            bail!(Dtype, op, "targets are classes, integers, not {}", target.dtype());
+            bail!(Dtype, op, "class labels are integers, not {}: target.astype('int64')", target.dtype());
         }
         let target = reshape_to(&cast(&target.detach(), DType::I64)?, &column)?;
         let array = target.array.contiguous()?;
@@ -238,7 +238,14 @@ pub fn cross_entropy(
     let smooth = label_smoothing / rows.classes.max(1) as f64;
     if target.dtype().is_float() {
         if target.dims() != x.dims() {
-            bail!(Shape, op, "soft targets have the input's shape {:?}, not {:?}", x.dims(), target.dims());
+            bail!(
+                Shape,
+                op,
+                "targets of floats are probabilities and have the input's shape {:?}, not {:?}; class labels are integers: \
+                 target.astype('int64')",
+                x.dims(),
+                target.dims()
+            );
         }
         let mut p = rows.last(&cast(target, rows.x.dtype())?)?;
         if label_smoothing > 0.0 {

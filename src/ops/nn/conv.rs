@@ -108,7 +108,9 @@ fn convolve(
         bail!(
             Shape,
             op,
-            "{channels} channels in {groups} groups are {fits} a filter, the weight has {per_group}"
+            "the image has {channels} channels, and the weight {:?} expects {per_group} in each of {groups} groups (groups={groups}); \
+             it has to have {fits} in axis 1",
+            weight.dims()
         );
     }
     let (stride, dilation) = (at.each("stride", stride, 1, 1)?, at.each("dilation", dilation, 1, 1)?);

@@ -1,0 +1,116 @@
+"""The text of an error says what to type next."""
+
+import io
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import ferrograd as fg
+import ferrograd.paddle as paddle
+import ferrograd.torch as torch
+import numpy as np
+import pytest
+from scipy import special
+
+
+def tracked() -> Any:
+    return fg.tensor([1.0, 2.0], requires_grad=True)
+
+
+def leaf_write(make: Callable[[], Any]) -> Callable[[], Any]:
+    def write() -> None:
+        x = make()
+        x.add_(1.0)
+
+    return write
+
+
+def file_of_torch() -> io.BytesIO:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/data.pkl", b"\x80\x02.")
+    file.seek(0)
+    return file
+
+
+MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "a misspelled dtype": (
+        lambda: fg.ones(2, dtype="flaot32"),
+        fg.ArgumentError,
+        "'flaot32' is no dtype. Did you mean 'float32'?",
+    ),
+    "a misspelled dtype of a tensor": (
+        lambda: fg.tensor([1.0], dtype="flot64"),
+        fg.DtypeError,
+        "Did you mean 'float64'?",
+    ),
+    "a word that is no dtype": (lambda: fg.ones(2, dtype="quaternion"), fg.ArgumentError, "The dtypes are bool, uint8"),
+    "integers that require gradients": (
+        lambda: fg.tensor([1, 2], requires_grad=True),
+        fg.DtypeError,
+        "dtype='float32'",
+    ),
+    "grad of a function": (lambda: fg.grad(lambda x: x), fg.ArgumentError, "use ferrograd.func.grad(f)(x)"),
+    "a transform in the root": (lambda: fg.vmap, AttributeError, "it is ferrograd.func.vmap"),
+    "backward of an untracked tensor": (
+        lambda: fg.ones(()).backward(),
+        fg.ArgumentError,
+        "made with requires_grad=True",
+    ),
+    "backward of many elements": (lambda: (tracked() * 2).backward(), fg.ArgumentError, "call .sum() first"),
+    "a write to a leaf": (leaf_write(tracked), fg.LeafInplaceError, "a leaf tensor with requires_grad=True"),
+    "a write to a leaf of torch's": (
+        leaf_write(lambda: torch.ones(2, requires_grad=True)),
+        fg.LeafInplaceError,
+        "a leaf Variable that requires grad is being used in an in-place operation. Write to a new tensor (x = x + 1)",
+    ),
+    "a write to a leaf of Paddle's": (
+        leaf_write(lambda: paddle.to_tensor([1.0], stop_gradient=False)),
+        fg.LeafInplaceError,
+        "Leaf Var that doesn't stop gradient can't use inplace strategy. Write to a new tensor (x = x + 1)",
+    ),
+    "a list of numbers": (lambda: fg.stack([1.0, 2.0]), fg.ArgumentError, "element 0 is a float"),
+    "a list with one number": (lambda: fg.concat([fg.ones(1), 2]), fg.ArgumentError, "element 1 is a int"),
+    "channels of a convolution": (
+        lambda: fg.conv2d(fg.ones((1, 3, 5, 5)), fg.ones((4, 1, 3, 3))),
+        fg.ShapeError,
+        "the image has 3 channels, and the weight [4, 1, 3, 3] expects 1",
+    ),
+    "labels that are floats": (
+        lambda: fg.cross_entropy(fg.ones((2, 3)), fg.tensor([0.0, 1.0])),
+        fg.ShapeError,
+        "target.astype('int64')",
+    ),
+    "batches of two sizes": (
+        lambda: fg.func.vmap(fg.add)(fg.ones(3), fg.ones(4)),
+        fg.ShapeError,
+        "tensor 0 of shape (3,) has 3 in axis 0, tensor 1 of shape (4,) has 4 in axis 0",
+    ),
+    "a file of PyTorch's": (lambda: torch.load(file_of_torch()), Exception, "written by PyTorch"),
+    "an unknown device": (lambda: torch.zeros(2, device="gibberish"), fg.ArgumentError, "the only device is 'cpu'"),
+    "a device that is not here": (
+        lambda: torch.ones(2).sin(device="cuda"),
+        fg.ArgumentError,
+        "the only device is 'cpu'",
+    ),
+    "a device object": (lambda: torch.device("cuda"), fg.ArgumentError, "cuda.is_available() is False"),
+    "a function of SciPy's": (
+        lambda: special.gammaln(tracked()),
+        TypeError,
+        "scipy.special.gammaln has no counterpart",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_the_error_says_what_to_type(mistake: str) -> None:
+    call, kind, text = MISTAKES[mistake]
+    with pytest.raises(kind) as info:
+        call()
+    assert text in str(info.value)
+
+
+def test_the_cpu_is_accepted_as_a_device() -> None:
+    for device in ("cpu", torch.device("cpu"), torch.device("cpu", 0), None, torch.ones(1).device):
+        assert np.asarray(torch.zeros(2, device=device)).shape == (2,)
+        assert torch.device(device or "cpu").type == "cpu"
