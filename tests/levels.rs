@@ -328,8 +328,10 @@ fn errors_name_vmap() {
     let z = tensor(&[1.0, 2.0, 3.0], &[3]);
     let error = |r: Result<Vec<Tensor>>| r.unwrap_err().to_string();
     let id = |t: &[Tensor]| Ok(t.to_vec());
-    assert!(error(vmap(id, &[(&x, None)], 0)).starts_with("vmap: no input has an axis"));
-    assert!(error(vmap(id, &[(&x, Some(0)), (&z, Some(0))], 0)).starts_with("vmap: input 1 has 3 lanes"));
+    assert!(error(vmap(id, &[(&x, None)], 0)).starts_with("vmap: no input has a batch axis"));
+    assert!(
+        error(vmap(id, &[(&x, Some(0)), (&z, Some(0))], 0)).starts_with("vmap: input 1 has a batch of 3")
+    );
     assert!(error(vmap(id, &[(&x, Some(1))], 0)).starts_with("vmap: "));
     assert!(error(vmap(id, &[(&x, Some(0))], 3)).starts_with("vmap: "));
     let w = x.leaf();
