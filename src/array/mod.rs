@@ -242,7 +242,7 @@ impl Array {
         if T::DTYPE != self.dtype() {
             bail!(Dtype, "to_ndarray", "the array is {}, not {}", self.dtype(), T::DTYPE);
         }
-        Ok(self.view().to_owned())
+        Ok(ArrayD::from_shape_vec(IxDyn(self.dims()), self.to_vec()).expect("as many elements as the shape"))
     }
 
     /// The first element as a Rust number, for arrays of one element.

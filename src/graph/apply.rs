@@ -25,7 +25,7 @@ use crate::shape::Dims;
 pub fn apply<O: Op>(op: O, ins: &[&Tensor]) -> Result<Tensor> {
     let modes = modes::flags();
     let (outs, levels) = forward(&op, ins, modes)?;
-    first(boxed(op, ins), ins, outs, levels, modes)
+    first(boxed(op, ins, modes), ins, outs, levels, modes)
 }
 
 /// Applies an op as [`apply`] does and returns all its outputs.
@@ -36,7 +36,7 @@ pub fn apply<O: Op>(op: O, ins: &[&Tensor]) -> Result<Tensor> {
 pub fn apply_all<O: Op>(op: O, ins: &[&Tensor]) -> Result<SmallVec<[Tensor; 1]>> {
     let modes = modes::flags();
     let (outs, levels) = forward(&op, ins, modes)?;
-    all(boxed(op, ins), ins, outs, levels, modes)
+    all(boxed(op, ins, modes), ins, outs, levels, modes)
 }
 
 /// Applies a kernel that computes a gradient in one pass over memory and has no rule of its own. None if an operand has
@@ -81,14 +81,16 @@ pub(crate) fn recorded<O: Op>(
     outs: Outputs,
     levels: Levels,
 ) -> Result<SmallVec<[Tensor; 1]>> {
-    all(boxed(op, ins), ins, outs, levels, modes::flags())
+    let modes = modes::flags();
+    all(boxed(op, ins, modes), ins, outs, levels, modes)
 }
 
 /// The op in a box if it will be recorded. The functions that follow are not generic over the op, so that they are
-/// compiled once.
+/// compiled once. Python's operands come without edges while nothing is recorded; in Rust the mode decides.
 #[inline]
-fn boxed<O: Op>(op: O, ins: &[&Tensor]) -> Option<Box<dyn Op>> {
-    if ins.iter().any(|t| t.edge.is_some()) { Some(Box::new(op)) } else { None }
+fn boxed<O: Op>(op: O, ins: &[&Tensor], modes: Flags) -> Option<Box<dyn Op>> {
+    let records = cfg!(feature = "python") || !modes.has(Flags::NOT_RECORDING);
+    if records && ins.iter().any(|t| t.edge.is_some()) { Some(Box::new(op)) } else { None }
 }
 
 fn first(

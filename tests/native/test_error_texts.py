@@ -13,6 +13,10 @@ import pytest
 from scipy import special
 
 
+# The type checker would see these mistakes.
+wrong: Any = fg
+
+
 def tracked() -> Any:
     return fg.tensor([1.0, 2.0], requires_grad=True)
 
@@ -50,8 +54,8 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         fg.DtypeError,
         "dtype='float32'",
     ),
-    "grad of a function": (lambda: fg.grad(lambda x: x), fg.ArgumentError, "use ferrograd.func.grad(f)(x)"),
-    "a transform in the root": (lambda: fg.vmap, AttributeError, "it is ferrograd.func.vmap"),
+    "grad of a function": (lambda: wrong.grad(lambda x: x), fg.ArgumentError, "use ferrograd.func.grad(f)(x)"),
+    "a transform in the root": (lambda: wrong.vmap, AttributeError, "it is ferrograd.func.vmap"),
     "backward of an untracked tensor": (
         lambda: fg.ones(()).backward(),
         fg.ArgumentError,
@@ -69,8 +73,8 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         fg.LeafInplaceError,
         "Leaf Var that doesn't stop gradient can't use inplace strategy. Write to a new tensor (x = x + 1)",
     ),
-    "a list of numbers": (lambda: fg.stack([1.0, 2.0]), fg.ArgumentError, "element 0 is a float"),
-    "a list with one number": (lambda: fg.concat([fg.ones(1), 2]), fg.ArgumentError, "element 1 is a int"),
+    "a list of numbers": (lambda: wrong.stack([1.0, 2.0]), fg.ArgumentError, "element 0 is a float"),
+    "a list with one number": (lambda: wrong.concat([fg.ones(1), 2]), fg.ArgumentError, "element 1 is a int"),
     "channels of a convolution": (
         lambda: fg.conv2d(fg.ones((1, 3, 5, 5)), fg.ones((4, 1, 3, 3))),
         fg.ShapeError,
@@ -89,7 +93,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a file of PyTorch's": (lambda: torch.load(file_of_torch()), Exception, "written by PyTorch"),
     "an unknown device": (lambda: torch.zeros(2, device="gibberish"), fg.ArgumentError, "the only device is 'cpu'"),
     "a device that is not here": (
-        lambda: torch.ones(2).sin(device="cuda"),
+        lambda: wrong.torch.ones(2).sin(device="cuda"),
         fg.ArgumentError,
         "the only device is 'cpu'",
     ),

@@ -72,7 +72,7 @@ def unused(allow: bool | None, materialize: bool) -> str:
 
 def grad(
     outputs: End | Sequence[End],
-    inputs: Tree = None,
+    inputs: Tree = None,  # type: ignore[assignment]
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
