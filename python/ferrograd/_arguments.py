@@ -2,10 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, TypeVar
 
 from ferrograd._core import ArgumentError, Tensor
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def typed(**classes: type | tuple[type, ...]) -> Callable[[F], F]:
+    """A decorator that checks the classes of arguments by name. Defaults are not checked."""
+
+    def decorate(function: F) -> F:
+        names = list(inspect.signature(function).parameters)
+        checks = [(names.index(name), name, kind) for name, kind in classes.items()]
+
+        @wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            for i, name, kind in checks:
+                if i >= len(args) and name not in kwargs:
+                    continue
+                value = args[i] if i < len(args) else kwargs[name]
+                if not isinstance(value, kind):
+                    kinds = kind if isinstance(kind, tuple) else (kind,)
+                    wanted = " or ".join("None" if k is type(None) else k.__name__ for k in kinds)
+                    raise ArgumentError(f"{function.__name__}: {name} must be a {wanted}, not {type(value).__name__}")
+            return function(*args, **kwargs)
+
+        return checked  # type: ignore[return-value]
+
+    return decorate
 
 
 def tensor(value: object, function: str, name: str) -> Tensor:

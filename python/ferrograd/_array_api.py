@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
+from ferrograd._arguments import typed
 from ferrograd._core import Tensor, native
 from ferrograd._tensor.device import DEVICES, Device
 
@@ -127,6 +128,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return np.broadcast_shapes(*shapes)
 
 
+@typed(x=Tensor)
 def cumulative_sum(
     x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
@@ -140,6 +142,7 @@ def cumulative_sum(
     return _cumulative(native.cumsum, native.zeros_like, x, axis, dtype, include_initial)
 
 
+@typed(x=Tensor)
 def cumulative_prod(
     x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:

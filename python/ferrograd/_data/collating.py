@@ -6,6 +6,8 @@ import copy
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
+from ferrograd._core import ArgumentError
+
 
 def rebuilt(sample: Any, parts: dict[Any, Any]) -> Any:
     """A container like ``sample``, of its class if possible, with other parts by key or place. A tuple gives a list.
@@ -59,9 +61,13 @@ def collated(batch: Sequence[Any], stack: Callable[[Sequence[Any]], Any], unequa
     >>> collated([{"a": 1}, {"a": 2}], list, "")
     {'a': [1, 2]}
     """
+    if isinstance(batch, Mapping) or not hasattr(batch, "__getitem__") or not hasattr(batch, "__len__"):
+        raise ArgumentError(f"collate: a batch is a list of samples, not {type(batch).__name__}")
+    if not len(batch):
+        raise ArgumentError("collate: a batch has at least one sample")
     found = parts(batch[0])
     if found is None:
         return stack(batch)
     if not isinstance(batch[0], Mapping) and any(len(sample) != len(found) for sample in batch):
-        raise RuntimeError(unequal)
+        raise ArgumentError(unequal)
     return rebuilt(batch[0], {k: collated([sample[k] for sample in batch], stack, unequal) for k in found})

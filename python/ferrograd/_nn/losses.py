@@ -132,6 +132,13 @@ def margin_ranking_loss(
     return _reduced(loss, reduction)
 
 
+def _classes(input: Tensor, function: str) -> int:
+    """The number of classes, the size of the last axis."""
+    if not input.ndim:
+        raise ArgumentError(f"{function}: input has an axis of classes, and a tensor without axes has none")
+    return int(input.shape[-1])
+
+
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -143,7 +150,7 @@ def multi_margin_loss(
     """The mean over the classes of ``max(margin - x[target] + x, 0)**p``, without the class of the target."""
     if p not in (1, 2):
         raise ArgumentError("only p == 1 and p == 2 supported")
-    classes = input.shape[-1]
+    classes = _classes(input, "multi_margin_loss")
     at = ops.expand_dims(target, -1)
     violations = ops.pow(ops.relu(margin - ops.gather(input, -1, at) + input), p)
     if weight is not None:
@@ -157,7 +164,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
 
     The labels of a row are those before its first -1.
     """
-    classes = input.shape[-1]
+    classes = _classes(input, "multilabel_margin_loss")
     valid = ops.cumsum(ops.cast(target < 0, "int64"), -1) == 0
     labels = ops.where(valid, target, 0)
     hot = ops.one_hot(labels, classes) * ops.cast(ops.expand_dims(valid, -1), "int64")

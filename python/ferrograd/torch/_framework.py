@@ -85,7 +85,7 @@ def typename(obj: object) -> str:
     >>> torch.typename(torch.ones(2)), torch.typename([1])
     ('torch.FloatTensor', 'list')
     """
-    if isinstance(obj, Tensor):
+    if isinstance(obj, TorchTensor):
         return str(cast(Any, obj).type())
     kind = obj if isinstance(obj, type) else type(obj)
     return (

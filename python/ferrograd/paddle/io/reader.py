@@ -29,7 +29,7 @@ def default_collate_fn(batch: Any) -> Any:
 
     Raises:
         TypeError: a sample holds something else.
-        RuntimeError: samples have different lengths.
+        ArgumentError: there is no sample, or samples have different lengths.
 
     >>> default_collate_fn([{"x": 1, "name": "a"}, {"x": 2, "name": "b"}])
     {'x': array([1, 2]), 'name': ['a', 'b']}

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ferrograd import _arguments
+from ferrograd._arguments import typed
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._nn import attention, images
@@ -82,6 +83,8 @@ def rrelu(
 def maxout(x: Tensor, groups: int, axis: int = 1, name: str | None = None) -> Tensor:
     """The largest of each ``groups`` neighbouring channels."""
     shape = list(_arguments.tensor(x, "maxout", "x").shape)
+    if not -len(shape) <= axis < len(shape):
+        raise ShapeError(f"maxout: a tensor of {len(shape)} axes has no axis {axis}")
     axis %= len(shape)
     if groups < 1 or shape[axis] % groups:
         raise ShapeError(f"maxout: {shape[axis]} channels cannot be divided into groups of {groups}")
@@ -157,6 +160,7 @@ _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "trili
 _RANKS = {"linear": 3, "bilinear": 4, "trilinear": 5, "bicubic": 4}
 
 
+@typed(x=Tensor, mode=str)
 def interpolate(
     x: Tensor,
     size: Any = None,
@@ -203,6 +207,7 @@ def interpolate(
     return found
 
 
+@typed(x=Tensor, mode=str, data_format=str)
 def upsample(
     x: Tensor,
     size: Any = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ferrograd._arguments import typed
 from ferrograd._core import Tensor
 from ferrograd._nn import losses
 
@@ -55,6 +56,7 @@ def hinge_embedding_loss(
     return losses.hinge_embedding_loss(input, label, margin, reduction)
 
 
+@typed(input=Tensor, label=Tensor, reduction=str)
 def soft_margin_loss(input: Tensor, label: Tensor, reduction: str = "mean", name: str | None = None) -> Tensor:
     """``log(1 + exp(-label * input))`` with labels 1 and -1."""
     return losses.soft_margin_loss(input, label.astype(input.dtype), reduction)
@@ -67,11 +69,13 @@ def multi_label_soft_margin_loss(
     return losses.multilabel_soft_margin_loss(input, label, weight, reduction)
 
 
+@typed(input=Tensor, label=Tensor, reduction=str)
 def multi_label_margin_loss(input: Tensor, label: Tensor, reduction: str = "mean", name: str | None = None) -> Tensor:
     """The hinge loss of several labels for each row: those before its first -1."""
     return losses.multilabel_margin_loss(input, label, reduction)
 
 
+@typed(input1=Tensor, input2=Tensor, label=Tensor, reduction=str)
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -84,6 +88,7 @@ def cosine_embedding_loss(
     return losses.cosine_embedding_loss(input1, input2, label, margin, reduction)
 
 
+@typed(input=Tensor, other=Tensor, label=Tensor, reduction=str)
 def margin_ranking_loss(
     input: Tensor,
     other: Tensor,
@@ -96,6 +101,7 @@ def margin_ranking_loss(
     return losses.margin_ranking_loss(input, other, label, margin, reduction)
 
 
+@typed(input=Tensor, label=Tensor, reduction=str)
 def multi_margin_loss(
     input: Tensor,
     label: Tensor,
@@ -109,6 +115,7 @@ def multi_margin_loss(
     return losses.multi_margin_loss(input, label, p, margin, weight, reduction)
 
 
+@typed(input=Tensor, positive=Tensor, negative=Tensor, reduction=str)
 def triplet_margin_loss(
     input: Tensor,
     positive: Tensor,
@@ -124,6 +131,7 @@ def triplet_margin_loss(
     return losses.triplet_margin_loss(input, positive, negative, margin, p, epsilon, swap, reduction)
 
 
+@typed(input=Tensor, positive=Tensor, negative=Tensor, reduction=str)
 def triplet_margin_with_distance_loss(
     input: Tensor,
     positive: Tensor,

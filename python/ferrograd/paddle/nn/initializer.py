@@ -128,7 +128,7 @@ class _Xavier(Initializer):
         fans = _fans(shape)
         fan_in = fans[0] if self.fan_in is None else self.fan_in
         fan_out = fans[1] if self.fan_out is None else self.fan_out
-        return self.gain * math.sqrt(2.0 / float(fan_in + fan_out))
+        return self.gain * math.sqrt(2.0 / max(float(fan_in + fan_out), 1.0))
 
 
 class XavierNormal(_Xavier):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ferrograd._arguments import typed
 from ferrograd._core import torch as ops
 
 __all__ = [
@@ -82,6 +83,7 @@ def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     return Constraint(name, lambda v: (v % 1 == 0) & (v >= lower_bound) & (v <= upper_bound), is_discrete=True)
 
 
+@typed(base=Constraint)
 def independent(base: Constraint, count: int) -> Constraint:
     """Values whose parts along the last ``count`` axes are all in a set."""
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ferrograd import _arguments
+from ferrograd._arguments import typed
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._nn import attention
@@ -55,6 +56,7 @@ def _added(mask: Tensor | None, name: str, dtype: Any) -> Tensor | None:
     return mask if mask.dtype.kind != "b" else ops.masked_fill(ops.zeros(list(mask.shape), dtype), mask, -math.inf)
 
 
+@typed(query=Tensor, key=Tensor, value=Tensor, out_proj_weight=Tensor)
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,

@@ -67,6 +67,8 @@ def embedding(
     ``sparse`` changes nothing.
     """
     input, weight = _arguments.tensor(input, "embedding", "input"), _arguments.tensor(weight, "embedding", "weight")
+    if weight.ndim < 1:
+        raise ArgumentError("embedding: weight has rows, and a tensor without axes has none")
     padding = _padding(padding_idx, weight.shape[0])
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ferrograd._arguments import typed
 from ferrograd._core import Tensor
 from ferrograd._nn import losses
 
@@ -73,6 +74,7 @@ def hinge_embedding_loss(
     return losses.hinge_embedding_loss(input, target, margin, reduction_of(size_average, reduce, reduction))
 
 
+@typed(input=Tensor, target=Tensor, reduction=str)
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"
 ) -> Tensor:
@@ -92,6 +94,7 @@ def multilabel_soft_margin_loss(
     return losses.multilabel_soft_margin_loss(input, target, weight, reduction_of(size_average, reduce, reduction))
 
 
+@typed(input1=Tensor, input2=Tensor, target=Tensor, reduction=str)
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -105,6 +108,7 @@ def cosine_embedding_loss(
     return losses.cosine_embedding_loss(input1, input2, target, margin, reduction_of(size_average, reduce, reduction))
 
 
+@typed(input1=Tensor, input2=Tensor, target=Tensor, reduction=str)
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -118,6 +122,7 @@ def margin_ranking_loss(
     return losses.margin_ranking_loss(input1, input2, target, margin, reduction_of(size_average, reduce, reduction))
 
 
+@typed(input=Tensor, target=Tensor, reduction=str)
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -132,6 +137,7 @@ def multi_margin_loss(
     return losses.multi_margin_loss(input, target, p, margin, weight, reduction_of(size_average, reduce, reduction))
 
 
+@typed(input=Tensor, target=Tensor, reduction=str)
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"
 ) -> Tensor:
@@ -142,6 +148,7 @@ def multilabel_margin_loss(
     return losses.multilabel_margin_loss(input, target, reduction_of(size_average, reduce, reduction))
 
 
+@typed(anchor=Tensor, positive=Tensor, negative=Tensor, reduction=str)
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -163,6 +170,7 @@ def triplet_margin_loss(
     )
 
 
+@typed(anchor=Tensor, positive=Tensor, negative=Tensor)
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,

@@ -11,7 +11,9 @@ import math
 import warnings
 from typing import Any
 
+from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
+from ferrograd._core import ArgumentError, TorchTensor
 from ferrograd._core import torch as ops
 from ferrograd._nn import initial
 from ferrograd.torch._generator import drawing
@@ -46,22 +48,27 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
 
 
 @no_grad()
+@typed(tensor=TorchTensor)
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
     """Random numbers of the uniform distribution on [``a``, ``b``)."""
     return tensor.uniform_(a, b, generator=generator)
 
 
 @no_grad()
+@typed(tensor=TorchTensor)
 def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
     """Random numbers of the normal distribution."""
     return tensor.normal_(mean, std, generator=generator)
 
 
 @no_grad()
+@typed(tensor=TorchTensor)
 def trunc_normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Any:
     """Random numbers of the normal distribution, drawn again where they are outside of [``a``, ``b``]."""
+    if not std > 0:
+        raise ArgumentError(f"trunc_normal_: std must be positive, not {std}")
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
@@ -74,22 +81,26 @@ def trunc_normal_(
 
 
 @no_grad()
+@typed(tensor=TorchTensor)
 def constant_(tensor: Any, val: float) -> Any:
     """One number."""
     return tensor.fill_(val)
 
 
+@typed(tensor=TorchTensor)
 def ones_(tensor: Any) -> Any:
     """Ones."""
     return constant_(tensor, 1.0)
 
 
+@typed(tensor=TorchTensor)
 def zeros_(tensor: Any) -> Any:
     """Zeros."""
     return constant_(tensor, 0.0)
 
 
 @no_grad()
+@typed(tensor=TorchTensor)
 def eye_(tensor: Any) -> Any:
     """The identity matrix, with as many ones as fit."""
     if tensor.ndim != 2:
@@ -98,6 +109,7 @@ def eye_(tensor: Any) -> Any:
 
 
 @no_grad()
+@typed(tensor=TorchTensor)
 def dirac_(tensor: Any, groups: int = 1) -> Any:
     """The filters of a convolution that passes on its input channels, in each group."""
     return tensor.copy_(initial.dirac(tensor.shape, groups, tensor.dtype))
@@ -118,12 +130,14 @@ def _xavier_std(tensor: Any, gain: float) -> float:
     return gain * math.sqrt(2.0 / float(sum(initial.fans(tensor.shape))))
 
 
+@typed(tensor=TorchTensor)
 def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
     """Uniform numbers of variance ``2 gain**2 / (fan_in + fan_out)`` (Glorot, Bengio 2010)."""
     bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
     return uniform_(tensor, -bound, bound, generator)
 
 
+@typed(tensor=TorchTensor)
 def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
     """Normal numbers of variance ``2 gain**2 / (fan_in + fan_out)`` (Glorot, Bengio 2010)."""
     return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
@@ -137,6 +151,7 @@ def _kaiming_std(tensor: Any, a: float, mode: str, nonlinearity: str) -> float |
     return initial.gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
 
 
+@typed(tensor=TorchTensor, mode=str, nonlinearity=str)
 def kaiming_uniform_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Any:
@@ -148,6 +163,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
+@typed(tensor=TorchTensor, mode=str, nonlinearity=str)
 def kaiming_normal_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Any:
@@ -157,6 +173,7 @@ def kaiming_normal_(
 
 
 @no_grad()
+@typed(tensor=TorchTensor)
 def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     """A random matrix with orthonormal rows or columns, whichever are fewer, times ``gain``. Later axes are joined."""
     with drawing(generator, "orthogonal_"):
@@ -165,6 +182,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
 
 
 @no_grad()
+@typed(tensor=TorchTensor)
 def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:
     """Normal numbers; a share ``sparsity`` of each column is zero."""
     if tensor.ndim != 2:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import schedules
@@ -159,6 +160,7 @@ def _dtype_name(pair: tuple[Tensor, Tensor]) -> str:
 
 
 @no_grad()
+@typed(model=Module)
 def update_bn(loader: Iterable[Any], model: Module, device: object = None) -> None:
     """Computes the running statistics of all batch normalizations of a model anew, by one pass over a loader.
 

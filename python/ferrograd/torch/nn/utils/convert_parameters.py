@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ferrograd._arguments import tensor
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
 
@@ -25,7 +26,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Any]) -> None:
     """Gives the parameters the values in a vector. Nothing is recorded."""
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
-    many = list(parameters)
+    many = [tensor(p, "vector_to_parameters", "each parameter") for p in parameters]
     sizes = [int(p.numel()) for p in many]
     if vec.ndim != 1 or vec.shape[0] < sum(sizes):
         raise ArgumentError(

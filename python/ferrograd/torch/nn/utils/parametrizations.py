@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd._arguments import typed
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
 from ferrograd.torch.nn.modules.conv import _ConvTransposeNd
@@ -27,6 +28,7 @@ class _WeightNorm(Module):
         return norm_except_dim(weight, self.dim), weight
 
 
+@typed(module=Module)
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """Makes a weight the product of its length (``original0``) and its direction (``original1``).
 
@@ -71,6 +73,7 @@ class _SpectralNorm(Module):
         return value
 
 
+@typed(module=Module)
 def spectral_norm(
     module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd.torch.nn.modules.container import ModuleDict, ModuleList
@@ -174,6 +175,7 @@ def _inject_property(module: Any, name: str) -> None:
     setattr(type(module), name, property(get, put))
 
 
+@typed(module=Module)
 def register_parametrization(module: Any, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Any:
     """Makes a parameter or buffer of a module the result of a function, which is a module itself.
 
@@ -212,6 +214,7 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
     return module
 
 
+@typed(module=Module)
 def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
     """Whether a module has parametrized tensors, or one of this name."""
     held = module._modules.get("parametrizations")
@@ -220,6 +223,7 @@ def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
     return len(held) > 0 if tensor_name is None else tensor_name in held
 
 
+@typed(module=Module)
 def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Any:
     """Makes the tensor a parameter or buffer again, with its present value or with the value of the original."""
     if not is_parametrized(module, tensor_name):
@@ -246,6 +250,7 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
     return module
 
 
+@typed(module=Module)
 def type_before_parametrizations(module: Any) -> type:
     """The class of a module before it was parametrized."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ferrograd import _arguments, _core
+from ferrograd._arguments import typed
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd.torch._autograd import TORCH
@@ -81,6 +82,14 @@ class PackedSequence(_Packed):
         return False
 
 
+def _sequence(value: object, function: str) -> Tensor:
+    """A tensor with a time axis; raises for anything else."""
+    x = _arguments.tensor(value, function, "each sequence")
+    if not x.ndim:
+        raise ArgumentError(f"{function}: a sequence has a time axis, and a tensor without axes has none")
+    return x
+
+
 def _numbers(lengths: Any) -> list[int]:
     return [int(n) for n in (lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
 
@@ -100,6 +109,8 @@ def pack_padded_sequence(
     """
     sizes = _numbers(lengths)
     x = _arguments.tensor(input, "pack_padded_sequence", "input")
+    if x.ndim < 2:
+        raise ArgumentError(f"pack_padded_sequence: input has a batch and a time axis, and this one has {x.ndim} axes")
     x = ops.swapaxes(x, 0, 1) if batch_first else x
     order = None
     if not enforce_sorted:
@@ -126,6 +137,7 @@ def pack_padded_sequence(
     return PackedSequence(data, _constant(counts), order, None)
 
 
+@typed(sequence=PackedSequence)
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -169,7 +181,7 @@ def pad_sequence(
         )
     if padding_side not in ("left", "right"):
         raise ArgumentError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
-    many = list(sequences)
+    many = [_sequence(s, "pad_sequence") for s in sequences]
     if not many:
         raise ArgumentError("Expected at least one sequence in the list")
     longest = max(s.shape[0] for s in many)
@@ -189,10 +201,11 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
 
 def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Packs a list of sequences."""
-    lengths = [s.shape[0] for s in sequences]
+    lengths = [_sequence(s, "pack_sequence").shape[0] for s in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
+@typed(packed_sequences=PackedSequence)
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The sequences of a packed batch."""
     return unpad_sequence(*pad_packed_sequence(packed_sequences, batch_first=True), batch_first=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
@@ -27,6 +28,7 @@ def unit(v: Tensor, eps: float) -> Tensor:
 
 
 @no_grad()
+@typed(matrix=Tensor, u=Tensor, v=Tensor)
 def power_iteration(matrix: Tensor, u: Tensor, v: Tensor, steps: int, eps: float) -> None:
     """Improves the estimates of the first singular vectors, in place."""
     matrix = matrix.detach()
@@ -59,6 +61,7 @@ class SpectralNorm:
         setattr(module, self.name, self.compute_weight(module, module.training))
 
 
+@typed(module=Module)
 def spectral_norm(
     module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> M:
@@ -84,6 +87,7 @@ def spectral_norm(
     return module
 
 
+@typed(module=Module)
 def remove_spectral_norm(module: M, name: str = "weight") -> M:
     """Makes the divided weight the parameter again."""
     for number, hook in list(module._forward_pre_hooks.items()):

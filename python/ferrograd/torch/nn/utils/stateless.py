@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd._core import Tensor
+from ferrograd._arguments import typed
+from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd.torch.nn.modules.module import Module
 
@@ -44,6 +45,7 @@ def _tables(module: Module) -> dict[str, tuple[dict[str, Any], str]]:
     return found
 
 
+@typed(module=Module)
 def functional_call(
     module: Module,
     parameter_and_buffer_dicts: Any,
@@ -127,12 +129,14 @@ def stack_module_state(models: Sequence[Module]) -> tuple[Tensors, Tensors]:
     >>> torch.vmap(call, (0, None))(parameters, torch.ones(4, 2)).shape
     torch.Size([3, 4, 1])
     """
+    if not all(isinstance(m, Module) for m in models):
+        raise ArgumentError("stack_module_state: models holds modules only")
     if len(models) == 0:
-        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+        raise ArgumentError("stack_module_state: Expected at least one model, got 0.")
     if len({m.training for m in models}) > 1:
-        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+        raise ArgumentError("stack_module_state: Expected all models to have the same training/eval mode.")
     if len({type(m) for m in models}) > 1:
-        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+        raise ArgumentError("stack_module_state: Expected all models to be of the same class.")
 
     def stacked(each: list[dict[str, Any]]) -> Tensors:
         return {name: _stacked_leaf([named[name] for named in each], name) for name in each[0]}
@@ -144,6 +148,6 @@ def stack_module_state(models: Sequence[Module]) -> tuple[Tensors, Tensors]:
 def _stacked_leaf(tensors: list[Tensor], name: str) -> Tensor:
     tracked = {t.requires_grad for t in tensors}
     if len(tracked) > 1:
-        raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
+        raise ArgumentError(f"Expected {name} from each model to have the same .requires_grad")
     stacked: Tensor = ops.stack([t.detach() for t in tensors], 0).requires_grad_(tracked.pop())
     return stacked

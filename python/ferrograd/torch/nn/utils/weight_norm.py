@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from ferrograd._arguments import typed
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
 from ferrograd.torch.nn.modules.module import Module
@@ -36,6 +37,7 @@ class WeightNorm:
         setattr(module, self.name, self.compute_weight(module))
 
 
+@typed(module=Module)
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Replaces a weight by two parameters, its length ``weight_g`` and its direction ``weight_v``.
 
@@ -58,6 +60,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     return module
 
 
+@typed(module=Module)
 def remove_weight_norm(module: M, name: str = "weight") -> M:
     """Makes one parameter of the two that :func:`weight_norm` made."""
     for number, hook in list(module._forward_pre_hooks.items()):

@@ -38,7 +38,7 @@ def default_collate(batch: Any) -> Any:
 
     Raises:
         TypeError: a sample holds something else.
-        RuntimeError: samples have different lengths.
+        ArgumentError: there is no sample, or samples have different lengths.
 
     >>> default_collate([(1.0, "a"), (2.0, "b")])
     [tensor([1., 2.], dtype=torch.float64), ['a', 'b']]
