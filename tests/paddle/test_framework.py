@@ -136,7 +136,7 @@ def test_autograd_has_the_modes() -> None:
 
 
 def test_an_integer_tensor_gets_no_gradient() -> None:
-    with pytest.warns(UserWarning, match="int64: stop_gradient stays True"):
+    with pytest.warns(UserWarning, match="not int64: .*: stop_gradient stays True"):
         x = tracked([1, 2])
     y = tracked([1.0, 2.0])
     (x * y).backward()
