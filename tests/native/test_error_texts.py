@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from scipy import special
 
-
 # The type checker would see these mistakes.
 wrong: Any = fg
 

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 from ferrograd import _core, _tree
 from ferrograd._core import ArgumentError, GradientEdge, Tensor
+from ferrograd._dialects.numbers import NATIVE
 
 End = Tensor | GradientEdge
 Tree = TypeVar("Tree")
 
-NATIVE = 0
 LISTS = (list, tuple)
 
 

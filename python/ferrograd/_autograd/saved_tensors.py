@@ -12,6 +12,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._autograd.nested import collect_tensors, replace_tensors
 from ferrograd._core import Tensor
+from ferrograd._dialects.numbers import NATIVE
 
 __all__ = [
     "compress_saved",
@@ -43,7 +44,7 @@ class saved_tensors_hooks:
     ([2.0, 4.0, 6.0], [(3,), (3,)])
     """
 
-    _dialect: ClassVar[int] = 0
+    _dialect: ClassVar[int] = NATIVE
 
     def __init__(
         self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any], *, compose: bool = False

@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
+from ferrograd._dialects.numbers import PADDLE
 from ferrograd._graph.drawing import edges_among, more
 from ferrograd._graph.nodes import Node, Snapshot, format_bytes
 
-PADDLE = 1
 # The largest number of nodes shown.
 _LIMIT = 100_000
 _NOTHING = nullcontext()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core.native import get_default_dtype
+from ferrograd._dialects.numbers import PADDLE, TORCH
 
 Format = Callable[[Any], str]
 
@@ -32,8 +33,8 @@ class Options:
                 setattr(self, name, value)
 
 
-PADDLE = Options(precision=8)
-TORCH = Options(precision=4)
+PADDLE_OPTIONS = Options(precision=8)
+TORCH_OPTIONS = Options(precision=4)
 
 
 def show(
@@ -48,9 +49,9 @@ def show(
     """The ``repr`` of a tensor with the values ``a``. Elements that are not shown are not read."""
     if batch_shape:
         return _native(a, name, tracked, batch_shape)
-    if dialect == 1:
+    if dialect == PADDLE:
         return _paddle(a, tracked)
-    if dialect == 2:
+    if dialect == TORCH:
         return _torch(a, name, tracked, op)
     return _native(a, name, tracked, batch_shape)
 
@@ -136,7 +137,7 @@ def _nested(
 
 
 def _paddle(a: np.ndarray[Any, Any], tracked: bool) -> str:
-    o = PADDLE
+    o = PADDLE_OPTIONS
 
     def bare(v: Any) -> str:
         kind = a.dtype.kind
@@ -197,7 +198,7 @@ def _torch_format(values: np.ndarray[Any, Any], o: Options) -> tuple[int, Format
 
 
 def _torch(a: np.ndarray[Any, Any], name: str, tracked: bool, op: str | None) -> str:
-    o = TORCH
+    o = TORCH_OPTIONS
     prefix = "tensor(" if name in ("Tensor", "Parameter") else f"{name}("
     suffixes = []
     default = np.dtype(get_default_dtype())

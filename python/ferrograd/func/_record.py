@@ -13,8 +13,7 @@ import numpy as np
 from ferrograd import _core, _tree
 from ferrograd._autograd.modes import enable_grad, is_grad_enabled
 from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor
-
-NATIVE = 0
+from ferrograd._dialects.numbers import NATIVE
 
 
 class _Thread(threading.local):

@@ -8,9 +8,8 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import ArgumentError, DuplicateTensorError, Tensor
+from ferrograd._dialects.numbers import PADDLE
 from ferrograd._graph.backward_files import pictures
-
-PADDLE = 1
 
 
 def as_tensors(value: object, what: str) -> list[Tensor]:

@@ -11,8 +11,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError, Tensor
-
-PADDLE = 1
+from ferrograd._dialects.numbers import PADDLE
 
 
 class Rows:

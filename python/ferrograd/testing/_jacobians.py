@@ -10,6 +10,7 @@ import numpy as np
 from ferrograd import _core, _tree
 from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import ArgumentError, PaddleTensor, Tensor, TorchTensor
+from ferrograd._dialects.numbers import NATIVE
 from ferrograd.testing._compare import Matrix
 
 #: Central differences of orders 2 and 4: ``weights[k]`` is the weight of ``f(x + k h) - f(x - k h)``.
@@ -110,7 +111,9 @@ class RecordedFunction:
         if not tracked:
             return [None] * len(self.places)
         outs, starts = zip(*tracked, strict=True)
-        return _core.grad(list(outs), self.places, list(starts), 0, retain_graph=True, unused="none", batched=batched)
+        return _core.grad(
+            list(outs), self.places, list(starts), NATIVE, retain_graph=True, unused="none", batched=batched
+        )
 
     def rows(self, i: int) -> list[Matrix]:
         """The Jacobians of output ``i`` with respect to all inputs, one backward pass per row."""

@@ -9,8 +9,7 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._autograd.gradients import LISTS, End, cotangents, unused
 from ferrograd._core import ArgumentError, GradientEdge, Tensor
-
-TORCH = 2
+from ferrograd._dialects.numbers import TORCH
 
 
 def input_list(inputs: object, what: str) -> Any:

@@ -68,7 +68,7 @@ pub unsafe fn sums<V: Vector>(
         source: *const V::T,
         out: *mut V::T,
     ) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             let mut sums = [V::zero(); N];
             for term in terms {
@@ -83,7 +83,7 @@ pub unsafe fn sums<V: Vector>(
             }
         }
     }
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         let n = places.count[2];
         places.each_row(
@@ -133,7 +133,7 @@ pub unsafe fn products<V: Vector>(
     #[inline(always)]
     unsafe fn rest<V: Vector>(from: *const V::T, n: usize, step: usize) -> V {
         let mut lanes = [V::T::ZERO; MAX_LANES];
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             for (i, lane) in lanes.iter_mut().enumerate().take(n) {
                 *lane = *from.add(i * step);
@@ -151,7 +151,7 @@ pub unsafe fn products<V: Vector>(
         places: &BoxStrides,
     ) {
         let n = places.count[2];
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             let mut sums = [V::zero(); N];
             let mut sources = [source; N];
@@ -185,7 +185,7 @@ pub unsafe fn products<V: Vector>(
     }
     let (windows, terms) = terms.as_chunks::<WINDOW>();
     let (rows, terms) = terms.as_chunks::<ROW>();
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         for window in windows {
             some::<V, WINDOW>(window, result, source, out, places);

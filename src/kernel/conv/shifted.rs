@@ -226,7 +226,7 @@ impl ConvJob {
 #[inline(always)]
 unsafe fn copy_few<T: Copy>(from: *const T, to: *mut T, n: usize) {
     const PART: usize = 8;
-    // SAFETY: guaranteed by the caller. The last part may repeat elements of the one before.
+    // SAFETY: as the function's `# Safety` section requires. The last part may repeat elements of the one before.
     unsafe {
         if n < PART {
             return (0..n).for_each(|i| *to.add(i) = *from.add(i));

@@ -92,7 +92,7 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize>(
     out: *mut V::T,
     run: usize,
 ) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         let mut sums = [[V::zero(); N]; M];
         if depth.planes.start > 0 {
@@ -138,7 +138,7 @@ unsafe fn dots<V: Vector, const M: usize, const MASKED: bool>(
     n: usize,
     out: &mut [[V::T; ACROSS]; DOWN],
 ) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         let mut sums = [[V::zero(); ACROSS]; M];
         for q in (0..n).step_by(V::LEN) {
@@ -173,28 +173,28 @@ macro_rules! micro {
             /// As the generic function of the same name, on a processor with these instructions.
             $(#[target_feature(enable = $features)])?
             unsafe fn tile<const M: usize>(a: *const $T, b: *const $T, depth: &TileDepth<'_>, out: *mut $T, run: usize) {
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: as the function's `# Safety` section requires.
                 unsafe { super::tile::<$V, M, $n>(a, b, depth, out, run) }
             }
             /// # Safety
             /// As the generic function of the same name, on a processor with these instructions.
             $(#[target_feature(enable = $features)])?
             unsafe fn dots<const M: usize, const MASKED: bool>(a: *const $T, rows: &[usize; DOWN], b: *const $T, columns: &[usize; ACROSS], mask: *const $T, n: usize, out: &mut [[$T; ACROSS]; DOWN]) {
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: as the function's `# Safety` section requires.
                 unsafe { super::dots::<$V, M, MASKED>(a, rows, b, columns, mask, n, out) }
             }
             /// # Safety
             /// As the generic function of the same name, on a processor with these instructions.
             $(#[target_feature(enable = $features)])?
             unsafe fn sums(terms: &[Term], weight: *const $T, source: *const $T, out: *mut $T, places: &BoxStrides) {
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: as the function's `# Safety` section requires.
                 unsafe { direct_loops::sums::<$V>(terms, weight, source, out, places) }
             }
             /// # Safety
             /// As the generic function of the same name, on a processor with these instructions.
             $(#[target_feature(enable = $features)])?
             unsafe fn products(terms: &[Term], result: *const $T, source: *const $T, out: *mut $T, places: &BoxStrides) {
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: as the function's `# Safety` section requires.
                 unsafe { direct_loops::products::<$V>(terms, result, source, out, places) }
             }
             pub static MICROKERNELS: Microkernels<$T> = Microkernels {

@@ -182,7 +182,7 @@ unsafe fn dots<T: ConvElement>(
         for (c, offsets) in offsets.chunks(ACROSS).enumerate() {
             let columns: [usize; ACROSS] = std::array::from_fn(|j| offsets[j.min(offsets.len() - 1)]);
             let mut out = [[T::ZERO; ACROSS]; DOWN];
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: as the function's `# Safety` section requires.
             unsafe { products(rows.as_ptr(), &at, image.as_ptr(), &columns, kept, n, &mut out) };
             for (i, out) in out.iter().enumerate().take(block) {
                 let to = &mut sums[(first + i) * depth..][c * ACROSS..][..offsets.len()];

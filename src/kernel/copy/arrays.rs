@@ -13,7 +13,7 @@ use crate::shape;
 /// The bytes are unshared.
 unsafe fn clear(at: *mut u8, bytes: usize) {
     if !par::is_worthwhile(bytes) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         return unsafe { at.write_bytes(0, bytes) };
     }
     let at = SendPtr(at);
@@ -60,7 +60,7 @@ impl Array {
         data: *const u8,
     ) -> Result<Array> {
         use crate::dtype::Bool8;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         let mut array = unsafe { gather(op, dtype, dims, strides, data)? };
         if dtype == DType::Bool {
             let bytes = array.as_mut_slice::<Bool8>().expect("a new array is unshared");

@@ -31,7 +31,7 @@ const SHORT: usize = 4;
 /// itself nor the source.
 pub unsafe fn copy(size: usize, dims: &[usize], from: (*const u8, &[isize]), to: (*mut u8, &[isize])) {
     let Some(plan) = CopyPlan::new(dims, from.1, to.1) else { return };
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: as the function's `# Safety` section requires.
     by_size!(size, T => unsafe { plan.part::<T>(0..plan.count(), from.0.cast(), to.0.cast()) });
 }
 
@@ -41,7 +41,7 @@ pub unsafe fn copy(size: usize, dims: &[usize], from: (*const u8, &[isize]), to:
 /// The lines are readable, and `y` has room for all elements.
 pub unsafe fn transposed<T: Copy + Default>((m, n): (usize, usize), (x, step): (*const T, isize), y: *mut T) {
     let (rows, line) = (Axis { n: m, from: 1, to: n as isize }, Axis { n, from: step, to: 1 });
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: as the function's `# Safety` section requires.
     unsafe { transpose::block(rows, line, x, y) }
 }
 
@@ -60,7 +60,7 @@ pub unsafe fn copy_parallel(
     by_size!(size, T => {
         let (x, y) = (SendPtr(from.0.cast_mut()), SendPtr(to.0));
         let work = |range: Range<usize>| {
-            // SAFETY: guaranteed by the caller, and the parts of a plan are disjoint.
+            // SAFETY: as the function's `# Safety` section requires, and the parts of a plan are disjoint.
             unsafe { plan.part::<T>(range, x.get().cast_const().cast(), y.get().cast()) };
         };
         if par::is_worthwhile(count.saturating_mul(weight).saturating_mul(size)) {
@@ -125,7 +125,7 @@ impl CopyPlan {
         let size = self.near.map_or(self.line.n, |near| near.n.div_ceil(BLOCK));
         let (mut place, mut inside) = (Cursor::new(&self.outer, range.start / size), range.start % size);
         let mut left = range.len();
-        // SAFETY: guaranteed by the caller for all lines and blocks. Addresses are computed with `wrapping_offset`,
+        // SAFETY: as the function's `# Safety` section requires for all lines and blocks. Addresses are computed with `wrapping_offset`,
         // because the source may be unaligned.
         unsafe {
             if let Some(near) = self.near {
@@ -204,7 +204,7 @@ impl Cursor {
 /// As [`copy`].
 #[inline(always)]
 unsafe fn line<T: Copy>(n: usize, (x, s): (*const T, isize), (y, t): (*mut T, isize)) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         match (s, t) {
             (1, 1) => std::ptr::copy_nonoverlapping(x.cast::<u8>(), y.cast(), n * size_of::<T>()),

@@ -20,7 +20,7 @@ pub const BLOCK: usize = 64;
 /// # Safety
 /// As [`copy`](super::copy), for all indices of both axes.
 pub unsafe fn block<T: Copy + Default>(rows: Axis, line: Axis, x: *const T, y: *mut T) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         if rows.from == 1 && line.to == 1 && matches!(size_of::<T>(), 4 | 8) && isa() != Isa::Baseline {
@@ -44,7 +44,7 @@ unsafe fn tiles<T: Copy + Default>(rows: Axis, line: Axis, x: *const T, y: *mut 
             let y = y.wrapping_offset(i as isize * rows.to + j as isize * line.to);
             for (k, lines) in (0..n).zip(&mut lines) {
                 for (l, v) in (0..m).zip(lines) {
-                    // SAFETY: guaranteed by the caller.
+                    // SAFETY: as the function's `# Safety` section requires.
                     *v = unsafe { x.wrapping_offset(k * line.from + l * rows.from).read_unaligned() };
                 }
             }
@@ -76,7 +76,7 @@ mod vectors {
         for block in (0..n).step_by(BLOCK) {
             let width = BLOCK.min(n - block);
             let wide = width / TILE * TILE;
-            // SAFETY: guaranteed by the caller, and tiles and remainders are inside the block.
+            // SAFETY: as the function's `# Safety` section requires, and tiles and remainders are inside the block.
             unsafe {
                 let (x, y) = (x.wrapping_offset(block as isize * across), y.add(block));
                 for j in (0..wide).step_by(TILE) {
@@ -107,7 +107,7 @@ mod vectors {
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn four(x: *const f32, across: isize, y: *mut f32, down: isize) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             for c in [0, 4] {
                 let half = |j: isize| _mm_loadu_ps(x.wrapping_offset(j * across).wrapping_add(c));
@@ -136,7 +136,7 @@ mod vectors {
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn eight(x: *const f64, across: isize, y: *mut f64, down: isize) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             for r in [0, 4] {
                 for c in (0..TILE).step_by(2) {

@@ -65,7 +65,7 @@ pub fn gather(
 /// The offsets lead only to elements of `size` bytes, and no other thread touches those that are written.
 unsafe fn moved(size: usize, plan: &IndexPlan<'_>, list: &[i64], x: *const u8, v: *mut u8) {
     let (step, value_step) = (plan.step, plan.value_step);
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: as the function's `# Safety` section requires.
     by_size!(size, T => unsafe {
         let (x, v) = (x.cast::<T>(), v.cast::<T>());
         match plan.inner[..] {

@@ -144,7 +144,7 @@ fn sum<T: Num>(out: &mut Array, plan: &IndexPlan<'_>, values: &Array) -> Result<
 /// # Safety
 /// The strides lead only to elements.
 unsafe fn added<T: Num>(axes: &[Axis], to: *mut T, from: *const T) {
-    // SAFETY: guaranteed by the caller for every index.
+    // SAFETY: as the function's `# Safety` section requires for every index.
     unsafe {
         match axes {
             [] => *to = (*to).add(*from),

@@ -240,7 +240,7 @@ fn product<T: Num>(
 unsafe fn packed<T: Num>(pairs: &MatrixPairs<T>) {
     let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
     if k == 0 || m.saturating_mul(k).saturating_mul(n) <= TINY {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         return unsafe { plain(pairs) };
     }
     // `gemm` packs blocks of both factors, and has no way to report that there is no memory for them.
@@ -248,7 +248,7 @@ unsafe fn packed<T: Num>(pairs: &MatrixPairs<T>) {
     Error::ensure_memory(block(m).saturating_add(block(n)).min(2 * memory::largest_cache()));
     let (zero, one, no, alone) = (T::ZERO, T::ONE, false, Parallelism::None);
     for i in 0..count as isize {
-        // SAFETY: guaranteed by the caller, and `gemm` does not read the output.
+        // SAFETY: as the function's `# Safety` section requires, and `gemm` does not read the output.
         unsafe {
             let (a, b) = (a.offset(i * steps.0), b.offset(i * steps.1));
             let out = out.offset(i * (m * n) as isize);
@@ -265,7 +265,7 @@ unsafe fn packed<T: Num>(pairs: &MatrixPairs<T>) {
 unsafe fn streamed<T: Num>(pairs: &MatrixPairs<T>) {
     let MatrixPairs { count, sizes: (_, k, n), a: (a, _, ca), b: (b, rb, _), steps, out, .. } = *pairs;
     for i in 0..count {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         let (a, b, out) = unsafe {
             let (a, b) = (a.offset(i as isize * steps.0), b.offset(i as isize * steps.1));
             (a, b, std::slice::from_raw_parts_mut(out.add(i * n), n))
@@ -300,7 +300,7 @@ unsafe fn streamed<T: Num>(pairs: &MatrixPairs<T>) {
 unsafe fn plain<T: Num>(pairs: &MatrixPairs<T>) {
     let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
     for (i, row) in (0..count).flat_map(|i| (0..m).map(move |row| (i, row))) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             let a = a.offset(i as isize * steps.0 + row as isize * ra);
             let out = std::slice::from_raw_parts_mut(out.add(i * m * n + row * run), n);

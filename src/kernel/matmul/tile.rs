@@ -55,7 +55,7 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize>(
     (out, run): (*mut V::T, usize),
     add: bool,
 ) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         let mut sums = [[V::zero(); N]; M];
         for p in 0..k as isize {
@@ -94,7 +94,7 @@ unsafe fn columns<V: Vector, const N: usize>(
     (out, run): (*mut V::T, usize),
     part: DepthPart,
 ) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         let left = |i: usize| (a.offset(i as isize * ra), ra, ca);
         let add = part == DepthPart::Later;
@@ -142,7 +142,7 @@ unsafe fn lay<T: Num>(k: usize, width: usize, panels: usize, (b, rb, cb): Matrix
     const TOGETHER: usize = 4;
     let together = if cb == 1 && width.is_multiple_of(BLOCK) { TOGETHER } else { 1 };
     for first in (0..panels).step_by(together) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             let (b, to) = (b.offset((first * width) as isize * cb), to.add(first * k * width));
             if together == 1 {
@@ -159,7 +159,7 @@ unsafe fn lay<T: Num>(k: usize, width: usize, panels: usize, (b, rb, cb): Matrix
 #[inline(never)]
 unsafe fn lay_rows<T: Num>(k: usize, width: usize, panels: usize, (b, rb): (*const T, isize), to: *mut T) {
     for p in 0..k {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             let mut from = b.offset(p as isize * rb).cast::<[T; BLOCK]>();
             for q in 0..panels {
@@ -183,11 +183,11 @@ unsafe fn lay_one<T: Num>(k: usize, width: usize, (b, rb, cb): MatrixPtr<T>, to:
     /// Smaller blocks are the whole matrix.
     const LARGE: usize = 8;
     if rb == 1 && k >= LARGE && width >= LARGE {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         return unsafe { copy::transposed((k, width), (b, cb), to) };
     }
     let turned = if rb == 1 && width.is_multiple_of(BLOCK) { k / BLOCK * BLOCK } else { 0 };
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         for p in (0..turned).step_by(BLOCK) {
             for j in (0..width).step_by(BLOCK) {
@@ -359,14 +359,14 @@ macro_rules! tiled {
                             #[target_feature(enable = $features)]
                             unsafe fn vector(pairs: &MatrixPairs<$t>, panel: *mut $t, room: Option<*mut $t>) {
                                 use std::arch::x86_64::{$V, $H};
-                                // SAFETY: guaranteed by the caller.
+                                // SAFETY: as the function's `# Safety` section requires.
                                 unsafe { products::<$V, $H, [$t; 1], $N>(pairs, panel, room) }
                             }
-                            // SAFETY: guaranteed by the caller, and `isa` detected the instructions.
+                            // SAFETY: as the function's `# Safety` section requires, and `isa` detected the instructions.
                             unsafe { vector(pairs, panel, room) }
                         }
                     )*
-                    // SAFETY: guaranteed by the caller.
+                    // SAFETY: as the function's `# Safety` section requires.
                     _ => unsafe { products::<[$t; $plain], [$t; 1], [$t; 1], 2>(pairs, panel, room) },
                 }
             }

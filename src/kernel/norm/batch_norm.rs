@@ -135,7 +135,7 @@ impl BatchSizes {
                 let at = block.at + start + m * self.step();
                 let rows = rows.map(|row| &row[at..][..len]);
                 let laid = laid.each_ref().map(|laid| &laid[..len]);
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: as the function's `# Safety` section requires.
                 let out = unsafe { std::slice::from_raw_parts_mut(out.add(at), len) };
                 for i in 0..len {
                     out[i] = f(rows.map(|row| row[i]), laid.map(|laid| laid[i]));
@@ -246,7 +246,7 @@ fn pairs(w: &Array) -> Dims {
 /// `to` has a pair for each of these channels, which no other thread writes.
 unsafe fn write_pairs<T: Copy>(to: *mut T, channels: Range<usize>, a: &[T], b: &[T]) {
     for (c, (&a, &b)) in channels.zip(a.iter().zip(b)) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             *to.add(2 * c) = a;
             *to.add(2 * c + 1) = b;

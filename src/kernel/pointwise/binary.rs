@@ -40,7 +40,7 @@ pub unsafe fn zip<T: Copy, U: Copy>(
     (y, sy): (*const u8, usize),
     out: *mut u8,
 ) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         let (x, y, out) = (x.cast::<T>(), y.cast::<T>(), out.cast::<U>());
         match (sx, sy) {
@@ -86,7 +86,7 @@ pub unsafe fn zip_vectorized<T: Copy, U: Copy, F: Fn(T, T) -> U + Copy>(
     out: *mut u8,
 ) {
     simd::autovectorize_for::<F, ()>(
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         #[inline(always)]
         move || unsafe { zip(row, n, x, y, out) },
     );
@@ -109,7 +109,7 @@ pub unsafe fn zip_fast<T: Num, F: Fn(T, T) -> T + Copy>(
     Fast<T>: Num,
 {
     simd::multiversion_for::<F, ()>(
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         #[inline(always)]
         move || unsafe { zip(row, n, (x, sx), (y, sy), out) },
         #[inline(always)]
@@ -122,19 +122,19 @@ pub unsafe fn zip_fast<T: Num, F: Fn(T, T) -> T + Copy>(
             let (mut x, mut y, mut out) = (x.cast::<Fast<T>>(), y.cast::<Fast<T>>(), out.cast::<Fast<T>>());
             let widest = simd::BLOCK.min(n);
             if sx == 0 && n > 0 {
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: as the function's `# Safety` section requires.
                 xs[..widest].fill(MaybeUninit::new(unsafe { *x }));
                 x = xs.as_ptr().cast();
             }
             if sy == 0 && n > 0 {
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: as the function's `# Safety` section requires.
                 ys[..widest].fill(MaybeUninit::new(unsafe { *y }));
                 y = ys.as_ptr().cast();
             }
             let mut left = n;
             while left > 0 {
                 let count = simd::BLOCK.min(left);
-                // SAFETY: guaranteed by the caller for all blocks, and `Fast` has the layout of its float.
+                // SAFETY: as the function's `# Safety` section requires for all blocks. `Fast` has the layout of its float.
                 unsafe {
                     let mut sure = true;
                     for i in 0..count {

@@ -158,7 +158,7 @@ unsafe fn convert<A: To<B>, B>(n: usize, x: *const A, out: *mut B) {
                 let block = start..n.min(start + simd::BLOCK);
                 let mut sure = true;
                 for i in block.clone() {
-                    // SAFETY: guaranteed by the caller.
+                    // SAFETY: as the function's `# Safety` section requires.
                     unsafe {
                         let (y, known) = (*x.add(i)).quick();
                         out.add(i).write(y);

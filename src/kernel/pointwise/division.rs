@@ -58,7 +58,7 @@ unsafe fn zip_short<T: Long>(
     out: *mut u8,
 ) {
     simd::multiversion(
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         #[inline(always)]
         move || unsafe { binary::zip(row, n, (x, sx), (y, sy), out) },
         #[inline(always)]
@@ -66,7 +66,7 @@ unsafe fn zip_short<T: Long>(
             let size = size_of::<T>();
             for start in (0..n).step_by(simd::BLOCK) {
                 let count = simd::BLOCK.min(n - start);
-                // SAFETY: guaranteed by the caller, for this block.
+                // SAFETY: as the function's `# Safety` section requires, for this block.
                 unsafe {
                     let (x, y) = (x.add(start * sx * size), y.add(start * sy * size));
                     let out = out.add(start * size);

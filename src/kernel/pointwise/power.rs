@@ -78,7 +78,7 @@ trait Powers<T> {
 /// # Safety
 /// As the table's loop that calls it.
 unsafe fn decided<T: Power>(e: T, loops: impl Powers<T>) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         match e.to_f64() {
             0.0 => loops.by::<One>(),
@@ -117,7 +117,7 @@ macro_rules! powers {
             #[inline(always)]
             unsafe fn by<F: Form>(self) {
                 let Values(n, (x, _), _, out) = self;
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: as the function's `# Safety` section requires.
                 unsafe { unary::map_vectorized(#[inline(always)] move |x: $t| F::of(x), n, x, out) }
             }
             unsafe fn any(self) {

@@ -78,7 +78,7 @@ mod vectors {
     /// # Safety
     /// `x` has `n` elements, and `out` has room for `n`.
     pub unsafe fn tanh(n: usize, x: *const u8, out: *mut u8, p: &Scalars) {
-        // SAFETY: guaranteed by the caller, and `isa` detected the features.
+        // SAFETY: as the function's `# Safety` section requires, and `isa` detected the features.
         unsafe {
             if simd::isa() == Isa::Avx512 {
                 wide(n, x.cast(), out.cast());

@@ -42,7 +42,7 @@ pub unsafe fn zip3<A: Copy, B: Copy, U, F: Fn(A, B, B) -> U + Copy>(
             macro_rules! each {
                 ($sa:expr, $sx:expr, $sy:expr) => {
                     for i in 0..n {
-                        // SAFETY: guaranteed by the caller.
+                        // SAFETY: as the function's `# Safety` section requires.
                         unsafe { out.add(i).write(row(*a.add(i * $sa), *x.add(i * $sx), *y.add(i * $sy))) };
                     }
                 };
@@ -72,7 +72,7 @@ macro_rules! ternary_loops {
         /// As [`ternary::zip3`].
         unsafe fn all<T: Plain>(n: usize, from: [*const u8; 3], steps: [usize; 3], out: *mut u8, p: &unary::Scalars) {
             let p = p.map(T::from_f64);
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: as the function's `# Safety` section requires.
             unsafe { ternary::zip3(#[inline(always)] move |x: T, y: T, z: T| row(x, y, z, p), n, from, steps, out) }
         }
         &ternary::TernaryLoops { f32: all::<f32>, f64: all::<f64> }

@@ -27,7 +27,7 @@ pub struct UnaryLoops {
 /// `x` has `n` elements of `T`, and `out` has room for `n` of `U`.
 #[inline(always)]
 pub unsafe fn map<T: Copy, U>(row: impl Fn(T) -> U, n: usize, x: *const u8, out: *mut u8) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         let (x, out) = (x.cast::<T>(), out.cast::<U>());
         for i in 0..n {
@@ -43,7 +43,7 @@ pub unsafe fn map<T: Copy, U>(row: impl Fn(T) -> U, n: usize, x: *const u8, out:
 #[inline(always)]
 pub unsafe fn map_vectorized<T: Copy, U, F: Fn(T) -> U + Copy>(row: F, n: usize, x: *const u8, out: *mut u8) {
     simd::autovectorize_for::<F, ()>(
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         #[inline(always)]
         move || unsafe { map(row, n, x, out) },
     );
@@ -65,7 +65,7 @@ pub unsafe fn map_fast<T: Num, F: Fn(T) -> T + Copy>(
     Fast<T>: Num,
 {
     simd::multiversion_for::<F, ()>(
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         #[inline(always)]
         move || unsafe { map(row, n, x, out) },
         // SAFETY: as above.

@@ -42,12 +42,12 @@ macro_rules! arrays {
             }
             #[inline(always)]
             unsafe fn splat(from: *const $t) -> Self {
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: as the function's `# Safety` section requires.
                 [unsafe { *from }; $len]
             }
             #[inline(always)]
             unsafe fn store(self, to: *mut $t) {
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: as the function's `# Safety` section requires.
                 unsafe { to.cast::<Self>().write_unaligned(self) }
             }
             #[inline(always)]
@@ -130,7 +130,7 @@ mod x86 {
     /// The processor has the instructions.
     #[inline(always)]
     unsafe fn four_singles(x: __m128) -> f32 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             let two = _mm_add_ps(x, _mm_movehl_ps(x, x));
             _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
@@ -140,21 +140,21 @@ mod x86 {
     /// The processor has the instructions.
     #[inline(always)]
     unsafe fn two_doubles(x: __m128d) -> f64 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         unsafe { _mm_cvtsd_f64(_mm_add_sd(x, _mm_unpackhi_pd(x, x))) }
     }
     /// # Safety
     /// The processor has the instructions.
     #[inline(always)]
     unsafe fn eight_singles(x: __m256) -> f32 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         unsafe { four_singles(_mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps::<1>(x))) }
     }
     /// # Safety
     /// The processor has the instructions.
     #[inline(always)]
     unsafe fn four_doubles(x: __m256d) -> f64 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         unsafe { two_doubles(_mm_add_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd::<1>(x))) }
     }
     registers!(__m128 f32 4 _mm_setzero_ps _mm_loadu_ps _mm_set1_ps _mm_storeu_ps _mm_fmadd_ps _mm_and_ps four_singles);

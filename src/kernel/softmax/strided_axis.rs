@@ -90,7 +90,7 @@ impl ColumnBlock {
     /// # Safety
     /// `out` has room for the whole array, and nothing else touches this row meanwhile.
     unsafe fn row<'a, T>(self, k: usize, out: *mut T) -> &'a mut [T] {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: as the function's `# Safety` section requires.
         unsafe { std::slice::from_raw_parts_mut(out.add(self.first + k * self.stride), self.width) }
     }
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ferrograd._autograd import saved_tensors as _saved_tensors
+from ferrograd._dialects.numbers import PADDLE
 
 __all__ = ["saved_tensors_hooks"]
-
-PADDLE = 1
 
 
 class saved_tensors_hooks(_saved_tensors.saved_tensors_hooks):
