@@ -19,7 +19,6 @@ import numpy as _np
 
 from ferrograd import _core, linalg
 from ferrograd import _facade as _facade
-from ferrograd._autograd.gradients import NATIVE as _NATIVE
 from ferrograd._autograd.gradients import backward, grad
 from ferrograd._autograd.modes import (
     enable_grad,
@@ -61,6 +60,7 @@ from ferrograd._core import gradient_edge as get_gradient_edge
 from ferrograd._core import num_threads as get_num_threads
 from ferrograd._core.native import *
 from ferrograd._core.native import __all__ as _ops
+from ferrograd._dialects.numbers import NATIVE as _NATIVE
 
 if _typing.TYPE_CHECKING:
     from ferrograd import func, paddle, testing, torch  # noqa: F401

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._autograd.gradients import NATIVE
 from ferrograd._core import ShapeError, Tensor
 from ferrograd._core import native as ops
+from ferrograd._dialects.numbers import NATIVE
 
 
 def pixel_shuffle(x: Tensor, factor: int) -> Tensor:

@@ -8,9 +8,9 @@ from ferrograd import _arguments, _core
 from ferrograd._autograd.modes import is_grad_enabled, set_grad_enabled
 from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
+from ferrograd._dialects.numbers import PADDLE
 from ferrograd._dialects.out_argument import placed
 from ferrograd._dialects.specialize import specialize
-from ferrograd.paddle._autograd import PADDLE
 
 __all__ = [
     "arange",

@@ -10,8 +10,8 @@ import numpy as np
 
 from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._dialects.numbers import PADDLE
 from ferrograd._tensor.device import Place
-from ferrograd.paddle._autograd import PADDLE
 from ferrograd.paddle._flags import get_flags, set_flags
 
 __all__ = [

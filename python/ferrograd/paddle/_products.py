@@ -8,7 +8,8 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import ArgumentError, ShapeError, Tensor
-from ferrograd.paddle._jacobian import PADDLE, Rows
+from ferrograd._dialects.numbers import PADDLE
+from ferrograd.paddle._jacobian import Rows
 
 Function = Callable[..., Any]
 

@@ -10,7 +10,7 @@ import numpy as np
 from ferrograd import _core, _tree
 from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import ArgumentError, PaddleTensor, Tensor, TorchTensor
-from ferrograd._dialects.numbers import NATIVE
+from ferrograd._dialects.numbers import NATIVE, PADDLE, TORCH
 from ferrograd.testing._compare import Matrix
 
 #: Central differences of orders 2 and 4: ``weights[k]`` is the weight of ``f(x + k h) - f(x - k h)``.
@@ -20,7 +20,7 @@ WIDE = {1: 2 / 3, 2: -1 / 12}
 
 def dialect(x: Tensor) -> int:
     """The number of a tensor's dialect."""
-    return 2 if isinstance(x, TorchTensor) else int(isinstance(x, PaddleTensor))
+    return TORCH if isinstance(x, TorchTensor) else PADDLE if isinstance(x, PaddleTensor) else NATIVE
 
 
 def tracked(inputs: Sequence[Any]) -> list[int]:

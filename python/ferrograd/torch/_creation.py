@@ -7,9 +7,9 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
+from ferrograd._dialects.numbers import TORCH
 from ferrograd._dialects.out_argument import placed
 from ferrograd._dialects.specialize import specialize
-from ferrograd.torch._autograd import TORCH
 from ferrograd.torch._generator import Generator, drawing
 
 __all__ = [

@@ -9,10 +9,10 @@ import numpy as np
 
 from ferrograd import _arguments, _core
 from ferrograd._core import ShapeError, Tensor, TorchTensor
+from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor.device import TorchDevice
 from ferrograd._tensor.shape import TorchSize
 from ferrograd.torch import _random
-from ferrograd.torch._autograd import TORCH
 from ferrograd.torch._classes import CLASSES, dtype_of, made
 
 __all__ = [

@@ -13,8 +13,8 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
+from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor.device import TorchDevice
-from ferrograd.torch._autograd import TORCH
 
 __all__ = ["Generator", "default_generator", "initial_seed", "manual_seed", "seed"]
 

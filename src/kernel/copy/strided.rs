@@ -125,8 +125,8 @@ impl CopyPlan {
         let size = self.near.map_or(self.line.n, |near| near.n.div_ceil(BLOCK));
         let (mut place, mut inside) = (Cursor::new(&self.outer, range.start / size), range.start % size);
         let mut left = range.len();
-        // SAFETY: as the function's `# Safety` section requires for all lines and blocks. Addresses are computed with `wrapping_offset`,
-        // because the source may be unaligned.
+        // SAFETY: as the function's `# Safety` section requires for all lines and blocks. Addresses are computed with
+        // `wrapping_offset`, because the source may be unaligned.
         unsafe {
             if let Some(near) = self.near {
                 while left > 0 {

@@ -14,7 +14,7 @@ from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._data.collating import collated, converted
 from ferrograd._data.fetching import Batches, Source
-from ferrograd.paddle._autograd import PADDLE
+from ferrograd._dialects.numbers import PADDLE
 from ferrograd.paddle.io.dataset import IterableDataset
 from ferrograd.paddle.io.sampler import BatchSampler
 

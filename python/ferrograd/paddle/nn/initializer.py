@@ -11,8 +11,8 @@ from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
+from ferrograd._dialects.numbers import PADDLE
 from ferrograd._nn import initial
-from ferrograd.paddle._autograd import PADDLE
 
 __all__ = [
     "Assign",

@@ -11,9 +11,9 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
+from ferrograd._dialects.numbers import TORCH
 from ferrograd.testing import GradcheckError, gradcheck, gradgradcheck
 from ferrograd.testing._jacobians import CENTRAL, FunctionAtPoint, tracked, unit
-from ferrograd.torch._autograd import TORCH
 
 __all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "gradcheck", "gradgradcheck"]
 

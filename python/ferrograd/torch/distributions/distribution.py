@@ -11,8 +11,8 @@ from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
+from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor.shape import TorchSize as Size
-from ferrograd.torch._autograd import TORCH
 from ferrograd.torch.distributions.constraints import Constraint
 
 __all__ = ["Distribution"]

@@ -11,7 +11,7 @@ from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import make as _make
 from ferrograd._core import torch as ops
-from ferrograd.torch._autograd import TORCH
+from ferrograd._dialects.numbers import TORCH
 
 __all__ = ["embedding", "embedding_bag"]
 

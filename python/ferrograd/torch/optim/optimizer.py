@@ -11,9 +11,9 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._core import ArgumentError, Tensor, native
+from ferrograd._dialects.numbers import TORCH
 from ferrograd._nn.hooks import RemovableHandle, add
 from ferrograd._optim import steps
-from ferrograd.torch._autograd import TORCH
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 

@@ -10,9 +10,9 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
+from ferrograd._dialects.numbers import PADDLE
 from ferrograd._nn import recurrent
 from ferrograd._nn.recurrent import Weights
-from ferrograd.paddle._autograd import PADDLE
 from ferrograd.paddle.nn.initializer import Uniform
 from ferrograd.paddle.nn.layer.container import LayerList
 from ferrograd.paddle.nn.layer.layers import Layer

@@ -12,7 +12,7 @@ from ferrograd import _arguments, _core
 from ferrograd._arguments import typed
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
-from ferrograd.torch._autograd import TORCH
+from ferrograd._dialects.numbers import TORCH
 
 __all__ = [
     "PackedSequence",

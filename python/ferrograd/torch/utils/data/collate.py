@@ -11,7 +11,7 @@ from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
 from ferrograd._data.collating import collated, converted
-from ferrograd.torch._autograd import TORCH
+from ferrograd._dialects.numbers import TORCH
 
 __all__ = ["default_collate", "default_convert"]
 
