@@ -5,6 +5,7 @@ The core asks for each of them by its role, once, when it first needs it.
 
 from __future__ import annotations
 
+import errno
 from importlib import import_module
 from typing import Any
 
@@ -27,9 +28,14 @@ _ROLES = {
 
 
 def _load(role: str) -> Any:
-    """The object for a role."""
+    """The object for a role. Raises MemoryError where a file of the module cannot be read for want of memory."""
     path, name = _ROLES[role]
-    module = import_module(f"ferrograd.{path}".rstrip("."))
+    try:
+        module = import_module(f"ferrograd.{path}".rstrip("."))
+    except OSError as e:
+        if e.errno != errno.ENOMEM:
+            raise
+        raise MemoryError(f"ferrograd.{path} cannot be imported: {e}") from e
     return getattr(module, name) if name else module
 
 

@@ -116,7 +116,7 @@ def test_every_name_in_the_table_exists() -> None:
 
 @pytest.mark.parametrize("f", [np.cbrt, np.heaviside, np.gcd, scipy.special.erfc, scipy.special.gammaln], ids=str)
 def test_a_ufunc_without_counterpart(f: Any) -> None:
-    with pytest.raises(TypeError, match=f"numpy.{f.__name__} has no counterpart"):
+    with pytest.raises(TypeError, match=rf"(numpy|scipy\.special)\.{f.__name__} has no counterpart"):
         f(*[fg.tensor([1, 2])] * f.nin)
 
 

@@ -112,7 +112,7 @@ def grad(
     if callable(outputs) and not isinstance(outputs, Tensor):
         raise ArgumentError("grad: outputs is a function, not a Tensor; for a function use ferrograd.func.grad(f)(x)")
     if inputs is None:
-        raise TypeError("grad() missing 1 required positional argument: 'inputs'")
+        raise ArgumentError("grad() missing 1 required positional argument: 'inputs'")
     found = _core.grad(
         ends(outputs, "grad: outputs"),
         ends(inputs, "grad: inputs"),
