@@ -3,13 +3,63 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Literal
+from typing import Any, Literal
+
+#: Packages that come with a library, as modules of its dialect.
+_BESIDE = {"torch": {"functorch": "ferrograd.torch.func"}, "paddle": {}}
+#: Where the modules below an installed name are found: a module of a dialect.
+_installed: dict[str, str] = {}
+
+
+def _own_name(path: str) -> str | None:
+    """The module of a dialect that a path below an installed name stands for."""
+    for name, own in _installed.items():
+        if path == name or path.startswith(name + "."):
+            return own + path.removeprefix(name)
+    return None
+
+
+class _Loader(Loader):
+    """Gives the module of a dialect under another path."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(str(spec.loader_state))
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        found: Any = module.__spec__
+        # The import system has given the module this specification; it keeps its own.
+        module.__spec__ = found.loader_state
+
+
+class _Finder(MetaPathFinder):
+    """Finds the modules of a dialect that are imported later, under the name of its library."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        own = _own_name(fullname)
+        try:
+            known = own is not None and importlib.util.find_spec(own) is not None
+        except ModuleNotFoundError:
+            known = False
+        return ModuleSpec(fullname, _Loader(), loader_state=own) if known else None
+
+
+_finder = _Finder()
 
 
 def install_as(name: Literal["paddle", "torch"]) -> ModuleType:
     """Makes ``import paddle`` (or ``import torch``) import the dialect of this library; returns the dialect.
+
+    With ``torch`` comes ``functorch``.
 
     Raises:
         ImportError: the real library has been imported already.
@@ -28,4 +78,7 @@ def install_as(name: Literal["paddle", "torch"]) -> ModuleType:
     for path, module in list(sys.modules.items()):
         if path == own or path.startswith(own + "."):
             sys.modules[name + path.removeprefix(own)] = module
+    _installed.update({name: own, **_BESIDE[name]})
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
     return dialect

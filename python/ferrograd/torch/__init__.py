@@ -10,6 +10,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from ferrograd._autograd.debugging import is_anomaly_enabled
 from ferrograd._autograd.modes import (
     enable_grad,
@@ -31,7 +35,9 @@ from ferrograd.torch import (
     _framework,
     _functions,
     _generator,
+    _layouts,
     _reductions,
+    _settings,
     _shapes,
     _view_copies,
     autograd,
@@ -52,7 +58,9 @@ from ferrograd.torch._framework import *
 from ferrograd.torch._framework import VERSION as __version__
 from ferrograd.torch._functions import *
 from ferrograd.torch._generator import *
+from ferrograd.torch._layouts import *
 from ferrograd.torch._reductions import *
+from ferrograd.torch._settings import *
 from ferrograd.torch._shapes import *
 from ferrograd.torch._view_copies import *
 from ferrograd.torch._vmap import vmap
@@ -99,7 +107,9 @@ __all__ += _files.__all__
 __all__ += _framework.__all__
 __all__ += _functions.__all__
 __all__ += _generator.__all__
+__all__ += _layouts.__all__
 __all__ += _reductions.__all__
+__all__ += _settings.__all__
 __all__ += _shapes.__all__
 
 # In-place random draws are methods only.
@@ -108,3 +118,39 @@ _in_place = _adapters.in_place_functions(
 )
 globals().update(_in_place)
 __all__ += _in_place
+
+#: Modules that are imported when they are first asked for.
+_LAZY = {
+    "accelerator",
+    "amp",
+    "backends",
+    "compiler",
+    "distributed",
+    "jit",
+    "mps",
+    "multiprocessing",
+    "onnx",
+    "random",
+    "serialization",
+    "testing",
+    "version",
+    "xpu",
+}
+#: Names of these modules that the namespace has too.
+_ELSEWHERE = {"autocast": "amp", "GradScaler": "amp", "compile": "compiler"}
+
+if _TYPE_CHECKING:
+    from ferrograd.torch.amp import GradScaler as GradScaler
+    from ferrograd.torch.amp import autocast as autocast
+    from ferrograd.torch.compiler import compile as compile
+else:
+
+    def __getattr__(name: str) -> _Any:
+        if name in _LAZY:
+            return _import_module(f"ferrograd.torch.{name}")
+        if name in _ELSEWHERE:
+            return getattr(_import_module(f"ferrograd.torch.{_ELSEWHERE[name]}"), name)
+        raise AttributeError(f"module 'ferrograd.torch' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_LAZY, *_ELSEWHERE})

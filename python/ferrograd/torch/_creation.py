@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _core
-from ferrograd._core import Tensor
+from ferrograd import _arguments, _core
+from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._dialects.out_argument import placed
@@ -17,20 +17,25 @@ __all__ = [
     "as_tensor",
     "bernoulli",
     "empty",
+    "empty_like",
     "eye",
     "from_numpy",
     "full",
     "full_like",
     "linspace",
+    "logspace",
+    "multinomial",
     "normal",
     "ones",
     "ones_like",
     "rand",
     "rand_like",
     "randint",
+    "randint_like",
     "randn",
     "randn_like",
     "randperm",
+    "scalar_tensor",
     "tensor",
     "zeros",
     "zeros_like",
@@ -44,6 +49,11 @@ def _shape(sizes: tuple[Any, ...], size: Any) -> Any:
             raise TypeError("the sizes are given twice, by place and as `size`")
         return size
     return sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
+
+
+def _formatted(made: Any, memory_format: Any) -> Any:
+    """The tensor with its elements in the order in memory that a format names."""
+    return made if memory_format is None else made.contiguous(memory_format)
 
 
 def tensor(
@@ -88,10 +98,11 @@ def _constant(
     device: object = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
+    memory_format: Any = None,
     _op: Any = None,
 ) -> Tensor:
     _core.check_device("device", device)
-    return placed(_op(_shape(sizes, size), dtype), out, requires_grad)
+    return placed(_formatted(_op(_shape(sizes, size), dtype), memory_format), out, requires_grad)
 
 
 zeros = specialize(
@@ -123,17 +134,25 @@ def _constant_like(
     dtype: Any = None,
     layout: object = None,
     device: object = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
+    memory_format: Any = None,
     _op: Any = None,
 ) -> Tensor:
     _core.check_device("constant_like", device)
-    return placed(_op(input, dtype), None, requires_grad)
+    return placed(_formatted(_op(input, dtype), memory_format), None, requires_grad)
 
 
 zeros_like = specialize(
     "zeros_like", "Zeros with the shape and dtype of ``input``.", _constant_like, _op=ops.zeros_like
 )
 ones_like = specialize("ones_like", "Ones with the shape and dtype of ``input``.", _constant_like, _op=ops.ones_like)
+empty_like = specialize(
+    "empty_like",
+    "A tensor with unspecified values, which are zeros, and the shape and dtype of ``input``.",
+    _constant_like,
+    _op=ops.zeros_like,
+)
 
 
 def full_like(
@@ -143,11 +162,13 @@ def full_like(
     dtype: Any = None,
     layout: object = None,
     device: object = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """A tensor filled with one number, with the shape and by default the dtype of another."""
     _core.check_device("full_like", device)
-    return placed(ops.full_like(input, fill_value, dtype), None, requires_grad)
+    return placed(_formatted(ops.full_like(input, fill_value, dtype), memory_format), None, requires_grad)
 
 
 def arange(
@@ -180,6 +201,39 @@ def linspace(
     """``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
     _core.check_device("linspace", device)
     return placed(ops.linspace(start, end, steps, dtype), out, requires_grad)
+
+
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The powers of ``base`` with ``steps`` evenly spaced exponents from ``start`` to ``end``, both included."""
+    _core.check_device("logspace", device)
+    exponents = ops.linspace(start, end, steps, "float64")
+    powers = ops.pow(_core.make(float(base), "float64", False, TORCH), exponents)
+    return placed(ops.astype(powers, ops.get_default_dtype() if dtype is None else dtype), out, requires_grad)
+
+
+def scalar_tensor(
+    s: Any,
+    *,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A 0-d tensor of a number, in the default float dtype unless one is given."""
+    _core.check_device("scalar_tensor", device)
+    return _core.make(s, ops.get_default_dtype() if dtype is None else dtype, requires_grad, TORCH)
 
 
 def eye(
@@ -242,6 +296,73 @@ def randint(
     return placed(drawn, out, requires_grad)
 
 
+def randint_like(
+    input: Tensor,
+    low: int = 0,
+    high: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Random integers in [``low``, ``high``), with the shape and dtype of ``input``. With one bound they start at 0."""
+    _core.check_device("randint_like", device)
+    input = _arguments.tensor(input, "randint_like", "input")
+    low, high = (0, low) if high is None else (low, high)
+    with drawing(generator, "randint_like"):
+        drawn = ops.astype(ops.randint(low, high, input.shape), input.dtype if dtype is None else dtype)
+    return placed(_formatted(drawn, memory_format), None, requires_grad)
+
+
+def multinomial(
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Random indices into a vector of weights, or into each row of a matrix of them, by their shares of the sum.
+
+    Without ``replacement`` no index is drawn twice, so at least ``num_samples`` weights of each row are not zero.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.multinomial(torch.tensor([0.0, 3.0, 0.0]), 2, replacement=True).tolist()
+    [1, 1]
+    """
+    weights = _arguments.tensor(input, "multinomial", "input").detach()
+    if weights.ndim not in (1, 2) or weights.shape[-1] == 0:
+        raise ShapeError(f"multinomial: one or two axes with at least one weight are wanted, not {list(weights.shape)}")
+    if weights.dtype.kind != "f":
+        raise DtypeError(f"multinomial: weights are floats, not {weights.dtype}")
+    if num_samples < 1:
+        raise ArgumentError("cannot sample n_sample <= 0 samples")
+    if not bool(ops.all(ops.isfinite(weights) & (weights >= 0))):
+        raise ArgumentError("probability tensor contains either `inf`, `nan` or element < 0")
+    weights = ops.astype(weights, "float64")
+    present = int(ops.min(ops.sum(weights > 0, -1))) if 0 not in weights.shape else num_samples
+    if present == 0:
+        raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if not replacement and num_samples > present:
+        raise ArgumentError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    with drawing(generator, "multinomial"):
+        if replacement:
+            shape = [*weights.shape[:-1], num_samples, 1]
+            ends = ops.expand_dims(ops.cumsum(weights, -1), -2)
+            # 1 - u is in (0, 1], so an index whose weight is zero is never the first to reach it.
+            reached = ends >= (1 - ops.rand(shape, "float64")) * ends[..., -1:]
+            drawn = ops.argmax(ops.astype(reached, "uint8"), -1)
+        else:
+            # The first of exponential times with these rates. One with rate 0 never comes.
+            times = (-ops.log1p(-ops.rand(weights.shape, "float64")) + 1e-300) / weights
+            drawn = ops.argsort(times, -1)[..., :num_samples].contiguous()
+    return placed(drawn, out, False)
+
+
 def randperm(
     n: int,
     *,
@@ -267,13 +388,15 @@ def _random_like(
     dtype: Any = None,
     layout: object = None,
     device: object = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
+    memory_format: Any = None,
     _op: Any = None,
 ) -> Tensor:
     _core.check_device("random_like", device)
     with drawing(generator, _op.__name__):
         drawn = _op(input, dtype)
-    return placed(drawn, None, requires_grad)
+    return placed(_formatted(drawn, memory_format), None, requires_grad)
 
 
 rand_like = specialize(

@@ -7,16 +7,17 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ferrograd import _arguments, _core
-from ferrograd._core import ShapeError, Tensor, TorchTensor
+from ferrograd import _arguments, _array_api, _core
+from ferrograd._core import ArgumentError, ShapeError, Tensor, TorchTensor
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor.device import TorchDevice
 from ferrograd._tensor.shape import TorchSize
-from ferrograd.torch import _random
+from ferrograd.torch import _creation, _random
 from ferrograd.torch._classes import CLASSES, dtype_of, made
 
 __all__ = [
     "Size",
+    "can_cast",
     "detach",
     "device",
     "dtype",
@@ -25,12 +26,20 @@ __all__ = [
     "iinfo",
     "inf",
     "is_anomaly_check_nan_enabled",
+    "is_complex",
     "is_floating_point",
     "is_inference",
+    "is_nonzero",
+    "is_same_size",
+    "is_signed",
+    "is_storage",
     "is_tensor",
     "nan",
+    "newaxis",
     "numel",
     "pi",
+    "promote_types",
+    "result_type",
     "typename",
 ]
 
@@ -40,8 +49,7 @@ VERSION = f"2.15.0+ferrograd.{_core.__version__}"
 Size = TorchSize
 device = TorchDevice
 dtype = np.dtype
-finfo = np.finfo
-iinfo = np.iinfo
+newaxis = None
 e = math.e
 inf = math.inf
 nan = math.nan
@@ -61,6 +69,101 @@ def is_tensor(obj: object) -> bool:
 def is_floating_point(input: Tensor) -> bool:
     """Whether the elements are floats."""
     return bool(_arguments.tensor(input, "is_floating_point", "input").dtype.kind == "f")
+
+
+class finfo:
+    """The limits of a float dtype, by default of the default one, as Python floats.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.finfo(torch.float32).eps
+    1.1920928955078125e-07
+    """
+
+    def __init__(self, type: Any = None) -> None:
+        found: Any = np.finfo(_core.torch.get_default_dtype() if type is None else type)
+        self.bits, self.dtype = int(found.bits), str(found.dtype)
+        self.eps, self.max, self.min = float(found.eps), float(found.max), float(found.min)
+        self.tiny = self.smallest_normal = float(found.tiny)
+        self.smallest_subnormal, self.resolution = float(found.smallest_subnormal), float(found.resolution)
+
+    def __repr__(self) -> str:
+        """All limits."""
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo:
+    """The limits of an integer dtype.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.iinfo(torch.int8)
+    iinfo(min=-128, max=127, dtype=int8)
+    """
+
+    def __init__(self, type: Any) -> None:
+        found = np.iinfo(type)
+        self.bits, self.dtype = int(found.bits), str(found.dtype)
+        self.max, self.min = int(found.max), int(found.min)
+
+    def __repr__(self) -> str:
+        """All limits."""
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+
+def promote_types(type1: Any, type2: Any) -> Any:
+    """The dtype that holds the results of tensors of two dtypes.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.promote_types(torch.int32, torch.uint8)
+    dtype('int32')
+    """
+    return _array_api.result_type(np.dtype(type1), np.dtype(type2))
+
+
+def result_type(tensor1: Any, tensor2: Any) -> Any:
+    """The dtype of a result of two tensors or numbers."""
+    return _array_api.result_type(tensor1, tensor2)
+
+
+def can_cast(from_: Any, to: Any) -> bool:
+    """Whether torch casts implicitly when it writes: floats not to integers, complex not to floats, none to bool.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.can_cast(torch.float64, torch.float32), torch.can_cast(torch.float32, torch.int64)
+    (True, False)
+    """
+    order = "biufc"
+    source, target = order.index(np.dtype(from_).kind), order.index(np.dtype(to).kind)
+    kinds = [0, 1, 1, 2, 3]
+    return kinds[source] <= kinds[target]
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether the elements are complex."""
+    return bool(_arguments.tensor(input, "is_complex", "input").dtype.kind == "c")
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype has negative numbers."""
+    return _arguments.tensor(input, "is_signed", "input").dtype.kind in "ifc"
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element is not zero."""
+    return bool(_arguments.tensor(input, "is_nonzero", "input"))
+
+
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape."""
+    input, other = _arguments.tensor(input, "is_same_size", "input"), _arguments.tensor(other, "is_same_size", "other")
+    return tuple(input.shape) == tuple(other.shape)
+
+
+def is_storage(obj: object) -> bool:
+    """Whether an object is the memory of a tensor."""
+    return isinstance(obj, Storage)
 
 
 def is_anomaly_check_nan_enabled() -> bool:
@@ -95,6 +198,9 @@ def typename(obj: object) -> str:
     )
 
 
+_numpy: Any = TorchTensor.numpy
+
+
 class Storage(NamedTuple):
     """The memory that a tensor and its views share, by its address."""
 
@@ -107,6 +213,11 @@ class Storage(NamedTuple):
 
 class Methods:
     """Methods of torch's tensor class."""
+
+    def numpy(self: Any, *, force: bool = False) -> np.ndarray[Any, Any]:
+        """The numbers as a read-only array that shares the memory. With ``force`` a tracked tensor is detached."""
+        found: np.ndarray[Any, Any] = _numpy(self.detach() if force else self)
+        return found
 
     def nelement(self: Any) -> int:
         """The number of elements."""
@@ -127,27 +238,37 @@ class Methods:
         """A tensor of this dtype: zeros of the sizes given, or the data given."""
         return made(args, device, self.dtype)
 
-    def new_tensor(self: Any, data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    def new_tensor(
+        self: Any, data: Any, *, dtype: Any = None, requires_grad: bool = False, device: object = None
+    ) -> Tensor:
         """A tensor of new data, by default with the dtype of this one."""
+        _core.check_device("new_tensor", device)
         return _core.make(data, self.dtype if dtype is None else dtype, requires_grad, TORCH)
 
-    def new_zeros(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
+    def new_zeros(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False, device: object = None) -> Any:
         """Zeros of a shape, by default with the dtype of this tensor."""
-        return self.new_full(size[0] if len(size) == 1 else size, 0, dtype=dtype, requires_grad=requires_grad)
+        return self.new_full(
+            size[0] if len(size) == 1 else size, 0, dtype=dtype, requires_grad=requires_grad, device=device
+        )
 
-    def new_empty(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
+    def new_empty(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False, device: object = None) -> Any:
         """A tensor of a shape with unspecified values (zeros), by default with the dtype of this one."""
-        return self.new_zeros(*size, dtype=dtype, requires_grad=requires_grad)
+        return self.new_zeros(*size, dtype=dtype, requires_grad=requires_grad, device=device)
 
-    def new_ones(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
+    def new_ones(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False, device: object = None) -> Any:
         """Ones of a shape, by default with the dtype of this tensor."""
-        return self.new_full(size[0] if len(size) == 1 else size, 1, dtype=dtype, requires_grad=requires_grad)
+        return self.new_full(
+            size[0] if len(size) == 1 else size, 1, dtype=dtype, requires_grad=requires_grad, device=device
+        )
 
-    def new_full(self: Any, size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
+    def new_full(
+        self: Any, size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, device: object = None
+    ) -> Any:
         """A tensor of a shape filled with one number, by default with the dtype of this one.
 
         Inside ``vmap`` it is batched like this tensor.
         """
+        _core.check_device("new_full", device)
         result = _core.torch.full(size, fill_value, self.dtype if dtype is None else dtype)
         if _core.innermost_batch([self]) is not None:
             batched_true = _core.torch.zeros_like(self).sum() == 0
@@ -192,15 +313,56 @@ class Methods:
         """The conjugate transpose: the last two axes swapped, as all numbers are real."""
         return cast(Any, self).adjoint()
 
-    @property
-    def is_cuda(self) -> bool:
-        """False: the CPU is the only device."""
+    def cuda(self: Any, device: object = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
+        """Raises: there is no GPU."""
+        raise ArgumentError(
+            "cuda: there is no GPU; the tensor stays on the CPU if the call is left out, or guarded by "
+            "torch.cuda.is_available()"
+        )
+
+    def pin_memory(self: Any, device: object = None) -> Any:
+        """The tensor itself: there is no device to copy it to faster."""
+        return self
+
+    def is_pinned(self: Any, device: object = None) -> bool:
+        """False: there is no device to copy it to."""
         return False
 
-    @property
-    def is_sparse(self) -> bool:
-        """False: all tensors are dense."""
-        return False
+    def get_device(self: Any) -> int:
+        """-1, the number of the CPU."""
+        return -1
+
+    def is_nonzero(self: Any) -> bool:
+        """Whether the only element is not zero."""
+        return bool(self)
+
+    def is_same_size(self: Any, other: Tensor) -> bool:
+        """Whether two tensors have the same shape."""
+        return tuple(self.shape) == tuple(other.shape)
+
+    def is_signed(self: Any) -> bool:
+        """Whether the dtype has negative numbers."""
+        return is_signed(self)
+
+    def is_complex(self: Any) -> bool:
+        """Whether the elements are complex."""
+        return is_complex(self)
+
+    def multinomial(self: Any, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Any:
+        """Random indices into a vector of weights, or into each row of a matrix, by their shares of the sum."""
+        return _creation.multinomial(self, num_samples, replacement, generator=generator)
+
+    is_cpu = property(lambda self: True, doc="True: the CPU is the only device.")
+    is_cuda = property(lambda self: False, doc="False: the CPU is the only device.")
+    is_mps = property(lambda self: False, doc="False: the CPU is the only device.")
+    is_xpu = property(lambda self: False, doc="False: the CPU is the only device.")
+    is_meta = property(lambda self: False, doc="False: all tensors have elements.")
+    is_quantized = property(lambda self: False, doc="False: elements are numbers.")
+    is_mkldnn = property(lambda self: False, doc="False: all tensors are strided.")
+    is_nested = property(lambda self: False, doc="False: all tensors have one shape.")
+
+    is_sparse = property(lambda self: False, doc="False: all tensors are dense.")
+    is_sparse_csr = property(lambda self: False, doc="False: all tensors are dense.")
 
 
 for _name, _value in [*vars(Methods).items(), *((name, getattr(_random, name)) for name in _random.__all__)]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
+from ferrograd.torch import _creation
 from ferrograd.torch.distributions import constraints
 from ferrograd.torch.distributions.distribution import Distribution, broadcast_all
 
@@ -136,12 +138,12 @@ class Categorical(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Integers."""
-        shape = [*self._extended_shape(sample_shape), self._count]
+        shape, count = self._extended_shape(sample_shape), math.prod(sample_shape)
+        if 0 in shape:
+            return ops.zeros(shape, np.dtype("int64"))
         with no_grad():
-            p = ops.astype(self.probs, np.dtype("float64"))
-            # The first of exponential times with these rates. One with probability 0 never comes.
-            times = -ops.log1p(-ops.rand(shape, np.dtype("float64"))) + 1e-300
-            return ops.argmin(times / p, -1)
+            rows = ops.reshape(self.probs, [-1, self._count])
+            return ops.reshape(_creation.multinomial(rows, count, True).T, shape)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability."""

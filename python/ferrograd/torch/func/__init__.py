@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from ferrograd.torch._func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
 from ferrograd.torch._vmap import vmap
-from ferrograd.torch.nn.utils.stateless import functional_call, stack_module_state
+from ferrograd.torch.nn.utils.stateless import (
+    combine_state_for_ensemble,
+    functional_call,
+    make_functional,
+    make_functional_with_buffers,
+    stack_module_state,
+)
 
 __all__ = [
+    "combine_state_for_ensemble",
     "functional_call",
     "grad",
     "grad_and_value",
@@ -15,6 +22,8 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "make_functional",
+    "make_functional_with_buffers",
     "stack_module_state",
     "vjp",
     "vmap",

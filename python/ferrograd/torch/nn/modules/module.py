@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import Tensor
+from ferrograd._core import FerrogradError, Tensor
 from ferrograd._nn.hooks import RemovableHandle, add
 from ferrograd._nn.module import BaseModule
 from ferrograd.torch._framework import typename
@@ -305,8 +305,8 @@ class Module(BaseModule):
         return self
 
     def share_memory(self: M) -> M:
-        """The module itself: threads share its parameters."""
-        return self
+        """Raises: threads share a module as it is, and another process gets a copy."""
+        _refuse_sharing("Module.share_memory")
 
     def _apply(self: M, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> M:
         """Replaces the values of the parameters and the buffers by ``fn`` of them."""
@@ -571,6 +571,13 @@ class _WithModule:
 
     def __call__(self, *args: Any) -> Any:
         return self.hook(*args)
+
+
+def _refuse_sharing(function: str) -> NoReturn:
+    raise FerrogradError(
+        f"{function}: tensors are not shared between processes here. Start threads instead, which share them as they "
+        "are: threading.Thread in place of multiprocessing.Process"
+    )
 
 
 def _is_float(t: Tensor) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ferrograd._arguments import typed
@@ -117,6 +118,50 @@ def _tied(given: Tensors, tables: dict[str, tuple[dict[str, Any], str]]) -> Tens
             )
         new.update(dict.fromkeys(group, value))
     return new
+
+
+@typed(model=Module)
+def make_functional(
+    model: Module, disable_autograd_tracking: bool = False
+) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
+    """A function ``f(parameters, *args)`` that calls the module, and its parameters. The older form of functorch.
+
+    >>> import ferrograd.torch as torch
+    >>> f, parameters = torch.func.make_functional(torch.nn.Linear(2, 1))
+    >>> f(parameters, torch.ones(3, 2)).shape
+    torch.Size([3, 1])
+    """
+    f, parameters, buffers = make_functional_with_buffers(model, disable_autograd_tracking)
+
+    def call(parameters: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
+        return f(parameters, buffers, *args, **kwargs)
+
+    return call, parameters
+
+
+@typed(model=Module)
+def make_functional_with_buffers(
+    model: Module, disable_autograd_tracking: bool = False
+) -> tuple[Callable[..., Any], tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """A function ``f(parameters, buffers, *args)`` that calls the module, its parameters and its buffers."""
+    model = copy.deepcopy(model)
+    parameters, buffers = dict(model.named_parameters()), dict(model.named_buffers())
+    names = [*parameters, *buffers]
+
+    def call(parameters: Sequence[Tensor], buffers: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(names, [*parameters, *buffers], strict=True))
+        return functional_call(model, given, args, kwargs)
+
+    found = tuple(p.detach() if disable_autograd_tracking else p for p in parameters.values())
+    return call, found, tuple(buffers.values())
+
+
+def combine_state_for_ensemble(
+    models: Sequence[Module],
+) -> tuple[Callable[..., Any], tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """The function of :func:`make_functional_with_buffers`, and the parameters and buffers of all modules, stacked."""
+    parameters, buffers = stack_module_state(models)
+    return make_functional_with_buffers(models[0])[0], tuple(parameters.values()), tuple(buffers.values())
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[Tensors, Tensors]:

@@ -1,0 +1,102 @@
+"""torch's names for the order of elements in memory, and the methods that take them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd._core import ArgumentError, TorchTensor
+from ferrograd._core import torch as ops
+
+__all__ = [
+    "channels_last",
+    "channels_last_3d",
+    "contiguous_format",
+    "layout",
+    "memory_format",
+    "preserve_format",
+    "strided",
+]
+
+
+class _Named:
+    """A name of torch's that prints itself."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+class memory_format(_Named):
+    """An order of the elements in memory."""
+
+
+class layout(_Named):
+    """A way to store a tensor: all elements, by strides."""
+
+
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+#: The channels of images, which are axis 1 of 4, next to each other in memory.
+channels_last = memory_format("channels_last")
+#: The channels of volumes, which are axis 1 of 5, next to each other in memory.
+channels_last_3d = memory_format("channels_last_3d")
+strided = layout("strided")
+
+#: The order of the axes in memory.
+_ORDERS = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
+
+_core: Any = TorchTensor
+_contiguous, _is_contiguous, _clone, _to = _core.contiguous, _core.is_contiguous, _core.clone, _core.to
+
+
+def _order(x: Any, memory_format: Any) -> tuple[int, ...] | None:
+    """The order of the axes in memory that a format wants; None for the order of the axes."""
+    if memory_format is None or memory_format is contiguous_format or memory_format is preserve_format:
+        return None
+    order = _ORDERS.get(getattr(memory_format, "name", ""))
+    if order is None:
+        raise ArgumentError(f"{memory_format!r:.60} is no memory format")
+    if x.ndim != len(order):
+        raise ArgumentError(f"required rank {len(order)} tensor to use {memory_format.name} format")
+    return order
+
+
+class Methods:
+    """Methods of torch's tensor class."""
+
+    def contiguous(self: Any, memory_format: Any = None) -> Any:
+        """The tensor itself if its elements have this order in memory, else a copy in which they have."""
+        order = _order(self, memory_format)
+        if order is None:
+            return _contiguous(self)
+        back = [order.index(i) for i in range(len(order))]
+        return ops.permute(_contiguous(ops.permute(self, order)), back)
+
+    def is_contiguous(self: Any, memory_format: Any = None) -> bool:
+        """Whether the elements have this order in memory without gaps."""
+        order = _order(self, memory_format)
+        return bool(_is_contiguous(self if order is None else ops.permute(self.detach(), order)))
+
+    def clone(self: Any, *, memory_format: Any = None) -> Any:
+        """A copy, through which the gradient flows."""
+        return _clone(self) if _order(self, memory_format) is None else self.contiguous(memory_format).clone()
+
+    def to(self: Any, *args: Any, memory_format: Any = None, **kwargs: Any) -> Any:
+        """The tensor cast to a dtype, or to that of another tensor; copied if asked for. There is only the CPU."""
+        found = _to(self, *args, **kwargs)
+        return found if _order(found, memory_format) is None else found.contiguous(memory_format)
+
+    @property
+    def layout(self) -> layout:
+        """``torch.strided``: all elements are stored, by strides."""
+        return strided
+
+
+for _name, _value in vars(Methods).items():
+    if not _name.startswith("__"):
+        setattr(TorchTensor, _name, _value)

@@ -1,0 +1,64 @@
+"""``torch.backends.cuda``: switches of products on GPUs. There is no GPU; they change nothing."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+__all__ = [
+    "cudnn_sdp_enabled",
+    "enable_cudnn_sdp",
+    "enable_flash_sdp",
+    "enable_math_sdp",
+    "enable_mem_efficient_sdp",
+    "flash_sdp_enabled",
+    "is_built",
+    "math_sdp_enabled",
+    "matmul",
+    "mem_efficient_sdp_enabled",
+]
+
+#: Switches of matrix products.
+matmul = SimpleNamespace(
+    allow_tf32=False, allow_fp16_reduced_precision_reduction=True, allow_bf16_reduced_precision_reduction=True
+)
+
+
+def is_built() -> bool:
+    """False: there is no code for GPUs."""
+    return False
+
+
+def flash_sdp_enabled() -> bool:
+    """False: attention has one implementation, which follows its formula."""
+    return False
+
+
+def mem_efficient_sdp_enabled() -> bool:
+    """False: attention has one implementation, which follows its formula."""
+    return False
+
+
+def cudnn_sdp_enabled() -> bool:
+    """False: there is no GPU."""
+    return False
+
+
+def math_sdp_enabled() -> bool:
+    """True: attention follows its formula."""
+    return True
+
+
+def enable_flash_sdp(enabled: bool) -> None:
+    """Does nothing: attention has one implementation."""
+
+
+def enable_mem_efficient_sdp(enabled: bool) -> None:
+    """Does nothing: attention has one implementation."""
+
+
+def enable_math_sdp(enabled: bool) -> None:
+    """Does nothing: attention has one implementation."""
+
+
+def enable_cudnn_sdp(enabled: bool) -> None:
+    """Does nothing: attention has one implementation."""

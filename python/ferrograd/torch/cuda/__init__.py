@@ -1,0 +1,174 @@
+"""``torch.cuda``: the queries that scripts make. There is no GPU; what needs one raises."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any, NoReturn
+
+from ferrograd._core import ArgumentError
+from ferrograd.torch.cuda import amp
+
+__all__ = [
+    "amp",
+    "current_device",
+    "current_stream",
+    "device",
+    "device_count",
+    "empty_cache",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "get_rng_state",
+    "get_rng_state_all",
+    "ipc_collect",
+    "is_available",
+    "is_bf16_supported",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+    "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
+    "set_device",
+    "set_rng_state_all",
+    "synchronize",
+]
+
+
+def is_available() -> bool:
+    """False: the CPU is the only device.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device(type='cpu')
+    """
+    return False
+
+
+def is_initialized() -> bool:
+    """False: there is no GPU."""
+    return False
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """False: there is no GPU."""
+    return False
+
+
+def device_count() -> int:
+    """0: there are no GPUs."""
+    return 0
+
+
+def empty_cache() -> None:
+    """Does nothing."""
+
+
+def ipc_collect() -> None:
+    """Does nothing."""
+
+
+def manual_seed(seed: int) -> None:
+    """Does nothing: ``torch.manual_seed`` seeds the only generator."""
+
+
+def manual_seed_all(seed: int) -> None:
+    """Does nothing: ``torch.manual_seed`` seeds the only generator."""
+
+
+def seed() -> None:
+    """Does nothing: ``torch.seed`` seeds the only generator."""
+
+
+def seed_all() -> None:
+    """Does nothing: ``torch.seed`` seeds the only generator."""
+
+
+def get_rng_state_all() -> list[Any]:
+    """The states of the generators of all GPUs: none."""
+    return []
+
+
+def set_rng_state_all(new_states: list[Any]) -> None:
+    """Sets the states of the generators of all GPUs, of which there are none."""
+    if len(new_states):
+        _refuse("set_rng_state_all")
+
+
+def memory_allocated(device: object = None) -> int:
+    """0: there is no memory of a GPU."""
+    return 0
+
+
+def memory_reserved(device: object = None) -> int:
+    """0: there is no memory of a GPU."""
+    return 0
+
+
+def max_memory_allocated(device: object = None) -> int:
+    """0: there is no memory of a GPU."""
+    return 0
+
+
+def max_memory_reserved(device: object = None) -> int:
+    """0: there is no memory of a GPU."""
+    return 0
+
+
+def reset_peak_memory_stats(device: object = None) -> None:
+    """Does nothing: there is no memory of a GPU."""
+
+
+def device(device: Any) -> nullcontext[None]:
+    """A context for a GPU. None and numbers below 0 choose none, so it does nothing; any other raises."""
+    if device is not None and not (isinstance(device, int) and device < 0):
+        _refuse("device")
+    return nullcontext()
+
+
+def _refuse(function: str) -> NoReturn:
+    raise ArgumentError(f"cuda.{function}: there is no GPU; ask torch.cuda.is_available() first")
+
+
+def current_device() -> NoReturn:
+    """Raises: there is no GPU."""
+    _refuse("current_device")
+
+
+def current_stream(device: object = None) -> NoReturn:
+    """Raises: there is no GPU."""
+    _refuse("current_stream")
+
+
+def get_device_capability(device: object = None) -> NoReturn:
+    """Raises: there is no GPU."""
+    _refuse("get_device_capability")
+
+
+def get_device_name(device: object = None) -> NoReturn:
+    """Raises: there is no GPU."""
+    _refuse("get_device_name")
+
+
+def get_device_properties(device: object = None) -> NoReturn:
+    """Raises: there is no GPU."""
+    _refuse("get_device_properties")
+
+
+def get_rng_state(device: object = "cuda") -> NoReturn:
+    """Raises: there is no GPU."""
+    _refuse("get_rng_state")
+
+
+def set_device(device: object) -> NoReturn:
+    """Raises: there is no GPU."""
+    _refuse("set_device")
+
+
+def synchronize(device: object = None) -> NoReturn:
+    """Raises: there is no GPU."""
+    _refuse("synchronize")

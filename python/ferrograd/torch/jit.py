@@ -1,0 +1,104 @@
+"""``torch.jit``: Python runs as it is. ``script`` returns what it is given; what needs a compiled program raises."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NoReturn, TypeVar
+
+from ferrograd._core import FerrogradError
+
+__all__ = [
+    "Final",
+    "export",
+    "freeze",
+    "ignore",
+    "is_scripting",
+    "is_tracing",
+    "load",
+    "optimize_for_inference",
+    "save",
+    "script",
+    "script_if_tracing",
+    "trace",
+    "unused",
+]
+
+from typing import Final
+
+T = TypeVar("T")
+
+
+def script(obj: T, *args: Any, **kwargs: Any) -> T:
+    """The function, class or module itself, with a warning: it runs as Python.
+
+    >>> import warnings, ferrograd.torch as torch
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     double = torch.jit.script(lambda x: x * 2)
+    >>> double(torch.ones(1)).item()
+    2.0
+    """
+    warnings.warn("torch.jit.script: there is no TorchScript here; the program runs as Python", stacklevel=2)
+    return obj
+
+
+def script_if_tracing(fn: T) -> T:
+    """The function itself."""
+    return fn
+
+
+def export(fn: T) -> T:
+    """The function itself."""
+    return fn
+
+
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """The function itself; with options, a decorator that returns it."""
+    return drop if callable(drop) else lambda fn: fn
+
+
+def unused(fn: T) -> T:
+    """The function itself."""
+    return fn
+
+
+def optimize_for_inference(mod: T, other_methods: Any = None) -> T:
+    """The module itself."""
+    return mod
+
+
+def freeze(mod: T, preserved_attrs: Any = None, optimize_numerics: bool = True) -> T:
+    """The module itself."""
+    return mod
+
+
+def is_scripting() -> bool:
+    """False: Python runs."""
+    return False
+
+
+def is_tracing() -> bool:
+    """False: Python runs."""
+    return False
+
+
+def _refuse(function: str) -> NoReturn:
+    raise FerrogradError(
+        f"torch.jit.{function}: there is no TorchScript here. Call the function or module itself, and keep the numbers "
+        "of a module with torch.save(module.state_dict(), file)"
+    )
+
+
+def trace(func: Any, example_inputs: Any = None, *args: Any, **kwargs: Any) -> NoReturn:
+    """Raises: a trace fixes what Python decides, which calling the function does not."""
+    _refuse("trace")
+
+
+def save(m: Any, f: Any, _extra_files: Any = None) -> NoReturn:
+    """Raises: there are no compiled programs."""
+    _refuse("save")
+
+
+def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> NoReturn:
+    """Raises: there are no compiled programs."""
+    _refuse("load")

@@ -1,0 +1,7 @@
+"""``torch.serialization``."""
+
+from __future__ import annotations
+
+from ferrograd.torch._files import add_safe_globals, clear_safe_globals, get_safe_globals, load, safe_globals, save
+
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]

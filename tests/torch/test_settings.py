@@ -1,0 +1,258 @@
+"""Settings and modules of torch that programs touch on their way to the CPU."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from ferrograd import ArgumentError, FerrogradError
+from ferrograd import torch as _torch
+
+from tests.dialects import values
+
+torch: Any = _torch
+
+
+def test_queries_that_end_on_the_cpu() -> None:
+    for module in (torch.cuda, torch.accelerator, torch.mps, torch.xpu, torch.backends.mps, torch.backends.cudnn):
+        assert not module.is_available()
+    assert torch.cuda.device_count() == torch.accelerator.device_count() == torch.cuda.memory_allocated() == 0
+    assert torch.accelerator.current_accelerator() is None
+    assert torch.version.cuda is None
+    assert not torch.distributed.is_available()
+    assert torch.ones(1).is_cpu
+    assert torch.ones(1).get_device() == -1
+    torch.backends.cudnn.benchmark = torch.backends.cuda.matmul.allow_tf32 = True
+    with torch.backends.cudnn.flags(enabled=False), torch.cuda.device(None):
+        torch.cuda.manual_seed_all(3)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.ones(1).cuda(),
+        lambda: torch.cuda.synchronize(),
+        lambda: torch.cuda.get_device_name(0),
+        lambda: torch.cuda.device(0),
+        lambda: torch.accelerator.set_device_index(0),
+        lambda: torch.set_default_device("cuda"),
+        lambda: torch.autocast("cpu"),
+        lambda: torch.jit.trace(torch.sin, torch.ones(1)),
+        lambda: torch.onnx.export(torch.nn.Linear(1, 1), torch.ones(1), "x"),
+        lambda: torch.distributed.init_process_group("gloo"),
+        lambda: torch.nn.Linear(1, 1).share_memory(),
+    ],
+)
+def test_what_is_not_here_raises(call: Any) -> None:
+    with pytest.raises(FerrogradError):
+        call()
+
+
+def test_settings_that_change_nothing() -> None:
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    assert torch.are_deterministic_algorithms_enabled()
+    assert torch.get_deterministic_debug_mode() == 1
+    torch.set_deterministic_debug_mode("default")
+    assert not torch.are_deterministic_algorithms_enabled()
+    torch.set_float32_matmul_precision("high")
+    assert torch.get_float32_matmul_precision() == "high"
+    torch.set_float32_matmul_precision("highest")
+    torch.set_default_device("cpu")
+    assert torch.get_default_device() == torch.device("cpu")
+    assert torch.set_flush_denormal(True) is False
+
+
+def test_print_options() -> None:
+    x = torch.arange(2000.0)
+    try:
+        torch.set_printoptions(precision=1, edgeitems=1, sci_mode=True)
+        assert repr(x) == "tensor([0.0e+00,  ..., 2.0e+03])"
+        torch.set_printoptions(sci_mode=False)
+        assert repr(x) == "tensor([   0.,  ..., 1999.])"
+        torch.set_printoptions(profile="full")
+        assert "1.0000e+03" in repr(x)
+        with pytest.raises(ArgumentError):
+            torch.set_printoptions(profile="long")
+    finally:
+        torch.set_printoptions(profile="default")
+
+
+def test_compile_and_script_give_the_function_itself() -> None:
+    def f(x: Any) -> Any:
+        return x * 2
+
+    for wrap in (torch.compile, torch.jit.script):
+        with pytest.warns(UserWarning, match="torch"):
+            assert wrap(f) is f
+    with pytest.warns(UserWarning, match="compile"):
+        assert torch.compile(mode="max-autotune")(f) is f
+    assert torch.compiler.disable(f) is torch.jit.ignore(f) is f
+
+
+def test_autocast_and_scaler_for_a_gpu_warn_and_do_nothing() -> None:
+    with pytest.warns(UserWarning, match="cuda"):
+        context = torch.autocast("cuda", dtype=torch.float32)
+    with context:
+        assert not torch.is_autocast_enabled()
+    with pytest.warns(UserWarning, match="cuda"):
+        scaler = torch.cuda.amp.GradScaler()
+    x = torch.ones(1)
+    assert scaler.scale(x) is x
+    assert not scaler.is_enabled()
+
+
+def test_scaler_leaves_out_steps_and_changes_its_factor() -> None:
+    w = torch.nn.Parameter(torch.tensor(1.0))
+    optimizer = torch.optim.SGD([w], lr=1.0)
+    scaler = torch.amp.GradScaler("cpu", init_scale=8.0, growth_interval=1)
+    (scaler.scale(w * 0.5)).backward()
+    assert w.grad.item() == 4
+    scaler.unscale_(optimizer)
+    assert w.grad.item() == 0.5
+    with pytest.raises(RuntimeError, match="already been called"):
+        scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    scaler.update()
+    assert (w.item(), scaler.get_scale()) == (0.5, 16)
+    w.grad = torch.tensor(float("inf"))
+    scaler.step(optimizer)
+    scaler.update()
+    assert (w.item(), scaler.get_scale()) == (0.5, 8)
+    other = torch.amp.GradScaler("cpu")
+    other.load_state_dict(scaler.state_dict())
+    assert other.state_dict() == scaler.state_dict()
+
+
+def test_assert_close() -> None:
+    close = torch.testing.assert_close
+    close([torch.ones(2), {"a": 1.0}], [torch.ones(2) + 1e-6, {"a": 1.0}])
+    close(torch.tensor(float("nan")), torch.tensor(float("nan")), equal_nan=True)
+    close(torch.ones(2), torch.ones(2).double(), check_dtype=False)
+    for a, b, word in (
+        (torch.ones(2), torch.tensor([1.0, 1.1]), "Mismatched elements: 1 / 2"),
+        (torch.ones(2), torch.ones(2).double(), "dtype"),
+        (torch.ones(2), torch.ones(3), "shape"),
+        ([1, 2], [1], "length"),
+        ({"a": 1}, {"b": 1}, "keys"),
+        ([torch.ones(1)], [torch.zeros(1)], r"item \[0\]"),
+    ):
+        with pytest.raises(AssertionError, match=word):
+            close(a, b)
+
+
+def test_make_tensor() -> None:
+    x = torch.testing.make_tensor((40,), dtype=torch.int64, device="cpu", low=0, high=3, exclude_zero=True)
+    assert set(x.tolist()) <= {1, 2}
+    y = torch.testing.make_tensor(3, 4, dtype=torch.float64, noncontiguous=True, requires_grad=True)
+    assert not y.is_contiguous()
+    assert y.requires_grad
+
+
+def test_memory_formats() -> None:
+    x = torch.arange(24.0).reshape(1, 2, 3, 4).requires_grad_()
+    y = x.contiguous(memory_format=torch.channels_last)
+    assert y.stride() == (24, 1, 8, 2)
+    assert y.is_contiguous(memory_format=torch.channels_last)
+    assert not x.is_contiguous(memory_format=torch.channels_last)
+    assert torch.equal(x, y)
+    y.pow(2).sum().backward()
+    assert torch.equal(x.grad, 2 * x)
+    assert x.clone(memory_format=torch.preserve_format).stride() == x.stride()
+    assert x.to(memory_format=torch.channels_last).stride() == y.stride()
+    assert torch.empty_like(x, memory_format=torch.channels_last).stride() == y.stride()
+    assert torch.empty(1, 2, 3, 4, memory_format=torch.contiguous_format).is_contiguous()
+    assert x.layout is torch.strided
+    assert repr(torch.channels_last) == "torch.channels_last"
+    with pytest.raises(ArgumentError, match="rank 4"):
+        torch.ones(2).contiguous(memory_format=torch.channels_last)
+
+
+def test_dtypes() -> None:
+    assert torch.promote_types(torch.float32, torch.int64) == torch.result_type(torch.ones(1), 2) == torch.float32
+    assert torch.can_cast(torch.int64, torch.int8)
+    assert not torch.can_cast(torch.int8, torch.bool)
+    assert torch.can_cast(torch.uint8, torch.int8)
+    assert type(torch.finfo(torch.float64).max) is float
+    assert torch.finfo().bits == 32
+    assert torch.iinfo(torch.uint8).max == 255
+    assert not torch.is_complex(torch.ones(1))
+    assert torch.is_signed(torch.ones(1))
+
+
+def test_multinomial() -> None:
+    torch.manual_seed(0)
+    weights = torch.tensor([[1.0, 0.0, 3.0], [0.0, 2.0, 0.0]])
+    drawn = torch.multinomial(weights, 2000, replacement=True)
+    assert set(drawn[1].tolist()) == {1}
+    assert (drawn[0] == 1).sum() == 0
+    assert abs((drawn[0] == 2).double().mean().item() - 0.75) < 0.05
+    for _ in range(20):
+        assert sorted(torch.multinomial(torch.tensor([1.0, 0.0, 3.0]), 2).tolist()) == [0, 2]
+    g = torch.Generator().manual_seed(5)
+    first = values(torch.multinomial(weights[0], 4, True, generator=g))
+    assert values(torch.multinomial(weights[0], 4, True, generator=g.manual_seed(5))) == first
+    for bad, n, replacement in (
+        (torch.tensor([1.0, -1.0]), 1, True),
+        (torch.tensor([1.0, float("inf")]), 1, True),
+        (torch.zeros(3), 1, True),
+        (torch.tensor([1.0, 0.0]), 2, False),
+        (torch.ones(2), 0, True),
+        (torch.ones(2, dtype=torch.int64), 1, True),
+        (torch.ones(1, 1, 1), 1, True),
+        (torch.ones(0), 1, True),
+    ):
+        with pytest.raises(FerrogradError):
+            torch.multinomial(bad, n, replacement)
+
+
+def test_random_and_creation() -> None:
+    torch.manual_seed(1)
+    x = torch.rand(3, dtype=torch.float64)
+    drawn = torch.randint_like(x, 2, 5, requires_grad=True)
+    assert drawn.dtype == x.dtype
+    assert drawn.requires_grad
+    assert set(drawn.tolist()) <= {2, 3, 4}
+    assert values(torch.logspace(0, 2, 3)) == pytest.approx([1, 10, 100])
+    assert values(torch.logspace(0, 3, 4, base=2)) == pytest.approx([1, 2, 4, 8])
+    assert torch.scalar_tensor(3).dtype == torch.float32
+    with torch.random.fork_rng():
+        inside = torch.rand(2)
+    assert torch.equal(inside, torch.rand(2))
+
+
+def _ran(program: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout
+
+
+def test_modules_that_are_imported_later_are_the_same_under_the_installed_name() -> None:
+    program = """
+import ferrograd
+ferrograd.install_as("torch")
+import torch.backends.cudnn as cudnn, torch.cuda.amp, functorch, torch.multiprocessing as mp
+from torch.amp import GradScaler
+import ferrograd.torch.amp as own
+print(GradScaler is own.GradScaler, own.__spec__.name, cudnn.__name__, functorch.vmap is torch.vmap)
+try:
+    import torch.no_such_module
+except ModuleNotFoundError as error:
+    print(error)
+"""
+    assert _ran(program).splitlines() == [
+        "True ferrograd.torch.amp ferrograd.torch.backends.cudnn True",
+        "No module named 'torch.no_such_module'",
+    ]
+
+
+def _square(rank: int, results: Any) -> None:
+    results.put((rank, values(torch.ones(2) * rank)))
+
+
+def test_processes_get_copies() -> None:
+    mp = torch.multiprocessing
+    results = mp.get_context("spawn").Queue()
+    mp.spawn(_square, (results,), nprocs=2)
+    assert sorted(results.get(timeout=60) for _ in range(2)) == [(0, [0, 0]), (1, [1, 1])]
+    assert mp.get_sharing_strategy() == "copy"
