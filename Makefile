@@ -1,10 +1,10 @@
-# make demo, test, dev, t, fuzz, check, bench. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
+# make demo, test, dev, t, fuzz, memcheck, reliability, check, bench. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 SOURCES := $(shell find src python -name '*.rs' -o -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
-.PHONY: demo test rust dev t fuzz check wheel bench install clean
+.PHONY: demo test rust dev t fuzz memcheck reliability check wheel bench install clean
 
 demo: install
 	$(BIN)/python examples/demo.py
@@ -31,12 +31,22 @@ dev: .venv/ready
 t: dev
 	PYTHONPATH=python $(BIN)/python -m pytest $(F) -k "$(K)"
 
-# N random programs of views and writes, from a seed that is printed, N damaged files and N calls with hostile arguments.
-N ?= 100000
+# For some minutes, from a seed that is printed: random programs, views and writes, indexes, formulas, damaged files, DLPack
+# capsules and calls with hostile arguments. What fails is shrunk.
+MINUTES ?= 10
+SEED ?=
 fuzz: install
-	$(BIN)/python -m tests.reliability.writes $(N)
-	FERROGRAD_MUTATIONS=$(N) $(BIN)/python -m pytest tests/reliability/test_damaged_files.py
-	$(BIN)/python -m tests.reliability.hostile "$$(mktemp)" 0 $(N)
+	$(BIN)/python -m tests.reliability.fuzz $(MINUTES) $(SEED)
+
+# A smoke test under valgrind, which must be installed.
+memcheck: install
+	$(BIN)/python -m tests.reliability.memcheck
+
+# docs/reliability.md, with figures measured here. PEERS names the interpreters (a:b) of environments with torch, Paddle
+# or jax.
+PEERS ?=
+reliability: install
+	FERROGRAD_PEERS=$(PEERS) $(BIN)/python -m tests.reliability.page
 
 # Where Rust has the target, the code for ARM is checked too. Where cargo-semver-checks is installed, the crate is compared
 # with its last release.

@@ -29,15 +29,20 @@ def peak():
 """
 
 
-def script(text: str, timeout: float = 60) -> str:
-    """The output of a Python program, which must succeed."""
-    done = subprocess.run(
-        [sys.executable, "-c", PRELUDE + textwrap.dedent(text)],
+def run_program(text: str, *options: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    """Runs a Python program that begins with the prelude, with options of the interpreter."""
+    return subprocess.run(
+        [sys.executable, *options, "-c", PRELUDE + textwrap.dedent(text)],
         capture_output=True,
         text=True,
         timeout=timeout,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
     )
+
+
+def script(text: str, timeout: float = 60) -> str:
+    """The output of a Python program, which must succeed."""
+    done = run_program(text, timeout=timeout)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

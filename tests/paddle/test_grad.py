@@ -11,7 +11,7 @@ from typing import Any
 import ferrograd as fg
 import numpy as np
 import pytest
-from ferrograd import paddle
+from ferrograd import paddle, torch
 from ferrograd.paddle.fluid import dygraph
 
 from tests.dialects import values
@@ -338,6 +338,25 @@ def test_bad_paths_for_pictures(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"Create '.*below' failed : "):
         paddle.autograd.backward([x * x], dump_backward_graph_path=str(file / "below"))
     assert x.grad is None
+
+
+@pytest.mark.parametrize("kind", ["native", "torch"])
+def test_the_other_dialects_make_no_folder_for_pictures(kind: str, tmp_path: Path) -> None:
+    x = fg.tensor([1.0], requires_grad=True) if kind == "native" else torch.tensor([1.0], requires_grad=True)
+    with pytest.raises(FileNotFoundError, match="missing"):
+        (x * x).backward(dump_backward_graph_path=str(tmp_path / "missing"))
+    assert x.grad is None
+    assert not list(tmp_path.iterdir())
+    (x * x).backward(dump_backward_graph_path=str(tmp_path))
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_place_that_is_not_there_is_refused() -> None:
+    for absent in ("gpu", "gibberish", "cuda:0"):
+        with pytest.raises(fg.ArgumentError, match="the only device is 'cpu'"):
+            paddle.to_tensor([1.0], place=absent)
+    for place in ("cpu", paddle.CPUPlace(), None):
+        assert paddle.to_tensor([1.0], place=place).item() == 1.0
 
 
 def test_results_are_lists_of_paddle_tensors() -> None:

@@ -1,6 +1,6 @@
 """Files with changed bytes: whatever reads them raises one of the errors that it documents, or returns something.
 
-``FERROGRAD_MUTATIONS`` sets how many changed files are read; ``make fuzz`` reads 100 000."""
+``FERROGRAD_MUTATIONS`` sets how many changed files are read; ``make fuzz`` reads files for a given time."""
 
 from __future__ import annotations
 

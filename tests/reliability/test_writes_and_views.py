@@ -1,6 +1,6 @@
 """Random programs of views and writes give the values, gradients and second derivatives of a model.
 
-``make fuzz N=100000`` runs more of them from a random seed, which it prints.
+``make fuzz`` runs more of them from a random seed, which it prints.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -18,27 +19,30 @@ _LIMIT = 100_000
 _NOTHING = nullcontext()
 
 
-def pictures(path: str | None, outputs: Sequence[Tensor]) -> AbstractContextManager[None]:
+def pictures(path: str | None, outputs: Sequence[Tensor], make_folder: bool) -> AbstractContextManager[None]:
     """A context around a backward pass that writes its graph into the directory ``path``; None writes nothing.
 
     The files are ``…backward_graph.dot`` and ``…ref_forward_graph.dot``, with the time of each node, and
-    ``…call_stack.log``. Their names start with the date and time, so later calls add files. The directory is created
-    if it is missing.
+    ``…call_stack.log``. Their names start with the date and time, so later calls add files. ``make_folder`` creates the
+    directory if it is missing, as Paddle does.
 
     Raises:
         ArgumentError: the path is not a string.
         NotADirectoryError: the path is a file.
+        FileNotFoundError: the directory is missing and not to be created.
         OSError: the directory cannot be created.
     """
-    return _NOTHING if path is None else _pictures(path, outputs)
+    return _NOTHING if path is None else _pictures(path, outputs, make_folder)
 
 
 @contextmanager
-def _pictures(path: str, outputs: Sequence[Tensor]) -> Iterator[None]:
+def _pictures(path: str, outputs: Sequence[Tensor], make_folder: bool) -> Iterator[None]:
     if not isinstance(path, str):
         raise ArgumentError(f"path must be string type, not {type(path).__name__}")
     if os.path.exists(path) and not os.path.isdir(path):
         raise NotADirectoryError(f" path:'{path}' must be directory ")
+    if not make_folder and not os.path.exists(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     try:
         os.makedirs(path, exist_ok=True)
     except OSError as error:

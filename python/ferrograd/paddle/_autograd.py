@@ -103,7 +103,7 @@ def grad(
     if not all(isinstance(one, Tensor) for one in blocked):
         raise ArgumentError("no_grad_vars can only contain Tensor")
     given = cotangents(grad_outputs, "grad_outputs", "outputs", outs)
-    with pictures(dump_backward_graph_path, outs):
+    with pictures(dump_backward_graph_path, outs, True):
         return _core.grad(
             outs,
             ins,
@@ -139,5 +139,5 @@ def backward(
     outs = as_tensors(tensors, "tensors")
     check_distinct(outs, "The argument 'tensors' of paddle.autograd.backward contains duplicate paddle.Tensor object.")
     given = cotangents(grad_tensors, "grad_tensors", "tensors", outs)
-    with pictures(dump_backward_graph_path, outs):
+    with pictures(dump_backward_graph_path, outs, True):
         _core.backward(outs, given, PADDLE, retain_graph=retain_graph)

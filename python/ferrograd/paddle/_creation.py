@@ -42,6 +42,7 @@ def to_tensor(data: Any, dtype: Any = None, place: object = None, stop_gradient:
     >>> paddle.to_tensor([[1, 2], [3, 4]], dtype="float32").stop_gradient
     True
     """
+    _core.check_device("to_tensor", place)
     return _core.make(data, dtype, not stop_gradient, PADDLE)
 
 

@@ -12,6 +12,7 @@ use pyo3::types::PyType;
 use super::arguments::Arguments;
 use super::inplace;
 use super::invoke::call;
+use crate::bind::python::capi::attached;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::value::var::Var;
 use crate::error::Error;
@@ -111,7 +112,8 @@ unsafe fn enter<S: Shim>(
     match result.unwrap_or_else(|p| Err(Error::from_panic(p).into())) {
         Ok(value) => value.into_ptr(),
         Err(error) => {
-            error.restore(py);
+            // PyO3 frees objects later in a thread of which it does not know that it holds the GIL.
+            attached(|_| error.restore(py));
             std::ptr::null_mut()
         }
     }

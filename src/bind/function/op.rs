@@ -9,6 +9,7 @@ use pyo3::types::PyList;
 
 use crate::array::Array;
 use crate::bind::convert::list::list;
+use crate::bind::python::capi::attached;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::gil::call_python_for;
@@ -102,7 +103,7 @@ impl PythonOp {
     }
 
     fn refuse(&self, text: String) -> Box<Error> {
-        Python::attach(|py| raise(py, "ShapeError", text)).into()
+        attached(|py| raise(py, "ShapeError", text)).into()
     }
 }
 

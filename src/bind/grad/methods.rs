@@ -236,7 +236,7 @@ impl Var {
         let outputs = vec![Endpoint::Tensor(slf.clone())];
         let run = || backward(py, outputs, seeds, dialect, retain_graph, create_graph, inputs);
         let Some(path) = dump_backward_graph_path else { return run() };
-        let pictures = PICTURES.get(py)?.call1((path, (slf,)))?;
+        let pictures = PICTURES.get(py)?.call1((path, (slf,), dialect.makes_folders()))?;
         pictures.call_method0("__enter__")?;
         let done = run();
         let none = py.None();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyModule, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::list::HookList;
 use crate::bind::python::capi::track;
@@ -30,14 +30,15 @@ fn show(edges: &[&Edge], mut visit: impl FnMut(&Py<PyAny>)) -> Vec<Arc<HookList>
     lists
 }
 
-/// The lists that have no other holder than those in `lists`. Several nodes may hold one list.
+/// The lists that have no other holder than those in `lists`, each once. Several nodes may hold one list.
 fn alone(lists: &[Arc<HookList>]) -> impl Iterator<Item = &Arc<HookList>> {
-    lists.iter().enumerate().filter_map(|(i, list)| {
-        let is_it = |other: &&Arc<HookList>| Arc::ptr_eq(other, list);
-        let is_first = !lists[..i].iter().any(|other| is_it(&other));
+    let mut holders = FxHashMap::default();
+    for list in lists {
+        *holders.entry(Arc::as_ptr(list)).or_insert(0) += 1;
+    }
+    lists.iter().filter(move |list| {
         // One reference of each holder, and one in `lists`.
-        let seen = 2 * lists.iter().filter(is_it).count();
-        (is_first && Arc::strong_count(list) == seen).then_some(list)
+        holders.remove(&Arc::as_ptr(list)).is_some_and(|n| Arc::strong_count(list) == 2 * n)
     })
 }
 

@@ -1,9 +1,46 @@
 //! The few calls of CPython's C interface that PyO3 does not offer.
 
+use std::cell::Cell;
+
 use pyo3::PyClass;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PySlice, PyString};
+
+thread_local! {
+    /// Whether this thread has let go of the GIL to work without it.
+    static IS_AWAY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `f` without the GIL. While the interpreter ends nobody could take it back, so there it is kept.
+pub fn detached<T: Send>(py: Python<'_>, f: impl FnOnce() -> T + Send) -> T {
+    // SAFETY: this reads a flag.
+    if unsafe { ffi::Py_IsInitialized() } == 0 {
+        return f();
+    }
+    py.detach(|| {
+        let before = IS_AWAY.replace(true);
+        let result = f();
+        IS_AWAY.set(before);
+        result
+    })
+}
+
+/// Runs `f` with the GIL, which this thread holds already or takes. A thread that was without it when the interpreter
+/// began to end waits here for the end of the process.
+pub fn attached<T>(f: impl FnOnce(Python<'_>) -> T) -> T {
+    let mut f = Some(f);
+    let mut run = |py: Python<'_>| f.take().map(|f| f(py));
+    let result = Python::try_attach(&mut run).unwrap_or_else(|| {
+        while IS_AWAY.get() {
+            std::thread::park();
+        }
+        // SAFETY: while the interpreter ends, `detached` lets no thread go of the GIL, and those that had let go wait
+        // above. So this thread is the one that holds it.
+        run(unsafe { Python::assume_attached() })
+    });
+    result.expect("the function has run once")
+}
 
 /// The start, stop and step of a slice. A part that is None becomes the end that the direction of the slice has. `None`
 /// where a part is no integer, or the step is 0.

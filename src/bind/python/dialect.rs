@@ -191,6 +191,11 @@ impl Dialect {
         self == Dialect::Paddle
     }
 
+    /// A folder for the files of a graph is made where it is missing.
+    pub fn makes_folders(self) -> bool {
+        self == Dialect::Paddle
+    }
+
     /// `next_functions`: pairs of a node and an output, or (Paddle) a list of nodes.
     pub fn next_nodes_are_a_list(self) -> bool {
         self == Dialect::Paddle

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
-use super::capi::no_memory;
+use super::capi::{attached, no_memory};
 use crate::error::Error;
 use crate::memory;
 
@@ -95,8 +95,8 @@ impl From<Box<Error>> for PyErr {
             Error::NotFinite { .. } => "NotFiniteError",
             Error::NotDifferentiable { .. } => "NotDifferentiableError",
             Error::Internal(_) => "InternalError",
-            Error::NoMemory => return Python::attach(no_memory),
-            Error::Memory { .. } if memory::is_short() => return Python::attach(no_memory),
+            Error::NoMemory => return attached(no_memory),
+            Error::Memory { .. } if memory::is_short() => return attached(no_memory),
             Error::Memory { .. } => return PyMemoryError::new_err(error.to_string()),
             Error::Interrupted => return PyKeyboardInterrupt::new_err(()),
             Error::Foreign(payload) => {
@@ -106,7 +106,7 @@ impl From<Box<Error>> for PyErr {
                 };
             }
         };
-        Python::attach(|py| raise(py, class, error.to_string()))
+        attached(|py| raise(py, class, error.to_string()))
     }
 }
 

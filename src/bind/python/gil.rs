@@ -5,6 +5,7 @@ use std::cell::Cell;
 
 use pyo3::prelude::*;
 
+use super::capi::{attached, detached};
 use super::stack;
 use crate::error::{Error, Result};
 use crate::graph::{Modes, Node, Recording, modes};
@@ -15,7 +16,7 @@ use crate::kernel::interrupt::listen_to;
 pub fn without_gil<T: Send>(py: Python<'_>, f: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     stack::check()?;
     let _site = modes::fix_site();
-    py.detach(|| {
+    detached(py, || {
         Error::catch(|| {
             let _listening = listen_to(Some(ask));
             f()
@@ -34,7 +35,7 @@ pub fn ask() -> Result<()> {
     if known == Some((process, false)) {
         return Ok(());
     }
-    Ok(Python::attach(|py| {
+    Ok(attached(|py| {
         if known.is_none() {
             let threading = py.import("threading")?;
             let here = threading.call_method0("current_thread")?;
@@ -57,7 +58,7 @@ pub fn call_python<T>(
         m.site = None;
         change(m);
     });
-    Ok(Python::attach(f)?)
+    Ok(attached(f)?)
 }
 
 /// Runs Python code that the core calls for a node, with its ops recorded or not. An exception goes on as it is, with a

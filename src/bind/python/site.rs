@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use rustc_hash::FxHashMap;
 
+use super::capi::attached;
 use crate::graph::site::{Host, Site, set_host};
 
 type GetLasti = unsafe extern "C" fn(*mut ffi::PyFrameObject) -> c_int;
@@ -190,7 +191,7 @@ fn let_go_later(codes: &mut FxHashMap<usize, Py<PyAny>>) -> bool {
     extern "C" fn let_go(codes: *mut c_void) -> c_int {
         // SAFETY: the pointer comes from the call of `Box::into_raw` below, and the interpreter calls this once.
         let codes = unsafe { Box::from_raw(codes.cast::<FxHashMap<usize, Py<PyAny>>>()) };
-        Python::attach(|_| drop(codes));
+        attached(|_| drop(codes));
         0
     }
     let taken = Box::into_raw(Box::new(std::mem::take(codes)));

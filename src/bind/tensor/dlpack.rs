@@ -7,6 +7,7 @@ use pyo3::types::PyTuple;
 use crate::array::Array;
 use crate::bind::convert::device::on_cpu;
 use crate::bind::convert::dlpack::{self, CPU};
+use crate::bind::python::capi::attached;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::value::var::Var;
@@ -60,8 +61,7 @@ impl Var {
                 "{what}: Can't export tensors that require gradient, use tensor.detach()"
             )));
         }
-        Var::values_of(t, what)
-            .map_err(|e| Python::attach(|py| PyBufferError::new_err(e.value(py).to_string())))
+        Var::values_of(t, what).map_err(|e| attached(|py| PyBufferError::new_err(e.value(py).to_string())))
     }
 }
 

@@ -6,6 +6,7 @@ use pyo3::types::{PyComplex, PyFloat, PyString, PyTuple};
 
 use crate::array::{Array, Item};
 use crate::bind::convert::numpy::to_numpy;
+use crate::bind::python::capi::attached;
 use crate::bind::python::error::raise;
 use crate::bind::python::facade::{HTML, SHOW};
 use crate::bind::value::var::Var;
@@ -26,7 +27,7 @@ impl Var {
             return Ok(array.item());
         }
         let text = format!("{what}: {why}; this one has shape {:?}", array.dims());
-        Err(Python::attach(|py| raise(py, "ArgumentError", text)))
+        Err(attached(|py| raise(py, "ArgumentError", text)))
     }
 }
 

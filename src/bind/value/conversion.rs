@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use super::var::Var;
 use crate::array::Array;
+use crate::bind::python::capi::attached;
 use crate::bind::python::error::raise;
 use crate::bind::python::site::asking_module;
 use crate::engine::differentiated_by;
@@ -26,7 +27,7 @@ fn check_not_for_scipy(what: &str) -> PyResult<()> {
     if !*ARRAY_API.get_or_init(|| std::env::var_os("SCIPY_ARRAY_API").is_some_and(|v| !v.is_empty())) {
         return Ok(());
     }
-    Python::attach(|py| {
+    attached(|py| {
         let module = asking_module(py)?;
         if module.split('.').next() != Some("scipy") {
             return Ok(());
@@ -62,12 +63,12 @@ impl Var {
         };
         match modes::with(|m| m.conversion) {
             Conversion::Allow => Ok(t.array),
-            Conversion::Warn => Python::attach(|py| {
+            Conversion::Warn => attached(|py| {
                 let text = CString::new(lost()).unwrap_or_default();
                 PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
                 Ok(t.array)
             }),
-            Conversion::Raise => Python::attach(|py| Err(raise(py, "ConversionError", lost()))),
+            Conversion::Raise => attached(|py| Err(raise(py, "ConversionError", lost()))),
         }
     }
 
@@ -92,6 +93,6 @@ impl Var {
              derivative is wanted",
             at()
         );
-        Err(Python::attach(|py| raise(py, "ConversionError", text)))
+        Err(attached(|py| raise(py, "ConversionError", text)))
     }
 }

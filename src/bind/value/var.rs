@@ -9,6 +9,7 @@ use pyo3::types::{PyDict, PyString};
 use super::slot::GradSlot;
 use super::storage::{OldEdge, Region, SharedValue};
 use crate::array::{Array, Layout};
+use crate::bind::python::capi::attached;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::modes::{not_recorded, note_inference_operand};
@@ -212,7 +213,7 @@ impl Var {
              is no {what}() on a Tensor and no data-dependent control flow",
             t.dims()
         );
-        Err(Python::attach(|py| raise(py, "VmapError", text)))
+        Err(attached(|py| raise(py, "VmapError", text)))
     }
 
     pub fn dialect_of(o: &Bound<'_, PyAny>) -> Option<Dialect> {

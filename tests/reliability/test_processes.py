@@ -1,0 +1,186 @@
+"""Forks, other kinds of processes, and the end of the interpreter."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import multiprocessing
+import sys
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+
+from tests.engine.test_threads import run_program, script
+
+linux = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+
+WORK = """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+fg._core.set_num_threads(2)
+big, m = np.ones(100_000, dtype=np.float32), np.ones((200, 200), dtype=np.float32)
+
+def work():
+    x = fg.tensor(big, requires_grad=True)
+    y = fg.tensor(m, requires_grad=True)
+    fg.backward([wide(x, 8), (y @ y).sum()])
+    return np.asarray(x.grad).tobytes(), np.asarray(y.grad)[0, 0]
+
+def forked(run):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        try:
+            run()
+        except BaseException as e:
+            print(repr(e), file=sys.stderr, flush=True)
+            os._exit(1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+want = work()
+"""
+
+
+@linux
+def test_children_of_children_compute_the_same_numbers() -> None:
+    script(f"""{WORK}
+def same(depth):
+    assert work() == want
+    if depth:
+        forked(lambda: same(depth - 1))
+        assert work() == want
+same(4)
+""")
+
+
+@linux
+def test_a_fork_while_other_threads_compute() -> None:
+    script(f"""{WORK}
+going = True
+def busy():
+    while going:
+        assert work() == want
+threads = [threading.Thread(target=busy) for _ in range(2)]
+for t in threads:
+    t.start()
+def child():
+    assert work() == want
+try:
+    for _ in range(10):
+        forked(child)
+finally:
+    going = False
+    for t in threads:
+        t.join()
+assert work() == want
+""")
+
+
+def square(x: Any) -> Any:
+    """A tensor that came through a queue, and its gradient."""
+    x = x.detach().requires_grad_()
+    return (x * x).detach(), fg.grad((x * x).sum(), x)
+
+
+@pytest.mark.parametrize("kind", multiprocessing.get_all_start_methods())
+def test_tensors_go_through_pools_of_every_kind(kind: str) -> None:
+    context = multiprocessing.get_context(kind)
+    inputs = [fg.tensor(np.full(1000, float(i))) for i in range(4)]
+    with concurrent.futures.ProcessPoolExecutor(1, context) as pool:
+        found = list(pool.map(square, inputs, timeout=60))
+        assert pool.submit(fg.sin, inputs[0]).result(60).tolist() == [0.0] * 1000
+    for i, (y, dx) in enumerate(found):
+        assert y.tolist() == [float(i * i)] * 1000
+        assert dx.tolist() == [2.0 * i] * 1000
+
+
+def test_tensors_go_through_joblib() -> None:
+    joblib = pytest.importorskip("joblib", reason="joblib comes with scikit-learn")
+    script("""
+        import joblib
+        from tests.reliability.test_processes import square
+        with joblib.parallel_backend("loky"):
+            found = joblib.Parallel(2)(joblib.delayed(square)(fg.tensor([float(i)])) for i in range(4))
+        assert [dx.item() for _, dx in found] == [0.0, 2.0, 4.0, 6.0]
+        from joblib.externals.loky import get_reusable_executor
+        get_reusable_executor().shutdown()
+    """)
+    assert joblib.__version__
+
+
+#: Ways in which a program can end while the library is at work, or holds something.
+ENDINGS = {
+    "a daemon thread in backward": """
+        def run():
+            while True:
+                x = fg.tensor(np.ones(100_000), requires_grad=True)
+                fg.backward(wide(x, 8))
+        threading.Thread(target=run, daemon=True).start()
+        time.sleep(0.2)
+    """,
+    "a daemon thread in a product": """
+        m = fg.ones((2000, 2000))
+        def run():
+            while True:
+                m @ m
+        for _ in range(2):
+            threading.Thread(target=run, daemon=True).start()
+        time.sleep(0.2)
+    """,
+    "a daemon thread in a hook": """
+        def run():
+            x = fg.tensor([1.0], requires_grad=True)
+            x.register_hook(lambda g: time.sleep(1000))
+            (x * x).sum().backward()
+        threading.Thread(target=run, daemon=True).start()
+        time.sleep(0.2)
+    """,
+    "tensors and hooks in globals": """
+        x = fg.tensor([1.0], requires_grad=True)
+        y = x * x
+        y.register_hook(lambda g: g * x)
+        sys.modules["kept"] = y
+        class Last:
+            def __del__(self):
+                (y * 2).sum().backward()
+        last = Last()
+        y.kept = last
+    """,
+    "a backward pass at exit": """
+        import atexit
+        x = fg.tensor(np.ones(100_000), requires_grad=True)
+        atexit.register(lambda: fg.backward(wide(x)))
+    """,
+    "an exit within a hook": """
+        x = fg.tensor([1.0], requires_grad=True)
+        x.register_hook(lambda g: sys.exit(0))
+        (x * x).sum().backward()
+    """,
+    "errors after the modules are gone": """
+        class Last:
+            def __init__(self):
+                self.x, self.fg, self.cycle = fg.tensor([1.0, 2.0], requires_grad=True), fg, self
+            def __del__(self):
+                x, fg = self.x, self.fg
+                calls = [lambda: fg.reshape(x, (7,)), lambda: fg.sum(x, nothing=1), lambda: x @ fg.ones((3, 3)),
+                         lambda: x[9], lambda: x.backward(), lambda: fg.zeros((2**62, 4)), lambda: float(x)]
+                for call in calls:
+                    try:
+                        call()
+                    except (fg.FerrogradError, TypeError, MemoryError):
+                        pass
+                fg.linalg.svd(fg.ones((50, 50)))
+                fg.grad(fg.exp(x).sum(), x)
+        sys.modules["kept"] = Last()
+    """,
+    "a finished pool": "fg.backward(wide(fg.tensor(np.ones(100_000), requires_grad=True)))",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_end_of_the_interpreter(ending: str) -> None:
+    for _ in range(3):
+        done = run_program(ENDINGS[ending])
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
