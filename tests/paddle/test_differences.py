@@ -16,13 +16,13 @@ std strided_slice sum svd t take_along_axis tensordot topk transpose triangular_
 var zeros_like
 """
 TORCH = """
-H add addcdiv addcmul addmv addr adjoint as_strided baddbmm bernoulli_ clamp_max clamp_min clone conj contiguous cuda
-cummax cummin dsplit equal exponential_ fill_diagonal_ gather get_device hsplit index_add index_put is_complex
-is_contiguous is_cpu is_cuda is_meta is_mkldnn is_mps is_nested is_nonzero is_pinned is_quantized is_same_size is_signed
-is_sparse is_sparse_csr is_xpu layout mH max median min mm multinomial nanmedian narrow_copy ndimension nelement new
-new_empty new_full new_ones new_tensor new_zeros nonzero norm normal_ numpy pin_memory put random_ sort split
-squeeze std std_mean storage sub t take_along_dim tensor_split to topk transpose type unbind unfold uniform_
-unsafe_chunk unsafe_split untyped_storage var var_mean vsplit where
+H add addcdiv addcmul addmv addr adjoint as_strided baddbmm bernoulli_ clamp_max clamp_min clone conj contiguous
+cuda cummax cummin dot dsplit equal exponential_ fill_diagonal_ gather get_device hsplit index_add index_put
+is_complex is_contiguous is_cpu is_cuda is_meta is_mkldnn is_mps is_nested is_nonzero is_pinned is_quantized
+is_same_size is_signed is_sparse is_sparse_csr is_xpu layout mH max median min mm multinomial nanmedian narrow_copy
+ndimension nelement new new_empty new_full new_ones new_tensor new_zeros nonzero norm normal_ numpy pin_memory put
+random_ sort split squeeze std std_mean storage sub svd t take_along_dim tensor_split to topk transpose type unbind
+unfold uniform_ unsafe_chunk unsafe_split untyped_storage var var_mean view view_as vsplit where
 """
 #: Those whose in-place forms are the dialect's own too.
 IN_PLACE = {
@@ -31,7 +31,7 @@ IN_PLACE = {
     """,
     torch: """
     add addcdiv addcmul addmv addr as_strided baddbmm clamp_max clamp_min index_add index_put put squeeze sub t
-    transpose
+    transpose view
     """,
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from typing import Any
@@ -43,11 +44,18 @@ def test_queries_that_end_on_the_cpu() -> None:
         lambda: torch.onnx.export(torch.nn.Linear(1, 1), torch.ones(1), "x"),
         lambda: torch.distributed.init_process_group("gloo"),
         lambda: torch.nn.Linear(1, 1).share_memory(),
+        lambda: torch.nn.Linear(1, 1).cuda(),
+        lambda: torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1)),
     ],
 )
 def test_what_is_not_here_raises(call: Any) -> None:
     with pytest.raises(FerrogradError):
         call()
+
+
+def test_tensorboard_is_that_of_a_package() -> None:
+    with pytest.raises(ImportError, match="tensorboardX"):
+        importlib.import_module("ferrograd.torch.utils.tensorboard").SummaryWriter  # noqa: B018
 
 
 def test_settings_that_change_nothing() -> None:

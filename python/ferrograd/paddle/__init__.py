@@ -39,6 +39,7 @@ from ferrograd.paddle._autograd import grad
 from ferrograd.paddle._creation import *
 from ferrograd.paddle._dtypes import *
 from ferrograd.paddle._dtypes import __all__ as _dtypes
+from ferrograd.paddle._files import load, save
 from ferrograd.paddle._framework import *
 from ferrograd.paddle._framework import VERSION as __version__
 from ferrograd.paddle._functions import *
@@ -74,10 +75,12 @@ __all__ = [
     "io",
     "is_grad_enabled",
     "linalg",
+    "load",
     "nn",
     "no_grad",
     "optimizer",
     "regularizer",
+    "save",
     "set_global_initializer",
     "set_grad_enabled",
     "static",

@@ -126,6 +126,7 @@ _LAZY = {
     "backends",
     "compiler",
     "distributed",
+    "functional",
     "jit",
     "mps",
     "multiprocessing",

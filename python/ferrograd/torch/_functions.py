@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ferrograd import _arguments
 from ferrograd._core import ArgumentError, ShapeError, Tensor
@@ -20,6 +20,7 @@ __all__ = [
     "clamp_min",
     "cummax",
     "cummin",
+    "dot",
     "equal",
     "gather",
     "index_add",
@@ -33,6 +34,7 @@ __all__ = [
     "split",
     "squeeze",
     "sub",
+    "svd",
     "t",
     "topk",
     "transpose",
@@ -42,20 +44,34 @@ __all__ = [
 ]
 
 
-def add(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
-    """``input + alpha * other``."""
+def _factor_last(first: Any, others: tuple[Any, ...], factor: float, count: int, name: str) -> tuple[Any, ...]:
+    """The tensors and the factor, which older programs give before the tensors: ``x.add_(0.5, y)``."""
+    if len(others) > count:
+        raise TypeError(f"{name}() got {len(others) + 2} arguments by place")
+    if len(others) < count:
+        return (first, *others, factor)
+    if isinstance(first, Tensor) or factor != 1:
+        raise TypeError(f"{name}(): a number is wanted before the tensors, and no other factor")
+    return (*others, first)
+
+
+def add(input: Any, other: Any, *others: Any, alpha: float = 1) -> Tensor:
+    """``input + alpha * other``. Older programs write ``add(input, alpha, other)``."""
+    other, alpha = _factor_last(other, others, alpha, 1, "add")
     if alpha != 1 and isinstance(input, Tensor) and isinstance(other, Tensor):
         return ops.addcmul(input, other, alpha)
     return ops.add(input, other if alpha == 1 else other * alpha)
 
 
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-    """``input + value * tensor1 / tensor2``."""
+def addcdiv(input: Tensor, tensor1: Any, tensor2: Tensor, *others: Any, value: float = 1) -> Tensor:
+    """``input + value * tensor1 / tensor2``. Older programs write ``addcdiv(input, value, tensor1, tensor2)``."""
+    tensor1, tensor2, value = _factor_last(tensor1, (tensor2, *others), value, 2, "addcdiv")
     return ops.addcdiv(input, tensor1, tensor2, value)
 
 
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-    """``input + value * tensor1 * tensor2``."""
+def addcmul(input: Tensor, tensor1: Any, tensor2: Tensor, *others: Any, value: float = 1) -> Tensor:
+    """``input + value * tensor1 * tensor2``. Older programs write ``addcmul(input, value, tensor1, tensor2)``."""
+    tensor1, tensor2, value = _factor_last(tensor1, (tensor2, *others), value, 2, "addcmul")
     return ops.addcmul(input, tensor1, tensor2, value)
 
 
@@ -98,6 +114,16 @@ def cummax(input: Tensor, dim: int) -> ValuesAndIndices:
 def cummin(input: Tensor, dim: int) -> ValuesAndIndices:
     """The cumulative minimum along an axis and its indices."""
     return ValuesAndIndices(*ops.cummin(input, dim))
+
+
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """The sum of the products of the elements of two vectors."""
+    input, tensor = _arguments.tensor(input, "dot", "input"), _arguments.tensor(tensor, "dot", "tensor")
+    if input.ndim != 1 or tensor.ndim != 1:
+        raise ShapeError(
+            f"1D tensors expected, but got {input.ndim}D and {tensor.ndim}D tensors; matmul takes matrices, too"
+        )
+    return ops.dot(input, tensor)
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
@@ -185,9 +211,31 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     return ops.squeeze(input) if dim is None else ops.squeeze(input, _arguments.axes_of_size_one(input, "squeeze", dim))
 
 
-def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
-    """``input - alpha * other``."""
+def sub(input: Any, other: Any, *others: Any, alpha: float = 1) -> Tensor:
+    """``input - alpha * other``. Older programs write ``sub(input, alpha, other)``."""
+    other, alpha = _factor_last(other, others, alpha, 1, "sub")
     return ops.subtract(input, other if alpha == 1 else other * alpha)
+
+
+class SVD(NamedTuple):
+    """The singular vectors, as columns of ``U`` and ``V``, and the singular values ``S``."""
+
+    U: Tensor
+    S: Tensor
+    V: Tensor
+
+
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+    """The singular value decomposition ``U diag(S) V.T``, with all columns unless ``some``.
+
+    Without ``compute_uv`` ``U`` and ``V`` are zeros. ``linalg.svd`` gives the transpose of ``V`` instead.
+    """
+    if not compute_uv:
+        values = ops.linalg.svdvals(input)
+        batch, (m, n) = list(input.shape[:-2]), input.shape[-2:]
+        return SVD(ops.zeros([*batch, m, m], input.dtype), values, ops.zeros([*batch, n, n], input.dtype))
+    u, s, vt = ops.linalg.svd(input, not some)
+    return SVD(u, s, ops.matrix_transpose(vt))
 
 
 def t(input: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _arguments
-from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError, Tensor
+from ferrograd._core import ArgumentError, DtypeError, IndexOutOfRange, ShapeError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._tensor.shape import TorchSize
 
@@ -24,6 +24,8 @@ __all__ = [
     "take_along_dim",
     "tensor_split",
     "unfold",
+    "view",
+    "view_as",
     "vsplit",
 ]
 
@@ -134,6 +136,52 @@ def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Parts along axis 1 (axis 0 of a vector): a number of equal ones, or the parts between indices."""
     axis = min(_arguments.tensor(input, "hsplit", "input").ndim, 2) - 1
     return _split("hsplit", input, indices_or_sections, axis, 1)
+
+
+def view(input: Tensor, *shape: Any) -> Tensor:
+    """A view of the same memory with another shape, in which one size may be -1.
+
+    Raises:
+        ShapeError: another number of elements, or elements that lie in memory so that only ``reshape`` can copy them.
+        DtypeError: a dtype is given; the bytes of a tensor cannot be read as another dtype.
+    """
+    x: Any = _arguments.tensor(input, "view", "input")
+    if len(shape) == 1 and not isinstance(shape[0], (int, list, tuple)) and hasattr(shape[0], "itemsize"):
+        raise DtypeError("view: the bytes of a tensor cannot be read as another dtype; to(dtype) converts the numbers")
+    found: Tensor = ops.reshape(x, list(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else list(shape))
+    if not x.is_contiguous() and not _can_view(x, found.shape):
+        raise ShapeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            "contiguous subspaces). Use .reshape(...) instead."
+        )
+    return found
+
+
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """A view of the same memory with the shape of another tensor."""
+    return view(input, list(_arguments.tensor(other, "view_as", "other").shape))
+
+
+def _can_view(x: Any, shape: Any) -> bool:
+    """Whether a tensor of a shape can have the elements of ``x`` in their memory."""
+    if 0 in shape:
+        return True
+    sizes = [int(n) for n in shape]
+    # Runs of axes of ``x`` that lie in memory like one, from the last; each is cut into whole axes of the shape.
+    run = 1
+    axes = [(n, s) for n, s in zip(x.shape, x.stride(), strict=True) if n != 1]
+    for i in reversed(range(len(axes))):
+        run *= axes[i][0]
+        if i and axes[i - 1][1] == axes[i][0] * axes[i][1]:
+            continue
+        while run > 1 and sizes:
+            last = sizes.pop()
+            if run % last:
+                return False
+            run //= last
+        if run > 1:
+            return False
+    return all(n == 1 for n in sizes)
 
 
 def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:

@@ -63,7 +63,7 @@ def _floating(x: Any, what: str) -> None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A tracked tensor with the value of ``tensor`` and a tangent of the same shape and dtype.
+    """A tracked tensor with the value of ``tensor`` and a tangent of the same shape, which is cast to its dtype.
 
     >>> import ferrograd.torch as torch
     >>> from ferrograd.torch.autograd import forward_ad
@@ -85,10 +85,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
             f"{list(tangent.shape)}."
         )
-    if tangent.dtype != tensor.dtype:
-        raise ArgumentError(
-            f"make_dual: the tangent has the dtype {tangent.dtype}, the tensor {tensor.dtype}; they must be the same"
-        )
+    tangent = tangent if tangent.dtype == tensor.dtype else tangent.astype(tensor.dtype)
     before = _core.set_grad_mode(True)
     try:
         place = _core.fresh(tensor)

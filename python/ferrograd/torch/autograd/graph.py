@@ -28,9 +28,16 @@ __all__ = [
 ]
 
 
-def allow_mutation_on_saved_tensors() -> nullcontext[None]:
+class _MutationContext:
+    """What ``with allow_mutation_on_saved_tensors() as ctx`` gives."""
+
+    def clear(self) -> None:
+        """Does nothing: there are no copies of tensors to forget."""
+
+
+def allow_mutation_on_saved_tensors() -> nullcontext[_MutationContext]:
     """A context that does nothing: saved tensors may always be written to, since a node saves their values."""
-    return nullcontext()
+    return nullcontext(_MutationContext())
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ferrograd import _arguments
-from ferrograd._core import ArgumentError, Tensor, TorchTensor
+from ferrograd._core import Tensor, TorchTensor
 from ferrograd._core import torch as ops
 from ferrograd._core.torch import (
     adaptive_max_pool1d_with_indices,
@@ -102,15 +103,20 @@ __all__ += _losses.__all__
 __all__ += _windows.__all__
 
 
-def _axis(what: str, dim: int | None) -> int:
-    if dim is None:
-        raise ArgumentError(f"{what}: dim must be given; torch guesses it here, and warns that it should not")
-    return dim
+def _axis(what: str, input: Tensor, dim: int | None, stacklevel: int) -> int:
+    """The axis; if none is given that which torch guesses, with its warning."""
+    if dim is not None:
+        return dim
+    warnings.warn(
+        f"Implicit dimension choice for {what} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=stacklevel + 1,
+    )
+    return 0 if _arguments.tensor(input, what, "input").ndim in (0, 1, 3) else 1
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis."""
-    return ops.softmax(input if dtype is None else ops.cast(input, dtype), _axis("softmax", dim))
+    return ops.softmax(input if dtype is None else ops.cast(input, dtype), _axis("softmax", input, dim, _stacklevel))
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
@@ -120,7 +126,9 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """The logarithm of the softmax along an axis."""
-    return ops.log_softmax(input if dtype is None else ops.cast(input, dtype), _axis("log_softmax", dim))
+    return ops.log_softmax(
+        input if dtype is None else ops.cast(input, dtype), _axis("log_softmax", input, dim, _stacklevel)
+    )
 
 
 def cross_entropy(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 import numpy as np
 
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import FerrogradError, Tensor
+from ferrograd._core import ArgumentError, FerrogradError, Tensor
 from ferrograd._nn.hooks import RemovableHandle, add
 from ferrograd._nn.module import BaseModule
 from ferrograd.torch._framework import typename
@@ -303,6 +303,13 @@ class Module(BaseModule):
     def cpu(self: M) -> M:
         """The module itself: the CPU is the only device."""
         return self
+
+    def cuda(self: M, device: Any = None) -> M:
+        """Raises: there is no GPU."""
+        raise ArgumentError(
+            "cuda: there is no GPU; the module stays on the CPU if the call is left out, or guarded by "
+            "torch.cuda.is_available()"
+        )
 
     def share_memory(self: M) -> M:
         """Raises: threads share a module as it is, and another process gets a copy."""

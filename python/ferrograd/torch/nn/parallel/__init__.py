@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd._core import FerrogradError
 from ferrograd.torch.nn.modules.module import Module
 
-__all__ = ["DataParallel"]
+__all__ = ["DataParallel", "DistributedDataParallel"]
 
 
 class DataParallel(Module):
@@ -25,3 +26,13 @@ class DataParallel(Module):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The output of the module."""
         return self.module(*inputs, **kwargs)
+
+
+class DistributedDataParallel(Module):
+    """Raises when it is made: there are no groups of processes, which ``torch.distributed.is_available()`` says."""
+
+    def __init__(self, module: Module, *args: Any, **kwargs: Any) -> None:
+        raise FerrogradError(
+            "DistributedDataParallel: there are no groups of processes here; use the module itself where "
+            "torch.distributed.is_available() is False"
+        )

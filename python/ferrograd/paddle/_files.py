@@ -1,0 +1,148 @@
+"""``paddle.save`` and ``paddle.load``: files in Paddle's format, such as ``.pdparams`` and ``.pdopt``."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+from collections import OrderedDict
+from typing import IO, Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._autograd.modes import no_grad
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd._dialects.numbers import PADDLE
+
+__all__ = ["load", "save"]
+
+#: The key under which Paddle keeps the names of parameters beside those of a state.
+_NAMES = "StructuredToParameterName@@"
+#: The classes and functions that a pickle of arrays may name.
+_ALLOWED = {
+    ("builtins", "bytearray"),
+    ("builtins", "complex"),
+    ("builtins", "frozenset"),
+    ("builtins", "range"),
+    ("builtins", "set"),
+    ("builtins", "slice"),
+    ("builtins", "tuple"),
+    ("collections", "OrderedDict"),
+    ("collections", "defaultdict"),
+    ("_codecs", "encode"),
+    ("numpy", "dtype"),
+    ("numpy", "ndarray"),
+    ("numpy._core.multiarray", "_reconstruct"),
+    ("numpy._core.multiarray", "scalar"),
+    ("numpy._core.numeric", "_frombuffer"),
+}
+
+
+class _Unpickler(pickle.Unpickler):
+    """Loads arrays, numbers, text and containers only. Any other pickle could run code and is refused."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        # The names of the modules in protocol 2 and in NumPy before its release 2.
+        module = "builtins" if module == "__builtin__" else module.replace("numpy.core.", "numpy._core.")
+        if (module, name) not in _ALLOWED:
+            raise pickle.UnpicklingError(
+                f"load: the file names {module}.{name}, which is no array, number, text or container. Load it with "
+                "weights_only=False if you trust it: a pickle can run any code"
+            )
+        return super().find_class(module, name)
+
+
+def _plain(obj: Any) -> Any:
+    """The object with a pair of its name and an array for each tensor."""
+    if isinstance(obj, Tensor):
+        return obj.name, _array(obj)
+    if type(obj) in (dict, OrderedDict):
+        return type(obj)((k, _plain(v)) for k, v in obj.items())
+    if type(obj) in (list, tuple):
+        return type(obj)(map(_plain, obj))
+    return obj
+
+
+def _array(x: Tensor) -> np.ndarray[Any, Any]:
+    return np.ascontiguousarray(x.detach().numpy()).reshape(tuple(x.shape))
+
+
+def save(obj: object, path: str | os.PathLike[str] | IO[bytes], protocol: int = 4, **configs: Any) -> None:
+    """Writes tensors, the state of a layer or an optimizer, or containers of them to a file in Paddle's format.
+
+    >>> import io, ferrograd.paddle as paddle
+    >>> file = io.BytesIO()
+    >>> paddle.save({"w": paddle.ones([2])}, file)
+    >>> _ = file.seek(0)
+    >>> paddle.load(file)["w"].tolist()
+    [1.0, 1.0]
+    """
+    if protocol not in (2, 3, 4, 5):
+        raise ArgumentError(f"save: the protocol is a number from 2 to 5, not {protocol!r:.60}")
+    if isinstance(obj, dict) and obj and all(isinstance(v, Tensor) for v in obj.values()):
+        # A state is a dict of arrays and a table of the tensors' own names.
+        plain: Any = {k: _array(v) for k, v in obj.items()}
+        plain[_NAMES] = {k: v.name for k, v in obj.items()}
+    else:
+        plain = _plain(obj)
+    if isinstance(path, (str, os.PathLike)):
+        folder = os.path.dirname(path)
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+        with open(path, "wb") as file:
+            pickle.dump(plain, file, protocol)
+    else:
+        pickle.dump(plain, path, protocol)
+
+
+def load(
+    path: str | os.PathLike[str] | IO[bytes],
+    *,
+    return_numpy: bool = False,
+    keep_name_table: bool = False,
+    weights_only: bool = True,
+    **configs: Any,
+) -> Any:
+    """Reads what :func:`save` or Paddle wrote. Arrays become tensors, unless ``return_numpy``.
+
+    Raises:
+        UnpicklingError: the file is damaged, or with ``weights_only`` holds anything but arrays, numbers, text and
+            containers.
+        MemoryError: what the file says of itself takes more memory than there is.
+    """
+    if isinstance(path, (str, os.PathLike)):
+        with open(path, "rb") as file:
+            data = file.read()
+    else:
+        data = path.read()
+    try:
+        found = (_Unpickler if weights_only else pickle.Unpickler)(io.BytesIO(data)).load()
+        if isinstance(found, dict) and not keep_name_table:
+            found.pop(_NAMES, None)
+        with no_grad():
+            return _tensors(found, return_numpy)
+    except (pickle.UnpicklingError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        if not weights_only:
+            raise
+        raise pickle.UnpicklingError(f"load: the file is damaged: {error!r}") from error
+
+
+def _tensors(obj: Any, return_numpy: bool) -> Any:
+    """The object with a tensor for each array, and for each pair of a name and an array."""
+    if isinstance(obj, tuple) and len(obj) == 2 and isinstance(obj[0], str) and isinstance(obj[1], np.ndarray):
+        made = _tensors(obj[1], return_numpy)
+        if not return_numpy:
+            made.name = obj[0]
+        return made
+    if isinstance(obj, np.ndarray):
+        return obj if return_numpy else _core.make(obj, None, False, PADDLE)
+    if isinstance(obj, dict):
+        for key, value in obj.items():
+            obj[key] = _tensors(value, return_numpy)
+        return obj
+    if type(obj) in (list, tuple):
+        return type(obj)(_tensors(value, return_numpy) for value in obj)
+    return obj

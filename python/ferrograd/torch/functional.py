@@ -1,0 +1,21 @@
+"""``torch.functional``: functions of the namespace under their second address."""
+
+from __future__ import annotations
+
+from ferrograd._core.torch import broadcast_tensors, einsum, tensordot
+from ferrograd.torch._functions import meshgrid, split
+from ferrograd.torch._reductions import norm
+from ferrograd.torch._shapes import atleast_1d, atleast_2d, atleast_3d, broadcast_shapes
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_shapes",
+    "broadcast_tensors",
+    "einsum",
+    "meshgrid",
+    "norm",
+    "split",
+    "tensordot",
+]
