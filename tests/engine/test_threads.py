@@ -29,7 +29,7 @@ def peak():
 """
 
 
-def run_program(text: str, *options: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+def run_program(text: str, *options: str, timeout: float = 100) -> subprocess.CompletedProcess[str]:
     """Runs a Python program that begins with the prelude, with options of the interpreter."""
     return subprocess.run(
         [sys.executable, *options, "-c", PRELUDE + textwrap.dedent(text)],
@@ -40,7 +40,7 @@ def run_program(text: str, *options: str, timeout: float = 60) -> subprocess.Com
     )
 
 
-def script(text: str, timeout: float = 60) -> str:
+def script(text: str, timeout: float = 100) -> str:
     """The output of a Python program, which must succeed."""
     done = run_program(text, timeout=timeout)
     assert done.returncode == 0, done.stderr

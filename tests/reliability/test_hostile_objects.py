@@ -18,7 +18,7 @@ LIMITED = """
 """
 
 
-def limited(*parts: str, timeout: float = 60) -> str:
+def limited(*parts: str, timeout: float = 100) -> str:
     """The output of a program that may use 4 GiB of addresses. Each part has an indentation of its own."""
     return script("".join(map(textwrap.dedent, (LIMITED, *parts))), timeout)
 
