@@ -64,3 +64,30 @@ def test_page(page: Path) -> None:
             assert not report, "".join(report)
         else:
             exec(compile(block, f"{page.name}[{i}]", "exec"), scope)
+
+
+def rows(page: Path) -> list[tuple[str, str]]:
+    """The code of each row's last column in the tables of a page, which is what one writes here; and the row."""
+    found = []
+    for line in page.read_text("utf8").splitlines():
+        cells = line.strip().strip("|").split(" | ")
+        if line.startswith("| `"):
+            assert len(cells) == 2, f"{page.name}: {line} has not two columns"
+            found += [(code, line) for code in re.findall(r"`([^`]+)`", cells[1])[:1]]
+    return found
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("from-*.md")), ids=lambda p: p.name)
+def test_what_one_writes_here(page: Path) -> None:
+    """Runs the last column of the tables of a page, row by row, in the scope of its code."""
+    (setup,) = re.findall(r"```python\n(.*?)```", page.read_text("utf8"), re.DOTALL)
+    scope: dict[str, Any] = {}
+    exec(compile(setup, page.name, "exec"), scope)
+    found = rows(page)
+    assert len(found) >= 8
+    for code, row in found:
+        if "install_as" in code:
+            # It would replace the module for all tests.
+            assert code.endswith(('install_as("torch")', 'install_as("paddle")'))
+            continue
+        exec(compile(code, row, "exec"), scope)
