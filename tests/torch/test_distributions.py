@@ -27,6 +27,8 @@ SCALAR: dict[str, tuple[Any, Any, tuple[float, float]]] = {
     "exponential": (lambda: D.Exponential(t(0.5)), stats.expon(scale=2.0), (0, 80)),
     "uniform": (lambda: D.Uniform(t(-1.0), t(3.0)), stats.uniform(-1.0, 4.0), (-1, 3)),
     "log-normal": (lambda: D.LogNormal(t(0.5), t(0.4)), stats.lognorm(0.4, scale=math.exp(0.5)), (1e-9, 40)),
+    "gumbel": (lambda: D.Gumbel(t(0.5), t(2.0)), stats.gumbel_r(0.5, 2.0), (-12, 80)),
+    "half-normal": (lambda: D.HalfNormal(t(2.0)), stats.halfnorm(scale=2.0), (0, 30)),
     "decreasing": (
         lambda: D.TransformedDistribution(D.Exponential(t(0.5)), [D.AffineTransform(1.0, -2.0)]),
         None,
@@ -63,7 +65,7 @@ def test_numbers(name: str) -> None:
     drawn = d.sample((20_000,))
     assert not drawn.requires_grad
     assert stats.kstest(drawn.numpy(), lambda y: d.cdf(t(y)).numpy()).pvalue > 1e-3
-    if name not in ("normal", "log-normal", "sigmoid"):
+    if name not in ("normal", "half-normal", "log-normal", "sigmoid"):
         q = t([0.01, 0.3, 0.5, 0.99])
         np.testing.assert_allclose(d.cdf(d.icdf(q)).numpy(), q.numpy(), rtol=1e-9)
     else:
@@ -324,3 +326,55 @@ def test_wrong_arguments_raise() -> None:
     for name, d in itertools.product(("cdf", "icdf", "rsample"), (D.Bernoulli(t(0.5)), D.Categorical(t([1.0, 1.0])))):
         with pytest.raises(NotImplementedError):
             getattr(d, name)(*([] if name == "rsample" else [t(0.0)]))
+
+
+def test_cauchy() -> None:
+    torch.manual_seed(0)
+    loc = t(0.5, True)
+    d, want = D.Cauchy(loc, t(2.0)), stats.cauchy(0.5, 2.0)
+    x = np.array([-30.0, 0.5, 4.0])
+    np.testing.assert_allclose(d.log_prob(t(x)).tolist(), want.logpdf(x))
+    np.testing.assert_allclose(d.cdf(t(x)).tolist(), want.cdf(x))
+    np.testing.assert_allclose(d.icdf(t([0.01, 0.5, 0.9])).tolist(), want.ppf([0.01, 0.5, 0.9]))
+    assert d.entropy().item() == pytest.approx(want.entropy())
+    assert (math.isnan(d.mean.item()), d.variance.item(), d.mode.item()) == (True, math.inf, 0.5)
+    drawn = d.rsample((20_000,))
+    assert stats.kstest(drawn.detach().numpy(), want.cdf).pvalue > 1e-3
+    assert torch.autograd.grad(drawn.sum(), loc)[0].item() == 20_000
+
+
+def test_geometric() -> None:
+    torch.manual_seed(0)
+    p = t([0.3, 1.0], True)
+    d, want = D.Geometric(p), stats.geom(0.3, loc=-1)
+    np.testing.assert_allclose(d.mean.tolist(), [want.mean(), 0])
+    np.testing.assert_allclose(d.variance.tolist(), [want.var(), 0])
+    np.testing.assert_allclose(d.log_prob(t([2.0, 0.0])).tolist(), [want.logpmf(2), 0])
+    d.log_prob(t([2.0, 0.0])).sum().backward()
+    np.testing.assert_allclose(p.grad.tolist(), [1 / 0.3 - 2 / 0.7, 1.0])
+    assert D.Geometric(t(0.3)).entropy().item() == pytest.approx(float(stats.geom(0.3).entropy()))
+    drawn = d.sample((4000,))
+    assert abs(drawn[:, 0].mean().item() - 0.7 / 0.3) < 0.2
+    assert drawn[:, 1].max().item() == 0
+    with pytest.raises(ValueError, match="positive"):
+        D.Geometric(t(0.0))
+    with pytest.raises(ValueError, match="support"):
+        d.log_prob(t([0.5, 0.0]))
+
+
+def test_one_hot_categorical() -> None:
+    torch.manual_seed(0)
+    d = D.OneHotCategorical(logits=t(np.log([[0.2, 0.8], [1.0, 3.0]])))
+    same = D.Categorical(logits=d.logits)
+    assert (d.batch_shape, d.event_shape) == ((2,), (2,))
+    x = d.sample((3,))
+    assert x.shape == (3, 2, 2)
+    assert torch.equal(x.sum(-1), torch.ones(3, 2, dtype=x.dtype))
+    np.testing.assert_allclose(d.log_prob(x).tolist(), same.log_prob(x.argmax(-1)).tolist())
+    np.testing.assert_allclose(d.mean.tolist(), [[0.2, 0.8], [0.25, 0.75]])
+    np.testing.assert_allclose(d.entropy().tolist(), same.entropy().tolist())
+    assert d.enumerate_support().shape == (2, 2, 2)
+    assert d.expand([5, 2]).sample().shape == (5, 2, 2)
+    assert d.mode.tolist() == [[0, 1], [0, 1]]
+    with pytest.raises(ValueError, match="support"):
+        d.log_prob(t([[1.0, 1.0], [0.0, 1.0]]))

@@ -10,12 +10,12 @@
 from __future__ import annotations
 
 from ferrograd.torch.distributions import constraints, transforms
-from ferrograd.torch.distributions.discrete import Bernoulli, Categorical
+from ferrograd.torch.distributions.discrete import Bernoulli, Categorical, Geometric, OneHotCategorical
 from ferrograd.torch.distributions.distribution import Distribution
 from ferrograd.torch.distributions.independent import Independent
 from ferrograd.torch.distributions.kl import kl_divergence, register_kl
 from ferrograd.torch.distributions.multivariate_normal import MultivariateNormal
-from ferrograd.torch.distributions.scalar import Exponential, Laplace, Normal, Uniform
+from ferrograd.torch.distributions.scalar import Cauchy, Exponential, Gumbel, HalfNormal, Laplace, Normal, Uniform
 from ferrograd.torch.distributions.transformed_distribution import LogNormal, TransformedDistribution
 from ferrograd.torch.distributions.transforms import (
     AffineTransform,
@@ -32,15 +32,20 @@ __all__ = [
     "AffineTransform",
     "Bernoulli",
     "Categorical",
+    "Cauchy",
     "ComposeTransform",
     "Distribution",
     "ExpTransform",
     "Exponential",
+    "Geometric",
+    "Gumbel",
+    "HalfNormal",
     "Independent",
     "Laplace",
     "LogNormal",
     "MultivariateNormal",
     "Normal",
+    "OneHotCategorical",
     "PowerTransform",
     "SigmoidTransform",
     "SoftplusTransform",

@@ -96,6 +96,10 @@ def independent(base: Constraint, count: int) -> Constraint:
     return Constraint(f"IndependentConstraint({base!r}, {count})", holds, base.event_dim + count, base.is_discrete)
 
 
+def _is_one_hot(value: Any) -> Any:
+    return ops.all((value == 0) | (value == 1), -1) & (ops.sum(value, -1) == 1)
+
+
 def _is_lower_cholesky(value: Any) -> Any:
     lower = ops.all(ops.all(ops.tril(value) == value, -1), -1)
     return lower & ops.all(ops.diagonal(value, 0, -2, -1) > 0, -1)
@@ -112,6 +116,11 @@ positive = Constraint("GreaterThan(lower_bound=0.0)", lambda v: v > 0)
 nonnegative = Constraint("GreaterThanEq(lower_bound=0.0)", lambda v: v >= 0)
 unit_interval = interval(0.0, 1.0)
 boolean = Constraint("Boolean()", lambda v: (v == 0) | (v == 1), is_discrete=True)
+nonnegative_integer = Constraint(
+    "IntegerGreaterThan(lower_bound=0)", lambda v: (v % 1 == 0) & (v >= 0), is_discrete=True
+)
+positive_integer = Constraint("IntegerGreaterThan(lower_bound=1)", lambda v: (v % 1 == 0) & (v >= 1), is_discrete=True)
+one_hot = Constraint("OneHot()", _is_one_hot, 1, True)
 simplex = Constraint("Simplex()", lambda v: ops.all(v >= 0, -1) & (abs(ops.sum(v, -1) - 1) < 1e-6), 1)
 real_vector = independent(real, 1)
 lower_cholesky = Constraint("LowerCholesky()", _is_lower_cholesky, 2)

@@ -14,7 +14,7 @@ from ferrograd.torch import _creation
 from ferrograd.torch.distributions import constraints
 from ferrograd.torch.distributions.distribution import Distribution, broadcast_all
 
-__all__ = ["Bernoulli", "Categorical"]
+__all__ = ["Bernoulli", "Categorical", "Geometric", "OneHotCategorical"]
 
 
 def _one_of(name: str, probs: Any, logits: Any) -> None:
@@ -161,3 +161,126 @@ class Categorical(Distribution):
         n = self._count
         values = ops.reshape(ops.arange(0, n, 1), [n, *[1] * len(self._batch_shape)])
         return ops.broadcast_to(values, [n, *self._batch_shape]) if expand else values
+
+
+class Geometric(Distribution):
+    """The number of failures before the first success, each trial being one with probability ``probs``.
+
+    ``logits`` are ``log(p / (1 - p))``.
+    """
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}  # noqa: RUF012
+    support = constraints.nonnegative_integer
+    _held = {"probs": 0, "logits": 0}  # noqa: RUF012
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        _one_of("Geometric", probs, logits)
+        (value,) = broadcast_all(logits if probs is None else probs)
+        vars(self)["logits" if probs is None else "probs"] = value
+        super().__init__(value.shape, (), validate_args)
+        if self._validate_args and probs is not None and not (value > 0).all().item():
+            raise ValueError(f"Geometric: probs must be positive, but found invalid values:\n{value}")
+
+    def __getattr__(self, name: str) -> Any:
+        # One of the two is held; the other is computed from it.
+        if name == "logits" and "probs" in vars(self):
+            p = _clipped(self.probs)
+            return ops.log(p) - ops.log1p(-p)
+        if name == "probs" and "logits" in vars(self):
+            return ops.sigmoid(self.logits)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def mean(self) -> Any:
+        """The mean."""
+        return 1 / self.probs - 1
+
+    @property
+    def mode(self) -> Any:
+        """Zero."""
+        return ops.zeros_like(self.probs)
+
+    @property
+    def variance(self) -> Any:
+        """The variance."""
+        return (1 / self.probs - 1) / self.probs
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Numbers of failures."""
+        with no_grad():
+            drawn = ops.rand(self._extended_shape(sample_shape), self.probs.dtype)
+            # log(0) / log(1 - p) is 0 for p = 1, where 0 failures are certain.
+            return ops.floor(ops.log1p(-drawn) / ops.log1p(-_clipped(self.probs)))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the probability."""
+        value, p = self._checked(value), self.probs
+        # No failures with p = 1 have the logarithm 0, not 0 times minus infinity.
+        failed = ops.where(value == 0, 0.0, value)
+        return failed * ops.log1p(-ops.where((p == 1) & (value == 0), 0.0, p)) + ops.log(p)
+
+    def entropy(self) -> Any:
+        """The entropy in nats."""
+        p = self.probs
+        return (ops.softplus(self.logits) - p * self.logits) / p
+
+
+class OneHotCategorical(Distribution):
+    """Vectors of n numbers with one 1, the others 0; its place is that of a :class:`Categorical`."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}  # noqa: RUF012
+    has_enumerate_support = True
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._places = Categorical(probs, logits, validate_args)
+        super().__init__(self._places.batch_shape, [self._places._count], validate_args)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("logits", "probs"):
+            return getattr(self._places, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def expand(self, batch_shape: Any, _instance: None = None) -> Any:
+        """The distribution with a larger batch shape; its parameters are views."""
+        held = vars(self._places.expand(batch_shape))
+        return OneHotCategorical(held.get("probs"), held.get("logits"), False)
+
+    @property
+    def support(self) -> Any:
+        """The vectors with one 1."""
+        return constraints.one_hot
+
+    @property
+    def mean(self) -> Any:
+        """The probabilities."""
+        return self.probs
+
+    @property
+    def mode(self) -> Any:
+        """The most likely vector."""
+        return self._vectors(self._places.mode)
+
+    @property
+    def variance(self) -> Any:
+        """The variance of each number."""
+        return self.probs * (1 - self.probs)
+
+    def _vectors(self, places: Any) -> Any:
+        return ops.astype(ops.expand_dims(places, -1) == ops.arange(0, self._places._count, 1), self.probs.dtype)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Vectors."""
+        with no_grad():
+            return self._vectors(self._places.sample(sample_shape))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the probability."""
+        return self._places.log_prob(ops.argmax(self._checked(value), -1))
+
+    def entropy(self) -> Any:
+        """The entropy in nats."""
+        return self._places.entropy()
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """The vectors, along a new first axis."""
+        return self._vectors(self._places.enumerate_support(expand))

@@ -9,7 +9,10 @@ from ferrograd._core import torch as ops
 from ferrograd.torch.distributions import constraints
 from ferrograd.torch.distributions.distribution import Distribution, broadcast_all
 
-__all__ = ["Exponential", "Laplace", "Normal", "Uniform"]
+__all__ = ["Cauchy", "Exponential", "Gumbel", "HalfNormal", "Laplace", "Normal", "Uniform"]
+
+#: The constant of Euler and Mascheroni, which is the mean of a Gumbel variable.
+_EULER = 0.57721566490153286
 
 
 class Normal(Distribution):
@@ -220,3 +223,151 @@ class Uniform(Distribution):
     def entropy(self) -> Any:
         """The entropy in nats."""
         return ops.log(self.high - self.low)
+
+
+class Cauchy(Distribution):
+    """The distribution with density ``1 / (pi scale (1 + ((x - loc) / scale)**2))``. It has no mean and no variance."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
+    support = constraints.real
+    has_rsample = True
+    _held = {"loc": 0, "scale": 0}  # noqa: RUF012
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.shape, (), validate_args)
+
+    @property
+    def mean(self) -> Any:
+        """nan, as there is no mean."""
+        return ops.full(self._extended_shape(), math.nan, self.loc.dtype)
+
+    @property
+    def mode(self) -> Any:
+        """The value with the largest density."""
+        return self.loc
+
+    @property
+    def variance(self) -> Any:
+        """Infinity."""
+        return ops.full(self._extended_shape(), math.inf, self.loc.dtype)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        """Values through which the gradient flows to the parameters."""
+        return self.icdf(ops.rand(self._extended_shape(sample_shape), self.loc.dtype))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density."""
+        z = (self._checked(value) - self.loc) / self.scale
+        return -math.log(math.pi) - ops.log(self.scale) - ops.log1p(z * z)
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of values that are at most ``value``."""
+        return ops.atan((self._checked(value) - self.loc) / self.scale) / math.pi + 0.5
+
+    def icdf(self, value: Any) -> Any:
+        """The value whose ``cdf`` is ``value``."""
+        return ops.tan(math.pi * (value - 0.5)) * self.scale + self.loc
+
+    def entropy(self) -> Any:
+        """The entropy in nats."""
+        return math.log(4 * math.pi) + ops.log(self.scale)
+
+
+class Gumbel(Distribution):
+    """The distribution of the largest of many values, with ``cdf`` ``exp(-exp(-(x - loc) / scale))``."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
+    support = constraints.real
+    has_rsample = True
+    _held = {"loc": 0, "scale": 0}  # noqa: RUF012
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.shape, (), validate_args)
+
+    @property
+    def mean(self) -> Any:
+        """The mean."""
+        return self.loc + self.scale * _EULER
+
+    @property
+    def mode(self) -> Any:
+        """The value with the largest density."""
+        return self.loc
+
+    @property
+    def variance(self) -> Any:
+        """The variance."""
+        return (math.pi**2 / 6) * self.scale * self.scale
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        """Values through which the gradient flows to the parameters."""
+        # Minus the logarithm of an exponential variable. 1 - u is in (0, 1], and its logarithm is kept from 0.
+        waiting = -ops.log1p(-ops.rand(self._extended_shape(sample_shape), self.loc.dtype))
+        tiny = 1e-300 if self.loc.dtype == "float64" else 1e-38
+        return self.loc - self.scale * ops.log(ops.clip(waiting, tiny, None))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density."""
+        z = (self._checked(value) - self.loc) / self.scale
+        return -z - ops.exp(-z) - ops.log(self.scale)
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of values that are at most ``value``."""
+        return ops.exp(-ops.exp((self.loc - self._checked(value)) / self.scale))
+
+    def icdf(self, value: Any) -> Any:
+        """The value whose ``cdf`` is ``value``."""
+        return self.loc - self.scale * ops.log(-ops.log(value))
+
+    def entropy(self) -> Any:
+        """The entropy in nats."""
+        return ops.log(self.scale) + (1 + _EULER)
+
+
+class HalfNormal(Distribution):
+    """The distribution of the absolute value of a normal variable with mean 0 and standard deviation ``scale``."""
+
+    arg_constraints = {"scale": constraints.positive}  # noqa: RUF012
+    support = constraints.nonnegative
+    has_rsample = True
+    _held = {"scale": 0}  # noqa: RUF012
+
+    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+        (self.scale,) = broadcast_all(scale)
+        super().__init__(self.scale.shape, (), validate_args)
+
+    @property
+    def mean(self) -> Any:
+        """The mean."""
+        return self.scale * math.sqrt(2 / math.pi)
+
+    @property
+    def mode(self) -> Any:
+        """Zero."""
+        return ops.zeros_like(self.scale)
+
+    @property
+    def variance(self) -> Any:
+        """The variance."""
+        return self.scale * self.scale * (1 - 2 / math.pi)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        """Values through which the gradient flows to the parameter."""
+        return abs(ops.randn(self._extended_shape(sample_shape), self.scale.dtype)) * self.scale
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density: minus infinity below zero."""
+        value = self._checked(value)
+        z = value / self.scale
+        found = 0.5 * math.log(2 / math.pi) - 0.5 * z * z - ops.log(self.scale)
+        return ops.where(value >= 0, found, -math.inf)
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of values that are at most ``value``."""
+        return ops.erf(self._checked(value) / (self.scale * math.sqrt(2)))
+
+    def entropy(self) -> Any:
+        """The entropy in nats."""
+        return 0.5 * math.log(math.pi / 2) + 0.5 + ops.log(self.scale)
