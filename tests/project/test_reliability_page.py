@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from tests.reliability import page
+from tests.reliability.faults import PROGRAMS
 
 ROOT = Path(__file__).parents[2]
 
@@ -13,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 def test_every_row_is_there_and_has_a_place() -> None:
     assert list(page.ROWS) == [f"R{i}" for i in range(1, 53)]
     assert all(row.promise.endswith(".") and row.held for row in page.ROWS.values())
-    assert page.HEADINGS.keys() == page.PROGRAMS.keys()
+    assert page.HEADINGS.keys() == PROGRAMS.keys()
 
 
 def test_what_the_rows_name_exists() -> None:
