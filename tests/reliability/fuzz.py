@@ -71,6 +71,8 @@ BINARY: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] =
     "matmul": (operator.matmul, operator.matmul),
     "where": (lambda x, y: fg.where(x > y, x, y * 2.0), lambda x, y: np.where(x > y, x, y * 2.0)),
 }
+#: NumPy takes a scalar for a row.
+OF_AN_AXIS = ("cumsum", "means", "rows")
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {**UNARY, **BINARY}
 STEPS = st.lists(
     st.one_of(
@@ -102,8 +104,7 @@ def programs(inputs: list[Any], steps: list[Any], draw: int) -> None:
     for name, *which in steps:
         ours, numpys = FUNCTIONS[name]
         at = [w % len(tensors) for w in which]
-        if name in ("cumsum", "means") and not arrays[at[0]].ndim:
-            # NumPy takes a scalar for a row.
+        if name in OF_AN_AXIS and not arrays[at[0]].ndim:
             continue
         try:
             want = numpys(*(arrays[i] for i in at))
@@ -135,7 +136,7 @@ def programs(inputs: list[Any], steps: list[Any], draw: int) -> None:
         found = list(xs)
         for name, *which in steps:
             at = [w % len(found) for w in which]
-            if name in ("cumsum", "means") and not found[at[0]].ndim:
+            if name in OF_AN_AXIS and not found[at[0]].ndim:
                 continue
             try:
                 found.append(FUNCTIONS[name][0](*(found[i] for i in at)))
