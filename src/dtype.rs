@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use num_complex::Complex;
+
 /// The type of an array's elements. The discriminant is the index into tables by dtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
@@ -17,10 +19,12 @@ pub enum DType {
     I64,
     F32,
     F64,
+    C64,
+    C128,
 }
 
 /// The number of dtypes, which is the length of a table by dtype.
-pub const DTYPES: usize = 11;
+pub const DTYPES: usize = 13;
 
 /// The kinds of dtypes, weakest first. A result of two kinds has the dtype of the stronger kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,12 +32,13 @@ pub enum DTypeKind {
     Bool,
     Int,
     Float,
+    Complex,
 }
 
 use DType::*;
 
 impl DType {
-    pub const ALL: [DType; DTYPES] = [Bool, U8, I8, U16, I16, U32, I32, U64, I64, F32, F64];
+    pub const ALL: [DType; DTYPES] = [Bool, U8, I8, U16, I16, U32, I32, U64, I64, F32, F64, C64, C128];
 
     /// Bytes of one element.
     pub const fn size(self) -> usize {
@@ -41,7 +46,8 @@ impl DType {
             Bool | U8 | I8 => 1,
             U16 | I16 => 2,
             U32 | I32 | F32 => 4,
-            U64 | I64 | F64 => 8,
+            U64 | I64 | F64 | C64 => 8,
+            C128 => 16,
         }
     }
 
@@ -49,12 +55,39 @@ impl DType {
         match self {
             Bool => DTypeKind::Bool,
             F32 | F64 => DTypeKind::Float,
+            C64 | C128 => DTypeKind::Complex,
             _ => DTypeKind::Int,
         }
     }
 
+    /// Whether values of the dtype can have a gradient.
+    pub const fn is_differentiable(self) -> bool {
+        matches!(self, F32 | F64 | C64 | C128)
+    }
+
     pub const fn is_float(self) -> bool {
         matches!(self, F32 | F64)
+    }
+
+    pub const fn is_complex(self) -> bool {
+        matches!(self, C64 | C128)
+    }
+
+    /// The dtype of the real part of a complex number; any other dtype itself.
+    pub const fn real(self) -> DType {
+        match self {
+            C64 => F32,
+            C128 => F64,
+            real => real,
+        }
+    }
+
+    /// The complex dtype whose parts have this dtype, which is a float; a complex dtype itself.
+    pub const fn complex(self) -> DType {
+        match self {
+            F64 | C128 => C128,
+            _ => C64,
+        }
     }
 
     pub const fn is_unsigned(self) -> bool {
@@ -75,6 +108,8 @@ impl DType {
             I64 => "int64",
             F32 => "float32",
             F64 => "float64",
+            C64 => "complex64",
+            C128 => "complex128",
         }
     }
 
@@ -83,6 +118,8 @@ impl DType {
         Some(match name {
             "float" => F32,
             "double" => F64,
+            "cfloat" => C64,
+            "cdouble" => C128,
             "int" => I32,
             "long" => I64,
             _ => *DType::ALL.iter().find(|d| d.name() == name)?,
@@ -90,10 +127,14 @@ impl DType {
     }
 
     /// The dtype of a result of two arrays. Within a kind it follows the Python array API standard (and is float64
-    /// for uint64 with a signed integer, as in NumPy). Across kinds it is the dtype of the stronger kind.
+    /// for uint64 with a signed integer, as in NumPy). Across kinds it is the dtype of the stronger kind, but
+    /// complex128 for float64 with complex64.
     pub fn promote(self, other: DType) -> DType {
         if self == other {
             return self;
+        }
+        if self.is_complex() || other.is_complex() {
+            return if [self.real(), other.real()].contains(&F64) { C128 } else { C64 };
         }
         match self.kind().cmp(&other.kind()) {
             std::cmp::Ordering::Greater => return self,
@@ -150,8 +191,6 @@ pub(crate) mod sealed {
 ///     const DTYPE: DType = DType::U8;
 ///     fn from_f64(_: f64) -> Wide { Wide::default() }
 ///     fn from_i64(_: i64) -> Wide { Wide::default() }
-///     fn to_f64(self) -> f64 { 0.0 }
-///     fn to_i64(self) -> i64 { 0 }
 /// }
 /// ```
 ///
@@ -159,13 +198,17 @@ pub(crate) mod sealed {
 /// The type has the size and at most the alignment of an element of [`Element::DTYPE`], and every bit pattern of that
 /// size is a value of the type.
 pub unsafe trait Element:
-    sealed::Sealed + Copy + Default + PartialEq + PartialOrd + Send + Sync + fmt::Debug + 'static
+    sealed::Sealed + Copy + Default + PartialEq + Send + Sync + fmt::Debug + 'static
 {
     const DTYPE: DType;
-    /// The nearest element: integers saturate, truth values are `v != 0`.
+    /// The nearest element: integers saturate, truth values are `v != 0`, an imaginary part is 0.
     fn from_f64(v: f64) -> Self;
     /// The element congruent to `v`; truth values are `v != 0`.
     fn from_i64(v: i64) -> Self;
+}
+
+/// An element that is one real number: of all dtypes but the complex ones.
+pub trait Ordered: Element + PartialOrd {
     fn to_f64(self) -> f64;
     fn to_i64(self) -> i64;
 }
@@ -178,6 +221,8 @@ macro_rules! element {
             const DTYPE: DType = $dtype;
             #[inline(always)] fn from_f64(v: f64) -> Self { v as $t }
             #[inline(always)] fn from_i64(v: i64) -> Self { v as $t }
+        }
+        impl Ordered for $t {
             #[inline(always)] fn to_f64(self) -> f64 { self as f64 }
             #[inline(always)] fn to_i64(self) -> i64 { self as i64 }
         }
@@ -197,6 +242,8 @@ unsafe impl Element for Bool8 {
     fn from_i64(v: i64) -> Self {
         Bool8::from(v != 0)
     }
+}
+impl Ordered for Bool8 {
     #[inline(always)]
     fn to_f64(self) -> f64 {
         f64::from(self.0)
@@ -207,11 +254,38 @@ unsafe impl Element for Bool8 {
     }
 }
 
-/// Runs a block with `$T` the Rust type of a dtype: `dispatch!(dtype, all T => block)`. The groups are `all`, `num`
-/// (all but bool), `int` and `float`. A dtype outside the group runs the `else` block.
+macro_rules! complex {
+    ($($t:ident => $dtype:ident),*) => { $(
+        impl sealed::Sealed for Complex<$t> {}
+        // SAFETY: two floats in a row (`repr(C)`), all of whose bit patterns are values.
+        unsafe impl Element for Complex<$t> {
+            const DTYPE: DType = $dtype;
+            #[inline(always)] fn from_f64(v: f64) -> Self { Complex::new(v as $t, 0.0) }
+            #[inline(always)] fn from_i64(v: i64) -> Self { Complex::new(v as $t, 0.0) }
+        }
+    )* };
+}
+complex!(f32 => C64, f64 => C128);
+
+/// An element of dtype complex64.
+#[allow(non_camel_case_types)]
+pub type c64 = Complex<f32>;
+/// An element of dtype complex128.
+#[allow(non_camel_case_types)]
+pub type c128 = Complex<f64>;
+
+/// Runs a block with `$T` the Rust type of a dtype: `dispatch!(dtype, all T => block)`. The groups are `all`, `ordered`
+/// (all but complex), `field` (all but bool), `num` (integers and floats), `int`, `float`, and `inexact` (floats and
+/// complex). A dtype outside the group runs the `else` block.
 macro_rules! dispatch {
     ($d:expr, all $T:ident => $body:expr) => {
-        $crate::dtype::dispatch!(@ $d, $T, $body, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64;)
+        $crate::dtype::dispatch!(@ $d, $T, $body, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128;)
+    };
+    ($d:expr, ordered $T:ident => $body:expr, else $other:expr) => {
+        $crate::dtype::dispatch!(@ $d, $T, $body, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64; _ => $other)
+    };
+    ($d:expr, field $T:ident => $body:expr, else $other:expr) => {
+        $crate::dtype::dispatch!(@ $d, $T, $body, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128; _ => $other)
     };
     ($d:expr, num $T:ident => $body:expr, else $other:expr) => {
         $crate::dtype::dispatch!(@ $d, $T, $body, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64; _ => $other)
@@ -222,9 +296,12 @@ macro_rules! dispatch {
     ($d:expr, float $T:ident => $body:expr, else $other:expr) => {
         $crate::dtype::dispatch!(@ $d, $T, $body, F32 f32, F64 f64; _ => $other)
     };
+    ($d:expr, inexact $T:ident => $body:expr, else $other:expr) => {
+        $crate::dtype::dispatch!(@ $d, $T, $body, F32 f32, F64 f64, C64 c64, C128 c128; _ => $other)
+    };
     (@ $d:expr, $T:ident, $body:expr, $($V:ident $t:ident),*; $($rest:tt)*) => {{
         #[allow(unused_imports)]
-        use $crate::dtype::Bool8;
+        use $crate::dtype::{Bool8, c64, c128};
         match $d { $($crate::dtype::DType::$V => { #[allow(dead_code)] type $T = $t; $body })* $($rest)* }
     }};
 }

@@ -44,7 +44,7 @@ def differentiated(case: Case) -> tuple[int, ...]:
     if case.wrt is not None:
         return case.wrt
     first = [a[0] if isinstance(a, list) else a for a in case.inputs]
-    return tuple(i for i, a in enumerate(first) if np.asarray(a).dtype.kind == "f")
+    return tuple(i for i, a in enumerate(first) if np.asarray(a).dtype.kind in "fc")
 
 
 def leaves(case: Case, args: list[Any]) -> list[Any]:
@@ -84,12 +84,22 @@ def run(outputs: list[Any], inputs: list[Any], seeds: list[Any] | None = None, c
 
 
 def inner(outs: list[Any], weights: list[np.ndarray]) -> Any:
-    """The inner product of results and constants: a scalar that can be differentiated."""
-    parts = [(o * fg.tensor(w)).sum() for o, w in zip(outs, weights, strict=True)]
+    """The inner product of results and constants: a real scalar that can be differentiated.
+
+    A complex number counts as a pair of floats, so that a gradient times a direction is a derivative.
+    """
+    parts = [(o * fg.tensor(np.conj(w))).sum() for o, w in zip(outs, weights, strict=True)]
+    parts = [fg.real(part) for part in parts]
     total = parts[0]
     for p in parts[1:]:
         total = total + p
     return total
+
+
+def drawn(generator: np.random.Generator, like: Any) -> np.ndarray:
+    """Normal numbers in the shape of a tensor, complex if it is."""
+    real = generator.normal(size=tuple(like.shape))
+    return real + 1j * generator.normal(size=tuple(like.shape)) if like.dtype.kind == "c" else real
 
 
 def gradients(case: Case) -> None:
@@ -98,8 +108,8 @@ def gradients(case: Case) -> None:
     args = tensors(case, track=True)
     xs = leaves(case, args)
     outs = call(case, args)
-    weights = [generator.normal(size=o.shape) for o in outs]
-    directions = [[generator.normal(size=x.shape) for x in xs] for _ in range(case.order)]
+    weights = [drawn(generator, o) for o in outs]
+    directions = [[drawn(generator, x) for x in xs] for _ in range(case.order)]
 
     def at(shift: float, along: list[np.ndarray], order: int) -> float:
         """The derivative of an order along the directions, at inputs shifted by ``shift * along``."""
@@ -136,17 +146,17 @@ def close(got: Any, want: Any, case: Case, what: str) -> None:
     got, want = np.asarray(got), np.asarray(want)
     assert got.shape == want.shape, f"{case.id}: {what}: shape {got.shape}, not {want.shape}"
     assert got.dtype == want.dtype, f"{case.id}: {what}: dtype {got.dtype}, not {want.dtype}"
-    if want.dtype.kind != "f":
+    if want.dtype.kind not in "fc":
         np.testing.assert_array_equal(got, want, err_msg=f"{case.id}: {what}")
         return
-    tolerance = 1e-9 if want.dtype == np.float64 else 1e-4
+    tolerance = 1e-9 if want.dtype in (np.float64, np.complex128) else 1e-4
     scale = max(1.0, float(np.max(np.abs(want[np.isfinite(want)]), initial=0)))
     np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * scale, err_msg=f"{case.id}: {what}")
 
 
 def weights_of(outs: list[Any], seed: int) -> list[np.ndarray]:
     generator = np.random.default_rng(seed)
-    return [generator.normal(size=tuple(o.shape)).astype(o.dtype) for o in outs]
+    return [drawn(generator, o).astype(o.dtype) for o in outs]
 
 
 def array(t: Any) -> np.ndarray:
@@ -182,7 +192,7 @@ BATCH_SIZE = 3
 
 def batch_of(a: np.ndarray) -> np.ndarray:
     """A batch of variations of an input that stay in the domain of its op."""
-    if a.dtype.kind == "f":
+    if a.dtype.kind in "fc":
         return np.stack([a * np.asarray(1 - 0.01 * k, dtype=a.dtype) for k in range(BATCH_SIZE)])
     return np.stack([np.roll(a, k, axis=-1) if a.ndim else a for k in range(BATCH_SIZE)])
 

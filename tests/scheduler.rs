@@ -31,7 +31,7 @@ fn request<'a>(outputs: &[&Tensor], wanted: &[&Tensor]) -> Request<'a> {
 }
 
 fn value(t: &Tensor) -> f64 {
-    t.array().item().to_f64()
+    t.array().item().to_f64().expect("a real number")
 }
 
 /// Numbers of different sizes, so that another order of addition gives other bits.

@@ -116,6 +116,8 @@ else:
         "_dialects.install_as": ("install_as",),
         "_autograd.profiling": ("profile",),
         "_autograd.saved_tensors": (
+            "complex64",
+            "complex128",
             "compress_saved",
             "disable_saved_tensors_hooks",
             "save_on_cpu",
@@ -264,6 +266,8 @@ uint32 = _np.dtype("uint32")
 uint64 = _np.dtype("uint64")
 float32 = _np.dtype("float32")
 float64 = _np.dtype("float64")
+complex64 = _np.dtype("complex64")
+complex128 = _np.dtype("complex128")
 
 e = _np.e
 pi = _np.pi

@@ -19,7 +19,7 @@ _KINDS = {
     "signed integer": ("int8", "int16", "int32", "int64"),
     "unsigned integer": ("uint8", "uint16", "uint32", "uint64"),
     "real floating": ("float32", "float64"),
-    "complex floating": (),
+    "complex floating": ("complex64", "complex128"),
 }
 _GROUPS = {
     "integral": ("signed integer", "unsigned integer"),
@@ -44,8 +44,9 @@ class _Info:
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
         """The dtypes of new tensors for which none is given."""
-        whole = np.dtype("int64")
-        return {"real floating": np.dtype(native.get_default_dtype()), "integral": whole, "indexing": whole}
+        whole, real = np.dtype("int64"), np.dtype(native.get_default_dtype())
+        complex_ = np.result_type(real, np.complex64)
+        return {"real floating": real, "complex floating": complex_, "integral": whole, "indexing": whole}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
         """The supported dtypes by name: of one kind, of a tuple of kinds, or of all."""
@@ -72,8 +73,8 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     """
     if not arrays_and_dtypes:
         raise _core.ArgumentError("result_type: at least one array or dtype is expected")
-    numbers = [x for x in arrays_and_dtypes if isinstance(x, (bool, int, float))]
-    dtypes = [getattr(x, "dtype", x) for x in arrays_and_dtypes if not isinstance(x, (bool, int, float))]
+    numbers = [x for x in arrays_and_dtypes if isinstance(x, (bool, int, float, complex))]
+    dtypes = [getattr(x, "dtype", x) for x in arrays_and_dtypes if not isinstance(x, (bool, int, float, complex))]
     empty = [_core.make([], dtype, False, 0) for dtype in dtypes]
     promoted = reduce(_chosen, [*empty, *numbers])
     return _core.make(promoted, None, False, 0).dtype

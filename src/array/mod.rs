@@ -10,7 +10,7 @@ use std::fmt;
 use ndarray::{ArrayBase, ArrayD, ArrayViewD, Dimension, IxDyn, ShapeBuilder};
 use triomphe::{Arc, UniqueArc};
 
-use crate::dtype::{DType, Element, dispatch};
+use crate::dtype::{DType, Element, c64, c128, dispatch};
 use crate::error::{Error, Result, bail};
 use crate::memory;
 use crate::shape::{self, Dims, Strides};
@@ -23,6 +23,7 @@ pub(crate) use layout::by_size;
 /// Arrays of at most this many bytes are stored in the header and have no buffer.
 const INLINE: usize = 16;
 
+#[derive(Clone)]
 enum Data {
     Inline([u64; INLINE / 8]),
     /// A buffer, and the byte offset of the first element.
@@ -105,7 +106,7 @@ impl Array {
     /// An array that repeats one value. All strides are zero, so it holds one element.
     pub fn full<T: Element>(dims: &[usize], value: T) -> Array {
         let mut data = Data::Inline([0; INLINE / 8]);
-        // SAFETY: an element has at most 8 bytes and at most 8-byte alignment, and the inline data has more of both.
+        // SAFETY: an element has at most 16 bytes and at most 8-byte alignment, and the inline data has as much.
         unsafe { data.as_mut_ptr().cast::<T>().write(value) };
         let strides = (shape::len(dims) != 1).then(|| Box::new(Strides::from_elem(0, dims.len())));
         Array(Arc::new(Inner { data, dims: shape::dims(dims), strides, dtype: T::DTYPE }))
@@ -256,11 +257,23 @@ impl Array {
             // SAFETY: the array has a first element, and the match arm has its type.
             DType::Bool => Item::Bool(unsafe { *ptr } != 0),
             // SAFETY: as above.
-            d if d.is_float() => dispatch!(d, all T => Item::Float(unsafe { *ptr.cast::<T>() }.to_f64())),
+            DType::F32 => Item::Float(f64::from(unsafe { *ptr.cast::<f32>() })),
             // SAFETY: as above.
-            DType::U64 => Item::Int(i128::from(unsafe { *ptr.cast::<u64>() })),
+            DType::F64 => Item::Float(unsafe { *ptr.cast::<f64>() }),
             // SAFETY: as above.
-            d => dispatch!(d, all T => Item::Int(i128::from(unsafe { *ptr.cast::<T>() }.to_i64()))),
+            DType::C64 => {
+                // SAFETY: as above.
+                let z = unsafe { *ptr.cast::<c64>() };
+                Item::Complex(c128::new(f64::from(z.re), f64::from(z.im)))
+            }
+            // SAFETY: as above.
+            DType::C128 => Item::Complex(unsafe { *ptr.cast::<c128>() }),
+            d => {
+                dispatch!(d, int T => {
+                // SAFETY: as above.
+                Item::Int(i128::from(unsafe { *ptr.cast::<T>() }))
+            }, else unreachable!("an integer"))
+            }
         }
     }
 
@@ -294,14 +307,25 @@ pub enum Item {
     Bool(bool),
     Int(i128),
     Float(f64),
+    Complex(c128),
 }
 
 impl Item {
-    pub fn to_f64(self) -> f64 {
+    /// The number as a float. None if it is complex.
+    pub fn to_f64(self) -> Option<f64> {
         match self {
-            Item::Bool(b) => f64::from(u8::from(b)),
-            Item::Int(i) => i as f64,
-            Item::Float(f) => f,
+            Item::Bool(b) => Some(f64::from(u8::from(b))),
+            Item::Int(i) => Some(i as f64),
+            Item::Float(f) => Some(f),
+            Item::Complex(_) => None,
+        }
+    }
+
+    /// The number as a complex one.
+    pub fn to_complex(self) -> c128 {
+        match self {
+            Item::Complex(z) => z,
+            real => Element::from_f64(real.to_f64().unwrap_or(f64::NAN)),
         }
     }
 }

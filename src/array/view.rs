@@ -66,6 +66,29 @@ impl Array {
         self.at(&layout.under(self.dims(), batch_ndim))
     }
 
+    /// Views of the real and the imaginary parts of a complex array.
+    ///
+    /// # Panics
+    /// If the array is not complex.
+    pub fn parts(&self) -> (Array, Array) {
+        let pairs = self.as_real();
+        let (dims, strides) = (self.dims(), self.strides());
+        let double: Strides = strides.iter().map(|s| 2 * s).collect();
+        (pairs.restride(dims, &double, 0), pairs.restride(dims, &double, 1))
+    }
+
+    /// A view of a complex array with the real and the imaginary part of each element along a new last axis of size 2.
+    ///
+    /// # Panics
+    /// If the array is not complex.
+    pub fn as_real(&self) -> Array {
+        assert!(self.dtype().is_complex(), "as_real: the array is {}", self.dtype());
+        let dims: Dims = self.dims().iter().copied().chain([2]).collect();
+        let strides = self.0.strides.as_ref();
+        let strides = strides.map(|s| Box::new(s.iter().map(|s| 2 * s).chain([1]).collect::<Strides>()));
+        Array(Arc::new(Inner { data: self.0.data.clone(), dims, strides, dtype: self.dtype().real() }))
+    }
+
     /// A view with size 1 on every axis along which elements repeat, so that it has each element once.
     #[must_use]
     pub fn without_repeats(&self) -> Array {

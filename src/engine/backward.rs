@@ -8,7 +8,7 @@ use super::arena::{Arena, NONE, bytes};
 use super::interrupt::Interrupt;
 use super::parallel::run_parallel;
 use super::pass::{NodeCotangents, Pass};
-use super::request::{Answer, Reached, Request, seed};
+use super::request::{Answer, Reached, Request, conjugated, seed};
 use super::sum::Sums;
 use crate::error::{Error, Result, bail};
 use crate::graph::modes::{self, Flags, Modes};
@@ -132,7 +132,7 @@ fn seeds(request: &Request<'_>, pass: &Pass<'_>) -> Result<Sums> {
     let mut sums = Sums::new(pass.arena.slots());
     for (&slot, (edge, g)) in pass.arena.roots.iter().zip(&request.roots).filter(|(s, _)| **s != NONE) {
         let g = if request.create_graph { seed(edge, g)? } else { seed(edge, &g.detach())? };
-        sums.add(slot as usize, g, request.create_graph)?;
+        sums.add(slot as usize, conjugated(g)?, request.create_graph)?;
     }
     Ok(sums)
 }
@@ -199,7 +199,8 @@ fn zeros(meta: &Meta) -> Result<Tensor> {
 fn collect(request: &Request<'_>, pass: &Pass<'_>, mut sums: Sums, threads: usize) -> Result<Answer> {
     let arena = &pass.arena;
     let found = |&s: &u32| (s != NONE).then(|| sums.get(s as usize).cloned()).flatten();
-    let wanted: Vec<Option<Tensor>> = arena.wanted.iter().map(found).collect();
+    let found = |s| found(s).map(conjugated).transpose();
+    let wanted = arena.wanted.iter().map(found).collect::<Result<Vec<Option<Tensor>>>>()?;
     let mut leaves = vec![];
     let mut used = None;
     let reached = arena.wanted.iter().zip(&wanted).map(|(&s, g)| match g {
@@ -216,7 +217,7 @@ fn collect(request: &Request<'_>, pass: &Pass<'_>, mut sums: Sums, threads: usiz
                 continue;
             }
             match sums.take(slot) {
-                Some(g) => leaves.push((node.clone(), g)),
+                Some(g) => leaves.push((node.clone(), conjugated(g)?)),
                 // The leaf was used, with derivatives that are all zero. A hook may have taken its gradient.
                 None if node.hooks().is_none() && used.get_or_insert_with(|| below_ops(arena))[slot] => {
                     leaves.push((node.clone(), zeros(&node.outs[0])?));

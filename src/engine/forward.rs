@@ -3,7 +3,7 @@
 use super::arena::{Arena, NONE};
 use super::checks::keep_zero;
 use super::pass::broadcast_to_meta;
-use super::request::Request;
+use super::request::{Request, conjugated};
 use super::sum::added;
 use crate::error::{Error, Result};
 use crate::graph::modes;
@@ -91,20 +91,23 @@ pub(super) fn transposed(t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
     let live = modes::live_levels();
     let cotangent = |meta: &Meta| -> Result<Option<Tensor>> {
         let zero = || broadcast_to_meta(&Tensor::scalar_of(meta.dtype, 0.0), meta, &live);
-        Ok(if meta.dtype.is_float() { Some(zero()?.leaf()) } else { None })
+        Ok(if meta.dtype.is_differentiable() { Some(zero()?.leaf()) } else { None })
     };
     let g = s.node.outs.iter().map(cotangent).collect::<Result<Grads>>()?;
     let mut roots = vec![];
     for (grad, t) in op.vjp(&g, s)?.iter().zip(t) {
         if let (Some(Tensor { array: _, edge: Some(edge), .. }), Some(t)) = (grad, t) {
-            roots.push((edge.clone(), broadcast_to(t, &edge.meta().dims)?));
+            // The request takes and gives gradients as users see them.
+            roots.push((edge.clone(), conjugated(broadcast_to(t, &edge.meta().dims)?)?));
         }
     }
     let wanted = g.iter().flatten().filter_map(|g| g.edge.clone()).collect();
     let request =
         Request { roots, wanted, create_graph: s.record, retain_graph: s.record, ..Request::default() };
     let mut found = request.run()?.wanted.into_iter();
-    Ok(g.iter().map(|g| g.as_ref().and_then(|_| found.next().flatten())).collect())
+    let tangent =
+        |g: &Option<Tensor>| g.as_ref().and_then(|_| found.next().flatten()).map(conjugated).transpose();
+    g.iter().map(tangent).collect()
 }
 
 /// The `jvp` of a pointwise op, with tangents of zero kept zero whatever they are multiplied with.

@@ -20,6 +20,6 @@ pub use differentiating::{Differentiating, differentiated_by};
 pub use forward::push;
 pub use pass::single;
 pub use reach::reaches_other_leaves;
-pub use request::{Answer, Reached, Request, seed};
+pub use request::{Answer, Reached, Request, conjugated, seed};
 pub use snapshot::{GraphSnapshot, NodeSnapshot, OutputIndex, detach_reasons, snapshot};
 pub use taylor::taylor;

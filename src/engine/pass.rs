@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::arena::{Arena, NONE};
 use super::checks::Checks;
-use super::request::{Request, takes_any_dtype};
+use super::request::{Request, conjugated, takes_any_dtype};
 use crate::error::{Error, Result, bail};
 use crate::graph::modes;
 use crate::graph::site::Site;
@@ -85,7 +85,9 @@ impl<'a> Pass<'a> {
         g: &mut [Option<Tensor>],
         f: impl FnOnce(&HookContext<'_>, &mut [Option<Tensor>]) -> Result<()>,
     ) -> Result<()> {
+        conjugate(g)?;
         f(&self.hook_context(node, &|e| self.arena.reaches(e)), g)?;
+        conjugate(g)?;
         for (t, meta) in g.iter_mut().zip(node.outs.iter()) {
             if let Some(t) = t {
                 self.accept_from_hook(t, meta, node, node)?;
@@ -164,7 +166,10 @@ impl<'a> Pass<'a> {
             }
         }
         if let Some(hooks) = node.hooks() {
+            conjugate(grads)?;
+            conjugate(g)?;
             hooks.post_hooks(&self.hook_context(node, &|e| self.arena.reaches(e)), grads, g)?;
+            conjugate(grads)?;
             for (grad, edge) in grads.iter_mut().zip(&node.inputs) {
                 match (grad.as_mut(), edge) {
                     (Some(t), Some(edge)) => self.accept_from_hook(t, edge.meta(), &edge.node, node)?,
@@ -188,7 +193,20 @@ fn no_grads(node: &Node) -> Grads {
 /// As [`Request::run`].
 pub fn single(node: &Arc<Node>, mut g: Vec<Option<Tensor>>, create_graph: bool) -> Result<Grads> {
     let request = Request { create_graph, retain_graph: true, ..Request::default() };
-    Error::catch(|| Pass::new(&request)?.differentiate(node, &mut g))
+    Error::catch(|| {
+        conjugate(&mut g)?;
+        let mut grads = Pass::new(&request)?.differentiate(node, &mut g)?;
+        conjugate(&mut grads)?;
+        Ok(grads)
+    })
+}
+
+/// [`conjugated`] for each gradient of a list.
+fn conjugate(list: &mut [Option<Tensor>]) -> Result<()> {
+    for g in list.iter_mut().filter(|g| g.as_ref().is_some_and(|g| g.dtype().is_complex())) {
+        *g = g.take().map(conjugated).transpose()?;
+    }
+    Ok(())
 }
 
 /// Whether a gradient has the dtype of its value, an output of `of`, or need not have it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::graph::{Edge, GradOwner, Node, NodeKind, Tensor};
-use crate::ops::movement::cast;
+use crate::ops::movement::{cast, conj};
 
 /// One call of `grad` or `backward`, with the options of all dialects. [`Request::run`] answers it.
 #[derive(Default)]
@@ -60,6 +60,17 @@ pub struct Answer {
 /// For want of memory.
 pub fn seed(edge: &Edge, g: &Tensor) -> Result<Tensor> {
     if takes_any_dtype(&edge.node) { Ok(g.clone()) } else { cast(g, edge.meta().dtype) }
+}
+
+/// A cotangent of a pass as the gradient that users see, and the reverse. The rules of ops are plain transposes: they
+/// compute `g f'(x)`, as in JAX. Users see the conjugate, which is the direction of steepest ascent of a real function,
+/// as in PyTorch and Paddle.
+///
+/// # Errors
+/// For want of memory.
+#[inline]
+pub fn conjugated(g: Tensor) -> Result<Tensor> {
+    if g.dtype().is_complex() { conj(&g) } else { Ok(g) }
 }
 
 /// Whether cotangents of a node's outputs may have other dtypes than the outputs.

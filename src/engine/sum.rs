@@ -211,7 +211,7 @@ mod tests {
                     });
                 }
             });
-            assert_eq!(sum.take(false).unwrap().array.item().to_f64(), 101.0);
+            assert_eq!(sum.take(false).unwrap().array.item().to_f64(), Some(101.0));
         }
     }
 }

@@ -163,7 +163,7 @@ impl Series {
         let at = self.steps.len();
         for (out, meta) in node.outs.iter().enumerate() {
             let edge = Edge { node: node.clone(), out: out as u32 };
-            self.place(&edge, (moves && meta.dtype.is_float()).then_some(Line::Out(at, out)));
+            self.place(&edge, (moves && meta.dtype.is_differentiable()).then_some(Line::Out(at, out)));
         }
         if !moves {
             return Ok(None);

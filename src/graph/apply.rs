@@ -107,7 +107,7 @@ fn first(
     let Some(op) = op else {
         return Ok(Tensor { array, edge: None, levels, detach_reason: Tensor::detach_reason_of(ins) });
     };
-    if !array.dtype().is_float() {
+    if !array.dtype().is_differentiable() {
         return Ok(Tensor { array, edge: None, levels, detach_reason: DetachReason::by_dtype() });
     }
     let node = record(op, ins, std::slice::from_ref(&array), &levels, modes)?;
@@ -123,11 +123,11 @@ fn all(
 ) -> Result<SmallVec<[Tensor; 1]>> {
     let detach_reason = if op.is_some() { DetachReason::by_dtype() } else { Tensor::detach_reason_of(ins) };
     let node = op
-        .filter(|_| outs.iter().any(|o| o.dtype().is_float()))
+        .filter(|_| outs.iter().any(|o| o.dtype().is_differentiable()))
         .map(|op| record(op, ins, &outs, &levels, modes))
         .transpose()?;
     let edge = |i: usize, array: &Array| {
-        let node = node.as_ref().filter(|_| array.dtype().is_float())?;
+        let node = node.as_ref().filter(|_| array.dtype().is_differentiable())?;
         Some(Edge { node: node.clone(), out: i as u32 })
     };
     let tensor = |(i, array): (usize, Array)| {

@@ -19,7 +19,7 @@ impl Saved<'_> {
 
     /// Output `i`, which `saves` named. It has its edge if the rule is recorded.
     pub fn output(&self, i: usize) -> Tensor {
-        let edge = (self.record && self.node.outs[i].dtype.is_float())
+        let edge = (self.record && self.node.outs[i].dtype.is_differentiable())
             .then(|| Edge { node: self.node.clone(), out: i as u32 });
         self.tensor(self.node.inputs.len() + i, edge)
     }

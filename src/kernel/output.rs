@@ -1,9 +1,12 @@
 //! New arrays written chunk by chunk, in parallel if they are large.
 
+use std::ops::Range;
+
 use crate::array::Array;
-use crate::dtype::Element;
+use crate::dtype::{DType, Element};
 use crate::error::Result;
 use crate::kernel::par::{self, SendPtr};
+use crate::shape;
 
 /// A shape seen from one of its axes: blocks of `n` rows of `inner` elements.
 #[derive(Clone, Copy)]
@@ -43,6 +46,35 @@ pub fn build_from<T: Element>(
     work: impl Fn(usize, &mut [T]) + Sync,
 ) -> Result<Array> {
     Ok(build_pair::<T, u8>(op, (dims, size), (&[0], 0), from, |first, out, _| work(first, out))?.0)
+}
+
+/// [`build_from`] for work that depends on the size of elements, not on their dtype: `T` is any type of that size.
+pub fn build_sized<T: Copy>(
+    op: &'static str,
+    dtype: DType,
+    dims: &[usize],
+    size: usize,
+    from: usize,
+    work: impl Fn(usize, &mut [T]) + Sync,
+) -> Result<Array> {
+    assert_eq!(dtype.size(), size_of::<T>(), "{op}: elements of another size");
+    let n = shape::len(dims);
+    Array::build_raw(op, dtype, dims, |out| {
+        let out = SendPtr(out);
+        let (size, count) = (size.max(1), n.checked_div(size).unwrap_or(0));
+        let some = |r: Range<usize>| {
+            // SAFETY: the new array has `count` chunks of `size` elements, and each piece has its own chunks.
+            let part = unsafe {
+                std::slice::from_raw_parts_mut(out.get().cast::<T>().add(r.start * size), r.len() * size)
+            };
+            work(r.start, part);
+        };
+        if count * size.max(from) * size_of::<T>() < par::MIN_BYTES {
+            some(0..count);
+        } else {
+            par::pieces(count, par::PIECE.div_ceil(size.max(from)), &some);
+        }
+    })
 }
 
 /// [`build_from`] for two arrays with the same number of chunks.

@@ -3,17 +3,18 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::array::Array;
-use crate::dtype::{Bool8, Element, dispatch};
+use crate::dtype::{Bool8, Ordered, dispatch};
 use crate::error::{Error, Result};
 use crate::kernel::index::along_axis;
 use crate::kernel::interrupt;
 use crate::kernel::num::Bits;
 use crate::kernel::output::{self, AxisBlocks};
+use crate::kernel::rows::not_defined;
 use crate::kernel::simd;
 use crate::shape::Dims;
 
 /// Maps elements to integers of the same order. Both zeros have the same key, and so have all NaNs.
-trait Key: Element {
+trait Key: Ordered {
     type Bits: Bits + Ord;
     /// What is sorted if an index fits into 32 bits.
     type KeyAndIndex: KeyAndIndex<Self::Bits>;
@@ -112,7 +113,7 @@ pub fn argsort(op: &'static str, x: &Array, axis: usize, descending: bool, want:
     let mut dims = Dims::from_slice(x.dims());
     dims[x.rank() - 1] = count;
     let failed = AtomicBool::new(false);
-    let sorted = dispatch!(x.dtype(), all T => {
+    let sorted = dispatch!(x.dtype(), ordered T => {
         let all = x.as_slice::<T>().expect("contiguous");
         output::build::<i64>(op, &dims, count, |first, out| {
             if count == 0 || n == 0 { return; }
@@ -124,7 +125,7 @@ pub fn argsort(op: &'static str, x: &Array, axis: usize, descending: bool, want:
             };
             if done.is_none() { failed.store(true, Relaxed); }
         })
-    })?;
+    }, else not_defined(op, x.dtype()))?;
     if failed.into_inner() {
         return Err(Error::memory(op, vec![n], crate::dtype::DType::U64));
     }

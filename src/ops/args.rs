@@ -182,7 +182,7 @@ impl<'a> FromArg<'a> for Order<'a> {
     fn from_arg(arg: &'a Arg) -> Option<Self> {
         match arg {
             Arg::Str(s) => Some(Order::Name(s)),
-            Arg::Number(i) => Some(Order::Number(i.to_f64())),
+            Arg::Number(i) => i.to_f64().map(Order::Number),
             Arg::Float(f) => Some(Order::Number(*f)),
             Arg::Int(i) => Some(Order::Number(*i as f64)),
             _ => None,

@@ -125,7 +125,7 @@ fn integer(n: Item) -> Option<i128> {
     match n {
         Item::Bool(b) => Some(i128::from(b)),
         Item::Int(i) => Some(i),
-        Item::Float(_) => None,
+        Item::Float(_) | Item::Complex(_) => None,
     }
 }
 
@@ -178,11 +178,13 @@ pub fn arange(
         return dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("arange", &[n], |out| {
             for (i, o) in out.iter_mut().enumerate() {
                 let v = start.wrapping_add(step.wrapping_mul(i as i128));
-                *o = if T::DTYPE.is_float() { T::from_f64(v as f64) } else { T::from_i64(v as i64) };
+                *o = if T::DTYPE.is_differentiable() { T::from_f64(v as f64) } else { T::from_i64(v as i64) };
             }
         })?)));
     }
-    let (start, stop, step) = (start.to_f64(), stop.to_f64(), step.to_f64());
+    let (Some(start), Some(stop), Some(step)) = (start.to_f64(), stop.to_f64(), step.to_f64()) else {
+        bail!(Argument, "arange", "its numbers are real, because complex ones have no order");
+    };
     let n = ((stop - start) / step).ceil();
     if step == 0.0 || n.is_nan() {
         bail!(Argument, "arange", "no steps of {step} lead from {start} to {stop}");
@@ -221,7 +223,7 @@ pub fn linspace(
     };
     dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("linspace", &[n], |out| {
         for (i, o) in out.iter_mut().enumerate() {
-            *o = T::from_f64(if T::DTYPE.is_float() { at(i) } else { at(i).floor() });
+            *o = T::from_f64(if T::DTYPE.is_differentiable() { at(i) } else { at(i).floor() });
         }
     })?)))
 }

@@ -12,7 +12,7 @@ use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::ops::movement::cast;
 
-/// The dtypes that a row computes in: any, or floats only.
+/// The dtypes that a row computes in: any, or floats and complex numbers only.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::ops) enum Class {
     Num,
@@ -25,7 +25,7 @@ pub(in crate::ops) enum Class {
 pub(in crate::ops) fn promoted<'a>(class: Class, x: Operand<'a>, y: Operand<'a>) -> Result<Pair<'a>> {
     if let (Operand::Tensor(x), Operand::Tensor(y)) = (x, y)
         && x.dtype() == y.dtype()
-        && (class == Class::Num || x.dtype().is_float())
+        && (class == Class::Num || x.dtype().is_differentiable())
     {
         return Ok((Cow::Borrowed(x), Cow::Borrowed(y)));
     }
@@ -39,7 +39,7 @@ type Pair<'a> = (Cow<'a, Tensor>, Cow<'a, Tensor>);
 #[inline(never)]
 fn converted<'a>(class: Class, x: Operand<'a>, y: Operand<'a>) -> Result<Pair<'a>> {
     let dtype = match common(x, y) {
-        d if class == Class::Real && !d.is_float() => default_float(),
+        d if class == Class::Real && !d.is_differentiable() => default_float(),
         d => d,
     };
     Ok((as_tensor(x, dtype)?, as_tensor(y, dtype)?))
@@ -57,10 +57,12 @@ pub(in crate::ops) fn common(x: Operand<'_>, y: Operand<'_>) -> DType {
 }
 
 /// The dtype, raised in kind if the number has a stronger one.
-pub(in crate::ops) fn raised(dtype: DType, by: Item) -> DType {
+pub fn raised(dtype: DType, by: Item) -> DType {
     match (dtype.kind(), by) {
         (DTypeKind::Bool, Item::Int(_)) => DType::I64,
         (DTypeKind::Bool | DTypeKind::Int, Item::Float(_)) => default_float(),
+        (DTypeKind::Bool | DTypeKind::Int, Item::Complex(_)) => default_float().complex(),
+        (DTypeKind::Float, Item::Complex(_)) => dtype.complex(),
         _ => dtype,
     }
 }
@@ -77,7 +79,10 @@ pub(in crate::ops) fn as_tensor(x: Operand<'_>, dtype: DType) -> Result<Cow<'_, 
             // `from_i64` takes a large uint64 modulo 2^64.
             Cow::Owned(Tensor::constant(dispatch!(dtype, all T => Array::scalar(T::from_i64(i as i64)))))
         }
-        Operand::Number(n) => Cow::Owned(Tensor::constant(scalar(dtype, n.to_f64()))),
+        Operand::Number(n) => match n.to_f64() {
+            Some(v) => Cow::Owned(Tensor::constant(scalar(dtype, v))),
+            None => Cow::Owned(cast(&Tensor::constant(Array::scalar(n.to_complex())), dtype)?),
+        },
     })
 }
 
@@ -108,9 +113,17 @@ pub(in crate::ops) fn holds(dtype: DType, i: i128) -> bool {
     (low..=high).contains(&i)
 }
 
-/// The tensor itself if it is a float, else in the default float.
+/// The tensor itself if it is a float, else in the default float. Refuses complex numbers.
 pub(in crate::ops) fn promoted_float(x: &Tensor) -> Result<Cow<'_, Tensor>> {
-    if x.dtype().is_float() {
+    if x.dtype().is_complex() {
+        bail!(Dtype, "operand", "not defined for {}", x.dtype());
+    }
+    promoted_inexact(x)
+}
+
+/// The tensor itself if it is a float or complex, else in the default float.
+pub(in crate::ops) fn promoted_inexact(x: &Tensor) -> Result<Cow<'_, Tensor>> {
+    if x.dtype().is_differentiable() {
         return Ok(Cow::Borrowed(x));
     }
     Ok(Cow::Owned(cast(x, default_float())?))

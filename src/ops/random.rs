@@ -1,6 +1,7 @@
 //! Random numbers. The state is a seed and a position in its stream. Each draw takes the next part of the
 //! stream, so the numbers depend on the seed and the earlier draws, never on threads.
 
+use std::f64::consts::FRAC_1_SQRT_2;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
@@ -8,13 +9,13 @@ use super::entry::{Operand, Value, op};
 use super::promote::{as_tensor, common, default_float, holds, promoted_float};
 use super::sizes::sizes;
 use crate::array::Array;
-use crate::dtype::{DType, DTypeKind, Element, dispatch};
+use crate::dtype::{DType, DTypeKind, Element, Ordered, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::{Levels, Tensor, modes};
 use crate::kernel::random::{
     Stream, below, fill, join_words, normal32, normal64, per_block, uniform32, uniform64,
 };
-use crate::ops::movement::{broadcast_to, cast};
+use crate::ops::movement::{broadcast_to, cast, view_as_complex};
 use crate::ops::pointwise::arithmetic::{add_same, masked, multiply_same, subtract_same};
 use crate::ops::pointwise::compare::less_same;
 use crate::shape::{self, Dims};
@@ -43,6 +44,27 @@ fn real(op: &'static str, dtype: Option<DType>) -> Result<DType> {
     }
 }
 
+/// A dtype of floats or complex numbers.
+fn inexact(op: &'static str, dtype: Option<DType>) -> Result<DType> {
+    match dtype {
+        Some(d) if d.is_complex() => Ok(d),
+        d => real(op, d),
+    }
+}
+
+/// Complex numbers whose parts are drawn, times a number.
+fn pairs(
+    op: &'static str,
+    dims: &[usize],
+    dtype: DType,
+    scale: f64,
+    draw: fn(&'static str, &[usize], DType) -> Result<Array>,
+) -> Result<Array> {
+    let dims: Dims = dims.iter().copied().chain([2]).collect();
+    let parts = Tensor::constant(draw(op, &dims, dtype.real())?);
+    Ok(view_as_complex(&multiply_same(&parts, &Tensor::scalar_of(parts.dtype(), scale))?)?.array)
+}
+
 /// New numbers: `W` words of the stream make `N` numbers.
 fn drawn_of<T: Element, const W: usize, const N: usize>(
     op: &'static str,
@@ -54,6 +76,7 @@ fn drawn_of<T: Element, const W: usize, const N: usize>(
 
 fn uniform_array(op: &'static str, dims: &[usize], dtype: DType) -> Result<Array> {
     match dtype {
+        DType::C64 | DType::C128 => pairs(op, dims, dtype, 1.0, uniform_array),
         DType::F32 => drawn_of(
             op,
             dims,
@@ -71,6 +94,8 @@ fn uniform_array(op: &'static str, dims: &[usize], dtype: DType) -> Result<Array
 
 fn normal_array(op: &'static str, dims: &[usize], dtype: DType) -> Result<Array> {
     match dtype {
+        // Each part has half of the variance.
+        DType::C64 | DType::C128 => pairs(op, dims, dtype, FRAC_1_SQRT_2, normal_array),
         DType::F32 => drawn_of(op, dims, normal32),
         // The first number of a pair lies in (0, 1], so its logarithm is finite.
         _ => drawn_of(op, dims, |[a, b, c, d]| {
@@ -119,11 +144,11 @@ fn alike(op: &'static str, x: &Tensor, draw: impl FnOnce(&[usize]) -> Result<Arr
 /// ```
 #[op(function)]
 pub fn rand(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
-    let dtype = real("rand", dtype)?;
+    let dtype = inexact("rand", dtype)?;
     shaped("rand", &sizes("rand", shape, dtype)?, |dims| uniform_array("rand", dims, dtype))
 }
 
-/// Normal numbers with mean 0 and standard deviation 1. Inside `vmap` all batch elements get the same
+/// Normal numbers with mean 0 and standard deviation 1; of complex ones each part has half of the variance. Inside `vmap` all batch elements get the same
 /// numbers; `randn_like` of a batched tensor gives each its own.
 ///
 /// ```python
@@ -132,7 +157,7 @@ pub fn rand(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tens
 /// ```
 #[op(function, names("randn", "standard_normal"))]
 pub fn randn(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
-    let dtype = real("randn", dtype)?;
+    let dtype = inexact("randn", dtype)?;
     shaped("randn", &sizes("randn", shape, dtype)?, |dims| normal_array("randn", dims, dtype))
 }
 
@@ -144,7 +169,7 @@ pub fn randn(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Ten
 /// ```
 #[op(function)]
 pub fn rand_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
-    let dtype = real("rand_like", dtype.or(Some(x.dtype())))?;
+    let dtype = inexact("rand_like", dtype.or(Some(x.dtype())))?;
     alike("rand_like", x, |dims| uniform_array("rand_like", dims, dtype))
 }
 
@@ -156,7 +181,7 @@ pub fn rand_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Te
 /// ```
 #[op(function)]
 pub fn randn_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
-    let dtype = real("randn_like", dtype.or(Some(x.dtype())))?;
+    let dtype = inexact("randn_like", dtype.or(Some(x.dtype())))?;
     alike("randn_like", x, |dims| normal_array("randn_like", dims, dtype))
 }
 

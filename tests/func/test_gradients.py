@@ -264,7 +264,7 @@ def test_wrong_arguments_raise() -> None:
     x = sample(3)
     with pytest.raises(fg.ShapeError, match=r"grad: the function returns one element, not a tensor of shape \(3,\)"):
         grad(lambda x: x)(x)
-    with pytest.raises(fg.DtypeError, match="floating point dtype can require gradients, not int64"):
+    with pytest.raises(fg.DtypeError, match="floating point and complex dtype can require gradients, not int64"):
         grad(lambda x: x.sum())(fg.tensor([1, 2]))
     with pytest.raises(fg.ArgumentError, match="not str"):
         grad(lambda x: x.sum())("x")

@@ -30,7 +30,7 @@ IN_PLACE = {
     baddbmm fill_diagonal_tensor index_add index_fill logit put_along_axis reshape scale scatter squeeze t transpose
     """,
     torch: """
-    add addcdiv addcmul addmv addr as_strided baddbmm clamp_max clamp_min index_add index_put put squeeze sub t
+    add addcdiv addcmul addmv addr as_strided baddbmm clamp_max clamp_min conj index_add index_put put squeeze sub t
     transpose view
     """,
 }

@@ -359,7 +359,7 @@ def core() -> str:
     )
     text += "from ferrograd._core import native, paddle, torch\nfrom ferrograd._tensor.shape import Size\n"
     text += "from ferrograd.torch._reductions import ValuesAndIndices\n\n"
-    text += "_Number = float | np.generic\n_Array = Tensor | np.ndarray[Any, Any]\n_Operand = _Array | _Number\n"
+    text += "_Number = complex | np.generic\n_Array = Tensor | np.ndarray[Any, Any]\n_Operand = _Array | _Number\n"
     text += "_Ints = SupportsIndex | Sequence[SupportsIndex]\n\n"
     members = {n: v for n, v in vars(_core).items() if not n.startswith("__") and not isinstance(v, types.ModuleType)}
     classes = {n: v for n, v in members.items() if isinstance(v, type)}

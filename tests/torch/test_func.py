@@ -137,7 +137,7 @@ REFUSED: list[tuple[str, Any]] = [
     ("scalar Tensor, got tensor with 1 dims", lambda: func.grad(lambda x: x)(X)),
     ("to return a Tensor, got", lambda: func.grad(lambda x: 2.0)(X)),
     ("Thing passed to transform API must be Tensor", lambda: func.grad(lambda x: x)(2.0)),
-    ("floating point dtype can require gradients", lambda: func.grad(torch.sum)(torch.tensor([1, 2]))),
+    ("floating point and complex dtype can require gradients", lambda: func.grad(torch.sum)(torch.tensor([1, 2]))),
     ("Got argnum=2, but only 1 positional inputs", lambda: func.grad(torch.sum, argnums=2)(X)),
     ("argnums elements must be unique", lambda: func.grad(torch.sum, argnums=(0, 0))(X)),
     ("argnums must be non-empty", lambda: func.grad(torch.sum, argnums=())(X)),

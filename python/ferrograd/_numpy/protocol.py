@@ -64,7 +64,8 @@ def ufunc(f: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
 
 
 # Types whose attributes need no look-up, and the functions of ufuncs called before without options: the fast path.
-_KNOWN = {fg.Tensor, _core.PaddleTensor, _core.TorchTensor, np.ndarray, float, int, bool, np.float64, np.float32}
+_KNOWN = {fg.Tensor, _core.PaddleTensor, _core.TorchTensor, np.ndarray, float, int, bool, complex}
+_KNOWN |= {np.float64, np.float32}
 _PLAIN: dict[np.ufunc, Callable[..., Any]] = {}
 
 

@@ -10,7 +10,7 @@ RENAMED = {
     "arctan": "atan",
     "arctan2": "atan2",
     "arctanh": "atanh",
-    "conjugate": "positive",
+    "conjugate": "conj",
     "fabs": "abs",
     "float_power": "power",
     "invert": "bitwise_invert",
@@ -109,7 +109,11 @@ FUNCTIONS = {
     "clip": "clip: a | a_min>min a_max>max min max",
     "nan_to_num": "nan_to_num: x | nan posinf neginf",
     "round": "round: a | decimals",
-    "real": "positive: val |",
+    "real": "real: val |",
+    "imag": "imag: val |",
+    "angle": "angle: z |",
+    "isreal": "isreal: x |",
+    "iscomplex": "iscomplex: x |",
     "sort": "sort: a | axis",
     "argsort": "argsort: a | axis",
     "take": "take: a indices | axis",
@@ -149,7 +153,7 @@ SIGNATURES = {
 NO_DERIVATIVE = frozenset(
     """
     allclose argpartition argwhere array2string array_equal array_equiv array_repr array_str can_cast common_type
-    digitize einsum_path flatnonzero isclose iscomplex isin isneginf isposinf isreal lexsort may_share_memory
+    digitize einsum_path flatnonzero isclose isin isneginf isposinf lexsort may_share_memory
     min_scalar_type nanargmax nanargmin nonzero result_type save savetxt savez savez_compressed searchsorted
     shares_memory size linalg.matrix_rank
     """.split()  # noqa: SIM905

@@ -41,10 +41,12 @@ def tensor(value: Any, what: str) -> Tensor:
 
 
 def real(value: Any, what: str) -> Tensor:
-    """The value as a tensor of floats; raises ``DtypeError`` otherwise."""
+    """The value as a tensor of floats or complex numbers; raises ``DtypeError`` otherwise."""
     x = tensor(value, what)
-    if x.dtype.kind != "f":
-        raise DtypeError(f"{what}: only Tensors of floating point dtype can require gradients, not {x.dtype}")
+    if x.dtype.kind not in "fc":
+        raise DtypeError(
+            f"{what}: only Tensors of floating point and complex dtype can require gradients, not {x.dtype}"
+        )
     return x
 
 

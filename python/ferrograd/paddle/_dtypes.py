@@ -6,6 +6,8 @@ import numpy as np
 
 __all__ = [
     "bool",
+    "complex64",
+    "complex128",
     "float32",
     "float64",
     "int8",
@@ -23,3 +25,5 @@ int32 = np.dtype("int32")
 int64 = np.dtype("int64")
 float32 = np.dtype("float32")
 float64 = np.dtype("float64")
+complex64 = np.dtype("complex64")
+complex128 = np.dtype("complex128")

@@ -82,9 +82,8 @@ def is_integer(x: Tensor) -> bool:
 
 
 def is_complex(x: Tensor) -> bool:
-    """False: there are no complex numbers."""
-    _arguments.tensor(x, "is_complex", "x")
-    return False
+    """Whether the elements are complex."""
+    return bool(_arguments.tensor(x, "is_complex", "x").dtype.kind == "c")
 
 
 def is_empty(x: Tensor, name: str | None = None) -> Tensor:

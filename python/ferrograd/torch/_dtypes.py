@@ -6,6 +6,10 @@ import numpy as np
 
 __all__ = [
     "bool",
+    "cdouble",
+    "cfloat",
+    "complex64",
+    "complex128",
     "double",
     "float",
     "float32",
@@ -34,3 +38,5 @@ int32 = int = np.dtype("int32")
 int64 = long = np.dtype("int64")
 float32 = float = np.dtype("float32")
 float64 = double = np.dtype("float64")
+complex64 = cfloat = np.dtype("complex64")
+complex128 = cdouble = np.dtype("complex128")

@@ -69,8 +69,8 @@ def broadcast_shapes(*shapes: Any) -> TorchSize:
 
 
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transpose: the last two axes swapped, as all numbers are real."""
-    return ops.matrix_transpose(input)
+    """The conjugate transpose: the last two axes swapped, and complex numbers conjugated."""
+    return ops.conj(ops.matrix_transpose(input))
 
 
 def _is_contiguous(x: Tensor) -> bool:
@@ -117,8 +117,9 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 
 
 def conj(input: Tensor) -> Tensor:
-    """The tensor itself, as all numbers are real."""
-    return _arguments.tensor(input, "conj", "input")
+    """The complex conjugate of each element; a real tensor itself."""
+    x = _arguments.tensor(input, "conj", "input")
+    return ops.conj(x) if x.dtype.kind == "c" else x
 
 
 def _split(name: str, input: Tensor, parts: Any, axis: int, least: int) -> tuple[Tensor, ...]:

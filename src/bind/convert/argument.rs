@@ -34,7 +34,7 @@ pub fn argument(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> 
         ParamKind::Bool => truth(o).map(Arg::Bool),
         ParamKind::Int => index(o)?.map(Arg::Int),
         ParamKind::Float => match number(o)? {
-            Some(n) => Some(Arg::Float(n.to_f64())),
+            Some(n) => n.to_f64().map(Arg::Float),
             // A tensor of one element is taken as its number.
             None => o.cast::<Var>().ok().and_then(|_| o.extract().ok()).map(Arg::Float),
         },
@@ -56,7 +56,7 @@ pub fn argument(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> 
         ParamKind::Str => o.extract().ok().map(Arg::Str),
         ParamKind::Choice => truth(o).map(Arg::Bool).or_else(|| o.extract().ok().map(Arg::Str)),
         ParamKind::Order => match number(o)? {
-            Some(n) => Some(Arg::Number(n)),
+            Some(n) => n.to_f64().map(|_| Arg::Number(n)),
             None => o.extract().ok().map(Arg::Str),
         },
         ParamKind::DType => dtype(o)?.map(Arg::DType),

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyTuple};
 
 use super::dlpack;
 use super::number::{is_numpy_scalar, number};
@@ -11,12 +11,12 @@ use super::tensor::tensor;
 use crate::array::{Array, Item};
 use crate::bind::python::error::raise;
 use crate::bind::python::stack;
-use crate::dtype::{Bool8, DType, dispatch};
+use crate::dtype::{Bool8, DType, DTypeKind, Element, c128, dispatch};
 use crate::error::{Error, Result};
 use crate::graph::Tensor;
 use crate::memory::{NoMemory, TryPush};
 use crate::ops::movement::{cast, stack};
-use crate::ops::promote::default_float;
+use crate::ops::promote::{default_float, raised};
 
 /// Lists may be nested as deep as NumPy's arrays have axes.
 const MAX_DEPTH: usize = 64;
@@ -60,7 +60,8 @@ fn python_number(o: &Bound<'_, PyAny>) -> PyResult<Option<Item>> {
     if let Ok(b) = o.cast_exact::<PyBool>() {
         return Ok(Some(Item::Bool(b.is_true())));
     }
-    if o.is_instance_of::<PyInt>() || o.is_instance_of::<PyFloat>() && !is_numpy_scalar(o)? {
+    let inexact = o.is_instance_of::<PyFloat>() || o.is_instance_of::<PyComplex>();
+    if o.is_instance_of::<PyInt>() || inexact && !is_numpy_scalar(o)? {
         return number(o);
     }
     Ok(None)
@@ -69,16 +70,15 @@ fn python_number(o: &Bound<'_, PyAny>) -> PyResult<Option<Item>> {
 fn scalar(o: &Bound<'_, PyAny>, item: Item, dtype: Option<DType>) -> PyResult<Array> {
     let dtype = dtype.unwrap_or_else(|| default_dtype(item));
     Ok(match item {
-        Item::Int(i) if !dtype.is_float() && dtype != DType::Bool => {
-            match (i64::try_from(i), u64::try_from(i)) {
-                (Ok(i), _) => {
-                    dispatch!(dtype, all T => Array::scalar(<T as crate::dtype::Element>::from_i64(i)))
-                }
-                (_, Ok(u)) if dtype == DType::U64 => Array::scalar(u),
-                _ => return Err(too_large(o)),
+        Item::Int(i) if dtype.kind() == DTypeKind::Int => match (i64::try_from(i), u64::try_from(i)) {
+            (Ok(i), _) => {
+                dispatch!(dtype, all T => Array::scalar(<T as crate::dtype::Element>::from_i64(i)))
             }
-        }
-        item => Array::full_of(dtype, &[], item.to_f64()),
+            (_, Ok(u)) if dtype == DType::U64 => Array::scalar(u),
+            _ => return Err(too_large(o)),
+        },
+        Item::Complex(z) => cast(&Tensor::scalar(z), dtype)?.array,
+        item => Array::full_of(dtype, &[], item.to_f64().unwrap_or(f64::NAN)),
     })
 }
 
@@ -88,6 +88,7 @@ fn default_dtype(item: Item) -> DType {
         Item::Bool(_) => DType::Bool,
         Item::Int(_) => DType::I64,
         Item::Float(_) => default_float(),
+        Item::Complex(_) => default_float().complex(),
     }
 }
 
@@ -139,6 +140,7 @@ enum Numbers {
     Bool(Vec<Bool8>),
     Int(Vec<i64>),
     Float(Vec<f64>),
+    Complex(Vec<c128>),
 }
 
 /// The reason why a list is not read as plain numbers.
@@ -171,7 +173,12 @@ impl Numbers {
     fn push(&mut self, item: Item) -> std::result::Result<(), NotNumbers> {
         match (&mut *self, item) {
             (Numbers::Bool(v), Item::Bool(b)) => v.try_push(Bool8::from(b))?,
-            (Numbers::Float(v), item) => v.try_push(item.to_f64())?,
+            (Numbers::Complex(v), item) => v.try_push(item.to_complex())?,
+            (Numbers::Float(v), Item::Complex(_)) => {
+                *self = Numbers::Complex(converted(v, |&f| Element::from_f64(f))?);
+                return self.push(item);
+            }
+            (Numbers::Float(v), item) => v.try_push(item.to_f64().unwrap_or(f64::NAN))?,
             (Numbers::Int(v), Item::Int(i)) => {
                 v.try_push(i64::try_from(i).map_err(|_| NotNumbers::Other)?)?
             }
@@ -180,11 +187,11 @@ impl Numbers {
                 *self = Numbers::Int(converted(v, |b| i64::from(b.0))?);
                 return self.push(item);
             }
-            (Numbers::Bool(v), Item::Float(_)) => {
+            (Numbers::Bool(v), Item::Float(_) | Item::Complex(_)) => {
                 *self = Numbers::Float(converted(v, |b| f64::from(b.0))?);
                 return self.push(item);
             }
-            (Numbers::Int(v), Item::Float(_)) => {
+            (Numbers::Int(v), Item::Float(_) | Item::Complex(_)) => {
                 *self = Numbers::Float(converted(v, |&i| i as f64)?);
                 return self.push(item);
             }
@@ -197,6 +204,7 @@ impl Numbers {
             Numbers::Bool(v) => v.is_empty(),
             Numbers::Int(v) => v.is_empty(),
             Numbers::Float(v) => v.is_empty(),
+            Numbers::Complex(v) => v.is_empty(),
         }
     }
 
@@ -205,6 +213,7 @@ impl Numbers {
             Numbers::Bool(v) => Array::from_slice(&v, dims),
             Numbers::Int(v) => Array::from_slice(&v, dims),
             Numbers::Float(v) => Array::from_slice(&v, dims),
+            Numbers::Complex(v) => Array::from_slice(&v, dims),
         }
     }
 }
@@ -269,6 +278,7 @@ fn from_list(o: &Bound<'_, PyAny>, items: Items<'_, '_>, dtype: Option<DType>) -
     let dtype = dtype.or(match nested.numbers {
         Numbers::Bool(ref v) if v.is_empty() => Some(default_float()),
         Numbers::Float(_) => Some(default_float()),
+        Numbers::Complex(_) => Some(default_float().complex()),
         _ => None,
     });
     if nested.numbers.is_empty() {
@@ -337,7 +347,7 @@ impl Elements {
 
     fn dtype(&self) -> DType {
         match (self.dtype, self.weak) {
-            (Some(d), Some(weak)) if default_dtype(weak).kind() > d.kind() => default_dtype(weak),
+            (Some(d), Some(weak)) => raised(d, weak),
             (Some(d), _) => d,
             (None, weak) => weak.map_or_else(default_float, default_dtype),
         }

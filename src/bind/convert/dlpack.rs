@@ -122,6 +122,7 @@ fn data_type(dtype: DType) -> DataType {
     let code = match dtype {
         DType::Bool => 6,
         d if d.is_float() => 2,
+        d if d.is_complex() => 5,
         d if d.is_unsigned() => 1,
         _ => 0,
     };

@@ -3,9 +3,10 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyType};
+use pyo3::types::{PyBool, PyComplex, PyComplexMethods, PyFloat, PyInt, PyString, PyType};
 
 use crate::array::Item;
+use crate::dtype::c128;
 
 /// The number of a Python or NumPy scalar.
 pub fn number(o: &Bound<'_, PyAny>) -> PyResult<Option<Item>> {
@@ -21,18 +22,31 @@ pub fn number(o: &Bound<'_, PyAny>) -> PyResult<Option<Item>> {
             Err(_) => Ok(Some(Item::Float(o.extract()?))),
         };
     }
+    if let Ok(z) = o.cast::<PyComplex>() {
+        return Ok(Some(Item::Complex(c128::new(z.real(), z.imag()))));
+    }
     if !is_numpy_scalar(o)? {
         return Ok(None);
     }
     let item = o.call_method0("item")?;
-    // `item()` of NumPy's long double returns the long double itself.
-    if is_numpy_scalar(&item)? { Ok(Some(Item::Float(o.extract()?))) } else { number(&item) }
+    // `item()` of NumPy's long double returns the long double itself, and its complex one likewise.
+    match is_numpy_scalar(&item)? {
+        true if is_complex_scalar(o)? => number(&o.call_method0("__complex__")?),
+        true => Ok(Some(Item::Float(o.extract()?))),
+        false => number(&item),
+    }
 }
 
 /// Whether an object is one of NumPy's scalars, which have a dtype.
 pub fn is_numpy_scalar(o: &Bound<'_, PyAny>) -> PyResult<bool> {
     static GENERIC: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     o.is_instance(GENERIC.import(o.py(), "numpy", "generic")?)
+}
+
+/// Whether one of NumPy's scalars is complex.
+fn is_complex_scalar(o: &Bound<'_, PyAny>) -> PyResult<bool> {
+    static COMPLEX: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    o.is_instance(COMPLEX.import(o.py(), "numpy", "complexfloating")?)
 }
 
 /// The truth value of Python's or NumPy's bools.

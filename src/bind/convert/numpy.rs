@@ -7,7 +7,7 @@ use pyo3::types::{IntoPyDict, PyFloat};
 use crate::array::Array;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
-use crate::dtype::DType;
+use crate::dtype::{DType, c64, c128};
 use crate::shape::Strides;
 
 /// [`dtype`] in a dialect, which may have a meaning of its own for Python's `float`.
@@ -81,6 +81,8 @@ fn from_descr(d: &Bound<'_, PyArrayDescr>) -> Option<DType> {
         (b'i', 8) => DType::I64,
         (b'f', 4) => DType::F32,
         (b'f', 8) => DType::F64,
+        (b'c', 8) => DType::C64,
+        (b'c', 16) => DType::C128,
         _ => return None,
     })
 }
@@ -99,6 +101,8 @@ pub fn descr(py: Python<'_>, dtype: DType) -> Bound<'_, PyArrayDescr> {
         DType::I64 => numpy::dtype::<i64>(py),
         DType::F32 => numpy::dtype::<f32>(py),
         DType::F64 => numpy::dtype::<f64>(py),
+        DType::C64 => numpy::dtype::<c64>(py),
+        DType::C128 => numpy::dtype::<c128>(py),
     }
 }
 
@@ -119,7 +123,7 @@ pub fn from_numpy(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
     let still = |d: usize| d <= 1 || dims.contains(&0);
     let strides = a.strides().iter().zip(dims).map(|(&s, &d)| if still(d) { 0 } else { s });
     let strides: Strides = strides.collect();
-    if strides.iter().any(|s| s % size != 0) || data.addr() % dtype.size() != 0 {
+    if strides.iter().any(|s| s % size != 0) || data.addr() % dtype.size().min(8) != 0 {
         // Fields of records may lie at any distance and address; a copy does not.
         let order = [("order", "C")].into_py_dict(py)?;
         let copy = py.import("numpy")?.call_method("array", (a,), Some(&order))?;

@@ -165,7 +165,8 @@ impl FunctionCall {
         let Some((_, array)) = outputs.iter().find(|o| o.0 == i) else { return Ok(None) };
         let node = node.upgrade();
         let levels = node.as_ref().map_or_else(Levels::default, |n| n.outs[i].levels.clone());
-        let edge = node.filter(|_| array.dtype().is_float()).map(|node| Edge { node, out: i as u32 });
+        let edge =
+            node.filter(|_| array.dtype().is_differentiable()).map(|node| Edge { node, out: i as u32 });
         Var::result(py, Tensor::made(array.clone(), edge, levels), *dialect).map(Some)
     }
 
@@ -202,7 +203,11 @@ impl FunctionCall {
             let dims: Dims = batch_sizes.chain(meta.dims.iter().copied()).collect();
             let array = Array::full_of(meta.dtype, &dims, 0.0);
             let zeros = Tensor::made(array, None, meta.levels.clone());
-            if meta.dtype.is_float() { Var::result(py, zeros.leaf(), *dialect).map(Some) } else { Ok(None) }
+            if meta.dtype.is_differentiable() {
+                Var::result(py, zeros.leaf(), *dialect).map(Some)
+            } else {
+                Ok(None)
+            }
         };
         node.outs.iter().map(seed).collect()
     }
@@ -229,7 +234,8 @@ impl<'py> Out<'py> {
     }
 
     fn is_tracked(&self) -> bool {
-        !matches!(self.role, OutputKind::Fixed | OutputKind::FixedAlias) && self.tensor.dtype().is_float()
+        !matches!(self.role, OutputKind::Fixed | OutputKind::FixedAlias)
+            && self.tensor.dtype().is_differentiable()
     }
 
     /// The tensor that the caller gets, with its place in the graph if it was recorded.

@@ -15,12 +15,12 @@ use crate::bind::python::error::raise;
 use crate::bind::python::gil::call_python_for;
 use crate::bind::value::var::Var;
 use crate::dtype::DType;
-use crate::engine::{Differentiating, seed};
+use crate::engine::{Differentiating, conjugated, seed};
 use crate::error::{Error, Result, bail};
 use crate::graph::{
-    Cotangents, Grads, Meta, NeedsGrad, Node, Op, Outputs, Saved, SavedList, Saves, Tangents, Tensor,
+    Cotangents, Edge, Grads, Meta, NeedsGrad, Node, Op, Outputs, Saved, SavedList, Saves, Tangents, Tensor,
 };
-use crate::ops::movement::{broadcast_to, cast};
+use crate::ops::movement::{broadcast_to, cast, real};
 use crate::shape::Dims;
 
 /// One call of a function defined in Python. Its context has the rules.
@@ -107,6 +107,11 @@ impl PythonOp {
     }
 }
 
+/// The gradient that a rule returned, in the dtype of its input. A real input gets the real part.
+fn fitted(edge: &Edge, g: &Tensor) -> Result<Tensor> {
+    if edge.meta().dtype.is_complex() { seed(edge, g) } else { seed(edge, &real(g)?) }
+}
+
 impl Op for PythonOp {
     fn name(&self) -> &'static str {
         self.name
@@ -134,7 +139,8 @@ impl Op for PythonOp {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let like = |i: usize| (s.node.outs[i].dims.clone(), s.node.outs[i].dtype);
-        let found = self.call("_backward", g, like, s.inputs(), s)?;
+        let g = g.iter().map(|g| g.clone().map(conjugated).transpose()).collect::<Result<Grads>>()?;
+        let found = self.call("_backward", &g, like, s.inputs(), s)?;
         let fit = |(i, t): (usize, Option<Tensor>)| {
             let (Some(t), true) = (t, s.needs(i)) else { return Ok(None) };
             if !broadcasts(s.dims(i), t.dims()) {
@@ -145,7 +151,7 @@ impl Op for PythonOp {
                     self.name, self.places[i],
                 )));
             }
-            s.node.inputs[i].as_ref().map(|edge| seed(edge, &t)).transpose()
+            s.node.inputs[i].as_ref().map(|edge| conjugated(fitted(edge, &t)?)).transpose()
         };
         found.into_iter().enumerate().map(fit).collect()
     }
@@ -153,7 +159,7 @@ impl Op for PythonOp {
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
         let found = self.call("_jvp", t, |i| self.inputs[i].clone(), s.node.outs.len(), s)?;
         let fit = |(meta, t): (&Meta, Option<Tensor>)| {
-            let Some(t) = t.filter(|_| meta.dtype.is_float()) else { return Ok(None) };
+            let Some(t) = t.filter(|_| meta.dtype.is_differentiable()) else { return Ok(None) };
             if !broadcasts(t.dims(), &meta.dims) {
                 let (name, got, wanted) = (self.name, t.dims(), &meta.dims);
                 return Err(self.refuse(format!(

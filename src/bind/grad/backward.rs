@@ -53,6 +53,14 @@ fn roots(
         let meta = edge.meta();
         let seed = match given.flatten() {
             Some(g) => g.get().tensor(),
+            None if meta.dtype.is_complex() && !dialect.ones_for_any_shape() => {
+                let text = format!(
+                    "grad can be implicitly created only for real scalar outputs, and the output at index {i} is {}: \
+                     differentiate its real part, its imaginary part or its absolute value, or give its gradient",
+                    meta.dtype
+                );
+                return Err(raise(py, "ArgumentError", text));
+            }
             None if dialect.ones_for_any_shape() || shape::len(&meta.dims) == 1 => {
                 broadcast_to(&Tensor::scalar_of(meta.dtype, 1.0), &meta.dims)?
             }
@@ -65,6 +73,15 @@ fn roots(
                 return Err(raise(py, "ArgumentError", text));
             }
         };
+        if seed.dtype().is_complex() && !meta.dtype.is_complex() {
+            let text = format!(
+                "the gradient of a real output is real: grad_output[{i}] has a dtype of {} and output[{i}] has a dtype \
+                 of {}; take its real part",
+                seed.dtype(),
+                meta.dtype
+            );
+            return Err(raise(py, "DtypeError", text));
+        }
         // A batched seed has one more axis. The engine checks it.
         if !batched && seed.dims() != meta.dims.as_slice() {
             return Err(raise(py, "ShapeError", dialect.seed_mismatch(i, seed.dims(), &meta.dims)));

@@ -46,7 +46,7 @@ impl Endpoint<'_> {
         match self {
             Endpoint::Tensor(v) => match v.get().tensor() {
                 t if t.is_tracked() => DetachReason::default(),
-                t if t.dtype().is_float() => t.detach_reason,
+                t if t.dtype().is_differentiable() => t.detach_reason,
                 _ => DetachReason::by_dtype(),
             },
             Endpoint::Edge(_) => DetachReason::default(),

@@ -41,7 +41,7 @@ impl Var {
     /// (Paddle) only a warning.
     pub fn require_grad(slf: &Bound<'_, Var>, on: bool) -> PyResult<()> {
         let dtype = slf.get().tensor().dtype();
-        if on && !dtype.is_float() {
+        if on && !dtype.is_differentiable() {
             let text = format!(
                 "Only Tensors of floating point and complex dtype can require gradients, not {dtype}: write the numbers \
                  with a point (1.0), or give dtype='float32'"

@@ -150,6 +150,23 @@ impl Var {
         self.lock().extras().name = name.map(|name| PyString::new(py, name).unbind());
     }
 
+    /// The real parts of complex numbers; a real tensor itself. Writes to the result are not seen in the tensor.
+    #[getter]
+    fn real<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Var>> {
+        if !slf.get().tensor().dtype().is_complex() {
+            return Ok(slf.clone());
+        }
+        let (t, dialect) = slf.get().parts();
+        Var::result(slf.py(), movement::real(&t)?, dialect)
+    }
+
+    /// The imaginary parts of complex numbers; zeros for a real tensor. Writes to the result are not seen in the tensor.
+    #[getter]
+    fn imag<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Var>> {
+        let (t, dialect) = slf.get().parts();
+        Var::result(slf.py(), movement::imag(&t)?, dialect)
+    }
+
     /// The tensor with its axes in reversed order.
     #[getter(T)]
     fn reversed<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Var>> {

@@ -37,6 +37,8 @@ fn format(dtype: DType) -> &'static CStr {
         DType::I64 => c"q",
         DType::F32 => c"f",
         DType::F64 => c"d",
+        DType::C64 => c"Zf",
+        DType::C128 => c"Zd",
     }
 }
 

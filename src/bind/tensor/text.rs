@@ -10,6 +10,7 @@ use crate::bind::python::capi::attached;
 use crate::bind::python::error::raise;
 use crate::bind::python::facade::{HTML, SHOW};
 use crate::bind::value::var::Var;
+use crate::dtype::c128;
 
 impl Var {
     /// The only element. `why` is the error's text for a tensor of several.
@@ -42,11 +43,19 @@ macro_rules! only_one {
     };
 }
 
+/// The error for a complex number where a real one is wanted.
+fn not_real(what: &str) -> PyErr {
+    PyTypeError::new_err(format!(
+        "{what}: a complex Tensor is no real number; take real(x), imag(x) or abs(x), or complex(x)"
+    ))
+}
+
 fn python(py: Python<'_>, item: Item) -> PyResult<Bound<'_, PyAny>> {
     Ok(match item {
         Item::Bool(b) => b.into_pyobject(py)?.to_owned().into_any(),
         Item::Int(i) => i.into_pyobject(py)?.into_any(),
         Item::Float(f) => f.into_pyobject(py)?.into_any(),
+        Item::Complex(z) => PyComplex::from_doubles(py, z.re, z.im).into_any(),
     })
 }
 
@@ -92,7 +101,8 @@ impl Var {
     }
 
     fn __float__(&self) -> PyResult<f64> {
-        Ok(self.number("float", only_one!("float."))?.to_f64())
+        let item = self.number("float", only_one!("float."))?;
+        item.to_f64().ok_or_else(|| not_real("float"))
     }
 
     // The numbers that `int`, `bool` and `operator.index` give are constant almost everywhere: no derivative is lost.
@@ -100,12 +110,14 @@ impl Var {
         match self.single("int", only_one!("int."))? {
             Item::Float(f) => PyFloat::new(py, f).call_method0("__int__"),
             Item::Bool(b) => python(py, Item::Int(i128::from(b))),
+            Item::Complex(_) => Err(not_real("int")),
             item => python(py, item),
         }
     }
 
     fn __complex__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyComplex>> {
-        Ok(PyComplex::from_doubles(py, self.number("complex", only_one!("complex."))?.to_f64(), 0.0))
+        let z = self.number("complex", only_one!("complex."))?.to_complex();
+        Ok(PyComplex::from_doubles(py, z.re, z.im))
     }
 
     fn __bool__(&self) -> PyResult<bool> {
@@ -118,6 +130,7 @@ impl Var {
             Item::Bool(b) => b,
             Item::Int(i) => i != 0,
             Item::Float(f) => f != 0.0,
+            Item::Complex(z) => z != c128::default(),
         })
     }
 

@@ -1,7 +1,7 @@
 //! The innermost loops of direct convolutions.
 
 use super::geometry::Axes;
-use crate::kernel::num::Num;
+use crate::kernel::num::Field;
 use crate::kernel::simd::vector::{MAX_LANES, Vector};
 
 /// Registers that are summed at the same time.

@@ -9,8 +9,8 @@ mod wide;
 pub use poly::{ROUND64, mantissa64};
 
 use crate::dtype::sealed::Sealed;
-use crate::dtype::{DType, Element};
-use crate::kernel::num::{Num, Plain, Real};
+use crate::dtype::{DType, Element, Ordered};
+use crate::kernel::num::{Analytic, Field, Inexact, Num, Plain, Real};
 
 /// A float in vectorised loops. Only for use inside [`super::simd::multiversion`]: without the FMA instruction, a
 /// fused multiply-add is a slow call.
@@ -21,20 +21,26 @@ pub struct Fast<T>(pub T);
 macro_rules! fast {
     ($t:ident: $exp:ident $exp2:ident $exp_m1:ident $ln:ident $ln_1p:ident $sin:ident $cos:ident $tanh:ident $sigmoid:ident
         $softplus:ident;
-        $base:ident $more:ident ($($two:ident)*) ($($one:ident)*); exact ($($exact_two:ident)*) ($($exact:ident)*)) => {
+        $base:ident $more:ident ($($two:ident)*) ($($one:ident)*) ($($real:ident)*); exact ($($exact_two:ident)*) ($($exact:ident)*)) => {
         impl Sealed for Fast<$t> {}
         // SAFETY: `Fast` is a transparent wrapper of a float with the same dtype.
         unsafe impl Element for Fast<$t> {
             const DTYPE: DType = <$t as Element>::DTYPE;
             #[inline(always)] fn from_f64(v: f64) -> Self { Fast(v as $t) }
             #[inline(always)] fn from_i64(v: i64) -> Self { Fast(v as $t) }
+        }
+        impl Ordered for Fast<$t> {
             #[inline(always)] fn to_f64(self) -> f64 { f64::from(self.0) }
             #[inline(always)] fn to_i64(self) -> i64 { self.0 as i64 }
         }
-        impl Num for Fast<$t> {
+        impl Field for Fast<$t> {
             const ZERO: Self = Fast(0.0);
             const ONE: Self = Fast(1.0);
-            fast!(@exact Num, (add sub mul max min) (neg abs sign));
+            fast!(@exact Field, (add sub mul) (neg));
+            #[inline(always)] fn nan(self) -> bool { self.0.is_nan() }
+        }
+        impl Num for Fast<$t> {
+            fast!(@exact Num, (max min) (abs sign));
             // For quotients below 2²³ (f32) or 2⁵² in size, rounding the quotient and then taking the floor gives the
             // wanted integer `q`, or the next one if the rounding reached it. The remainder `x - q o` is rounded
             // once. With the wanted `q` it is the exact formula's result. With the next `q` the remainder is a
@@ -59,17 +65,19 @@ macro_rules! fast {
                 Fast(if t.abs() <= 0.25 / $t::EPSILON && !r.is_nan() { q } else { $t::NAN })
             }
             #[inline(always)] fn pow(self, o: Self) -> Self { Fast($more::pow(self.0, o.0)) }
-            #[inline(always)] fn nan(self) -> bool { self.0.is_nan() }
+        }
+        impl Inexact for Fast<$t> {
+            fast!(@exact Inexact, (div) (sqrt));
+            #[inline(always)] fn lit(v: f64) -> Self { Fast(v as $t) }
+            #[inline(always)] fn is_finite(self) -> bool { self.0.is_finite() }
+            #[inline(always)] fn is_infinite(self) -> bool { self.0.is_infinite() }
         }
         impl Plain for Fast<$t> {
             const INFINITY: Self = Fast($t::INFINITY);
-            fast!(@exact Plain, (div copysign next_after) (sqrt floor ceil trunc round));
-            #[inline(always)] fn lit(v: f64) -> Self { Fast(v as $t) }
-            #[inline(always)] fn is_finite(self) -> bool { self.0.is_finite() }
+            fast!(@exact Plain, (copysign next_after) (floor ceil trunc round));
         }
-        impl Real for Fast<$t> {
-            fast!(@exact Real, ($($exact_two)*) ($($exact)*));
-            $( #[inline(always)] fn $two(self, o: Self) -> Self { Fast($more::$two(self.0, o.0)) } )*
+        impl Analytic for Fast<$t> {
+            fast!(@exact Analytic, () ($($exact)*));
             $( #[inline(always)] fn $one(self) -> Self { Fast($more::$one(self.0)) } )*
             #[inline(always)] fn exp(self) -> Self { Fast($base::$exp(self.0)) }
             #[inline(always)] fn exp2(self) -> Self { Fast($base::$exp2(self.0)) }
@@ -80,14 +88,20 @@ macro_rules! fast {
             #[inline(always)] fn cos(self) -> Self { Fast($base::$cos(self.0)) }
             #[inline(always)] fn tanh(self) -> Self { Fast($base::$tanh(self.0)) }
             #[inline(always)] fn sigmoid(self) -> Self { Fast($base::$sigmoid(self.0)) }
-            #[inline(always)] fn sigmoid_slope(self) -> Self {
-                let e = $base::$exp(-self.0.abs());
-                Fast(e / ((1.0 + e) * (1.0 + e)))
-            }
             #[inline(always)] fn sech_squared(self) -> Self {
                 let e = $base::$exp(-2.0 * self.0.abs());
                 Fast(4.0 * e / ((1.0 + e) * (1.0 + e)))
             }
+            #[inline(always)] fn sigmoid_slope(self) -> Self {
+                let e = $base::$exp(-self.0.abs());
+                Fast(e / ((1.0 + e) * (1.0 + e)))
+            }
+            #[inline(always)] fn hypot_one(self) -> Self { Real::hypot(self, Fast(1.0)) }
+        }
+        impl Real for Fast<$t> {
+            fast!(@exact Real, ($($exact_two)*) ());
+            $( #[inline(always)] fn $two(self, o: Self) -> Self { Fast($more::$two(self.0, o.0)) } )*
+            $( #[inline(always)] fn $real(self) -> Self { Fast($more::$real(self.0)) } )*
             #[inline(always)] fn silu_slope(self) -> Self {
                 let e = $base::$exp(-self.0.abs());
                 let inverse = 1.0 / (1.0 + e);
@@ -104,8 +118,8 @@ macro_rules! fast {
 }
 fast!(f32: exp32 exp2_32 exp_m132 ln32 ln_1p32 sin32 cos32 tanh32 sigmoid32 softplus32;
     single wide (atan2 hypot)
-        (log2 log10 tan asin acos atan sinh cosh asinh acosh atanh erf normal_density normal_cdf gelu);
+        (log2 log10 tan asin acos atan sinh cosh asinh acosh atanh) (erf normal_density normal_cdf gelu);
     exact () ());
 fast!(f64: exp64 exp2_64 exp_m164 ln64 ln_1p64 sin64 cos64 tanh64 sigmoid64 softplus64;
-    poly double () (log2 log10 tan sinh cosh erf normal_density normal_cdf gelu);
+    poly double () (log2 log10 tan sinh cosh) (erf normal_density normal_cdf gelu);
     exact (atan2 hypot) (asin acos atan asinh acosh atanh));

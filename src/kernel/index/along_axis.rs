@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use crate::array::Array;
-use crate::dtype::{Element, dispatch};
+use crate::array::{Array, by_size};
+use crate::dtype::dispatch;
 use crate::error::{Result, bail};
-use crate::kernel::num::Num;
+use crate::kernel::num::Field;
 use crate::kernel::output::{self, AxisBlocks};
 use crate::kernel::par::{self, SendPtr};
 use crate::shape::Dims;
@@ -17,13 +17,14 @@ use crate::shape::Dims;
 pub fn gather(op: &'static str, x: &Array, at: &Array, axis: usize) -> Result<Array> {
     let (x, at) = (x.contiguous()?, at.contiguous()?);
     let (from, to) = (AxisBlocks::of(x.dims(), axis), AxisBlocks::of(at.dims(), axis));
-    let at_all = at.as_slice::<i64>().expect("contiguous");
-    dispatch!(x.dtype(), all T => {
-        let x = x.as_slice::<T>().expect("contiguous");
+    let (at_all, x_dtype) = (at.as_slice::<i64>().expect("contiguous"), x.dtype());
+    by_size!(x.dtype().size(), T => {
+        // SAFETY: a contiguous array has this many elements of the size of `T`, which any bits are.
+        let x = unsafe { elements::<T>(&x) };
         // Rows of single elements are handled together.
         let size = if to.inner == 1 { to.n } else { to.inner };
         // A lookup takes about as long as moving four elements.
-        output::build_from::<T>(op, at.dims(), size, size * 4, |first, out| {
+        output::build_sized::<T>(op, x_dtype, at.dims(), size, size * 4, |first, out| {
             if size == 0 { return; }
             for (c, out) in (first..).zip(out.chunks_exact_mut(size)) {
                 let x = &x[c * size / to.len() * from.len()..][..from.len()];
@@ -51,9 +52,10 @@ pub fn roll(op: &'static str, x: &Array, axis: usize, by: usize) -> Result<Array
     let x = x.contiguous()?;
     let blocks = AxisBlocks::of(x.dims(), axis);
     let (len, by) = (blocks.len(), by * blocks.inner);
-    dispatch!(x.dtype(), all T => {
-        let all = x.as_slice::<T>().expect("contiguous");
-        output::build::<T>(op, x.dims(), 1, |mut at, mut out| {
+    by_size!(x.dtype().size(), T => {
+        // SAFETY: as in `gather`.
+        let all = unsafe { elements::<T>(&x) };
+        output::build_sized::<T>(op, x.dtype(), x.dims(), 1, 1, |mut at, mut out| {
             while !out.is_empty() {
                 // The longest stretch that is contiguous in both arrays.
                 let i = at % len;
@@ -90,7 +92,7 @@ pub fn scatter_add_to_zeros(op: &'static str, g: &Array, at: &Array, axis: usize
 /// If a position is outside the axis.
 pub fn scatter_add(op: &'static str, x: Array, at: &Array, values: &Array, axis: usize) -> Result<Array> {
     let x = x.contiguous()?;
-    dispatch!(x.dtype(), num T => scatter_with(op, x, values, at, axis, |out: &mut T, value| *out = Num::add(*out, value)),
+    dispatch!(x.dtype(), field T => scatter_with(op, x, values, at, axis, |out: &mut T, value| *out = Field::add(*out, value)),
         else bail!(Dtype, op, "truth values are not added up"))
 }
 
@@ -100,11 +102,21 @@ pub fn scatter_add(op: &'static str, x: Array, at: &Array, values: &Array, axis:
 /// If a position is outside the axis.
 pub fn scatter(op: &'static str, x: &Array, at: &Array, values: &Array, axis: usize) -> Result<Array> {
     let x = x.contiguous()?;
-    dispatch!(x.dtype(), all T => scatter_with(op, x, values, at, axis, |out: &mut T, value| *out = value))
+    by_size!(x.dtype().size(), T => scatter_with(op, x, values, at, axis, |out: &mut T, value| *out = value))
+}
+
+/// The elements of a contiguous array as values of a type of their size.
+///
+/// # Safety
+/// The elements have the size of `T`, and all bits are a `T`.
+unsafe fn elements<T>(x: &Array) -> &[T] {
+    assert!(x.is_contiguous() && x.dtype().size() == size_of::<T>(), "elements of another size");
+    // SAFETY: guaranteed by the caller. Buffers are aligned for every element.
+    unsafe { std::slice::from_raw_parts(x.ptr().cast::<T>(), x.len()) }
 }
 
 /// Calls `lay` with each selected element of `out` and its value, in order.
-fn scatter_with<T: Element>(
+fn scatter_with<T: Copy + Sync>(
     op: &'static str,
     mut out: Array,
     g: &Array,
@@ -118,10 +130,11 @@ fn scatter_with<T: Element>(
         return Ok(out);
     }
     assert!(
-        g.dims() == at.dims() && g.len() / from.len() * to.len() == out.len(),
+        g.dtype() == out.dtype() && g.dims() == at.dims() && g.len() / from.len() * to.len() == out.len(),
         "{op}: shapes that differ"
     );
-    let (g, at) = (g.as_slice::<T>().expect("contiguous"), at.as_slice::<i64>().expect("contiguous"));
+    // SAFETY: as in `gather`; the values have the dtype of `out`.
+    let (g, at) = (unsafe { elements::<T>(&g) }, at.as_slice::<i64>().expect("contiguous"));
     let blocks = g.len() / from.len();
     let shared = SendPtr(out.own()?);
     // A thread has some blocks and some columns, and does all writes to them.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::indexed::{flat, inside};
 use crate::array::Array;
-use crate::dtype::{Bool8, DType, Element, dispatch};
+use crate::dtype::{Bool8, DType, Ordered, dispatch};
 use crate::error::{Result, bail};
 use crate::kernel::pointwise::binary::{self, binary_loops};
 use crate::kernel::{output, simd};
@@ -50,7 +50,7 @@ pub fn ravel_indices(
 /// The indices of an axis, checked and made non-negative, times `step`.
 fn normal(op: &'static str, index: &Array, size: usize, axis: usize, step: i64) -> Result<Array> {
     #[inline(always)]
-    fn place<T: Element>(i: T, n: i64) -> i64 {
+    fn place<T: Ordered>(i: T, n: i64) -> i64 {
         let at = i.to_i64();
         // An unsigned index beyond the range of i64 is negative here.
         if (at < 0) & (i < T::default()) { at + n } else { at }

@@ -7,7 +7,7 @@ use crate::array::{Array, Layout, by_size};
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
 use crate::kernel::copy::copy;
-use crate::kernel::num::Num;
+use crate::kernel::num::Field;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::simd;
 use crate::shape::Dims;
@@ -83,11 +83,11 @@ pub fn scatter_add(
         return Ok(out);
     }
     let plan = IndexPlan::new(&out.layout(), rows, batch_ndim, &list, &values);
-    dispatch!(values.dtype(), num T => sum::<T>(&mut out, &plan, &values)?, else bail!(Dtype, op, "truth values are not added up"));
+    dispatch!(values.dtype(), field T => sum::<T>(&mut out, &plan, &values)?, else bail!(Dtype, op, "truth values are not added up"));
     Ok(out)
 }
 
-fn sum<T: Num>(out: &mut Array, plan: &IndexPlan<'_>, values: &Array) -> Result<()> {
+fn sum<T: Field>(out: &mut Array, plan: &IndexPlan<'_>, values: &Array) -> Result<()> {
     let to = SendPtr(out.own()?);
     // The columns of a block, and the outer indices, are independent of each other.
     let work = |places: Range<usize>, columns: Range<usize>| {
@@ -143,7 +143,7 @@ fn sum<T: Num>(out: &mut Array, plan: &IndexPlan<'_>, values: &Array) -> Result<
 
 /// # Safety
 /// The strides lead only to elements.
-unsafe fn added<T: Num>(axes: &[Axis], to: *mut T, from: *const T) {
+unsafe fn added<T: Field>(axes: &[Axis], to: *mut T, from: *const T) {
     // SAFETY: as the function's `# Safety` section requires for every index.
     unsafe {
         match axes {

@@ -10,18 +10,18 @@ use faer::{Accum, Mat, MatRef, Par};
 use crate::array::Array;
 use crate::error::{Error, Result, bail};
 use crate::kernel::copy::copy;
-use crate::kernel::num::Plain;
+use crate::kernel::num::{Inexact, Plain};
 use crate::kernel::par::{self, SendPtr};
 use crate::memory::{self, NoMemory};
 use crate::shape::{self, Dims};
 
-pub(super) trait Field: Plain + RealField {
+pub(super) trait Scalar: Plain + RealField {
     const NAN: Self;
 }
-impl Field for f32 {
+impl Scalar for f32 {
     const NAN: f32 = f32::NAN;
 }
-impl Field for f64 {
+impl Scalar for f64 {
     const NAN: f64 = f64::NAN;
 }
 
@@ -47,12 +47,12 @@ impl<'a> Batch<'a> {
     }
 
     /// Matrix `i` in column order, for a factorisation to overwrite; `None` if it has a NaN or an infinity.
-    pub fn matrix<T: Field>(&self, i: usize) -> Result<Option<Mat<T>>, NoMemory> {
+    pub fn matrix<T: Scalar>(&self, i: usize) -> Result<Option<Mat<T>>, NoMemory> {
         Ok(Self::finite(self.columnwise(i)?))
     }
 
     /// [`Batch::matrix`] with zeros where `keep` is false. The replaced elements need not be finite.
-    pub fn part_of<T: Field>(
+    pub fn part_of<T: Scalar>(
         &self,
         i: usize,
         keep: impl Fn(usize, usize) -> bool,
@@ -68,7 +68,7 @@ impl<'a> Batch<'a> {
         Ok(Self::finite(copy))
     }
 
-    fn columnwise<T: Field>(&self, i: usize) -> Result<Mat<T>, NoMemory> {
+    fn columnwise<T: Scalar>(&self, i: usize) -> Result<Mat<T>, NoMemory> {
         let strides = self.x.strides();
         let [.., down, across] = *strides else { unreachable!("a matrix has two axes") };
         let mut to = zeros::<T>(self.rows, self.columns)?;
@@ -82,8 +82,8 @@ impl<'a> Batch<'a> {
         Ok(to)
     }
 
-    fn finite<T: Field>(x: Mat<T>) -> Option<Mat<T>> {
-        let column = |c: usize| x.col_as_slice(c).iter().fold(true, |all, &v| all & Plain::is_finite(v));
+    fn finite<T: Scalar>(x: Mat<T>) -> Option<Mat<T>> {
+        let column = |c: usize| x.col_as_slice(c).iter().fold(true, |all, &v| all & Inexact::is_finite(v));
         (0..x.ncols()).all(column).then_some(x)
     }
 
@@ -148,7 +148,7 @@ pub(super) struct BatchOutput<T> {
     of: std::marker::PhantomData<T>,
 }
 
-impl<T: Field> BatchOutput<T> {
+impl<T: Scalar> BatchOutput<T> {
     pub fn new(op: &'static str, batch: &Batch<'_>, own: &[usize]) -> Result<BatchOutput<T>> {
         let mut start = std::ptr::null_mut();
         let array = Array::build_raw(op, T::DTYPE, &batch.dims(own), |p| start = p)?;
@@ -187,12 +187,12 @@ impl<T: Field> BatchOutput<T> {
 }
 
 /// A matrix of zeros.
-pub(super) fn zeros<T: Field>(rows: usize, columns: usize) -> Result<Mat<T>, NoMemory> {
+pub(super) fn zeros<T: Scalar>(rows: usize, columns: usize) -> Result<Mat<T>, NoMemory> {
     matrix(rows, columns, |_, _| T::ZERO)
 }
 
 /// A matrix of these elements.
-pub(super) fn matrix<T: Field>(
+pub(super) fn matrix<T: Scalar>(
     rows: usize,
     columns: usize,
     element: impl FnMut(usize, usize) -> T,
@@ -207,7 +207,7 @@ pub(super) fn matrix<T: Field>(
 }
 
 /// The identity.
-pub(super) fn identity<T: Field>(rows: usize, columns: usize) -> Result<Mat<T>, NoMemory> {
+pub(super) fn identity<T: Scalar>(rows: usize, columns: usize) -> Result<Mat<T>, NoMemory> {
     matrix(rows, columns, |i, j| if i == j { T::ONE } else { T::ZERO })
 }
 

@@ -4,11 +4,11 @@ use faer::dyn_stack::MemStack;
 use faer::linalg::lu::partial_pivoting;
 use faer::{Mat, MatMut, Par};
 
-use super::batch::{Batch, BatchOutput, Field, cube, identity, scratch};
+use super::batch::{Batch, BatchOutput, Scalar, cube, identity, scratch};
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
-use crate::kernel::num::{Num, Plain, Real};
+use crate::kernel::num::{Analytic, Field, Inexact, Num, Plain};
 use crate::memory::{NoMemory, TryPush};
 
 /// The LU factors of a matrix with partial pivoting: a permutation, a unit lower and an upper triangle.
@@ -20,7 +20,7 @@ struct Lu<T> {
     odd: bool,
 }
 
-impl<T: Field> Lu<T> {
+impl<T: Scalar> Lu<T> {
     fn new(mut both: Mat<T>) -> Result<Lu<T>, NoMemory> {
         let n = both.nrows();
         let (mut forward, mut backward) = (Vec::new(), Vec::new());
@@ -128,7 +128,7 @@ pub fn slogdet(op: &'static str, x: &Array) -> Result<[Array; 2]> {
                 None => (T::NAN, T::NAN),
                 Some(f) if f.singular() => (T::ZERO, T::INFINITY.neg()),
                 Some(f) => f.pivots().fold((if f.odd { T::ONE.neg() } else { T::ONE }, T::ZERO), |(s, l), p| {
-                    (Plain::copysign(T::ONE, p).mul(s), l.add(Real::ln(p.abs())))
+                    (Plain::copysign(T::ONE, p).mul(s), l.add(Analytic::ln(p.abs())))
                 }),
             };
             sign.part(i)[0] = s;
@@ -151,7 +151,7 @@ pub fn det(op: &'static str, x: &Array) -> Result<[Array; 2]> {
                 Some(f) => {
                     let sizes = || f.pivots().map(Num::abs);
                     let least = sizes().fold(T::INFINITY, Num::min).div(sizes().fold(T::ZERO, Num::max));
-                    (f.pivots().fold(if f.odd { T::ONE.neg() } else { T::ONE }, Num::mul), least)
+                    (f.pivots().fold(if f.odd { T::ONE.neg() } else { T::ONE }, Field::mul), least)
                 }
             };
             out.part(i)[0] = det;

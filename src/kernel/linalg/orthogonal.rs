@@ -10,11 +10,11 @@ use faer::linalg::qr::no_pivoting::factor;
 use faer::linalg::{evd, svd as values};
 use faer::{Conj, Mat, MatMut, Par};
 
-use super::batch::{Batch, BatchOutput, Field, cube, identity, matrix, scratch, zeros};
+use super::batch::{Batch, BatchOutput, Scalar, cube, identity, matrix, scratch, zeros};
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
-use crate::kernel::num::Num;
+use crate::kernel::num::Field;
 use crate::memory::NoMemory;
 
 /// A QR factorisation: Householder reflections below the diagonal, and the upper triangle.
@@ -23,7 +23,7 @@ struct Reflections<T> {
     factors: Mat<T>,
 }
 
-impl<T: Field> Reflections<T> {
+impl<T: Scalar> Reflections<T> {
     fn new(mut both: Mat<T>) -> Result<Reflections<T>, NoMemory> {
         let (m, n) = both.shape();
         let block = factor::recommended_block_size::<T>(m, n);

@@ -9,7 +9,7 @@ use super::batch::{Batch, BatchOutput, cube, scratch};
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
-use crate::kernel::num::Num;
+use crate::kernel::num::Field;
 
 /// The lower triangle `l` with `l @ lᵀ = x`. Only the lower triangle of `x` is read.
 pub fn cholesky(op: &'static str, x: &Array) -> Result<Array> {

@@ -10,8 +10,10 @@ use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Error, Result, bail};
 use crate::kernel::interrupt;
-use crate::kernel::num::Num;
+use crate::kernel::num::Field;
 use crate::kernel::par::{self, SendPtr};
+use crate::kernel::pointwise::binary::{self, BinaryLoops, binary_loops};
+use crate::kernel::pointwise::complex;
 use crate::kernel::reduce::pairwise::{ROWS, combine_group};
 use crate::kernel::simd;
 use crate::memory;
@@ -42,6 +44,9 @@ const WIDE: usize = 512;
 /// `x @ y` over the last two axes of both. Of the leading axes the first `batch_ndim` are matched from the left, the
 /// others broadcast from the right.
 pub fn matmul(op: &'static str, x: &Array, y: &Array, batch_ndim: usize) -> Result<Array> {
+    if x.dtype().is_complex() {
+        return of_complex(op, x, y, batch_ndim);
+    }
     let rank = x.rank().max(y.rank());
     let (x, y) = (x.with_rank(rank, batch_ndim), y.with_rank(rank, batch_ndim));
     let (batch_x, mx) = x.dims().split_at(rank - 2);
@@ -58,6 +63,21 @@ pub fn matmul(op: &'static str, x: &Array, y: &Array, batch_ndim: usize) -> Resu
         return matrices(op, &x, &y, &[x.dims()[0], y.dims()[1]])?.reshape(&dims);
     }
     matrices(op, &x, &y, &dims)
+}
+
+/// The product of complex matrices: four real ones, so that no loop and no packing is written for complex numbers.
+fn of_complex(op: &'static str, x: &Array, y: &Array, batch_ndim: usize) -> Result<Array> {
+    const ADD: &BinaryLoops = binary_loops!(plain x, y => x.add(y));
+    const SUB: &BinaryLoops = binary_loops!(plain x, y => x.sub(y));
+    let parts = |z: &Array| -> Result<(Array, Array)> {
+        let (re, im) = z.parts();
+        Ok((re.contiguous()?, im.contiguous()?))
+    };
+    let ((a, b), (c, d)) = (parts(x)?, parts(y)?);
+    let product = |x: &Array, y: &Array| matmul(op, x, y, batch_ndim);
+    let re = binary::apply(op, SUB, &product(&a, &c)?, &product(&b, &d)?, 0)?;
+    let im = binary::apply(op, ADD, &product(&a, &d)?, &product(&b, &c)?, 0)?;
+    complex::from_parts(&re, &im, 0)
 }
 
 /// A long inner axis is summed in parts of about this many multiplications, but not fewer than `PART` elements. The
@@ -93,7 +113,7 @@ fn matrices(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Ar
 }
 
 /// Adds an array to another one of its shape, which nobody else has.
-fn add<T: Num>(sum: &mut Array, next: &Array) {
+fn add<T: Field>(sum: &mut Array, next: &Array) {
     let sum = sum.as_mut_slice::<T>().into_iter().flatten();
     sum.zip(next.as_slice::<T>().into_iter().flatten()).for_each(|(s, &v)| *s = s.add(v));
 }
@@ -155,7 +175,7 @@ fn floats<T: Tiled>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> R
 
 /// All products of a batch. With `fixed`, matrices are split by their sizes alone, because the bits depend on the
 /// cuts.
-fn product<T: Num>(
+fn product<T: Field>(
     op: &'static str,
     x: &Array,
     y: &Array,
@@ -237,7 +257,7 @@ fn product<T: Num>(
 
 /// # Safety
 /// As [`MatmulInto`].
-unsafe fn packed<T: Num>(pairs: &MatrixPairs<T>) {
+unsafe fn packed<T: Field>(pairs: &MatrixPairs<T>) {
     let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
     if k == 0 || m.saturating_mul(k).saturating_mul(n) <= TINY {
         // SAFETY: as the function's `# Safety` section requires.
@@ -262,7 +282,7 @@ unsafe fn packed<T: Num>(pairs: &MatrixPairs<T>) {
 ///
 /// # Safety
 /// As [`MatmulInto`].
-unsafe fn streamed<T: Num>(pairs: &MatrixPairs<T>) {
+unsafe fn streamed<T: Field>(pairs: &MatrixPairs<T>) {
     let MatrixPairs { count, sizes: (_, k, n), a: (a, _, ca), b: (b, rb, _), steps, out, .. } = *pairs;
     for i in 0..count {
         // SAFETY: as the function's `# Safety` section requires.
@@ -297,7 +317,7 @@ unsafe fn streamed<T: Num>(pairs: &MatrixPairs<T>) {
 
 /// # Safety
 /// As [`MatmulInto`].
-unsafe fn plain<T: Num>(pairs: &MatrixPairs<T>) {
+unsafe fn plain<T: Field>(pairs: &MatrixPairs<T>) {
     let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
     for (i, row) in (0..count).flat_map(|i| (0..m).map(move |row| (i, row))) {
         // SAFETY: as the function's `# Safety` section requires.

@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 
 use crate::error::Error;
-use crate::kernel::num::Num;
+use crate::kernel::num::{Field, Num};
 use crate::kernel::simd::vector::Vector;
 use crate::kernel::{copy, simd};
 

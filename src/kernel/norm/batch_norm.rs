@@ -8,7 +8,7 @@ use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::Result;
 use crate::kernel::broadcast::broadcast_batch;
-use crate::kernel::num::{Num, Plain, Real};
+use crate::kernel::num::{Field, Inexact, Real};
 use crate::kernel::rows::{not_defined, total};
 use crate::kernel::{output, par, simd};
 use crate::shape::{self, Dims};

@@ -8,7 +8,7 @@ use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::Result;
 use crate::kernel::broadcast::broadcast_batch;
-use crate::kernel::num::{Num, Plain, Real};
+use crate::kernel::num::{Field, Inexact, Real};
 use crate::kernel::rows::{column, each, each_mut, last, not_defined};
 use crate::kernel::{output, par, simd};
 use crate::shape::{self, Dims};

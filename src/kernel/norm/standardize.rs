@@ -3,7 +3,7 @@
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::Result;
-use crate::kernel::num::{Num, Plain, Real};
+use crate::kernel::num::{Field, Inexact, Real};
 use crate::kernel::reduce::pairwise::{SumOf, pairwise};
 use crate::kernel::rows::{column, each, each_mut, last, not_defined, total};
 use crate::kernel::{output, simd};

@@ -1,27 +1,36 @@
-//! `Plain` and `Real`: arithmetic and elementary functions of floats.
+//! Arithmetic and elementary functions: `Inexact` and `Analytic` of floats and complex numbers, `Plain` and `Real` of
+//! floats.
 
-use super::number::Num;
+use super::number::{Field, Num};
 
-/// Floats with their exact operations, which give the same bits with vectors and without.
-pub trait Plain: Num {
-    const INFINITY: Self;
+/// Floats and complex numbers with the operations that every dtype of them has.
+pub trait Inexact: Field {
     fn lit(v: f64) -> Self;
     fn div(self, o: Self) -> Self;
+    /// The root with a real part that is not negative; NaN for a negative float.
     fn sqrt(self) -> Self;
+    fn is_finite(self) -> bool;
+    /// Whether the number is infinite; of a complex number, whether one of its parts is.
+    fn is_infinite(self) -> bool;
+}
+
+/// Floats with their exact operations, which give the same bits with vectors and without.
+pub trait Plain: Num + Inexact {
+    const INFINITY: Self;
     fn floor(self) -> Self;
     fn ceil(self) -> Self;
     fn trunc(self) -> Self;
     /// Rounds to the nearest integer, ties to even.
     fn round(self) -> Self;
-    fn is_finite(self) -> bool;
     /// `x` with the sign of `o`.
     fn copysign(self, o: Self) -> Self;
     /// The next float in the direction of `o`.
     fn next_after(self, o: Self) -> Self;
 }
 
-/// Floats with elementary functions. Vectorised implementations may differ in the last bits.
-pub trait Real: Plain {
+/// Elementary functions of floats and complex numbers. A complex function has the branch cuts of C99, which NumPy and
+/// PyTorch share. Vectorised implementations may differ in the last bits.
+pub trait Analytic: Inexact {
     fn exp(self) -> Self;
     fn exp2(self) -> Self;
     fn exp_m1(self) -> Self;
@@ -35,27 +44,33 @@ pub trait Real: Plain {
     fn asin(self) -> Self;
     fn acos(self) -> Self;
     fn atan(self) -> Self;
-    fn atan2(self, o: Self) -> Self;
     fn sinh(self) -> Self;
     fn cosh(self) -> Self;
     fn tanh(self) -> Self;
     fn asinh(self) -> Self;
     fn acosh(self) -> Self;
     fn atanh(self) -> Self;
-    fn erf(self) -> Self;
-    /// `sqrt(x² + o²)` without overflow.
-    fn hypot(self, o: Self) -> Self;
     /// `1 / (1 + e^-x)` with full relative precision for both signs.
     fn sigmoid(self) -> Self;
     /// The derivative of the sigmoid, `e^-|x| / (1 + e^-|x|)²`, without cancellation for large `|x|`.
     fn sigmoid_slope(self) -> Self;
+    /// The derivative of tanh, `1 / cosh²`: of floats as `4 e^-2|x| / (1 + e^-2|x|)²`.
+    fn sech_squared(self) -> Self;
+    /// `sqrt(x² + 1)`, without overflow.
+    fn hypot_one(self) -> Self;
+}
+
+/// Elementary functions of floats.
+pub trait Real: Plain + Analytic {
+    fn atan2(self, o: Self) -> Self;
+    fn erf(self) -> Self;
+    /// `sqrt(x² + o²)` without overflow.
+    fn hypot(self, o: Self) -> Self;
     /// The derivative of SiLU, `x · sigmoid(x)`.
     #[inline(always)]
     fn silu_slope(self) -> Self {
         self.sigmoid().add(self.mul(self.sigmoid_slope()))
     }
-    /// The derivative of tanh, `4 e^-2|x| / (1 + e^-2|x|)²`.
-    fn sech_squared(self) -> Self;
     /// `ln(1 + e^x)`, without overflow.
     fn softplus(self) -> Self;
     /// The density of the standard normal distribution.
@@ -84,17 +99,20 @@ fn normal_tail(x: f64) -> (f64, f64) {
 /// Functions that f32 lacks at full precision are computed in f64.
 macro_rules! float {
     ($($t:ident)*) => { $(
+        impl Inexact for $t {
+            #[inline(always)] fn lit(v: f64) -> Self { v as $t }
+            #[inline(always)] fn div(self, o: Self) -> Self { self / o }
+            #[inline(always)] fn sqrt(self) -> Self { <$t>::sqrt(self) }
+            #[inline(always)] fn is_finite(self) -> bool { <$t>::is_finite(self) }
+            #[inline(always)] fn is_infinite(self) -> bool { <$t>::is_infinite(self) }
+        }
         impl Plain for $t {
             const INFINITY: Self = <$t>::INFINITY;
-            #[inline(always)] fn sqrt(self) -> Self { <$t>::sqrt(self) }
             #[inline(always)] fn floor(self) -> Self { <$t>::floor(self) }
             #[inline(always)] fn ceil(self) -> Self { <$t>::ceil(self) }
             #[inline(always)] fn trunc(self) -> Self { <$t>::trunc(self) }
             #[inline(always)] fn round(self) -> Self { <$t>::round_ties_even(self) }
-            #[inline(always)] fn is_finite(self) -> bool { <$t>::is_finite(self) }
             #[inline(always)] fn copysign(self, o: Self) -> Self { <$t>::copysign(self, o) }
-            #[inline(always)] fn lit(v: f64) -> Self { v as $t }
-            #[inline(always)] fn div(self, o: Self) -> Self { self / o }
             #[inline(always)] fn next_after(self, o: Self) -> Self {
                 let bits = self.to_bits();
                 let grows = (self < o) == (self > 0.0);
@@ -104,7 +122,7 @@ macro_rules! float {
                 if self.is_nan() || o.is_nan() { self + o } else { y }
             }
         }
-        impl Real for $t {
+        impl Analytic for $t {
             #[inline(always)] fn exp(self) -> Self { <$t>::exp(self) }
             #[inline(always)] fn exp2(self) -> Self { <$t>::exp2(self) }
             #[inline(always)] fn exp_m1(self) -> Self { <$t>::exp_m1(self) }
@@ -118,27 +136,30 @@ macro_rules! float {
             #[inline(always)] fn asin(self) -> Self { f64::from(self).asin() as $t }
             #[inline(always)] fn acos(self) -> Self { f64::from(self).acos() as $t }
             #[inline(always)] fn atan(self) -> Self { f64::from(self).atan() as $t }
-            #[inline(always)] fn atan2(self, o: Self) -> Self { f64::from(self).atan2(f64::from(o)) as $t }
             #[inline(always)] fn sinh(self) -> Self { f64::from(self).sinh() as $t }
             #[inline(always)] fn cosh(self) -> Self { f64::from(self).cosh() as $t }
             #[inline(always)] fn tanh(self) -> Self { <$t>::tanh(self) }
             #[inline(always)] fn asinh(self) -> Self { libm::asinh(f64::from(self)) as $t }
             #[inline(always)] fn acosh(self) -> Self { if self < 1.0 { <$t>::NAN } else { libm::acosh(f64::from(self)) as $t } }
             #[inline(always)] fn atanh(self) -> Self { libm::atanh(f64::from(self)) as $t }
-            #[inline(always)] fn erf(self) -> Self { libm::erf(f64::from(self)) as $t }
-            #[inline(always)] fn hypot(self, o: Self) -> Self { f64::from(self).hypot(f64::from(o)) as $t }
             #[inline(always)] fn sigmoid(self) -> Self {
                 let e = (-self.abs()).exp();
                 if self < 0.0 { e / (1.0 + e) } else { 1.0 / (1.0 + e) }
-            }
-            #[inline(always)] fn sigmoid_slope(self) -> Self {
-                let e = (-self.abs()).exp();
-                e / ((1.0 + e) * (1.0 + e))
             }
             #[inline(always)] fn sech_squared(self) -> Self {
                 let e = (-2.0 * self.abs()).exp();
                 4.0 * e / ((1.0 + e) * (1.0 + e))
             }
+            #[inline(always)] fn sigmoid_slope(self) -> Self {
+                let e = (-self.abs()).exp();
+                e / ((1.0 + e) * (1.0 + e))
+            }
+            #[inline(always)] fn hypot_one(self) -> Self { Real::hypot(self, 1.0) }
+        }
+        impl Real for $t {
+            #[inline(always)] fn atan2(self, o: Self) -> Self { f64::from(self).atan2(f64::from(o)) as $t }
+            #[inline(always)] fn erf(self) -> Self { libm::erf(f64::from(self)) as $t }
+            #[inline(always)] fn hypot(self, o: Self) -> Self { f64::from(self).hypot(f64::from(o)) as $t }
             #[inline(always)] fn softplus(self) -> Self {
                 (if self > 0.0 { self } else { 0.0 }) + (-self.abs()).exp().ln_1p()
             }

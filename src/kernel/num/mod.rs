@@ -1,9 +1,11 @@
 //! The traits that elementwise formulas are written against.
 
 mod bits;
+mod complex;
 mod float;
 mod number;
 
 pub use bits::{Bits, truth};
-pub use float::{Plain, Real};
-pub use number::Num;
+pub use complex::{ComplexNum, angle, modulus, power, sgn};
+pub use float::{Analytic, Inexact, Plain, Real};
+pub use number::{Field, Num};

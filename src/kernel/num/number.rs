@@ -1,15 +1,21 @@
-//! `Num`: the arithmetic of every numeric dtype.
+//! `Field` and `Num`: the arithmetic of all numbers, and of real ones.
 
-use crate::dtype::Element;
+use crate::dtype::{Element, Ordered};
 
-/// Arithmetic of every numeric dtype. Integers wrap around, as in NumPy.
-pub trait Num: Element {
+/// Arithmetic of every dtype but bool. Integers wrap around, as in NumPy.
+pub trait Field: Element {
     const ZERO: Self;
     const ONE: Self;
     fn add(self, o: Self) -> Self;
     fn sub(self, o: Self) -> Self;
     fn mul(self, o: Self) -> Self;
     fn neg(self) -> Self;
+    /// Whether the number is NaN; of a complex number, whether one of its parts is.
+    fn nan(self) -> bool;
+}
+
+/// Arithmetic of integers and floats.
+pub trait Num: Field + Ordered {
     fn abs(self) -> Self;
     /// -1, 0 or 1, or NaN for NaN.
     fn sign(self) -> Self;
@@ -18,8 +24,6 @@ pub trait Num: Element {
     /// The remainder of `floor_div`, with the sign of `o`. An integer modulo zero gives 0.
     fn modulo(self, o: Self) -> Self;
     fn pow(self, o: Self) -> Self;
-    /// Whether the number is NaN.
-    fn nan(self) -> bool;
     /// The larger number, or NaN if either is NaN.
     #[inline(always)]
     fn max(self, o: Self) -> Self {
@@ -34,13 +38,16 @@ pub trait Num: Element {
 
 macro_rules! integer {
     ($($t:ty, $neg:expr, $abs:expr, $sign:expr);* $(;)?) => { $(
-        impl Num for $t {
+        impl Field for $t {
             const ZERO: Self = 0;
             const ONE: Self = 1;
             #[inline(always)] fn add(self, o: Self) -> Self { self.wrapping_add(o) }
             #[inline(always)] fn sub(self, o: Self) -> Self { self.wrapping_sub(o) }
             #[inline(always)] fn mul(self, o: Self) -> Self { self.wrapping_mul(o) }
             #[inline(always)] fn neg(self) -> Self { self.wrapping_neg() }
+            #[inline(always)] fn nan(self) -> bool { false }
+        }
+        impl Num for $t {
             #[inline(always)] fn abs(self) -> Self { $abs(self) }
             #[inline(always)] fn sign(self) -> Self { $sign(self) }
             #[inline(always)] fn floor_div(self, o: Self) -> Self {
@@ -68,7 +75,6 @@ macro_rules! integer {
                 }
                 r
             }
-            #[inline(always)] fn nan(self) -> bool { false }
         }
     )* };
 }
@@ -83,13 +89,16 @@ unsigned!(u8 u16 u32 u64);
 
 macro_rules! float {
     ($($t:ty)*) => { $(
-        impl Num for $t {
+        impl Field for $t {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
             #[inline(always)] fn add(self, o: Self) -> Self { self + o }
             #[inline(always)] fn sub(self, o: Self) -> Self { self - o }
             #[inline(always)] fn mul(self, o: Self) -> Self { self * o }
             #[inline(always)] fn neg(self) -> Self { -self }
+            #[inline(always)] fn nan(self) -> bool { self.is_nan() }
+        }
+        impl Num for $t {
             #[inline(always)] fn abs(self) -> Self { <$t>::abs(self) }
             #[inline(always)] fn sign(self) -> Self {
                 if self > 0.0 { 1.0 } else if self < 0.0 { -1.0 } else if self == 0.0 { 0.0 } else { self }
@@ -111,7 +120,6 @@ macro_rules! float {
                 if o == 2.0 { self * self } else if o == 1.0 { self } else if o == 3.0 { (wide * wide * wide) as $t }
                 else { self.powf(o) }
             }
-            #[inline(always)] fn nan(self) -> bool { self.is_nan() }
         }
     )* };
 }

@@ -9,7 +9,7 @@ use crate::dtype::{DTYPES, DType};
 use crate::error::{Result, bail};
 use crate::kernel::broadcast::{BroadcastIter, common_order, inverse, is_stepwise, repeated, stepwise};
 use crate::kernel::fast::Fast;
-use crate::kernel::num::Num;
+use crate::kernel::num::{Field, Num};
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::pointwise::unary::Scalars;
 use crate::kernel::simd;
@@ -157,22 +157,27 @@ pub unsafe fn zip_fast<T: Num, F: Fn(T, T) -> T + Copy>(
     );
 }
 
-/// The loops of a formula `x, y => expression` for a class of dtypes: `num` (all numbers), `real` (floats), `plain`
-/// (floats, arithmetic only), `test` (all dtypes, the result is a truth value), `bits` (integers and truth values),
-/// `int` (integers, bitwise) or `integer` (integers as numbers). A formula `x, y; p => expression` reads [`Scalars`]
+/// The loops of a formula `x, y => expression` for a class of dtypes: `num` (integers and floats), `real` (floats),
+/// `plain` (floats, arithmetic only), `test` (all dtypes but complex, the result is a truth value), `bits` (integers and
+/// truth values), `int` (integers, bitwise) or `integer` (integers as numbers). With complex numbers too, `num` is
+/// `field`, `plain` is `inexact` and `test` is `equality`; `complex` is complex numbers alone. A formula `x, y; p => expression` reads [`Scalars`]
 /// as `p[i]`. `table x, y => …` passes a table through.
 macro_rules! binary_loops {
     (num $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Num, T, None, $x, $y, ($($p)?), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (field $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Field, T, None, $x, $y, (), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128) };
+    (inexact $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Inexact, T, None, $x, $y, (), $e, F32 f32, F64 f64, C64 c64, C128 c128) };
+    (equality $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Element, Bool8, Some(DType::Bool), $x, $y, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128) };
+    (complex $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ ComplexNum, T, None, $x, $y, (), $e, C64 c64, C128 c128) };
     (real $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Real, T, None, $x, $y, ($($p)?), $e, F32 f32, F64 f64) };
     (plain $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Plain, T, None, $x, $y, ($($p)?), $e, F32 f32, F64 f64) };
-    (test $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Element, Bool8, Some(DType::Bool), $x, $y, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (test $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Ordered, Bool8, Some(DType::Bool), $x, $y, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
     (bits $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Bits, T, None, $x, $y, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
     (integer $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Num, T, None, $x, $y, (), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
     (table $x:ident, $y:ident => $e:expr) => { $e };
     (int $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Bits, T, None, $x, $y, (), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
     (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $y:ident, $p:tt, $e:expr, $($V:ident $t:ident),*) => {{
         #[allow(unused_imports)]
-        use $crate::{dtype::{Bool8, DType, Element}, kernel::{fast::Fast, num::{Bits, Num, Plain, Real, truth}, pointwise::{binary, unary}}};
+        use $crate::{dtype::{Bool8, DType, Element, Ordered, c64, c128}, kernel::{fast::Fast, num::{Bits, ComplexNum, Field, Inexact, Num, Plain, Real, truth}, pointwise::{binary, unary}}};
         #[inline(always)]
         #[allow(unused_variables)]
         fn row<T: $Trait>($x: T, $y: T, p: &unary::Scalars) -> $Out {
@@ -216,6 +221,16 @@ macro_rules! binary_loop {
     };
 }
 pub(crate) use {binary_loop, binary_loops};
+
+impl BinaryLoops {
+    /// These loops, and for complex numbers those of another table.
+    pub const fn and_complex(&self, complex: &BinaryLoops) -> BinaryLoops {
+        let mut loops = self.loops;
+        loops[DType::C64 as usize] = complex.loops[DType::C64 as usize];
+        loops[DType::C128 as usize] = complex.loops[DType::C128 as usize];
+        BinaryLoops { loops, out: self.out }
+    }
+}
 
 /// Applies a formula to all pairs of elements of two arrays of the same dtype. The first `batch_ndim` axes of both
 /// are matched from the left, the others broadcast from the right.

@@ -4,6 +4,7 @@ use crate::array::Array;
 use crate::dtype::{Bool8, DTYPES, DType, dispatch};
 use crate::error::Result;
 use crate::kernel::fast::ROUND64;
+use crate::kernel::pointwise::complex;
 use crate::kernel::pointwise::unary::{self, UnaryLoop, UnaryLoops};
 use crate::kernel::simd;
 
@@ -174,12 +175,27 @@ unsafe fn convert<A: To<B>, B>(n: usize, x: *const A, out: *mut B) {
     );
 }
 
-/// The array converted to another dtype.
+/// The array converted to another dtype. A complex number becomes its real part, or whether it is not 0.
 pub fn cast(x: &Array, to: DType) -> Result<Array> {
-    let row: UnaryLoop = dispatch!(x.dtype(), all A => dispatch!(to, all B => {
+    if to.is_complex() {
+        // In two steps, so that no dtype needs a loop for each complex one.
+        return match x.dtype() {
+            from if from.is_complex() => complex::widened(x, to),
+            from if from == to.real() => complex::from_real(x),
+            _ => complex::from_real(&cast(x, to.real())?),
+        };
+    }
+    if x.dtype().is_complex() {
+        return if to == DType::Bool { complex::is_not_zero(x) } else { cast(&complex::real(x), to) };
+    }
+    if x.dtype() == to {
+        return Ok(x.clone());
+    }
+    let refused = || unreachable!("complex numbers were converted above");
+    let row: UnaryLoop = dispatch!(x.dtype(), ordered A => dispatch!(to, ordered B => {
         // SAFETY: `apply` passes an array of dtype `A` and an output of dtype `B`.
         |n, x, out, _| unsafe { convert::<A, B>(n, x.cast(), out.cast()) }
-    }));
+    }, else refused()), else refused());
     let mut loops = [None; DTYPES];
     loops[x.dtype() as usize] = Some(row);
     unary::apply("cast", &UnaryLoops { loops, out: Some(to) }, x)

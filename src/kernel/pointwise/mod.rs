@@ -2,6 +2,7 @@
 
 pub mod binary;
 pub mod cast;
+pub mod complex;
 pub mod division;
 pub mod power;
 pub mod select;

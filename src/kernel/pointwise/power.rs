@@ -2,7 +2,7 @@
 
 use crate::dtype::{DTYPES, DType};
 use crate::kernel::fast::Fast;
-use crate::kernel::num::{Num, Plain};
+use crate::kernel::num::{self, Field, Num, Plain};
 use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops, binary_loops};
 use crate::kernel::pointwise::unary;
 
@@ -212,10 +212,21 @@ const fn table(f32: BinaryLoop, f64: BinaryLoop, others: [Option<BinaryLoop>; DT
 }
 
 /// `x^y`.
-pub const POWER: &BinaryLoops = &table(pairs!(Values f32 0.0), pairs!(Values f64 0.0), INTEGERS.loops);
+pub const POWER: &BinaryLoops =
+    &table(pairs!(Values f32 0.0), pairs!(Values f64 0.0), INTEGERS.loops).and_complex(COMPLEX);
 /// `y x^(y - 1)`, and 0 where `y` is 0.
-pub const SLOPE: &BinaryLoops = &table(pairs!(Slopes f32 1.0), pairs!(Slopes f64 1.0), [None; DTYPES]);
+pub const SLOPE: &BinaryLoops =
+    &table(pairs!(Slopes f32 1.0), pairs!(Slopes f64 1.0), [None; DTYPES]).and_complex(COMPLEX_SLOPE);
 /// `g p[0] x^(p[0] - 1)` of pairs `g`, `x`, and `g · 0` if `p[0]` is 0.
 pub const GRADIENT: &BinaryLoops = &table(gradient!(f32), gradient!(f64), [None; DTYPES]);
+/// `log x`; 0 where `x` is 0 and `y` (its real part) is not negative, since `x^y log x` tends to 0 there.
+pub const LOG: &BinaryLoops = &REAL_LOG.and_complex(COMPLEX_LOG);
 
 const INTEGERS: &BinaryLoops = binary_loops!(integer x, y => x.pow(y));
+const COMPLEX: &BinaryLoops = binary_loops!(complex x, y => num::power(x, y));
+const COMPLEX_SLOPE: &BinaryLoops =
+    binary_loops!(complex x, y => if y == T::ZERO { y } else { y.mul(num::power(x, y.sub(T::ONE))) });
+const REAL_LOG: &BinaryLoops =
+    binary_loops!(real x, y => if x == T::ZERO && y >= T::ZERO { x } else { x.ln() });
+const COMPLEX_LOG: &BinaryLoops =
+    binary_loops!(complex x, y => if x == T::ZERO && y.parts().0 >= T::Part::ZERO { x } else { x.ln() });

@@ -3,7 +3,7 @@
 
 use super::unary::{UnaryLoops, unary_loops};
 
-const ROW: &UnaryLoops = unary_loops!(real x => x.tanh());
+const ROW: &UnaryLoops = unary_loops!(analytic x => x.tanh());
 
 /// The loops of tanh.
 #[cfg(not(target_arch = "x86_64"))]

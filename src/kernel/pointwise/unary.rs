@@ -5,7 +5,7 @@ use crate::dtype::{DTYPES, DType};
 use crate::error::{Result, bail};
 use crate::kernel::broadcast::{dense_order, inverse};
 use crate::kernel::fast::Fast;
-use crate::kernel::num::Num;
+use crate::kernel::num::{Field, Num};
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::simd;
 
@@ -113,19 +113,25 @@ pub unsafe fn map_fast_inline<T: Num>(
     }
 }
 
-/// The loops of a formula `x => expression` for a class of dtypes: `num` (all numbers), `real` (floats), `plain`
-/// (floats, arithmetic only), `test` (floats, the result is a truth value) or `bits` (integers and truth values). A
-/// formula `x; p => expression` reads [`Scalars`] as `p[i]`. `table x => …` passes a table through.
+/// The loops of a formula `x => expression` for a class of dtypes: `num` (integers and floats), `real` (floats), `plain`
+/// (floats, arithmetic only), `test` (floats and complex numbers, the result is a truth value) or `bits` (integers and
+/// truth values). With complex numbers too, `num` is `field`, `real` is `analytic` and `plain` is `inexact`; `complex` is
+/// complex numbers alone. A formula `x; p => expression` reads [`Scalars`] as `p[i]`.
+/// `table x => …` passes a table through.
 macro_rules! unary_loops {
     (table $x:ident => $e:expr) => { $e };
     (num $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Num, T, None, $x, ($($p)?), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (field $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Field, T, None, $x, (), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128) };
+    (analytic $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Analytic, T, None, $x, (), $e, F32 f32, F64 f64, C64 c64, C128 c128) };
+    (inexact $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Inexact, T, None, $x, (), $e, F32 f32, F64 f64, C64 c64, C128 c128) };
+    (complex $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ ComplexNum, T, None, $x, (), $e, C64 c64, C128 c128) };
     (real $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Real, T, None, $x, ($($p)?), $e, F32 f32, F64 f64) };
     (plain $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Plain, T, None, $x, ($($p)?), $e, F32 f32, F64 f64) };
-    (test $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Plain, Bool8, Some(DType::Bool), $x, (), $e, F32 f32, F64 f64) };
+    (test $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Inexact, Bool8, Some(DType::Bool), $x, (), $e, F32 f32, F64 f64, C64 c64, C128 c128) };
     (bits $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Bits, T, None, $x, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
     (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $p:tt, $e:expr, $($V:ident $t:ident),*) => {{
         #[allow(unused_imports)]
-        use $crate::{dtype::{Bool8, DType, Element}, kernel::{fast::Fast, num::{Bits, Num, Plain, Real, truth}, pointwise::unary}};
+        use $crate::{dtype::{Bool8, DType, Element, c64, c128}, kernel::{fast::Fast, num::{Analytic, Bits, ComplexNum, Field, Inexact, Num, Plain, Real, truth}, pointwise::unary}};
         #[inline(always)]
         #[allow(unused_variables)]
         fn row<T: $Trait>($x: T, p: &unary::Scalars) -> $Out {
@@ -150,6 +156,8 @@ macro_rules! unary_loop {
             unary::map_fast(#[inline(always)] move |x| $row::<$t>(x, &p), #[inline(always)] move |x| $row::<Fast<$t>>(x, &p), n, x, o)
         }
     };
+    (Analytic $row:ident T f32) => { $crate::kernel::pointwise::unary::unary_loop!(Real $row T f32) };
+    (Analytic $row:ident T f64) => { $crate::kernel::pointwise::unary::unary_loop!(Real $row T f64) };
     ($Trait:ident $row:ident T f32) => { $crate::kernel::pointwise::unary::unary_loop!(@same $row f32) };
     ($Trait:ident $row:ident T f64) => { $crate::kernel::pointwise::unary::unary_loop!(@same $row f64) };
     ($Trait:ident $row:ident $Out:ident $t:ident) => {

@@ -3,7 +3,7 @@
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
-use crate::kernel::num::Num;
+use crate::kernel::num::Field;
 use crate::kernel::reduce::pairwise::{SumOf, pairwise};
 use crate::kernel::{output, simd};
 use crate::shape::Dims;
@@ -16,7 +16,7 @@ const LONG: usize = 1 << 15;
 
 /// The sum of the products of two slices: parts are summed in order, and their sums pairwise.
 #[inline(always)]
-fn sum<T: Num>(x: &[T], y: &[T]) -> T {
+fn sum<T: Field>(x: &[T], y: &[T]) -> T {
     let mut sums = [T::ZERO; LONG / PART];
     for ((x, y), sum) in x.chunks(PART).zip(y.chunks(PART)).zip(&mut sums) {
         let mut lanes = [T::ZERO; LANES];
@@ -40,7 +40,7 @@ pub fn last_axis(op: &'static str, x: &Array, y: &Array) -> Result<Array> {
     let (x, y) = (x.contiguous()?, y.contiguous()?);
     let (&n, lead) = x.dims().split_last().expect("rows have an axis");
     let parts = n.div_ceil(LONG);
-    dispatch!(x.dtype(), num T => {
+    dispatch!(x.dtype(), field T => {
         let (all_x, all_y) = (x.as_slice::<T>().expect("contiguous"), y.as_slice::<T>().expect("contiguous"));
         let dims: Dims = lead.iter().copied().chain([parts]).collect();
         let cut = output::build_from::<T>(op, &dims, 1, n.min(LONG), |first, out| simd::autovectorize(

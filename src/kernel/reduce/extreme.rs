@@ -8,6 +8,7 @@ use crate::kernel::output::{self, AxisBlocks};
 use crate::kernel::pointwise::binary::{self, binary_loops};
 use crate::kernel::reduce::pairwise::{Fold, ROWS, combine_group, pairwise};
 use crate::kernel::reduce::{self, ReduceLoop, ReduceLoops, reduce_loops};
+use crate::kernel::rows::not_defined;
 use crate::shape::Dims;
 
 const ANY_MAX: &ReduceLoops = reduce_loops!(ord T::from_f64(f64::NEG_INFINITY); a, x => Num::max(a, x));
@@ -101,7 +102,7 @@ pub fn arg_extreme(op: &'static str, x: &Array, axis: usize, largest: bool) -> R
     let x = x.contiguous()?;
     let values = reduce::apply(op, if largest { MAX } else { MIN }, &x, &[axis])?.reshape(&dims)?;
     let AxisBlocks { n, inner } = AxisBlocks::of(x.dims(), axis);
-    let indices = dispatch!(x.dtype(), all T => {
+    let indices = dispatch!(x.dtype(), ordered T => {
         let (x, best) = (x.as_slice::<T>().expect("contiguous"), values.as_slice::<T>().expect("contiguous"));
         output::build_from::<i64>(op, &dims, inner, n * inner, |first, out| {
             if inner == 0 { return; }
@@ -120,7 +121,7 @@ pub fn arg_extreme(op: &'static str, x: &Array, axis: usize, largest: bool) -> R
                 }
             }
         })
-    })?;
+    }, else not_defined(op, x.dtype()))?;
     Ok((values, indices))
 }
 
@@ -131,7 +132,7 @@ pub fn cumulative(op: &'static str, x: &Array, axis: usize, largest: bool) -> Re
     let dims = x.dims();
     let blocks = AxisBlocks::of(dims, axis);
     let (inner, len) = (blocks.inner, blocks.len());
-    dispatch!(x.dtype(), all T => {
+    dispatch!(x.dtype(), ordered T => {
         let x = x.as_slice::<T>().expect("contiguous");
         output::build_pair::<T, i64>(op, (dims, len), (dims, len), len, |first, values, indices| {
             if len == 0 { return; }
@@ -149,7 +150,7 @@ pub fn cumulative(op: &'static str, x: &Array, axis: usize, largest: bool) -> Re
                 }
             }
         })
-    })
+    }, else not_defined(op, x.dtype()))
 }
 
 /// The weights that share 1 equally among the elements equal to the result of a maximum or minimum; 0 for all others.

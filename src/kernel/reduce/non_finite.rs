@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::array::Array;
 use crate::dtype::dispatch;
-use crate::kernel::num::Plain;
+use crate::kernel::num::Inexact;
 use crate::kernel::{par, simd};
 
 /// The values to look for.
@@ -18,15 +18,15 @@ pub enum NonFinite {
 
 /// Whether an array has such an element.
 pub fn contains(x: &Array, kind: NonFinite) -> bool {
-    dispatch!(x.dtype(), float T => contains_in::<T>(x, kind), else false)
+    dispatch!(x.dtype(), inexact T => contains_in::<T>(x, kind), else false)
 }
 
 /// Whether all elements are zero.
 pub fn is_zero(x: &Array) -> bool {
-    dispatch!(x.dtype(), float T => x.without_repeats().view::<T>().iter().all(|v| *v == T::default()), else false)
+    dispatch!(x.dtype(), inexact T => x.without_repeats().view::<T>().iter().all(|v| *v == T::default()), else false)
 }
 
-fn contains_in<T: Plain>(x: &Array, kind: NonFinite) -> bool {
+fn contains_in<T: Inexact>(x: &Array, kind: NonFinite) -> bool {
     if x.dims().contains(&0) {
         return false;
     }
@@ -64,7 +64,7 @@ fn contains_in<T: Plain>(x: &Array, kind: NonFinite) -> bool {
 }
 
 /// Whether any element is NaN or infinite.
-pub fn has_non_finite<T: Plain>(x: &[T]) -> bool {
+pub fn has_non_finite<T: Inexact>(x: &[T]) -> bool {
     if size_of_val(x) < par::MIN_BYTES {
         return block(x);
     }
@@ -77,7 +77,7 @@ pub fn has_non_finite<T: Plain>(x: &[T]) -> bool {
     found.into_inner()
 }
 
-fn block<T: Plain>(x: &[T]) -> bool {
+fn block<T: Inexact>(x: &[T]) -> bool {
     simd::multiversion(
         #[inline(always)]
         || sums_are_wrong(x),
@@ -88,7 +88,7 @@ fn block<T: Plain>(x: &[T]) -> bool {
 
 /// `v - v` is zero for finite numbers and NaN for others, and a sum that meets a NaN stays NaN.
 #[inline(always)]
-fn sums_are_wrong<T: Plain>(x: &[T]) -> bool {
+fn sums_are_wrong<T: Inexact>(x: &[T]) -> bool {
     const LANES: usize = 32;
     let mut sums = [T::ZERO; LANES];
     let (whole, rest) = x.split_at(x.len() / LANES * LANES);

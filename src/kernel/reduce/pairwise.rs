@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use crate::kernel::num::Num;
+use crate::kernel::num::Field;
 
 /// Elements folded in order in one leaf of the pairwise tree.
 const LEAF: usize = 4096;
@@ -31,7 +31,7 @@ pub trait Fold<T>: Copy {
 #[derive(Clone, Copy)]
 pub struct SumOf<F>(pub F);
 
-impl<T, A: Num, F: Fn(T) -> A + Copy> Fold<T> for SumOf<F> {
+impl<T, A: Field, F: Fn(T) -> A + Copy> Fold<T> for SumOf<F> {
     type Out = A;
 
     #[inline(always)]

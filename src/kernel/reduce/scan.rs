@@ -3,7 +3,7 @@
 use crate::array::Array;
 use crate::dtype::{DType, dispatch};
 use crate::error::{Result, bail};
-use crate::kernel::num::Num;
+use crate::kernel::num::Field;
 use crate::kernel::output::{self, AxisBlocks};
 
 /// The axis of a scan, and whether it runs from the last row to the first.
@@ -90,12 +90,12 @@ fn side_by_side<const ROWS: usize, T: Copy>(
 
 /// `out[k] = x[k] + out[k-1]` in scan order.
 pub fn cumsum(op: &'static str, x: &Array, way: ScanAxis) -> Result<Array> {
-    dispatch!(x.dtype(), num T => cumulative::<T>(op, x, way, T::add), else not_defined(op, x.dtype()))
+    dispatch!(x.dtype(), field T => cumulative::<T>(op, x, way, T::add), else not_defined(op, x.dtype()))
 }
 
 /// `out[k] = x[k] * out[k-1]` in scan order.
 pub fn cumprod(op: &'static str, x: &Array, way: ScanAxis) -> Result<Array> {
-    dispatch!(x.dtype(), num T => cumulative::<T>(op, x, way, T::mul), else not_defined(op, x.dtype()))
+    dispatch!(x.dtype(), field T => cumulative::<T>(op, x, way, T::mul), else not_defined(op, x.dtype()))
 }
 
 /// For each element the product of all others along an axis: the exclusive product before it times that after it.
@@ -103,7 +103,7 @@ pub fn product_of_others(op: &'static str, x: &Array, axis: usize) -> Result<Arr
     let x = x.contiguous()?;
     let (dims, blocks) = (x.dims(), AxisBlocks::of(x.dims(), axis));
     let len = blocks.len();
-    dispatch!(x.dtype(), num T => {
+    dispatch!(x.dtype(), field T => {
         let all = x.as_slice::<T>().expect("contiguous");
         let (out, _) = output::build_pair::<T, T>(op, (dims, len), (dims, len), len, |start, out, after| {
             let x = &all[start * len..][..out.len()];
@@ -116,7 +116,7 @@ pub fn product_of_others(op: &'static str, x: &Array, axis: usize) -> Result<Arr
     }, else not_defined(op, x.dtype()))
 }
 
-fn cumulative<T: Num>(
+fn cumulative<T: Field>(
     op: &'static str,
     x: &Array,
     way: ScanAxis,
@@ -135,7 +135,7 @@ fn cumulative<T: Num>(
 /// `out[k] = b[k] + c * out[k-1]` in scan order, where `c` is `a[k]` if `own`, else `a[k-1]`. Both arrays have the
 /// same shape. The coefficient of the first element is not read.
 pub fn linear_recurrence(op: &'static str, a: &Array, b: &Array, way: ScanAxis, own: bool) -> Result<Array> {
-    fn go<T: Num>(op: &'static str, a: &Array, b: &Array, way: ScanAxis, own: bool) -> Result<Array> {
+    fn go<T: Field>(op: &'static str, a: &Array, b: &Array, way: ScanAxis, own: bool) -> Result<Array> {
         let (a, b) = (a.contiguous()?, b.contiguous()?);
         let blocks = AxisBlocks::of(b.dims(), way.axis);
         let len = blocks.len();
@@ -147,7 +147,7 @@ pub fn linear_recurrence(op: &'static str, a: &Array, b: &Array, way: ScanAxis, 
         })
     }
     assert_eq!((a.dims(), a.dtype()), (b.dims(), b.dtype()), "{op}: coefficients of another shape or dtype");
-    dispatch!(b.dtype(), num T => go::<T>(op, a, b, way, own), else not_defined(op, b.dtype()))
+    dispatch!(b.dtype(), field T => go::<T>(op, a, b, way, own), else not_defined(op, b.dtype()))
 }
 
 /// `out[k] = x[k-1]` in scan order, with 0 first.
@@ -155,21 +155,23 @@ pub fn shift(op: &'static str, x: &Array, way: ScanAxis) -> Result<Array> {
     let x = x.contiguous()?;
     let blocks = AxisBlocks::of(x.dims(), way.axis);
     let (len, inner) = (blocks.len(), blocks.inner);
-    dispatch!(x.dtype(), all T => {
-        let all = x.as_slice::<T>().expect("contiguous");
-        output::build::<T>(op, x.dims(), len, |first, out| {
-            let one = inner.min(len);
-            for (b, out) in (first..).zip(out.chunks_exact_mut(len.max(1))) {
-                let x = &all[b * len..][..len];
-                if way.reverse {
-                    out[..len - one].copy_from_slice(&x[one..]);
-                    out[len - one..].fill(T::default());
-                } else {
-                    out[one..].copy_from_slice(&x[..len - one]);
-                    out[..one].fill(T::default());
-                }
+    // Rows are moved as bytes, so one loop serves all dtypes.
+    let (len, one) = (len * x.dtype().size(), inner.min(len) * x.dtype().size());
+    let bytes = x.len() * x.dtype().size();
+    Array::build_raw(op, x.dtype(), x.dims(), |out| {
+        // SAFETY: both arrays are contiguous and have this many bytes, and the new one is unshared.
+        let (all, out) = unsafe {
+            (std::slice::from_raw_parts(x.ptr(), bytes), std::slice::from_raw_parts_mut(out, bytes))
+        };
+        for (x, out) in all.chunks_exact(len.max(1)).zip(out.chunks_exact_mut(len.max(1))) {
+            if way.reverse {
+                out[..len - one].copy_from_slice(&x[one..]);
+                out[len - one..].fill(0);
+            } else {
+                out[one..].copy_from_slice(&x[..len - one]);
+                out[..one].fill(0);
             }
-        })
+        }
     })
 }
 

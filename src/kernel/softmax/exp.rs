@@ -1,7 +1,7 @@
 //! Vectorised `exp(x - m)` over slices.
 
 use crate::kernel::fast::Fast;
-use crate::kernel::num::{Num, Real};
+use crate::kernel::num::{Analytic, Field, Real};
 use crate::kernel::pointwise::unary;
 
 /// Runs `rows::<T, FAST>` on its arguments, compiled for this processor's vectors. A macro, because only a closure

@@ -12,7 +12,7 @@ use crate::kernel::broadcast::broadcast_batch_pair;
 use crate::kernel::matmul;
 use crate::kernel::reduce::dot;
 use crate::ops::entry::{Operand, op};
-use crate::ops::movement::{matrix_transpose, permute_dims, reshape_to};
+use crate::ops::movement::{conj, matrix_transpose, permute_dims, reshape_to};
 use crate::ops::promote::{Class, promoted};
 use crate::ops::terms::add_terms;
 use crate::shape::{self, Dims};
@@ -124,7 +124,7 @@ pub fn matmul(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
 }
 
 /// Two operands in the dtype of their product. Refuses booleans.
-fn numbers<'a>(
+pub(super) fn numbers<'a>(
     op: &'static str,
     x: Operand<'a>,
     y: Operand<'a>,
@@ -141,7 +141,8 @@ fn joined(a: &[usize], b: &[usize]) -> Dims {
     a.iter().chain(b).copied().collect()
 }
 
-/// The inner product over an axis that both have with the same size; the other axes broadcast.
+/// The inner product over an axis that both have with the same size; the other axes broadcast. Of complex numbers the
+/// first factor is conjugated.
 ///
 /// ```python
 /// >>> fg.vecdot(fg.ones((2, 3)), fg.ones(3)).shape
@@ -150,12 +151,17 @@ fn joined(a: &[usize], b: &[usize]) -> Dims {
 #[op(method)]
 pub fn vecdot(x: Operand<'_>, y: Operand<'_>, #[default(-1)] axis: i64) -> Result<Tensor> {
     let (x, y) = numbers("vecdot", x, y)?;
+    inner_products(&conj(&x)?, &y, axis)
+}
+
+/// The sums of products over an axis that both tensors, of one dtype, have with the same size.
+pub(super) fn inner_products(x: &Tensor, y: &Tensor, axis: i64) -> Result<Tensor> {
     let last = |t: &Tensor| -> Result<Tensor> {
         let axis = shape::axis("vecdot", axis, t.rank())?;
         let order: Vec<i64> = (0..t.rank()).filter(|&a| a != axis).chain([axis]).map(|a| a as i64).collect();
         if axis + 1 == t.rank() { Ok(t.clone()) } else { permute_dims(t, &order) }
     };
-    let (x, y) = (last(&x)?, last(&y)?);
+    let (x, y) = (last(x)?, last(y)?);
     let (a, b) = (x.dims(), y.dims());
     let ([lead_a @ .., m], [lead_b @ .., n]) = (a, b) else {
         unreachable!("`axis` asked for an axis of both")

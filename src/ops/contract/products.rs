@@ -1,7 +1,7 @@
 //! Products of vectors and matrices, made of the matrix product and of element-wise ones.
 
 use super::einsum::tensordot;
-use super::matmul::{matmul, vecdot};
+use super::matmul::{inner_products, matmul, numbers};
 use crate::array::Item;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
@@ -197,5 +197,6 @@ pub fn dot(x: &Tensor, y: &Tensor) -> Result<Tensor> {
             y.dims()
         );
     }
-    vecdot(x.into(), y.into(), -1)
+    let (x, y) = numbers("dot", x.into(), y.into())?;
+    inner_products(&x, &y, -1)
 }

@@ -93,7 +93,11 @@ impl Groups<'_> {
         } else {
             maximum_same(&counts, &self.number(1.0))?
         };
-        if sum.dtype().is_float() { divide_same(&sum, &counts) } else { floor_divide_same(&sum, &counts) }
+        if sum.dtype().is_differentiable() {
+            divide_same(&sum, &counts)
+        } else {
+            floor_divide_same(&sum, &counts)
+        }
     }
 
     /// The product, by rounds: first with the first value of each position, then with the second ones, and so

@@ -3,7 +3,7 @@
 use super::expression::get;
 use super::write::put;
 use crate::array::Array;
-use crate::dtype::{Bool8, DType};
+use crate::dtype::{Bool8, DType, DTypeKind};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::kernel::index;
@@ -130,7 +130,7 @@ pub fn one_hot(
     #[default(-1)] num_classes: i64,
     #[default(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
-    if x.dtype().is_float() || x.dtype() == DType::Bool {
+    if x.dtype().kind() != DTypeKind::Int {
         bail!(Dtype, "one_hot", "classes are integers, not {}", x.dtype());
     }
     let classes = match num_classes {

@@ -6,7 +6,7 @@ use super::parts::{columns, epsilon, weigh};
 use super::solve::inverse_or_nan;
 use super::svd;
 use crate::array::Array;
-use crate::dtype::{Element, dispatch};
+use crate::dtype::{Ordered, dispatch};
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_all, only};
 use crate::kernel::linalg as kernel;

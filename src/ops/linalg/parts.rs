@@ -7,7 +7,7 @@ use crate::array::Array;
 use crate::dtype::{DType, Element, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, only};
-use crate::kernel::num::{Num, Plain};
+use crate::kernel::num::{Field, Inexact};
 use crate::ops::index::narrow;
 use crate::ops::linear::{Linear, LinearOp};
 use crate::ops::movement::concat;

@@ -113,7 +113,7 @@ pub fn meshgrid(tensors: &[Tensor], #[default("xy")] indexing: &str) -> Result<V
     }
     lines.iter().map(|t| broadcast_to(t, &held("meshgrid", t, dims.clone())?)).collect()
 }
-pub(in crate::ops) const SUM: &ReduceLoops = reduce_loops!(num T::ZERO; acc, x => acc.add(x));
+pub(in crate::ops) const SUM: &ReduceLoops = reduce_loops!(field T::ZERO; acc, x => acc.add(x));
 
 #[derive(Clone)]
 struct SumTo(Dims);

@@ -1,8 +1,9 @@
 //! Elements converted to another dtype.
 
+use super::parts::real;
 use crate::array::Array;
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Result, bail};
 use crate::graph::{Saved, Tensor, apply};
 use crate::kernel;
 use crate::ops::entry::op;
@@ -19,11 +20,13 @@ impl Linear for Cast {
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
-        cast(g, s.dtype(0))
+        // What flows into a real value is the real part.
+        cast(&if s.dtype(0).is_complex() { g.clone() } else { real(g)? }, s.dtype(0))
     }
 }
 
-/// The elements converted to another dtype. A float becomes an integer by cutting off its fraction.
+/// The elements converted to another dtype. A float becomes an integer by cutting off its fraction. Complex numbers
+/// become truth values or other complex numbers; a real dtype would lose the imaginary part, and is refused.
 ///
 /// ```python
 /// >>> fg.cast(fg.tensor([1.5, -1.5]), 'int64').numpy()
@@ -31,5 +34,13 @@ impl Linear for Cast {
 /// ```
 #[op(method, names("cast", "astype"))]
 pub fn cast(x: &Tensor, dtype: DType) -> Result<Tensor> {
+    if x.dtype().is_complex() && !dtype.is_complex() && dtype != DType::Bool {
+        bail!(
+            Dtype,
+            "cast",
+            "{} to {dtype} discards the imaginary part: write real(x), imag(x) or abs(x) for the part that is meant",
+            x.dtype()
+        );
+    }
     if x.dtype() == dtype { Ok(x.clone()) } else { apply(LinearOp(Cast(dtype)), &[x]) }
 }

@@ -17,7 +17,7 @@ use crate::ops::promote::{Class, promoted, promoted_float};
 use crate::shape;
 
 unary_ops! {
-    Sigmoid sigmoid(expit): real [x] x => x.sigmoid();
+    Sigmoid sigmoid(expit): analytic [x] x => x.sigmoid();
         g => g * sigmoid_slope(x)?,
         pass real g, x => g.mul(x.sigmoid_slope());
         "The logistic function, 1 / (1 + exp(-x)).",
@@ -34,7 +34,7 @@ unary_ops! {
 
 unary_rows! {
     /// The derivative of the sigmoid.
-    SigmoidSlope sigmoid_slope: real [x, y] x => x.sigmoid_slope(); g => -(g * (y * tanh(&(x * 0.5))?));
+    SigmoidSlope sigmoid_slope: analytic [x, y] x => x.sigmoid_slope(); g => -(g * (y * tanh(&(x * 0.5))?));
     /// The derivative of silu.
     SiluSlope silu_slope: real [x] x => x.silu_slope();
         g => g * (sigmoid_slope(x)? * (2.0 - x * tanh(&(x * 0.5))?));

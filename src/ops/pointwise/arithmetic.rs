@@ -2,7 +2,8 @@
 
 use super::binary::{binary_ops, binary_rows};
 use super::compare::{and_same, less_same, or_same};
-use super::elementary::{log_or_zero, one_less, reciprocal_or_zero, round_even, sign};
+use super::elementary::{round_even, sign};
+use super::safe::{log_or_zero, one_less, reciprocal_or_zero};
 use super::unary::{in_one_pass, zero};
 use crate::array::Array;
 use crate::dtype::{DType, DTypeKind};
@@ -14,19 +15,19 @@ use crate::ops::promote::{Class, promoted, promoted_float};
 use crate::shape;
 
 binary_ops! {
-    Add add, add_same bools or_same: num x, y => x.add(y);
+    Add add, add_same bools or_same: field x, y => x.add(y);
         [] g => g.clone(); [] g => g.clone();
         "The sum, element by element; of truth values, whether either holds.",
         "fg.add(fg.tensor([1.0, 2.0]), 0.5).tolist()" => "[1.5, 2.5]";
-    Sub subtract, subtract_same(sub): num x, y => x.sub(y);
+    Sub subtract, subtract_same(sub): field x, y => x.sub(y);
         [] g => g.clone(); [] g => -g;
         "The difference, element by element; refused for truth values (`^` and `~` are theirs).",
         "fg.subtract(fg.tensor([1.0, 2.0]), 0.5).tolist()" => "[0.5, 1.5]";
-    Mul multiply, multiply_same(mul) bools and_same: num x, y => x.mul(y);
+    Mul multiply, multiply_same(mul) bools and_same: field x, y => x.mul(y);
         [y] g => g * y; [x] g => g * x;
         "The product, element by element; of truth values, whether both hold.",
         "fg.multiply(fg.tensor([1.0, 2.0]), 3).tolist()" => "[3.0, 6.0]";
-    Div divide, divide_same(div, true_divide): plain x, y => x.div(y); both [y, z] a, b => (a - b * z) / y;
+    Div divide, divide_same(div, true_divide): inexact x, y => x.div(y); both [y, z] a, b => (a - b * z) / y;
         [y] g => g / y; [y, z] g => -(g * z / y);
         "The quotient, element by element.",
         "fg.divide(fg.tensor([1, 3]), 2).tolist()" => "[0.5, 1.5]";
@@ -82,7 +83,7 @@ binary_rows! {
         [x, y, z] g => g * (pow_same(x, &(y - 1.0))? + z * log_or_zero(x)?);
     /// `log x`; 0 where `x` is 0 and `y` is not negative, since `x^y log x` tends to 0 there.
     PowLog pow_log "pow_log",
-        real x, y => if x == T::ZERO && y >= T::ZERO { x } else { x.ln() };
+        table x, y => power::LOG;
         [x] g => g * reciprocal_or_zero(x)?; [] _g => zero();
     /// The share of the gradient of `maximum` that goes to `x`. A NaN gets all of it.
     LargerShare larger_share "larger_share",
@@ -110,8 +111,8 @@ binary_rows! {
 /// `g y x^(y - 1)`, in one pass if all elements have the same exponent.
 fn pow_gradient(g: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     if y.array.len() == 1 && y.edge.is_none() && y.levels.is_empty() && x.dtype().is_float() {
-        let exponent = [y.array.item().to_f64(), 0.0, 0.0];
-        if let Some(grad) = in_one_pass("pow", power::GRADIENT, g, x, exponent)? {
+        let exponent = y.array.item().to_f64().unwrap_or(f64::NAN);
+        if let Some(grad) = in_one_pass("pow", power::GRADIENT, g, x, [exponent, 0.0, 0.0])? {
             return Ok(grad);
         }
     }
@@ -136,13 +137,13 @@ fn angle_gradient(g: &Tensor, n: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tens
 /// Adds `y` to `x` in place if nobody else holds `x`, and returns whether it did. The result has the same
 /// bits as that of [`add_same`].
 pub(crate) fn add_in_place(x: &mut Array, y: &Array) -> bool {
-    fn go<T: crate::kernel::num::Num>(x: &mut Array, y: &Array) -> bool {
+    fn go<T: crate::kernel::num::Field>(x: &mut Array, y: &Array) -> bool {
         let (Some(y), true) = (y.as_slice::<T>(), shape::same(x.dims(), y.dims())) else { return false };
         let Some(x) = x.as_mut_slice::<T>() else { return false };
         x.iter_mut().zip(y).for_each(|(x, &y)| *x = x.add(y));
         true
     }
-    crate::dtype::dispatch!(y.dtype(), float T => go::<T>(x, y), else false)
+    crate::dtype::dispatch!(y.dtype(), inexact T => go::<T>(x, y), else false)
 }
 
 /// Whether `add_in_place` would succeed.
@@ -151,7 +152,7 @@ pub fn can_add_in_place(x: &mut Array, y: &Array) -> bool {
         && x.dtype() == y.dtype()
         && x.dims() == y.dims()
         && x.is_writable()
-        && y.dtype().is_float()
+        && y.dtype().is_differentiable()
 }
 /// The nearest number with `decimals` decimal places, halves to the even digit; negative ones round to tens,
 /// hundreds … Integers come back as they are; the derivative is zero.
@@ -185,7 +186,7 @@ pub fn round(x: &Tensor, #[default(0)] decimals: i64) -> Result<Tensor> {
 /// ```
 #[op(method)]
 pub fn signbit(x: &Tensor) -> Result<Tensor> {
-    if !x.dtype().is_float() {
+    if x.dtype().kind() != DTypeKind::Float {
         return less_same(x, &Tensor::scalar_of(x.dtype(), 0.0));
     }
     let x = x.detach();

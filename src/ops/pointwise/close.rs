@@ -29,9 +29,11 @@ pub fn isclose(
         bail!(Argument, "isclose", "tolerances are not negative, rtol is {rtol} and atol {atol}");
     }
     let (x, y) = promoted(Class::Num, x.into(), y)?;
-    let wide = |t: &Tensor| if t.dtype().is_float() { Ok(t.detach()) } else { cast(&t.detach(), DType::F64) };
+    let wide = |t: &Tensor| {
+        if t.dtype().is_differentiable() { Ok(t.detach()) } else { cast(&t.detach(), DType::F64) }
+    };
     let (x, y) = (wide(&x)?, wide(&y)?);
-    let number = |v| Tensor::scalar_of(x.dtype(), v);
+    let number = |v| Tensor::scalar_of(x.dtype().real(), v);
     let bound = add_same(&multiply_same(&abs(&y)?, &number(rtol))?, &number(atol))?;
     let within = less_equal_same(&abs(&subtract_same(&x, &y)?)?, &bound)?;
     // An infinite tolerance accepts everything, so infinities need a test of their own.

@@ -24,8 +24,8 @@ macro_rules! plain_rows {
 }
 
 plain_rows! {
-    Equal equal_same "equal", test x, y => truth(x == y);
-    NotEqual not_equal_same "not_equal", test x, y => truth(x != y);
+    Equal equal_same "equal", equality x, y => truth(x == y);
+    NotEqual not_equal_same "not_equal", equality x, y => truth(x != y);
     Less less_same "less", test x, y => truth(x < y);
     LessEqual less_equal_same "less_equal", test x, y => truth(x <= y);
     And and_same "bitwise_and", bits x, y => x.and(y);
@@ -36,25 +36,26 @@ plain_rows! {
 }
 
 /// Both operands in a dtype in which they can be compared. A number is compared exactly: if an integer tensor
-/// meets a float, or an integer that its dtype cannot hold, both become float64.
+/// meets a float, or an integer that its dtype cannot hold, both become
+/// float64, or complex128 for a complex number.
 fn comparable<'a>(x: Operand<'a>, y: Operand<'a>) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
     let beside = |t: &Tensor, n: Item| match n {
         Item::Int(i) if t.dtype().kind() == DTypeKind::Int && !holds(t.dtype(), i) => {
             Some(Item::Float(if i < 0 { f64::NEG_INFINITY } else { f64::INFINITY }))
         }
-        Item::Float(_) if !t.dtype().is_float() => Some(n),
+        Item::Float(_) | Item::Complex(_) if t.dtype().kind() < DTypeKind::Float => Some(n),
         _ => None,
     };
-    let wide = |x| as_tensor(x, DType::F64);
+    let wide = |x, n| as_tensor(x, if matches!(n, Item::Complex(_)) { DType::C128 } else { DType::F64 });
     match (x, y) {
         (Operand::Tensor(t), Operand::Number(n)) => {
             if let Some(n) = beside(t, n) {
-                return Ok((wide(x)?, wide(Operand::Number(n))?));
+                return Ok((wide(x, n)?, wide(Operand::Number(n), n)?));
             }
         }
         (Operand::Number(n), Operand::Tensor(t)) => {
             if let Some(n) = beside(t, n) {
-                return Ok((wide(Operand::Number(n))?, wide(y)?));
+                return Ok((wide(Operand::Number(n), n)?, wide(y, n)?));
             }
         }
         _ => {}

@@ -2,104 +2,105 @@
 
 use std::f64::consts::{LN_2, LN_10, PI};
 
+use super::polar;
 use super::unary::{unary_ops, unary_rows, zero};
 use crate::dtype::DTypeKind;
 use crate::error::Result;
 use crate::graph::{Saved, Saves, Tensor, apply};
 use crate::kernel::pointwise::tanh::TANH;
-use crate::ops::promote::promoted_float;
 
 unary_ops! {
     Abs abs(absolute): num [x] x => x.abs();
         g => g * sign(x)?,
-        pass plain g, x => g.mul(x.sign());
+        pass plain g, x => g.mul(x.sign()), complex x => polar::modulus(x);
         "The absolute value of each element. Its derivative at 0 is 0.",
         "fg.abs(fg.tensor([-2.0, 3.0])).tolist()" => "[2.0, 3.0]";
-    Sign sign(sgn): num [] x => x.sign(); _g => zero();
-        "-1, 0 or 1 for a negative element, zero, a positive one; NaN for NaN.",
+    Sign sign(sgn): num [] x => x.sign(); _g => zero(), complex x => polar::sgn(x);
+        "-1, 0 or 1 for a negative element, zero, a positive one; NaN for NaN. A complex element is divided by its \
+        absolute value, 0 stays.",
         "fg.sign(fg.tensor([-2.0, 0.0])).tolist()" => "[-1.0, 0.0]";
-    Neg negative(neg): num [] x => x.neg(); g => -g;
+    Neg negative(neg): field [] x => x.neg(); g => -g;
         "The additive inverse, element by element.",
         "fg.negative(fg.tensor([1.0, -2.0])).tolist()" => "[-1.0, 2.0]";
-    Positive positive: num [] x => x; g => g.clone();
+    Positive positive: field [] x => x; g => g.clone();
         "The elements as they are.",
         "fg.positive(fg.tensor([1.0, -2.0])).tolist()" => "[1.0, -2.0]";
-    Square square: num [x] x => x.mul(x);
+    Square square: field [x] x => x.mul(x);
         g => g * (x * 2.0),
         pass plain g, x => g.mul(x.mul(T::lit(2.0)));
         "The square of each element.",
         "fg.square(fg.tensor([3.0, -2.0])).tolist()" => "[9.0, 4.0]";
-    Reciprocal reciprocal: plain [y] x => T::ONE.div(x);
+    Reciprocal reciprocal: inexact [y] x => T::ONE.div(x);
         g => -(g * y * y),
         pass plain g, y => g.mul(y).mul(y).neg();
         "One divided by each element.",
         "fg.reciprocal(fg.tensor([2.0, 4.0])).tolist()" => "[0.5, 0.25]";
-    Exp exp: real [y] x => x.exp(); g => g * y;
+    Exp exp: analytic [y] x => x.exp(); g => g * y;
         "e to the power of each element.",
         "fg.exp(fg.tensor([0.0])).tolist()" => "[1.0]";
-    Expm1 expm1: real [x] x => x.exp_m1();
+    Expm1 expm1: analytic [x] x => x.exp_m1();
         g => g * exp(x)?,
         pass real g, x => g.mul(x.exp());
         "exp(x) - 1, exact near zero.",
         "fg.expm1(fg.tensor([0.0])).tolist()" => "[0.0]";
-    Log log: real [x] x => x.ln(); g => g / x;
+    Log log: analytic [x] x => x.ln(); g => g / x;
         "The natural logarithm of each element; -inf at 0, NaN below.",
         "fg.log(fg.tensor([1.0])).tolist()" => "[0.0]";
-    Log1p log1p: real [x] x => x.ln_1p();
+    Log1p log1p: analytic [x] x => x.ln_1p();
         g => g / (x + 1.0),
         pass plain g, x => g.div(x.add(T::ONE));
         "log(1 + x), exact near zero.",
         "fg.log1p(fg.tensor([0.0])).tolist()" => "[0.0]";
-    Log2 log2: real [x] x => x.log2();
+    Log2 log2: analytic [x] x => x.log2();
         g => g / (x * LN_2),
         pass plain g, x => g.div(x.mul(T::lit(LN_2)));
         "The logarithm to base 2 of each element.",
         "fg.log2(fg.tensor([8.0])).tolist()" => "[3.0]";
-    Log10 log10: real [x] x => x.log10();
+    Log10 log10: analytic [x] x => x.log10();
         g => g / (x * LN_10),
         pass plain g, x => g.div(x.mul(T::lit(LN_10)));
         "The logarithm to base 10 of each element.",
         "fg.log10(fg.tensor([1000.0])).tolist()" => "[3.0]";
-    Sqrt sqrt: plain [y] x => x.sqrt();
+    Sqrt sqrt: inexact [y] x => x.sqrt();
         g => g / (y * 2.0),
         pass plain g, y => g.div(y.mul(T::lit(2.0)));
         "The square root of each element; NaN below 0. Its derivative at 0 is inf.",
         "fg.sqrt(fg.tensor([4.0, 9.0])).tolist()" => "[2.0, 3.0]";
-    Rsqrt rsqrt: plain [y] x => T::ONE.div(x.sqrt());
+    Rsqrt rsqrt: inexact [y] x => T::ONE.div(x.sqrt());
         g => g * (y * y * y * -0.5),
         pass plain g, y => g.mul(y.mul(y).mul(y).mul(T::lit(-0.5)));
         "One divided by the square root of each element.",
         "fg.rsqrt(fg.tensor([4.0])).tolist()" => "[0.5]";
-    Sin sin: real [x] x => x.sin();
+    Sin sin: analytic [x] x => x.sin();
         g => g * cos(x)?,
         pass real g, x => g.mul(x.cos());
         "The sine of each element, in radians.",
         "fg.sin(fg.tensor([0.0])).tolist()" => "[0.0]";
-    Cos cos: real [x] x => x.cos();
+    Cos cos: analytic [x] x => x.cos();
         g => -(g * sin(x)?),
         pass real g, x => g.mul(x.sin()).neg();
         "The cosine of each element, in radians.",
         "fg.cos(fg.tensor([0.0])).tolist()" => "[1.0]";
-    Tan tan: real [y] x => x.tan();
+    Tan tan: analytic [y] x => x.tan();
         g => g * (y * y + 1.0),
         pass plain g, y => g.mul(y.mul(y).add(T::ONE));
         "The tangent of each element, in radians.",
         "fg.tan(fg.tensor([0.0])).tolist()" => "[0.0]";
-    Asin asin(arcsin): real [x] x => x.asin(); g => g * rsqrt(&((1.0 - x) * (x + 1.0)))?;
+    Asin asin(arcsin): analytic [x] x => x.asin(); g => g * rsqrt(&((1.0 - x) * (x + 1.0)))?;
         "The angle in [-pi/2, pi/2] with that sine; NaN outside of [-1, 1].",
         "fg.asin(fg.tensor([0.0])).tolist()" => "[0.0]";
-    Acos acos(arccos): real [x] x => x.acos(); g => -(g * rsqrt(&((1.0 - x) * (x + 1.0)))?);
+    Acos acos(arccos): analytic [x] x => x.acos(); g => -(g * rsqrt(&((1.0 - x) * (x + 1.0)))?);
         "The angle in [0, pi] with that cosine; NaN outside of [-1, 1].",
         "fg.acos(fg.tensor([1.0])).tolist()" => "[0.0]";
-    Atan atan(arctan): real [x] x => x.atan();
+    Atan atan(arctan): analytic [x] x => x.atan();
         g => g / (x * x + 1.0),
         pass plain g, x => g.div(x.mul(x).add(T::ONE));
         "The angle in [-pi/2, pi/2] with that tangent.",
         "fg.atan(fg.tensor([0.0])).tolist()" => "[0.0]";
-    Sinh sinh: real [x] x => x.sinh(); g => g * cosh(x)?;
+    Sinh sinh: analytic [x] x => x.sinh(); g => g * cosh(x)?;
         "The hyperbolic sine of each element.",
         "fg.sinh(fg.tensor([0.0])).tolist()" => "[0.0]";
-    Cosh cosh: real [x] x => x.cosh(); g => g * sinh(x)?;
+    Cosh cosh: analytic [x] x => x.cosh(); g => g * sinh(x)?;
         "The hyperbolic cosine of each element.",
         "fg.cosh(fg.tensor([0.0])).tolist()" => "[1.0]";
     Tanh tanh: table [x] x => TANH;
@@ -107,13 +108,13 @@ unary_ops! {
         pass real g, x => g.mul(x.sech_squared());
         "The hyperbolic tangent of each element. Its derivatives are exact far out too.",
         "fg.tanh(fg.tensor([0.0])).tolist()" => "[0.0]";
-    Asinh asinh(arcsinh): real [x] x => x.asinh(); g => g / hypot_one(x)?;
+    Asinh asinh(arcsinh): analytic [x] x => x.asinh(); g => g / hypot_one(x)?;
         "The number with that hyperbolic sine.",
         "fg.asinh(fg.tensor([0.0])).tolist()" => "[0.0]";
-    Acosh acosh(arccosh): real [x] x => x.acosh(); g => g / (sqrt(&(x - 1.0))? * sqrt(&(x + 1.0))?);
+    Acosh acosh(arccosh): analytic [x] x => x.acosh(); g => g / (sqrt(&(x - 1.0))? * sqrt(&(x + 1.0))?);
         "The number above 0 with that hyperbolic cosine; NaN below 1.",
         "fg.acosh(fg.tensor([1.0])).tolist()" => "[0.0]";
-    Atanh atanh(arctanh): real [x] x => x.atanh(); g => g / ((1.0 - x) * (x + 1.0));
+    Atanh atanh(arctanh): analytic [x] x => x.atanh(); g => g / ((1.0 - x) * (x + 1.0));
         "The number with that hyperbolic tangent; NaN outside of [-1, 1].",
         "fg.atanh(fg.tensor([0.0])).tolist()" => "[0.0]";
     Erf erf: real [x] x => x.erf();
@@ -121,7 +122,7 @@ unary_ops! {
         pass real g, x => g.mul(x.mul(x).neg().exp().mul(T::lit(2.0 / PI.sqrt())));
         "The error function, 2 / sqrt(pi) times the integral of exp(-t²) from 0 to x.",
         "fg.erf(fg.tensor([0.0])).tolist()" => "[0.0]";
-    Exp2 exp2: real [y] x => x.exp2();
+    Exp2 exp2: analytic [y] x => x.exp2();
         g => g * (y * LN_2),
         pass plain g, y => g.mul(y.mul(T::lit(LN_2)));
         "2 to the power of each element.",
@@ -151,10 +152,10 @@ unary_ops! {
         "The fraction of the element, with its sign.",
         "fg.frac(fg.tensor([1.5, -1.25])).tolist()" => "[0.5, -0.25]";
     IsNan isnan: test [] x => truth(x.nan()); _g => zero();
-        "Whether the element is NaN.",
+        "Whether the element is NaN; of a complex one, whether a part is.",
         "fg.isnan(fg.tensor([1.0, float('nan')])).tolist()" => "[False, True]";
-    IsInf isinf: test [] x => truth(x.abs() == T::INFINITY); _g => zero();
-        "Whether the element is inf or -inf.",
+    IsInf isinf: test [] x => truth(x.is_infinite()); _g => zero();
+        "Whether the element is inf or -inf; of a complex one, whether a part is.",
         "fg.isinf(fg.tensor([1.0, float('inf')])).tolist()" => "[False, True]";
     IsFinite isfinite: test [] x => truth(x.is_finite()); _g => zero();
         "Whether the element is neither infinite nor NaN.",
@@ -168,13 +169,7 @@ unary_rows! {
     /// The nearest integer, halves to the even one.
     RoundEven round_even: whole [] x => x.round(); _g => zero();
     /// The derivative of tanh, without the cancellation of `1 - tanh²`.
-    SechSquared sech_squared: real [x, y] x => x.sech_squared(); g => g * (y * tanh(x)? * -2.0);
+    SechSquared sech_squared: analytic [x, y] x => x.sech_squared(); g => g * (y * tanh(x)? * -2.0);
     /// `sqrt(x² + 1)`, without overflow.
-    HypotOne hypot_one: real [x, y] x => x.hypot(T::ONE); g => g * (x / y);
-    /// The natural logarithm, and 0 at 0.
-    LogOrZero log_or_zero: real [x] x => if x == T::ZERO { x } else { x.ln() }; g => g * reciprocal_or_zero(x)?;
-    /// The reciprocal, and 0 at 0.
-    ReciprocalOrZero reciprocal_or_zero: plain [y] x => if x == T::ZERO { x } else { T::ONE.div(x) }; g => -(g * y * y);
-    /// `x - 1`, and 0 at 0, so that the exponents of repeated derivatives of a power stop at 0.
-    OneLess one_less: plain [] x => if x == T::ZERO { x } else { x.sub(T::ONE) }; g => g.clone();
+    HypotOne hypot_one: analytic [x, y] x => x.hypot_one(); g => g * (x / y);
 }

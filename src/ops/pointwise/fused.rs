@@ -21,7 +21,7 @@ fn in_one_pass(
     let [y, z] = others.map(|o| match o {
         Operand::Tensor(t) if t.dtype() == x.dtype() => Some(Cow::Borrowed(t)),
         Operand::Tensor(_) => None,
-        Operand::Number(n) => Some(Cow::Owned(Tensor::scalar_of(x.dtype(), n.to_f64()))),
+        Operand::Number(n) => Some(Cow::Owned(Tensor::scalar_of(x.dtype(), n.to_f64()?))),
     });
     if !x.dtype().is_float() {
         return None;
@@ -57,7 +57,8 @@ fn add_scaled(
     value: Operand<'_>,
 ) -> Result<Tensor> {
     if let Operand::Number(v) = value
-        && let Some(sum) = in_one_pass(op, table, x, [y, z], v.to_f64())
+        && let Some(v) = v.to_f64()
+        && let Some(sum) = in_one_pass(op, table, x, [y, z], v)
     {
         return sum;
     }

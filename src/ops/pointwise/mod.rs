@@ -5,10 +5,13 @@ pub mod arithmetic;
 pub(super) mod binary;
 pub mod close;
 pub mod compare;
+pub mod complex;
 pub mod elementary;
 pub mod fused;
 pub(super) mod parametrised;
+pub(super) mod polar;
 pub mod relu;
+pub(super) mod safe;
 pub mod select;
 pub(super) mod unary;
 

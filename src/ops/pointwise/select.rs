@@ -117,7 +117,7 @@ pub fn clip(
     let mut out = cast(x, dtype)?;
     let number = |bound: &Option<Operand<'_>>, open: f64| match bound {
         None => Some(open),
-        Some(Operand::Number(item)) => Some(item.to_f64()),
+        Some(Operand::Number(item)) => item.to_f64(),
         Some(_) => None,
     };
     let bounds = number(&min, f64::NEG_INFINITY).zip(number(&max, f64::INFINITY));

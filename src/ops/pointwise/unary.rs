@@ -32,7 +32,8 @@ pub(in crate::ops) fn in_one_pass(
     x: &Tensor,
     p: Scalars,
 ) -> Result<Option<Tensor>> {
-    if g.dtype() != x.dtype() || g.array.len() != x.array.len() {
+    // A table without a loop for complex numbers leaves them to the rule.
+    if g.dtype() != x.dtype() || g.array.len() != x.array.len() || table.loops[x.dtype() as usize].is_none() {
         return Ok(None);
     }
     unrecorded(op, &[g, x], move |ins, batch_ndim| {
@@ -82,10 +83,12 @@ impl<U: Unary> Op for UnaryOp<U> {
 /// the one number that is saved. The class is that of [`unary_loops!`](crate::kernel::pointwise::unary), or
 /// `whole`: integers come back as they are, floats as `plain`. The saved letters are `x` (the input) and `y`
 /// (the output). They are tensors in the gradient, which is a tensor or [`zero()`]. Integers given to a
-/// `real`, `test` or `table` row are taken as the default float.
+/// `real`, `plain`, `analytic`, `inexact`, `test` or `table` row are taken as the default float. A row that is another
+/// function for complex numbers ends in `, complex x => tensor`.
 macro_rules! unary_rows {
     ($($(#[$($attribute:tt)*])* $Row:ident $f:ident: $class:ident [$($k:ident),*] $x:ident => $e:expr;
-        $g:ident => $rule:expr $(, pass $by:ident $pg:ident, $pk:ident => $pass:expr)?;)*) => { $(
+        $g:ident => $rule:expr $(, pass $by:ident $pg:ident, $pk:ident => $pass:expr)?
+        $(, complex $cx:ident => $complex:expr)?;)*) => { $(
         // A module of its own gives each row its own codegen unit, so a changed row recompiles no other.
         mod $f {
             #[allow(unused_imports)]
@@ -106,6 +109,10 @@ macro_rules! unary_rows {
         $(#[$($attribute)*])*
         pub fn $f(x: &Tensor) -> Result<Tensor> {
             use $f::$Row;
+            $(if x.dtype().is_complex() {
+                let $cx = x;
+                return $complex;
+            })?
             $crate::ops::pointwise::unary::unary_rows!(@apply $class $Row, x)
         }
     )* };
@@ -117,7 +124,9 @@ macro_rules! unary_rows {
     (@saves y) => { Saves::outputs(1) };
     (@saved $s:ident x) => { $s.input(0) };
     (@saved $s:ident y) => { $s.output(0) };
-    (@apply real $Row:ident, $x:ident) => { apply($crate::ops::pointwise::unary::UnaryOp::<$Row>(std::marker::PhantomData), &[&*promoted_float($x)?]) };
+    (@apply real $Row:ident, $x:ident) => { apply($crate::ops::pointwise::unary::UnaryOp::<$Row>(std::marker::PhantomData), &[&*$crate::ops::promote::promoted_inexact($x)?]) };
+    (@apply analytic $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
+    (@apply inexact $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
     (@apply plain $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
     (@apply table $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
     (@apply test $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
@@ -131,7 +140,8 @@ macro_rules! unary_rows {
 /// example and what it prints.
 macro_rules! unary_ops {
     ($($Row:ident $f:ident $(($($alias:ident),*))?: $class:ident [$($k:ident),*] $x:ident => $e:expr;
-        $g:ident => $rule:expr $(, pass $by:ident $pg:ident, $pk:ident => $pass:expr)?;
+        $g:ident => $rule:expr $(, pass $by:ident $pg:ident, $pk:ident => $pass:expr)?
+        $(, complex $cx:ident => $complex:expr)?;
         $doc:literal, $example:expr => $result:expr;)*) => { $(
         $crate::ops::pointwise::unary::unary_ops! { @row $class (stringify!($f) $($(, stringify!($alias))*)?)
             #[doc = concat!($doc, $crate::ops::pointwise::unary::unary_ops!(@note $class))]
@@ -140,7 +150,7 @@ macro_rules! unary_ops {
             #[doc = concat!(">>> ", $example)]
             #[doc = $result]
             #[doc = "```"]
-            $Row $f: $class [$($k),*] $x => $e; $g => $rule $(, pass $by $pg, $pk => $pass)?;
+            $Row $f: $class [$($k),*] $x => $e; $g => $rule $(, pass $by $pg, $pk => $pass)? $(, complex $cx => $complex)?;
         }
     )* };
     (@row test $names:tt $($row:tt)*) => {
@@ -151,6 +161,9 @@ macro_rules! unary_ops {
     };
     (@note num) => { "" };
     (@note bits) => { "" };
+    (@note field) => { "" };
+    (@note analytic) => { $crate::ops::pointwise::unary::unary_ops!(@note real) };
+    (@note inexact) => { $crate::ops::pointwise::unary::unary_ops!(@note real) };
     (@note plain) => { $crate::ops::pointwise::unary::unary_ops!(@note real) };
     (@note table) => { $crate::ops::pointwise::unary::unary_ops!(@note real) };
     (@note real) => { " Integers are taken as the default float." };

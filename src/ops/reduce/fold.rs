@@ -100,11 +100,11 @@ fn ones(dims: &[usize], axes: &[usize]) -> Dims {
     dims.iter().enumerate().map(|(i, &d)| if axes.contains(&i) { 1 } else { d }).collect()
 }
 
-/// The dtype of sums and products: the given one, else the float's own, else 64 bits.
+/// The dtype of sums and products: the given one, else that of a float or complex number, else 64 bits.
 pub(in crate::ops) fn wide(dtype: Option<DType>, of: DType) -> DType {
     match (dtype, of.kind()) {
         (Some(d), _) => d,
-        (None, DTypeKind::Float) => of,
+        (None, DTypeKind::Float | DTypeKind::Complex) => of,
         (None, _) if of.is_unsigned() => DType::U64,
         (None, _) => DType::I64,
     }

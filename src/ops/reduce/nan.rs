@@ -6,11 +6,12 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Tensor;
 use crate::ops::entry::{Axes, op};
+use crate::ops::movement::parts::{from_parts, imag, real};
 use crate::ops::pointwise::arithmetic::divide_same;
 use crate::ops::pointwise::elementary::{isfinite, isnan};
 use crate::ops::pointwise::parametrised::{parametrised, parametrised_rows};
 use crate::ops::pointwise::select::{part, select};
-use crate::ops::promote::promoted_float;
+use crate::ops::promote::promoted_inexact;
 
 /// The elements, with a number in the place of those where a condition holds.
 fn replaced(x: &Tensor, condition: &Tensor, by: f64) -> Result<Tensor> {
@@ -30,7 +31,12 @@ pub fn nansum(
     #[default(false)] keepdims: bool,
     #[default(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
-    sum(&if x.dtype().is_float() { replaced(x, &isnan(x)?, 0.0)? } else { x.clone() }, axis, keepdims, dtype)
+    sum(
+        &if x.dtype().is_differentiable() { replaced(x, &isnan(x)?, 0.0)? } else { x.clone() },
+        axis,
+        keepdims,
+        dtype,
+    )
 }
 
 /// The mean over axes (all by default) of the elements that are not NaN; NaN where all are.
@@ -45,7 +51,7 @@ pub fn nanmean(
     #[default(None)] axis: Axes<'_>,
     #[default(false)] keepdims: bool,
 ) -> Result<Tensor> {
-    let x = promoted_float(x)?;
+    let x = promoted_inexact(x)?;
     let missing = isnan(&x)?;
     let ones = Tensor::constant(Array::full_of(x.dtype(), x.dims(), 1.0));
     let count = sum(&replaced(&ones, &missing, 0.0)?, axis, keepdims, None)?;
@@ -66,6 +72,10 @@ pub fn nan_to_num(
     #[default(None)] posinf: Option<f64>,
     #[default(None)] neginf: Option<f64>,
 ) -> Result<Tensor> {
+    if x.dtype().is_complex() {
+        let part = |part: Tensor| nan_to_num(&part, nan, posinf, neginf);
+        return from_parts(&part(real(x)?)?, &part(imag(x)?)?);
+    }
     if !x.dtype().is_float() {
         return Ok(x.clone());
     }

@@ -15,7 +15,7 @@ use crate::ops::entry::{Axes, op};
 use crate::ops::movement::cast;
 use crate::ops::scan::before;
 
-const PROD: &ReduceLoops = reduce_loops!(num T::ONE; a, x => a.mul(x));
+const PROD: &ReduceLoops = reduce_loops!(field T::ONE; a, x => a.mul(x));
 
 struct Prod(Folded);
 

@@ -7,7 +7,7 @@ use crate::graph::Tensor;
 use crate::ops::entry::{Axes, op};
 use crate::ops::movement::cast;
 use crate::ops::pointwise::arithmetic::divide_same;
-use crate::ops::promote::promoted_float;
+use crate::ops::promote::promoted_inexact;
 
 /// The sum over axes, or over all of them. Truth values and integers are summed in 64 bits.
 ///
@@ -26,7 +26,7 @@ pub fn sum(
     folded.sum(&cast(x, wide(dtype, x.dtype()))?)
 }
 
-/// The mean over axes (all by default), a float. NaN where there is nothing to take it of.
+/// The mean over axes (all by default), a float or a complex number. NaN where there is nothing to take it of.
 ///
 /// ```python
 /// >>> fg.mean(fg.tensor([[1., 2.], [3., 4.]]), axis=1).tolist()
@@ -41,6 +41,6 @@ pub fn mean(
 ) -> Result<Tensor> {
     let folded = Folded::new("mean", axis, keepdims, x.rank())?;
     let x = dtype.map_or_else(|| Ok(x.clone()), |d| cast(x, d))?;
-    let x = promoted_float(&x)?;
+    let x = promoted_inexact(&x)?;
     divide_same(&folded.sum(&x)?, &Tensor::scalar_of(x.dtype(), folded.count(x.dims()) as f64))
 }

@@ -1,0 +1,95 @@
+//! Complex arrays, their parts and their polar form.
+
+use num_complex::Complex;
+
+use crate::array::Array;
+use crate::dtype::{DTYPES, DType, c64, c128};
+use crate::error::Result;
+use crate::kernel::num::{ComplexNum, angle, modulus, sgn, truth};
+use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops};
+use crate::kernel::pointwise::unary::{self, UnaryLoop, UnaryLoops, unary_loops};
+
+/// Applies one of two loops, for elements of 32 and of 64 bits or for complex numbers of such parts. The results have
+/// the dtype `out`.
+fn converted(op: &'static str, [narrow, wide]: [UnaryLoop; 2], x: &Array, out: DType) -> Result<Array> {
+    let mut loops = [None; DTYPES];
+    let wider = matches!(x.dtype(), DType::F64 | DType::C128);
+    loops[x.dtype() as usize] = Some(if wider { wide } else { narrow });
+    unary::apply(op, &UnaryLoops { loops, out: Some(out) }, x)
+}
+
+/// The loops of a function of complex numbers (or floats) that gives another type.
+macro_rules! both {
+    ($from:ident $other:ident, $x:ident => $e:expr) => {
+        [
+            // SAFETY: `converted` passes arrays of these elements.
+            |n, x, out, _| unsafe { unary::map(|$x: $from| $e, n, x, out) },
+            // SAFETY: as above.
+            |n, x, out, _| unsafe { unary::map(|$x: $other| $e, n, x, out) },
+        ]
+    };
+}
+
+/// Floats as complex numbers.
+pub fn from_real(x: &Array) -> Result<Array> {
+    let loops: [UnaryLoop; 2] = both!(f32 f64, x => Complex::new(x, 0.0));
+    converted("cast", loops, x, x.dtype().complex())
+}
+
+/// Complex numbers of the other width.
+pub fn widened(x: &Array, to: DType) -> Result<Array> {
+    if x.dtype() == to {
+        return Ok(x.clone());
+    }
+    let loops: [UnaryLoop; 2] = [
+        // SAFETY: `converted` passes complex64 for complex128.
+        |n, x, out, _| unsafe { unary::map(|z: c64| z.wide(), n, x, out) },
+        // SAFETY: as above, the other way round.
+        |n, x, out, _| unsafe { unary::map(|z: c128| c64::of(z), n, x, out) },
+    ];
+    converted("cast", loops, x, to)
+}
+
+/// Whether each complex number is not 0.
+pub fn is_not_zero(x: &Array) -> Result<Array> {
+    converted("cast", both!(c64 c128, z => truth(z != Default::default())), x, DType::Bool)
+}
+
+/// The real parts: a view.
+pub fn real(x: &Array) -> Array {
+    x.parts().0
+}
+
+/// The absolute values.
+pub fn abs(x: &Array) -> Result<Array> {
+    converted("abs", both!(c64 c128, z => modulus(z)), x, x.dtype().real())
+}
+
+/// The angles of complex numbers.
+pub fn angles(x: &Array) -> Result<Array> {
+    converted("angle", both!(c64 c128, z => angle(z)), x, x.dtype().real())
+}
+
+/// The complex conjugates.
+pub const CONJ: &UnaryLoops = unary_loops!(complex z => {
+    let (re, im) = z.parts();
+    T::new(re, im.neg())
+});
+
+/// The numbers divided by their absolute values.
+pub const SGN: &UnaryLoops = unary_loops!(complex z => sgn(z));
+
+/// Complex numbers of real and imaginary parts, which broadcast.
+pub fn from_parts(re: &Array, im: &Array, batch_ndim: usize) -> Result<Array> {
+    let mut loops: [Option<BinaryLoop>; DTYPES] = [None; DTYPES];
+    // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of that dtype's complex one.
+    loops[DType::F32 as usize] = Some(|n, x, sx, y, sy, out, _| unsafe {
+        binary::zip(|x: f32, y| c64::new(x, y), n, (x, sx), (y, sy), out)
+    });
+    // SAFETY: as above.
+    loops[DType::F64 as usize] = Some(|n, x, sx, y, sy, out, _| unsafe {
+        binary::zip(|x: f64, y| c128::new(x, y), n, (x, sx), (y, sy), out)
+    });
+    let table = BinaryLoops { loops, out: Some(re.dtype().complex()) };
+    binary::apply("complex", &table, re, im, batch_ndim)
+}
