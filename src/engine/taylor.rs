@@ -19,7 +19,7 @@ use super::forward::transposed;
 use super::pass::broadcast_to_meta;
 use super::request::Request;
 use super::sum::added;
-use crate::dtype::DType;
+use crate::dtype::{Bool8, DType};
 use crate::error::{Error, Result};
 use crate::graph::modes;
 use crate::graph::{Edge, Grads, Levels, NeedsGrad, Node, NodeKind, Saved, SavedArray, SavedList, Tensor};
@@ -214,7 +214,7 @@ impl Series {
             let zero = [(partner, full(partner, 0.0)?)];
             let rest = self.rule(step, &t, &zero, false)?;
             for t in rest.iter().flatten() {
-                if cast(t, DType::F64)?.array.to_vec::<f64>().iter().any(|v| *v != 0.0) {
+                if cast(t, DType::Bool)?.array.to_vec::<Bool8>().iter().any(|v| v.0 != 0) {
                     return general;
                 }
             }

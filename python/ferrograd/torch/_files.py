@@ -111,7 +111,16 @@ class _Pickler(_PythonPickler):  # type: ignore[misc]
 
     def reducer_override(self, obj: Any) -> Any:
         if type(obj) is TorchTensor:
-            return self._tensor(obj)
+            made = self._tensor(obj)
+            if not vars(obj):
+                return made
+            rebuild, parts = made
+            return self._name("torch._tensor", "_rebuild_from_type_v2"), (
+                rebuild,
+                self._name("torch", "Tensor"),
+                parts,
+                vars(obj),
+            )
         if type(obj) is Parameter:
             parts: Any = (obj.detach(), bool(obj.requires_grad), OrderedDict())
             if vars(obj):
@@ -273,6 +282,16 @@ def _rebuild_parameter(data: Any, requires_grad: bool, hooks: Any, state: Any = 
     return made
 
 
+def _rebuild_with_attributes(rebuild: Any, kind: Any, parts: tuple[Any, ...], state: Any) -> Any:
+    """A tensor with attributes of the user's."""
+    if kind is not TorchTensor or rebuild is not _rebuild_tensor:
+        raise pickle.UnpicklingError(f"the file has a tensor of the class {getattr(kind, '__name__', kind)}")
+    made = rebuild(*parts)
+    # PyTorch writes a pair where a class has slots.
+    vars(made).update(state[0] if isinstance(state, tuple) else state)
+    return made
+
+
 def _rebuild_size(sizes: Any = ()) -> TorchSize:
     return TorchSize(int(n) for n in sizes)
 
@@ -283,6 +302,8 @@ _OBJECTS: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor_v3"): _rebuild_tensor,
     ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): _rebuild_parameter,
+    ("torch._tensor", "_rebuild_from_type_v2"): _rebuild_with_attributes,
+    ("torch", "Tensor"): TorchTensor,
     ("torch", "Size"): _rebuild_size,
     ("torch", "device"): TorchDevice,
     ("torch.nn.parameter", "Parameter"): Parameter,
