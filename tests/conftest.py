@@ -1,4 +1,4 @@
-"""Fails a run of the tests that leaves threads which are not ferrograd's."""
+"""Settings of all tests. A run that leaves threads which are not ferrograd's fails."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A busy machine makes no test fail.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 
 def threads() -> list[str]:

@@ -114,13 +114,8 @@ class _Pickler(_PythonPickler):  # type: ignore[misc]
             made = self._tensor(obj)
             if not vars(obj):
                 return made
-            rebuild, parts = made
-            return self._name("torch._tensor", "_rebuild_from_type_v2"), (
-                rebuild,
-                self._name("torch", "Tensor"),
-                parts,
-                vars(obj),
-            )
+            described = (made[0], self._name("torch", "Tensor"), made[1], vars(obj))
+            return self._name("torch._tensor", "_rebuild_from_type_v2"), described
         if type(obj) is Parameter:
             parts: Any = (obj.detach(), bool(obj.requires_grad), OrderedDict())
             if vars(obj):

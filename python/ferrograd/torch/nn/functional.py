@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -104,12 +105,15 @@ __all__ += _windows.__all__
 
 
 def _axis(what: str, input: Tensor, dim: int | None, stacklevel: int) -> int:
-    """The axis; if none is given that which torch guesses, with its warning."""
+    """The axis; if none is given that which torch guesses, with its warning.
+
+    The stack is no deeper than the limit of recursion, so a larger level means its end.
+    """
     if dim is not None:
         return dim
     warnings.warn(
         f"Implicit dimension choice for {what} has been deprecated. Change the call to include dim=X as an argument.",
-        stacklevel=stacklevel + 1,
+        stacklevel=min(stacklevel, sys.getrecursionlimit()) + 1,
     )
     return 0 if _arguments.tensor(input, what, "input").ndim in (0, 1, 3) else 1
 
