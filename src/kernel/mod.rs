@@ -21,3 +21,4 @@ mod rows;
 mod simd;
 pub(crate) mod softmax;
 pub(crate) mod sort;
+pub(crate) mod special;

@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::array::Array;
 use crate::dtype::{Bool8, Ordered, dispatch};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, bail};
 use crate::kernel::index::along_axis;
 use crate::kernel::interrupt;
 use crate::kernel::num::Bits;
 use crate::kernel::output::{self, AxisBlocks};
 use crate::kernel::rows::not_defined;
 use crate::kernel::simd;
+use crate::memory::TryPush;
 use crate::shape::Dims;
 
 /// Maps elements to integers of the same order. Both zeros have the same key, and so have all NaNs.
@@ -95,6 +96,8 @@ keys! {
 pub enum Ranks {
     /// The first `k`.
     First(usize),
+    /// The one with so many before it.
+    Nth(usize),
     /// The two in the middle (the same one twice if the number is odd), or twice a NaN if there is one.
     Middle,
 }
@@ -108,6 +111,7 @@ pub fn argsort(op: &'static str, x: &Array, axis: usize, descending: bool, want:
     let n = AxisBlocks::of(x.dims(), x.rank() - 1).n;
     let count = match want {
         Ranks::First(k) => k.min(n),
+        Ranks::Nth(_) => 1,
         Ranks::Middle => 2,
     };
     let mut dims = Dims::from_slice(x.dims());
@@ -162,6 +166,7 @@ fn picked<'a, T: Key, P: KeyAndIndex<T::Bits>>(
         }
         match want {
             Ranks::First(_) => out.iter_mut().zip(&list).for_each(|(o, p)| *o = p.at()),
+            Ranks::Nth(k) => out[0] = list[k].at(),
             Ranks::Middle => {
                 let nan = row.iter().position(|v| v.to_f64().is_nan());
                 let place = |k: usize| nan.map_or(list[k].at(), |i| i as i64);
@@ -231,6 +236,7 @@ fn chosen<P: Ord + Copy>(places: &mut Vec<P>, want: Ranks) -> Option<()> {
         }
         Ranks::First(_) if n > RUN => return in_runs(places),
         Ranks::First(_) => places.sort_unstable(),
+        Ranks::Nth(k) => _ = places.select_nth_unstable(k),
         Ranks::Middle => {
             places.select_nth_unstable(n / 2);
             if n.is_multiple_of(2) {
@@ -284,4 +290,95 @@ pub fn sort(
 ) -> Result<(Array, Array)> {
     let indices = argsort(op, x, axis, descending, want)?;
     Ok((along_axis::gather(op, x, &indices, axis)?, indices))
+}
+
+/// The most frequent element along an axis, the smallest of several, and the last index where it is.
+pub fn mode(op: &'static str, x: &Array, axis: usize) -> Result<(Array, Array)> {
+    let last = x.rank() - 1;
+    let mut to_last: Dims = (0..x.rank()).filter(|&a| a != axis).collect();
+    to_last.push(axis);
+    let x = x.permute(&to_last).contiguous()?;
+    let n = x.dims()[last];
+    let (sorted, places) = sort(op, &x, last, false, Ranks::First(n))?;
+    let (sorted, places) = (sorted.contiguous()?, places.contiguous()?);
+    let places = places.as_slice::<i64>().expect("contiguous");
+    let mut dims = Dims::from_slice(x.dims());
+    dims[last] = 1;
+    let (values, indices) = dispatch!(x.dtype(), ordered T => {
+        let all = sorted.as_slice::<T>().expect("contiguous");
+        output::build_pair::<T, i64>(op, (&dims, 1), (&dims, 1), n, |first, values, indices| {
+            for (row, (value, index)) in (first..).zip(values.iter_mut().zip(indices)) {
+                let (row, places) = (&all[row * n..][..n], &places[row * n..][..n]);
+                let (mut start, mut most) = (0, 0);
+                for i in 1..=n {
+                    if i < n && Key::key(row[i]) == Key::key(row[start]) {
+                        continue;
+                    }
+                    if i - start > most {
+                        most = i - start;
+                        (*value, *index) = (row[i - 1], places[i - 1]);
+                    }
+                    start = i;
+                }
+            }
+        })?
+    }, else bail!(Dtype, op, "not defined for {}", x.dtype()));
+    let mut back: Dims = (0..last).collect();
+    back.insert(axis, last);
+    Ok((values.permute(&back), indices.permute(&back)))
+}
+
+/// Where values would be inserted into rising rows so that these stay rising: before equal elements, or after them if
+/// `right`. `rows` has either the leading axes of `values` or none; both have the same dtype.
+pub fn search(op: &'static str, rows: &Array, values: &Array, right: bool) -> Result<Array> {
+    let (rows, values) = (rows.contiguous()?, values.contiguous()?);
+    let n = rows.dims()[rows.rank() - 1];
+    let count: usize = rows.dims()[..rows.rank() - 1].iter().product();
+    let each = values.len().checked_div(count).unwrap_or(0).max(1);
+    dispatch!(rows.dtype(), ordered T => {
+        let (rows, all) = (rows.as_slice::<T>().expect("contiguous"), values.as_slice::<T>().expect("contiguous"));
+        output::build_from::<i64>(op, values.dims(), 1, 8, |first, out| {
+            for (i, place) in (first..).zip(out) {
+                let (row, key) = (&rows[i / each * n..][..n], Key::key(all[i]));
+                let before = |v: &T| if right { Key::key(*v) <= key } else { Key::key(*v) < key };
+                *place = row.partition_point(before) as i64;
+            }
+        })
+    }, else not_defined(op, rows.dtype()))
+}
+
+/// The distinct elements of a vector in rising order: where each first occurs, which of them each element is, and how
+/// often each occurs. NaNs are one element, or each one its own.
+pub fn unique(op: &'static str, x: &Array, nan_is_one: bool) -> Result<[Array; 3]> {
+    let n = x.len();
+    let order = argsort(op, x, 0, false, Ranks::First(n))?.contiguous()?;
+    let order = order.as_slice::<i64>().expect("contiguous");
+    let x = x.contiguous()?;
+    let starts = dispatch!(x.dtype(), ordered T => {
+        let all = x.as_slice::<T>().expect("contiguous");
+        let is_new = |i: usize| {
+            let (a, b) = (all[order[i - 1] as usize], all[order[i] as usize]);
+            Key::key(a) != Key::key(b) || (!nan_is_one && b.to_f64().is_nan())
+        };
+        let mut starts: Vec<usize> = Vec::new();
+        for i in (0..n).filter(|&i| i == 0 || is_new(i)) {
+            starts.try_push(i).map_err(|_| Error::memory(op, vec![n], crate::dtype::DType::I64))?;
+        }
+        starts
+    }, else bail!(Dtype, op, "not defined for {}", x.dtype()));
+    let end = |k: usize| starts.get(k + 1).copied().unwrap_or(n);
+    let m = [starts.len()];
+    Ok([
+        Array::build::<i64>(op, &m, |out| {
+            out.iter_mut().zip(&starts).for_each(|(o, &s)| *o = order[s]);
+        })?,
+        Array::build::<i64>(op, &[n], |out| {
+            for (k, &start) in starts.iter().enumerate() {
+                order[start..end(k)].iter().for_each(|&i| out[i as usize] = k as i64);
+            }
+        })?,
+        Array::build::<i64>(op, &m, |out| {
+            out.iter_mut().enumerate().for_each(|(k, o)| *o = (end(k) - starts[k]) as i64);
+        })?,
+    ])
 }

@@ -2,11 +2,15 @@
 
 use super::entry::{Order, op};
 use super::promote::{Class, promoted, promoted_float};
-use crate::error::Result;
+use crate::error::{Result, bail};
 use crate::graph::Tensor;
-use crate::ops::pointwise::arithmetic::{multiply_same, subtract};
-use crate::ops::pointwise::select::at_least;
+use crate::ops::index::take_along;
+use crate::ops::movement::{broadcast_to, expand_dims, reshape_to};
+use crate::ops::pointwise::arithmetic::{multiply_same, subtract, subtract_same};
+use crate::ops::pointwise::compare::less_equal;
+use crate::ops::pointwise::select::{at_least, select};
 use crate::ops::reduce::{norm, sum};
+use crate::shape;
 
 /// The lengths of the vectors along an axis, which is kept, and at least `least`.
 fn lengths(x: &Tensor, p: f64, axis: i64, least: f64) -> Result<Tensor> {
@@ -46,6 +50,12 @@ pub fn cosine_similarity(
     #[default(1e-8)] eps: f64,
 ) -> Result<Tensor> {
     let (x, y) = promoted(Class::Real, x.into(), y.into())?;
+    if x.rank() == 0 && y.rank() == 0 {
+        let one = |t: &Tensor| reshape_to(t, &[1]);
+        return cosine_similarity(&one(&x)?, &one(&y)?, axis, eps);
+    }
+    let dims = shape::broadcast("cosine_similarity", x.dims(), y.dims())?;
+    let (x, y) = (broadcast_to(&x, &dims)?, broadcast_to(&y, &dims)?);
     let unit = |v: &Tensor| -> Result<Tensor> { Ok(v / lengths(v, 2.0, axis, eps)?) };
     sum(&multiply_same(&unit(&x)?, &unit(&y)?)?, Some(&[axis]), false, None)
 }
@@ -78,4 +88,77 @@ pub fn pairwise_distance(
 #[op(method)]
 pub fn dist(x: &Tensor, y: &Tensor, #[default(2.0)] p: f64) -> Result<Tensor> {
     norm(&subtract(x.into(), y.into())?, Order::Number(p), None, false)
+}
+
+/// The p-norms of the differences of all pairs of rows: `z[..., i, j] = norm(x[..., i, :] - y[..., j, :])`. The leading axes
+/// broadcast. Its derivative at equal rows is 0.
+///
+/// ```python
+/// >>> fg.cdist(fg.tensor([[3., 4.]]), fg.tensor([[0., 0.], [3., 0.]])).tolist()
+/// [[5.0, 4.0]]
+/// ```
+#[op(function)]
+pub fn cdist(x: &Tensor, y: &Tensor, #[default(2.0)] p: f64) -> Result<Tensor> {
+    const OP: &str = "cdist";
+    let (x, y) = promoted(Class::Real, x.into(), y.into())?;
+    let (&[.., m], &[.., n]) = (x.dims(), y.dims()) else {
+        bail!(Shape, OP, "{:?} and {:?} are not both shapes of matrices", x.dims(), y.dims());
+    };
+    if x.rank() < 2 || y.rank() < 2 || m != n || !(p >= 0.0) {
+        bail!(
+            Argument,
+            OP,
+            "takes rows of one length and a p of 0 or more, not {:?}, {:?} and {p}",
+            x.dims(),
+            y.dims()
+        );
+    }
+    let d = subtract_same(&expand_dims(&x, &[-2])?, &expand_dims(&y, &[-3])?)?;
+    norm(&d, Order::Number(p), Some(&[-1]), false)
+}
+
+/// The p-norms of the differences of rows i and j of a matrix, for all i < j in order.
+///
+/// ```python
+/// >>> fg.pdist(fg.tensor([[0., 0.], [3., 4.], [0., 1.]])).tolist()
+/// [5.0, 1.0, 4.242640495300293]
+/// ```
+#[op(function)]
+pub fn pdist(x: &Tensor, #[default(2.0)] p: f64) -> Result<Tensor> {
+    const OP: &str = "pdist";
+    let x = promoted_float(x)?;
+    let &[n, _] = x.dims() else {
+        bail!(Shape, OP, "{:?} is not the shape of a matrix", x.dims());
+    };
+    if !(p >= 0.0) {
+        bail!(Argument, OP, "p is 0 or more, not {p}");
+    }
+    let count = n * n.saturating_sub(1) / 2;
+    let pairs = || (0..n).flat_map(move |i| (i + 1..n).map(move |j| (i as i64, j as i64)));
+    let first = take_along(OP, &x, 0, count, pairs().map(|(i, _)| i))?;
+    let second = take_along(OP, &x, 0, count, pairs().map(|(_, j)| j))?;
+    norm(&subtract_same(&first, &second)?, Order::Number(p), Some(&[-1]), false)
+}
+
+/// The slices along an axis, those whose p-norm is greater than `maxnorm` scaled down to it.
+///
+/// ```python
+/// >>> fg.renorm(fg.tensor([[3., 4.], [0., 1.]]), 1, 0, 7.0).tolist()
+/// [[3.0, 4.0], [0.0, 1.0]]
+/// ```
+#[op(in_place)]
+pub fn renorm(x: &Tensor, p: f64, axis: i64, maxnorm: f64) -> Result<Tensor> {
+    const OP: &str = "renorm";
+    let x = &*promoted_float(x)?;
+    let axis = shape::axis(OP, axis, x.rank())?;
+    if !(p > 0.0 && maxnorm >= 0.0) {
+        bail!(Argument, OP, "p is above 0 and maxnorm 0 or more, not {p} and {maxnorm}");
+    }
+    let others: Vec<i64> = (0..x.rank()).filter(|&a| a != axis).map(|a| a as i64).collect();
+    let lengths = norm(x, Order::Number(p), Some(&others), true)?;
+    let number = |v| Tensor::scalar_of(x.dtype(), v);
+    let small = less_equal((&lengths.detach()).into(), maxnorm.into())?;
+    // The small number is torch's and keeps the quotient below `maxnorm`.
+    let factor = select(&small, &number(1.0), &(maxnorm / (lengths + 1e-7)))?;
+    multiply_same(x, &factor)
 }

@@ -9,6 +9,7 @@ use crate::graph::{
 };
 use crate::kernel::broadcast;
 use crate::kernel::index::along_axis;
+use crate::ops::movement::reshape_to;
 use crate::shape::Dims;
 
 /// The meaning of positions in a tensor, for [`Gather`] and [`ScatterAdd`].
@@ -223,4 +224,20 @@ pub(in crate::ops) fn with_indices(choice: impl WithIndices, x: &Tensor) -> Resu
     let mut outs = crate::graph::apply_all(WithIndicesOp(choice), &[x])?;
     let indices = outs.pop().expect("positions");
     Ok((outs.pop().expect("elements"), indices))
+}
+
+/// [`with_indices`] for a choice of one element; without `keepdims` the axis is left out.
+pub(in crate::ops) fn one_with_index(
+    choice: impl WithIndices,
+    x: &Tensor,
+    keepdims: bool,
+) -> Result<(Tensor, Tensor)> {
+    let axis = x.rank() - choice.back();
+    let (values, indices) = with_indices(choice, x)?;
+    if keepdims {
+        return Ok((values, indices));
+    }
+    let mut dims: Dims = x.dims().into();
+    dims.remove(axis);
+    Ok((reshape_to(&values, &dims)?, reshape_to(&indices, &dims)?))
 }

@@ -24,6 +24,7 @@ pub mod nn;
 pub mod pointwise;
 pub mod random;
 pub mod reduce;
+pub mod samples;
 pub mod scan;
 pub mod sort;
 

@@ -18,9 +18,12 @@ use crate::kernel::reduce::extreme;
 use crate::kernel::reduce::scan::{self, ScanAxis};
 use crate::ops::index::narrow;
 use crate::ops::movement::{cast, concat, reshape_to};
-use crate::ops::pointwise::arithmetic::subtract_same;
+use crate::ops::pointwise::arithmetic::{add, multiply, subtract, subtract_same};
 use crate::ops::pointwise::compare::not_equal;
-use crate::ops::reduce::wide;
+use crate::ops::pointwise::elementary::{exp, isfinite};
+use crate::ops::pointwise::select::{at_most, select};
+use crate::ops::promote::promoted_float;
+use crate::ops::reduce::{sum, wide};
 use crate::shape::{self, Dims};
 
 /// An axis, counted from the end, and a direction along it.
@@ -224,6 +227,66 @@ pub fn cumprod(
     apply(CumProd(Direction { back, reverse: false }), &[&cast(&x, wide(dtype, x.dtype()))?])
 }
 
+/// The logarithm of the sum of the exponentials of the elements up to each one.
+#[derive(Clone, Copy)]
+struct LogCumSumExp(Direction);
+
+impl LogCumSumExp {
+    /// `e^(z[k] - z[k+1])` in scan order, the factors of both recurrences; they are at most 1. The last one is not read.
+    fn factors(self, z: &Tensor) -> Result<Tensor> {
+        let next = shift(z, self.0.reversed())?;
+        let zero = Tensor::scalar_of(z.dtype(), 0.0);
+        // Where nothing has been added yet z is -inf, and the factor 0.
+        let step = at_most(&subtract_same(z, &next)?, &zero)?;
+        select(&isfinite(z)?, &exp(&step)?, &zero)
+    }
+
+    /// `e^(x - z)`, the share of each element in the sum up to it.
+    fn shares(x: &Tensor, z: &Tensor) -> Result<Tensor> {
+        let zero = Tensor::scalar_of(z.dtype(), 0.0);
+        select(&isfinite(z)?, &exp(&subtract_same(x, z)?)?, &zero)
+    }
+}
+
+impl Op for LogCumSumExp {
+    fn name(&self) -> &'static str {
+        "logcumsumexp"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
+        Ok([scan::logcumsumexp("logcumsumexp", ins[0], self.0.way(ins[0].rank()))?].into())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(1).and(Saves::outputs(1))
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let (x, z) = (s.input(0), s.output(0));
+        let flow = Recur { direction: self.0.reversed(), own: true }.of(&self.factors(&z)?, only(g))?;
+        Ok(smallvec![Some(flow * Self::shares(&x, &z)?)])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let (x, z) = (s.input(0), s.output(0));
+        let own = only(t) * Self::shares(&x, &z)?;
+        Ok(smallvec![Some(Recur { direction: self.0, own: false }.of(&self.factors(&z)?, &own)?)])
+    }
+}
+
+/// The logarithms of the sums of the exponentials of the elements up to each one along an axis (of the flattened tensor by
+/// default), without overflow.
+///
+/// ```python
+/// >>> fg.logcumsumexp(fg.tensor([1000., -1000., float('-inf')])).tolist()
+/// [1000.0, 1000.0, 1000.0]
+/// ```
+#[op(in_place)]
+pub fn logcumsumexp(x: &Tensor, #[default(None)] axis: Option<i64>) -> Result<Tensor> {
+    let (x, back) = along_axis("logcumsumexp", x, axis)?;
+    apply(LogCumSumExp(Direction { back, reverse: false }), &[&*promoted_float(&x)?])
+}
+
 /// The largest or smallest element so far.
 struct Running {
     op: &'static str,
@@ -306,4 +369,71 @@ pub fn diff(
         };
     }
     Ok(y)
+}
+
+/// The areas below the lines between neighbours along an axis.
+fn trapezoids(op: &'static str, y: &Tensor, x: Option<&Tensor>, dx: f64, at: usize) -> Result<Tensor> {
+    let y = promoted_float(y)?;
+    let n = y.dims()[at];
+    let part = |t: &Tensor, at: usize, first: usize| {
+        narrow(t, at as i64, first.min(t.dims()[at]) as i64, t.dims()[at].saturating_sub(1) as i64)
+    };
+    let sums = add((&part(&y, at, 1)?).into(), (&part(&y, at, 0)?).into())?;
+    let Some(x) = x else {
+        return multiply((&sums).into(), (dx / 2.0).into());
+    };
+    // A vector of places lies along the axis; others broadcast.
+    let x = match *x.dims() {
+        [m] if m != n => bail!(Shape, op, "{m} places for {n} values"),
+        [m] => {
+            let mut dims = Dims::from_elem(1, y.rank() - at);
+            dims[0] = m;
+            reshape_to(x, &dims)?
+        }
+        _ => x.clone(),
+    };
+    let back = y.rank() - at;
+    if x.rank() < back {
+        bail!(Shape, op, "places of shape {:?} for values of shape {:?}", x.dims(), y.dims());
+    }
+    let on = x.rank() - back;
+    let widths = subtract((&part(&x, on, 1)?).into(), (&part(&x, on, 0)?).into())?;
+    multiply((&multiply((&sums).into(), (&widths).into())?).into(), 0.5.into())
+}
+
+/// The integral of the lines between neighbours along an axis, by the trapezoidal rule. The places are `x`, a vector or a
+/// tensor that broadcasts, or `dx` apart.
+///
+/// ```python
+/// >>> fg.trapezoid(fg.tensor([1., 3., 5.])).item()
+/// 6.0
+/// ```
+#[op(function, names("trapezoid", "trapz"))]
+pub fn trapezoid(
+    y: &Tensor,
+    #[default(None)] x: Option<&Tensor>,
+    #[default(1.0)] dx: f64,
+    #[default(-1)] axis: i64,
+) -> Result<Tensor> {
+    let at = shape::axis("trapezoid", axis, y.rank())?;
+    let back = (y.rank() - at) as i64;
+    sum(&trapezoids("trapezoid", y, x, dx, at)?, Some(&[-back]), false, None)
+}
+
+/// The integrals up to each element but the first, by the trapezoidal rule.
+///
+/// ```python
+/// >>> fg.cumulative_trapezoid(fg.tensor([1., 3., 5.])).tolist()
+/// [2.0, 6.0]
+/// ```
+#[op(function)]
+pub fn cumulative_trapezoid(
+    y: &Tensor,
+    #[default(None)] x: Option<&Tensor>,
+    #[default(1.0)] dx: f64,
+    #[default(-1)] axis: i64,
+) -> Result<Tensor> {
+    let at = shape::axis("cumulative_trapezoid", axis, y.rank())?;
+    let back = (y.rank() - at) as i64;
+    cumsum(&trapezoids("cumulative_trapezoid", y, x, dx, at)?, Some(-back), None)
 }

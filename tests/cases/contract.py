@@ -66,4 +66,11 @@ CASES = [
     formula("i,j->ji", (2,), (3,)),
     formula("ab,bc,cd,ad->", (2, 3), (3, 2), (2, 3), (2, 3)),
     formula("i...->...", (2, 3)),
+    Case("vdot", (normal(2, 3), normal(3, 2, seed=1)), ref=np.vdot),
+    Case(
+        "tensordot",
+        (normal(1, 2, 3), normal(2, 4, 3, seed=1)),
+        {"axes": ([0, 2], [1, 2])},
+        ref=lambda x, y, axes: np.tensordot(x[0], y.sum(1), ([1], [1])),
+    ),
 ]

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from scipy import spatial
 
 from tests.cases import Case, normal, uniform
 
@@ -42,6 +43,17 @@ def addcdiv(x: Any, y: Any, z: Any, value: float = 1) -> Any:
     return x + value * y / z
 
 
+def cdist(x: Any, y: Any, p: float = 2.0) -> Any:
+    d = np.abs(x[..., :, None, :] - y[..., None, :, :])
+    return d.max(-1) if p == np.inf else (d != 0).sum(-1).astype(float) if p == 0 else (d**p).sum(-1) ** (1 / p)
+
+
+def renorm(x: Any, p: float, axis: int, maxnorm: float) -> Any:
+    others = tuple(a for a in range(x.ndim) if a != axis)
+    lengths = (np.abs(x) ** p).sum(others, keepdims=True) ** (1 / p)
+    return x * np.where(lengths > maxnorm, maxnorm / lengths, 1)
+
+
 CASES = [
     Case("normalize", (X,), ref=normalize),
     Case("normalize", (X,), {"p": 3.0, "axis": 0}, ref=normalize),
@@ -62,4 +74,12 @@ CASES = [
     Case("addcmul", (np.array([1, 2]), np.array([5, 7]), np.array([2, 3])), {"value": 2}, ref=addcmul),
     Case("addcdiv", (X, Y, uniform(1, 2, 3, 1, seed=2)), ref=addcdiv),
     Case("addcdiv", (X, normal(4, seed=1), uniform(1, 2, 3, 4, seed=2)), {"value": -0.5}, ref=addcdiv),
+    Case("cdist", (X, normal(2, 4, seed=1)), ref=cdist),
+    Case("cdist", (normal(2, 1, 3, 4), normal(5, 2, 4, seed=1)), {"p": 3.0}, ref=cdist),
+    *[Case("cdist", (X, normal(2, 4, seed=1)), {"p": p}, ref=cdist) for p in (0.0, 1.0, np.inf)],
+    Case("pdist", (X,), ref=lambda x: spatial.distance.pdist(x)),
+    Case("pdist", (X,), {"p": 1.0}, ref=lambda x, p: spatial.distance.pdist(x, "minkowski", p=p)),
+    Case("pdist", (normal(1, 3),), ref=lambda x: np.zeros(0), order=0),
+    Case("renorm", (X,), {"p": 2.0, "axis": 0, "maxnorm": 1.0}, ref=renorm, rtol=1e-6),
+    Case("renorm", (X,), {"p": 1.0, "axis": 1, "maxnorm": 3.0}, ref=renorm, rtol=1e-6),
 ]

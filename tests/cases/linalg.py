@@ -8,8 +8,9 @@ from typing import Any
 
 import ferrograd as fg
 import numpy as np
+import scipy.linalg
 
-from tests.cases import Case, normal
+from tests.cases import Case, normal, uniform
 
 
 def transposed(x: Any) -> Any:
@@ -60,6 +61,59 @@ def vector_norm(x: Any, ord: Any, axis: Any) -> Any:
     """NumPy's norm, which takes at most two axes; two axes mean a matrix norm."""
     flat = x.reshape(-1) if axis is None or isinstance(axis, tuple) else x
     return np.linalg.norm(flat, ord, axis if isinstance(axis, int) else None)
+
+
+def first(result: Any) -> Any:
+    return result[0]
+
+
+def lu(x: Any) -> Any:
+    return scipy.linalg.lu(x)
+
+
+def lu_factor(x: Any) -> Any:
+    both, pivots = scipy.linalg.lu_factor(x)
+    return both, pivots.astype(np.int32) + 1
+
+
+def lu_unpack(x: Any, pivots: Any) -> Any:
+    m, k = x.shape[0], min(x.shape)
+    rows = list(range(m))
+    for i, j in enumerate(pivots):
+        rows[i], rows[j - 1] = rows[j - 1], rows[i]
+    return np.eye(m)[:, np.argsort(rows)].T, np.tril(x, -1)[:, :k] + np.eye(m, k), np.triu(x)[:k]
+
+
+LU, PIVOTS = lu_factor(normal(3, 3, seed=3))
+
+
+def lu_solve(x: Any, pivots: Any, y: Any, left: bool, adjoint: bool) -> Any:
+    p, low, high = lu_unpack(x, pivots)
+    a = (p @ low @ high).T if adjoint else p @ low @ high
+    return np.linalg.solve(a, y) if left else np.linalg.solve(a.T, y.T).T
+
+
+def lstsq(x: Any, y: Any) -> Any:
+    z, left, rank, values = np.linalg.lstsq(x, y)
+    return z, left, np.array(rank, np.int64), values
+
+
+def reflections(x: Any, tau: Any) -> Any:
+    """The product of the reflections, all of its columns."""
+    q = np.eye(x.shape[0])
+    for i, t in enumerate(tau):
+        v = np.concatenate([np.zeros(i), [1.0], x[i + 1 :, i]])
+        q = q @ (np.eye(len(v)) - t * np.outer(v, v))
+    return q
+
+
+def householder_product(x: Any, tau: Any) -> Any:
+    return reflections(x, tau)[:, : x.shape[1]]
+
+
+def ormqr(x: Any, tau: Any, y: Any, left: bool, transpose: bool) -> Any:
+    q = reflections(x, tau).T if transpose else reflections(x, tau)
+    return q @ y if left else y @ q
 
 
 CASES = [
@@ -168,4 +222,49 @@ CASES = [
     ),
     Case("linalg.eigvalsh", (A,), prepare=symmetric, ref=np.linalg.eigvalsh),
     Case("linalg.eigvalsh", (B,), {"UPLO": "U"}, prepare=symmetric, ref=np.linalg.eigvalsh),
+    Case("linalg.lu", (SQUARE,), ref=lu),
+    Case("linalg.lu", (normal(2, 3, 4),), ref=lu),
+    Case("linalg.lu", (normal(4, 2),), ref=lu),
+    Case("linalg.lu_factor", (SQUARE,), ref=lu_factor, pick=lambda r: r[0]),
+    Case("linalg.lu_factor", (normal(2, 4, 3),), ref=lu_factor, pick=lambda r: r[0]),
+    Case("linalg.lu_factor", (normal(3, 0),), ref=lambda x: (x, np.zeros(0, np.int32)), order=0),
+    Case("lu_unpack", (normal(3, 4), np.array([2, 3, 3])), ref=lu_unpack),
+    *[
+        Case("linalg.lu_solve", (LU, PIVOTS, normal(3, 3)), {"left": left, "adjoint": adjoint}, ref=lu_solve)
+        for left in (True, False)
+        for adjoint in (True, False)
+    ],
+    Case("linalg.pinv", (normal(4, 3),), ref=np.linalg.pinv),
+    Case("linalg.pinv", (normal(2, 3, 4),), ref=np.linalg.pinv),
+    Case("linalg.pinv", (normal(3, 1), normal(1, 3, seed=1)), prepare=lambda x, y: (x @ y,), ref=np.linalg.pinv),
+    Case("linalg.pinv", (normal(0, 3),), ref=np.linalg.pinv, order=0),
+    Case("linalg.matrix_rank", (normal(2, 3, 4),), ref=np.linalg.matrix_rank, order=0),
+    Case("linalg.matrix_rank", (np.ones((3, 3)),), ref=np.linalg.matrix_rank, order=0),
+    *[Case("linalg.cond", (SQUARE,), {"p": p}, ref=np.linalg.cond) for p in (None, -2, 1, -1, np.inf, "fro")],
+    Case("linalg.cond", (np.ones((2, 2)),), {"p": 1}, ref=lambda x, p: np.array(np.inf), order=0),
+    Case("linalg.multi_dot", ([normal(2, 3), normal(3, 4, seed=1), normal(4, seed=2)],), ref=np.linalg.multi_dot),
+    Case("linalg.matrix_exp", (SQUARE,), ref=scipy.linalg.expm),
+    Case("linalg.matrix_exp", (B * np.array([1.0, 20.0])[:, None, None],), ref=scipy.linalg.expm, rtol=1e-10),
+    Case("linalg.matrix_exp", (normal(0, 2, 2),), ref=lambda x: x, order=0),
+    Case("linalg.tensorinv", (normal(4, 6, 8, 3),), ref=np.linalg.tensorinv, order=1, rtol=1e-9, grad_tol=1e-4),
+    Case("linalg.tensorsolve", (normal(2, 3, 6), normal(2, 3, seed=1)), ref=np.linalg.tensorsolve, rtol=1e-10),
+    Case("linalg.vander", (normal(3),), ref=lambda x: np.vander(x, increasing=True)),
+    Case("linalg.vander", (normal(3),), {"N": 5}, ref=lambda x, N: np.vander(x, N, increasing=True)),
+    Case("linalg.lstsq", (normal(4, 2), normal(4, seed=1)), ref=lstsq, pick=first),
+    Case("linalg.lstsq", (normal(4, 2), normal(4, 3, seed=1)), ref=lstsq, pick=first),
+    Case("linalg.lstsq", (normal(2, 4), normal(2, 3, seed=1)), ref=lstsq, pick=first),
+    Case("linalg.householder_product", (normal(4, 3), uniform(0.5, 2, 3)), ref=householder_product),
+    Case("linalg.householder_product", (normal(4, 3), uniform(0.5, 2, 2)), ref=householder_product),
+    *[
+        Case(
+            "ormqr", (normal(3, 2), uniform(0.5, 2, 2), normal(3, 3, seed=1)), {"left": left, "transpose": t}, ref=ormqr
+        )
+        for left in (True, False)
+        for t in (True, False)
+    ],
+    Case("linalg.cholesky_ex", (A,), prepare=positive, ref=lambda x: (np.linalg.cholesky(x), np.int32(0)), pick=first),
+    Case("linalg.cholesky_ex", (-np.eye(2),), ref=lambda x: (x * np.nan, np.int32(1)), order=0),
+    Case("linalg.inv_ex", (SQUARE,), ref=lambda x: (np.linalg.inv(x), np.int32(0)), pick=first),
+    Case("linalg.inv_ex", (np.ones((2, 2)),), ref=lambda x: (x * np.nan, np.int32(1)), order=0),
+    Case("linalg.solve_ex", (SQUARE, B[0]), ref=lambda x, y: (np.linalg.solve(x, y), np.int32(0)), pick=first),
 ]

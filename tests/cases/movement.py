@@ -1,8 +1,10 @@
 """Ops that move, repeat or cast elements."""
 
+import itertools
 from typing import Any
 
 import numpy as np
+from scipy import linalg
 
 from tests.cases import Case, normal
 
@@ -65,6 +67,22 @@ def as_strided_scatter(x: np.ndarray, y: np.ndarray, shape: Any, strides: Any, o
 
 X = normal(2, 3, 4)
 WIDTHS = ((0, 0), (2, 1), (3, 2))
+
+
+def crop_and_pad(x: Any, pad_width: Any, mode: str = "constant") -> Any:
+    """NumPy's padding after the elements of negative widths are cut off."""
+    cut = tuple(slice(max(-a, 0), n + min(b, 0)) for n, (a, b) in zip(x.shape, pad_width, strict=True))
+    return np.pad(x[cut], [(max(a, 0), max(b, 0)) for a, b in pad_width], mode=mode)  # type: ignore[call-overload]
+
+
+def cartesian_prod(xs: Any) -> Any:
+    return np.stack([g.ravel() for g in np.meshgrid(*xs, indexing="ij")], 1)
+
+
+def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Any:
+    chosen = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    return np.array(list(chosen(x, r)))
+
 
 CASES = [
     Case("cast", (normal(2, 3),), {"dtype": "float64"}, ref=lambda x, dtype: x.astype(dtype)),
@@ -186,4 +204,14 @@ CASES = [
     Case("roll", (X,), {"shifts": (1, -2), "axis": (0, 2)}, ref=lambda x, shifts, axis: np.roll(x, shifts, axis)),
     Case("roll", (normal(0, 3),), {"shifts": 1, "axis": 0}, ref=lambda x, shifts, axis: np.roll(x, shifts, axis)),
     *[Case("rot90", (normal(2, 3),), {"k": k}, ref=np.rot90) for k in (0, 1, 2, 3, -1)],
+    Case("pad", (X,), {"pad_width": ((-1, 0), (2, -1), (0, -2))}, ref=crop_and_pad),
+    Case("pad", (X,), {"pad_width": ((-1, 0), (2, -1), (0, 0)), "mode": "edge"}, ref=crop_and_pad),
+    Case("flipud", (X,), ref=np.flipud),
+    Case("fliplr", (X,), ref=np.fliplr),
+    Case("block_diag", ([normal(2, 3), normal(2, seed=1), normal(seed=2)],), ref=lambda xs: linalg.block_diag(*xs)),
+    Case("cartesian_prod", ([normal(2), normal(3, seed=1)],), ref=cartesian_prod),
+    Case("combinations", (normal(4),), ref=combinations),
+    Case("combinations", (normal(3),), {"r": 3, "with_replacement": True}, ref=combinations),
+    Case("combinations", (normal(2),), {"r": 3}, ref=lambda x, r: np.zeros((0, 3)), order=0),
+    Case("sum_to_size", (X,), {"shape": (1, X.shape[2])}, ref=lambda x, shape: x.sum((0, 1)).reshape(shape)),
 ]

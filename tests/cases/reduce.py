@@ -120,4 +120,14 @@ CASES = [
         for p in (0.0, 0.5, 1.0, 3.0, -1.0)
     ],
     *[Case("norm", (X,), {"p": p, "axis": (0, 2)}, ref=norm) for p in (2.0, 3.0, np.inf, -np.inf, "fro")],
+    Case("cov", (normal(3, 4),), ref=np.cov),
+    Case("cov", (normal(4),), {"correction": 0.0}, ref=lambda x, correction: np.cov(x, ddof=correction)),
+    Case(
+        "cov",
+        (normal(3, 4), np.array([1, 2, 0, 3]), uniform(0.5, 2, 4)),
+        ref=lambda x, f, a: np.cov(x, fweights=f, aweights=a),
+        prepare=lambda x, f, a: (x, 1.0, f, a) if not isinstance(x, np.ndarray) else (x, f, a),
+    ),
+    Case("corrcoef", (normal(3, 4),), ref=np.corrcoef),
+    Case("corrcoef", (normal(4),), ref=np.corrcoef, order=1),
 ]

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import ferrograd as fg
 import numpy as np
 import pytest
+import scipy.linalg
 
 from tests.check import run
 
@@ -254,3 +255,39 @@ def test_no_threads_are_started_outside_the_pool() -> None:
     environment = {**os.environ, "FERROGRAD_NUM_THREADS": "2"}
     done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("dtype", "sizes"),
+    [(np.float32, (1e-40, 1e-25, 1.0, 2e19, 1e38)), (np.float64, (1e-310, 1e-170, 1.0, 1e154, 1e308))],
+)
+def test_singular_values_and_eigenvalues_of_any_size(dtype: Any, sizes: tuple[float, ...]) -> None:
+    """Squares of the elements would overflow or underflow."""
+    for size in sizes:
+        x = np.array([[1, 0.5], [0.5, 0.25]], dtype) * dtype(size)
+        largest = float(x[0, 0]) * 1.25
+        tolerance = 1e-3 if size in (1e-40, 1e-310) else 1e-5
+        np.testing.assert_allclose(fg.linalg.svdvals(x).numpy()[0], largest, rtol=tolerance)
+        np.testing.assert_allclose(fg.linalg.svd(x)[1].numpy()[0], largest, rtol=tolerance)
+        np.testing.assert_allclose(fg.linalg.eigvalsh(x).numpy()[1], largest, rtol=tolerance)
+        np.testing.assert_allclose(fg.linalg.matrix_norm(x, 2).item(), largest, rtol=tolerance)
+
+
+def test_pseudoinverses_of_deficient_rank() -> None:
+    x = np.outer([1.0, 2, 3], [1.0, -1])
+    np.testing.assert_allclose(fg.linalg.pinv(x).numpy(), np.linalg.pinv(x), atol=1e-15)
+    assert fg.linalg.matrix_rank(x).item() == 1
+    assert fg.linalg.matrix_rank(np.zeros((0, 3))).item() == 0
+    z, left, rank, _ = fg.linalg.lstsq(x, np.array([1.0, 0, 0]))
+    np.testing.assert_allclose(z.numpy(), np.linalg.lstsq(x, np.array([1.0, 0, 0]), rcond=None)[0], atol=1e-15)
+    assert (left.shape, rank.item()) == ((0,), 1)
+
+
+def test_pivots_are_those_of_lapack() -> None:
+    x = np.random.default_rng(5).normal(size=(6, 5))
+    both, pivots = fg.linalg.lu_factor(x)
+    found, rows = scipy.linalg.lu_factor(x)
+    np.testing.assert_allclose(both.numpy(), found)
+    assert pivots.tolist() == (rows + 1).tolist()
+    with pytest.raises(IndexError, match="not numbers of 2 rows"):
+        fg.lu_unpack(fg.ones((2, 2)), fg.tensor([1, 3]))

@@ -180,7 +180,13 @@ impl Var {
     }
 
     /// The same values in C order: this tensor itself if they are already in that order.
-    fn contiguous<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Var>> {
+    #[pyo3(signature = (memory_format = None))]
+    fn contiguous<'py>(
+        slf: &Bound<'py, Self>,
+        memory_format: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Var>> {
+        // The order is C's, whatever torch's argument says.
+        let _ = memory_format;
         if slf.get().is_contiguous() {
             return Ok(slf.clone());
         }
@@ -238,7 +244,7 @@ impl Var {
             match name.extract::<String>()?.as_str() {
                 "dtype" | "device" | "place" | "other" => take(&o)?,
                 "copy" => fresh = o.is_truthy()?,
-                "non_blocking" | "blocking" => {}
+                "non_blocking" | "blocking" | "memory_format" => {}
                 name => {
                     let text = format!("to() got an unexpected keyword argument '{name}'");
                     return Err(PyTypeError::new_err(text));

@@ -10,6 +10,7 @@ use crate::dtype::dispatch;
 use crate::error::{Result, bail};
 use crate::kernel::num::{Analytic, Field, Inexact, Num, Plain};
 use crate::memory::{NoMemory, TryPush};
+use crate::shape::Dims;
 
 /// The LU factors of a matrix with partial pivoting: a permutation, a unit lower and an upper triangle.
 struct Lu<T> {
@@ -22,14 +23,14 @@ struct Lu<T> {
 
 impl<T: Scalar> Lu<T> {
     fn new(mut both: Mat<T>) -> Result<Lu<T>, NoMemory> {
-        let n = both.nrows();
+        let (m, n) = both.shape();
         let (mut forward, mut backward) = (Vec::new(), Vec::new());
         for list in [&mut forward, &mut backward] {
-            list.try_room(n)?;
-            list.resize(n, 0);
+            list.try_room(m)?;
+            list.resize(m, 0);
         }
         let mut memory = scratch(partial_pivoting::factor::lu_in_place_scratch::<usize, T>(
-            n,
+            m,
             n,
             Par::Seq,
             Default::default(),
@@ -46,7 +47,7 @@ impl<T: Scalar> Lu<T> {
     }
 
     fn pivots(&self) -> impl Iterator<Item = T> {
-        (0..self.both.nrows()).map(|i| self.both[(i, i)])
+        (0..self.both.nrows().min(self.both.ncols())).map(|i| self.both[(i, i)])
     }
 
     /// Whether a pivot is zero. The factors after the first such pivot are meaningless.
@@ -64,6 +65,82 @@ impl<T: Scalar> Lu<T> {
         partial_pivoting::solve::solve_in_place(both, both, rows, b, Par::Seq, stack);
         Ok(())
     }
+}
+
+/// The factors of any matrices with partial pivoting, `l` and `u` in one matrix, and three lists of indices as floats in
+/// f64: the row of `x` that each row of `l @ u` is, the inverse of that, and the rows that the factorisation exchanged one
+/// after another, counted from 1 as in LAPACK.
+pub fn factors(op: &'static str, x: &Array) -> Result<[Array; 4]> {
+    dispatch!(x.dtype(), float T => {
+        let x = Batch::of(x);
+        let (m, k) = (x.rows, x.rows.min(x.columns));
+        let both = BatchOutput::<T>::new(op, &x, &[m, x.columns])?;
+        let forward = BatchOutput::<f64>::new(op, &x, &[m])?;
+        let backward = BatchOutput::<f64>::new(op, &x, &[m])?;
+        let exchanged = BatchOutput::<f64>::new(op, &x, &[k])?;
+        x.each(op, cube(m.max(x.columns)), |i| {
+            let factors = match k {
+                0 => None,
+                _ => x.matrix::<T>(i)?.map(Lu::new).transpose()?,
+            };
+            let (to, from, places) = (forward.part(i), backward.part(i), exchanged.part(i));
+            match &factors {
+                Some(f) => {
+                    to.iter_mut().zip(&f.forward).for_each(|(o, &r)| *o = r as f64);
+                    from.iter_mut().zip(&f.backward).for_each(|(o, &r)| *o = r as f64);
+                }
+                None => [to, from].into_iter().for_each(|list| (0..m).for_each(|r| list[r] = r as f64)),
+            }
+            both.put(i, factors.as_ref().map(|f| f.both.as_ref()));
+            exchanges(places, factors.as_ref().map(|f| &f.forward[..]))
+                .map(|()| true)
+        })?;
+        Ok([both.array, forward.array, backward.array, exchanged.array])
+    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+}
+
+/// The exchanges of rows, each with a row that is not above it, of which a permutation is made.
+fn exchanges(out: &mut [f64], rows: Option<&[usize]>) -> Result<(), NoMemory> {
+    let Some(rows) = rows else {
+        out.iter_mut().enumerate().for_each(|(i, o)| *o = (i + 1) as f64);
+        return Ok(());
+    };
+    // The row that is at each place so far, and the place of each row.
+    let (mut row_at, mut place_of) = (Vec::new(), Vec::new());
+    for list in [&mut row_at, &mut place_of] {
+        list.try_room(rows.len())?;
+        list.extend(0..rows.len());
+    }
+    for (i, o) in out.iter_mut().enumerate() {
+        let j = place_of[rows[i]];
+        *o = (j + 1) as f64;
+        row_at.swap(i, j);
+        (place_of[row_at[i]], place_of[row_at[j]]) = (i, j);
+    }
+    Ok(())
+}
+
+/// The rows that exchanges lead to, for lists of them (int64, from 1): row `i` of the result is row `out[i]` of `m`.
+///
+/// # Errors
+/// IndexOutOfRange for an exchange with a row that is not there.
+pub fn permuted_rows(op: &'static str, exchanges: &Array, m: usize) -> Result<Array> {
+    let exchanges = exchanges.contiguous()?;
+    let (&k, lead) = exchanges.dims().split_last().expect("lists");
+    let lists = exchanges.as_slice::<i64>().expect("contiguous");
+    let inside = |v: &i64| (1..=m as i64).contains(v);
+    if k > m || !lists.iter().all(inside) {
+        bail!(Index, op, "the pivots are not numbers of {m} rows");
+    }
+    let dims: Dims = lead.iter().copied().chain([m]).collect();
+    Array::build::<i64>(op, &dims, |out| {
+        for (b, rows) in out.chunks_exact_mut(m.max(1)).enumerate() {
+            rows.iter_mut().enumerate().for_each(|(i, r)| *r = i as i64);
+            for (i, &j) in lists[b * k..][..k].iter().enumerate() {
+                rows.swap(i, j as usize - 1);
+            }
+        }
+    })
 }
 
 /// The solution of `a @ x = b` for square `a`, with the same leading axes. A singular matrix is an error if `strict`,

@@ -6,6 +6,6 @@ mod lu;
 mod orthogonal;
 mod triangular;
 
-pub use lu::{det, inverse, slogdet, solve};
-pub use orthogonal::{complement, eigh, qr, svd};
+pub use lu::{det, factors, inverse, permuted_rows, slogdet, solve};
+pub use orthogonal::{complement, eigh, pinv, qr, svd};
 pub use triangular::{cholesky, triangular_solve};

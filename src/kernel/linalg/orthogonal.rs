@@ -6,15 +6,16 @@ use faer::linalg::householder::{
     apply_block_householder_sequence_on_the_left_in_place_scratch as apply_scratch,
     apply_block_householder_sequence_on_the_left_in_place_with_conj as apply_reflections,
 };
+use faer::linalg::matmul::matmul;
 use faer::linalg::qr::no_pivoting::factor;
 use faer::linalg::{evd, svd as values};
-use faer::{Conj, Mat, MatMut, Par};
+use faer::{Accum, Conj, Mat, MatMut, Par};
 
 use super::batch::{Batch, BatchOutput, Scalar, cube, identity, matrix, scratch, zeros};
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
-use crate::kernel::num::Field;
+use crate::kernel::num::{Field, Inexact, Num};
 use crate::memory::NoMemory;
 
 /// A QR factorisation: Householder reflections below the diagonal, and the upper triangle.
@@ -95,6 +96,29 @@ pub fn complement(op: &'static str, x: &Array) -> Result<Array> {
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }
 
+/// Divides a matrix by a power of two near its largest element, and returns the divisor: squares of elements of any size are
+/// then in range.
+fn scale<T: Scalar>(x: &mut Mat<T>) -> T {
+    let columns = x.ncols();
+    let largest = (0..columns).flat_map(|c| x.col_as_slice(c)).fold(T::ZERO, |most, v| most.max(v.abs()));
+    // The power itself must be in range.
+    let most = if size_of::<T>() == 4 { 127 } else { 1023 };
+    let exponent: i32 = Ord::min(libm::frexp(largest.to_f64()).1, most);
+    // Near one nothing is gained.
+    if largest == T::ZERO || (-16..16).contains(&exponent) {
+        return T::ONE;
+    }
+    // In two steps, since the reciprocal of a small divisor may be infinite.
+    let (first, second) = (exponent / 2, exponent - exponent / 2);
+    let power = |e: i32| T::lit(libm::ldexp(1.0, e));
+    for c in 0..columns {
+        x.col_as_slice_mut(c)
+            .iter_mut()
+            .for_each(|v| *v = Field::mul(Field::mul(*v, power(-first)), power(-second)));
+    }
+    power(exponent)
+}
+
 /// The reduced singular value decomposition `u @ diag(s) @ vh = x`, with `s` descending. Without `vectors` only `s`
 /// is computed, and the others are empty.
 pub fn svd(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 3]> {
@@ -111,12 +135,13 @@ pub fn svd(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 3]> {
             return Ok([u.array, s.array, vh.array]);
         }
         let failed = x.each(op, cube(m.max(n)).saturating_mul(8), |i| {
-            let Some(a) = x.matrix::<T>(i)? else {
+            let Some(mut a) = x.matrix::<T>(i)? else {
                 u.put(i, None);
                 s.put(i, None);
                 vh.put(i, None);
                 return Ok(true);
             };
+            let by = scale(&mut a);
             let mut left = vectors.then(|| zeros(m, k)).transpose()?;
             let mut right = vectors.then(|| zeros(n, k)).transpose()?;
             let mut middle = Diag::zeros(k);
@@ -131,7 +156,7 @@ pub fn svd(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 3]> {
                 MemStack::new(&mut memory),
                 Default::default(),
             ).is_ok();
-            s.part(i).iter_mut().zip(middle.column_vector().iter()).for_each(|(o, &v)| *o = v);
+            s.part(i).iter_mut().zip(middle.column_vector().iter()).for_each(|(o, &v)| *o = Field::mul(v, by));
             if let (Some(left), Some(right)) = (left, right) {
                 u.put(i, Some(left.as_ref()));
                 vh.put(i, Some(right.transpose()));
@@ -140,6 +165,42 @@ pub fn svd(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 3]> {
         })?;
         x.blame(op, failed, "has singular values that the iteration does not converge to")?;
         Ok([u.array, s.array, vh.array])
+    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+}
+
+/// The pseudoinverses `v @ diag(1 / s) @ uᵀ`, where singular values up to `atol`, or up to `rtol` times the largest, have
+/// 0 in the place of the reciprocal.
+pub fn pinv(op: &'static str, x: &Array, atol: f64, rtol: f64) -> Result<Array> {
+    let [u, s, vh] = svd(op, x, true)?;
+    let x_dtype = x.dtype();
+    dispatch!(x.dtype(), float T => {
+        let x = Batch::of(x);
+        let (u, vh) = (Batch::of(&u), Batch::of(&vh));
+        let (m, n) = (x.rows, x.columns);
+        let k = m.min(n);
+        let out = BatchOutput::<T>::new(op, &x, &[n, m])?;
+        let lists = s.as_slice::<T>().expect("contiguous");
+        if k == 0 {
+            return Array::zeros(op, x_dtype, out.array.dims());
+        }
+        x.each(op, cube(m.max(n)), |i| {
+            let (Some(u), Some(mut vh)) = (u.matrix::<T>(i)?, vh.matrix::<T>(i)?) else {
+                out.put(i, None);
+                return Ok(true);
+            };
+            let s = &lists[i * k..][..k];
+            let least = Num::max(T::lit(atol), Field::mul(T::lit(rtol), s[0]));
+            for c in 0..n {
+                vh.col_as_slice_mut(c).iter_mut().zip(s).for_each(|(v, &s)| {
+                    *v = if s > least { Inexact::div(*v, s) } else { T::ZERO };
+                });
+            }
+            let mut product = zeros::<T>(n, m)?;
+            matmul(product.as_mut(), Accum::Replace, vh.transpose(), u.transpose(), T::ONE, Par::Seq);
+            out.put(i, Some(product.as_ref()));
+            Ok(true)
+        })?;
+        Ok(out.array)
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }
 
@@ -155,11 +216,12 @@ pub fn eigh(op: &'static str, x: &Array, upper: bool, vectors: bool) -> Result<[
             return Ok([w.array, v.array]);
         }
         let failed = x.each(op, cube(n).saturating_mul(4), |i| {
-            let Some(a) = x.part_of::<T>(i, |r, c| if upper { r <= c } else { r >= c })? else {
+            let Some(mut a) = x.part_of::<T>(i, |r, c| if upper { r <= c } else { r >= c })? else {
                 w.put(i, None);
                 v.put(i, None);
                 return Ok(true);
             };
+            let by = scale(&mut a);
             let a = if upper { a.transpose() } else { a.as_ref() };
             let mut columns = vectors.then(|| zeros(n, n)).transpose()?;
             let mut middle = Diag::zeros(n);
@@ -173,7 +235,7 @@ pub fn eigh(op: &'static str, x: &Array, upper: bool, vectors: bool) -> Result<[
                 MemStack::new(&mut memory),
                 Default::default(),
             ).is_ok();
-            w.part(i).iter_mut().zip(middle.column_vector().iter()).for_each(|(o, &v)| *o = v);
+            w.part(i).iter_mut().zip(middle.column_vector().iter()).for_each(|(o, &v)| *o = Field::mul(v, by));
             if let Some(columns) = columns {
                 v.put(i, Some(columns.as_ref()));
             }

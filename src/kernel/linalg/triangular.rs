@@ -11,8 +11,9 @@ use crate::dtype::dispatch;
 use crate::error::{Result, bail};
 use crate::kernel::num::Field;
 
-/// The lower triangle `l` with `l @ lᵀ = x`. Only the lower triangle of `x` is read.
-pub fn cholesky(op: &'static str, x: &Array) -> Result<Array> {
+/// The lower triangle `l` with `l @ lᵀ = x`. Only the lower triangle of `x` is read. A matrix that is not
+/// positive definite is an error if `strict`, else its factor is NaN.
+pub fn cholesky(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
     dispatch!(x.dtype(), float T => {
         let (x, n) = (Batch::of(x), x.dims()[x.rank() - 1]);
         let out = BatchOutput::<T>::new(op, &x, &[n, n])?;
@@ -30,10 +31,10 @@ pub fn cholesky(op: &'static str, x: &Array) -> Result<Array> {
             let done = factor::cholesky_in_place(
                 l.as_mut(), Default::default(), Par::Seq, stack, Default::default());
             l.as_mut().col_iter_mut().enumerate().for_each(|(c, column)| column.subrows_mut(0, c).fill(T::ZERO));
-            out.put(i, Some(l.as_ref()));
+            out.put(i, Some(l.as_ref()).filter(|_| done.is_ok()));
             Ok(done.is_ok())
         })?;
-        x.blame(op, failed, "is not positive definite")?;
+        x.blame(op, failed.filter(|_| strict), "is not positive definite")?;
         Ok(out.array)
     }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }

@@ -158,7 +158,7 @@ pub unsafe fn zip_fast<T: Num, F: Fn(T, T) -> T + Copy>(
 }
 
 /// The loops of a formula `x, y => expression` for a class of dtypes: `num` (integers and floats), `real` (floats),
-/// `plain` (floats, arithmetic only), `test` (all dtypes but complex, the result is a truth value), `bits` (integers and
+/// `plain` (floats, arithmetic only), `special` (floats, computed in f64), `test` (all dtypes but complex, the result is a truth value), `bits` (integers and
 /// truth values), `int` (integers, bitwise) or `integer` (integers as numbers). With complex numbers too, `num` is
 /// `field`, `plain` is `inexact` and `test` is `equality`; `complex` is complex numbers alone. A formula `x, y; p => expression` reads [`Scalars`]
 /// as `p[i]`. `table x, y => …` passes a table through.
@@ -170,6 +170,7 @@ macro_rules! binary_loops {
     (complex $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ ComplexNum, T, None, $x, $y, (), $e, C64 c64, C128 c128) };
     (real $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Real, T, None, $x, $y, ($($p)?), $e, F32 f32, F64 f64) };
     (plain $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Plain, T, None, $x, $y, ($($p)?), $e, F32 f32, F64 f64) };
+    (special $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Special, T, None, $x, $y, ($($p)?), $e, F32 f32, F64 f64) };
     (test $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Ordered, Bool8, Some(DType::Bool), $x, $y, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
     (bits $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Bits, T, None, $x, $y, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
     (integer $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Num, T, None, $x, $y, (), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
@@ -178,17 +179,33 @@ macro_rules! binary_loops {
     (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $y:ident, $p:tt, $e:expr, $($V:ident $t:ident),*) => {{
         #[allow(unused_imports)]
         use $crate::{dtype::{Bool8, DType, Element, Ordered, c64, c128}, kernel::{fast::Fast, num::{Bits, ComplexNum, Field, Inexact, Num, Plain, Real, truth}, pointwise::{binary, unary}}};
+        $crate::kernel::pointwise::binary::binary_loops!(@row $Trait $Out $x $y $p $e);
+        let mut loops: [Option<binary::BinaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
+        // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of dtype `out`.
+        $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::binary::binary_loop!($Trait row $Out $t)); )*
+        &binary::BinaryLoops { loops, out: $out }
+    }};
+    (@row Special $Out:ident $x:ident $y:ident $p:tt $e:expr) => {
+        // One copy of the formula for both dtypes.
+        #[inline(never)]
+        #[allow(unused_variables)]
+        fn wide($x: f64, $y: f64, p: &unary::Scalars) -> f64 {
+            $crate::kernel::pointwise::unary::unary_loops!(@wide $p p);
+            $e
+        }
+        #[inline(always)]
+        fn row<T: Plain>(x: T, y: T, p: &unary::Scalars) -> T {
+            T::from_f64(wide(x.to_f64(), y.to_f64(), p))
+        }
+    };
+    (@row $Trait:ident $Out:ident $x:ident $y:ident $p:tt $e:expr) => {
         #[inline(always)]
         #[allow(unused_variables)]
         fn row<T: $Trait>($x: T, $y: T, p: &unary::Scalars) -> $Out {
             $crate::kernel::pointwise::unary::unary_loops!(@numbers $p p);
             $e
         }
-        let mut loops: [Option<binary::BinaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
-        // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of dtype `out`.
-        $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::binary::binary_loop!($Trait row $Out $t)); )*
-        &binary::BinaryLoops { loops, out: $out }
-    }};
+    };
 }
 /// The loop of a formula for one type.
 macro_rules! binary_loop {
@@ -201,6 +218,12 @@ macro_rules! binary_loop {
                 #[inline(always)] move |x, y| $row::<Fast<$t>>(x, y, &p),
                 n, (x, sx), (y, sy), o,
             )
+        }
+    };
+    (Special $row:ident T $t:ident) => {
+        // SAFETY: `apply` passes arrays of the dtype that it looked up.
+        |n, x, sx, y, sy, o, p| unsafe {
+            binary::zip(#[inline(always)] |x: $t, y| $row::<$t>(x, y, p), n, (x, sx), (y, sy), o)
         }
     };
     ($Trait:ident $row:ident T f32) => { $crate::kernel::pointwise::binary::binary_loop!(@same $row f32) };

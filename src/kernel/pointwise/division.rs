@@ -132,6 +132,37 @@ pub const REST: &BinaryLoops = {
     &table(INTEGERS, FLOATS, long_loop!(u64 modulo 1), long_loop!(i64 modulo 1))
 };
 
+/// The remainder with the sign of the dividend; an integer modulo 0 is 0.
+pub const FMOD: &BinaryLoops = {
+    const INTEGERS: &BinaryLoops = binary_loops!(integer x, y => {
+        let rest = x.modulo(y);
+        // `rest` has the sign of the divisor.
+        if rest == T::ZERO || (rest < T::ZERO) == (x < T::ZERO) { rest } else { rest.sub(y) }
+    });
+    // Exact in f64 for both: each f32 is one.
+    const FLOATS: &BinaryLoops = binary_loops!(special x, y => x % y);
+    let mut loops = INTEGERS.loops;
+    loops[DType::F32 as usize] = FLOATS.loops[DType::F32 as usize];
+    loops[DType::F64 as usize] = FLOATS.loops[DType::F64 as usize];
+    &BinaryLoops { loops, out: None }
+};
+
+/// The greatest common divisor, by Euclid's algorithm.
+pub fn gcd<T: Num>(x: T, y: T) -> T {
+    let (mut x, mut y) = (x, y);
+    while y != T::ZERO {
+        (x, y) = (y, x.modulo(y));
+    }
+    x.abs()
+}
+
+/// The least common multiple.
+pub fn lcm<T: Num>(x: T, y: T) -> T {
+    let divisor = gcd(x, y);
+    // An integer divided by 0 is 0.
+    x.floor_div(divisor).mul(y).abs()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

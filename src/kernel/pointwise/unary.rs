@@ -114,7 +114,7 @@ pub unsafe fn map_fast_inline<T: Num>(
 }
 
 /// The loops of a formula `x => expression` for a class of dtypes: `num` (integers and floats), `real` (floats), `plain`
-/// (floats, arithmetic only), `test` (floats and complex numbers, the result is a truth value) or `bits` (integers and
+/// (floats, arithmetic only), `special` (floats, computed in f64), `test` (floats and complex numbers, the result is a truth value) or `bits` (integers and
 /// truth values). With complex numbers too, `num` is `field`, `real` is `analytic` and `plain` is `inexact`; `complex` is
 /// complex numbers alone. A formula `x; p => expression` reads [`Scalars`] as `p[i]`.
 /// `table x => …` passes a table through.
@@ -127,24 +127,43 @@ macro_rules! unary_loops {
     (complex $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ ComplexNum, T, None, $x, (), $e, C64 c64, C128 c128) };
     (real $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Real, T, None, $x, ($($p)?), $e, F32 f32, F64 f64) };
     (plain $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Plain, T, None, $x, ($($p)?), $e, F32 f32, F64 f64) };
+    (special $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Special, T, None, $x, ($($p)?), $e, F32 f32, F64 f64) };
     (test $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Inexact, Bool8, Some(DType::Bool), $x, (), $e, F32 f32, F64 f64, C64 c64, C128 c128) };
     (bits $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Bits, T, None, $x, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
     (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $p:tt, $e:expr, $($V:ident $t:ident),*) => {{
         #[allow(unused_imports)]
         use $crate::{dtype::{Bool8, DType, Element, c64, c128}, kernel::{fast::Fast, num::{Analytic, Bits, ComplexNum, Field, Inexact, Num, Plain, Real, truth}, pointwise::unary}};
+        $crate::kernel::pointwise::unary::unary_loops!(@row $Trait $Out $x $p $e);
+        let mut loops: [Option<unary::UnaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
+        // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of dtype `out`.
+        $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::unary::unary_loop!($Trait row $Out $t)); )*
+        &unary::UnaryLoops { loops, out: $out }
+    }};
+    (@row Special $Out:ident $x:ident $p:tt $e:expr) => {
+        // One copy of the formula for both dtypes.
+        #[inline(never)]
+        #[allow(unused_variables)]
+        fn wide($x: f64, p: &unary::Scalars) -> f64 {
+            $crate::kernel::pointwise::unary::unary_loops!(@wide $p p);
+            $e
+        }
+        #[inline(always)]
+        fn row<T: Plain>(x: T, p: &unary::Scalars) -> T {
+            T::from_f64(wide(x.to_f64(), p))
+        }
+    };
+    (@row $Trait:ident $Out:ident $x:ident $p:tt $e:expr) => {
         #[inline(always)]
         #[allow(unused_variables)]
         fn row<T: $Trait>($x: T, p: &unary::Scalars) -> $Out {
             $crate::kernel::pointwise::unary::unary_loops!(@numbers $p p);
             $e
         }
-        let mut loops: [Option<unary::UnaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
-        // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of dtype `out`.
-        $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::unary::unary_loop!($Trait row $Out $t)); )*
-        &unary::UnaryLoops { loops, out: $out }
-    }};
+    };
     (@numbers () $from:ident) => {};
     (@numbers ($p:ident) $from:ident) => { let $p = $from.map(T::from_f64); };
+    (@wide () $from:ident) => {};
+    (@wide ($p:ident) $from:ident) => { let $p = *$from; };
 }
 /// The loop of a formula for one type. Its closures own their scalars, because the compiler would assume that the
 /// loop may write what is behind a reference, and read it again for each element.
@@ -158,6 +177,10 @@ macro_rules! unary_loop {
     };
     (Analytic $row:ident T f32) => { $crate::kernel::pointwise::unary::unary_loop!(Real $row T f32) };
     (Analytic $row:ident T f64) => { $crate::kernel::pointwise::unary::unary_loop!(Real $row T f64) };
+    (Special $row:ident T $t:ident) => {
+        // SAFETY: `apply` passes arrays of the dtype that it looked up.
+        |n, x, o, p| unsafe { unary::map(#[inline(always)] |x: $t| $row::<$t>(x, p), n, x, o) }
+    };
     ($Trait:ident $row:ident T f32) => { $crate::kernel::pointwise::unary::unary_loop!(@same $row f32) };
     ($Trait:ident $row:ident T f64) => { $crate::kernel::pointwise::unary::unary_loop!(@same $row f64) };
     ($Trait:ident $row:ident $Out:ident $t:ident) => {

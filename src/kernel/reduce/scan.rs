@@ -3,7 +3,7 @@
 use crate::array::Array;
 use crate::dtype::{DType, dispatch};
 use crate::error::{Result, bail};
-use crate::kernel::num::Field;
+use crate::kernel::num::{Field, Inexact, Real};
 use crate::kernel::output::{self, AxisBlocks};
 
 /// The axis of a scan, and whether it runs from the last row to the first.
@@ -96,6 +96,20 @@ pub fn cumsum(op: &'static str, x: &Array, way: ScanAxis) -> Result<Array> {
 /// `out[k] = x[k] * out[k-1]` in scan order.
 pub fn cumprod(op: &'static str, x: &Array, way: ScanAxis) -> Result<Array> {
     dispatch!(x.dtype(), field T => cumulative::<T>(op, x, way, T::mul), else not_defined(op, x.dtype()))
+}
+
+/// `out[k] = ln(e^x[k] + e^out[k-1])` in scan order, without overflow.
+pub fn logcumsumexp(op: &'static str, x: &Array, way: ScanAxis) -> Result<Array> {
+    fn sum<T: Real>(a: T, b: T) -> T {
+        let (small, large) = if a < b { (a, b) } else { (b, a) };
+        // Equal infinities have no difference; a NaN stays.
+        if small == large && !Inexact::is_finite(large) {
+            large
+        } else {
+            large.add(small.sub(large).exp().ln_1p())
+        }
+    }
+    dispatch!(x.dtype(), float T => cumulative::<T>(op, x, way, sum::<T>), else not_defined(op, x.dtype()))
 }
 
 /// For each element the product of all others along an axis: the exclusive product before it times that after it.

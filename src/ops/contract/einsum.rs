@@ -1,5 +1,7 @@
 //! `einsum` and `tensordot`: sums of products, computed pair by pair as matrix products.
 
+use std::borrow::Cow;
+
 use smallvec::SmallVec;
 
 use super::matmul::Matmul;
@@ -326,8 +328,15 @@ pub fn tensordot(x: &Tensor, y: &Tensor, #[default(2)] axes: Pairs<'_>) -> Resul
             (at(a, m)?, at(b, n)?)
         }
     };
+    // Of a pair of axes with one of size 1, that of the other tensor is summed.
+    let (mut x, mut y) = (x, y);
     for (&i, &j) in over_x.iter().zip(&over_y) {
-        if x.dims()[i] != y.dims()[j] {
+        let (a, b) = (x.dims()[i], y.dims()[j]);
+        if a == 1 && b != 1 {
+            y = Cow::Owned(sum(&y, Some(&[j as i64]), true, Some(y.dtype()))?);
+        } else if b == 1 && a != 1 {
+            x = Cow::Owned(sum(&x, Some(&[i as i64]), true, Some(x.dtype()))?);
+        } else if a != b {
             bail!(Shape, OP, "{:?} and {:?}: axes {i} and {j} differ in size", x.dims(), y.dims());
         }
     }

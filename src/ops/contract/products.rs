@@ -24,6 +24,18 @@ pub fn inner(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     }
 }
 
+/// The sum of the products of all elements of two tensors of one size, taken as vectors.
+///
+/// ```python
+/// >>> fg.vdot(fg.tensor([1., 2.]), fg.tensor([3., 4.])).item()
+/// 11.0
+/// ```
+#[op(method)]
+pub fn vdot(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    let (m, n) = (shape::len(x.dims()), shape::len(y.dims()));
+    dot(&reshape_to(x, &[m])?, &reshape_to(y, &[n])?)
+}
+
 /// The matrix of products `z[i, j] = x[i] · y[j]`; both are taken as vectors.
 ///
 /// ```python

@@ -5,6 +5,7 @@ use smallvec::{SmallVec, smallvec};
 use super::groups::reduced;
 use super::places::{all, at_least_vector, broadcast_others, covers, line, positions, same_rank, within};
 use super::rows::{add_onto, gather_at, join};
+use super::slices::narrow;
 use super::write::{index_put, put};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
@@ -79,6 +80,10 @@ pub fn gather(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
     const OP: &str = "gather";
     if x.rank() == 0 || index.rank() == 0 {
         return reshape_to(&gather(&at_least_vector(x)?, axis, &at_least_vector(index)?)?, index.dims());
+    }
+    // Indices of none take elements of none, whatever their axes.
+    if shape::len(index.dims()) == 0 && index.rank() != x.rank() {
+        return reshape_to(&narrow(&reshape_to(x, &[shape::len(x.dims())])?, 0, 0, 0)?, index.dims());
     }
     let at = same_rank(OP, x, index, axis)?;
     within(OP, x, at, index)?;
@@ -306,6 +311,10 @@ pub fn index_reduce(
     #[default(true)] include_self: bool,
 ) -> Result<Tensor> {
     const OP: &str = "index_reduce";
+    if x.rank() == 0 && source.rank() == 0 {
+        let (x, source) = (at_least_vector(x)?, at_least_vector(source)?);
+        return reshape_to(&index_reduce(&x, axis, index, &source, reduce, include_self)?, &[]);
+    }
     let at = shape::axis(OP, axis, x.rank())?;
     let mut dims: Dims = x.dims().into();
     dims[at] = shape::len(index.dims());

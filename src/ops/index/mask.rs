@@ -49,7 +49,7 @@ pub fn masked_select(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     get(&broadcast_to(x, &dims)?, &[Index::Tensor(broadcast_to(mask, &dims)?)])
 }
 
-/// `x` with the first elements of `source`, in C order, where a mask of truth values holds.
+/// `x` with the first elements of `source`, in C order, where a mask of truth values holds. `x` and the mask broadcast.
 ///
 /// ```python
 /// >>> fg.masked_scatter(fg.tensor([1, 2, 3]), fg.tensor([True, False, True]), fg.tensor([7, 8])).numpy()
@@ -57,7 +57,9 @@ pub fn masked_select(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(in_place)]
 pub fn masked_scatter(x: &Tensor, mask: &Tensor, source: &Tensor) -> Result<Tensor> {
-    let mask = broadcast_to(truth("masked_scatter", mask)?, x.dims())?;
+    let dims = shape::broadcast("masked_scatter", x.dims(), mask.dims())?;
+    let x = &broadcast_to(x, &dims)?;
+    let mask = broadcast_to(truth("masked_scatter", mask)?, &dims)?;
     let count = positions("masked_scatter", &mask)?.len();
     let flat = reshape_to(source, &[shape::len(source.dims())])?;
     if flat.dims()[0] < count {

@@ -11,10 +11,13 @@ use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, only};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
-use crate::ops::linalg::{mm, square, sym, t};
+use crate::ops::linalg::{failures, mm, square, sym, t};
 use crate::ops::promote::promoted_float;
 
-struct Cholesky;
+/// In `cholesky_ex`, which is not `strict`, the factor of a matrix that has none is NaN.
+struct Cholesky {
+    strict: bool,
+}
 
 /// The lower triangle with half the diagonal.
 fn phi(x: &Tensor) -> Result<Tensor> {
@@ -32,7 +35,7 @@ impl Op for Cholesky {
     }
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
-        Ok([kernel::cholesky(self.name(), ins[0])?].into())
+        Ok([kernel::cholesky(self.name(), ins[0], self.strict)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -60,6 +63,25 @@ impl Op for Cholesky {
 #[op(method, in linalg, names("cholesky", "cholesky"))]
 pub fn cholesky(x: &Tensor, #[default(false)] upper: bool) -> Result<Tensor> {
     square("linalg.cholesky", x)?;
+    factor(x, upper, true)
+}
+
+fn factor(x: &Tensor, upper: bool, strict: bool) -> Result<Tensor> {
     let x = promoted_float(x)?;
-    if upper { t(&apply(Cholesky, &[&t(&x)?])?) } else { apply(Cholesky, &[&x]) }
+    if upper { t(&apply(Cholesky { strict }, &[&t(&x)?])?) } else { apply(Cholesky { strict }, &[&x]) }
+}
+
+/// As `cholesky`, without the error: also (int32) 1 for each matrix that is not positive definite, whose factor is NaN, and
+/// 0 for the others.
+///
+/// ```python
+/// >>> [t.tolist() for t in fg.linalg.cholesky_ex(4 * fg.ones((1, 1)))]
+/// [[[2.0]], 0]
+/// ```
+#[op(function, in linalg)]
+pub fn cholesky_ex(x: &Tensor, #[default(false)] upper: bool) -> Result<(Tensor, Tensor)> {
+    square("linalg.cholesky_ex", x)?;
+    let l = factor(x, upper, false)?;
+    let info = failures(&l)?;
+    Ok((l, info))
 }

@@ -3,15 +3,20 @@
 //! Rules: M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
 //! differentiation" (2008), unless a file names another source.
 
+use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Tensor, apply};
 use crate::ops::contract::matmul::Matmul;
-use crate::ops::movement::{matrix_transpose, reshape_to};
+use crate::ops::movement::{cast, matrix_transpose, reshape_to};
+use crate::ops::pointwise::elementary::isnan;
+use crate::ops::reduce::any;
 use crate::shape::Dims;
 
 pub mod cholesky;
 pub mod determinant;
 pub mod eigen;
+pub mod functions;
+pub mod lu;
 pub mod norms;
 mod parts;
 pub mod qr;
@@ -46,6 +51,11 @@ fn over_matrices(x: &Tensor) -> Result<Tensor> {
 fn over_columns(x: &Tensor) -> Result<Tensor> {
     let (&n, lead) = x.dims().split_last().expect("a list of numbers");
     reshape_to(x, &lead.iter().copied().chain([1, n]).collect::<Dims>())
+}
+
+/// For results of matrices 1 (int32) where there is a NaN, else 0.
+fn failures(x: &Tensor) -> Result<Tensor> {
+    cast(&any(&isnan(&x.detach())?, Some(&[-2, -1]), false)?, DType::I32)
 }
 
 /// The numbers of rows and columns.

@@ -8,7 +8,7 @@ use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::{Operand, op};
-use crate::ops::linalg::{matrix, mm, square, t};
+use crate::ops::linalg::{failures, matrix, mm, square, t};
 use crate::ops::movement::{broadcast_to, reshape_to};
 use crate::ops::promote::{Class, promoted, promoted_float};
 use crate::ops::terms::add_terms;
@@ -173,6 +173,39 @@ pub fn inv(x: &Tensor) -> Result<Tensor> {
     apply(Inverse { strict: true }, &[&*promoted_float(x)?])
 }
 
+/// As `inv`, without the error: also (int32) 1 for each singular matrix, whose inverse is NaN, and 0 for the others.
+///
+/// ```python
+/// >>> [t.tolist() for t in fg.linalg.inv_ex(fg.zeros((1, 1)))]
+/// [[[nan]], 1]
+/// ```
+#[op(function, in linalg)]
+pub fn inv_ex(x: &Tensor) -> Result<(Tensor, Tensor)> {
+    square("linalg.inv_ex", x)?;
+    let y = inverse_or_nan(&*promoted_float(x)?)?;
+    let info = failures(&y)?;
+    Ok((y, info))
+}
+
+/// As `solve` of matrices y, without the error: also (int32) 1 for each singular matrix, whose solution is NaN, and 0 for
+/// the others.
+///
+/// ```python
+/// >>> [t.tolist() for t in fg.linalg.solve_ex(2 * fg.ones((1, 1)), fg.ones((1, 1)))]
+/// [[[0.5]], 0]
+/// ```
+#[op(function, in linalg)]
+pub fn solve_ex(x: &Tensor, y: &Tensor) -> Result<(Tensor, Tensor)> {
+    const OP: &str = "linalg.solve_ex";
+    let (a, b) = promoted(Class::Real, x.into(), y.into())?;
+    if square(OP, &a)? != matrix(OP, &b)?.0 {
+        bail!(Shape, OP, "the equations of {:?} have right sides of shape {:?}", a.dims(), b.dims());
+    }
+    let z = apply(Solve(Equations::Full { strict: false }), &[&a, &b])?;
+    let info = failures(&z)?;
+    Ok((z, info))
+}
+
 /// The solution z of x @ z = y (of z @ x = y if not left) for an upper or lower triangle x.
 ///
 /// The other half of x is not looked at, nor its diagonal if unitriangular (it is taken as ones). A zero on
@@ -244,6 +277,8 @@ pub fn matrix_power(x: &Tensor, n: i64) -> Result<Tensor> {
     }
     match power {
         Some(p) => Ok(p),
+        // The zeros keep the result a function of x.
+        None if x.dtype().is_float() => Ok(weigh(x, 0.0, 0.0, 0.0)? + identity(x, size)?),
         None => broadcast_to(&identity(x, size)?, x.dims()),
     }
 }

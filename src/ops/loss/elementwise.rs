@@ -1,6 +1,7 @@
 //! Losses computed element by element and then reduced.
 
 use super::reduction::Reduction;
+use crate::dtype::dispatch;
 use crate::error::{Result, bail};
 use crate::graph::{Saved, Saves, Tensor, apply, unrecorded};
 use crate::kernel::num::Plain;
@@ -164,6 +165,16 @@ pub fn binary_cross_entropy(
 ) -> Result<Tensor> {
     let reduction = Reduction::parse("binary_cross_entropy", reduction)?;
     let (p, t) = promoted(Class::Real, x.into(), target.into())?;
+    let own = p.array.without_repeats();
+    let inside = dispatch!(own.dtype(), float T => {
+        let own = own.contiguous()?;
+        let all = own.as_slice::<T>().expect("contiguous");
+        // In blocks, whose loop has no branch.
+        all.chunks(1024).all(|part| part.iter().fold(true, |all, &v| all & (v >= 0.0 && v <= 1.0)))
+    }, else true);
+    if !inside {
+        bail!(Argument, "binary_cross_entropy", "all elements of input should be between 0 and 1");
+    }
     let no = 1.0 - &*t;
     let loss = -(multiply_same(&t, &bounded_log(&p)?)? + multiply_same(&no, &bounded_log(&(1.0 - &*p))?)?);
     reduction.of(&weighted(loss, weight)?, None)

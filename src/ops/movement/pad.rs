@@ -8,7 +8,7 @@ use crate::error::{Error, Result, bail};
 use crate::graph::{Saved, Tensor, apply};
 use crate::kernel::index::along_axis;
 use crate::ops::entry::{Axes, Operand, Widths, op};
-use crate::ops::index::take_along;
+use crate::ops::index::{narrow, take_along};
 use crate::ops::linear::{Linear, LinearOp};
 use crate::ops::promote::as_tensor;
 use crate::shape;
@@ -47,7 +47,7 @@ impl Border {
 }
 
 /// Elements put before and after those of each axis. `pad_width` is a number, a pair for all axes, or a list
-/// of pairs `(before, after)`, one an axis. `mode` is 'constant' (with `value`), 'reflect', 'symmetric',
+/// of pairs `(before, after)`, one an axis; a negative one cuts elements off. `mode` is 'constant' (with `value`), 'reflect', 'symmetric',
 /// 'edge' or 'replicate', 'wrap' or 'circular'.
 ///
 /// ```python
@@ -67,22 +67,20 @@ pub fn pad(
         ref list if list.len() == rank => list.into(),
         _ => bail!(Shape, "pad", "{} pairs of widths for the {rank} axes of {:?}", pad_width.len(), x.dims()),
     };
-    if let Some(w) = widths.iter().find(|w| w.0 < 0 || w.1 < 0) {
-        bail!(Argument, "pad", "the widths {w:?} are not both 0 or more");
-    }
     let size = |(&d, w): (&usize, &(i64, i64))| (d as i64).checked_add(w.0)?.checked_add(w.1);
     let sizes: Option<SmallVec<[i64; 4]>> = x.dims().iter().zip(&widths).map(size).collect();
     let huge = || Error::memory("pad", vec![usize::MAX], x.dtype());
     let dims = crate::ops::sizes::sizes("pad", &sizes.ok_or_else(huge)?, x.dtype())?;
     let border = match mode {
         "constant" => {
+            let (x, widths) = cropped(x, &widths)?;
             let parts = x.dims().iter().zip(&widths);
             let parts = parts.map(|(&d, w)| AxisPart::Span { start: w.0 as usize, step: 1, count: d });
             let fill = as_tensor(value, x.dtype())?;
             if fill.rank() != 0 || fill.is_tracked() || !fill.levels.is_empty() {
                 bail!(Argument, "pad", "the value is a number, not a tensor of shape {:?}", fill.dims());
             }
-            return place("pad", &dims, &[x], [Region::Box(parts.collect())], Some(fill.array.clone()));
+            return place("pad", &dims, &[&x], [Region::Box(parts.collect())], Some(fill.array.clone()));
         }
         "reflect" => Border::Reflect,
         "symmetric" => Border::Symmetric,
@@ -94,16 +92,38 @@ pub fn pad(
             "mode is 'constant', 'reflect', 'symmetric', 'edge' ('replicate') or 'wrap' ('circular'), not '{mode}'"
         ),
     };
+    // The other side of what is left is repeated.
+    let (x, widths) = if let Border::Wrap = border { cropped(x, &widths)? } else { (x.clone(), widths) };
     let mut out = x.clone();
     for (axis, &(before, after)) in widths.iter().enumerate().filter(|(_, w)| **w != (0, 0)) {
         let n = x.dims()[axis] as i64;
-        if n == 0 {
+        if n == 0 && before.max(after) > 0 {
             bail!(Shape, "pad", "axis {axis} of {:?} has no elements to pad with", x.dims());
         }
         let indices = (-before..n + after).map(|i| border.at(i, n));
         out = take_along("pad", &out, axis, dims[axis], indices)?;
     }
     Ok(out)
+}
+
+/// The tensor without the elements that negative widths cut off, and the other widths.
+fn cropped(x: &Tensor, widths: &[(i64, i64)]) -> Result<(Tensor, SmallVec<[(i64, i64); 4]>)> {
+    let mut x = x.clone();
+    for (axis, &(before, after)) in widths.iter().enumerate().filter(|(_, w)| w.0.min(w.1) < 0) {
+        let start = before.saturating_neg().max(0);
+        let left = (x.dims()[axis] as i64).saturating_sub(start).saturating_add(after.min(0));
+        if left < 0 {
+            bail!(
+                Shape,
+                "pad",
+                "axis {axis} of {:?} has fewer elements than {:?} cuts off",
+                x.dims(),
+                (before, after)
+            );
+        }
+        x = narrow(&x, axis as i64, start, left)?;
+    }
+    Ok((x, widths.iter().map(|w| (w.0.max(0), w.1.max(0))).collect()))
 }
 
 /// The order of elements reversed along axes (all by default). Shares memory.
@@ -123,6 +143,28 @@ pub fn flip(x: &Tensor, #[default(None)] axis: Axes<'_>) -> Result<Tensor> {
         false => AxisPart::whole(d),
     };
     view("flip", x, Region::Box(x.dims().iter().enumerate().map(part).collect()))
+}
+
+/// The rows in reversed order: the first axis flipped. Shares memory.
+///
+/// ```python
+/// >>> fg.flipud(fg.tensor([[1, 2], [3, 4]])).tolist()
+/// [[3, 4], [1, 2]]
+/// ```
+#[op(method)]
+pub fn flipud(x: &Tensor) -> Result<Tensor> {
+    flip(x, Some(&[0]))
+}
+
+/// The columns in reversed order: the second axis flipped. Shares memory.
+///
+/// ```python
+/// >>> fg.fliplr(fg.tensor([[1, 2], [3, 4]])).tolist()
+/// [[2, 1], [4, 3]]
+/// ```
+#[op(method)]
+pub fn fliplr(x: &Tensor) -> Result<Tensor> {
+    flip(x, Some(&[1]))
 }
 
 /// Elements rolled along an axis, counted from the end, by less than its size.

@@ -129,6 +129,9 @@ pub fn leaky_relu(x: &Tensor, #[default(0.01)] negative_slope: f64) -> Result<Te
 #[op(in_place)]
 pub fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     let (x, weight) = promoted(Class::Real, x.into(), weight.into())?;
+    if x.rank() == 0 && weight.dims() == [1] {
+        return leaky_relu_same(&x, &reshape_to(&weight, &[])?);
+    }
     if weight.rank() != 1 || x.rank() < 2 {
         return leaky_relu_same(&x, &weight);
     }

@@ -1,17 +1,18 @@
 //! Arithmetic, element by element.
 
 use super::binary::{binary_ops, binary_rows};
-use super::compare::{and_same, less_same, or_same};
-use super::elementary::{round_even, sign};
+use super::compare::{and_same, equal_same, less_same, or_same};
+use super::elementary::{round_even, sign, trunc};
 use super::safe::{log_or_zero, one_less, reciprocal_or_zero};
 use super::unary::{in_one_pass, zero};
 use crate::array::Array;
-use crate::dtype::{DType, DTypeKind};
+use crate::dtype::{DType, DTypeKind, Ordered, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::{Saved, Saves, Tensor, apply};
 use crate::kernel::pointwise::{division, power};
 use crate::ops::entry::{Operand, op};
-use crate::ops::promote::{Class, promoted, promoted_float};
+use crate::ops::pointwise::select::select;
+use crate::ops::promote::{Class, as_tensor, promoted, promoted_float};
 use crate::shape;
 
 binary_ops! {
@@ -39,11 +40,6 @@ binary_ops! {
         [] g => g.clone(); [x, y] g => -(g * floor_divide_same(x, y)?);
         "What `floor_divide` leaves, x - y * floor(x / y), with the sign of y; an integer modulo 0 is 0.",
         "fg.remainder(fg.tensor([7, -7]), 3).tolist()" => "[1, 2]";
-    Pow pow, pow_same(power): table x, y => power::POWER;
-        [x, y] g => pow_gradient(g, x, y)?; [x, y, z] g => g * z * pow_log(x, y)?;
-        "x to the power of y. The derivatives are exact at zero: that of `x ** 0` is 0, and by an exponent it is 0 where \
-        x is 0 and y is not negative. An integer to a negative power is cut to an integer.",
-        "fg.pow(fg.tensor([1.0, 2.0, 3.0]), 2).tolist()" => "[1.0, 4.0, 9.0]";
     Atan2 atan2, atan2_same(arctan2): real x, y => x.atan2(y);
         [x, y] g => angle_gradient(g, y, x, y)?; [x, y] g => -angle_gradient(g, x, x, y)?;
         "The angle of the point (y, x): that of x / y in the quadrant that the signs tell, in radians from -pi to pi. \
@@ -69,13 +65,30 @@ binary_ops! {
         [x, y] g => masked(g, &smaller_share(x, y)?)?; [x, y] g => masked(g, &smaller_share(y, x)?)?;
         "The smaller one of two elements; NaN if either is. Where they are equal each gets half of the gradient.",
         "fg.minimum(fg.tensor([1.0, 5.0]), 3.0).tolist()" => "[1.0, 3.0]";
+    Fmax fmax, fmax_same bools or_same: num x, y => if x >= y || y.nan() { x } else { y };
+        [x, y] g => masked(g, &first_is_largest(x, y)?)?; [x, y] g => masked(g, &(1.0 - first_is_largest(x, y)?))?;
+        "The larger one of two elements; a NaN is ignored where the other is none. Where they are equal the first gets the \
+        gradient.",
+        "fg.fmax(fg.tensor([1.0, float('nan')]), 3.0).tolist()" => "[3.0, 3.0]";
+    Fmin fmin, fmin_same bools and_same: num x, y => if x <= y || y.nan() { x } else { y };
+        [x, y] g => masked(g, &first_is_smallest(x, y)?)?; [x, y] g => masked(g, &(1.0 - first_is_smallest(x, y)?))?;
+        "The smaller one of two elements; a NaN is ignored where the other is none. Where they are equal the first gets the \
+        gradient.",
+        "fg.fmin(fg.tensor([1.0, float('nan')]), 3.0).tolist()" => "[1.0, 3.0]";
+    Fmod fmod, fmod_same: table x, y => division::FMOD;
+        [] g => g.clone(); [x, y] g => -(g * trunc(&divide_same(x, y)?)?);
+        "What a division rounded towards 0 leaves, x - y * trunc(x / y), with the sign of x; an integer modulo 0 is 0.",
+        "fg.fmod(fg.tensor([7, -7]), 3).tolist()" => "[1, -1]";
     Nextafter nextafter, nextafter_same: plain x, y => x.next_after(y);
-        [] _g => none_for("nextafter")?; [] _g => none_for("nextafter")?;
+        [] _g => none_for("nextafter", STEPS)?; [] _g => none_for("nextafter", STEPS)?;
         "The number that comes next after x on the way to y, in the dtype; y where they are equal. It has no derivative.",
         "fg.nextafter(fg.tensor([1.0], dtype=fg.float64), 2.0).item() - 1.0" => "2.220446049250313e-16";
 }
 
 binary_rows! {
+    /// [`pow`] of two tensors of one dtype.
+    Pow pow_same "pow", table x, y => power::POWER;
+        [x, y] g => pow_gradient(g, x, y)?; [x, y, z] g => g * z * pow_log(x, y)?;
     /// `y x^(y - 1)`, the derivative of `x^y` by `x`; 0 where `y` is 0.
     PowSlope pow_slope "pow_slope",
         table x, y => power::SLOPE;
@@ -93,6 +106,12 @@ binary_rows! {
     SmallerShare smaller_share "smaller_share",
         plain x, y => if x < y || (x.nan() && !y.nan()) { T::ONE } else if x > y || (y.nan() && !x.nan()) { T::ZERO } else { T::lit(0.5) };
         [] _g => zero(); [] _g => zero();
+    /// 1 where `fmax` is its first operand, else 0.
+    FirstIsLargest first_is_largest "fmax", plain x, y => if x >= y || y.nan() { T::ONE } else { T::ZERO };
+        [] _g => zero(); [] _g => zero();
+    /// 1 where `fmin` is its first operand, else 0.
+    FirstIsSmallest first_is_smallest "fmin", plain x, y => if x <= y || y.nan() { T::ONE } else { T::ZERO };
+        [] _g => zero(); [] _g => zero();
     /// `x * y` for a piecewise constant `y`, and 0 where `y` is 0, whatever `x` is.
     Masked masked "masked",
         plain x, y => if y == T::ZERO { T::ZERO } else { x.mul(y) };
@@ -108,6 +127,28 @@ binary_rows! {
         [y] g => g / y; [y, z] g => -(g * z / y);
 }
 
+/// x to the power of y. The derivatives are exact at zero: that of `x ** 0` is 0, and by an exponent it is 0 where x is 0
+/// and y is not negative. The shapes broadcast and the dtypes promote. Raises ArgumentError for an integer to a negative
+/// power.
+///
+/// ```python
+/// >>> fg.pow(fg.tensor([1.0, 2.0, 3.0]), 2).tolist()
+/// [1.0, 4.0, 9.0]
+/// ```
+#[op(in_place, names("pow", "power"))]
+pub fn pow(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
+    let (x, y) = promoted(Class::Num, x, y)?;
+    if y.dtype().kind() == DTypeKind::Int && !y.dtype().is_unsigned() {
+        let own = y.array.without_repeats();
+        let negative =
+            dispatch!(y.dtype(), int T => own.view::<T>().iter().any(|v| v.to_i64() < 0), else false);
+        if negative {
+            bail!(Argument, "pow", "Integers to negative integer powers are not allowed.");
+        }
+    }
+    pow_same(&x, &y)
+}
+
 /// `g y x^(y - 1)`, in one pass if all elements have the same exponent.
 fn pow_gradient(g: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     if y.array.len() == 1 && y.edge.is_none() && y.levels.is_empty() && x.dtype().is_float() {
@@ -119,13 +160,11 @@ fn pow_gradient(g: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     Ok(g * pow_slope(x, y)?)
 }
 
-/// The error for an op that has no derivative.
-fn none_for(op: &'static str) -> Result<Option<Tensor>> {
-    bail!(
-        NotDifferentiable,
-        op,
-        "the derivative for '{op}' is not implemented: it moves by single steps of its dtype"
-    )
+const STEPS: &str = "it moves by single steps of its dtype";
+
+/// The error for an op that has no derivative by an input.
+pub(super) fn none_for(op: &'static str, reason: &str) -> Result<Option<Tensor>> {
+    bail!(NotDifferentiable, op, "the derivative for '{op}' is not implemented: {reason}")
 }
 
 /// `g n / (x² + y²)`, and 0 at the origin: the derivative of an angle.
@@ -154,6 +193,65 @@ pub fn can_add_in_place(x: &mut Array, y: &Array) -> bool {
         && x.is_writable()
         && y.dtype().is_differentiable()
 }
+binary_rows! {
+    /// The greatest common divisor of two integers of one dtype.
+    Gcd gcd_same "gcd", integer x, y => division::gcd(x, y); [] _g => zero(); [] _g => zero();
+    /// The least common multiple of two integers of one dtype.
+    Lcm lcm_same "lcm", integer x, y => division::lcm(x, y); [] _g => zero(); [] _g => zero();
+}
+
+/// The greatest common divisor of two integers, element by element; 0 for two zeros. The shapes broadcast.
+///
+/// ```python
+/// >>> fg.gcd(fg.tensor([12, 0]), 18).tolist()
+/// [6, 18]
+/// ```
+#[op(in_place)]
+pub fn gcd(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
+    let (x, y) = promoted(Class::Num, x, y)?;
+    gcd_same(&x, &y)
+}
+
+/// The least common multiple of two integers, element by element; 0 where either is. The shapes broadcast.
+///
+/// ```python
+/// >>> fg.lcm(fg.tensor([12, 0]), 18).tolist()
+/// [36, 0]
+/// ```
+#[op(in_place)]
+pub fn lcm(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
+    let (x, y) = promoted(Class::Num, x, y)?;
+    lcm_same(&x, &y)
+}
+
+/// 0 where x is negative, 1 where it is positive, and the element of y where it is 0. The shapes broadcast. The derivative
+/// by x is zero.
+///
+/// ```python
+/// >>> fg.heaviside(fg.tensor([-1.5, 0.0, 2.0]), 0.5).tolist()
+/// [0.0, 0.5, 1.0]
+/// ```
+#[op(in_place)]
+pub fn heaviside(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
+    let (x, y) = promoted(Class::Num, x, y)?;
+    let (x, zero) = (x.detach(), Tensor::scalar_of(x.dtype(), 0.0));
+    // NaN is neither above nor below, and stays.
+    let step = select(&less_same(&zero, &x)?, &Tensor::scalar_of(x.dtype(), 1.0), &x)?;
+    let step = select(&less_same(&x, &zero)?, &zero, &step)?;
+    select(&equal_same(&x, &zero)?, &y, &step)
+}
+
+/// x to the power of y in float64. The shapes broadcast.
+///
+/// ```python
+/// >>> fg.float_power(fg.tensor([4]), 0.5).tolist()
+/// [2.0]
+/// ```
+#[op(method)]
+pub fn float_power(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
+    pow_same(&*as_tensor(x, DType::F64)?, &*as_tensor(y, DType::F64)?)
+}
+
 /// The nearest number with `decimals` decimal places, halves to the even digit; negative ones round to tens,
 /// hundreds … Integers come back as they are; the derivative is zero.
 ///

@@ -13,6 +13,7 @@ pub(super) mod polar;
 pub mod relu;
 pub(super) mod safe;
 pub mod select;
+pub mod special;
 pub(super) mod unary;
 
 pub use elementary::*;

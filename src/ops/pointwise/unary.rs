@@ -83,7 +83,7 @@ impl<U: Unary> Op for UnaryOp<U> {
 /// the one number that is saved. The class is that of [`unary_loops!`](crate::kernel::pointwise::unary), or
 /// `whole`: integers come back as they are, floats as `plain`. The saved letters are `x` (the input) and `y`
 /// (the output). They are tensors in the gradient, which is a tensor or [`zero()`]. Integers given to a
-/// `real`, `plain`, `analytic`, `inexact`, `test` or `table` row are taken as the default float. A row that is another
+/// `real`, `special`, `plain`, `analytic`, `inexact`, `test` or `table` row are taken as the default float. A row that is another
 /// function for complex numbers ends in `, complex x => tensor`.
 macro_rules! unary_rows {
     ($($(#[$($attribute:tt)*])* $Row:ident $f:ident: $class:ident [$($k:ident),*] $x:ident => $e:expr;
@@ -127,6 +127,7 @@ macro_rules! unary_rows {
     (@apply real $Row:ident, $x:ident) => { apply($crate::ops::pointwise::unary::UnaryOp::<$Row>(std::marker::PhantomData), &[&*$crate::ops::promote::promoted_inexact($x)?]) };
     (@apply analytic $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
     (@apply inexact $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
+    (@apply special $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
     (@apply plain $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
     (@apply table $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
     (@apply test $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
@@ -164,6 +165,7 @@ macro_rules! unary_ops {
     (@note field) => { "" };
     (@note analytic) => { $crate::ops::pointwise::unary::unary_ops!(@note real) };
     (@note inexact) => { $crate::ops::pointwise::unary::unary_ops!(@note real) };
+    (@note special) => { $crate::ops::pointwise::unary::unary_ops!(@note real) };
     (@note plain) => { $crate::ops::pointwise::unary::unary_ops!(@note real) };
     (@note table) => { $crate::ops::pointwise::unary::unary_ops!(@note real) };
     (@note real) => { " Integers are taken as the default float." };

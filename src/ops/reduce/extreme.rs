@@ -12,7 +12,7 @@ use crate::graph::{
 use crate::kernel::reduce::{self, extreme};
 use crate::kernel::sort::{self, Ranks};
 use crate::ops::entry::{Axes, op};
-use crate::ops::gather::{WithIndices, with_indices};
+use crate::ops::gather::{WithIndices, one_with_index};
 use crate::ops::movement::reshape_to;
 use crate::ops::pointwise::arithmetic::subtract_same;
 use crate::ops::promote::promoted_float;
@@ -217,13 +217,7 @@ fn with_index(
     keepdims: bool,
 ) -> Result<(Tensor, Tensor)> {
     let axis = shape::axis(op, axis, x.rank())?;
-    let (values, indices) = with_indices(ExtremeWithIndex { op, which, back: x.rank() - axis }, x)?;
-    let mut dims = Dims::from_slice(x.dims());
-    if keepdims {
-        return Ok((values, indices));
-    }
-    dims.remove(axis);
-    Ok((reshape_to(&values, &dims)?, reshape_to(&indices, &dims)?))
+    one_with_index(ExtremeWithIndex { op, which, back: x.rank() - axis }, x, keepdims)
 }
 
 /// The largest element along an axis and (int64) where it first occurs; the gradient goes there.

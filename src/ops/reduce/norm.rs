@@ -6,6 +6,7 @@ use super::extreme;
 use super::fold::Folded;
 use super::logic::count_nonzero;
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::pointwise::binary::{self, binary_loops};
@@ -14,6 +15,7 @@ use crate::kernel::pointwise::unary::{self, unary_loops};
 use crate::kernel::reduce::{self, reduce_loops};
 use crate::ops::entry::{Axes, Order, op};
 use crate::ops::movement::cast;
+use crate::ops::pointwise::select::part;
 use crate::ops::promote::promoted_float;
 
 /// The root of the sum of squares.
@@ -182,7 +184,12 @@ pub fn norm(
         _ if p.is_nan() => bail!(Argument, "norm", "the order is not a number"),
         2.0 => euclidean(x, folded),
         1.0 => folded.sum(&abs_pow(x, 1.0)?),
-        0.0 => cast(&count_nonzero(x, axis, keepdims)?, x.dtype()),
+        0.0 => {
+            let count = cast(&count_nonzero(x, axis, keepdims)?, x.dtype())?;
+            // The zeros keep the result a function of x.
+            let nothing = || folded.sum(&part(&Tensor::scalar_of(DType::Bool, 0.0), true, x)?);
+            if x.is_tracked() { Ok(count + nothing()?) } else { Ok(count) }
+        }
         f64::INFINITY if folded.count(x.dims()) == 0 => folded.sum(x),
         f64::INFINITY => extreme::max(&abs_pow(x, 1.0)?, axis, keepdims),
         f64::NEG_INFINITY => extreme::min(&abs_pow(x, 1.0)?, axis, keepdims),

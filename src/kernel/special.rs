@@ -1,0 +1,192 @@
+//! Special functions of real numbers, as scalar functions. Those that `libm` and `spec_math` (a translation of Cephes)
+//! have are taken from there.
+
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, LN_2, PI};
+
+pub use libm::erfc;
+use spec_math::cephes64::{i0e, i1e, igam, igamc, k0e, k1e};
+pub use spec_math::cephes64::{lbeta as betaln, ndtri, psi as digamma};
+
+/// `ln |Γ(x)|`.
+pub fn lgamma(x: f64) -> f64 {
+    // The series of `libm` is for finite numbers.
+    if x.is_infinite() { f64::INFINITY } else { libm::lgamma(x) }
+}
+
+/// The `n`-th derivative of `digamma`, `(-1)^(n+1) n! ζ(n + 1, x)`.
+pub fn polygamma(n: f64, x: f64) -> f64 {
+    if n == 0.0 {
+        return digamma(x);
+    }
+    let size = if n < 20.0 { (1..=n as u32).map(f64::from).product() } else { libm::tgamma(n + 1.0) };
+    let value = size * zeta(n + 1.0, x);
+    if n % 2.0 == 0.0 { -value } else { value }
+}
+
+/// The Hurwitz zeta function, `Σ (k + q)^-s` for `k` from 0. A negative `q` needs an integer `s`. Its terms below zero are
+/// the difference of two series of positive ones, so that they need not be summed one by one.
+pub fn zeta(s: f64, q: f64) -> f64 {
+    if !(q < 0.0 && s > 1.0 && s == s.floor()) || q == q.floor() || q.is_infinite() {
+        return spec_math::cephes64::zeta(s, q);
+    }
+    let count = -q.floor();
+    let (first, below) = (q + count, 1.0 - (q + count));
+    let sign = if s % 2.0 == 0.0 { 1.0 } else { -1.0 };
+    let positive = |q| spec_math::cephes64::zeta(s, q);
+    positive(first) + sign * (positive(below) - positive(below + count))
+}
+
+/// `e^(x²)`, with the rounding error of the square put back.
+fn exp_square(x: f64) -> f64 {
+    let square = x * x;
+    let rest = x.mul_add(x, -square);
+    let power = square.exp();
+    if power.is_finite() { power + power * rest } else { power }
+}
+
+/// `e^(x²) erfc(x)`.
+pub fn erfcx(x: f64) -> f64 {
+    if x < 12.0 {
+        return exp_square(x) * erfc(x);
+    }
+    // The asymptotic series (DLMF 7.12.1), whose terms shrink by more than 1 / 20 each up to the tenth.
+    let y = 0.5 / (x * x);
+    let sum = (1..=10).rev().fold(1.0, |sum, k| 1.0 - f64::from(2 * k - 1) * y * sum);
+    0.5 * FRAC_2_SQRT_PI / x * sum
+}
+
+/// The inverse of `erf`: that of the normal distribution function, and near 0 a step of Newton's method.
+pub fn erfinv(y: f64) -> f64 {
+    if y.abs() > 0.5 {
+        return (-ndtri(0.5 * (1.0 - y.abs())) * FRAC_1_SQRT_2).copysign(y);
+    }
+    let x = if y.abs() < 1e-5 { y / FRAC_2_SQRT_PI } else { ndtri(0.5 * (y + 1.0)) * FRAC_1_SQRT_2 };
+    x - (libm::erf(x) - y) / (FRAC_2_SQRT_PI * (-x * x).exp())
+}
+
+/// The logarithm of the normal distribution function.
+pub fn log_ndtr(x: f64) -> f64 {
+    let z = -x * FRAC_1_SQRT_2;
+    if x < -1.0 {
+        // `-x² / 2` to its last digit matters more than the rest.
+        return -0.5 * x * x + erfcx(z).ln() - LN_2;
+    }
+    (-0.5 * erfc(-z)).ln_1p()
+}
+
+/// The regularised lower incomplete gamma function, and the upper one.
+pub fn gammainc(a: f64, x: f64) -> f64 {
+    if a.is_nan() || x.is_nan() { f64::NAN } else { igam(a, x) }
+}
+
+pub fn gammaincc(a: f64, x: f64) -> f64 {
+    if a.is_nan() || x.is_nan() { f64::NAN } else { igamc(a, x) }
+}
+
+/// The Bessel functions of the first and second kind.
+pub fn bessel_j(n: f64, x: f64) -> f64 {
+    match n as i32 {
+        0 => libm::j0(x),
+        1 => libm::j1(x),
+        n => libm::jn(n, x),
+    }
+}
+
+pub fn bessel_y(n: f64, x: f64) -> f64 {
+    match n as i32 {
+        0 => libm::y0(x),
+        1 => libm::y1(x),
+        n => libm::yn(n, x),
+    }
+}
+
+/// `e^-|x|` times the modified Bessel function of the first kind.
+pub fn bessel_ie(n: f64, x: f64) -> f64 {
+    let (n, size) = (n.abs() as u32, x.abs());
+    let value = match n {
+        0 => return i0e(size),
+        1 => return i1e(x),
+        // Upward recurrence (DLMF 10.29.1), which keeps its digits while `n² < x`.
+        _ if size > f64::from(n * n).max(30.0) => {
+            let (mut low, mut high) = (i0e(size), i1e(size));
+            for k in 1..n {
+                (low, high) = (high, low - 2.0 * f64::from(k) / size * high);
+            }
+            high
+        }
+        // The series (DLMF 10.25.2), all of whose terms are positive.
+        _ => {
+            let half = 0.5 * size;
+            let start: f64 = (1..=n).map(|k| half / f64::from(k)).product();
+            let (mut sum, mut term, mut k) = (1.0, 1.0, 0.0);
+            while term > f64::EPSILON / 8.0 * sum {
+                k += 1.0;
+                term *= half * half / (k * (k + f64::from(n)));
+                sum += term;
+            }
+            start * sum * (-size).exp()
+        }
+    };
+    if x < 0.0 && n % 2 == 1 { -value } else { value }
+}
+
+/// The modified Bessel function of the first kind.
+pub fn bessel_i(n: f64, x: f64) -> f64 {
+    let half = (0.5 * x.abs()).exp();
+    let scaled = bessel_ie(n, x);
+    // In two steps, since the exponential overflows before the product does.
+    if half.is_infinite() { f64::INFINITY.copysign(scaled) } else { scaled * half * half }
+}
+
+/// `e^x` times the modified Bessel function of the second kind, by upward recurrence.
+pub fn bessel_ke(n: f64, x: f64) -> f64 {
+    let n = n.abs() as u32;
+    let (mut low, mut high) = (k0e(x), k1e(x));
+    if n == 0 || high.is_infinite() {
+        return low;
+    }
+    for k in 1..n {
+        (low, high) = (high, low + 2.0 * f64::from(k) / x * high);
+    }
+    high
+}
+
+/// The modified Bessel function of the second kind.
+pub fn bessel_k(n: f64, x: f64) -> f64 {
+    let scaled = bessel_ke(n, x);
+    if scaled.is_infinite() { scaled } else { scaled * (-x).exp() }
+}
+
+/// The spherical Bessel function of the first kind.
+pub fn spherical_bessel_j(n: f64, x: f64) -> f64 {
+    let (n, size) = (n as u32, x.abs());
+    if size.is_infinite() {
+        return 0.0;
+    }
+    let value = if size > f64::from(n + 1) {
+        // Upward recurrence (DLMF 10.51.1).
+        let (sin, cos) = size.sin_cos();
+        let (mut low, mut high) = (cos / size, sin / size);
+        for k in 0..n {
+            (low, high) = (high, f64::from(2 * k + 1) / size * high - low);
+        }
+        high
+    } else {
+        // The series (DLMF 10.53.1).
+        let y = -0.5 * size * size;
+        let start: f64 = (1..=n).map(|k| size / f64::from(2 * k + 1)).product();
+        let (mut sum, mut term, mut k) = (1.0_f64, 1.0_f64, 0.0);
+        while term.abs() > f64::EPSILON / 8.0 * sum.abs() {
+            k += 1.0;
+            term *= y / (k * (2.0 * (f64::from(n) + k) + 1.0));
+            sum += term;
+        }
+        start * sum
+    };
+    if x < 0.0 && n % 2 == 1 { -value } else { value }
+}
+
+/// `sin(πx) / (πx)`.
+pub fn sinc(x: f64) -> f64 {
+    if x == 0.0 { 1.0 } else { (PI * x).sin() / (PI * x) }
+}

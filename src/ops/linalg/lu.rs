@@ -1,0 +1,229 @@
+//! The LU factorisation.
+//!
+//! Rules for square matrices: S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions with
+//! application in optimum experimental design" (2010). For others the square part's rule has one term more.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::parts::{beside_each_other, columns, weigh};
+use super::solve::{identity, triangle};
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::error::{Result, bail};
+use crate::graph::{
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
+};
+use crate::kernel::linalg as kernel;
+use crate::kernel::pointwise::cast::cast as to_dtype;
+use crate::ops::create::eye;
+use crate::ops::entry::op;
+use crate::ops::index::{narrow, take_along_axis};
+use crate::ops::linalg::{matrix, mm, square, t};
+use crate::ops::movement::{broadcast_to, cast, concat, expand_dims};
+use crate::ops::pointwise::compare::equal;
+use crate::ops::promote::promoted_float;
+use crate::ops::sort::argsort;
+use crate::shape::{self, Dims};
+
+/// The factors `l` and `u` in one matrix, and three lists of indices: see [`kernel::factors`].
+struct Lu;
+
+impl Op for Lu {
+    fn name(&self) -> &'static str {
+        "linalg.lu_factor"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
+        let [both, lists @ ..] = kernel::factors(self.name(), ins[0])?;
+        std::iter::once(Ok(both)).chain(lists.iter().map(|list| to_dtype(list, DType::I64))).collect()
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::outputs(0b101)
+    }
+
+    /// With `l1` and `u1` square: `p l1⁻ᵀ (tril(l1ᵀ gl1 - gu2 u2ᵀ, -1) + triu(gu1 u1ᵀ - l2ᵀ gl2)) u1⁻ᵀ`, and beside it
+    /// `p l1⁻ᵀ gu2`, or below it `p gl2 u1⁻ᵀ`.
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let Some(g) = &g[0] else { return Ok(smallvec![None]) };
+        let (both, back) = (s.output(0), s.output(2));
+        let (m, n) = matrix(self.name(), &both)?;
+        let k = m.min(n);
+        let rows = |x: &Tensor, start: usize, count: usize| narrow(x, -2, start as i64, count as i64);
+        let (one, g1) = (columns(&rows(&both, 0, k)?, 0, k)?, columns(&rows(g, 0, k)?, 0, k)?);
+        let (l1, u1) = (weigh(&one, 1.0, 0.0, 0.0)? + identity(&one, k)?, weigh(&one, 0.0, 1.0, 1.0)?);
+        let mut low = mm(&t(&l1)?, &weigh(&g1, 1.0, 0.0, 0.0)?)?;
+        let mut high = mm(&weigh(&g1, 0.0, 1.0, 1.0)?, &t(&u1)?)?;
+        let over_l = |x: &Tensor| triangle(&t(&one)?, x, true, true);
+        let over_u = |x: &Tensor| t(&triangle(&one, &t(x)?, true, false)?);
+        let other = if n > m {
+            let (u2, g2) = (columns(&both, k, n - k)?, columns(g, k, n - k)?);
+            low = low - mm(&g2, &t(&u2)?)?;
+            Some(over_l(&g2)?)
+        } else if m > n {
+            let (l2, g2) = (rows(&both, k, m - k)?, rows(g, k, m - k)?);
+            high = high - mm(&t(&l2)?, &g2)?;
+            Some(over_u(&g2)?)
+        } else {
+            None
+        };
+        let inner = weigh(&low, 1.0, 0.0, 0.0)? + weigh(&high, 0.0, 1.0, 1.0)?;
+        let first = over_u(&over_l(&inner)?)?;
+        let all = match other {
+            Some(second) if n > m => beside_each_other(&first, &second)?,
+            Some(second) => concat(&[first, second], Some(-2))?,
+            None => first,
+        };
+        Ok(smallvec![Some(reordered(&all, &back)?)])
+    }
+}
+
+/// The rows of matrices in another order: row `i` of the result is row `order[i]`.
+fn reordered(x: &Tensor, order: &Tensor) -> Result<Tensor> {
+    take_along_axis(x, &expand_dims(order, &[-1])?, Some(-2))
+}
+
+/// The packed factors and the three lists, as integers.
+fn factored(x: &Tensor) -> Result<[Tensor; 4]> {
+    let x = promoted_float(x)?;
+    matrix("linalg.lu_factor", &x)?;
+    let all: SmallVec<[Tensor; 1]> = apply_all(Lu, &[&x])?;
+    Ok(<[Tensor; 4]>::try_from(all.into_vec()).expect("four outputs"))
+}
+
+/// The matrix whose product with `x` has row `i` of `x` as row `rows[i]`.
+fn permutation(rows: &Tensor, dtype: DType) -> Result<Tensor> {
+    let m = *rows.dims().last().expect("a list");
+    let numbers = crate::ops::index::line("linalg.lu", m, 0..m as i64)?;
+    let places = expand_dims(&numbers, &[-1])?;
+    cast(&equal((&places).into(), (&expand_dims(rows, &[-2])?).into())?, dtype)
+}
+
+/// The triangles of packed factors.
+fn triangles(both: &Tensor) -> Result<(Tensor, Tensor)> {
+    let (m, n) = matrix("lu_unpack", both)?;
+    let k = m.min(n);
+    let ones = eye(m as i64, Some(k as i64), 0, Some(both.dtype()))?;
+    let low = weigh(&columns(both, 0, k)?, 1.0, 0.0, 0.0)? + ones;
+    Ok((low, weigh(&narrow(both, -2, 0, k as i64)?, 0.0, 1.0, 1.0)?))
+}
+
+/// The factors of matrices with partial pivoting: a permutation p, a lower triangle l with ones on the diagonal and an upper
+/// triangle u with p @ l @ u = x.
+///
+/// ```python
+/// >>> p, l, u = fg.linalg.lu(fg.tensor([[0., 2.], [1., 1.]]))
+/// >>> (p @ l @ u).tolist()
+/// [[0.0, 2.0], [1.0, 1.0]]
+/// ```
+#[op(function, in linalg)]
+pub fn lu(x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
+    let [both, rows, _, _] = factored(x)?;
+    let (low, high) = triangles(&both)?;
+    Ok((permutation(&rows, both.dtype())?, low, high))
+}
+
+/// The factors of matrices with partial pivoting: both triangles in one matrix, without the ones on the diagonal of the
+/// lower, and (int32, counted from 1) the row that each row was exchanged with.
+///
+/// ```python
+/// >>> both, pivots = fg.linalg.lu_factor(fg.tensor([[0., 2.], [1., 1.]]))
+/// >>> both.tolist(), pivots.tolist()
+/// ([[1.0, 1.0], [0.0, 2.0]], [2, 2])
+/// ```
+#[op(function, in linalg)]
+pub fn lu_factor(x: &Tensor) -> Result<(Tensor, Tensor)> {
+    let [both, _, _, exchanged] = factored(x)?;
+    let pivots = cast(&exchanged, DType::I32)?;
+    Ok((both, pivots))
+}
+
+/// The rows that pivots lead to.
+struct PermutedRows(usize);
+
+impl Op for PermutedRows {
+    fn name(&self) -> &'static str {
+        "lu_unpack"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
+        Ok([kernel::permuted_rows(self.name(), ins[0], self.0)?].into())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![None])
+    }
+
+    fn jvp(&self, _: &Tangents, _: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![None])
+    }
+}
+
+fn permuted_rows(op: &'static str, pivots: &Tensor, m: usize) -> Result<Tensor> {
+    if pivots.rank() == 0 || pivots.dtype().is_float() || pivots.dtype() == DType::Bool {
+        bail!(
+            Argument,
+            op,
+            "pivots are lists of integers, not {} of shape {:?}",
+            pivots.dtype(),
+            pivots.dims()
+        );
+    }
+    apply(PermutedRows(m), &[&cast(&pivots.detach(), DType::I64)?])
+}
+
+/// The factors p, l and u of which `lu_factor` gives both triangles in one matrix, and the pivots.
+///
+/// ```python
+/// >>> p, l, u = fg.lu_unpack(*fg.linalg.lu_factor(fg.tensor([[0., 2.], [1., 1.]])))
+/// >>> (p @ l @ u).tolist()
+/// [[0.0, 2.0], [1.0, 1.0]]
+/// ```
+#[op(function)]
+pub fn lu_unpack(x: &Tensor, pivots: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
+    let x = promoted_float(x)?;
+    let (low, high) = triangles(&x)?;
+    let rows = permuted_rows("lu_unpack", pivots, matrix("lu_unpack", &x)?.0)?;
+    Ok((permutation(&rows, x.dtype())?, low, high))
+}
+
+/// The solution z of a @ z = y (of z @ a = y if not left; of the transposed a if adjoint), given the factors x and the
+/// pivots of a from `lu_factor`. The leading axes broadcast.
+///
+/// ```python
+/// >>> a = fg.tensor([[0., 2.], [1., 1.]])
+/// >>> fg.linalg.lu_solve(*fg.linalg.lu_factor(a), fg.tensor([[2.], [3.]])).tolist()
+/// [[2.0], [1.0]]
+/// ```
+#[op(function, in linalg)]
+pub fn lu_solve(
+    x: &Tensor,
+    pivots: &Tensor,
+    y: &Tensor,
+    #[default(true)] left: bool,
+    #[default(false)] adjoint: bool,
+) -> Result<Tensor> {
+    const OP: &str = "linalg.lu_solve";
+    if !left {
+        return t(&lu_solve(x, pivots, &t(y)?, true, !adjoint)?);
+    }
+    let (x, y) = crate::ops::promote::promoted(crate::ops::promote::Class::Real, x.into(), y.into())?;
+    let (n, (rows, _)) = (square(OP, &x)?, matrix(OP, &y)?);
+    if rows != n {
+        bail!(Shape, OP, "{n} equations of {:?} have right sides of shape {:?}", x.dims(), y.dims());
+    }
+    let order = permuted_rows(OP, pivots, n)?;
+    let lead = shape::broadcast(OP, &order.dims()[..order.rank() - 1], &y.dims()[..y.rank() - 2])?;
+    let full = |own: &[usize]| lead.iter().chain(own).copied().collect::<Dims>();
+    let order = broadcast_to(&order, &full(&[n]))?;
+    let y = broadcast_to(&y, &full(&y.dims()[y.rank() - 2..]))?;
+    if adjoint {
+        let z = triangle(&t(&x)?, &triangle(&t(&x)?, &y, false, false)?, true, true)?;
+        return reordered(&z, &argsort(&order, -1, false, true)?);
+    }
+    triangle(&x, &triangle(&x, &reordered(&y, &order)?, false, true)?, true, false)
+}

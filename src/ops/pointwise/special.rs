@@ -1,0 +1,281 @@
+//! Special functions, element by element: error functions, gamma functions and Bessel functions.
+
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, FRAC_2_SQRT_PI, PI};
+
+use super::activation::normal_density;
+use super::arithmetic::none_for;
+use super::binary::{binary_ops, binary_rows};
+use super::parametrised::{parametrised, parametrised_rows};
+use super::unary::{unary_ops, unary_rows, zero};
+use super::{exp, exp2, sign};
+use crate::dtype::DType;
+use crate::error::{Result, bail};
+use crate::graph::{Saved, Saves, Tensor, apply};
+use crate::kernel::special;
+use crate::ops::entry::{Operand, op};
+use crate::ops::pointwise::arithmetic::{x_over_y, xlogy_same};
+use crate::ops::promote::{Class, promoted, promoted_float};
+
+unary_ops! {
+    Erfc erfc: special [x] x => special::erfc(x); g => g * (exp(&-(x * x))? * -FRAC_2_SQRT_PI);
+        "1 - erf(x), without cancellation for large x.",
+        "fg.erfc(fg.tensor([0.0])).tolist()" => "[1.0]";
+    Erfcx erfcx: special [x, y] x => special::erfcx(x); g => g * (x * y * 2.0 - FRAC_2_SQRT_PI);
+        "exp(x²) erfc(x), without underflow for large x.",
+        "fg.erfcx(fg.tensor([0.0])).tolist()" => "[1.0]";
+    Erfinv erfinv: special [y] x => special::erfinv(x); g => g * (exp(&(y * y))? / FRAC_2_SQRT_PI);
+        "The number whose error function is the element; NaN outside of [-1, 1].",
+        "fg.erfinv(fg.tensor([0.0])).tolist()" => "[0.0]";
+    Ndtr ndtr: real [x] x => x.normal_cdf(); g => g * normal_density(x)?;
+        "The standard normal distribution function.",
+        "fg.ndtr(fg.tensor([0.0])).tolist()" => "[0.5]";
+    LogNdtr log_ndtr: special [x] x => special::log_ndtr(x);
+        g => g / (erfcx(&(x * -FRAC_1_SQRT_2))? * (1.0 / FRAC_2_PI.sqrt()));
+        "The logarithm of the standard normal distribution function, without underflow for small x.",
+        "fg.log_ndtr(fg.tensor([-40.0])).tolist()" => "[-804.6084594726562]";
+    Ndtri ndtri: special [y] x => special::ndtri(x); g => g * (exp(&(y * y * 0.5))? * (2.0 * PI).sqrt());
+        "The number whose standard normal distribution function is the element; NaN outside of [0, 1].",
+        "fg.ndtri(fg.tensor([0.5])).tolist()" => "[0.0]";
+    Lgamma lgamma(gammaln): special [x] x => special::lgamma(x); g => g * digamma(x)?;
+        "The logarithm of the absolute value of the gamma function.",
+        "fg.lgamma(fg.tensor([1.0, 2.0])).tolist()" => "[0.0, 0.0]";
+    Digamma digamma(psi): special [x] x => special::digamma(x); g => g * polygamma_of(1.0, x)?;
+        "The derivative of the logarithm of the gamma function.",
+        "fg.digamma(fg.tensor([1.0])).tolist()" => "[-0.5772156715393066]";
+    Sinc sinc: special [x] x => special::sinc(x); g => g * (spherical_j(1.0, &(x * PI))? * -PI);
+        "sin(pi x) / (pi x), and 1 at 0.",
+        "fg.sinc(fg.tensor([0.0])).tolist()" => "[1.0]";
+    Cbrt cbrt: special [y] x => libm::cbrt(x); g => g / (y * y * 3.0);
+        "The cube root of each element. Its derivative at 0 is inf.",
+        "fg.cbrt(fg.tensor([8.0, -27.0])).tolist()" => "[2.0, -3.0]";
+}
+
+parametrised_rows! {
+    /// The derivative of order `p[0]` of digamma.
+    Polygamma "polygamma": special x; p => special::polygamma(p[0], x);
+        pass g, x; p => g * special::polygamma(p[0] + 1.0, x);
+        g => g * polygamma_of(p[0] + 1.0, x)?;
+}
+
+/// `polygamma` of a float tensor.
+fn polygamma_of(n: f64, x: &Tensor) -> Result<Tensor> {
+    parametrised::<Polygamma>(x, [n, 0.0, 0.0])
+}
+
+/// The derivative of order n of `digamma`. Integers are taken as the default float. Raises ArgumentError for a
+/// negative n.
+///
+/// ```python
+/// >>> fg.polygamma(1, fg.tensor([1.0])).tolist()
+/// [1.644934058189392]
+/// ```
+#[op(function)]
+pub fn polygamma(n: i64, x: &Tensor) -> Result<Tensor> {
+    if n < 0 {
+        bail!(Argument, "polygamma", "the order n is 0 or more, not {n}");
+    }
+    polygamma_of(n as f64, &*promoted_float(x)?)
+}
+
+/// The logarithm of the multivariate gamma function of dimension p: the sum of lgamma(x - j / 2) for j from 0 to
+/// p - 1, and p (p - 1) / 4 log(pi). Raises ArgumentError for a p below 1.
+///
+/// ```python
+/// >>> fg.mvlgamma(fg.tensor([1.0]), 1).tolist()
+/// [0.0]
+/// ```
+#[op(in_place, names("mvlgamma", "multigammaln"))]
+pub fn mvlgamma(x: &Tensor, p: i64) -> Result<Tensor> {
+    if p < 1 {
+        bail!(Argument, "mvlgamma", "the dimension p is 1 or more, not {p}");
+    }
+    let x = &*promoted_float(x)?;
+    let mut sum = lgamma(x)?;
+    for j in 1..p {
+        sum = sum + lgamma(&(x - 0.5 * j as f64))?;
+    }
+    Ok(sum + 0.25 * p as f64 * (p - 1) as f64 * PI.ln())
+}
+
+/// Families of Bessel functions by their order: `Row function: the derivative in the function of other orders`.
+macro_rules! bessel_rows {
+    ($($(#[$doc:meta])* $Row:ident $of:ident: $f:ident, $x:ident, $n:ident, $of_n:ident => $derivative:expr;)*) => { $(
+        parametrised_rows! {
+            $(#[$doc])*
+            $Row "bessel": special x; p => special::$f(p[0], x);
+                pass g, x; p => {
+                    let ($x, $n, $of_n) = (x, p[0], special::$f);
+                    g * $derivative
+                };
+                g => {
+                    let ($x, $n) = (x, p[0]);
+                    // Inside a rule only memory can fail.
+                    let $of_n = |n: f64, x: &Tensor| $of(n, x).unwrap_or_else(|error| error.throw());
+                    g * $derivative
+                };
+        }
+        fn $of(n: f64, x: &Tensor) -> Result<Tensor> {
+            parametrised::<$Row>(x, [n, 0.0, 0.0])
+        }
+    )* };
+}
+
+bessel_rows! {
+    /// Of the first kind (DLMF 10.6.1).
+    BesselJ bessel_j: bessel_j, x, n, j => 0.5 * (j(n - 1.0, x) - j(n + 1.0, x));
+    /// Of the second kind.
+    BesselY bessel_y: bessel_y, x, n, y => 0.5 * (y(n - 1.0, x) - y(n + 1.0, x));
+    /// Modified, of the first kind (DLMF 10.29.1).
+    BesselI bessel_i: bessel_i, x, n, i => 0.5 * (i(n - 1.0, x) + i(n + 1.0, x));
+    /// Modified, of the second kind.
+    BesselK bessel_k: bessel_k, x, n, k => -0.5 * (k(n - 1.0, x) + k(n + 1.0, x));
+    /// `e^x` times those.
+    BesselKe bessel_ke: bessel_ke, x, n, k => k(n, x) - 0.5 * (k(n - 1.0, x) + k(n + 1.0, x));
+}
+
+parametrised_rows! {
+    /// `e^-|x|` times the modified function of the first kind.
+    BesselIe "bessel": special x; p => special::bessel_ie(p[0], x);
+        pass g, x; p => {
+            let i = |n| special::bessel_ie(n, x);
+            let side = if x == 0.0 { 0.0 } else { x.signum() };
+            g * (0.5 * (i(p[0] - 1.0) + i(p[0] + 1.0)) - side * i(p[0]))
+        };
+        g => {
+            let i = |n| bessel_ie(n, x);
+            g * (0.5 * (i(p[0] - 1.0)? + i(p[0] + 1.0)?) - sign(x)? * i(p[0])?)
+        };
+    /// Spherical, of the first kind (DLMF 10.51.2).
+    SphericalJ "spherical_bessel": special x; p => special::spherical_bessel_j(p[0], x);
+        pass g, x; p => {
+            let (n, j) = (p[0], |n| special::spherical_bessel_j(n, x));
+            let low = if n == 0.0 { 0.0 } else { n * j(n - 1.0) };
+            g * (low - (n + 1.0) * j(n + 1.0)) / (2.0 * n + 1.0)
+        };
+        g => {
+            let n = p[0];
+            let high = spherical_j(n + 1.0, x)? * -((n + 1.0) / (2.0 * n + 1.0));
+            g * if n == 0.0 { high } else { high + spherical_j(n - 1.0, x)? * (n / (2.0 * n + 1.0)) }
+        };
+}
+
+fn bessel_ie(n: f64, x: &Tensor) -> Result<Tensor> {
+    parametrised::<BesselIe>(x, [n, 0.0, 0.0])
+}
+
+fn spherical_j(n: f64, x: &Tensor) -> Result<Tensor> {
+    parametrised::<SphericalJ>(x, [n, 0.0, 0.0])
+}
+
+/// Bessel functions of one order as ops: `function(other names): family, order; documentation, example => result`.
+macro_rules! bessel_ops {
+    ($($f:ident $(($($alias:ident),*))?: $of:ident, $n:expr; $doc:literal, $example:expr => $result:expr;)*) => { $(
+        #[doc = concat!($doc, " Integers are taken as the default float.")]
+        #[doc = ""]
+        #[doc = "```python"]
+        #[doc = concat!(">>> ", $example)]
+        #[doc = $result]
+        #[doc = "```"]
+        #[op(in_place, names(stringify!($f) $($(, stringify!($alias))*)?))]
+        pub fn $f(x: &Tensor) -> Result<Tensor> {
+            $of($n, &*promoted_float(x)?)
+        }
+    )* };
+}
+
+bessel_ops! {
+    bessel_j0: bessel_j, 0.0; "The Bessel function of the first kind of order 0.",
+        "fg.bessel_j0(fg.tensor([0.0])).tolist()" => "[1.0]";
+    bessel_j1: bessel_j, 1.0; "The Bessel function of the first kind of order 1.",
+        "fg.bessel_j1(fg.tensor([0.0])).tolist()" => "[0.0]";
+    bessel_y0: bessel_y, 0.0; "The Bessel function of the second kind of order 0; -inf at 0, NaN below.",
+        "fg.bessel_y0(fg.tensor([0.0])).tolist()" => "[-inf]";
+    bessel_y1: bessel_y, 1.0; "The Bessel function of the second kind of order 1; -inf at 0, NaN below.",
+        "fg.bessel_y1(fg.tensor([0.0])).tolist()" => "[-inf]";
+    i0(modified_bessel_i0): bessel_i, 0.0; "The modified Bessel function of the first kind of order 0.",
+        "fg.i0(fg.tensor([0.0])).tolist()" => "[1.0]";
+    i1(modified_bessel_i1): bessel_i, 1.0; "The modified Bessel function of the first kind of order 1.",
+        "fg.i1(fg.tensor([0.0])).tolist()" => "[0.0]";
+    i0e: bessel_ie, 0.0; "exp(-|x|) times the modified Bessel function of the first kind of order 0.",
+        "fg.i0e(fg.tensor([0.0])).tolist()" => "[1.0]";
+    i1e: bessel_ie, 1.0; "exp(-|x|) times the modified Bessel function of the first kind of order 1.",
+        "fg.i1e(fg.tensor([0.0])).tolist()" => "[0.0]";
+    modified_bessel_k0: bessel_k, 0.0; "The modified Bessel function of the second kind of order 0; inf at 0, NaN below.",
+        "fg.modified_bessel_k0(fg.tensor([0.0])).tolist()" => "[inf]";
+    modified_bessel_k1: bessel_k, 1.0; "The modified Bessel function of the second kind of order 1; inf at 0, NaN below.",
+        "fg.modified_bessel_k1(fg.tensor([0.0])).tolist()" => "[inf]";
+    scaled_modified_bessel_k0: bessel_ke, 0.0; "exp(x) times the modified Bessel function of the second kind of order 0.",
+        "fg.scaled_modified_bessel_k0(fg.tensor([0.0])).tolist()" => "[inf]";
+    scaled_modified_bessel_k1: bessel_ke, 1.0; "exp(x) times the modified Bessel function of the second kind of order 1.",
+        "fg.scaled_modified_bessel_k1(fg.tensor([0.0])).tolist()" => "[inf]";
+    spherical_bessel_j0: spherical_j, 0.0; "The spherical Bessel function of the first kind of order 0, sin(x) / x.",
+        "fg.spherical_bessel_j0(fg.tensor([0.0])).tolist()" => "[1.0]";
+}
+
+const NO_SERIES: &str = "only the derivative by the other argument is known in these functions";
+
+binary_ops! {
+    Zeta zeta, zeta_same: special x, y => special::zeta(x, y);
+        [] _g => none_for("zeta", NO_SERIES)?; [x, y] g => -(g * x * zeta_same(&(x + 1.0), y)?);
+        "The Hurwitz zeta function, the sum of 1 / (k + y)^x for k from 0. It has no derivative by x.",
+        "fg.zeta(fg.tensor([2.0]), 1.0).tolist()" => "[1.644934058189392]";
+    Gammainc gammainc, gammainc_same(igamma): special x, y => special::gammainc(x, y);
+        [] _g => none_for("gammainc", NO_SERIES)?; [x, y] g => g * gamma_density(x, y)?;
+        "The regularised lower incomplete gamma function of x, from 0 to y. It has no derivative by x.",
+        "fg.gammainc(fg.tensor([1.0]), 0.0).tolist()" => "[0.0]";
+    Gammaincc gammaincc, gammaincc_same(igammac): special x, y => special::gammaincc(x, y);
+        [] _g => none_for("gammaincc", NO_SERIES)?; [x, y] g => -(g * gamma_density(x, y)?);
+        "The regularised upper incomplete gamma function of x, from y to infinity. It has no derivative by x.",
+        "fg.gammaincc(fg.tensor([1.0]), 0.0).tolist()" => "[1.0]";
+    Betaln betaln, betaln_same: special x, y => special::betaln(x, y);
+        [x, y] g => g * (digamma(x)? - digamma(&(x + y))?); [x, y] g => g * (digamma(y)? - digamma(&(x + y))?);
+        "The logarithm of the absolute value of the beta function.",
+        "fg.betaln(fg.tensor([1.0]), 1.0).tolist()" => "[0.0]";
+    XLog1pY xlog1py, xlog1py_same: real x, y => if x == T::ZERO && !y.nan() { T::ZERO } else { x.mul(y.ln_1p()) };
+        [x, y] g => g * x_log1p_y_by_x(x, y)?; [x, y] g => g * x_over_y(x, &(y + 1.0))?;
+        "x log(1 + y), and 0 where x is 0, whatever y is but NaN.",
+        "fg.xlog1py(fg.tensor([0.0, 2.0]), fg.tensor([-1.0, 0.0])).tolist()" => "[0.0, 0.0]";
+}
+
+binary_rows! {
+    /// The derivative of `x log(1 + y)` by `x`: `log(1 + y)`, and 0 where `x` is 0 and `y` is not above -1.
+    XLog1pYByX x_log1p_y_by_x "xlog1py", real x, y => if x == T::ZERO && y <= T::ONE.neg() { T::ZERO } else { y.ln_1p() };
+        [] _g => zero(); [y] g => g / (y + 1.0);
+}
+
+/// The density `y^(x - 1) e^-y / Γ(x)` of the gamma distribution.
+fn gamma_density(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    exp(&(xlogy_same(&(x - 1.0), y)? - y - lgamma(x)?))
+}
+
+unary_rows! {
+    /// The exponent `e` of `x = m 2^e` with `m` in [1/2, 1).
+    Exponent exponent: special [] x => f64::from(libm::frexp(x).1); _g => zero();
+    /// That `m`.
+    Mantissa mantissa: special [x] x => libm::frexp(x).0; g => g * exp2(&-exponent(x)?)?;
+}
+
+/// The elements as m 2^e: the numbers m, whose sizes are in [1/2, 1), and the exponents e (int32).
+///
+/// ```python
+/// >>> mantissa, exponent = fg.frexp(fg.tensor([6.0]))
+/// >>> mantissa.tolist(), exponent.tolist()
+/// ([0.75], [3])
+/// ```
+#[op(method)]
+pub fn frexp(x: &Tensor) -> Result<(Tensor, Tensor)> {
+    let x = &*promoted_float(x)?;
+    Ok((mantissa(x)?, crate::ops::movement::cast(&exponent(&x.detach())?, DType::I32)?))
+}
+
+/// x times 2 to the power of y. The shapes broadcast.
+///
+/// ```python
+/// >>> fg.ldexp(fg.tensor([3.0]), 2).tolist()
+/// [12.0]
+/// ```
+#[op(in_place)]
+pub fn ldexp(x: &Tensor, y: Operand<'_>) -> Result<Tensor> {
+    let (x, y) = promoted(Class::Real, x.into(), y)?;
+    Ok(&*x * exp2(&y)?)
+}

@@ -1,0 +1,38 @@
+"""Functions of samples: interpolation, phases, convolutions of vectors, histograms."""
+
+from typing import Any
+
+import numpy as np
+
+from tests.cases import Case, normal, uniform
+
+XP, FP = np.array([-1.0, 0.0, 0.5, 2.0]), normal(4, seed=3)
+
+
+def counts(
+    x: Any, bins: Any = 10, low: Any = None, high: Any = None, weights: Any = None, density: bool = False
+) -> Any:
+    return np.histogram(x, bins, None if low is None else (low, high), density or None, weights)
+
+
+CASES = [
+    Case("interp", (uniform(-1, 2, 3, 2), XP, FP), ref=np.interp, wrt=(0, 2)),
+    Case("interp", (np.array([-3.0, -1.0, 0.5, 2.0, 2.5, np.nan]), XP, FP), ref=np.interp, order=0),
+    Case("interp", (np.array([-3.0, 2.5]), XP, FP), {"left": 7.0, "right": -7.0}, ref=np.interp, order=0),
+    Case("unwrap", (uniform(-9, 9, 3, 4),), ref=np.unwrap),
+    Case("unwrap", (uniform(-9, 9, 3, 4),), {"axis": 0, "period": 4.0}, ref=np.unwrap),
+    Case("unwrap", (uniform(-9, 9, 5),), {"discont": 5.0}, ref=np.unwrap),
+    Case("unwrap", (np.array([0.0, 3.0, 0.0, -3.0, 0.0]),), {"period": 6.0}, ref=np.unwrap, order=0),
+    *[
+        Case("convolve", (normal(5), normal(3, seed=1)), {"mode": m}, ref=np.convolve)
+        for m in ("full", "same", "valid")
+    ],
+    Case("convolve", (normal(2), normal(4, seed=1)), ref=np.convolve),
+    *[Case("correlate", (normal(5), normal(3, seed=1)), {"mode": m}, ref=np.correlate) for m in ("full", "same")],
+    Case("correlate", (normal(5), normal(2, seed=1)), ref=np.correlate),
+    Case("histogram", (normal(3, 7),), ref=counts, order=0),
+    Case("histogram", (normal(9),), {"bins": 3, "low": -1.0, "high": 1.0}, ref=counts, order=0),
+    Case("histogram", (normal(9), np.array([-2.0, 0.0, 0.5, 2.0])), ref=counts, order=0),
+    Case("histogram", (normal(9),), {"bins": 3, "density": True}, ref=counts, order=0),
+    Case("histogram", (np.array([2.0, 2.0]),), {"bins": 2}, ref=counts, order=0),
+]
