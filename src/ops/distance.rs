@@ -104,7 +104,7 @@ pub fn cdist(x: &Tensor, y: &Tensor, #[default(2.0)] p: f64) -> Result<Tensor> {
     let (&[.., m], &[.., n]) = (x.dims(), y.dims()) else {
         bail!(Shape, OP, "{:?} and {:?} are not both shapes of matrices", x.dims(), y.dims());
     };
-    if x.rank() < 2 || y.rank() < 2 || m != n || !(p >= 0.0) {
+    if x.rank() < 2 || y.rank() < 2 || m != n || p.is_nan() || p < 0.0 {
         bail!(
             Argument,
             OP,
@@ -130,7 +130,7 @@ pub fn pdist(x: &Tensor, #[default(2.0)] p: f64) -> Result<Tensor> {
     let &[n, _] = x.dims() else {
         bail!(Shape, OP, "{:?} is not the shape of a matrix", x.dims());
     };
-    if !(p >= 0.0) {
+    if p.is_nan() || p < 0.0 {
         bail!(Argument, OP, "p is 0 or more, not {p}");
     }
     let count = n * n.saturating_sub(1) / 2;
@@ -151,7 +151,7 @@ pub fn renorm(x: &Tensor, p: f64, axis: i64, maxnorm: f64) -> Result<Tensor> {
     const OP: &str = "renorm";
     let x = &*promoted_float(x)?;
     let axis = shape::axis(OP, axis, x.rank())?;
-    if !(p > 0.0 && maxnorm >= 0.0) {
+    if p.is_nan() || p <= 0.0 || maxnorm.is_nan() || maxnorm < 0.0 {
         bail!(Argument, OP, "p is above 0 and maxnorm 0 or more, not {p} and {maxnorm}");
     }
     let others: Vec<i64> = (0..x.rank()).filter(|&a| a != axis).map(|a| a as i64).collect();

@@ -11,6 +11,7 @@ mod sizes;
 mod terms;
 
 pub mod batch;
+pub mod combine;
 pub mod contract;
 pub mod copy;
 pub mod create;
@@ -26,6 +27,7 @@ pub mod random;
 pub mod reduce;
 pub mod samples;
 pub mod scan;
+pub mod search;
 pub mod sort;
 
 pub use args::Index;

@@ -18,7 +18,7 @@ use crate::ops::pointwise::elementary::abs;
 use crate::ops::pointwise::select::select;
 use crate::ops::reduce::sum;
 use crate::ops::scan::{cumsum, diff};
-use crate::ops::sort::searchsorted;
+use crate::ops::search::searchsorted;
 use crate::shape;
 
 /// The heights at x of the lines between the points (xp, fp), whose xp rise; before and after them `left` and `right`, by
@@ -66,7 +66,7 @@ pub fn interp(
     select(&less_same(&end(&xp, n - 1)?, &x)?, &side(right, n - 1)?, &y)
 }
 
-/// Phases along an axis, with multiples of the period added so that neighbours differ by at most half of it (or by
+/// Phases along an axis, with multiples of the period (2 pi by default) added so that neighbours differ by at most half of it (or by
 /// `discont`, if that is more).
 ///
 /// ```python
@@ -78,12 +78,13 @@ pub fn unwrap(
     x: &Tensor,
     #[default(None)] discont: Option<f64>,
     #[default(-1)] axis: i64,
-    #[default(6.283_185_307_179_586)] period: f64,
+    #[default(None)] period: Option<f64>,
 ) -> Result<Tensor> {
     const OP: &str = "unwrap";
     let x = &*promoted_float(x)?;
     let at = shape::axis(OP, axis, x.rank())? as i64;
-    if !(period > 0.0) {
+    let period = period.unwrap_or(std::f64::consts::TAU);
+    if period.is_nan() || period <= 0.0 {
         bail!(Argument, OP, "the period is above 0, not {period}");
     }
     if x.dims()[at as usize] < 2 {

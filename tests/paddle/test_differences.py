@@ -16,13 +16,16 @@ std strided_slice sum svd t take_along_axis tensordot topk transpose triangular_
 var zeros_like
 """
 TORCH = """
-H add addcdiv addcmul addmv addr adjoint as_strided baddbmm bernoulli_ clamp_max clamp_min clone conj contiguous
-cuda cummax cummin dot dsplit equal exponential_ fill_diagonal_ gather get_device hsplit index_add index_put
-is_complex is_contiguous is_cpu is_cuda is_meta is_mkldnn is_mps is_nested is_nonzero is_pinned is_quantized
-is_same_size is_signed is_sparse is_sparse_csr is_xpu layout mH max median min mm multinomial nanmedian narrow_copy
-ndimension nelement new new_empty new_full new_ones new_tensor new_zeros nonzero norm normal_ numpy pin_memory put
-random_ sort split squeeze std std_mean storage sub svd t take_along_dim tensor_split to topk transpose type unbind
-unfold uniform_ unsafe_chunk unsafe_split untyped_storage var var_mean view view_as vsplit where
+H add addbmm addcdiv addcmul addmv addr adjoint aminmax as_strided as_strided_scatter baddbmm bernoulli_
+cholesky_inverse clamp_max clamp_min clone conj constant_pad_nd contiguous cuda cummax cummin div divide dot dsplit
+equal exponential_ fill fill_diagonal_ frexp gather get_device gradient hsplit index_add index_put is_complex
+is_contiguous is_cpu is_cuda is_meta is_mkldnn is_mps is_nested is_nonzero is_pinned is_quantized is_same_size
+is_signed is_sparse is_sparse_csr is_xpu kthvalue layout log_softmax logit lu lu_solve mH max median min mm mode
+multinomial nanmedian narrow_copy ndimension nelement new new_empty new_full new_ones new_tensor new_zeros nonzero
+norm normal_ numpy ormqr pin_memory pinverse put random_ repeat_interleave rsub softmax sort split squeeze std
+std_mean storage sub svd t take_along_dim tensor_split to topk transpose triangular_solve true_divide type unbind
+unfold uniform_ unique unique_consecutive unsafe_chunk unsafe_split untyped_storage var var_mean view view_as vsplit
+where
 """
 #: Those whose in-place forms are the dialect's own too.
 IN_PLACE = {
@@ -30,8 +33,8 @@ IN_PLACE = {
     baddbmm fill_diagonal_tensor index_add index_fill logit put_along_axis reshape scale scatter squeeze t transpose
     """,
     torch: """
-    add addcdiv addcmul addmv addr as_strided baddbmm clamp_max clamp_min conj index_add index_put put squeeze sub t
-    transpose view
+    add addcdiv addcmul addmv addr as_strided baddbmm clamp_max clamp_min conj div divide index_add index_put
+    log_softmax logit put softmax squeeze sub t transpose true_divide view
     """,
 }
 

@@ -29,42 +29,42 @@ def _as(input: Tensor, dtype: Any) -> Tensor:
     return input if input.dtype == dtype else ops.cast(input, dtype)
 
 
-def bool(input: Tensor) -> Tensor:
+def bool(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor cast to bool."""
     return _as(input, "bool")
 
 
-def byte(input: Tensor) -> Tensor:
+def byte(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor cast to uint8."""
     return _as(input, "uint8")
 
 
-def char(input: Tensor) -> Tensor:
+def char(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor cast to int8."""
     return _as(input, "int8")
 
 
-def double(input: Tensor) -> Tensor:
+def double(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor cast to float64."""
     return _as(input, "float64")
 
 
-def float(input: Tensor) -> Tensor:
+def float(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor cast to float32."""
     return _as(input, "float32")
 
 
-def int(input: Tensor) -> Tensor:
+def int(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor cast to int32."""
     return _as(input, "int32")
 
 
-def long(input: Tensor) -> Tensor:
+def long(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor cast to int64."""
     return _as(input, "int64")
 
 
-def short(input: Tensor) -> Tensor:
+def short(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor cast to int16."""
     return _as(input, "int16")
 

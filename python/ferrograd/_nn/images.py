@@ -65,7 +65,7 @@ def unfold(x: Tensor, kernel: Any, dilation: Any, padding: Any, stride: Any) -> 
     batch, channels, *sizes = x.shape
     places, _ = _places(sizes, kernel, dilation, padding, stride, "unfold")
     padded = ops.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
-    flat = ops.reshape(padded, [batch, channels, -1])
+    flat = ops.reshape(padded, [batch, channels, math.prod(padded.shape[2:])])
     found = ops.index_select(flat, 2, _constant(places.ravel(), None))
     return ops.reshape(found, [batch, channels * places.shape[0], places.shape[1]])
 
@@ -90,7 +90,7 @@ def fold(x: Tensor, sizes: Any, kernel: Any, dilation: Any, padding: Any, stride
     height, width = (n + 2 * p for n, p in zip(sizes, padding, strict=True))
     # The zeros are made from x, so that they are batched as x is.
     start = ops.broadcast_to(ops.zeros_like(x[:, :1, :1]), [batch, channels, height * width])
-    columns = ops.reshape(x, [batch, channels, -1])
+    columns = ops.reshape(x, [batch, channels, places.size])
     images = ops.index_add(start, 2, _constant(places.ravel(), None), columns)
     images = ops.reshape(images, [batch, channels, height, width])
     return images[:, :, padding[0] : padding[0] + sizes[0], padding[1] : padding[1] + sizes[1]]

@@ -6,10 +6,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd import _arguments
+import numpy as np
+
+from ferrograd import _arguments, _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import native as ops
+from ferrograd._dialects.numbers import NATIVE
 
 
 def _reduced(loss: Tensor, reduction: str) -> Tensor:
@@ -150,7 +153,10 @@ def multi_margin_loss(
     """The mean over the classes of ``max(margin - x[target] + x, 0)**p``, without the class of the target."""
     if p not in (1, 2):
         raise ArgumentError("only p == 1 and p == 2 supported")
+    input = ops.reshape(input, [1]) if input.ndim == 0 else input
     classes = _classes(input, "multi_margin_loss")
+    # The class of one sample may have an axis.
+    target = ops.reshape(target, list(input.shape[:-1]))
     at = ops.expand_dims(target, -1)
     violations = ops.pow(ops.relu(margin - ops.gather(input, -1, at) + input), p)
     if weight is not None:
@@ -164,6 +170,8 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
 
     The labels of a row are those before its first -1.
     """
+    if input.ndim == 0:
+        input, target = ops.reshape(input, [1]), ops.reshape(target, [1])
     classes = _classes(input, "multilabel_margin_loss")
     valid = ops.cumsum(ops.cast(target < 0, "int64"), -1) == 0
     labels = ops.where(valid, target, 0)
@@ -222,3 +230,80 @@ def _triplet(
     if swap:
         far = ops.minimum(far, distance(positive, negative))
     return _reduced(ops.relu(distance(anchor, positive) - far + margin), reduction)
+
+
+#: The logarithm of no probability. It is finite, so that its derivatives are zeros and not NaN.
+_NEVER = -1e30
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Connectionist temporal classification: minus the logarithm of the probability of all paths to the targets.
+
+    ``log_probs`` are [time, batch, classes], the targets [batch, most] or all in one vector. With the reduction mean
+    each loss is divided by the length of its target first. An impossible target has an infinite loss, or with
+    ``zero_infinity`` none.
+    """
+    steps, batch, classes = log_probs.shape
+    given = np.asarray(targets.detach().numpy() if isinstance(targets, Tensor) else targets, np.int64)
+    times = _lengths(input_lengths, batch, steps, "input_lengths")
+    sizes = _lengths(target_lengths, batch, given.shape[1] if given.ndim == 2 else given.size, "target_lengths")
+    if not 0 <= blank < classes:
+        raise ArgumentError("blank must be in label range")
+    starts = np.arange(batch) * given.shape[1] if given.ndim == 2 else np.cumsum(sizes) - sizes
+    most = int(sizes.max(initial=0))
+    # The labels with a blank before, between and after them.
+    labels = np.full((batch, 2 * most + 1), blank)
+    for i, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+        labels[i, 1 : 2 * size : 2] = given.ravel()[start : start + size]
+    if labels.min(initial=0) < 0 or labels.max(initial=0) >= classes:
+        raise ArgumentError(f"ctc_loss: targets are classes from 0 to {classes - 1}")
+    width = labels.shape[1]
+    # A label may follow another at once, without the blank between, if it is not the same.
+    skips = np.zeros((batch, width), bool)
+    skips[:, 2:] = (labels[:, 2:] != blank) & (labels[:, 2:] != labels[:, :-2])
+    index = ops.broadcast_to(_constant(labels[None]), [steps, batch, width])
+    seen: Any = ops.unbind(ops.take_along_axis(log_probs, index, 2), 0) if steps else []
+    never = ops.full([batch, width], _NEVER, log_probs.dtype)
+    first = np.arange(width)[None] < np.where(sizes > 0, 2, 1)[:, None]
+    alpha = ops.where(_constant(first), seen[0], never) if steps else never
+    skip = _constant(skips)
+    for t in range(1, steps):
+        one = ops.concat([never[:, :1], alpha[:, :-1]], 1)
+        two = ops.where(skip, ops.concat([never[:, :2], alpha[:, :-2]], 1)[:, :width], never)
+        new = ops.logsumexp(ops.stack([alpha, one, two], 0), 0) + seen[t]
+        alpha = new if times.min(initial=steps) > t else ops.where(_constant((t < times)[:, None]), new, alpha)
+    last = _constant((2 * sizes)[:, None])
+    ends = ops.take_along_axis(alpha, last, 1)
+    before = ops.take_along_axis(alpha, ops.maximum(last - 1, 0), 1)
+    both = ops.logaddexp(ends, ops.where(_constant((sizes > 0)[:, None]), before, _NEVER))
+    loss = -ops.reshape(both, [batch])
+    # Without a step only the empty target is possible.
+    loss = ops.where(_constant((times == 0) & (sizes == 0)), 0.0, loss)
+    loss = ops.where(_constant((times == 0) & (sizes > 0)), -_NEVER, loss)
+    impossible = loss.detach() > -_NEVER / 2
+    loss = ops.where(impossible, 0.0 if zero_infinity else math.inf, loss)
+    if reduction == "mean":
+        return ops.mean(loss / _constant(np.maximum(sizes, 1)))
+    return _reduced(loss, reduction)
+
+
+def _constant(values: Any) -> Tensor:
+    return _core.make(np.ascontiguousarray(values), None, False, NATIVE)
+
+
+def _lengths(given: Any, batch: int, most: int, name: str) -> Any:
+    """One length for each member of the batch."""
+    lengths = np.atleast_1d(np.asarray(given.detach().numpy() if isinstance(given, Tensor) else given, np.int64))
+    if lengths.shape != (batch,):
+        raise ArgumentError(f"ctc_loss: {name} must be of size batch_size, {batch}, got {lengths.size}")
+    if lengths.min(initial=0) < 0 or lengths.max(initial=0) > most:
+        raise ArgumentError(f"ctc_loss: expected {name} to have values between 0 and {most}, got {lengths.tolist()}")
+    return lengths

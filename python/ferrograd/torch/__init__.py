@@ -39,6 +39,7 @@ from ferrograd.torch import (
     _reductions,
     _settings,
     _shapes,
+    _special,
     _view_copies,
     autograd,
     cuda,
@@ -47,6 +48,7 @@ from ferrograd.torch import (
     linalg,
     nn,
     optim,
+    special,
     utils,
 )
 from ferrograd.torch._classes import *
@@ -62,6 +64,7 @@ from ferrograd.torch._layouts import *
 from ferrograd.torch._reductions import *
 from ferrograd.torch._settings import *
 from ferrograd.torch._shapes import *
+from ferrograd.torch._special import *
 from ferrograd.torch._view_copies import *
 from ferrograd.torch._vmap import vmap
 
@@ -69,11 +72,11 @@ from ferrograd.torch._vmap import vmap
 from ferrograd._core.torch import *  # type: ignore[assignment]
 from ferrograd._core.torch import __all__ as _ops
 
-_adapters.install_methods(Tensor, [_shared_methods, _functions, _reductions, _shapes])
+_adapters.install_methods(Tensor, [_shared_methods, _functions, _reductions, _shapes, _special])
 Tensor.narrow_copy = _view_copies.narrow_copy  # type: ignore[method-assign]
 Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign,assignment]
 # A function whose meaning is torch's own replaces the core's function of the same name.
-for _module in (_creation, _functions, _generator, _reductions, _shapes):
+for _module in (_creation, _functions, _generator, _reductions, _shapes, _special):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
 
 __all__ = [
@@ -95,6 +98,7 @@ __all__ = [
     "optim",
     "set_grad_enabled",
     "set_num_threads",
+    "special",
     "utils",
     "vmap",
 ]
@@ -111,6 +115,7 @@ __all__ += _layouts.__all__
 __all__ += _reductions.__all__
 __all__ += _settings.__all__
 __all__ += _shapes.__all__
+__all__ += _special.__all__
 
 # In-place random draws are methods only.
 _in_place = _adapters.in_place_functions(

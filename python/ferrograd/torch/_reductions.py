@@ -50,6 +50,9 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """:func:`median` of the elements that are not NaN; NaN where there are none."""
     input = _arguments.tensor(input, "nanmedian", "input")
+    if input.ndim == 0 and dim is not None:
+        value, index = nanmedian(ops.reshape(input, [1]), 0)
+        return ValuesAndIndices(value, index)
     x = ops.reshape(input, [-1]) if dim is None else input
     axis = 0 if dim is None else dim
     # NaN is sorted to the end.

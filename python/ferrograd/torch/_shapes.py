@@ -197,6 +197,8 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Elements by their indices along an axis, or in the flat tensor. The other axes broadcast."""
+    if dim is None:
+        indices = ops.reshape(indices, [-1])
     return ops.take_along_axis(input, indices, dim)
 
 

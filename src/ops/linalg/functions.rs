@@ -366,7 +366,7 @@ pub fn lstsq(x: &Tensor, y: &Tensor, #[default(None)] rcond: Option<f64>) -> Res
     } else {
         Tensor::constant(Array::zeros(OP, x.dtype(), &[0])?)
     };
-    let z = if vector { reshape_to(&z, &z.dims()[..z.rank() - 1].to_vec())? } else { z };
+    let z = if vector { reshape_to(&z, &z.dims()[..z.rank() - 1])? } else { z };
     Ok(Value::Tuple(vec![z, left, rank, values]))
 }
 

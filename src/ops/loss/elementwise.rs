@@ -170,7 +170,7 @@ pub fn binary_cross_entropy(
         let own = own.contiguous()?;
         let all = own.as_slice::<T>().expect("contiguous");
         // In blocks, whose loop has no branch.
-        all.chunks(1024).all(|part| part.iter().fold(true, |all, &v| all & (v >= 0.0 && v <= 1.0)))
+        all.chunks(1024).all(|part| part.iter().fold(true, |all, &v| all & (0.0..=1.0).contains(&v)))
     }, else true);
     if !inside {
         bail!(Argument, "binary_cross_entropy", "all elements of input should be between 0 and 1");

@@ -2,15 +2,12 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::join::stack;
 use super::shapes::{flatten, reshape_to};
 use crate::array::Array;
-use crate::dtype::DType;
-use crate::error::{Error, Result, bail};
+use crate::error::{Result, bail};
 use crate::graph::{Saved, Tensor, apply};
 use crate::kernel::reduce::{self, ReduceLoops, reduce_loops};
 use crate::ops::entry::op;
-use crate::ops::index::{narrow, take};
 use crate::ops::linear::{Linear, LinearOp, with_hidden};
 use crate::ops::sizes::{held, sizes};
 use crate::shape::{self, Dims};
@@ -115,67 +112,6 @@ pub fn meshgrid(tensors: &[Tensor], #[default("xy")] indexing: &str) -> Result<V
         lines.push(reshape_to(&line, &own)?);
     }
     lines.iter().map(|t| broadcast_to(t, &held("meshgrid", t, dims.clone())?)).collect()
-}
-
-/// All combinations of one element of each vector, one a row, the last vector's running fastest.
-///
-/// ```python
-/// >>> fg.cartesian_prod(fg.tensor([1, 2]), fg.tensor([3, 4])).tolist()
-/// [[1, 3], [1, 4], [2, 3], [2, 4]]
-/// ```
-#[op(function)]
-pub fn cartesian_prod(tensors: &[Tensor]) -> Result<Tensor> {
-    if let [one] = tensors {
-        return Ok(one.clone());
-    }
-    let columns = meshgrid(tensors, "ij")?;
-    let columns = columns.iter().map(|c| flatten(c, 0, -1)).collect::<Result<Vec<_>>>()?;
-    stack(&columns, 1)
-}
-
-/// All combinations of r elements of a vector in their order, one a row; an element may occur again
-/// `with_replacement`.
-///
-/// ```python
-/// >>> fg.combinations(fg.tensor([1, 2, 3])).tolist()
-/// [[1, 2], [1, 3], [2, 3]]
-/// ```
-#[op(function)]
-pub fn combinations(
-    x: &Tensor,
-    #[default(2)] r: i64,
-    #[default(false)] with_replacement: bool,
-) -> Result<Tensor> {
-    const OP: &str = "combinations";
-    let (&[n], Ok(r)) = (x.dims(), usize::try_from(r)) else {
-        bail!(Argument, OP, "takes a vector and an r of 0 or more, not {:?} and {r}", x.dims());
-    };
-    if r == 0 {
-        return narrow(x, 0, 0, 0);
-    }
-    // The number of rows: the binomial coefficient, as a product that stays whole.
-    let of = if with_replacement { (n + r).saturating_sub(1) } else { n };
-    let count = if r > of {
-        Some(0)
-    } else {
-        (0..r.min(of - r)).try_fold(1_usize, |c, i| Some(c.checked_mul(of - i)? / (i + 1)))
-    };
-    let huge = || Error::memory(OP, vec![usize::MAX], DType::I64);
-    let count = count.filter(|c| c.checked_mul(r).is_some()).ok_or_else(huge)?;
-    let table = Array::build::<i64>(OP, &[count, r], |out| {
-        let mut row: Vec<usize> = if with_replacement { vec![0; r] } else { (0..r).collect() };
-        for out in out.chunks_exact_mut(r) {
-            out.iter_mut().zip(&row).for_each(|(o, &i)| *o = i as i64);
-            let end = |i: usize| if with_replacement { n - 1 } else { n - r + i };
-            let Some(at) = (0..r).rev().find(|&i| row[i] < end(i)) else { return };
-            let first = row[at] + 1;
-            row[at..]
-                .iter_mut()
-                .enumerate()
-                .for_each(|(i, v)| *v = if with_replacement { first } else { first + i });
-        }
-    })?;
-    take(x, &Tensor::constant(table), Some(0))
 }
 
 pub(in crate::ops) const SUM: &ReduceLoops = reduce_loops!(field T::ZERO; acc, x => acc.add(x));

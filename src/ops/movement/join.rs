@@ -5,13 +5,11 @@ use std::borrow::Cow;
 use super::cast::cast;
 use super::region::{Region, place};
 use super::shapes::{at_least, expand_dims, ravel, reshape_to};
-use crate::array::{Array, Item};
 use crate::dtype::DType;
 use crate::error::{Error, Result, bail};
 use crate::graph::Tensor;
 use crate::memory;
-use crate::ops::entry::{Operand, op};
-use crate::ops::promote::default_float;
+use crate::ops::entry::op;
 use crate::shape::{self, Dims};
 
 /// Tensors in the dtype that they promote to.
@@ -150,39 +148,4 @@ pub fn column_stack(tensors: &[Tensor]) -> Result<Tensor> {
     let raise =
         |t: &Tensor| if t.rank() < 2 { reshape_to(t, &[shape::len(t.dims()), 1]) } else { Ok(t.clone()) };
     joined(tensors, 1, raise)
-}
-
-/// The tensors on the diagonal of a matrix, zeros beside them. A vector is one row, a 0-d tensor one element.
-///
-/// ```python
-/// >>> fg.block_diag(fg.ones((1, 2)), fg.ones(1)).tolist()
-/// [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-/// ```
-#[op(function)]
-pub fn block_diag(tensors: &[Tensor]) -> Result<Tensor> {
-    const OP: &str = "block_diag";
-    memory::ensure(tensors.len() * PART)?;
-    let mut blocks: Vec<Tensor> = Vec::with_capacity(tensors.len());
-    for t in tensors {
-        let block = match *t.dims() {
-            [] => reshape_to(t, &[1, 1])?,
-            [n] => reshape_to(t, &[1, n])?,
-            [_, _] => t.clone(),
-            ref dims => bail!(Shape, OP, "a block has at most 2 axes, {dims:?} has {}", dims.len()),
-        };
-        blocks.push(block);
-    }
-    let width: usize = blocks.iter().map(|b| b.dims()[1]).sum();
-    let mut left = 0;
-    let mut rows: Vec<Tensor> = Vec::with_capacity(tensors.len());
-    for block in &blocks {
-        let columns = block.dims()[1];
-        let widths = [(0, 0), (left as i64, (width - left - columns) as i64)];
-        rows.push(super::pad::pad(block, &widths, "constant", Operand::Number(Item::Int(0)))?);
-        left += columns;
-    }
-    if rows.is_empty() {
-        return Ok(Tensor::constant(Array::zeros(OP, default_float(), &[1, 0])?));
-    }
-    concat(&rows, Some(0))
 }

@@ -13,6 +13,9 @@ use crate::ops::linear::{Linear, LinearOp};
 use crate::ops::promote::as_tensor;
 use crate::shape;
 
+/// The numbers of elements before and after those of each axis.
+type Pairs = SmallVec<[(i64, i64); 4]>;
+
 /// The elements beyond the border.
 #[derive(Clone, Copy)]
 enum Border {
@@ -62,7 +65,7 @@ pub fn pad(
     #[default(0)] value: Operand<'_>,
 ) -> Result<Tensor> {
     let rank = x.rank();
-    let widths: SmallVec<[(i64, i64); 4]> = match *pad_width {
+    let widths: Pairs = match *pad_width {
         [one] => std::iter::repeat_n(one, rank).collect(),
         ref list if list.len() == rank => list.into(),
         _ => bail!(Shape, "pad", "{} pairs of widths for the {rank} axes of {:?}", pad_width.len(), x.dims()),
@@ -107,7 +110,7 @@ pub fn pad(
 }
 
 /// The tensor without the elements that negative widths cut off, and the other widths.
-fn cropped(x: &Tensor, widths: &[(i64, i64)]) -> Result<(Tensor, SmallVec<[(i64, i64); 4]>)> {
+fn cropped(x: &Tensor, widths: &[(i64, i64)]) -> Result<(Tensor, Pairs)> {
     let mut x = x.clone();
     for (axis, &(before, after)) in widths.iter().enumerate().filter(|(_, w)| w.0.min(w.1) < 0) {
         let start = before.saturating_neg().max(0);

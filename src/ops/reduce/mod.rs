@@ -1,5 +1,6 @@
 //! Reductions over axes.
 
+pub(crate) mod covariance;
 pub(crate) mod extreme;
 mod fold;
 pub(crate) mod logic;

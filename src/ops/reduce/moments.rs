@@ -1,18 +1,12 @@
-//! Variances, standard deviations, covariances and correlations.
+//! Variance and standard deviation.
 
 use super::fold::Folded;
 use super::norm::euclidean;
-use super::sum::{mean, sum};
-use crate::error::{Result, bail};
+use super::sum::mean;
+use crate::error::Result;
 use crate::graph::Tensor;
-use crate::ops::contract::matmul::matmul;
 use crate::ops::entry::{Axes, op};
-use crate::ops::movement::{cast, diagonal, matrix_transpose, reshape_to};
-use crate::ops::pointwise::arithmetic::{divide_same, multiply_same, subtract_same};
-use crate::ops::pointwise::elementary::sqrt;
-use crate::ops::pointwise::select::{at_least, at_most};
 use crate::ops::promote::promoted_float;
-use crate::shape;
 
 /// The deviations from the mean, the reduced axes, and the divisor.
 fn deviations(
@@ -62,84 +56,4 @@ pub fn std(
 ) -> Result<Tensor> {
     let (d, folded, count) = deviations("std", x, axis, correction, keepdims)?;
     Ok(euclidean(&d, folded)? / count.sqrt())
-}
-
-/// The covariances of the rows of a matrix, whose columns are observations; of a vector, its variance. The sums of products
-/// of deviations are divided by the number of observations less `correction`. `fweights` (how often each observation counts)
-/// and `aweights` (its importance) are vectors.
-///
-/// ```python
-/// >>> fg.cov(fg.tensor([[1., 2., 3.], [3., 2., 1.]])).tolist()
-/// [[1.0, -1.0], [-1.0, 1.0]]
-/// ```
-#[op(method)]
-pub fn cov(
-    x: &Tensor,
-    #[default(1.0)] correction: f64,
-    #[default(None)] fweights: Option<&Tensor>,
-    #[default(None)] aweights: Option<&Tensor>,
-) -> Result<Tensor> {
-    const OP: &str = "cov";
-    let x = promoted_float(x)?;
-    let rows = match *x.dims() {
-        [] => reshape_to(&x, &[1, 1])?,
-        [n] => reshape_to(&x, &[1, n])?,
-        [_, _] => x.clone().into_owned(),
-        ref dims => bail!(Shape, OP, "takes a matrix or a vector, not the shape {dims:?}"),
-    };
-    let n = rows.dims()[1];
-    let mut weights: Option<Tensor> = None;
-    for w in [fweights, aweights].into_iter().flatten() {
-        if w.dims() != [n] {
-            bail!(Shape, OP, "weights of shape {:?} for {n} observations", w.dims());
-        }
-        let w = cast(w, x.dtype())?;
-        weights = Some(match weights {
-            Some(other) => multiply_same(&other, &w)?,
-            None => w,
-        });
-    }
-    let total = |t: &Tensor| sum(t, None, false, None);
-    let zero = Tensor::scalar_of(x.dtype(), 0.0);
-    let (deviations, weighted, norm) = match &weights {
-        None => {
-            let d = subtract_same(&rows, &mean(&rows, Some(&[1]), true, None)?)?;
-            let norm = Tensor::scalar_of(x.dtype(), (n as f64 - correction).max(0.0));
-            (d.clone(), d, norm)
-        }
-        Some(w) => {
-            let all = total(w)?;
-            let means = divide_same(&sum(&multiply_same(&rows, w)?, Some(&[1]), true, None)?, &all)?;
-            let d = subtract_same(&rows, &means)?;
-            let less = match aweights {
-                Some(a) => divide_same(&total(&multiply_same(w, &cast(a, x.dtype())?)?)?, &all)?,
-                None => Tensor::scalar_of(x.dtype(), 1.0),
-            };
-            let less = multiply_same(&less, &Tensor::scalar_of(x.dtype(), correction))?;
-            (d.clone(), multiply_same(&d, w)?, at_least(&subtract_same(&all, &less)?, &zero)?)
-        }
-    };
-    let products = matmul((&deviations).into(), (&matrix_transpose(&weighted)?).into())?;
-    let out = divide_same(&products, &norm)?;
-    if x.rank() < 2 { reshape_to(&out, &[]) } else { Ok(out) }
-}
-
-/// The correlations of the rows of a matrix, whose columns are observations: the covariances divided by both standard
-/// deviations. Of one row it is 1.
-///
-/// ```python
-/// >>> fg.corrcoef(fg.tensor([[1., 2., 3.], [3., 2., 1.]])).tolist()
-/// [[1.0, -1.0], [-1.0, 1.0]]
-/// ```
-#[op(method)]
-pub fn corrcoef(x: &Tensor) -> Result<Tensor> {
-    let c = cov(x, 1.0, None, None)?;
-    if shape::len(c.dims()) == 1 {
-        return reshape_to(&divide_same(&c, &c)?, &[]);
-    }
-    let n = c.dims()[0];
-    let deviation = sqrt(&diagonal(&c, 0, 0, 1)?)?;
-    let c = divide_same(&divide_same(&c, &reshape_to(&deviation, &[n, 1])?)?, &deviation)?;
-    let bound = |v| Tensor::scalar_of(c.dtype(), v);
-    at_most(&at_least(&c, &bound(-1.0))?, &bound(1.0))
 }

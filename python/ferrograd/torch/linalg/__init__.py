@@ -3,4 +3,11 @@
 from __future__ import annotations
 
 from ferrograd._core.torch.linalg import *
-from ferrograd._core.torch.linalg import __all__ as __all__
+from ferrograd._core.torch.linalg import __all__ as _ops
+
+# isort: split
+# torch's own replace the core's of the same name.
+from ferrograd.torch._linalg import *  # type: ignore[assignment]
+from ferrograd.torch._linalg import __all__ as _own
+
+__all__ = sorted({*_ops, *_own})

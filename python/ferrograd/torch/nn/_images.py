@@ -10,12 +10,14 @@ from ferrograd import _arguments
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.specialize import DIMENSIONS, Dimension, for_dimension
-from ferrograd._nn import images
+from ferrograd._nn import images, sampling
 from ferrograd.torch.nn._windows import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 __all__ = [
+    "affine_grid",
     "channel_shuffle",
     "fold",
+    "grid_sample",
     "interpolate",
     "local_response_norm",
     "max_unpool1d",
@@ -218,7 +220,24 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: f
     shape = _arguments.tensor(input, "local_response_norm", "input").shape
     if len(shape) < 3:
         raise ShapeError(f"Expected 3D or higher dimensionality input (got {len(shape)} dimensions)")
-    squares = ops.reshape(ops.square(input), [shape[0], 1, shape[1], -1])
+    squares = ops.reshape(ops.square(input), [shape[0], 1, shape[1], math.prod(shape[2:])])
     padded = ops.pad(squares, [(0, 0), (0, 0), (size // 2, (size - 1) // 2), (0, 0)])
     means = ops.reshape(ops.avg_pool2d(padded, [size, 1], 1), list(shape))
     return ops.divide(input, ops.pow(ops.add(ops.multiply(means, alpha), k), beta))
+
+
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Tensor:
+    """[batch, channels, …] read at the places of a grid [batch, …, axes], whose numbers run from -1 to 1.
+
+    The last axis of the grid has the place along the last axis first.
+    """
+    _arguments.tensor(input, "grid_sample", "input"), _arguments.tensor(grid, "grid_sample", "grid")
+    return sampling.grid_sample(input, grid, mode, padding_mode, bool(align_corners))
+
+
+def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
+    """The grid for :func:`grid_sample` that maps each place of an output of this size by matrices [batch, n, n + 1]."""
+    theta = _arguments.tensor(theta, "affine_grid", "theta")
+    return sampling.affine_grid(theta, list(size), bool(align_corners))

@@ -7,10 +7,12 @@ from typing import Any
 
 from ferrograd._arguments import typed
 from ferrograd._core import Tensor
+from ferrograd._core import torch as ops
 from ferrograd._nn import losses
 
 __all__ = [
     "cosine_embedding_loss",
+    "ctc_loss",
     "gaussian_nll_loss",
     "hinge_embedding_loss",
     "margin_ranking_loss",
@@ -185,3 +187,27 @@ def triplet_margin_with_distance_loss(
     return losses.triplet_margin_with_distance_loss(
         anchor, positive, negative, distance_function, margin, swap, reduction
     )
+
+
+@typed(log_probs=Tensor, reduction=str)
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Minus the logarithm of the probability of all paths to the targets: connectionist temporal classification.
+
+    ``log_probs`` are [time, batch, classes], or [time, classes] of one sample; the targets are [batch, most] or all in
+    one vector. An impossible target has an infinite loss, or none with ``zero_infinity``. Its derivative is that of the
+    formula, so that it is right for any numbers; torch's has the softmax's that came before.
+    """
+    if log_probs.ndim == 2:
+        one = ctc_loss(
+            ops.expand_dims(log_probs, 1), targets, input_lengths, target_lengths, blank, reduction, zero_infinity
+        )
+        return ops.reshape(one, [])
+    return losses.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)

@@ -1,0 +1,260 @@
+"""``torch.linalg``: the functions whose arguments or results differ from the core's."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ferrograd import _arguments
+from ferrograd._core import ArgumentError, LinAlgError, Tensor
+from ferrograd._core import torch as ops
+from ferrograd._core.torch.linalg import cholesky_ex as _cholesky_ex
+from ferrograd._core.torch.linalg import inv_ex as _inv_ex
+from ferrograd._core.torch.linalg import lstsq as _lstsq
+from ferrograd._core.torch.linalg import lu as _lu
+from ferrograd._core.torch.linalg import lu_factor as _lu_factor
+from ferrograd._core.torch.linalg import lu_solve as _lu_solve
+from ferrograd._core.torch.linalg import matrix_rank as _matrix_rank
+from ferrograd._core.torch.linalg import multi_dot as _multi_dot
+from ferrograd._core.torch.linalg import pinv as _pinv
+from ferrograd._core.torch.linalg import solve as _solve
+from ferrograd._core.torch.linalg import solve_ex as _solve_ex
+
+__all__ = [
+    "cholesky_ex",
+    "inv_ex",
+    "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_factor_ex",
+    "lu_solve",
+    "matrix_rank",
+    "multi_dot",
+    "pinv",
+    "solve",
+    "solve_ex",
+]
+
+
+class InverseInfo(NamedTuple):
+    """An inverse, and for each matrix 0 if it has one."""
+
+    inverse: Tensor
+    info: Tensor
+
+
+class CholeskyInfo(NamedTuple):
+    """A Cholesky factor, and for each matrix 0 if it has one."""
+
+    L: Tensor
+    info: Tensor
+
+
+class SolutionInfo(NamedTuple):
+    """A solution of linear equations, and for each matrix 0 if there is one."""
+
+    result: Tensor
+    info: Tensor
+
+
+class LU(NamedTuple):
+    """Both triangles of a factorisation in one matrix, and the rows that were exchanged."""
+
+    LU: Tensor
+    pivots: Tensor
+
+
+class LUInfo(NamedTuple):
+    """:class:`LU`, and for each matrix the first pivot that is zero, counted from 1, or 0."""
+
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
+class PLU(NamedTuple):
+    """The factors of ``p @ l @ u``."""
+
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+class LeastSquares(NamedTuple):
+    """The solution of linear equations in the sense of least squares."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+# Torch calls the matrices A and B.
+def lu(A: Tensor, *, pivot: bool = True) -> PLU:
+    """The factors p, l and u of ``A`` with partial pivoting."""
+    _pivoted(pivot, "lu")
+    return PLU(*_lu(A))
+
+
+def lu_factor(A: Tensor, *, pivot: bool = True) -> LU:
+    """The packed factors of ``A`` with partial pivoting, and the rows that were exchanged."""
+    _pivoted(pivot, "lu_factor")
+    return LU(*_lu_factor(A))
+
+
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> LUInfo:
+    """:func:`lu_factor`, and the first pivot of each matrix that is zero."""
+    _pivoted(pivot, "lu_factor_ex")
+    both, pivots = _lu_factor(A)
+    zero = ops.equal(ops.diagonal(both.detach(), 0, -2, -1), 0)
+    first = ops.argmax(ops.cast(zero, "int32"), -1) + 1 if zero.shape[-1] else ops.sum(zero, -1)
+    info = ops.cast(ops.where(ops.any(zero, -1), first, 0), "int32")
+    _check(info, check_errors, "lu_factor_ex")
+    return LUInfo(both, pivots, info)
+
+
+def lu_solve(
+    LU: Tensor,
+    pivots: Tensor,
+    B: Tensor,
+    *,
+    left: bool = True,
+    adjoint: bool = False,
+) -> Tensor:
+    """The solution of linear equations with right sides ``B``, given the factors of :func:`lu_factor`."""
+    return _lu_solve(LU, pivots, B, left, adjoint)
+
+
+def _pivoted(pivot: bool, function: str) -> None:
+    if not pivot:
+        raise ArgumentError(f"linalg.{function}: factors without pivoting are not available on the CPU; pivot=True")
+
+
+def _check(info: Tensor, check_errors: bool, function: str) -> None:
+    if check_errors and bool(ops.any(info)):
+        raise LinAlgError(f"linalg.{function}: a matrix has no result, info is {info.tolist()}")
+
+
+def _columns(A: Tensor, B: Tensor) -> bool:
+    """Whether ``B`` is a batch of vectors for the matrices ``A``."""
+    return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
+
+
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> InverseInfo:
+    """The inverse, NaN for a singular matrix, whose info is then not 0."""
+    inverse, info = _inv_ex(A)
+    _check(info, check_errors, "inv_ex")
+    return InverseInfo(inverse, info)
+
+
+def cholesky_ex(
+    input: Tensor,
+    *,
+    upper: bool = False,
+    check_errors: bool = False,
+) -> CholeskyInfo:
+    """The Cholesky factor, NaN for a matrix that is not positive definite, whose info is then not 0."""
+    factor, info = _cholesky_ex(input, upper)
+    _check(info, check_errors, "cholesky_ex")
+    return CholeskyInfo(factor, info)
+
+
+def solve_ex(
+    A: Tensor,
+    B: Tensor,
+    *,
+    left: bool = True,
+    check_errors: bool = False,
+) -> SolutionInfo:
+    """:func:`solve`, NaN for a singular matrix, whose info is then not 0."""
+    if left:
+        vector = _columns(A, B)
+        solution, info = _solve_ex(A, ops.expand_dims(B, -1) if vector else B)
+        solution = ops.squeeze(solution, -1) if vector else solution
+    else:
+        solution, info = _solve_ex(ops.matrix_transpose(A), ops.matrix_transpose(B))
+        solution = ops.matrix_transpose(solution)
+    _check(info, check_errors, "solve_ex")
+    return SolutionInfo(solution, info)
+
+
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    """The solution of ``A @ x = B`` (of ``x @ A = B`` if not ``left``). ``B`` may be vectors, one for each matrix."""
+    A, B = _arguments.tensor(A, "linalg.solve", "A"), _arguments.tensor(B, "linalg.solve", "B")
+    if left and _columns(A, B):
+        return ops.squeeze(_solve(A, ops.expand_dims(B, -1)), -1)
+    if left:
+        return _solve(A, B)
+    return ops.matrix_transpose(_solve(ops.matrix_transpose(A), ops.matrix_transpose(B)))
+
+
+def lstsq(
+    A: Tensor,
+    B: Tensor,
+    rcond: float | None = None,
+    *,
+    driver: str | None = None,
+) -> LeastSquares:
+    """The solution of ``A @ x = B`` of least squares and least norm, by the singular value decomposition.
+
+    The ``driver`` decides only which of the other results are there: the rank for all but "gels", the singular values
+    for "gelsd" and "gelss".
+    """
+    A, B = _arguments.tensor(A, "linalg.lstsq", "A"), _arguments.tensor(B, "linalg.lstsq", "B")
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise ArgumentError(
+            f"torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), not {driver}"
+        )
+    vector = _columns(A, B)
+    solution, left, rank, values = _lstsq(A, ops.expand_dims(B, -1) if vector else B, rcond)
+    if vector:
+        solution = ops.squeeze(solution, -1)
+    none = ops.zeros([0], A.dtype)
+    kept = left if driver != "gelsy" or left.ndim != 1 else none
+    has_values = driver in ("gelsd", "gelss")
+    ranked = rank if driver != "gels" else ops.zeros([0], "int64")
+    return LeastSquares(solution, kept, ranked, values if has_values else none)
+
+
+def pinv(
+    A: Tensor,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    rcond: Any = None,
+    hermitian: bool = False,
+) -> Tensor:
+    """The pseudoinverse. Singular values up to ``atol`` or ``rtol`` times the largest count as zero.
+
+    Of a symmetric matrix (``hermitian``) the lower triangle is read. The bounds are numbers.
+    """
+    if hermitian:
+        A = ops.tril(A) + ops.matrix_transpose(ops.tril(A, -1))
+    return _pinv(A, _number(atol, "atol"), _number(rtol if rcond is None else rcond, "rtol"))
+
+
+def _number(value: Any, name: str) -> Any:
+    """A bound as a number."""
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise ArgumentError(f"linalg: {name} is a number, not a tensor of shape {list(value.shape)}")
+        return value.item()
+    return value
+
+
+def matrix_rank(
+    A: Tensor,
+    tol: Any = None,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    hermitian: bool = False,
+) -> Tensor:
+    """The number of singular values that do not count as zero. See :func:`pinv`."""
+    if tol is not None:
+        return _matrix_rank(A, _number(tol, "tol"), 0.0)
+    return _matrix_rank(A, _number(atol, "atol"), _number(rtol, "rtol"))
+
+
+def multi_dot(tensors: Any) -> Tensor:
+    """The product of matrices in the order that takes the fewest multiplications."""
+    return _multi_dot(list(tensors))

@@ -1,0 +1,369 @@
+"""torch's elementwise, sorting and product functions whose arguments differ from the core's, second part."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ferrograd import _arguments
+from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._core import torch as ops
+from ferrograd.torch._creation import tensor
+from ferrograd.torch._reductions import ValuesAndIndices
+
+__all__ = [
+    "addbmm",
+    "aminmax",
+    "as_strided_scatter",
+    "cdist",
+    "cholesky_inverse",
+    "constant_pad_nd",
+    "div",
+    "divide",
+    "fill",
+    "frexp",
+    "gradient",
+    "kthvalue",
+    "log_softmax",
+    "logit",
+    "lu",
+    "lu_solve",
+    "lu_unpack",
+    "mode",
+    "ormqr",
+    "pinverse",
+    "repeat_interleave",
+    "rsub",
+    "searchsorted",
+    "softmax",
+    "triangular_solve",
+    "true_divide",
+    "unique",
+    "unique_consecutive",
+    "where",
+]
+
+
+class MinMax(NamedTuple):
+    """The smallest and the largest elements."""
+
+    min: Tensor
+    max: Tensor
+
+
+class MantissaExponent(NamedTuple):
+    """Numbers as ``mantissa * 2**exponent``."""
+
+    mantissa: Tensor
+    exponent: Tensor
+
+
+class Solution(NamedTuple):
+    """The solution of linear equations, and the matrix that they have."""
+
+    solution: Tensor
+    cloned_coefficient: Tensor
+
+
+class Unpacked(NamedTuple):
+    """The factors of ``p @ l @ u``."""
+
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """``beta * input + alpha * sum(bmm(batch1, batch2))`` with the sum over the batch."""
+    product: Tensor = ops.sum(ops.bmm(batch1, batch2), 0)
+    scaled = product if alpha == 1 else ops.multiply(product, alpha)
+    if beta == 0:
+        return ops.broadcast_to(scaled, product.shape)
+    return ops.add(scaled, input if beta == 1 else ops.multiply(input, beta))
+
+
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The smallest and the largest element, along an axis if there is one. Equal ones share the gradient."""
+    return MinMax(ops.min(input, dim, keepdim), ops.max(input, dim, keepdim))
+
+
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """``input`` with ``src`` written to the elements of its memory that ``as_strided`` reads."""
+    return ops.as_strided_scatter(input, src, size, stride, storage_offset or 0)
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "") -> Tensor:
+    """The ``p``-norms of the differences of all pairs of rows. ``compute_mode`` changes nothing."""
+    return ops.cdist(x1, x2, p)
+
+
+def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of the matrix whose Cholesky factor is ``input``."""
+    n = _arguments.tensor(input, "cholesky_inverse", "input").shape[-1]
+    return ops.cholesky_solve(ops.eye(n, dtype=input.dtype), input, upper)
+
+
+def constant_pad_nd(input: Tensor, pad: Any, value: float = 0) -> Tensor:
+    """``input`` with ``value`` before and after its last axes. ``pad`` has a pair for each, from the last axis on."""
+    input, pairs = _arguments.tensor(input, "constant_pad_nd", "input"), _arguments.pairs(pad, "constant_pad_nd", "pad")
+    return ops.pad(input, [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1], "constant", value)
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """The quotient; with the ``rounding_mode`` "trunc" rounded towards 0, with "floor" down.
+
+    Rounded quotients of integers are integers, and their divisors are not 0.
+    """
+    if rounding_mode is None:
+        return ops.divide(input, other)
+    if rounding_mode == "floor":
+        return ops.floor_divide(input, other)
+    if rounding_mode != "trunc":
+        raise ArgumentError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
+    if any(isinstance(x, float) or (isinstance(x, Tensor) and x.dtype.kind == "f") for x in (input, other)):
+        return ops.trunc(ops.divide(input, other))
+    return ops.floor_divide(ops.subtract(input, ops.fmod(input, other)), other)
+
+
+def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """The same as :func:`div`."""
+    return div(input, other, rounding_mode=rounding_mode)
+
+
+def true_divide(input: Any, other: Any) -> Tensor:
+    """The quotient."""
+    return ops.divide(input, other)
+
+
+def fill(input: Tensor, value: Any) -> Any:
+    """A tensor of the shape and dtype of ``input`` with ``value`` as all elements."""
+    if isinstance(value, Tensor) and value.ndim:
+        raise ShapeError(f"fill only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+    return ops.masked_fill(input, ops.full([], True), value)
+
+
+def frexp(input: Tensor) -> Any:
+    """The elements as ``mantissa * 2**exponent``, with the mantissa in [0.5, 1) and the exponent an int32."""
+    return MantissaExponent(*ops.frexp(input))
+
+
+def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """The derivative along each axis, from differences of the second order; at the borders of ``edge_order`` 1 or 2.
+
+    ``spacing`` is the distance of the samples, one number for all axes or one for each, or a vector of places for each.
+    """
+    input = _arguments.tensor(input, "gradient", "input")
+    if edge_order not in (1, 2):
+        raise ArgumentError(f"torch.gradient only supports edge_order=1 and edge_order=2, got {edge_order}")
+    spacing = 1 if spacing is None else spacing
+    axes = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    each = list(spacing) if isinstance(spacing, list | tuple) else [spacing] * len(axes)
+    if len(each) != len(axes):
+        raise ArgumentError(f"torch.gradient expected spacing for {len(axes)} axes, got {len(each)}")
+    return tuple(_gradient(input, step, axis, edge_order) for step, axis in zip(each, axes, strict=True))
+
+
+def _gradient(x: Tensor, step: Any, axis: int, edge_order: int) -> Tensor:
+    """The derivative along one axis."""
+    n = x.shape[axis]
+    if n < edge_order + 1:
+        raise ArgumentError(
+            f"torch.gradient expected each dimension size to be at least edge_order+1, got {n} for axis {axis}"
+        )
+    x = ops.moveaxis(x, axis, -1)
+    if isinstance(step, Tensor) and step.ndim:
+        places = ops.cast(step, x.dtype)
+        if tuple(places.shape) != (n,):
+            raise ShapeError(f"torch.gradient expected {n} coordinates along axis {axis}, got {list(places.shape)}")
+        steps = ops.diff(places)
+    else:
+        steps = ops.broadcast_to(ops.full([], step, x.dtype) if not isinstance(step, Tensor) else step, [n - 1])
+    slopes = ops.diff(x) / steps
+    left, right = steps[:-1], steps[1:]
+    inner = (left * slopes[..., 1:] + right * slopes[..., :-1]) / (left + right)
+    first, last = slopes[..., :1], slopes[..., -1:]
+    if edge_order == 2:
+        first = first - (slopes[..., 1:2] - first) * steps[:1] / (steps[:1] + steps[1:2])
+        last = last + (last - slopes[..., -2:-1]) * steps[-1:] / (steps[-1:] + steps[-2:-1])
+    return ops.moveaxis(ops.concat([first, inner, last], -1), -1, axis)
+
+
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
+    """The ``k``-th smallest element along an axis, counted from 1, and its index."""
+    return _selected("kthvalue", input, k, dim=dim, keepdim=keepdim)
+
+
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
+    """The most frequent element along an axis, the smallest of several, and the last index where it is."""
+    return _selected("mode", input, dim=dim, keepdim=keepdim)
+
+
+def _selected(name: str, input: Tensor, *args: Any, dim: int, keepdim: bool) -> ValuesAndIndices:
+    """Elements along an axis, or the element of a tensor without axes."""
+    f = getattr(ops, name)
+    if _arguments.tensor(input, name, "input").ndim == 0:
+        value, index = f(ops.reshape(input, [1]), *args, dim, False)
+        return ValuesAndIndices(value, index)
+    return ValuesAndIndices(*f(input, *args, dim, keepdim))
+
+
+def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """``exp(x) / sum(exp(x))`` along an axis, computed in ``dtype`` if it is given."""
+    return ops.softmax(input if dtype is None else ops.cast(input, dtype), dim)
+
+
+def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """The logarithm of the softmax along an axis, computed in ``dtype`` if it is given."""
+    return ops.log_softmax(input if dtype is None else ops.cast(input, dtype), dim)
+
+
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """``log(x / (1 - x))``, with ``eps`` of the input clamped to [eps, 1 - eps]."""
+    if eps is None:
+        return ops.logit(input)
+    # If eps is above one half the lower bound counts, which in `clamp` the upper does.
+    high = ops.where(ops.greater(input, 1 - eps), 1 - eps, input)
+    return ops.logit(ops.where(ops.less(input, eps), eps, high))
+
+
+def lu(input: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
+    """The packed LU factors and the pivots; with ``get_infos`` also zeros, as no factorisation fails."""
+    _pivoted(pivot, "lu")
+    both, pivots = ops.linalg.lu_factor(input)
+    return (both, pivots, ops.zeros(list(both.shape[:-2]), "int32")) if get_infos else (both, pivots)
+
+
+def _pivoted(pivot: bool, function: str) -> None:
+    if not pivot:
+        raise ArgumentError(f"{function}: factors without pivoting are not available on the CPU; pivot=True")
+
+
+# The names of the parameters are torch's.
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """The solution of linear equations with right sides ``input``, given LU factors."""
+    return ops.linalg.lu_solve(LU_data, LU_pivots, input)
+
+
+def lu_unpack(
+    LU_data: Tensor,
+    LU_pivots: Tensor,
+    unpack_data: bool = True,
+    unpack_pivots: bool = True,
+) -> Any:
+    """The factors p, l and u. Those that are not wanted are empty."""
+    p, low, high = ops.lu_unpack(LU_data, LU_pivots)
+    empty = ops.zeros([0], LU_data.dtype)
+    return Unpacked(p if unpack_pivots else empty, low if unpack_data else empty, high if unpack_data else empty)
+
+
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
+    """The product with the orthogonal matrix of Householder reflections."""
+    return ops.ormqr(input, tau, other, left, transpose)
+
+
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """The pseudoinverse; singular values up to ``rcond`` times the largest count as zero."""
+    return ops.linalg.pinv(input, None, rcond)
+
+
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, output_size: int | None = None
+) -> Tensor:
+    """The elements, each repeated. ``output_size`` is known without it."""
+    if repeats is None:
+        counts = _arguments.tensor(input, "repeat_interleave", "input")
+        return ops.repeat_interleave(ops.arange(counts.shape[0]), counts, 0)
+    return ops.repeat_interleave(input, repeats, dim)
+
+
+def rsub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
+    """``other - alpha * input``."""
+    return ops.subtract(other, input if alpha == 1 else ops.multiply(input, alpha))
+
+
+# The order of the parameters is torch's.
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """Where elements would be inserted into rising rows so that these stay rising."""
+    found = ops.searchsorted(sorted_sequence, input, right, side, sorter)
+    return ops.cast(found, "int32") if out_int32 else found
+
+
+# The name of the second parameter is torch's.
+def triangular_solve(
+    input: Tensor,
+    A: Tensor,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+) -> Any:
+    """The solution of ``A @ x = input`` (of the transposed A if ``transpose``) for a triangle A, and A."""
+    matrix = ops.matrix_transpose(A) if transpose else A
+    solution = ops.linalg.solve_triangular(matrix, input, upper != transpose, True, unitriangular)
+    return Solution(solution, ops.clone(A))
+
+
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The distinct elements in rising order, or with ``dim`` the distinct slices; also which each is, and how often.
+
+    They are always sorted.
+    """
+    input = _arguments.tensor(input, "unique", "input")
+    if dim is None:
+        values, _, inverse, counts = ops.unique_all(input)
+    else:
+        found = np.unique(input.detach().numpy(), True, True, True, axis=dim)
+        values = ops.index_select(input, dim, tensor(found[1]))
+        inverse, counts = tensor(found[2].reshape(-1)), tensor(found[3])
+    return _chosen(values, inverse if return_inverse else None, counts if return_counts else None)
+
+
+def _chosen(values: Tensor, *more: Tensor | None) -> Any:
+    """The values alone, or a tuple with what else is wanted."""
+    wanted = [x for x in more if x is not None]
+    return (values, *wanted) if wanted else values
+
+
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The first element (or slice along ``dim``) of each run of equal ones; also the run of each, and its length."""
+    x = _arguments.tensor(input, "unique_consecutive", "input")
+    x, axis = (ops.reshape(x, [-1]), 0) if dim is None else (x, dim)
+    rows = ops.moveaxis(x, axis, 0)
+    n = rows.shape[0]
+    rows = ops.reshape(rows, [n, -1]) if rows.shape[0] else rows
+    starts = [True, *ops.any(ops.not_equal(rows[1:], rows[:-1]), 1).tolist()] if n else []
+    first = [i for i, new in enumerate(starts) if new]
+    values = ops.index_select(x, axis, tensor(np.array(first, np.int64)))
+    runs = ops.cumsum(tensor(np.array(starts, np.int64)), 0) - 1
+    inverse = ops.reshape(runs, list(input.shape)) if dim is None else runs
+    counts = tensor(np.diff(np.array([*first, n], np.int64)))
+    return _chosen(values, inverse if return_inverse else None, counts if return_counts else None)
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """The elements of ``input`` where the condition holds, else of ``other``; alone, the indices where it holds."""
+    if input is None and other is None:
+        return tuple(ops.nonzero(condition))
+    if isinstance(condition, Tensor) and condition.dtype.kind != "b" and condition.dtype != np.uint8:
+        raise ArgumentError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
+        )
+    return ops.where(condition, input, other)

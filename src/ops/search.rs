@@ -1,0 +1,314 @@
+//! Quantiles, places in sorted rows, distinct elements, and counts.
+
+use std::borrow::Cow;
+
+use smallvec::smallvec;
+
+use super::entry::{Axes, Operand, Value, op};
+use super::promote::{Class, as_tensor, promoted, promoted_float};
+use super::sort::sorted;
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::error::{Result, bail};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::kernel::broadcast;
+use crate::kernel::sort;
+use crate::ops::index::{index_add, narrow, take, take_along_axis};
+use crate::ops::movement::axes::permuted;
+use crate::ops::movement::{broadcast_to, cast, moveaxis, reshape_to};
+use crate::ops::pointwise::arithmetic::{maximum_same, minimum_same, multiply_same};
+use crate::ops::pointwise::compare::{equal, logical_not};
+use crate::ops::pointwise::elementary::{ceil, floor, isnan, round_even};
+use crate::ops::pointwise::select::select;
+use crate::ops::reduce::sum;
+use crate::shape::{self, Dims};
+
+/// The numbers below which the parts q of the elements lie, over axes.
+fn quantiles(
+    op: &'static str,
+    x: &Tensor,
+    q: Operand<'_>,
+    axis: Axes<'_>,
+    (keepdims, interpolation): (bool, &str),
+    ignores_nan: bool,
+) -> Result<Tensor> {
+    let x = &*promoted_float(x)?;
+    let q = as_tensor(q, DType::F64)?.detach();
+    if q.rank() > 1 {
+        bail!(Shape, op, "q is a number or a vector of numbers, not of shape {:?}", q.dims());
+    }
+    let inside = |&v: &f64| (0.0..=1.0).contains(&v);
+    if q.levels.is_empty() && !q.array.view::<f64>().iter().all(inside) {
+        bail!(Argument, op, "q is between 0 and 1");
+    }
+    // The axes as one, which is the last.
+    let axes: Dims = match axis {
+        None => (0..x.rank()).collect(),
+        Some(list) => shape::axes(op, list, x.rank())?.into_iter().collect(),
+    };
+    let kept: Dims = (0..x.rank()).filter(|a| !axes.contains(a)).collect();
+    let n: usize = axes.iter().map(|&a| x.dims()[a]).product();
+    if n == 0 {
+        bail!(Argument, op, "{:?} has no elements on the axes", x.dims());
+    }
+    let lead: Dims = kept.iter().map(|&a| x.dims()[a]).collect();
+    let with_last = |size: usize| lead.iter().copied().chain([size]).collect::<Dims>();
+    let rows = reshape_to(&permuted(x, kept.iter().chain(&axes).copied())?, &with_last(n))?;
+    let (rows, _) = sorted(op, &rows, -1, false)?;
+    let (vector, m) = (q.rank() == 1, shape::len(q.dims()));
+    let q = reshape_to(&q, &[m])?;
+    let missing = isnan(&rows.detach())?;
+    let last = Tensor::scalar_of(DType::F64, (n - 1) as f64);
+    let place = if ignores_nan {
+        let missing = sum(&missing, Some(&[-1]), true, Some(DType::F64))?;
+        q * maximum_same(&(last - missing), &Tensor::scalar_of(DType::F64, 0.0))?
+    } else {
+        // A NaN is the last one, and then the result.
+        select(&narrow(&missing, -1, n as i64 - 1, 1)?, &last, &(q * &last))?
+    };
+    let place = broadcast_to(&place, &with_last(m))?;
+    let at = |place: &Tensor| take_along_axis(&rows, &cast(place, DType::I64)?, Some(-1));
+    let both = || -> Result<(Tensor, Tensor)> { Ok((at(&floor(&place)?)?, at(&ceil(&place)?)?)) };
+    let out = match interpolation {
+        "lower" => at(&floor(&place)?)?,
+        "higher" => at(&ceil(&place)?)?,
+        "nearest" => at(&round_even(&place)?)?,
+        "midpoint" => {
+            let (low, high) = both()?;
+            low * 0.5 + high * 0.5
+        }
+        "linear" => {
+            let (low, high) = both()?;
+            let weight = cast(&(&place - floor(&place)?), x.dtype())?;
+            let exact = equal((&weight).into(), 0.0.into())?;
+            select(&exact, &low, &(&low + multiply_same(&(high - &low), &weight)?))?
+        }
+        _ => bail!(
+            Argument,
+            op,
+            "the interpolation is 'linear', 'lower', 'higher', 'nearest' or 'midpoint', not '{interpolation}'"
+        ),
+    };
+    let mut dims: Dims = lead;
+    if keepdims {
+        dims = (0..x.rank()).map(|a| if axes.contains(&a) { 1 } else { x.dims()[a] }).collect();
+    }
+    let out = moveaxis(&out, &[-1], &[0])?;
+    if vector {
+        dims.insert(0, m);
+    }
+    reshape_to(&out, &dims)
+}
+
+/// The numbers below which the parts q of the elements lie, over axes (all by default). Between two elements they are
+/// interpolated: 'linear', or 'lower', 'higher', 'nearest' (halves to the even one) or 'midpoint'. A q with one axis gives
+/// a result with that axis first. NaN where there is one. q has no gradient.
+///
+/// ```python
+/// >>> fg.quantile(fg.tensor([1., 2., 4.]), 0.75).item()
+/// 3.0
+/// ```
+#[op(method)]
+pub fn quantile(
+    x: &Tensor,
+    q: Operand<'_>,
+    #[default(None)] axis: Axes<'_>,
+    #[default(false)] keepdims: bool,
+    #[default("linear")] interpolation: &str,
+) -> Result<Tensor> {
+    quantiles("quantile", x, q, axis, (keepdims, interpolation), false)
+}
+
+/// As `quantile`, of the elements that are not NaN; NaN where all are.
+///
+/// ```python
+/// >>> fg.nanquantile(fg.tensor([1., float('nan'), 2., 4.]), 0.75).item()
+/// 3.0
+/// ```
+#[op(method)]
+pub fn nanquantile(
+    x: &Tensor,
+    q: Operand<'_>,
+    #[default(None)] axis: Axes<'_>,
+    #[default(false)] keepdims: bool,
+    #[default("linear")] interpolation: &str,
+) -> Result<Tensor> {
+    quantiles("nanquantile", x, q, axis, (keepdims, interpolation), true)
+}
+
+/// Places in rising rows: integers, which have no derivative.
+struct Search {
+    right: bool,
+}
+
+impl Op for Search {
+    fn name(&self) -> &'static str {
+        "searchsorted"
+    }
+
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let (rows, values) = broadcast::broadcast_batch_pair(ins[0], ins[1], batch_ndim);
+        Ok([sort::search(self.name(), &rows, &values, self.right)?].into())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![None, None])
+    }
+
+    fn jvp(&self, _: &Tangents, _: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![None])
+    }
+}
+
+/// Where the elements of y would be inserted into the rising rows of x (int64) so that these stay rising: before equal
+/// elements, or with right after them. A vector x is the row for all of y; else all axes but the last agree. `sorter` has
+/// the indices that sort x.
+///
+/// ```python
+/// >>> fg.searchsorted(fg.tensor([1., 3., 5.]), fg.tensor([3., 4.])).tolist()
+/// [1, 2]
+/// ```
+#[op(function)]
+pub fn searchsorted(
+    x: &Tensor,
+    y: Operand<'_>,
+    #[default(false)] right: bool,
+    #[default(None)] side: Option<&str>,
+    #[default(None)] sorter: Option<&Tensor>,
+) -> Result<Tensor> {
+    const OP: &str = "searchsorted";
+    let right = match side {
+        None => right,
+        Some("right") => true,
+        Some("left") if !right => false,
+        Some("left") => bail!(Argument, OP, "side is 'left' and right is True"),
+        Some(other) => bail!(Argument, OP, "side is 'left' or 'right', not '{other}'"),
+    };
+    let x: Cow<'_, Tensor> = match sorter {
+        Some(order) => Cow::Owned(take_along_axis(x, order, Some(-1))?),
+        None => Cow::Borrowed(x),
+    };
+    if x.rank() == 0 {
+        bail!(Shape, OP, "the rows have at least one axis, which 0-d tensors lack");
+    }
+    let (rows, values) = promoted(Class::Num, (&*x).into(), y)?;
+    let one = rows.rank() == 1;
+    let split = rows.rank() - 1;
+    if !one && (values.rank() != rows.rank() || values.dims()[..split] != rows.dims()[..split]) {
+        bail!(Shape, OP, "rows of shape {:?} and values of shape {:?}", rows.dims(), values.dims());
+    }
+    apply(Search { right }, &[&rows.detach(), &values.detach()])
+}
+
+/// Which interval between rising boundaries each element lies in (int64): the number of boundaries below it, or with right
+/// of those not above it.
+///
+/// ```python
+/// >>> fg.bucketize(fg.tensor([3., 4.]), fg.tensor([1., 3., 5.])).tolist()
+/// [1, 2]
+/// ```
+#[op(method)]
+pub fn bucketize(x: Operand<'_>, boundaries: &Tensor, #[default(false)] right: bool) -> Result<Tensor> {
+    if boundaries.rank() != 1 {
+        bail!(Shape, "bucketize", "boundaries are a vector, not of shape {:?}", boundaries.dims());
+    }
+    searchsorted(boundaries, x, right, None, None)
+}
+
+/// Whether each element of x is equal to one of y; with invert, whether it is equal to none.
+///
+/// ```python
+/// >>> fg.isin(fg.tensor([1, 2, 3]), fg.tensor([3, 1])).tolist()
+/// [True, False, True]
+/// ```
+#[op(function)]
+pub fn isin(x: Operand<'_>, y: Operand<'_>, #[default(false)] invert: bool) -> Result<Tensor> {
+    let (x, y) = promoted(Class::Num, x, y)?;
+    let (x, y) = (x.detach(), y.detach());
+    let n = shape::len(y.dims());
+    if n == 0 {
+        return broadcast_to(&Tensor::scalar_of(DType::Bool, f64::from(u8::from(invert))), x.dims());
+    }
+    let (sorted, _) = sorted("isin", &reshape_to(&y, &[n])?, 0, false)?;
+    let place = apply(Search { right: false }, &[&sorted, &x])?;
+    let last = Tensor::scalar_of(DType::I64, (n - 1) as f64);
+    let near = take(&sorted, &minimum_same(&place, &last)?, Some(0))?;
+    let found = equal((&near).into(), (&x).into())?;
+    if invert { logical_not(&found) } else { Ok(found) }
+}
+
+/// The distinct elements in rising order, where each first occurs, which of them each element is, and how often each
+/// occurs (int64). NaNs are one element each, or one together if `equal_nan`. The values have gradients.
+///
+/// ```python
+/// >>> [part.tolist() for part in fg.unique_all(fg.tensor([3., 1., 3.]))]
+/// [[1.0, 3.0], [1, 0], [1, 0, 1], [1, 2]]
+/// ```
+#[op(function)]
+pub fn unique_all(x: &Tensor, #[default(false)] equal_nan: bool) -> Result<Value> {
+    const OP: &str = "unique_all";
+    if !x.levels.is_empty() {
+        bail!(
+            Argument,
+            OP,
+            "the size of the result depends on the values, and under vmap those differ within the batch"
+        );
+    }
+    let flat = reshape_to(x, &[shape::len(x.dims())])?;
+    let [indices, inverse, counts] = sort::unique(OP, &flat.array, equal_nan)?.map(Tensor::constant);
+    Ok(Value::Tuple(vec![take(&flat, &indices, Some(0))?, indices, reshape_to(&inverse, x.dims())?, counts]))
+}
+
+/// How often each number from 0 to the largest occurs in a vector of integers (int64), or the sums of the weights where
+/// it does; at least `minlength` of them. Raises ArgumentError for negative numbers.
+///
+/// ```python
+/// >>> fg.bincount(fg.tensor([1, 3, 1])).tolist()
+/// [0, 2, 0, 1]
+/// ```
+#[op(method)]
+pub fn bincount(
+    x: &Tensor,
+    #[default(None)] weights: Option<&Tensor>,
+    #[default(0)] minlength: i64,
+) -> Result<Tensor> {
+    const OP: &str = "bincount";
+    if x.dtype().is_float() || x.dtype() == DType::Bool {
+        bail!(Dtype, OP, "counts integers, not {}", x.dtype());
+    }
+    if x.rank() != 1 || weights.is_some_and(|w| w.dims() != x.dims()) {
+        bail!(Shape, OP, "x is a vector and weights have its shape, got {:?}", x.dims());
+    }
+    if !x.levels.is_empty() {
+        bail!(
+            Argument,
+            OP,
+            "the size of the result depends on the values, and under vmap those differ within the batch"
+        );
+    }
+    let places = cast(&x.detach(), DType::I64)?;
+    let numbers = places.array.contiguous()?;
+    let numbers = numbers.as_slice::<i64>().expect("contiguous");
+    let (least, most) = numbers.iter().fold((0, -1), |(a, b), &v| (a.min(v), b.max(v)));
+    let Some(n) = usize::try_from(minlength).ok().filter(|_| least == 0) else {
+        bail!(Argument, OP, "numbers and minlength are 0 or more, not {least} and {minlength}");
+    };
+    let n = n.max((most + 1) as usize);
+    let Some(weights) = weights else {
+        let mut counts = Array::zeros(OP, DType::I64, &[n])?;
+        let out = counts.as_mut_slice::<i64>().expect("own");
+        numbers.iter().for_each(|&v| out[v as usize] += 1);
+        return Ok(Tensor::constant(counts));
+    };
+    let weights = if weights.dtype().is_float() {
+        Cow::Borrowed(weights)
+    } else {
+        Cow::Owned(cast(weights, DType::F64)?)
+    };
+    let zeros = Tensor::constant(Array::zeros(OP, weights.dtype(), &[n])?);
+    index_add(&zeros, 0, &places, &weights)
+}

@@ -1,0 +1,176 @@
+"""torch's functions with arguments of their own: values that torch's documentation gives, or NumPy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ferrograd.torch
+import numpy as np
+import pytest
+from ferrograd import LinAlgError
+
+# The type checker knows the core's functions, whose arguments are others.
+torch: Any = ferrograd.torch
+F = torch.nn.functional
+
+
+def numbers(x: Any) -> np.ndarray:
+    found: np.ndarray = x.detach().numpy()
+    return found
+
+
+def test_division_rounds_as_the_mode_says() -> None:
+    x, y = torch.tensor([7, -7, 7, -7]), torch.tensor([2, 2, -2, -2])
+    assert torch.div(x, y, rounding_mode="trunc").tolist() == [3, -3, -3, 3]
+    assert x.div(y, rounding_mode="floor").tolist() == [3, -4, -4, 3]
+    assert torch.div(x, y).tolist() == [3.5, -3.5, -3.5, 3.5]
+    assert torch.div(torch.tensor([7.5]), -2.0, rounding_mode="trunc").tolist() == [-3.0]
+    with pytest.raises(RuntimeError, match="'up'"):
+        torch.div(x, y, rounding_mode="up")
+
+
+def test_powers_of_integers() -> None:
+    with pytest.raises(RuntimeError, match="Integers to negative integer powers are not allowed"):
+        torch.tensor([2]) ** -1
+    assert (torch.tensor([2.0]) ** -1).tolist() == [0.5]
+
+
+def test_losses_of_predictions_outside_of_the_unit_interval() -> None:
+    for p in (-0.1, 1.5, math.nan):
+        with pytest.raises(RuntimeError, match="between 0 and 1"):
+            F.binary_cross_entropy(torch.tensor([p]), torch.tensor([1.0]))
+
+
+def test_softmax_in_another_dtype() -> None:
+    x = torch.tensor([0.0, math.log(3)])
+    assert torch.softmax(x, 0, dtype=torch.float64).dtype == torch.float64
+    assert torch.log_softmax(x, dim=0, dtype=torch.float64).dtype == torch.float64
+
+
+def test_gradient_of_samples() -> None:
+    x = np.random.default_rng(0).normal(size=(4, 5))
+    for found, wanted in zip(torch.gradient(torch.tensor(x)), np.gradient(x), strict=True):
+        np.testing.assert_allclose(numbers(found), wanted)
+    places = np.array([0.0, 0.5, 2.0, 3.0])
+    (found,) = torch.gradient(torch.tensor(x), spacing=(torch.tensor(places),), dim=0, edge_order=2)
+    np.testing.assert_allclose(numbers(found), np.gradient(x, places, axis=0, edge_order=2))
+
+
+def test_selections_name_their_parts() -> None:
+    x = torch.tensor([3.0, 1.0, 3.0, 2.0])
+    assert (x.kthvalue(2).values.item(), torch.mode(x).indices.item()) == (2.0, 2)
+    assert (torch.aminmax(x).min.item(), x.aminmax(dim=0).max.item()) == (1.0, 3.0)
+    assert torch.searchsorted(torch.tensor([1.0, 3.0]), x, out_int32=True).dtype == torch.int32
+
+
+def test_distinct_elements() -> None:
+    x = torch.tensor([[2, 1, 2], [2, 1, 1]])
+    assert torch.unique(x).tolist() == [1, 2]
+    values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True)
+    assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([1, 2], [[1, 0, 1], [1, 0, 0]], [3, 3])
+    assert x.unique(dim=1).tolist() == [[1, 2, 2], [1, 1, 2]]
+    runs, which, counts = torch.unique_consecutive(
+        torch.tensor([1, 1, 2, 2, 3, 1]), return_inverse=True, return_counts=True
+    )
+    assert (runs.tolist(), which.tolist(), counts.tolist()) == ([1, 2, 3, 1], [0, 0, 1, 1, 2, 3], [2, 2, 1, 1])
+
+
+def test_a_condition_alone_gives_indices() -> None:
+    (found,) = torch.where(torch.tensor([0, 3, 4]) > 1)
+    assert found.tolist() == [1, 2]
+    with pytest.raises(RuntimeError, match="boolean tensor"):
+        torch.where(torch.tensor([0.5, 0.0]), 1.0, 2.0)
+
+
+def test_factorizations_as_torch_returns_them() -> None:
+    a = torch.tensor(np.random.default_rng(1).normal(size=(3, 3)), requires_grad=True)
+    u, s, v = torch.svd(a)
+    np.testing.assert_allclose(numbers(u @ torch.diag(s) @ v.T), numbers(a))
+    p, low, high = torch.lu_unpack(*torch.linalg.lu_factor(a))
+    np.testing.assert_allclose(numbers(p @ low @ high), numbers(a))
+    b = torch.ones(3, dtype=torch.float64)
+    np.testing.assert_allclose(numbers(a @ torch.linalg.solve(a, b)), numbers(b))
+    np.testing.assert_allclose(numbers(torch.linalg.solve(a, torch.eye(3), left=False)), np.linalg.inv(numbers(a)))
+    np.testing.assert_allclose(
+        numbers(torch.linalg.lstsq(a, b[:, None]).solution[:, 0]), np.linalg.solve(numbers(a), b)
+    )
+    assert torch.linalg.inv_ex(torch.zeros(2, 1, 1)).info.tolist() == [1, 1]
+    with pytest.raises(LinAlgError):
+        torch.linalg.inv_ex(torch.zeros(2, 1, 1), check_errors=True)
+    assert torch.linalg.lu_factor_ex(torch.zeros(1, 1)).info.item() == 1
+    x, same = torch.triangular_solve(b[:, None], a)
+    np.testing.assert_allclose(numbers(torch.triu(same) @ x)[:, 0], numbers(b))
+
+
+def test_special_functions_have_torch_names() -> None:
+    x = torch.tensor([0.5], dtype=torch.float64, requires_grad=True)
+    for name in torch.special.__all__:
+        assert callable(getattr(torch.special, name)), name
+    (slope,) = torch.autograd.grad(torch.special.gammaln(x), [x])
+    assert slope.item() == pytest.approx(torch.special.psi(x).item())
+
+
+def test_memory_formats_are_accepted() -> None:
+    x = torch.ones(1, 2, 3, 4)
+    assert x.to(memory_format=torch.channels_last).shape == x.shape
+    assert x.contiguous(memory_format=torch.channels_last).double(memory_format=torch.preserve_format).shape == x.shape
+    assert x.clone(memory_format=torch.preserve_format).tolist() == x.tolist()
+    assert repr(torch.channels_last) == "torch.channels_last"
+
+
+def test_grids_of_the_identity_read_the_image() -> None:
+    image = torch.tensor(np.random.default_rng(2).normal(size=(1, 2, 3, 4)), requires_grad=True)
+    theta = torch.tensor([[[1.0, 0, 0], [0, 1, 0]]], dtype=torch.float64)
+    for aligned in (False, True):
+        grid = F.affine_grid(theta, [1, 2, 3, 4], align_corners=aligned)
+        for mode in ("bilinear", "nearest", "bicubic"):
+            for padding in ("zeros", "border", "reflection"):
+                read = F.grid_sample(image, grid, mode, padding, aligned)
+                np.testing.assert_allclose(numbers(read), numbers(image), atol=1e-12)
+    half = F.grid_sample(image, torch.tensor([[[[1 / 3 - 1, -1.0]]]], dtype=torch.float64), align_corners=True)
+    np.testing.assert_allclose(numbers(half).ravel(), numbers(image)[0, :, 0, :2].mean(1))
+    assert F.grid_sample(image, torch.full((1, 1, 1, 2), 9.0, dtype=torch.float64)).tolist() == [[[[0.0]], [[0.0]]]]
+    grid = torch.tensor(np.random.default_rng(3).uniform(-1.2, 1.2, (1, 2, 2, 2)), requires_grad=True)
+    for mode in ("bilinear", "bicubic"):
+        assert torch.autograd.gradgradcheck(lambda x, g, m=mode: F.grid_sample(x, g, m), (image, grid))
+
+
+def brute_force(probabilities: np.ndarray, target: list[int]) -> float:
+    """The probability of all paths that become the target when repetitions and blanks (0) are left out."""
+    steps, classes = probabilities.shape
+    total = 0.0
+    for path in np.ndindex(*[classes] * steps):
+        kept = [c for i, c in enumerate(path) if c and (i == 0 or path[i - 1] != c)]
+        if kept == target:
+            total += float(np.prod(probabilities[np.arange(steps), path]))
+    return total
+
+
+def test_ctc_sums_over_all_paths() -> None:
+    generator = np.random.default_rng(4)
+    logits = torch.tensor(generator.normal(size=(4, 3, 3)), requires_grad=True)
+    scores = torch.log_softmax(logits, 2)
+    targets = [[1, 2], [1, 1], []]
+    padded = torch.tensor([[1, 2], [1, 1], [0, 0]])
+    losses = F.ctc_loss(scores, padded, torch.tensor([4, 4, 3]), torch.tensor([2, 2, 0]), reduction="none")
+    p = np.exp(numbers(scores))
+    wanted = [-math.log(brute_force(p[:n, i], t)) for i, (n, t) in enumerate(zip((4, 4, 3), targets, strict=True))]
+    np.testing.assert_allclose(numbers(losses), wanted)
+    flat = F.ctc_loss(scores, torch.tensor([1, 2, 1, 1]), (4, 4, 3), (2, 2, 0), reduction="none")
+    np.testing.assert_allclose(numbers(flat), wanted)
+    mean = F.ctc_loss(scores, padded, (4, 4, 3), (2, 2, 0))
+    assert mean.item() == pytest.approx(np.mean(np.array(wanted) / [2, 2, 1]))
+    assert torch.autograd.gradgradcheck(
+        lambda x: F.ctc_loss(torch.log_softmax(x, 2), padded, (4, 4, 3), (2, 2, 0)), (logits,)
+    )
+
+
+def test_ctc_of_an_impossible_target() -> None:
+    scores = torch.zeros(1, 1, 3, requires_grad=True)
+    assert F.ctc_loss(scores, torch.tensor([[1, 2]]), (1,), (2,)).item() == math.inf
+    none = F.ctc_loss(scores, torch.tensor([[1, 2]]), (1,), (2,), zero_infinity=True)
+    none.backward()
+    assert none.item() == 0
+    assert scores.grad is not None
+    assert not scores.grad.any()
