@@ -13,7 +13,13 @@ from ferrograd.func import vmap
 from tests import check
 from tests.cases import Case, all_cases
 
-ROWS = [c for c in all_cases() if check.differentiated(c) and not any(isinstance(a, list) for a in c.inputs)]
+# The size of this op's result depends on the values, so vmap refuses it.
+REFUSED = {"unique_all"}
+ROWS = [
+    c
+    for c in all_cases()
+    if check.differentiated(c) and c.op not in REFUSED and not any(isinstance(a, list) for a in c.inputs)
+]
 
 
 def recorded(case: Case, batch_size: int) -> int:
