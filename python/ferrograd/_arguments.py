@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError, IndexOutOfRange, Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,6 +64,14 @@ def pairs(values: Any, function: str, name: str) -> list[tuple[int, int]]:
     if len(flat) % 2:
         raise ArgumentError(f"{function}: {name} must have a pair for each axis, not {len(flat)} numbers")
     return list(zip(flat[::2], flat[1::2], strict=True))
+
+
+def axis(value: Any, function: str, ndim: int) -> int:
+    """An axis of a tensor with ``ndim`` axes, counted from 0. Raises ``IndexOutOfRange`` where there is none."""
+    i = integer(value, function, "axis")
+    if not -ndim <= i < ndim:
+        raise IndexOutOfRange(f"{function}: axis {i} is out of range for {ndim} dimensions")
+    return i % ndim
 
 
 def axes_of_size_one(x: Any, function: str, axes: Any) -> list[int]:

@@ -28,7 +28,7 @@ _ROLES = {
 
 
 def _load(role: str) -> Any:
-    """The object for a role. Raises MemoryError where a file of the module cannot be read for want of memory."""
+    """The object for a role. Raises MemoryError if memory ends while its module is imported."""
     path, name = _ROLES[role]
     try:
         module = import_module(f"ferrograd.{path}".rstrip("."))

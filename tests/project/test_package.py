@@ -74,3 +74,11 @@ def test_every_exported_name_is_there() -> None:
     assert not [name for name in fg.__all__ if not hasattr(fg, name)]
     with pytest.raises(AttributeError, match="module 'ferrograd' has no attribute 'nothing'"):
         fg.nothing  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_an_error_names_every_function_of_func() -> None:
+    """The package says where a function of ``func`` is, without importing ``func``."""
+    here = {"SparseMatrix", "grad", *fg.__all__}
+    for name in set(fg.func.__all__) - here:
+        with pytest.raises(AttributeError, match=rf"ferrograd\.func\.{name}$"):
+            getattr(fg, name)

@@ -45,7 +45,7 @@ def run():
 for _ in range(3):
     run()
 fg.empty_cache()
-# What the interpreter frees or keeps at its end is not looked at.
+# The process ends here, so valgrind does not see what the interpreter frees or keeps at its end.
 os._exit(0)
 """
 

@@ -56,7 +56,7 @@ def _constant(
     requires_grad: bool = False,
     _op: Any = None,
 ) -> Tensor:
-    _core.check_device("device", device)
+    _core.check_device(_op.__name__, device)
     return placed(_op(shape, dtype), out, requires_grad)
 
 
@@ -78,7 +78,7 @@ def full(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of a shape filled with one number. The dtype is by default the default float, or bool for a bool."""
-    _core.check_device("device", device)
+    _core.check_device("full", device)
     if dtype is None and not isinstance(fill_value, bool):
         fill_value = float(fill_value)
     return placed(ops.full(shape, fill_value, dtype), out, requires_grad)

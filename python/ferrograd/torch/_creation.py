@@ -101,7 +101,7 @@ def _constant(
     memory_format: Any = None,
     _op: Any = None,
 ) -> Tensor:
-    _core.check_device("device", device)
+    _core.check_device(_op.__name__, device)
     return placed(_formatted(_op(_shape(sizes, size), dtype), memory_format), out, requires_grad)
 
 
@@ -139,7 +139,7 @@ def _constant_like(
     memory_format: Any = None,
     _op: Any = None,
 ) -> Tensor:
-    _core.check_device("constant_like", device)
+    _core.check_device(_op.__name__, device)
     return placed(_formatted(_op(input, dtype), memory_format), None, requires_grad)
 
 
@@ -263,7 +263,7 @@ def _random(
     requires_grad: bool = False,
     _op: Any = None,
 ) -> Tensor:
-    _core.check_device("random", device)
+    _core.check_device(_op.__name__, device)
     with drawing(generator, _op.__name__):
         drawn = _op(_shape(sizes, size), dtype)
     return placed(drawn, out, requires_grad)
@@ -393,7 +393,7 @@ def _random_like(
     memory_format: Any = None,
     _op: Any = None,
 ) -> Tensor:
-    _core.check_device("random_like", device)
+    _core.check_device(_op.__name__, device)
     with drawing(generator, _op.__name__):
         drawn = _op(input, dtype)
     return placed(_formatted(drawn, memory_format), None, requires_grad)

@@ -264,7 +264,7 @@ def _rebuild_tensor(memory: Any, offset: int, size: Any, stride: Any, *rest: Any
     """A tensor whose elements are these places of a vector."""
     tracked = bool(rest[0]) if rest else False
     if len(rest) > 2:
-        # Such memory is plain bytes.
+        # UntypedStorage is plain bytes.
         memory = _core.make(memory.numpy().view(rest[2]), None, False, TORCH)
     found = ops.as_strided(memory, list(size), list(stride), int(offset)).detach()
     return found.requires_grad_() if tracked else found
@@ -306,7 +306,7 @@ _OBJECTS: dict[tuple[str, str], Any] = {
 
 
 def _tensor_of(data: bytes, dtype: str, count: int) -> Any:
-    """A vector of the numbers in some bytes; raises unless there are as many."""
+    """The vector of ``count`` numbers that the bytes hold; raises if they hold another count."""
     kind = _dtype(dtype)
     if count < 0 or len(data) != count * kind.itemsize:
         raise pickle.UnpicklingError(f"the file has {len(data)} bytes for {count} numbers of {dtype}")

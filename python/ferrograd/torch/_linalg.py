@@ -166,6 +166,7 @@ def solve_ex(
     check_errors: bool = False,
 ) -> SolutionInfo:
     """:func:`solve`, NaN for a singular matrix, whose info is then not 0."""
+    A, B = _arguments.tensor(A, "linalg.solve_ex", "A"), _arguments.tensor(B, "linalg.solve_ex", "B")
     if left:
         vector = _columns(A, B)
         solution, info = _solve_ex(A, ops.expand_dims(B, -1) if vector else B)

@@ -227,9 +227,8 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     [[0, 1], [2, 3]]
     """
     shape = list(_arguments.tensor(input, "unfold", "input").shape) or [1]
-    axis, size, step = (_arguments.integer(v, "unfold", "an argument") for v in (dimension, size, step))
-    if not -len(shape) <= axis < len(shape):
-        raise IndexOutOfRange(f"unfold: axis {axis} is out of range for {len(shape)} dimensions")
+    axis = _arguments.axis(dimension, "unfold", len(shape))
+    size, step = (_arguments.integer(v, "unfold", "an argument") for v in (size, step))
     if not 0 <= size <= shape[axis]:
         raise ShapeError(f"maximum size for tensor at dimension {axis} is {shape[axis]} but size is {size}")
     if step < 1:

@@ -100,8 +100,10 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "") -> Ten
 
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of the matrix whose Cholesky factor is ``input``."""
-    n = _arguments.tensor(input, "cholesky_inverse", "input").shape[-1]
-    return ops.cholesky_solve(ops.eye(n, dtype=input.dtype), input, upper)
+    shape = _arguments.tensor(input, "cholesky_inverse", "input").shape
+    if len(shape) < 2:
+        raise ShapeError(f"cholesky_inverse: input must have at least two axes, got shape {list(shape)}")
+    return ops.cholesky_solve(ops.eye(shape[-1], dtype=input.dtype), input, upper)
 
 
 def constant_pad_nd(input: Tensor, pad: Any, value: float = 0) -> Tensor:
@@ -275,6 +277,8 @@ def repeat_interleave(
     """The elements, each repeated. ``output_size`` is known without it."""
     if repeats is None:
         counts = _arguments.tensor(input, "repeat_interleave", "input")
+        if counts.ndim != 1:
+            raise ShapeError(f"repeat_interleave: without an input the counts are a vector, got {list(counts.shape)}")
         return ops.repeat_interleave(ops.arange(counts.shape[0]), counts, 0)
     return ops.repeat_interleave(input, repeats, dim)
 
@@ -328,6 +332,7 @@ def unique(
     if dim is None:
         values, _, inverse, counts = ops.unique_all(input)
     else:
+        dim = _arguments.axis(dim, "unique", input.ndim)
         found = np.unique(input.detach().numpy(), True, True, True, axis=dim)
         values = ops.index_select(input, dim, tensor(found[1]))
         inverse, counts = tensor(found[2].reshape(-1)), tensor(found[3])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from ferrograd._core import ArgumentError
+from ferrograd.torch._no_device import device_count, empty_cache, is_available
 
 __all__ = [
     "current_accelerator",
@@ -18,27 +19,8 @@ __all__ = [
 ]
 
 
-def is_available() -> bool:
-    """False: the CPU is the only device.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else "cpu"
-    'cpu'
-    """
-    return False
-
-
 def current_accelerator(check_available: bool = False) -> None:
     """None: there is no accelerator."""
-
-
-def device_count() -> int:
-    """0: there are no accelerators."""
-    return 0
-
-
-def empty_cache() -> None:
-    """Does nothing: there is no memory of an accelerator."""
 
 
 def _refuse(function: str) -> NoReturn:

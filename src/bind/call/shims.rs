@@ -112,7 +112,7 @@ unsafe fn enter<S: Shim>(
     match result.unwrap_or_else(|p| Err(Error::from_panic(p).into())) {
         Ok(value) => value.into_ptr(),
         Err(error) => {
-            // PyO3 frees objects later in a thread of which it does not know that it holds the GIL.
+            // PyO3 defers freeing an object in a thread until it knows that the thread holds the GIL.
             attached(|_| error.restore(py));
             std::ptr::null_mut()
         }

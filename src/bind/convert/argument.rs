@@ -64,7 +64,7 @@ pub fn argument(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> 
     })
 }
 
-/// What is wrong with an object that is not of a parameter's type, as the end of a sentence about the parameter.
+/// Says why an object does not have a parameter's type: the end of a sentence about the parameter.
 pub fn refusal(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<String> {
     let class = |o: &Bound<'_, PyAny>| o.get_type().name().map(|name| name.to_string());
     let wanted = wanted(kind);

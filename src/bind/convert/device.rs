@@ -1,4 +1,4 @@
-//! Devices, of which there is one.
+//! The only device is the CPU; others are refused.
 
 use pyo3::prelude::*;
 

@@ -116,7 +116,7 @@ impl Dialect {
         self == Dialect::Paddle
     }
 
-    /// What is said of a write to a leaf whose gradient is wanted, or to a view of one.
+    /// The error for a write to a leaf whose gradient is wanted, or to a view of such a leaf.
     pub fn refused_write(self, to_view: bool) -> &'static str {
         match (self, to_view) {
             (Dialect::Native, false) => "a leaf tensor with requires_grad=True is not written in place.",

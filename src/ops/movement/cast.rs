@@ -20,7 +20,7 @@ impl Linear for Cast {
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
-        // What flows into a real value is the real part.
+        // A real value takes the real part of its cotangent.
         cast(&if s.dtype(0).is_complex() { g.clone() } else { real(g)? }, s.dtype(0))
     }
 }

@@ -15,6 +15,7 @@ use crate::kernel::special;
 use crate::ops::entry::{Operand, op};
 use crate::ops::pointwise::arithmetic::{x_over_y, xlogy_same};
 use crate::ops::promote::{Class, promoted, promoted_float};
+use crate::shape;
 
 unary_ops! {
     Erfc erfc: special [x] x => special::erfc(x); g => g * (exp(&-(x * x))? * -FRAC_2_SQRT_PI);
@@ -278,5 +279,6 @@ pub fn frexp(x: &Tensor) -> Result<(Tensor, Tensor)> {
 #[op(in_place)]
 pub fn ldexp(x: &Tensor, y: Operand<'_>) -> Result<Tensor> {
     let (x, y) = promoted(Class::Real, x.into(), y)?;
+    shape::broadcast("ldexp", x.dims(), y.dims())?;
     Ok(&*x * exp2(&y)?)
 }

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from typing import Any, NoReturn
 
 from ferrograd._core import ArgumentError
+from ferrograd.torch._no_device import device_count, empty_cache, is_available, manual_seed
 from ferrograd.torch.cuda import amp
 
 __all__ = [
@@ -39,16 +40,6 @@ __all__ = [
 ]
 
 
-def is_available() -> bool:
-    """False: the CPU is the only device.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    device(type='cpu')
-    """
-    return False
-
-
 def is_initialized() -> bool:
     """False: there is no GPU."""
     return False
@@ -59,21 +50,8 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return False
 
 
-def device_count() -> int:
-    """0: there are no GPUs."""
-    return 0
-
-
-def empty_cache() -> None:
-    """Does nothing."""
-
-
 def ipc_collect() -> None:
     """Does nothing."""
-
-
-def manual_seed(seed: int) -> None:
-    """Does nothing: ``torch.manual_seed`` seeds the only generator."""
 
 
 def manual_seed_all(seed: int) -> None:
@@ -94,7 +72,7 @@ def get_rng_state_all() -> list[Any]:
 
 
 def set_rng_state_all(new_states: list[Any]) -> None:
-    """Sets the states of the generators of all GPUs, of which there are none."""
+    """Takes an empty list, since there are no GPUs; raises for any other."""
     if len(new_states):
         _refuse("set_rng_state_all")
 

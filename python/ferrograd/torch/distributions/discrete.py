@@ -28,16 +28,14 @@ def _clipped(probs: Any) -> Any:
     return ops.clip(probs, eps, 1 - eps)
 
 
-class Bernoulli(Distribution):
-    """One with probability ``probs``, else zero. ``logits`` are ``log(p / (1 - p))``."""
+class _OneProbability(Distribution):
+    """A distribution of one probability, held as ``probs`` or as ``logits``."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}  # noqa: RUF012
-    support = constraints.boolean
-    has_enumerate_support = True
     _held = {"probs": 0, "logits": 0}  # noqa: RUF012
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        _one_of("Bernoulli", probs, logits)
+        _one_of(type(self).__name__, probs, logits)
         (value,) = broadcast_all(logits if probs is None else probs)
         vars(self)["logits" if probs is None else "probs"] = value
         super().__init__(value.shape, (), validate_args)
@@ -50,6 +48,13 @@ class Bernoulli(Distribution):
         if name == "probs" and "logits" in vars(self):
             return ops.sigmoid(self.logits)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+class Bernoulli(_OneProbability):
+    """One with probability ``probs``, else zero. ``logits`` are ``log(p / (1 - p))``."""
+
+    support = constraints.boolean
+    has_enumerate_support = True
 
     @property
     def mean(self) -> Any:
@@ -163,32 +168,18 @@ class Categorical(Distribution):
         return ops.broadcast_to(values, [n, *self._batch_shape]) if expand else values
 
 
-class Geometric(Distribution):
+class Geometric(_OneProbability):
     """The number of failures before the first success, each trial being one with probability ``probs``.
 
     ``logits`` are ``log(p / (1 - p))``.
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}  # noqa: RUF012
     support = constraints.nonnegative_integer
-    _held = {"probs": 0, "logits": 0}  # noqa: RUF012
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        _one_of("Geometric", probs, logits)
-        (value,) = broadcast_all(logits if probs is None else probs)
-        vars(self)["logits" if probs is None else "probs"] = value
-        super().__init__(value.shape, (), validate_args)
-        if self._validate_args and probs is not None and not (value > 0).all().item():
-            raise ValueError(f"Geometric: probs must be positive, but found invalid values:\n{value}")
-
-    def __getattr__(self, name: str) -> Any:
-        # One of the two is held; the other is computed from it.
-        if name == "logits" and "probs" in vars(self):
-            p = _clipped(self.probs)
-            return ops.log(p) - ops.log1p(-p)
-        if name == "probs" and "logits" in vars(self):
-            return ops.sigmoid(self.logits)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        super().__init__(probs, logits, validate_args)
+        if self._validate_args and probs is not None and not (self.probs > 0).all().item():
+            raise ValueError(f"Geometric: probs must be positive, but found invalid values:\n{self.probs}")
 
     @property
     def mean(self) -> Any:

@@ -15,8 +15,8 @@ __all__ = ["Cauchy", "Exponential", "Gumbel", "HalfNormal", "Laplace", "Normal",
 _EULER = 0.57721566490153286
 
 
-class Normal(Distribution):
-    """The normal distribution with mean ``loc`` and standard deviation ``scale``."""
+class _LocationScale(Distribution):
+    """A distribution of all real numbers, moved by ``loc`` and stretched by ``scale``."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
     support = constraints.real
@@ -26,6 +26,10 @@ class Normal(Distribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, (), validate_args)
+
+
+class Normal(_LocationScale):
+    """The normal distribution with mean ``loc`` and standard deviation ``scale``."""
 
     @property
     def mean(self) -> Any:
@@ -62,17 +66,8 @@ class Normal(Distribution):
         return 0.5 + 0.5 * math.log(2 * math.pi) + ops.log(self.scale)
 
 
-class Laplace(Distribution):
+class Laplace(_LocationScale):
     """The distribution with density ``exp(-|x - loc| / scale) / (2 scale)``."""
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
-    support = constraints.real
-    has_rsample = True
-    _held = {"loc": 0, "scale": 0}  # noqa: RUF012
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, (), validate_args)
 
     @property
     def mean(self) -> Any:
@@ -225,17 +220,8 @@ class Uniform(Distribution):
         return ops.log(self.high - self.low)
 
 
-class Cauchy(Distribution):
+class Cauchy(_LocationScale):
     """The distribution with density ``1 / (pi scale (1 + ((x - loc) / scale)**2))``. It has no mean and no variance."""
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
-    support = constraints.real
-    has_rsample = True
-    _held = {"loc": 0, "scale": 0}  # noqa: RUF012
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, (), validate_args)
 
     @property
     def mean(self) -> Any:
@@ -274,17 +260,8 @@ class Cauchy(Distribution):
         return math.log(4 * math.pi) + ops.log(self.scale)
 
 
-class Gumbel(Distribution):
+class Gumbel(_LocationScale):
     """The distribution of the largest of many values, with ``cdf`` ``exp(-exp(-(x - loc) / scale))``."""
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
-    support = constraints.real
-    has_rsample = True
-    _held = {"loc": 0, "scale": 0}  # noqa: RUF012
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, (), validate_args)
 
     @property
     def mean(self) -> Any:
