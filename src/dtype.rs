@@ -275,8 +275,8 @@ pub type c64 = Complex<f32>;
 pub type c128 = Complex<f64>;
 
 /// Runs a block with `$T` the Rust type of a dtype: `dispatch!(dtype, all T => block)`. The groups are `all`, `ordered`
-/// (all but complex), `field` (all but bool), `num` (integers and floats), `int`, `float`, and `inexact` (floats and
-/// complex). A dtype outside the group runs the `else` block.
+/// (all but complex), `field` (all but bool), `num` (integers and floats), `int`, `float`, `inexact` (floats and
+/// complex), and `scalar` (floats and complex128). A dtype outside the group runs the `else` block.
 macro_rules! dispatch {
     ($d:expr, all $T:ident => $body:expr) => {
         $crate::dtype::dispatch!(@ $d, $T, $body, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128;)
@@ -298,6 +298,9 @@ macro_rules! dispatch {
     };
     ($d:expr, inexact $T:ident => $body:expr, else $other:expr) => {
         $crate::dtype::dispatch!(@ $d, $T, $body, F32 f32, F64 f64, C64 c64, C128 c128; _ => $other)
+    };
+    ($d:expr, scalar $T:ident => $body:expr, else $other:expr) => {
+        $crate::dtype::dispatch!(@ $d, $T, $body, F32 f32, F64 f64, C128 c128; _ => $other)
     };
     (@ $d:expr, $T:ident, $body:expr, $($V:ident $t:ident),*; $($rest:tt)*) => {{
         #[allow(unused_imports)]

@@ -1,12 +1,12 @@
 //! Vectors normalised to length 1, and distances and angles between vectors.
 
 use super::entry::{Order, op};
-use super::promote::{Class, promoted, promoted_float};
+use super::promote::{Class, promoted, promoted_float, promoted_inexact};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::ops::index::take_along;
 use crate::ops::movement::{broadcast_to, expand_dims, reshape_to};
-use crate::ops::pointwise::arithmetic::{multiply_same, subtract, subtract_same};
+use crate::ops::pointwise::arithmetic::{divide, multiply, multiply_same, subtract, subtract_same};
 use crate::ops::pointwise::compare::less_equal;
 use crate::ops::pointwise::select::{at_least, select};
 use crate::ops::reduce::{norm, sum};
@@ -31,8 +31,8 @@ pub fn normalize(
     #[default(1)] axis: i64,
     #[default(1e-12)] eps: f64,
 ) -> Result<Tensor> {
-    let x = &*promoted_float(x)?;
-    Ok(x / lengths(x, p, axis, eps)?)
+    let x = &*promoted_inexact(x)?;
+    divide(x.into(), (&lengths(x, p, axis, eps)?).into())
 }
 
 /// The cosine of the angle between vectors along an axis: the product of x / max(|x|, eps) and y / max(|y|,
@@ -49,7 +49,7 @@ pub fn cosine_similarity(
     #[default(1)] axis: i64,
     #[default(1e-8)] eps: f64,
 ) -> Result<Tensor> {
-    let (x, y) = promoted(Class::Real, x.into(), y.into())?;
+    let (x, y) = promoted(Class::Float, x.into(), y.into())?;
     if x.rank() == 0 && y.rank() == 0 {
         let one = |t: &Tensor| reshape_to(t, &[1]);
         return cosine_similarity(&one(&x)?, &one(&y)?, axis, eps);
@@ -75,7 +75,7 @@ pub fn pairwise_distance(
     #[default(false)] keepdims: bool,
 ) -> Result<Tensor> {
     let d = subtract(x.into(), y.into())?;
-    let d = &*promoted_float(&d)? + eps;
+    let d = &*promoted_inexact(&d)? + eps;
     norm(&d, Order::Number(p), Some(&[-1]), keepdims)
 }
 
@@ -149,16 +149,16 @@ pub fn pdist(x: &Tensor, #[default(2.0)] p: f64) -> Result<Tensor> {
 #[op(in_place)]
 pub fn renorm(x: &Tensor, p: f64, axis: i64, maxnorm: f64) -> Result<Tensor> {
     const OP: &str = "renorm";
-    let x = &*promoted_float(x)?;
+    let x = &*promoted_inexact(x)?;
     let axis = shape::axis(OP, axis, x.rank())?;
     if p.is_nan() || p <= 0.0 || maxnorm.is_nan() || maxnorm < 0.0 {
         bail!(Argument, OP, "p is above 0 and maxnorm 0 or more, not {p} and {maxnorm}");
     }
     let others: Vec<i64> = (0..x.rank()).filter(|&a| a != axis).map(|a| a as i64).collect();
     let lengths = norm(x, Order::Number(p), Some(&others), true)?;
-    let number = |v| Tensor::scalar_of(x.dtype(), v);
+    let number = |v| Tensor::scalar_of(lengths.dtype(), v);
     let small = less_equal((&lengths.detach()).into(), maxnorm.into())?;
     // The small number is torch's and keeps the quotient below `maxnorm`.
-    let factor = select(&small, &number(1.0), &(maxnorm / (lengths + 1e-7)))?;
-    multiply_same(x, &factor)
+    let factor = select(&small, &number(1.0), &(maxnorm / (&lengths + 1e-7)))?;
+    multiply(x.into(), (&factor).into())
 }

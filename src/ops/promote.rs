@@ -12,11 +12,12 @@ use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::ops::movement::cast;
 
-/// The dtypes that a row computes in: any, or floats and complex numbers only.
+/// The dtypes that a row computes in: any, floats and complex numbers, or floats only.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::ops) enum Class {
     Num,
     Real,
+    Float,
 }
 
 /// Both operands as tensors of the result's dtype: the promoted dtype of tensors, raised in kind (never in
@@ -25,7 +26,11 @@ pub(in crate::ops) enum Class {
 pub(in crate::ops) fn promoted<'a>(class: Class, x: Operand<'a>, y: Operand<'a>) -> Result<Pair<'a>> {
     if let (Operand::Tensor(x), Operand::Tensor(y)) = (x, y)
         && x.dtype() == y.dtype()
-        && (class == Class::Num || x.dtype().is_differentiable())
+        && match class {
+            Class::Num => true,
+            Class::Real => x.dtype().is_differentiable(),
+            Class::Float => x.dtype().is_float(),
+        }
     {
         return Ok((Cow::Borrowed(x), Cow::Borrowed(y)));
     }
@@ -39,7 +44,8 @@ type Pair<'a> = (Cow<'a, Tensor>, Cow<'a, Tensor>);
 #[inline(never)]
 fn converted<'a>(class: Class, x: Operand<'a>, y: Operand<'a>) -> Result<Pair<'a>> {
     let dtype = match common(x, y) {
-        d if class == Class::Real && !d.is_differentiable() => default_float(),
+        d if class == Class::Float && d.is_complex() => bail!(Dtype, "operand", "not defined for {d}"),
+        d if class != Class::Num && !d.is_differentiable() => default_float(),
         d => d,
     };
     Ok((as_tensor(x, dtype)?, as_tensor(y, dtype)?))

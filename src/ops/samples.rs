@@ -43,8 +43,8 @@ pub fn interp(
             bail!(Shape, OP, "xp and fp are vectors of one size above 0, not of shapes {a:?} and {b:?}")
         }
     };
-    let (x, xp) = promoted(Class::Real, x.into(), xp.into())?;
-    let (x, fp) = promoted(Class::Real, (&*x).into(), fp.into())?;
+    let (x, xp) = promoted(Class::Float, x.into(), xp.into())?;
+    let (x, fp) = promoted(Class::Float, (&*x).into(), fp.into())?;
     let xp = cast(&xp, x.dtype())?;
     let number = |v: f64| Tensor::scalar_of(DType::I64, v);
     let after = searchsorted(&xp, (&*x).into(), true, None, None)?;
@@ -133,7 +133,7 @@ fn shifted_products(op: &'static str, x: &Tensor, y: &Tensor, mode: &str) -> Res
 /// ```
 #[op(function)]
 pub fn convolve(x: &Tensor, y: &Tensor, #[default("full")] mode: &str) -> Result<Tensor> {
-    let (x, y) = promoted(Class::Real, x.into(), y.into())?;
+    let (x, y) = promoted(Class::Float, x.into(), y.into())?;
     shifted_products("convolve", &x, &flip(&y, None)?, mode)
 }
 
@@ -145,7 +145,7 @@ pub fn convolve(x: &Tensor, y: &Tensor, #[default("full")] mode: &str) -> Result
 /// ```
 #[op(function)]
 pub fn correlate(x: &Tensor, y: &Tensor, #[default("valid")] mode: &str) -> Result<Tensor> {
-    let (x, y) = promoted(Class::Real, x.into(), y.into())?;
+    let (x, y) = promoted(Class::Float, x.into(), y.into())?;
     shifted_products("correlate", &x, &y, mode)
 }
 

@@ -17,12 +17,12 @@ use crate::kernel::broadcast;
 use crate::kernel::reduce::extreme;
 use crate::kernel::reduce::scan::{self, ScanAxis};
 use crate::ops::index::narrow;
-use crate::ops::movement::{cast, concat, reshape_to};
+use crate::ops::movement::{cast, concat, real, reshape_to};
 use crate::ops::pointwise::arithmetic::{add, multiply, subtract, subtract_same};
-use crate::ops::pointwise::compare::not_equal;
+use crate::ops::pointwise::compare::{and_same, less_same, not_equal};
 use crate::ops::pointwise::elementary::{exp, isfinite};
-use crate::ops::pointwise::select::{at_most, select};
-use crate::ops::promote::promoted_float;
+use crate::ops::pointwise::select::{at_most, part, select};
+use crate::ops::promote::promoted_inexact;
 use crate::ops::reduce::{sum, wide};
 use crate::shape::{self, Dims};
 
@@ -232,12 +232,19 @@ pub fn cumprod(
 struct LogCumSumExp(Direction);
 
 impl LogCumSumExp {
-    /// `e^(z[k] - z[k+1])` in scan order, the factors of both recurrences; they are at most 1. The last one is not read.
+    /// `e^(z[k] - z[k+1])` in scan order, the factors of both recurrences; real ones are at most 1. The last one is not read.
     fn factors(self, z: &Tensor) -> Result<Tensor> {
         let next = shift(z, self.0.reversed())?;
         let zero = Tensor::scalar_of(z.dtype(), 0.0);
         // Where nothing has been added yet z is -inf, and the factor 0.
-        let step = at_most(&subtract_same(z, &next)?, &zero)?;
+        let step = subtract_same(z, &next)?;
+        if z.dtype().is_complex() {
+            // The last factor may be too large for a number.
+            let bounded = less_same(&real(&step.detach())?, &Tensor::scalar_of(z.dtype().real(), 80.0))?;
+            let read = and_same(&isfinite(z)?, &bounded)?;
+            return part(&read, true, &exp(&part(&read, true, &step)?)?);
+        }
+        let step = at_most(&step, &zero)?;
         select(&isfinite(z)?, &exp(&step)?, &zero)
     }
 
@@ -284,7 +291,7 @@ impl Op for LogCumSumExp {
 #[op(in_place)]
 pub fn logcumsumexp(x: &Tensor, #[default(None)] axis: Option<i64>) -> Result<Tensor> {
     let (x, back) = along_axis("logcumsumexp", x, axis)?;
-    apply(LogCumSumExp(Direction { back, reverse: false }), &[&*promoted_float(&x)?])
+    apply(LogCumSumExp(Direction { back, reverse: false }), &[&*promoted_inexact(&x)?])
 }
 
 /// The largest or smallest element so far.
@@ -373,7 +380,7 @@ pub fn diff(
 
 /// The areas below the lines between neighbours along an axis.
 fn trapezoids(op: &'static str, y: &Tensor, x: Option<&Tensor>, dx: f64, at: usize) -> Result<Tensor> {
-    let y = promoted_float(y)?;
+    let y = promoted_inexact(y)?;
     let n = y.dims()[at];
     let part = |t: &Tensor, at: usize, first: usize| {
         narrow(t, at as i64, first.min(t.dims()[at]) as i64, t.dims()[at].saturating_sub(1) as i64)

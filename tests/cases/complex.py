@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ferrograd as fg
 import numpy as np
 
 from tests.cases import Case, normal
@@ -33,6 +34,34 @@ def analytic(name: str, ref: Callable[..., Any]) -> list[Case]:
 def paired(x: Any) -> Any:
     return np.stack([x.real, x.imag], -1)
 
+
+def renorm(x: Any, p: float, axis: int, most: float) -> Any:
+    return x * np.minimum(1, most / (np.linalg.norm(x, axis=1, keepdims=True) + 1e-7))
+
+
+def cumulative_trapezoid(y: Any, x: Any) -> Any:
+    return np.cumsum((y[:, 1:] + y[:, :-1]) / 2 * np.diff(x), -1)
+
+
+def rms_norm(x: Any, normalized_shape: Any) -> Any:
+    return x / np.sqrt(np.mean(x * x, -1, keepdims=True) + 1e-5)
+
+
+def convolved(name: str) -> Callable[..., Any]:
+    """A convolution by those of the parts."""
+
+    def convolve(x: Any, weight: Any, **kw: Any) -> Any:
+        def real(a: Any, b: Any) -> Any:
+            return getattr(fg, name)(fg.tensor(a), fg.tensor(b), **kw).numpy()
+
+        a, b, c, d = x.real, x.imag, weight.real, weight.imag
+        return real(a, c) - real(b, d) + 1j * (real(a, d) + real(b, c))
+
+    return convolve
+
+
+IMAGE = normal(2, 2, 5) + 1j * normal(2, 2, 5, seed=1)
+FILTERS = normal(2, 2, 3, seed=2) + 1j * normal(2, 2, 3, seed=3)
 
 NAMES = [
     *("exp", "expm1", "log2", "log10", "sqrt", "square", "reciprocal", "sin"),
@@ -99,4 +128,41 @@ CASES = [
     Case("transpose", (X,), ref=np.transpose),
     Case("flip", (X,), ref=np.flip),
     Case("tril", (X,), ref=np.tril),
+    Case("var", (X,), {"axis": 1, "correction": 1.0}, ref=lambda x, axis, correction: np.var(x, axis, ddof=1)),
+    Case("std", (X,), ref=np.std),
+    Case("norm", (X,), {"axis": 1}, ref=lambda x, axis: np.linalg.norm(x, axis=axis)),
+    *[
+        Case("norm", (X,), {"p": p, "axis": 0}, ref=lambda x, p, axis: np.linalg.norm(x, p, axis))
+        for p in (0, 1, 3, np.inf)
+    ],
+    Case("norm", (np.array([0, 0, 3 + 4j]),), ref=np.linalg.norm, note="zeros"),
+    Case("normalize", (X,), ref=lambda x: x / np.linalg.norm(x, axis=1, keepdims=True)),
+    Case("pairwise_distance", (X, Y), ref=lambda x, y: np.linalg.norm(x - y + 1e-6, axis=-1)),
+    Case("dist", (X, Y), ref=lambda x, y: np.linalg.norm(x - y)),
+    Case(
+        "renorm", (X, 2.0, 0, 1.0), prepare=lambda x, p, axis, most: (x, 2.0, 0, 1.0), ref=renorm, wrt=(0,), rtol=1e-6
+    ),
+    Case("l1_loss", (X, Y), ref=lambda x, y: np.mean(abs(x - y))),
+    Case("cov", (X,), ref=np.cov),
+    Case("cov", (X,), {"fweights": np.array([1, 2, 3, 1])}, ref=np.cov, order=0),
+    Case("corrcoef", (X,), ref=np.corrcoef),
+    Case("vdot", (X, X[::-1]), ref=np.vdot),
+    Case("float_power", (X, REAL), ref=np.float_power),
+    Case("softsign", (X,), ref=lambda x: x / (1 + abs(x))),
+    Case("tanhshrink", (X,), ref=lambda x: x - np.tanh(x)),
+    Case("sinc", (X,), ref=np.sinc),
+    Case("sinc", (np.array([0, 0.05 + 0.02j, 1.0, 1e-9j]),), ref=np.sinc, note="the series"),
+    Case("trapezoid", (X,), ref=np.trapezoid),
+    Case("cumulative_trapezoid", (X, Y), prepare=lambda y, x: (y, x), ref=cumulative_trapezoid),
+    Case("logsumexp", (X,), {"axis": 1}, ref=lambda x, axis: np.log(np.exp(x).sum(axis))),
+    Case("logsumexp", (np.array([1000 + 1j, -1000]),), ref=lambda x: np.array(1000 + 1j)),
+    Case("logaddexp", (X, Y), ref=lambda x, y: np.log(np.exp(x) + np.exp(y))),
+    Case("logcumsumexp", (X,), {"axis": 1}, ref=lambda x, axis: np.log(np.cumsum(np.exp(x), axis)), rtol=1e-11),
+    Case("rms_norm", (X,), {"normalized_shape": (4,)}, ref=rms_norm),
+    Case("conv1d", (IMAGE, FILTERS), {"stride": 2, "padding": 1}, ref=convolved("conv1d"), rtol=1e-11),
+    Case("conv2d", (IMAGE[..., None], FILTERS[..., None]), ref=convolved("conv2d"), rtol=1e-11),
+    Case("conv3d", (IMAGE[..., None, None], FILTERS[..., None, None]), ref=convolved("conv3d"), rtol=1e-11),
+    Case(
+        "conv_transpose1d", (IMAGE, FILTERS), {"stride": 2, "groups": 2}, ref=convolved("conv_transpose1d"), rtol=1e-11
+    ),
 ]

@@ -1,7 +1,7 @@
 """Linear algebra on matrices in the last two axes.
 
-Factorisations are unique up to signs: the rows differentiate functions of them that do not depend on the signs, and
-``tests/ops/test_linalg_edges.py`` checks their values.
+Factorisations are unique up to signs (complex ones up to factors of absolute value 1): the rows differentiate functions
+of them that do not depend on the signs, and ``tests/ops/test_linalg_edges.py`` checks their values.
 """
 
 from typing import Any
@@ -14,11 +14,12 @@ from tests.cases import Case, normal, uniform
 
 
 def transposed(x: Any) -> Any:
-    return x.swapaxes(-1, -2) if isinstance(x, np.ndarray) else fg.matrix_transpose(x)
+    """The transpose, of complex matrices the conjugate one."""
+    return np.conj(x).swapaxes(-1, -2) if isinstance(x, np.ndarray) else fg.conj(fg.matrix_transpose(x))
 
 
 def symmetric(x: Any) -> tuple[Any]:
-    """A symmetric matrix from a square one."""
+    """A symmetric (or Hermitian) matrix from a square one."""
     return ((x + transposed(x)) * 0.5,)
 
 
@@ -35,11 +36,11 @@ def solve_triangular(a: Any, b: Any, upper: bool = True, left: bool = True, unit
     a = np.triu(a) if upper else np.tril(a)
     if unitriangular:
         a = a - np.eye(a.shape[-1]) * a + np.eye(a.shape[-1])
-    return np.linalg.solve(a, b) if left else transposed(np.linalg.solve(transposed(a), transposed(b)))
+    return np.linalg.solve(a, b) if left else np.linalg.solve(a.T, b.T).T
 
 
 def projector(q: Any) -> Any:
-    """``q diag(1, 2, …) q^T``, which does not depend on the signs of the columns."""
+    """``q diag(1, 2, …) q^H``, which does not depend on the signs of the columns."""
     weights = fg.tensor(np.arange(1.0, q.shape[-1] + 1))
     return fg.matmul(q * weights, transposed(q))
 
@@ -68,7 +69,8 @@ def first(result: Any) -> Any:
 
 
 def lu(x: Any) -> Any:
-    return scipy.linalg.lu(x)
+    p, low, high = scipy.linalg.lu(x)
+    return p.astype(x.dtype), low, high
 
 
 def lu_factor(x: Any) -> Any:
@@ -89,7 +91,7 @@ LU, PIVOTS = lu_factor(normal(3, 3, seed=3))
 
 def lu_solve(x: Any, pivots: Any, y: Any, left: bool, adjoint: bool) -> Any:
     p, low, high = lu_unpack(x, pivots)
-    a = (p @ low @ high).T if adjoint else p @ low @ high
+    a = transposed(p @ low @ high) if adjoint else p @ low @ high
     return np.linalg.solve(a, y) if left else np.linalg.solve(a.T, y.T).T
 
 
@@ -100,10 +102,10 @@ def lstsq(x: Any, y: Any) -> Any:
 
 def reflections(x: Any, tau: Any) -> Any:
     """The product of the reflections, all of its columns."""
-    q = np.eye(x.shape[0])
+    q = np.eye(x.shape[0], dtype=x.dtype)
     for i, t in enumerate(tau):
         v = np.concatenate([np.zeros(i), [1.0], x[i + 1 :, i]])
-        q = q @ (np.eye(len(v)) - t * np.outer(v, v))
+        q = q @ (np.eye(len(v)) - t * np.outer(v, v.conj()))
     return q
 
 
@@ -112,11 +114,154 @@ def householder_product(x: Any, tau: Any) -> Any:
 
 
 def ormqr(x: Any, tau: Any, y: Any, left: bool, transpose: bool) -> Any:
-    q = reflections(x, tau).T if transpose else reflections(x, tau)
+    q = transposed(reflections(x, tau)) if transpose else reflections(x, tau)
     return q @ y if left else y @ q
 
 
+def complex_normal(*shape: int, seed: int = 0) -> np.ndarray:
+    return normal(*shape, seed=seed) + 1j * normal(*shape, seed=seed + 50)
+
+
+def polar(x: Any) -> Any:
+    return scipy.linalg.polar(x)
+
+
+def whole(result: Any) -> list[Any]:
+    """What does not depend on the order of eigenvalues or the phases of vectors: sums of powers, ``v diag(w²) v⁻¹``."""
+    w, v = result
+    return [fg.sum(w, -1), fg.sum(w * w, -1), fg.matmul(v * (w * w).unsqueeze(-2), fg.linalg.inv(v))]
+
+
+CA, CB = complex_normal(3, 3), complex_normal(2, 3, 3, seed=1)
+CSQUARE = complex_normal(3, 3, seed=3) + 3 * np.eye(3)
+CLU, CPIVOTS = lu_factor(complex_normal(3, 3, seed=3))
+
+#: Complex matrices.
+COMPLEX = [
+    *[
+        Case("linalg.matrix_norm", (complex_normal(3, 2),), {"ord": ord}, ref=lambda x, ord: np.linalg.norm(x, ord))
+        for ord in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)
+    ],
+    *[
+        Case("linalg.vector_norm", (complex_normal(3, 2),), {"ord": ord, "axis": axis}, ref=vector_norm)
+        for ord, axis in ((2, None), (2, 0), (3, 1), (np.inf, 0), (-np.inf, 1), (1, (0, 1)))
+    ],
+    Case("linalg.norm", (complex_normal(3, 2),), ref=lambda x: np.linalg.norm(x)),
+    Case("linalg.solve", (CSQUARE, complex_normal(3, 2, seed=1)), ref=np.linalg.solve, rtol=1e-11),
+    Case("linalg.solve", (CSQUARE, normal(3, 2, seed=1)), ref=np.linalg.solve, rtol=1e-11),
+    Case("linalg.inv", (CB + 3 * np.eye(3),), ref=np.linalg.inv, rtol=1e-10),
+    Case("linalg.inv", (CSQUARE.astype(np.complex64),), ref=np.linalg.inv, rtol=1e-5, order=0),
+    Case("linalg.det", (CA,), ref=np.linalg.det),
+    Case(
+        "linalg.det", (np.outer([1.0, 2j, 3.0], [1.0, -1.0, 2j]),), ref=lambda x: np.zeros((), complex), note="rank one"
+    ),
+    Case("linalg.slogdet", (CB,), ref=lambda x: tuple(np.linalg.slogdet(x))),
+    Case("linalg.logdet", (CA,), ref=lambda x: np.log(np.linalg.det(x))),
+    Case("linalg.cholesky", (CA,), prepare=positive, ref=np.linalg.cholesky),
+    Case(
+        "linalg.cholesky",
+        (CB,),
+        {"upper": True},
+        prepare=positive,
+        ref=lambda x, upper: transposed(np.linalg.cholesky(x)),
+    ),
+    Case(
+        "linalg.cholesky_solve",
+        (complex_normal(3, 2), CSQUARE),
+        ref=lambda x, y: np.linalg.solve(np.tril(y) @ transposed(np.tril(y)), x),
+        rtol=1e-10,
+    ),
+    Case("linalg.solve_triangular", (CSQUARE, complex_normal(3, 2, seed=1)), ref=solve_triangular),
+    Case("linalg.solve_triangular", (CSQUARE, complex_normal(2, 3, seed=1)), {"left": False}, ref=solve_triangular),
+    Case("linalg.matrix_power", (CSQUARE,), {"n": -2}, ref=np.linalg.matrix_power, rtol=1e-10),
+    Case(
+        "linalg.qr",
+        (complex_normal(4, 3),),
+        pick=lambda r: [fg.real(fg.diagonal(r[1])) ** 2, projector(r[0])],
+        note=NO_ORACLE,
+    ),
+    Case("linalg.qr", (complex_normal(2, 4),), pick=lambda r: [fg.matmul(transposed(r[1]), r[1])], note=NO_ORACLE),
+    Case(
+        "linalg.qr",
+        (complex_normal(4, 2),),
+        {"mode": "complete"},
+        pick=lambda r: [fg.matmul(r[0] * fg.tensor([1.0, 2, 5, 5]), transposed(r[0]))],
+        note=NO_ORACLE,
+    ),
+    Case(
+        "linalg.svd", (complex_normal(4, 3),), {"full_matrices": False}, pick=decomposed, note=NO_ORACLE, grad_tol=1e-5
+    ),
+    Case(
+        "linalg.svd",
+        (complex_normal(2, 2, 3),),
+        {"full_matrices": False},
+        pick=decomposed,
+        note=NO_ORACLE,
+        grad_tol=1e-5,
+    ),
+    Case(
+        "linalg.svd",
+        (complex_normal(3, 3),),
+        pick=lambda r: fg.matmul(r[0], r[2]),
+        note=NO_ORACLE,
+        grad_tol=1e-5,
+    ),
+    Case("linalg.svdvals", (complex_normal(4, 3),), ref=lambda x: np.linalg.svd(x, compute_uv=False)),
+    Case("linalg.eigh", (CA,), prepare=symmetric, pick=lambda r: [r[0], projector(r[1])], note=NO_ORACLE),
+    Case(
+        "linalg.eigh",
+        (CB,),
+        {"UPLO": "U"},
+        prepare=symmetric,
+        pick=lambda r: [projector(r[1])],
+        note=NO_ORACLE,
+        grad_tol=1e-5,
+    ),
+    Case("linalg.eigvalsh", (CA,), prepare=symmetric, ref=np.linalg.eigvalsh),
+    Case("linalg.lu", (complex_normal(2, 3, 4),), ref=lu),
+    Case("linalg.lu_factor", (complex_normal(2, 4, 3),), ref=lu_factor, pick=lambda r: r[0]),
+    *[
+        Case("linalg.lu_solve", (CLU, CPIVOTS, complex_normal(3, 3)), {"left": left, "adjoint": adjoint}, ref=lu_solve)
+        for left in (True, False)
+        for adjoint in (True, False)
+    ],
+    Case("linalg.pinv", (complex_normal(4, 3),), ref=np.linalg.pinv),
+    Case(
+        "linalg.pinv",
+        (complex_normal(3, 1), complex_normal(1, 3, seed=1)),
+        prepare=lambda x, y: (x @ y,),
+        ref=np.linalg.pinv,
+    ),
+    Case("linalg.cond", (CSQUARE,), {"p": 1}, ref=np.linalg.cond),
+    Case("linalg.matrix_exp", (CSQUARE,), ref=scipy.linalg.expm),
+    Case("linalg.vander", (complex_normal(3),), ref=lambda x: np.vander(x, increasing=True)),
+    Case("linalg.lstsq", (complex_normal(4, 2), complex_normal(4, 3, seed=1)), ref=lstsq, pick=first),
+    Case("linalg.householder_product", (complex_normal(4, 3), complex_normal(3, seed=1)), ref=householder_product),
+    *[
+        Case(
+            "ormqr",
+            (complex_normal(3, 2), complex_normal(2, seed=2), complex_normal(3, 3, seed=1)),
+            {"left": left, "transpose": t},
+            ref=ormqr,
+        )
+        for left in (True, False)
+        for t in (True, False)
+    ],
+    Case("linalg.polar", (complex_normal(4, 3),), ref=polar),
+    Case("linalg.matrix_sqrth", (CA,), prepare=positive, ref=scipy.linalg.sqrtm, rtol=1e-11),
+    *[
+        Case("linalg.eig", (x,), pick=whole, note=NO_ORACLE)
+        for x in (normal(4, 4), CB, CSQUARE.astype(np.complex64)[:0, :0])
+    ],
+    Case("linalg.eigvals", (CA,), pick=lambda w: [w.sum(), (w * w * w).sum()], note=NO_ORACLE),
+]
+
 CASES = [
+    *COMPLEX,
+    Case("linalg.polar", (normal(2, 4, 3),), ref=lambda x: tuple(map(np.stack, zip(*map(polar, x), strict=True)))),
+    Case("linalg.polar", (2 * np.eye(3),), ref=polar, note="equal singular values"),
+    Case("linalg.matrix_sqrth", (A,), prepare=positive, ref=scipy.linalg.sqrtm, rtol=1e-11),
+    Case("linalg.matrix_sqrth", (2 * np.eye(3),), prepare=symmetric, ref=scipy.linalg.sqrtm, note="equal eigenvalues"),
     *[
         Case("linalg.matrix_norm", (RECTANGLE,), {"ord": ord}, ref=lambda x, ord: np.linalg.norm(x, ord, (-2, -1)))
         for ord in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)

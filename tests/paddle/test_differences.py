@@ -8,12 +8,12 @@ from ferrograd import paddle, torch
 BOTH = """bool byte char double float int is_floating_point long positive set_ short type_as"""
 PADDLE = """
 _grad_ivar _inplace_version _zero_grads allclose apply apply_ argmax argmin assign baddbmm broadcast_tensors
-concat cross cummax cummin cumsum_ diag equal_all exponential_ fill_diagonal_ fill_diagonal_tensor full_like
-gather gather_nd get_strides increment index_add index_fill index_sample index_select is_complex is_dense
-is_empty is_integer is_same_shape logit matmul median multi_dot ndimension nonzero norm normal_ ones_like
-put_along_axis qr randint_like reshape scale scatter scatter_nd_add slice slogdet split squeeze stack stanh
-std strided_slice sum svd t take_along_axis tensordot topk transpose triangular_solve unbind uniform_ unstack
-var zeros_like
+cholesky_inverse concat corrcoef cov cross cummax cummin cumsum_ diag equal_all exponential_ fill_diagonal_
+fill_diagonal_tensor full_like gather gather_nd get_strides increment index_add index_fill index_sample
+index_select is_complex is_dense is_empty is_integer is_same_shape logit lstsq lu lu_unpack matmul matrix_rank
+median multi_dot ndimension nonzero norm normal_ ones_like ormqr pinv put_along_axis qr randint_like reshape scale
+scatter scatter_nd_add slice slogdet split squeeze stack stanh std strided_slice sum svd t take_along_axis
+tensordot topk transpose triangular_solve unbind uniform_ unstack var zeros_like
 """
 TORCH = """
 H add addbmm addcdiv addcmul addmv addr adjoint aminmax as_strided as_strided_scatter baddbmm bernoulli_

@@ -257,3 +257,35 @@ def test_torch_has_the_jacobians_too() -> None:
     ):
         with pytest.warns(UserWarning, match="private API"), pytest.raises(ValueError, match=r"grad_out to be 1\.0"):
             call()
+
+
+def test_complex_numbers_are_checked_by_their_parts() -> None:
+    z = fg.tensor([0.5 + 1j, -0.3 + 0.2j], dtype=fg.complex128, requires_grad=True)
+    x = fg.tensor([0.4, 0.7], dtype=fg.float64, requires_grad=True)
+    functions: list[Any] = [
+        lambda z, x: fg.exp(z * x),
+        lambda z, x: fg.abs(z) * x,
+        lambda z, x: fg.conj(z) / x,
+        lambda z, x: fg.complex(x, fg.real(z) * x),
+    ]
+    for f in functions:
+        assert gradcheck(f, (z, x), check_forward_ad=True, check_batched_grad=True)
+        assert gradcheck(f, (z, x), fast_mode=True)
+        assert gradgradcheck(f, (z, x), check_fwd_over_rev=True)
+        fg.testing.check(f, (z, x), order=3)
+    assert gradgradcheck(fg.square, (z,), (fg.tensor([1 + 1j, 2], dtype=fg.complex128, requires_grad=True),))
+
+    class Conjugated(fg.Function):
+        """The derivative of a square without the conjugate."""
+
+        @staticmethod
+        def forward(ctx: Any, z: Any) -> Any:
+            ctx.save_for_backward(z)
+            return z * z
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (z,) = ctx.saved_tensors
+            return g * 2 * z
+
+    assert not gradcheck(Conjugated.apply, (z,), raise_exception=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ferrograd import _core
 from ferrograd._core import LeafInplaceError, Tensor
-from ferrograd._core import native as ops
+from ferrograd._dialects.casts import cast
 
 __all__ = [
     "bool",
@@ -26,7 +26,7 @@ __all__ = [
 
 def _as(input: Tensor, dtype: Any) -> Tensor:
     """The tensor cast to a dtype; the tensor itself if it has it."""
-    return input if input.dtype == dtype else ops.cast(input, dtype)
+    return input if input.dtype == dtype else cast(input, dtype)
 
 
 def bool(input: Tensor, memory_format: Any = None) -> Tensor:

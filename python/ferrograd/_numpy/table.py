@@ -138,6 +138,12 @@ FUNCTIONS = {
     "linalg.svdvals": "linalg.svdvals: x |",
     "linalg.eigh": "linalg.eigh: a |",
     "linalg.eigvalsh": "linalg.eigvalsh: a |",
+    "linalg.eig": "linalg.eig: a |",
+    "linalg.eigvals": "linalg.eigvals: a |",
+    "linalg.cond": "linalg.cond: x | p",
+    "linalg.multi_dot": "linalg.multi_dot: arrays |",
+    "linalg.tensorinv": "linalg.tensorinv: a | ind",
+    "linalg.tensorsolve": "linalg.tensorsolve: a b | axes",
     "linalg.matrix_power": "linalg.matrix_power: a n |",
     "linalg.vector_norm": "vector_norm: x | ord axis keepdims",
 }

@@ -11,7 +11,7 @@ from ferrograd import _core, _tree
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd.testing._compare import Matrix, compare
 from ferrograd.testing._gradcheck import _deterministic
-from ferrograd.testing._jacobians import WIDE, FunctionAtPoint, RecordedFunction, dialect
+from ferrograd.testing._jacobians import WIDE, FunctionAtPoint, RecordedFunction, dialect, in_reals
 
 MODES = ("reverse", "forward", "batched")
 
@@ -28,8 +28,9 @@ def check(
 ) -> None:
     """Checks the derivatives of ``f(*inputs)`` of orders 1 to ``order`` against finite differences.
 
-    ``inputs`` is a tensor, or a list of values and nested structures. All float tensors in it are differentiated,
-    tracked or not. Each further order checks the gradient of the randomly weighted outputs of the order before.
+    ``inputs`` is a tensor, or a list of values and nested structures. All float and complex tensors in it are
+    differentiated, tracked or not; complex ones as pairs of their parts along a new last axis. Each further order
+    checks the gradient of the randomly weighted outputs of the order before.
 
     * ``modes``: one or several of ``"reverse"``, ``"forward"`` and ``"batched"`` (both modes, all rows or columns in
       one pass).
@@ -51,10 +52,10 @@ def check(
     unknown = set(modes) - set(MODES)
     if unknown or not modes:
         raise ArgumentError(f"check: modes are some of {MODES}, not {tuple(modes)!r}")
-    f, inputs = _flat(f, [inputs] if isinstance(inputs, Tensor) else inputs)
+    f, inputs = in_reals(*_flat(f, [inputs] if isinstance(inputs, Tensor) else inputs))
     which = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.dtype.kind == "f"]
     if not which:
-        raise ArgumentError("check: none of the inputs is a tensor of floats")
+        raise ArgumentError("check: none of the inputs is a tensor of floats or complex numbers")
     single = any(inputs[i].dtype != np.float64 for i in which)
     rtol = (2e-4 if single else 1e-6) if rtol is None else rtol
     for k in range(1, order + 1):

@@ -11,7 +11,15 @@ import numpy as np
 from ferrograd import _core, _tree
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd.testing._compare import GradcheckError, Matrix, compare
-from ferrograd.testing._jacobians import CENTRAL, FunctionAtPoint, RecordedFunction, dialect, tracked
+from ferrograd.testing._jacobians import (
+    CENTRAL,
+    FunctionAtPoint,
+    RecordedFunction,
+    dialect,
+    in_reals,
+    real_pairs,
+    tracked,
+)
 
 Function = Callable[..., Any]
 
@@ -56,6 +64,8 @@ def gradcheck(
     * ``nondet_tol``: the largest difference between two passes.
     * ``masked``: accepted for torch; it concerns sparse tensors and changes nothing.
 
+    Complex inputs and outputs are checked as pairs of their real and imaginary parts along a new last axis.
+
     Raises:
         GradcheckError: a derivative and its difference quotient disagree; the message has the worst element and both
             values. Without ``raise_exception`` the result is False instead.
@@ -70,7 +80,7 @@ def gradcheck(
         raise ArgumentError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise ArgumentError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    given = _tuple(inputs)
+    func, given = in_reals(func, _tuple(inputs))
     problem = FunctionAtPoint(func, given, _differentiated(given))
     modes = [m for m, on in (("reverse", check_backward_ad), ("forward", check_forward_ad)) if on]
     try:
@@ -290,7 +300,7 @@ def gradgradcheck(
         raise ArgumentError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
     if check_undefined_grad and not check_rev_over_rev:
         raise ArgumentError("Setting check_undefined_grad=True requires check_rev_over_rev to be True")
-    given = _tuple(inputs)
+    func, given = in_reals(func, _tuple(inputs))
     which = tracked(given)
 
     def outputs(*args: Any) -> list[Tensor]:
@@ -303,14 +313,14 @@ def gradgradcheck(
             for y in outputs(*given)
         )
     else:
-        seeds = _tuple(grad_outputs)
+        seeds = tuple(map(real_pairs, _tuple(grad_outputs)))
 
     def gradients(*args: Any) -> Any:
         args, starts = args[: len(given)], args[len(given) :]
         found = _core.grad(outputs(*args), [args[i] for i in which], list(starts), 0, create_graph=True, unused="none")
         return tuple(g for g in found if g is not None)
 
-    inputs = given + seeds
+    inputs = (*given, *seeds)
     try:
         _deterministic(FunctionAtPoint(gradients, inputs, tracked(inputs)), nondet_tol, _NOT_REENTRANT)
     except GradcheckError:

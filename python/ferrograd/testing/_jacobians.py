@@ -28,6 +28,31 @@ def tracked(inputs: Sequence[Any]) -> list[int]:
     return [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
 
 
+def in_reals(f: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Callable[..., list[Any]], list[Any]]:
+    """``f`` as a function of real numbers, and its inputs.
+
+    Complex inputs and outputs become pairs of their parts along a new last axis.
+    """
+    pairs = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.dtype.kind == "c"]
+    parts = list(inputs)
+    for i in pairs:
+        x = inputs[i]
+        parts[i] = _core.make(np.array(_core.native.view_as_real(x.detach())), None, x.requires_grad, dialect(x))
+
+    def of_reals(*args: Any) -> list[Any]:
+        given = list(args)
+        for i in pairs:
+            given[i] = _core.native.view_as_complex(args[i])
+        return [real_pairs(y) for y in _tree.leaves(f(*given))]
+
+    return of_reals, parts
+
+
+def real_pairs(y: Any) -> Any:
+    """A complex tensor as pairs of its parts, anything else as it is."""
+    return _core.native.view_as_real(y) if isinstance(y, Tensor) and y.dtype.kind == "c" else y
+
+
 class FunctionAtPoint:
     """``f`` at the point ``inputs``. Those at the positions ``which`` are differentiated; ``at`` are their values."""
 

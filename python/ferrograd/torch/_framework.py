@@ -305,12 +305,12 @@ class Methods:
 
     @property
     def H(self) -> Any:
-        """The conjugate transpose: the last two axes swapped, as all numbers are real."""
+        """The conjugate transpose: the last two axes swapped, and complex numbers conjugated."""
         return cast(Any, self).adjoint()
 
     @property
     def mH(self) -> Any:
-        """The conjugate transpose: the last two axes swapped, as all numbers are real."""
+        """The conjugate transpose: the last two axes swapped, and complex numbers conjugated."""
         return cast(Any, self).adjoint()
 
     def cuda(self: Any, device: object = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
@@ -368,3 +368,5 @@ class Methods:
 for _name, _value in [*vars(Methods).items(), *((name, getattr(_random, name)) for name in _random.__all__)]:
     if not _name.startswith("__"):
         setattr(TorchTensor, _name, _value)
+# torch has kept the name of Python 2.
+TorchTensor.__rdiv__ = TorchTensor.__rtruediv__  # type: ignore[method-assign]

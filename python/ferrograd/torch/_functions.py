@@ -226,16 +226,16 @@ class SVD(NamedTuple):
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
-    """The singular value decomposition ``U diag(S) V.T``, with all columns unless ``some``.
+    """The singular value decomposition ``U diag(S) V.H``, with all columns unless ``some``.
 
-    Without ``compute_uv`` ``U`` and ``V`` are zeros. ``linalg.svd`` gives the transpose of ``V`` instead.
+    Without ``compute_uv`` ``U`` and ``V`` are zeros. ``linalg.svd`` gives the conjugate transpose of ``V`` instead.
     """
     if not compute_uv:
         values = ops.linalg.svdvals(input)
         batch, (m, n) = list(input.shape[:-2]), input.shape[-2:]
         return SVD(ops.zeros([*batch, m, m], input.dtype), values, ops.zeros([*batch, n, n], input.dtype))
     u, s, vt = ops.linalg.svd(input, not some)
-    return SVD(u, s, ops.matrix_transpose(vt))
+    return SVD(u, s, ops.conj(ops.matrix_transpose(vt)))
 
 
 def t(input: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ferrograd._core import ArgumentError, TorchTensor
 from ferrograd._core import torch as ops
+from ferrograd._dialects.casts import real_part
 
 __all__ = [
     "channels_last",
@@ -87,7 +88,12 @@ class Methods:
         return _clone(self) if _order(self, memory_format) is None else self.contiguous(memory_format).clone()
 
     def to(self: Any, *args: Any, memory_format: Any = None, **kwargs: Any) -> Any:
-        """The tensor cast to a dtype, or to that of another tensor; copied if asked for. There is only the CPU."""
+        """The tensor cast to a dtype, or to that of another tensor; copied if asked for. There is only the CPU.
+
+        Of complex numbers a real dtype gets the real part, with a warning.
+        """
+        if self.dtype.kind == "c" and _to(ops.zeros([], "bool"), *args, **kwargs).dtype.kind not in "bc":
+            self = real_part(self)
         found = _to(self, *args, **kwargs)
         return found if _order(found, memory_format) is None else found.contiguous(memory_format)
 

@@ -18,6 +18,8 @@ from ferrograd._core.torch.linalg import multi_dot as _multi_dot
 from ferrograd._core.torch.linalg import pinv as _pinv
 from ferrograd._core.torch.linalg import solve as _solve
 from ferrograd._core.torch.linalg import solve_ex as _solve_ex
+from ferrograd._core.torch.linalg import vander as _vander
+from ferrograd._dialects.hermitian import hermitian_of
 
 __all__ = [
     "cholesky_ex",
@@ -32,6 +34,7 @@ __all__ = [
     "pinv",
     "solve",
     "solve_ex",
+    "vander",
 ]
 
 
@@ -209,8 +212,9 @@ def lstsq(
     solution, left, rank, values = _lstsq(A, ops.expand_dims(B, -1) if vector else B, rcond)
     if vector:
         solution = ops.squeeze(solution, -1)
-    none = ops.zeros([0], A.dtype)
-    kept = left if driver != "gelsy" or left.ndim != 1 else none
+    none = ops.zeros([0], values.dtype)
+    # Of one matrix "gelsy" gives no residuals. They are a function of the arguments even if there are none.
+    kept = left if driver != "gelsy" or left.ndim != 1 else ops.narrow(left, 0, 0, 0)
     has_values = driver in ("gelsd", "gelss")
     ranked = rank if driver != "gels" else ops.zeros([0], "int64")
     return LeastSquares(solution, kept, ranked, values if has_values else none)
@@ -226,10 +230,11 @@ def pinv(
 ) -> Tensor:
     """The pseudoinverse. Singular values up to ``atol`` or ``rtol`` times the largest count as zero.
 
-    Of a symmetric matrix (``hermitian``) the lower triangle is read. The bounds are numbers.
+    Of a Hermitian matrix (``hermitian``) the lower triangle is read, and the gradient is that of a Hermitian matrix.
+    The bounds are numbers.
     """
     if hermitian:
-        A = ops.tril(A) + ops.matrix_transpose(ops.tril(A, -1))
+        A = hermitian_of(_arguments.tensor(A, "linalg.pinv", "A"))
     return _pinv(A, _number(atol, "atol"), _number(rtol if rcond is None else rcond, "rtol"))
 
 
@@ -259,3 +264,9 @@ def matrix_rank(
 def multi_dot(tensors: Any) -> Tensor:
     """The product of matrices in the order that takes the fewest multiplications."""
     return _multi_dot(list(tensors))
+
+
+def vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """The powers of a vector's elements as columns: 1, x, x², …; of a tensor without axes as one row."""
+    x = _arguments.tensor(x, "linalg.vander", "x")
+    return _vander(ops.reshape(x, [1]) if x.ndim == 0 else x, N)

@@ -9,6 +9,7 @@ import numpy as np
 from ferrograd import _arguments
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
+from ferrograd._dialects.casts import cast
 from ferrograd.torch._creation import tensor
 from ferrograd.torch._reductions import ValuesAndIndices
 
@@ -214,12 +215,12 @@ def _selected(name: str, input: Tensor, *args: Any, dim: int, keepdim: bool) -> 
 
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis, computed in ``dtype`` if it is given."""
-    return ops.softmax(input if dtype is None else ops.cast(input, dtype), dim)
+    return ops.softmax(input if dtype is None else cast(input, dtype), dim)
 
 
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """The logarithm of the softmax along an axis, computed in ``dtype`` if it is given."""
-    return ops.log_softmax(input if dtype is None else ops.cast(input, dtype), dim)
+    return ops.log_softmax(input if dtype is None else cast(input, dtype), dim)
 
 
 def logit(input: Tensor, eps: float | None = None) -> Tensor:

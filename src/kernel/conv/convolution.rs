@@ -10,11 +10,12 @@ use super::weight::WeightSplit;
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Error, Result, bail};
+use crate::kernel::pointwise::complex;
 use crate::kernel::reduce::non_finite::{self, NonFinite};
 use crate::shape::{self, Dims};
 
 /// One of the three arrays of a convolution, from the two others in the order of [`ConvArray`]. Both have
-/// `batch_ndim` leading batch axes.
+/// `batch_ndim` leading batch axes. A convolution of complex numbers is four of real ones, so that it has no loop of its own.
 pub fn convolve(
     op: &'static str,
     g: &Geometry,
@@ -23,6 +24,9 @@ pub fn convolve(
     b: &Array,
     batch_ndim: usize,
 ) -> Result<Array> {
+    if a.dtype().is_complex() {
+        return complex::by_parts(op, a, b, |a, b| convolve(op, g, out, a, b, batch_ndim));
+    }
     let lead = shape::broadcast(op, &a.dims()[..batch_ndim], &b.dims()[..batch_ndim])?;
     let laid = |x: &Array| -> Result<Array> {
         let x = x.contiguous()?;

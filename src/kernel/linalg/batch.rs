@@ -4,26 +4,111 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use faer::dyn_stack::{MemBuffer, StackReq};
-use faer::traits::RealField;
+use faer::traits::{ComplexField, RealField};
 use faer::{Accum, Mat, MatRef, Par};
 
 use crate::array::Array;
+use crate::dtype::{DType, Element, c128};
 use crate::error::{Error, Result, bail};
 use crate::kernel::copy::copy;
-use crate::kernel::num::{Inexact, Plain};
+use crate::kernel::num::{Field, Inexact, Num, Plain, modulus, sgn};
 use crate::kernel::par::{self, SendPtr};
+use crate::kernel::pointwise::cast::cast;
 use crate::memory::{self, NoMemory};
 use crate::shape::{self, Dims};
 
-pub(super) trait Scalar: Plain + RealField {
+/// A number that `faer` computes with.
+pub(super) trait Scalar: Inexact + ComplexField<Real = Self::Part> {
+    /// The type of absolute values, singular values and eigenvalues of symmetric matrices.
+    type Part: Plain + RealField + Scalar<Part = Self::Part>;
     const NAN: Self;
+    fn of_real(v: Self::Part) -> Self;
+    fn modulus(self) -> Self::Part;
+    /// The number divided by its absolute value; 1 for 0.
+    fn direction(self) -> Self;
+    fn conjugate(self) -> Self;
 }
-impl Scalar for f32 {
-    const NAN: f32 = f32::NAN;
+/// The type of absolute values.
+pub(super) type Part<T> = <T as Scalar>::Part;
+
+macro_rules! real_scalar {
+    ($($t:ident)*) => { $(
+        impl Scalar for $t {
+            type Part = $t;
+            const NAN: $t = $t::NAN;
+            fn of_real(v: $t) -> $t { v }
+            fn modulus(self) -> $t { Num::abs(self) }
+            fn direction(self) -> $t { Plain::copysign(1.0, self) }
+            fn conjugate(self) -> $t { self }
+        }
+    )* };
 }
-impl Scalar for f64 {
-    const NAN: f64 = f64::NAN;
+real_scalar!(f32 f64);
+impl Scalar for c128 {
+    type Part = f64;
+    const NAN: c128 = c128::new(f64::NAN, f64::NAN);
+    fn of_real(v: f64) -> c128 {
+        c128::new(v, 0.0)
+    }
+    fn modulus(self) -> f64 {
+        modulus(self)
+    }
+    fn direction(self) -> c128 {
+        if self == <c128 as Field>::ZERO { <c128 as Field>::ONE } else { sgn(self) }
+    }
+    fn conjugate(self) -> c128 {
+        self.conj()
+    }
 }
+
+/// What a kernel returns: one array or several.
+pub(super) trait Arrays: Sized {
+    fn each(self, f: impl Fn(Array) -> Result<Array>) -> Result<Self>;
+}
+impl Arrays for Array {
+    fn each(self, f: impl Fn(Array) -> Result<Array>) -> Result<Array> {
+        f(self)
+    }
+}
+impl<const N: usize> Arrays for [Array; N] {
+    fn each(mut self, f: impl Fn(Array) -> Result<Array>) -> Result<[Array; N]> {
+        for x in &mut self {
+            *x = f(x.clone())?;
+        }
+        Ok(self)
+    }
+}
+
+/// Runs a kernel that has no loops for complex64 in complex128.
+pub(super) fn in_double<const N: usize, O: Arrays>(
+    ins: [&Array; N],
+    f: impl Fn([&Array; N]) -> Result<O>,
+) -> Result<O> {
+    if ins[0].dtype() != DType::C64 {
+        return f(ins);
+    }
+    let mut wide = ins.map(Array::clone);
+    for x in &mut wide {
+        *x = cast(x, DType::C128)?;
+    }
+    f(wide.each_ref())?.each(|x| match x.dtype() {
+        DType::C128 => cast(&x, DType::C64),
+        DType::F64 => cast(&x, DType::F32),
+        _ => Ok(x),
+    })
+}
+
+/// Runs a block with `$T` the type of the elements of matrices, which have one dtype. Those of complex64 are converted to
+/// complex128, and the results back: complex64 has no loops of its own.
+macro_rules! on_matrices {
+    ($op:ident, [$x:ident $(, $more:ident)*], $T:ident => $body:expr) => {
+        $crate::kernel::linalg::batch::in_double([$x $(, $more)*], |[$x $(, $more)*]| {
+            $crate::dtype::dispatch!($x.dtype(), scalar $T => $body,
+                else $crate::error::bail!(Dtype, $op, "not defined for {}", $x.dtype()))
+        })
+    };
+}
+pub(super) use on_matrices;
 
 /// Batches of fewer multiplications stay on the calling thread.
 const PARALLEL: usize = 1 << 17;
@@ -63,7 +148,7 @@ impl<'a> Batch<'a> {
                 .iter_mut()
                 .enumerate()
                 .filter(|(r, _)| !keep(*r, c))
-                .for_each(|(_, v)| *v = T::ZERO);
+                .for_each(|(_, v)| *v = <T as Field>::ZERO);
         }
         Ok(Self::finite(copy))
     }
@@ -148,7 +233,7 @@ pub(super) struct BatchOutput<T> {
     of: std::marker::PhantomData<T>,
 }
 
-impl<T: Scalar> BatchOutput<T> {
+impl<T: Element> BatchOutput<T> {
     pub fn new(op: &'static str, batch: &Batch<'_>, own: &[usize]) -> Result<BatchOutput<T>> {
         let mut start = std::ptr::null_mut();
         let array = Array::build_raw(op, T::DTYPE, &batch.dims(own), |p| start = p)?;
@@ -167,7 +252,9 @@ impl<T: Scalar> BatchOutput<T> {
         // of matrices once, and a closure takes each part of an output only once.
         unsafe { std::slice::from_raw_parts_mut(self.start.get().cast::<T>().add(i * self.each), self.each) }
     }
+}
 
+impl<T: Scalar> BatchOutput<T> {
     /// Writes matrix `i` in row order; NaN for `None`.
     pub fn put(&self, i: usize, matrix: Option<MatRef<'_, T>>) {
         let out = self.part(i);
@@ -231,6 +318,20 @@ fn ready() -> Result<(), NoMemory> {
     faer::linalg::matmul::matmul(product.as_mut(), Accum::Replace, x.as_ref(), x.as_ref(), 1.0, Par::Seq);
     IS_READY.set(true);
     Ok(())
+}
+
+/// The complex conjugates of the elements.
+pub(super) fn conjugate<T: Scalar>(x: &mut Mat<T>) {
+    for c in 0..x.ncols() {
+        x.col_as_slice_mut(c).iter_mut().for_each(|v| *v = v.conjugate());
+    }
+}
+
+/// Drops the imaginary parts of the diagonal.
+pub(super) fn real_diagonal<T: Scalar>(x: &mut Mat<T>) {
+    for i in 0..x.nrows() {
+        x[(i, i)] = T::of_real(T::real_part_impl(&x[(i, i)]));
+    }
 }
 
 /// About the number of multiplications of a factorisation.

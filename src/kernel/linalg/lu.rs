@@ -4,11 +4,11 @@ use faer::dyn_stack::MemStack;
 use faer::linalg::lu::partial_pivoting;
 use faer::{Mat, MatMut, Par};
 
-use super::batch::{Batch, BatchOutput, Scalar, cube, identity, scratch};
+use super::batch::{Batch, BatchOutput, Part, Scalar, cube, identity, on_matrices, scratch};
 use crate::array::Array;
-use crate::dtype::dispatch;
+use crate::dtype::Ordered;
 use crate::error::{Result, bail};
-use crate::kernel::num::{Analytic, Field, Inexact, Num, Plain};
+use crate::kernel::num::{Field, Inexact, Num};
 use crate::memory::{NoMemory, TryPush};
 use crate::shape::Dims;
 
@@ -46,6 +46,11 @@ impl<T: Scalar> Lu<T> {
         Ok(Lu { both, forward, backward, odd: info.transposition_count % 2 == 1 })
     }
 
+    /// The determinant of the permutation.
+    fn parity(&self) -> T {
+        if self.odd { Field::neg(T::ONE) } else { T::ONE }
+    }
+
     fn pivots(&self) -> impl Iterator<Item = T> {
         (0..self.both.nrows().min(self.both.ncols())).map(|i| self.both[(i, i)])
     }
@@ -67,17 +72,16 @@ impl<T: Scalar> Lu<T> {
     }
 }
 
-/// The factors of any matrices with partial pivoting, `l` and `u` in one matrix, and three lists of indices as floats in
-/// f64: the row of `x` that each row of `l @ u` is, the inverse of that, and the rows that the factorisation exchanged one
+/// The factors of any matrices with partial pivoting, `l` and `u` in one matrix, and three lists of indices (int64): the row of `x` that each row of `l @ u` is, the inverse of that, and the rows that the factorisation exchanged one
 /// after another, counted from 1 as in LAPACK.
 pub fn factors(op: &'static str, x: &Array) -> Result<[Array; 4]> {
-    dispatch!(x.dtype(), float T => {
+    on_matrices!(op, [x], T => {
         let x = Batch::of(x);
         let (m, k) = (x.rows, x.rows.min(x.columns));
         let both = BatchOutput::<T>::new(op, &x, &[m, x.columns])?;
-        let forward = BatchOutput::<f64>::new(op, &x, &[m])?;
-        let backward = BatchOutput::<f64>::new(op, &x, &[m])?;
-        let exchanged = BatchOutput::<f64>::new(op, &x, &[k])?;
+        let forward = BatchOutput::<i64>::new(op, &x, &[m])?;
+        let backward = BatchOutput::<i64>::new(op, &x, &[m])?;
+        let exchanged = BatchOutput::<i64>::new(op, &x, &[k])?;
         x.each(op, cube(m.max(x.columns)), |i| {
             let factors = match k {
                 0 => None,
@@ -86,23 +90,23 @@ pub fn factors(op: &'static str, x: &Array) -> Result<[Array; 4]> {
             let (to, from, places) = (forward.part(i), backward.part(i), exchanged.part(i));
             match &factors {
                 Some(f) => {
-                    to.iter_mut().zip(&f.forward).for_each(|(o, &r)| *o = r as f64);
-                    from.iter_mut().zip(&f.backward).for_each(|(o, &r)| *o = r as f64);
+                    to.iter_mut().zip(&f.forward).for_each(|(o, &r)| *o = r as i64);
+                    from.iter_mut().zip(&f.backward).for_each(|(o, &r)| *o = r as i64);
                 }
-                None => [to, from].into_iter().for_each(|list| (0..m).for_each(|r| list[r] = r as f64)),
+                None => [to, from].into_iter().for_each(|list| (0..m).for_each(|r| list[r] = r as i64)),
             }
             both.put(i, factors.as_ref().map(|f| f.both.as_ref()));
             exchanges(places, factors.as_ref().map(|f| &f.forward[..]))
                 .map(|()| true)
         })?;
         Ok([both.array, forward.array, backward.array, exchanged.array])
-    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+    })
 }
 
 /// The exchanges of rows, each with a row that is not above it, of which a permutation is made.
-fn exchanges(out: &mut [f64], rows: Option<&[usize]>) -> Result<(), NoMemory> {
+fn exchanges(out: &mut [i64], rows: Option<&[usize]>) -> Result<(), NoMemory> {
     let Some(rows) = rows else {
-        out.iter_mut().enumerate().for_each(|(i, o)| *o = (i + 1) as f64);
+        out.iter_mut().enumerate().for_each(|(i, o)| *o = (i + 1) as i64);
         return Ok(());
     };
     // The row that is at each place so far, and the place of each row.
@@ -113,7 +117,7 @@ fn exchanges(out: &mut [f64], rows: Option<&[usize]>) -> Result<(), NoMemory> {
     }
     for (i, o) in out.iter_mut().enumerate() {
         let j = place_of[rows[i]];
-        *o = (j + 1) as f64;
+        *o = (j + 1) as i64;
         row_at.swap(i, j);
         (place_of[row_at[i]], place_of[row_at[j]]) = (i, j);
     }
@@ -146,7 +150,7 @@ pub fn permuted_rows(op: &'static str, exchanges: &Array, m: usize) -> Result<Ar
 /// The solution of `a @ x = b` for square `a`, with the same leading axes. A singular matrix is an error if `strict`,
 /// else its solution is NaN.
 pub fn solve(op: &'static str, a: &Array, b: &Array, strict: bool) -> Result<Array> {
-    dispatch!(a.dtype(), float T => {
+    on_matrices!(op, [a, b], T => {
         let (a, b) = (Batch::of(a), Batch::of(b));
         let out = BatchOutput::<T>::new(op, &b, &[b.rows, b.columns])?;
         let work = cube(a.rows).saturating_add(a.rows.saturating_mul(a.rows).saturating_mul(b.columns));
@@ -168,12 +172,12 @@ pub fn solve(op: &'static str, a: &Array, b: &Array, strict: bool) -> Result<Arr
         })?;
         a.blame(op, failed.filter(|_| strict), "is singular")?;
         Ok(out.array)
-    }, else bail!(Dtype, op, "not defined for {}", a.dtype()))
+    })
 }
 
 /// The inverse of square matrices. A singular matrix is an error if `strict`, else its inverse is NaN.
 pub fn inverse(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
-    dispatch!(x.dtype(), float T => {
+    on_matrices!(op, [x], T => {
         let x = Batch::of(x);
         let out = BatchOutput::<T>::new(op, &x, &[x.rows, x.rows])?;
         if x.rows == 0 {
@@ -191,21 +195,21 @@ pub fn inverse(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
         })?;
         x.blame(op, failed.filter(|_| strict), "is singular")?;
         Ok(out.array)
-    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+    })
 }
 
-/// The signs of the determinants of square matrices and the logarithms of their absolute values; 0 and -inf for a
+/// The determinants of square matrices divided by their absolute values, and the logarithms of these; 0 and -inf for a
 /// singular matrix.
 pub fn slogdet(op: &'static str, x: &Array) -> Result<[Array; 2]> {
-    dispatch!(x.dtype(), float T => {
+    on_matrices!(op, [x], T => {
         let x = Batch::of(x);
-        let (sign, log) = (BatchOutput::<T>::new(op, &x, &[])?, BatchOutput::<T>::new(op, &x, &[])?);
+        let (sign, log) = (BatchOutput::<T>::new(op, &x, &[])?, BatchOutput::<Part<T>>::new(op, &x, &[])?);
         x.each(op, cube(x.rows), |i| {
             let (s, l) = match x.matrix::<T>(i)?.map(Lu::new).transpose()? {
-                None => (T::NAN, T::NAN),
-                Some(f) if f.singular() => (T::ZERO, T::INFINITY.neg()),
-                Some(f) => f.pivots().fold((if f.odd { T::ONE.neg() } else { T::ONE }, T::ZERO), |(s, l), p| {
-                    (Plain::copysign(T::ONE, p).mul(s), l.add(Analytic::ln(p.abs())))
+                None => (T::NAN, Part::<T>::NAN),
+                Some(f) if f.singular() => (T::ZERO, Field::neg(Part::<T>::INFINITY)),
+                Some(f) => f.pivots().fold((f.parity(), Part::<T>::ZERO), |(s, l), p| {
+                    (p.direction().mul(s), l.add(Part::<T>::lit(p.modulus().to_f64().ln())))
                 }),
             };
             sign.part(i)[0] = s;
@@ -213,22 +217,22 @@ pub fn slogdet(op: &'static str, x: &Array) -> Result<[Array; 2]> {
             Ok(true)
         })?;
         Ok([sign.array, log.array])
-    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+    })
 }
 
 /// The determinants of square matrices, and the ratio of the smallest to the largest pivot, by absolute value.
 pub fn det(op: &'static str, x: &Array) -> Result<[Array; 2]> {
-    dispatch!(x.dtype(), float T => {
+    on_matrices!(op, [x], T => {
         let x = Batch::of(x);
-        let (out, ratio) = (BatchOutput::<T>::new(op, &x, &[])?, BatchOutput::<T>::new(op, &x, &[])?);
+        let (out, ratio) = (BatchOutput::<T>::new(op, &x, &[])?, BatchOutput::<Part<T>>::new(op, &x, &[])?);
         x.each(op, cube(x.rows), |i| {
             let (det, least) = match x.matrix::<T>(i)?.map(Lu::new).transpose()? {
-                None => (T::NAN, T::NAN),
-                Some(f) if f.singular() => (T::ZERO, T::ZERO),
+                None => (T::NAN, Part::<T>::NAN),
+                Some(f) if f.singular() => (T::ZERO, Part::<T>::ZERO),
                 Some(f) => {
-                    let sizes = || f.pivots().map(Num::abs);
-                    let least = sizes().fold(T::INFINITY, Num::min).div(sizes().fold(T::ZERO, Num::max));
-                    (f.pivots().fold(if f.odd { T::ONE.neg() } else { T::ONE }, Field::mul), least)
+                    let sizes = || f.pivots().map(Scalar::modulus);
+                    let (least, most) = (sizes().fold(Part::<T>::INFINITY, Num::min), sizes().fold(Part::<T>::ZERO, Num::max));
+                    (f.pivots().fold(f.parity(), Field::mul), least.div(most))
                 }
             };
             out.part(i)[0] = det;
@@ -236,5 +240,5 @@ pub fn det(op: &'static str, x: &Array) -> Result<[Array; 2]> {
             Ok(true)
         })?;
         Ok([out.array, ratio.array])
-    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+    })
 }

@@ -2,10 +2,12 @@
 //! matrices of a batch are shared among our own threads. A matrix with a NaN or an infinity has NaN results.
 
 mod batch;
+mod eigen;
 mod lu;
 mod orthogonal;
 mod triangular;
 
+pub use eigen::eig;
 pub use lu::{det, factors, inverse, permuted_rows, slogdet, solve};
-pub use orthogonal::{complement, eigh, pinv, qr, svd};
+pub use orthogonal::{complement, eigh, pinv, qr, svd, sylvester};
 pub use triangular::{cholesky, triangular_solve};

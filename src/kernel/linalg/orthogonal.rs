@@ -9,12 +9,16 @@ use faer::linalg::householder::{
 use faer::linalg::matmul::matmul;
 use faer::linalg::qr::no_pivoting::factor;
 use faer::linalg::{evd, svd as values};
+use faer::traits::ComplexField;
 use faer::{Accum, Conj, Mat, MatMut, Par};
 
-use super::batch::{Batch, BatchOutput, Scalar, cube, identity, matrix, scratch, zeros};
+use super::batch::{
+    Batch, BatchOutput, Part, Scalar, conjugate, cube, identity, matrix, on_matrices, real_diagonal, scratch,
+    zeros,
+};
 use crate::array::Array;
-use crate::dtype::dispatch;
-use crate::error::{Result, bail};
+use crate::dtype::{Element, Ordered};
+use crate::error::Result;
 use crate::kernel::num::{Field, Inexact, Num};
 use crate::memory::NoMemory;
 
@@ -47,9 +51,10 @@ impl<T: Scalar> Reflections<T> {
     }
 }
 
-/// The reduced QR factorisation: orthonormal columns `q` and an upper triangle `r` with `q @ r = x`.
+/// The reduced QR factorisation: orthonormal columns `q` and an upper triangle `r`, whose diagonal is real, with
+/// `q @ r = x`.
 pub fn qr(op: &'static str, x: &Array) -> Result<[Array; 2]> {
-    dispatch!(x.dtype(), float T => {
+    on_matrices!(op, [x], T => {
         let x = Batch::of(x);
         let (m, n) = (x.rows, x.columns);
         let k = m.min(n);
@@ -65,18 +70,34 @@ pub fn qr(op: &'static str, x: &Array) -> Result<[Array; 2]> {
             };
             let mut basis = identity(m, k)?;
             factors.apply(basis.as_mut())?;
+            // The reflections of complex numbers leave a phase on the diagonal. Its sign stays, but the last row of a square
+            // matrix, which is not reflected, gets the sign that a reflection would give it, as in LAPACK.
+            let phase = |i: usize| {
+                let r = factors.both[(i, i)];
+                let turned = i + 1 == m && T::imag_part_impl(&r) != Part::<T>::ZERO;
+                let sign = if (T::real_part_impl(&r) < Part::<T>::ZERO) != turned { -1.0 } else { 1.0 };
+                r.direction().mul(T::lit(sign))
+            };
+            for c in 0..k {
+                let by = phase(c);
+                basis.col_as_slice_mut(c).iter_mut().for_each(|v| *v = Field::mul(*v, by));
+            }
             q.put(i, Some(basis.as_ref()));
-            let triangle = matrix(k, n, |i, j| if i <= j { factors.both[(i, j)] } else { T::ZERO })?;
+            let part = |i, j| if i <= j { Field::mul(factors.both[(i, j)], phase(i).conjugate()) } else { T::ZERO };
+            let mut triangle = matrix(k, n, part)?;
+            for c in 0..k {
+                triangle[(c, c)] = T::of_real(T::real_part_impl(&triangle[(c, c)]));
+            }
             r.put(i, Some(triangle.as_ref()));
             Ok(true)
         })?;
         Ok([q.array, r.array])
-    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+    })
 }
 
 /// Orthonormal columns that complete the orthonormal columns of `x` to a basis. `x` has no more columns than rows.
 pub fn complement(op: &'static str, x: &Array) -> Result<Array> {
-    dispatch!(x.dtype(), float T => {
+    on_matrices!(op, [x], T => {
         let x = Batch::of(x);
         let (m, k) = (x.rows, x.columns);
         let out = BatchOutput::<T>::new(op, &x, &[m, m - k])?;
@@ -93,28 +114,31 @@ pub fn complement(op: &'static str, x: &Array) -> Result<Array> {
             Ok(true)
         })?;
         Ok(out.array)
-    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+    })
 }
 
 /// Divides a matrix by a power of two near its largest element, and returns the divisor: squares of elements of any size are
 /// then in range.
-fn scale<T: Scalar>(x: &mut Mat<T>) -> T {
+pub(super) fn scale<T: Scalar>(x: &mut Mat<T>) -> Part<T> {
     let columns = x.ncols();
-    let largest = (0..columns).flat_map(|c| x.col_as_slice(c)).fold(T::ZERO, |most, v| most.max(v.abs()));
+    let largest = (0..columns).flat_map(|c| x.col_as_slice(c)).fold(Part::<T>::ZERO, |most, v| {
+        let (re, im) = (T::real_part_impl(v), T::imag_part_impl(v));
+        Num::max(most, Num::max(Num::abs(re), Num::abs(im)))
+    });
     // The power itself must be in range.
-    let most = if size_of::<T>() == 4 { 127 } else { 1023 };
+    let most = if size_of::<Part<T>>() == 4 { 127 } else { 1023 };
     let exponent: i32 = Ord::min(libm::frexp(largest.to_f64()).1, most);
     // Near one nothing is gained.
-    if largest == T::ZERO || (-16..16).contains(&exponent) {
-        return T::ONE;
+    if largest == Part::<T>::ZERO || (-16..16).contains(&exponent) {
+        return Part::<T>::ONE;
     }
     // In two steps, since the reciprocal of a small divisor may be infinite.
     let (first, second) = (exponent / 2, exponent - exponent / 2);
-    let power = |e: i32| T::lit(libm::ldexp(1.0, e));
+    let power = |e: i32| Part::<T>::lit(libm::ldexp(1.0, e));
     for c in 0..columns {
         x.col_as_slice_mut(c)
             .iter_mut()
-            .for_each(|v| *v = Field::mul(Field::mul(*v, power(-first)), power(-second)));
+            .for_each(|v| *v = T::mul_real_impl(&T::mul_real_impl(v, &power(-first)), &power(-second)));
     }
     power(exponent)
 }
@@ -122,13 +146,13 @@ fn scale<T: Scalar>(x: &mut Mat<T>) -> T {
 /// The reduced singular value decomposition `u @ diag(s) @ vh = x`, with `s` descending. Without `vectors` only `s`
 /// is computed, and the others are empty.
 pub fn svd(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 3]> {
-    dispatch!(x.dtype(), float T => {
+    on_matrices!(op, [x], T => {
         let x = Batch::of(x);
         let (m, n) = (x.rows, x.columns);
         let k = m.min(n);
         let wide = if vectors { k } else { 0 };
         let u = BatchOutput::<T>::new(op, &x, &[m, wide])?;
-        let s = BatchOutput::<T>::new(op, &x, &[k])?;
+        let s = BatchOutput::<Part<T>>::new(op, &x, &[k])?;
         let vh = BatchOutput::<T>::new(op, &x, &[wide, n])?;
         let compute = if vectors { values::ComputeSvdVectors::Thin } else { values::ComputeSvdVectors::No };
         if k == 0 {
@@ -144,7 +168,7 @@ pub fn svd(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 3]> {
             let by = scale(&mut a);
             let mut left = vectors.then(|| zeros(m, k)).transpose()?;
             let mut right = vectors.then(|| zeros(n, k)).transpose()?;
-            let mut middle = Diag::zeros(k);
+            let mut middle = Diag::<T>::zeros(k);
             let mut memory =
                 scratch(values::svd_scratch::<T>(m, n, compute, compute, Par::Seq, Default::default()))?;
             let done = values::svd(
@@ -156,8 +180,9 @@ pub fn svd(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 3]> {
                 MemStack::new(&mut memory),
                 Default::default(),
             ).is_ok();
-            s.part(i).iter_mut().zip(middle.column_vector().iter()).for_each(|(o, &v)| *o = Field::mul(v, by));
-            if let (Some(left), Some(right)) = (left, right) {
+            s.part(i).iter_mut().zip(middle.column_vector().iter()).for_each(|(o, v)| *o = Field::mul(T::real_part_impl(v), by));
+            if let (Some(left), Some(mut right)) = (left, right) {
+                conjugate(&mut right);
                 u.put(i, Some(left.as_ref()));
                 vh.put(i, Some(right.transpose()));
             }
@@ -165,23 +190,22 @@ pub fn svd(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 3]> {
         })?;
         x.blame(op, failed, "has singular values that the iteration does not converge to")?;
         Ok([u.array, s.array, vh.array])
-    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+    })
 }
 
-/// The pseudoinverses `v @ diag(1 / s) @ uᵀ`, where singular values up to `atol`, or up to `rtol` times the largest, have
+/// The pseudoinverses `v @ diag(1 / s) @ uᴴ`, where singular values up to `atol`, or up to `rtol` times the largest, have
 /// 0 in the place of the reciprocal.
 pub fn pinv(op: &'static str, x: &Array, atol: f64, rtol: f64) -> Result<Array> {
-    let [u, s, vh] = svd(op, x, true)?;
-    let x_dtype = x.dtype();
-    dispatch!(x.dtype(), float T => {
+    on_matrices!(op, [x], T => {
+        let [u, s, vh] = svd(op, x, true)?;
         let x = Batch::of(x);
         let (u, vh) = (Batch::of(&u), Batch::of(&vh));
         let (m, n) = (x.rows, x.columns);
         let k = m.min(n);
         let out = BatchOutput::<T>::new(op, &x, &[n, m])?;
-        let lists = s.as_slice::<T>().expect("contiguous");
+        let lists = s.as_slice::<Part<T>>().expect("contiguous");
         if k == 0 {
-            return Array::zeros(op, x_dtype, out.array.dims());
+            return Array::zeros(op, T::DTYPE, out.array.dims());
         }
         x.each(op, cube(m.max(n)), |i| {
             let (Some(u), Some(mut vh)) = (u.matrix::<T>(i)?, vh.matrix::<T>(i)?) else {
@@ -189,28 +213,28 @@ pub fn pinv(op: &'static str, x: &Array, atol: f64, rtol: f64) -> Result<Array> 
                 return Ok(true);
             };
             let s = &lists[i * k..][..k];
-            let least = Num::max(T::lit(atol), Field::mul(T::lit(rtol), s[0]));
+            let least = Num::max(Part::<T>::lit(atol), Field::mul(Part::<T>::lit(rtol), s[0]));
             for c in 0..n {
                 vh.col_as_slice_mut(c).iter_mut().zip(s).for_each(|(v, &s)| {
-                    *v = if s > least { Inexact::div(*v, s) } else { T::ZERO };
+                    *v = if s > least { Inexact::div(*v, T::of_real(s)) } else { T::ZERO };
                 });
             }
             let mut product = zeros::<T>(n, m)?;
-            matmul(product.as_mut(), Accum::Replace, vh.transpose(), u.transpose(), T::ONE, Par::Seq);
+            matmul(product.as_mut(), Accum::Replace, vh.adjoint(), u.adjoint(), T::ONE, Par::Seq);
             out.put(i, Some(product.as_ref()));
             Ok(true)
         })?;
         Ok(out.array)
-    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+    })
 }
 
-/// The eigenvalues (ascending) and eigenvectors (in columns) of symmetric matrices, given by the lower or upper
+/// The eigenvalues (ascending) and eigenvectors (in columns) of symmetric (or Hermitian) matrices, given by the lower or upper
 /// triangles of `x`. Without `vectors` the eigenvectors are empty.
 pub fn eigh(op: &'static str, x: &Array, upper: bool, vectors: bool) -> Result<[Array; 2]> {
-    dispatch!(x.dtype(), float T => {
+    on_matrices!(op, [x], T => {
         let x = Batch::of(x);
         let n = x.rows;
-        let (w, v) = (BatchOutput::<T>::new(op, &x, &[n])?, BatchOutput::<T>::new(op, &x, &[n, if vectors { n } else { 0 }])?);
+        let (w, v) = (BatchOutput::<Part<T>>::new(op, &x, &[n])?, BatchOutput::<T>::new(op, &x, &[n, if vectors { n } else { 0 }])?);
         let compute = if vectors { evd::ComputeEigenvectors::Yes } else { evd::ComputeEigenvectors::No };
         if n == 0 {
             return Ok([w.array, v.array]);
@@ -222,9 +246,13 @@ pub fn eigh(op: &'static str, x: &Array, upper: bool, vectors: bool) -> Result<[
                 return Ok(true);
             };
             let by = scale(&mut a);
+            real_diagonal(&mut a);
+            if upper {
+                conjugate(&mut a);
+            }
             let a = if upper { a.transpose() } else { a.as_ref() };
             let mut columns = vectors.then(|| zeros(n, n)).transpose()?;
-            let mut middle = Diag::zeros(n);
+            let mut middle = Diag::<T>::zeros(n);
             let mut memory =
                 scratch(evd::self_adjoint_evd_scratch::<T>(n, compute, Par::Seq, Default::default()))?;
             let done = evd::self_adjoint_evd(
@@ -235,7 +263,7 @@ pub fn eigh(op: &'static str, x: &Array, upper: bool, vectors: bool) -> Result<[
                 MemStack::new(&mut memory),
                 Default::default(),
             ).is_ok();
-            w.part(i).iter_mut().zip(middle.column_vector().iter()).for_each(|(o, &v)| *o = Field::mul(v, by));
+            w.part(i).iter_mut().zip(middle.column_vector().iter()).for_each(|(o, v)| *o = Field::mul(T::real_part_impl(v), by));
             if let Some(columns) = columns {
                 v.put(i, Some(columns.as_ref()));
             }
@@ -243,5 +271,41 @@ pub fn eigh(op: &'static str, x: &Array, upper: bool, vectors: bool) -> Result<[
         })?;
         x.blame(op, failed, "has eigenvalues that the iteration does not converge to")?;
         Ok([w.array, v.array])
-    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+    })
+}
+
+/// The solution `x` of `h @ x + x @ h = c` for symmetric (or Hermitian) `h` whose eigenvalues are not negative; both have the
+/// same leading axes. The part of `x` that a sum of two eigenvalues leaves free, because it is 0, is 0.
+pub fn sylvester(op: &'static str, h: &Array, c: &Array) -> Result<Array> {
+    on_matrices!(op, [h, c], T => {
+        let [w, v] = eigh(op, h, false, true)?;
+        let (v, c) = (Batch::of(&v), Batch::of(c));
+        let n = v.rows;
+        let out = BatchOutput::<T>::new(op, &c, &[n, n])?;
+        let lists = w.as_slice::<Part<T>>().expect("contiguous");
+        if n == 0 {
+            return Ok(out.array);
+        }
+        v.each(op, cube(n).saturating_mul(4), |i| {
+            let (Some(v), Some(mut c)) = (v.matrix::<T>(i)?, c.matrix::<T>(i)?) else {
+                out.put(i, None);
+                return Ok(true);
+            };
+            let w = &lists[i * n..][..n];
+            let mut half = zeros::<T>(n, n)?;
+            matmul(half.as_mut(), Accum::Replace, v.adjoint(), c.as_ref(), T::ONE, Par::Seq);
+            matmul(c.as_mut(), Accum::Replace, half.as_ref(), v.as_ref(), T::ONE, Par::Seq);
+            for j in 0..n {
+                c.col_as_slice_mut(j).iter_mut().zip(w).for_each(|(x, &w_i)| {
+                    let sum = Field::add(w_i, w[j]);
+                    *x = if sum == Part::<T>::ZERO { T::ZERO } else { Inexact::div(*x, T::of_real(sum)) };
+                });
+            }
+            matmul(half.as_mut(), Accum::Replace, v.as_ref(), c.as_ref(), T::ONE, Par::Seq);
+            matmul(c.as_mut(), Accum::Replace, half.as_ref(), v.adjoint(), T::ONE, Par::Seq);
+            out.put(i, Some(c.as_ref()));
+            Ok(true)
+        })?;
+        Ok(out.array)
+    })
 }

@@ -5,16 +5,15 @@ use faer::dyn_stack::MemStack;
 use faer::linalg::cholesky::llt::factor;
 use faer::linalg::triangular_solve as triangle;
 
-use super::batch::{Batch, BatchOutput, cube, scratch};
+use super::batch::{Batch, BatchOutput, cube, on_matrices, real_diagonal, scratch};
 use crate::array::Array;
-use crate::dtype::dispatch;
-use crate::error::{Result, bail};
+use crate::error::Result;
 use crate::kernel::num::Field;
 
-/// The lower triangle `l` with `l @ lᵀ = x`. Only the lower triangle of `x` is read. A matrix that is not
+/// The lower triangle `l` with `l @ lᴴ = x`. Only the lower triangle of `x` is read, and the real part of its diagonal. A matrix that is not
 /// positive definite is an error if `strict`, else its factor is NaN.
 pub fn cholesky(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
-    dispatch!(x.dtype(), float T => {
+    on_matrices!(op, [x], T => {
         let (x, n) = (Batch::of(x), x.dims()[x.rank() - 1]);
         let out = BatchOutput::<T>::new(op, &x, &[n, n])?;
         if n == 0 {
@@ -25,6 +24,7 @@ pub fn cholesky(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
                 out.put(i, None);
                 return Ok(true);
             };
+            real_diagonal(&mut l);
             let mut memory =
                 scratch(factor::cholesky_in_place_scratch::<T>(n, Par::Seq, Default::default()))?;
             let stack = MemStack::new(&mut memory);
@@ -36,7 +36,7 @@ pub fn cholesky(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
         })?;
         x.blame(op, failed.filter(|_| strict), "is not positive definite")?;
         Ok(out.array)
-    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+    })
 }
 
 /// The solution of `a @ x = b` for a triangle `a`; its other half is not read. With `unit` the diagonal is taken as
@@ -50,7 +50,7 @@ pub fn triangular_solve(
     unit: bool,
     strict: bool,
 ) -> Result<Array> {
-    dispatch!(a.dtype(), float T => {
+    on_matrices!(op, [a, b], T => {
         let (a, b) = (Batch::of(a), Batch::of(b));
         let out = BatchOutput::<T>::new(op, &b, &[b.rows, b.columns])?;
         let used = |r: usize, c: usize| (if upper { r < c } else { r > c }) || (r == c && !unit);
@@ -74,5 +74,5 @@ pub fn triangular_solve(
         })?;
         a.blame(op, failed.filter(|_| strict), "has a zero on its diagonal")?;
         Ok(out.array)
-    }, else bail!(Dtype, op, "not defined for {}", a.dtype()))
+    })
 }

@@ -12,7 +12,6 @@ use crate::error::{Error, Result, bail};
 use crate::kernel::interrupt;
 use crate::kernel::num::Field;
 use crate::kernel::par::{self, SendPtr};
-use crate::kernel::pointwise::binary::{self, BinaryLoops, binary_loops};
 use crate::kernel::pointwise::complex;
 use crate::kernel::reduce::pairwise::{ROWS, combine_group};
 use crate::kernel::simd;
@@ -45,7 +44,7 @@ const WIDE: usize = 512;
 /// others broadcast from the right.
 pub fn matmul(op: &'static str, x: &Array, y: &Array, batch_ndim: usize) -> Result<Array> {
     if x.dtype().is_complex() {
-        return of_complex(op, x, y, batch_ndim);
+        return complex::by_parts(op, x, y, |x, y| matmul(op, x, y, batch_ndim));
     }
     let rank = x.rank().max(y.rank());
     let (x, y) = (x.with_rank(rank, batch_ndim), y.with_rank(rank, batch_ndim));
@@ -63,21 +62,6 @@ pub fn matmul(op: &'static str, x: &Array, y: &Array, batch_ndim: usize) -> Resu
         return matrices(op, &x, &y, &[x.dims()[0], y.dims()[1]])?.reshape(&dims);
     }
     matrices(op, &x, &y, &dims)
-}
-
-/// The product of complex matrices: four real ones, so that no loop and no packing is written for complex numbers.
-fn of_complex(op: &'static str, x: &Array, y: &Array, batch_ndim: usize) -> Result<Array> {
-    const ADD: &BinaryLoops = binary_loops!(plain x, y => x.add(y));
-    const SUB: &BinaryLoops = binary_loops!(plain x, y => x.sub(y));
-    let parts = |z: &Array| -> Result<(Array, Array)> {
-        let (re, im) = z.parts();
-        Ok((re.contiguous()?, im.contiguous()?))
-    };
-    let ((a, b), (c, d)) = (parts(x)?, parts(y)?);
-    let product = |x: &Array, y: &Array| matmul(op, x, y, batch_ndim);
-    let re = binary::apply(op, SUB, &product(&a, &c)?, &product(&b, &d)?, 0)?;
-    let im = binary::apply(op, ADD, &product(&a, &d)?, &product(&b, &c)?, 0)?;
-    complex::from_parts(&re, &im, 0)
 }
 
 /// A long inner axis is summed in parts of about this many multiplications, but not fewer than `PART` elements. The

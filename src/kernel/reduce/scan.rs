@@ -1,9 +1,9 @@
 //! Cumulative sums and products, and linear recurrences, along an axis.
 
 use crate::array::Array;
-use crate::dtype::{DType, dispatch};
+use crate::dtype::{DType, c64, c128, dispatch};
 use crate::error::{Result, bail};
-use crate::kernel::num::{Field, Inexact, Real};
+use crate::kernel::num::{ComplexNum, Field, Inexact, Real};
 use crate::kernel::output::{self, AxisBlocks};
 
 /// The axis of a scan, and whether it runs from the last row to the first.
@@ -109,7 +109,19 @@ pub fn logcumsumexp(op: &'static str, x: &Array, way: ScanAxis) -> Result<Array>
             large.add(small.sub(large).exp().ln_1p())
         }
     }
-    dispatch!(x.dtype(), float T => cumulative::<T>(op, x, way, sum::<T>), else not_defined(op, x.dtype()))
+    /// The same for complex numbers; the one with the larger real part is taken out of the sum.
+    fn complex_sum<T: ComplexNum>(a: T, b: T) -> T {
+        let ((a_re, _), (b_re, _)) = (a.parts(), b.parts());
+        let (small, large) = if a_re < b_re { (a, b) } else { (b, a) };
+        if a_re == b_re && a_re.is_infinite() { large } else { large.add(small.sub(large).exp().ln_1p()) }
+    }
+    match x.dtype() {
+        DType::C64 => cumulative::<c64>(op, x, way, complex_sum),
+        DType::C128 => cumulative::<c128>(op, x, way, complex_sum),
+        dtype => {
+            dispatch!(dtype, float T => cumulative::<T>(op, x, way, sum::<T>), else not_defined(op, dtype))
+        }
+    }
 }
 
 /// For each element the product of all others along an axis: the exclusive product before it times that after it.

@@ -6,7 +6,7 @@ use crate::array::Item;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::ops::entry::{Operand, Pairs, op};
-use crate::ops::movement::{matrix_transpose, reshape_to, roll};
+use crate::ops::movement::{conj, matrix_transpose, reshape_to, roll};
 use crate::ops::pointwise::arithmetic::{add, multiply, subtract};
 use crate::shape::{self, Dims};
 
@@ -24,7 +24,8 @@ pub fn inner(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     }
 }
 
-/// The sum of the products of all elements of two tensors of one size, taken as vectors.
+/// The sum of the products of all elements of two tensors of one size, taken as vectors. Of complex numbers the first factor
+/// is conjugated.
 ///
 /// ```python
 /// >>> fg.vdot(fg.tensor([1., 2.]), fg.tensor([3., 4.])).item()
@@ -33,7 +34,7 @@ pub fn inner(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 #[op(method)]
 pub fn vdot(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let (m, n) = (shape::len(x.dims()), shape::len(y.dims()));
-    dot(&reshape_to(x, &[m])?, &reshape_to(y, &[n])?)
+    dot(&conj(&reshape_to(x, &[m])?)?, &reshape_to(y, &[n])?)
 }
 
 /// The matrix of products `z[i, j] = x[i] · y[j]`; both are taken as vectors.

@@ -11,8 +11,9 @@ use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, only};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
-use crate::ops::linalg::{failures, mm, square, sym, t};
-use crate::ops::promote::promoted_float;
+use crate::ops::linalg::{failures, h, mm, square, sym};
+use crate::ops::movement::conj;
+use crate::ops::promote::promoted_inexact;
 
 /// In `cholesky_ex`, which is not `strict`, the factor of a matrix that has none is NaN.
 struct Cholesky {
@@ -24,9 +25,9 @@ fn phi(x: &Tensor) -> Result<Tensor> {
     weigh(x, 1.0, 0.5, 0.0)
 }
 
-/// `l⁻ᵀ x`.
+/// `l⁻ᴴ x`.
 fn back(l: &Tensor, x: &Tensor) -> Result<Tensor> {
-    triangle(&t(l)?, x, true, false)
+    triangle(&h(l)?, x, true, false)
 }
 
 impl Op for Cholesky {
@@ -42,18 +43,19 @@ impl Op for Cholesky {
         Saves::outputs(1)
     }
 
-    /// `sym(l⁻ᵀ Φ(lᵀ g) l⁻¹)`: the gradient is symmetric, as the matrix is.
+    /// `sym(l⁻ᴴ Φ(lᴴ g) l⁻¹)`: the gradient is symmetric (or Hermitian), as the matrix is.
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let g = only(g);
+        let g = &conj(only(g))?;
         let l = s.output(0);
-        let p = phi(&mm(&t(&l)?, g)?)?;
-        Ok(smallvec![Some(sym(&t(&back(&l, &t(&back(&l, &p)?)?)?)?)?)])
+        let p = phi(&mm(&h(&l)?, g)?)?;
+        Ok(smallvec![Some(conj(&sym(&h(&back(&l, &h(&back(&l, &p)?)?)?)?)?)?)])
     }
 }
 
-/// The lower triangle l with l @ l.T = x for symmetric positive definite x; with upper, its transpose.
+/// The lower triangle l with l @ l.T = x for symmetric positive definite x (with l @ l.T.conj() = x for Hermitian x); with
+/// upper, its (conjugate) transpose.
 ///
-/// Only that triangle of x is read. The gradient is that of a symmetric matrix. A matrix that is not positive
+/// Only that triangle of x is read. The gradient is that of a symmetric (or Hermitian) matrix. A matrix that is not positive
 /// definite is a LinAlgError.
 ///
 /// ```python
@@ -67,8 +69,8 @@ pub fn cholesky(x: &Tensor, #[default(false)] upper: bool) -> Result<Tensor> {
 }
 
 fn factor(x: &Tensor, upper: bool, strict: bool) -> Result<Tensor> {
-    let x = promoted_float(x)?;
-    if upper { t(&apply(Cholesky { strict }, &[&t(&x)?])?) } else { apply(Cholesky { strict }, &[&x]) }
+    let x = promoted_inexact(x)?;
+    if upper { h(&apply(Cholesky { strict }, &[&h(&x)?])?) } else { apply(Cholesky { strict }, &[&x]) }
 }
 
 /// As `cholesky`, without the error: also (int32) 1 for each matrix that is not positive definite, whose factor is NaN, and

@@ -11,10 +11,12 @@ use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_all, only};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
-use crate::ops::linalg::{mm, over_matrices, square, t};
-use crate::ops::movement::{diagonal_of, matrix_transpose, on_diagonal, reshape_to};
+use crate::ops::linalg::{h, mm, over_matrices, square, t};
+use crate::ops::movement::parts::from_parts;
+use crate::ops::movement::{diagonal_of, imag, on_diagonal, reshape_to};
+use crate::ops::pointwise::complex::angle;
 use crate::ops::pointwise::elementary::log;
-use crate::ops::promote::promoted_float;
+use crate::ops::promote::promoted_inexact;
 use crate::shape::Dims;
 
 /// The determinant; its rules are for matrices that have an inverse.
@@ -42,7 +44,7 @@ impl Op for Det {
     }
 }
 
-/// The sign of the determinant, whose derivative is zero, and the logarithm of its size.
+/// The sign of the determinant, whose derivative is zero for real matrices, and the logarithm of its size.
 struct SlogDet;
 
 impl Op for SlogDet {
@@ -55,13 +57,22 @@ impl Op for SlogDet {
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
-        Saves::inputs(1)
+        Saves::inputs(1).and(Saves::outputs(1))
     }
 
-    /// `g x⁻ᵀ`.
+    /// `g x⁻ᵀ`; of complex matrices `(g + i Im(gs sign)) x⁻ᵀ`.
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let Some(g) = &g[1] else { return Ok(smallvec![None]) };
-        Ok(smallvec![Some(over_matrices(g)? * t(&inverse_or_nan(&s.input(0))?)?)])
+        let sign = s.output(0);
+        let by = match (&g[0], &g[1]) {
+            (turn, size) if sign.dtype().is_complex() => {
+                let zero = Tensor::scalar_of(sign.dtype().real(), 0.0);
+                let turn = turn.as_ref().map(|g| imag(&(g * &sign))).transpose()?;
+                from_parts(size.as_ref().unwrap_or(&zero), turn.as_ref().unwrap_or(&zero))?
+            }
+            (_, Some(size)) => size.clone(),
+            (_, None) => return Ok(smallvec![None]),
+        };
+        Ok(smallvec![Some(over_matrices(&by)? * t(&inverse_or_nan(&s.input(0))?)?)])
     }
 }
 
@@ -98,12 +109,12 @@ fn near_singular(x: &Tensor) -> Result<Tensor> {
         let array = x.array.slice_axis(x.array.rank() - 1, start, count, 1);
         Tensor { array, ..x.clone() }
     };
-    let (u, v) = (u, matrix_transpose(&vh)?);
-    let sign = slogdet(&u)?.0 * slogdet(&v)?.0;
+    let v = h(&vh)?;
+    let sign = slogdet(&u)?.0 * slogdet(&vh)?.0;
     let part = |i: usize, j: usize| {
         let at = |i| if i == 0 { (0, large) } else { (large, n - large) };
         let (left, right) = (frame(&u, at(i).0, at(i).1), frame(&v, at(j).0, at(j).1));
-        mm(&t(&left)?, &mm(x, &right)?)
+        mm(&h(&left)?, &mm(x, &right)?)
     };
     if large == 0 {
         return Ok(sign * polynomial(&part(1, 1)?)?);
@@ -141,7 +152,7 @@ fn any_near_singular(ratios: &Array) -> bool {
 #[op(method, in linalg, names("det", "det"))]
 pub fn det(x: &Tensor) -> Result<Tensor> {
     square("linalg.det", x)?;
-    let x = promoted_float(x)?;
+    let x = promoted_inexact(x)?;
     let y = apply(Det, &[&x])?;
     if !x.is_tracked() || !any_near_singular(&kernel::det("linalg.det", &x.array)?[1]) {
         return Ok(y);
@@ -151,9 +162,10 @@ pub fn det(x: &Tensor) -> Result<Tensor> {
     Ok(y.detach() + (&other - other.detach()))
 }
 
-/// The sign of the determinant and the logarithm of its absolute value: 0 and -inf for a singular matrix.
+/// The sign of the determinant and the logarithm of its absolute value: 0 and -inf for a singular matrix. The sign of a
+/// complex determinant is its quotient by the absolute value.
 ///
-/// The derivative of the sign is zero, that of the logarithm inv(x).T; it is NaN for a singular matrix.
+/// The derivative of a real sign is zero, that of the logarithm inv(x).T; it is NaN for a singular matrix.
 ///
 /// ```python
 /// >>> [t.item() for t in fg.linalg.slogdet(fg.ones((1, 1)))]
@@ -162,12 +174,12 @@ pub fn det(x: &Tensor) -> Result<Tensor> {
 #[op(method, in linalg, names("slogdet", "slogdet"))]
 pub fn slogdet(x: &Tensor) -> Result<(Tensor, Tensor)> {
     square("linalg.slogdet", x)?;
-    let both: SmallVec<[Tensor; 1]> = apply_all(SlogDet, &[&*promoted_float(x)?])?;
+    let both: SmallVec<[Tensor; 1]> = apply_all(SlogDet, &[&*promoted_inexact(x)?])?;
     let [sign, log] = <[Tensor; 2]>::try_from(both.into_vec()).expect("two outputs");
     Ok((sign, log))
 }
 
-/// The logarithm of the determinant: -inf for a singular matrix, NaN where the determinant is negative.
+/// The logarithm of the determinant: -inf for a singular matrix, NaN where a real determinant is negative.
 ///
 /// ```python
 /// >>> fg.linalg.logdet(fg.ones((1, 1))).item()
@@ -176,5 +188,8 @@ pub fn slogdet(x: &Tensor) -> Result<(Tensor, Tensor)> {
 #[op(method, in linalg, names("logdet", "logdet"))]
 pub fn logdet(x: &Tensor) -> Result<Tensor> {
     let (sign, size) = slogdet(x)?;
+    if sign.dtype().is_complex() {
+        return from_parts(&size, &angle(&sign)?);
+    }
     Ok(size + log(&sign.detach())?)
 }

@@ -1,16 +1,17 @@
-//! Eigenvalues and eigenvectors of symmetric matrices.
+//! Eigenvalues and eigenvectors.
 
 use smallvec::{SmallVec, smallvec};
 
 use super::parts::reciprocal_gaps;
+use super::solve::solve_or_nan;
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_all};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
-use crate::ops::linalg::{mm, square, sym, t};
-use crate::ops::movement::on_diagonal;
-use crate::ops::promote::promoted_float;
+use crate::ops::linalg::{h, like, mm, over_columns, square, sym};
+use crate::ops::movement::{conj, diagonal_of, on_diagonal, real};
+use crate::ops::promote::promoted_inexact;
 use crate::ops::terms::add_terms;
 
 /// Eigenvalues `w` and eigenvectors `v`. The eigenvectors of equal eigenvalues are determined only as a
@@ -32,14 +33,16 @@ impl Op for Eigh {
         Saves::outputs(3)
     }
 
-    /// `sym(v (diag(gw) + F ∘ vᵀ gv) vᵀ)` with `F[i, j] = 1 / (w[j] - w[i])`.
+    /// `sym(v (diag(gw) + F ∘ vᴴ gv) vᴴ)` with `F[i, j] = 1 / (w[j] - w[i])`.
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let v = s.output(1);
-        let values = g[0].as_ref().map(on_diagonal).transpose()?;
-        let turns = |g: &Tensor| -> Result<Tensor> { Ok(mm(&t(&v)?, g)? * reciprocal_gaps(&s.output(0))?) };
+        let values = g[0].as_ref().map(|g| like(&v, &on_diagonal(g)?)).transpose()?;
+        let turns = |g: &Tensor| -> Result<Tensor> {
+            Ok(mm(&h(&v)?, &conj(g)?)? * like(&v, &reciprocal_gaps(&s.output(0))?)?)
+        };
         let turns = g[1].as_ref().map(turns).transpose()?;
         let inner = add_terms([values, turns]);
-        Ok(smallvec![inner.map(|x| sym(&mm(&mm(&v, &x)?, &t(&v)?)?)).transpose()?])
+        Ok(smallvec![inner.map(|x| conj(&sym(&mm(&mm(&v, &x)?, &h(&v)?)?)?)).transpose()?])
     }
 }
 
@@ -75,11 +78,11 @@ fn is_upper(op: &'static str, uplo: &str) -> Result<bool> {
     }
 }
 
-/// Eigenvalues w (rising) and eigenvectors v (columns) of symmetric matrices: x @ v = v * w.
+/// Eigenvalues w (rising, real) and eigenvectors v (columns) of symmetric or Hermitian matrices: x @ v = v * w.
 ///
-/// Only the lower (or upper) triangle is read; the gradient is that of a symmetric matrix. Vectors are
-/// determined up to their sign, and those of equal eigenvalues only as a space; a result that depends on more
-/// has no derivative. Rotations within such a space count as zero.
+/// Only the lower (or upper) triangle is read; the gradient is that of a symmetric (or Hermitian) matrix. Vectors are
+/// determined up to their sign (complex ones up to a factor of absolute value 1), and those of equal eigenvalues only as a space; a result that depends on more
+/// has no derivative. Rotations within such a space count as zero, so second derivatives at equal eigenvalues lack a part.
 ///
 /// ```python
 /// >>> fg.linalg.eigh(2 * fg.ones((1, 1)))[0].tolist()
@@ -90,12 +93,12 @@ fn is_upper(op: &'static str, uplo: &str) -> Result<bool> {
 pub fn eigh(x: &Tensor, #[default("L")] UPLO: &str) -> Result<(Tensor, Tensor)> {
     square("linalg.eigh", x)?;
     let upper = is_upper("linalg.eigh", UPLO)?;
-    let both: SmallVec<[Tensor; 1]> = apply_all(Eigh { upper }, &[&*promoted_float(x)?])?;
+    let both: SmallVec<[Tensor; 1]> = apply_all(Eigh { upper }, &[&*promoted_inexact(x)?])?;
     let [w, v] = <[Tensor; 2]>::try_from(both.into_vec()).expect("two outputs");
     Ok((w, v))
 }
 
-/// The eigenvalues, rising, of symmetric matrices of which only the lower (or upper) triangle is read.
+/// The eigenvalues, rising, of symmetric or Hermitian matrices of which only the lower (or upper) triangle is read.
 ///
 /// ```python
 /// >>> fg.linalg.eigvalsh(2 * fg.ones((1, 1))).tolist()
@@ -106,5 +109,95 @@ pub fn eigh(x: &Tensor, #[default("L")] UPLO: &str) -> Result<(Tensor, Tensor)> 
 pub fn eigvalsh(x: &Tensor, #[default("L")] UPLO: &str) -> Result<Tensor> {
     square("linalg.eigvalsh", x)?;
     let upper = is_upper("linalg.eigvalsh", UPLO)?;
-    if x.is_tracked() { Ok(eigh(x, UPLO)?.0) } else { apply(EigvalsOnly { upper }, &[&*promoted_float(x)?]) }
+    if x.is_tracked() {
+        Ok(eigh(x, UPLO)?.0)
+    } else {
+        apply(EigvalsOnly { upper }, &[&*promoted_inexact(x)?])
+    }
+}
+
+/// Eigenvalues `w` and eigenvectors `v` of length 1, as complex numbers. As for [`Eigh`], a result must not depend on the
+/// choice of vectors.
+struct Eig;
+
+impl Op for Eig {
+    fn name(&self) -> &'static str {
+        "linalg.eig"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
+        Ok(kernel::eig(self.name(), ins[0], true)?.into_iter().collect())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::outputs(3)
+    }
+
+    /// `v⁻ᴴ (diag(gw) + conj(F) ∘ (vᴴ gv - vᴴ v Re(diag(vᴴ gv)))) vᴴ` with `F[i, j] = 1 / (w[j] - w[i])`. The second term of
+    /// the difference keeps the length.
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let (w, v) = (s.output(0), s.output(1));
+        let vh = h(&v)?;
+        let values = g[0].as_ref().map(|g| on_diagonal(&conj(g)?)).transpose()?;
+        let turns = |g: &Tensor| -> Result<Tensor> {
+            let m = mm(&vh, &conj(g)?)?;
+            let lengths = like(&v, &over_columns(&real(&diagonal_of(&m)?)?)?)?;
+            Ok((m - mm(&vh, &v)? * lengths) * conj(&reciprocal_gaps(&w)?)?)
+        };
+        let turns = g[1].as_ref().map(turns).transpose()?;
+        let Some(inner) = add_terms([values, turns]) else { return Ok(smallvec![None]) };
+        let x = conj(&solve_or_nan(&vh, &mm(&inner, &vh)?)?)?;
+        Ok(smallvec![Some(if s.dtype(0).is_complex() { x } else { real(&x)? })])
+    }
+}
+
+/// The eigenvalues alone, for an input without a gradient.
+struct EigvalsGeneral;
+
+impl Op for EigvalsGeneral {
+    fn name(&self) -> &'static str {
+        "linalg.eigvals"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
+        let [w, _] = kernel::eig(self.name(), ins[0], false)?;
+        Ok([w].into())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        unreachable!("a tracked matrix goes through linalg.eig")
+    }
+}
+
+/// Eigenvalues w (complex, in no order) and eigenvectors v (columns of length 1) of square matrices: x @ v = v * w.
+///
+/// Vectors are determined up to a factor of absolute value 1, and those of equal eigenvalues only as a space; a result that
+/// depends on more has no derivative. The derivative of a matrix without a basis of eigenvectors is NaN.
+///
+/// ```python
+/// >>> fg.linalg.eig(fg.tensor([[0., -1.], [1., 0.]]))[0].tolist()
+/// [1j, -1j]
+/// ```
+#[op(function, in linalg)]
+pub fn eig(x: &Tensor) -> Result<(Tensor, Tensor)> {
+    square("linalg.eig", x)?;
+    let both: SmallVec<[Tensor; 1]> = apply_all(Eig, &[&*promoted_inexact(x)?])?;
+    let [w, v] = <[Tensor; 2]>::try_from(both.into_vec()).expect("two outputs");
+    Ok((w, v))
+}
+
+/// The eigenvalues (complex, in no order) of square matrices.
+///
+/// ```python
+/// >>> fg.linalg.eigvals(fg.tensor([[0., -1.], [1., 0.]])).tolist()
+/// [1j, -1j]
+/// ```
+#[op(function, in linalg)]
+pub fn eigvals(x: &Tensor) -> Result<Tensor> {
+    square("linalg.eigvals", x)?;
+    if x.is_tracked() { Ok(eig(x)?.0) } else { apply(EigvalsGeneral, &[&*promoted_inexact(x)?]) }
 }

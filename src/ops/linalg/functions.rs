@@ -13,13 +13,13 @@ use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tens
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::{Order, Value, op};
 use crate::ops::index::narrow;
-use crate::ops::linalg::{matrix, mm, square, t};
-use crate::ops::movement::{expand_dims, moveaxis, reshape_to};
+use crate::ops::linalg::{h, matrix, mm, square, squares};
+use crate::ops::movement::{conj, expand_dims, moveaxis, real, reshape_to};
 use crate::ops::pointwise::arithmetic::{divide_same, multiply_same, pow_same};
 use crate::ops::pointwise::compare::less_same;
 use crate::ops::pointwise::elementary::isnan;
 use crate::ops::pointwise::select::select;
-use crate::ops::promote::{Class, promoted, promoted_float};
+use crate::ops::promote::{Class, promoted, promoted_inexact};
 use crate::ops::reduce::{any, sum};
 use crate::shape;
 
@@ -45,14 +45,16 @@ impl Op for Pinv {
         Saves::inputs(1).and(Saves::outputs(1))
     }
 
-    /// `-pᵀ g pᵀ + (1 - x p) gᵀ p pᵀ + pᵀ p gᵀ (1 - p x)`.
+    /// `-pᴴ g pᴴ + (1 - x p) gᴴ p pᴴ + pᴴ p gᴴ (1 - p x)`.
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let (x, p) = (s.input(0), s.output(0));
-        let (gt, pt) = (t(only(g))?, t(&p)?);
-        let inner = mm(&mm(&pt, only(g))?, &pt)?;
-        let left = &gt - mm(&x, &mm(&p, &gt)?)?;
-        let right = &gt - mm(&mm(&gt, &p)?, &x)?;
-        Ok(smallvec![Some(mm(&mm(&left, &p)?, &pt)? + mm(&mm(&pt, &p)?, &right)? - inner)])
+        let g = conj(only(g))?;
+        let (gh, ph) = (h(&g)?, h(&p)?);
+        let inner = mm(&mm(&ph, &g)?, &ph)?;
+        let left = &gh - mm(&x, &mm(&p, &gh)?)?;
+        let right = &gh - mm(&mm(&gh, &p)?, &x)?;
+        let all = mm(&mm(&left, &p)?, &ph)? + mm(&mm(&ph, &p)?, &right)? - inner;
+        Ok(smallvec![Some(conj(&all)?)])
     }
 }
 
@@ -69,7 +71,7 @@ pub fn pinv(
     #[default(None)] atol: Option<f64>,
     #[default(None)] rtol: Option<f64>,
 ) -> Result<Tensor> {
-    let x = promoted_float(x)?;
+    let x = promoted_inexact(x)?;
     let (atol, rtol) = bounds(matrix("linalg.pinv", &x)?, x.dtype(), atol, rtol);
     apply(Pinv { atol, rtol }, &[&x])
 }
@@ -92,7 +94,7 @@ pub fn matrix_rank(
     #[default(None)] rtol: Option<f64>,
 ) -> Result<Tensor> {
     const OP: &str = "linalg.matrix_rank";
-    let x = promoted_float(x)?.detach();
+    let x = promoted_inexact(x)?.detach();
     let (m, n) = matrix(OP, &x)?;
     let (atol, rtol) = bounds((m, n), x.dtype(), atol, rtol);
     let values = svdvals(&x)?;
@@ -101,7 +103,7 @@ pub fn matrix_rank(
     }
     let least = crate::ops::pointwise::select::at_least(
         &(narrow(&values, -1, 0, 1)? * rtol),
-        &Tensor::scalar_of(x.dtype(), atol),
+        &Tensor::scalar_of(values.dtype(), atol),
     )?;
     sum(&less_same(&least, &values)?, Some(&[-1]), false, Some(DType::I64))
 }
@@ -116,7 +118,7 @@ pub fn matrix_rank(
 #[op(function, in linalg)]
 pub fn cond(x: &Tensor, #[default(None)] p: Option<Order<'_>>) -> Result<Tensor> {
     const OP: &str = "linalg.cond";
-    let x = promoted_float(x)?;
+    let x = promoted_inexact(x)?;
     let (m, n) = matrix(OP, &x)?;
     let k = m.min(n) as i64;
     let p = p.unwrap_or(Order::Number(2.0));
@@ -140,7 +142,7 @@ pub fn cond(x: &Tensor, #[default(None)] p: Option<Order<'_>>) -> Result<Tensor>
     // A NaN that x does not have comes from the inverse.
     let given = any(&isnan(&x.detach())?, Some(&[-2, -1]), false)?;
     let singular = less_same(&given, &isnan(&both.detach())?)?;
-    select(&singular, &Tensor::scalar_of(x.dtype(), f64::INFINITY), &both)
+    select(&singular, &Tensor::scalar_of(both.dtype(), f64::INFINITY), &both)
 }
 
 /// The product of matrices in the order that takes the fewest multiplications (for up to 128 of them). The first and the last may be vectors.
@@ -223,7 +225,7 @@ fn multi_dot_end(tensors: &[Tensor], out: &Tensor) -> Result<Tensor> {
 #[op(method, in linalg, names("matrix_exp", "matrix_exp"))]
 pub fn matrix_exp(x: &Tensor) -> Result<Tensor> {
     const OP: &str = "linalg.matrix_exp";
-    let x = promoted_float(x)?;
+    let x = promoted_inexact(x)?;
     let n = square(OP, &x)?;
     if shape::len(x.dims()) == 0 {
         return Ok(x.into_owned());
@@ -362,27 +364,29 @@ pub fn lstsq(x: &Tensor, y: &Tensor, #[default(None)] rcond: Option<f64>) -> Res
     let full = rank.levels.is_empty() && rank.array.view::<i64>().iter().all(|&r| r == n as i64);
     let left = if m > n && full {
         let d = mm(&x, &z)? - &right;
-        sum(&(&d * &d), Some(&[-2]), false, None)?
+        sum(&squares(&d)?, Some(&[-2]), false, None)?
     } else {
-        Tensor::constant(Array::zeros(OP, x.dtype(), &[0])?)
+        // A part of the solution, so that it is tracked as the residuals are.
+        real(&narrow(&reshape_to(&z, &[shape::len(z.dims())])?, 0, 0, 0)?)?
     };
     let z = if vector { reshape_to(&z, &z.dims()[..z.rank() - 1])? } else { z };
     Ok(Value::Tuple(vec![z, left, rank, values]))
 }
 
-/// Applies the reflections `1 - tau[i] v[i] v[i]ᵀ` from the last to the first (or the other way) to the rows of `y`, where
-/// `v[i]` is column i of x below the diagonal, with 1 on it and 0 above.
+/// Applies the reflections `1 - tau[i] v[i] v[i]ᴴ` from the last to the first (or their conjugate transposes the other way) to
+/// the rows of `y`, where `v[i]` is column i of x below the diagonal, with 1 on it and 0 above.
 fn reflected(x: &Tensor, tau: &Tensor, y: &Tensor, forward: bool) -> Result<Tensor> {
     let k = *tau.dims().last().expect("a list");
     let low = super::parts::weigh(&columns(x, 0, k)?, 1.0, 0.0, 0.0)?;
     let ones = crate::ops::create::eye(x.dims()[x.rank() - 2] as i64, Some(k as i64), 0, Some(x.dtype()))?;
     let vectors = low + ones;
+    let tau = &if forward { conj(tau)? } else { tau.clone() };
     let mut out = y.clone();
     for step in 0..k {
         let i = if forward { step } else { k - 1 - step };
         let v = columns(&vectors, i, 1)?;
         let scaled = &v * expand_dims(&columns(tau, i, 1)?, &[-1])?;
-        out = &out - mm(&scaled, &mm(&t(&v)?, &out)?)?;
+        out = &out - mm(&scaled, &mm(&h(&v)?, &out)?)?;
     }
     Ok(out)
 }
@@ -406,7 +410,7 @@ fn reflections(op: &'static str, x: &Tensor, tau: &Tensor) -> Result<(Tensor, Te
     Ok((x.into_owned(), tau.into_owned(), m))
 }
 
-/// The first columns of the product of the reflections 1 - tau[i] v[i] v[i].T, as many as x has, where v[i] is column i of
+/// The first columns of the product of the reflections 1 - tau[i] v[i] v[i].T (of complex numbers with v[i].T.conj()), as many as x has, where v[i] is column i of
 /// x below the diagonal, with 1 on it and 0 above.
 ///
 /// ```python
@@ -427,7 +431,7 @@ pub fn householder_product(x: &Tensor, tau: &Tensor) -> Result<Tensor> {
     reflected(&x, &tau, &lead, false)
 }
 
-/// The product q @ y (y @ q if not left; of the transposed q if transpose) with the product q of the reflections of
+/// The product q @ y (y @ q if not left; of the conjugate transpose of q if transpose) with the product q of the reflections of
 /// `householder_product`, all of its columns.
 ///
 /// ```python
@@ -443,10 +447,10 @@ pub fn ormqr(
     #[default(false)] transpose: bool,
 ) -> Result<Tensor> {
     if !left {
-        return t(&ormqr(x, tau, &t(y)?, true, !transpose)?);
+        return h(&ormqr(x, tau, &h(y)?, true, !transpose)?);
     }
     let (x, tau, m) = reflections("ormqr", x, tau)?;
-    let y = crate::ops::movement::cast(y, x.dtype())?;
+    let (x, y) = promoted(Class::Real, (&x).into(), y.into())?;
     if matrix("ormqr", &y)?.0 != m {
         bail!(Shape, "ormqr", "{:?} does not multiply with reflections of {m} elements", y.dims());
     }

@@ -8,20 +8,19 @@ use smallvec::{SmallVec, smallvec};
 use super::parts::{beside_each_other, columns, weigh};
 use super::solve::{identity, triangle};
 use crate::array::Array;
-use crate::dtype::DType;
+use crate::dtype::{DType, DTypeKind};
 use crate::error::{Result, bail};
 use crate::graph::{
     Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
 };
 use crate::kernel::linalg as kernel;
-use crate::kernel::pointwise::cast::cast as to_dtype;
 use crate::ops::create::eye;
 use crate::ops::entry::op;
 use crate::ops::index::{narrow, take_along_axis};
-use crate::ops::linalg::{matrix, mm, square, t};
+use crate::ops::linalg::{h, matrix, mm, square, t};
 use crate::ops::movement::{broadcast_to, cast, concat, expand_dims};
 use crate::ops::pointwise::compare::equal;
-use crate::ops::promote::promoted_float;
+use crate::ops::promote::promoted_inexact;
 use crate::ops::sort::argsort;
 use crate::shape::{self, Dims};
 
@@ -34,8 +33,7 @@ impl Op for Lu {
     }
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
-        let [both, lists @ ..] = kernel::factors(self.name(), ins[0])?;
-        std::iter::once(Ok(both)).chain(lists.iter().map(|list| to_dtype(list, DType::I64))).collect()
+        Ok(kernel::factors(self.name(), ins[0])?.into_iter().collect())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -85,7 +83,7 @@ fn reordered(x: &Tensor, order: &Tensor) -> Result<Tensor> {
 
 /// The packed factors and the three lists, as integers.
 fn factored(x: &Tensor) -> Result<[Tensor; 4]> {
-    let x = promoted_float(x)?;
+    let x = promoted_inexact(x)?;
     matrix("linalg.lu_factor", &x)?;
     let all: SmallVec<[Tensor; 1]> = apply_all(Lu, &[&x])?;
     Ok(<[Tensor; 4]>::try_from(all.into_vec()).expect("four outputs"))
@@ -164,7 +162,7 @@ impl Op for PermutedRows {
 }
 
 fn permuted_rows(op: &'static str, pivots: &Tensor, m: usize) -> Result<Tensor> {
-    if pivots.rank() == 0 || pivots.dtype().is_float() || pivots.dtype() == DType::Bool {
+    if pivots.rank() == 0 || pivots.dtype().kind() != DTypeKind::Int {
         bail!(
             Argument,
             op,
@@ -185,13 +183,13 @@ fn permuted_rows(op: &'static str, pivots: &Tensor, m: usize) -> Result<Tensor> 
 /// ```
 #[op(function)]
 pub fn lu_unpack(x: &Tensor, pivots: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
-    let x = promoted_float(x)?;
+    let x = promoted_inexact(x)?;
     let (low, high) = triangles(&x)?;
     let rows = permuted_rows("lu_unpack", pivots, matrix("lu_unpack", &x)?.0)?;
     Ok((permutation(&rows, x.dtype())?, low, high))
 }
 
-/// The solution z of a @ z = y (of z @ a = y if not left; of the transposed a if adjoint), given the factors x and the
+/// The solution z of a @ z = y (of z @ a = y if not left; of the conjugate transpose of a if adjoint), given the factors x and the
 /// pivots of a from `lu_factor`. The leading axes broadcast.
 ///
 /// ```python
@@ -209,7 +207,7 @@ pub fn lu_solve(
 ) -> Result<Tensor> {
     const OP: &str = "linalg.lu_solve";
     if !left {
-        return t(&lu_solve(x, pivots, &t(y)?, true, !adjoint)?);
+        return h(&lu_solve(x, pivots, &h(y)?, true, !adjoint)?);
     }
     let (x, y) = crate::ops::promote::promoted(crate::ops::promote::Class::Real, x.into(), y.into())?;
     let (n, (rows, _)) = (square(OP, &x)?, matrix(OP, &y)?);
@@ -222,7 +220,8 @@ pub fn lu_solve(
     let order = broadcast_to(&order, &full(&[n]))?;
     let y = broadcast_to(&y, &full(&y.dims()[y.rank() - 2..]))?;
     if adjoint {
-        let z = triangle(&t(&x)?, &triangle(&t(&x)?, &y, false, false)?, true, true)?;
+        let xh = h(&x)?;
+        let z = triangle(&xh, &triangle(&xh, &y, false, false)?, true, true)?;
         return reordered(&z, &argsort(&order, -1, false, true)?);
     }
     triangle(&x, &triangle(&x, &reordered(&y, &order)?, false, true)?, true, false)

@@ -1,13 +1,15 @@
 //! Linear algebra on matrices in the last two axes; the axes before them are a batch.
 //!
 //! Rules: M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
-//! differentiation" (2008), unless a file names another source.
+//! differentiation" (2008), unless a file names another source. What is not analytic, such as `qr`, has rules that read the
+//! conjugate of a cotangent and return the conjugate of a gradient: in that convention, which is PyTorch's, the rules of
+//! complex matrices are those of real ones with ᴴ for ᵀ.
 
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Tensor, apply};
 use crate::ops::contract::matmul::Matmul;
-use crate::ops::movement::{cast, matrix_transpose, reshape_to};
+use crate::ops::movement::{cast, conj, matrix_transpose, real, reshape_to};
 use crate::ops::pointwise::elementary::isnan;
 use crate::ops::reduce::any;
 use crate::shape::Dims;
@@ -19,6 +21,7 @@ pub mod functions;
 pub mod lu;
 pub mod norms;
 mod parts;
+pub mod polar;
 pub mod qr;
 pub mod solve;
 pub mod svd;
@@ -32,14 +35,29 @@ fn mm(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     apply(Matmul, &[x, y])
 }
 
-/// `(x + xᵀ) / 2`.
-fn sym(x: &Tensor) -> Result<Tensor> {
-    Ok((x + t(x)?) * 0.5)
+/// The conjugate transpose.
+fn h(x: &Tensor) -> Result<Tensor> {
+    conj(&t(x)?)
 }
 
-/// `(x - xᵀ) / 2`.
+/// `(x + xᴴ) / 2`.
+fn sym(x: &Tensor) -> Result<Tensor> {
+    Ok((x + h(x)?) * 0.5)
+}
+
+/// `(x - xᴴ) / 2`.
 fn skew(x: &Tensor) -> Result<Tensor> {
-    Ok((x - t(x)?) * 0.5)
+    Ok((x - h(x)?) * 0.5)
+}
+
+/// The squares of absolute values.
+fn squares(x: &Tensor) -> Result<Tensor> {
+    real(&(x * conj(x)?))
+}
+
+/// Real numbers in the dtype of `z`, which may be complex.
+fn like(z: &Tensor, x: &Tensor) -> Result<Tensor> {
+    cast(x, z.dtype())
 }
 
 /// One number for each matrix, in a shape that broadcasts against the matrices.

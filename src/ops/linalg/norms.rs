@@ -5,7 +5,7 @@ use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::ops::entry::{Axes, Order, op};
 use crate::ops::movement::{expand_dims, moveaxis};
-use crate::ops::promote::promoted_float;
+use crate::ops::promote::promoted_inexact;
 use crate::ops::reduce::norm as reduce;
 use crate::ops::reduce::{extreme, sum};
 
@@ -47,7 +47,7 @@ pub fn matrix_norm(
     if x.rank() < 2 {
         bail!(Shape, op, "{:?} is not the shape of a matrix or of a batch of them", x.dims());
     }
-    let x = moveaxis(&*promoted_float(x)?, axis, &[-2, -1])?;
+    let x = moveaxis(&*promoted_inexact(x)?, axis, &[-2, -1])?;
     // The sum of |x| over one axis, and the largest or smallest such sum.
     let sums = |over: i64, best: fn(&Tensor, Axes<'_>, bool) -> Result<Tensor>| {
         best(&reduce::norm(&x, Order::Number(1.0), Some(&[over]), false)?, Some(&[-1]), false)

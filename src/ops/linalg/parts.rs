@@ -9,9 +9,14 @@ use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, only};
 use crate::kernel::num::{Field, Inexact};
 use crate::ops::index::narrow;
+use crate::ops::linalg::over_columns;
 use crate::ops::linear::{Linear, LinearOp};
-use crate::ops::movement::concat;
-use crate::ops::reduce::sum;
+use crate::ops::movement::{concat, expand_dims};
+use crate::ops::pointwise::compare::less_same;
+use crate::ops::pointwise::polar::modulus;
+use crate::ops::pointwise::safe::reciprocal_or_zero;
+use crate::ops::pointwise::select::part;
+use crate::ops::reduce::{extreme, sum};
 use crate::shape::Dims;
 
 /// A matrix with its elements below, on and above the diagonal scaled. Where the factor is 0 the result is 0,
@@ -29,7 +34,7 @@ impl Linear for Weigh {
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         let x = x.contiguous()?;
         let [.., m, n] = *x.dims() else { unreachable!("a matrix has two axes") };
-        dispatch!(x.dtype(), float T => Array::build::<T>(Self::NAME, x.dims(), |out| {
+        dispatch!(x.dtype(), inexact T => Array::build::<T>(Self::NAME, x.dims(), |out| {
             let by = |w: f64, v: T| if w == 0.0 { T::ZERO } else { v.mul(T::lit(w)) };
             for (at, (o, &v)) in out.iter_mut().zip(x.as_slice::<T>().expect("contiguous")).enumerate() {
                 let (i, j) = (at / n % m, at % n);
@@ -50,7 +55,7 @@ pub(in crate::ops) fn weigh(x: &Tensor, below: f64, on: f64, above: f64) -> Resu
 
 /// The distance from 1 to the next number.
 pub(in crate::ops) fn epsilon(dtype: DType) -> f64 {
-    if dtype == DType::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
+    if dtype.real() == DType::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
 }
 
 /// The matrix of `1 / (w[j] ± w[i])` for a list `w`, with 0 where the divisor is 0 up to rounding: vectors of
@@ -99,8 +104,19 @@ impl Op for Reciprocals {
     }
 }
 
-/// The matrix of `1 / (w[j] - w[i])`; 0 where they are equal.
+/// The matrix of `1 / (w[j] - w[i])`; 0 where they are equal up to rounding.
 pub(in crate::ops) fn reciprocal_gaps(w: &Tensor) -> Result<Tensor> {
+    if w.dtype().is_complex() {
+        let gaps = over_columns(w)? - expand_dims(w, &[-1])?;
+        let n = *w.dims().last().expect("a list");
+        if n == 0 {
+            return Ok(gaps);
+        }
+        let least =
+            extreme::max(&modulus(&w.detach())?, Some(&[-1]), true)? * (10.0 * n as f64 * epsilon(w.dtype()));
+        let apart = less_same(&expand_dims(&least, &[-1])?, &modulus(&gaps.detach())?)?;
+        return reciprocal_or_zero(&part(&apart, true, &gaps)?);
+    }
     apply(Reciprocals { sums: false }, &[w])
 }
 

@@ -12,16 +12,17 @@ use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_all, only};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
-use crate::ops::linalg::{matrix, mm, t};
-use crate::ops::promote::promoted_float;
+use crate::ops::linalg::{h, matrix, mm, t};
+use crate::ops::movement::conj;
+use crate::ops::promote::promoted_inexact;
 use crate::ops::terms::add_terms;
 
 /// The reduced factors of a matrix with at least as many rows as columns.
 struct Qr;
 
-/// `x r⁻ᵀ`.
+/// `x r⁻ᴴ`.
 fn over_transposed(x: &Tensor, r: &Tensor) -> Result<Tensor> {
-    t(&triangle(r, &t(x)?, true, false)?)
+    h(&triangle(r, &h(x)?, true, false)?)
 }
 
 impl Op for Qr {
@@ -37,15 +38,17 @@ impl Op for Qr {
         Saves::outputs(3)
     }
 
-    /// `(gq + q copyltu(m)) r⁻ᵀ` with `m = r grᵀ - gqᵀ q`, where `copyltu` mirrors the lower triangle.
+    /// `(gq + q copyltu(m)) r⁻ᴴ` with `m = r grᴴ - gqᴴ q`, where `copyltu` mirrors the lower triangle.
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let (q, r) = (s.output(0), s.output(1));
+        // The conjugate transpose of a conjugate is the transpose.
         let from_r = g[1].as_ref().map(|g| mm(&r, &t(g)?)).transpose()?;
         let from_q = g[0].as_ref().map(|g| mm(&-t(g)?, &q)).transpose()?;
         let Some(m) = add_terms([from_r, from_q]) else { return Ok(smallvec![None]) };
-        let mirrored = weigh(&m, 1.0, 1.0, 0.0)? + t(&weigh(&m, 1.0, 0.0, 0.0)?)?;
-        let x = add_terms([g[0].clone(), Some(mm(&q, &mirrored)?)]);
-        Ok(smallvec![x.map(|x| over_transposed(&x, &r)).transpose()?])
+        let half = weigh(&m, 1.0, 0.5, 0.0)?;
+        let mirrored = &half + h(&half)?;
+        let x = add_terms([g[0].as_ref().map(conj).transpose()?, Some(mm(&q, &mirrored)?)]);
+        Ok(smallvec![x.map(|x| conj(&over_transposed(&x, &r)?)).transpose()?])
     }
 }
 
@@ -66,10 +69,10 @@ impl Op for Complement {
         Saves::inputs(1).and(Saves::outputs(1))
     }
 
-    /// `-c gᵀ q` for columns `q` and their complement `c`.
+    /// `-c gᴴ q` for columns `q` and their complement `c`.
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let g = only(g);
-        Ok(smallvec![Some(-mm(&s.output(0), &mm(&t(g)?, &s.input(0))?)?)])
+        Ok(smallvec![Some(-conj(&mm(&s.output(0), &mm(&t(g)?, &s.input(0))?)?)?)])
     }
 }
 
@@ -78,7 +81,7 @@ pub(in crate::ops) fn with_complement(q: &Tensor) -> Result<Tensor> {
     beside_each_other(q, &apply(Complement, &[q])?)
 }
 
-/// Orthonormal columns q and an upper triangle r with q @ r = x.
+/// Orthonormal columns q and an upper triangle r, whose diagonal is real, with q @ r = x.
 ///
 /// For x of shape [m, n], q is [m, k] and r is [k, n] with k = min(m, n); q is [m, m] and r is [m, n] with
 /// mode='complete'. The columns that complete q are determined only as a space.
@@ -95,13 +98,13 @@ pub fn qr(x: &Tensor, #[default("reduced")] mode: &str) -> Result<(Tensor, Tenso
         "complete" => true,
         _ => bail!(Argument, "linalg.qr", "the mode is 'reduced' or 'complete', not '{mode}'"),
     };
-    let x = promoted_float(x)?;
+    let x = promoted_inexact(x)?;
     // Of a wide matrix the first columns decide q, and the others only follow.
     let first = if m < n { columns(&x, 0, m)? } else { x.clone().into_owned() };
     let both: SmallVec<[Tensor; 1]> = apply_all(Qr, &[&first])?;
     let [q, r] = <[Tensor; 2]>::try_from(both.into_vec()).expect("two outputs");
     if m < n {
-        let others = mm(&t(&q)?, &columns(&x, m, n - m)?)?;
+        let others = mm(&h(&q)?, &columns(&x, m, n - m)?)?;
         return Ok((q, beside_each_other(&r, &others)?));
     }
     if complete && m > n {

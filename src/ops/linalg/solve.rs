@@ -8,14 +8,14 @@ use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::{Operand, op};
-use crate::ops::linalg::{failures, matrix, mm, square, t};
+use crate::ops::linalg::{failures, h, matrix, mm, square, t};
 use crate::ops::movement::{broadcast_to, reshape_to};
-use crate::ops::promote::{Class, promoted, promoted_float};
+use crate::ops::promote::{Class, promoted, promoted_inexact};
 use crate::ops::terms::add_terms;
 use crate::shape::{self, Dims};
 
 /// Two arrays of matrices over the same leading axes.
-fn aligned(op: &'static str, a: &Array, b: &Array, batch_ndim: usize) -> Result<(Array, Array)> {
+pub(super) fn aligned(op: &'static str, a: &Array, b: &Array, batch_ndim: usize) -> Result<(Array, Array)> {
     let rank = a.rank().max(b.rank());
     let (a, b) = (a.with_rank(rank, batch_ndim), b.with_rank(rank, batch_ndim));
     let (lead_a, own_a) = a.dims().split_at(rank - 2);
@@ -134,6 +134,11 @@ pub(in crate::ops) fn inverse_or_nan(x: &Tensor) -> Result<Tensor> {
     apply(Inverse { strict: false }, &[x])
 }
 
+/// The solution of equations, for rules.
+pub(in crate::ops) fn solve_or_nan(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    apply(Solve(Equations::Full { strict: false }), &[a, b])
+}
+
 /// The solution of a triangle's equations, for rules.
 pub(in crate::ops) fn triangle(a: &Tensor, b: &Tensor, upper: bool, unit: bool) -> Result<Tensor> {
     apply(Solve(Equations::Triangle { upper, unit, strict: false }), &[a, b])
@@ -170,7 +175,7 @@ pub fn solve(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
 #[op(method, in linalg, names("inv", "inverse"))]
 pub fn inv(x: &Tensor) -> Result<Tensor> {
     square("linalg.inv", x)?;
-    apply(Inverse { strict: true }, &[&*promoted_float(x)?])
+    apply(Inverse { strict: true }, &[&*promoted_inexact(x)?])
 }
 
 /// As `inv`, without the error: also (int32) 1 for each singular matrix, whose inverse is NaN, and 0 for the others.
@@ -182,7 +187,7 @@ pub fn inv(x: &Tensor) -> Result<Tensor> {
 #[op(function, in linalg)]
 pub fn inv_ex(x: &Tensor) -> Result<(Tensor, Tensor)> {
     square("linalg.inv_ex", x)?;
-    let y = inverse_or_nan(&*promoted_float(x)?)?;
+    let y = inverse_or_nan(&*promoted_inexact(x)?)?;
     let info = failures(&y)?;
     Ok((y, info))
 }
@@ -250,7 +255,7 @@ pub fn cholesky_solve(x: &Tensor, y: &Tensor, #[default(false)] upper: bool) -> 
         bail!(Shape, OP, "{n} equations of {:?} have right sides of shape {:?}", factor.dims(), b.dims());
     }
     let (first, last) =
-        if upper { (t(&factor)?, factor.into_owned()) } else { (factor.clone().into_owned(), t(&factor)?) };
+        if upper { (h(&factor)?, factor.into_owned()) } else { (factor.clone().into_owned(), h(&factor)?) };
     triangle(&last, &triangle(&first, &b, false, false)?, true, false)
 }
 
@@ -278,7 +283,7 @@ pub fn matrix_power(x: &Tensor, n: i64) -> Result<Tensor> {
     match power {
         Some(p) => Ok(p),
         // The zeros keep the result a function of x.
-        None if x.dtype().is_float() => Ok(weigh(x, 0.0, 0.0, 0.0)? + identity(x, size)?),
+        None if x.dtype().is_differentiable() => Ok(weigh(x, 0.0, 0.0, 0.0)? + identity(x, size)?),
         None => broadcast_to(&identity(x, size)?, x.dims()),
     }
 }

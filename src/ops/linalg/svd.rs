@@ -9,9 +9,9 @@ use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_all};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
-use crate::ops::linalg::{matrix, mm, over_columns, skew, sym, t};
-use crate::ops::movement::{diagonal_of, on_diagonal};
-use crate::ops::promote::promoted_float;
+use crate::ops::linalg::{h, like, matrix, mm, over_columns, skew, sym, t};
+use crate::ops::movement::{conj, diagonal_of, on_diagonal};
+use crate::ops::promote::promoted_inexact;
 use crate::ops::terms::add_terms;
 
 /// The reduced decomposition `u @ diag(s) @ vh`. Where singular values are equal (or zero) the vectors of their space are
@@ -33,13 +33,16 @@ impl Frame {
         let values = s.output(1);
         let sums = reciprocal_sums(&values)?;
         let reciprocals = over_columns(&(diagonal_of(&sums)? * 2.0))?;
-        Ok(Frame { u: s.output(0), vh: s.output(2), gaps: reciprocal_gaps(&values)?, sums, reciprocals })
+        let u = s.output(0);
+        let gaps = like(&u, &reciprocal_gaps(&values)?)?;
+        let (sums, reciprocals) = (like(&u, &sums)?, like(&u, &reciprocals)?);
+        Ok(Frame { u, vh: s.output(2), gaps, sums, reciprocals })
     }
 }
 
 /// The part of `x` that is orthogonal to the orthonormal columns of `q`.
 fn beside(q: &Tensor, x: &Tensor) -> Result<Tensor> {
-    Ok(x - mm(q, &mm(&t(q)?, x)?)?)
+    Ok(x - mm(q, &mm(&h(q)?, x)?)?)
 }
 
 impl Op for Svd {
@@ -55,22 +58,24 @@ impl Op for Svd {
         Saves::outputs(7)
     }
 
-    /// With `m = uᵀ gu` and `n = vᵀ gv`, the part between the spaces of `u` and `v`
-    /// is `½ ((m + n)∘D + its transpose + (m - n)∘E - its transpose) + diag(gs)`.
+    /// With `m = uᴴ gu` and `n = vᴴ gv`, the part between the spaces of `u` and `v`
+    /// is `½ ((m + n)∘D + its transpose + (m - n)∘E - its transpose) + diag(gs)`, where a transpose is a conjugate one.
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let Frame { u, vh, gaps, sums, reciprocals } = Frame::of(s)?;
+        let gu = g[0].as_ref().map(conj).transpose()?;
+        // The conjugate transpose of a conjugate is the transpose.
         let gv = g[2].as_ref().map(t).transpose()?;
-        let m = g[0].as_ref().map(|g| mm(&t(&u)?, g)).transpose()?;
+        let m = gu.as_ref().map(|g| mm(&h(&u)?, g)).transpose()?;
         let n = gv.as_ref().map(|g| mm(&vh, g)).transpose()?;
         let both = add_terms([m.clone(), n.clone()]).map(|x| x * &gaps);
         let apart = add_terms([m, n.map(|n| -n)]).map(|x| x * &sums);
         let both = both.as_ref().map(sym).transpose()?;
         let apart = apart.as_ref().map(skew).transpose()?;
-        let values = g[1].as_ref().map(on_diagonal).transpose()?;
+        let values = g[1].as_ref().map(|g| like(&u, &on_diagonal(g)?)).transpose()?;
         let inner = add_terms([both, apart, values]).map(|p| mm(&mm(&u, &p)?, &vh)).transpose()?;
-        let left = g[0].as_ref().map(|g| mm(&(beside(&u, g)? * &reciprocals), &vh)).transpose()?;
-        let right = gv.map(|g| mm(&u, &t(&(beside(&t(&vh)?, &g)? * &reciprocals))?)).transpose()?;
-        Ok(smallvec![add_terms([inner, left, right])])
+        let left = gu.map(|g| mm(&(beside(&u, &g)? * &reciprocals), &vh)).transpose()?;
+        let right = gv.map(|g| mm(&u, &h(&(beside(&h(&vh)?, &g)? * &reciprocals))?)).transpose()?;
+        Ok(smallvec![add_terms([inner, left, right]).map(|x| conj(&x)).transpose()?])
     }
 }
 
@@ -96,7 +101,7 @@ impl Op for SvdvalsOnly {
     }
 }
 
-/// The reduced decomposition of a matrix of floats.
+/// The reduced decomposition of a matrix of floats or complex numbers.
 pub(in crate::ops) fn reduced(x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
     let all: SmallVec<[Tensor; 1]> = apply_all(Svd, &[x])?;
     let [u, s, vh] = <[Tensor; 3]>::try_from(all.into_vec()).expect("three outputs");
@@ -107,8 +112,8 @@ pub(in crate::ops) fn reduced(x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
 /// falling.
 ///
 /// u is [m, m] and vh is [n, n], or [m, k] and [k, n] without full_matrices. Vectors are determined up to a
-/// common sign, and only as a space where singular values are equal or zero; a result that depends on more
-/// has no derivative.
+/// common sign (complex ones up to a common factor of absolute value 1), and only as a space where singular values are equal or zero; a result that depends on more
+/// has no derivative. Rotations within such a space count as zero, so second derivatives at equal values lack a part.
 ///
 /// ```python
 /// >>> fg.linalg.svd(2 * fg.ones((1, 1)))[1].tolist()
@@ -117,10 +122,10 @@ pub(in crate::ops) fn reduced(x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
 #[op(function, in linalg)]
 pub fn svd(x: &Tensor, #[default(true)] full_matrices: bool) -> Result<(Tensor, Tensor, Tensor)> {
     let (m, n) = matrix("linalg.svd", x)?;
-    let (u, s, vh) = reduced(&*promoted_float(x)?)?;
+    let (u, s, vh) = reduced(&*promoted_inexact(x)?)?;
     Ok(match full_matrices {
         true if m > n => (with_complement(&u)?, s, vh),
-        true if m < n => (u, s, t(&with_complement(&t(&vh)?)?)?),
+        true if m < n => (u, s, h(&with_complement(&h(&vh)?)?)?),
         _ => (u, s, vh),
     })
 }
@@ -134,6 +139,6 @@ pub fn svd(x: &Tensor, #[default(true)] full_matrices: bool) -> Result<(Tensor, 
 #[op(function, in linalg)]
 pub fn svdvals(x: &Tensor) -> Result<Tensor> {
     matrix("linalg.svdvals", x)?;
-    let x = promoted_float(x)?;
+    let x = promoted_inexact(x)?;
     if x.is_tracked() { Ok(reduced(&x)?.1) } else { apply(SvdvalsOnly, &[&x]) }
 }

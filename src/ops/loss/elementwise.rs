@@ -17,7 +17,7 @@ use crate::ops::pointwise::parametrised::{parametrised, parametrised_rows};
 use crate::ops::pointwise::safe::log_or_zero;
 use crate::ops::pointwise::select::{at_least, at_most, select};
 use crate::ops::pointwise::unary::in_one_pass;
-use crate::ops::promote::{Class, promoted, promoted_float};
+use crate::ops::promote::{Class, common, promoted, promoted_float};
 use crate::ops::reduce::sum;
 
 /// The difference of predictions and targets, as floats.
@@ -73,6 +73,9 @@ pub fn mse_loss(x: &Tensor, target: Operand<'_>, #[default("mean")] reduction: &
 #[op(function)]
 pub fn l1_loss(x: &Tensor, target: Operand<'_>, #[default("mean")] reduction: &str) -> Result<Tensor> {
     let reduction = Reduction::parse("l1_loss", reduction)?;
+    if common(x.into(), target).is_complex() {
+        return reduction.of(&abs(&subtract(x.into(), target)?)?, None);
+    }
     const TABLE: &binary::BinaryLoops = binary_loops!(plain x, y => x.sub(y).abs());
     reduction.of(&of_difference("l1_loss", x, target, (TABLE, [0.0; 3]), abs)?, None)
 }
@@ -164,7 +167,7 @@ pub fn binary_cross_entropy(
     #[default("mean")] reduction: &str,
 ) -> Result<Tensor> {
     let reduction = Reduction::parse("binary_cross_entropy", reduction)?;
-    let (p, t) = promoted(Class::Real, x.into(), target.into())?;
+    let (p, t) = promoted(Class::Float, x.into(), target.into())?;
     let own = p.array.without_repeats();
     let inside = dispatch!(own.dtype(), float T => {
         let own = own.contiguous()?;
@@ -211,7 +214,7 @@ pub fn binary_cross_entropy_with_logits(
     #[default(None)] pos_weight: Option<&Tensor>,
 ) -> Result<Tensor> {
     let reduction = Reduction::parse("binary_cross_entropy_with_logits", reduction)?;
-    let (x, t) = promoted(Class::Real, x.into(), target.into())?;
+    let (x, t) = promoted(Class::Float, x.into(), target.into())?;
     let Some(w) = pos_weight else {
         return reduction.of(&weighted(logistic(&x, &t)?, weight)?, None);
     };
@@ -236,7 +239,7 @@ pub fn kl_div(
     #[default("mean")] reduction: &str,
     #[default(false)] log_target: bool,
 ) -> Result<Tensor> {
-    let (x, t) = promoted(Class::Real, x.into(), target.into())?;
+    let (x, t) = promoted(Class::Float, x.into(), target.into())?;
     let loss = if log_target {
         multiply_same(&exp(&t)?, &(&*t - &*x))?
     } else {

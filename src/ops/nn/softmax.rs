@@ -10,11 +10,14 @@ use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tang
 use crate::kernel::broadcast::broadcast_batch_pair;
 use crate::kernel::softmax::{self, Softmax};
 use crate::ops::entry::{Axes, Operand, op};
-use crate::ops::movement::{permute_dims, reshape_to};
+use crate::ops::movement::{permute_dims, real, reshape_to};
+use crate::ops::pointwise::arithmetic::{add, subtract};
 use crate::ops::pointwise::binary::binary_rows;
-use crate::ops::pointwise::elementary::exp;
-use crate::ops::promote::{Class, promoted, promoted_float};
-use crate::ops::reduce::{Folded, sum};
+use crate::ops::pointwise::compare::{and_same, equal_same, less_same};
+use crate::ops::pointwise::elementary::{exp, isfinite, isinf, log, log1p};
+use crate::ops::pointwise::select::{part, select};
+use crate::ops::promote::{Class, promoted, promoted_float, promoted_inexact};
+use crate::ops::reduce::{Folded, extreme, sum};
 use crate::ops::terms::add_terms;
 use crate::shape;
 
@@ -188,7 +191,19 @@ pub fn logsumexp(
     #[default(false)] keepdims: bool,
 ) -> Result<Tensor> {
     let folded = Folded::new("logsumexp", axis, keepdims, x.rank())?;
-    let x = promoted_float(x)?;
+    let x = promoted_inexact(x)?;
+    if x.dtype().is_complex() {
+        // What the largest real part is taken from does not matter to the result.
+        let rows = folded.rows(&x)?;
+        if rows.dims().last() == Some(&0) {
+            return reshape_to(&log(&sum(&rows, Some(&[-1]), false, None)?)?, &folded.dims(x.dims()));
+        }
+        let largest = extreme::max(&real(&rows.detach())?, Some(&[-1]), true)?;
+        let largest = part(&isfinite(&largest)?, true, &largest)?;
+        let shifted = subtract((&rows).into(), (&largest).into())?;
+        let sum = add((&log(&sum(&exp(&shifted)?, Some(&[-1]), true, None)?)?).into(), (&largest).into())?;
+        return reshape_to(&sum, &folded.dims(x.dims()));
+    }
     reshape_to(&apply(LogSumExp, &[&folded.rows(&x)?])?, &folded.dims(x.dims()))
 }
 
@@ -207,6 +222,18 @@ binary_rows! {
         [x, y] g => g * (exp_share(x, y)? * exp_share(y, x)?); [x, y] g => -(g * (exp_share(x, y)? * exp_share(y, x)?));
 }
 
+/// `logaddexp` of complex numbers: the one with the larger real part, and the logarithm of 1 and the exponential of the
+/// difference.
+fn complex_log_add_exp(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    let (a, b) = (real(&x.detach())?, real(&y.detach())?);
+    let less = less_same(&a, &b)?;
+    let (small, large) = (select(&less, x, y)?, select(&less, y, x)?);
+    // Infinities of one sign have no difference.
+    let both = and_same(&equal_same(&a, &b)?, &isinf(&a)?)?;
+    let apart = select(&both, &Tensor::scalar_of(x.dtype(), f64::NEG_INFINITY), &(small - &large))?;
+    Ok(large + log1p(&exp(&apart)?)?)
+}
+
 /// The logarithm of the sum of the exponentials of two tensors, whose shapes broadcast, without overflow.
 ///
 /// ```python
@@ -216,7 +243,7 @@ binary_rows! {
 #[op(in_place)]
 pub fn logaddexp(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     let (x, y) = promoted(Class::Real, x, y)?;
-    log_add_exp(&x, &y)
+    if x.dtype().is_complex() { complex_log_add_exp(&x, &y) } else { log_add_exp(&x, &y) }
 }
 
 /// The logarithm to base 2 of the sum of the powers of 2, 2^x + 2^y, without overflow. The shapes broadcast.
@@ -227,6 +254,6 @@ pub fn logaddexp(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
 /// ```
 #[op(in_place)]
 pub fn logaddexp2(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
-    let (x, y) = promoted(Class::Real, x, y)?;
+    let (x, y) = promoted(Class::Float, x, y)?;
     Ok(log_add_exp(&(&*x * LN_2), &(&*y * LN_2))? * LOG2_E)
 }

@@ -12,7 +12,7 @@ use crate::graph::{Saved, Saves, Tensor, apply};
 use crate::kernel::pointwise::{division, power};
 use crate::ops::entry::{Operand, op};
 use crate::ops::pointwise::select::select;
-use crate::ops::promote::{Class, as_tensor, promoted, promoted_float};
+use crate::ops::promote::{Class, as_tensor, common, promoted, promoted_float};
 use crate::shape;
 
 binary_ops! {
@@ -241,7 +241,7 @@ pub fn heaviside(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     select(&equal_same(&x, &zero)?, &y, &step)
 }
 
-/// x to the power of y in float64. The shapes broadcast.
+/// x to the power of y in float64, or in complex128 where either is complex. The shapes broadcast.
 ///
 /// ```python
 /// >>> fg.float_power(fg.tensor([4]), 0.5).tolist()
@@ -249,7 +249,8 @@ pub fn heaviside(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
 /// ```
 #[op(method)]
 pub fn float_power(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
-    pow_same(&*as_tensor(x, DType::F64)?, &*as_tensor(y, DType::F64)?)
+    let dtype = if common(x, y).is_complex() { DType::C128 } else { DType::F64 };
+    pow_same(&*as_tensor(x, dtype)?, &*as_tensor(y, dtype)?)
 }
 
 /// The nearest number with `decimals` decimal places, halves to the even digit; negative ones round to tens,

@@ -2,7 +2,7 @@
 //! evaluates the exponential of a large number.
 
 use super::activation::{sigmoid, softplus_one};
-use super::arithmetic::multiply_same;
+use super::arithmetic::{divide, multiply_same};
 use super::compare::{less_equal_same, less_same};
 use super::elementary::{abs, exp, reciprocal, square, tanh};
 use super::parametrised::{parametrised, parametrised_rows};
@@ -23,10 +23,11 @@ unary_ops! {
         "fg.log_sigmoid(fg.tensor([-1000.0])).tolist()" => "[-1000.0]";
     Softsign softsign: plain [x] x => x.div(x.abs().add(T::ONE));
         g => g * square(&reciprocal(&(abs(x)? + 1.0))?)?,
-        pass plain g, x => { let y = T::ONE.div(x.abs().add(T::ONE)); g.mul(y.mul(y)) };
+        pass plain g, x => { let y = T::ONE.div(x.abs().add(T::ONE)); g.mul(y.mul(y)) },
+        complex x => divide(x.into(), (&(abs(x)? + 1.0)).into());
         "x / (1 + |x|).",
         "fg.softsign(fg.tensor([1.0, -3.0])).tolist()" => "[0.5, -0.75]";
-    Tanhshrink tanhshrink: real [x] x => x.sub(x.tanh());
+    Tanhshrink tanhshrink: analytic [x] x => x.sub(x.tanh());
         g => g * square(&tanh(x)?)?,
         pass real g, x => g.mul(x.tanh().mul(x.tanh()));
         "x - tanh(x).",

@@ -5,9 +5,12 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, FRAC_2_SQRT_PI, PI};
 use super::activation::normal_density;
 use super::arithmetic::none_for;
 use super::binary::{binary_ops, binary_rows};
+use super::compare::less_same;
 use super::parametrised::{parametrised, parametrised_rows};
+use super::polar::modulus;
+use super::select::select;
 use super::unary::{unary_ops, unary_rows, zero};
-use super::{exp, exp2, sign};
+use super::{exp, exp2, sign, sin};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Saved, Saves, Tensor, apply};
@@ -43,12 +46,26 @@ unary_ops! {
     Digamma digamma(psi): special [x] x => special::digamma(x); g => g * polygamma_of(1.0, x)?;
         "The derivative of the logarithm of the gamma function.",
         "fg.digamma(fg.tensor([1.0])).tolist()" => "[-0.5772156715393066]";
-    Sinc sinc: special [x] x => special::sinc(x); g => g * (spherical_j(1.0, &(x * PI))? * -PI);
+    Sinc sinc: special [x] x => special::sinc(x); g => g * (spherical_j(1.0, &(x * PI))? * -PI), complex x => complex_sinc(x);
         "sin(pi x) / (pi x), and 1 at 0.",
         "fg.sinc(fg.tensor([0.0])).tolist()" => "[1.0]";
     Cbrt cbrt: special [y] x => libm::cbrt(x); g => g / (y * y * 3.0);
         "The cube root of each element. Its derivative at 0 is inf.",
         "fg.cbrt(fg.tensor([8.0, -27.0])).tolist()" => "[2.0, -3.0]";
+}
+
+/// `sinc` of complex numbers, near 0 by the series of sin(z) / z.
+fn complex_sinc(x: &Tensor) -> Result<Tensor> {
+    let z = &(x * PI);
+    let one = &Tensor::scalar_of(z.dtype().real(), 1.0);
+    let near = &less_same(&modulus(&z.detach())?, one)?;
+    let one = &Tensor::scalar_of(z.dtype(), 1.0);
+    let (small, large) = (select(near, z, &(one * 0.0))?, select(near, one, z)?);
+    let square = -(&small * &small);
+    let series = (1..12)
+        .rev()
+        .fold(one.clone(), |sum, k| one + &square * sum * (1.0 / f64::from(2 * k * (2 * k + 1))));
+    select(near, &series, &(sin(&large)? / &large))
 }
 
 parametrised_rows! {

@@ -33,6 +33,11 @@ impl Folded {
         Ok(Folded { back: axes.iter().map(|a| rank - a).collect(), keepdims })
     }
 
+    /// The same axes of pairs of parts, and the axis of the pairs, of which none is kept.
+    pub(super) fn with_pairs(&self) -> Folded {
+        Folded { back: self.back.iter().map(|b| b + 1).chain([1]).collect(), keepdims: false }
+    }
+
     /// The axes of an array of this rank.
     pub(in crate::ops) fn axes(&self, rank: usize) -> SmallVec<[usize; 4]> {
         self.back.iter().map(|b| rank - b).collect()

@@ -6,7 +6,8 @@ use super::sum::mean;
 use crate::error::Result;
 use crate::graph::Tensor;
 use crate::ops::entry::{Axes, op};
-use crate::ops::promote::promoted_float;
+use crate::ops::movement::{conj, real};
+use crate::ops::promote::promoted_inexact;
 
 /// The deviations from the mean, the reduced axes, and the divisor.
 fn deviations(
@@ -17,13 +18,13 @@ fn deviations(
     keepdims: bool,
 ) -> Result<(Tensor, Folded, f64)> {
     let folded = Folded::new(op, axis, keepdims, x.rank())?;
-    let x = promoted_float(x)?;
+    let x = promoted_inexact(x)?;
     let count = (folded.count(x.dims()) as f64 - correction).max(0.0);
     Ok((&*x - mean(&x, axis, true, None)?, folded, count))
 }
 
 /// The variance over axes (all by default): the sum of the squared deviations from the mean, divided by their
-/// number less `correction`. Integers are taken as floats.
+/// number less `correction`. Integers are taken as floats. Of complex numbers the squares are those of absolute values.
 ///
 /// ```python
 /// >>> fg.var(fg.tensor([1., 2., 3., 4.])).item()
@@ -37,7 +38,7 @@ pub fn var(
     #[default(false)] keepdims: bool,
 ) -> Result<Tensor> {
     let (d, folded, count) = deviations("var", x, axis, correction, keepdims)?;
-    Ok(folded.sum(&(&d * &d))? / count)
+    Ok(folded.sum(&real(&(&d * conj(&d)?))?)? / count)
 }
 
 /// The standard deviation over axes (all by default): the root of the variance. Its derivative at equal

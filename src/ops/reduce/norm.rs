@@ -14,9 +14,10 @@ use crate::kernel::pointwise::power::POWER;
 use crate::kernel::pointwise::unary::{self, unary_loops};
 use crate::kernel::reduce::{self, reduce_loops};
 use crate::ops::entry::{Axes, Order, op};
-use crate::ops::movement::cast;
+use crate::ops::movement::{cast, real, reshape_to, view_as_real};
+use crate::ops::pointwise::polar::modulus;
 use crate::ops::pointwise::select::part;
-use crate::ops::promote::promoted_float;
+use crate::ops::promote::promoted_inexact;
 
 /// The root of the sum of squares.
 #[derive(Clone)]
@@ -51,8 +52,14 @@ impl Op for Euclidean {
     }
 }
 
-/// The Euclidean norm over axes.
+/// The Euclidean norm over axes; of complex numbers that of their parts.
 pub(in crate::ops) fn euclidean(x: &Tensor, folded: Folded) -> Result<Tensor> {
+    if x.dtype().is_complex() {
+        return reshape_to(
+            &apply(Euclidean(folded.with_pairs()), &[&view_as_real(x)?])?,
+            &folded.dims(x.dims()),
+        );
+    }
     apply(Euclidean(folded), &[x])
 }
 
@@ -179,15 +186,20 @@ pub fn norm(
         Order::Name(name) => bail!(Argument, "norm", "no norm of vectors is called '{name}'"),
     };
     let folded = Folded::new("norm", axis, keepdims, x.rank())?;
-    let x = &*promoted_float(x)?;
+    let mut x = &*promoted_inexact(x)?;
+    let sizes;
+    if x.dtype().is_complex() && p != 2.0 && p != 0.0 {
+        sizes = modulus(x)?;
+        x = &sizes;
+    }
     match p {
         _ if p.is_nan() => bail!(Argument, "norm", "the order is not a number"),
         2.0 => euclidean(x, folded),
         1.0 => folded.sum(&abs_pow(x, 1.0)?),
         0.0 => {
-            let count = cast(&count_nonzero(x, axis, keepdims)?, x.dtype())?;
+            let count = cast(&count_nonzero(x, axis, keepdims)?, x.dtype().real())?;
             // The zeros keep the result a function of x.
-            let nothing = || folded.sum(&part(&Tensor::scalar_of(DType::Bool, 0.0), true, x)?);
+            let nothing = || real(&folded.sum(&part(&Tensor::scalar_of(DType::Bool, 0.0), true, x)?)?);
             if x.is_tracked() { Ok(count + nothing()?) } else { Ok(count) }
         }
         f64::INFINITY if folded.count(x.dims()) == 0 => folded.sum(x),

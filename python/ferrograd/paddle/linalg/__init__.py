@@ -8,15 +8,21 @@ from typing import Any
 from ferrograd import _arguments
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as _ops
+from ferrograd._core.paddle import diagonal, matmul, matrix_transpose, vecdot
 from ferrograd._core.paddle import linalg as _linalg
 from ferrograd._core.paddle.linalg import (
     cholesky,
     cholesky_solve,
+    cond,
     det,
+    eig,
     eigh,
+    eigvals,
     eigvalsh,
+    householder_product,
     inv,
     logdet,
+    matrix_exp,
     matrix_norm,
     matrix_power,
     solve,
@@ -24,20 +30,40 @@ from ferrograd._core.paddle.linalg import (
     svdvals,
     vector_norm,
 )
-from ferrograd.paddle._functions import norm
+from ferrograd._dialects.hermitian import hermitian_of
+from ferrograd.paddle._functions import cross, norm
 
 __all__ = [
     "cholesky",
+    "cholesky_inverse",
     "cholesky_solve",
+    "cond",
+    "corrcoef",
+    "cov",
+    "cross",
     "det",
+    "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
+    "householder_product",
     "inv",
     "logdet",
+    "lstsq",
+    "lu",
+    "lu_solve",
+    "lu_unpack",
+    "matmul",
+    "matrix_exp",
     "matrix_norm",
     "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
     "multi_dot",
     "norm",
+    "ormqr",
+    "pinv",
     "qr",
     "slogdet",
     "solve",
@@ -45,8 +71,113 @@ __all__ = [
     "svd",
     "svdvals",
     "triangular_solve",
+    "vecdot",
     "vector_norm",
 ]
+
+
+def cholesky_inverse(x: Tensor, upper: bool = False, name: str | None = None) -> Tensor:
+    """The inverse of the matrix whose Cholesky factor is ``x``."""
+    x = _arguments.tensor(x, "cholesky_inverse", "x")
+    return _linalg.cholesky_solve(_ops.eye(x.shape[-1], dtype=x.dtype), x, upper)
+
+
+def corrcoef(x: Tensor, rowvar: bool = True, name: str | None = None) -> Tensor:
+    """The correlations of the rows of a matrix, or of its columns unless ``rowvar``."""
+    return _ops.corrcoef(_variables(x, rowvar, "corrcoef"))
+
+
+def cov(
+    x: Tensor,
+    rowvar: bool = True,
+    ddof: bool = True,
+    fweights: Tensor | None = None,
+    aweights: Tensor | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The covariances of the rows of a matrix, or of its columns unless ``rowvar``.
+
+    The divisor is the number of observations, less 1 with ``ddof``.
+    """
+    return _ops.cov(_variables(x, rowvar, "cov"), float(ddof), fweights, aweights)
+
+
+def _variables(x: Tensor, rowvar: bool, function: str) -> Tensor:
+    x = _arguments.tensor(x, function, "x")
+    return x if rowvar or x.ndim < 2 else _ops.matrix_transpose(x)
+
+
+def lstsq(
+    x: Tensor, y: Tensor, rcond: float | None = None, driver: str | None = None, name: str | None = None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The solution of ``x @ z = y`` of least squares and least norm, the residuals, the rank and the singular values.
+
+    All drivers use the singular value decomposition. Only "gelsd" and "gelss" return the singular values, and "gels"
+    returns no rank.
+    """
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise ArgumentError(f"lstsq: the driver is 'gels', 'gelsy', 'gelsd' or 'gelss', not {driver!r:.40}")
+    solution, left, rank, values = _linalg.lstsq(x, y, rcond)
+    ranked = _ops.cast(rank, "int32") if driver != "gels" else _ops.zeros([0], "int32")
+    return solution, left, ranked, values if driver in ("gelsd", "gelss") else _ops.zeros([0], values.dtype)
+
+
+def lu(x: Tensor, pivot: bool = True, get_infos: bool = False, name: str | None = None) -> tuple[Tensor, ...]:
+    """Both triangles of the LU factors in one matrix, and the pivots; with ``get_infos`` also zeros: none fails."""
+    if not pivot:
+        raise ArgumentError("lu: factors without pivoting are not available on the CPU; pivot=True")
+    both, pivots = _linalg.lu_factor(x)
+    return (both, pivots, _ops.zeros(list(both.shape[:-2]), "int32")) if get_infos else (both, pivots)
+
+
+def lu_solve(b: Tensor, lu: Tensor, pivots: Tensor, trans: str = "N", name: str | None = None) -> Tensor:
+    """The solution ``z`` of ``a @ z = b`` ("N"), or of the transposed ("T") or conjugate transposed ("C") ``a``.
+
+    ``lu`` and ``pivots`` are the factors of ``a``.
+    """
+    if trans not in ("N", "T", "C"):
+        raise ArgumentError(f"lu_solve: trans is 'N', 'T' or 'C', not {trans!r:.40}")
+    if trans == "T":
+        return _ops.conj(_linalg.lu_solve(lu, pivots, _ops.conj(b), True, True))
+    return _linalg.lu_solve(lu, pivots, b, True, trans == "C")
+
+
+def lu_unpack(
+    x: Tensor, y: Tensor, unpack_ludata: bool = True, unpack_pivots: bool = True, name: str | None = None
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """The factors p, l and u of the packed factors ``x`` and the pivots ``y``; None for those that are not wanted."""
+    p, low, high = _ops.lu_unpack(x, y)
+    return p if unpack_pivots else None, low if unpack_ludata else None, high if unpack_ludata else None
+
+
+def matrix_rank(
+    x: Tensor,
+    tol: float | None = None,
+    hermitian: bool = False,
+    atol: float | None = None,
+    rtol: float | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The number of singular values above a bound: ``tol`` or ``atol``, or ``rtol`` times the largest."""
+    bound = tol if tol is not None else atol
+    return _linalg.matrix_rank(x, bound, 0.0 if tol is not None else rtol)
+
+
+def ormqr(
+    x: Tensor, tau: Tensor, y: Tensor, left: bool = True, transpose: bool = False, name: str | None = None
+) -> Tensor:
+    """The product of ``y`` with the orthogonal matrix of Householder reflections."""
+    return _ops.ormqr(x, tau, y, left, transpose)
+
+
+def pinv(x: Tensor, rcond: float = 1e-15, hermitian: bool = False, name: str | None = None) -> Tensor:
+    """The pseudoinverse. Singular values up to ``rcond`` times the largest count as zero.
+
+    Of a symmetric or Hermitian matrix (``hermitian``) the lower triangle is read.
+    """
+    if hermitian:
+        x = hermitian_of(_arguments.tensor(x, "pinv", "x"))
+    return _linalg.pinv(x, None, rcond)
 
 
 def multi_dot(x: Sequence[Tensor], name: str | None = None) -> Tensor:

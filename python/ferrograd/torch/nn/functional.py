@@ -39,6 +39,7 @@ from ferrograd._core.torch import (
     tanh,
 )
 from ferrograd._dialects import adapters as _adapters
+from ferrograd._dialects.casts import cast
 from ferrograd._dialects.out_argument import into
 from ferrograd._dialects.specialize import specialize
 from ferrograd.torch.nn import _activations, _attention, _dropout, _embedding, _images, _losses, _windows
@@ -122,7 +123,7 @@ def _axis(what: str, input: Tensor, dim: int | None, stacklevel: int) -> int:
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis."""
-    return ops.softmax(input if dtype is None else ops.cast(input, dtype), _axis("softmax", input, dim, _stacklevel))
+    return ops.softmax(input if dtype is None else cast(input, dtype), _axis("softmax", input, dim, _stacklevel))
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
@@ -133,7 +134,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """The logarithm of the softmax along an axis."""
     return ops.log_softmax(
-        input if dtype is None else ops.cast(input, dtype), _axis("log_softmax", input, dim, _stacklevel)
+        input if dtype is None else cast(input, dtype), _axis("log_softmax", input, dim, _stacklevel)
     )
 
 

@@ -12,7 +12,7 @@ use crate::ops::index::select;
 use crate::ops::movement::{cast, reshape_to};
 use crate::ops::pointwise::arithmetic::multiply;
 use crate::ops::pointwise::elementary::{rsqrt, square};
-use crate::ops::promote::promoted_float;
+use crate::ops::promote::{promoted_float, promoted_inexact};
 use crate::ops::reduce::mean;
 use crate::shape::{self, Dims};
 
@@ -95,7 +95,7 @@ pub fn layer_norm(
 }
 
 /// The elements divided by the root of their mean square (plus `eps`) over the trailing axes, whose shape is
-/// given, times the weight.
+/// given, times the weight. Complex numbers are squared too, as in PyTorch, not their absolute values.
 ///
 /// ```python
 /// >>> fg.rms_norm(fg.tensor([3., 3.]), [2], eps=0.0).tolist()
@@ -108,7 +108,7 @@ pub fn rms_norm(
     #[default(None)] weight: Option<&Tensor>,
     #[default(1e-5)] eps: f64,
 ) -> Result<Tensor> {
-    let x = &*promoted_float(x)?;
+    let x = &*promoted_inexact(x)?;
     let rank = normalized_shape.len();
     let lead = x.rank().checked_sub(rank).filter(|_| rank > 0);
     let fits =
