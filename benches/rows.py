@@ -102,6 +102,12 @@ kernel("matmul 1024 f32", lambda f, x: f.matmul(x, x), 1024, 1024)
 kernel("matmul 512 f64", lambda f, x: f.matmul(x, x), 512, 512, dtype=np.float64)
 kernel("matmul 64 f32", lambda f, x: f.matmul(x, x), 64, 64)
 kernel("64 x (32 x 32 @ 32 x 32)", lambda f, x: f.matmul(x, x), 64, 32, 32)
+kernel("fft of 2^20 f32", lambda f, x: f.fft.fft(x), 1 << 20)
+kernel("fft of 30030 f64", lambda f, x: f.fft.fft(x), 30_030, dtype=np.float64)
+kernel("fft of 65537 f64, a prime", lambda f, x: f.fft.fft(x), 65_537, dtype=np.float64)
+kernel("fft of 10 000 x 64 f32", lambda f, x: f.fft.fft(x), 10_000, 64)
+kernel("rfft of 1000 x 1000 f64", lambda f, x: f.fft.rfft(x), 1000, 1000, dtype=np.float64)
+kernel("fft2 of 1024 x 1024 f32", lambda f, x: f.fft.fft2(x), 1024, 1024)
 
 
 @row("layer_norm of 2048 x 2048, forward + backward")

@@ -63,7 +63,7 @@ from ferrograd._core.native import __all__ as _ops
 from ferrograd._dialects.numbers import NATIVE as _NATIVE
 
 if _typing.TYPE_CHECKING:
-    from ferrograd import func, paddle, testing, torch  # noqa: F401
+    from ferrograd import fft, func, paddle, testing, torch  # noqa: F401
     from ferrograd._array_api import (
         __array_namespace_info__,
         broadcast_shapes,
@@ -134,7 +134,7 @@ else:
         ),
     }
     _MODULE = {name: module for module, names in _LAZY.items() for name in names}
-    _FOLDERS = ("func", "paddle", "testing", "torch")
+    _FOLDERS = ("fft", "func", "paddle", "testing", "torch")
     _IN_FUNC = (
         "hessian",
         "hessian_diagonal",
@@ -209,6 +209,7 @@ __all__ = [
     "e",
     "empty_cache",
     "enable_grad",
+    "fft",
     "finfo",
     "float32",
     "float64",

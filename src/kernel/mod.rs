@@ -4,6 +4,7 @@ pub(crate) mod broadcast;
 pub(crate) mod conv;
 pub(crate) mod copy;
 pub(crate) mod fast;
+pub(crate) mod fft;
 pub(crate) mod index;
 pub(crate) mod interrupt;
 pub(crate) mod linalg;

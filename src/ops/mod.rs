@@ -16,6 +16,7 @@ pub mod contract;
 pub mod copy;
 pub mod create;
 pub mod distance;
+pub mod fft;
 mod gather;
 pub mod index;
 pub mod linalg;

@@ -204,7 +204,7 @@ BORDERS: dict[str, Callable[[Any], Any]] = {
     "one without a counterpart: `np.cbrt(x)`": np.cbrt,
     "writing over an array: `np.add(a, x, out=a)`, `a += x`": lambda x: np.add(np.ones(1), x, out=np.ones(1)),
     "a function that has the rule: `np.sum(x)`": np.sum,
-    "a function that has none: `np.fft.rfft(x)`": np.fft.rfft,
+    "a function that has none: `np.unwrap(x)`": np.unwrap,
     "a comparison, an index: `np.argsort(x)`, `x > 0`": np.argsort,
     "`np.asarray(x)`, `np.array([x, 1.0])`, `x.numpy()`, matplotlib, pandas": np.asarray,
     "writing into an array: `a[:] = x`": lambda x: np.ones(1).__setitem__(slice(None), x),

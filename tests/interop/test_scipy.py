@@ -35,7 +35,8 @@ def test_no_function_drops_the_graph(outcomes: Any) -> None:
     assert [name for name, what in found.items() if what == "lost"] == []
     assert {name.removeprefix("scipy.special.") for name in found if found[name] == "tracks"} >= SPECIAL
     assert found["scipy.stats.zscore"] == found["scipy.integrate.cumulative_trapezoid"] == "tracks"
-    assert found["scipy.fft.fft"] == found["scipy.special.gamma"] == "raises ConversionError"
+    assert found["scipy.fft.fft"] == found["scipy.fft.rfft"] == found["scipy.fft.fftshift"] == "tracks"
+    assert found["scipy.special.gamma"] == "raises ConversionError"
     # Values of what is not tracked are SciPy's, and the gradients of what is are right.
     assert all(values.values()), values
     assert set(slopes) >= SPECIAL

@@ -23,7 +23,7 @@ is_contiguous is_cpu is_cuda is_meta is_mkldnn is_mps is_nested is_nonzero is_pi
 is_signed is_sparse is_sparse_csr is_xpu kthvalue layout log_softmax logit lu lu_solve mH max median min mm mode
 multinomial nanmedian narrow_copy ndimension nelement new new_empty new_full new_ones new_tensor new_zeros nonzero
 norm normal_ numpy ormqr pin_memory pinverse put random_ repeat_interleave rsub softmax sort split squeeze std
-std_mean storage sub svd t take_along_dim tensor_split to topk transpose triangular_solve true_divide type unbind
+std_mean stft storage sub svd t take_along_dim tensor_split to topk transpose triangular_solve true_divide type unbind
 unfold uniform_ unique unique_consecutive unsafe_chunk unsafe_split untyped_storage var var_mean view view_as vsplit
 where
 """

@@ -72,6 +72,11 @@ for dtype in (np.float32, np.float64):
         results[f"exact cast {dtype.__name__} {name}"] = fg.cast(x, name).numpy()
 i, j = (fg.tensor(random.integers(-(2**40), 2**40, 5000)) for _ in "ij")
 results["exact remainder int64"], results["exact floor_divide int64"] = (i % j).numpy(), (i // j).numpy()
+for shape, axes in [((300, 1000), (1,)), ((1000, 301), (0,)), ((40, 50, 60), (0, 1, 2)), ((7, 1009), (1,))]:
+    x = fg.tensor(random.normal(size=shape))
+    spectrum = fg.fft.rfftn(x, axes=axes)
+    results[f"fft {shape}"], results[f"rfft {shape}"] = fg.fft.fftn(x, axes=axes).numpy(), spectrum.numpy()
+    results[f"irfft {shape}"] = fg.fft.irfftn(spectrum, axes=axes).numpy()
 fg.manual_seed(5)
 results["exact randn"], results["exact rand"] = fg.randn((70_001,)).numpy(), fg.rand((70_001,)).numpy()
 np.savez(sys.argv[1], **results)

@@ -146,6 +146,10 @@ FUNCTIONS = {
     "linalg.tensorsolve": "linalg.tensorsolve: a b | axes",
     "linalg.matrix_power": "linalg.matrix_power: a n |",
     "linalg.vector_norm": "vector_norm: x | ord axis keepdims",
+    **{f"fft.{name}": f"fft.{name}: a | n axis norm" for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")},
+    **{f"fft.{kind}fft{n}": f"fft.{kind}fft{n}: a | s axes norm" for kind in ("", "i", "r", "ir") for n in ("2", "n")},
+    "fft.fftshift": "fft.fftshift: x | axes",
+    "fft.ifftshift": "fft.ifftshift: x | axes",
 }
 # Parameters of NumPy functions written in C, whose signatures `inspect` cannot read.
 SIGNATURES = {

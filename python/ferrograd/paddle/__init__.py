@@ -24,6 +24,7 @@ from ferrograd.paddle import (
     base,
     device,
     distributed,
+    fft,
     fluid,
     framework,
     imperative,
@@ -33,6 +34,7 @@ from ferrograd.paddle import (
     nn,
     optimizer,
     regularizer,
+    signal,
     static,
 )
 from ferrograd.paddle._autograd import grad
@@ -67,6 +69,7 @@ __all__ = [
     "device",
     "distributed",
     "enable_grad",
+    "fft",
     "fluid",
     "framework",
     "grad",
@@ -83,6 +86,7 @@ __all__ = [
     "save",
     "set_global_initializer",
     "set_grad_enabled",
+    "signal",
     "static",
 ]
 __all__ += _ops

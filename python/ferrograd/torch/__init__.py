@@ -131,6 +131,7 @@ _LAZY = {
     "backends",
     "compiler",
     "distributed",
+    "fft",
     "functional",
     "jit",
     "mps",

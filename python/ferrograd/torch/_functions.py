@@ -33,6 +33,7 @@ __all__ = [
     "sort",
     "split",
     "squeeze",
+    "stft",
     "sub",
     "svd",
     "t",
@@ -268,3 +269,28 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """The same as ``split``."""
     return split(tensor, split_size, dim)
+
+
+def stft(
+    input: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+    align_to_window: bool | None = None,
+) -> Tensor:
+    """The frequencies of short parts of signals. Real signals need ``return_complex``, as in torch."""
+    if align_to_window:
+        raise ArgumentError("stft: align_to_window is not taken")
+    if return_complex is None:
+        if not any(x is not None and x.is_complex() for x in (input, window)):
+            raise ArgumentError("stft requires the return_complex parameter be given for real inputs")
+        return_complex = True
+    return ops.stft(
+        input, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex
+    )

@@ -18,6 +18,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("y", "other"),
     ("axes", "perm"),
     ("axes", "dims"),
+    ("axes", "dim"),
     ("axis", "dims"),
     ("shift", "shifts"),
     ("y", "exponent"),
