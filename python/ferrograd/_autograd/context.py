@@ -183,10 +183,13 @@ class Context:
         if not function._has_jvp():
             return self._transposed_tangents(tangents)
         self._in_forward_mode = bool(self._saved_for_forward)
+        before = dict(vars(self))
         try:
             result = function.jvp(self, *fill(self._ins, tangents))
         finally:
             self._in_forward_mode = False
+            # A rule that was written to run once may delete what forward left for it.
+            vars(self).update({name: value for name, value in before.items() if name not in vars(self)})
         found: list[Tensor | None] = [None] * len(indices(self._outs))
         several = function._has_several_results(result)
         self._assign(self._outs, list(result) if several else [result], found, "jvp")

@@ -12,7 +12,7 @@ from ferrograd import _arguments, _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import native as ops
-from ferrograd._dialects.numbers import NATIVE
+from ferrograd._dialects.numbers import dialect_of
 
 
 def _reduced(loss: Tensor, reduction: str) -> Tensor:
@@ -252,6 +252,11 @@ def ctc_loss(
     ``zero_infinity`` none.
     """
     steps, batch, classes = log_probs.shape
+    dialect = dialect_of(log_probs)
+
+    def constant(values: Any) -> Tensor:
+        return _core.make(np.ascontiguousarray(values), None, False, dialect)
+
     given = np.asarray(targets.detach().numpy() if isinstance(targets, Tensor) else targets, np.int64)
     times = _lengths(input_lengths, batch, steps, "input_lengths")
     sizes = _lengths(target_lengths, batch, given.shape[1] if given.ndim == 2 else given.size, "target_lengths")
@@ -269,34 +274,30 @@ def ctc_loss(
     # A label may follow another at once, without the blank between, if it is not the same.
     skips = np.zeros((batch, width), bool)
     skips[:, 2:] = (labels[:, 2:] != blank) & (labels[:, 2:] != labels[:, :-2])
-    index = ops.broadcast_to(_constant(labels[None]), [steps, batch, width])
+    index = ops.broadcast_to(constant(labels[None]), [steps, batch, width])
     seen: Any = ops.unbind(ops.take_along_axis(log_probs, index, 2), 0) if steps else []
-    never = ops.full([batch, width], _NEVER, log_probs.dtype)
+    never = constant(np.full((batch, width), _NEVER, str(log_probs.dtype)))
     first = np.arange(width)[None] < np.where(sizes > 0, 2, 1)[:, None]
-    alpha = ops.where(_constant(first), seen[0], never) if steps else never
-    skip = _constant(skips)
+    alpha = ops.where(constant(first), seen[0], never) if steps else never
+    skip = constant(skips)
     for t in range(1, steps):
         one = ops.concat([never[:, :1], alpha[:, :-1]], 1)
         two = ops.where(skip, ops.concat([never[:, :2], alpha[:, :-2]], 1)[:, :width], never)
         new = ops.logsumexp(ops.stack([alpha, one, two], 0), 0) + seen[t]
-        alpha = new if times.min(initial=steps) > t else ops.where(_constant((t < times)[:, None]), new, alpha)
-    last = _constant((2 * sizes)[:, None])
+        alpha = new if times.min(initial=steps) > t else ops.where(constant((t < times)[:, None]), new, alpha)
+    last = constant((2 * sizes)[:, None])
     ends = ops.take_along_axis(alpha, last, 1)
     before = ops.take_along_axis(alpha, ops.maximum(last - 1, 0), 1)
-    both = ops.logaddexp(ends, ops.where(_constant((sizes > 0)[:, None]), before, _NEVER))
+    both = ops.logaddexp(ends, ops.where(constant((sizes > 0)[:, None]), before, _NEVER))
     loss = -ops.reshape(both, [batch])
     # Without a step only the empty target is possible.
-    loss = ops.where(_constant((times == 0) & (sizes == 0)), 0.0, loss)
-    loss = ops.where(_constant((times == 0) & (sizes > 0)), -_NEVER, loss)
+    loss = ops.where(constant((times == 0) & (sizes == 0)), 0.0, loss)
+    loss = ops.where(constant((times == 0) & (sizes > 0)), -_NEVER, loss)
     impossible = loss.detach() > -_NEVER / 2
     loss = ops.where(impossible, 0.0 if zero_infinity else math.inf, loss)
     if reduction == "mean":
-        return ops.mean(loss / _constant(np.maximum(sizes, 1)))
+        return ops.mean(loss / constant(np.maximum(sizes, 1)))
     return _reduced(loss, reduction)
-
-
-def _constant(values: Any) -> Tensor:
-    return _core.make(np.ascontiguousarray(values), None, False, NATIVE)
 
 
 def _lengths(given: Any, batch: int, most: int, name: str) -> Any:

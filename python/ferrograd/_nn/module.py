@@ -132,15 +132,27 @@ class BaseModule:
             args, kwargs = self._before(args, kwargs)
             args, finish = self._watch(args)
             result = self.forward(*args, **kwargs)
-            for number in list(self._forward_hooks):
+            for number, hook in list(self._hooks_after().items()):
                 called.add(number)
-                result = self._after(number, args, kwargs, result)
+                result = self._after(hook, self._with_kwargs(number), args, kwargs, result)
             return finish(result)
         except Exception:
-            for number in self._forward_hooks_always_called:
-                if number not in called and number in self._forward_hooks:
-                    result = self._after(number, args, kwargs, result)
+            for number, hook in self._hooks_after().items():
+                if number not in called and self._always_called(number):
+                    result = self._after(hook, self._with_kwargs(number), args, kwargs, result)
             raise
+
+    def _hooks_after(self) -> dict[int, Callable[..., Any]]:
+        """The hooks after the call by number."""
+        return self._forward_hooks
+
+    def _with_kwargs(self, number: int) -> bool:
+        """Whether a hook after the call takes the arguments that were given by name."""
+        return number in self._forward_hooks_with_kwargs
+
+    def _always_called(self, number: int) -> bool:
+        """Whether a hook is called even when the call raises."""
+        return number in self._forward_hooks_always_called
 
     def _before(self, args: Any, kwargs: Any) -> Any:
         """The arguments that the hooks before the call make of those given."""
@@ -160,10 +172,8 @@ class BaseModule:
                     args = given if isinstance(given, tuple) else (given,)
         return args, kwargs
 
-    def _after(self, number: int, args: Any, kwargs: Any, result: Any) -> Any:
+    def _after(self, hook: Callable[..., Any], named: bool, args: Any, kwargs: Any, result: Any) -> Any:
         """The result that a hook after the call makes of the one given."""
-        hook = self._forward_hooks[number]
-        named = number in self._forward_hooks_with_kwargs
         given = hook(self, args, kwargs, result) if named else hook(self, args, result)
         return result if given is None else given
 
@@ -268,9 +278,9 @@ def indented(text: str) -> str:
 @no_grad()
 def _take_values(p: Any, fn: Callable[[Tensor], Tensor]) -> None:
     """Gives a parameter and its gradient the values ``fn`` of theirs, perhaps of another dtype."""
-    grad, tracked = p.grad, p.requires_grad
-    values = fn(p.detach())
-    if values.dtype != p.dtype or tuple(values.shape) != tuple(p.shape):
+    grad, tracked, before = p.grad, p.requires_grad, p.detach()
+    values = fn(before)
+    if values.dtype != before.dtype or tuple(values.shape) != tuple(before.shape):
         p.requires_grad = False
     p.grad = None
     p.data = values

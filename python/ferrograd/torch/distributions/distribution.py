@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._autograd.modes import no_grad
+from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor.shape import TorchSize as Size
+from ferrograd.torch.distributions import constraints
 from ferrograd.torch.distributions.constraints import Constraint
 
-__all__ = ["Distribution"]
+__all__ = ["Distribution", "ExponentialFamily"]
 
 
 def broadcast_all(*values: Any) -> list[Any]:
@@ -55,7 +56,9 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             for name, constraint in self.arg_constraints.items():
-                if name in vars(self) and not constraint.check(vars(self)[name]).all().item():
+                if constraints.is_dependent(constraint) or name not in vars(self):
+                    continue
+                if not constraint.check(vars(self)[name]).all().item():
                     value = vars(self)[name]
                     raise ValueError(
                         f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
@@ -172,3 +175,33 @@ class Distribution:
         held = {name: vars(self)[name] for name in self.arg_constraints if name in vars(self)}
         shown = [f"{k}: {v.detach().item() if v.numel() == 1 else v.shape}" for k, v in held.items()]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class ExponentialFamily(Distribution):
+    """The base of distributions with densities ``exp(<t(x), theta> - F(theta) + k(x))``.
+
+    A distribution says its natural parameters, the logarithm of its normalizer and the mean of ``k``. Then the entropy
+    comes from the derivative of the normalizer.
+    """
+
+    @property
+    def _mean_carrier_measure(self) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no entropy")
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        raise NotImplementedError
+
+    def entropy(self) -> Any:
+        """The entropy in nats."""
+        params = [p.detach().requires_grad_() for p in self._natural_params]
+        with enable_grad():
+            norm = self._log_normalizer(*params)
+            slopes = _core.grad([ops.sum(norm)], params, None, TORCH, create_graph=True)
+        found = norm - self._mean_carrier_measure
+        for p, g in zip(params, slopes, strict=True):
+            found = found - sum_last(p * g, len(p.shape) - len(self._batch_shape))
+        return found

@@ -61,6 +61,10 @@ class Normal(_LocationScale):
         """The probability of values that are at most ``value``."""
         return 0.5 * (1 + ops.erf((self._checked(value) - self.loc) / (self.scale * math.sqrt(2))))
 
+    def icdf(self, value: Any) -> Any:
+        """The value whose ``cdf`` is ``value``."""
+        return self.loc + self.scale * ops.erfinv(2 * value - 1) * math.sqrt(2)
+
     def entropy(self) -> Any:
         """The entropy in nats."""
         return 0.5 + 0.5 * math.log(2 * math.pi) + ops.log(self.scale)
@@ -344,6 +348,10 @@ class HalfNormal(Distribution):
     def cdf(self, value: Any) -> Any:
         """The probability of values that are at most ``value``."""
         return ops.erf(self._checked(value) / (self.scale * math.sqrt(2)))
+
+    def icdf(self, value: Any) -> Any:
+        """The value whose ``cdf`` is ``value``."""
+        return self.scale * ops.erfinv(value) * math.sqrt(2)
 
     def entropy(self) -> Any:
         """The entropy in nats."""

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import torch as ops
 from ferrograd.torch.distributions import constraints
 from ferrograd.torch.distributions.distribution import Distribution, sum_last
-from ferrograd.torch.distributions.scalar import Normal
-from ferrograd.torch.distributions.transforms import ComposeTransform, ExpTransform, Transform
+from ferrograd.torch.distributions.independent import Independent
+from ferrograd.torch.distributions.transforms import ComposeTransform, Transform
 
-__all__ = ["LogNormal", "TransformedDistribution"]
+__all__ = ["TransformedDistribution"]
 
 
 class TransformedDistribution(Distribution):
@@ -34,16 +33,40 @@ class TransformedDistribution(Distribution):
         transforms: Transform | Sequence[Transform],
         validate_args: bool | None = None,
     ) -> None:
-        given = [transforms] if isinstance(transforms, Transform) else list(transforms)
-        if not all(isinstance(t, Transform) for t in given):
+        given = [transforms] if isinstance(transforms, Transform) else transforms
+        if not isinstance(given, list | tuple) or not all(isinstance(t, Transform) for t in given):
             raise ValueError(f"transforms must be a Transform or a list of Transforms, but was {transforms}")
-        self.base_dist, self.transforms = base_distribution, given
-        self._whole = ComposeTransform(given)
-        super().__init__(base_distribution.batch_shape, base_distribution.event_shape, validate_args)
+        self.transforms = list(given)
+        shape = (*base_distribution.batch_shape, *base_distribution.event_shape)
+        whole = ComposeTransform(self.transforms)
+        wanted = whole.domain.event_dim
+        if len(shape) < wanted:
+            raise ValueError(
+                f"base_distribution needs to have shape with size at least {wanted}, but got {list(shape)}."
+            )
+        out = tuple(whole.forward_shape(shape))
+        wide = tuple(whole.inverse_shape(out))
+        own = len(base_distribution.event_shape)
+        if wide != shape:
+            base_distribution = base_distribution.expand(wide[: len(wide) - own])
+        more = wanted - own
+        self.base_dist: Any = Independent(base_distribution, more) if more > 0 else base_distribution
+        axes = max(
+            whole.codomain.event_dim,
+            len(self.base_dist.event_shape) + whole.codomain.event_dim - wanted,
+        )
+        cut = len(out) - axes
+        super().__init__(out[:cut], out[cut:], validate_args)
 
-    def expand(self, batch_shape: Any, _instance: None = None) -> TransformedDistribution:
+    def expand(self, batch_shape: Any, _instance: None = None) -> Any:
         """The distribution with a larger batch shape."""
-        return TransformedDistribution(self.base_dist.expand(batch_shape), self.transforms, False)
+        shape = (*batch_shape, *self._event_shape)
+        for transform in reversed(self.transforms):
+            shape = tuple(transform.inverse_shape(shape))
+        base = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
+        new = type(self).__new__(type(self))
+        TransformedDistribution.__init__(new, base, self.transforms, False)
+        return new
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
@@ -55,77 +78,58 @@ class TransformedDistribution(Distribution):
         """The set of values."""
         if not self.transforms:
             return self.base_dist.support
-        n = len(self._event_shape)
-        return constraints.independent(self._whole.codomain, n) if n else self._whole.codomain
+        found = self.transforms[-1].codomain
+        more = len(self._event_shape) - found.event_dim
+        return constraints.independent(found, more) if more > 0 else found
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Values without a gradient."""
         with no_grad():
-            return self._whole(self.base_dist.sample(sample_shape))
+            x = self.base_dist.sample(sample_shape)
+            for transform in self.transforms:
+                x = transform(x)
+            return x
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Values through which the gradient flows to the parameters."""
-        return self._whole(self.base_dist.rsample(sample_shape))
+        x = self.base_dist.rsample(sample_shape)
+        for transform in self.transforms:
+            x = transform(x)
+        return x
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density."""
-        x = self._whole._inverse(self._checked(value))
-        slope = sum_last(self._whole.log_abs_det_jacobian(x, value), len(self._event_shape))
-        return self.base_dist.log_prob(x) - slope
+        y = self._checked(value)
+        axes, found = len(self._event_shape), 0.0
+        for transform in reversed(self.transforms):
+            x = transform.inv(y)
+            axes += transform.domain.event_dim - transform.codomain.event_dim
+            slope = transform.log_abs_det_jacobian(x, y)
+            found = found - sum_last(slope, axes - transform.domain.event_dim)
+            y = x
+        return found + sum_last(self.base_dist.log_prob(y), axes - len(self.base_dist.event_shape))
+
+    @property
+    def _sign(self) -> Any:
+        sign: Any = 1
+        for transform in self.transforms:
+            sign = sign * transform.sign
+        return sign
 
     def cdf(self, value: Any) -> Any:
         """The probability of values that are at most ``value``."""
-        below = self.base_dist.cdf(self._whole._inverse(self._checked(value)))
-        sign = self._whole.sign
+        y = self._checked(value)
+        for transform in reversed(self.transforms):
+            y = transform.inv(y)
         # A decreasing function turns the tails round.
-        return sign * (below - 0.5) + 0.5
+        return self._sign * (self.base_dist.cdf(y) - 0.5) + 0.5
 
     def icdf(self, value: Any) -> Any:
         """The value whose ``cdf`` is ``value``."""
-        sign = self._whole.sign
-        return self._whole(self.base_dist.icdf(sign * (value - 0.5) + 0.5))
+        x = self.base_dist.icdf(self._sign * (value - 0.5) + 0.5)
+        for transform in self.transforms:
+            x = transform(x)
+        return x
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_dist}, {self.transforms})"
-
-
-class LogNormal(TransformedDistribution):
-    """The distribution of ``exp(x)`` for a normal ``x`` with mean ``loc`` and standard deviation ``scale``."""
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
-
-    def expand(self, batch_shape: Any, _instance: None = None) -> LogNormal:
-        """The distribution with a larger batch shape."""
-        base = self.base_dist.expand(batch_shape)
-        return LogNormal(base.loc, base.scale, False)
-
-    @property
-    def loc(self) -> Any:
-        """The mean of the logarithm."""
-        return self.base_dist.loc
-
-    @property
-    def scale(self) -> Any:
-        """The standard deviation of the logarithm."""
-        return self.base_dist.scale
-
-    @property
-    def mean(self) -> Any:
-        """The mean."""
-        return ops.exp(self.loc + self.base_dist.variance / 2)
-
-    @property
-    def mode(self) -> Any:
-        """The mode."""
-        return ops.exp(self.loc - self.base_dist.variance)
-
-    @property
-    def variance(self) -> Any:
-        """The variance."""
-        v = self.base_dist.variance
-        return ops.expm1(v) * ops.exp(2 * self.loc + v)
-
-    def entropy(self) -> Any:
-        """The entropy in nats."""
-        return self.base_dist.entropy() + self.loc

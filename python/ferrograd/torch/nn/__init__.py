@@ -6,7 +6,19 @@ from ferrograd.torch.nn import functional, init, modules, parallel, parameter, u
 from ferrograd.torch.nn.modules import *
 from ferrograd.torch.nn.modules import __all__ as _modules
 from ferrograd.torch.nn.parallel import DataParallel
-from ferrograd.torch.nn.parameter import Buffer, Parameter
+from ferrograd.torch.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = ["Buffer", "DataParallel", "Parameter", "functional", "init", "modules", "parallel", "parameter", "utils"]
+__all__ = [
+    "Buffer",
+    "DataParallel",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "functional",
+    "init",
+    "modules",
+    "parallel",
+    "parameter",
+    "utils",
+]
 __all__ += _modules

@@ -6,9 +6,12 @@ import math
 import warnings
 from typing import Any
 
-from ferrograd import _arguments
+import numpy as np
+
+from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
+from ferrograd._dialects.numbers import TORCH
 from ferrograd._dialects.specialize import DIMENSIONS, Dimension, for_dimension
 from ferrograd._nn import images, sampling
 from ferrograd.torch.nn._windows import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
@@ -17,6 +20,10 @@ __all__ = [
     "affine_grid",
     "channel_shuffle",
     "fold",
+    "fractional_max_pool2d",
+    "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices",
     "grid_sample",
     "interpolate",
     "local_response_norm",
@@ -241,3 +248,120 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     """The grid for :func:`grid_sample` that maps each place of an output of this size by matrices [batch, n, n + 1]."""
     theta = _arguments.tensor(theta, "affine_grid", "theta")
     return sampling.affine_grid(theta, list(size), bool(align_corners))
+
+
+def _fractional(
+    input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, samples: Any, axes: int
+) -> tuple[Tensor, Tensor]:
+    """The pool of windows at random places, and the flat positions of the maxima: B. Graham (2015)."""
+    function = f"fractional_max_pool{axes}d"
+    shape = tuple(_arguments.tensor(input, function, "input").shape)
+    if len(shape) not in (axes + 1, axes + 2):
+        raise ShapeError(f"{function}: the input has {axes + 1} or {axes + 2} axes, not {len(shape)}")
+    if (output_size is None) == (output_ratio is None):
+        raise ArgumentError(f"{function}: exactly one of output_size and output_ratio is wanted")
+    sizes = shape[-axes:]
+    kernel = _each(kernel_size, axes, function, "kernel_size")
+    if output_size is None:
+        ratios = list(output_ratio) if isinstance(output_ratio, list | tuple) else [output_ratio] * axes
+        if len(ratios) != axes or not all(0 < r < 1 for r in ratios):
+            raise ArgumentError(f"{function}: output_ratio must be between 0 and 1, not {output_ratio}")
+        wanted = [int(n * r) for n, r in zip(sizes, ratios, strict=True)]
+    else:
+        wanted = _each(output_size, axes, function, "output_size")
+    if any(k < 1 or m < 1 or m + k - 1 > n for n, k, m in zip(sizes, kernel, wanted, strict=True)):
+        raise ArgumentError(f"{function}: {wanted} windows of {kernel} do not fit into {list(sizes)}")
+    lead = (1, *shape)[-axes - 2 : -axes] if len(shape) == axes + 1 else shape[:2]
+    drawn = ops.rand([*lead, axes]) if samples is None else samples
+    if tuple(drawn.shape) != (*lead, axes):
+        raise ShapeError(f"{function}: the random samples have shape {[*lead, axes]}, not {list(drawn.shape)}")
+    u: Any = drawn.detach().numpy().astype("float64")
+    # The windows of images take their samples in the order width, height.
+    order = range(axes) if axes == 3 else (1, 0)
+    places: Any = 0
+    for i, (n, k, m, j) in enumerate(zip(sizes, kernel, wanted, order, strict=True)):
+        steps = np.arange(m)
+        if m > 1:
+            alpha = (n - k) / (m - 1)
+            part = u[..., j, None]
+            starts = np.floor((steps + part) * alpha).astype(np.int64) - np.floor(part * alpha).astype(np.int64)
+            starts[..., -1] = n - k
+        else:
+            starts = np.full((*lead, m), n - k)
+        taken = starts[..., None] + np.arange(k)
+        own = [1] * (2 * axes)
+        own[i], own[axes + i] = m, k
+        places = places * n + taken.reshape(*lead, *own)
+    flat = _core.make(np.ascontiguousarray(places.reshape(*lead, -1)), None, False, TORCH)
+    rows = ops.reshape(input, [*lead, math.prod(sizes)])
+    windows = ops.reshape(ops.take_along_axis(rows.detach(), flat, -1), [*lead, math.prod(wanted), math.prod(kernel)])
+    best = ops.expand_dims(ops.argmax(windows, -1), -1)
+    found = ops.take_along_axis(ops.reshape(flat, list(windows.shape)), best, -1)[..., 0]
+    shaped = [*shape[:-axes], *wanted]
+    return ops.reshape(ops.take_along_axis(rows, found, -1), shaped), ops.reshape(found, shaped)
+
+
+def _each(value: Any, axes: int, function: str, name: str) -> list[int]:
+    """One number for all axes, or one for each."""
+    if not isinstance(value, list | tuple):
+        return [_arguments.integer(value, function, name)] * axes
+    found = _arguments.integers(value, function, name)
+    if len(found) != axes:
+        raise ArgumentError(f"{function}: {name} is one number or {axes}, not {found}")
+    return found
+
+
+def fractional_max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The result of :func:`fractional_max_pool2d` and the flat positions of the maxima."""
+    return _fractional(input, kernel_size, output_size, output_ratio, _random_samples, 2)
+
+
+def fractional_max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The result of :func:`fractional_max_pool3d` and the flat positions of the maxima."""
+    return _fractional(input, kernel_size, output_size, output_ratio, _random_samples, 3)
+
+
+def fractional_max_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """The largest element of each of ``output_size`` windows of images, whose places are random.
+
+    ``output_ratio`` is the output's size as a share of the input's. With ``return_indices`` also the flat positions.
+    """
+    found = _fractional(input, kernel_size, output_size, output_ratio, _random_samples, 2)
+    return found if return_indices else found[0]
+
+
+def fractional_max_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """The largest element of each of ``output_size`` windows of volumes, whose places are random.
+
+    ``output_ratio`` is the output's size as a share of the input's. With ``return_indices`` also the flat positions.
+    """
+    found = _fractional(input, kernel_size, output_size, output_ratio, _random_samples, 3)
+    return found if return_indices else found[0]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd._core import TorchTensor
+from ferrograd._core import torch as ops
 
-__all__ = ["Buffer", "Parameter"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
 
 class Parameter(TorchTensor):
@@ -69,3 +70,87 @@ class Buffer(TorchTensor):
     def __reduce_ex__(self, protocol: Any) -> Any:
         """The class, the values and the attributes."""
         return type(self), (self.detach(),), self.__dict__
+
+
+class _Uninitialized(TorchTensor):
+    """A tensor that has a dtype, but no shape yet."""
+
+    _becomes: type
+
+    def materialize(self, shape: Any, device: object = None, dtype: Any = None) -> None:
+        """Gives the tensor a shape and zeros; it becomes an ordinary parameter or buffer."""
+        made = ops.zeros(list(shape), self.dtype if dtype is None else dtype)
+        self.__class__ = self._becomes
+        tracked, self.requires_grad = self.requires_grad, False
+        self.data = made
+        self.requires_grad = tracked
+
+    @property
+    def shape(self) -> Any:
+        """Raises: there is no shape."""
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` "
+            "to initialize the parameters before accessing their attributes."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
+    """A parameter of a lazy layer before the first call.
+
+    >>> import ferrograd.torch as torch
+    >>> w = torch.nn.UninitializedParameter()
+    >>> w.materialize((2, 3))
+    >>> w.shape, type(w).__name__
+    (torch.Size([2, 3]), 'Parameter')
+    """
+
+    _becomes = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: object = None, dtype: Any = None) -> UninitializedParameter:
+        """A parameter without a shape."""
+        made: Any = Parameter.__new__(cls, ops.zeros([0], dtype), requires_grad)
+        return made  # type: ignore[no-any-return]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
+        """Another parameter without a shape."""
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, None, self.dtype)
+        return memo[id(self)]  # type: ignore[no-any-return]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """The class, ``requires_grad`` and the dtype."""
+        return type(self), (self.requires_grad, None, self.dtype)
+
+
+class UninitializedBuffer(_Uninitialized):
+    """A buffer of a lazy layer before the first call."""
+
+    _becomes = Buffer
+
+    def __new__(
+        cls, requires_grad: bool = False, device: object = None, dtype: Any = None, persistent: bool = True
+    ) -> UninitializedBuffer:
+        """A buffer without a shape."""
+        made: Any = super().__new__(cls, ops.zeros([0], dtype))
+        made.requires_grad = requires_grad
+        made.persistent = persistent
+        return made  # type: ignore[no-any-return]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedBuffer:
+        """Another buffer without a shape."""
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, None, self.dtype)
+        return memo[id(self)]  # type: ignore[no-any-return]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """The class, ``requires_grad`` and the dtype."""
+        return type(self), (self.requires_grad, None, self.dtype)
+
+
+def is_lazy(param: object) -> bool:
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(param, _Uninitialized)

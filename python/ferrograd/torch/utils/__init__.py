@@ -2,6 +2,21 @@
 
 from __future__ import annotations
 
-from ferrograd.torch.utils import checkpoint, data
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-__all__ = ["checkpoint", "data"]
+from ferrograd.torch.utils import checkpoint, data
+from ferrograd.torch.utils._swap import swap_tensors
+
+__all__ = ["checkpoint", "data", "swap_tensors"]
+
+#: Modules that are imported when they are first asked for.
+_LAZY = {"benchmark", "dlpack", "hooks", "tensorboard"}
+
+if not _TYPE_CHECKING:
+
+    def __getattr__(name: str) -> _Any:
+        if name in _LAZY:
+            return _import_module(f"ferrograd.torch.utils.{name}")
+        raise AttributeError(f"module 'ferrograd.torch.utils' has no attribute {name!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ferrograd.torch.nn.modules import (
     activation,
+    adaptive,
     batchnorm,
     channelshuffle,
     container,
@@ -13,6 +14,7 @@ from ferrograd.torch.nn.modules import (
     flatten,
     fold,
     instancenorm,
+    lazy,
     linear,
     loss,
     module,
@@ -29,6 +31,7 @@ from ferrograd.torch.nn.modules import (
     utils as utils,
 )
 from ferrograd.torch.nn.modules.activation import *
+from ferrograd.torch.nn.modules.adaptive import *
 from ferrograd.torch.nn.modules.batchnorm import *
 from ferrograd.torch.nn.modules.channelshuffle import *
 from ferrograd.torch.nn.modules.container import *
@@ -38,6 +41,7 @@ from ferrograd.torch.nn.modules.dropout import *
 from ferrograd.torch.nn.modules.flatten import *
 from ferrograd.torch.nn.modules.fold import *
 from ferrograd.torch.nn.modules.instancenorm import *
+from ferrograd.torch.nn.modules.lazy import *
 from ferrograd.torch.nn.modules.linear import *
 from ferrograd.torch.nn.modules.loss import *
 from ferrograd.torch.nn.modules.module import *
@@ -53,6 +57,7 @@ from ferrograd.torch.nn.modules.upsampling import *
 __all__: list[str] = []
 for _module in (
     activation,
+    adaptive,
     batchnorm,
     channelshuffle,
     container,
@@ -62,6 +67,7 @@ for _module in (
     flatten,
     fold,
     instancenorm,
+    lazy,
     linear,
     loss,
     module,

@@ -13,6 +13,7 @@ from ferrograd.torch.nn.modules.distance import PairwiseDistance
 __all__ = [
     "BCELoss",
     "BCEWithLogitsLoss",
+    "CTCLoss",
     "CosineEmbeddingLoss",
     "CrossEntropyLoss",
     "GaussianNLLLoss",
@@ -123,6 +124,10 @@ class HingeEmbeddingLoss(_Loss, function=F.hinge_embedding_loss, inputs=2):
 
 class MultiLabelMarginLoss(_Loss, function=F.multilabel_margin_loss, inputs=2):
     """The hinge loss of several labels for each sample."""
+
+
+class CTCLoss(_Loss, function=F.ctc_loss, inputs=4, parameters=("blank", "reduction", "zero_infinity")):
+    """The loss of connectionist temporal classification: of all paths to the targets."""
 
 
 class SmoothL1Loss(_Loss, function=F.smooth_l1_loss, inputs=2):

@@ -13,8 +13,25 @@ from ferrograd._core import ArgumentError, FerrogradError, Tensor
 from ferrograd._nn.hooks import RemovableHandle, add
 from ferrograd._nn.module import BaseModule
 from ferrograd.torch._framework import typename
+from ferrograd.torch.nn.modules import _every
 from ferrograd.torch.nn.modules._backward_hooks import BackwardHooks, on_result
-from ferrograd.torch.nn.parameter import Buffer, Parameter
+from ferrograd.torch.nn.modules._every import register_module_backward_hook as register_module_backward_hook
+from ferrograd.torch.nn.modules._every import (
+    register_module_buffer_registration_hook as register_module_buffer_registration_hook,
+)
+from ferrograd.torch.nn.modules._every import register_module_forward_hook as register_module_forward_hook
+from ferrograd.torch.nn.modules._every import register_module_forward_pre_hook as register_module_forward_pre_hook
+from ferrograd.torch.nn.modules._every import register_module_full_backward_hook as register_module_full_backward_hook
+from ferrograd.torch.nn.modules._every import (
+    register_module_full_backward_pre_hook as register_module_full_backward_pre_hook,
+)
+from ferrograd.torch.nn.modules._every import (
+    register_module_module_registration_hook as register_module_module_registration_hook,
+)
+from ferrograd.torch.nn.modules._every import (
+    register_module_parameter_registration_hook as register_module_parameter_registration_hook,
+)
+from ferrograd.torch.nn.parameter import Buffer, Parameter, is_lazy
 
 __all__ = ["Module"]
 
@@ -104,7 +121,7 @@ class Module(BaseModule):
         if kind == "parameter":
             self.register_parameter(name, value)
         elif kind == "module":
-            self._modules[name] = value
+            self._modules[name] = _every.registered(kind, self, name, value)
         elif isinstance(value, Buffer):
             self.register_buffer(name, value, value.persistent)
         else:
@@ -131,7 +148,7 @@ class Module(BaseModule):
             raise TypeError(
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
-        self._buffers[name] = tensor
+        self._buffers[name] = _every.registered("buffer", self, name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
@@ -148,14 +165,14 @@ class Module(BaseModule):
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
                 f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
             )
-        self._parameters[name] = param
+        self._parameters[name] = _every.registered("parameter", self, name, param)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Adds a module below this one."""
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_name("module", "_modules", name)
-        self._modules[name] = module
+        self._modules[name] = _every.registered("module", self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """The same as :meth:`add_module`."""
@@ -324,13 +341,41 @@ class Module(BaseModule):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls ``forward`` and the hooks."""
-        if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
+        if (
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or _every.forward
+            or _every.forward_pre
+            or _every.backward
+            or _every.full_backward
+            or _every.backward_pre
+        ):
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
 
+    def _before(self, args: Any, kwargs: Any) -> Any:
+        for hook in list(_every.forward_pre.values()):
+            given = hook(self, args)
+            if given is not None:
+                args = given if isinstance(given, tuple) else (given,)
+        return super()._before(args, kwargs)
+
+    def _hooks_after(self) -> dict[int, Callable[..., Any]]:
+        return {**_every.forward, **self._forward_hooks} if _every.forward else self._forward_hooks
+
+    def _with_kwargs(self, number: int) -> bool:
+        return number in _every.takes_kwargs or super()._with_kwargs(number)
+
+    def _always_called(self, number: int) -> bool:
+        return number in _every.always_called or super()._always_called(number)
+
     def _watch(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Callable[[Any], Any]]:
-        hooks, before = list(self._backward_hooks.values()), list(self._backward_pre_hooks.values())
+        hooks = list(self._backward_hooks.values())
+        before = [*_every.backward_pre.values(), *self._backward_pre_hooks.values()]
         full, old = (hooks, []) if self._is_full_backward_hook else ([], hooks)
+        full, old = [*_every.full_backward.values(), *full], [*_every.backward.values(), *old]
         watcher = BackwardHooks(self, full, before) if full or before else None
 
         def finish(result: Any) -> Any:
@@ -430,7 +475,7 @@ class Module(BaseModule):
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         for name, value in self._persistent().items():
-            destination[prefix + name] = value if keep_vars else value.detach()
+            destination[prefix + name] = value if keep_vars or is_lazy(value) else value.detach()
         if type(self).get_extra_state is not Module.get_extra_state:
             destination[prefix + EXTRA_STATE] = self.get_extra_state()
 
@@ -503,6 +548,8 @@ class Module(BaseModule):
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
                 f"checkpoint but received {type(given)}"
             )
+        if is_lazy(value) and is_lazy(given):
+            return None
         if value.ndim == 0 and tuple(given.shape) == (1,):
             given = given[0]
         if tuple(given.shape) != tuple(value.shape):

@@ -18,6 +18,8 @@ __all__ = [
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
     "LPPool1d",
     "LPPool2d",
     "LPPool3d",
@@ -110,6 +112,22 @@ class AvgPool3d(
     _Pool, function=F.avg_pool3d, parameters=(*_AVG, "divisor_override"), defaults={"padding": 0}, shown=_WINDOW
 ):
     """The mean of each window of volumes."""
+
+
+class _FractionalMaxPoolNd(Layer):
+    def _keep(self, arguments: dict[str, Any]) -> None:
+        size, ratio = arguments["output_size"], arguments["output_ratio"]
+        if (size is None) == (ratio is None):
+            raise ValueError(f"{type(self).__name__}: exactly one of output_size and output_ratio is wanted")
+        super()._keep(arguments)
+
+
+class FractionalMaxPool2d(_FractionalMaxPoolNd, function=F.fractional_max_pool2d):
+    """The largest element of each of ``output_size`` windows of images, whose places are random."""
+
+
+class FractionalMaxPool3d(_FractionalMaxPoolNd, function=F.fractional_max_pool3d):
+    """The largest element of each of ``output_size`` windows of volumes, whose places are random."""
 
 
 class _LPPoolNd(

@@ -7,6 +7,7 @@ from ferrograd.torch.nn.utils import (
     convert_parameters,
     parametrizations,
     parametrize,
+    prune,
     rnn,
     stateless,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "convert_parameters",
     "parametrizations",
     "parametrize",
+    "prune",
     "remove_spectral_norm",
     "remove_weight_norm",
     "rnn",

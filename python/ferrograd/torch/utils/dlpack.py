@@ -1,0 +1,20 @@
+"""``torch.utils.dlpack``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd import _core
+from ferrograd._dialects.numbers import TORCH
+
+__all__ = ["from_dlpack", "to_dlpack"]
+
+
+def from_dlpack(ext_tensor: Any) -> Any:
+    """A tensor that shares the memory of another library's array."""
+    return _core.from_dlpack(ext_tensor, dialect=TORCH)
+
+
+def to_dlpack(tensor: Any) -> Any:
+    """A DLPack capsule of a tensor."""
+    return tensor.__dlpack__()

@@ -1,0 +1,80 @@
+"""Layers whose sizes come from the first input."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+from ferrograd import torch as _torch
+
+torch: Any = _torch
+nn: Any = torch.nn
+
+
+def network() -> Any:
+    layers = (nn.LazyConv2d(4, 3, groups=2), nn.LazyBatchNorm2d(), nn.LazyConvTranspose2d(3, 2), nn.Flatten())
+    return nn.Sequential(*layers, nn.LazyLinear(5))
+
+
+def test_sizes_are_those_of_the_first_input() -> None:
+    net = network()
+    assert all(layer.has_uninitialized_params() for layer in net if not isinstance(layer, nn.Flatten))
+    assert repr(net[4].bias) == "<UninitializedParameter>"
+    with pytest.raises(RuntimeError, match="shape of an uninitialized parameter"):
+        _ = net[4].weight.shape
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    x = torch.ones(2, 6, 8, 8)
+    assert net(x).shape == (2, 5)
+    assert [type(layer).__name__ for layer in net] == [
+        "Conv2d",
+        "BatchNorm2d",
+        "ConvTranspose2d",
+        "Flatten",
+        "Linear",
+    ]
+    assert (net[0].in_channels, net[1].num_features, net[2].in_channels, net[4].in_features) == (6, 4, 4, 147)
+    before = net[4].bias.detach().clone()
+    net(x).sum().backward()
+    optimizer.step()
+    assert not torch.equal(before, net[4].bias)
+    assert type(net[0].weight) is nn.Parameter
+    assert not net[0]._forward_pre_hooks
+
+
+def test_states() -> None:
+    x = torch.ones(2, 6, 8, 8)
+    net, other = network(), network()
+    for again in (copy.deepcopy(other), pickle.loads(pickle.dumps(other))):
+        assert again[0].has_uninitialized_params()
+        assert again(x).shape == (2, 5)
+    net.load_state_dict(other.state_dict())
+    assert net[0].has_uninitialized_params()
+    net(x)
+    other.load_state_dict(net.state_dict())
+    assert torch.equal(other(x), net(x))
+    with pytest.raises(RuntimeError, match="uninitialized"):
+        net.load_state_dict(network().state_dict())
+    wide = nn.LazyLinear(2).double()
+    assert wide(torch.ones(1, 3).double()).dtype == torch.float64
+
+
+def test_a_lazy_module_of_the_users() -> None:
+    class Scale(nn.modules.lazy.LazyModuleMixin, nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.UninitializedParameter()
+
+        def initialize_parameters(self, x: Any) -> None:
+            with torch.no_grad():
+                self.weight.materialize(x.shape[-1:])
+                self.weight.fill_(2)
+
+        def forward(self, x: Any) -> Any:
+            return x * self.weight
+
+    assert Scale()(torch.ones(1, 3)).tolist() == [[2.0, 2.0, 2.0]]
+    for wrong, shape in ((nn.LazyConv1d(2, 1), (3,)), (nn.LazyConv1d(2, 1, groups=2), (1, 3, 3))):
+        with pytest.raises((RuntimeError, ValueError), match=r"Expected 2D|divisible by groups"):
+            wrong(torch.ones(*shape))

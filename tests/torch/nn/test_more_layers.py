@@ -1,0 +1,100 @@
+"""Fractional pools, the adaptive softmax, hooks of all modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from ferrograd import testing
+from ferrograd import torch as _torch
+
+torch: Any = _torch
+nn: Any = torch.nn
+F: Any = nn.functional
+hooks: Any = nn.modules.module
+
+
+def normal(*shape: int, seed: int = 0) -> Any:
+    return torch.tensor(np.random.default_rng(seed).normal(size=shape))
+
+
+def test_fractional_pools() -> None:
+    # Windows of 2 begin at floor((i + u) a) - floor(u a) with a = (5 - 2) / (3 - 1): for u = 0.5 at 0, 2 and 3.
+    x = torch.tensor([[[[5.0, 1.0, 2.0, 4.0, 3.0]]]])
+    u = torch.full((1, 1, 2), 0.5)
+    y, places = F.fractional_max_pool2d(x, (1, 2), output_size=(1, 3), _random_samples=u, return_indices=True)
+    assert y.tolist() == [[[[5.0, 4.0, 4.0]]]]
+    assert places.tolist() == [[[[0, 3, 3]]]]
+    image, samples = normal(2, 2, 5, 4), torch.rand(2, 2, 2)
+    pool: Any = lambda x: F.fractional_max_pool2d(x, 2, output_ratio=0.5, _random_samples=samples)  # noqa: E731
+    testing.check(pool, (image,))
+    assert nn.FractionalMaxPool3d(2, output_size=2)(normal(3, 4, 5, 6)).shape == (3, 2, 2, 2)
+    with pytest.raises(ValueError, match="exactly one of output_size and output_ratio"):
+        nn.FractionalMaxPool2d(2)
+    with pytest.raises(ValueError, match="do not fit"):
+        F.fractional_max_pool2d(x, 3, output_size=1)
+
+
+def test_adaptive_softmax() -> None:
+    layer = nn.AdaptiveLogSoftmaxWithLoss(16, 20, cutoffs=[5, 10, 15], div_value=2.0).double()
+    x, target = normal(8, 16), torch.tensor([0, 3, 5, 9, 10, 14, 15, 19])
+    found = layer(x, target)
+    logs = layer.log_prob(x)
+    np.testing.assert_allclose(logs.exp().sum(1).detach().numpy(), np.ones(8), rtol=1e-12)
+    np.testing.assert_allclose(found.output.detach().numpy(), logs.detach().numpy()[np.arange(8), target.numpy()])
+    assert found.loss.item() == pytest.approx(-found.output.mean().item())
+    assert layer.predict(x).tolist() == logs.argmax(1).tolist()
+    assert layer(x[0], target[0]).output.shape == ()
+    found.loss.backward()
+    assert all(p.grad is not None for p in layer.parameters())
+    with pytest.raises(RuntimeError, match="Target values should be in"):
+        layer(x[:1], torch.tensor([20]))
+    with pytest.raises(ValueError, match="unique, positive integers"):
+        nn.AdaptiveLogSoftmaxWithLoss(4, 5, cutoffs=[3, 2])
+
+
+def test_ctc_layer() -> None:
+    scores = torch.log_softmax(normal(4, 1, 3), 2)
+    found = nn.CTCLoss(reduction="sum")(scores, torch.tensor([[1, 2]]), torch.tensor([4]), torch.tensor([2]))
+    assert type(found) is torch.Tensor
+    assert found.item() == F.ctc_loss(scores, torch.tensor([[1, 2]]), (4,), (2,), reduction="sum").item()
+
+
+def test_hooks_of_all_modules() -> None:
+    seen: list[Any] = []
+
+    def note(kind: str) -> Any:
+        return lambda module, *values: seen.append((kind, type(module).__name__))
+
+    with (
+        hooks.register_module_forward_pre_hook(note("before")),
+        hooks.register_module_forward_hook(note("after")),
+        hooks.register_module_full_backward_hook(note("backward")),
+        hooks.register_module_full_backward_pre_hook(note("first")),
+    ):
+        nn.Sequential(nn.ReLU())(torch.ones(1, requires_grad=True)).sum().backward()
+        with pytest.raises(RuntimeError, match="Cannot use both"):
+            hooks.register_module_backward_hook(note("old"))
+    assert seen == [
+        ("before", "Sequential"),
+        ("before", "ReLU"),
+        ("after", "ReLU"),
+        ("after", "Sequential"),
+        ("first", "Sequential"),
+        ("first", "ReLU"),
+        ("backward", "ReLU"),
+        ("backward", "Sequential"),
+    ]
+    with hooks.register_module_forward_hook(lambda m, a, named, y: y * named["input"], with_kwargs=True):
+        assert nn.Identity()(input=torch.full((1,), 3.0)).item() == 9
+    with hooks.register_module_parameter_registration_hook(lambda m, name, p: nn.Parameter(p * 0)):
+        layer = nn.Linear(1, 1)
+    assert nn.Linear(1, 1).weight.item() != 0
+    layer.bias = nn.Parameter(torch.ones(1))
+    assert layer.bias.item() == 1
+    with hooks.register_module_buffer_registration_hook(note("buffer")):
+        nn.BatchNorm1d(1)
+    with hooks.register_module_module_registration_hook(note("module")):
+        nn.Sequential(nn.ReLU()).added = nn.ReLU()
+    assert [kind for kind, _ in seen[8:]] == ["buffer"] * 3 + ["module"] * 2

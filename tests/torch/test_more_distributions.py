@@ -1,0 +1,312 @@
+"""Distributions without a simple ``cdf``, samples with implicit gradients, transforms, constraints and divergences."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import ferrograd.torch as _torch
+import numpy as np
+import pytest
+from scipy import special, stats
+
+torch: Any = _torch
+D: Any = torch.distributions
+C: Any = D.constraints
+
+
+def t(values: Any, tracked: bool = False) -> Any:
+    return torch.tensor(np.asarray(values, np.float64), requires_grad=tracked)
+
+
+MATRIX = [[1.0, 0.2], [0.2, 2.0]]
+# A distribution, the same one of SciPy.
+DENSITIES: dict[str, tuple[Any, Any]] = {
+    "beta": (lambda: D.Beta(t(0.5), t(2.5)), stats.beta(0.5, 2.5)),
+    "inverse gamma": (lambda: D.InverseGamma(t(4.5), t(2.0)), stats.invgamma(4.5, scale=2.0)),
+    "half cauchy": (lambda: D.HalfCauchy(t(2.0)), stats.halfcauchy(scale=2.0)),
+    "student": (lambda: D.StudentT(t(5.0), t(1.0), t(2.0)), stats.t(5, 1, 2)),
+    "fisher": (lambda: D.FisherSnedecor(t(3.0), t(9.0)), stats.f(3, 9)),
+    "von mises": (lambda: D.VonMises(t(0.5), t(2.0)), stats.vonmises(2.0, loc=0.5)),
+    "poisson": (lambda: D.Poisson(t(2.5)), stats.poisson(2.5)),
+    "binomial": (lambda: D.Binomial(7, t(0.3)), stats.binom(7, 0.3)),
+    "negative binomial": (lambda: D.NegativeBinomial(t(3.0), t(0.4)), stats.nbinom(3, 0.6)),
+    "dirichlet": (lambda: D.Dirichlet(t([0.5, 2.0, 3.0])), stats.dirichlet([0.5, 2.0, 3.0])),
+    "multinomial": (lambda: D.Multinomial(5, t([0.2, 0.3, 0.5])), stats.multinomial(5, [0.2, 0.3, 0.5])),
+    "wishart": (lambda: D.Wishart(t(4.0), t(MATRIX)), stats.wishart(4, np.array(MATRIX))),
+    "low rank": (
+        lambda: D.LowRankMultivariateNormal(t([0.5, 1.0]), t([[1.0], [2.0]]), t([1.0, 0.5])),
+        stats.multivariate_normal([0.5, 1.0], [[2.0, 2.0], [2.0, 4.5]]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DENSITIES)
+def test_densities_and_samples(name: str) -> None:
+    make, same = DENSITIES[name]
+    d = make()
+    torch.manual_seed(0)
+    drawn = d.sample((20_000,))
+    x = drawn.numpy()
+    assert d.support.check(drawn).all().item()
+    log = same.logpmf if name in ("poisson", "binomial", "negative binomial", "multinomial") else same.logpdf
+    few = x[:20]
+    wanted = [log(v) for v in few] if few.ndim > 1 else log(few)
+    np.testing.assert_allclose(d.log_prob(t(few)).numpy(), wanted, rtol=1e-9, atol=1e-9)
+    if name == "half cauchy":
+        np.testing.assert_allclose(d.cdf(t(few)).numpy(), same.cdf(few))
+        np.testing.assert_allclose(d.icdf(d.cdf(t(few))).numpy(), few)
+        assert d.mean.item() == d.variance.item() == math.inf
+    elif name != "von mises":
+        centered = x - d.mean.numpy()
+        spread = np.sqrt(d.variance.numpy())
+        np.testing.assert_allclose(centered.mean(0) / spread, np.zeros(x.shape[1:]), atol=0.05)
+        np.testing.assert_allclose((centered**2).mean(0) / spread**2, np.ones(x.shape[1:]), rtol=0.35)
+    else:
+        assert np.exp(1j * x).mean() == pytest.approx(special.ive(1, 2) / special.ive(0, 2) * np.exp(0.5j), abs=0.02)
+        assert d.variance.item() == pytest.approx(1 - special.ive(1, 2) / special.ive(0, 2))
+    if name in ("poisson", "negative binomial", "fisher", "von mises"):
+        with pytest.raises(NotImplementedError):
+            d.entropy()
+    else:
+        assert d.entropy().item() == pytest.approx(same.entropy(), rel=1e-9)
+    wide = d.expand([3, 2])
+    assert wide.sample().shape == (3, 2, *d.event_shape)
+    assert wide.log_prob(drawn[0]).shape == (3, 2)
+    assert copy.deepcopy(d).mean.tolist() == d.mean.tolist()
+    torch.manual_seed(0)
+    assert torch.equal(d.sample((20_000,)), drawn)
+
+
+@pytest.mark.parametrize("a", [0.01, 0.7, 3.0, 39.0, 60.0, 2000.0])
+def test_gradients_of_gamma_samples_keep_the_probability(a: float) -> None:
+    concentration = t(np.full(50, a), True)
+    torch.manual_seed(1)
+    x = D.Gamma(concentration, t(2.0)).rsample()
+    x.sum().backward()
+    v, h = 2 * x.detach().numpy(), 1e-5 * a
+    keep = v > 1e-250
+    moved = [special.gammaincinv(a + step, special.gammainc(a, v[keep])) for step in (-h, h)]
+    # SciPy's inverse has fewer digits in the upper tail.
+    wanted = (moved[1] - moved[0]) / (2 * h) / 2
+    np.testing.assert_allclose(concentration.grad.numpy()[keep], wanted, rtol=2e-4)
+
+
+def test_gradients_flow_through_samples() -> None:
+    makes: list[Any] = [
+        lambda a, b: D.Beta(a, b),
+        lambda a, b: D.StudentT(a, b, b),
+        lambda a, b: D.FisherSnedecor(a, b),
+        lambda a, b: D.InverseGamma(a, b),
+        lambda a, b: D.Weibull(a, b),
+        lambda a, b: D.Pareto(a, b),
+        lambda a, b: D.Kumaraswamy(a, b),
+        lambda a, b: D.GeneralizedPareto(a, b, b),
+        lambda a, b: D.Dirichlet(torch.stack([a, b], -1)),
+        lambda a, b: D.RelaxedBernoulli(a, logits=b),
+        lambda a, b: D.RelaxedOneHotCategorical(t(0.5), logits=torch.stack([a, b], -1)),
+        lambda a, b: D.LogisticNormal(a, b),
+        lambda a, b: D.OneHotCategoricalStraightThrough(logits=torch.stack([a, b], -1)),
+    ]
+    for make in makes:
+        a, b = t([1.5, 2.0], True), t([0.7, 3.0], True)
+        d = make(a, b)
+        assert d.has_rsample
+        x = d.rsample((3,))
+        assert x.shape == (3, *d.batch_shape, *d.event_shape)
+        assert all(torch.isfinite(g).all().item() for g in torch.autograd.grad((x * x).sum(), (a, b)))
+    a = t(2.0, True)
+    (g,) = torch.autograd.grad(D.Gamma(a, a).rsample(), a, create_graph=True)
+    with pytest.raises(RuntimeError, match="twice"):
+        torch.autograd.grad(g, a)
+
+
+def test_correlations() -> None:
+    d = D.LKJCholesky(3, t(1.0))
+    torch.manual_seed(0)
+    x = d.sample((20_000,))
+    assert C.corr_cholesky.check(x).all().item()
+    # With the concentration 1 correlations are uniform over matrices: each has a beta distribution on (-1, 1).
+    r = (x.numpy() @ np.swapaxes(x.numpy(), -1, -2))[:, 0, 1]
+    assert stats.kstest((r + 1) / 2, stats.beta(1.5, 1.5).cdf).pvalue > 1e-3
+    # The volume of correlation matrices of three rows is pi**2 / 2. The density of the factor has a jacobian more.
+    eye = t(np.eye(3))
+    assert d.log_prob(eye).item() == pytest.approx(math.log(2 / math.pi**2), rel=1e-9)
+
+
+BIJECTIONS: dict[str, tuple[Any, Any]] = {
+    "exp": (D.ExpTransform(), [[0.3, -1.0, 2.0]]),
+    "sigmoid": (D.SigmoidTransform(), [[0.3, -1.0, 2.0]]),
+    "tanh": (D.TanhTransform(), [[0.3, -1.0, 2.0]]),
+    "softplus": (D.SoftplusTransform(), [[0.3, -1.0, 2.0]]),
+    "power": (D.PowerTransform(t(1.5)), [[0.3, 1.0, 2.0]]),
+    "affine": (D.AffineTransform(t(1.0), t(-2.0)), [[0.3, -1.0, 2.0]]),
+    "sticks": (D.StickBreakingTransform(), [0.3, -1.0, 2.0]),
+    "correlations": (D.CorrCholeskyTransform(), [0.3, -1.0, 2.0]),
+    "reshaped": (D.ReshapeTransform((4,), (2, 2)), [0.3, -1.0, 2.0, 1.0]),
+    "independent": (D.IndependentTransform(D.ExpTransform(), 1), [0.3, -1.0]),
+    "composed": (D.ComposeTransform([D.AffineTransform(1.0, 2.0), D.StickBreakingTransform()]), [0.3, -1.0]),
+    "cumulative": (D.CumulativeDistributionTransform(D.Normal(t(0.0), t(1.0))), [[0.3, -1.0]]),
+}
+
+
+@pytest.mark.parametrize("name", BIJECTIONS)
+def test_bijections(name: str) -> None:
+    transform, values = BIJECTIONS[name]
+    x = t(values, True)
+    y = transform(x)
+    assert y.shape == transform.forward_shape(x.shape)
+    assert transform.inverse_shape(y.shape) == x.shape
+    np.testing.assert_allclose(transform.inv(y).detach().numpy(), x.detach().numpy(), rtol=1e-9)
+    found = transform.log_abs_det_jacobian(x, y).detach().numpy()
+    jacobian = torch.autograd.functional.jacobian(transform, x).numpy()
+    if transform.domain.event_dim == 0:
+        slopes = np.einsum("ijij->ij", jacobian)
+        np.testing.assert_allclose(found, np.log(np.abs(slopes)), rtol=1e-9)
+    else:
+        n = x.numel()
+        places = {"correlations": [3, 6, 7]}.get(name, list(range(n)))
+        square = jacobian.reshape(-1, n)[places]
+        assert found == pytest.approx(np.linalg.slogdet(square)[1], rel=1e-9)
+    assert transform.inv.inv is transform
+    assert transform.bijective
+
+
+def test_transforms_of_constraints() -> None:
+    x = t(np.sin(np.arange(9.0)).reshape(3, 3))
+    for constraint, values in (
+        (C.positive, x),
+        (C.greater_than(2.0), x),
+        (C.less_than(-1.0), x),
+        (C.interval(-1.0, 3.0), x),
+        (C.simplex, x),
+        (C.corr_cholesky, x),
+        (C.independent(C.unit_interval, 1), x),
+        (C.stack([C.positive, C.real, C.unit_interval], 0), x),
+        (C.cat([C.positive, C.real], 0, [1, 2]), x),
+    ):
+        for registry in (D.biject_to, D.transform_to):
+            transform = registry(constraint)
+            y = transform(values)
+            assert constraint.check(y).all().item()
+            again = transform(transform.inv(y))
+            np.testing.assert_allclose(again.numpy(), y.numpy(), rtol=1e-9)
+    for constraint in (C.lower_cholesky, C.positive_definite):
+        transform = D.transform_to(constraint)
+        assert constraint.check(transform(x)).all().item()
+        np.testing.assert_allclose(transform(transform.inv(transform(x))).numpy(), transform(x).numpy(), rtol=1e-9)
+    with pytest.raises(NotImplementedError, match="Cannot transform"):
+        D.biject_to(C.boolean)
+
+
+def test_a_cache_gives_the_exact_argument() -> None:
+    for size in (0, 1):
+        squash = D.TanhTransform(cache_size=size)
+        x = t(30.0)
+        assert (squash.inv(squash(x)).item() == 30) == bool(size)
+    policy = D.TransformedDistribution(D.Normal(t([0.0, 0.0]), t([1.0, 2.0])), [D.TanhTransform(cache_size=1)])
+    assert torch.isfinite(D.Independent(policy, 1).log_prob(policy.rsample())).item()
+
+
+def test_a_transform_of_the_users() -> None:
+    class Square(D.Transform):  # type: ignore[misc]
+        domain = codomain = C.positive
+        bijective, sign = True, 1
+
+        def _call(self, x: Any) -> Any:
+            return x * x
+
+        def _inverse(self, y: Any) -> Any:
+            return y.sqrt()
+
+        def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+            return (2 * x).log()
+
+    d = D.TransformedDistribution(D.Exponential(t(1.0)), Square())
+    x = t([0.5, 2.0])
+    wanted = -np.sqrt(x.numpy()) - np.log(2 * np.sqrt(x.numpy()))
+    np.testing.assert_allclose(d.log_prob(x).numpy(), wanted)
+    np.testing.assert_allclose(d.cdf(x).numpy(), 1 - np.exp(-np.sqrt(x.numpy())))
+
+
+def test_mixtures_of_vectors() -> None:
+    parts = D.Independent(D.Normal(t([[0.0, 2.0], [4.0, 1.0]]), t([[1.0, 0.5], [1.0, 2.0]])), 1)
+    d = D.MixtureSameFamily(D.Categorical(t([0.3, 0.7])), parts)
+    assert (d.batch_shape, d.event_shape) == ((), (2,))
+    torch.manual_seed(0)
+    x = d.sample((20_000,))
+    np.testing.assert_allclose(x.numpy().mean(0), d.mean.numpy(), atol=0.05)
+    np.testing.assert_allclose(x.numpy().var(0), d.variance.numpy(), rtol=0.05)
+    point = t([1.0, 1.0])
+    logs = parts.log_prob(point).exp().numpy()
+    assert d.log_prob(point).exp().item() == pytest.approx(0.3 * logs[0] + 0.7 * logs[1])
+    with pytest.raises(ValueError, match="does not equal"):
+        D.MixtureSameFamily(D.Categorical(t([1.0, 1.0, 1.0])), parts)
+
+
+KINDS: dict[str, Any] = {
+    "beta": lambda: D.Beta(t(2.0), t(3.5)),
+    "gamma": lambda: D.Gamma(t(3.0), t(2.0)),
+    "exponential": lambda: D.Exponential(t(1.5)),
+    "normal": lambda: D.Normal(t(0.5), t(1.5)),
+    "laplace": lambda: D.Laplace(t(-0.5), t(2.0)),
+    "gumbel": lambda: D.Gumbel(t(0.5), t(2.5)),
+    "uniform": lambda: D.Uniform(t(0.2), t(0.9)),
+    "pareto": lambda: D.Pareto(t(0.1), t(6.5)),
+    "continuous bernoulli": lambda: D.ContinuousBernoulli(t(0.3)),
+}
+OTHERS: dict[str, Any] = {
+    **KINDS,
+    "gamma": lambda: D.Gamma(t(1.5), t(1.0)),
+    "uniform": lambda: D.Uniform(t(-0.5), t(1.5)),
+    "normal": lambda: D.Normal(t(-0.5), t(2.5)),
+}
+KNOWN = [
+    *[(a, "normal") for a in KINDS],
+    *[(a, "exponential") for a in ("beta", "gamma", "pareto", "uniform", "continuous bernoulli")],
+    *[(a, "gamma") for a in ("gamma", "beta", "exponential", "pareto", "uniform")],
+    *[(a, "gumbel") for a in ("gumbel", "exponential", "gamma", "normal", "uniform")],
+    *[(a, "uniform") for a in ("beta", "continuous bernoulli")],
+    *[(a, "continuous bernoulli") for a in ("beta", "uniform")],
+    *[("uniform", b) for b in ("beta", "pareto")],
+    ("normal", "laplace"),
+]
+
+
+@pytest.mark.parametrize(("a", "b"), KNOWN)
+def test_divergences_are_means_over_samples(a: str, b: str) -> None:
+    p, q = KINDS[a](), OTHERS[b]()
+    torch.manual_seed(0)
+    x = p.sample((40_000,))
+    gaps = (p.log_prob(x) - q.log_prob(x)).numpy()
+    assert D.kl_divergence(p, q).item() == pytest.approx(gaps.mean(), abs=6 * gaps.std() / 200 + 1e-9)
+
+
+def test_divergences_of_a_class_from_itself() -> None:
+    pairs = [
+        (D.Dirichlet(t([0.5, 2.0, 3.0])), D.Dirichlet(t([1.5, 1.0, 3.0]))),
+        (D.Poisson(t(2.0)), D.Poisson(t(3.0))),
+        (D.Binomial(5, t(0.3)), D.Binomial(5, t(0.5))),
+        (D.Geometric(t(0.3)), D.Geometric(t(0.5))),
+        (D.HalfNormal(t(1.0)), D.HalfNormal(t(2.0))),
+        (D.HalfCauchy(t(1.0)), D.HalfCauchy(t(2.0))),
+        (D.Cauchy(t(1.0), t(1.0)), D.Cauchy(t(0.0), t(2.0))),
+        (D.OneHotCategorical(t([0.2, 0.8])), D.OneHotCategorical(t([0.4, 0.6]))),
+        (D.Wishart(t(5.0), t(MATRIX)), D.Wishart(t(6.0), t(np.eye(2)))),
+        (
+            D.LowRankMultivariateNormal(t([0.0, 1.0]), t([[1.0], [2.0]]), t([1.0, 0.5])),
+            D.MultivariateNormal(t([0.0, 0.0]), t(MATRIX)),
+        ),
+        (D.LogNormal(t(0.0), t(1.0)), D.LogNormal(t(0.5), t(1.5))),
+        (D.Bernoulli(t(0.3)), D.Poisson(t(0.5))),
+    ]
+    for p, q in pairs:
+        torch.manual_seed(0)
+        x = p.sample((40_000,))
+        gaps = (p.log_prob(x) - q.log_prob(x)).numpy()
+        assert D.kl_divergence(p, q).item() == pytest.approx(gaps.mean(), abs=6 * gaps.std() / 200 + 1e-9)
+    for p, q in (("normal", "gamma"), ("gamma", "uniform"), ("pareto", "beta"), ("gumbel", "exponential")):
+        assert D.kl_divergence(KINDS[p](), OTHERS[q]()).item() == math.inf
+    with pytest.raises(NotImplementedError, match="same transforms"):
+        D.kl_divergence(D.LogNormal(t(0.0), t(1.0)), D.Weibull(t(1.0), t(1.0)))
