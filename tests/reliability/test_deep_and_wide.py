@@ -84,8 +84,8 @@ for text in (graph.to_text(), graph.to_dot(), graph.to_mermaid(), graph.to_html(
     assert len(text) < 10_000_000
     assert "more" in text, text[-300:]
 node, steps = y.grad_fn, 0
-while node is not None and node.next_functions:
-    node, steps = node.next_functions[0][0], steps + 1
+while below := node.next_functions:
+    node, steps = below[0][0], steps + 1
 assert steps == 1_000_000, steps
 """)
 
