@@ -120,3 +120,25 @@ def test_arguments_that_are_not_duals() -> None:
         assert fwd.unpack_dual(dual).tangent.dtype == X.dtype
         with pytest.raises(TypeError, match="must be a Tensor"):
             fwd.make_dual(X, 1.0)
+
+
+def test_a_jvp_may_delete_what_forward_left() -> None:
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.result, ctx.note = torch.exp(x), "kept"
+            return ctx.result
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            found = t * ctx.result
+            del ctx.result, ctx.note
+            return found
+
+    x = torch.tensor([0.5, 1.0], dtype=torch.float64, requires_grad=True)
+    with fwd.dual_level():
+        y: Any = Exp.apply(fwd.make_dual(x, torch.ones(2, dtype=torch.float64)))
+        for _ in range(2):
+            assert torch.equal(fwd.unpack_dual(y).tangent, torch.exp(x).detach())
+    options: Any = {"check_backward_ad": False, "check_undefined_grad": False, "check_batched_grad": False}
+    assert torch.autograd.gradcheck(Exp.apply, (x,), check_forward_ad=True, **options)

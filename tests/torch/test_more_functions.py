@@ -174,3 +174,9 @@ def test_ctc_of_an_impossible_target() -> None:
     assert none.item() == 0
     assert scores.grad is not None
     assert not scores.grad.any()
+
+
+def test_grids_are_tensors_of_the_dialect() -> None:
+    grid = F.affine_grid(torch.ones(2, 2, 3), [2, 1, 4, 5])
+    assert type(grid) is torch.Tensor
+    assert type(F.grid_sample(torch.ones(2, 1, 3, 3), grid)) is torch.Tensor

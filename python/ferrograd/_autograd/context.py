@@ -118,6 +118,12 @@ class Context:
             return own if own is None else batching.current_element(self._call, [own])[0]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def __delattr__(self, name: str) -> None:
+        if name in vars(self) or name not in self._output_attributes:
+            super().__delattr__(name)
+        else:
+            self._output_attributes = {key: at for key, at in self._output_attributes.items() if key != name}
+
     def _release_tensors(self, own: dict[str, int]) -> None:
         """Drops the tensors, which the recorded call now holds. ``own`` are the attributes among its results."""
         self._finished = True
@@ -183,13 +189,14 @@ class Context:
         if not function._has_jvp():
             return self._transposed_tangents(tangents)
         self._in_forward_mode = bool(self._saved_for_forward)
-        before = dict(vars(self))
+        before, outputs = dict(vars(self)), self._output_attributes
         try:
             result = function.jvp(self, *fill(self._ins, tangents))
         finally:
             self._in_forward_mode = False
             # A rule that was written to run once may delete what forward left for it.
             vars(self).update({name: value for name, value in before.items() if name not in vars(self)})
+            self._output_attributes = outputs
         found: list[Tensor | None] = [None] * len(indices(self._outs))
         several = function._has_several_results(result)
         self._assign(self._outs, list(result) if several else [result], found, "jvp")

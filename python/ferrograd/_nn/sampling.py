@@ -154,5 +154,6 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool = False)
     axes = ops.meshgrid([line(n) for n in size[2:]], "ij")
     base = ops.stack([*reversed(axes), ops.ones(list(size[2:]), theta.dtype)], -1)
     flat = ops.reshape(base, [1, math.prod(size[2:]), count + 1])
-    out = ops.matmul(flat, ops.matrix_transpose(theta))
+    # Both sides are transposed, so that the matrices come first: the first operand decides the dialect.
+    out = ops.matrix_transpose(ops.matmul(theta, ops.matrix_transpose(flat)))
     return ops.reshape(out, [theta.shape[0], *size[2:], count])

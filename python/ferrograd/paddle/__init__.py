@@ -22,6 +22,7 @@ from ferrograd.paddle import (
     _methods,
     autograd,
     base,
+    callbacks,
     device,
     distributed,
     fft,
@@ -31,6 +32,7 @@ from ferrograd.paddle import (
     incubate,
     io,
     linalg,
+    metric,
     nn,
     optimizer,
     regularizer,
@@ -46,6 +48,7 @@ from ferrograd.paddle._framework import *
 from ferrograd.paddle._framework import VERSION as __version__
 from ferrograd.paddle._functions import *
 from ferrograd.paddle._index import *
+from ferrograd.paddle.hapi import Model, summary
 from ferrograd.paddle.nn._parameter import ParamAttr, create_parameter
 from ferrograd.paddle.nn.initializer import set_global_initializer
 
@@ -60,11 +63,13 @@ for _module in (_creation, _functions, _index):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
 
 __all__ = [
+    "Model",
     "ParamAttr",
     "Tensor",
     "__version__",
     "autograd",
     "base",
+    "callbacks",
     "create_parameter",
     "device",
     "distributed",
@@ -79,6 +84,7 @@ __all__ = [
     "is_grad_enabled",
     "linalg",
     "load",
+    "metric",
     "nn",
     "no_grad",
     "optimizer",
@@ -88,6 +94,7 @@ __all__ = [
     "set_grad_enabled",
     "signal",
     "static",
+    "summary",
 ]
 __all__ += _ops
 __all__ += _dtypes

@@ -46,9 +46,10 @@ from ferrograd._core.paddle import (
     thresholded_relu,
 )
 from ferrograd._dialects import adapters as _adapters
-from ferrograd.paddle.nn import _common, _losses, _pools, _windows
+from ferrograd.paddle.nn import _common, _losses, _more, _pools, _windows
 from ferrograd.paddle.nn._common import *
 from ferrograd.paddle.nn._losses import *
+from ferrograd.paddle.nn._more import *
 from ferrograd.paddle.nn._pools import *
 from ferrograd.paddle.nn._windows import *
 
@@ -106,6 +107,7 @@ __all__ = [
 ]
 __all__ += _common.__all__
 __all__ += _losses.__all__
+__all__ += _more.__all__
 __all__ += _pools.__all__
 __all__ += _windows.__all__
 

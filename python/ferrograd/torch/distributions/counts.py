@@ -10,7 +10,7 @@ import numpy as np
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
 from ferrograd.torch.distributions import _draws, constraints
-from ferrograd.torch.distributions.discrete import Categorical, _clipped, _one_of
+from ferrograd.torch.distributions.discrete import Categorical, _OfProbability, _one_of
 from ferrograd.torch.distributions.distribution import Distribution, ExponentialFamily, broadcast_all
 
 __all__ = ["Binomial", "Multinomial", "NegativeBinomial", "Poisson"]
@@ -60,16 +60,8 @@ class Poisson(ExponentialFamily):
         return ops.exp(x)
 
 
-class _ByProbability(Distribution):
-    """A distribution that holds one of ``probs`` and ``logits`` and computes the other."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "logits" and "probs" in vars(self):
-            p = _clipped(self.probs)
-            return ops.log(p) - ops.log1p(-p)
-        if name == "probs" and "logits" in vars(self):
-            return ops.sigmoid(self.logits)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+class _ByProbability(_OfProbability):
+    """A distribution of a probability and other parameters."""
 
     def _hold(self, count: Any, probs: Any, logits: Any) -> Any:
         """Keeps the parameters, broadcast; the count is returned."""

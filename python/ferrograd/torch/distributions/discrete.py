@@ -28,7 +28,20 @@ def _clipped(probs: Any) -> Any:
     return ops.clip(probs, eps, 1 - eps)
 
 
-class _OneProbability(Distribution):
+class _OfProbability(Distribution):
+    """A distribution that holds ``probs`` or ``logits`` and computes the other."""
+
+    def __getattr__(self, name: str) -> Any:
+        # One of the two is held; the other is computed from it.
+        if name == "logits" and "probs" in vars(self):
+            p = _clipped(self.probs)
+            return ops.log(p) - ops.log1p(-p)
+        if name == "probs" and "logits" in vars(self):
+            return ops.sigmoid(self.logits)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+class _OneProbability(_OfProbability):
     """A distribution of one probability, held as ``probs`` or as ``logits``."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}  # noqa: RUF012
@@ -39,15 +52,6 @@ class _OneProbability(Distribution):
         (value,) = broadcast_all(logits if probs is None else probs)
         vars(self)["logits" if probs is None else "probs"] = value
         super().__init__(value.shape, (), validate_args)
-
-    def __getattr__(self, name: str) -> Any:
-        # One of the two is held; the other is computed from it.
-        if name == "logits" and "probs" in vars(self):
-            p = _clipped(self.probs)
-            return ops.log(p) - ops.log1p(-p)
-        if name == "probs" and "logits" in vars(self):
-            return ops.sigmoid(self.logits)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 class Bernoulli(_OneProbability):

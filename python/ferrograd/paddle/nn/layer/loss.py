@@ -10,6 +10,7 @@ from ferrograd.paddle.nn.layer.layers import FunctionLayer
 __all__ = [
     "BCELoss",
     "BCEWithLogitsLoss",
+    "CTCLoss",
     "CosineEmbeddingLoss",
     "CrossEntropyLoss",
     "GaussianNLLLoss",
@@ -91,6 +92,17 @@ class GaussianNLLLoss(_Loss, function=F.gaussian_nll_loss, inputs=3):
 
 class HingeEmbeddingLoss(_Loss, function=F.hinge_embedding_loss, inputs=2):
     """The input where the label is 1, ``max(margin - input, 0)`` where it is -1."""
+
+
+class CTCLoss(_Loss, function=F.ctc_loss, inputs=4, parameters=("blank", "reduction")):
+    """The loss of connectionist temporal classification: of all paths to the labels."""
+
+    def forward(
+        self, log_probs: Any, labels: Any, input_lengths: Any, label_lengths: Any, norm_by_times: bool = False
+    ) -> Any:
+        """The loss of scores [time, batch, classes]."""
+        lengths = (input_lengths, label_lengths)
+        return F.ctc_loss(log_probs, labels, *lengths, self.blank, self.reduction, norm_by_times)
 
 
 class SoftMarginLoss(_Loss, function=F.soft_margin_loss, inputs=2):

@@ -1,0 +1,9 @@
+"""``paddle.Model`` and what belongs to it."""
+
+from __future__ import annotations
+
+from ferrograd.paddle.hapi import callbacks
+from ferrograd.paddle.hapi.model import Model
+from ferrograd.paddle.hapi.summary import summary
+
+__all__ = ["Model", "callbacks", "summary"]

@@ -1,0 +1,161 @@
+"""``paddle.Model``, its callbacks, ``paddle.metric`` and ``paddle.summary``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ferrograd.paddle as _paddle
+import numpy as np
+import pytest
+
+paddle: Any = _paddle
+nn: Any = paddle.nn
+
+
+class Signs(_paddle.io.Dataset[Any]):
+    """Vectors of four numbers, and whether their sum is positive."""
+
+    def __len__(self) -> int:
+        return 20
+
+    def __getitem__(self, i: int) -> Any:
+        x = np.random.default_rng(i).normal(size=4).astype("float32")
+        return x, np.array([int(x.sum() > 0)])
+
+
+def model(metrics: Any = None, rate: float = 0.05) -> Any:
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    for i, p in enumerate(net.parameters()):
+        values = np.sin(np.arange(p.size) + i).reshape(p.shape)
+        p.set_value(paddle.to_tensor(values.astype("float32")))
+    made = paddle.Model(net)
+    made.prepare(paddle.optimizer.Adam(rate, parameters=net.parameters()), nn.CrossEntropyLoss(), metrics)
+    return made
+
+
+class Notes(_paddle.callbacks.Callback):
+    """Notes which methods are called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.called: list[str] = []
+        self.logs: list[Any] = []
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.startswith("on_"):
+            self.called.append(name)
+        return super().__getattribute__(name)
+
+    def on_train_batch_end(self, step: int, logs: Any = None) -> None:
+        self.logs.append((step, logs["batch_size"], float(logs["loss"][0]), logs["acc"]))
+
+
+def test_fit(capsys: Any) -> None:
+    m, notes = model(paddle.metric.Accuracy()), Notes()
+    m.fit(Signs(), Signs(), batch_size=8, epochs=2, verbose=2, log_freq=1, shuffle=False, callbacks=[notes])
+    batch = ["on_train_batch_begin", "on_train_batch_end"] * 3
+    test = ["on_eval_begin", *["on_eval_batch_begin", "on_eval_batch_end"] * 3, "on_eval_end"]
+    epoch = ["on_epoch_begin", *batch, "on_epoch_end", *test]
+    assert notes.called == ["on_train_begin", *epoch, *epoch, "on_train_end"]
+    # The numbers are those that Paddle 3.3.1 prints.
+    found = [(step, size, round(loss, 4), round(acc, 4)) for step, size, loss, acc in notes.logs]
+    assert found[:3] == [(0, 8, 1.9378, 0.375), (1, 8, 0.7173, 0.5625), (2, 4, 0.691, 0.6)]
+    assert found[5] == (2, 4, 0.469, 0.75)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:3] == ["Epoch 1/2", lines[2]]
+    assert lines[2].startswith("step 1/3 - loss: 1.9378 - acc: 0.3750 - ")
+    assert lines[5] == "Eval begin..."
+    assert lines[9] == "Eval samples: 20"
+    figures = m.evaluate(Signs(), batch_size=8, verbose=0)
+    assert sorted(figures) == ["acc", "loss"]
+    assert figures["acc"] == pytest.approx(0.85)
+    (outputs,) = m.predict(Signs(), batch_size=8, verbose=1)
+    assert [len(part) for part in outputs] == [8, 8, 4]
+    (whole,) = m.predict(Signs(), batch_size=8, verbose=0, stack_outputs=True)
+    assert whole.shape == (20, 2)
+    assert "Predict samples: 20" in capsys.readouterr().out
+
+
+def test_batches_and_sums_of_gradients() -> None:
+    x, y = np.ones((2, 4), "float32"), np.ones((2, 1), "int64")
+    one, two = model(), model()
+    (first,) = one.train_batch([x], [y])
+    (before,) = two.train_batch([x], [y], update=False)
+    assert first == before == two.eval_batch([x], [y])[0]
+    assert one.eval_batch([x], [y])[0] < first
+    assert one.predict_batch([x])[0].shape == (2, 2)
+    steps: list[int] = []
+    three = model()
+    three._optimizer.step = lambda: steps.append(1)
+    three.fit(Signs(), batch_size=4, epochs=1, verbose=0, accumulate_grad_batches=2)
+    # Five batches: after the second, the fourth, and the last one.
+    assert len(steps) == 3
+    with pytest.raises(RuntimeError, match="prepare"):
+        paddle.Model(nn.Linear(1, 1)).train_batch([x], [y])
+
+
+def test_files(tmp_path: Path) -> None:
+    m = model()
+    m.fit(Signs(), batch_size=10, epochs=2, verbose=0, save_dir=str(tmp_path))
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        f"{name}.{kind}" for name in ("0", "1", "final") for kind in ("pdopt", "pdparams")
+    ]
+    other = model()
+    other.load(str(tmp_path / "final"))
+    for p, q in zip(m.parameters(), other.parameters(), strict=True):
+        np.testing.assert_array_equal(p.numpy(), q.numpy())
+    wrong = paddle.Model(nn.Sequential(nn.Linear(4, 7)))
+    with pytest.raises(ValueError, match="another shape"):
+        wrong.load(str(tmp_path / "final"))
+    with pytest.warns(UserWarning, match="Skip loading"):
+        wrong.load(str(tmp_path / "final"), skip_mismatch=True)
+
+
+def test_early_stopping_and_smaller_rates(capsys: Any) -> None:
+    m = model(rate=0.0)
+    stop = paddle.callbacks.EarlyStopping("loss", patience=2, save_best_model=False)
+    m.fit(Signs(), Signs(), batch_size=10, epochs=9, verbose=0, callbacks=[stop])
+    assert capsys.readouterr().out == "Epoch 3: Early stopping.\n"
+    net = nn.Linear(4, 2)
+    m = paddle.Model(net)
+    m.prepare(paddle.optimizer.SGD(0.5, parameters=net.parameters()), lambda out, label: out.sum() * 0)
+    plateau = paddle.callbacks.ReduceLROnPlateau("loss", factor=0.5, patience=1, verbose=0)
+    m.fit(Signs(), Signs(), batch_size=10, epochs=3, verbose=0, callbacks=plateau)
+    assert m._optimizer.get_lr() == 0.125
+    schedule = paddle.optimizer.lr.StepDecay(0.5, step_size=2, gamma=0.1)
+    m.prepare(paddle.optimizer.SGD(schedule, parameters=net.parameters()), nn.CrossEntropyLoss())
+    m.fit(Signs(), batch_size=10, epochs=1, verbose=0)
+    assert m._optimizer.get_lr() == pytest.approx(0.05)
+
+
+def test_metrics() -> None:
+    scores, labels = paddle.to_tensor([[0.1, 0.2, 0.7], [0.5, 0.3, 0.2]]), paddle.to_tensor([[1], [0]])
+    top = paddle.metric.Accuracy(topk=(1, 2))
+    assert top.update(top.compute(scores, labels)) == [0.5, 1.0]
+    assert (top.accumulate(), top.name()) == ([0.5, 1.0], ["acc_top1", "acc_top2"])
+    top.reset()
+    assert top.accumulate() == [0.0, 0.0]
+    precision, recall = paddle.metric.Precision(), paddle.metric.Recall()
+    for metric in (precision, recall):
+        metric.update(np.array([0.1, 0.6, 0.8, 0.7, 0.2]), np.array([0, 1, 1, 0, 1]))
+    assert (precision.accumulate(), recall.accumulate()) == (2 / 3, 2 / 3)
+    auc = paddle.metric.Auc()
+    assert auc.accumulate() == 0.0
+    auc.update(np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.3, 0.7]]), np.array([[0], [1], [1], [0]]))
+    assert auc.accumulate() == 0.75
+    assert paddle.metric.accuracy(scores, labels, k=2).item() == 1
+
+
+def test_summary(capsys: Any) -> None:
+    net = model().network
+    net[0].weight.stop_gradient = True
+    assert paddle.summary(net, (1, 4)) == {"total_params": 58, "trainable_params": 26}
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines[3:6]] == [
+        ["Linear-1", "[[1,", "4]]", "[1,", "8]", "40"],
+        ["ReLU-2", "[[1,", "8]]", "[1,", "8]", "0"],
+        ["Linear-3", "[[1,", "8]]", "[1,", "2]", "18"],
+    ]
+    assert net.training
+    assert not net[0]._forward_post_hooks
