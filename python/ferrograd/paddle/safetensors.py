@@ -1,0 +1,33 @@
+"""Files of tensors in the format safetensors, with the functions of ``safetensors.paddle``."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ferrograd import _safetensors
+from ferrograd._dialects.numbers import PADDLE
+from ferrograd._safetensors import SafetensorError, save, save_file
+
+__all__ = ["SafetensorError", "load", "load_file", "safe_open", "save", "save_file"]
+
+
+def load(data: bytes) -> dict[str, Any]:
+    """The tensors of bytes in the format, by name.
+
+    >>> import ferrograd.paddle as paddle
+    >>> from ferrograd.paddle import safetensors
+    >>> safetensors.load(safetensors.save({"w": paddle.ones([2])}))["w"].tolist()
+    [1.0, 1.0]
+    """
+    return _safetensors.load(data, PADDLE)
+
+
+def load_file(filename: str | os.PathLike[str], device: object = "cpu") -> dict[str, Any]:
+    """The tensors of a file, by name. The CPU is the only device."""
+    return _safetensors.load_file(filename, PADDLE)
+
+
+def safe_open(filename: str | os.PathLike[str], framework: str = "paddle", device: object = "cpu") -> Any:
+    """A file whose tensors are read one by one: ``with safe_open(path) as f: f.get_tensor(name)``."""
+    return _safetensors.SafeOpen(filename, PADDLE)

@@ -1,0 +1,89 @@
+"""Files in the format safetensors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import ferrograd.paddle as paddle
+import ferrograd.torch as _torch
+import numpy as np
+import pytest
+from ferrograd.paddle import safetensors as of_paddle
+from ferrograd.torch import safetensors
+
+torch: Any = _torch
+
+
+def packed(header: Any, data: bytes = b"") -> bytes:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+def test_files(tmp_path: Path) -> None:
+    tensors = {
+        "w": torch.arange(6.0).reshape(2, 3).t(),
+        "n": torch.tensor(7),
+        "mask": torch.tensor([True, False]),
+        "none": torch.empty(0, 3),
+        "p": torch.nn.Parameter(torch.ones(2, dtype=torch.float64)),
+        "z": torch.tensor([1 + 2j]),
+    }
+    path = tmp_path / "model.safetensors"
+    safetensors.save_file(tensors, path, {"format": "pt"})
+    found = safetensors.load_file(path)
+    assert sorted(found) == sorted(tensors)
+    for name, x in tensors.items():
+        assert type(found[name]) is torch.Tensor
+        assert (found[name].dtype, found[name].shape) == (x.dtype, x.shape)
+        np.testing.assert_array_equal(found[name].numpy(), x.detach().numpy())
+    with safetensors.safe_open(path, framework="pt") as file:
+        assert file.metadata() == {"format": "pt"}
+        assert file.get_tensor("n").item() == 7
+        assert sorted(file.keys()) == sorted(tensors)
+    with pytest.raises(ValueError, match="is closed"):
+        file.keys()
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    assert length % 8 == 0
+    assert all(
+        e["data_offsets"][0] % 8 == 0 for k, e in json.loads(data[8 : 8 + length]).items() if k in ("w", "n", "p")
+    )
+    assert type(of_paddle.load(data)["w"]) is paddle.Tensor
+    found["w"].add_(1)
+    assert safetensors.load_file(path)["w"][0, 0].item() == 0
+
+
+def test_a_file_of_the_format() -> None:
+    entry = {"dtype": "I16", "shape": [2], "data_offsets": [0, 4]}
+    assert safetensors.load(packed({"a": entry}, b"\x01\x00\xff\xff"))["a"].tolist() == [1, -1]
+
+
+def test_damaged_files() -> None:
+    entry = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
+    damaged = [
+        b"",
+        b"\x01",
+        (1 << 62).to_bytes(8, "little"),
+        packed(b"{"),
+        packed(b"[1]"),
+        packed(b"\xff\xff"),
+        packed(b"[" * 50_000),
+        packed({"a": entry}),
+        packed({"a": entry}, b"12345"),
+        packed({"a": {**entry, "shape": [2]}}, b"1234"),
+        packed({"a": {**entry, "shape": [-1]}}, b"1234"),
+        packed({"a": {**entry, "shape": [1 << 62, 4]}}, b"1234"),
+        packed({"a": {**entry, "dtype": "F7"}}, b"1234"),
+        packed({"a": {**entry, "data_offsets": [0, 1.5]}}, b"1234"),
+        packed({"a": {**entry, "data_offsets": [4, 8]}}, b"12341234"),
+        packed({"a": entry, "b": entry}, b"1234"),
+        packed({"a": 3}, b""),
+        packed({"__metadata__": 3}, b""),
+    ]
+    for data in damaged:
+        with pytest.raises(safetensors.SafetensorError):
+            safetensors.load(data)
+    with pytest.raises(ValueError, match="must be a Tensor"):
+        safetensors.save({"a": 3})
