@@ -195,3 +195,13 @@ def test_casts_to_real_numbers_warn_in_the_dialects() -> None:
     assert x.to(torch.bool).tolist() == [True]
     with pytest.warns(UserWarning, match="discards the imaginary part"):
         assert torch.softmax(x, 0, dtype=torch.float64).tolist() == [1.0]
+
+
+@pytest.mark.parametrize("factor", [1.0, 1 + 1j])
+def test_eigenvectors_of_defective_and_graded_matrices_are_finite(factor: complex) -> None:
+    n = 76
+    graded = 10.0 ** -np.minimum(3.0 * np.add.outer(np.arange(n), np.arange(n)), 90)
+    for x in (np.eye(n, k=1) + 2 * np.eye(n), np.eye(n, k=1), graded):
+        w, v = map(np.asarray, fg.linalg.eig(factor * x))
+        near(factor * x @ v, v * w)
+        near(np.linalg.norm(v, axis=0), np.ones(n))

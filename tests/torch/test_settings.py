@@ -186,6 +186,9 @@ def test_dtypes() -> None:
     assert torch.finfo().bits == 32
     assert torch.iinfo(torch.uint8).max == 255
     assert not torch.is_complex(torch.ones(1))
+    z = torch.ones(1).cfloat()
+    assert (z.dtype, z.cdouble().dtype) == (torch.complex64, torch.complex128)
+    assert not any([torch.is_conj(z.conj()), torch.is_neg(z.conj().imag), z.is_conj(), z.is_neg()])
     assert torch.is_signed(torch.ones(1))
 
 

@@ -27,8 +27,10 @@ __all__ = [
     "inf",
     "is_anomaly_check_nan_enabled",
     "is_complex",
+    "is_conj",
     "is_floating_point",
     "is_inference",
+    "is_neg",
     "is_nonzero",
     "is_same_size",
     "is_signed",
@@ -143,6 +145,18 @@ def can_cast(from_: Any, to: Any) -> bool:
 def is_complex(input: Tensor) -> bool:
     """Whether the elements are complex."""
     return bool(_arguments.tensor(input, "is_complex", "input").dtype.kind == "c")
+
+
+def is_conj(input: Tensor) -> bool:
+    """False: a conjugate is computed where it is asked for."""
+    _arguments.tensor(input, "is_conj", "input")
+    return False
+
+
+def is_neg(input: Tensor) -> bool:
+    """False: a negative is computed where it is asked for."""
+    _arguments.tensor(input, "is_neg", "input")
+    return False
 
 
 def is_signed(input: Tensor) -> bool:
@@ -347,6 +361,22 @@ class Methods:
     def is_complex(self: Any) -> bool:
         """Whether the elements are complex."""
         return is_complex(self)
+
+    def is_conj(self: Any) -> bool:
+        """False: a conjugate is computed where it is asked for."""
+        return False
+
+    def is_neg(self: Any) -> bool:
+        """False: a negative is computed where it is asked for."""
+        return False
+
+    def cfloat(self: Any, memory_format: Any = None) -> Any:
+        """The tensor cast to complex64."""
+        return self.to("complex64")
+
+    def cdouble(self: Any, memory_format: Any = None) -> Any:
+        """The tensor cast to complex128."""
+        return self.to("complex128")
 
     def multinomial(self: Any, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Any:
         """Random indices into a vector of weights, or into each row of a matrix, by their shares of the sum."""

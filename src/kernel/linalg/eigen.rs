@@ -3,6 +3,7 @@
 use faer::diag::Diag;
 use faer::dyn_stack::MemStack;
 use faer::linalg::evd::{ComputeEigenvectors, evd_cplx, evd_real, evd_scratch};
+use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
 use faer::{Mat, Par};
 
 use super::batch::{Batch, BatchOutput, Scalar, cube, matrix, scratch, zeros};
@@ -53,8 +54,50 @@ fn of_real(a: &Mat<f64>, vectors: bool) -> Result<Option<Pairs>, NoMemory> {
 
 const NO: ComputeEigenvectors = ComputeEigenvectors::No;
 
+fn columns_are_finite(v: &Mat<c128>) -> bool {
+    (0..v.ncols()).all(|c| v.col_as_slice(c).iter().all(|z| z.is_finite()))
+}
+
 fn wanted(vectors: bool) -> ComputeEigenvectors {
     if vectors { ComputeEigenvectors::Yes } else { NO }
+}
+
+/// Replaces eigenvectors whose elements overflowed, as those of large defective matrices do: an eigenvector of `w` is the right
+/// singular vector of `a - w` for the singular value 0, or the next one if an equal eigenvalue took it.
+fn replace_overflown(v: &mut Mat<c128>, w: &Mat<c128>, a: &Mat<c128>) -> Result<bool, NoMemory> {
+    let n = a.nrows();
+    let mut last: Option<(c128, Mat<c128>, usize)> = None;
+    for c in 0..n {
+        if v.col_as_slice(c).iter().all(|z| z.is_finite()) {
+            continue;
+        }
+        let (value, vectors, taken) = match last.take() {
+            Some((value, vectors, taken)) if value == w[(c, 0)] => (value, vectors, taken),
+            _ => {
+                let shifted =
+                    matrix(n, n, |i, j| a[(i, j)] - if i == j { w[(c, 0)] } else { c128::default() })?;
+                let mut vectors = zeros(n, n)?;
+                let mut sizes = Diag::<c128>::zeros(n);
+                let (no, thin) = (ComputeSvdVectors::No, ComputeSvdVectors::Thin);
+                let mut memory = scratch(svd_scratch::<c128>(n, n, no, thin, Par::Seq, Default::default()))?;
+                let (stack, to) = (MemStack::new(&mut memory), Some(vectors.as_mut()));
+                if svd(shifted.as_ref(), sizes.as_mut(), None, to, Par::Seq, stack, Default::default())
+                    .is_err()
+                {
+                    return Ok(false);
+                }
+                // The vectors of singular values that count as 0, which a defective matrix has fewer of.
+                let least = sizes.column_vector()[0].re * 10.0 * n as f64 * f64::EPSILON;
+                let nulls = sizes.column_vector().iter().filter(|s| s.re <= least).count().max(1);
+                let kept = matrix(n, nulls, |i, j| vectors[(i, n - nulls + j)])?;
+                (w[(c, 0)], kept, 0)
+            }
+        };
+        let from = vectors.ncols() - 1 - taken % vectors.ncols();
+        v.col_as_slice_mut(c).copy_from_slice(vectors.col_as_slice(from));
+        last = Some((value, vectors, taken + 1));
+    }
+    Ok(true)
 }
 
 /// Gives each column the length 1 and a largest element that is real.
@@ -87,19 +130,20 @@ pub fn eig(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 2]> {
     let v = BatchOutput::<c128>::new(op, &batch, &[n, if vectors { n } else { 0 }])?;
     if n > 0 {
         let failed = batch.each(op, cube(n).saturating_mul(20), |i| {
-            let mut by = 1.0;
-            let (given, pairs) = if wide.dtype().is_complex() {
-                let mut a = batch.matrix::<c128>(i)?;
-                if let Some(a) = &mut a {
-                    by = scale(a);
-                }
-                (a.is_some(), a.map(|a| of_complex(&a, vectors)).transpose()?.flatten())
+            let (mut real, mut complex) = (None, None);
+            let by;
+            if wide.dtype().is_complex() {
+                complex = batch.matrix::<c128>(i)?;
+                by = complex.as_mut().map_or(1.0, scale);
             } else {
-                let mut a = batch.matrix::<f64>(i)?;
-                if let Some(a) = &mut a {
-                    by = scale(a);
-                }
-                (a.is_some(), a.map(|a| of_real(&a, vectors)).transpose()?.flatten())
+                real = batch.matrix::<f64>(i)?;
+                by = real.as_mut().map_or(1.0, scale);
+            }
+            let given = real.is_some() || complex.is_some();
+            let pairs = match (&real, &complex) {
+                (Some(a), _) => of_real(a, vectors)?,
+                (_, Some(a)) => of_complex(a, vectors)?,
+                _ => None,
             };
             let Some((values, columns)) = pairs else {
                 w.part(i).fill(c128::NAN);
@@ -108,6 +152,19 @@ pub fn eig(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 2]> {
             };
             w.part(i).iter_mut().enumerate().for_each(|(r, o)| *o = values[(r, 0)] * by);
             if let Some(mut columns) = columns {
+                let own = |r, c| {
+                    if let Some(a) = &real {
+                        c128::new(a[(r, c)], 0.0)
+                    } else {
+                        complex.as_ref().expect("of either")[(r, c)]
+                    }
+                };
+                let done = columns_are_finite(&columns)
+                    || replace_overflown(&mut columns, &values, &matrix(n, n, own)?)?;
+                if !done {
+                    v.put(i, None);
+                    return Ok(false);
+                }
                 normalise(&mut columns);
                 v.put(i, Some(columns.as_ref()));
             }
