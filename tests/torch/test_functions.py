@@ -310,3 +310,10 @@ def test_tensor_split_takes_a_tensor() -> None:
     for wrong in (torch.tensor(3.0), torch.tensor([[1]])):
         with pytest.raises(RuntimeError, match="zero-dimensional or one-dimensional tensor of dtype int64"):
             T.tensor_split(x, wrong)
+
+
+def test_tensors_of_one_element_in_lists_are_numbers() -> None:
+    one, two = torch.tensor([1.0]), torch.tensor([[2.0]])
+    assert torch.tensor([[one], [two]]).tolist() == [[1.0], [2.0]]
+    assert torch.tensor([one, 3.0]).tolist() == [1.0, 3.0]
+    assert torch.as_tensor([one, two]).shape == (2,)

@@ -56,6 +56,25 @@ def _formatted(made: Any, memory_format: Any) -> Any:
     return made if memory_format is None else made.contiguous(memory_format)
 
 
+def _numbers(data: Any) -> Any:
+    """Lists in which tensors of one element are numbers, as PyTorch has it, if the first element is such a tensor."""
+    first = data
+    # The core refuses lists that are nested deeper, or hold themselves.
+    for _ in range(64):
+        if type(first) not in (list, tuple) or not first:
+            break
+        first = first[0]
+    if first is data or not isinstance(first, Tensor) or first.ndim == 0 or first.numel() != 1:
+        return data
+    return _without_axes(data)
+
+
+def _without_axes(data: Any, depth: int = 64) -> Any:
+    if isinstance(data, list | tuple) and depth:
+        return [_without_axes(one, depth - 1) for one in data]
+    return ops.reshape(data, []) if isinstance(data, Tensor) and data.numel() == 1 else data
+
+
 def tensor(
     data: Any,
     *,
@@ -73,7 +92,7 @@ def tensor(
     False
     """
     _core.check_device("tensor", device)
-    return _core.make(data, dtype, requires_grad, TORCH)
+    return _core.make(_numbers(data), dtype, requires_grad, TORCH)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: object = None) -> Tensor:
@@ -81,7 +100,7 @@ def as_tensor(data: Any, dtype: Any = None, device: object = None) -> Tensor:
     _core.check_device("as_tensor", device)
     if isinstance(data, Tensor):
         return data if dtype is None or data.dtype == dtype else ops.astype(data, dtype)
-    return _core.make(data, dtype, False, TORCH)
+    return _core.make(_numbers(data), dtype, False, TORCH)
 
 
 def from_numpy(ndarray: Any) -> Tensor:
