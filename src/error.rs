@@ -108,8 +108,8 @@ impl Error {
         }
     }
 
-    /// This error in the name of the public function `names[0]`, if it came from a function inside that one.
-    pub fn of(mut self: Box<Self>, names: &[&'static str]) -> Box<Self> {
+    /// This error in the name of the public function that was called.
+    pub fn of(mut self: Box<Self>, name: &'static str) -> Box<Self> {
         match &mut *self {
             Error::Argument { op, .. }
             | Error::Shape { op, .. }
@@ -117,11 +117,7 @@ impl Error {
             | Error::Index { op, .. }
             | Error::Singular { op, .. }
             | Error::Memory { op, .. }
-            | Error::NotDifferentiable { op, .. }
-                if !names.contains(op) =>
-            {
-                *op = names[0];
-            }
+            | Error::NotDifferentiable { op, .. } => *op = name,
             _ => {}
         }
         self

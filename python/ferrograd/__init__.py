@@ -58,9 +58,18 @@ from ferrograd._core import (
 from ferrograd._core import __version__ as __version__
 from ferrograd._core import gradient_edge as get_gradient_edge
 from ferrograd._core import num_threads as get_num_threads
-from ferrograd._core.native import *
 from ferrograd._core.native import __all__ as _ops
 from ferrograd._dialects.numbers import NATIVE as _NATIVE
+
+if _typing.TYPE_CHECKING:
+    # For a type checker the first definition of a name counts. At run time they come from `_LAZY` below.
+    from ferrograd._array_api import astype as astype
+    from ferrograd._array_api import broadcast_arrays as broadcast_arrays
+    from ferrograd._array_api import meshgrid as meshgrid
+    from ferrograd._array_api import unique_all as unique_all
+
+# isort: split
+from ferrograd._core.native import *  # type: ignore[assignment]
 
 if _typing.TYPE_CHECKING:
     from ferrograd import fft, func, paddle, testing, torch  # noqa: F401
@@ -74,6 +83,9 @@ if _typing.TYPE_CHECKING:
         iinfo,
         isdtype,
         result_type,
+        unique_counts,
+        unique_inverse,
+        unique_values,
     )
     from ferrograd._autograd.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
     from ferrograd._autograd.debugging import (
@@ -103,6 +115,8 @@ else:
         "_graph.graph": ("Graph", "graph"),
         "_array_api": (
             "__array_namespace_info__",
+            "astype",
+            "broadcast_arrays",
             "broadcast_shapes",
             "can_cast",
             "cumulative_prod",
@@ -110,8 +124,13 @@ else:
             "finfo",
             "iinfo",
             "isdtype",
+            "meshgrid",
             "result_type",
             "special",
+            "unique_all",
+            "unique_counts",
+            "unique_inverse",
+            "unique_values",
         ),
         "_dialects.install_as": ("install_as",),
         "_autograd.profiling": ("profile",),
@@ -134,6 +153,9 @@ else:
         ),
     }
     _MODULE = {name: module for module, names in _LAZY.items() for name in names}
+    # A function of the standard replaces the core's function of the same name.
+    for _name in _MODULE.keys() & globals().keys():
+        del globals()[_name]
     _FOLDERS = ("fft", "func", "paddle", "testing", "torch")
     _IN_FUNC = (
         "hessian",
@@ -191,6 +213,7 @@ __all__ = [
     "Tensor",
     "UnusedInputError",
     "VmapError",
+    "__array_api_version__",
     "__array_namespace_info__",
     "__version__",
     "asarray",
@@ -253,8 +276,13 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
 ]
 __all__ += _ops
+
+__array_api_version__ = "2025.12"
 
 bool = _np.dtype("bool")
 int8 = _np.dtype("int8")
@@ -291,10 +319,17 @@ def tensor(data: _Any, dtype: _Any = None, requires_grad: _Any = False) -> Tenso
 def asarray(obj: _Any, /, *, dtype: _Any = None, device: object = None, copy: _Any = None) -> Tensor:
     """The object as a tensor. A tensor of that dtype is returned as it is, unless ``copy`` is true; it keeps its graph.
 
+    Everything else is copied, since no memory is shared that others could write to; ``copy=False`` raises then.
+
     >>> fg.asarray([1, 2, 3]).dtype
     dtype('int64')
     """
+    if device is not None:
+        _core.check_device("asarray", device)
+    if isinstance(obj, Tensor) and (dtype is None or obj.dtype == dtype):
+        return obj.clone() if copy else obj
+    if copy is not None and not copy:
+        raise ArgumentError("asarray: the elements must be copied, and copy=False forbids it")
     if isinstance(obj, Tensor):
-        found: Tensor = obj if dtype is None or obj.dtype == dtype else obj.astype(dtype)
-        return found.clone() if copy and found is obj else found
+        return obj.cast(dtype)
     return _core.make(obj, dtype, False, _NATIVE)

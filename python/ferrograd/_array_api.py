@@ -1,11 +1,11 @@
-"""The functions of the array API standard on dtypes, its inspection, and the functions that SciPy asks for."""
+"""The functions of the array API standard that are no ops, or other ones in the core, and those that SciPy asks for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,9 +38,9 @@ class _Info:
         """The device of new tensors."""
         return DEVICES[0]
 
-    def devices(self) -> list[Device]:
+    def devices(self) -> tuple[Device, ...]:
         """All devices."""
-        return [DEVICES[0]]
+        return DEVICES[:1]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
         """The dtypes of new tensors for which none is given."""
@@ -102,13 +102,28 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return np.isdtype(np.dtype(dtype), kind)
 
 
-def finfo(type: Any, /) -> np.finfo[Any]:
-    """The limits of a float dtype, or of the dtype of a tensor: ``eps``, ``max``, ``smallest_normal``, ….
+class FloatInfo(NamedTuple):
+    """The limits of a float dtype, as Python's numbers."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    tiny: float
+    resolution: float
+    dtype: Any
+
+
+def finfo(type: Any, /) -> FloatInfo:
+    """The limits of a float dtype, of the parts of a complex one, or of the dtype of a tensor.
 
     >>> fg.finfo(fg.float32).bits
     32
     """
-    return np.finfo(getattr(type, "dtype", type))
+    found: Any = np.finfo(getattr(type, "dtype", type))
+    limits = {name: float(getattr(found, name)) for name in FloatInfo._fields if name not in ("bits", "dtype")}
+    return FloatInfo(bits=found.bits, dtype=np.dtype(found.dtype), **limits)
 
 
 def iinfo(type: Any, /) -> np.iinfo[Any]:
@@ -127,6 +142,108 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     (3, 2)
     """
     return np.broadcast_shapes(*shapes)
+
+
+def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
+    """The elements converted to another dtype. With ``copy=False`` a tensor of that dtype is returned as it is.
+
+    >>> fg.astype(fg.tensor([1.5, -1.5]), fg.int64).tolist()
+    [1, -1]
+    """
+    if device is not None:
+        _core.check_device("astype", device)
+    found = native.astype(x, dtype)
+    if found.dtype != x.dtype:
+        return found
+    return x.clone() if copy else x
+
+
+def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
+    """The tensors broadcast to their common shape, as views.
+
+    >>> [x.shape for x in fg.broadcast_arrays(fg.ones((2, 1)), fg.ones((3,)))]
+    [(2, 3), (2, 3)]
+    """
+    return tuple(native.broadcast_arrays(_listed(arrays)))
+
+
+def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
+    """The coordinates of a grid, one tensor for each axis, as views.
+
+    ``indexing`` is 'xy' (the first two axes swapped, as on a plot) or 'ij'.
+
+    >>> [t.shape for t in fg.meshgrid(fg.ones((2,)), fg.ones((3,)), indexing="ij")]
+    [(2, 3), (2, 3)]
+    """
+    return tuple(native.meshgrid(_listed(arrays), indexing))
+
+
+def _listed(arrays: tuple[Any, ...]) -> list[Any]:
+    """The tensors, which may have been given as one list."""
+    return list(arrays[0] if len(arrays) == 1 and isinstance(arrays[0], (list, tuple)) else arrays)
+
+
+class UniqueAll(NamedTuple):
+    """What `unique_all` finds."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCounts(NamedTuple):
+    """What `unique_counts` finds."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    """What `unique_inverse` finds."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+def unique_all(x: Tensor, /, *, equal_nan: bool = False) -> UniqueAll:
+    """The distinct elements in rising order, where each first occurs, which of them each element is, and how often.
+
+    NaNs are one element each, or one together if ``equal_nan``. The values have gradients.
+
+    >>> [part.tolist() for part in fg.unique_all(fg.tensor([3.0, 1.0, 3.0]))]
+    [[1.0, 3.0], [1, 0], [1, 0, 1], [1, 2]]
+    """
+    return UniqueAll(*native.unique_all(x, equal_nan))
+
+
+def unique_counts(x: Tensor, /) -> UniqueCounts:
+    """The distinct elements in rising order, and how often each occurs.
+
+    >>> fg.unique_counts(fg.tensor([3, 1, 3])).counts.tolist()
+    [1, 2]
+    """
+    values, _, _, counts = native.unique_all(x)
+    return UniqueCounts(values, counts)
+
+
+def unique_inverse(x: Tensor, /) -> UniqueInverse:
+    """The distinct elements in rising order, and which of them each element is.
+
+    >>> fg.unique_inverse(fg.tensor([3, 1, 3])).inverse_indices.tolist()
+    [1, 0, 1]
+    """
+    values, _, inverse, _ = native.unique_all(x)
+    return UniqueInverse(values, inverse)
+
+
+def unique_values(x: Tensor, /) -> Tensor:
+    """The distinct elements in rising order.
+
+    >>> fg.unique_values(fg.tensor([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    return native.unique_all(x)[0]
 
 
 @typed(x=Tensor)

@@ -1,5 +1,8 @@
-//! Discrete Fourier transforms of the lines along an axis. `rustfft` and `realfft` transform one line on one thread, and
-//! the lines of an array are shared among our own threads.
+//! Discrete Fourier transforms of the lines along an axis. `rustfft` transforms groups of lines on one thread, and the
+//! groups are shared among our own threads.
+//!
+//! An even number of real numbers is transformed as half as many complex ones: the even elements are the real parts, the
+//! odd ones the imaginary parts.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -7,7 +10,6 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use num_complex::Complex;
-use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
 
 use crate::array::Array;
@@ -136,12 +138,12 @@ where
     let (n, m) = (half.n, half.count());
     let mut dims = Dims::from_slice(x.dims());
     dims[half.axis] = m;
-    let scale = <T as Element>::from_f64(transform.scale);
     built::<Complex<T>>(op, &dims, |to| {
-        let Plan::ToComplex(fft) = planned::<T>(Key::ToComplex(n))? else { unreachable!() };
+        let lines = Lines::of(x.dims(), half.axis, n, m);
+        let plan = RealPlan::new(n, false, lines.group::<T>())?;
         let work = |x: &mut [T], y: &mut [Complex<T>], scratch: &mut [Complex<T>]| {
-            for (x, y) in x.chunks_exact_mut(n).zip(y.chunks_exact_mut(m)) {
-                fft.process_with_scratch(x, y, scratch).expect("lines of the plan's length");
+            plan.forward(x, y, scratch);
+            for y in y.chunks_exact_mut(m) {
                 if transform.inverse {
                     y.iter_mut().for_each(|y| y.im = -y.im);
                 }
@@ -149,12 +151,11 @@ where
                     y[half.inner()].iter_mut().for_each(|y| *y = *y + *y);
                 }
             }
-            scaled(y, scale);
+            scaled(y, <T as Element>::from_f64(transform.scale));
         };
         let from = SendPtr(x.ptr().cast_mut());
-        let lines = Lines::of(x.dims(), half.axis, n, m);
         // SAFETY: both arrays are contiguous, have these lines, and hold elements of these types.
-        unsafe { lines.each(op, &from, &to, fft.get_scratch_len(), &work) }
+        unsafe { lines.each(op, &from, &to, plan.room, &work) }
     })
 }
 
@@ -166,33 +167,122 @@ where
     let (n, m) = (half.n, half.count());
     let mut dims = Dims::from_slice(x.dims());
     dims[half.axis] = n;
-    let scale = <T as Element>::from_f64(transform.scale);
     built::<T>(op, &dims, |to| {
-        let Plan::ToReal(fft) = planned::<T>(Key::ToReal(n))? else { unreachable!() };
+        let lines = Lines::of(x.dims(), half.axis, m, n);
+        let plan = RealPlan::new(n, true, lines.group::<Complex<T>>())?;
         let work = |x: &mut [Complex<T>], y: &mut [T], scratch: &mut [Complex<T>]| {
-            for (x, y) in x.chunks_exact_mut(m).zip(y.chunks_exact_mut(n)) {
+            for x in x.chunks_exact_mut(m) {
                 if !transform.inverse {
                     x.iter_mut().for_each(|x| x.im = -x.im);
                 }
                 if half.weighted {
-                    let half = <T as Element>::from_f64(0.5);
-                    x[1..n.div_ceil(2)].iter_mut().for_each(|x| *x = Complex::new(x.re * half, x.im * half));
+                    scaled(&mut x[half.inner()], <T as Element>::from_f64(0.5));
                 }
-                x[0].im = T::zero();
-                if n.is_multiple_of(2) {
-                    x[m - 1].im = T::zero();
-                }
-                fft.process_with_scratch(x, y, scratch).expect("lines of the plan's length");
             }
+            plan.inverse(x, y, scratch);
+            let scale = <T as Element>::from_f64(transform.scale);
             if scale != T::one() {
                 y.iter_mut().for_each(|y| *y = *y * scale);
             }
         };
         let from = SendPtr(x.ptr().cast_mut());
-        let lines = Lines::of(x.dims(), half.axis, m, n);
         // SAFETY: both arrays are contiguous, have these lines, and hold elements of these types.
-        unsafe { lines.each(op, &from, &to, fft.get_scratch_len(), &work) }
+        unsafe { lines.each(op, &from, &to, plan.room, &work) }
     })
+}
+
+/// The transform of `n` real numbers by one of complex numbers.
+struct RealPlan<T: Scalar> {
+    n: usize,
+    /// Of `n / 2` complex numbers, or of `n` if `n` is odd.
+    fft: Arc<dyn Fft<T>>,
+    /// The powers `exp(-2πi k / n)` up to a quarter of the circle, if `n` is even.
+    roots: Option<Arc<[Complex<T>]>>,
+    /// The memory that a group of lines needs.
+    room: usize,
+}
+
+impl<T: Scalar> RealPlan<T> {
+    fn new(n: usize, inverse: bool, group: usize) -> Result<RealPlan<T>> {
+        if n.is_multiple_of(2) {
+            let Plan::Complex(fft) = planned(Key::Complex(n / 2, inverse))? else { unreachable!() };
+            let Plan::Roots(roots) = planned(Key::Roots(n))? else { unreachable!() };
+            let room = fft.get_inplace_scratch_len();
+            return Ok(RealPlan { n, fft, roots: Some(roots), room });
+        }
+        let Plan::Complex(fft) = planned(Key::Complex(n, inverse))? else { unreachable!() };
+        let room = fft.get_inplace_scratch_len().saturating_add(group.saturating_mul(n));
+        Ok(RealPlan { n, fft, roots: None, room })
+    }
+
+    /// The first half of the frequencies. Overwrites the numbers.
+    fn forward(&self, x: &mut [T], y: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
+        let (n, h) = (self.n, self.n / 2);
+        let Some(roots) = &self.roots else {
+            let (whole, scratch) = scratch.split_at_mut(x.len());
+            whole.iter_mut().zip(&*x).for_each(|(z, &x)| *z = Complex::new(x, T::zero()));
+            self.fft.process_with_scratch(whole, scratch);
+            for (z, y) in whole.chunks_exact(n).zip(y.chunks_exact_mut(h + 1)) {
+                y.copy_from_slice(&z[..=h]);
+                y[0].im = T::zero();
+            }
+            return;
+        };
+        let pairs = as_pairs(x);
+        self.fft.process_with_scratch(pairs, scratch);
+        let half = <T as Element>::from_f64(0.5);
+        for (z, y) in pairs.chunks_exact(h).zip(y.chunks_exact_mut(h + 1)) {
+            y[0] = Complex::new(z[0].re + z[0].im, T::zero());
+            y[h] = Complex::new(z[0].re - z[0].im, T::zero());
+            for k in 1..=h / 2 {
+                let (a, b) = (z[k], z[h - k].conj());
+                // The transforms of the even elements, and of the odd ones turned by the root.
+                let even = (a + b).scale(half);
+                let odd = turned_back((a - b).scale(half)) * roots[k];
+                y[k] = even + odd;
+                y[h - k] = (even - odd).conj();
+            }
+        }
+    }
+
+    /// The sums whose frequencies these are. The imaginary parts of those that stand for one are not read.
+    fn inverse(&self, x: &[Complex<T>], y: &mut [T], scratch: &mut [Complex<T>]) {
+        let (n, h) = (self.n, self.n / 2);
+        let Some(roots) = &self.roots else {
+            let (whole, scratch) = scratch.split_at_mut(y.len());
+            for (x, z) in x.chunks_exact(h + 1).zip(whole.chunks_exact_mut(n)) {
+                z[0] = Complex::new(x[0].re, T::zero());
+                for k in 1..=h {
+                    (z[k], z[n - k]) = (x[k], x[k].conj());
+                }
+            }
+            self.fft.process_with_scratch(whole, scratch);
+            y.iter_mut().zip(whole).for_each(|(y, z)| *y = z.re);
+            return;
+        };
+        let pairs = as_pairs(y);
+        for (x, z) in x.chunks_exact(h + 1).zip(pairs.chunks_exact_mut(h)) {
+            z[0] = Complex::new(x[0].re + x[h].re, x[0].re - x[h].re);
+            for k in 1..=h / 2 {
+                let (a, b) = (x[k], x[h - k].conj());
+                let (even, odd) = (a + b, (a - b) * roots[k].conj());
+                z[k] = even - turned_back(odd);
+                z[h - k] = even.conj() - turned_back(odd.conj());
+            }
+        }
+        self.fft.process_with_scratch(pairs, scratch);
+    }
+}
+
+/// `z` times -i.
+fn turned_back<T: Scalar>(z: Complex<T>) -> Complex<T> {
+    Complex::new(z.im, -z.re)
+}
+
+/// Pairs of numbers as complex ones.
+fn as_pairs<T: Scalar>(x: &mut [T]) -> &mut [Complex<T>] {
+    // SAFETY: a complex number is two numbers in order, and as many pairs are borrowed as there are.
+    unsafe { std::slice::from_raw_parts_mut(x.as_mut_ptr().cast(), x.len() / 2) }
 }
 
 /// A new array that `write` writes, through a pointer to its first element, unless it is empty.
@@ -336,34 +426,33 @@ fn with_room<T: Element, R>(op: &'static str, n: usize, f: impl FnOnce(&mut [T])
     Ok(result.expect("called once"))
 }
 
-/// What `rustfft` and `realfft` prepare for a length.
+/// What is prepared for a length.
 enum Plan<T: Scalar> {
     Complex(Arc<dyn Fft<T>>),
-    ToComplex(Arc<dyn RealToComplex<T>>),
-    ToReal(Arc<dyn ComplexToReal<T>>),
+    Roots(Arc<[Complex<T>]>),
 }
 
 impl<T: Scalar> Clone for Plan<T> {
     fn clone(&self) -> Self {
         match self {
             Plan::Complex(fft) => Plan::Complex(fft.clone()),
-            Plan::ToComplex(fft) => Plan::ToComplex(fft.clone()),
-            Plan::ToReal(fft) => Plan::ToReal(fft.clone()),
+            Plan::Roots(roots) => Plan::Roots(roots.clone()),
         }
     }
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Key {
+    /// The transform, and whether it is the inverse.
     Complex(usize, bool),
-    ToComplex(usize),
-    ToReal(usize),
+    /// The powers `exp(-2πi k / n)` up to a quarter of the circle.
+    Roots(usize),
 }
 
 impl Key {
     fn length(self) -> usize {
         match self {
-            Key::Complex(n, _) | Key::ToComplex(n) | Key::ToReal(n) => n,
+            Key::Complex(n, _) | Key::Roots(n) => n,
         }
     }
 }
@@ -402,15 +491,20 @@ fn planned<T: Scalar>(key: Key) -> Result<Plan<T>> {
 fn new_plan<T: Scalar>(key: Key) -> Result<Plan<T>> {
     let n = key.length();
     // A plan holds roots of unity: as many as elements, or for a large prime factor some times as many.
-    let times = if is_smooth(n) { 3 } else { 16 };
+    let times = if is_smooth(n) || matches!(key, Key::Roots(_)) { 3 } else { 16 };
     memory::ensure(n.saturating_mul(times * size_of::<Complex<T>>()))?;
     Ok(match key {
         Key::Complex(n, inverse) => {
             let direction = if inverse { FftDirection::Inverse } else { FftDirection::Forward };
             Plan::Complex(FftPlanner::new().plan_fft(n, direction))
         }
-        Key::ToComplex(n) => Plan::ToComplex(RealFftPlanner::new().plan_fft_forward(n)),
-        Key::ToReal(n) => Plan::ToReal(RealFftPlanner::new().plan_fft_inverse(n)),
+        Key::Roots(n) => {
+            let root = |k: usize| {
+                let (sin, cos) = (-std::f64::consts::TAU * k as f64 / n as f64).sin_cos();
+                Complex::new(<T as Element>::from_f64(cos), <T as Element>::from_f64(sin))
+            };
+            Plan::Roots((0..=n / 4).map(root).collect())
+        }
     })
 }
 

@@ -11,8 +11,8 @@ _grad_ivar _inplace_version _zero_grads allclose apply apply_ argmax argmin assi
 cholesky_inverse concat corrcoef cov cross cummax cummin cumsum_ diag equal_all exponential_ fill_diagonal_
 fill_diagonal_tensor full_like gather gather_nd get_strides increment index_add index_fill index_sample
 index_select is_complex is_dense is_empty is_integer is_same_shape logit lstsq lu lu_unpack matmul matrix_rank
-median multi_dot ndimension nonzero norm normal_ ones_like ormqr pinv put_along_axis qr randint_like reshape scale
-scatter scatter_nd_add slice slogdet split squeeze stack stanh std strided_slice sum svd t take_along_axis
+median multi_dot ndimension nonzero norm normal_ ones_like ormqr pinv put_along_axis qr randint_like repeat reshape
+scale scatter scatter_nd_add slice slogdet split squeeze stack stanh std strided_slice sum svd t take_along_axis
 tensordot topk transpose triangular_solve unbind uniform_ unstack var zeros_like
 """
 TORCH = """
@@ -22,8 +22,8 @@ dsplit equal exponential_ fill fill_diagonal_ frexp gather get_device gradient H
 is_complex is_conj is_contiguous is_cpu is_cuda is_meta is_mkldnn is_mps is_neg is_nested is_nonzero is_pinned
 is_quantized is_same_size is_signed is_sparse is_sparse_csr is_xpu kthvalue layout log_softmax logit lu lu_solve
 max median mH min mm mode multinomial nanmedian narrow_copy ndimension nelement new new_empty new_full new_ones
-new_tensor new_zeros nonzero norm normal_ numpy ormqr pin_memory pinverse put random_ repeat_interleave rsub
-softmax sort split squeeze std std_mean stft storage sub svd t take_along_dim tensor_split to topk transpose
+new_tensor new_zeros nonzero norm normal_ numpy ormqr pin_memory pinverse put random_ repeat repeat_interleave
+rsub softmax sort split squeeze std std_mean stft storage sub svd t take_along_dim tensor_split to topk transpose
 triangular_solve true_divide type unbind unfold uniform_ unique unique_consecutive unsafe_chunk unsafe_split
 untyped_storage var var_mean view view_as vsplit where
 """

@@ -7,5 +7,15 @@
 
 from __future__ import annotations
 
-from ferrograd._core.native.linalg import *
-from ferrograd._core.native.linalg import __all__ as __all__
+from ferrograd.linalg import _standard
+from ferrograd.linalg._standard import *
+from ferrograd.linalg._standard import __all__ as _own
+
+# isort: split
+from ferrograd._core.native.linalg import *  # type: ignore[assignment]
+from ferrograd._core.native.linalg import __all__ as _ops
+
+# A function of the standard replaces the core's function of the same name.
+globals().update({name: getattr(_standard, name) for name in _own})
+
+__all__ = sorted({*_ops, *_own})

@@ -28,6 +28,7 @@ __all__ = [
     "is_same_shape",
     "ndimension",
     "normal_",
+    "repeat",
     "uniform_",
 ]
 
@@ -135,3 +136,9 @@ def exponential_(x: Tensor, lam: float = 1.0, name: str | None = None) -> Tensor
     return _overwrite(
         x, "exponential", lambda x: ops.divide(ops.negative(ops.log1p(-ops.rand(list(x.shape), x.dtype))), lam)
     )
+
+
+def repeat(x: Tensor, *repeat_times: Any) -> Tensor:
+    """The tensor repeated along each axis as often as ``repeat_times`` says."""
+    times = repeat_times[0] if len(repeat_times) == 1 and not isinstance(repeat_times[0], int) else repeat_times
+    return ops.tile(x, times)

@@ -30,6 +30,7 @@ __all__ = [
     "mm",
     "nonzero",
     "put",
+    "repeat",
     "sort",
     "split",
     "squeeze",
@@ -294,3 +295,9 @@ def stft(
     return ops.stft(
         input, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex
     )
+
+
+def repeat(input: Tensor, *repeats: Any) -> Tensor:
+    """The tensor repeated along each axis as often as ``repeats`` says."""
+    times = repeats[0] if len(repeats) == 1 and not isinstance(repeats[0], int) else repeats
+    return ops.tile(input, times)

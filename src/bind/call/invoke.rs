@@ -7,6 +7,7 @@ use pyo3::types::PyBool;
 use smallvec::SmallVec;
 
 use super::arguments::Arguments;
+use super::callable::Callable;
 use super::inplace;
 use super::parameters::match_arguments;
 use crate::bind::convert::argument::{argument, refusal};
@@ -55,11 +56,11 @@ fn as_scalar(value: Value) -> Result<Value> {
 
 fn run<'py>(
     py: Python<'py>,
-    entry: &'static Entry,
+    callable: &'static Callable,
     dialect: Option<Dialect>,
     given: &[Option<Bound<'py, PyAny>>],
 ) -> PyResult<Bound<'py, PyAny>> {
-    let name = entry.names[0];
+    let &Callable { entry, name } = callable;
     let mut args: SmallVec<[Arg; 4]> = SmallVec::new();
     let mut from = None;
     let mut bytes = 0;
@@ -127,7 +128,7 @@ fn run<'py>(
         Some(base) => Var::view_of(base, t, dialect),
         None => Var::result(py, t, dialect),
     };
-    Ok(match result.map_err(|e| e.of(entry.names))? {
+    Ok(match result.map_err(|e| e.of(name))? {
         Value::Tensor(t) => var(t)?.into_any(),
         Value::List(list) => objects(py, list.into_iter().map(var))?.into_any(),
         Value::Tuple(list) => objects(py, list.into_iter().map(var))?.as_sequence().to_tuple()?.into_any(),
@@ -155,16 +156,16 @@ fn too_large(py: Python<'_>, name: &str, param: &Param, error: PyErr) -> PyErr {
 
 /// Calls an op. `dialect` is that of the namespace that the function is in; `slf` is the tensor whose method is called.
 pub fn call<'py>(
-    entry: &'static Entry,
+    callable: &'static Callable,
     dialect: Option<Dialect>,
     slf: Option<Bound<'py, PyAny>>,
     args: &Arguments<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (given, out) = match_arguments(entry, slf, args)?;
-    let result = run(args.py(), entry, dialect, &given)?;
+    let (given, out) = match_arguments(callable, slf, args)?;
+    let result = run(args.py(), callable, dialect, &given)?;
     match out {
         None => Ok(result),
-        Some(out) => write_out(entry.names[0], &result, out),
+        Some(out) => write_out(callable.name, &result, out),
     }
 }
 

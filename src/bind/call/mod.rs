@@ -1,6 +1,7 @@
 //! Ops called from Python: functions, methods, operators, subscripts and writes in place.
 
 pub mod arguments;
+pub mod callable;
 pub mod indexing;
 pub mod inplace;
 pub mod invoke;

@@ -2,13 +2,14 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyList, PyString};
+use pyo3::types::{PyBool, PyInt, PyList, PyString};
 use smallvec::SmallVec;
 
 use super::arguments::Arguments;
+use super::callable::Callable;
 use crate::bind::convert::device::on_cpu;
 use crate::bind::value::var::Var;
-use crate::ops::entry::{Entry, Lit, Param, ParamKind};
+use crate::ops::entry::{Entry, InPlace, Lit, Param, ParamKind};
 
 /// Names of parameters in other libraries: ours, and theirs, which every function accepts.
 const SYNONYMS: &[(&str, &str)] = &[
@@ -51,21 +52,29 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("index", "indices"),
 ];
 
+/// The parameter for a device, which every function accepts, and which those that make tensors show.
+pub const DEVICE: &str = "device";
+
+/// Whether the function makes tensors of a dtype from other than tensors, or like one of them.
+pub fn makes(entry: &Entry) -> bool {
+    !entry.method && entry.params.iter().any(|p| p.kind.base == ParamKind::DType && p.kind.optional)
+}
+
 /// The arguments of a call, by parameter.
 pub type Given<'py> = SmallVec<[Option<Bound<'py, PyAny>>; 6]>;
 
 /// Gathers arguments into a list. If there are more positional arguments than parameters, they are the list of a
 /// parameter that takes all the rest (`einsum("ij,jk", a, b)`), of a first parameter that takes tensors (`meshgrid(x,
 /// y)`), or of a parameter that takes integers and is the first after a method's tensor (`x.reshape(2, 3)`).
-fn gather<'py>(py: Python<'py>, entry: &'static Entry, all: Given<'py>) -> PyResult<Given<'py>> {
+fn gather<'py>(py: Python<'py>, callable: &'static Callable, all: Given<'py>) -> PyResult<Given<'py>> {
+    let &Callable { entry, name } = callable;
     let lead = usize::from(entry.method);
     let ints = entry.params.get(lead).is_some_and(|p| p.kind.base == ParamKind::Ints);
     let rest = entry.params.iter().position(|p| p.kind.base == ParamKind::Rest);
     let tensors = entry.params.first().filter(|p| p.kind.base == ParamKind::Tensors).map(|_| 0);
     let Some(at) = tensors.or(rest).or(ints.then_some(lead)) else {
         return Err(PyTypeError::new_err(format!(
-            "{}() takes at most {} arguments ({} given)",
-            entry.names[0],
+            "{name}() takes at most {} arguments ({} given)",
             entry.params.len(),
             all.len()
         )));
@@ -76,15 +85,19 @@ fn gather<'py>(py: Python<'py>, entry: &'static Entry, all: Given<'py>) -> PyRes
     Ok(given)
 }
 
-/// Whether the arguments must be gathered although they are not too many: an integer stands for a dtype, so it belongs
-/// to a shape (`zeros(2, 3)`), or a tensor for a list of tensors (`meshgrid(x, y)`).
+/// Whether the arguments must be gathered although they are not too many: an integer stands for a dtype or a flag, so it
+/// belongs to a shape (`zeros(2, 3)`, `x.reshape(2, 3)`), or a tensor for a list of tensors (`meshgrid(x, y)`).
 fn takes_gathering(entry: &Entry, given: &Given<'_>) -> bool {
     let shaped = matches!(entry.params, [shape, dtype, ..] if shape.kind.base == ParamKind::Ints && dtype.kind.base == ParamKind::DType);
     let tensors = entry.params.first().is_some_and(|p| p.kind.base == ParamKind::Tensors);
     let is = |i: usize, kind: fn(&Bound<'_, PyAny>) -> bool| {
         given.get(i).is_some_and(|o| o.as_ref().is_some_and(kind))
     };
-    shaped && is(1, |o| o.is_instance_of::<PyInt>()) || tensors && is(0, |o| o.is_instance_of::<Var>())
+    let flagged = entry.in_place == InPlace::AnyShape
+        && matches!(entry.params, [_, shape, flag] if shape.kind.base == ParamKind::Ints && flag.kind.base == ParamKind::Bool);
+    flagged && is(2, |o| !o.is_instance_of::<PyBool>())
+        || shaped && is(1, |o| o.is_instance_of::<PyInt>())
+        || tensors && is(0, |o| o.is_instance_of::<Var>())
 }
 
 fn parameter(entry: &Entry, name: &str) -> Option<usize> {
@@ -95,13 +108,14 @@ fn parameter(entry: &Entry, name: &str) -> Option<usize> {
 /// The arguments of a call by parameter, and the argument `out`. `slf` is the tensor whose method is called.
 #[inline]
 pub fn match_arguments<'py>(
-    entry: &'static Entry,
+    callable: &'static Callable,
     slf: Option<Bound<'py, PyAny>>,
     args: &Arguments<'_, 'py>,
 ) -> PyResult<(Given<'py>, Option<Bound<'py, PyAny>>)> {
+    let &Callable { entry, name: called } = callable;
     let mut given: Given<'py> = slf.into_iter().chain(args.positional()).map(Some).collect();
     if given.len() > entry.params.len() || takes_gathering(entry, &given) {
-        given = gather(args.py(), entry, given)?;
+        given = gather(args.py(), callable, given)?;
     }
     given.resize(entry.params.len(), None);
     let Some(names) = args.names()? else { return Ok((given, None)) };
@@ -112,13 +126,12 @@ pub fn match_arguments<'py>(
         let Some(at) = parameter(entry, name) else {
             match name {
                 "out" => out = Some(args.named(i)).filter(|o| !o.is_none()),
-                "device" | "place" => on_cpu(entry.names[0], &args.named(i))?,
+                DEVICE | "place" => on_cpu(called, &args.named(i))?,
                 // Accepted and without effect: the names of results are not used.
                 "name" => {}
                 _ => {
                     return Err(PyTypeError::new_err(format!(
-                        "{}() got an unexpected keyword argument '{name}'; its parameters are {}",
-                        entry.names[0],
+                        "{called}() got an unexpected keyword argument '{name}'; its parameters are {}",
                         signature(entry)
                     )));
                 }
@@ -127,8 +140,8 @@ pub fn match_arguments<'py>(
         };
         if given[at].is_some() {
             return Err(PyTypeError::new_err(format!(
-                "{}() got multiple values for argument '{}'",
-                entry.names[0], entry.params[at].name
+                "{called}() got multiple values for argument '{}'",
+                entry.params[at].name
             )));
         }
         given[at] = Some(args.named(i));
@@ -149,5 +162,6 @@ pub fn signature(entry: &Entry) -> String {
         Some(Lit::Str(s)) => format!("{}='{s}'", p.name),
         Some(Lit::Ints(i)) => format!("{}={i:?}", p.name),
     };
-    format!("({})", entry.params.iter().map(param).collect::<Vec<_>>().join(", "))
+    let device = makes(entry).then(|| format!("{DEVICE}=None"));
+    format!("({})", entry.params.iter().map(param).chain(device).collect::<Vec<_>>().join(", "))
 }

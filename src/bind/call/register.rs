@@ -3,12 +3,14 @@
 
 use pyo3::prelude::*;
 
+use super::callable::{CALLABLES, Callable};
 use super::inplace;
-use super::parameters::signature;
-use super::shims::{self, AUGMENTED, ENTRIES, IN_PLACE_METHODS, METHODS};
+use super::parameters::{DEVICE, makes, signature};
+use super::shims::{self, AUGMENTED, IN_PLACE_METHODS, METHODS};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::value::var::Var;
 use crate::ops::entry::{Entry, InPlace, Param};
+use crate::ops::registry;
 
 /// A parameter for Python: its name, its type, whether it may be None, and its default (None where there is none).
 type Parameter = (&'static str, String, bool, Option<String>);
@@ -19,8 +21,12 @@ fn list_entries() -> Vec<(Vec<&'static str>, Vec<Parameter>, bool)> {
     let param = |p: &Param| {
         (p.name, format!("{:?}", p.kind.base), p.kind.optional, p.default.map(|d| format!("{d:?}")))
     };
-    let entry = |e: &&Entry| (e.names.to_vec(), e.params.iter().map(param).collect(), e.method);
-    ENTRIES.iter().map(entry).collect()
+    let device = || (DEVICE, "Object".to_owned(), true, Some("None".to_owned()));
+    let entry = |e: &Entry| {
+        let params = e.params.iter().map(param).chain(makes(e).then(device));
+        (e.names.to_vec(), params.collect(), e.method)
+    };
+    registry().map(entry).collect()
 }
 
 /// The documentation of a function or method, which begins with its signature as CPython expects it.
@@ -36,15 +42,16 @@ fn doc(entry: &Entry, name: &str, is_method: bool) -> String {
 /// an underscore; and the augmented assignments.
 fn add_methods(py: Python<'_>) -> PyResult<()> {
     let class = py.get_type::<Var>();
-    assert!(ENTRIES.len() <= METHODS.len(), "more ops than C functions");
-    for (i, entry) in ENTRIES.iter().enumerate().filter(|(_, e)| e.method) {
-        for name in entry.names.iter().filter(|n| !n.contains('.')) {
-            class.setattr(*name, shims::method(&class, name, doc(entry, name, true), METHODS[i])?)?;
-            if entry.in_place != InPlace::None {
-                let name = format!("{name}_");
-                let method = shims::method(&class, &name, doc(entry, &name, true), IN_PLACE_METHODS[i])?;
-                class.setattr(name, method)?;
-            }
+    assert!(CALLABLES.len() <= METHODS.len(), "more ops than C functions");
+    for (i, Callable { entry, name }) in CALLABLES.iter().enumerate() {
+        if !entry.method || name.contains('.') {
+            continue;
+        }
+        class.setattr(*name, shims::method(&class, name, doc(entry, name, true), METHODS[i])?)?;
+        if entry.in_place != InPlace::None {
+            let name = format!("{name}_");
+            let method = shims::method(&class, &name, doc(entry, &name, true), IN_PLACE_METHODS[i])?;
+            class.setattr(name, method)?;
         }
     }
     for (i, (name, _)) in inplace::AUGMENTED.iter().enumerate() {
@@ -58,18 +65,14 @@ fn add_methods(py: Python<'_>) -> PyResult<()> {
 /// modules below it where a name has dots.
 fn add_namespace(core: &Bound<'_, PyModule>, dialect: Dialect) -> PyResult<()> {
     let root = submodule(core, dialect.name())?;
-    for (i, entry) in ENTRIES.iter().enumerate() {
-        for name in entry.names {
-            let (module, short) = match name.rsplit_once('.') {
-                Some((path, short)) => {
-                    (path.split('.').try_fold(root.clone(), |m, p| submodule(&m, p))?, short)
-                }
-                None => (root.clone(), *name),
-            };
-            let function = shims::function(i, dialect, short, doc(entry, short, false), &module)?;
-            module.setattr(short, function)?;
-            module.index()?.append(short)?;
-        }
+    for (i, Callable { entry, name }) in CALLABLES.iter().enumerate() {
+        let (module, short) = match name.rsplit_once('.') {
+            Some((path, short)) => (path.split('.').try_fold(root.clone(), |m, p| submodule(&m, p))?, short),
+            None => (root.clone(), *name),
+        };
+        let function = shims::function(i, dialect, short, doc(entry, short, false), &module)?;
+        module.setattr(short, function)?;
+        module.index()?.append(short)?;
     }
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::LazyLock;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -10,17 +9,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::arguments::Arguments;
+use super::callable::CALLABLES;
 use super::inplace;
 use super::invoke::call;
 use crate::bind::python::capi::attached;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::value::var::Var;
 use crate::error::Error;
-use crate::ops::entry::{Entry, InPlace};
-use crate::ops::registry;
-
-/// The ops that Python can call. A C function leads to one by its number in this list.
-pub static ENTRIES: LazyLock<Vec<&'static Entry>> = LazyLock::new(|| registry().collect());
+use crate::ops::entry::InPlace;
 
 /// A C function with the flags `METH_FASTCALL | METH_KEYWORDS`.
 pub type CFunction = unsafe extern "C" fn(
@@ -35,12 +31,12 @@ trait Shim {
     fn run<'py>(number: usize, args: &Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>>;
 }
 
-/// Methods of tensors, by the number of their op.
+/// Methods of tensors, by their number in [`CALLABLES`].
 struct Method;
 
 impl Shim for Method {
     fn run<'py>(number: usize, args: &Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        call(ENTRIES[number], None, Some(args.slf()), args)
+        call(&CALLABLES[number], None, Some(args.slf()), args)
     }
 }
 
@@ -49,10 +45,10 @@ struct InPlaceMethod;
 
 impl Shim for InPlaceMethod {
     fn run<'py>(number: usize, args: &Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (entry, slf) = (ENTRIES[number], args.slf());
-        let reshapes = entry.in_place == InPlace::AnyShape;
-        inplace::replace(slf.cast::<Var>()?, entry.names[0], reshapes, || {
-            call(entry, None, Some(slf.clone()), args)
+        let (callable, slf) = (&CALLABLES[number], args.slf());
+        let reshapes = callable.entry.in_place == InPlace::AnyShape;
+        inplace::replace(slf.cast::<Var>()?, callable.name, reshapes, || {
+            call(callable, None, Some(slf.clone()), args)
         })?;
         Ok(slf)
     }
@@ -71,12 +67,12 @@ impl Shim for Augmented {
     }
 }
 
-/// Functions of a dialect's namespace, by the number of their op.
+/// Functions of a dialect's namespace, by their number in [`CALLABLES`].
 struct Function<const DIALECT: usize>;
 
 impl<const DIALECT: usize> Shim for Function<DIALECT> {
     fn run<'py>(number: usize, args: &Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        call(ENTRIES[number], Some(const { Dialect::of(DIALECT) }), None, args)
+        call(&CALLABLES[number], Some(const { Dialect::of(DIALECT) }), None, args)
     }
 }
 
@@ -119,7 +115,7 @@ unsafe fn enter<S: Shim>(
     }
 }
 
-/// The C functions of a kind by number: eight for each of the given numbers, or 512.
+/// The C functions of a kind by number: eight for each of the given numbers, or 768.
 macro_rules! numbered {
     ($kind:ty: $($hi:literal)*) => { [$(
         shim::<$kind, { $hi * 8 }>, shim::<$kind, { $hi * 8 + 1 }>,
@@ -129,16 +125,17 @@ macro_rules! numbered {
     )*] };
     ($kind:ty) => {
         numbered!($kind: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63)
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
+            64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95)
     };
 }
 
-/// The methods by the number of their op.
-pub static METHODS: [CFunction; 512] = numbered!(Method);
-/// The in-place forms of the methods by the number of their op.
-pub static IN_PLACE_METHODS: [CFunction; 512] = numbered!(InPlaceMethod);
-/// By dialect: the functions by the number of their op.
-static FUNCTIONS: [[CFunction; 512]; 3] =
+/// The methods by their number in [`CALLABLES`].
+pub static METHODS: [CFunction; 768] = numbered!(Method);
+/// The in-place forms of the methods by their number in [`CALLABLES`].
+pub static IN_PLACE_METHODS: [CFunction; 768] = numbered!(InPlaceMethod);
+/// By dialect: the functions by their number in [`CALLABLES`].
+static FUNCTIONS: [[CFunction; 768]; 3] =
     [numbered!(Function<0>), numbered!(Function<1>), numbered!(Function<2>)];
 /// The augmented assignments by their number in [`inplace::AUGMENTED`].
 pub static AUGMENTED: [CFunction; 16] = numbered!(Augmented: 0 1);
@@ -169,16 +166,16 @@ pub fn method<'py>(
     }
 }
 
-/// A function of a dialect's namespace that calls the op of that number. Its `__self__` is the module that it is in, as
+/// A function of a dialect's namespace that calls what has that number. Its `__self__` is the module that it is in, as
 /// for every function of an extension module, so it can be pickled by its name.
 pub fn function<'py>(
-    entry: usize,
+    number: usize,
     dialect: Dialect,
     name: &str,
     doc: String,
     module: &Bound<'py, PyModule>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let definition = definition(name, doc, FUNCTIONS[dialect as usize][entry]);
+    let definition = definition(name, doc, FUNCTIONS[dialect as usize][number]);
     // SAFETY: the definition is never freed, and the function has the signature that its flags say.
     unsafe {
         let function = ffi::PyCFunction_NewEx(definition, module.as_ptr(), module.name()?.as_ptr());

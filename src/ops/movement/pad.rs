@@ -190,7 +190,7 @@ impl Linear for Roll {
     }
 }
 
-/// The elements moved by `shifts` places along axes; those beyond the end come in at the start. Without
+/// The elements moved by `shift` places along axes; those beyond the end come in at the start. Without
 /// `axis` all elements in C order are moved.
 ///
 /// ```python
@@ -198,20 +198,20 @@ impl Linear for Roll {
 /// array([3, 1, 2])
 /// ```
 #[op(method)]
-pub fn roll(x: &Tensor, shifts: &[i64], #[default(None)] axis: Axes<'_>) -> Result<Tensor> {
+pub fn roll(x: &Tensor, shift: &[i64], #[default(None)] axis: Axes<'_>) -> Result<Tensor> {
     let Some(axes) = axis else {
-        let &[shift] = shifts else { bail!(Argument, "roll", "{} shifts need as many axes", shifts.len()) };
+        let &[by] = shift else { bail!(Argument, "roll", "{} shifts need as many axes", shift.len()) };
         let flat = super::shapes::reshape_to(x, &[shape::len(x.dims())])?;
-        return super::shapes::reshape_to(&roll(&flat, &[shift], Some(&[0]))?, x.dims());
+        return super::shapes::reshape_to(&roll(&flat, &[by], Some(&[0]))?, x.dims());
     };
-    if shifts.len() != axes.len() && shifts.len() != 1 {
-        bail!(Argument, "roll", "{} shifts for {} axes", shifts.len(), axes.len());
+    if shift.len() != axes.len() && shift.len() != 1 {
+        bail!(Argument, "roll", "{} shifts for {} axes", shift.len(), axes.len());
     }
     let mut out = x.clone();
-    for (&axis, &shift) in axes.iter().zip(shifts.iter().cycle()) {
+    for (&axis, &by) in axes.iter().zip(shift.iter().cycle()) {
         let at = shape::axis("roll", axis, x.rank())?;
         let n = x.dims()[at];
-        let first = if n == 0 { 0 } else { shift.rem_euclid(n as i64) as usize };
+        let first = if n == 0 { 0 } else { by.rem_euclid(n as i64) as usize };
         if first != 0 {
             out = apply(LinearOp(Roll { back: x.rank() - at, by: first }), &[&out])?;
         }

@@ -3,6 +3,7 @@
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Saved, Tensor, apply};
+use crate::ops::copy;
 use crate::ops::entry::{Axes, op};
 use crate::ops::linear::{Linear, LinearOp, with_hidden};
 use crate::shape::{self, Dims};
@@ -56,9 +57,10 @@ fn filled(op: &'static str, n: usize, shape: &[i64]) -> Result<Dims> {
 }
 
 /// The elements in C order under another shape; one size may be -1 and is computed from the others. Shares
-/// memory where strides allow it.
+/// memory where strides allow it; with `copy` never, and without (`copy=False`) always.
 ///
-/// Raises ShapeError where the number of elements differs.
+/// Raises ShapeError where the number of elements differs, and ArgumentError where strides allow no sharing that `copy`
+/// asks for.
 ///
 /// ```python
 /// >>> fg.reshape(fg.tensor([1, 2, 3, 4]), (2, -1)).numpy()
@@ -66,8 +68,20 @@ fn filled(op: &'static str, n: usize, shape: &[i64]) -> Result<Dims> {
 ///        [3, 4]])
 /// ```
 #[op(reshaping, names("reshape", "view"))]
-pub fn reshape(x: &Tensor, shape: &[i64]) -> Result<Tensor> {
-    reshape_to(x, &filled("reshape", shape::len(x.dims()), shape)?)
+pub fn reshape(x: &Tensor, shape: &[i64], #[default(None)] copy: Option<bool>) -> Result<Tensor> {
+    let y = reshape_to(x, &filled("reshape", shape::len(x.dims()), shape)?)?;
+    match copy {
+        Some(true) => copy::copy(&y),
+        Some(false) if !x.array.is_contiguous() && y.array.ptr() != x.array.ptr() => {
+            bail!(
+                Argument,
+                "reshape",
+                "the elements of {:?} cannot be seen as {shape:?} without a copy",
+                x.dims()
+            )
+        }
+        _ => Ok(y),
+    }
 }
 
 /// The elements of `x` in C order under the shape of `y`.

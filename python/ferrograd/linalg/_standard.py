@@ -1,0 +1,114 @@
+"""The functions of the array API standard's ``linalg`` that the core has in another form."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ferrograd._core import Tensor
+from ferrograd._core import native as _root
+from ferrograd._core.native import cross, matmul, matrix_transpose, outer, tensordot, vecdot
+from ferrograd._core.native import linalg as _ops
+
+__all__ = [
+    "cross",
+    "diagonal",
+    "eigh",
+    "matmul",
+    "matrix_transpose",
+    "outer",
+    "qr",
+    "slogdet",
+    "svd",
+    "tensordot",
+    "trace",
+    "vecdot",
+]
+
+
+class EighResult(NamedTuple):
+    """Eigenvalues and eigenvectors."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class QRResult(NamedTuple):
+    """Orthonormal columns and a triangle."""
+
+    Q: Tensor
+    R: Tensor
+
+
+class SlogdetResult(NamedTuple):
+    """The sign of a determinant and the logarithm of its absolute value."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+class SVDResult(NamedTuple):
+    """Left vectors, singular values and right vectors."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+def eigh(x: Any, UPLO: str = "L") -> EighResult:
+    """Eigenvalues, rising, and eigenvectors of symmetric or Hermitian matrices, of which one triangle is read.
+
+    >>> import ferrograd as fg
+    >>> fg.linalg.eigh(2 * fg.ones((1, 1))).eigenvalues.tolist()
+    [2.0]
+    """
+    return EighResult(*_ops.eigh(x, UPLO))
+
+
+def qr(x: Any, mode: str = "reduced") -> QRResult:
+    """Orthonormal columns Q and an upper triangle R with ``Q @ R = x``; with mode='complete', Q is square.
+
+    >>> import ferrograd as fg
+    >>> fg.linalg.qr(fg.ones((3, 2))).R.shape
+    (2, 2)
+    """
+    return QRResult(*_ops.qr(x, mode))
+
+
+def slogdet(x: Any) -> SlogdetResult:
+    """The sign of the determinant and the logarithm of its absolute value: 0 and -inf for a singular matrix.
+
+    >>> import ferrograd as fg
+    >>> fg.linalg.slogdet(fg.ones((1, 1))).sign.item()
+    1.0
+    """
+    return SlogdetResult(*_ops.slogdet(x))
+
+
+def svd(x: Any, full_matrices: bool = True) -> SVDResult:
+    """The factors U, S, Vh of ``x = U[:, :k] @ diag(S) @ Vh[:k, :]``, S falling.
+
+    >>> import ferrograd as fg
+    >>> fg.linalg.svd(2 * fg.ones((1, 1))).S.tolist()
+    [2.0]
+    """
+    return SVDResult(*_ops.svd(x, full_matrices))
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
+    """The diagonals of matrices, the main ones or those ``offset`` above.
+
+    >>> import ferrograd as fg
+    >>> fg.linalg.diagonal(fg.eye(2)).tolist()
+    [1.0, 1.0]
+    """
+    return _root.diagonal(x, offset, -2, -1)
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
+    """The sums of the diagonals of matrices. Truth values and integers are summed in 64 bits.
+
+    >>> import ferrograd as fg
+    >>> fg.linalg.trace(fg.eye(2)).item()
+    2.0
+    """
+    return _root.sum(diagonal(x, offset=offset), -1, dtype=dtype)
