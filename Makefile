@@ -9,10 +9,12 @@ SOURCES := $(shell find src python -name '*.rs' -o -name '*.py' -o -name '*.pyi'
 demo: install
 	$(BIN)/python examples/demo.py
 
-# The Rust tests are built beside the wheel, whose last step keeps one processor busy for minutes.
+# The Rust tests are built beside the wheel, whose last step keeps one processor busy for minutes. The tests of reliability
+# measure memory and times, so nothing runs beside them.
 test:
 	$(MAKE) --no-print-directory -j2 install rust
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --ignore tests/reliability
+	$(BIN)/python -m pytest tests/reliability
 
 rust:
 	cargo test --quiet

@@ -8,6 +8,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -17,19 +18,37 @@ settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
 
 
-def threads() -> list[str]:
-    """The names of this process's threads except the main one; empty where the system does not list them."""
+def threads() -> dict[str, str]:
+    """The names of this process's threads except the main one, by number; empty where the system does not list them."""
     tasks = Path("/proc/self/task")
     if not tasks.exists():
-        return []
+        return {}
     names = {task.name: (task / "comm").read_text().strip() for task in tasks.iterdir()}
-    return sorted(name for task, name in names.items() if task != str(os.getpid()))
+    return {task: name for task, name in names.items() if task != str(os.getpid())}
+
+
+#: The threads that run already: those of a worker process of the tests.
+BEFORE = threads()
+
+#: The threads that worker processes left.
+LEFT: list[str] = []
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Notes the threads that a worker process left."""
+    LEFT.extend(getattr(node, "workeroutput", {}).get("threads", []))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fails the run if a thread is left that is not one of a pool."""
-    strangers = [name for name in threads() if not name.startswith("ferrograd-")]
+    left = [name for i, name in threads().items() if i not in BEFORE and not name.startswith("ferrograd-")]
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["threads"] = left
+        return
+    # With worker processes, this process runs no test.
+    strangers = LEFT if session.config.getoption("numprocesses", None) else left
     if strangers:
         print(f"\nthreads left after the tests: {strangers}")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -54,6 +54,16 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "dtype='float32'",
     ),
     "grad of a function": (lambda: wrong.grad(lambda x: x), fg.ArgumentError, "use ferrograd.func.grad(f)(x)"),
+    "torch's grad of a function": (
+        lambda: torch.autograd.grad(lambda x: x, torch.ones(2)),  # type: ignore[arg-type]
+        fg.ArgumentError,
+        "use ferrograd.func.grad(f)(x)",
+    ),
+    "Paddle's grad of a function": (
+        lambda: paddle.grad(lambda x: x, paddle.ones([2])),  # type: ignore[arg-type]
+        fg.ArgumentError,
+        "use ferrograd.func.grad(f)(x)",
+    ),
     "a transform in the root": (lambda: wrong.vmap, AttributeError, "it is ferrograd.func.vmap"),
     "backward of an untracked tensor": (
         lambda: fg.ones(()).backward(),

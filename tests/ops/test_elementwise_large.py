@@ -120,8 +120,9 @@ def test_integer_remainders_are_exact(dtype: str) -> None:
         rest, floor = np.remainder(x, y), np.floor_divide(x, y)
     np.testing.assert_array_equal(fg.remainder(fg.tensor(x), fg.tensor(y)).numpy(), rest)
     np.testing.assert_array_equal(fg.floor_divide(fg.tensor(x), fg.tensor(y)).numpy(), floor)
-    assert not fg.remainder(fg.tensor(x), fg.tensor(np.zeros(1, dtype))).numpy().any()
-    assert not fg.floor_divide(fg.tensor(x), fg.tensor(np.zeros(1, dtype))).numpy().any()
+    for op in (fg.remainder, fg.floor_divide):
+        with pytest.warns(RuntimeWarning, match="divide by zero"):
+            assert not op(fg.tensor(x), fg.tensor(np.zeros(1, dtype))).numpy().any()
 
 
 TRIPLES: dict[str, Callable[..., Any]] = {

@@ -101,7 +101,7 @@ def test_truth_values() -> None:
 def test_integers_wrap_around_as_numpys(dtype: str) -> None:
     info = np.iinfo(dtype)
     a = np.array([info.min, info.max, info.max, 3], dtype)
-    b = np.array([info.max, info.max, 2, 0], dtype)
+    b = np.array([info.max, info.max, 2, 5], dtype)
     x, y = fg.tensor(a), fg.tensor(b)
     with np.errstate(all="ignore"):
         for op in (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod):
@@ -118,8 +118,10 @@ def test_the_smallest_integer_divided_by_minus_one_does_not_trap() -> None:
     x = fg.tensor(np.array([-(2**63)]))
     assert np.asarray(x // -1).tolist() == [-(2**63)]
     assert np.asarray(x % -1).tolist() == [0]
-    assert np.asarray(x // 0).tolist() == [0]
-    assert np.asarray(x % 0).tolist() == [0]
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        assert np.asarray(x // 0).tolist() == [0]
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        assert np.asarray(x % 0).tolist() == [0]
 
 
 def test_numbers_that_do_not_fit() -> None:

@@ -17,7 +17,8 @@ def as_tensors(value: object, what: str) -> list[Tensor]:
     if isinstance(value, Tensor):
         return [value]
     if not isinstance(value, (list, tuple)):
-        raise ArgumentError(f"{what} must be Tensor or list of Tensor, not {type(value).__name__}")
+        way_out = "; for a function use ferrograd.func.grad(f)(x)" if callable(value) else ""
+        raise ArgumentError(f"{what} must be Tensor or list of Tensor, not {type(value).__name__}{way_out}")
     if not value:
         raise ArgumentError(f"{what} cannot be empty")
     for i, one in enumerate(value):

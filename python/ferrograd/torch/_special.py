@@ -116,7 +116,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: float = 0) -> Tensor:
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """The quotient; with the ``rounding_mode`` "trunc" rounded towards 0, with "floor" down.
 
-    Rounded quotients of integers are integers, and their divisors are not 0.
+    Rounded quotients of integers are integers; an integer divided by 0 raises ArgumentError.
     """
     if rounding_mode is None:
         return ops.divide(input, other)

@@ -95,7 +95,8 @@ pub fn endpoints<'py>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<Vec<End
         raise(given.py(), "ArgumentError", format!("{name}: {what} {class}{not}"))
     };
     let Ok(walk) = given.try_iter() else {
-        return Err(refused("a Tensor, a GradientEdge or a sequence of them, not", given, ""));
+        let way_out = if given.is_callable() { "; for a function use ferrograd.func.grad(f)(x)" } else { "" };
+        return Err(refused("a Tensor, a GradientEdge or a sequence of them, not", given, way_out));
     };
     let mut found = Vec::with_capacity(1);
     for (i, one) in walk.enumerate() {

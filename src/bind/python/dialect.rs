@@ -74,6 +74,17 @@ impl Dialect {
         self == Dialect::Paddle
     }
 
+    /// An integer divided by 0: an error with this text, or (native) a warning as NumPy's.
+    pub fn error_of_zero_division(self) -> Option<&'static str> {
+        match self {
+            Dialect::Native => None,
+            Dialect::Paddle => Some(
+                "Integer division by zero encountered in (floor/trunc) divide. Please check the input value.",
+            ),
+            Dialect::Torch => Some("ZeroDivisionError: an integer is divided by 0"),
+        }
+    }
+
     /// Tracking a tensor of integers, which have no derivatives: a warning (Paddle), or an error.
     pub fn warns_of_tracked_integers(self) -> bool {
         self == Dialect::Paddle

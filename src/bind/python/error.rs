@@ -8,6 +8,7 @@ use pyo3::types::PyDict;
 
 use super::capi::{attached, no_memory};
 use crate::error::Error;
+use crate::kernel::pointwise::division::take_zero_division;
 use crate::memory;
 
 /// The classes. The first one is the base of all others.
@@ -85,6 +86,8 @@ pub fn check_callable(op: &str, hook: &Bound<'_, PyAny>) -> PyResult<()> {
 
 impl From<Box<Error>> for PyErr {
     fn from(error: Box<Error>) -> PyErr {
+        // What the op divided before it failed is not said to its successor.
+        take_zero_division();
         let class = match *error {
             Error::Argument { .. } => "ArgumentError",
             Error::Shape { .. } => "ShapeError",

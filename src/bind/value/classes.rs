@@ -1,14 +1,19 @@
 //! The classes of tensors, one for each dialect, and the one way in which their objects are made.
 
+use std::ffi::CString;
+
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::var::{State, Value, Var};
 use crate::bind::python::capi::untrack;
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::raise;
 use crate::bind::python::facade::TORCH_TENSOR;
 use crate::bind::python::modes;
 use crate::graph::{DetachReason, Tensor};
+use crate::kernel::pointwise::division::take_zero_division;
 
 /// The class of Paddle's tensors. Methods that mean something else there than natively are put on it in Python.
 #[pyclass(frozen, extends = Var, subclass, name = "Tensor", module = "ferrograd.paddle")]
@@ -39,10 +44,23 @@ impl TorchTensor {
     }
 }
 
+/// Warns of an integer that an op divided by 0, or raises.
+#[cold]
+fn divided_by_zero(py: Python<'_>, op: &str, dialect: Dialect) -> PyResult<()> {
+    if let Some(text) = dialect.error_of_zero_division() {
+        return Err(raise(py, "ArgumentError", format!("{op}: {text}")));
+    }
+    let text = CString::new(format!("divide by zero encountered in {op}"))?;
+    PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1)
+}
+
 impl Var {
     /// A Python object of the dialect's class with a value of its own, such as the result of an op.
     #[inline]
     pub fn result(py: Python<'_>, tensor: Tensor, dialect: Dialect) -> PyResult<Bound<'_, Var>> {
+        if let Some(op) = take_zero_division() {
+            divided_by_zero(py, op, dialect)?;
+        }
         Var::object(py, Value::Own(tensor), dialect)
     }
 

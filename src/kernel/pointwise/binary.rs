@@ -11,6 +11,7 @@ use crate::kernel::broadcast::{BroadcastIter, common_order, inverse, is_stepwise
 use crate::kernel::fast::Fast;
 use crate::kernel::num::{Field, Num};
 use crate::kernel::par::{self, SendPtr};
+use crate::kernel::pointwise::division;
 use crate::kernel::pointwise::unary::Scalars;
 use crate::kernel::simd;
 use crate::shape;
@@ -22,10 +23,13 @@ pub type BinaryLoop =
 /// A loop, and the scalars that it reads.
 type Row<'a> = (BinaryLoop, &'a Scalars);
 
-/// The loops of one formula by the dtype of its inputs, and the dtype of its results (`None`: that of the inputs).
+/// The loops of one formula by the dtype of its inputs.
 pub struct BinaryLoops {
     pub loops: [Option<BinaryLoop>; DTYPES],
+    /// The dtype of the results (`None`: that of the inputs).
     pub out: Option<DType>,
+    /// Whether integers are divided by the second operand.
+    pub divides: bool,
 }
 
 /// `out[i] = row(x[i], y[i])`.
@@ -183,7 +187,7 @@ macro_rules! binary_loops {
         let mut loops: [Option<binary::BinaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of dtype `out`.
         $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::binary::binary_loop!($Trait row $Out $t)); )*
-        &binary::BinaryLoops { loops, out: $out }
+        &binary::BinaryLoops { loops, out: $out, divides: false }
     }};
     (@row Special $Out:ident $x:ident $y:ident $p:tt $e:expr) => {
         // One copy of the formula for both dtypes.
@@ -251,7 +255,7 @@ impl BinaryLoops {
         let mut loops = self.loops;
         loops[DType::C64 as usize] = complex.loops[DType::C64 as usize];
         loops[DType::C128 as usize] = complex.loops[DType::C128 as usize];
-        BinaryLoops { loops, out: self.out }
+        BinaryLoops { loops, ..*self }
     }
 }
 
@@ -283,6 +287,9 @@ pub fn apply_with(
     };
     assert_eq!(x.dtype(), y.dtype(), "{op}: the dtypes were promoted before");
     let out = table.out.unwrap_or(x.dtype());
+    if table.divides && x.len() > 0 {
+        division::note_zeros(op, y)?;
+    }
     if x.is_contiguous() && y.is_contiguous() {
         if shape::same(x.dims(), y.dims()) {
             return apply_contiguous(op, (row, p), out, x.dims(), (x, 1), (y, 1));

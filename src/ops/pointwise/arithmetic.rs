@@ -34,11 +34,11 @@ binary_ops! {
         "fg.divide(fg.tensor([1, 3]), 2).tolist()" => "[0.5, 1.5]";
     FloorDivide floor_divide, floor_divide_same: table x, y => division::FLOOR;
         [] _g => zero(); [] _g => zero();
-        "The quotient rounded towards minus infinity; an integer divided by 0 is 0. Its derivative is zero.",
+        "The quotient rounded towards minus infinity; an integer divided by 0 is 0, with a RuntimeWarning (in the other dialects an error). Its derivative is zero.",
         "fg.floor_divide(fg.tensor([7, -7]), 2).tolist()" => "[3, -4]";
     Remainder remainder, remainder_same(mod): table x, y => division::REST;
         [] g => g.clone(); [x, y] g => -(g * floor_divide_same(x, y)?);
-        "What `floor_divide` leaves, x - y * floor(x / y), with the sign of y; an integer modulo 0 is 0.",
+        "What `floor_divide` leaves, x - y * floor(x / y), with the sign of y; an integer modulo 0 is 0, with a RuntimeWarning (in the other dialects an error).",
         "fg.remainder(fg.tensor([7, -7]), 3).tolist()" => "[1, 2]";
     Atan2 atan2, atan2_same(arctan2): real x, y => x.atan2(y);
         [x, y] g => angle_gradient(g, y, x, y)?; [x, y] g => -angle_gradient(g, x, x, y)?;
@@ -77,7 +77,7 @@ binary_ops! {
         "fg.fmin(fg.tensor([1.0, float('nan')]), 3.0).tolist()" => "[1.0, 3.0]";
     Fmod fmod, fmod_same: table x, y => division::FMOD;
         [] g => g.clone(); [x, y] g => -(g * trunc(&divide_same(x, y)?)?);
-        "What a division rounded towards 0 leaves, x - y * trunc(x / y), with the sign of x; an integer modulo 0 is 0.",
+        "What a division rounded towards 0 leaves, x - y * trunc(x / y), with the sign of x; an integer modulo 0 is 0, with a RuntimeWarning (in the other dialects an error).",
         "fg.fmod(fg.tensor([7, -7]), 3).tolist()" => "[1, -1]";
     Nextafter nextafter, nextafter_same: plain x, y => x.next_after(y);
         [] _g => none_for("nextafter", STEPS)?; [] _g => none_for("nextafter", STEPS)?;
