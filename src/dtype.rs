@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+pub use half::{bf16, f16};
 use num_complex::Complex;
 
 /// The type of an array's elements. The discriminant is the index into tables by dtype.
@@ -17,6 +18,8 @@ pub enum DType {
     I32,
     U64,
     I64,
+    F16,
+    BF16,
     F32,
     F64,
     C64,
@@ -24,7 +27,7 @@ pub enum DType {
 }
 
 /// The number of dtypes, which is the length of a table by dtype.
-pub const DTYPES: usize = 13;
+pub const DTYPES: usize = 15;
 
 /// The kinds of dtypes, weakest first. A result of two kinds has the dtype of the stronger kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,13 +41,14 @@ pub enum DTypeKind {
 use DType::*;
 
 impl DType {
-    pub const ALL: [DType; DTYPES] = [Bool, U8, I8, U16, I16, U32, I32, U64, I64, F32, F64, C64, C128];
+    pub const ALL: [DType; DTYPES] =
+        [Bool, U8, I8, U16, I16, U32, I32, U64, I64, F16, BF16, F32, F64, C64, C128];
 
     /// Bytes of one element.
     pub const fn size(self) -> usize {
         match self {
             Bool | U8 | I8 => 1,
-            U16 | I16 => 2,
+            U16 | I16 | F16 | BF16 => 2,
             U32 | I32 | F32 => 4,
             U64 | I64 | F64 | C64 => 8,
             C128 => 16,
@@ -54,7 +58,7 @@ impl DType {
     pub const fn kind(self) -> DTypeKind {
         match self {
             Bool => DTypeKind::Bool,
-            F32 | F64 => DTypeKind::Float,
+            F16 | BF16 | F32 | F64 => DTypeKind::Float,
             C64 | C128 => DTypeKind::Complex,
             _ => DTypeKind::Int,
         }
@@ -62,11 +66,17 @@ impl DType {
 
     /// Whether values of the dtype can have a gradient.
     pub const fn is_differentiable(self) -> bool {
-        matches!(self, F32 | F64 | C64 | C128)
+        matches!(self, F16 | BF16 | F32 | F64 | C64 | C128)
     }
 
     pub const fn is_float(self) -> bool {
-        matches!(self, F32 | F64)
+        matches!(self, F16 | BF16 | F32 | F64)
+    }
+
+    /// Whether elements are stored in two bytes and computed with in float32.
+    #[inline(always)]
+    pub const fn is_half(self) -> bool {
+        matches!(self, F16 | BF16)
     }
 
     pub const fn is_complex(self) -> bool {
@@ -106,6 +116,8 @@ impl DType {
             I32 => "int32",
             U64 => "uint64",
             I64 => "int64",
+            F16 => "float16",
+            BF16 => "bfloat16",
             F32 => "float32",
             F64 => "float64",
             C64 => "complex64",
@@ -116,6 +128,7 @@ impl DType {
     /// The dtype of a name, in the spelling of NumPy, Paddle or PyTorch.
     pub fn parse(name: &str) -> Option<DType> {
         Some(match name {
+            "half" => F16,
             "float" => F32,
             "double" => F64,
             "cfloat" => C64,
@@ -128,7 +141,7 @@ impl DType {
 
     /// The dtype of a result of two arrays. Within a kind it follows the Python array API standard (and is float64
     /// for uint64 with a signed integer, as in NumPy). Across kinds it is the dtype of the stronger kind, but
-    /// complex128 for float64 with complex64.
+    /// complex128 for float64 with complex64. Neither half dtype holds the other's numbers, so both together give float32.
     pub fn promote(self, other: DType) -> DType {
         if self == other {
             return self;
@@ -140,6 +153,9 @@ impl DType {
             std::cmp::Ordering::Greater => return self,
             std::cmp::Ordering::Less => return other,
             std::cmp::Ordering::Equal => {}
+        }
+        if self.is_half() && other.is_half() {
+            return F32;
         }
         let (small, large) = if self.size() <= other.size() { (self, other) } else { (other, self) };
         if self.is_unsigned() == other.is_unsigned() || (large.size() > small.size() && !large.is_unsigned())
@@ -230,6 +246,30 @@ macro_rules! element {
 }
 element!(u8 => U8, i8 => I8, u16 => U16, i16 => I16, u32 => U32, i32 => I32, u64 => U64, i64 => I64, f32 => F32, f64 => F64);
 
+macro_rules! half {
+    ($($t:ident => $dtype:ident),*) => { $(
+        impl sealed::Sealed for $t {}
+        // SAFETY: 16 bits in a transparent struct, all of whose patterns are values.
+        unsafe impl Element for $t {
+            const DTYPE: DType = $dtype;
+            #[inline(always)] fn from_f64(v: f64) -> Self { $t::from_f32(rounded_to_odd(v)) }
+            #[inline(always)] fn from_i64(v: i64) -> Self { Self::from_f64(v as f64) }
+        }
+    )* };
+}
+half!(f16 => F16, bf16 => BF16);
+
+/// A number in float32, so that the next rounding to 16 bits gives the 16 bits that are nearest to the number: where it
+/// is not exact, the last bit is 1, and the result is on no boundary between two shorter numbers (S. Boldo, G.
+/// Melquiond, 2008).
+#[inline(always)]
+pub(crate) fn rounded_to_odd(v: f64) -> f32 {
+    let near = v as f32;
+    let bits = near.to_bits();
+    let odd = if f64::from(near).abs() > v.abs() { bits.wrapping_sub(1) } else { bits | 1 };
+    f32::from_bits(if f64::from(near) == v || bits & 1 == 1 { bits } else { odd })
+}
+
 impl sealed::Sealed for Bool8 {}
 // SAFETY: one transparent byte, and every byte is a value.
 unsafe impl Element for Bool8 {
@@ -276,10 +316,11 @@ pub type c128 = Complex<f64>;
 
 /// Runs a block with `$T` the Rust type of a dtype: `dispatch!(dtype, all T => block)`. The groups are `all`, `ordered`
 /// (all but complex), `field` (all but bool), `num` (integers and floats), `int`, `float`, `inexact` (floats and
-/// complex), and `scalar` (floats and complex128). A dtype outside the group runs the `else` block.
+/// complex), and `scalar` (floats and complex128). Half dtypes are in `all` only, because nothing computes with them. A
+/// dtype outside the group runs the `else` block.
 macro_rules! dispatch {
     ($d:expr, all $T:ident => $body:expr) => {
-        $crate::dtype::dispatch!(@ $d, $T, $body, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128;)
+        $crate::dtype::dispatch!(@ $d, $T, $body, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F16 f16, BF16 bf16, F32 f32, F64 f64, C64 c64, C128 c128;)
     };
     ($d:expr, ordered $T:ident => $body:expr, else $other:expr) => {
         $crate::dtype::dispatch!(@ $d, $T, $body, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64; _ => $other)
@@ -304,7 +345,7 @@ macro_rules! dispatch {
     };
     (@ $d:expr, $T:ident, $body:expr, $($V:ident $t:ident),*; $($rest:tt)*) => {{
         #[allow(unused_imports)]
-        use $crate::dtype::{Bool8, c64, c128};
+        use $crate::dtype::{Bool8, bf16, c64, c128, f16};
         match $d { $($crate::dtype::DType::$V => { #[allow(dead_code)] type $T = $t; $body })* $($rest)* }
     }};
 }

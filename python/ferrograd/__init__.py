@@ -106,6 +106,7 @@ if _typing.TYPE_CHECKING:
     )
     from ferrograd._dialects.install_as import install_as
     from ferrograd._graph.graph import Graph, graph
+    from ferrograd._tensor.dtypes import bfloat16
     from ferrograd._tensor.shape import Size
 else:
     # Modules that not every program needs, each with the names that import it on first use.
@@ -143,6 +144,7 @@ else:
             "saved_tensors_hooks",
             "spill_saved",
         ),
+        "_tensor.dtypes": ("bfloat16",),
         "_tensor.shape": ("Size",),
         "_autograd.debugging": (
             "debug_nans",
@@ -218,6 +220,7 @@ __all__ = [
     "__version__",
     "asarray",
     "backward",
+    "bfloat16",
     "bool",
     "broadcast_shapes",
     "can_cast",
@@ -234,6 +237,7 @@ __all__ = [
     "enable_grad",
     "fft",
     "finfo",
+    "float16",
     "float32",
     "float64",
     "from_dlpack",
@@ -293,6 +297,7 @@ uint8 = _np.dtype("uint8")
 uint16 = _np.dtype("uint16")
 uint32 = _np.dtype("uint32")
 uint64 = _np.dtype("uint64")
+float16 = _np.dtype("float16")
 float32 = _np.dtype("float32")
 float64 = _np.dtype("float64")
 complex64 = _np.dtype("complex64")

@@ -12,6 +12,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._arguments import typed
 from ferrograd._core import Tensor, native
+from ferrograd._tensor import dtypes
 from ferrograd._tensor.device import DEVICES, Device
 
 _KINDS = {
@@ -121,9 +122,10 @@ def finfo(type: Any, /) -> FloatInfo:
     >>> fg.finfo(fg.float32).bits
     32
     """
-    found: Any = np.finfo(getattr(type, "dtype", type))
+    found: Any = dtypes.finfo(type)
     limits = {name: float(getattr(found, name)) for name in FloatInfo._fields if name not in ("bits", "dtype")}
-    return FloatInfo(bits=found.bits, dtype=np.dtype(found.dtype), **limits)
+    dtype = dtypes.bfloat16 if found.dtype == "bfloat16" else np.dtype(found.dtype)
+    return FloatInfo(bits=found.bits, dtype=dtype, **limits)
 
 
 def iinfo(type: Any, /) -> np.iinfo[Any]:

@@ -10,7 +10,7 @@ use std::fmt;
 use ndarray::{ArrayBase, ArrayD, ArrayViewD, Dimension, IxDyn, ShapeBuilder};
 use triomphe::{Arc, UniqueArc};
 
-use crate::dtype::{DType, Element, c64, c128, dispatch};
+use crate::dtype::{DType, Element, bf16, c64, c128, dispatch, f16};
 use crate::error::{Error, Result, bail};
 use crate::memory;
 use crate::shape::{self, Dims, Strides};
@@ -256,6 +256,10 @@ impl Array {
         match self.dtype() {
             // SAFETY: the array has a first element, and the match arm has its type.
             DType::Bool => Item::Bool(unsafe { *ptr } != 0),
+            // SAFETY: as above.
+            DType::F16 => Item::Float(unsafe { *ptr.cast::<f16>() }.to_f64()),
+            // SAFETY: as above.
+            DType::BF16 => Item::Float(unsafe { *ptr.cast::<bf16>() }.to_f64()),
             // SAFETY: as above.
             DType::F32 => Item::Float(f64::from(unsafe { *ptr.cast::<f32>() })),
             // SAFETY: as above.

@@ -12,7 +12,9 @@ use super::saved::{self, SavedArray, SavedList, SavedState};
 use super::saves::{NeedsGrad, Saves};
 use super::watch;
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::error::Result;
+use crate::kernel::pointwise::half;
 use crate::memory;
 use crate::shape::Dims;
 
@@ -144,12 +146,36 @@ fn forward(op: &dyn Op, ins: &[&Tensor], modes: Flags) -> Result<(Outputs, Level
         return forward_batched(op, ins, modes);
     }
     let compute = || match ins {
-        [x] => op.forward(&[&x.array], 0),
-        [x, y] => op.forward(&[&x.array, &y.array], 0),
-        _ => op.forward(&ins.iter().map(|t| &t.array).collect::<SmallVec<[&Array; 4]>>(), 0),
+        [x] => computed(op, &[&x.array], 0),
+        [x, y] => computed(op, &[&x.array, &y.array], 0),
+        _ => computed(op, &ins.iter().map(|t| &t.array).collect::<SmallVec<[&Array; 4]>>(), 0),
     };
     let outs = if modes.has(Flags::WATCHING) { watch::watched(op.name(), compute) } else { compute() };
     Ok((outs?, Levels::default()))
+}
+
+/// The outputs of an op.
+#[inline(always)]
+fn computed(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+    if ins.iter().any(|x| x.dtype().is_half()) && !op.takes_half() {
+        return in_float32(op, ins, batch_ndim);
+    }
+    op.forward(ins, batch_ndim)
+}
+
+/// The outputs of an op on half dtypes. They are rounded to the dtype of the inputs, unless an input has another float
+/// dtype.
+#[cold]
+fn in_float32(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+    let wide = ins.iter().map(|x| half::widened(x)).collect::<Result<SmallVec<[Array; 4]>>>()?;
+    let mut outs = op.forward(&wide.iter().collect::<SmallVec<[&Array; 4]>>(), batch_ndim)?;
+    let floats = ins.iter().map(|x| x.dtype()).filter(|d| d.is_differentiable());
+    if let Some(dtype) = floats.reduce(DType::promote).filter(|d| d.is_half()) {
+        for out in outs.iter_mut().filter(|out| out.dtype() == DType::F32) {
+            *out = half::narrowed(out, dtype)?;
+        }
+    }
+    Ok(outs)
 }
 
 fn record(
@@ -214,7 +240,7 @@ fn forward_batched(op: &dyn Op, ins: &[&Tensor], modes: Flags) -> Result<(Output
     let levels = ins.iter().fold(Levels::default(), |all, t| all.union(&t.levels));
     let aligned: SmallVec<[Array; 4]> = ins.iter().map(|t| align(t, &levels)).collect();
     let arrays: SmallVec<[&Array; 4]> = aligned.iter().collect();
-    let compute = || op.forward(&arrays, levels.len());
+    let compute = || computed(op, &arrays, levels.len());
     let mut outs = if modes.has(Flags::WATCHING) { watch::watched(op.name(), compute) } else { compute() }?;
     for out in outs.iter_mut() {
         // Where an output is the same for the whole batch, the op may leave the axis at 1.

@@ -10,6 +10,7 @@ use super::levels::{Level, Levels, LiveLevel, Randomness};
 use super::record::Node;
 use super::saved::Packer;
 use super::site::{self, Site};
+use crate::dtype::DType;
 use crate::error::Result;
 
 /// The grad mode: whether ops record their tracked operands.
@@ -82,6 +83,8 @@ pub struct Modes {
     pub live_levels: Vec<LiveLevel>,
     /// How tracked values become numbers. Ops do not look at it.
     pub conversion: Conversion,
+    /// Autocast: the half dtype that products are computed in.
+    pub autocast: Option<DType>,
 }
 
 /// Is shown every node of an op that a thread records, also those that it records itself unless it enters modes without
@@ -107,6 +110,7 @@ impl Flags {
     pub const PACKING: Flags = Flags(1 << 4);
     pub const FIXED_SITE: Flags = Flags(1 << 5);
     pub const LIVE_LEVELS: Flags = Flags(1 << 6);
+    pub const AUTOCAST: Flags = Flags(1 << 7);
 
     /// Whether any of `other` is set.
     #[inline]
@@ -216,6 +220,7 @@ impl Modes {
         site: None,
         live_levels: vec![],
         conversion: Conversion::Allow,
+        autocast: None,
     };
 
     /// A copy of this thread's modes.
@@ -267,7 +272,8 @@ impl Modes {
                 | Flags::WATCHING.when(self.watch != Watch::NOTHING)
                 | Flags::PACKING.when(self.packer.is_some() || !self.observers.is_empty())
                 | Flags::FIXED_SITE.when(self.site.is_some())
-                | Flags::LIVE_LEVELS.when(!self.live_levels.is_empty()),
+                | Flags::LIVE_LEVELS.when(!self.live_levels.is_empty())
+                | Flags::AUTOCAST.when(self.autocast.is_some()),
         )
     }
 }

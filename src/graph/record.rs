@@ -91,6 +91,12 @@ pub trait Op: Send + Sync + 'static {
         false
     }
 
+    /// Whether `forward` takes float16 and bfloat16 as they are, because it moves elements without computing. Any other
+    /// op gets them in float32, and its results are rounded back.
+    fn takes_half(&self) -> bool {
+        false
+    }
+
     /// Shows the host's objects in the op to the host's garbage collector.
     fn visit_host_objects(&self, _visit: &mut dyn FnMut(&dyn Any)) {}
 

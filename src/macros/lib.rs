@@ -18,6 +18,9 @@ use syn::{Attribute, Expr, ExprLit, FnArg, ItemFn, Lit, Meta, Pat, Token, Type, 
 /// * `in_place`: a method with an in-place form (`sin_`), whose result has the shape of the tensor;
 /// * `reshaping`: a `view` with an in-place form that may change the shape.
 ///
+/// With `half` the function takes float16 and bfloat16 as they are, as views do. Any other gets them in float32, and its
+/// results are rounded back.
+///
 /// The names default to the function's own. `in linalg` puts the first of them into a namespace; the others are aliases
 /// in the root. A parameter may say `#[default(value)]`: `None`, `true`, `false`, a number, a string or a list of
 /// integers. The documentation of the function is that of the op: its example is a block fenced as `python`, and the
@@ -39,19 +42,24 @@ struct Options {
     form: Ident,
     space: Option<Ident>,
     names: Vec<Expr>,
+    half: bool,
 }
 
 impl Parse for Options {
     fn parse(input: ParseStream<'_>) -> syn::Result<Options> {
-        let mut options = Options { form: input.parse()?, space: None, names: Vec::new() };
+        let mut options = Options { form: input.parse()?, space: None, names: Vec::new(), half: false };
         while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
             if input.parse::<Option<Token![in]>>()?.is_some() {
                 options.space = Some(input.parse()?);
                 continue;
             }
             let word: Ident = input.parse()?;
+            if word == "half" {
+                options.half = true;
+                continue;
+            }
             if word != "names" {
-                return Err(syn::Error::new(word.span(), "`in namespace` or `names(...)`"));
+                return Err(syn::Error::new(word.span(), "`in namespace`, `half` or `names(...)`"));
             }
             let list;
             syn::parenthesized!(list in input);
@@ -85,6 +93,7 @@ fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
             return Err(syn::Error::new(options.form.span(), forms));
         }
     };
+    let takes_half = views || options.half;
     let in_place = Ident::new(in_place, Span::call_site());
     let doc = documentation(&function.attrs);
     let mut params = Vec::new();
@@ -106,6 +115,7 @@ fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
                     method: #method,
                     views: #views,
                     in_place: crate::ops::entry::InPlace::#in_place,
+                    takes_half: #takes_half,
                     call,
                 }
             }

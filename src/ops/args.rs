@@ -75,6 +75,7 @@ pub enum Index {
 }
 
 /// An argument, converted by the host to its parameter's type.
+#[derive(Clone)]
 pub enum Arg {
     None,
     Bool(bool),

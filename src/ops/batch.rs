@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::graph::{
     Cotangents, Grads, Level, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, only, recorded,
 };
+use crate::kernel::pointwise::{cast, half};
 use crate::kernel::reduce;
 use crate::ops::movement::SUM;
 use crate::shape::Dims;
@@ -60,7 +61,8 @@ impl BatchAxis {
             BatchAxis::Sum(over) => {
                 let axes: Dims = (0..hidden.len()).filter(|&i| over.contains(hidden[i])).collect();
                 let levels = Levels::new(hidden.iter().copied().filter(|l| !over.contains(*l)));
-                (reduce::apply("sum", SUM, &x.array, &axes)?, levels)
+                let sum = reduce::apply("sum", SUM, &half::widened(&x.array)?, &axes)?;
+                (cast::cast(&sum, x.dtype())?, levels)
             }
             BatchAxis::Spread(over) => {
                 let levels = x.levels.union(over);

@@ -11,6 +11,7 @@ struct Clone;
 
 impl Linear for Clone {
     const NAME: &'static str = "clone";
+    const TAKES_HALF: bool = true;
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         x.packed()
@@ -28,7 +29,7 @@ impl Linear for Clone {
 /// >>> x.clone()
 /// Tensor([1., 2.], dtype=float32, requires_grad=True)
 /// ```
-#[op(method, names("clone"))]
+#[op(method, names("clone"), half)]
 pub fn copy(x: &Tensor) -> Result<Tensor> {
     apply(LinearOp(Clone), &[x])
 }
@@ -37,6 +38,7 @@ struct Alias;
 
 impl Linear for Alias {
     const NAME: &'static str = "alias";
+    const TAKES_HALF: bool = true;
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         Ok(x.clone())

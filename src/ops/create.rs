@@ -20,7 +20,7 @@ fn alike(x: &Tensor, array: Array) -> Result<Tensor> {
 /// >>> fg.zeros((2,)).tolist()
 /// [0.0, 0.0]
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn zeros(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = dtype.unwrap_or_else(default_float);
     Ok(Tensor::constant(Array::zeros("zeros", dtype, &sizes("zeros", shape, dtype)?)?))
@@ -32,7 +32,7 @@ pub fn zeros(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Ten
 /// >>> fg.ones((2,)).tolist()
 /// [1.0, 1.0]
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn ones(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = dtype.unwrap_or_else(default_float);
     Ok(Tensor::constant(Array::full_of(dtype, &sizes("ones", shape, dtype)?, 1.0).contiguous()?))
@@ -44,7 +44,7 @@ pub fn ones(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tens
 /// >>> fg.empty((2, 3)).shape
 /// (2, 3)
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn empty(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     zeros(shape, dtype)
 }
@@ -56,7 +56,7 @@ pub fn empty(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Ten
 /// >>> fg.full((2,), 7).tolist()
 /// [7, 7]
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn full(shape: &[i64], fill_value: Operand<'_>, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let own = match fill_value {
         Operand::Tensor(t) => t.dtype(),
@@ -77,7 +77,7 @@ pub fn full(shape: &[i64], fill_value: Operand<'_>, #[default(None)] dtype: Opti
 /// >>> fg.zeros_like(fg.tensor([1, 2])).tolist()
 /// [0, 0]
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn zeros_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     alike(x, Array::zeros("zeros_like", dtype.unwrap_or(x.dtype()), x.array.dims())?)
 }
@@ -88,7 +88,7 @@ pub fn zeros_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<T
 /// >>> fg.ones_like(fg.tensor([5, 2])).tolist()
 /// [1, 1]
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn ones_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     alike(x, Array::full_of(dtype.unwrap_or(x.dtype()), x.array.dims(), 1.0))
 }
@@ -99,7 +99,7 @@ pub fn ones_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Te
 /// >>> fg.empty_like(fg.tensor([1, 2])).shape
 /// (2,)
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn empty_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     zeros_like(x, dtype)
 }
@@ -110,7 +110,7 @@ pub fn empty_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<T
 /// >>> fg.full_like(fg.tensor([1.0, 2.0]), 7).tolist()
 /// [7.0, 7.0]
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn full_like(
     x: &Tensor,
     fill_value: Operand<'_>,
@@ -138,7 +138,7 @@ fn integer(n: Item) -> Option<i128> {
 /// >>> fg.arange(5, 0, -2).tolist()
 /// [5, 3, 1]
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn arange(
     #[default(None)] start: Option<Item>,
     #[default(None)] stop: Option<Item>,
@@ -203,7 +203,7 @@ pub fn arange(
 /// >>> fg.linspace(0, 1, 5).tolist()
 /// [0.0, 0.25, 0.5, 0.75, 1.0]
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn linspace(
     start: f64,
     stop: f64,
@@ -234,7 +234,7 @@ pub fn linspace(
 /// >>> fg.eye(2).tolist()
 /// [[1.0, 0.0], [0.0, 1.0]]
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn eye(
     n_rows: i64,
     #[default(None)] n_cols: Option<i64>,
@@ -260,7 +260,7 @@ pub fn eye(
 /// ```python
 /// >>> fg.set_default_dtype(fg.float32)
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn set_default_dtype(dtype: DType) -> Result<Value> {
     set_default_float(dtype)?;
     Ok(Value::None)
@@ -272,7 +272,7 @@ pub fn set_default_dtype(dtype: DType) -> Result<Value> {
 /// >>> fg.get_default_dtype()
 /// dtype('float32')
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn get_default_dtype() -> Result<DType> {
     Ok(default_float())
 }

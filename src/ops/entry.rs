@@ -23,6 +23,8 @@ pub struct Entry {
     /// Whether its results may be views, which share memory with an input: a write to either is seen in both.
     pub views: bool,
     pub in_place: InPlace,
+    /// Whether `call` takes float16 and bfloat16 as they are. [`half::call`](super::half::call) converts them where not.
+    pub takes_half: bool,
     pub call: fn(&[Arg]) -> Result<Value>,
 }
 

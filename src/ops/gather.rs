@@ -44,6 +44,10 @@ impl<P: Positions> Op for Gather<P> {
         self.0.name()
     }
 
+    fn takes_half(&self) -> bool {
+        true
+    }
+
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         Ok([self.0.gather(ins[0], ins[1], batch_ndim)?].into())
     }

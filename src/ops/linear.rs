@@ -11,6 +11,8 @@ use crate::shape::Dims;
 /// tangent is the op applied to the input's tangent.
 pub(in crate::ops) trait Linear: Clone + Send + Sync + 'static {
     const NAME: &'static str;
+    /// See [`Op::takes_half`].
+    const TAKES_HALF: bool = false;
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array>;
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor>;
 }
@@ -20,6 +22,10 @@ pub(in crate::ops) struct LinearOp<L>(pub L);
 impl<L: Linear> Op for LinearOp<L> {
     fn name(&self) -> &'static str {
         L::NAME
+    }
+
+    fn takes_half(&self) -> bool {
+        L::TAKES_HALF
     }
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {

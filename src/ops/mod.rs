@@ -10,6 +10,7 @@ pub mod promote;
 mod sizes;
 mod terms;
 
+pub mod autocast;
 pub mod batch;
 pub mod combine;
 pub mod contract;
@@ -18,6 +19,7 @@ pub mod create;
 pub mod distance;
 pub mod fft;
 mod gather;
+pub mod half;
 pub mod index;
 pub mod linalg;
 pub mod loss;

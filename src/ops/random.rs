@@ -9,7 +9,7 @@ use super::entry::{Operand, Value, op};
 use super::promote::{as_tensor, common, default_float, holds, promoted_float};
 use super::sizes::sizes;
 use crate::array::Array;
-use crate::dtype::{DType, DTypeKind, Element, Ordered, dispatch};
+use crate::dtype::{DType, DTypeKind, Element, Ordered, bf16, dispatch, f16};
 use crate::error::{Result, bail};
 use crate::graph::{Levels, Tensor, modes};
 use crate::kernel::random::{
@@ -77,6 +77,9 @@ fn drawn_of<T: Element, const W: usize, const N: usize>(
 fn uniform_array(op: &'static str, dims: &[usize], dtype: DType) -> Result<Array> {
     match dtype {
         DType::C64 | DType::C128 => pairs(op, dims, dtype, 1.0, uniform_array),
+        // As many bits as the dtype has, since a number that is rounded may become 1.
+        DType::F16 => drawn_of(op, dims, |[w]| [f16::from_f32((w >> 21) as f32 / 2048.0)]),
+        DType::BF16 => drawn_of(op, dims, |[w]| [bf16::from_f32((w >> 24) as f32 / 256.0)]),
         DType::F32 => drawn_of(
             op,
             dims,
@@ -97,6 +100,9 @@ fn normal_array(op: &'static str, dims: &[usize], dtype: DType) -> Result<Array>
         // Each part has half of the variance.
         DType::C64 | DType::C128 => pairs(op, dims, dtype, FRAC_1_SQRT_2, normal_array),
         DType::F32 => drawn_of(op, dims, normal32),
+        half if half.is_half() => {
+            crate::kernel::pointwise::cast::cast(&normal_array(op, dims, DType::F32)?, half)
+        }
         // The first number of a pair lies in (0, 1], so its logarithm is finite.
         _ => drawn_of(op, dims, |[a, b, c, d]| {
             normal64(1.0 - uniform64(join_words([a, b])), uniform64(join_words([c, d])))
@@ -142,7 +148,7 @@ fn alike(op: &'static str, x: &Tensor, draw: impl FnOnce(&[usize]) -> Result<Arr
 /// >>> fg.rand((2, 3)).shape
 /// (2, 3)
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn rand(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = inexact("rand", dtype)?;
     shaped("rand", &sizes("rand", shape, dtype)?, |dims| uniform_array("rand", dims, dtype))
@@ -155,7 +161,7 @@ pub fn rand(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tens
 /// >>> fg.randn((2, 3)).shape
 /// (2, 3)
 /// ```
-#[op(function, names("randn", "standard_normal"))]
+#[op(function, names("randn", "standard_normal"), half)]
 pub fn randn(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = inexact("randn", dtype)?;
     shaped("randn", &sizes("randn", shape, dtype)?, |dims| normal_array("randn", dims, dtype))
@@ -167,7 +173,7 @@ pub fn randn(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Ten
 /// >>> fg.rand_like(fg.tensor([1.0, 2.0])).shape
 /// (2,)
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn rand_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = inexact("rand_like", dtype.or(Some(x.dtype())))?;
     alike("rand_like", x, |dims| uniform_array("rand_like", dims, dtype))
@@ -179,7 +185,7 @@ pub fn rand_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Te
 /// >>> fg.randn_like(fg.tensor([1.0, 2.0])).shape
 /// (2,)
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn randn_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = inexact("randn_like", dtype.or(Some(x.dtype())))?;
     alike("randn_like", x, |dims| normal_array("randn_like", dims, dtype))

@@ -64,6 +64,7 @@ struct Shift(Direction);
 
 impl Linear for Shift {
     const NAME: &'static str = "shift";
+    const TAKES_HALF: bool = true;
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         scan::shift("shift", x, self.0.way(x.rank()))

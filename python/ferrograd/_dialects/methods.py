@@ -9,11 +9,13 @@ from ferrograd._core import LeafInplaceError, Tensor
 from ferrograd._dialects.casts import cast
 
 __all__ = [
+    "bfloat16",
     "bool",
     "byte",
     "char",
     "double",
     "float",
+    "half",
     "int",
     "is_floating_point",
     "long",
@@ -27,6 +29,11 @@ __all__ = [
 def _as(input: Tensor, dtype: Any) -> Tensor:
     """The tensor cast to a dtype; the tensor itself if it has it."""
     return input if input.dtype == dtype else cast(input, dtype)
+
+
+def bfloat16(input: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor cast to bfloat16."""
+    return _as(input, "bfloat16")
 
 
 def bool(input: Tensor, memory_format: Any = None) -> Tensor:
@@ -52,6 +59,11 @@ def double(input: Tensor, memory_format: Any = None) -> Tensor:
 def float(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor cast to float32."""
     return _as(input, "float32")
+
+
+def half(input: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor cast to float16."""
+    return _as(input, "float16")
 
 
 def int(input: Tensor, memory_format: Any = None) -> Tensor:

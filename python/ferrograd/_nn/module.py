@@ -245,13 +245,18 @@ class BaseModule:
         """
         done: set[int] = set()
         for _, module in self._walk("", True):
-            for p in module._parameters.values():
-                if p is not None and id(p) not in done:
-                    done.add(id(p))
-                    _take_values(p, fn)
-            for name, buffer in module._buffers.items():
-                if buffer is not None:
-                    module._buffers[name] = fn(buffer)
+            module._convert_own(fn, done)
+
+    def _convert_own(self, fn: Callable[[Tensor], Tensor], done: set[int] | None = None) -> None:
+        """:meth:`_convert` for this module without those below it; ``done`` has the ids of converted parameters."""
+        done = set() if done is None else done
+        for p in self._parameters.values():
+            if p is not None and id(p) not in done:
+                done.add(id(p))
+                _take_values(p, fn)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
 
     def extra_repr(self) -> str:
         """The text between the parentheses of ``repr``; empty unless a module defines it."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from ferrograd._core import Tensor, native
 from ferrograd._optim.steps import State, zeros
+from ferrograd._tensor.dtypes import finfo
 
 
 def begin(state: State, p: Tensor, *names: str, **values: float) -> int:
@@ -24,7 +23,7 @@ def begin(state: State, p: Tensor, *names: str, **values: float) -> int:
 
 def single(value: float) -> float:
     """The number as a saved state holds it: in the default float dtype."""
-    return float(np.dtype(native.get_default_dtype()).type(value))
+    return float(native.full([], value).item())
 
 
 def decayed(p: Tensor, g: Tensor, decay: float) -> Tensor:
@@ -196,7 +195,7 @@ def adafactor(
     """
     if 0 in g.shape:
         return
-    least = float(np.finfo(p.dtype).eps) if epsilons[0] is None else epsilons[0]
+    least = float(finfo(p.dtype).eps) if epsilons[0] is None else epsilons[0]
     names = ("row_var", "col_var") if len(g.shape) > 1 else ("variance",)
     if "step" not in state:
         state["step"] = 0

@@ -8,19 +8,25 @@ from typing import Any, cast
 import numpy as np
 
 from ferrograd import _core
+from ferrograd._tensor.dtypes import bfloat16_of_bits, bits_of_bfloat16
 
 
 def reduce(
     view: np.ndarray[Any, Any],
+    dtype: str,
     tracked: bool,
     dialect: int,
     name: str | None,
     attributes: dict[str, Any] | None,
     protocol: int,
 ) -> tuple[Any, ...]:
-    """The result of ``Tensor.__reduce_ex__``. From protocol 5 on the values are passed without a copy."""
+    """The result of ``Tensor.__reduce_ex__``. From protocol 5 on the values are passed without a copy; those of
+    bfloat16 come in float32.
+    """
+    if dtype == "bfloat16":
+        view = bits_of_bfloat16(view)
     data = pickle.PickleBuffer(cast(Any, view)) if protocol >= 5 else view.tobytes()
-    made = _rebuild, (str(view.dtype), view.shape, data, tracked, dialect, name)
+    made = _rebuild, (dtype, view.shape, data, tracked, dialect, name)
     return (*made, attributes) if attributes else made
 
 
@@ -31,8 +37,11 @@ def _rebuild(dtype: str, shape: tuple[int, ...], data: Any, tracked: bool, diale
         UnpicklingError: the arguments do not describe a tensor, because the pickle is damaged.
     """
     try:
-        values = np.frombuffer(data, dtype=np.dtype(dtype)).reshape(shape)
-        tensor = _core.make(values, None, tracked, dialect)
+        if dtype == "bfloat16":
+            values = bfloat16_of_bits(np.frombuffer(data, dtype=np.uint16)).reshape(shape)
+        else:
+            values = np.frombuffer(data, dtype=np.dtype(dtype)).reshape(shape)
+        tensor = _core.make(values, dtype, tracked, dialect)
         if name is not None:
             tensor.name = name
     except MemoryError:

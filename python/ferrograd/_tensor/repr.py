@@ -39,6 +39,7 @@ TORCH_OPTIONS = Options(precision=4)
 
 def show(
     a: np.ndarray[Any, Any],
+    dtype: str,
     shape: Sequence[int],
     dialect: int,
     name: str,
@@ -48,19 +49,19 @@ def show(
 ) -> str:
     """The ``repr`` of a tensor with the values ``a``. Elements that are not shown are not read."""
     if batch_shape:
-        return _native(a, name, tracked, batch_shape)
+        return _native(a, dtype, name, tracked, batch_shape)
     if dialect == PADDLE:
-        return _paddle(a, tracked)
+        return _paddle(a, dtype, tracked)
     if dialect == TORCH:
-        return _torch(a, name, tracked, op)
-    return _native(a, name, tracked, batch_shape)
+        return _torch(a, dtype, name, tracked, op)
+    return _native(a, dtype, name, tracked, batch_shape)
 
 
-def _native(a: np.ndarray[Any, Any], name: str, tracked: bool, batch_shape: Sequence[int]) -> str:
+def _native(a: np.ndarray[Any, Any], dtype: str, name: str, tracked: bool, batch_shape: Sequence[int]) -> str:
     text = name + "(" + np.array2string(a, separator=", ", prefix=name + "(")
     if (a.size == 0 and a.ndim != 1) or a.size > np.get_printoptions()["threshold"]:
         text += f", shape={a.shape[len(batch_shape) :]}"
-    text += f", dtype={a.dtype}"
+    text += f", dtype={dtype}"
     if tracked:
         text += ", requires_grad=True"
     if batch_shape:
@@ -70,6 +71,7 @@ def _native(a: np.ndarray[Any, Any], name: str, tracked: bool, batch_shape: Sequ
 
 def html(
     a: np.ndarray[Any, Any],
+    dtype: str,
     shape: Sequence[int],
     dialect: int,
     name: str,
@@ -78,7 +80,7 @@ def html(
     batch_shape: Sequence[int],
 ) -> str:
     """HTML for notebooks: shape, dtype, op, the range of a small tensor, and the values."""
-    facts = {"shape": tuple(shape), "dtype": a.dtype, "requires_grad": tracked}
+    facts = {"shape": tuple(shape), "dtype": dtype, "requires_grad": tracked}
     if op is not None:
         facts["op"] = op
     if 0 < a.size <= 10_000 and a.dtype.kind in "fiu":
@@ -136,7 +138,7 @@ def _nested(
     return "[" + ("," + "\n" * (a.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
-def _paddle(a: np.ndarray[Any, Any], tracked: bool) -> str:
+def _paddle(a: np.ndarray[Any, Any], dtype: str, tracked: bool) -> str:
     o = PADDLE_OPTIONS
 
     def bare(v: Any) -> str:
@@ -169,7 +171,7 @@ def _paddle(a: np.ndarray[Any, Any], tracked: bool) -> str:
     body = _nested(a, len("Tensor("), o, summary, width, one, "...")
     shape = list(a.shape)
     return (
-        f"Tensor(shape={shape}, dtype={a.dtype}, place=Place(cpu), stop_gradient={not tracked},\n"
+        f"Tensor(shape={shape}, dtype={dtype}, place=Place(cpu), stop_gradient={not tracked},\n"
         + " " * 7
         + body
         + ")"
@@ -197,17 +199,17 @@ def _torch_format(values: np.ndarray[Any, Any], o: Options) -> tuple[int, Format
     return max((len(one(v)) for v in numbers), default=width), one
 
 
-def _torch(a: np.ndarray[Any, Any], name: str, tracked: bool, op: str | None) -> str:
+def _torch(a: np.ndarray[Any, Any], dtype: str, name: str, tracked: bool, op: str | None) -> str:
     o = TORCH_OPTIONS
     prefix = "tensor(" if name in ("Tensor", "Parameter") else f"{name}("
     suffixes = []
-    default = np.dtype(get_default_dtype())
+    default = str(get_default_dtype())
     if a.size == 0:
         body = "[]"
         if a.ndim != 1:
             suffixes.append(f"size={a.shape}")
-        if a.dtype != default:
-            suffixes.append(f"dtype=torch.{a.dtype}")
+        if dtype != default:
+            suffixes.append(f"dtype=torch.{dtype}")
     else:
         summary = a.size > o.threshold
         shown = _edges(a, o, summary)
@@ -227,8 +229,8 @@ def _torch(a: np.ndarray[Any, Any], name: str, tracked: bool, op: str | None) ->
                 return plain(v).rjust(width)
 
         body = _nested(a, len(prefix), o, summary, width, one, " ...")
-        if a.dtype not in (default, np.dtype("int64"), np.dtype("bool"), np.dtype("complex64")):
-            suffixes.append(f"dtype=torch.{a.dtype}")
+        if dtype not in (default, "int64", "bool", "complex64"):
+            suffixes.append(f"dtype=torch.{dtype}")
     if op is not None:
         suffixes.append(f"grad_fn=<{op}>")
     elif tracked:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
+from ferrograd._dialects.numbers import PADDLE
+from ferrograd._tensor.dtypes import dtype, dtype_of
 
 __all__ = [
+    "bfloat16",
     "bool",
     "complex64",
     "complex128",
+    "dtype",
+    "float16",
     "float32",
     "float64",
     "int8",
@@ -17,13 +21,15 @@ __all__ = [
     "uint8",
 ]
 
-bool = np.dtype("bool")
-uint8 = np.dtype("uint8")
-int8 = np.dtype("int8")
-int16 = np.dtype("int16")
-int32 = np.dtype("int32")
-int64 = np.dtype("int64")
-float32 = np.dtype("float32")
-float64 = np.dtype("float64")
-complex64 = np.dtype("complex64")
-complex128 = np.dtype("complex128")
+bool = dtype_of("bool", PADDLE)
+uint8 = dtype_of("uint8", PADDLE)
+int8 = dtype_of("int8", PADDLE)
+int16 = dtype_of("int16", PADDLE)
+int32 = dtype_of("int32", PADDLE)
+int64 = dtype_of("int64", PADDLE)
+float16 = dtype_of("float16", PADDLE)
+bfloat16 = dtype_of("bfloat16", PADDLE)
+float32 = dtype_of("float32", PADDLE)
+float64 = dtype_of("float64", PADDLE)
+complex64 = dtype_of("complex64", PADDLE)
+complex128 = dtype_of("complex128", PADDLE)

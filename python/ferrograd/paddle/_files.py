@@ -14,6 +14,7 @@ from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._dialects.numbers import PADDLE
+from ferrograd._tensor.dtypes import bfloat16_of_bits, bits_of_bfloat16
 
 __all__ = ["load", "save"]
 
@@ -65,6 +66,9 @@ def _plain(obj: Any) -> Any:
 
 
 def _array(x: Tensor) -> np.ndarray[Any, Any]:
+    if x.dtype == "bfloat16":
+        # Paddle has these bits as uint16, which is no dtype of its tensors.
+        return bits_of_bfloat16(x.detach().astype("float32").numpy()).reshape(tuple(x.shape))
     return np.ascontiguousarray(x.detach().numpy()).reshape(tuple(x.shape))
 
 
@@ -138,7 +142,11 @@ def _tensors(obj: Any, return_numpy: bool) -> Any:
             made.name = obj[0]
         return made
     if isinstance(obj, np.ndarray):
-        return obj if return_numpy else _core.make(obj, None, False, PADDLE)
+        if return_numpy:
+            return obj
+        if obj.dtype == np.uint16:
+            return _core.make(bfloat16_of_bits(obj), "bfloat16", False, PADDLE)
+        return _core.make(obj, None, False, PADDLE)
     if isinstance(obj, dict):
         for key, value in obj.items():
             obj[key] = _tensors(value, return_numpy)

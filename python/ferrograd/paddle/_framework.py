@@ -12,6 +12,7 @@ from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._tensor.device import Place
+from ferrograd._tensor.dtypes import finfo
 from ferrograd.paddle._flags import get_flags, set_flags
 
 __all__ = [
@@ -48,7 +49,6 @@ __all__ = [
 #: The release whose behaviour this dialect follows.
 VERSION = f"3.3.1+ferrograd.{_core.__version__}"
 
-finfo = np.finfo
 iinfo = np.iinfo
 e = math.e
 inf = math.inf

@@ -130,6 +130,7 @@ _LAZY = {
     "amp",
     "backends",
     "compiler",
+    "cpu",
     "distributed",
     "fft",
     "functional",
@@ -144,7 +145,15 @@ _LAZY = {
     "xpu",
 }
 #: Names of these modules that the namespace has too.
-_ELSEWHERE = {"autocast": "amp", "GradScaler": "amp", "compile": "compiler"}
+_ELSEWHERE = {
+    "autocast": "amp",
+    "GradScaler": "amp",
+    "compile": "compiler",
+    "get_autocast_dtype": "amp",
+    "is_autocast_enabled": "amp",
+    "set_autocast_dtype": "amp",
+    "set_autocast_enabled": "amp",
+}
 
 if _TYPE_CHECKING:
     from ferrograd.torch.amp import GradScaler as GradScaler

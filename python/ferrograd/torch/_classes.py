@@ -10,14 +10,17 @@ from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.numbers import TORCH
+from ferrograd._tensor import dtypes
 from ferrograd._tensor.shape import Size
 
 __all__ = [
+    "BFloat16Tensor",
     "BoolTensor",
     "ByteTensor",
     "CharTensor",
     "DoubleTensor",
     "FloatTensor",
+    "HalfTensor",
     "IntTensor",
     "LongTensor",
     "ShortTensor",
@@ -44,7 +47,7 @@ def made(args: tuple[Any, ...], device: object = None, dtype: Any = None) -> Ten
 class _Class(type):
     """The metaclass of the tensor classes, which only check and choose the dtype."""
 
-    dtype: np.dtype[Any]
+    dtype: dtypes.dtype
 
     def __call__(cls, *args: Any, device: object = None) -> Tensor:
         return made(args, device, cls.dtype)
@@ -55,7 +58,7 @@ class _Class(type):
 
 def _class(name: str, dtype: str) -> _Class:
     """The class of tensors of one dtype."""
-    return _Class(name, (), {"__doc__": f"Tensors of {dtype}.", "__module__": __name__, "dtype": np.dtype(dtype)})
+    return _Class(name, (), {"__doc__": f"Tensors of {dtype}.", "__module__": __name__, "dtype": dtypes.dtype_of(dtype, TORCH)})
 
 
 BoolTensor = _class("BoolTensor", "bool")
@@ -64,13 +67,18 @@ CharTensor = _class("CharTensor", "int8")
 ShortTensor = _class("ShortTensor", "int16")
 IntTensor = _class("IntTensor", "int32")
 LongTensor = _class("LongTensor", "int64")
+HalfTensor = _class("HalfTensor", "float16")
+BFloat16Tensor = _class("BFloat16Tensor", "bfloat16")
 FloatTensor = _class("FloatTensor", "float32")
 DoubleTensor = _class("DoubleTensor", "float64")
 
 #: The classes by their names in torch.
 CLASSES = {
     f"torch.{c.__name__}": c
-    for c in (BoolTensor, ByteTensor, CharTensor, ShortTensor, IntTensor, LongTensor, FloatTensor, DoubleTensor)
+    for c in (
+        *(BoolTensor, ByteTensor, CharTensor, ShortTensor, IntTensor, LongTensor),
+        *(HalfTensor, BFloat16Tensor, FloatTensor, DoubleTensor),
+    )
 }
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import numpy as np
+from ferrograd._dialects.numbers import TORCH
+from ferrograd._tensor.dtypes import dtype, dtype_of
 
 __all__ = [
+    "bfloat16",
     "bool",
     "cdouble",
     "cfloat",
     "complex64",
     "complex128",
     "double",
+    "dtype",
     "float",
+    "float16",
     "float32",
     "float64",
+    "half",
     "int",
     "int8",
     "int16",
@@ -27,16 +32,18 @@ __all__ = [
     "uint64",
 ]
 
-bool = np.dtype("bool")
-uint8 = np.dtype("uint8")
-uint16 = np.dtype("uint16")
-uint32 = np.dtype("uint32")
-uint64 = np.dtype("uint64")
-int8 = np.dtype("int8")
-int16 = short = np.dtype("int16")
-int32 = int = np.dtype("int32")
-int64 = long = np.dtype("int64")
-float32 = float = np.dtype("float32")
-float64 = double = np.dtype("float64")
-complex64 = cfloat = np.dtype("complex64")
-complex128 = cdouble = np.dtype("complex128")
+bool = dtype_of("bool", TORCH)
+uint8 = dtype_of("uint8", TORCH)
+uint16 = dtype_of("uint16", TORCH)
+uint32 = dtype_of("uint32", TORCH)
+uint64 = dtype_of("uint64", TORCH)
+int8 = dtype_of("int8", TORCH)
+int16 = short = dtype_of("int16", TORCH)
+int32 = int = dtype_of("int32", TORCH)
+int64 = long = dtype_of("int64", TORCH)
+float16 = half = dtype_of("float16", TORCH)
+bfloat16 = dtype_of("bfloat16", TORCH)
+float32 = float = dtype_of("float32", TORCH)
+float64 = double = dtype_of("float64", TORCH)
+complex64 = cfloat = dtype_of("complex64", TORCH)
+complex128 = cdouble = dtype_of("complex128", TORCH)

@@ -19,6 +19,7 @@ from ferrograd._core import TorchTensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor.device import TorchDevice
+from ferrograd._tensor.dtypes import bfloat16_of_bits, bits_of_bfloat16, dtype_of
 from ferrograd._tensor.shape import TorchSize
 from ferrograd.torch.nn.parameter import Parameter
 
@@ -128,10 +129,12 @@ class _Pickler(_PythonPickler):  # type: ignore[misc]
         return NotImplemented
 
     def _tensor(self, x: Any) -> Any:
-        memory, strides = _in_memory(x.detach().numpy())
-        name = str(memory.dtype)
+        name = x.dtype.name
+        values = x.detach().numpy() if name != "bfloat16" else bits_of_bfloat16(x.detach().float().numpy())
+        memory, strides = _in_memory(values)
         # Tensors that share all their memory, such as tied weights, share an entry.
-        key = (memory.ctypes.data, name, memory.size)
+        place = x.data_ptr() if name == "bfloat16" and x.is_contiguous() else memory.ctypes.data
+        key = (place, name, memory.size)
         number = self._numbers.setdefault(key, len(self.memories)) if memory.size else len(self.memories)
         if number == len(self.memories):
             self.memories.append(memory)
@@ -245,19 +248,10 @@ def _torch_object(module: str, name: str) -> Any:
     if name in _DTYPE_OF_STORAGE:
         return _Kind(name)
     if module == "torch" and name in _DTYPES:
-        return _dtype(name)
+        return dtype_of(name, TORCH)
     return _OBJECTS.get((module, name))
 
 
-def _dtype(name: str) -> np.dtype[Any]:
-    try:
-        found = np.dtype(name)
-        _core.make([], found, False, TORCH)
-    except (TypeError, ValueError) as error:
-        raise pickle.UnpicklingError(
-            f"the file has tensors of {name}, a dtype that is not here. In PyTorch, save t.float() instead"
-        ) from error
-    return found
 
 
 def _rebuild_tensor(memory: Any, offset: int, size: Any, stride: Any, *rest: Any) -> Any:
@@ -265,7 +259,7 @@ def _rebuild_tensor(memory: Any, offset: int, size: Any, stride: Any, *rest: Any
     tracked = bool(rest[0]) if rest else False
     if len(rest) > 2:
         # UntypedStorage is plain bytes.
-        memory = _core.make(memory.numpy().view(rest[2]), None, False, TORCH)
+        memory = _core.make(memory.numpy().view(np.dtype(rest[2])), None, False, TORCH)
     found = ops.as_strided(memory, list(size), list(stride), int(offset)).detach()
     return found.requires_grad_() if tracked else found
 
@@ -307,9 +301,11 @@ _OBJECTS: dict[tuple[str, str], Any] = {
 
 def _tensor_of(data: bytes, dtype: str, count: int) -> Any:
     """The vector of ``count`` numbers that the bytes hold; raises if they hold another count."""
-    kind = _dtype(dtype)
+    kind = np.dtype("uint16" if dtype == "bfloat16" else dtype)
     if count < 0 or len(data) != count * kind.itemsize:
         raise pickle.UnpicklingError(f"the file has {len(data)} bytes for {count} numbers of {dtype}")
+    if dtype == "bfloat16":
+        return _core.make(bfloat16_of_bits(np.frombuffer(data, "<u2")), dtype, False, TORCH)
     return _core.make(np.frombuffer(data, kind.newbyteorder("<")).astype(kind, copy=False), None, False, TORCH)
 
 
@@ -346,7 +342,7 @@ def _load_legacy(f: IO[bytes], weights_only: bool) -> Any:
         if kind.name == "UntypedStorage":
             raise pickle.UnpicklingError("tensors of a dtype newer than the file's format. In PyTorch, save it again")
         if number not in places:
-            places[number] = kind.dtype, count, ops.zeros([count], _dtype(kind.dtype))
+            places[number] = kind.dtype, count, ops.zeros([count], kind.dtype)
         return places[number][2]
 
     found = _Unpickler(f, memory, weights_only).load()
@@ -372,7 +368,7 @@ def load(
 
     Raises:
         UnpicklingError: with ``weights_only``, a file that is damaged or holds anything but tensors, numbers, text and
-            containers; a dtype that is not here.
+            containers.
         MemoryError: what the file says of itself takes more memory than there is.
     """
     if map_location is not None and not callable(map_location) and not isinstance(map_location, dict):

@@ -10,6 +10,7 @@ import numpy as np
 from ferrograd import _arguments, _array_api, _core
 from ferrograd._core import ArgumentError, ShapeError, Tensor, TorchTensor
 from ferrograd._dialects.numbers import TORCH
+from ferrograd._tensor import dtypes
 from ferrograd._tensor.device import TorchDevice
 from ferrograd._tensor.shape import TorchSize
 from ferrograd.torch import _creation, _random
@@ -20,7 +21,6 @@ __all__ = [
     "can_cast",
     "detach",
     "device",
-    "dtype",
     "e",
     "finfo",
     "iinfo",
@@ -50,7 +50,6 @@ VERSION = f"2.15.0+ferrograd.{_core.__version__}"
 
 Size = TorchSize
 device = TorchDevice
-dtype = np.dtype
 newaxis = None
 e = math.e
 inf = math.inf
@@ -82,7 +81,7 @@ class finfo:
     """
 
     def __init__(self, type: Any = None) -> None:
-        found: Any = np.finfo(_core.torch.get_default_dtype() if type is None else type)
+        found = dtypes.finfo(_core.torch.get_default_dtype() if type is None else type)
         self.bits, self.dtype = int(found.bits), str(found.dtype)
         self.eps, self.max, self.min = float(found.eps), float(found.max), float(found.min)
         self.tiny = self.smallest_normal = float(found.tiny)
@@ -119,14 +118,14 @@ def promote_types(type1: Any, type2: Any) -> Any:
 
     >>> import ferrograd.torch as torch
     >>> torch.promote_types(torch.int32, torch.uint8)
-    dtype('int32')
+    torch.int32
     """
-    return _array_api.result_type(np.dtype(type1), np.dtype(type2))
+    return result_type(*(t if isinstance(t, (dtypes.dtype, str)) else np.dtype(t) for t in (type1, type2)))
 
 
 def result_type(tensor1: Any, tensor2: Any) -> Any:
     """The dtype of a result of two tensors or numbers."""
-    return _array_api.result_type(tensor1, tensor2)
+    return dtypes.dtype_of(str(_array_api.result_type(tensor1, tensor2)), TORCH)
 
 
 def can_cast(from_: Any, to: Any) -> bool:
@@ -137,7 +136,7 @@ def can_cast(from_: Any, to: Any) -> bool:
     (True, False)
     """
     order = "biufc"
-    source, target = order.index(np.dtype(from_).kind), order.index(np.dtype(to).kind)
+    source, target = order.index(dtypes.kind_of(from_)), order.index(dtypes.kind_of(to))
     kinds = [0, 1, 1, 2, 3]
     return kinds[source] <= kinds[target]
 

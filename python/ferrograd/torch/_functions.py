@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ferrograd import _arguments
+from ferrograd._autograd.autocast import in_half
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd.torch._reductions import ValuesAndIndices
@@ -87,6 +88,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
     return _combined(input, ops.outer(vec1, vec2), beta, alpha)
 
 
+@in_half
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * bmm(batch1, batch2)``."""
     return _combined(input, ops.bmm(batch1, batch2), beta, alpha)

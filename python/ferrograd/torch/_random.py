@@ -8,6 +8,7 @@ import numpy as np
 
 from ferrograd._core import ArgumentError, TorchTensor
 from ferrograd._core import torch as ops
+from ferrograd._tensor.dtypes import finfo
 from ferrograd.torch._generator import drawing
 
 __all__ = ["bernoulli_", "exponential_", "normal_", "random_", "uniform_"]
@@ -70,8 +71,8 @@ def _tensor(p: Any) -> Any:
     return p if isinstance(p, TorchTensor) else ops.full([], p, np.dtype("float64"))
 
 
-def _end(dtype: np.dtype[Any]) -> int:
+def _end(dtype: Any) -> int:
     """The end of the range of integers drawn for a dtype."""
     if dtype.kind == "f":
-        return int(2 ** (np.finfo(dtype).nmant + 1)) + 1
+        return int(2 ** (finfo(dtype).nmant + 1)) + 1
     return 2 if dtype.kind == "b" else min(int(np.iinfo(dtype).max), 2**63 - 2) + 1

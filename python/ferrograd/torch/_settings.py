@@ -15,7 +15,6 @@ __all__ = [
     "get_deterministic_debug_mode",
     "get_float32_matmul_precision",
     "get_num_interop_threads",
-    "is_autocast_enabled",
     "is_deterministic_algorithms_warn_only_enabled",
     "is_warn_always_enabled",
     "set_default_device",
@@ -148,8 +147,3 @@ def set_num_interop_threads(num: int) -> None:
 def get_num_interop_threads() -> int:
     """What :func:`set_num_interop_threads` was given."""
     return int(_noted["interop_threads"])
-
-
-def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """False: ops compute in the dtype of their arguments."""
-    return False

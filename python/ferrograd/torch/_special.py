@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ferrograd import _arguments
+from ferrograd._autograd.autocast import in_float32, in_half
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.casts import cast
@@ -75,6 +76,7 @@ class Unpacked(NamedTuple):
     U: Tensor
 
 
+@in_half
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * sum(bmm(batch1, batch2))`` with the sum over the batch."""
     product: Tensor = ops.sum(ops.bmm(batch1, batch2), 0)
@@ -94,11 +96,13 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     return ops.as_strided_scatter(input, src, size, stride, storage_offset or 0)
 
 
+@in_float32
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "") -> Tensor:
     """The ``p``-norms of the differences of all pairs of rows. ``compute_mode`` changes nothing."""
     return ops.cdist(x1, x2, p)
 
 
+@in_float32
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of the matrix whose Cholesky factor is ``input``."""
     shape = _arguments.tensor(input, "cholesky_inverse", "input").shape
@@ -245,6 +249,7 @@ def _pivoted(pivot: bool, function: str) -> None:
 
 
 # The names of the parameters are torch's.
+@in_float32
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The solution of linear equations with right sides ``input``, given LU factors."""
     return ops.linalg.lu_solve(LU_data, LU_pivots, input)

@@ -12,16 +12,17 @@ use super::inplace;
 use super::parameters::match_arguments;
 use crate::bind::convert::argument::{argument, refusal};
 use crate::bind::convert::list::objects;
-use crate::bind::convert::numpy::{descr, dtype_in};
+use crate::bind::convert::numpy::{dtype_in, dtype_object};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::gil::without_gil;
 use crate::bind::value::var::Var;
 use crate::error::{Error, Result};
 use crate::graph::Tensor;
-use crate::ops::Index;
+use crate::ops::{Index, autocast};
 use crate::ops::entry::{Arg, Entry, Param, ParamKind, Value};
 use crate::ops::movement::reshape_to;
+use crate::ops::promote::weak_beside;
 
 /// Makes a 0-d tensor a vector of one element, if an axis was given that only a vector has. Returns whether it did.
 fn as_vector(entry: &Entry, args: &mut [Arg]) -> bool {
@@ -102,6 +103,9 @@ fn run<'py>(
             *dtype = dtype_in(o, dialect)?.unwrap_or(*dtype);
         }
     }
+    if dialect.scalars_are_weak() {
+        weaken(entry, &mut args)?;
+    }
     // A write to the result must be seen by the tensor that it is a view of.
     let base =
         given.first().and_then(|o| o.as_ref()).filter(|_| entry.views).and_then(|o| o.cast::<Var>().ok());
@@ -111,18 +115,18 @@ fn run<'py>(
     }
     // An op on much memory runs without the GIL.
     let result = if bytes < 1 << 20 {
-        match (entry.call)(&args) {
+        match autocast::call(entry, &args) {
             Err(error)
                 if matches!(*error, Error::Index { .. })
                     && dialect.numbers_have_an_axis()
                     && as_vector(entry, &mut args) =>
             {
-                (entry.call)(&args).and_then(as_scalar)
+                autocast::call(entry, &args).and_then(as_scalar)
             }
             result => result,
         }
     } else {
-        without_gil(py, || (entry.call)(&args))
+        without_gil(py, || autocast::call(entry, &args))
     };
     let var = |t| match base {
         Some(base) => Var::view_of(base, t, dialect),
@@ -133,9 +137,27 @@ fn run<'py>(
         Value::List(list) => objects(py, list.into_iter().map(var))?.into_any(),
         Value::Tuple(list) => objects(py, list.into_iter().map(var))?.as_sequence().to_tuple()?.into_any(),
         Value::Bool(b) => PyBool::new(py, b).to_owned().into_any(),
-        Value::DType(d) => descr(py, d).into_any(),
+        Value::DType(d) => dtype_object(py, d, dialect)?,
         Value::None => py.None().into_bound(py),
     })
+}
+
+/// Casts 0-d operands as [`weak_beside`] does, beside the widest of the operands with axes.
+fn weaken(entry: &Entry, args: &mut [Arg]) -> Result<()> {
+    let is_operand = |i: usize| entry.params[i].kind.base == ParamKind::Operand;
+    let with_axes = args.iter().enumerate().filter_map(|(i, arg)| match arg {
+        Arg::Tensor(t) if t.rank() > 0 && is_operand(i) => Some(t),
+        _ => None,
+    });
+    let Some(widest) = with_axes.max_by_key(|t| t.dtype()).cloned() else { return Ok(()) };
+    for (_, arg) in args.iter_mut().enumerate().filter(|(i, _)| is_operand(*i)) {
+        if let Arg::Tensor(t) = arg
+            && t.rank() == 0
+        {
+            *t = weak_beside(t, &widest)?.into_owned();
+        }
+    }
+    Ok(())
 }
 
 /// The dialect of the first tensor in a list of them.

@@ -16,7 +16,9 @@ use crate::error::Result;
 use crate::graph::Tensor;
 use crate::ops::contract;
 use crate::ops::entry::Operand;
+use crate::ops::{autocast, half};
 use crate::ops::pointwise::{self, arithmetic, compare};
+use crate::ops::promote::weak_beside;
 
 /// A binary operator; `NotImplemented` if `other` is no operand.
 #[inline]
@@ -28,6 +30,14 @@ fn binary<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, slf) = (slf.py(), slf.get());
     let f = |x: &Tensor, y: Operand<'_>| {
+        if let Operand::Tensor(y) = y
+            && x.dtype() != y.dtype()
+            && slf.dialect().scalars_are_weak()
+        {
+            let (x, y) = (weak_beside(x, y)?, weak_beside(y, x)?);
+            let (x, y) = (Operand::Tensor(&x), Operand::Tensor(&y));
+            return if swap { f(y, x) } else { f(x, y) };
+        }
         let x = Operand::Tensor(x);
         if swap { f(y, x) } else { f(x, y) }
     };
@@ -76,9 +86,28 @@ fn unary<'py>(
     Var::result(slf.py(), out?, slf.get().dialect())
 }
 
+/// An operator that computes, for operands that may be of a half dtype.
+#[inline(always)]
+fn wide(
+    f: impl Fn(Operand<'_>, Operand<'_>) -> Result<Tensor> + Send,
+) -> impl Fn(Operand<'_>, Operand<'_>) -> Result<Tensor> + Send {
+    #[inline(always)]
+    move |x, y| half::operator(x, y, &f)
+}
+
+/// `@`, which autocast knows.
+fn product(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
+    match (x, y) {
+        (Operand::Tensor(x), Operand::Tensor(y)) => autocast::product(x, y, |x, y| {
+            half::operator(x.into(), y.into(), contract::matmul)
+        }),
+        _ => contract::matmul(x, y),
+    }
+}
+
 /// The methods of binary operators: the name, the reflected name, and the op.
 macro_rules! operators {
-    ($($forward:ident $($reflected:ident)? => $f:path;)*) => {
+    ($($forward:ident $($reflected:ident)? => $f:expr;)*) => {
         #[pymethods]
         impl Var {
             $(
@@ -93,13 +122,13 @@ macro_rules! operators {
     };
 }
 operators! {
-    __add__ __radd__ => arithmetic::add;
-    __sub__ __rsub__ => arithmetic::subtract;
-    __mul__ __rmul__ => arithmetic::multiply;
-    __truediv__ __rtruediv__ => arithmetic::divide;
-    __floordiv__ __rfloordiv__ => arithmetic::floor_divide;
-    __mod__ __rmod__ => arithmetic::remainder;
-    __matmul__ __rmatmul__ => contract::matmul;
+    __add__ __radd__ => wide(arithmetic::add);
+    __sub__ __rsub__ => wide(arithmetic::subtract);
+    __mul__ __rmul__ => wide(arithmetic::multiply);
+    __truediv__ __rtruediv__ => wide(arithmetic::divide);
+    __floordiv__ __rfloordiv__ => wide(arithmetic::floor_divide);
+    __mod__ __rmod__ => wide(arithmetic::remainder);
+    __matmul__ __rmatmul__ => product;
     __and__ __rand__ => compare::bitwise_and;
     __or__ __ror__ => compare::bitwise_or;
     __xor__ __rxor__ => compare::bitwise_xor;
@@ -122,16 +151,16 @@ fn power<'py>(
     if modulo.is_some_and(|m| !m.is_none()) {
         return Err(PyTypeError::new_err("pow() of a Tensor takes no modulus"));
     }
-    binary(slf, o, swap, arithmetic::pow)
+    binary(slf, o, swap, wide(arithmetic::pow))
 }
 
 /// Quotient and remainder, or `NotImplemented`.
 fn divmod<'py>(slf: &Bound<'py, Var>, o: &Bound<'py, PyAny>, swap: bool) -> PyResult<Bound<'py, PyAny>> {
-    let quotient = binary(slf, o, swap, arithmetic::floor_divide)?;
+    let quotient = binary(slf, o, swap, wide(arithmetic::floor_divide))?;
     if quotient.is(slf.py().NotImplemented()) {
         return Ok(quotient);
     }
-    let remainder = binary(slf, o, swap, arithmetic::remainder)?;
+    let remainder = binary(slf, o, swap, wide(arithmetic::remainder))?;
     Ok((quotient, remainder).into_pyobject(slf.py())?.into_any())
 }
 

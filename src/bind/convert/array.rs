@@ -301,8 +301,8 @@ struct Elements {
     dtype: Option<DType>,
     /// The number of Python's that has the strongest kind. It raises the kind of the result, not its width.
     weak: Option<Item>,
-    /// Whether a tensor is tracked or belongs to a vmap.
-    carries_graph: bool,
+    /// Whether a tensor is tracked, belongs to a vmap, or has a dtype that NumPy lacks.
+    is_stacked: bool,
 }
 
 impl Elements {
@@ -332,7 +332,7 @@ impl Elements {
         }
         let own = match tensor(o)? {
             Some(t) => {
-                self.carries_graph |= t.is_tracked() || !t.levels.is_empty();
+                self.is_stacked |= t.is_tracked() || !t.levels.is_empty() || t.dtype() == DType::BF16;
                 t.dtype()
             }
             None if is_numpy_scalar(o)? => match dtype_of(&o.getattr("dtype")?)? {
@@ -360,12 +360,13 @@ fn from_mixed_list(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tenso
     let mut elements = Elements::default();
     elements.look(o, 0)?;
     let dtype = dtype.unwrap_or(elements.dtype());
-    if elements.carries_graph {
+    if elements.is_stacked {
         return stacked(o, dtype);
     }
-    let made = py.import("numpy")?.call_method1("array", (o, descr(py, dtype)));
+    let nearest = descr(py, dtype).or_else(|| descr(py, DType::F32));
+    let made = py.import("numpy")?.call_method1("array", (o, nearest));
     match made {
-        Ok(made) => Ok(Tensor::constant(from_numpy(made.cast()?)?)),
+        Ok(made) => Ok(Tensor::constant(convert_to(from_numpy(made.cast()?)?, Some(dtype))?)),
         Err(e) if e.is_instance_of::<PyOverflowError>(py) => Err(too_large(o)),
         Err(e) if e.is_instance_of::<PyTypeError>(py) => Err(no_number(o)),
         Err(e) => {

@@ -121,6 +121,7 @@ impl ManagedTensor for Versioned {
 fn data_type(dtype: DType) -> DataType {
     let code = match dtype {
         DType::Bool => 6,
+        DType::BF16 => 4,
         d if d.is_float() => 2,
         d if d.is_complex() => 5,
         d if d.is_unsigned() => 1,

@@ -2,12 +2,15 @@
 
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, npyffi};
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyFloat};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{IntoPyDict, PyFloat, PyString};
 
 use crate::array::Array;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
-use crate::dtype::{DType, c64, c128};
+use crate::bind::python::facade::{DTYPE, DTYPE_OF, NUMPY_BFLOAT16};
+use crate::dtype::{DTYPES, DType, c64, c128, f16};
+use crate::kernel::pointwise::half;
 use crate::shape::Strides;
 
 /// [`dtype`] in a dialect, which may have a meaning of its own for Python's `float`.
@@ -31,6 +34,9 @@ pub fn dtype(o: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     }
     let descr = match o.cast::<PyArrayDescr>() {
         Ok(d) => d.clone(),
+        Err(_) if o.get_type().is(DTYPE.get(o.py())?) => {
+            return Ok(DType::parse(o.getattr("name")?.cast::<PyString>()?.to_str()?));
+        }
         Err(_) => match PyArrayDescr::new(o.py(), o) {
             Ok(d) if !o.is_none() => d,
             _ => return Ok(None),
@@ -79,6 +85,8 @@ fn from_descr(d: &Bound<'_, PyArrayDescr>) -> Option<DType> {
         (b'i', 4) => DType::I32,
         (b'u', 8) => DType::U64,
         (b'i', 8) => DType::I64,
+        (b'f', 2) => DType::F16,
+        (b'V', 2) if d.getattr("name").is_ok_and(|name| name.eq("bfloat16").unwrap_or(false)) => DType::BF16,
         (b'f', 4) => DType::F32,
         (b'f', 8) => DType::F64,
         (b'c', 8) => DType::C64,
@@ -87,9 +95,22 @@ fn from_descr(d: &Bound<'_, PyArrayDescr>) -> Option<DType> {
     })
 }
 
-/// NumPy's object for a dtype.
-pub fn descr(py: Python<'_>, dtype: DType) -> Bound<'_, PyArrayDescr> {
-    match dtype {
+/// A dtype as an object of a dialect: natively NumPy's, where it has one.
+pub fn dtype_object(py: Python<'_>, dtype: DType, dialect: Dialect) -> PyResult<Bound<'_, PyAny>> {
+    static OBJECTS: [[PyOnceLock<Py<PyAny>>; DTYPES]; Dialect::ALL.len()] =
+        [const { [const { PyOnceLock::new() }; DTYPES] }; Dialect::ALL.len()];
+    if dialect == Dialect::Native
+        && let Some(descr) = descr(py, dtype)
+    {
+        return Ok(descr.into_any());
+    }
+    let make = || Ok::<_, PyErr>(DTYPE_OF.get(py)?.call1((dtype.name(), dialect as usize))?.unbind());
+    Ok(OBJECTS[dialect as usize][dtype as usize].get_or_try_init(py, make)?.bind(py).clone())
+}
+
+/// NumPy's object for a dtype. None for bfloat16, which NumPy does not have of itself.
+pub fn descr(py: Python<'_>, dtype: DType) -> Option<Bound<'_, PyArrayDescr>> {
+    Some(match dtype {
         DType::Bool => numpy::dtype::<bool>(py),
         DType::U8 => numpy::dtype::<u8>(py),
         DType::I8 => numpy::dtype::<i8>(py),
@@ -99,11 +120,13 @@ pub fn descr(py: Python<'_>, dtype: DType) -> Bound<'_, PyArrayDescr> {
         DType::I32 => numpy::dtype::<i32>(py),
         DType::U64 => numpy::dtype::<u64>(py),
         DType::I64 => numpy::dtype::<i64>(py),
+        DType::F16 => numpy::dtype::<f16>(py),
+        DType::BF16 => return None,
         DType::F32 => numpy::dtype::<f32>(py),
         DType::F64 => numpy::dtype::<f64>(py),
         DType::C64 => numpy::dtype::<c64>(py),
         DType::C128 => numpy::dtype::<c128>(py),
-    }
+    })
 }
 
 /// A copy of a NumPy array.
@@ -141,8 +164,21 @@ struct Owner {
     _array: Array,
 }
 
+/// A read-only NumPy view of an array, or of a float32 copy of one of bfloat16.
+pub fn shown<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
+    if array.dtype() == DType::BF16 { to_numpy(py, &half::widened(array)?) } else { to_numpy(py, array) }
+}
+
 /// A read-only NumPy view of an array.
 pub fn to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
+    let descr = match descr(py, array.dtype()) {
+        Some(descr) => descr,
+        None => NUMPY_BFLOAT16.get(py)?.cast::<PyArrayDescr>().cloned().map_err(|_| {
+            let text = "NumPy has no bfloat16, unless the package ml_dtypes is installed: convert the Tensor with .float() or \
+                        .astype('float32')";
+            raise(py, "DtypeError", text.to_owned())
+        })?,
+    };
     let size = array.dtype().size() as isize;
     let mut dims: Vec<npyffi::npy_intp> = array.dims().iter().map(|&d| d as isize).collect();
     let mut strides: Vec<npyffi::npy_intp> = array.strides().iter().map(|s| s * size).collect();
@@ -153,7 +189,7 @@ pub fn to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAn
     unsafe {
         let api = &npyffi::PY_ARRAY_API;
         let class = npyffi::get_type_object(py, npyffi::NpyTypes::PyArray_Type);
-        let descr = descr(py, array.dtype()).into_dtype_ptr();
+        let descr = descr.into_dtype_ptr();
         let view = api.PyArray_NewFromDescr(
             py,
             class,

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::endpoint::{Endpoint, dialect_of};
 use crate::bind::convert::list::list;
-use crate::bind::convert::numpy::descr;
+use crate::bind::convert::numpy::dtype_object;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::gil::without_gil;
@@ -106,7 +106,11 @@ fn value<'py>(py: Python<'py>, meta: &Meta) -> PyResult<Bound<'py, PyTuple>> {
     let shape = PyTuple::new(py, meta.dims.as_slice())?;
     PyTuple::new(
         py,
-        [shape.into_any(), descr(py, meta.dtype).into_any(), PyTuple::new(py, batch_sizes)?.into_any()],
+        [
+            shape.into_any(),
+            dtype_object(py, meta.dtype, Dialect::Native)?,
+            PyTuple::new(py, batch_sizes)?.into_any(),
+        ],
     )
 }
 

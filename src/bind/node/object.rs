@@ -10,7 +10,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple, PyType, PyWeakrefReference};
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::bind::convert::numpy::descr;
+use crate::bind::convert::numpy::dtype_object;
 use crate::bind::hooks::collector;
 use crate::bind::hooks::handle::{RemovableHandle, add_hook};
 use crate::bind::hooks::list::{HookKind, HookList};
@@ -203,7 +203,7 @@ impl Node {
         let one = |m: &graph::Meta| {
             let fields = PyDict::new(py);
             fields.set_item("shape", facade::shape(py, &m.dims, self.dialect)?)?;
-            fields.set_item("dtype", descr(py, m.dtype))?;
+            fields.set_item("dtype", dtype_object(py, m.dtype, self.dialect)?)?;
             space.call((), Some(&fields))
         };
         PyTuple::new(py, self.edge.node.outs.iter().map(one).collect::<PyResult<Vec<_>>>()?)

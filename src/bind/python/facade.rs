@@ -66,6 +66,13 @@ pub static PICTURES: PythonObject = PythonObject::new("pictures");
 /// What calling torch's tensor class makes.
 pub static TORCH_TENSOR: PythonObject = PythonObject::new("torch_tensor");
 
+/// The class of dtypes that are not NumPy's.
+pub static DTYPE: PythonObject = PythonObject::new("dtype");
+/// The dtype of a name in a dialect.
+pub static DTYPE_OF: PythonObject = PythonObject::new("dtype_of");
+/// NumPy's bfloat16 if something has added it to NumPy, else None.
+pub static NUMPY_BFLOAT16: PythonObject = PythonObject::new("numpy_bfloat16");
+
 /// A shape as an object of the dialect's class.
 pub fn shape<'py>(py: Python<'py>, dims: &[usize], dialect: Dialect) -> PyResult<Bound<'py, PyAny>> {
     let classes = SIZES.get(py)?.cast::<PyTuple>()?;

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::error::raise;
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::graph::modes::{self, Flags};
 use crate::graph::site::Site;
 use crate::graph::{Conversion, DetachReason, Edge, Modes, Recording, Tensor};
@@ -78,6 +79,22 @@ fn set_numpy_conversion(py: Python<'_>, mode: &str) -> PyResult<&'static str> {
     Ok(name.expect("each has a name"))
 }
 
+/// The name of the half dtype that autocast computes products in on this thread; None where it is off.
+#[pyfunction]
+fn autocast_dtype() -> Option<&'static str> {
+    if modes::flags().has(Flags::AUTOCAST) { modes::with(|m| m.autocast).map(DType::name) } else { None }
+}
+
+/// Sets the half dtype of autocast on this thread, by its name, or switches it off; returns what it was.
+#[pyfunction]
+fn set_autocast(py: Python<'_>, dtype: Option<&str>) -> PyResult<Option<&'static str>> {
+    let new = match dtype.map(|name| DType::parse(name).filter(|d| d.is_half())) {
+        Some(None) => return Err(raise(py, "DtypeError", "autocast: the dtype is float16 or bfloat16")),
+        new => new.flatten(),
+    };
+    Ok(Modes::update(|m| std::mem::replace(&mut m.autocast, new)).map(DType::name))
+}
+
 /// Whether there may be inference tensors.
 #[inline]
 pub fn inference_is_used() -> bool {
@@ -134,5 +151,7 @@ pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(set_grad_mode, m)?)?;
     m.add_function(wrap_pyfunction!(inference_enabled, m)?)?;
     m.add_function(wrap_pyfunction!(set_inference_mode, m)?)?;
+    m.add_function(wrap_pyfunction!(autocast_dtype, m)?)?;
+    m.add_function(wrap_pyfunction!(set_autocast, m)?)?;
     m.add_function(wrap_pyfunction!(set_numpy_conversion, m)?)
 }

@@ -2,13 +2,12 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use numpy::PyArrayDescr;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
 
 use crate::bind::convert::device::on_cpu;
-use crate::bind::convert::numpy::{descr, dtype_in};
+use crate::bind::convert::numpy::{dtype_in, dtype_object};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::facade;
 use crate::bind::value::var::Var;
@@ -42,10 +41,10 @@ impl Var {
         facade::shape(py, &dims, dialect)
     }
 
-    /// The NumPy dtype of the elements.
+    /// The dtype of the elements: natively NumPy's, in the other dialects an object of theirs that equals it.
     #[getter]
-    fn dtype<'py>(&self, py: Python<'py>) -> Bound<'py, PyArrayDescr> {
-        descr(py, self.tensor().dtype())
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        dtype_object(py, self.tensor().dtype(), self.dialect())
     }
 
     /// The number of axes.

@@ -20,10 +20,10 @@ struct Loan {
     strides: Vec<isize>,
 }
 
-/// A dtype in the letters of Python's `struct` module, with the sizes of the machine.
-fn format(dtype: DType) -> &'static CStr {
+/// A dtype in the letters of Python's `struct` module, with the sizes of the machine. None if there is no letter.
+fn format(dtype: DType) -> Option<&'static CStr> {
     let long = size_of::<std::ffi::c_long>() == 8;
-    match dtype {
+    Some(match dtype {
         DType::Bool => c"?",
         DType::U8 => c"B",
         DType::I8 => c"b",
@@ -35,11 +35,13 @@ fn format(dtype: DType) -> &'static CStr {
         DType::U64 => c"Q",
         DType::I64 if long => c"l",
         DType::I64 => c"q",
+        DType::F16 => c"e",
+        DType::BF16 => return None,
         DType::F32 => c"f",
         DType::F64 => c"d",
         DType::C64 => c"Zf",
         DType::C128 => c"Zd",
-    }
+    })
 }
 
 /// Whether the elements lie without gaps in C order, and whether they do in Fortran order.
@@ -85,6 +87,9 @@ impl Var {
         unsafe { (*view).obj = null_mut() };
         let array =
             slf.get().numbers("buffer").map_err(|e| PyBufferError::new_err(e.value(slf.py()).to_string()))?;
+        let Some(letters) = format(array.dtype()) else {
+            return Err(PyBufferError::new_err("a buffer has no format for bfloat16; convert it with .float() or .astype('float32')"));
+        };
         if let Some(text) = refusal(&array, flags) {
             return Err(PyBufferError::new_err(text));
         }
@@ -102,11 +107,7 @@ impl Var {
             view.itemsize = size;
             view.readonly = 1;
             view.ndim = loan.dims.len() as c_int;
-            view.format = if asks(ffi::PyBUF_FORMAT) {
-                format(loan.array.dtype()).as_ptr().cast_mut()
-            } else {
-                null_mut()
-            };
+            view.format = if asks(ffi::PyBUF_FORMAT) { letters.as_ptr().cast_mut() } else { null_mut() };
             view.shape = if asks(ffi::PyBUF_ND) { loan.dims.as_ptr().cast_mut() } else { null_mut() };
             view.strides =
                 if asks(ffi::PyBUF_STRIDES) { loan.strides.as_ptr().cast_mut() } else { null_mut() };

@@ -5,14 +5,18 @@ use pyo3::prelude::*;
 use crate::array::Array;
 use crate::bind::python::error::raise;
 use crate::bind::value::var::{Value, Var};
-use crate::dtype::{Element, dispatch};
+use crate::dtype::{DType, Element, dispatch};
 use crate::graph::Tensor;
 use crate::kernel::optimizer::{Adam, Sgd, adam, sgd};
+use crate::kernel::pointwise::half;
 
-/// Tensors whose values are changed together. The values are taken out of the tensors, and the drop puts them back.
+/// Tensors whose values are changed together. The values are taken out of the tensors, and the drop puts them back. Those
+/// of a half dtype are copied in float32 instead, and [`TakenValues::finish`] writes them back.
 struct TakenValues<'a, 'py> {
     vars: Vec<&'a Bound<'py, Var>>,
     arrays: Vec<Array>,
+    /// Whether the arrays are copies in float32, which are not put back.
+    copied: bool,
 }
 
 impl<'a, 'py> TakenValues<'a, 'py> {
@@ -39,7 +43,11 @@ impl<'a, 'py> TakenValues<'a, 'py> {
                 return Err(raise(py, "ArgumentError", format!("{op}: a tensor is given twice")));
             }
         }
-        let mut taken = TakenValues { vars, arrays: vec![] };
+        if g.dtype().is_half() {
+            let wide = vars.iter().map(|v| half::widened(&v.get().tensor().array)?.packed());
+            return Ok(TakenValues { arrays: wide.collect::<crate::error::Result<_>>()?, vars, copied: true });
+        }
+        let mut taken = TakenValues { vars, arrays: vec![], copied: false };
         for v in taken.vars.clone() {
             let mut state = v.get().lock();
             let array = match &mut state.value {
@@ -56,10 +64,23 @@ impl<'a, 'py> TakenValues<'a, 'py> {
         }
         Ok(taken)
     }
+
+    /// Writes float32 values to tensors of a half dtype: all of them, or none if there is no memory.
+    fn finish(mut self, dtype: DType) -> PyResult<()> {
+        if self.copied {
+            let narrow = self.arrays.iter().map(|a| half::narrowed(a, dtype));
+            self.arrays = narrow.collect::<crate::error::Result<_>>()?;
+            self.copied = false;
+        }
+        Ok(())
+    }
 }
 
 impl Drop for TakenValues<'_, '_> {
     fn drop(&mut self) {
+        if self.copied {
+            return;
+        }
         for (v, array) in self.vars.iter().zip(self.arrays.drain(..)) {
             let old = v.get().lock().assign(&Tensor::constant(array), false);
             drop(old);
@@ -89,14 +110,14 @@ fn sgd_step(
 ) -> PyResult<()> {
     let rule = Sgd { rate, momentum, dampening, nesterov, decay };
     let g = g.get().tensor().detach();
-    let packed = g.array.contiguous()?;
+    let packed = half::widened(&g.array)?.contiguous()?;
     let mut taken = TakenValues::new("sgd", std::iter::once(p).chain(buffer).collect(), &g)?;
-    dispatch!(g.dtype(), float T => {
+    dispatch!(packed.dtype(), float T => {
         let mut parts = elements::<T>(&mut taken.arrays);
         let p = parts.next().expect("the parameter");
         sgd(rule, first, p, packed.as_slice().expect("packed"), parts.next());
     }, else unreachable!("a floating dtype"));
-    Ok(())
+    taken.finish(g.dtype())
 }
 
 /// One step of Adam, in place. `largest` is given for AMSGrad.
@@ -118,15 +139,15 @@ fn adam_step(
 ) -> PyResult<()> {
     let rule = Adam { rate, betas, epsilon, decay, decoupled, step };
     let g = g.get().tensor().detach();
-    let packed = g.array.contiguous()?;
+    let packed = half::widened(&g.array)?.contiguous()?;
     let mut taken = TakenValues::new("adam", [p, m, v].into_iter().chain(largest).collect(), &g)?;
-    dispatch!(g.dtype(), float T => {
+    dispatch!(packed.dtype(), float T => {
         let mut parts = elements::<T>(&mut taken.arrays);
         let mut next = || parts.next().expect("as many arrays as tensors");
         let (p, m, v) = (next(), next(), next());
         adam(rule, p, packed.as_slice().expect("packed"), m, v, parts.next());
     }, else unreachable!("a floating dtype"));
-    Ok(())
+    taken.finish(g.dtype())
 }
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyFloat, PyString, PyTuple};
 
 use crate::array::{Array, Item};
-use crate::bind::convert::numpy::to_numpy;
+use crate::bind::convert::numpy::shown;
 use crate::bind::python::capi::attached;
 use crate::bind::python::error::raise;
 use crate::bind::python::facade::{HTML, SHOW};
@@ -189,7 +189,7 @@ impl Var {
         if array.rank() == 0 {
             return python(py, array.item());
         }
-        to_numpy(py, &array)?.call_method0("tolist")
+        shown(py, &array)?.call_method0("tolist")
     }
 }
 
@@ -204,5 +204,6 @@ fn describe<'py>(slf: &Bound<'py, Var>, f: &Bound<'py, PyAny>) -> PyResult<Bound
     let batch_sizes: Vec<usize> = t.levels.as_slice().iter().map(|l| l.batch_size).collect();
     let shape = PyTuple::new(py, t.dims())?;
     let class = slf.get_type().name()?;
-    f.call1((to_numpy(py, &t.array)?, shape, dialect as usize, class, t.is_tracked(), op, batch_sizes))
+    let (values, dtype) = (shown(py, &t.array)?, t.dtype().name());
+    f.call1((values, dtype, shape, dialect as usize, class, t.is_tracked(), op, batch_sizes))
 }

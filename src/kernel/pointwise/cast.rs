@@ -5,6 +5,7 @@ use crate::dtype::{Bool8, DTYPES, DType, dispatch};
 use crate::error::Result;
 use crate::kernel::fast::ROUND64;
 use crate::kernel::pointwise::complex;
+use crate::kernel::pointwise::half;
 use crate::kernel::pointwise::unary::{self, UnaryLoop, UnaryLoops};
 use crate::kernel::simd;
 
@@ -191,7 +192,19 @@ pub fn cast(x: &Array, to: DType) -> Result<Array> {
     if x.dtype() == to {
         return Ok(x.clone());
     }
-    let refused = || unreachable!("complex numbers were converted above");
+    if to.is_half() {
+        return match x.dtype() {
+            DType::F32 | DType::F64 => half::narrowed(x, to),
+            from if from.is_half() => half::narrowed(&half::widened(x)?, to),
+            // Every integer that is not beyond the range of the half dtype is exact in float64 or far from a tie.
+            _ => half::narrowed(&cast(x, DType::F64)?, to),
+        };
+    }
+    if x.dtype().is_half() {
+        let wide = half::widened(x)?;
+        return if to == DType::F32 { Ok(wide) } else { cast(&wide, to) };
+    }
+    let refused = || unreachable!("complex and half dtypes were converted above");
     let row: UnaryLoop = dispatch!(x.dtype(), ordered A => dispatch!(to, ordered B => {
         // SAFETY: `apply` passes an array of dtype `A` and an output of dtype `B`.
         |n, x, out, _| unsafe { convert::<A, B>(n, x.cast(), out.cast()) }

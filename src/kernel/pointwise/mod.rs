@@ -4,6 +4,7 @@ pub mod binary;
 pub mod cast;
 pub mod complex;
 pub mod division;
+pub mod half;
 pub mod power;
 pub mod select;
 pub mod tanh;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use smallvec::SmallVec;
 
 use crate::array::Array;
-use crate::dtype::dispatch;
+use crate::dtype::{DType, bf16, dispatch, f16};
 use crate::kernel::num::Inexact;
 use crate::kernel::{par, simd};
 
@@ -18,12 +18,23 @@ pub enum NonFinite {
 
 /// Whether an array has such an element.
 pub fn contains(x: &Array, kind: NonFinite) -> bool {
-    dispatch!(x.dtype(), inexact T => contains_in::<T>(x, kind), else false)
+    macro_rules! any {
+        ($t:ident) => {{
+            let is = |v: &$t| v.is_nan() || kind == NonFinite::Any && v.is_infinite();
+            x.without_repeats().view::<$t>().iter().any(is)
+        }};
+    }
+    match x.dtype() {
+        DType::F16 => any!(f16),
+        DType::BF16 => any!(bf16),
+        dtype => dispatch!(dtype, inexact T => contains_in::<T>(x, kind), else false),
+    }
 }
 
 /// Whether all elements are zero.
 pub fn is_zero(x: &Array) -> bool {
-    dispatch!(x.dtype(), inexact T => x.without_repeats().view::<T>().iter().all(|v| *v == T::default()), else false)
+    x.dtype().is_differentiable()
+        && dispatch!(x.dtype(), all T => x.without_repeats().view::<T>().iter().all(|v| *v == T::default()))
 }
 
 fn contains_in<T: Inexact>(x: &Array, kind: NonFinite) -> bool {

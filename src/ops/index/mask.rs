@@ -27,7 +27,7 @@ fn truth<'a>(op: &'static str, mask: &'a Tensor) -> Result<&'a Tensor> {
 /// >>> fg.masked_fill(fg.tensor([1, 2]), fg.tensor([True, False]), 9).numpy()
 /// array([9, 2])
 /// ```
-#[op(in_place)]
+#[op(in_place, half)]
 pub fn masked_fill(x: &Tensor, mask: &Tensor, value: Operand<'_>) -> Result<Tensor> {
     let value = as_tensor(value, x.dtype())?;
     if value.rank() != 0 {
@@ -43,7 +43,7 @@ pub fn masked_fill(x: &Tensor, mask: &Tensor, value: Operand<'_>) -> Result<Tens
 /// >>> fg.masked_select(fg.tensor([1, 2, 3]), fg.tensor([True, False, True])).numpy()
 /// array([1, 3])
 /// ```
-#[op(method)]
+#[op(method, half)]
 pub fn masked_select(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let dims = shape::broadcast("masked_select", x.dims(), truth("masked_select", mask)?.dims())?;
     get(&broadcast_to(x, &dims)?, &[Index::Tensor(broadcast_to(mask, &dims)?)])

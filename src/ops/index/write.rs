@@ -82,6 +82,10 @@ impl Op for IndexPut {
         self.name
     }
 
+    fn takes_half(&self) -> bool {
+        true
+    }
+
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let mut x = ins[0].clone();
         self.write(&mut x, &ins[1..], batch_ndim)?;

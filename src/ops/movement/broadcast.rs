@@ -17,6 +17,7 @@ struct Expand(Dims);
 
 impl Linear for Expand {
     const NAME: &'static str = "expand";
+    const TAKES_HALF: bool = true;
 
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
         Ok(x.expand(&with_hidden(x, batch_ndim, &self.0), batch_ndim))
@@ -77,7 +78,7 @@ pub fn expand_as(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// >>> [t.shape for t in fg.broadcast_tensors(fg.ones((2, 1)), fg.ones((3,)))]
 /// [(2, 3), (2, 3)]
 /// ```
-#[op(function, names("broadcast_tensors", "broadcast_arrays"))]
+#[op(function, names("broadcast_tensors", "broadcast_arrays"), half)]
 pub fn broadcast_tensors(tensors: &[Tensor]) -> Result<Vec<Tensor>> {
     let dims =
         tensors.iter().try_fold(Dims::new(), |d, t| shape::broadcast("broadcast_tensors", &d, t.dims()))?;

@@ -14,6 +14,7 @@ struct Cast(DType);
 
 impl Linear for Cast {
     const NAME: &'static str = "cast";
+    const TAKES_HALF: bool = true;
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         kernel::pointwise::cast::cast(x, self.0)
@@ -32,7 +33,7 @@ impl Linear for Cast {
 /// >>> fg.cast(fg.tensor([1.5, -1.5]), 'int64').numpy()
 /// array([ 1, -1])
 /// ```
-#[op(method, names("cast", "astype"))]
+#[op(method, names("cast", "astype"), half)]
 pub fn cast(x: &Tensor, dtype: DType) -> Result<Tensor> {
     if x.dtype().is_complex() && !dtype.is_complex() && dtype != DType::Bool {
         bail!(

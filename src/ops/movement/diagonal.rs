@@ -132,6 +132,7 @@ struct Triangle {
 
 impl Linear for Triangle {
     const NAME: &'static str = "triangle";
+    const TAKES_HALF: bool = true;
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         kernel::index::triangle(x, self.upper, self.k)
@@ -156,7 +157,7 @@ fn triangle(op: &'static str, x: &Tensor, upper: bool, k: i64) -> Result<Tensor>
 /// array([[1, 0],
 ///        [3, 4]])
 /// ```
-#[op(in_place)]
+#[op(in_place, half)]
 pub fn tril(x: &Tensor, #[default(0)] k: i64) -> Result<Tensor> {
     triangle("tril", x, false, k)
 }
@@ -168,7 +169,7 @@ pub fn tril(x: &Tensor, #[default(0)] k: i64) -> Result<Tensor> {
 /// array([[1, 2],
 ///        [0, 4]])
 /// ```
-#[op(in_place)]
+#[op(in_place, half)]
 pub fn triu(x: &Tensor, #[default(0)] k: i64) -> Result<Tensor> {
     triangle("triu", x, true, k)
 }

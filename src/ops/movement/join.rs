@@ -37,7 +37,7 @@ fn promoted<'a>(op: &'static str, tensors: &'a [Tensor]) -> Result<Vec<Cow<'a, T
 /// >>> fg.concat([fg.tensor([1, 2]), fg.tensor([3])]).numpy()
 /// array([1, 2, 3])
 /// ```
-#[op(function, names("concat", "cat", "concatenate"))]
+#[op(function, names("concat", "cat", "concatenate"), half)]
 pub fn concat(tensors: &[Tensor], #[default(0)] axis: Option<i64>) -> Result<Tensor> {
     let Some(axis) = axis else {
         let flat = tensors.iter().map(ravel).collect::<Result<Vec<_>>>()?;
@@ -80,7 +80,7 @@ pub fn concat(tensors: &[Tensor], #[default(0)] axis: Option<i64>) -> Result<Ten
 /// array([[1, 3],
 ///        [2, 4]])
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn stack(tensors: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
     let all = promoted("stack", tensors)?;
     let first = all[0].dims();
@@ -105,7 +105,7 @@ fn joined(tensors: &[Tensor], axis: i64, raise: impl Fn(&Tensor) -> Result<Tenso
 /// >>> fg.hstack([fg.ones((2, 1)), fg.ones((2, 3))]).shape
 /// (2, 4)
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn hstack(tensors: &[Tensor]) -> Result<Tensor> {
     let axis = i64::from(tensors.iter().any(|t| t.rank() > 1));
     joined(tensors, axis, |t| at_least(t, 1))
@@ -117,7 +117,7 @@ pub fn hstack(tensors: &[Tensor]) -> Result<Tensor> {
 /// >>> fg.vstack([fg.ones((3,)), fg.ones((2, 3))]).shape
 /// (3, 3)
 /// ```
-#[op(function, names("vstack", "row_stack"))]
+#[op(function, names("vstack", "row_stack"), half)]
 pub fn vstack(tensors: &[Tensor]) -> Result<Tensor> {
     joined(tensors, 0, |t| at_least(t, 2))
 }
@@ -128,7 +128,7 @@ pub fn vstack(tensors: &[Tensor]) -> Result<Tensor> {
 /// >>> fg.dstack([fg.ones((2, 3)), fg.ones((2, 3))]).shape
 /// (2, 3, 2)
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn dstack(tensors: &[Tensor]) -> Result<Tensor> {
     let raise = |t: &Tensor| {
         let t = at_least(t, 2)?;
@@ -143,7 +143,7 @@ pub fn dstack(tensors: &[Tensor]) -> Result<Tensor> {
 /// >>> fg.column_stack([fg.ones((2,)), fg.ones((2, 3))]).shape
 /// (2, 4)
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn column_stack(tensors: &[Tensor]) -> Result<Tensor> {
     let raise =
         |t: &Tensor| if t.rank() < 2 { reshape_to(t, &[shape::len(t.dims()), 1]) } else { Ok(t.clone()) };

@@ -135,7 +135,7 @@ fn cropped(x: &Tensor, widths: &[(i64, i64)]) -> Result<(Tensor, Pairs)> {
 /// >>> fg.flip(fg.tensor([1, 2, 3])).numpy()
 /// array([3, 2, 1])
 /// ```
-#[op(method)]
+#[op(method, half)]
 pub fn flip(x: &Tensor, #[default(None)] axis: Axes<'_>) -> Result<Tensor> {
     let axes = match axis {
         Some(list) => shape::axes("flip", list, x.rank())?,
@@ -179,6 +179,7 @@ struct Roll {
 
 impl Linear for Roll {
     const NAME: &'static str = "roll";
+    const TAKES_HALF: bool = true;
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         along_axis::roll(Self::NAME, x, x.rank() - self.back, self.by)
@@ -197,7 +198,7 @@ impl Linear for Roll {
 /// >>> fg.roll(fg.tensor([1, 2, 3]), 1).numpy()
 /// array([3, 1, 2])
 /// ```
-#[op(method)]
+#[op(method, half)]
 pub fn roll(x: &Tensor, shift: &[i64], #[default(None)] axis: Axes<'_>) -> Result<Tensor> {
     let Some(axes) = axis else {
         let &[by] = shift else { bail!(Argument, "roll", "{} shifts need as many axes", shift.len()) };

@@ -94,7 +94,7 @@ fn pairs(x: &Array) -> Result<Array> {
 /// >>> fg.real(fg.tensor([1 + 2j, 3])).tolist()
 /// [1.0, 3.0]
 /// ```
-#[op(function)]
+#[op(function, half)]
 pub fn real(x: &Tensor) -> Result<Tensor> {
     if x.dtype().is_complex() { apply(LinearOp(Real), &[x]) } else { Ok(x.clone()) }
 }
@@ -120,7 +120,7 @@ pub fn imag(x: &Tensor) -> Result<Tensor> {
 /// >>> fg.conj(fg.tensor([1 + 2j])).tolist()
 /// [(1-2j)]
 /// ```
-#[op(in_place, names("conj", "conjugate", "conj_physical"))]
+#[op(in_place, names("conj", "conjugate", "conj_physical"), half)]
 pub fn conj(x: &Tensor) -> Result<Tensor> {
     if x.dtype().is_complex() { apply(LinearOp(Conj), &[x]) } else { Ok(x.clone()) }
 }
@@ -131,7 +131,7 @@ pub fn conj(x: &Tensor) -> Result<Tensor> {
 /// >>> fg.resolve_conj(fg.tensor([1 + 2j])).tolist()
 /// [(1+2j)]
 /// ```
-#[op(method, names("resolve_conj", "resolve_neg"))]
+#[op(method, names("resolve_conj", "resolve_neg"), half)]
 pub fn resolve_conj(x: &Tensor) -> Result<Tensor> {
     Ok(x.clone())
 }

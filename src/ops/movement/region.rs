@@ -138,6 +138,10 @@ impl Op for Views {
         self.name
     }
 
+    fn takes_half(&self) -> bool {
+        true
+    }
+
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let packs = self.regions.iter().any(|r| matches!(r, Region::At(_)));
         let x = if packs { ins[0].contiguous()? } else { ins[0].clone() };
@@ -175,6 +179,10 @@ struct Embed {
 impl Op for Embed {
     fn name(&self) -> &'static str {
         self.name
+    }
+
+    fn takes_half(&self) -> bool {
+        true
     }
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {

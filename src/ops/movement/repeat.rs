@@ -18,7 +18,7 @@ use crate::shape::{self, Dims};
 /// array([[1, 2, 1, 2],
 ///        [1, 2, 1, 2]])
 /// ```
-#[op(method)]
+#[op(method, half)]
 pub fn tile(x: &Tensor, repeats: &[i64]) -> Result<Tensor> {
     let rank = x.rank().max(repeats.len());
     let x = at_least(x, rank)?;
@@ -40,7 +40,7 @@ pub fn tile(x: &Tensor, repeats: &[i64]) -> Result<Tensor> {
 /// >>> fg.repeat_interleave(fg.tensor([1, 2]), (2, 1), 0).numpy()
 /// array([1, 1, 2])
 /// ```
-#[op(method, names("repeat_interleave", "repeat"))]
+#[op(method, names("repeat_interleave", "repeat"), half)]
 pub fn repeat_interleave(x: &Tensor, repeats: &[i64], #[default(None)] axis: Option<i64>) -> Result<Tensor> {
     let Some(axis) = axis else { return repeat_interleave(&ravel(x)?, repeats, Some(0)) };
     let at = shape::axis("repeat_interleave", axis, x.rank())?;

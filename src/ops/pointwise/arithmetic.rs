@@ -192,6 +192,7 @@ pub fn can_add_in_place(x: &mut Array, y: &Array) -> bool {
         && x.dims() == y.dims()
         && x.is_writable()
         && y.dtype().is_differentiable()
+        && !y.dtype().is_half()
 }
 binary_rows! {
     /// The greatest common divisor of two integers of one dtype.

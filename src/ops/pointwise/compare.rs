@@ -74,7 +74,7 @@ macro_rules! pairs {
         #[doc = concat!(">>> ", $example)]
         #[doc = $printed]
         #[doc = "```"]
-        #[op(in_place, names(stringify!($f) $(, stringify!($alias))*))]
+        #[op(in_place, names(stringify!($f) $(, stringify!($alias))*), half)]
         pub fn $f(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
             let ($x, $y) = $prepare(x, y)?;
             $result

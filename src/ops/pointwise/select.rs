@@ -31,6 +31,10 @@ impl Op for Select {
         "where"
     }
 
+    fn takes_half(&self) -> bool {
+        true
+    }
+
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         Ok([kernel::pointwise::select::select("where", ins[0], ins[1], ins[2], batch_ndim)?].into())
     }
@@ -69,7 +73,7 @@ pub fn select(condition: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// >>> fg.where(fg.tensor([True, False]), 1.0, fg.tensor([5.0, 6.0])).tolist()
 /// [1.0, 6.0]
 /// ```
-#[op(function, names("where"))]
+#[op(function, names("where"), half)]
 pub fn where_(condition: &Tensor, x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     let (x, y) = promoted(Class::Num, x, y)?;
     select(&cast(condition, DType::Bool)?, &x, &y)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ferrograd import _arguments
 from ferrograd._arguments import typed
+from ferrograd._autograd.autocast import in_half
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._nn import attention, images
@@ -245,6 +246,7 @@ def local_response_norm(
     return found
 
 
+@in_half
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

@@ -54,6 +54,9 @@ class Optimizer:
         self._groups = [{**common, **g, "params": steps.leaves(g["params"], op)} for g in groups]
         self._parameter_list = [p for g in self._groups for p in g["params"]]
         self._state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+        #: Whether parameters of a half dtype have float32 copies, which are updated.
+        self._multi_precision = False
+        self._masters: dict[Tensor, Tensor] = {}
 
     def get_lr(self) -> float:
         """The learning rate."""
@@ -91,7 +94,16 @@ class Optimizer:
         rate = self.get_lr()
         for group in self._groups:
             for p, g, decay in self._gradients(group):
-                self._update(p, g, rate * group["learning_rate"], decay)
+                master = self._master(p)
+                self._update(master, g.astype(master.dtype), rate * group["learning_rate"], decay)
+                if master is not p:
+                    p.set_value(master)
+
+    def _master(self, p: Tensor) -> Tensor:
+        """The float32 copy of a parameter that is updated in its place, or the parameter itself."""
+        if p not in self._masters and self._multi_precision and p.dtype.itemsize == 2:
+            self._masters[p] = p.detach().astype("float32")
+        return self._masters.get(p, p)
 
     def _gradients(self, group: dict[str, Any]) -> list[tuple[Tensor, Tensor, float]]:
         """The parameters of a group with their clipped gradients, and the coefficients of L2 penalties.
@@ -124,7 +136,10 @@ class Optimizer:
         """The state by ``"number.name"``, with the number of the parameter, and that of the schedule."""
         found: dict[str, Any] = {}
         for i, p in enumerate(self._parameter_list):
-            found.update({f"{i}.{key}": value for key, value in self._state.get(p, {}).items()})
+            master = self._masters.get(p, p)
+            found.update({f"{i}.{key}": value for key, value in self._state.get(master, {}).items()})
+            if master is not p:
+                found[f"{i}.master_weight"] = master
         if isinstance(self._learning_rate, LRScheduler):
             found["LR_Scheduler"] = self._learning_rate.state_dict()
         return found
@@ -138,6 +153,7 @@ class Optimizer:
             elif not isinstance(self._learning_rate, LambdaDecay):
                 raise AssertionError("LR_Scheduler state must be included in the state dict except LambdaDecay")
         self._state.clear()
+        self._masters.clear()
         for key, value in state_dict.items():
             if key == "LR_Scheduler":
                 continue
@@ -145,6 +161,11 @@ class Optimizer:
             if not i.isdigit() or int(i) >= len(self._parameter_list):
                 raise ArgumentError(f"set_state_dict: {key!r} belongs to no parameter")
             own = value.detach().clone() if isinstance(value, Tensor) else copy.deepcopy(value)
-            self._state[self._parameter_list[int(i)]][name] = own
+            p = self._parameter_list[int(i)]
+            if name == "master_weight":
+                self._masters[p] = own
+                self._state[own].update(self._state.pop(p, {}))
+            else:
+                self._state[self._masters.get(p, p)][name] = own
 
     load_state_dict = set_state_dict

@@ -3,35 +3,79 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import ContextDecorator
+from functools import partial, wraps
 from typing import Any
 
-from ferrograd._core import ArgumentError
+from ferrograd import _core
+from ferrograd._autograd.autocast import Autocast, cast_all
+from ferrograd._dialects.numbers import TORCH
+from ferrograd._tensor.dtypes import dtype_of
 
-__all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
+__all__ = [
+    "autocast",
+    "custom_bwd",
+    "custom_fwd",
+    "get_autocast_dtype",
+    "is_autocast_available",
+    "is_autocast_enabled",
+    "set_autocast_dtype",
+    "set_autocast_enabled",
+]
 
 #: The devices that torch knows and that are not here.
 _ABSENT = ("cuda", "hpu", "ipu", "maia", "mps", "mtia", "xla", "xpu")
+#: The dtype of ``autocast`` where none is given.
+_default = ["bfloat16"]
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether ``autocast`` computes in a smaller dtype on a device: on none."""
-    return False
+    """Whether ``autocast`` computes in a smaller dtype on a device: on the CPU."""
+    return str(getattr(device_type, "type", device_type)) == "cpu"
 
 
-class autocast(ContextDecorator):
-    """A context, or a decorator, that computes in a smaller dtype where torch would. There is none here.
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """Whether ``autocast`` is on for a device on this thread."""
+    return is_autocast_available(device_type) and _core.autocast_dtype() is not None
 
+
+def get_autocast_dtype(device_type: str) -> Any:
+    """The dtype that ``autocast`` computes in on a device."""
+    if not is_autocast_available(device_type):
+        return dtype_of("float16", TORCH)
+    return dtype_of(_core.autocast_dtype() or _default[0], TORCH)
+
+
+def set_autocast_dtype(device_type: str, dtype: Any) -> None:
+    """Sets the dtype of ``autocast`` for the CPU where none is given."""
+    if is_autocast_available(device_type):
+        _default[0] = _half(dtype)
+
+
+def set_autocast_enabled(device_type: str, enabled: bool) -> None:
+    """Switches ``autocast`` on or off for the CPU on this thread."""
+    if is_autocast_available(device_type):
+        _core.set_autocast(_default[0] if enabled else None)
+
+
+def _half(dtype: Any) -> str:
+    return _core.make([], dtype, False, TORCH).dtype.name
+
+
+class autocast(Autocast):
+    """A context, or a decorator, in which products are computed in a half dtype, by default bfloat16.
+
+    Matrix products, convolutions and attention get their operands in that dtype. Losses and functions that need the
+    digits compute in float32. Everything else computes in the dtype of its operands. The lists are torch's for the CPU.
     For a GPU it warns, as torch does where there is none, and does nothing.
 
     Raises:
-        ArgumentError: it is enabled for the CPU, whose ops compute in the dtype of their arguments.
         RuntimeError: torch knows no such device.
 
     >>> import ferrograd.torch as torch
-    >>> with torch.autocast("cpu", enabled=False):
-    ...     torch.ones(2, 2).mm(torch.ones(2, 2)).dtype
-    dtype('float32')
+    >>> x = torch.ones(2, 2)
+    >>> with torch.autocast("cpu"):
+    ...     (x @ x).dtype, (x + x).dtype
+    (torch.bfloat16, torch.float32)
     """
 
     def __init__(
@@ -40,29 +84,58 @@ class autocast(ContextDecorator):
         kind = str(getattr(device_type, "type", device_type)).partition(":")[0]
         if kind not in ("cpu", "meta", *_ABSENT):
             raise RuntimeError(f"Unsupported autocast device_type '{device_type}'")
+        name = _default[0] if dtype is None else _half(dtype)
         if enabled and kind in _ABSENT:
             warnings.warn(
                 f"User provided device_type of '{kind}', but it is not available. Disabling autocast", stacklevel=2
             )
-        elif enabled:
-            raise ArgumentError(
-                "autocast: operations on the CPU compute in the dtype of their arguments here. Pass enabled=False, or "
-                "convert the arguments yourself"
+            enabled = False
+        if enabled and name not in ("float16", "bfloat16"):
+            warnings.warn(
+                "In CPU autocast, but the target dtype is not supported. Disabling autocast. CPU Autocast only supports "
+                "dtype of torch.bfloat16, torch.float16 currently.",
+                stacklevel=2,
             )
-        self.device, self.fast_dtype, self._enabled = kind, dtype, False
+            enabled = False
+        self.device, self._enabled = kind, enabled
+        self.fast_dtype = dtype_of(name, TORCH)
+        # For another device nothing changes.
+        self._is_here = kind == "cpu"
+        super().__init__(name if enabled else None)
 
     def __enter__(self) -> autocast:
+        self._before.append(_core.set_autocast(self._wanted) if self._is_here else _core.autocast_dtype())
         return self
-
-    def __exit__(self, *error: object) -> None:
-        """Nothing was changed."""
 
 
 def custom_fwd(fwd: Any = None, *, device_type: str = "cuda", cast_inputs: Any = None) -> Any:
-    """The ``forward`` of a ``Function`` itself, as nothing is cast; without it, a decorator."""
-    return (lambda fwd: fwd) if fwd is None else fwd
+    """A decorator for the ``forward`` of a ``Function``: with ``cast_inputs`` it gets its tensors in that dtype and runs
+    without autocast, where that is on. ``custom_bwd`` runs ``backward`` in the same mode."""
+    if fwd is None:
+        return partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @wraps(fwd)
+    def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        ctx._autocast = dtype = _core.autocast_dtype() if is_autocast_available(device_type) else None
+        if dtype is None or cast_inputs is None:
+            return fwd(ctx, *args, **kwargs)
+        ctx._autocast, name = None, _core.make([], cast_inputs, False, TORCH).dtype.name
+        with Autocast(None):
+            return fwd(ctx, *cast_all(args, name), **cast_all(kwargs, name))
+
+    return forward
 
 
 def custom_bwd(bwd: Any = None, *, device_type: str = "cuda") -> Any:
-    """The ``backward`` of a ``Function`` itself, as nothing is cast; without it, a decorator."""
-    return (lambda bwd: bwd) if bwd is None else bwd
+    """A decorator for the ``backward`` of a ``Function`` whose ``forward`` has ``custom_fwd``."""
+    if bwd is None:
+        return partial(custom_bwd, device_type=device_type)
+
+    @wraps(bwd)
+    def backward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_autocast_available(device_type):
+            return bwd(ctx, *args, **kwargs)
+        with Autocast(ctx._autocast):
+            return bwd(ctx, *args, **kwargs)
+
+    return backward

@@ -10,6 +10,7 @@ import numpy as np
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
+from ferrograd._tensor.dtypes import finfo
 from ferrograd.torch import _creation
 from ferrograd.torch.distributions import constraints
 from ferrograd.torch.distributions.distribution import Distribution, broadcast_all
@@ -24,7 +25,7 @@ def _one_of(name: str, probs: Any, logits: Any) -> None:
 
 def _clipped(probs: Any) -> Any:
     """Probabilities with a finite logarithm."""
-    eps = float(np.finfo(probs.dtype).eps)
+    eps = float(finfo(probs.dtype).eps)
     return ops.clip(probs, eps, 1 - eps)
 
 
@@ -163,7 +164,7 @@ class Categorical(Distribution):
 
     def entropy(self) -> Any:
         """The entropy in nats."""
-        return -ops.sum(self.probs * ops.clip(self.logits, float(np.finfo(self.logits.dtype).min), None), -1)
+        return -ops.sum(self.probs * ops.clip(self.logits, float(finfo(self.logits.dtype).min), None), -1)
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """The integers, along a new first axis."""

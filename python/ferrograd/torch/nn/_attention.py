@@ -7,6 +7,7 @@ from typing import Any
 
 from ferrograd import _arguments
 from ferrograd._arguments import typed
+from ferrograd._autograd.autocast import in_half
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._nn import attention
@@ -14,6 +15,7 @@ from ferrograd._nn import attention
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 
+@in_half
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _arguments, _core
+from ferrograd._autograd.autocast import in_float32
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.numbers import TORCH
@@ -233,6 +234,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: f
     return ops.divide(input, ops.pow(ops.add(ops.multiply(means, alpha), k), beta))
 
 
+@in_float32
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:

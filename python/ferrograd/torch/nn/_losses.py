@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ferrograd._arguments import typed
+from ferrograd._autograd.autocast import in_float32
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
 from ferrograd._nn import losses
@@ -37,6 +38,7 @@ def reduction_of(size_average: Flag, reduce: Flag, reduction: str) -> str:
     return "sum" if size_average is False else "mean"
 
 
+@in_float32
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -64,6 +66,7 @@ def gaussian_nll_loss(
     return losses.gaussian_nll_loss(input, target, var, full, eps, reduction)
 
 
+@in_float32
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -76,6 +79,7 @@ def hinge_embedding_loss(
     return losses.hinge_embedding_loss(input, target, margin, reduction_of(size_average, reduce, reduction))
 
 
+@in_float32
 @typed(input=Tensor, target=Tensor, reduction=str)
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"
@@ -96,6 +100,7 @@ def multilabel_soft_margin_loss(
     return losses.multilabel_soft_margin_loss(input, target, weight, reduction_of(size_average, reduce, reduction))
 
 
+@in_float32
 @typed(input1=Tensor, input2=Tensor, target=Tensor, reduction=str)
 def cosine_embedding_loss(
     input1: Tensor,
@@ -110,6 +115,7 @@ def cosine_embedding_loss(
     return losses.cosine_embedding_loss(input1, input2, target, margin, reduction_of(size_average, reduce, reduction))
 
 
+@in_float32
 @typed(input1=Tensor, input2=Tensor, target=Tensor, reduction=str)
 def margin_ranking_loss(
     input1: Tensor,
@@ -124,6 +130,7 @@ def margin_ranking_loss(
     return losses.margin_ranking_loss(input1, input2, target, margin, reduction_of(size_average, reduce, reduction))
 
 
+@in_float32
 @typed(input=Tensor, target=Tensor, reduction=str)
 def multi_margin_loss(
     input: Tensor,
@@ -139,6 +146,7 @@ def multi_margin_loss(
     return losses.multi_margin_loss(input, target, p, margin, weight, reduction_of(size_average, reduce, reduction))
 
 
+@in_float32
 @typed(input=Tensor, target=Tensor, reduction=str)
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"
@@ -150,6 +158,7 @@ def multilabel_margin_loss(
     return losses.multilabel_margin_loss(input, target, reduction_of(size_average, reduce, reduction))
 
 
+@in_float32
 @typed(anchor=Tensor, positive=Tensor, negative=Tensor, reduction=str)
 def triplet_margin_loss(
     anchor: Tensor,
@@ -189,6 +198,7 @@ def triplet_margin_with_distance_loss(
     )
 
 
+@in_float32
 @typed(log_probs=Tensor, reduction=str)
 def ctc_loss(
     log_probs: Tensor,

@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ferrograd import _arguments
 from ferrograd._core import Tensor, TorchTensor
 from ferrograd._core import torch as ops
@@ -42,6 +40,7 @@ from ferrograd._dialects import adapters as _adapters
 from ferrograd._dialects.casts import cast
 from ferrograd._dialects.out_argument import into
 from ferrograd._dialects.specialize import specialize
+from ferrograd._tensor.dtypes import finfo
 from ferrograd.torch.nn import _activations, _attention, _dropout, _embedding, _images, _losses, _windows
 from ferrograd.torch.nn._activations import *
 from ferrograd.torch.nn._attention import *
@@ -210,7 +209,7 @@ def group_norm(
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """``input / sqrt(mean(input ** 2) + eps) * weight``, with the mean over the last axes."""
     if eps is None:
-        eps = float(np.finfo(_arguments.tensor(input, "rms_norm", "input").dtype).eps)
+        eps = float(finfo(_arguments.tensor(input, "rms_norm", "input").dtype).eps)
     return ops.rms_norm(input, normalized_shape, weight, eps)
 
 

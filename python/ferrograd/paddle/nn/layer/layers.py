@@ -209,8 +209,7 @@ class Layer(BaseModule):
 
     def astype(self: L, dtype: Any) -> L:
         """Casts all floating-point parameters and buffers."""
-        wanted = np.dtype(dtype)
-        self._convert(lambda t: t.astype(wanted) if t.dtype.kind == "f" and t.dtype != wanted else t)
+        self._convert(lambda t: t.astype(dtype) if t.dtype.kind == "f" and t.dtype != dtype else t)
         for layer in self.sublayers(include_self=True):
             layer._dtype = dtype
         return self
@@ -228,6 +227,14 @@ class Layer(BaseModule):
     def double(self: L) -> L:
         """Casts to float64."""
         return self.astype("float64")
+
+    def float16(self: L, excluded_layers: object = None) -> L:
+        """Casts to float16."""
+        return self.astype("float16")
+
+    def bfloat16(self: L, excluded_layers: object = None) -> L:
+        """Casts to bfloat16."""
+        return self.astype("bfloat16")
 
     def register_forward_post_hook(
         self,

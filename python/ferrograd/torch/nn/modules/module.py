@@ -12,6 +12,7 @@ from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, FerrogradError, Tensor
 from ferrograd._nn.hooks import RemovableHandle, add
 from ferrograd._nn.module import BaseModule
+from ferrograd._tensor import dtypes
 from ferrograd.torch._framework import typename
 from ferrograd.torch.nn.modules import _every
 from ferrograd.torch.nn.modules._backward_hooks import BackwardHooks, on_result
@@ -284,11 +285,11 @@ class Module(BaseModule):
         for arg in (*args, *kwargs.values()):
             if isinstance(arg, Tensor):
                 dtype = arg.dtype
-            elif isinstance(arg, (np.dtype, type)):
+            elif isinstance(arg, (np.dtype, dtypes.dtype, type)):
                 dtype = arg
             elif arg is not None and not isinstance(arg, bool):
                 others.append(arg)
-        if dtype is not None and np.dtype(dtype).kind not in "fcV":
+        if dtype is not None and dtypes.kind_of(dtype) not in "fc":
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
             )
@@ -315,7 +316,11 @@ class Module(BaseModule):
 
     def half(self: M) -> M:
         """Casts the floating-point parameters and buffers to float16."""
-        return self.to(np.dtype("float16"))
+        return self.to(dtype="float16")
+
+    def bfloat16(self: M) -> M:
+        """Casts the floating-point parameters and buffers to bfloat16."""
+        return self.to(dtype="bfloat16")
 
     def cpu(self: M) -> M:
         """The module itself: the CPU is the only device."""

@@ -1,0 +1,328 @@
+"""``paddle.amp``: mixed precision on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd import _core
+from ferrograd._autograd.autocast import Autocast
+from ferrograd._autograd.modes import no_grad
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import paddle as ops
+from ferrograd.paddle.nn.layer import norm
+
+__all__ = [
+    "AmpScaler",
+    "GradScaler",
+    "amp_decorate",
+    "amp_guard",
+    "auto_cast",
+    "autocast",
+    "decorate",
+    "get_autocast_dtype",
+    "is_autocast_enabled",
+    "is_bfloat16_supported",
+    "is_float16_supported",
+]
+
+
+def is_float16_supported(device: object = None) -> bool:
+    """True: ops on float16 compute in float32."""
+    return True
+
+
+def is_bfloat16_supported(device: object = None) -> bool:
+    """True: ops on bfloat16 compute in float32."""
+    return True
+
+
+def is_autocast_enabled(device_type: object = None) -> bool:
+    """Whether ``auto_cast`` is on on this thread."""
+    return _core.autocast_dtype() is not None
+
+
+def get_autocast_dtype(device_type: object = None) -> Any:
+    """The dtype that ``auto_cast`` computes products in: ``"float32"`` where it is off."""
+    return _core.autocast_dtype() or "float32"
+
+
+def _half(op: str, dtype: Any) -> str:
+    name = str(getattr(dtype, "name", dtype))
+    if name not in ("float16", "bfloat16"):
+        raise ArgumentError(f"{op}: the dtype is float16 or bfloat16, not {dtype!r}")
+    return name
+
+
+def _level(op: str, level: str) -> str:
+    level = level.upper()
+    if level not in ("O0", "OD", "O1", "O2"):
+        raise ArgumentError(f"{op}: level should be O0, OD, O1 or O2, not {level!r}")
+    return level
+
+
+#: The layers whose parameters stay in float32, also in bfloat16 and in float16 only.
+_KEPT = (norm._BatchNormBase,)
+_KEPT_IN_FLOAT16 = (*_KEPT, norm._InstanceNormBase, norm.LayerNorm)
+
+
+class auto_cast(Autocast):
+    """A context in which products are computed in a half dtype, by default float16.
+
+    Matrix products, convolutions and attention get their operands in that dtype. Losses and functions that need the
+    digits compute in float32. Everything else computes in the dtype of its operands, at every level but ``O0``, which
+    changes nothing. Paddle itself does this on GPUs only.
+
+    Raises:
+        ArgumentError: lists of the program's own are given; cast those tensors with ``astype`` instead.
+
+    >>> import ferrograd.paddle as paddle
+    >>> x = paddle.ones([2, 2])
+    >>> with paddle.amp.auto_cast(dtype="bfloat16"):
+    ...     (x @ x).dtype, (x + x).dtype
+    (paddle.bfloat16, paddle.float32)
+    """
+
+    def __init__(
+        self,
+        enable: bool = True,
+        custom_white_list: Any = None,
+        custom_black_list: Any = None,
+        level: str = "O1",
+        dtype: Any = "float16",
+        use_promote: bool = True,
+    ) -> None:
+        if custom_white_list or custom_black_list:
+            raise ArgumentError(
+                "auto_cast: the lists of ops cannot be changed here; cast the tensors of such an op with astype()"
+            )
+        on = enable and _level("auto_cast", level) != "O0"
+        super().__init__(_half("auto_cast", dtype) if on else None)
+
+
+autocast = amp_guard = auto_cast
+
+
+def decorate(
+    models: Any,
+    optimizers: Any = None,
+    level: str = "O1",
+    dtype: Any = "float16",
+    master_weight: bool | None = None,
+    save_dtype: Any = None,
+    master_grad: bool = False,
+    excluded_layers: Any = None,
+) -> Any:
+    """Casts the parameters of models to a half dtype at level ``O2``, except for those of layers that normalize batches
+    and in float16 also instances and layers.
+
+    The optimizers then keep float32 copies of the parameters, which they update, unless ``master_weight`` is False. At
+    other levels nothing is changed. Returns the models, with the optimizers if there are any.
+    """
+    if save_dtype is not None or master_grad:
+        raise ArgumentError("decorate: save_dtype and master_grad are not supported; cast the state to be saved")
+    if _level("decorate", level) == "O2":
+        name = _half("decorate", dtype)
+        excluded = excluded_layers if isinstance(excluded_layers, (list, tuple)) else [excluded_layers]
+        kinds = (*(_KEPT_IN_FLOAT16 if name == "float16" else _KEPT), *(e for e in excluded if isinstance(e, type)))
+        single = [e for e in excluded if e is not None and not isinstance(e, type)]
+        for model in models if isinstance(models, (list, tuple)) else [models]:
+            _cast(model, name, kinds, single)
+        for optimizer in optimizers if isinstance(optimizers, (list, tuple)) else [optimizers]:
+            if optimizer is not None:
+                optimizer._multi_precision = master_weight is not False
+    return models if optimizers is None else (models, optimizers)
+
+
+amp_decorate = decorate
+
+
+def _cast(layer: Any, dtype: str, kinds: tuple[type, ...], single: list[Any]) -> None:
+    """Casts the parameters and buffers of a tree without those of some layers."""
+    if isinstance(layer, kinds) or any(layer is other for other in single):
+        return
+    for child in layer.children():
+        _cast(child, dtype, kinds, single)
+    layer._convert_own(lambda t: t.astype(dtype) if t.dtype.kind == "f" else t)
+    layer._dtype = dtype
+
+
+class GradScaler:
+    """Multiplies losses by a factor, so that small gradients do not vanish, and divides the gradients again.
+
+    A step is left out if a gradient is not finite. With dynamic scaling the factor is multiplied by ``decr_ratio`` after
+    ``decr_every_n_nan_or_inf`` such steps in a row, and by ``incr_ratio`` after ``incr_every_n_steps`` others.
+
+    >>> import ferrograd.paddle as paddle
+    >>> w = paddle.to_tensor(1.0, stop_gradient=False)
+    >>> optimizer = paddle.optimizer.SGD(0.5, parameters=[w])
+    >>> scaler = paddle.amp.GradScaler(init_loss_scaling=1024.0)
+    >>> scaler.scale(w * w).backward()
+    >>> scaler.step(optimizer)
+    >>> scaler.update()
+    >>> w.item(), scaler.get_init_loss_scaling()
+    (0.0, 1024.0)
+    """
+
+    def __init__(
+        self,
+        enable: bool = True,
+        init_loss_scaling: float = 65536.0,
+        incr_ratio: float = 2.0,
+        decr_ratio: float = 0.5,
+        incr_every_n_steps: int = 2000,
+        decr_every_n_nan_or_inf: int = 1,
+        use_dynamic_loss_scaling: bool = True,
+    ) -> None:
+        if enable and not incr_ratio > 1:
+            raise AssertionError("The incr_ratio must be > 1.0.")
+        if enable and not decr_ratio < 1:
+            raise AssertionError("The decr_ratio must be < 1.0.")
+        self._enable = enable
+        self._use_dynamic_loss_scaling = enable and use_dynamic_loss_scaling
+        self._scale = float(init_loss_scaling)
+        self._incr_ratio, self._decr_ratio = incr_ratio, decr_ratio
+        self._incr_every_n_steps, self._decr_every_n_nan_or_inf = incr_every_n_steps, decr_every_n_nan_or_inf
+        self._incr_count = self._decr_count = 0
+        #: For each optimizer since the last update: whether its gradients were all finite, and whether it has stepped.
+        self._seen: dict[int, list[bool]] = {}
+
+    def scale(self, var: Tensor) -> Tensor:
+        """A tensor times the factor."""
+        return ops.multiply(var, self._scale) if self._enable else var
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Divides the gradients of an optimizer's parameters by the factor, once between two updates."""
+        if not self._enable:
+            return
+        if id(optimizer) in self._seen:
+            stepped = self._seen[id(optimizer)][1]
+            raise RuntimeError(
+                "unscale_() is being called after step()."
+                if stepped
+                else "unscale_() has already been called on this optimizer since the last update()."
+            )
+        finite = True
+        with no_grad():
+            for p in optimizer._parameter_list:
+                if p.grad is not None:
+                    p.grad.set_value(ops.multiply(p.grad, 1 / self._scale))
+                    finite = finite and bool(ops.isfinite(p.grad).all())
+        self._seen[id(optimizer)] = [finite, False]
+
+    def step(self, optimizer: Any) -> None:
+        """Divides the gradients if :meth:`unscale_` did not, and steps unless one of them is not finite."""
+        if not self._enable:
+            optimizer.step()
+            return
+        if self._seen.get(id(optimizer), [True, False])[1]:
+            raise RuntimeError("step() has already been called since the last update().")
+        if id(optimizer) not in self._seen:
+            self.unscale_(optimizer)
+        seen = self._seen[id(optimizer)]
+        seen[1] = True
+        if seen[0]:
+            optimizer.step()
+
+    def update(self) -> None:
+        """Changes the factor by what the gradients were, with dynamic scaling."""
+        if self._use_dynamic_loss_scaling and self._seen:
+            if all(finite for finite, _ in self._seen.values()):
+                self._decr_count, self._incr_count = 0, self._incr_count + 1
+                if self._incr_count == self._incr_every_n_steps:
+                    self._scale, self._incr_count = self._scale * self._incr_ratio, 0
+            else:
+                self._incr_count, self._decr_count = 0, self._decr_count + 1
+                if self._decr_count == self._decr_every_n_nan_or_inf:
+                    self._scale, self._decr_count = self._scale * self._decr_ratio, 0
+        self._seen = {}
+
+    def minimize(self, optimizer: Any, *args: Any, **kwargs: Any) -> None:
+        """:meth:`step` and :meth:`update`; the arguments are those of ``optimizer.minimize``."""
+        self.step(optimizer)
+        self.update()
+
+    def is_enable(self) -> bool:
+        """Whether losses are scaled."""
+        return self._enable
+
+    def is_use_dynamic_loss_scaling(self) -> bool:
+        """Whether the factor changes."""
+        return self._use_dynamic_loss_scaling
+
+    def get_init_loss_scaling(self) -> float:
+        """The factor."""
+        return self._scale
+
+    def set_init_loss_scaling(self, new_init_loss_scaling: float) -> None:
+        """Sets the factor."""
+        self._scale = float(new_init_loss_scaling)
+
+    def get_incr_ratio(self) -> float:
+        """What the factor is multiplied by to raise it."""
+        return self._incr_ratio
+
+    def set_incr_ratio(self, new_incr_ratio: float) -> None:
+        """Sets what the factor is multiplied by to raise it."""
+        if not new_incr_ratio > 1:
+            raise AssertionError("The new_incr_ratio must be > 1.0.")
+        self._incr_ratio = new_incr_ratio
+
+    def get_decr_ratio(self) -> float:
+        """What the factor is multiplied by to lower it."""
+        return self._decr_ratio
+
+    def set_decr_ratio(self, new_decr_ratio: float) -> None:
+        """Sets what the factor is multiplied by to lower it."""
+        if not new_decr_ratio < 1:
+            raise AssertionError("The new_decr_ratio must be < 1.0.")
+        self._decr_ratio = new_decr_ratio
+
+    def get_incr_every_n_steps(self) -> int:
+        """How many steps in a row raise the factor."""
+        return self._incr_every_n_steps
+
+    def set_incr_every_n_steps(self, new_incr_every_n_steps: int) -> None:
+        """Sets how many steps in a row raise the factor."""
+        self._incr_every_n_steps = new_incr_every_n_steps
+
+    def get_decr_every_n_nan_or_inf(self) -> int:
+        """How many steps in a row that were left out lower the factor."""
+        return self._decr_every_n_nan_or_inf
+
+    def set_decr_every_n_nan_or_inf(self, new_decr_every_n_nan_or_inf: int) -> None:
+        """Sets how many steps in a row that were left out lower the factor."""
+        self._decr_every_n_nan_or_inf = new_decr_every_n_nan_or_inf
+
+    def state_dict(self) -> dict[str, Any]:
+        """The factor and its settings; nothing if losses are not scaled."""
+        if not self._enable:
+            return {}
+        return {
+            "scale": self._scale,
+            "incr_ratio": self._incr_ratio,
+            "decr_ratio": self._decr_ratio,
+            "incr_every_n_steps": self._incr_every_n_steps,
+            "decr_every_n_nan_or_inf": self._decr_every_n_nan_or_inf,
+            "incr_count": self._incr_count,
+            "decr_count": self._decr_count,
+            "use_dynamic_loss_scaling": self._use_dynamic_loss_scaling,
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over what :meth:`state_dict` gave."""
+        if not self._enable:
+            return
+        if not state_dict:
+            raise RuntimeError(
+                "The input state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
+            )
+        # Paddle saves the factor as an array of one element.
+        scale = state_dict["scale"]
+        self._scale = float(scale.item() if hasattr(scale, "item") else scale)
+        for name in ("incr_ratio", "decr_ratio", "incr_every_n_steps", "decr_every_n_nan_or_inf"):
+            setattr(self, f"_{name}", state_dict[name])
+        self._incr_count, self._decr_count = state_dict["incr_count"], state_dict["decr_count"]
+        self._use_dynamic_loss_scaling = state_dict["use_dynamic_loss_scaling"]
+
+
+AmpScaler = GradScaler

@@ -1,0 +1,114 @@
+"""torch's dtype objects, and half dtypes under torch's names."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any
+
+import ferrograd.torch as torch
+import numpy as np
+import pytest
+
+NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128")
+
+
+def test_a_dtype_is_torchs_and_equals_numpys() -> None:
+    for name in NAMES:
+        dtype, numpy = getattr(torch, name), np.dtype(name)
+        assert isinstance(dtype, torch.dtype)
+        assert repr(dtype) == str(dtype) == f"torch.{name}"
+        assert dtype == numpy
+        assert numpy == dtype
+        assert hash(dtype) == hash(numpy)
+        assert {numpy: 1}[dtype] == 1
+        assert (dtype.itemsize, dtype.kind) == (numpy.itemsize, numpy.kind)
+        assert np.zeros(2, dtype=dtype).dtype == numpy
+        assert torch.zeros(2, dtype=dtype).dtype is dtype
+        assert torch.zeros(2, dtype=numpy).dtype is dtype
+        assert pickle.loads(pickle.dumps(dtype)) is dtype
+        assert dtype != torch.bfloat16
+    assert torch.half is torch.float16
+    assert torch.double is torch.float64
+    assert torch.float32 != None  # noqa: E711
+    assert torch.float32 != "nonsense"
+    assert torch.bfloat16 == torch.ones(1).bfloat16().dtype
+    assert torch.bfloat16.itemsize == 2
+
+
+def test_predicates_and_parts() -> None:
+    assert torch.bfloat16.is_floating_point
+    assert not torch.int8.is_floating_point
+    assert torch.complex64.is_complex
+    assert torch.int8.is_signed
+    assert not torch.uint8.is_signed
+    assert torch.complex128.to_real() is torch.float64
+    assert torch.float32.to_complex() is torch.complex64
+    assert torch.float16.to_real() is torch.float16
+    for wrong in (torch.int64.to_real, torch.bool.to_complex, torch.bfloat16.to_complex):
+        with pytest.raises(RuntimeError):
+            wrong()
+    with pytest.raises(AttributeError):
+        torch.float32.nonsense  # noqa: B018
+
+
+def test_functions_of_dtypes() -> None:
+    assert torch.get_default_dtype() is torch.float32
+    assert torch.promote_types(torch.float16, torch.bfloat16) is torch.float32
+    assert torch.promote_types(torch.int64, torch.bfloat16) is torch.bfloat16
+    assert torch.result_type(torch.ones(1, dtype=torch.float16), 1.5) is torch.float16
+    assert torch.can_cast(torch.bfloat16, torch.float16)
+    assert not torch.can_cast(torch.bfloat16, torch.int64)
+    assert repr(torch.finfo(torch.bfloat16)) == (
+        "finfo(resolution=0.01, min=-3.38953e+38, max=3.38953e+38, eps=0.0078125, smallest_normal=1.17549e-38, "
+        "tiny=1.17549e-38, dtype=bfloat16)"
+    )
+    assert torch.finfo(torch.float16).max == 65504
+    assert torch.iinfo(torch.int8).max == 127
+    x = torch.ones(2)
+    assert x.half().type() == "torch.HalfTensor"
+    assert isinstance(x.bfloat16(), torch.BFloat16Tensor)
+    assert x.to(torch.bfloat16).dtype is x.bfloat16().dtype is torch.bfloat16
+    assert x.type(torch.half).dtype is torch.float16
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_text(dtype: Any) -> None:
+    assert repr(torch.tensor([1.5, 2], dtype=dtype)) == f"tensor([1.5000, 2.0000], dtype={dtype})"
+    assert repr(torch.tensor(2.0, dtype=dtype)) == f"tensor(2., dtype={dtype})"
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_files(dtype: Any) -> None:
+    x = torch.randn(3, 4, dtype=dtype)
+    file = io.BytesIO()
+    torch.save({"x": x, "same": x, "turned": x.T}, file)
+    file.seek(0)
+    found = torch.load(file)
+    assert found["x"].dtype is dtype
+    assert torch.equal(found["x"], x)
+    assert torch.equal(found["turned"], x.T)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+def test_models_train_in_a_half_dtype(dtype: Any, kind: str) -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.LayerNorm(8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+    model.to(dtype)
+    assert {p.dtype for p in model.parameters()} == {dtype}
+    optimizer = getattr(torch.optim, kind)(model.parameters(), lr=0.05)
+    x = torch.randn(32, 3, dtype=dtype)
+    y = x.sum(1, keepdim=True)
+    losses = []
+    for _ in range(30):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        assert {p.grad.dtype for p in model.parameters()} == {dtype}
+        optimizer.step()
+        losses.append(loss.item())
+    assert {p.dtype for p in model.parameters()} == {dtype}
+    assert losses[-1] < losses[0] / 2
+    model.float()
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
