@@ -83,11 +83,7 @@ pub fn call(entry: &Entry, args: &[Arg]) -> Result<Value> {
 /// # Errors
 /// Those of the product.
 #[inline]
-pub fn product(
-    x: &Tensor,
-    y: &Tensor,
-    f: impl FnOnce(&Tensor, &Tensor) -> Result<Tensor>,
-) -> Result<Tensor> {
+pub fn product(x: &Tensor, y: &Tensor, f: impl FnOnce(&Tensor, &Tensor) -> Result<Tensor>) -> Result<Tensor> {
     match modes::flags().has(Flags::AUTOCAST).then(|| modes::with(|m| m.autocast)).flatten() {
         Some(dtype) => f(&fitted(x, dtype)?, &fitted(y, dtype)?),
         None => f(x, y),
@@ -99,11 +95,7 @@ pub fn product(
 fn chosen(names: &[&str]) -> Option<DType> {
     let dtype = modes::with(|m| m.autocast)?;
     let is_in = |list: &[&str]| names.iter().any(|name| list.contains(name));
-    if is_in(HALF) {
-        Some(dtype)
-    } else {
-        is_in(FLOAT32).then_some(DType::F32)
-    }
+    if is_in(HALF) { Some(dtype) } else { is_in(FLOAT32).then_some(DType::F32) }
 }
 
 /// A tensor of a half dtype or of float32 in the dtype; any other as it is.

@@ -10,7 +10,20 @@ import ferrograd as fg
 import numpy as np
 import pytest
 
-DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64"]
+DTYPES = [
+    "bool",
+    "uint8",
+    "int8",
+    "uint16",
+    "int16",
+    "uint32",
+    "int32",
+    "uint64",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -253,6 +266,10 @@ def test_wrong_arguments_raise() -> None:
         fg.from_dlpack(np.ones(1), device="cuda")
     with pytest.raises(BufferError):
         fg.from_dlpack(Producer(None))
-    if np.dtype(np.longdouble).itemsize == 16:
-        with pytest.raises(TypeError, match="dtype code 2 of 128 bits"):
-            fg.from_dlpack(np.ones(1, np.longdouble))
+    capsule = fg.tensor([1.0]).__dlpack__()
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    # The bits of the dtype follow the address, the device, the number of axes, and the code of the dtype.
+    ctypes.c_uint8.from_address(pointer(capsule, b"dltensor") + 8 + 8 + 4 + 1).value = 8
+    with pytest.raises(TypeError, match="dtype code 2 of 8 bits"):
+        fg.from_dlpack(Producer(capsule))

@@ -46,7 +46,7 @@ def test_results_and_values_that_are_not_finite() -> None:
 def test_only_the_edges_of_a_large_array_are_read(dialect: int) -> None:
     """A broadcast array of a billion elements: reading all of them would take minutes."""
     huge = np.broadcast_to(np.float32(2.5), (10**6, 1000))
-    text = _repr.show(huge, huge.shape, dialect, "Tensor", False, None, [])
+    text = _repr.show(huge, "float32", huge.shape, dialect, "Tensor", False, None, [])
     assert "2.5" in text
     assert len(text) < 1000
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 from typing import Any
 
-import ferrograd.paddle as paddle
 import numpy as np
 import pytest
+from ferrograd import paddle as _paddle
+
+paddle: Any = _paddle
 
 F = paddle.nn.functional
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ferrograd as fg
 from ferrograd import paddle, torch
 
-BOTH = """bool byte char double float int is_floating_point long positive set_ short type_as"""
+BOTH = """bfloat16 bool byte char double float half int is_floating_point long positive set_ short type_as"""
 PADDLE = """
 _grad_ivar _inplace_version _zero_grads allclose apply apply_ argmax argmin assign baddbmm broadcast_tensors
 cholesky_inverse concat corrcoef cov cross cummax cummin cumsum_ diag equal_all exponential_ fill_diagonal_

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import ferrograd.torch as torch
 import pytest
+from ferrograd import torch as _torch
+
+torch: Any = _torch
 
 F = torch.nn.functional
 
@@ -136,7 +138,7 @@ def test_a_program_trains(dtype: Any) -> None:
 def test_functions_choose_their_mode() -> None:
     modes = []
 
-    class Product(torch.autograd.Function):
+    class Product(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
         @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
         def forward(ctx: Any, a: Any, b: Any) -> Any:

@@ -6,9 +6,11 @@ import io
 import pickle
 from typing import Any
 
-import ferrograd.torch as torch
 import numpy as np
 import pytest
+from ferrograd import torch as _torch
+
+torch: Any = _torch
 
 NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128")
 

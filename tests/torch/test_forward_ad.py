@@ -110,7 +110,7 @@ def test_outside_of_a_level_there_are_no_tangents() -> None:
 
 def test_arguments_that_are_not_duals() -> None:
     with fwd.dual_level():
-        with pytest.raises(ValueError, match="Expected primal to be floating point or complex, but got: int64"):
+        with pytest.raises(ValueError, match=r"Expected primal to be floating point or complex, but got: torch\.int64"):
             fwd.make_dual(torch.tensor([1]), V)
         with pytest.raises(ValueError, match="Expected tangent to be floating point"):
             fwd.make_dual(X, torch.tensor([1, 2]))

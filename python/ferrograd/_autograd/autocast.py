@@ -1,5 +1,8 @@
-"""Autocast: a thread computes products in a half dtype. The core knows which of its ops this concerns; the functions that
-are made of ops say it with :func:`in_half` and :func:`in_float32`."""
+"""Autocast: a thread computes products in a half dtype.
+
+The core knows which of its ops this concerns. Functions that are made of ops say it with :func:`in_half` and
+:func:`in_float32`.
+"""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ import numpy as np
 from ferrograd._dialects.numbers import NATIVE, PADDLE, TORCH
 
 try:
-    from ml_dtypes import bfloat16 as _bfloat16
+    from ml_dtypes import bfloat16 as _bfloat16  # type: ignore[import-not-found,unused-ignore]
 except ImportError:
-    NUMPY_BFLOAT16 = None
+    NUMPY_BFLOAT16: Any = None
 else:
     NUMPY_BFLOAT16 = np.dtype(_bfloat16)
 
@@ -51,7 +51,8 @@ class dtype:
             return np.dtype(self.name)
         if NUMPY_BFLOAT16 is None:
             raise AttributeError
-        return NUMPY_BFLOAT16
+        found: np.dtype[Any] = NUMPY_BFLOAT16
+        return found
 
     @property
     def kind(self) -> str:
@@ -78,14 +79,14 @@ class dtype:
         """Whether it has negative numbers."""
         return self.kind in "fci"
 
-    def to_real(self) -> dtype:
+    def to_real(self) -> Any:
         """The dtype of the parts of a complex number; a float dtype itself."""
         parts = {c: real for real, c in _COMPLEX.items()}
         if self.kind not in "fc":
             raise RuntimeError(f"{self} is no dtype of floats or complex numbers")
         return dtype_of(parts.get(self.name, self.name), self._dialect)
 
-    def to_complex(self) -> dtype:
+    def to_complex(self) -> Any:
         """The dtype of complex numbers whose parts have this dtype."""
         if self.kind == "c":
             return self

@@ -171,10 +171,7 @@ def _paddle(a: np.ndarray[Any, Any], dtype: str, tracked: bool) -> str:
     body = _nested(a, len("Tensor("), o, summary, width, one, "...")
     shape = list(a.shape)
     return (
-        f"Tensor(shape={shape}, dtype={dtype}, place=Place(cpu), stop_gradient={not tracked},\n"
-        + " " * 7
-        + body
-        + ")"
+        f"Tensor(shape={shape}, dtype={dtype}, place=Place(cpu), stop_gradient={not tracked},\n" + " " * 7 + body + ")"
     )
 
 

@@ -149,8 +149,8 @@ def _cast(layer: Any, dtype: str, kinds: tuple[type, ...], single: list[Any]) ->
 class GradScaler:
     """Multiplies losses by a factor, so that small gradients do not vanish, and divides the gradients again.
 
-    A step is left out if a gradient is not finite. With dynamic scaling the factor is multiplied by ``decr_ratio`` after
-    ``decr_every_n_nan_or_inf`` such steps in a row, and by ``incr_ratio`` after ``incr_every_n_steps`` others.
+    A step is left out if a gradient is not finite. With dynamic scaling the factor is multiplied by ``decr_ratio``
+    after ``decr_every_n_nan_or_inf`` such steps in a row, and by ``incr_ratio`` after ``incr_every_n_steps`` others.
 
     >>> import ferrograd.paddle as paddle
     >>> w = paddle.to_tensor(1.0, stop_gradient=False)

@@ -47,7 +47,7 @@ def made(args: tuple[Any, ...], device: object = None, dtype: Any = None) -> Ten
 class _Class(type):
     """The metaclass of the tensor classes, which only check and choose the dtype."""
 
-    dtype: dtypes.dtype
+    dtype: Any
 
     def __call__(cls, *args: Any, device: object = None) -> Tensor:
         return made(args, device, cls.dtype)
@@ -58,7 +58,9 @@ class _Class(type):
 
 def _class(name: str, dtype: str) -> _Class:
     """The class of tensors of one dtype."""
-    return _Class(name, (), {"__doc__": f"Tensors of {dtype}.", "__module__": __name__, "dtype": dtypes.dtype_of(dtype, TORCH)})
+    return _Class(
+        name, (), {"__doc__": f"Tensors of {dtype}.", "__module__": __name__, "dtype": dtypes.dtype_of(dtype, TORCH)}
+    )
 
 
 BoolTensor = _class("BoolTensor", "bool")

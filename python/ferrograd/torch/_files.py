@@ -252,8 +252,6 @@ def _torch_object(module: str, name: str) -> Any:
     return _OBJECTS.get((module, name))
 
 
-
-
 def _rebuild_tensor(memory: Any, offset: int, size: Any, stride: Any, *rest: Any) -> Any:
     """A tensor whose elements are these places of a vector."""
     tracked = bool(rest[0]) if rest else False

@@ -19,10 +19,10 @@ use crate::bind::python::gil::without_gil;
 use crate::bind::value::var::Var;
 use crate::error::{Error, Result};
 use crate::graph::Tensor;
-use crate::ops::{Index, autocast};
 use crate::ops::entry::{Arg, Entry, Param, ParamKind, Value};
 use crate::ops::movement::reshape_to;
 use crate::ops::promote::weak_beside;
+use crate::ops::{Index, autocast};
 
 /// Makes a 0-d tensor a vector of one element, if an axis was given that only a vector has. Returns whether it did.
 fn as_vector(entry: &Entry, args: &mut [Arg]) -> bool {

@@ -16,9 +16,9 @@ use crate::error::Result;
 use crate::graph::Tensor;
 use crate::ops::contract;
 use crate::ops::entry::Operand;
-use crate::ops::{autocast, half};
 use crate::ops::pointwise::{self, arithmetic, compare};
 use crate::ops::promote::weak_beside;
+use crate::ops::{autocast, half};
 
 /// A binary operator; `NotImplemented` if `other` is no operand.
 #[inline]
@@ -98,9 +98,9 @@ fn wide(
 /// `@`, which autocast knows.
 fn product(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     match (x, y) {
-        (Operand::Tensor(x), Operand::Tensor(y)) => autocast::product(x, y, |x, y| {
-            half::operator(x.into(), y.into(), contract::matmul)
-        }),
+        (Operand::Tensor(x), Operand::Tensor(y)) => {
+            autocast::product(x, y, |x, y| half::operator(x.into(), y.into(), contract::matmul))
+        }
         _ => contract::matmul(x, y),
     }
 }

@@ -88,7 +88,9 @@ impl Var {
         let array =
             slf.get().numbers("buffer").map_err(|e| PyBufferError::new_err(e.value(slf.py()).to_string()))?;
         let Some(letters) = format(array.dtype()) else {
-            return Err(PyBufferError::new_err("a buffer has no format for bfloat16; convert it with .float() or .astype('float32')"));
+            return Err(PyBufferError::new_err(
+                "a buffer has no format for bfloat16; convert it with .float() or .astype('float32')",
+            ));
         };
         if let Some(text) = refusal(&array, flags) {
             return Err(PyBufferError::new_err(text));

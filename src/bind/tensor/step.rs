@@ -45,7 +45,11 @@ impl<'a, 'py> TakenValues<'a, 'py> {
         }
         if g.dtype().is_half() {
             let wide = vars.iter().map(|v| half::widened(&v.get().tensor().array)?.packed());
-            return Ok(TakenValues { arrays: wide.collect::<crate::error::Result<_>>()?, vars, copied: true });
+            return Ok(TakenValues {
+                arrays: wide.collect::<crate::error::Result<_>>()?,
+                vars,
+                copied: true,
+            });
         }
         let mut taken = TakenValues { vars, arrays: vec![], copied: false };
         for v in taken.vars.clone() {

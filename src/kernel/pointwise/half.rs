@@ -17,9 +17,7 @@ pub fn widened(x: &Array) -> Result<Array> {
             from_raw_parts(x.cast::<f16>(), n).convert_to_f32_slice(from_raw_parts_mut(out.cast(), n));
         },
         // SAFETY: `apply` passes an array of bfloat16.
-        DType::BF16 => {
-            |n, x, out, _| unsafe { unary::map_vectorized(|x: u16| u32::from(x) << 16, n, x, out) }
-        }
+        DType::BF16 => |n, x, out, _| unsafe { unary::map_vectorized(bits, n, x, out) },
         _ => return Ok(x.clone()),
     };
     converted(row, x, DType::F32)
@@ -42,6 +40,12 @@ pub fn narrowed(x: &Array, to: DType) -> Result<Array> {
         _ => |n, x, out, _| unsafe { unary::map_vectorized(|x: f64| nearest(rounded_to_odd(x)), n, x, out) },
     };
     converted(row, x, to)
+}
+
+/// A bfloat16 as the bits of a float32.
+#[inline(always)]
+fn bits(x: u16) -> u32 {
+    u32::from(x) << 16
 }
 
 /// The nearest bfloat16. A NaN stays one.

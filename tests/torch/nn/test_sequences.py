@@ -115,7 +115,7 @@ def mistakes() -> list[tuple[Any, str]]:
     net, x = nn.LSTM(3, 4), torch.ones(5, 2, 3)
     return [
         (lambda: net(torch.ones(5, 2, 7)), "input.size(-1) must be equal to input_size. Expected 3, got 7"),
-        (lambda: net(x.double()), "RNN input dtype (float64) does not match weight dtype (float32)"),
+        (lambda: net(x.double()), "RNN input dtype (torch.float64) does not match weight dtype (torch.float32)"),
         (lambda: net(torch.ones(3)), "LSTM: Expected input to be 2D or 3D, got 1D tensor instead"),
         (
             lambda: net(x, (torch.ones(1, 3, 4), torch.ones(1, 2, 4))),

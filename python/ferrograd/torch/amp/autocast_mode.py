@@ -92,8 +92,8 @@ class autocast(Autocast):
             enabled = False
         if enabled and name not in ("float16", "bfloat16"):
             warnings.warn(
-                "In CPU autocast, but the target dtype is not supported. Disabling autocast. CPU Autocast only supports "
-                "dtype of torch.bfloat16, torch.float16 currently.",
+                "In CPU autocast, but the target dtype is not supported. Disabling autocast. CPU Autocast only "
+                "supports dtype of torch.bfloat16, torch.float16 currently.",
                 stacklevel=2,
             )
             enabled = False
@@ -109,8 +109,11 @@ class autocast(Autocast):
 
 
 def custom_fwd(fwd: Any = None, *, device_type: str = "cuda", cast_inputs: Any = None) -> Any:
-    """A decorator for the ``forward`` of a ``Function``: with ``cast_inputs`` it gets its tensors in that dtype and runs
-    without autocast, where that is on. ``custom_bwd`` runs ``backward`` in the same mode."""
+    """A decorator for the ``forward`` of a ``Function``.
+
+    Where autocast is on, ``forward`` with ``cast_inputs`` gets its tensors in that dtype and runs without autocast.
+    ``custom_bwd`` runs ``backward`` in the same mode.
+    """
     if fwd is None:
         return partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 

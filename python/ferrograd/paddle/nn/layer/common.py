@@ -69,7 +69,7 @@ class Linear(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__()
-        self._dtype = str(ops.get_default_dtype())
+        self._dtype = ops.get_default_dtype().name
         self.weight = self.create_parameter([in_features, out_features], weight_attr, self._dtype)
         self.bias = self.create_parameter([out_features], bias_attr, self._dtype, is_bias=True)
         self.name = name
@@ -99,7 +99,7 @@ class Bilinear(Layer):
     ) -> None:
         super().__init__()
         self._in1_features, self._in2_features, self._out_features = in1_features, in2_features, out_features
-        self._name, self._dtype = name, str(ops.get_default_dtype())
+        self._name, self._dtype = name, ops.get_default_dtype().name
         self.weight = self.create_parameter([out_features, in1_features, in2_features], weight_attr, self._dtype)
         self.bias = self.create_parameter([1, out_features], bias_attr, self._dtype, is_bias=True)
 

@@ -9,8 +9,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-import numpy as np
-
 from ferrograd._core import PaddleTensor, Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._nn.hooks import RemovableHandle, add
