@@ -15,6 +15,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
+from ferrograd._tensor.dtypes import bfloat16_of_bits, bits_of_bfloat16
 
 #: The names of dtypes in a header.
 _NAMES = {
@@ -45,8 +46,9 @@ class SafetensorError(ValueError):
 def _bytes_of(name: str, x: Any) -> tuple[str, list[int], Any]:
     if not isinstance(x, Tensor):
         raise ArgumentError(f"safetensors: {name!r} must be a Tensor, not {type(x).__name__}")
-    values = np.ascontiguousarray(x.detach().numpy())
-    kind = str(values.dtype)
+    kind = x.dtype.name
+    values = x.detach().numpy() if kind != "bfloat16" else bits_of_bfloat16(x.detach().astype("float32").numpy())
+    values = np.ascontiguousarray(values)
     if kind not in _NAMES:
         raise SafetensorError(f"safetensors: {name!r} is of {kind}, which the format does not have")
     # NumPy gives an array of no axes one axis.
@@ -125,9 +127,11 @@ class Reader:
         entry = self._entries[name]
         begin, end = _offsets(name, entry)
         try:
-            kind = np.dtype(_DTYPES[entry["dtype"]])
+            dtype = _DTYPES[entry["dtype"]]
+            kind = np.dtype("uint16" if dtype == "bfloat16" else dtype)
             raw = np.frombuffer(self._data[self._start + begin : self._start + end], kind.newbyteorder("<"))
-            return _core.make(raw.astype(kind).reshape(entry["shape"]), None, False, self._dialect)
+            values = bfloat16_of_bits(raw) if dtype == "bfloat16" else raw.astype(kind)
+            return _core.make(values.reshape(entry["shape"]), dtype, False, self._dialect)
         except TypeError as error:
             raise SafetensorError(f"safetensors: {name!r} is of a dtype that is not here: {entry['dtype']}") from error
 

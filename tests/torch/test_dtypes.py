@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import pickle
 from typing import Any
@@ -90,6 +91,10 @@ def test_files(dtype: Any) -> None:
     assert found["x"].dtype is dtype
     assert torch.equal(found["x"], x)
     assert torch.equal(found["turned"], x.T)
+    same = importlib.import_module("ferrograd.torch.safetensors")
+    found = same.load(same.save({"x": x}))["x"]
+    assert found.dtype is dtype
+    assert torch.equal(found, x)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
