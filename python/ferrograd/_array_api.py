@@ -111,6 +111,7 @@ class FloatInfo(NamedTuple):
     max: float
     min: float
     smallest_normal: float
+    smallest_subnormal: float
     tiny: float
     resolution: float
     dtype: Any

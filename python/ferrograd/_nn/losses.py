@@ -276,7 +276,7 @@ def ctc_loss(
     skips[:, 2:] = (labels[:, 2:] != blank) & (labels[:, 2:] != labels[:, :-2])
     index = ops.broadcast_to(constant(labels[None]), [steps, batch, width])
     seen: Any = ops.unbind(ops.take_along_axis(log_probs, index, 2), 0) if steps else []
-    never = constant(np.full((batch, width), _NEVER, str(log_probs.dtype)))
+    never = ops.cast(constant(np.full((batch, width), _NEVER)), log_probs.dtype)
     first = np.arange(width)[None] < np.where(sizes > 0, 2, 1)[:, None]
     alpha = ops.where(constant(first), seen[0], never) if steps else never
     skip = constant(skips)
