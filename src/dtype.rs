@@ -139,9 +139,9 @@ impl DType {
         })
     }
 
-    /// The dtype of a result of two arrays. Within a kind it follows the Python array API standard (and is float64
-    /// for uint64 with a signed integer, as in NumPy). Across kinds it is the dtype of the stronger kind, but
-    /// complex128 for float64 with complex64. Neither half dtype holds the other's numbers, so both together give float32.
+    /// The dtype of a result of two arrays. Within a kind it follows the Python array API standard (and is float64 for
+    /// uint64 with a signed integer, as in NumPy). Across kinds it is the dtype of the stronger kind, but complex128
+    /// for float64 with complex64. Neither half dtype holds the other's numbers, so both together give float32.
     pub fn promote(self, other: DType) -> DType {
         if self == other {
             return self;

@@ -43,8 +43,8 @@
 //!
 //! # Threads and bits
 //!
-//! Tensors are `Send` and `Sync`. Kernels and backward passes use several threads where it pays, and every result has the
-//! same bits whatever their number.
+//! Tensors are `Send` and `Sync`. Kernels and backward passes use several threads where it pays, and every result has
+//! the same bits whatever their number.
 
 pub mod array;
 pub mod dtype;

@@ -1,8 +1,8 @@
 //! Memory that runs out is an error of one call, not the end of the process.
 //!
-//! Whatever grows with the user's data is reserved in a way that can fail. Small blocks, such as a node, cannot report a
-//! failure. When the system has no memory left they get it from a reserve, and [`check`], with which every op begins,
-//! is an error until the reserve is whole again.
+//! Whatever grows with the user's data is reserved in a way that can fail. Small blocks, such as a node, cannot report
+//! a failure. When the system has no memory left they get it from a reserve, and [`check`], with which every op
+//! begins, is an error until the reserve is whole again.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::TryReserveError;

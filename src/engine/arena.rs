@@ -210,8 +210,8 @@ impl<'a> Arena<'a> {
         }
     }
 
-    /// Cuts the edges to slots that are not live, in one ascending pass: a slot is live if it is part of the answer, or if
-    /// an input of its node is live.
+    /// Cuts the edges to slots that are not live, in one ascending pass: a slot is live if it is part of the answer,
+    /// or if an input of its node is live.
     fn prune(&mut self, leaves: bool) {
         self.asked = vec![false; self.slots()];
         for &s in self.wanted.iter().filter(|s| **s != NONE) {
@@ -283,8 +283,8 @@ impl<'a> Arena<'a> {
         self.first.partition_point(|first| first.slot <= slot) - 1
     }
 
-    /// Whether several threads would be faster: there are at least `enough` bytes of outputs, and the heaviest path has at
-    /// most three quarters of them.
+    /// Whether several threads would be faster: there are at least `enough` bytes of outputs, and the heaviest path
+    /// has at most three quarters of them.
     pub(super) fn is_wide(&self, enough: usize) -> bool {
         if self.heavy < enough {
             return false;

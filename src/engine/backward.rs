@@ -38,8 +38,8 @@ fn sum_roots(outputs: &[&Tensor]) -> Result<Vec<(Edge, Tensor)>> {
     outputs.iter().filter_map(|t| Some((t.edge.clone()?, t))).map(|(edge, t)| Ok((edge, ones(t)?))).collect()
 }
 
-/// The gradients of the sum of all elements of `outputs` with respect to each of `inputs`. None: the input was not used.
-/// With `create_graph` the gradients can be differentiated.
+/// The gradients of the sum of all elements of `outputs` with respect to each of `inputs`. None: the input was not
+/// used. With `create_graph` the gradients can be differentiated.
 ///
 /// ```
 /// use ferrograd::{Tensor, grad};
@@ -177,8 +177,8 @@ fn run_alone(pass: &Pass<'_>, request: &Request<'_>, mut sums: Sums) -> Result<S
     Ok(sums)
 }
 
-/// By slot: whether a path of the library's ops leads there from a root. A function of the caller's may give no gradient
-/// on purpose.
+/// By slot: whether a path of the library's ops leads there from a root. A function of the caller's may give no
+/// gradient on purpose.
 fn below_ops(arena: &Arena<'_>) -> Vec<bool> {
     let mut below = vec![false; arena.slots()];
     arena.roots.iter().filter(|s| **s != NONE).for_each(|&s| below[s as usize] = true);

@@ -10,9 +10,9 @@ use crate::graph::modes;
 use crate::graph::{Edge, Grads, Meta, Modes, NodeKind, Op, Recording, Saved, Tangents, Tensor};
 use crate::ops::movement::{broadcast_to, cast};
 
-/// The tangents of `outputs`, given tangents of `inputs`. None: no tangent arrives. An input may be an interior value of
-/// the graph: its tangent is added to the one that arrives from below. Frees nothing. With `create_graph` the results can
-/// be differentiated, by either mode.
+/// The tangents of `outputs`, given tangents of `inputs`. None: no tangent arrives. An input may be an interior value
+/// of the graph: its tangent is added to the one that arrives from below. Frees nothing. With `create_graph` the
+/// results can be differentiated, by either mode.
 ///
 /// ```
 /// use ferrograd::{Tensor, push};

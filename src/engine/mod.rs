@@ -1,5 +1,5 @@
-//! Passes over recorded graphs: the request, the reachable graph laid out flat, backward and forward passes over it, and
-//! snapshots of it as plain data.
+//! Passes over recorded graphs: the request, the reachable graph laid out flat, backward and forward passes over it,
+//! and snapshots of it as plain data.
 
 mod arena;
 mod backward;

@@ -2,8 +2,8 @@
 //! each other thread of the pool take the highest node from it until it is empty.
 //!
 //! Nodes are not jobs of the pool, so a kernel that waits in the pool picks up only pieces of kernels. A helper that
-//! finds no ready node gives its thread back, because a kernel of the caller may be waiting for one, and is called again
-//! when a node is ready. Only the caller sleeps here.
+//! finds no ready node gives its thread back, because a kernel of the caller may be waiting for one, and is called
+//! again when a node is ready. Only the caller sleeps here.
 //!
 //! Nodes that call the host language have a queue of their own, which only the caller takes from.
 

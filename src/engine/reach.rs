@@ -6,9 +6,9 @@ use rustc_hash::FxHashSet;
 
 use crate::graph::{Edge, Node};
 
-/// Whether the graph below `outputs` has a leaf that is not among `inputs`. If so, a derivative with respect to `inputs`
-/// may later be differentiated with respect to that leaf, so it is worth recording. An input that is no leaf leads on
-/// to what it was computed from.
+/// Whether the graph below `outputs` has a leaf that is not among `inputs`. If so, a derivative with respect to
+/// `inputs` may later be differentiated with respect to that leaf, so it is worth recording. An input that is no leaf
+/// leads on to what it was computed from.
 pub fn reaches_other_leaves(outputs: &[Edge], inputs: &[Edge]) -> bool {
     let inputs: FxHashSet<*const Node> = inputs.iter().map(|e| Arc::as_ptr(&e.node)).collect();
     let mut met: FxHashSet<*const Node> = FxHashSet::default();

@@ -98,8 +98,8 @@ impl FromIterator<Option<Tensor>> for Sums {
     }
 }
 
-/// The sum of one slot in a pass with several threads. Each edge that leads to the slot has a position. Its cotangent (or
-/// none) is added by the thread that brings it if it is the turn of that position, and waits otherwise.
+/// The sum of one slot in a pass with several threads. Each edge that leads to the slot has a position. Its cotangent
+/// (or none) is added by the thread that brings it if it is the turn of that position, and waits otherwise.
 #[derive(Default)]
 pub(super) struct Sum(Mutex<State>);
 

@@ -26,9 +26,9 @@ use crate::graph::{Edge, Grads, Levels, NeedsGrad, Node, NodeKind, Saved, SavedA
 use crate::ops::copy::alias;
 use crate::ops::movement::{broadcast_to, cast};
 
-/// By order from 1 to `order`: the derivatives of `outputs` by `t`, where each of `inputs` is its value plus `t` times its
-/// direction. None is zero. The inputs are leaves or results of [`alias`]. Frees nothing. With `create_graph` the results
-/// can be differentiated.
+/// By order from 1 to `order`: the derivatives of `outputs` by `t`, where each of `inputs` is its value plus `t` times
+/// its direction. None is zero. The inputs are leaves or results of [`alias`]. Frees nothing. With `create_graph` the
+/// results can be differentiated.
 ///
 /// # Errors
 /// What the rules report; [`Error::Freed`] where an earlier call has freed the graph.
@@ -198,7 +198,8 @@ impl Series {
         if partners.iter().all(Option::is_none) {
             return Ok(Recurrence::Linear);
         }
-        // A product reads both ways. A mask is read one way only: its derivative is zero, but the op is not linear in it.
+        // A product reads both ways. A mask is read one way only: its derivative is zero, but the op is not linear in
+        // it.
         if partners.iter().enumerate().any(|(i, p)| p.is_some_and(|p| partners[p] != Some(i))) {
             return general;
         }

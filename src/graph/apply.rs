@@ -76,7 +76,8 @@ impl<F: Fn(&[&Array], usize) -> Result<Array> + Send + Sync + 'static> Op for Un
     }
 }
 
-/// Records an op that has been computed, if it needs a node: for ops that change levels, which [`apply`] cannot compute.
+/// Records an op that has been computed, if it needs a node: for ops that change levels, which [`apply`] cannot
+/// compute.
 pub(crate) fn recorded<O: Op>(
     op: O,
     ins: &[&Tensor],

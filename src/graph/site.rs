@@ -1,4 +1,5 @@
-//! Call sites: the call in the user's program that made a node, as a number that the host language knows the meaning of.
+//! Call sites: the call in the user's program that made a node, as a number that the host language knows the meaning
+//! of.
 
 use std::sync::OnceLock;
 

@@ -1,8 +1,8 @@
 //! Discrete Fourier transforms of the lines along an axis. `rustfft` transforms groups of lines on one thread, and the
 //! groups are shared among our own threads.
 //!
-//! An even number of real numbers is transformed as half as many complex ones: the even elements are the real parts, the
-//! odd ones the imaginary parts.
+//! An even number of real numbers is transformed as half as many complex ones: the even elements are the real parts,
+//! the odd ones the imaginary parts.
 
 use std::any::Any;
 use std::cell::RefCell;

@@ -103,8 +103,8 @@ pub fn piece_size(n: usize) -> usize {
     (n / 8).next_multiple_of(64).clamp(1 << 11, PIECE)
 }
 
-/// Whether work on this many bytes should use other threads now. The answer depends on which threads are spinning, so it
-/// is only for kernels whose results are the same either way.
+/// Whether work on this many bytes should use other threads now. The answer depends on which threads are spinning, so
+/// it is only for kernels whose results are the same either way.
 pub fn is_worthwhile(bytes: usize) -> bool {
     bytes >= MIN_BYTES
         || bytes >= SMALL_BYTES && {

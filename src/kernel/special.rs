@@ -23,8 +23,8 @@ pub fn polygamma(n: f64, x: f64) -> f64 {
     if n % 2.0 == 0.0 { -value } else { value }
 }
 
-/// The Hurwitz zeta function, `Σ (k + q)^-s` for `k` from 0. A negative `q` needs an integer `s`. Its terms below zero are
-/// the difference of two series of positive ones, so that they need not be summed one by one.
+/// The Hurwitz zeta function, `Σ (k + q)^-s` for `k` from 0. A negative `q` needs an integer `s`. Its terms below zero
+/// are the difference of two series of positive ones, so that they need not be summed one by one.
 pub fn zeta(s: f64, q: f64) -> f64 {
     if !(q < 0.0 && s > 1.0 && s == s.floor()) || q == q.floor() || q.is_infinite() {
         return spec_math::cephes64::zeta(s, q);

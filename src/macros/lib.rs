@@ -18,8 +18,8 @@ use syn::{Attribute, Expr, ExprLit, FnArg, ItemFn, Lit, Meta, Pat, Token, Type, 
 /// * `in_place`: a method with an in-place form (`sin_`), whose result has the shape of the tensor;
 /// * `reshaping`: a `view` with an in-place form that may change the shape.
 ///
-/// With `half` the function takes float16 and bfloat16 as they are, as views do. Any other gets them in float32, and its
-/// results are rounded back.
+/// With `half` the function takes float16 and bfloat16 as they are, as views do. Any other gets them in float32, and
+/// its results are rounded back.
 ///
 /// The names default to the function's own. `in linalg` puts the first of them into a namespace; the others are aliases
 /// in the root. A parameter may say `#[default(value)]`: `None`, `true`, `false`, a number, a string or a list of

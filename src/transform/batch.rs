@@ -1,8 +1,8 @@
 //! vmap: a function of single values applied to a whole batch at once.
 //!
 //! The axis of the batch becomes a hidden axis, which ops do not see: it belongs to a level. While the call runs the
-//! level is live, and gradients taken inside are those of each element of the batch. Afterwards the level is closed, and
-//! gradients that flow out to values without the level are summed over the batch.
+//! level is live, and gradients taken inside are those of each element of the batch. Afterwards the level is closed,
+//! and gradients that flow out to values without the level are summed over the batch.
 
 use crate::engine::{Answer, Request};
 use crate::error::{Result, bail};

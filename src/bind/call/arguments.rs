@@ -28,8 +28,8 @@ impl<'a, 'py> Arguments<'a, 'py> {
         n: ffi::Py_ssize_t,
         names: *mut ffi::PyObject,
     ) -> Arguments<'a, 'py> {
-        // SAFETY: by the contract above, `names` is null or a tuple, and `args` points to `n` objects followed by one for each
-        // name.
+        // SAFETY: by the contract above, `names` is null or a tuple, and `args` points to `n` objects followed by one
+        // for each name.
         let (positional, named) = unsafe {
             let named = if names.is_null() { 0 } else { ffi::PyTuple_Size(names) as usize };
             if n as usize + named == 0 {

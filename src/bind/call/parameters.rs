@@ -85,8 +85,8 @@ fn gather<'py>(py: Python<'py>, callable: &'static Callable, all: Given<'py>) ->
     Ok(given)
 }
 
-/// Whether the arguments must be gathered although they are not too many: an integer stands for a dtype or a flag, so it
-/// belongs to a shape (`zeros(2, 3)`, `x.reshape(2, 3)`), or a tensor for a list of tensors (`meshgrid(x, y)`).
+/// Whether the arguments must be gathered although they are not too many: an integer stands for a dtype or a flag, so
+/// it belongs to a shape (`zeros(2, 3)`, `x.reshape(2, 3)`), or a tensor for a list of tensors (`meshgrid(x, y)`).
 fn takes_gathering(entry: &Entry, given: &Given<'_>) -> bool {
     let shaped = matches!(entry.params, [shape, dtype, ..] if shape.kind.base == ParamKind::Ints && dtype.kind.base == ParamKind::DType);
     let tensors = entry.params.first().is_some_and(|p| p.kind.base == ParamKind::Tensors);

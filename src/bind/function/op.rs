@@ -95,8 +95,8 @@ impl PythonOp {
         })
     }
 
-    /// Says that the derivatives of what a rule computes are being recorded: with respect to the inputs of the node, and
-    /// to what the rule was given.
+    /// Says that the derivatives of what a rule computes are being recorded: with respect to the inputs of the node,
+    /// and to what the rule was given.
     fn differentiating(&self, given: &[Option<Tensor>], s: &Saved<'_>) -> Differentiating {
         let given = given.iter().flatten().filter_map(|t| t.edge.as_ref());
         Differentiating::new(s.node.inputs.iter().flatten().chain(given).cloned().collect(), self.name)

@@ -262,7 +262,8 @@ impl Dialect {
         (self == Dialect::Torch).then_some(DType::F64)
     }
 
-    /// A 0-d float tensor beside one with axes: acts like a number, which has no width (torch), or promotes like any other.
+    /// A 0-d float tensor beside one with axes: acts like a number, which has no width (torch), or promotes like any
+    /// other.
     pub fn scalars_are_weak(self) -> bool {
         self == Dialect::Torch
     }

@@ -81,9 +81,9 @@ fn frame_functions(py: Python<'_>) -> PyResult<(GetLasti, GetBack)> {
     })
 }
 
-/// The site of the running Python frame, or of the nearest one outside this library. It is called only where the GIL is
-/// held: the engine's own threads have the caller's site in their modes (`Modes::install`). Frame objects are made here, so the garbage collector,
-/// which could run the user's code, is switched off meanwhile.
+/// The site of the running Python frame, or of the nearest one outside this library. It is called only where the GIL
+/// is held: the engine's own threads have the caller's site in their modes (`Modes::install`). Frame objects are made
+/// here, so the garbage collector, which could run the user's code, is switched off meanwhile.
 fn current() -> Site {
     // SAFETY: the GIL is held.
     let collects = unsafe { ffi::PyGC_Disable() } == 1;
@@ -185,8 +185,8 @@ impl Sites {
     }
 }
 
-/// Asks the interpreter to let go of these code objects soon, between two instructions. Code of the user's may run then,
-/// and here a tensor may be locked. Returns false if the interpreter has too much to do already.
+/// Asks the interpreter to let go of these code objects soon, between two instructions. Code of the user's may run
+/// then, and here a tensor may be locked. Returns false if the interpreter has too much to do already.
 fn let_go_later(codes: &mut FxHashMap<usize, Py<PyAny>>) -> bool {
     extern "C" fn let_go(codes: *mut c_void) -> c_int {
         // SAFETY: the pointer comes from the call of `Box::into_raw` below, and the interpreter calls this once.

@@ -14,8 +14,8 @@ use crate::kernel::pointwise::complex;
 use crate::kernel::reduce::non_finite::{self, NonFinite};
 use crate::shape::{self, Dims};
 
-/// One of the three arrays of a convolution, from the two others in the order of [`ConvArray`]. Both have
-/// `batch_ndim` leading batch axes. A convolution of complex numbers is four of real ones, so that it has no loop of its own.
+/// One of the three arrays of a convolution, from the two others in the order of [`ConvArray`]. Both have `batch_ndim`
+/// leading batch axes. A convolution of complex numbers is four of real ones, so that it has no loop of its own.
 pub fn convolve(
     op: &'static str,
     g: &Geometry,

@@ -16,7 +16,8 @@ struct CopyPlan {
     to: isize,
     /// The axes outside the innermost loop, sorted by falling destination stride.
     outer: SmallVec<[Axis; 4]>,
-    /// An axis with a smaller source stride than the line's. If present, the copy runs in transposed tiles over this axis and `line`.
+    /// An axis with a smaller source stride than the line's. If present, the copy runs in transposed tiles over this
+    /// axis and `line`.
     near: Option<Axis>,
     line: Axis,
 }

@@ -98,8 +98,8 @@ pub(super) fn in_double<const N: usize, O: Arrays>(
     })
 }
 
-/// Runs a block with `$T` the type of the elements of matrices, which have one dtype. Those of complex64 are converted to
-/// complex128, and the results back: complex64 has no loops of its own.
+/// Runs a block with `$T` the type of the elements of matrices, which have one dtype. Those of complex64 are converted
+/// to complex128, and the results back: complex64 has no loops of its own.
 macro_rules! on_matrices {
     ($op:ident, [$x:ident $(, $more:ident)*], $T:ident => $body:expr) => {
         $crate::kernel::linalg::batch::in_double([$x $(, $more)*], |[$x $(, $more)*]| {

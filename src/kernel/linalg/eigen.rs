@@ -40,7 +40,8 @@ fn of_real(a: &Mat<f64>, vectors: bool) -> Result<Option<Pairs>, NoMemory> {
     }
     let (re, im) = (re.column_vector(), im.column_vector());
     let w = matrix(n, 1, |i, _| c128::new(re[i], im[i]))?;
-    // A conjugate pair, the one above the real axis first, has the real and the imaginary part of a vector in its columns.
+    // A conjugate pair, the one above the real axis first, has the real and the imaginary part of a vector in its
+    // columns.
     let vectors = |both: &Mat<f64>| {
         matrix(n, n, |r, c| match im[c] {
             up if up > 0.0 => c128::new(both[(r, c)], both[(r, c + 1)]),
@@ -62,8 +63,8 @@ fn wanted(vectors: bool) -> ComputeEigenvectors {
     if vectors { ComputeEigenvectors::Yes } else { NO }
 }
 
-/// Replaces eigenvectors whose elements overflowed, as those of large defective matrices do: an eigenvector of `w` is the right
-/// singular vector of `a - w` for the singular value 0, or the next one if an equal eigenvalue took it.
+/// Replaces eigenvectors whose elements overflowed, as those of large defective matrices do: an eigenvector of `w` is
+/// the right singular vector of `a - w` for the singular value 0, or the next one if an equal eigenvalue took it.
 fn replace_overflown(v: &mut Mat<c128>, w: &Mat<c128>, a: &Mat<c128>) -> Result<bool, NoMemory> {
     let n = a.nrows();
     let mut last: Option<(c128, Mat<c128>, usize)> = None;
@@ -120,8 +121,8 @@ fn normalise(v: &mut Mat<c128>) {
     }
 }
 
-/// The eigenvalues of square matrices and, with `vectors`, eigenvectors of length 1 (in columns), as complex numbers. Without
-/// `vectors` these are empty.
+/// The eigenvalues of square matrices and, with `vectors`, eigenvectors of length 1 (in columns), as complex numbers.
+/// Without `vectors` these are empty.
 pub fn eig(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 2]> {
     let wide = cast(x, if x.dtype().is_complex() { DType::C128 } else { DType::F64 })?;
     let batch = Batch::of(&wide);

@@ -72,7 +72,8 @@ impl<T: Scalar> Lu<T> {
     }
 }
 
-/// The factors of any matrices with partial pivoting, `l` and `u` in one matrix, and three lists of indices (int64): the row of `x` that each row of `l @ u` is, the inverse of that, and the rows that the factorisation exchanged one
+/// The factors of any matrices with partial pivoting, `l` and `u` in one matrix, and three lists of indices (int64):
+/// the row of `x` that each row of `l @ u` is, the inverse of that, and the rows that the factorisation exchanged one
 /// after another, counted from 1 as in LAPACK.
 pub fn factors(op: &'static str, x: &Array) -> Result<[Array; 4]> {
     on_matrices!(op, [x], T => {

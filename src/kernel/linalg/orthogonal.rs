@@ -70,8 +70,8 @@ pub fn qr(op: &'static str, x: &Array) -> Result<[Array; 2]> {
             };
             let mut basis = identity(m, k)?;
             factors.apply(basis.as_mut())?;
-            // The reflections of complex numbers leave a phase on the diagonal. Its sign stays, but the last row of a square
-            // matrix, which is not reflected, gets the sign that a reflection would give it, as in LAPACK.
+            // The reflections of complex numbers leave a phase on the diagonal. Its sign stays, but the last row of a
+            // square matrix, which is not reflected, gets the sign that a reflection would give it, as in LAPACK.
             let phase = |i: usize| {
                 let r = factors.both[(i, i)];
                 let turned = i + 1 == m && T::imag_part_impl(&r) != Part::<T>::ZERO;
@@ -117,8 +117,8 @@ pub fn complement(op: &'static str, x: &Array) -> Result<Array> {
     })
 }
 
-/// Divides a matrix by a power of two near its largest element, and returns the divisor: squares of elements of any size are
-/// then in range.
+/// Divides a matrix by a power of two near its largest element, and returns the divisor: squares of elements of any
+/// size are then in range.
 pub(super) fn scale<T: Scalar>(x: &mut Mat<T>) -> Part<T> {
     let columns = x.ncols();
     let largest = (0..columns).flat_map(|c| x.col_as_slice(c)).fold(Part::<T>::ZERO, |most, v| {
@@ -193,8 +193,8 @@ pub fn svd(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 3]> {
     })
 }
 
-/// The pseudoinverses `v @ diag(1 / s) @ uᴴ`, where singular values up to `atol`, or up to `rtol` times the largest, have
-/// 0 in the place of the reciprocal.
+/// The pseudoinverses `v @ diag(1 / s) @ uᴴ`, where singular values up to `atol`, or up to `rtol` times the largest,
+/// have 0 in the place of the reciprocal.
 pub fn pinv(op: &'static str, x: &Array, atol: f64, rtol: f64) -> Result<Array> {
     on_matrices!(op, [x], T => {
         let [u, s, vh] = svd(op, x, true)?;
@@ -228,8 +228,8 @@ pub fn pinv(op: &'static str, x: &Array, atol: f64, rtol: f64) -> Result<Array> 
     })
 }
 
-/// The eigenvalues (ascending) and eigenvectors (in columns) of symmetric (or Hermitian) matrices, given by the lower or upper
-/// triangles of `x`. Without `vectors` the eigenvectors are empty.
+/// The eigenvalues (ascending) and eigenvectors (in columns) of symmetric (or Hermitian) matrices, given by the lower
+/// or upper triangles of `x`. Without `vectors` the eigenvectors are empty.
 pub fn eigh(op: &'static str, x: &Array, upper: bool, vectors: bool) -> Result<[Array; 2]> {
     on_matrices!(op, [x], T => {
         let x = Batch::of(x);
@@ -274,8 +274,8 @@ pub fn eigh(op: &'static str, x: &Array, upper: bool, vectors: bool) -> Result<[
     })
 }
 
-/// The solution `x` of `h @ x + x @ h = c` for symmetric (or Hermitian) `h` whose eigenvalues are not negative; both have the
-/// same leading axes. The part of `x` that a sum of two eigenvalues leaves free, because it is 0, is 0.
+/// The solution `x` of `h @ x + x @ h = c` for symmetric (or Hermitian) `h` whose eigenvalues are not negative; both
+/// have the same leading axes. The part of `x` that a sum of two eigenvalues leaves free, because it is 0, is 0.
 pub fn sylvester(op: &'static str, h: &Array, c: &Array) -> Result<Array> {
     on_matrices!(op, [h, c], T => {
         let [w, v] = eigh(op, h, false, true)?;

@@ -10,8 +10,8 @@ use crate::array::Array;
 use crate::error::Result;
 use crate::kernel::num::Field;
 
-/// The lower triangle `l` with `l @ lᴴ = x`. Only the lower triangle of `x` is read, and the real part of its diagonal. A matrix that is not
-/// positive definite is an error if `strict`, else its factor is NaN.
+/// The lower triangle `l` with `l @ lᴴ = x`. Only the lower triangle of `x` is read, and the real part of its
+/// diagonal. A matrix that is not positive definite is an error if `strict`, else its factor is NaN.
 pub fn cholesky(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
     on_matrices!(op, [x], T => {
         let (x, n) = (Batch::of(x), x.dims()[x.rank() - 1]);

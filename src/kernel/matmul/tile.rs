@@ -362,7 +362,8 @@ macro_rules! tiled {
                                 // SAFETY: as the function's `# Safety` section requires.
                                 unsafe { products::<$V, $H, [$t; 1], $N>(pairs, panel, room) }
                             }
-                            // SAFETY: as the function's `# Safety` section requires, and `isa` detected the instructions.
+                            // SAFETY: as the function's `# Safety` section requires, and `isa` detected the
+                            // instructions.
                             unsafe { vector(pairs, panel, room) }
                         }
                     )*

@@ -1,8 +1,8 @@
 //! Complex numbers. Products and quotients are the textbook's; the elementary functions have the branch cuts and the
 //! special values of C99's Annex G.
 //!
-//! The functions are written in f64, and complex64 is rounded from them. The inverse functions are Kahan's ("Branch cuts
-//! for complex elementary functions", 1987).
+//! The functions are written in f64, and complex64 is rounded from them. The inverse functions are Kahan's ("Branch
+//! cuts for complex elementary functions", 1987).
 
 use std::f64::consts::{FRAC_PI_2, LN_2, LN_10};
 

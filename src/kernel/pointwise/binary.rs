@@ -138,7 +138,8 @@ pub unsafe fn zip_fast<T: Num, F: Fn(T, T) -> T + Copy>(
             let mut left = n;
             while left > 0 {
                 let count = simd::BLOCK.min(left);
-                // SAFETY: as the function's `# Safety` section requires for all blocks. `Fast` has the layout of its float.
+                // SAFETY: as the function's `# Safety` section requires for all blocks. `Fast` has the layout of its
+                // float.
                 unsafe {
                     let mut sure = true;
                     for i in 0..count {
@@ -162,10 +163,11 @@ pub unsafe fn zip_fast<T: Num, F: Fn(T, T) -> T + Copy>(
 }
 
 /// The loops of a formula `x, y => expression` for a class of dtypes: `num` (integers and floats), `real` (floats),
-/// `plain` (floats, arithmetic only), `special` (floats, computed in f64), `test` (all dtypes but complex, the result is a truth value), `bits` (integers and
-/// truth values), `int` (integers, bitwise) or `integer` (integers as numbers). With complex numbers too, `num` is
-/// `field`, `plain` is `inexact` and `test` is `equality`; `complex` is complex numbers alone. A formula `x, y; p => expression` reads [`Scalars`]
-/// as `p[i]`. `table x, y => …` passes a table through.
+/// `plain` (floats, arithmetic only), `special` (floats, computed in f64), `test` (all dtypes but complex, the result
+/// is a truth value), `bits` (integers and truth values), `int` (integers, bitwise) or `integer` (integers as
+/// numbers). With complex numbers too, `num` is `field`, `plain` is `inexact` and `test` is `equality`; `complex` is
+/// complex numbers alone. A formula `x, y; p => expression` reads [`Scalars`] as `p[i]`. `table x, y => …` passes a
+/// table through.
 macro_rules! binary_loops {
     (num $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Num, T, None, $x, $y, ($($p)?), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
     (field $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Field, T, None, $x, $y, (), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128) };

@@ -94,8 +94,8 @@ pub fn from_parts(re: &Array, im: &Array, batch_ndim: usize) -> Result<Array> {
     binary::apply("complex", &table, re, im, batch_ndim)
 }
 
-/// What is linear in each of two complex arrays, such as a matrix product: four real ones, so that no loop and no packing is
-/// written for complex numbers.
+/// What is linear in each of two complex arrays, such as a matrix product: four real ones, so that no loop and no
+/// packing is written for complex numbers.
 pub fn by_parts(
     op: &'static str,
     x: &Array,

@@ -132,8 +132,8 @@ thread_local! {
     static DIVIDED: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-/// The op that divided an integer by 0 on this thread since the last call. Like the status flags of a processor it does not
-/// stop the op, so that the caller can choose between a warning and an error.
+/// The op that divided an integer by 0 on this thread since the last call. Like the status flags of a processor it
+/// does not stop the op, so that the caller can choose between a warning and an error.
 #[cfg(feature = "python")]
 #[inline]
 pub fn take_zero_division() -> Option<&'static str> {

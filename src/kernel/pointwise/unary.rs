@@ -113,11 +113,11 @@ pub unsafe fn map_fast_inline<T: Num>(
     }
 }
 
-/// The loops of a formula `x => expression` for a class of dtypes: `num` (integers and floats), `real` (floats), `plain`
-/// (floats, arithmetic only), `special` (floats, computed in f64), `test` (floats and complex numbers, the result is a truth value) or `bits` (integers and
-/// truth values). With complex numbers too, `num` is `field`, `real` is `analytic` and `plain` is `inexact`; `complex` is
-/// complex numbers alone. A formula `x; p => expression` reads [`Scalars`] as `p[i]`.
-/// `table x => …` passes a table through.
+/// The loops of a formula `x => expression` for a class of dtypes: `num` (integers and floats), `real` (floats),
+/// `plain` (floats, arithmetic only), `special` (floats, computed in f64), `test` (floats and complex numbers, the
+/// result is a truth value) or `bits` (integers and truth values). With complex numbers too, `num` is `field`, `real`
+/// is `analytic` and `plain` is `inexact`; `complex` is complex numbers alone. A formula `x; p => expression` reads
+/// [`Scalars`] as `p[i]`. `table x => …` passes a table through.
 macro_rules! unary_loops {
     (table $x:ident => $e:expr) => { $e };
     (num $x:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Num, T, None, $x, ($($p)?), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };

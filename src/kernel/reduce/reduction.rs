@@ -72,8 +72,8 @@ pub unsafe fn fold_slab<T: Copy, F: Fold<T>>(
 }
 
 /// The loops of a fold `init; acc, x => expression` for a class of dtypes: `num` (integers and floats), `field` (all
-/// numbers) or `ord` (integers, floats, and truth values as bytes). With a last part `of v => expression`, which maps an element to the type of the results, the
-/// classes are `real` and `all`; `all` names that type.
+/// numbers) or `ord` (integers, floats, and truth values as bytes). With a last part `of v => expression`, which maps
+/// an element to the type of the results, the classes are `real` and `all`; `all` names that type.
 macro_rules! reduce_loops {
     (num $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ Num, T, None, $init, $a, $x, $e, v, v, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
     (field $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ Field, T, None, $init, $a, $x, $e, v, v, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128) };

@@ -146,8 +146,8 @@ fn multiversion_with_for<Owner, A, R>(args: A, plain: impl FnOnce(A) -> R, vecto
     plain(args)
 }
 
-/// Runs a loop compiled for AVX2 where the processor has it. The loop must give the same bits with any vectors and without.
-/// Memory bandwidth limits such loops, so wider vectors would only make the library larger.
+/// Runs a loop compiled for AVX2 where the processor has it. The loop must give the same bits with any vectors and
+/// without. Memory bandwidth limits such loops, so wider vectors would only make the library larger.
 #[inline(always)]
 pub fn autovectorize<R, F: FnOnce() -> R>(f: F) -> R {
     autovectorize_for::<F, R>(f)
