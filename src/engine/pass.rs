@@ -101,7 +101,13 @@ impl<'a> Pass<'a> {
         node: &'b Arc<Node>,
         reaches: &'b dyn Fn(&Edge) -> bool,
     ) -> HookContext<'b> {
-        HookContext { node, create_graph: self.create_graph, pass: &self.hooks, reaches }
+        HookContext {
+            node,
+            create_graph: self.create_graph,
+            accumulates: self.accumulates || self.leaves,
+            pass: &self.hooks,
+            reaches,
+        }
     }
 
     /// Checks a gradient of an output of `of` after hooks of `node` have seen it.

@@ -193,6 +193,8 @@ pub struct HookContext<'a> {
     pub node: &'a Arc<Node>,
     /// Whether ops that the hooks compute are recorded.
     pub create_graph: bool,
+    /// Whether the pass accumulates gradients in tensors. Otherwise it only returns them.
+    pub accumulates: bool,
     pub(crate) pass: &'a HookState,
     pub(crate) reaches: &'a dyn Fn(&Edge) -> bool,
 }

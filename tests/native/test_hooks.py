@@ -32,10 +32,10 @@ def test_grad_returns_the_gradient_after_the_hooks(d: Dialect) -> None:
 
 
 @every
-def test_a_hook_on_a_leaf_applies_to_grad_and_backward(d: Dialect) -> None:
+def test_a_hook_on_a_leaf_applies_to_backward_and_except_in_paddle_to_grad(d: Dialect) -> None:
     x = d.leaf(1.0)
     x.register_hook(times(10))
-    assert values(d.grad([x * x], [x])[0]) == 20
+    assert values(d.grad([x * x], [x])[0]) == (2 if d.name == "paddle" else 20)
     d.backward([x * x])
     assert values(x.grad) == 20
 
@@ -96,10 +96,11 @@ def test_a_handle_removes_once(d: Dialect) -> None:
         warnings.simplefilter("always")
         assert handle.remove() is False
     assert [w.category for w in found] == ([] if d.name == "torch" else [RuntimeWarning])
-    with x.register_hook(times(2)) as handle:
-        assert values(d.grad([x * 1], [x])[0]) == 2
+    y = x * 1
+    with y.register_hook(times(2)) as handle:
+        assert values(d.grad([y], [x], retain_graph=True)[0]) == 2
         handle.remove()
-    assert values(d.grad([x * 1], [x])[0]) == 1
+    assert values(d.grad([y], [x])[0]) == 1
 
 
 @every
@@ -235,7 +236,7 @@ def test_hooks_are_added_and_removed_while_a_pass_runs(d: Dialect) -> None:
 
     handles.append(y.register_hook(once))
     for _ in range(2):
-        d.grad([y], [x], retain_graph=True)
+        d.backward([y], retain_graph=True)
     assert log == ["y", "x", "x"]
 
 
@@ -289,9 +290,11 @@ def test_a_leaf_keeps_its_hooks_while_it_is_untracked(d: Dialect) -> None:
     handle = x.register_hook(times(2))
     x.stop_gradient = True
     x.stop_gradient = False
-    assert values(d.grad([x * 3], [x])[0]) == 6
+    d.backward([x * 3])
+    assert values(x.grad) == 6
     assert handle.remove()
-    assert values(d.grad([x * 3], [x])[0]) == 3
+    d.backward([x * 3])
+    assert values(x.grad) == 9
 
 
 @every
@@ -351,8 +354,8 @@ def test_hooks_of_several_tensors(d: Dialect) -> None:
     handle = fg.register_multi_grad_hook([a, b, c, e], calls.append)
     d.backward([c], retain_graph=True)
     assert [[values(g) for g in call] for call in calls] == [[3, 2, 1, None]]
-    d.grad([c + e], [a], retain_graph=True)
-    assert [values(g) for g in calls[1]] == [6, None, 1, 1]
+    d.backward([c + e], retain_graph=True)
+    assert [values(g) for g in calls[1]] == [6, 4, 1, 1]
     assert handle.remove()
     d.backward([c])
     assert len(calls) == 2

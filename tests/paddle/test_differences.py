@@ -23,7 +23,8 @@ is_complex is_conj is_contiguous is_cpu is_cuda is_meta is_mkldnn is_mps is_neg 
 is_quantized is_same_size is_signed is_sparse is_sparse_csr is_xpu kthvalue layout log_softmax logit lu lu_solve
 max median mH min mm mode multinomial nanmedian narrow_copy ndimension nelement new new_empty new_full new_ones
 new_tensor new_zeros nonzero norm normal_ numpy ormqr pin_memory pinverse put random_ repeat repeat_interleave
-rsub softmax sort split squeeze std std_mean stft storage sub svd t take_along_dim tensor_split to topk transpose
+rsub slogdet softmax sort split squeeze std std_mean stft storage sub svd t take_along_dim tensor_split to topk
+transpose
 triangular_solve true_divide type unbind unfold uniform_ unique unique_consecutive unsafe_chunk unsafe_split
 untyped_storage var var_mean view view_as vsplit where
 """

@@ -382,3 +382,22 @@ def test_a_cotangent_of_one_element_may_have_any_shape_of_one_element() -> None:
         out.backward(paddle.ones([1]))
     with pytest.raises(AssertionError, match="Tensor shape not match"):
         paddle.grad([x * 2], [x], [paddle.ones([1])])
+
+
+def test_grad_calls_no_hook_of_a_leaf() -> None:
+    """The figures are Paddle's."""
+    x = paddle.to_tensor(3.0, stop_gradient=False)
+    x.register_hook(lambda g: g * 2)
+    y = x * x
+    assert paddle.grad(y, x, retain_graph=True)[0].item() == 6
+    assert paddle.grad(x, x)[0].item() == 1
+    (dx,) = paddle.grad(x * x * x, x, create_graph=True)
+    assert dx.item() == 27
+    assert paddle.grad(dx, x)[0].item() == 18
+    y.backward()
+    assert x.grad is not None
+    assert x.grad.item() == 12
+    a = paddle.to_tensor(3.0, stop_gradient=False)
+    b = a * a
+    b.register_hook(lambda g: g * 10)
+    assert [g.item() for g in paddle.grad(b * 2, [a, b])] == [120, 20]

@@ -358,6 +358,7 @@ def core() -> str:
         "import builtins\nfrom collections.abc import Callable, Iterator, Sequence",
     )
     text += "from ferrograd._core import native, paddle, torch\nfrom ferrograd._tensor.shape import Size\n"
+    text += "from ferrograd.linalg._standard import SlogdetResult\n"
     text += "from ferrograd.torch._reductions import ValuesAndIndices\n\n"
     text += "_Number = complex | np.generic\n_Array = Tensor | np.ndarray[Any, Any]\n_Operand = _Array | _Number\n"
     text += "_Ints = SupportsIndex | Sequence[SupportsIndex]\n\n"

@@ -180,3 +180,24 @@ def test_grids_are_tensors_of_the_dialect() -> None:
     grid = F.affine_grid(torch.ones(2, 2, 3), [2, 1, 4, 5])
     assert type(grid) is torch.Tensor
     assert type(F.grid_sample(torch.ones(2, 1, 3, 3), grid)) is torch.Tensor
+
+
+def test_factorisations_have_names() -> None:
+    a = torch.tensor([[2.0, 1.0], [1.0, 3.0]], dtype=torch.float64, requires_grad=True)
+    values, vectors = pair = torch.linalg.eigh(a)
+    assert pair.eigenvalues is values
+    assert pair.eigenvectors is vectors
+    assert torch.allclose(torch.linalg.eig(A=a).eigenvalues.real.sort().values, values)
+    q_r = torch.linalg.qr(A=a, mode="complete")
+    assert torch.allclose(q_r.Q @ q_r.R, a)
+    u, s, vh = factors = torch.linalg.svd(a, full_matrices=False)
+    assert torch.allclose(u @ torch.diag(factors.S) @ factors.Vh, a)
+    assert vh is factors.Vh
+    assert torch.equal(torch.linalg.svdvals(A=a), s)
+    for found in (torch.linalg.slogdet(A=a), torch.slogdet(input=a), a.slogdet()):
+        assert (found.sign * found.logabsdet.exp()).item() == pytest.approx(5.0)
+    (g,) = torch.autograd.grad(torch.slogdet(a).logabsdet, a)
+    assert torch.allclose(g, torch.linalg.inv(a).T)
+    with pytest.raises(RuntimeError, match="only supported on CUDA"):
+        torch.linalg.svdvals(a, driver="gesvd")
+    assert torch.linalg.matrix_norm(A=a).item() == pytest.approx(15**0.5)

@@ -12,6 +12,7 @@ from ferrograd._core.native import linalg as _ops
 __all__ = [
     "cross",
     "diagonal",
+    "eig",
     "eigh",
     "matmul",
     "matrix_transpose",
@@ -23,6 +24,13 @@ __all__ = [
     "trace",
     "vecdot",
 ]
+
+
+class EigResult(NamedTuple):
+    """Eigenvalues and eigenvectors, complex numbers."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 
 class EighResult(NamedTuple):
@@ -52,6 +60,19 @@ class SVDResult(NamedTuple):
     U: Tensor
     S: Tensor
     Vh: Tensor
+
+
+def eig(x: Any) -> EigResult:
+    """Complex eigenvalues, in no order, and eigenvectors (columns of length 1) of square matrices.
+
+    Vectors are determined up to a factor of absolute value 1, and those of equal eigenvalues only as a space; a result
+    that depends on more has no derivative. The derivative of a matrix without a basis of eigenvectors is NaN.
+
+    >>> import ferrograd as fg
+    >>> fg.linalg.eig(fg.tensor([[0.0, -1.0], [1.0, 0.0]])).eigenvalues.tolist()
+    [1j, -1j]
+    """
+    return EigResult(*_ops.eig(x))
 
 
 def eigh(x: Any, UPLO: str = "L") -> EighResult:

@@ -8,6 +8,8 @@ from ferrograd import _arguments
 from ferrograd._core import ArgumentError, LinAlgError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._core.torch.linalg import cholesky_ex as _cholesky_ex
+from ferrograd._core.torch.linalg import eig as _eig
+from ferrograd._core.torch.linalg import eigh as _eigh
 from ferrograd._core.torch.linalg import inv_ex as _inv_ex
 from ferrograd._core.torch.linalg import lstsq as _lstsq
 from ferrograd._core.torch.linalg import lu as _lu
@@ -16,13 +18,20 @@ from ferrograd._core.torch.linalg import lu_solve as _lu_solve
 from ferrograd._core.torch.linalg import matrix_rank as _matrix_rank
 from ferrograd._core.torch.linalg import multi_dot as _multi_dot
 from ferrograd._core.torch.linalg import pinv as _pinv
+from ferrograd._core.torch.linalg import qr as _qr
+from ferrograd._core.torch.linalg import slogdet as _slogdet
 from ferrograd._core.torch.linalg import solve as _solve
 from ferrograd._core.torch.linalg import solve_ex as _solve_ex
+from ferrograd._core.torch.linalg import svd as _svd
+from ferrograd._core.torch.linalg import svdvals as _svdvals
 from ferrograd._core.torch.linalg import vander as _vander
 from ferrograd._dialects.hermitian import hermitian_of
+from ferrograd.linalg._standard import EighResult, EigResult, QRResult, SlogdetResult, SVDResult
 
 __all__ = [
     "cholesky_ex",
+    "eig",
+    "eigh",
     "inv_ex",
     "lstsq",
     "lu",
@@ -32,8 +41,12 @@ __all__ = [
     "matrix_rank",
     "multi_dot",
     "pinv",
+    "qr",
+    "slogdet",
     "solve",
     "solve_ex",
+    "svd",
+    "svdvals",
     "vander",
 ]
 
@@ -92,6 +105,43 @@ class LeastSquares(NamedTuple):
 
 
 # Torch calls the matrices A and B.
+def eig(A: Tensor) -> EigResult:
+    """Complex eigenvalues, in no order, and eigenvectors (columns of length 1) of square matrices."""
+    return EigResult(*_eig(A))
+
+
+def eigh(A: Tensor, UPLO: str = "L") -> EighResult:
+    """Eigenvalues, rising, and eigenvectors of symmetric or Hermitian matrices, of which one triangle is read."""
+    return EighResult(*_eigh(A, UPLO))
+
+
+def qr(A: Tensor, mode: str = "reduced") -> QRResult:
+    """Orthonormal columns Q and an upper triangle R with ``Q @ R = A``; with the mode "complete", Q is square."""
+    return QRResult(*_qr(A, mode))
+
+
+def slogdet(A: Tensor) -> SlogdetResult:
+    """The sign of the determinant and the logarithm of its absolute value: 0 and -inf for a singular matrix."""
+    return SlogdetResult(*_slogdet(A))
+
+
+def svd(A: Tensor, full_matrices: bool = True, *, driver: None = None) -> SVDResult:
+    """The factors U, S, Vh of ``A = U[:, :k] @ diag(S) @ Vh[:k, :]``, S falling. Drivers are for GPUs only."""
+    _no_driver(driver, "svd")
+    return SVDResult(*_svd(A, full_matrices))
+
+
+def svdvals(A: Tensor, *, driver: None = None) -> Tensor:
+    """The singular values, falling. Drivers are for GPUs only."""
+    _no_driver(driver, "svdvals")
+    return _svdvals(A)
+
+
+def _no_driver(driver: object, function: str) -> None:
+    if driver is not None:
+        raise ArgumentError(f"linalg.{function}: keyword argument `driver=` is only supported on CUDA inputs")
+
+
 def lu(A: Tensor, *, pivot: bool = True) -> PLU:
     """The factors p, l and u of ``A`` with partial pivoting."""
     _pivoted(pivot, "lu")

@@ -11,6 +11,7 @@ from ferrograd._autograd.autocast import in_float32, in_half
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.casts import cast
+from ferrograd.linalg._standard import SlogdetResult
 from ferrograd.torch._creation import tensor
 from ferrograd.torch._reductions import ValuesAndIndices
 
@@ -38,6 +39,7 @@ __all__ = [
     "repeat_interleave",
     "rsub",
     "searchsorted",
+    "slogdet",
     "softmax",
     "triangular_solve",
     "true_divide",
@@ -321,6 +323,11 @@ def triangular_solve(
     matrix = ops.matrix_transpose(A) if transpose else A
     solution = ops.linalg.solve_triangular(matrix, input, upper != transpose, True, unitriangular)
     return Solution(solution, ops.clone(A))
+
+
+def slogdet(input: Tensor) -> SlogdetResult:
+    """The sign of the determinant and the logarithm of its absolute value: 0 and -inf for a singular matrix."""
+    return SlogdetResult(*ops.slogdet(input))
 
 
 def unique(

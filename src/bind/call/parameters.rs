@@ -16,6 +16,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("axis", "dim"),
     ("keepdims", "keepdim"),
     ("x", "input"),
+    ("x", "A"),
     ("y", "other"),
     ("axes", "perm"),
     ("axes", "dims"),

@@ -25,6 +25,9 @@ impl Hooks for Attached {
     }
 
     fn tensor_hooks(&self, at: &HookContext<'_>, g: &mut [Option<Tensor>]) -> Result<()> {
+        if at.node.is_leaf() && !at.accumulates && !self.0.dialect().grad_calls_hooks_of_leaves() {
+            return Ok(());
+        }
         self.with_hooks(at, "a hook on the gradient of", TENSOR, |py, mut hooks| {
             // The sort is stable, so all others keep the order of registration.
             hooks.sort_by_key(|h| matches!(h.kind, HookKind::Retain { last: true, .. }));

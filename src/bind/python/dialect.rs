@@ -192,6 +192,11 @@ impl Dialect {
         self != Dialect::Paddle
     }
 
+    /// The hooks of a leaf in a call of `grad`: they are called, or (Paddle) only `backward` calls them.
+    pub fn grad_calls_hooks_of_leaves(self) -> bool {
+        self != Dialect::Paddle
+    }
+
     /// Removing a hook a second time: a warning, or (torch) nothing.
     pub fn warns_of_second_removal(self) -> bool {
         self != Dialect::Torch

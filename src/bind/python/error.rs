@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 
 use super::capi::{attached, no_memory};
 use crate::error::Error;
-use crate::kernel::pointwise::division::take_zero_division;
+use crate::kernel::pointwise::zero_division::take_zero_division;
 use crate::memory;
 
 /// The classes. The first one is the base of all others.

@@ -13,7 +13,7 @@ use crate::bind::python::error::raise;
 use crate::bind::python::facade::TORCH_TENSOR;
 use crate::bind::python::modes;
 use crate::graph::{DetachReason, Tensor};
-use crate::kernel::pointwise::division::take_zero_division;
+use crate::kernel::pointwise::zero_division::take_zero_division;
 
 /// The class of Paddle's tensors. Methods that mean something else there than natively are put on it in Python.
 #[pyclass(frozen, extends = Var, subclass, name = "Tensor", module = "ferrograd.paddle")]

@@ -11,8 +11,8 @@ use crate::kernel::broadcast::{BroadcastIter, common_order, inverse, is_stepwise
 use crate::kernel::fast::Fast;
 use crate::kernel::num::{Field, Num};
 use crate::kernel::par::{self, SendPtr};
-use crate::kernel::pointwise::division;
 use crate::kernel::pointwise::unary::Scalars;
+use crate::kernel::pointwise::zero_division;
 use crate::kernel::simd;
 use crate::shape;
 
@@ -290,7 +290,7 @@ pub fn apply_with(
     assert_eq!(x.dtype(), y.dtype(), "{op}: the dtypes were promoted before");
     let out = table.out.unwrap_or(x.dtype());
     if table.divides && x.len() > 0 {
-        division::note_zeros(op, y)?;
+        zero_division::note_zeros(op, y)?;
     }
     if x.is_contiguous() && y.is_contiguous() {
         if shape::same(x.dims(), y.dims()) {

@@ -1,11 +1,6 @@
 //! Integer-valued quotients and their remainders.
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-use crate::array::Array;
-use crate::dtype::{DTYPES, DType, dispatch};
-use crate::error::Result;
+use crate::dtype::{DTYPES, DType};
 use crate::kernel::num::Num;
 use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops, binary_loops};
 use crate::kernel::pointwise::cast::{float, integer};
@@ -122,35 +117,6 @@ const fn table(
     loops[DType::F32 as usize] = floats.loops[DType::F32 as usize];
     loops[DType::F64 as usize] = floats.loops[DType::F64 as usize];
     BinaryLoops { loops, out: None, divides: true }
-}
-
-/// Whether any thread divided an integer by 0 so far. Few programs do, so few threads look at their own [`DIVIDED`].
-static EVER: AtomicBool = AtomicBool::new(false);
-
-thread_local! {
-    /// The op that divided an integer by 0 on this thread, until [`take_zero_division`] is called.
-    static DIVIDED: Cell<Option<&'static str>> = const { Cell::new(None) };
-}
-
-/// The op that divided an integer by 0 on this thread since the last call. Like the status flags of a processor it
-/// does not stop the op, so that the caller can choose between a warning and an error.
-#[cfg(feature = "python")]
-#[inline]
-pub fn take_zero_division() -> Option<&'static str> {
-    if EVER.load(Relaxed) { DIVIDED.take() } else { None }
-}
-
-/// Remembers the op if any of its divisors is the integer 0.
-pub(super) fn note_zeros(op: &'static str, divisors: &Array) -> Result<()> {
-    let divisors = divisors.contiguous()?;
-    let divides = dispatch!(divisors.dtype(), int T => {
-        divisors.as_slice::<T>().expect("contiguous").contains(&0)
-    }, else false);
-    if divides {
-        EVER.store(true, Relaxed);
-        DIVIDED.set(Some(op));
-    }
-    Ok(())
 }
 
 /// [`Num::floor_div`].

@@ -10,3 +10,4 @@ pub mod select;
 pub mod tanh;
 pub mod ternary;
 pub mod unary;
+pub mod zero_division;
