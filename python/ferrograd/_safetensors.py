@@ -152,7 +152,8 @@ def _size(name: str, entry: Any) -> int:
 
 
 def _mapped(filename: str | os.PathLike[str]) -> Any:
-    if os.path.getsize(filename) == 0:
+    # A number would name a file that is open already.
+    if os.path.getsize(os.fspath(filename)) == 0:
         raise SafetensorError("safetensors: the file is empty")
     return np.memmap(filename, np.uint8, "r")
 

@@ -21,8 +21,9 @@ from ferrograd import _core
 
 from tests.reliability.bad_arguments import MEMORY, PROMISED, Walk, brief, wrong
 
-#: Functions written in Python raise the library's exceptions or Python's built-in ones, or warn.
-ALLOWED = (*PROMISED, ValueError, ImportError, OSError, NotImplementedError, Warning)
+#: Functions written in Python raise the library's exceptions or Python's built-in ones, or warn. DLPack's protocol has
+#: BufferError for what cannot be exported.
+ALLOWED = (*PROMISED, ValueError, BufferError, ImportError, OSError, NotImplementedError, Warning)
 
 #: Functions that read and write files would use any path they are given; ``spawn`` would start any number of processes.
 #: ``assert_close`` is there to raise AssertionError.

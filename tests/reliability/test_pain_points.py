@@ -253,7 +253,8 @@ def test_checkpoints_and_saved_tensor_hooks_work_at_any_order() -> None:
 
 def test_a_hook_has_the_same_effect_on_grad_and_backward(d: Dialect) -> None:
     """Whether a hook on a tensor changes the gradient depends on how the gradient was asked for: by ``backward``, by
-    ``grad``, alone or together with others, before or after another hook."""
+    ``grad``, alone or together with others, before or after another hook. (Paddle's ``grad`` passes a leaf's hooks by,
+    because there they belong to the sum in ``.grad``.)"""
 
     def asked(*which: int) -> list[float]:
         x = d.leaf(1.0)
@@ -267,7 +268,8 @@ def test_a_hook_has_the_same_effect_on_grad_and_backward(d: Dialect) -> None:
     x = d.leaf(1.0)
     x.register_hook(lambda g: g * 10.0)
     (x * x).backward()
-    assert x.grad.item() == d.grad([x * x], [x])[0].item() == 20.0
+    assert x.grad.item() == 20.0
+    assert d.grad([x * x], [x])[0].item() == (2.0 if d.name == "paddle" else 20.0)
 
 
 NOTHING: Any = None

@@ -41,7 +41,7 @@ def _rebuild(dtype: str, shape: tuple[int, ...], data: Any, tracked: bool, diale
             values = bfloat16_of_bits(np.frombuffer(data, dtype=np.uint16)).reshape(shape)
         else:
             values = np.frombuffer(data, dtype=np.dtype(dtype)).reshape(shape)
-        tensor = _core.make(values, dtype, tracked, dialect)
+        tensor = _core.make(values, dtype if dtype == "bfloat16" else None, tracked, dialect)
         if name is not None:
             tensor.name = name
     except MemoryError:

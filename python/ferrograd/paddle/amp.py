@@ -53,11 +53,11 @@ def _half(op: str, dtype: Any) -> str:
     return name
 
 
-def _level(op: str, level: str) -> str:
-    level = level.upper()
-    if level not in ("O0", "OD", "O1", "O2"):
-        raise ArgumentError(f"{op}: level should be O0, OD, O1 or O2, not {level!r}")
-    return level
+def _level(op: str, level: Any) -> str:
+    name = level.upper() if isinstance(level, str) else None
+    if name not in ("O0", "OD", "O1", "O2"):
+        raise ArgumentError(f"{op}: level should be O0, OD, O1 or O2, not {level!r:.60}")
+    return name
 
 
 #: The layers whose parameters stay in float32, also in bfloat16 and in float16 only.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.numbers import PADDLE
 
@@ -68,6 +68,8 @@ class Accuracy(Metric):
     def compute(self, pred: Any, label: Any, *args: Any) -> Any:
         """Ones at the places of the right class among the most likely ones: [samples, topk]."""
         scores, wanted = _array(pred), _array(label)
+        if scores.ndim == 0 or wanted.ndim == 0:
+            raise ShapeError(f"accuracy: predictions of shape {list(scores.shape)}, labels of {list(wanted.shape)}")
         found = np.argsort(-scores, axis=-1, kind="stable")[..., : self.maxk]
         if wanted.ndim == 1 or (wanted.ndim == 2 and wanted.shape[-1] == 1):
             wanted = wanted.reshape(-1, 1)

@@ -291,7 +291,8 @@ def stft(
     if align_to_window:
         raise ArgumentError("stft: align_to_window is not taken")
     if return_complex is None:
-        if not any(x is not None and x.is_complex() for x in (input, window)):
+        _arguments.tensor(input, "stft", "input")
+        if not any(isinstance(x, Tensor) and x.is_complex() for x in (input, window)):
             raise ArgumentError("stft requires the return_complex parameter be given for real inputs")
         return_complex = True
     return ops.stft(

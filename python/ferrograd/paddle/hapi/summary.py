@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _arguments, _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._dialects.numbers import PADDLE
@@ -17,6 +17,7 @@ __all__ = ["summary"]
 _COLUMNS = ("Layer (type)", "Input Shape", "Output Shape", "Param #")
 
 
+@_arguments.typed(net=Layer)
 def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:
     """Prints the layers with the shapes of their inputs and outputs; returns the numbers of parameters.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ferrograd import _arguments
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import paddle as _ops
 from ferrograd._core.paddle import diagonal, matmul, matrix_transpose, vecdot
 from ferrograd._core.paddle import linalg as _linalg
@@ -78,8 +78,10 @@ __all__ = [
 
 def cholesky_inverse(x: Tensor, upper: bool = False, name: str | None = None) -> Tensor:
     """The inverse of the matrix whose Cholesky factor is ``x``."""
-    x = _arguments.tensor(x, "cholesky_inverse", "x")
-    return _linalg.cholesky_solve(_ops.eye(x.shape[-1], dtype=x.dtype), x, upper)
+    shape = _arguments.tensor(x, "cholesky_inverse", "x").shape
+    if len(shape) < 2:
+        raise ShapeError(f"cholesky_inverse: x must have at least two axes, got shape {list(shape)}")
+    return _linalg.cholesky_solve(_ops.eye(shape[-1], dtype=x.dtype), x, upper)
 
 
 def corrcoef(x: Tensor, rowvar: bool = True, name: str | None = None) -> Tensor:

@@ -42,6 +42,7 @@ def grid_sample(
     name: str | None = None,
 ) -> Tensor:
     """Images [batch, channels, …] read at places [batch, …, axes] in [-1, 1], with the samples around interpolated."""
+    x, grid = _arguments.tensor(x, "grid_sample", "x"), _arguments.tensor(grid, "grid_sample", "grid")
     return sampling.grid_sample(x, grid, mode, padding_mode, align_corners)
 
 
@@ -78,6 +79,7 @@ def gumbel_softmax(
     x: Tensor, temperature: float = 1.0, hard: bool = False, axis: int = -1, name: str | None = None
 ) -> Tensor:
     """Random points near the corners of a simplex; with ``hard`` the corners, with the gradient of the points."""
+    x = _arguments.tensor(x, "gumbel_softmax", "x")
     tiny = float(np.finfo(x.dtype).tiny)
     drawn = ops.cast(ops.uniform(tiny, 1.0, list(x.shape)), x.dtype)
     soft = ops.softmax((x - ops.log(-ops.log(drawn))) / temperature, axis)
@@ -90,18 +92,22 @@ def gumbel_softmax(
 def sequence_mask(x: Tensor, maxlen: int | None = None, dtype: Any = "int64", name: str | None = None) -> Tensor:
     """For each length ones at the places below it, then zeros: [..., maxlen]."""
     lengths = _arguments.tensor(x, "sequence_mask", "x").detach().numpy()
-    most = int(lengths.max(initial=0)) if maxlen is None or int(maxlen) < 0 else int(maxlen)
-    return _core.make(np.arange(most) < lengths[..., None], None, False, PADDLE).astype(dtype)
+    most = -1 if maxlen is None else _arguments.integer(maxlen, "sequence_mask", "maxlen")
+    places = np.arange(most if most >= 0 else int(lengths.max(initial=0)))
+    return _core.make(places < lengths[..., None], None, False, PADDLE).astype(dtype)
 
 
 def label_smooth(
     label: Tensor, prior_dist: Tensor | None = None, epsilon: float = 0.1, name: str | None = None
 ) -> Tensor:
     """``(1 - epsilon) * label`` plus ``epsilon`` times the prior distribution, by default the uniform one."""
+    sizes = _arguments.tensor(label, "label_smooth", "label").shape
+    if not sizes:
+        raise ShapeError("label_smooth: label must have at least one axis")
     if not 0.0 <= epsilon <= 1.0:
         raise ArgumentError("The value of epsilon must be between 0 and 1.")
     if prior_dist is None:
-        return label * (1 - epsilon) + epsilon / label.shape[-1]
+        return label * (1 - epsilon) + epsilon / max(sizes[-1], 1)
     return label * (1 - epsilon) + epsilon * prior_dist
 
 
@@ -122,12 +128,17 @@ def temporal_shift(
     """A share of the channels of each frame moved to the next frame, another share to the one before."""
     if data_format not in ("NCHW", "NHWC"):
         raise ArgumentError(f"temporal_shift: data_format must be 'NCHW' or 'NHWC', not {data_format!r:.60}")
+    shape = _arguments.tensor(x, "temporal_shift", "x").shape
+    count = _arguments.integer(seg_num, "temporal_shift", "seg_num")
+    if len(shape) != 4 or count < 1 or shape[0] % count:
+        raise ShapeError(
+            f"temporal_shift: x must be [frames, channels, height, width] with a multiple of seg_num, {count}, frames, "
+            f"got shape {list(shape)}"
+        )
     last = data_format == "NHWC"
     frames = ops.transpose(x, [0, 3, 1, 2]) if last else x
     n, c, h, w = frames.shape
-    if n % seg_num:
-        raise ShapeError(f"temporal_shift: {n} frames are no multiple of seg_num, {seg_num}")
-    clips = ops.reshape(frames, [n // seg_num, seg_num, c, h, w])
+    clips = ops.reshape(frames, [n // count, count, c, h, w])
     first, second = int(c * shift_ratio), int(c * 2 * shift_ratio)
     gap = ops.zeros_like(clips[:, :1])
     later = ops.concat([gap, clips[:, :-1]], 1)[:, :, :first]
@@ -159,10 +170,10 @@ def sigmoid_focal_loss(
 
 def dice_loss(input: Tensor, label: Tensor, epsilon: float = 0.00001, name: str | None = None) -> Tensor:
     """One minus the overlap of probabilities [batch, …, classes] and labels [batch, …, 1], averaged over the batch."""
-    classes = int(input.shape[-1])
-    if label.ndim != input.ndim or label.shape[-1] != 1:
+    input, label = _arguments.tensor(input, "dice_loss", "input"), _arguments.tensor(label, "dice_loss", "label")
+    if not input.ndim or label.ndim != input.ndim or label.shape[-1] != 1:
         raise ShapeError(f"dice_loss: labels of shape {list(label.shape)} for inputs of shape {list(input.shape)}")
-    places = label.detach().numpy()[..., 0][..., None] == np.arange(classes)
+    places = label.detach().numpy()[..., 0][..., None] == np.arange(input.shape[-1])
     wanted = _core.make(places, input.dtype, False, PADDLE)
     axes = list(range(1, input.ndim))
     inside = ops.sum(input * wanted, axes)
@@ -172,8 +183,12 @@ def dice_loss(input: Tensor, label: Tensor, epsilon: float = 0.00001, name: str 
 
 def npair_loss(anchor: Tensor, positive: Tensor, labels: Tensor, l2_reg: float = 0.002) -> Tensor:
     """The cross entropy of the products of anchors and positives, and an L2 penalty (K. Sohn, 2016)."""
-    batch = int(labels.shape[0])
-    same = labels.detach().numpy().reshape(-1, 1) == labels.detach().numpy().reshape(1, -1)
+    anchor = _arguments.tensor(anchor, "npair_loss", "anchor")
+    names = _arguments.tensor(labels, "npair_loss", "labels").detach().numpy()
+    if names.ndim == 0:
+        raise ShapeError("npair_loss: labels must be [batch], got shape []")
+    batch = len(names)
+    same = names.reshape(-1, 1) == names.reshape(1, -1)
     wanted = _core.make(same / same.sum(1, keepdims=True), anchor.dtype, False, PADDLE)
     penalty = (ops.sum(anchor * anchor) + ops.sum(positive * positive)) / batch * (0.25 * l2_reg)
     logits = ops.matmul(anchor, ops.transpose(positive, [1, 0]))

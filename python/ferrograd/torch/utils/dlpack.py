@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _core
+from ferrograd import _arguments, _core
 from ferrograd._dialects.numbers import TORCH
 
 __all__ = ["from_dlpack", "to_dlpack"]
@@ -17,4 +17,4 @@ def from_dlpack(ext_tensor: Any) -> Any:
 
 def to_dlpack(tensor: Any) -> Any:
     """A DLPack capsule of a tensor."""
-    return tensor.__dlpack__()
+    return _arguments.tensor(tensor, "to_dlpack", "tensor").__dlpack__()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import Tensor
+from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.numbers import TORCH
 from ferrograd.torch.nn.modules.module import Module
@@ -383,13 +383,21 @@ def remove(module: Any, name: str) -> Any:
 
 def is_pruned(module: Module) -> bool:
     """Whether a weight of the module, or of a module below it, is pruned."""
-    return any(isinstance(h, BasePruningMethod) for m in module.modules() for h in m._forward_pre_hooks.values())
+    return any(
+        isinstance(h, BasePruningMethod) for m in _module(module).modules() for h in m._forward_pre_hooks.values()
+    )
 
 
 def _hooks(module: Any, name: str) -> list[tuple[int, Any]]:
     """The pruning methods of a weight with their numbers among the module's hooks."""
-    hooks = module._forward_pre_hooks.items()
+    hooks = _module(module)._forward_pre_hooks.items()
     return [(i, h) for i, h in hooks if isinstance(h, BasePruningMethod) and h._tensor_name == name]
+
+
+def _module(value: Any) -> Module:
+    if not isinstance(value, Module):
+        raise ArgumentError(f"torch.nn.utils.prune: module must be a Module, not {type(value).__name__}")
+    return value
 
 
 def _tensor(values: Any) -> Tensor:
