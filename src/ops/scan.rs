@@ -344,7 +344,7 @@ pub fn cummin(x: &Tensor, #[default(None)] axis: Option<i64>) -> Result<(Tensor,
     with_indices(Running { op: "cummin", largest: false, back }, &x)
 }
 
-/// The differences of neighbours along an axis, taken n times; for booleans, whether they differ. `prepend`
+/// The differences of neighbours along an axis, taken n times; for booleans, whether they differ. Unless n is 0, `prepend`
 /// and `append` are joined to x along the axis first.
 ///
 /// ```python
@@ -363,6 +363,9 @@ pub fn diff(
     let at = shape::axis(OP, axis, x.rank())?;
     if n < 0 {
         bail!(Argument, OP, "differences cannot be taken {n} times");
+    }
+    if n == 0 {
+        return Ok(x.clone());
     }
     let parts: Vec<Tensor> = [prepend, Some(x), append].into_iter().flatten().cloned().collect();
     let mut y = if parts.len() == 1 { x.clone() } else { concat(&parts, Some(at as i64))? };

@@ -41,6 +41,7 @@ CASES = [
     Case("xlogy", GRID, ref=quiet(special.xlogy), order=0),
     Case("copysign", (A, B), ref=np.copysign),
     Case("copysign", GRID, ref=np.copysign, order=0),
+    Case("nextafter", (A, B), ref=np.nextafter),
     Case("nextafter", GRID, ref=np.nextafter, order=0),
     Case("nextafter", (np.array([0.0, -0.0, 1.0, 1.0]), np.array([1.0, -1.0, 1.0, np.inf])), ref=np.nextafter, order=0),
     Case(

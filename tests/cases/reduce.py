@@ -128,6 +128,7 @@ CASES = [
         ref=lambda x, f, a: np.cov(x, fweights=f, aweights=a),
         prepare=lambda x, f, a: (x, 1.0, f, a) if not isinstance(x, np.ndarray) else (x, f, a),
     ),
+    Case("cov", (normal(1, 4),), ref=np.cov),
     Case("corrcoef", (normal(3, 4),), ref=np.corrcoef),
     Case("corrcoef", (normal(4),), ref=np.corrcoef, order=1),
 ]

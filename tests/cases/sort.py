@@ -98,6 +98,7 @@ CASES = [
         for i in ("linear", "lower", "higher", "nearest", "midpoint")
     ],
     Case("quantile", (normal(3, 4), np.array([0.0, 0.2, 1.0])), {"axis": 1}, ref=np.quantile, wrt=(0,)),
+    Case("quantile", (normal(3, 4), np.array([0.1, 0.5])), {"axis": 1}, ref=np.quantile),
     Case("quantile", (np.array([1.0, np.nan, 3.0]),), {"q": 0.5}, ref=np.quantile, order=0),
     Case("nanquantile", (HOLES, np.array([0.1, 0.6])), {"axis": 1}, ref=np.nanquantile, order=0),
     Case("nanquantile", (normal(3, 4),), {"q": 0.6}, ref=np.nanquantile),

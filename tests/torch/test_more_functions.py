@@ -134,6 +134,9 @@ def test_grids_of_the_identity_read_the_image() -> None:
     grid = torch.tensor(np.random.default_rng(3).uniform(-1.2, 1.2, (1, 2, 2, 2)), requires_grad=True)
     for mode in ("bilinear", "bicubic"):
         assert torch.autograd.gradgradcheck(lambda x, g, m=mode: F.grid_sample(x, g, m), (image, grid))
+    volume = torch.tensor(np.random.default_rng(2).normal(size=(1, 1, 3, 4, 5)))
+    grid = F.affine_grid(torch.eye(3, 4, dtype=torch.float64)[None], [1, 1, 3, 4, 5], align_corners=True)
+    np.testing.assert_allclose(numbers(F.grid_sample(volume, grid, "bicubic", align_corners=True)), numbers(volume))
 
 
 def brute_force(probabilities: np.ndarray, target: list[int]) -> float:
@@ -201,3 +204,33 @@ def test_factorisations_have_names() -> None:
     with pytest.raises(RuntimeError, match="only supported on CUDA"):
         torch.linalg.svdvals(a, driver="gesvd")
     assert torch.linalg.matrix_norm(A=a).item() == pytest.approx(15**0.5)
+
+
+def test_the_loss_of_a_linear_map_is_that_of_its_logits() -> None:
+    rng = np.random.default_rng(5)
+    x, weight = (torch.tensor(rng.normal(size=size), requires_grad=True) for size in ((4, 3), (5, 2, 3)))
+    target, bias = torch.tensor(rng.integers(0, 5, (4, 2))), torch.tensor(rng.normal(size=(5, 2)))
+    logits = torch.einsum("bi,cki->bck", x, weight) + bias
+    loss = F.linear_cross_entropy(x, weight, target, linear_bias=bias, label_smoothing=0.1)
+    np.testing.assert_allclose(loss.item(), F.cross_entropy(logits, target, label_smoothing=0.1).item())
+    assert torch.autograd.gradgradcheck(lambda x, w: F.linear_cross_entropy(x, w, target), (x, weight))
+    with pytest.raises(ValueError, match="ignore_index is for class indices"):
+        F.linear_cross_entropy(x, weight, logits, ignore_index=0)
+    with pytest.raises(ValueError, match=r"got \[4, 3\] and \[5\]"):
+        F.linear_cross_entropy(x, torch.ones(5), target)
+
+
+def test_quantiles_have_a_derivative_by_their_part() -> None:
+    x, q = torch.tensor([3.0, 1.0, 2.0, 7.0]), torch.tensor([0.1, 0.9], requires_grad=True)
+    torch.quantile(x, q).sum().backward()
+    np.testing.assert_allclose(numbers(q.grad), [3.0, 12.0])
+    assert torch.quantile(torch.tensor(2.0), q, dim=0, keepdim=True).shape == (2,)
+
+
+def test_shapes_of_one_row_none_and_nothing() -> None:
+    assert torch.cov(torch.ones(1, 3)).shape == ()
+    assert torch.diff(torch.ones(2), 0, prepend=torch.ones(3)).shape == (2,)
+    assert F.batch_norm(torch.ones(0), torch.ones(0), torch.ones(0), training=True).shape == (0,)
+    a, b = torch.eye(5, 2), torch.ones(5, 3)
+    assert torch.linalg.lstsq(a, b).residuals.shape == (0,)
+    assert torch.linalg.lstsq(a, b, driver="gelsd").residuals.shape == (3,)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -72,8 +74,8 @@ def grid_sample(
 ) -> Tensor:
     """Images [batch, channels, …] read at the places of a grid [batch, …, axes], whose numbers run from -1 to 1.
 
-    The last axis of the grid has the place along the last axis first. The mode is bilinear, nearest or (two axes)
-    bicubic; outside there are zeros, the border, or a reflection.
+    The last axis of the grid has the place along the last axis first. The mode is bilinear, nearest or bicubic, also of
+    three axes; outside there are zeros, the border, or a reflection.
     """
     count = x.ndim - 2
     if count not in (2, 3) or grid.ndim != x.ndim or grid.shape[-1] != count or grid.shape[0] != x.shape[0]:
@@ -81,10 +83,8 @@ def grid_sample(
             "grid_sample: images with two or three axes and a grid of their number are needed, got input of shape "
             f"{list(x.shape)} and grid of shape {list(grid.shape)}"
         )
-    if mode not in ("bilinear", "nearest", "bicubic") or (mode == "bicubic" and count == 3):
-        raise ArgumentError(
-            f"grid_sample: expected mode to be 'bilinear', 'nearest' or (for images) 'bicubic', but got: '{mode}'"
-        )
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ArgumentError(f"grid_sample: expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
     if padding_mode not in ("zeros", "border", "reflection"):
         raise ArgumentError(
             f"grid_sample: expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'"
@@ -96,7 +96,7 @@ def grid_sample(
     # The axes of the images in their order, which is the reverse of that in the grid.
     places = [grid[..., count - 1 - axis] for axis in range(count)]
     if mode == "bicubic":
-        return _bicubic(flat, sizes, places, padding_mode, align_corners)
+        return _by_cubics(flat, sizes, places, padding_mode, align_corners)
     at = [_places(p, n, padding_mode, align_corners) for p, n in zip(places, sizes, strict=True)]
     if mode == "nearest":
         return _read(flat, sizes, [ops.round(p.detach()) for p in at])
@@ -114,20 +114,22 @@ def grid_sample(
     return total  # type: ignore[no-any-return]
 
 
-def _bicubic(
+def _by_cubics(
     flat: Tensor, sizes: Sequence[int], places: list[Tensor], padding_mode: str, align_corners: bool
 ) -> Tensor:
-    """Of the sixteen samples around a place those outside are moved one by one."""
+    """Of the four samples along each axis around a place, those outside are moved one by one."""
     at = [_places(p, n, "zeros", align_corners) for p, n in zip(places, sizes, strict=True)]
     lows = [ops.floor(p.detach()) for p in at]
     weights = [_cubic(p - low) for p, low in zip(at, lows, strict=True)]
     total: Any = None
-    for shifts in itertools.product(range(4), repeat=2):
+    for shifts in itertools.product(range(4), repeat=len(sizes)):
         indices = [
             _inside(low + (shift - 1), n, padding_mode, align_corners)
             for low, shift, n in zip(lows, shifts, sizes, strict=True)
         ]
-        weight = weights[0][shifts[0]] * weights[1][shifts[1]]
+        weight: Any = functools.reduce(
+            operator.mul, (along[shift] for along, shift in zip(weights, shifts, strict=True))
+        )
         # A reflected place may lie between two samples; the one below is read.
         term = _read(flat, sizes, [ops.floor(i) for i in indices]) * ops.expand_dims(weight, 1)
         total = term if total is None else total + term

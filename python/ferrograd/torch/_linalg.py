@@ -250,8 +250,8 @@ def lstsq(
 ) -> LeastSquares:
     """The solution of ``A @ x = B`` of least squares and least norm, by the singular value decomposition.
 
-    The ``driver`` decides only which of the other results are there: the rank for all but "gels", the singular values
-    for "gelsd" and "gelss".
+    The ``driver`` decides only which of the other results are there: the rank for all but "gels", the residuals for all
+    but "gelsy" (the default), the singular values for "gelsd" and "gelss".
     """
     A, B = _arguments.tensor(A, "linalg.lstsq", "A"), _arguments.tensor(B, "linalg.lstsq", "B")
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
@@ -263,8 +263,8 @@ def lstsq(
     if vector:
         solution = ops.squeeze(solution, -1)
     none = ops.zeros([0], values.dtype)
-    # Of one matrix "gelsy" gives no residuals. They are a function of the arguments even if there are none.
-    kept = left if driver != "gelsy" or left.ndim != 1 else ops.narrow(left, 0, 0, 0)
+    # The residuals are a function of the arguments even if there are none.
+    kept = left if driver not in (None, "gelsy") else ops.narrow(ops.reshape(left, [-1]), 0, 0, 0)
     has_values = driver in ("gelsd", "gelss")
     ranked = rank if driver != "gels" else ops.zeros([0], "int64")
     return LeastSquares(solution, kept, ranked, values if has_values else none)

@@ -45,7 +45,10 @@ fn as_vector(entry: &Entry, args: &mut [Arg]) -> bool {
 
 /// Undoes [`as_vector`] in the result.
 fn as_scalar(value: Value) -> Result<Value> {
-    let lower = |t: Tensor| if t.dims() == [1] { reshape_to(&t, &[]) } else { Ok(t) };
+    let lower = |t: Tensor| match t.dims() {
+        [rest @ .., 1] => reshape_to(&t, rest),
+        _ => Ok(t),
+    };
     let lower_all = |list: Vec<Tensor>| list.into_iter().map(lower).collect::<Result<Vec<_>>>();
     Ok(match value {
         Value::Tensor(t) => Value::Tensor(lower(t)?),

@@ -80,8 +80,8 @@ binary_ops! {
         "What a division rounded towards 0 leaves, x - y * trunc(x / y), with the sign of x; an integer modulo 0 is 0, with a RuntimeWarning (in the other dialects an error).",
         "fg.fmod(fg.tensor([7, -7]), 3).tolist()" => "[1, -1]";
     Nextafter nextafter, nextafter_same: plain x, y => x.next_after(y);
-        [] _g => none_for("nextafter", STEPS)?; [] _g => none_for("nextafter", STEPS)?;
-        "The number that comes next after x on the way to y, in the dtype; y where they are equal. It has no derivative.",
+        [] g => g.clone(); [] _g => zero();
+        "The number that comes next after x on the way to y, in the dtype; y where they are equal. Its derivative by x is 1.",
         "fg.nextafter(fg.tensor([1.0], dtype=fg.float64), 2.0).item() - 1.0" => "2.220446049250313e-16";
 }
 
@@ -159,8 +159,6 @@ fn pow_gradient(g: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     }
     Ok(g * pow_slope(x, y)?)
 }
-
-const STEPS: &str = "it moves by single steps of its dtype";
 
 /// The error for an op that has no derivative by an input.
 pub(super) fn none_for(op: &'static str, reason: &str) -> Result<Option<Tensor>> {

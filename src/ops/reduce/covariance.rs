@@ -13,7 +13,7 @@ use crate::ops::pointwise::select::{at_least, at_most};
 use crate::ops::promote::promoted_inexact;
 use crate::shape;
 
-/// The covariances of the rows of a matrix, whose columns are observations; of a vector, its variance. The sums of products
+/// The covariances of the rows of a matrix, whose columns are observations; of a vector or one row, its variance. The sums of products
 /// of deviations are divided by the number of observations less `correction`. `fweights` (how often each observation counts)
 /// and `aweights` (its importance) are vectors. Of complex numbers the second factor is conjugated.
 ///
@@ -74,7 +74,7 @@ pub fn cov(
     };
     let products = matmul((&deviations).into(), (&conj(&matrix_transpose(&weighted)?)?).into())?;
     let out = divide((&products).into(), (&norm).into())?;
-    if x.rank() < 2 { reshape_to(&out, &[]) } else { Ok(out) }
+    if rows.dims()[0] == 1 { reshape_to(&out, &[]) } else { Ok(out) }
 }
 
 /// The correlations of the rows of a matrix, whose columns are observations: the covariances divided by both standard

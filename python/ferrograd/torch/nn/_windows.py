@@ -134,7 +134,11 @@ def batch_norm(
     variance with the unbiased estimate. Otherwise the running statistics are used.
     """
     shape = _arguments.tensor(input, "batch_norm", "input").shape
-    if training and input.ndim >= 2 and math.prod(shape) == shape[1]:
+    if tuple(shape) == (0,):
+        # An empty vector is an empty batch of no channels.
+        empty = ops.reshape(input, [0, 0])
+        return ops.reshape(batch_norm(empty, running_mean, running_var, weight, bias, training, momentum, eps), [0])
+    if training and input.ndim >= 2 and math.prod([shape[0], *shape[2:]]) == 1:
         raise ArgumentError(f"Expected more than 1 value per channel when training, got input size {shape}")
     running, scale = (running_mean, running_var), (weight, bias)
     return normalize(input, "batch_norm", running, scale, training, momentum, eps, unbiased=True, batch=True)

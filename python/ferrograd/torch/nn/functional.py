@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from ferrograd import _arguments
-from ferrograd._core import Tensor, TorchTensor
+from ferrograd._core import ArgumentError, ShapeError, Tensor, TorchTensor
 from ferrograd._core import torch as ops
 from ferrograd._core.torch import (
     adaptive_max_pool1d_with_indices,
@@ -77,6 +78,7 @@ __all__ = [
     "l1_loss",
     "layer_norm",
     "linear",
+    "linear_cross_entropy",
     "log_softmax",
     "max_pool1d_with_indices",
     "max_pool2d_with_indices",
@@ -150,6 +152,47 @@ def cross_entropy(
     """The cross entropy of logits along axis 1 and targets: class indices or probabilities."""
     reduction = reduction_of(size_average, reduce, reduction)
     return ops.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+
+
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: object = None,
+) -> Tensor:
+    """The cross entropy of ``linear(input, linear_weight, linear_bias)`` and targets.
+
+    The weight is [classes, …, in], and the input [batch, in] or (of a weight with two axes) [in]. ``options``, by which
+    PyTorch computes the batch in pieces, changes nothing here.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.nn.functional.linear_cross_entropy(torch.zeros(1, 2), torch.ones(1, 2), torch.tensor([0])).item()
+    0.0
+    """
+    function = "linear_cross_entropy"
+    input = _arguments.tensor(input, function, "input")
+    linear_weight = _arguments.tensor(linear_weight, function, "linear_weight")
+    batch = list(input.shape[:-1])
+    if input.ndim not in (1, 2) or linear_weight.ndim < 2 or (linear_weight.ndim > 2 and not batch):
+        raise ShapeError(
+            f"{function}: [batch, in] and [classes, ..., in], or [in] and [classes, in] are needed, got "
+            f"{list(input.shape)} and {list(linear_weight.shape)}"
+        )
+    classes, *rest, size = linear_weight.shape
+    rows = math.prod([classes, *rest])
+    bias = None if linear_bias is None else ops.reshape(linear_bias, [rows])
+    logits = ops.reshape(ops.linear(input, ops.reshape(linear_weight, [rows, size]), bias), [*batch, classes, *rest])
+    if ignore_index is None:
+        ignore_index = -100
+    elif tuple(_arguments.tensor(target, function, "target").shape) == tuple(logits.shape):
+        raise ArgumentError(f"{function}: ignore_index is for class indices, the target has probabilities")
+    return ops.cross_entropy(logits, target, weight, ignore_index, reduction, label_smoothing)
 
 
 def nll_loss(
