@@ -54,6 +54,7 @@ pub mod graph;
 mod kernel;
 mod memory;
 pub mod ops;
+pub mod program;
 pub mod shape;
 pub mod transform;
 

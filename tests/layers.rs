@@ -14,8 +14,20 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
 /// The rooms from the bottom up: code may use its own room and the rooms before it.
-const ROOMS: &[&str] =
-    &["memory", "dtype", "error", "shape", "array", "kernel", "graph", "ops", "engine", "transform", "bind"];
+const ROOMS: &[&str] = &[
+    "memory",
+    "dtype",
+    "error",
+    "shape",
+    "array",
+    "kernel",
+    "graph",
+    "program",
+    "ops",
+    "engine",
+    "transform",
+    "bind",
+];
 
 /// The folder of a crate of its own, whose attribute writes paths into `ops`.
 const MACROS: &str = "macros/";

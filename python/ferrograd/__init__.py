@@ -104,6 +104,7 @@ if _typing.TYPE_CHECKING:
         saved_tensors_hooks,
         spill_saved,
     )
+    from ferrograd._compile import CompileError, compile
     from ferrograd._dialects.install_as import install_as
     from ferrograd._graph.graph import Graph, graph
     from ferrograd._tensor.dtypes import bfloat16
@@ -134,6 +135,7 @@ else:
             "unique_values",
         ),
         "_dialects.install_as": ("install_as",),
+        "_compile": ("CompileError", "compile"),
         "_autograd.profiling": ("profile",),
         "_autograd.saved_tensors": (
             "complex64",
@@ -166,6 +168,7 @@ else:
         "jacfwd",
         "jacobian",
         "jacrev",
+        "jit",
         "jvp",
         "linearize",
         "sparse_jacobian",
@@ -194,6 +197,7 @@ else:
 __all__ = [
     "ArgumentError",
     "CheckpointError",
+    "CompileError",
     "ConversionError",
     "DtypeError",
     "DuplicateTensorError",
@@ -226,6 +230,7 @@ __all__ = [
     "can_cast",
     "checkpoint",
     "checkpoint_sequential",
+    "compile",
     "compress_saved",
     "cumulative_prod",
     "cumulative_sum",

@@ -3,6 +3,8 @@
 mod array_with;
 mod buffer;
 mod layout;
+mod sealed;
+pub mod trace_number;
 mod view;
 
 use std::fmt;
@@ -28,6 +30,24 @@ enum Data {
     Inline([u64; INLINE / 8]),
     /// A buffer, and the byte offset of the first element.
     Shared(Arc<Buffer>, usize),
+    /// The array under a seal.
+    Sealed(Box<Sealed>),
+}
+
+/// Who sealed an array.
+pub trait Seal: Send + Sync {
+    /// The numbers of the array are about to be read.
+    fn read(&self);
+
+    /// The number of the trace, which is not 0.
+    fn trace(&self) -> u32;
+}
+
+/// An array, and who sealed it.
+#[derive(Clone)]
+struct Sealed {
+    array: Array,
+    seal: std::sync::Arc<dyn Seal>,
 }
 
 struct Inner {
@@ -36,6 +56,8 @@ struct Inner {
     /// Strides in elements. `None` means C-contiguous.
     strides: Option<Box<Strides>>,
     dtype: DType,
+    /// The trace that the array was made in; 0 for none.
+    trace: u32,
 }
 
 /// A shared, immutable n-dimensional array. Cloning it increments a reference count, and views share its buffer.
@@ -84,7 +106,13 @@ impl Array {
             Data::Shared(Arc::new(buffer(bytes).ok_or_else(no_memory)?), 0)
         };
         // The shape is written in place, because moving a filled list costs more.
-        let mut inner = UniqueArc::new(Inner { data, dims: Dims::new(), strides: None, dtype });
+        let mut inner = UniqueArc::new(Inner {
+            data,
+            dims: Dims::new(),
+            strides: None,
+            dtype,
+            trace: trace_number::current(),
+        });
         dims.iter().for_each(|&d| inner.dims.push(d));
         Ok((inner, n))
     }
@@ -109,7 +137,13 @@ impl Array {
         // SAFETY: an element has at most 16 bytes and at most 8-byte alignment, and the inline data has as much.
         unsafe { data.as_mut_ptr().cast::<T>().write(value) };
         let strides = (shape::len(dims) != 1).then(|| Box::new(Strides::from_elem(0, dims.len())));
-        Array(Arc::new(Inner { data, dims: shape::dims(dims), strides, dtype: T::DTYPE }))
+        Array(Arc::new(Inner {
+            data,
+            dims: shape::dims(dims),
+            strides,
+            dtype: T::DTYPE,
+            trace: trace_number::current(),
+        }))
     }
 
     /// [`Array::full`] with the dtype given at run time.
@@ -289,8 +323,10 @@ impl Array {
     /// The address of the first element for writing, or `None` if the elements are not contiguous or are shared.
     pub(crate) fn address(&mut self) -> Option<*mut u8> {
         let inner = Arc::get_mut(&mut self.0).filter(|i| i.strides.is_none())?;
-        if let Data::Shared(buffer, _) = &mut inner.data {
-            Arc::get_mut(buffer)?;
+        match &mut inner.data {
+            Data::Inline(_) => {}
+            Data::Shared(buffer, _) => _ = Arc::get_mut(buffer)?,
+            Data::Sealed(_) => return None,
         }
         Some(inner.data.as_mut_ptr())
     }
@@ -341,6 +377,7 @@ impl Data {
             Data::Inline(words) => words.as_ptr().cast(),
             // SAFETY: the offset is inside the buffer, or at its end for an array without elements.
             Data::Shared(buffer, offset) => unsafe { buffer.ptr().add(*offset) },
+            Data::Sealed(sealed) => sealed.read(),
         }
     }
 
@@ -350,6 +387,7 @@ impl Data {
             Data::Inline(words) => words.as_mut_ptr().cast(),
             // SAFETY: as above.
             Data::Shared(buffer, offset) => unsafe { buffer.ptr().add(*offset) },
+            Data::Sealed(_) => unreachable!("a sealed array is not written to"),
         }
     }
 }

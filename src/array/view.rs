@@ -20,6 +20,9 @@ impl Array {
     /// # Panics
     /// If the view leaves the buffer.
     pub fn restride(&self, dims: &[usize], strides: &[isize], offset: isize) -> Array {
+        if let Data::Sealed(sealed) = &self.0.data {
+            return sealed.with(sealed.array.restride(dims, strides, offset));
+        }
         let size = self.dtype().size() as isize;
         let empty = dims.contains(&0);
         let (mut low, mut high) = (offset, offset);
@@ -30,6 +33,7 @@ impl Array {
         let (start, bytes) = match &self.0.data {
             Data::Inline(_) => (0, INLINE as isize),
             Data::Shared(buffer, start) => (*start as isize, buffer.len() as isize),
+            Data::Sealed(_) => unreachable!("its array is restrided"),
         };
         assert!(
             empty || (start + low * size >= 0 && start + (high + 1) * size <= bytes),
@@ -43,6 +47,7 @@ impl Array {
             }
             Data::Shared(buffer, _) if empty => Data::Shared(buffer.clone(), 0),
             Data::Shared(buffer, _) => Data::Shared(buffer.clone(), (start + offset * size) as usize),
+            Data::Sealed(_) => unreachable!("its array is restrided"),
         };
         let contiguous = empty || {
             let mut expected = 1;
@@ -53,7 +58,13 @@ impl Array {
             })
         };
         let strides = (!contiguous).then(|| Box::new(Strides::from_slice(strides)));
-        Array(Arc::new(Inner { data, dims: shape::dims(dims), strides, dtype: self.dtype() }))
+        Array(Arc::new(Inner {
+            data,
+            dims: shape::dims(dims),
+            strides,
+            dtype: self.dtype(),
+            trace: self.0.trace,
+        }))
     }
 
     /// The elements at a layout of this C-contiguous array. The first `batch_ndim` axes are kept, before those of the
@@ -84,9 +95,13 @@ impl Array {
     pub fn as_real(&self) -> Array {
         assert!(self.dtype().is_complex(), "as_real: the array is {}", self.dtype());
         let dims: Dims = self.dims().iter().copied().chain([2]).collect();
+        if let Data::Sealed(sealed) = &self.0.data {
+            return sealed.with(sealed.array.as_real());
+        }
         let strides = self.0.strides.as_ref();
         let strides = strides.map(|s| Box::new(s.iter().map(|s| 2 * s).chain([1]).collect::<Strides>()));
-        Array(Arc::new(Inner { data: self.0.data.clone(), dims, strides, dtype: self.dtype().real() }))
+        let (dtype, trace) = (self.dtype().real(), self.0.trace);
+        Array(Arc::new(Inner { data: self.0.data.clone(), dims, strides, dtype, trace }))
     }
 
     /// A view with size 1 on every axis along which elements repeat, so that it has each element once.
@@ -98,17 +113,20 @@ impl Array {
         self.restride(&dims, &strides, 0)
     }
 
-    /// This C-contiguous array with a buffer that views can share, copied there if it is inline.
+    /// This array with a buffer that views can share, copied there if it is inline.
     pub(crate) fn buffered(self) -> Array {
         let Data::Inline(words) = &self.0.data else { return self };
         let data = Data::Shared(buffer_of(words), 0);
-        Array(Arc::new(Inner { data, dims: self.0.dims.clone(), strides: None, dtype: self.dtype() }))
+        let (dims, strides) = (self.0.dims.clone(), self.0.strides.clone());
+        Array(Arc::new(Inner { data, dims, strides, dtype: self.dtype(), trace: self.0.trace }))
     }
 
     /// The layout of this array's elements in the C order of another array with the same buffer, without the first
     /// `batch_ndim` axes of both. `None` if the elements are not in `whole`.
     pub fn layout_in(&self, whole: &Array, batch_ndim: usize) -> Option<Layout> {
-        let (Data::Shared(own, start), Data::Shared(other, first)) = (&self.0.data, &whole.0.data) else {
+        let (Data::Shared(own, start), Data::Shared(other, first)) =
+            (&self.unsealed().0.data, &whole.unsealed().0.data)
+        else {
             return None;
         };
         let (strides, outer) = (self.strides(), whole.strides());
@@ -127,7 +145,7 @@ impl Array {
 
     /// Whether both arrays have the same buffer.
     pub fn shares_memory(&self, other: &Array) -> bool {
-        match (&self.0.data, &other.0.data) {
+        match (&self.unsealed().0.data, &other.unsealed().0.data) {
             (Data::Shared(own, _), Data::Shared(other, _)) => Arc::ptr_eq(own, other),
             _ => self.is_same(other),
         }
@@ -139,6 +157,7 @@ impl Array {
         let id = match &self.0.data {
             Data::Shared(buffer, _) => Arc::as_ptr(buffer) as usize,
             Data::Inline(_) => Arc::as_ptr(&self.0) as usize,
+            Data::Sealed(sealed) => return sealed.array.memory(),
         };
         let steps =
             self.dims().iter().zip(self.strides()).map(|(&d, s)| d.saturating_sub(1) * s.unsigned_abs());

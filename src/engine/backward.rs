@@ -106,7 +106,7 @@ fn answer(request: &Request<'_>) -> Result<Answer> {
     let debug_nans = pass.checks.watch.debug_nans;
     let _modes = watching.then(|| Modes::enter(|m| m.watch = Watch { debug_nans, ..Watch::NOTHING }));
     // Measurements belong to one thread, and packers and observers are called on the thread that records.
-    let alone = watching || modes::flags().has(Flags::PACKING);
+    let alone = watching || modes::flags().has(Flags::PACKING.and(Flags::TRACING));
     let wide = !alone && par::threads() > 1 && pass.arena.is_wide(par::MIN_BYTES);
     let unfinished = Unfinished(&pass, request.retain_graph);
     let (sums, threads) =

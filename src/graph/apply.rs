@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::compute::{align, computed};
 use super::detach_reason::DetachReason;
 use super::levels::Levels;
 use super::modes::{self, Flags};
 use super::record::{Cotangents, Edge, Grads, Node, Op, Outputs, Saved, Tensor};
 use super::saved::{self, SavedArray, SavedList, SavedState};
 use super::saves::{NeedsGrad, Saves};
+use super::traced::{self, Shared};
 use super::watch;
 use crate::array::Array;
-use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernel::pointwise::half;
 use crate::memory;
 use crate::shape::Dims;
 
@@ -26,6 +26,9 @@ use crate::shape::Dims;
 #[inline]
 pub fn apply<O: Op>(op: O, ins: &[&Tensor]) -> Result<Tensor> {
     let modes = modes::flags();
+    if modes.has(Flags::TRACING) {
+        return Ok(traced(Arc::new(op), ins, modes)?.swap_remove(0));
+    }
     let (outs, levels) = forward(&op, ins, modes)?;
     first(boxed(op, ins, modes), ins, outs, levels, modes)
 }
@@ -37,8 +40,21 @@ pub fn apply<O: Op>(op: O, ins: &[&Tensor]) -> Result<Tensor> {
 #[inline]
 pub fn apply_all<O: Op>(op: O, ins: &[&Tensor]) -> Result<SmallVec<[Tensor; 1]>> {
     let modes = modes::flags();
+    if modes.has(Flags::TRACING) {
+        return traced(Arc::new(op), ins, modes);
+    }
     let (outs, levels) = forward(&op, ins, modes)?;
     all(boxed(op, ins, modes), ins, outs, levels, modes)
+}
+
+/// Applies an op while a program is traced.
+#[cold]
+fn traced(op: Arc<dyn Op>, ins: &[&Tensor], modes: Flags) -> Result<SmallVec<[Tensor; 1]>> {
+    let (outs, levels) = match modes::trace() {
+        Some(trace) => traced::forward(&trace, &op, ins)?,
+        None => forward(&*op, ins, modes)?,
+    };
+    all(boxed(Shared(op), ins, modes), ins, outs, levels, modes)
 }
 
 /// Applies a kernel that computes a gradient in one pass over memory and has no rule of its own. None if an operand has
@@ -52,6 +68,11 @@ pub(crate) fn unrecorded(
         return None;
     }
     let modes = modes::flags();
+    if modes.has(Flags::TRACING) {
+        return Some(
+            traced(Arc::new(Unrecorded(name, kernel)), ins, modes).map(|mut outs| outs.swap_remove(0)),
+        );
+    }
     let made = forward(&Unrecorded(name, kernel), ins, modes);
     Some(made.and_then(|(outs, levels)| first(None, ins, outs, levels, modes)))
 }
@@ -155,30 +176,6 @@ fn forward(op: &dyn Op, ins: &[&Tensor], modes: Flags) -> Result<(Outputs, Level
     Ok((outs?, Levels::default()))
 }
 
-/// The outputs of an op.
-#[inline(always)]
-fn computed(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
-    if ins.iter().any(|x| x.dtype().is_half()) && !op.takes_half() {
-        return in_float32(op, ins, batch_ndim);
-    }
-    op.forward(ins, batch_ndim)
-}
-
-/// The outputs of an op on half dtypes. They are rounded to the dtype of the inputs, unless an input has another float
-/// dtype.
-#[cold]
-fn in_float32(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
-    let wide = ins.iter().map(|x| half::widened(x)).collect::<Result<SmallVec<[Array; 4]>>>()?;
-    let mut outs = op.forward(&wide.iter().collect::<SmallVec<[&Array; 4]>>(), batch_ndim)?;
-    let floats = ins.iter().map(|x| x.dtype()).filter(|d| d.is_differentiable());
-    if let Some(dtype) = floats.reduce(DType::promote).filter(|d| d.is_half()) {
-        for out in outs.iter_mut().filter(|out| out.dtype() == DType::F32) {
-            *out = half::narrowed(out, dtype)?;
-        }
-    }
-    Ok(outs)
-}
-
 fn record(
     op: Box<dyn Op>,
     ins: &[&Tensor],
@@ -250,23 +247,4 @@ fn forward_batched(op: &dyn Op, ins: &[&Tensor], modes: Flags) -> Result<(Output
         *out = out.expand(&dims, levels.len());
     }
     Ok((outs, levels))
-}
-
-/// The tensor's array with one hidden axis for each of `levels`, of size 1 where the tensor lacks it.
-pub(crate) fn align(t: &Tensor, levels: &Levels) -> Array {
-    if t.levels == *levels {
-        return t.array.clone();
-    }
-    let mut own = t.levels.as_slice().iter().zip(t.array.dims().iter().zip(t.array.strides())).peekable();
-    let mut hidden: SmallVec<[(usize, isize); 4]> = SmallVec::new();
-    for level in levels.as_slice() {
-        hidden.push(match own.next_if(|(l, _)| *l == level) {
-            Some((_, (&d, s))) => (d, s),
-            None => (1, 0),
-        });
-    }
-    let strides = t.array.strides();
-    let visible = t.dims().iter().copied().zip(strides[t.levels.len()..].iter().copied());
-    let (dims, strides): (Dims, crate::shape::Strides) = hidden.into_iter().chain(visible).unzip();
-    t.array.restride(&dims, &strides, 0)
 }

@@ -2,6 +2,7 @@
 //! thread.
 
 mod apply;
+mod compute;
 mod detach_reason;
 mod drop;
 mod hooks;
@@ -17,12 +18,15 @@ mod saved;
 mod saves;
 pub mod site;
 mod tensor;
+pub mod trace;
+mod traced;
 pub mod watch;
 
 #[cfg(feature = "python")]
 pub(crate) use apply::saved_state;
-pub(crate) use apply::{align, recorded, unrecorded};
 pub use apply::{apply, apply_all};
+pub(crate) use apply::{recorded, unrecorded};
+pub(crate) use compute::{align, computed};
 pub use detach_reason::DetachReason;
 pub use host::{LateHostObject, visit_owned_host_objects};
 pub use levels::{Level, Levels, LiveLevel, Randomness};
@@ -40,3 +44,4 @@ pub use saved::{Packed, Packer, SavedArray, SavedKind};
 #[cfg(feature = "python")]
 pub(crate) use saved::{SavedState, unpack};
 pub use saves::{NeedsGrad, Saves};
+pub use trace::Trace;

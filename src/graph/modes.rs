@@ -10,6 +10,8 @@ use super::levels::{Level, Levels, LiveLevel, Randomness};
 use super::record::Node;
 use super::saved::Packer;
 use super::site::{self, Site};
+use super::trace::Trace;
+use crate::array::trace_number;
 use crate::dtype::DType;
 use crate::error::Result;
 
@@ -85,6 +87,8 @@ pub struct Modes {
     pub conversion: Conversion,
     /// Autocast: the half dtype that products are computed in.
     pub autocast: Option<DType>,
+    /// Records every op for a program.
+    pub trace: Option<Arc<Trace>>,
 }
 
 /// Is shown every node of an op that a thread records, also those that it records itself unless it enters modes without
@@ -97,7 +101,7 @@ pub trait Observer: Send + Sync {
 
 /// Which modes of a thread are not the default ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flags(u8);
+pub struct Flags(u16);
 
 impl Flags {
     pub const NONE: Flags = Flags(0);
@@ -111,6 +115,7 @@ impl Flags {
     pub const FIXED_SITE: Flags = Flags(1 << 5);
     pub const LIVE_LEVELS: Flags = Flags(1 << 6);
     pub const AUTOCAST: Flags = Flags(1 << 7);
+    pub const TRACING: Flags = Flags(1 << 8);
 
     /// Whether any of `other` is set.
     #[inline]
@@ -122,7 +127,7 @@ impl Flags {
         Flags(self.0 | other.0)
     }
 
-    const fn when(self, condition: bool) -> u8 {
+    const fn when(self, condition: bool) -> u16 {
         if condition { self.0 } else { 0 }
     }
 }
@@ -158,6 +163,15 @@ pub fn with<R>(f: impl FnOnce(&Modes) -> R) -> R {
 #[inline]
 pub fn is_recording() -> bool {
     !flags().has(Flags::NOT_RECORDING)
+}
+
+/// The trace that this thread records, unless it was given up.
+pub fn trace() -> Option<Arc<Trace>> {
+    #[cold]
+    fn of_thread() -> Option<Arc<Trace>> {
+        with(|m| m.trace.clone()).filter(|t| t.is_open())
+    }
+    if flags().has(Flags::TRACING) { of_thread() } else { None }
 }
 
 /// The vmap levels whose calls are running on this thread.
@@ -221,6 +235,7 @@ impl Modes {
         live_levels: vec![],
         conversion: Conversion::Allow,
         autocast: None,
+        trace: None,
     };
 
     /// A copy of this thread's modes.
@@ -256,6 +271,7 @@ impl Modes {
         if self.inference && !INFERENCE_USED.swap(true, Relaxed) {
             SPECIAL.fetch_add(1, Relaxed);
         }
+        trace_number::set_current(self.trace.as_ref().map_or(0, |t| t.number()));
         let flags = self.flags();
         match (FLAGS.replace(flags) == Flags::NONE, flags == Flags::NONE) {
             (true, false) => _ = SPECIAL.fetch_add(1, Relaxed),
@@ -273,7 +289,8 @@ impl Modes {
                 | Flags::PACKING.when(self.packer.is_some() || !self.observers.is_empty())
                 | Flags::FIXED_SITE.when(self.site.is_some())
                 | Flags::LIVE_LEVELS.when(!self.live_levels.is_empty())
-                | Flags::AUTOCAST.when(self.autocast.is_some()),
+                | Flags::AUTOCAST.when(self.autocast.is_some())
+                | Flags::TRACING.when(self.trace.is_some()),
         )
     }
 }

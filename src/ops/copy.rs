@@ -54,3 +54,12 @@ impl Linear for Alias {
 pub fn alias(x: &Tensor) -> Result<Tensor> {
     if x.is_tracked() { apply(LinearOp(Alias), &[x]) } else { Ok(x.leaf()) }
 }
+
+/// The array in C order, in memory that views can share. While a program is traced, the copy is one of its steps.
+#[cfg(feature = "python")]
+pub fn shareable(array: &Array) -> Result<Array> {
+    if array.is_sealed() && !array.is_contiguous() {
+        return Ok(copy(&Tensor::constant(array.clone()))?.array);
+    }
+    array.shareable()
+}

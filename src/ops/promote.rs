@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::entry::Operand;
-use crate::array::{Array, Item};
+use crate::array::{Array, Item, trace_number};
 use crate::dtype::{DType, DTypeKind, Element, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
@@ -106,7 +106,11 @@ fn scalar(dtype: DType, value: f64) -> Array {
         static LAST: RefCell<Option<(f64, Array)>> = const { RefCell::new(None) };
     }
     LAST.with_borrow_mut(|last| {
-        let same = |(v, array): &&(f64, Array)| v.to_bits() == value.to_bits() && array.dtype() == dtype;
+        let same = |(v, array): &&(f64, Array)| {
+            v.to_bits() == value.to_bits()
+                && array.dtype() == dtype
+                && array.trace() == trace_number::current()
+        };
         if let Some((_, array)) = last.as_ref().filter(same) {
             return array.clone();
         }

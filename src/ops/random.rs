@@ -3,7 +3,7 @@
 
 use std::f64::consts::FRAC_1_SQRT_2;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::entry::{Operand, Value, op};
 use super::promote::{as_tensor, common, default_float, holds, promoted_float};
@@ -11,7 +11,7 @@ use super::sizes::sizes;
 use crate::array::Array;
 use crate::dtype::{DType, DTypeKind, Element, Ordered, bf16, dispatch, f16};
 use crate::error::{Result, bail};
-use crate::graph::{Levels, Tensor, modes};
+use crate::graph::{Cotangents, Grads, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, modes};
 use crate::kernel::random::{
     Stream, below, fill, join_words, normal32, normal64, per_block, uniform32, uniform64,
 };
@@ -26,6 +26,24 @@ fn with_state<R>(f: impl FnOnce(&mut Stream) -> R) -> R {
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     // The first seed is random, from the hasher's keys.
     f(state.get_or_insert_with(|| Stream { seed: RandomState::new().hash_one(0), block: 0 }))
+}
+
+fn give_up_trace() {
+    if let Some(trace) = modes::trace() {
+        trace.give_up("it reads or sets the state of the random numbers");
+    }
+}
+
+/// The seed, and the position in its stream.
+#[cfg(feature = "python")]
+pub fn position() -> (u64, u64) {
+    with_state(|s| (s.seed, s.block))
+}
+
+/// Goes back to a [`position`].
+#[cfg(feature = "python")]
+pub fn go_to((seed, block): (u64, u64)) {
+    with_state(|s| *s = Stream { seed, block });
 }
 
 /// The next part of the stream, enough for `n` numbers at `each` numbers for each block.
@@ -116,7 +134,7 @@ fn drawn(
     op: &'static str,
     own: &Levels,
     dims: &[usize],
-    draw: impl FnOnce(&[usize]) -> Result<Array>,
+    draw: impl Fn(&[usize]) -> Result<Array> + Send + Sync + 'static,
 ) -> Result<Tensor> {
     let Some(levels) = modes::random_levels(own) else {
         bail!(
@@ -127,17 +145,54 @@ fn drawn(
         );
     };
     let dims: Dims = levels.as_slice().iter().map(|l| l.batch_size).chain(dims.iter().copied()).collect();
-    Ok(Tensor::made(draw(&dims)?, None, levels))
+    let array = match modes::trace() {
+        Some(trace) => trace.source(Arc::new(Draw { op, dims, draw }))?,
+        None => draw(&dims)?,
+    };
+    Ok(Tensor::made(array, None, levels))
+}
+
+/// New random numbers, as a program draws them in each run.
+struct Draw<F> {
+    op: &'static str,
+    dims: Dims,
+    draw: F,
+}
+
+impl<F: Fn(&[usize]) -> Result<Array> + Send + Sync + 'static> Op for Draw<F> {
+    fn name(&self) -> &'static str {
+        self.op
+    }
+
+    fn forward(&self, _: &[&Array], _: usize) -> Result<Outputs> {
+        Ok([(self.draw)(&self.dims)?].into())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        unreachable!("it has no inputs")
+    }
 }
 
 /// New numbers of a shape, the same for all batch elements unless `vmap` says otherwise.
-fn shaped(op: &'static str, dims: &[usize], draw: impl FnOnce(&[usize]) -> Result<Array>) -> Result<Tensor> {
+fn shaped(
+    op: &'static str,
+    dims: &[usize],
+    draw: impl Fn(&[usize]) -> Result<Array> + Send + Sync + 'static,
+) -> Result<Tensor> {
     drawn(op, &Levels::default(), dims, draw)
 }
 
 /// New numbers with the shape of another tensor, different for each batch element unless `vmap` says
 /// otherwise.
-fn alike(op: &'static str, x: &Tensor, draw: impl FnOnce(&[usize]) -> Result<Array>) -> Result<Tensor> {
+fn alike(
+    op: &'static str,
+    x: &Tensor,
+    draw: impl Fn(&[usize]) -> Result<Array> + Send + Sync + 'static,
+) -> Result<Tensor> {
     drawn(op, &x.levels, x.dims(), draw)
 }
 
@@ -151,7 +206,7 @@ fn alike(op: &'static str, x: &Tensor, draw: impl FnOnce(&[usize]) -> Result<Arr
 #[op(function, half)]
 pub fn rand(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = inexact("rand", dtype)?;
-    shaped("rand", &sizes("rand", shape, dtype)?, |dims| uniform_array("rand", dims, dtype))
+    shaped("rand", &sizes("rand", shape, dtype)?, move |dims| uniform_array("rand", dims, dtype))
 }
 
 /// Normal numbers with mean 0 and standard deviation 1; of complex ones each part has half of the variance. Inside `vmap` all batch elements get the same
@@ -164,7 +219,7 @@ pub fn rand(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tens
 #[op(function, names("randn", "standard_normal"), half)]
 pub fn randn(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = inexact("randn", dtype)?;
-    shaped("randn", &sizes("randn", shape, dtype)?, |dims| normal_array("randn", dims, dtype))
+    shaped("randn", &sizes("randn", shape, dtype)?, move |dims| normal_array("randn", dims, dtype))
 }
 
 /// Uniform numbers in [0, 1) of the shape and dtype of x. Inside `vmap` each batch element gets its own.
@@ -176,7 +231,7 @@ pub fn randn(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Ten
 #[op(function, half)]
 pub fn rand_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = inexact("rand_like", dtype.or(Some(x.dtype())))?;
-    alike("rand_like", x, |dims| uniform_array("rand_like", dims, dtype))
+    alike("rand_like", x, move |dims| uniform_array("rand_like", dims, dtype))
 }
 
 /// Normal numbers of the shape and dtype of x. Inside `vmap` each batch element gets its own.
@@ -188,7 +243,7 @@ pub fn rand_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Te
 #[op(function, half)]
 pub fn randn_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = inexact("randn_like", dtype.or(Some(x.dtype())))?;
-    alike("randn_like", x, |dims| normal_array("randn_like", dims, dtype))
+    alike("randn_like", x, move |dims| normal_array("randn_like", dims, dtype))
 }
 
 /// Integers from low up to but not including high (with one number, from 0 up to it), each as likely, int64
@@ -217,8 +272,8 @@ pub fn randint(
     }
     let dims = sizes("randint", shape, dtype)?;
     let range = high.wrapping_sub(low) as u64;
-    let number = |bits| low.wrapping_add(below(bits, range) as i64);
-    shaped("randint", &dims, |dims| {
+    let number = move |bits| low.wrapping_add(below(bits, range) as i64);
+    shaped("randint", &dims, move |dims| {
         dispatch!(dtype, all T => drawn_of("randint", dims, #[inline(always)] |w| {
             [<T as crate::dtype::Element>::from_i64(number(join_words(w)))]
         }))
@@ -239,7 +294,7 @@ pub fn randperm(n: i64, #[default(None)] dtype: Option<DType>) -> Result<Tensor>
         bail!(Dtype, "randperm", "{dtype} does not hold the integers below {n}");
     }
     let each = dims[0].max(1);
-    let order = shaped("randperm", &dims, |dims| {
+    let order = shaped("randperm", &dims, move |dims| {
         let stream = next(shape::len(dims), 1);
         let bits = fill("randperm", dims, stream, |[a, b, _, _]| [join_words([a, b])])?;
         let bits = bits.as_slice::<u64>().expect("contiguous");
@@ -271,7 +326,10 @@ fn scaled(
     if let Some(shape) = shape {
         like = broadcast_to(&like, &sizes(op, shape, start.dtype())?)?;
     }
-    let numbers = alike(op, &like, |dims| draw(op, dims, like.dtype()))?;
+    let numbers = alike(op, &like, {
+        let dtype = like.dtype();
+        move |dims| draw(op, dims, dtype)
+    })?;
     add_same(start, &multiply_same(&numbers, scale)?)
 }
 
@@ -341,7 +399,10 @@ pub fn bernoulli(x: &Tensor) -> Result<Tensor> {
     if any("bernoulli", &p, |p| !(0.0..=1.0).contains(&p))? {
         bail!(Argument, "bernoulli", "a probability lies between 0 and 1");
     }
-    let drawn = alike("bernoulli", &p, |dims| uniform_array("bernoulli", dims, p.dtype()))?;
+    let drawn = alike("bernoulli", &p, {
+        let dtype = p.dtype();
+        move |dims| uniform_array("bernoulli", dims, dtype)
+    })?;
     cast(&less_same(&drawn, &p)?, p.dtype())
 }
 
@@ -363,8 +424,9 @@ pub fn dropout(x: &Tensor, #[default(0.5)] p: f64, #[default(true)] training: bo
         return Ok(x.into_owned());
     }
     let scale = if p == 1.0 { 0.0 } else { 1.0 / (1.0 - p) };
-    let dropped = |bits: u32| f64::from(bits) < p * (1u64 << 32) as f64;
-    let mask = alike("dropout", &x, |dims| match x.dtype() {
+    let dropped = move |bits: u32| f64::from(bits) < p * (1u64 << 32) as f64;
+    let dtype = x.dtype();
+    let mask = alike("dropout", &x, move |dims| match dtype {
         DType::F32 => drawn_of(
             "dropout",
             dims,
@@ -388,6 +450,7 @@ pub fn dropout(x: &Tensor, #[default(0.5)] p: f64, #[default(true)] training: bo
 /// ```
 #[op(function, names("manual_seed", "seed"))]
 pub fn manual_seed(seed: i64) -> Result<Value> {
+    give_up_trace();
     with_state(|state| *state = Stream { seed: seed.cast_unsigned(), block: 0 });
     Ok(Value::None)
 }
@@ -401,6 +464,7 @@ pub fn manual_seed(seed: i64) -> Result<Value> {
 /// ```
 #[op(function)]
 pub fn get_rng_state() -> Result<Tensor> {
+    give_up_trace();
     let Stream { seed, block } = with_state(|state| *state);
     Ok(Tensor::constant(Array::from_slice(&[seed, block], &[2])?))
 }
@@ -412,6 +476,7 @@ pub fn get_rng_state() -> Result<Tensor> {
 /// ```
 #[op(function)]
 pub fn set_rng_state(state: &Tensor) -> Result<Value> {
+    give_up_trace();
     if state.dtype() != DType::U64 || state.array.dims() != [2] {
         bail!(Argument, "set_rng_state", "a state is what get_rng_state() gave: two numbers of uint64");
     }

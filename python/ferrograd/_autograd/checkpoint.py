@@ -133,7 +133,8 @@ def checkpoint(
     if determinism_check not in ("default", "none"):
         raise ArgumentError(f"checkpoint: determinism_check must be 'default' or 'none', not {determinism_check!r}")
     first, second = context_fn() if context_fn else (contextlib.nullcontext(), contextlib.nullcontext())
-    if not _core.is_grad_enabled():
+    # A compiled program plans its memory by itself.
+    if not _core.is_grad_enabled() or _core.is_tracing():
         with first:
             return function(*args, **kwargs)
     options = {

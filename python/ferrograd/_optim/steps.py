@@ -12,6 +12,9 @@ from ferrograd._core import ArgumentError, Tensor, native
 
 State = dict[str, Any]
 
+#: Why a compiled function takes no step of an optimizer.
+NOT_TRACED = "it takes a step of an optimizer, which counts its steps and reads its learning rate in Python"
+
 
 def leaves(parameters: Any, op: str) -> list[Tensor]:
     """The parameters as a list; raises unless they are distinct leaves."""

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from ferrograd._compile import compile as jit
 from ferrograd.func._gradients import grad, jvp, linearize, value_and_grad, vjp
 from ferrograd.func._jacobians import hessian, jacfwd, jacobian, jacrev
 from ferrograd.func._products import hessian_diagonal, hvp, taylor, vhp
@@ -24,6 +25,7 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jit",
     "jvp",
     "linearize",
     "sparse_jacobian",

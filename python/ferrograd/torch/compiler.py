@@ -1,14 +1,35 @@
-"""``torch.compiler``: programs run as Python, so there is nothing to switch off."""
+"""``torch.compiler`` and ``torch.compile``."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 __all__ = ["allow_in_graph", "compile", "disable", "is_compiling", "is_dynamo_compiling", "reset"]
 
+from ferrograd import _compile, _core
+from ferrograd.torch.nn.modules.module import Module
+
 T = TypeVar("T")
+
+
+class OptimizedModule(Module):
+    """A module that is compiled. The module itself is its submodule ``_orig_mod``."""
+
+    def __init__(self, module: Module, fullgraph: bool) -> None:
+        super().__init__()
+        self._orig_mod = module
+        object.__setattr__(self, "_compiled", _compile.compile(module, fullgraph=fullgraph))
+        self.training = module.training
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The result of the module."""
+        return self._compiled(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_orig_mod":
+            return super().__getattr__(name)
+        return getattr(self._orig_mod, name)
 
 
 def compile(
@@ -21,16 +42,25 @@ def compile(
     options: Any = None,
     disable: bool = False,
 ) -> Any:
-    """The function or module itself, with a warning: it runs as it did. Without one, a decorator.
+    """The function or module, traced at its first call and run without Python afterwards: see
+    :func:`ferrograd.compile`. Without a function, a decorator. Results have the bits of the function itself.
+
+    With ``fullgraph`` a function that cannot be traced is an error; otherwise it runs as it is, with a warning. With
+    ``disable`` it is returned as it is. There is one compiler, so ``backend``, ``mode``, ``options`` and ``dynamic``
+    change nothing.
 
     >>> import ferrograd.torch as torch
-    >>> f = torch.compile(lambda x: x + 1, disable=True)
+    >>> f = torch.compile(lambda x: x + 1)
     >>> f(torch.ones(1)).item()
     2.0
     """
-    if not disable:
-        warnings.warn("torch.compile: the program is not compiled here; it runs operation by operation", stacklevel=2)
-    return (lambda model: model) if model is None else model
+    if disable:
+        return (lambda model: model) if model is None else model
+    if model is None:
+        return lambda model: compile(model, fullgraph=fullgraph)
+    return (
+        OptimizedModule(model, fullgraph) if isinstance(model, Module) else _compile.compile(model, fullgraph=fullgraph)
+    )
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
@@ -44,14 +74,13 @@ def allow_in_graph(fn: Callable[..., T]) -> Callable[..., T]:
 
 
 def reset() -> None:
-    """Does nothing: nothing is compiled."""
+    """Forgets the programs of all compiled functions."""
+    _compile.forget()
 
 
 def is_compiling() -> bool:
-    """False: programs run as Python."""
-    return False
+    """Whether the running function is being traced."""
+    return bool(_core.is_tracing())
 
 
-def is_dynamo_compiling() -> bool:
-    """False: programs run as Python."""
-    return False
+is_dynamo_compiling = is_compiling

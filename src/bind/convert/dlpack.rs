@@ -11,6 +11,7 @@ use pyo3::types::PyDict;
 use crate::array::Array;
 use crate::bind::python::error::raise;
 use crate::dtype::DType;
+use crate::graph::modes;
 use crate::shape::{self, Strides, contiguous_strides};
 
 /// The device type of the CPU.
@@ -275,6 +276,9 @@ impl<M: ManagedTensor> Drop for OwnedTensor<M> {
 
 /// A copy of the elements of an object that has `__dlpack__`.
 pub fn import(o: &Bound<'_, PyAny>) -> PyResult<Array> {
+    if let Some(trace) = modes::trace() {
+        trace.give_up("it makes a tensor of another library's array");
+    }
     let py = o.py();
     let options = PyDict::new(py);
     options.set_item("max_version", VERSION)?;

@@ -10,6 +10,7 @@ use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::facade::{DTYPE, DTYPE_OF, NUMPY_BFLOAT16};
 use crate::dtype::{DTYPES, DType, c64, c128, f16};
+use crate::graph::modes;
 use crate::kernel::pointwise::half;
 use crate::shape::Strides;
 
@@ -131,6 +132,9 @@ pub fn descr(py: Python<'_>, dtype: DType) -> Option<Bound<'_, PyArrayDescr>> {
 
 /// A copy of a NumPy array.
 pub fn from_numpy(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
+    if let Some(trace) = modes::trace() {
+        trace.give_up("it makes a tensor of another library's array");
+    }
     let py = a.py();
     let Some(dtype) = from_descr(&a.dtype()) else {
         return Err(raise(

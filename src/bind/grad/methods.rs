@@ -14,7 +14,7 @@ use crate::bind::python::error::raise;
 use crate::bind::python::facade::PICTURES;
 use crate::bind::value::inference::check_may_change;
 use crate::bind::value::var::Var;
-use crate::graph::{DetachReason, Tensor};
+use crate::graph::{DetachReason, Tensor, modes};
 
 impl Var {
     fn is_inner(&self) -> bool {
@@ -107,6 +107,9 @@ impl Var {
     /// `retain_grad()`.
     #[getter(grad)]
     fn read_grad(&self, py: Python<'_>) -> PyResult<Option<Py<Var>>> {
+        if let Some(trace) = modes::trace() {
+            self.capture(&trace);
+        }
         let grad = self.grad(py);
         if grad.is_none() && self.is_inner() && !self.retains_grad() && self.dialect().warns_of_missing_grad()
         {

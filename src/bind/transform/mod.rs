@@ -1,4 +1,5 @@
 //! Batching and forward mode.
 
 pub mod forward;
+pub mod program;
 pub mod vmap;

@@ -6,12 +6,14 @@ use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::capture::note_made;
 use super::var::{State, Value, Var};
 use crate::bind::python::capi::untrack;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::facade::TORCH_TENSOR;
 use crate::bind::python::modes;
+use crate::graph::modes::{Flags, flags};
 use crate::graph::{DetachReason, Tensor};
 use crate::kernel::pointwise::zero_division::take_zero_division;
 
@@ -79,6 +81,9 @@ impl Var {
         };
         if !has_host_parts {
             untrack(&var);
+        }
+        if flags().has(Flags::TRACING) {
+            note_made(&var)?;
         }
         Ok(var)
     }

@@ -1,6 +1,7 @@
 //! What a tensor object of Python holds: its value, the memory that it may share, and its gradient.
 
 pub mod accumulate;
+pub mod capture;
 pub mod classes;
 pub mod conversion;
 pub mod inference;

@@ -3,7 +3,7 @@
 //!
 //! Locks are taken in the order tensor, history, storage. No Python code runs while one of them is held.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use crate::array::{Array, Layout};
 use crate::error::Result;
 use crate::graph::{DetachReason, Edge, Tensor};
+use crate::ops::copy::shareable;
 use crate::ops::movement::strided;
 
 /// The values, and how often they were written to.
@@ -86,7 +87,68 @@ fn shared<T>(value: T) -> Arc<Mutex<T>> {
     Arc::new(Mutex::new(value))
 }
 
+/// A storage, as a place that compiled programs read and write.
+#[derive(Clone)]
+pub struct Place {
+    storage: Arc<Mutex<Storage>>,
+    history: Arc<Mutex<History>>,
+}
+
+/// A [`Place`] that does not keep the memory: it is gone with the last tensor that has it.
+pub struct WeakPlace {
+    storage: Weak<Mutex<Storage>>,
+    history: Weak<Mutex<History>>,
+}
+
+impl WeakPlace {
+    pub fn upgrade(&self) -> Option<Place> {
+        Some(Place { storage: self.storage.upgrade()?, history: self.history.upgrade()? })
+    }
+}
+
+impl Place {
+    pub fn downgrade(&self) -> WeakPlace {
+        WeakPlace { storage: Arc::downgrade(&self.storage), history: Arc::downgrade(&self.history) }
+    }
+
+    /// A number that tells the storage from all others, as long as it exists.
+    pub fn key(&self) -> usize {
+        Arc::as_ptr(&self.storage).addr()
+    }
+
+    /// All elements, with the edge of the history.
+    pub fn read(&self) -> Tensor {
+        let history = lock(&self.history);
+        let mut storage = lock(&self.storage);
+        storage.take_back();
+        Tensor { edge: history.edge.clone(), ..storage.whole.clone() }
+    }
+
+    /// Puts an array with the same values in the place of the one that is there.
+    pub fn put(&self, array: Array) {
+        lock(&self.storage).whole.array = array;
+    }
+
+    /// Writes all elements. The history stays.
+    pub fn write(&self, array: Array) {
+        let mut storage = lock(&self.storage);
+        storage.whole.array = array;
+        storage.writes = storage.writes.wrapping_add(1);
+    }
+}
+
 impl SharedValue {
+    /// The storage with this value's history, if the value is all of it.
+    pub fn place(&self) -> Option<Place> {
+        let whole = self.is_whole(&lock(&self.storage));
+        whole.then(|| self.place_of_part())
+    }
+
+    /// The storage with this value's history.
+    pub fn place_of_part(&self) -> Place {
+        Place { storage: self.storage.clone(), history: self.history.clone() }
+    }
+
     /// The value of a tensor that nobody shares, moved to a storage of its own.
     pub fn whole(t: &Tensor, writes: u32, inference: bool) -> SharedValue {
         SharedValue {
@@ -275,7 +337,7 @@ impl SharedValue {
     pub fn share(&self) -> Result<()> {
         let mut storage = lock(&self.storage);
         storage.take_back();
-        storage.whole.array = storage.whole.array.shareable()?;
+        storage.whole.array = shareable(&storage.whole.array)?;
         Ok(())
     }
 

@@ -14,8 +14,9 @@ use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::modes::{not_recorded, note_inference_operand};
 use crate::error::Result;
-use crate::graph::modes::{Flags, flags};
+use crate::graph::modes::{self, Flags, flags};
 use crate::graph::{DetachReason, Edge, Tensor};
+use crate::ops::copy::shareable;
 use crate::ops::{Index, index};
 
 /// The value of a tensor.
@@ -125,6 +126,9 @@ impl Var {
     /// The value as it is now, with its edge.
     #[inline]
     pub fn tensor(&self) -> Tensor {
+        if let Some(trace) = modes::trace() {
+            self.capture(&trace);
+        }
         let mut state = self.lock();
         let (tensor, old) = match &mut state.value {
             Value::Own(t) => return t.clone(),
@@ -161,7 +165,8 @@ impl Var {
     /// user's, because the value stays locked until the op has read it.
     #[inline]
     pub fn reading(&self) -> Reading<'_> {
-        const COPIED: Flags = Flags::NOT_RECORDING.and(Flags::PACKING).and(Flags::INFERENCE_TENSORS);
+        const COPIED: Flags =
+            Flags::NOT_RECORDING.and(Flags::PACKING).and(Flags::INFERENCE_TENSORS).and(Flags::TRACING);
         let modes = flags();
         if !modes.has(COPIED)
             && let Some(state) = self.try_lock()
@@ -324,7 +329,7 @@ impl State {
         let packs = matches!(self.value, Value::Shared(_));
         self.write(record, |t, layout| match layout {
             None if t.edge.is_none() || new.edge.is_some() => {
-                t.array = if packs { new.array.contiguous()? } else { new.array.clone() };
+                t.array = if packs { shareable(&new.array)? } else { new.array.clone() };
                 t.edge.clone_from(&new.edge);
                 t.detach_reason = new.detach_reason;
                 Ok(())

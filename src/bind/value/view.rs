@@ -6,13 +6,13 @@ use super::var::{Value, Var};
 use crate::bind::python::dialect::Dialect;
 use crate::error::Result;
 use crate::graph::Tensor;
-use crate::ops::copy::alias;
+use crate::ops::copy::{alias, shareable};
 
 impl Var {
     /// Makes the memory such that views can share it. The value and its edge stay.
     pub fn share(&self) -> Result<()> {
         match &mut self.lock().value {
-            Value::Own(t) => t.array = t.array.shareable()?,
+            Value::Own(t) => t.array = shareable(&t.array)?,
             Value::Shared(p) => p.share()?,
         }
         Ok(())

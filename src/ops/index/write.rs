@@ -10,7 +10,8 @@ use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, recorded,
+    Cotangents, Grads, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, modes, only,
+    recorded,
 };
 use crate::kernel::index::{self, IndexedAxes};
 use crate::ops::Index;
@@ -185,7 +186,8 @@ pub fn put_at(x: &mut Tensor, layout: Option<&Layout>, index: &[Index], value: O
     };
     let put = IndexPut { name: OP, region, at };
     let batched = |t: &Tensor| !t.levels.is_empty();
-    if batched(x) || batched(&value) || positions.as_ref().is_some_and(batched) {
+    let tracing = modes::flags().has(modes::Flags::TRACING);
+    if tracing || batched(x) || batched(&value) || positions.as_ref().is_some_and(batched) {
         *x = put.apply(x, &value, positions.as_ref())?;
         return Ok(());
     }

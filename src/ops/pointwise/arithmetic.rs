@@ -175,8 +175,10 @@ fn angle_gradient(g: &Tensor, n: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tens
 /// bits as that of [`add_same`].
 pub(crate) fn add_in_place(x: &mut Array, y: &Array) -> bool {
     fn go<T: crate::kernel::num::Field>(x: &mut Array, y: &Array) -> bool {
-        let (Some(y), true) = (y.as_slice::<T>(), shape::same(x.dims(), y.dims())) else { return false };
-        let Some(x) = x.as_mut_slice::<T>() else { return false };
+        if !shape::same(x.dims(), y.dims()) || !x.is_writable() || y.is_sealed() {
+            return false;
+        }
+        let (Some(y), Some(x)) = (y.as_slice::<T>(), x.as_mut_slice::<T>()) else { return false };
         x.iter_mut().zip(y).for_each(|(x, &y)| *x = x.add(y));
         true
     }
@@ -189,6 +191,7 @@ pub fn can_add_in_place(x: &mut Array, y: &Array) -> bool {
         && x.dtype() == y.dtype()
         && x.dims() == y.dims()
         && x.is_writable()
+        && !y.is_sealed()
         && y.dtype().is_differentiable()
         && !y.dtype().is_half()
 }

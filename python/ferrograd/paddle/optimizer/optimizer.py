@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import steps
@@ -91,6 +92,7 @@ class Optimizer:
     @no_grad()
     def step(self) -> None:
         """Updates every parameter that has a gradient and does not have ``stop_gradient``."""
+        _core.give_up_trace(steps.NOT_TRACED)
         rate = self.get_lr()
         for group in self._groups:
             for p, g, decay in self._gradients(group):

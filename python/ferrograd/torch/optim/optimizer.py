@@ -170,6 +170,7 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        _core.give_up_trace(steps.NOT_TRACED)
         with no_grad():
             for group in self.param_groups:
                 for p in group["params"]:

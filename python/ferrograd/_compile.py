@@ -1,0 +1,512 @@
+"""``compile``: the ops of a function, traced once and run again without Python."""
+
+from __future__ import annotations
+
+import functools
+import os
+import types
+import warnings
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._autograd.function import Function
+from ferrograd._autograd.gradients import grad
+from ferrograd._autograd.modes import enable_grad
+from ferrograd._core import FreedGraphError, Tensor
+from ferrograd._tree import children, rebuilt
+
+__all__ = ["CacheInfo", "CompileError", "CompiledFunction", "compile", "forget"]
+
+#: Functions are traced unless the environment says ``FERROGRAD_COMPILE=0``.
+_ENABLED = os.environ.get("FERROGRAD_COMPILE", "1") != "0"
+#: So many programs of one function call for a warning.
+_MANY = 8
+#: How the reason of a trace begins that may be gone at the second call.
+_KEPT = "a tensor that it computes is kept"
+#: Values that are told apart by what they are, not by their identity.
+_PLAIN = (bool, int, str, bytes, complex, type(None), type(...))
+
+
+class CompileError(RuntimeError):
+    """A function that ``compile(..., fullgraph=True)`` was given cannot be traced."""
+
+
+class CacheInfo(NamedTuple):
+    """How often a compiled function ran a program, traced, and ran as it is; and its programs, at most ``maxsize``."""
+
+    hits: int
+    misses: int
+    eager: int
+    maxsize: int
+    currsize: int
+
+
+class _Refused(Exception):
+    """A value that no program can be told by."""
+
+
+class _Same:
+    """An object that equals itself alone."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+class _Reader:
+    """Reads arguments: their tensors, in order, and a key of everything else that a program depends on."""
+
+    def __init__(self, modes: Any) -> None:
+        self.tensors: list[Tensor] = []
+        self.key: list[Any] = [modes]
+        self._places: dict[int, int] = {}
+
+    def read(self, value: Any) -> None:
+        """Reads a value and what it contains."""
+        key = self.key
+        if isinstance(value, Tensor):
+            place = self._places.get(id(value))
+            if place is None:
+                place = self._places[id(value)] = len(self.tensors)
+                self.tensors.append(value)
+            key.append(value.__class__)
+            key.append(place)
+        elif isinstance(value, _PLAIN):
+            key.append(value.__class__)
+            key.append(value)
+        elif isinstance(value, float):
+            key.append(value.hex())
+        elif isinstance(value, np.generic):
+            key.append((value.dtype, value.tobytes()))
+        elif isinstance(value, np.ndarray):
+            raise _Refused("an argument is a NumPy array, whose numbers may change; make a tensor of it first")
+        elif isinstance(value, (set, frozenset)):
+            key.append(frozenset(value))
+        elif isinstance(value, slice):
+            key.append(slice)
+            self.read((value.start, value.stop, value.step))
+        elif (parts := children(value)) is not None:
+            key.append(value.__class__)
+            key.append(len(parts))
+            for name, part in parts:
+                key.append(name)
+                self.read(part)
+        else:
+            key.append(_Same(value))
+            modules = getattr(value, "modules", None) or getattr(value, "sublayers", None)
+            if hasattr(value, "training") and callable(modules):
+                key.append(bool(value.training))
+                key.append(tuple(bool(m.training) for m in modules()))
+
+
+#: A name that a function looks up: in the globals, or in the cell of a closure.
+_Source = tuple[Any, "str | None"]
+
+
+def _looked_up(source: _Source) -> Any:
+    where, name = source
+    try:
+        return where.cell_contents if name is None else where.get(name, _Source)
+    except ValueError:  # The cell is empty yet.
+        return _Source
+
+
+def _sources(function: Any) -> list[_Source]:
+    """The names outside of a function that it, and the functions it calls by name, look up."""
+    found: list[_Source] = []
+    seen: set[int] = set()
+    todo = [function]
+    while todo:
+        f = todo.pop()
+        f = getattr(f, "__func__", f)
+        if not isinstance(f, types.FunctionType) or id(f) in seen:
+            continue
+        seen.add(id(f))
+        if (f.__module__ or "").partition(".")[0] in ("ferrograd", "numpy", "scipy", "torch", "paddle"):
+            continue
+        names: set[str] = set()
+        codes = [f.__code__]
+        while codes:
+            code = codes.pop()
+            names.update(code.co_names)
+            codes.extend(c for c in code.co_consts if isinstance(c, types.CodeType))
+        own: list[_Source] = [(cell, None) for cell in f.__closure__ or ()]
+        own.extend((f.__globals__, name) for name in sorted(names) if name in f.__globals__)
+        for source in own:
+            value = _looked_up(source)
+            if isinstance(value, (types.ModuleType, type)) or value is f:
+                continue
+            found.append(source)
+            todo.append(value)
+    return found
+
+
+class _Program:
+    """What runs in the place of a function for one kind of arguments."""
+
+    def __init__(self, core: Any, result: Any, outs: list[Tensor], leaves: list[Any], tracked: list[int]) -> None:
+        self.core = core
+        self._result = result
+        self._count = len(outs)
+        #: The tracked tensors that the outputs depend on: the number of an argument, or a weak reference.
+        self._leaves = leaves
+        self.tracked = tracked
+        self.shapes_depend_on_numbers = False
+
+    def call(self, function: Callable[[], Any], tensors: list[Tensor]) -> tuple[Any, ...] | None:
+        """The result in a tuple; None where the program is not for these tensors."""
+        if not self.tracked:
+            run = self.core.run(tensors)
+            if not run:
+                self.shapes_depend_on_numbers |= run is False
+                return None
+            return (self._built(run[0]),)
+        leaves = [tensors[x] if isinstance(x, int) else x() for x in self._leaves]
+        if any(x is None for x in leaves):
+            return None
+        call = _Call(self, function, tensors)
+        try:
+            results = _Gradient.apply(call, *leaves)
+        except _Mismatch as mismatch:
+            self.shapes_depend_on_numbers |= mismatch.args[0] is False
+            return None
+        outs = call.outputs
+        for i, y in zip(self.tracked, results, strict=True):
+            outs[i] = y
+        return (self._built(outs),)
+
+    def _built(self, outs: list[Any]) -> Any:
+        if self._result is _HOLE:
+            return outs[0]
+        values = iter(outs)
+        return rebuilt(self._result, (next(values) if x is _HOLE else x.value for x in _leaves(self._result)))
+
+
+class _Mismatch(Exception):
+    """A program is not for the tensors that it was given."""
+
+
+class _Call:
+    """A call of a program that records a node."""
+
+    __slots__ = ("function", "outputs", "program", "tensors")
+
+    def __init__(self, program: _Program, function: Callable[[], Any], tensors: list[Tensor]) -> None:
+        self.program = program
+        self.function = function
+        self.tensors = tensors
+        self.outputs: list[Any] = []
+
+
+class _Gradient(Function):
+    """A program as one node, whose gradient is a program too."""
+
+    _looks_into_containers = True
+
+    @staticmethod
+    def forward(ctx: Any, call: Any, *leaves: Tensor) -> Any:
+        run = call.program.core.run(call.tensors)
+        if not run:
+            raise _Mismatch(run)
+        outputs, saved = run
+        call.outputs.extend(outputs)
+        ctx.save_for_backward(*saved)
+        ctx.call, ctx.leaves = call, leaves
+        ctx.versions = [x._version for x in leaves]
+        return tuple(outputs[i] for i in call.program.tracked)
+
+    @staticmethod
+    def backward(ctx: Any, *seeds: Tensor) -> Any:
+        core = ctx.call.program.core
+        records = _core.is_grad_enabled()
+        if not records and (grads := core.gradients(ctx.saved_tensors, seeds)) is not None:
+            return (None, *grads)
+        if core.captured[1] or [x._version for x in ctx.leaves] != ctx.versions:
+            raise RuntimeError(
+                "the gradient of a compiled function can itself be differentiated only if neither the function nor "
+                "anybody after it wrote to the tensors it reads: compile the function that computes the whole gradient"
+            )
+        with enable_grad():
+            result = ctx.call.function()
+        outs = [x for x in _leaves(result) if isinstance(x, Tensor)]
+        ends = [outs[i] for i in ctx.call.program.tracked]
+        return (None, *grad(ends, ctx.leaves, seeds, create_graph=records, allow_unused=True))
+
+
+class _Leaf:
+    """Wraps a value of a result that is the same in every call."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+#: Stands for a tensor of a result.
+_HOLE = _Leaf(None)
+
+
+def _leaves(tree: Any) -> list[Any]:
+    parts = children(tree)
+    return [tree] if parts is None else [leaf for _, part in parts for leaf in _leaves(part)]
+
+
+class CompiledFunction:
+    """A function that is traced at its first call and runs without Python afterwards: see :func:`compile`."""
+
+    def __init__(self, function: Callable[..., Any], fullgraph: bool = False, maxsize: int = 64) -> None:
+        self._function = function
+        self._fullgraph = fullgraph
+        self._maxsize = maxsize
+        self._programs: OrderedDict[tuple[Any, ...], list[_Program]] = OrderedDict()
+        self._eager: dict[tuple[Any, ...], str] = {}
+        self._sources: list[_Source] = []
+        #: Kinds of arguments whose first trace was given up because the function kept a tensor.
+        self._kept: set[tuple[Any, ...]] = set()
+        self._counts = [0, 0, 0]
+        self._has_warned = False
+        self._name = getattr(function, "__name__", type(function).__name__)
+        owner = getattr(function, "__self__", function)
+        #: The module whose mode (training or not) the function depends on.
+        self._module = owner if hasattr(owner, "training") else None
+        _ALL.add(self)
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        modes = _core.program_modes() if _ENABLED else None
+        if modes is None:
+            return self._function(*args, **kwargs)
+        reader = _Reader(modes)
+        try:
+            reader.read((args, kwargs, self._module))
+            for source in self._sources:
+                reader.read(_looked_up(source))
+        except _Refused as refusal:
+            return self._without(str(refusal), args, kwargs)
+        key = tuple(reader.key)
+        programs = self._programs.get(key)
+        if programs is not None:
+            for program in programs:
+                called = program.call(functools.partial(self._function, *args, **kwargs), reader.tensors)
+                if called is not None:
+                    self._counts[0] += 1
+                    return called[0]
+        return self._first(args, kwargs, modes)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __reduce__(self) -> Any:
+        return CompiledFunction, (self._function, self._fullgraph, self._maxsize)
+
+    def __getattr__(self, name: str) -> Any:
+        # A compiled module has the attributes of the module.
+        if name == "_function":
+            raise AttributeError(name)
+        return getattr(self._function, name)
+
+    def cache_info(self) -> CacheInfo:
+        """How often programs ran, and how many there are."""
+        hits, misses, eager = self._counts
+        return CacheInfo(hits, misses, eager, self._maxsize, sum(map(len, self._programs.values())))
+
+    def cache_clear(self) -> None:
+        """Forgets all programs."""
+        self._programs.clear()
+        self._eager.clear()
+
+    def explain(self) -> str:
+        """The programs so far, and why calls ran without one."""
+        lines = []
+        for programs in self._programs.values():
+            for program in programs:
+                ops = program.core.ops()
+                read, written = program.core.captured
+                lines.append(
+                    f"a program of {len(ops)} ops, which reads {read} tensors from outside and writes {written}"
+                )
+                lines.extend(f"    {name}{f'  {site}' if site else ''}" for name, site in ops)
+        lines.extend(f"not compiled: {reason}" for reason in dict.fromkeys(self._eager.values()))
+        return "\n".join(lines)
+
+    def _without(self, reason: str, args: Any, kwargs: Any) -> Any:
+        """Calls the function as it is."""
+        if self._fullgraph:
+            raise CompileError(f"compile: {self._name} cannot be traced: {reason}")
+        self._warn(self._name, reason)
+        self._counts[2] += 1
+        return self._function(*args, **kwargs)
+
+    def _warn(self, name: str, reason: str) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            warnings.warn(f"compile: {name} runs uncompiled: {reason}", stacklevel=4)
+
+    def _first(self, args: Any, kwargs: Any, modes: Any) -> Any:
+        """Calls the function where there is no program yet."""
+        self._sources = _sources(getattr(self._function, "forward", self._function))
+        reader = _Reader(modes)
+        try:
+            reader.read((args, kwargs, self._module))
+            for source in self._sources:
+                reader.read(_looked_up(source))
+        except _Refused as refusal:
+            return self._without(str(refusal), args, kwargs)
+        key = tuple(reader.key)
+        shapes = (key, *((tuple(x.shape), x.dtype, x.requires_grad) for x in reader.tensors))
+        if any(program.shapes_depend_on_numbers for program in self._programs.get(key, ())):
+            del self._programs[key]
+            self._eager[shapes] = "the shape of a value depends on numbers"
+            self._warn(self._name, self._eager[shapes])
+        if shapes in self._eager:
+            self._counts[2] += 1
+            return self._function(*args, **kwargs)
+        call = functools.partial(self._function, *args, **kwargs)
+        for program in self._programs.get(key, ()):
+            called = program.call(call, reader.tensors)
+            if called is not None:
+                self._counts[0] += 1
+                return called[0]
+        self._counts[1] += 1
+        result, made, reason = self._trace(args, kwargs, reader.tensors, modes)
+        if made is not None:
+            called = made.call(call, reader.tensors)
+            if called is None:
+                raise _core.InternalError("compile: a program does not take the arguments of its own trace")
+            self._keep(key, made)
+            return called[0]
+        self._counts[2] += 1
+        if reason.startswith(_KEPT) and shapes not in self._kept:
+            # The first call of many functions makes state that later calls find.
+            self._kept.add(shapes)
+            return result
+        if self._fullgraph:
+            raise CompileError(f"compile: {self._name} cannot be traced: {reason}")
+        self._eager[shapes] = reason
+        self._warn(self._name, reason)
+        return result
+
+    def _keep(self, key: tuple[Any, ...], program: _Program) -> None:
+        programs = self._programs.setdefault(key, [])
+        programs.insert(0, program)
+        self._programs.move_to_end(key)
+        size = sum(map(len, self._programs.values()))
+        if size == _MANY:
+            warnings.warn(
+                f"compile: {self._name} has been traced {_MANY} times, because its arguments differ in shape, dtype, "
+                "structure or value (numbers that are no tensors are compared by value); each kind takes a trace",
+                stacklevel=4,
+            )
+        while size > self._maxsize:
+            oldest = next(iter(self._programs))
+            self._programs[oldest].pop()
+            if not self._programs[oldest]:
+                del self._programs[oldest]
+            size -= 1
+
+    def _trace(self, args: Any, kwargs: Any, tensors: list[Tensor], modes: Any) -> tuple[Any, _Program | None, str]:
+        """Calls the function while its ops are traced. Returns its result and the program, or why there is none."""
+        tracer = _core.Tracer(tensors)
+        try:
+            used = tracer.arguments()
+            replaced = {id(x): y for x, y in zip(tensors, used, strict=True) if x is not y}
+            if replaced:
+                args, kwargs = _replaced(args, replaced), _replaced(kwargs, replaced)
+            result = self._function(*args, **kwargs)
+            leaves = _leaves(result)
+            outs = [x for x in leaves if isinstance(x, Tensor)]
+            others = [x for x in leaves if not isinstance(x, (Tensor, float, *_PLAIN))]
+            if others:
+                reason = f"it returns a {type(others[0]).__name__}, which is no tensor"
+                tracer.cancel()
+                return result, None, reason
+            tracked, inputs, grads = [], [], None
+            if _core.is_grad_enabled():
+                fresh = [i for i, x in enumerate(outs) if x.requires_grad and not any(x is y for y in used)]
+                tracked = fresh
+            if tracked:
+                inputs = tracer.leaves()
+                ends = [outs[i] for i in tracked]
+                try:
+                    grads = grad(ends, inputs, tracer.seeds(ends), allow_unused=True, retain_graph=True)
+                except FreedGraphError:
+                    # The function has used the graph up; only values leave it.
+                    tracked, inputs, grads = [], [], None
+            if _core.program_modes(tracing=True) != modes:
+                tracer.cancel()
+                return result, None, "it changes the modes that ops obey"
+            core = tracer.finish(outs, grads)
+        except BaseException:
+            tracer.cancel()
+            raise
+        if core is None:
+            reason, site = tracer.given_up or ("a result or a write is not one that a program can make", None)
+            return result, None, f"{reason}{f' at {site}' if site else ''}"
+        at = {id(x): i for i, x in enumerate(used)}
+        kept = [at[id(x)] if id(x) in at else weakref.ref(x) for x in inputs]
+        marks = iter([_HOLE if isinstance(x, Tensor) else _Leaf(x) for x in leaves])
+        shape = rebuilt(result, marks)
+        return result, _Program(core, shape, outs, kept, tracked), ""
+
+
+#: All compiled functions.
+_ALL: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()
+
+
+def forget() -> None:
+    """Forgets the programs of all compiled functions."""
+    for function in list(_ALL):
+        function.cache_clear()
+
+
+def _replaced(tree: Any, by: Mapping[int, Tensor]) -> Any:
+    return rebuilt(tree, (by.get(id(x), x) for x in _leaves(tree)))
+
+
+def compile(function: Callable[..., Any] | None = None, *, fullgraph: bool = False, maxsize: int = 64) -> Any:
+    """The function, traced at its first call and run without Python afterwards. Without a function, a decorator.
+
+    A trace records the ops that the function applies, those of gradients of any order and of transforms included. Later
+    calls with tensors of the same shapes and dtypes run the recorded ops, with the bits that the function itself would
+    give. Parameters and other tensors that the function finds outside of its arguments are read anew in each call, and
+    those that it writes to are written.
+
+    Everything that is not a tensor is part of the trace. Numbers, strings and flags among the arguments, and in
+    variables that the function or functions it calls look up by name, are compared by value, so another value takes
+    another trace. Python code with side effects (``print``, appending to a list) runs only during the trace.
+
+    Where numbers of a traced value are asked for (``if x.sum() > 0``, ``item``, NumPy), the trace is given up, and
+    calls with such arguments run as they are, with a warning that names the line.
+
+    Args:
+        function: a function or module.
+        fullgraph: a function that cannot be traced is an error.
+        maxsize: the most programs that are kept. The one that was made first is forgotten first.
+
+    Raises:
+        CompileError: the function cannot be traced, and ``fullgraph`` is set.
+
+    >>> import ferrograd as fg
+    >>> f = fg.compile(lambda x: fg.func.grad(lambda x: (x**3).sum())(x))
+    >>> f(fg.tensor([1.0, 2.0])).tolist(), f(fg.tensor([3.0, 4.0])).tolist()
+    ([3.0, 12.0], [27.0, 48.0])
+    >>> f.cache_info().hits
+    1
+    """
+    if function is None:
+        return functools.partial(compile, fullgraph=fullgraph, maxsize=maxsize)
+    if not callable(function):
+        raise TypeError(f"compile: a function is wanted, not {type(function).__name__}")
+    return CompiledFunction(function, fullgraph, maxsize)

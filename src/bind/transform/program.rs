@@ -1,0 +1,626 @@
+//! Compiled programs: a trace of a function's ops, and the program that runs in the function's place.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+
+use crate::array::Array;
+use crate::bind::convert::list::list;
+use crate::bind::python::dialect::Dialect;
+use crate::bind::python::gil::without_gil;
+use crate::bind::python::stack;
+use crate::bind::value::capture::{Captured, Captures};
+use crate::bind::value::storage::{Place, WeakPlace};
+use crate::bind::value::var::{Slot, Value, Var};
+use crate::dtype::DType;
+use crate::error::interned;
+use crate::graph::modes::{self, Flags};
+use crate::graph::{Modes, Tensor, Trace};
+use crate::ops::movement::broadcast_to;
+use crate::ops::promote::default_float;
+use crate::ops::random;
+use crate::program::Program;
+use crate::shape::{Dims, Strides};
+
+/// Takes the trace of a function on this thread, from the moment it is made until ``finish`` or ``cancel``.
+#[pyclass(frozen, module = "ferrograd._core")]
+pub struct Tracer {
+    trace: Arc<Trace>,
+    arguments: Vec<Argument>,
+    /// What `finish` needs of the gradients, once they are asked for.
+    gradients: Mutex<Option<Gradients>>,
+    /// The state of the random numbers when the trace began.
+    random: (u64, u64),
+}
+
+struct Argument {
+    given: Py<Var>,
+    /// What the function gets.
+    used: Py<Var>,
+}
+
+/// The second part of a trace, which computes gradients.
+struct Gradients {
+    /// How many ops the function itself applied.
+    boundary: usize,
+    seeds: Vec<Array>,
+}
+
+/// Where a program reads an input and writes it back.
+enum Source {
+    Argument(usize),
+    /// An argument that is part of a larger tensor, by its value.
+    Value(usize),
+    Memory(WeakPlace),
+    /// The gradient of a tensor, by the index of its slot.
+    Grad(usize),
+}
+
+struct Input {
+    source: Source,
+    dtype: DType,
+    dims: Dims,
+    strides: Strides,
+    tracked: bool,
+    /// The output that is written back.
+    written: Option<usize>,
+}
+
+struct GradInput {
+    slot: Option<Arc<Slot>>,
+    argument: Option<usize>,
+    present: bool,
+    written: GradWrite,
+}
+
+enum GradWrite {
+    Keep,
+    Clear,
+    /// A new tensor with an output as its value.
+    Set(usize, Dialect),
+}
+
+enum Output {
+    /// A new tensor with an output of the program as its value.
+    New(usize, Dialect),
+    Argument(usize),
+    Object(Py<PyAny>),
+}
+
+/// What runs in the place of a function for arguments of one kind.
+#[pyclass(frozen, module = "ferrograd._core")]
+pub struct Compiled {
+    forward: Program,
+    /// The gradients of the leaves, computed from what `forward` saves and the gradients of the results.
+    backward: Option<Program>,
+    inputs: Vec<Input>,
+    slots: Vec<GradInput>,
+    /// By argument: the first one that has the same memory.
+    same_memory: Vec<usize>,
+    outputs: Vec<Output>,
+    /// Which outputs of `forward` are saved for `backward`: all from this index on.
+    saved_from: usize,
+    /// By leaf: the output of `backward` that is its gradient.
+    grads: Vec<Option<usize>>,
+}
+
+impl Tracer {
+    fn gradients(&self) -> MutexGuard<'_, Option<Gradients>> {
+        self.gradients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the trace on this thread.
+    fn leave(&self) {
+        drop(Modes::update(|m| m.trace.take()));
+    }
+
+    /// Takes the seals off the memory from outside. The values are those that the function left there.
+    fn unseal(captured: &Captured) {
+        for cell in &captured.cells {
+            let array = cell.place.read().array.unsealed().clone();
+            cell.place.put(array);
+        }
+    }
+}
+
+/// Whether two arrays are the same view of the same memory.
+fn is_same_view(a: &Array, b: &Array) -> bool {
+    a.place() == b.place() && a.dims() == b.dims() && a.strides() == b.strides() && a.dtype() == b.dtype()
+}
+
+#[pymethods]
+impl Tracer {
+    /// Begins a trace. The arguments are inputs of the program.
+    #[new]
+    fn new(py: Python<'_>, #[pyo3(from_py_with = list)] arguments: Vec<Bound<'_, Var>>) -> PyResult<Tracer> {
+        stack::check()?;
+        let trace = Trace::new(Box::new(Captures::default()));
+        let mut given = vec![];
+        for (i, x) in arguments.iter().enumerate() {
+            let is_part = matches!(&x.get().lock().value, Value::Shared(p) if p.place().is_none());
+            let used = if is_part {
+                let t = x.get().tensor();
+                let sealed = trace.seal(t.array.clone());
+                Var::object(py, Value::Own(Tensor { array: sealed, ..t }), x.get().dialect())?
+            } else {
+                x.get().capture_as(&trace, Some(i));
+                x.clone()
+            };
+            given.push(Argument { given: x.clone().unbind(), used: used.unbind() });
+        }
+        Modes::update(|m| m.trace = Some(trace.clone()));
+        Ok(Tracer { trace, arguments: given, gradients: Mutex::new(None), random: random::position() })
+    }
+
+    /// The arguments that the function is called with.
+    fn arguments(&self, py: Python<'_>) -> Vec<Py<Var>> {
+        self.arguments.iter().map(|a| a.used.clone_ref(py)).collect()
+    }
+
+    /// Why the trace was given up, and the line of the user's program where that was. None while it is taken.
+    #[getter]
+    fn given_up(&self) -> Option<(&'static str, Option<String>)> {
+        self.trace.given_up().map(|g| (g.reason, g.site.describe()))
+    }
+
+    /// Gives the trace up.
+    fn give_up(&self) {
+        self.trace.give_up("");
+    }
+
+    /// The tracked tensors from outside that the function read: first the arguments.
+    fn leaves<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, Var>> {
+        let arguments = self.arguments.iter().map(|a| a.used.bind(py).clone());
+        let arguments = arguments.filter(|a| a.get().tensor().is_tracked());
+        let captured = Captures::of(&self.trace);
+        let slots: Vec<Arc<Slot>> =
+            captured.slots.iter().filter(|s| s.argument.is_none()).map(|s| s.slot.clone()).collect();
+        drop(captured);
+        let others = slots.into_iter().filter_map(|s| s.tensor(py));
+        arguments.chain(others.filter(|v| v.get().tensor().is_tracked())).collect()
+    }
+
+    /// Begins the second part of the trace, which computes the gradients of the leaves. Returns tensors of ones, like
+    /// each output, which stand for the gradients that will arrive there.
+    fn seeds<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = list)] outputs: Vec<Bound<'py, Var>>,
+    ) -> PyResult<Vec<Bound<'py, Var>>> {
+        let mut seeds = vec![];
+        let mut found = vec![];
+        for o in &outputs {
+            let t = o.get().tensor();
+            let ones = broadcast_to(&Tensor::scalar_of(t.dtype(), 1.0), t.dims())?.array.packed()?;
+            let sealed = self.trace.seal(ones);
+            seeds.push(sealed.unsealed().clone());
+            found.push(Var::result(py, Tensor::constant(sealed), o.get().dialect())?);
+        }
+        *self.gradients() = Some(Gradients { boundary: self.trace.count(), seeds });
+        Ok(found)
+    }
+
+    /// Ends the trace without a program.
+    fn cancel(&self) {
+        self.leave();
+        self.trace.give_up("");
+        Tracer::unseal(&std::mem::take(&mut *Captures::of(&self.trace)));
+    }
+
+    /// Ends the trace. Returns the program, and puts everything from outside back as it was before the trace. None where
+    /// there is no program: then everything stays as the function left it.
+    ///
+    /// `grads` are the gradients of the leaves where those of the outputs are the seeds, None where a leaf has none.
+    #[pyo3(signature = (outputs, grads=None))]
+    fn finish(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = list)] outputs: Vec<Bound<'_, Var>>,
+        grads: Option<Vec<Option<Bound<'_, Var>>>>,
+    ) -> PyResult<Option<Compiled>> {
+        self.leave();
+        let escaped = self.has_escaped(py, &outputs, grads.as_deref().unwrap_or_default());
+        if escaped {
+            self.trace.give_up("a tensor that it computes is kept after it has returned");
+        }
+        let compiled = self.compile(py, &outputs, grads);
+        let captured = std::mem::take(&mut *Captures::of(&self.trace));
+        if compiled.is_none() {
+            Tracer::unseal(&captured);
+            for a in self.arguments.iter().filter(|a| !a.used.is(&a.given)) {
+                if a.used.get().lock().version() != 0 {
+                    let written = a.used.get().tensor();
+                    let done = a.given.get().lock().assign(&written, modes::is_recording());
+                    drop(done?);
+                }
+            }
+            return Ok(None);
+        }
+        for cell in &captured.cells {
+            cell.place.put(cell.before.clone());
+        }
+        let slots: Vec<_> = captured
+            .slots
+            .iter()
+            .map(|s| (s.slot.clone(), s.before.as_ref().map(|g| g.clone_ref(py))))
+            .collect();
+        for (slot, before) in slots {
+            slot.set_grad(before);
+        }
+        random::go_to(self.random);
+        Ok(compiled)
+    }
+}
+
+impl Tracer {
+    /// Whether a tensor that was made while the trace was taken still exists, besides those that the program makes anew.
+    fn has_escaped(
+        &self,
+        py: Python<'_>,
+        outputs: &[Bound<'_, Var>],
+        grads: &[Option<Bound<'_, Var>>],
+    ) -> bool {
+        let captured = Captures::of(&self.trace);
+        let alive = captured.alive(py);
+        let stored: Vec<_> = captured.slots.iter().filter_map(|s| s.slot.grad(py)).collect();
+        drop(captured);
+        let key = |v: &Var| v.lock().shared().place_of_part().key();
+        let returned: Vec<usize> = outputs.iter().map(|o| key(o.get())).collect();
+        alive.iter().any(|v| {
+            !(returned.contains(&key(v.get()))
+                || outputs.iter().chain(grads.iter().flatten()).any(|o| o.is(v))
+                || stored.iter().any(|g| g.is(v))
+                || self.arguments.iter().any(|a| a.used.is(v)))
+        })
+    }
+
+    fn compile(
+        &self,
+        py: Python<'_>,
+        outputs: &[Bound<'_, Var>],
+        grads: Option<Vec<Option<Bound<'_, Var>>>>,
+    ) -> Option<Compiled> {
+        let calls = self.trace.end()?;
+        let captured = Captures::of(&self.trace);
+        let number = self.trace.number();
+        // A value that the program can compute: one of the trace, whose array is without its seal.
+        let value = |t: &Tensor| {
+            let known = t.levels.is_empty() && t.array.trace() == number;
+            known.then(|| t.array.unsealed().clone())
+        };
+        let same_memory = same_memory(self.arguments.iter().map(|a| a.given.get()));
+        let (mut inputs, mut starts, mut results) = (vec![], vec![], vec![]);
+        for cell in &captured.cells {
+            let now = cell.place.read();
+            let array = value(&now)?;
+            let edge = now.edge.as_ref();
+            if edge.is_some_and(|e| !e.node.is_leaf()) && cell.argument.is_none() {
+                return None;
+            }
+            let source = match (cell.argument, cell.grad_of) {
+                (Some(i), _) => Source::Argument(i),
+                (_, Some(i)) => Source::Grad(i),
+                _ => Source::Memory(cell.place.downgrade()),
+            };
+            let written = (!is_same_view(&array, &cell.before)).then(|| {
+                results.push(array);
+                results.len() - 1
+            });
+            let x = &cell.before;
+            let (dtype, dims, strides) = (x.dtype(), x.dims().into(), x.strides());
+            inputs.push(Input { source, dtype, dims, strides, tracked: edge.is_some(), written });
+            starts.push(x.clone());
+        }
+        for (i, a) in self.arguments.iter().enumerate().filter(|(_, a)| !a.used.is(&a.given)) {
+            let t = a.used.get().tensor();
+            if a.used.get().lock().version() != 0 {
+                return None;
+            }
+            let x = value(&t)?;
+            let (dtype, dims, strides) = (x.dtype(), x.dims().into(), x.strides());
+            inputs.push(Input {
+                source: Source::Value(i),
+                dtype,
+                dims,
+                strides,
+                tracked: t.is_tracked(),
+                written: None,
+            });
+            starts.push(x);
+        }
+        let mut slots = vec![];
+        for s in &captured.slots {
+            let after = s.slot.grad(py);
+            let written = match (&s.before, &after) {
+                (Some(a), Some(b)) if a.is(b) => GradWrite::Keep,
+                (None, None) => GradWrite::Keep,
+                (Some(_), None) => GradWrite::Clear,
+                (_, Some(g)) => {
+                    let t = g.get().tensor();
+                    if t.is_tracked() {
+                        return None;
+                    }
+                    results.push(value(&t)?);
+                    GradWrite::Set(results.len() - 1, g.get().dialect())
+                }
+            };
+            slots.push(GradInput {
+                slot: s.argument.is_none().then(|| s.slot.clone()),
+                argument: s.argument,
+                present: s.before.is_some(),
+                written,
+            });
+        }
+        let mut out = vec![];
+        let mut returned: Vec<usize> = vec![];
+        for o in outputs {
+            if let Some(i) = self.arguments.iter().position(|a| a.used.is(o)) {
+                out.push(Output::Argument(i));
+                continue;
+            }
+            let place = match &o.get().lock().value {
+                Value::Own(_) => None,
+                Value::Shared(p) => Some((p.place_of_part().key(), p.place().is_some())),
+            };
+            if let Some((key, all)) = place {
+                let from_outside = captured.cells.iter().any(|c| c.place.key() == key);
+                if from_outside && all && o.get().lock().slot.is_some() {
+                    out.push(Output::Object(o.clone().into_any().unbind()));
+                    continue;
+                }
+                // A view of memory that somebody else has would not be one any more.
+                if from_outside || returned.contains(&key) {
+                    return None;
+                }
+                returned.push(key);
+            }
+            let array = value(&o.get().tensor())?;
+            results.push(array);
+            out.push(Output::New(results.len() - 1, o.get().dialect()));
+        }
+        let saved_from = results.len();
+        let Some(grads) = grads else {
+            let forward = Program::new(&starts, &calls, &results)?;
+            let (backward, grads) = (None, vec![]);
+            return Some(Compiled {
+                forward,
+                backward,
+                inputs,
+                slots,
+                same_memory,
+                outputs: out,
+                saved_from,
+                grads,
+            });
+        };
+        let Gradients { boundary, seeds } = self.gradients().take()?;
+        let (mut places, mut gradients) = (vec![], vec![]);
+        for g in grads {
+            let place = match g {
+                None => None,
+                Some(g) => {
+                    gradients.push(value(&g.get().tensor())?);
+                    Some(gradients.len() - 1)
+                }
+            };
+            places.push(place);
+        }
+        let (first, second) = calls.split_at(boundary);
+        let saved = Program::read_by(&starts, first, second, &gradients);
+        results.extend(saved.iter().cloned());
+        let forward = Program::new(&starts, first, &results)?;
+        let begins: Vec<Array> = saved.into_iter().chain(seeds).collect();
+        let backward = Some(Program::new(&begins, second, &gradients)?);
+        Some(Compiled {
+            forward,
+            backward,
+            inputs,
+            slots,
+            same_memory,
+            outputs: out,
+            saved_from,
+            grads: places,
+        })
+    }
+}
+
+/// By tensor: the first one that has the same memory.
+fn same_memory<'a>(tensors: impl Iterator<Item = &'a Var>) -> Vec<usize> {
+    let keys: Vec<usize> = tensors.map(|v| v.lock().shared().place_of_part().key()).collect();
+    keys.iter().map(|key| keys.iter().position(|k| k == key).expect("it is there")).collect()
+}
+
+/// The memory of a tensor that a program reads as a whole.
+fn place_of(v: &Var) -> Option<Place> {
+    v.lock().shared().place()
+}
+
+impl Compiled {
+    /// The input arrays, with the memory that they lie in. None where the arguments or the tensors from outside are not
+    /// of the kind that the program is for.
+    fn read(&self, py: Python<'_>, arguments: &[Bound<'_, Var>]) -> Option<Vec<(Array, Option<Place>)>> {
+        let mut arrays = Vec::with_capacity(self.inputs.len());
+        for input in &self.inputs {
+            let place = match &input.source {
+                Source::Value(i) => {
+                    let is_part =
+                        matches!(&arguments[*i].get().lock().value, Value::Shared(p) if p.place().is_none());
+                    if !is_part {
+                        return None;
+                    }
+                    None
+                }
+                Source::Argument(i) => Some(place_of(arguments[*i].get())?),
+                Source::Memory(place) => Some(place.upgrade()?),
+                Source::Grad(i) => Some(place_of(self.slot(*i, arguments)?.grad(py)?.get())?),
+            };
+            let t = match (&place, &input.source) {
+                (Some(place), _) => place.read(),
+                (None, Source::Value(i)) => arguments[*i].get().tensor(),
+                _ => unreachable!("only values have no place"),
+            };
+            let same = t.dtype() == input.dtype
+                && t.levels.is_empty()
+                && t.array.dims() == input.dims.as_slice()
+                && t.array.strides() == input.strides
+                && t.is_tracked() == input.tracked
+                && !t.array.is_sealed();
+            if !same {
+                return None;
+            }
+            arrays.push((t.array, place));
+        }
+        if same_memory(arguments.iter().map(Bound::get)) != self.same_memory {
+            return None;
+        }
+        // An argument may have the memory of a tensor from outside.
+        for (input, (_, place)) in self.inputs.iter().zip(&arrays) {
+            let (Some(place), Source::Memory(_)) = (place, &input.source) else { continue };
+            if arrays.iter().filter(|(_, p)| p.as_ref().is_some_and(|p| p.key() == place.key())).count() > 1 {
+                return None;
+            }
+        }
+        for (i, s) in self.slots.iter().enumerate() {
+            if self.slot(i, arguments)?.grad(py).is_some() != s.present {
+                return None;
+            }
+        }
+        Some(arrays)
+    }
+
+    fn slot(&self, i: usize, arguments: &[Bound<'_, Var>]) -> Option<Arc<Slot>> {
+        match &self.slots[i] {
+            GradInput { slot: Some(slot), .. } => Some(slot.clone()),
+            GradInput { argument: Some(i), .. } => arguments[*i].get().lock().slot.clone(),
+            GradInput { .. } => None,
+        }
+    }
+}
+
+/// What came of a run.
+#[derive(IntoPyObject)]
+enum Run<'py> {
+    Done(Vec<Bound<'py, PyAny>>, Vec<Bound<'py, Var>>),
+    #[pyo3(transparent)]
+    Other(Option<bool>),
+}
+
+#[pymethods]
+impl Compiled {
+    /// Runs the program. Returns the outputs and what is saved for the gradients; None where the program is not for
+    /// these arguments, and False where the shape of a value depends on numbers, so that no program can compute it.
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = list)] arguments: Vec<Bound<'py, Var>>,
+    ) -> PyResult<Run<'py>> {
+        let Some(arrays) = self.read(py, &arguments) else { return Ok(Run::Other(None)) };
+        let (arrays, places): (Vec<Array>, Vec<Option<Place>>) = arrays.into_iter().unzip();
+        let Some(mut results) = without_gil(py, || self.forward.run(&arrays))? else {
+            return Ok(Run::Other(Some(false)));
+        };
+        drop(arrays);
+        let mut made = vec![];
+        for array in results.split_off(self.saved_from) {
+            made.push(Var::object(py, Value::Own(Tensor::constant(array)), Dialect::Native)?);
+        }
+        let mut outputs = vec![];
+        for o in &self.outputs {
+            outputs.push(match o {
+                Output::New(i, dialect) => {
+                    Var::result(py, Tensor::constant(results[*i].clone()), *dialect)?.into_any()
+                }
+                Output::Argument(i) => arguments[*i].clone().into_any(),
+                Output::Object(o) => o.bind(py).clone(),
+            });
+        }
+        for (input, place) in self.inputs.iter().zip(places) {
+            if let (Some(i), Some(place)) = (input.written, place) {
+                place.write(results[i].clone());
+            }
+        }
+        for (i, s) in self.slots.iter().enumerate() {
+            let Some(slot) = self.slot(i, &arguments) else { continue };
+            match &s.written {
+                GradWrite::Keep => {}
+                GradWrite::Clear => slot.set_grad(None),
+                GradWrite::Set(i, dialect) => {
+                    let grad = Var::result(py, Tensor::constant(results[*i].clone()), *dialect)?;
+                    slot.set_grad(Some(grad.unbind()));
+                }
+            }
+        }
+        Ok(Run::Done(outputs, made))
+    }
+
+    /// The gradients of the leaves, None where there is none, given what `run` saved and the gradients of the outputs. None
+    /// where the shape of a value depends on numbers.
+    fn gradients<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = list)] saved: Vec<Bound<'py, Var>>,
+        #[pyo3(from_py_with = list)] seeds: Vec<Bound<'py, Var>>,
+    ) -> PyResult<Option<Vec<Option<Bound<'py, Var>>>>> {
+        let Some(backward) = &self.backward else { return Ok(None) };
+        let mut arrays: Vec<Array> = saved.iter().map(|v| v.get().tensor().array).collect();
+        for seed in &seeds {
+            arrays.push(seed.get().tensor().array.contiguous()?);
+        }
+        let Some(grads) = without_gil(py, || backward.run(&arrays))? else { return Ok(None) };
+        let grad = |i: &Option<usize>| {
+            i.map(|i| Var::result(py, Tensor::constant(grads[i].clone()), Dialect::Native)).transpose()
+        };
+        self.grads.iter().map(grad).collect::<PyResult<_>>().map(Some)
+    }
+
+    /// The name of each op of the program, and the line that applied it.
+    fn ops(&self) -> Vec<(&'static str, Option<String>)> {
+        let both = self.forward.ops().chain(self.backward.iter().flat_map(Program::ops));
+        both.map(|(name, site)| (name, site.describe())).collect()
+    }
+
+    /// How many tensors from outside the program reads, and how many values it writes back.
+    #[getter]
+    fn captured(&self) -> (usize, usize) {
+        let outside = self.inputs.iter().filter(|i| matches!(i.source, Source::Memory(_) | Source::Grad(_)));
+        (outside.count(), self.inputs.iter().filter(|i| i.written.is_some()).count())
+    }
+}
+
+/// Whether this thread takes a trace.
+#[pyfunction]
+fn is_tracing() -> bool {
+    modes::trace().is_some()
+}
+
+/// Gives up the trace that this thread takes, if it does.
+#[pyfunction]
+fn give_up_trace(reason: &str) {
+    if let Some(trace) = modes::trace() {
+        trace.give_up(interned(reason));
+    }
+}
+
+/// The modes of this thread that a program depends on. None where functions run as they are: while a trace is taken,
+/// inside vmap, and while ops are watched. With `tracing` they are those of a trace.
+#[pyfunction]
+#[pyo3(signature = (tracing=false))]
+fn program_modes(tracing: bool) -> Option<(bool, bool, Option<&'static str>, &'static str)> {
+    const EAGER: Flags = Flags::WATCHING.and(Flags::PACKING).and(Flags::LIVE_LEVELS);
+    let flags = modes::flags();
+    if flags.has(EAGER) || !tracing && flags.has(Flags::TRACING) {
+        return None;
+    }
+    let autocast =
+        if flags.has(Flags::AUTOCAST) { modes::with(|m| m.autocast).map(DType::name) } else { None };
+    let records = !flags.has(Flags::NOT_RECORDING);
+    Some((records, flags.has(Flags::INFERENCE), autocast, default_float().name()))
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(program_modes, m)?)?;
+    m.add_function(wrap_pyfunction!(is_tracing, m)?)?;
+    m.add_function(wrap_pyfunction!(give_up_trace, m)?)?;
+    m.add_class::<Tracer>()?;
+    m.add_class::<Compiled>()
+}

@@ -1,0 +1,116 @@
+//! What a trace captures: the tensors from outside that the traced function reads. A program reads and writes them where
+//! they are, so a later write to them is seen.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::PyWeakrefReference;
+use rustc_hash::FxHashSet;
+
+use super::storage::Place;
+use super::var::{Slot, Value, Var};
+use crate::array::Array;
+use crate::bind::python::capi::attached;
+use crate::graph::{Trace, modes};
+
+/// Memory that a program reads, and may write to.
+pub struct Cell {
+    pub place: Place,
+    /// The argument that has the memory; None for a tensor that the function found elsewhere.
+    pub argument: Option<usize>,
+    /// The tensor whose gradient has the memory, as an index of [`Captured::slots`].
+    pub grad_of: Option<usize>,
+    /// The elements when the trace met them.
+    pub before: Array,
+}
+
+/// A tensor with a gradient that the function may change.
+pub struct GradCell {
+    pub slot: Arc<Slot>,
+    pub argument: Option<usize>,
+    pub before: Option<Py<Var>>,
+}
+
+#[derive(Default)]
+pub struct Captured {
+    pub cells: Vec<Cell>,
+    pub slots: Vec<GradCell>,
+    known: FxHashSet<usize>,
+    /// The tensors that were made while the trace was taken, as weak references.
+    made: Vec<Py<PyWeakrefReference>>,
+}
+
+impl Captured {
+    /// The tensors made while the trace was taken that still exist.
+    pub fn alive<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, Var>> {
+        self.made.iter().filter_map(|w| w.bind(py).upgrade_as().ok().flatten()).collect()
+    }
+}
+
+/// What the traces of this module keep.
+#[derive(Default)]
+pub struct Captures(Mutex<Captured>);
+
+impl Captures {
+    pub fn of(trace: &Trace) -> MutexGuard<'_, Captured> {
+        let captures: &Captures = trace.host.downcast_ref().expect("this module begins all traces");
+        captures.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Remembers a new tensor, if a trace is taken.
+#[cold]
+pub fn note_made(var: &Bound<'_, Var>) -> PyResult<()> {
+    if let Some(trace) = modes::trace() {
+        let weak = PyWeakrefReference::new(var)?.unbind();
+        Captures::of(&trace).made.push(weak);
+    }
+    Ok(())
+}
+
+impl Var {
+    /// Makes the memory of this tensor an input of the trace, unless the trace knows its value already.
+    #[cold]
+    pub fn capture(&self, trace: &Arc<Trace>) {
+        self.capture_as(trace, None);
+    }
+
+    /// [`Var::capture`] of an argument.
+    pub fn capture_as(&self, trace: &Arc<Trace>, argument: Option<usize>) {
+        let mut state = self.lock();
+        if matches!(&state.value, Value::Own(t) if trace.knows(&t.array)) {
+            return;
+        }
+        let shared = state.shared();
+        let place = shared.place_of_part();
+        let all = place.read();
+        let slot = state.slot.clone();
+        drop(state);
+        if !all.levels.is_empty() {
+            return trace.give_up("it reads a tensor of a vmap that began before");
+        }
+        let mut captured = Captures::of(trace);
+        if !trace.knows(&all.array) {
+            let grad_of = captured.slots.iter().position(|s| {
+                s.before.as_ref().is_some_and(|g| {
+                    matches!(&g.get().lock().value, Value::Shared(p) if p.place_of_part().key() == place.key())
+                })
+            });
+            let sealed = trace.seal(all.array);
+            let before = sealed.unsealed().clone();
+            place.put(sealed);
+            captured.known.insert(place.key());
+            captured.cells.push(Cell { place: place.clone(), argument, grad_of, before });
+        }
+        let Some(slot) = slot.filter(|_| captured.known.contains(&place.key())) else { return };
+        if captured.slots.iter().any(|s| Arc::ptr_eq(&s.slot, &slot)) {
+            return;
+        }
+        let before = attached(|py| slot.grad(py));
+        if let Some(grad) = &before {
+            // Its memory can be shared from now on, so it is found when the trace meets it.
+            grad.get().lock().shared();
+        }
+        captured.slots.push(GradCell { slot, argument, before });
+    }
+}

@@ -1,0 +1,54 @@
+//! The outputs of an op on arrays.
+
+use smallvec::SmallVec;
+
+use super::levels::Levels;
+use super::record::{Op, Outputs, Tensor};
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::kernel::pointwise::half;
+use crate::shape::Dims;
+
+/// The outputs of an op.
+#[inline(always)]
+pub(crate) fn computed(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+    if ins.iter().any(|x| x.dtype().is_half()) && !op.takes_half() {
+        return in_float32(op, ins, batch_ndim);
+    }
+    op.forward(ins, batch_ndim)
+}
+
+/// The outputs of an op on half dtypes. They are rounded to the dtype of the inputs, unless an input has another float
+/// dtype.
+#[cold]
+fn in_float32(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+    let wide = ins.iter().map(|x| half::widened(x)).collect::<Result<SmallVec<[Array; 4]>>>()?;
+    let mut outs = op.forward(&wide.iter().collect::<SmallVec<[&Array; 4]>>(), batch_ndim)?;
+    let floats = ins.iter().map(|x| x.dtype()).filter(|d| d.is_differentiable());
+    if let Some(dtype) = floats.reduce(DType::promote).filter(|d| d.is_half()) {
+        for out in outs.iter_mut().filter(|out| out.dtype() == DType::F32) {
+            *out = half::narrowed(out, dtype)?;
+        }
+    }
+    Ok(outs)
+}
+
+/// The tensor's array with one hidden axis for each of `levels`, of size 1 where the tensor lacks it.
+pub(crate) fn align(t: &Tensor, levels: &Levels) -> Array {
+    if t.levels == *levels {
+        return t.array.clone();
+    }
+    let mut own = t.levels.as_slice().iter().zip(t.array.dims().iter().zip(t.array.strides())).peekable();
+    let mut hidden: SmallVec<[(usize, isize); 4]> = SmallVec::new();
+    for level in levels.as_slice() {
+        hidden.push(match own.next_if(|(l, _)| *l == level) {
+            Some((_, (&d, s))) => (d, s),
+            None => (1, 0),
+        });
+    }
+    let strides = t.array.strides();
+    let visible = t.dims().iter().copied().zip(strides[t.levels.len()..].iter().copied());
+    let (dims, strides): (Dims, crate::shape::Strides) = hidden.into_iter().chain(visible).unzip();
+    t.array.restride(&dims, &strides, 0)
+}

@@ -1,0 +1,123 @@
+//! Traces: what a thread computes, recorded op by op where ops are applied, so that a program can compute it again with
+//! other numbers.
+//!
+//! A trace is closed: it seals the values that may be others in the next run, and whoever reads the numbers of such a
+//! value outside of `apply` makes the trace give up.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use smallvec::SmallVec;
+
+use super::record::Op;
+use super::site::Site;
+use crate::array::{Array, Seal};
+
+/// One op that was applied. The arrays are without seals.
+pub struct Call {
+    pub op: Arc<dyn Op>,
+    pub ins: SmallVec<[Array; 2]>,
+    pub outs: SmallVec<[Array; 1]>,
+    pub batch_ndim: usize,
+    pub site: Site,
+}
+
+/// Why a trace was given up, and the line of the user's program where that was.
+#[derive(Clone, Copy, Debug)]
+pub struct GivenUp {
+    pub reason: &'static str,
+    pub site: Site,
+}
+
+pub struct Trace {
+    number: u32,
+    open: AtomicBool,
+    calls: Mutex<Vec<Call>>,
+    given_up: OnceLock<GivenUp>,
+    /// What the caller keeps with the trace.
+    pub host: Box<dyn Any + Send + Sync>,
+}
+
+/// The seal of a trace.
+struct Guard(Arc<Trace>);
+
+impl Seal for Guard {
+    fn read(&self) {
+        self.0.give_up("its numbers are read");
+    }
+
+    fn trace(&self) -> u32 {
+        self.0.number
+    }
+}
+
+impl Trace {
+    pub fn new(host: Box<dyn Any + Send + Sync>) -> Arc<Trace> {
+        static NUMBERS: AtomicU32 = AtomicU32::new(1);
+        let mut number = NUMBERS.fetch_add(1, Relaxed);
+        if number == 0 {
+            number = NUMBERS.fetch_add(1, Relaxed);
+        }
+        Arc::new(Trace {
+            number,
+            open: AtomicBool::new(true),
+            calls: Mutex::default(),
+            given_up: OnceLock::new(),
+            host,
+        })
+    }
+
+    /// The number of the trace, which is not 0.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Whether ops are still recorded.
+    pub fn is_open(&self) -> bool {
+        self.open.load(Relaxed)
+    }
+
+    /// Gives the trace up, if it is open. From now on its seals mean nothing.
+    #[cold]
+    pub fn give_up(&self, reason: &'static str) {
+        if self.open.swap(false, Relaxed) {
+            _ = self.given_up.set(GivenUp { reason, site: Site::current() });
+            let calls = std::mem::take(&mut *self.calls());
+            drop(calls);
+        }
+    }
+
+    pub fn given_up(&self) -> Option<GivenUp> {
+        self.given_up.get().copied()
+    }
+
+    /// Ends the trace: what was recorded, or none if it was given up.
+    pub fn end(&self) -> Option<Vec<Call>> {
+        self.open.swap(false, Relaxed).then(|| std::mem::take(&mut *self.calls()))
+    }
+
+    /// How many ops were recorded so far.
+    pub fn count(&self) -> usize {
+        self.calls().len()
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Vec<Call>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The array under the seal of this trace.
+    pub fn seal(self: &Arc<Trace>, array: Array) -> Array {
+        array.sealed(Arc::new(Guard(self.clone())))
+    }
+
+    /// Records an op that was applied.
+    pub(super) fn record(&self, call: Call) {
+        self.calls().push(call);
+    }
+
+    /// Whether the array is a value of this trace: sealed by it, or a constant that was made while it was taken.
+    pub fn knows(&self, array: &Array) -> bool {
+        array.trace() == self.number
+    }
+}

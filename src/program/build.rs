@@ -1,0 +1,180 @@
+//! A trace as a program.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::{Id, Origin, Program, Step, Value};
+use crate::array::Array;
+use crate::graph::trace::Call;
+
+/// The values of a trace, found by the memory they lie in.
+#[derive(Default)]
+struct Values {
+    values: Vec<Value>,
+    /// By buffer: the value that was made in it, and the bytes from the buffer to its first element.
+    memory: FxHashMap<usize, (Id, usize)>,
+    views: FxHashMap<View, Id>,
+    /// The constants, which keep their address while the values are looked for.
+    constants: FxHashMap<usize, Id>,
+}
+
+/// What tells a view of a value from another.
+#[derive(PartialEq, Eq, Hash)]
+struct View {
+    of: Id,
+    offset: isize,
+    dims: SmallVec<[usize; 4]>,
+    strides: SmallVec<[isize; 4]>,
+    is_real_part: bool,
+}
+
+impl Values {
+    fn add(&mut self, a: &Array, origin: Origin) -> Id {
+        let id = self.values.len() as Id;
+        self.values.push(Value { origin, dtype: a.dtype(), dims: a.dims().into(), strides: a.strides() });
+        id
+    }
+
+    /// A value that has memory of its own.
+    fn made(&mut self, a: &Array, origin: Origin) -> Id {
+        let id = self.add(a, origin);
+        let (buffer, offset) = a.place();
+        self.memory.insert(buffer, (id, offset));
+        id
+    }
+
+    /// The value of an array that was sealed in the trace: one that an op made, or a view of such.
+    fn find(&mut self, a: &Array) -> Option<Id> {
+        if !a.has_place() {
+            return None;
+        }
+        let (buffer, start) = a.place();
+        let &(of, first) = self.memory.get(&buffer)?;
+        let whole = &self.values[of as usize];
+        let offset = (start as isize - first as isize) / a.dtype().size() as isize;
+        if offset == 0
+            && whole.dtype == a.dtype()
+            && whole.dims.as_slice() == a.dims()
+            && whole.strides == a.strides()
+        {
+            return Some(of);
+        }
+        let key = View {
+            of,
+            offset,
+            dims: a.dims().into(),
+            strides: a.strides().as_slice().into(),
+            is_real_part: whole.dtype != a.dtype(),
+        };
+        if let Some(&id) = self.views.get(&key) {
+            return Some(id);
+        }
+        let id = self.add(a, Origin::View { of, offset });
+        self.views.insert(key, id);
+        Some(id)
+    }
+
+    fn find_or_constant(&mut self, a: &Array) -> Id {
+        if let Some(id) = self.find(a) {
+            return id;
+        }
+        if let Some(&id) = self.constants.get(&a.identity()) {
+            return id;
+        }
+        let id = self.add(a, Origin::Constant(a.clone()));
+        self.constants.insert(a.identity(), id);
+        id
+    }
+
+    /// The value whose memory a value lies in.
+    fn whole(&self, id: Id) -> Id {
+        match self.values[id as usize].origin {
+            Origin::View { of, .. } => of,
+            _ => id,
+        }
+    }
+}
+
+impl Program {
+    /// The program of a trace: what computes `outputs` from `inputs`, and nothing else. All arrays are without seals.
+    /// None if a value is a view that a program cannot make.
+    pub fn new(inputs: &[Array], calls: &[Call], outputs: &[Array]) -> Option<Program> {
+        let mut v = Values::default();
+        for x in inputs {
+            v.made(x, Origin::Input);
+        }
+        let mut steps = vec![];
+        for call in calls {
+            let ins = call.ins.iter().map(|x| v.find_or_constant(x)).collect();
+            let known = v.values.len();
+            let outs: SmallVec<[Id; 1]> =
+                call.outs.iter().map(|x| v.find(x).unwrap_or_else(|| v.made(x, Origin::Made))).collect();
+            // An op that only views its input makes nothing.
+            let makes =
+                |&id: &Id| id as usize >= known && matches!(v.values[id as usize].origin, Origin::Made);
+            if outs.iter().all(makes) {
+                let (op, batch_ndim, site) = (call.op.clone(), call.batch_ndim, call.site);
+                steps.push(Step { op, batch_ndim, ins, outs, last: SmallVec::new(), site });
+            } else if outs.iter().any(makes) {
+                return None;
+            }
+        }
+        let outputs: Vec<Id> = outputs.iter().map(|x| v.find_or_constant(x)).collect();
+        // A view of another dtype is one of the parts of complex numbers.
+        let viewable = |value: &Value| match value.origin {
+            Origin::View { of, .. } => {
+                let whole = v.values[of as usize].dtype;
+                whole == value.dtype || whole.is_complex() && whole.real() == value.dtype
+            }
+            _ => true,
+        };
+        if !v.values.iter().all(viewable) {
+            return None;
+        }
+        let steps = needed(&v, steps, &outputs);
+        Some(Program { inputs: inputs.len(), values: v.values, steps, outputs })
+    }
+}
+
+impl Program {
+    /// The values that the second part of a trace reads (or returns, as `outputs`) and the first part, or the inputs of
+    /// the trace, have.
+    pub fn read_by(inputs: &[Array], first: &[Call], second: &[Call], outputs: &[Array]) -> Vec<Array> {
+        let mut own: FxHashMap<usize, &Array> = FxHashMap::default();
+        for x in inputs.iter().chain(first.iter().flat_map(|c| &c.outs)).filter(|x| x.has_place()) {
+            own.entry(x.place().0).or_insert(x);
+        }
+        let mut saved = vec![];
+        for x in second.iter().flat_map(|c| &c.ins).chain(outputs).filter(|x| x.has_place()) {
+            if let Some(x) = own.remove(&x.place().0) {
+                saved.push(x.clone());
+            }
+        }
+        saved
+    }
+}
+
+/// The steps that the outputs depend on, each with the values that it is the last to read.
+fn needed(v: &Values, steps: Vec<Step>, outputs: &[Id]) -> Vec<Step> {
+    let mut read = vec![false; v.values.len()];
+    outputs.iter().for_each(|&id| read[v.whole(id) as usize] = true);
+    let mut kept = vec![];
+    for mut step in steps.into_iter().rev() {
+        // What has no inputs draws random numbers, and those that follow depend on how many were drawn.
+        if !step.ins.is_empty() && !step.outs.iter().any(|&id| read[id as usize]) {
+            continue;
+        }
+        step.last.extend(step.outs.iter().copied().filter(|&id| !read[id as usize]));
+        for &id in &step.ins {
+            let whole = v.whole(id);
+            if !std::mem::replace(&mut read[whole as usize], true)
+                && matches!(v.values[whole as usize].origin, Origin::Made)
+            {
+                step.last.push(whole);
+            }
+        }
+        kept.push(step);
+    }
+    kept.reverse();
+    kept
+}

@@ -1,0 +1,92 @@
+"""Compiled functions give the bits of the functions themselves at numbers that the trace has not seen."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+from ferrograd._tree import leaves
+
+from tests import check
+from tests.cases import Case, all_cases
+from tests.check import differentiated
+
+CASES = {case.id: case for case in all_cases()}
+
+
+def bits(value: Any) -> list[Any]:
+    """What two results must have in common."""
+    return [
+        (x.dtype, tuple(x.shape), x.requires_grad, x.detach().numpy().tobytes()) if isinstance(x, fg.Tensor) else x
+        for x in leaves(value)
+    ]
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    try:
+        return bits(call())
+    except Exception as e:
+        return type(e), str(e)
+
+
+def agree(f: Callable[..., Any], first: list[Any], second: list[Any]) -> Any:
+    """Compiles ``f``, calls it at two inputs, and compares both results with those of ``f``."""
+    compiled = fg.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for inputs in (first, second, second):
+            state = fg.get_rng_state()
+            wanted = outcome(partial(f, *inputs))
+            fg.set_rng_state(state)
+            assert outcome(partial(compiled, *inputs)) == wanted
+    return compiled
+
+
+def others(case: Case) -> list[Any]:
+    """The inputs of a row with other numbers: the same ones in another order, which keeps them in their domain."""
+
+    def other(x: Any) -> Any:
+        if isinstance(x, list):
+            return [other(part) for part in x]
+        x = np.asarray(x)
+        square = x.ndim > 1 and x.shape[-1] == x.shape[-2]
+        return np.ascontiguousarray(np.swapaxes(x, -1, -2)) if square else np.flip(x).copy()
+
+    return [other(x) for x in case.inputs]
+
+
+def tensors(inputs: Any) -> list[Any]:
+    return [[fg.tensor(part) for part in x] if isinstance(x, list) else fg.tensor(x) for x in inputs]
+
+
+def compute(case: Case) -> Callable[..., Any]:
+    """The row's op as a function of its inputs."""
+    return lambda *x: check.function(case.op)(*case.lead, *case.prepare(*x), **case.kw)
+
+
+def gradients(case: Case) -> Callable[..., Any]:
+    """The first and second gradients of a sum of the row's results."""
+    wrt = differentiated(case)
+
+    def both(*x: Any) -> Any:
+        x = tuple([p.detach().requires_grad_() for p in t] if isinstance(t, list) else t for t in x)
+        inside = [t if i not in wrt or isinstance(t, list) else t.detach().requires_grad_() for i, t in enumerate(x)]
+        leaves_ = [p for i in wrt for p in (inside[i] if isinstance(inside[i], list) else [inside[i]])]
+        outs = check.flat(case.pick(check.function(case.op)(*case.lead, *case.prepare(*inside), **case.kw)))
+        first = check.run(outs, leaves_, create_graph=case.order > 1)
+        second = check.run(first, leaves_) if case.order > 1 else []
+        return [[t.detach() for t in part] for part in (outs, first, second)]
+
+    return both
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_op_compiled_alone(case: Case) -> None:
+    agree(compute(case), tensors(case.inputs), tensors(others(case)))
+    if differentiated(case):
+        agree(gradients(case), tensors(case.inputs), tensors(others(case)))
