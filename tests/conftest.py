@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 # The BLAS libraries of NumPy and SciPy start threads that cannot be told from others.
@@ -32,6 +33,12 @@ BEFORE = threads()
 
 #: The threads that worker processes left.
 LEFT: list[str] = []
+
+
+def pytest_collection_finish() -> None:
+    """Hides the objects of the thousands of tests from the garbage collector, which would visit them in every run."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -43,7 +43,7 @@ def run_program(text: str, *options: str, timeout: float = 100) -> subprocess.Co
 def script(text: str, timeout: float = 100) -> str:
     """The output of a Python program, which must succeed."""
     done = run_program(text, timeout=timeout)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, f"{done.stdout[-500:]}\n{done.stderr}"
     return done.stdout
 
 

@@ -56,6 +56,9 @@ def test_labels() -> None:
     hard = F.gumbel_softmax(normal(50, 3), hard=True)
     assert sorted(set(hard.numpy().ravel().round(12).tolist())) == [0.0, 1.0]
     assert hard.sum(-1).tolist() == pytest.approx([1.0] * 50)
+    half = F.gumbel_softmax(normal(50, 3).astype("bfloat16"))
+    assert half.dtype == paddle.bfloat16
+    assert half.sum(-1).tolist() == pytest.approx([1.0] * 50, abs=0.02)
     soft = normal(2, 3)
     F.gumbel_softmax(soft, 0.5).square().sum().backward()
     np.testing.assert_allclose(soft.grad.sum(-1).numpy(), [0, 0], atol=1e-12)

@@ -1,6 +1,6 @@
 """The worker that passes wrong arguments to every public function written in Python, in the dialects too.
 
-``python -m tests.reliability.bad_calls BLACKBOX MODULE...``, as :mod:`tests.reliability.bad_arguments`.
+``python -m tests.reliability.bad_calls BLACKBOX MODULE:NAME...``, as :mod:`tests.reliability.bad_arguments`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pkgutil
 import resource
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +36,17 @@ def modules() -> list[str]:
     return [m for m in found if not any(part.startswith("_") for part in m.split("."))]
 
 
-def functions(module: str) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """The public functions and classes that a module defines in Python."""
-    place = importlib.import_module(module)
-    for name in getattr(place, "__all__", [n for n in vars(place) if not n.startswith("_")]):
-        value = getattr(place, name)
-        if isinstance(value, types.FunctionType) and value.__module__.startswith("ferrograd") and name not in LEFT_OUT:
-            yield name, value
+def functions() -> dict[str, Callable[..., Any]]:
+    """The public functions that are defined in Python: each under the first of its names, ``module:name``."""
+    found: dict[Callable[..., Any], str] = {}
+    for module in modules():
+        place = importlib.import_module(module)
+        for name in getattr(place, "__all__", [n for n in vars(place) if not n.startswith("_")]):
+            value = getattr(place, name)
+            own = isinstance(value, types.FunctionType) and value.__module__.startswith("ferrograd")
+            if own and name not in LEFT_OUT:
+                found.setdefault(value, f"{module}:{name}")
+    return {name: function for function, name in found.items()}
 
 
 class Call(Walk):
@@ -76,12 +80,12 @@ class Call(Walk):
 
 
 def main() -> None:
-    """Walks the modules named on the command line."""
+    """Walks the functions named on the command line."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     box = os.open(Path(sys.argv[1]), os.O_RDWR | os.O_CREAT)
-    for module in sys.argv[2:]:
-        for name, function in functions(module):
-            Call([f"{module}.{name}"], function, box).wrongly()
+    every = functions()
+    for name in sys.argv[2:]:
+        Call([name.replace(":", ".")], every[name], box).wrongly()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ MUTATIONS = int(os.environ.get("FERROGRAD_MUTATIONS", "3000"))
 
 WORKER = """
     import copy, io, pickle, random, warnings
+    import ferrograd.torch as torch
     warnings.simplefilter("ignore")
 
     def mutated(data, rng):

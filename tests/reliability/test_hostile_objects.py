@@ -5,15 +5,11 @@ from __future__ import annotations
 
 import textwrap
 
-import pytest
-
 from tests.engine.test_threads import script
 
 LIMITED = """
-    import resource
+    import itertools, resource
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-    import ferrograd.torch as torch
-    import ferrograd.paddle as paddle
     from ferrograd import _core
 """
 
@@ -47,21 +43,23 @@ def test_the_number_of_a_dialect_is_checked() -> None:
     """)
 
 
-@pytest.mark.parametrize("length", ["2**45", "2**62", "2**63", "-1", "1 / 0"])
-def test_a_length_is_not_believed(length: str) -> None:
-    limited(f"""
+def test_a_length_is_not_believed() -> None:
+    limited("""
+    import ferrograd.torch as torch
+
     class Liar(list):
         def __len__(self):
-            return {length}
+            return eval(length)
 
     class Sequence:
         def __init__(self, items): self.items = items
-        def __len__(self): return {length}
-        def __length_hint__(self): return {length}
+        def __len__(self): return eval(length)
+        def __length_hint__(self): return eval(length)
         def __getitem__(self, i): return self.items[i]
 
     x = fg.tensor([1.0, 2.0], requires_grad=True)
-    for kind in (Liar, Sequence):
+    for length, kind in itertools.product(("2**45", "2**62", "2**63", "-1", "1 / 0"), (Liar, Sequence)):
+        print(length, kind, flush=True)
         seen = []
         handle = torch.autograd.graph.register_multi_grad_hook(kind([x]), seen.append)
         (x * x).sum().backward()
@@ -80,15 +78,14 @@ def test_a_length_is_not_believed(length: str) -> None:
 
 def test_an_endless_iterable_is_a_lack_of_memory_or_an_interrupt() -> None:
     limited("""
-    import itertools
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     signal.setitimer(signal.ITIMER_REAL, 1)
-    start = time.time()
     try:
         fg.zeros(itertools.count())
     except (KeyboardInterrupt, MemoryError):
         pass
-    assert time.time() - start < 5
+    else:
+        raise AssertionError("no error")
     """)
 
 
@@ -113,17 +110,18 @@ GIANTS = [
 ]
 
 
-@pytest.mark.parametrize("call", GIANTS)
-def test_a_giant_of_one_element_is_a_lack_of_memory(call: str) -> None:
+def test_a_giant_of_one_element_is_a_lack_of_memory() -> None:
     limited(f"""
-    for _ in range(2):
-        try:
-            {call}
-        except MemoryError:
-            pass
-        else:
-            raise AssertionError("no error")
-    assert fg.linalg.det(fg.eye(3)).item() == 1.0
+    for call in {GIANTS}:
+        print(call, flush=True)
+        for _ in range(2):
+            try:
+                eval(call)
+            except MemoryError:
+                pass
+            else:
+                raise AssertionError("no error")
+        assert fg.linalg.det(fg.eye(3)).item() == 1.0
     """)
 
 

@@ -1,4 +1,8 @@
-"""Ctrl-C in long work of a single op: it is heard within about a second, and other ops work afterwards."""
+"""Ctrl-C in long work of a single op: it is heard within about a second, and other ops work afterwards.
+
+The seconds are those that the process computes, so that other work of the machine does not count. The signal of their
+clock stands for Ctrl-C.
+"""
 
 from __future__ import annotations
 
@@ -28,19 +32,18 @@ def test_ctrl_c_is_heard_within_a_second(name: str) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
         many = fg.tensor(np.random.default_rng(0).random({20_000_000 if "sort" in name else 10}))
         square, ints = (fg.ones((6000, 6000)), fg.ones((2500, 2500), dtype="int64")) if {"matmul" in name} else (0, 0)
-        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.signal(signal.SIGPROF, signal.default_int_handler)
         heard = []
         def run():
-            start = time.time()
-            signal.setitimer(signal.ITIMER_REAL, 0.5)
+            start = time.process_time()
+            signal.setitimer(signal.ITIMER_PROF, 0.5)
             try:
                 {LONG[name]}
             except KeyboardInterrupt:
-                pass
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            heard.append(time.time() - start)
+                heard.append(time.process_time() - start)
+            signal.setitimer(signal.ITIMER_PROF, 0)
         for _ in range(2):
             run()
-        assert 0.5 < max(heard) < 2, heard
+        assert heard and max(heard) < 2 * fg.get_num_threads(), heard
         assert fg.sum(fg.ones((10,))).item() == 10
     """)

@@ -72,7 +72,6 @@ WORK = {
 
 SWEEP = """
 import gc, resource
-from ferrograd import torch
 
 #: Bytes that a round may take beyond what the process has: the first rounds meet the library cold, the others warm.
 ROOMS = [0, 1 << 16, 1 << 20, 1 << 22, 1 << 24, 1 << 25, 1 << 26, 1 << 27, 1 << 30]
@@ -87,7 +86,7 @@ def chain_of_views(x, n):
         x = x.mT
     return x
 
-class Double(torch.autograd.Function):
+class Double(fg.Function):
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)

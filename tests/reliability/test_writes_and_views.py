@@ -10,7 +10,7 @@ import pytest
 from tests.reliability.writes import run
 
 
-@pytest.mark.parametrize("block", range(20))
+@pytest.mark.parametrize("block", range(10))
 def test_programs(block: int) -> None:
     for seed in range(block * 300, (block + 1) * 300):
         run(seed)

@@ -80,9 +80,9 @@ def gumbel_softmax(
 ) -> Tensor:
     """Random points near the corners of a simplex; with ``hard`` the corners, with the gradient of the points."""
     x = _arguments.tensor(x, "gumbel_softmax", "x")
-    tiny = float(np.finfo(x.dtype).tiny)
-    drawn = ops.cast(ops.uniform(tiny, 1.0, list(x.shape)), x.dtype)
-    soft = ops.softmax((x - ops.log(-ops.log(drawn))) / temperature, axis)
+    tiny = float(np.finfo(np.float32).tiny)
+    noise = ops.cast(-ops.log(-ops.log(ops.uniform(tiny, 1.0, list(x.shape)))), x.dtype)
+    soft = ops.softmax((x + noise) / temperature, axis)
     if not hard:
         return soft
     top = ops.amax(soft.detach(), axis, True)
