@@ -234,3 +234,54 @@ def test_shapes_of_one_row_none_and_nothing() -> None:
     a, b = torch.eye(5, 2), torch.ones(5, 3)
     assert torch.linalg.lstsq(a, b).residuals.shape == (0,)
     assert torch.linalg.lstsq(a, b, driver="gelsd").residuals.shape == (3,)
+
+
+def test_windows_are_those_of_numpy() -> None:
+    pairs = [
+        (torch.hann_window, np.hanning),
+        (torch.hamming_window, np.hamming),
+        (torch.blackman_window, np.blackman),
+        (torch.bartlett_window, np.bartlett),
+        (torch.kaiser_window, lambda n: np.kaiser(n, 12.0)),
+    ]
+    for window, wanted in pairs:
+        for n in (0, 1, 2, 7):
+            np.testing.assert_allclose(numbers(window(n, False, dtype=torch.float64)), wanted(n), atol=1e-15)
+        np.testing.assert_allclose(numbers(window(6, dtype=torch.float64)), wanted(7)[:-1], atol=1e-15)
+    assert torch.hann_window(3, requires_grad=True).requires_grad
+    with pytest.raises(ValueError, match="kaiser_window requires non-negative"):
+        torch.kaiser_window(-1)
+
+
+def test_places_in_matrices() -> None:
+    for ours, wanted in ((torch.tril_indices, np.tril_indices), (torch.triu_indices, np.triu_indices)):
+        np.testing.assert_array_equal(numbers(ours(3, 4, 1)), np.array(wanted(3, 1, 4)))
+    places = torch.tensor([5, 2])
+    assert [i.tolist() for i in torch.unravel_index(places, (2, 3))] == [[1, 0], [2, 2]]
+    with pytest.raises(ValueError, match="no element"):
+        torch.unravel_index(places, (2, 2))
+
+
+def test_names_beside_those_of_the_core() -> None:
+    x = torch.tensor([-math.inf, 1.0, math.inf])
+    assert torch.isneginf(x).tolist() == [True, False, False]
+    assert x.isposinf().tolist() == [False, False, True]
+    assert torch.histc(torch.tensor([2.0, 2.0]), bins=3).tolist() == [0, 2, 0]
+    assert torch.vander(torch.tensor([1, 2, 3])).tolist() == np.vander([1, 2, 3]).tolist()
+    assert torch.chain_matmul(torch.ones(2, 3), torch.ones(3, 1)).tolist() == [[3], [3]]
+    a = torch.tensor([[1.0, 2, 3], [3, 2, 1]], requires_grad=True)
+    assert torch.linalg.cross(a[0], a[1]).tolist() == [-4, 8, -4]
+    assert torch.linalg.vecdot(a, a, dim=0).tolist() == [10, 8, 10]
+    assert torch.linalg.diagonal(a[None], offset=1).tolist() == [[2, 1]]
+    assert torch.equal(torch.linalg.matmul(a, a.T), a @ a.T)
+
+
+def test_asarray_keeps_the_graph() -> None:
+    x = torch.ones(2, requires_grad=True)
+    assert torch.asarray(x) is x
+    assert torch.asarray(x * 2, dtype=torch.float64).requires_grad
+    assert torch.asarray(x, copy=True) is not x
+    assert torch.asarray([1, 2], dtype=torch.float32, requires_grad=True).is_leaf
+    with pytest.raises(ValueError, match="has to be copied"):
+        torch.asarray(np.ones(2), copy=False)
+    assert torch.from_dlpack(np.ones(2)).tolist() == [1, 1]

@@ -16,7 +16,18 @@ SYNONYMS = (("dim", "axis"), ("keepdim", "keepdims"), ("input", "x"), ("other", 
 #: Names of the first parameter of functions that become methods.
 FIRST = ("x", "input", "arr", "tensor")
 #: Functions with an in-place form that the core does not have.
-IN_PLACE = {"addcdiv", "addcmul", "addmv", "addr", "baddbmm", "clamp_max", "clamp_min", "fill_diagonal_tensor", "put"}
+IN_PLACE = {
+    "addbmm",
+    "addcdiv",
+    "addcmul",
+    "addmv",
+    "addr",
+    "baddbmm",
+    "clamp_max",
+    "clamp_min",
+    "fill_diagonal_tensor",
+    "put",
+}
 IN_PLACE |= {"scale", "t"}
 #: Functions whose in-place form may change the shape.
 RESHAPING = {"as_strided", "reshape", "squeeze", "t", "transpose"}

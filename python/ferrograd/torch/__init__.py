@@ -41,6 +41,7 @@ from ferrograd.torch import (
     _shapes,
     _special,
     _view_copies,
+    _window_functions,
     autograd,
     cuda,
     distributions,
@@ -67,6 +68,7 @@ from ferrograd.torch._shapes import *
 from ferrograd.torch._special import *
 from ferrograd.torch._view_copies import *
 from ferrograd.torch._vmap import vmap
+from ferrograd.torch._window_functions import *
 
 # isort: split
 from ferrograd._core.torch import *  # type: ignore[assignment]
@@ -116,6 +118,7 @@ __all__ += _reductions.__all__
 __all__ += _settings.__all__
 __all__ += _shapes.__all__
 __all__ += _special.__all__
+__all__ += _window_functions.__all__
 
 # In-place random draws are methods only.
 _in_place = _adapters.in_place_functions(
@@ -149,10 +152,12 @@ _ELSEWHERE = {
     "autocast": "amp",
     "GradScaler": "amp",
     "compile": "compiler",
+    "from_dlpack": "utils.dlpack",
     "get_autocast_dtype": "amp",
     "is_autocast_enabled": "amp",
     "set_autocast_dtype": "amp",
     "set_autocast_enabled": "amp",
+    "to_dlpack": "utils.dlpack",
 }
 
 if _TYPE_CHECKING:

@@ -15,6 +15,7 @@ from ferrograd.torch._generator import Generator, drawing
 __all__ = [
     "arange",
     "as_tensor",
+    "asarray",
     "bernoulli",
     "empty",
     "empty_like",
@@ -37,6 +38,8 @@ __all__ = [
     "randperm",
     "scalar_tensor",
     "tensor",
+    "tril_indices",
+    "triu_indices",
     "zeros",
     "zeros_like",
 ]
@@ -101,6 +104,22 @@ def as_tensor(data: Any, dtype: Any = None, device: object = None) -> Tensor:
     if isinstance(data, Tensor):
         return data if dtype is None or data.dtype == dtype else ops.astype(data, dtype)
     return _core.make(_numbers(data), dtype, False, TORCH)
+
+
+def asarray(
+    obj: Any, *, dtype: Any = None, device: object = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
+    """The object as a tensor. A tensor keeps its graph, and without ``copy`` is returned itself if it has the dtype.
+
+    Raises:
+        ValueError: ``copy`` is False and the object has to be copied, as arrays of other libraries have to be.
+    """
+    made = as_tensor(obj, dtype, device)
+    if copy is False and made is not obj:
+        raise ValueError(f"asarray: {type(obj).__name__} has to be copied; take copy=None")
+    if copy and made is obj:
+        made = ops.clone(obj)
+    return made.requires_grad_() if requires_grad and not made.requires_grad else made
 
 
 def from_numpy(ndarray: Any) -> Tensor:
@@ -253,6 +272,27 @@ def scalar_tensor(
     """A 0-d tensor of a number, in the default float dtype unless one is given."""
     _core.check_device("scalar_tensor", device)
     return _core.make(s, ops.get_default_dtype() if dtype is None else dtype, requires_grad, TORCH)
+
+
+def _triangle(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: object = None, layout: object = None, _part: Any
+) -> Tensor:
+    _core.check_device(_part.__name__, device)
+    return ops.astype(ops.stack(ops.nonzero(_part(ops.ones([row, col]), offset))), dtype or "int64")
+
+
+tril_indices = specialize(
+    "tril_indices",
+    "The indices of a matrix's elements on a diagonal and below: one row of those by row, one of those by column.",
+    _triangle,
+    _part=ops.tril,
+)
+triu_indices = specialize(
+    "triu_indices",
+    "The indices of a matrix's elements on a diagonal and above: one row of those by row, one of those by column.",
+    _triangle,
+    _part=ops.triu,
+)
 
 
 def eye(

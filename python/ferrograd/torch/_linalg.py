@@ -30,6 +30,8 @@ from ferrograd.linalg._standard import EighResult, EigResult, QRResult, SlogdetR
 
 __all__ = [
     "cholesky_ex",
+    "cross",
+    "diagonal",
     "eig",
     "eigh",
     "inv_ex",
@@ -38,6 +40,7 @@ __all__ = [
     "lu_factor",
     "lu_factor_ex",
     "lu_solve",
+    "matmul",
     "matrix_rank",
     "multi_dot",
     "pinv",
@@ -48,6 +51,7 @@ __all__ = [
     "svd",
     "svdvals",
     "vander",
+    "vecdot",
 ]
 
 
@@ -309,6 +313,26 @@ def matrix_rank(
     if tol is not None:
         return _matrix_rank(A, _number(tol, "tol"), 0.0)
     return _matrix_rank(A, _number(atol, "atol"), _number(rtol, "rtol"))
+
+
+def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """The cross product of vectors of three elements along an axis; the other axes broadcast."""
+    return ops.cross(input, other, dim)
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonals of matrices, a view."""
+    return ops.diagonal(A, offset, dim1, dim2)
+
+
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """The product of matrices, as :func:`ferrograd.torch.matmul`."""
+    return ops.matmul(input, other)
+
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """The sum of ``conj(x) * y`` along an axis; the other axes broadcast."""
+    return ops.vecdot(x, y, dim)
 
 
 def multi_dot(tensors: Any) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from ferrograd._autograd.autocast import in_float32, in_half
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.casts import cast
+from ferrograd._dialects.out_argument import into
 from ferrograd.linalg._standard import SlogdetResult
 from ferrograd.torch._creation import tensor
 from ferrograd.torch._reductions import ValuesAndIndices
@@ -20,6 +22,7 @@ __all__ = [
     "aminmax",
     "as_strided_scatter",
     "cdist",
+    "chain_matmul",
     "cholesky_inverse",
     "constant_pad_nd",
     "div",
@@ -27,6 +30,9 @@ __all__ = [
     "fill",
     "frexp",
     "gradient",
+    "histc",
+    "isneginf",
+    "isposinf",
     "kthvalue",
     "log_softmax",
     "logit",
@@ -45,6 +51,8 @@ __all__ = [
     "true_divide",
     "unique",
     "unique_consecutive",
+    "unravel_index",
+    "vander",
     "where",
 ]
 
@@ -356,6 +364,64 @@ def _chosen(values: Tensor, *more: Tensor | None) -> Any:
     """The values alone, or a tuple with what else is wanted."""
     wanted = [x for x in more if x is not None]
     return (values, *wanted) if wanted else values
+
+
+def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
+    """The product of matrices in the order that takes the fewest multiplications."""
+    result: Tensor = into(out, ops.linalg.multi_dot(list(matrices)))
+    return result
+
+
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements lie in each of ``bins`` equal parts from ``min`` to ``max``, as floats.
+
+    If both bounds are equal the parts lie between the least and the greatest element.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.histc(torch.tensor([1.0, 2.0, 1.0, 9.0]), bins=4, min=0, max=3).tolist()
+    [0.0, 2.0, 1.0, 0.0]
+    """
+    x = _arguments.tensor(input, "histc", "input").detach()
+    if min == max and x.numel():
+        min, max = ops.amin(x).item(), ops.amax(x).item()
+    if min == max:
+        min, max = min - 1, max + 1
+    return ops.astype(ops.histogram(x, bins, min, max)[0], x.dtype)
+
+
+def isneginf(input: Tensor) -> Tensor:
+    """Whether each element is minus infinity."""
+    return ops.logical_and(ops.isinf(input), ops.less(input, 0))
+
+
+def isposinf(input: Tensor) -> Tensor:
+    """Whether each element is infinity."""
+    return ops.logical_and(ops.isinf(input), ops.greater(input, 0))
+
+
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """The index along each axis of the elements at these places of a tensor of a shape.
+
+    Raises ArgumentError for a place outside.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.unravel_index(torch.tensor([5, 2]), (2, 3))
+    (tensor([1, 0]), tensor([2, 2]))
+    """
+    sizes = [shape] if isinstance(shape, int) else list(shape)
+    if ops.any(ops.logical_or(ops.less(indices, 0), ops.greater_equal(indices, math.prod(sizes)))):
+        raise ArgumentError(f"unravel_index: a tensor of shape {sizes} has no element at one of the places")
+    found = []
+    for size in sizes[::-1]:
+        found.append(ops.remainder(indices, size))
+        indices = ops.floor_divide(indices, size)
+    return tuple(found[::-1])
+
+
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The powers of a vector's elements as columns: falling, as in NumPy, or ``increasing``."""
+    powers = ops.linalg.vander(x, N)
+    return powers if increasing else ops.flip(powers, -1)
 
 
 def unique_consecutive(
