@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import ferrograd as fg
 import ferrograd.torch
 import numpy as np
 import pytest
@@ -285,3 +286,77 @@ def test_asarray_keeps_the_graph() -> None:
     with pytest.raises(ValueError, match="has to be copied"):
         torch.asarray(np.ones(2), copy=False)
     assert torch.from_dlpack(np.ones(2)).tolist() == [1, 1]
+
+
+def test_bounds_of_singular_values_for_each_matrix() -> None:
+    a = np.random.default_rng(0).standard_normal((3, 4, 2))
+    bounds = np.array([0.1, 0.9, 0.5])
+    wanted = np.linalg.pinv(a, rcond=bounds)
+    np.testing.assert_allclose(numbers(fg.linalg.pinv(fg.tensor(a), rtol=fg.tensor(bounds))), wanted, atol=1e-14)
+    x = torch.tensor(a, requires_grad=True)
+    found = torch.linalg.pinv(x, rtol=torch.tensor(bounds))
+    np.testing.assert_allclose(numbers(found), wanted, atol=1e-14)
+    found[1].sum().backward()
+    y = torch.tensor(a[1], requires_grad=True)
+    torch.linalg.pinv(y, rtol=torch.tensor(0.9)).sum().backward()
+    np.testing.assert_array_equal(numbers(x.grad), [0 * a[0], numbers(y.grad), 0 * a[0]])
+    ranks = torch.linalg.matrix_rank(torch.tensor(a[:1]), atol=torch.tensor([0.0, 100.0]))
+    assert ranks.tolist() == [2, 0]
+    assert torch.linalg.pinv(torch.ones(0, 2, 3), rtol=torch.ones(0)).shape == (0, 3, 2)
+    with pytest.raises(ValueError, match="broadcast"):
+        torch.linalg.pinv(x, rtol=torch.ones(2))
+
+
+def test_indices_of_what_is_not_zero() -> None:
+    assert torch.nonzero(torch.tensor(5.0)).shape == (1, 0)
+    assert torch.tensor(0).argwhere().shape == (0, 0)
+    assert torch.nonzero(torch.tensor(3), as_tuple=True)[0].tolist() == [0]
+    x = torch.tensor([[1, 0], [0, 2]])
+    assert torch.nonzero_static(x, size=3).tolist() == [[0, 0], [1, 1], [-1, -1]]
+    assert x.nonzero_static(size=1, fill_value=7).tolist() == [[0, 0]]
+    found = torch.bucketize(torch.tensor([1.0, 5.0]), torch.tensor([1.0, 3.0]), out_int32=True, right=True)
+    assert found.tolist() == [1, 2]
+    assert found.dtype == torch.int32
+    assert torch.bucketize(2.0, torch.tensor([1.0, 3.0])).item() == 1
+
+
+def test_scatter_adds_and_multiplies() -> None:
+    z, twice = torch.ones(3, requires_grad=True), torch.tensor([0, 0])
+    y = torch.scatter(z, 0, twice, torch.tensor([3.0, 2.0]), reduce="multiply")
+    assert y.tolist() == [6, 1, 1]
+    y.sum().backward()
+    assert z.grad.tolist() == [6, 1, 1]
+    assert torch.zeros(3).scatter_(0, twice, 4, reduce="add").tolist() == [8, 0, 0]
+    assert torch.scatter(torch.zeros(3), 0, twice, value=4).tolist() == [4, 0, 0]
+    with pytest.raises(ValueError, match="either add or multiply"):
+        torch.scatter(z, 0, twice, 4, reduce="mean")
+    with pytest.raises(ValueError, match="src or value"):
+        torch.scatter(z, 0, twice)
+
+
+def test_strides_and_shapes_of_empty_tensors() -> None:
+    x = torch.empty_strided((2, 3), (1, 2), dtype=torch.int32)
+    assert (x.shape, x.stride(), x.dtype) == ((2, 3), (1, 2), torch.int32)
+    assert x.new_empty_strided((0, 2), (5, 1)).shape == (0, 2)
+    assert torch.empty_permuted((2, 3, 5), (1, 2, 0)).stride() == (1, 10, 2)
+    with pytest.raises(ValueError, match="strides must not be negative"):
+        torch.empty_strided((2,), (-1,))
+    with pytest.raises(ValueError, match="must order the axes"):
+        torch.empty_permuted((2,), (1,))
+    y = torch.arange(6).reshape(2, 3)
+    assert y.resize_(2, 2).tolist() == [[0, 1], [2, 3]]
+    assert y.resize_as_(torch.ones(5)).tolist() == [0, 1, 2, 3, 0]
+    with pytest.raises(ValueError, match="cannot resize"):
+        torch.ones(2, requires_grad=True).resize_(1)
+
+
+def test_integers_stay_integers() -> None:
+    x = torch.tensor([7, -1])
+    assert F.relu6(x).tolist() == [6, 0]
+    assert F.relu6(x).dtype == torch.int64
+    assert F.hardtanh(x).tolist() == [1, -1]
+    assert F.threshold(x, 2, 9).tolist() == [7, 9]
+    assert torch.arange(0.5, 5, 1.5, dtype=torch.int64).tolist() == [0, 1, 2]
+    assert torch.linspace(-2, -3, 5, dtype=torch.int64).tolist() == [-2, -2, -2, -2, -3]
+    (slopes,) = torch.gradient(torch.tensor([1, 2, 4]), spacing=0.5)
+    assert slopes.tolist() == [2, 3, 4]

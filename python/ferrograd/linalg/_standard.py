@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ferrograd._core import Tensor
+from ferrograd._array_api import broadcast_shapes
+from ferrograd._core import Tensor, make
 from ferrograd._core import native as _root
 from ferrograd._core.native import cross, matmul, matrix_transpose, outer, tensordot, vecdot
 from ferrograd._core.native import linalg as _ops
@@ -15,8 +18,10 @@ __all__ = [
     "eig",
     "eigh",
     "matmul",
+    "matrix_rank",
     "matrix_transpose",
     "outer",
+    "pinv",
     "qr",
     "slogdet",
     "svd",
@@ -113,6 +118,50 @@ def svd(x: Any, full_matrices: bool = True) -> SVDResult:
     [2.0]
     """
     return SVDResult(*_ops.svd(x, full_matrices))
+
+
+def matrix_rank(x: Any, atol: Any = None, rtol: Any = None) -> Tensor:
+    """The number of singular values (int64) that do not count as zero, as in :func:`pinv`.
+
+    >>> import ferrograd as fg
+    >>> fg.linalg.matrix_rank(fg.ones((3, 2))).item()
+    1
+    """
+    return with_bounds(_ops.matrix_rank, x, atol, rtol)
+
+
+def pinv(x: Any, atol: Any = None, rtol: Any = None) -> Tensor:
+    """The pseudoinverse. Singular values up to ``atol`` or ``rtol`` times the largest count as zero.
+
+    The bounds are numbers, or tensors with one for each matrix. If neither is given, ``rtol`` is the larger size of the
+    matrix times the relative precision of the dtype.
+
+    >>> import ferrograd as fg
+    >>> fg.linalg.pinv(fg.tensor([[2.0, 0.0], [0.0, 1e-3]]), rtol=0.1).tolist()
+    [[0.5, 0.0], [0.0, 0.0]]
+    """
+    return with_bounds(_ops.pinv, x, atol, rtol)
+
+
+def with_bounds(f: Callable[..., Tensor], x: Any, atol: Any, rtol: Any) -> Tensor:
+    """``f(x, atol, rtol)`` for bounds that are numbers, or tensors with one number for each matrix."""
+    bounds = [bound.item() if isinstance(bound, Tensor) and bound.ndim == 0 else bound for bound in (atol, rtol)]
+    tensors = [bound for bound in bounds if isinstance(bound, Tensor)]
+    if not tensors:
+        return f(x, *bounds)
+    x = x if isinstance(x, Tensor) else make(x, None, False, 0)
+    batch = list(broadcast_shapes(x.shape[:-2], *[bound.shape for bound in tensors]))
+    x = _root.broadcast_to(x, batch + list(x.shape[-2:]))
+    n = math.prod(batch)
+    if n == 0:
+        return f(x)
+    each = [
+        _root.reshape(_root.broadcast_to(bound, batch), [n]).tolist() if isinstance(bound, Tensor) else [bound] * n
+        for bound in bounds
+    ]
+    matrices = _root.reshape(x, [n, *x.shape[-2:]])
+    results = _root.stack([f(matrices[i], *pair) for i, pair in enumerate(zip(*each, strict=True))])
+    return _root.reshape(results, batch + list(results.shape[1:]))
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:

@@ -19,6 +19,8 @@ __all__ = [
     "bernoulli",
     "empty",
     "empty_like",
+    "empty_permuted",
+    "empty_strided",
     "eye",
     "from_numpy",
     "full",
@@ -150,6 +152,47 @@ ones = specialize("ones", "Ones of a shape, in the default float dtype unless on
 empty = specialize("empty", "A tensor of a shape with unspecified values; they are zeros.", _constant, _op=ops.zeros)
 
 
+def empty_strided(
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of unspecified values, which are zeros, with a shape and strides, counted in elements."""
+    _core.check_device("empty_strided", device)
+    shape, steps = (_arguments.integers(x, "empty_strided", name) for x, name in ((size, "size"), (stride, "stride")))
+    if len(shape) != len(steps):
+        raise ShapeError(f"empty_strided: {len(shape)} sizes and {len(steps)} strides are given")
+    if min(steps, default=0) < 0:
+        raise ArgumentError(f"empty_strided: strides must not be negative, got {list(steps)}")
+    last = 0 if 0 in shape else 1 + sum((n - 1) * by for n, by in zip(shape, steps, strict=True))
+    return placed(ops.as_strided(ops.zeros([last], dtype), shape, steps), None, requires_grad)
+
+
+def empty_permuted(
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of unspecified values, which are zeros, with its axes in an order in memory, the outermost first."""
+    _core.check_device("empty_permuted", device)
+    shape = _arguments.integers(size, "empty_permuted", "size")
+    order = _arguments.integers(physical_layout, "empty_permuted", "physical_layout")
+    if sorted(order) != list(range(len(shape))):
+        raise ArgumentError(f"empty_permuted: physical_layout must order the axes 0 to {len(shape) - 1}, got {order}")
+    made = ops.zeros([shape[i] for i in order], dtype)
+    return placed(ops.permute(made, [order.index(i) for i in range(len(order))]), None, requires_grad)
+
+
 def full(
     size: Any,
     fill_value: Any,
@@ -222,7 +265,11 @@ def arange(
 ) -> Tensor:
     """The numbers ``start``, ``start + step``, … below ``end``. With one bound they start at 0."""
     _core.check_device("arange", device)
-    return placed(ops.arange(start, end, step, dtype), out, requires_grad)
+    made = ops.arange(start, end, step, dtype)
+    if made.dtype.kind in "iu" and any(isinstance(x, float) for x in (start, end, step)):
+        # There are as many as of the floats, counted from the whole part of the start by that of the step.
+        made = ops.arange(0, made.numel(), 1, made.dtype) * int(step) + (0 if end is None else int(start))
+    return placed(made, out, requires_grad)
 
 
 def linspace(
@@ -238,7 +285,11 @@ def linspace(
 ) -> Tensor:
     """``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
     _core.check_device("linspace", device)
-    return placed(ops.linspace(start, end, steps, dtype), out, requires_grad)
+    made = ops.linspace(start, end, steps, dtype)
+    if made.dtype.kind in "iu":
+        # Casts round towards 0, the core rounds down.
+        made = ops.cast(ops.linspace(start, end, steps, "float64"), made.dtype)
+    return placed(made, out, requires_grad)
 
 
 def logspace(

@@ -9,6 +9,7 @@ import numpy as np
 
 from ferrograd import _arguments, _array_api, _core
 from ferrograd._core import ArgumentError, ShapeError, Tensor, TorchTensor
+from ferrograd._core import torch as ops
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor import dtypes
 from ferrograd._tensor.device import TorchDevice
@@ -267,6 +268,31 @@ class Methods:
     def new_empty(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False, device: object = None) -> Any:
         """A tensor of a shape with unspecified values (zeros), by default with the dtype of this one."""
         return self.new_zeros(*size, dtype=dtype, requires_grad=requires_grad, device=device)
+
+    def new_empty_strided(
+        self: Any, size: Any, stride: Any, dtype: Any = None, requires_grad: bool = False, device: object = None
+    ) -> Any:
+        """:func:`ferrograd.torch.empty_strided`, by default with the dtype of this tensor."""
+        dtype = self.dtype if dtype is None else dtype
+        return _creation.empty_strided(size, stride, dtype=dtype, requires_grad=requires_grad, device=device)
+
+    def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
+        """Gives the tensor another shape. It keeps its first elements; zeros follow if there are more.
+
+        Raises:
+            ArgumentError: the tensor requires a gradient.
+        """
+        shape = _arguments.integers(_creation._shape(sizes, None), "resize_", "sizes")
+        if not self.stop_gradient:
+            raise ArgumentError("cannot resize variables that require grad")
+        n, flat = math.prod(shape), ops.reshape(self, [-1])
+        kept = flat[:n] if n <= self.numel() else ops.concat([flat, ops.zeros([n - self.numel()], self.dtype)])
+        self.data = _creation._formatted(ops.reshape(kept, shape), memory_format)
+        return self
+
+    def resize_as_(self: Any, other: Any, *, memory_format: Any = None) -> Any:
+        """Gives the tensor the shape of another one: see :meth:`resize_`."""
+        return self.resize_(other.shape, memory_format=memory_format)
 
     def new_ones(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False, device: object = None) -> Any:
         """Ones of a shape, by default with the dtype of this tensor."""

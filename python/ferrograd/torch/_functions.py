@@ -16,7 +16,9 @@ __all__ = [
     "addcmul",
     "addmv",
     "addr",
+    "argwhere",
     "baddbmm",
+    "bucketize",
     "clamp_max",
     "clamp_min",
     "cummax",
@@ -30,8 +32,10 @@ __all__ = [
     "meshgrid",
     "mm",
     "nonzero",
+    "nonzero_static",
     "put",
     "repeat",
+    "scatter",
     "sort",
     "split",
     "squeeze",
@@ -88,6 +92,13 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
     return _combined(input, ops.outer(vec1, vec2), beta, alpha)
 
 
+def argwhere(input: Tensor) -> Tensor:
+    """The indices of the nonzero elements: a matrix with one row each."""
+    if _arguments.tensor(input, "argwhere", "input").ndim:
+        return ops.argwhere(input)
+    return ops.zeros([int(bool(input.item())), 0], "int64")
+
+
 @in_half
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * bmm(batch1, batch2)``."""
@@ -98,6 +109,12 @@ def _combined(input: Tensor, product: Tensor, beta: float, alpha: float) -> Tens
     """``beta * input + alpha * product``. With ``beta`` 0 the input is ignored, even if it is NaN."""
     scaled = product if alpha == 1 else ops.multiply(product, alpha)
     return ops.broadcast_to(scaled, product.shape) if beta == 0 else add(scaled, input, alpha=beta)
+
+
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """How many of the rising boundaries are below each element, or with ``right`` not above it."""
+    found = ops.bucketize(_tensor(input), boundaries, right)
+    return ops.cast(found, "int32") if out_int32 else found
 
 
 def clamp_max(input: Tensor, max: Any) -> Tensor:
@@ -189,13 +206,43 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the nonzero elements: a matrix with one row each, or a tuple with one vector per axis."""
-    return tuple(ops.nonzero(input)) if as_tuple else ops.argwhere(input)
+    if not as_tuple:
+        return argwhere(input)
+    return tuple(ops.nonzero(input if _arguments.tensor(input, "nonzero", "input").ndim else ops.reshape(input, [1])))
+
+
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """The first ``size`` rows of :func:`nonzero`; rows of ``fill_value`` follow if there are fewer."""
+    found, size = argwhere(input), _arguments.integer(size, "nonzero_static", "size")
+    if size < 0:
+        raise ArgumentError(f"nonzero_static: size must not be negative, got {size}")
+    missing = ops.full([max(size - found.shape[0], 0), found.shape[1]], fill_value, "int64")
+    return ops.concat([found[:size], missing], 0)
 
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """The tensor with ``source`` written to, or with ``accumulate`` added to, positions in its flat form."""
     flat = ops.index_put(ops.reshape(input, [-1]), (index,), source, accumulate)
     return ops.reshape(flat, input.shape)
+
+
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
+    """``input`` with elements of ``src`` (or the number ``value``) written at indices along an axis.
+
+    With ``reduce`` they are added ("add") to the elements that are there, or multiplied ("multiply") with them.
+    """
+    if (src is None) == (value is None):
+        raise ArgumentError("scatter: either src or value is expected")
+    src = value if src is None else src
+    if reduce is None:
+        return ops.scatter(input, dim, index, src)
+    kinds = {"add": "sum", "multiply": "prod"}
+    if reduce not in kinds:
+        raise ArgumentError(f"scatter: reduce argument must be either add or multiply, got {reduce!r}")
+    reduced: Tensor = ops.scatter_reduce(input, dim, index, src, kinds[reduce])
+    return reduced
 
 
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesAndIndices:

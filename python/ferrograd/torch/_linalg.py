@@ -26,7 +26,7 @@ from ferrograd._core.torch.linalg import svd as _svd
 from ferrograd._core.torch.linalg import svdvals as _svdvals
 from ferrograd._core.torch.linalg import vander as _vander
 from ferrograd._dialects.hermitian import hermitian_of
-from ferrograd.linalg._standard import EighResult, EigResult, QRResult, SlogdetResult, SVDResult
+from ferrograd.linalg._standard import EighResult, EigResult, QRResult, SlogdetResult, SVDResult, with_bounds
 
 __all__ = [
     "cholesky_ex",
@@ -285,20 +285,11 @@ def pinv(
     """The pseudoinverse. Singular values up to ``atol`` or ``rtol`` times the largest count as zero.
 
     Of a Hermitian matrix (``hermitian``) the lower triangle is read, and the gradient is that of a Hermitian matrix.
-    The bounds are numbers.
+    The bounds are numbers, or tensors with one for each matrix.
     """
     if hermitian:
         A = hermitian_of(_arguments.tensor(A, "linalg.pinv", "A"))
-    return _pinv(A, _number(atol, "atol"), _number(rtol if rcond is None else rcond, "rtol"))
-
-
-def _number(value: Any, name: str) -> Any:
-    """A bound as a number."""
-    if isinstance(value, Tensor):
-        if value.ndim:
-            raise ArgumentError(f"linalg: {name} is a number, not a tensor of shape {list(value.shape)}")
-        return value.item()
-    return value
+    return with_bounds(_pinv, A, atol, rtol if rcond is None else rcond)
 
 
 def matrix_rank(
@@ -311,8 +302,8 @@ def matrix_rank(
 ) -> Tensor:
     """The number of singular values that do not count as zero. See :func:`pinv`."""
     if tol is not None:
-        return _matrix_rank(A, _number(tol, "tol"), 0.0)
-    return _matrix_rank(A, _number(atol, "atol"), _number(rtol, "rtol"))
+        return with_bounds(_matrix_rank, A, tol, 0.0)
+    return with_bounds(_matrix_rank, A, atol, rtol)
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:

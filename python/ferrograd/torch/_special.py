@@ -173,6 +173,8 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     ``spacing`` is the distance of the samples, one number for all axes or one for each, or a vector of places for each.
     """
     input = _arguments.tensor(input, "gradient", "input")
+    if input.dtype.kind in "iub":
+        input = ops.cast(input, ops.get_default_dtype())
     if edge_order not in (1, 2):
         raise ArgumentError(f"torch.gradient only supports edge_order=1 and edge_order=2, got {edge_order}")
     spacing = 1 if spacing is None else spacing

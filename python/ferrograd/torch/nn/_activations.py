@@ -33,6 +33,11 @@ def _result(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
     return input.copy_(result) if inplace else result
 
 
+def _is_whole(input: object) -> bool:
+    """Whether these are integers, of which torch's piecewise linear functions are integers."""
+    return isinstance(input, Tensor) and input.dtype.kind in "iu"
+
+
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """``max(input, 0)``."""
     return _result(input, ops.relu(input), inplace)
@@ -40,11 +45,13 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(input, 0), 6)``."""
-    return _result(input, ops.relu6(input), inplace)
+    return hardtanh(input, 0, 6, inplace) if _is_whole(input) else _result(input, ops.relu6(input), inplace)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """``input`` clipped to [``min_val``, ``max_val``]."""
+    if _is_whole(input):
+        return _result(input, ops.clip(input, int(min_val), int(max_val)), inplace)
     return _result(input, ops.hardtanh(input, min_val, max_val), inplace)
 
 
@@ -126,6 +133,8 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """``input`` where it is above ``threshold``, else ``value``."""
+    if _is_whole(input):
+        return _result(input, ops.where(ops.greater(input, threshold), input, int(value)), inplace)
     return _result(input, ops.thresholded_relu(input, threshold, value), inplace)
 
 
