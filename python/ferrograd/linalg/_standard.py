@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ferrograd._array_api import broadcast_shapes
+import numpy as np
+
 from ferrograd._core import Tensor, make
 from ferrograd._core import native as _root
 from ferrograd._core.native import cross, matmul, matrix_transpose, outer, tensordot, vecdot
@@ -150,7 +151,7 @@ def with_bounds(f: Callable[..., Tensor], x: Any, atol: Any, rtol: Any) -> Tenso
     if not tensors:
         return f(x, *bounds)
     x = x if isinstance(x, Tensor) else make(x, None, False, 0)
-    batch = list(broadcast_shapes(x.shape[:-2], *[bound.shape for bound in tensors]))
+    batch = list(np.broadcast_shapes(x.shape[:-2], *[bound.shape for bound in tensors]))
     x = _root.broadcast_to(x, batch + list(x.shape[-2:]))
     n = math.prod(batch)
     if n == 0:
