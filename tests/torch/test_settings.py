@@ -22,7 +22,9 @@ def test_queries_that_end_on_the_cpu() -> None:
     assert torch.cuda.device_count() == torch.accelerator.device_count() == torch.cuda.memory_allocated() == 0
     assert torch.accelerator.current_accelerator() is None
     assert torch.version.cuda is None
-    assert not torch.distributed.is_available()
+    assert torch.distributed.is_available()
+    assert not torch.distributed.is_initialized()
+    assert not torch.distributed.is_nccl_available()
     assert torch.ones(1).is_cpu
     assert torch.ones(1).get_device() == -1
     torch.backends.cudnn.benchmark = torch.backends.cuda.matmul.allow_tf32 = True
@@ -41,10 +43,9 @@ def test_queries_that_end_on_the_cpu() -> None:
         lambda: torch.set_default_device("cuda"),
         lambda: torch.jit.trace(torch.sin, torch.ones(1)),
         lambda: torch.onnx.export(torch.nn.Linear(1, 1), torch.ones(1), "x"),
-        lambda: torch.distributed.init_process_group("gloo"),
+        lambda: torch.distributed.init_process_group("nccl"),
         lambda: torch.nn.Linear(1, 1).share_memory(),
         lambda: torch.nn.Linear(1, 1).cuda(),
-        lambda: torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1)),
     ],
 )
 def test_what_is_not_here_raises(call: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ferrograd._core import ShapeError
+from ferrograd._core import ArgumentError, ShapeError
 
 Array = NDArray[Any]
 
@@ -22,13 +22,13 @@ _PAUSE = 0.001
 
 
 class Request(Protocol):
-    """A sum that is under way."""
+    """A communication that is under way."""
 
     def test(self) -> bool:
-        """Makes progress; whether the sum is there."""
+        """Makes progress; whether it is over."""
 
-    def wait(self) -> None:
-        """Waits until the sum is there."""
+    def wait(self) -> int:
+        """Waits until it is over. Returns the rank from which something was received."""
 
 
 class Transport(Protocol):
@@ -73,6 +73,12 @@ class Transport(Protocol):
     def alltoall_parts(self, parts: Sequence[Array], shapes: Sequence[tuple[int, ...]]) -> list[Array]:
         """Sends one array to each process; receives one of a known shape from each."""
 
+    def start_send(self, a: Array, dest: int, tag: int) -> Request:
+        """Starts to send an array, which stays as it is meanwhile."""
+
+    def start_receive(self, a: Array, source: int | None, tag: int) -> Request:
+        """Starts to receive into an array, from any process if ``source`` is None."""
+
     def allgather_objects(self, value: Any) -> list[Any]:
         """Any object from each process, by pickle."""
 
@@ -93,8 +99,8 @@ class _Done:
     def test(self) -> bool:
         return True
 
-    def wait(self) -> None:
-        pass
+    def wait(self) -> int:
+        return 0
 
 
 class Alone:
@@ -157,6 +163,14 @@ class Alone:
         """The parts themselves."""
         return list(parts)
 
+    def start_send(self, a: Array, dest: int, tag: int) -> Request:
+        """Raises: there is nobody else."""
+        raise ArgumentError("send: there is one process")
+
+    def start_receive(self, a: Array, source: int | None, tag: int) -> Request:
+        """Raises: there is nobody else."""
+        raise ArgumentError("recv: there is one process")
+
     def allgather_objects(self, value: Any) -> list[Any]:
         """A list of one."""
         return [value]
@@ -191,8 +205,7 @@ class Mpi:
 
     def start_sum(self, a: Array) -> Request:
         """An ``Iallreduce``."""
-        request = self._comm.Iallreduce(self._mpi.IN_PLACE, a)
-        return _Request(request)
+        return _Request(self._comm.Iallreduce(self._mpi.IN_PLACE, a), a, self._mpi.Status())
 
     def reduce(self, a: Array, root: int) -> Array | None:
         """A ``Reduce``."""
@@ -269,6 +282,15 @@ class Mpi:
         self._mpi.Request.Waitall(requests)
         return found
 
+    def start_send(self, a: Array, dest: int, tag: int) -> Request:
+        """An ``Isend``."""
+        return _Request(self._comm.Isend(_bytes(a), dest=dest, tag=tag), a, self._mpi.Status())
+
+    def start_receive(self, a: Array, source: int | None, tag: int) -> Request:
+        """An ``Irecv``."""
+        source = self._mpi.ANY_SOURCE if source is None else source
+        return _Request(self._comm.Irecv(_bytes(a), source=source, tag=tag), a, self._mpi.Status())
+
     def allgather_objects(self, value: Any) -> list[Any]:
         """By pickle."""
         return self._comm.allgather(value)  # type: ignore[no-any-return]
@@ -309,14 +331,17 @@ class Mpi:
 
 
 class _Request:
-    def __init__(self, request: Any) -> None:
-        self._request = request
+    """A request of mpi4py, and the array that it reads or fills."""
+
+    def __init__(self, request: Any, a: Array, status: Any) -> None:
+        self._request, self._array, self._status = request, a, status
 
     def test(self) -> bool:
-        return bool(self._request.Test())
+        return bool(self._request.Test(self._status))
 
-    def wait(self) -> None:
-        self._request.Wait()
+    def wait(self) -> int:
+        self._request.Wait(self._status)
+        return self._status.Get_source()  # type: ignore[no-any-return]
 
 
 def _bytes(a: Array) -> Array:

@@ -50,6 +50,7 @@ from ferrograd.paddle._framework import *
 from ferrograd.paddle._framework import VERSION as __version__
 from ferrograd.paddle._functions import *
 from ferrograd.paddle._index import *
+from ferrograd.paddle.distributed.parallel import DataParallel
 from ferrograd.paddle.hapi import Model, summary
 from ferrograd.paddle.nn._parameter import ParamAttr, create_parameter
 from ferrograd.paddle.nn.initializer import set_global_initializer
@@ -65,6 +66,7 @@ for _module in (_creation, _functions, _index):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
 
 __all__ = [
+    "DataParallel",
     "Model",
     "ParamAttr",
     "Tensor",

@@ -1,7 +1,15 @@
-"""``paddle.distributed``: the part that works in one process."""
+"""``paddle.distributed``: processes that ``mpiexec`` has started, and their communications over MPI.
+
+The functions here write into tensors or lists and record nothing; a group's ``communicator`` has those that can be
+differentiated.
+"""
 
 from __future__ import annotations
 
-from ferrograd.paddle.distributed import fleet
+from ferrograd.paddle import _process_groups
+from ferrograd.paddle._process_groups import *
+from ferrograd.paddle.distributed import _collectives, fleet
+from ferrograd.paddle.distributed._collectives import *
+from ferrograd.paddle.distributed.parallel import DataParallel
 
-__all__ = ["fleet"]
+__all__ = [*_collectives.__all__, *_process_groups.__all__, "DataParallel", "fleet"]

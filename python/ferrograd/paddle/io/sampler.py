@@ -11,6 +11,7 @@ import numpy as np
 
 from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
+from ferrograd.paddle._process_groups import get_rank, get_world_size
 from ferrograd.paddle.io.dataset import IterableDataset
 
 __all__ = [
@@ -222,7 +223,7 @@ class BatchSampler(Sampler[list[int]]):
 
 
 class DistributedBatchSampler(BatchSampler):
-    """The batches of process ``rank`` of ``num_replicas``; by default there is one process.
+    """The batches of process ``rank`` of ``num_replicas``, by default those of ``paddle.distributed``.
 
     Every process gets the same number of indices: some are repeated. The processes take batches in turn.
 
@@ -248,8 +249,8 @@ class DistributedBatchSampler(BatchSampler):
         self.batch_size = batch_size
         self.shuffle = shuffle
         self.drop_last = drop_last
-        self.nranks = num_replicas or 1
-        self.local_rank = rank or 0
+        self.nranks = num_replicas or get_world_size()
+        self.local_rank = get_rank() if rank is None else rank
         self.epoch = 0
         self.num_samples = math.ceil(len(dataset) / self.nranks)
         self.total_size = self.num_samples * self.nranks

@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 from ferrograd._core import Tensor
+from ferrograd.distributed._statistics import normalize
+from ferrograd.paddle._process_groups import found, get_world_size, is_initialized
 from ferrograd.paddle.nn import functional as F
 from ferrograd.paddle.nn._parameter import ParamAttr
 from ferrograd.paddle.nn.initializer import Constant
@@ -92,7 +94,10 @@ class BatchNorm3D(_BatchNormBase):
 
 
 class SyncBatchNorm(_BatchNormBase):
-    """Batch normalization of inputs with any number of axes. There is one process, so nothing is synchronized."""
+    """Batch normalization of inputs with any number of axes, by the statistics of the batches of all processes.
+
+    Before ``paddle.distributed.init_parallel_env()``, in one process and in evaluation it is the ordinary one.
+    """
 
     _ranks = ()
 
@@ -108,9 +113,31 @@ class SyncBatchNorm(_BatchNormBase):
     ) -> None:
         super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, None, name)
 
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalized input. In training the running statistics are updated."""
+        if not self.training or self._use_global_stats or not is_initialized() or get_world_size() == 1:
+            return super().forward(input)
+        axis = 1 if self._data_format.startswith("NC") else input.ndim - 1
+        running, scale = (self._mean, self._variance), (self.weight, self.bias)
+        comm, share = found(None).communicator, 1 - self._momentum
+        return normalize(input, axis, comm, running, scale, share, self._epsilon, unbiased=False)
+
     @classmethod
     def convert_sync_batchnorm(cls, layer: Layer) -> Layer:
-        """The layer itself: batch normalization needs no other form in one process."""
+        """The layer with a :class:`SyncBatchNorm` in place of each other batch normalization in it.
+
+        Parameters and buffers stay the same objects.
+        """
+        if isinstance(layer, _BatchNormBase) and not isinstance(layer, SyncBatchNorm):
+            options = (layer._num_features, layer._momentum, layer._epsilon)
+            made = cls(*options, data_format=layer._data_format, name=layer._name)
+            made._use_global_stats = layer._use_global_stats
+            made._parameters.update(layer._parameters)
+            made._buffers.update(layer._buffers)
+            made.training = layer.training
+            return made
+        for name, child in layer.named_children():
+            setattr(layer, name, cls.convert_sync_batchnorm(child))
         return layer
 
 

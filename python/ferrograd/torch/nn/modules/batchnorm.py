@@ -7,6 +7,8 @@ from typing import Any
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
+from ferrograd.distributed._statistics import normalize
+from ferrograd.torch._process_groups import GroupMember, ProcessGroup
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn import init
 from ferrograd.torch.nn.modules.linear import optional
@@ -100,6 +102,10 @@ class _BatchNorm(_NormBase):
         fresh = self.training or (self.running_mean is None and self.running_var is None)
         used = not self.training or self.track_running_stats
         mean, var = (self.running_mean, self.running_var) if used else (None, None)
+        return self._normalized(input, mean, var, fresh, share)
+
+    def _normalized(self, input: Tensor, mean: Tensor | None, var: Tensor | None, fresh: bool, share: float) -> Tensor:
+        """The normalized input. ``mean`` and ``var`` are updated if ``fresh``, and used otherwise."""
         return F.batch_norm(input, mean, var, self.weight, self.bias, fresh, share, self.eps)
 
 
@@ -128,7 +134,11 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization of inputs with any number of axes. There is one process, so nothing is synchronized."""
+    """Batch normalization of inputs with any number of axes, by the statistics of the batches of all processes.
+
+    ``process_group`` is the default group of ``torch.distributed`` if it is None. Without a group, in a group of one
+    process and in evaluation it is the ordinary batch normalization.
+    """
 
     def __init__(
         self,
@@ -137,7 +147,7 @@ class SyncBatchNorm(_BatchNorm):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        process_group: object = None,
+        process_group: ProcessGroup | None = None,
         device: object = None,
         dtype: Any = None,
     ) -> None:
@@ -148,7 +158,26 @@ class SyncBatchNorm(_BatchNorm):
         if input.ndim < 2:
             raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
 
+    def _normalized(self, input: Tensor, mean: Tensor | None, var: Tensor | None, fresh: bool, share: float) -> Tensor:
+        group = self.process_group or GroupMember.WORLD
+        if not fresh or group is None or group.size() == 1:
+            return super()._normalized(input, mean, var, fresh, share)
+        scale = (self.weight, self.bias)
+        return normalize(input, 1, group.communicator, (mean, var), scale, share, self.eps, unbiased=True)
+
     @classmethod
-    def convert_sync_batchnorm(cls, module: Module, process_group: object = None) -> Module:
-        """The module itself: batch normalization needs no other form in one process."""
+    def convert_sync_batchnorm(cls, module: Module, process_group: ProcessGroup | None = None) -> Module:
+        """The module with a :class:`SyncBatchNorm` in place of each other batch normalization in it.
+
+        Parameters and buffers stay the same objects.
+        """
+        if isinstance(module, _BatchNorm) and not isinstance(module, SyncBatchNorm):
+            options = (module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats)
+            made = cls(*options, process_group)
+            made._parameters.update(module._parameters)
+            made._buffers.update(module._buffers)
+            made.training = module.training
+            return made
+        for name, child in module.named_children():
+            setattr(module, name, cls.convert_sync_batchnorm(child, process_group))
         return module

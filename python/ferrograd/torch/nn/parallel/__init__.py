@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._core import FerrogradError
 from ferrograd.torch.nn.modules.module import Module
+from ferrograd.torch.nn.parallel.distributed import DistributedDataParallel
 
 __all__ = ["DataParallel", "DistributedDataParallel"]
 
@@ -26,13 +26,3 @@ class DataParallel(Module):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The output of the module."""
         return self.module(*inputs, **kwargs)
-
-
-class DistributedDataParallel(Module):
-    """Raises when it is made: there are no groups of processes, which ``torch.distributed.is_available()`` says."""
-
-    def __init__(self, module: Module, *args: Any, **kwargs: Any) -> None:
-        raise FerrogradError(
-            "DistributedDataParallel: there are no groups of processes here; use the module itself where "
-            "torch.distributed.is_available() is False"
-        )

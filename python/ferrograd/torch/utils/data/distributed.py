@@ -8,6 +8,7 @@ from typing import Any
 
 from ferrograd._core import torch as ops
 from ferrograd.torch._generator import Generator, drawing
+from ferrograd.torch._process_groups import get_rank, get_world_size
 from ferrograd.torch.utils.data.sampler import Sampler
 
 __all__ = ["DistributedSampler"]
@@ -15,6 +16,8 @@ __all__ = ["DistributedSampler"]
 
 class DistributedSampler(Sampler[int]):
     """The indices of process ``rank`` of ``num_replicas``, in an order that the seed and :meth:`set_epoch` give.
+
+    By default these are the rank in the default group of ``torch.distributed`` and its size.
 
     Every process gets the same number of indices: some are repeated, or with ``drop_last`` left out.
 
@@ -31,11 +34,8 @@ class DistributedSampler(Sampler[int]):
         seed: int = 0,
         drop_last: bool = False,
     ) -> None:
-        if num_replicas is None or rank is None:
-            raise RuntimeError(
-                "Requires distributed package to be available; give num_replicas and rank, the number of processes and "
-                "the number of this one"
-            )
+        num_replicas = get_world_size() if num_replicas is None else num_replicas
+        rank = get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset

@@ -1,0 +1,190 @@
+"""Gradients of a model that are averaged over processes while the backward pass goes on."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import FerrogradError, Tensor
+from ferrograd.distributed import _operations as ops
+from ferrograd.distributed._communicator import Communicator
+from ferrograd.distributed._transport import Array, Request
+
+Named = Sequence[tuple[str, Tensor]]
+
+
+def copy_from_root(comm: Communicator, tensors: Iterable[Tensor], root: int = 0) -> None:
+    """Writes the values of process ``root`` into the tensors of all, in one communication for each dtype."""
+    by_dtype: dict[str, list[Tensor]] = {}
+    for x in tensors:
+        by_dtype.setdefault(x.dtype.name, []).append(x)
+    for dtype, some in by_dtype.items():
+        comm._agree(f"copy_from_root({root}, {dtype}, {[list(x.shape) for x in some]})")
+        flat = comm._transport.broadcast(np.concatenate([ops.array_of(x).reshape(-1) for x in some]), root)
+        if comm.rank != root:
+            for x, values in zip(some, _pieces(flat, some), strict=True):
+                x.detach().copy_(ops.tensor_of(values, x))
+
+
+def check_same_parameters(comm: Communicator, named: Named) -> None:
+    """Raises on all processes unless they have parameters of the same names, shapes and dtypes."""
+    kinds = comm.allgather_object([(name, list(x.shape), x.dtype.name) for name, x in named])
+    for rank, other in enumerate(kinds):
+        if other != kinds[0]:
+            pairs = zip(kinds[0], other, strict=False)
+            first, second = next(((a, b) for a, b in pairs if a != b), (len(kinds[0]), len(other)))
+            raise FerrogradError(f"the models of ranks 0 and {rank} differ: {first} and {second}")
+
+
+def _pieces(flat: Array, like: Iterable[Tensor]) -> Iterator[Array]:
+    """The parts of a flat array in the shapes of tensors."""
+    at = 0
+    for x in like:
+        n = int(np.prod(x.shape, dtype=np.int64))
+        yield flat[at : at + n].reshape(x.shape)
+        at += n
+
+
+class _Bucket:
+    """Parameters of one dtype whose gradients travel together."""
+
+    def __init__(self) -> None:
+        self.members: list[int] = []
+        self.bytes = 0
+        self.flat: Array | None = None
+        self.request: Request | None = None
+
+
+class Reducer:
+    """Averages the gradients of parameters over processes, in buckets, from the last parameter to the first.
+
+    The sum of a bucket starts as soon as all its gradients are there and the bucket before it has started, so the order
+    is the same on all processes. When the backward pass ends, the averages take the place of ``.grad``.
+    """
+
+    def __init__(self, named: Named, comm: Communicator, bucket_bytes: int, find_unused: bool) -> None:
+        own = comm.split(0, comm.rank)
+        assert own is not None, "each process has a color"
+        # What the model communicates itself may come between the sums in any order.
+        self.comm, self.find_unused, self.sync = own, find_unused, True
+        self._names = [name for name, _ in named]
+        self._params = [x for _, x in named]
+        self._buckets = self._cut(bucket_bytes)
+        self._ready: set[int] = set()
+        self._started = 0
+        self._finishing = False
+        me = weakref.ref(self)
+        for i, x in enumerate(self._params):
+            x.register_post_accumulate_grad_hook(_hook(me, i))
+
+    def _cut(self, bucket_bytes: int) -> list[_Bucket]:
+        """The buckets, in the order in which gradients become ready. The first is small, so that it starts early."""
+        open_buckets: dict[str, _Bucket] = {}
+        found: list[_Bucket] = []
+        for i in reversed(range(len(self._params))):
+            x = self._params[i]
+            bucket = open_buckets.get(x.dtype.name)
+            limit = min(bucket_bytes, 1 << 20) if len(found) == 1 else bucket_bytes
+            if bucket is None or bucket.bytes >= limit:
+                bucket = open_buckets[x.dtype.name] = _Bucket()
+                found.append(bucket)
+            bucket.members.append(i)
+            bucket.bytes += int(np.prod(x.shape, dtype=np.int64)) * x.dtype.itemsize
+        return found
+
+    def begin(self) -> None:
+        """Forgets a backward pass that failed.
+
+        Raises:
+            RuntimeError: the last pass has left out some parameters.
+        """
+        if self._ready and not self._finishing:
+            missing = [self._names[i] for i in range(len(self._params)) if i not in self._ready]
+            self._reset()
+            raise RuntimeError(
+                "Expected to have finished reduction in the prior iteration before starting a new one. This error "
+                "indicates that your module has parameters that were not used in producing loss: "
+                f"{', '.join(missing[:8])}. You can enable unused parameter detection by passing the keyword argument "
+                "`find_unused_parameters=True`"
+            )
+        self._reset()
+
+    def _reset(self) -> None:
+        self._ready.clear()
+        self._started, self._finishing = 0, False
+        for bucket in self._buckets:
+            bucket.flat = bucket.request = None
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Inside, gradients are accumulated on each process alone."""
+        before, self.sync = self.sync, False
+        try:
+            yield
+        finally:
+            self.sync = before
+
+    def arrived(self, i: int) -> None:
+        """The gradient of a parameter is complete."""
+        if not self.sync or self.comm.size == 1:
+            return
+        self._ready.add(i)
+        for bucket in self._buckets[: self._started]:
+            assert bucket.request is not None, "it has started"
+            bucket.request.test()
+        while self._started < len(self._buckets) and self._ready.issuperset(self._buckets[self._started].members):
+            self._start()
+        if not self._finishing and (self.find_unused or self._started == len(self._buckets)):
+            self._finishing = True
+            _core.queue_callback(self._finish)
+
+    def _start(self) -> None:
+        """Starts to sum the next bucket. A gradient that is missing counts as zeros."""
+        bucket = self._buckets[self._started]
+        parts = []
+        for i in bucket.members:
+            x = self._params[i]
+            g = x.grad
+            parts.append(ops.array_of(ops.zeros(tuple(x.shape), x) if g is None else g).reshape(-1))
+        bucket.flat = np.concatenate(parts)
+        bucket.request = self.comm._transport.start_sum(bucket.flat)
+        self._started += 1
+
+    def _finish(self) -> None:
+        """At the end of the pass: waits for all sums and stores the averages."""
+        while self._started < len(self._buckets):
+            self._start()
+        self.comm._agree(f"the gradients of {len(self._params)} parameters")
+        # A parameter that no process has used keeps the gradient that it has.
+        used = np.ones(len(self._params), np.int64)
+        if self.find_unused:
+            mine = np.array([i in self._ready for i in range(len(self._params))], np.int64)
+            used = self.comm._transport.sum(mine)
+        for bucket in self._buckets:
+            assert bucket.request is not None, "it has started"
+            assert bucket.flat is not None, "it has started"
+            bucket.request.wait()
+            members = [self._params[i] for i in bucket.members]
+            for i, x, values in zip(bucket.members, members, _pieces(bucket.flat, members), strict=True):
+                if used[i]:
+                    x.grad = ops.tensor_of(values / values.dtype.type(self.comm.size), x)
+        self._reset()
+
+
+def _hook(reducer: weakref.ref[Reducer], i: int) -> Callable[[Any], None]:
+    """The hook of a parameter, which does nothing once the model is gone."""
+
+    def hook(_: Any) -> None:
+        found = reducer()
+        if found is not None:
+            found.arrived(i)
+
+    return hook
+
+
+__all__ = ["Named", "Reducer", "check_same_parameters", "copy_from_root"]

@@ -1,0 +1,269 @@
+"""Groups of processes under torch's names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from ferrograd._core import ArgumentError, FerrogradError
+from ferrograd.distributed import Communicator, world
+
+__all__ = [
+    "Backend",
+    "GroupMember",
+    "ProcessGroup",
+    "destroy_process_group",
+    "get_backend",
+    "get_global_rank",
+    "get_group_rank",
+    "get_node_local_rank",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_size",
+    "group",
+    "init_process_group",
+    "is_available",
+    "is_backend_available",
+    "is_gloo_available",
+    "is_initialized",
+    "is_mpi_available",
+    "is_nccl_available",
+    "is_torchelastic_launched",
+    "new_group",
+]
+
+#: The variables by which launchers of MPI tell a process its rank, the number of processes and the rank on its machine.
+_LAUNCHERS = (
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
+    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),
+)
+for _names in _LAUNCHERS:
+    for _theirs, _ours in zip(_names, ("RANK", "WORLD_SIZE", "LOCAL_RANK"), strict=True):
+        # Programs for torchrun read these.
+        if _theirs in os.environ:
+            os.environ.setdefault(_ours, os.environ[_theirs])
+
+
+class Backend(str):
+    """The name of a backend. All communication is MPI's."""
+
+    GLOO, MPI, NCCL, UCC, UNDEFINED = "gloo", "mpi", "nccl", "ucc", "undefined"
+
+
+class ProcessGroup:
+    """A group of processes of the program, by their ranks in it."""
+
+    def __init__(self, communicator: Communicator | None, ranks: Sequence[int], backend: str) -> None:
+        self._communicator, self._ranks, self._backend = communicator, list(ranks), backend
+
+    @property
+    def communicator(self) -> Communicator:
+        """The group's :class:`ferrograd.distributed.Communicator`, whose methods can be differentiated.
+
+        Raises:
+            ValueError: this process is not in the group, or the group was destroyed.
+        """
+        if self._communicator is None:
+            raise ValueError("Invalid process group specified or has been destroyed.")
+        return self._communicator
+
+    def rank(self) -> int:
+        """The rank of this process in the group; -1 if it is not in it."""
+        return -1 if self._communicator is None else self._communicator.rank
+
+    def size(self) -> int:
+        """The number of processes in the group; -1 if this one is not in it."""
+        return -1 if self._communicator is None else self._communicator.size
+
+    def name(self) -> str:
+        """The name of the backend."""
+        return self._backend
+
+    def root(self, rank: int | None, in_group: int | None = None) -> int:
+        """The rank in the group of a process that is given by its rank in the program or in the group."""
+        if in_group is not None:
+            if rank is not None:
+                raise ValueError("Can't specify both the rank of the program and that of the group")
+            return in_group
+        return get_group_rank(self, 0 if rank is None else rank)
+
+
+class GroupMember:
+    """The default group, and what stands for a group that this process is not in."""
+
+    WORLD: ProcessGroup | None = None
+    NON_GROUP_MEMBER = ProcessGroup(None, [], "undefined")
+
+
+group = GroupMember
+
+
+def is_available() -> bool:
+    """True. Without ``mpiexec`` there is a world of one process."""
+    return True
+
+
+def is_initialized() -> bool:
+    """Whether there is a default group."""
+    return GroupMember.WORLD is not None
+
+
+def is_torchelastic_launched() -> bool:
+    """False: a launcher of PyTorch's does not know this library."""
+    return False
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether :func:`init_process_group` takes this backend."""
+    return backend.lower() in ("gloo", "mpi")
+
+
+def is_gloo_available() -> bool:
+    """True: a program for gloo runs on MPI."""
+    return True
+
+
+def is_mpi_available() -> bool:
+    """True."""
+    return True
+
+
+def is_nccl_available() -> bool:
+    """False: there is no GPU."""
+    return False
+
+
+def _said(name: str, argument: int) -> int | None:
+    """The number that an argument or a variable of the environment gives; None if none does."""
+    if argument >= 0:
+        return argument
+    text = os.environ.get(name, "")
+    return int(text) if text.isdigit() else None
+
+
+def init_process_group(
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: Any = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store: Any = None,
+    group_name: str = "",
+    pg_options: Any = None,
+    device_id: Any = None,
+) -> None:
+    """Makes the default group of all processes that ``mpiexec`` has started.
+
+    ``backend`` is ``"mpi"``, ``"gloo"`` or None, which mean the same: MPI by mpi4py. Ranks and their number come from
+    MPI too, so ``init_method``, ``MASTER_ADDR`` and ``MASTER_PORT`` are accepted and not needed.
+
+    Raises:
+        FerrogradError: the backend is another one, or the world has another size or rank than is said.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.distributed.init_process_group("gloo")
+    >>> torch.distributed.get_rank(), torch.distributed.get_world_size()
+    (0, 1)
+    >>> torch.distributed.destroy_process_group()
+    """
+    if GroupMember.WORLD is not None:
+        raise ValueError("trying to initialize the default process group twice!")
+    name = "gloo" if backend is None else str(backend).lower().removeprefix("cpu:")
+    if not is_backend_available(name):
+        raise FerrogradError(f"init_process_group: the backends are 'mpi' and 'gloo', on the CPU, not {backend!r}")
+    everyone = world()
+    for what, said, found in (
+        ("world_size", _said("WORLD_SIZE", world_size), everyone.size),
+        ("rank", _said("RANK", rank), everyone.rank),
+    ):
+        if said is not None and said != found:
+            raise FerrogradError(
+                f"init_process_group: {what} is {said}, but MPI says {found}; start the program with mpiexec -n N "
+                "python, not with torchrun or spawn"
+            )
+    GroupMember.WORLD = ProcessGroup(everyone, range(everyone.size), name)
+
+
+def destroy_process_group(group: ProcessGroup | None = None) -> None:
+    """Forgets a group, or the default group."""
+    if group is None or group is GroupMember.WORLD:
+        found(None)
+        GroupMember.WORLD = None
+    else:
+        group._communicator = None
+
+
+def found(group: ProcessGroup | None) -> ProcessGroup:
+    """The group, or the default group for None.
+
+    Raises:
+        ValueError: there is no default group.
+    """
+    chosen = GroupMember.WORLD if group is None else group
+    if chosen is None:
+        raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+    return chosen
+
+
+def get_rank(group: ProcessGroup | None = None) -> int:
+    """The rank of this process in a group; -1 if it is not in it."""
+    return found(group).rank()
+
+
+def get_world_size(group: ProcessGroup | None = None) -> int:
+    """The number of processes in a group; -1 if this one is not in it."""
+    return found(group).size()
+
+
+def get_backend(group: ProcessGroup | None = None) -> Backend:
+    """The backend that the program has asked for."""
+    return Backend(found(group)._backend)
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """The rank of this process among those on its machine."""
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is not None:
+        return fallback_rank
+    raise RuntimeError("LOCAL_RANK is not in the environment. Consider passing fallback_rank")
+
+
+def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
+    """The ranks in the program of a group's processes."""
+    return list(found(group)._ranks)
+
+
+def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
+    """The rank in a group of a process of the program."""
+    if global_rank not in group._ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group._ranks}")
+    return group._ranks.index(global_rank)
+
+
+def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
+    """The rank in the program of a process of a group."""
+    if not 0 <= group_rank < len(group._ranks):
+        raise ValueError(f"Group rank {group_rank} is not part of group {group._ranks}")
+    return group._ranks[group_rank]
+
+
+def new_group(
+    ranks: Sequence[int] | None = None,
+    timeout: Any = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+    device_id: Any = None,
+) -> ProcessGroup:
+    """A group of some processes, which all processes of the program make together."""
+    default = found(None)
+    chosen = sorted(default._ranks if ranks is None else ranks)
+    if len(set(chosen)) != len(chosen) or not set(chosen) <= set(default._ranks):
+        raise ArgumentError(f"new_group: ranks are different ints below {default.size()}, not {ranks}")
+    inside = default.rank() in chosen
+    part = default.communicator.split(0 if inside else None, key=default.rank())
+    name = default._backend if backend is None else str(backend)
+    return ProcessGroup(part, chosen, name) if inside else GroupMember.NON_GROUP_MEMBER
