@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from ferrograd.func._record import Record, matching, several
+from ferrograd import _tree
+from ferrograd._core import ArgumentError
+from ferrograd.func._record import Record, chosen, matching, several
+from ferrograd.func._tasks import Progress, in_blocks
 
 
 def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -36,19 +39,61 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool 
 
 
 def value_and_grad(
-    f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    batch_argnums: int | Sequence[int] | None = None,
+    blocks: int = 8,
+    executor: Any = None,
+    retries: int = 0,
+    progress: Progress = False,
 ) -> Callable[..., tuple[Any, Any]]:
     """Like :func:`grad`, but returns ``(value, gradient)``.
 
     With ``has_aux`` the value is the pair that ``f`` returned.
 
+    With ``batch_argnums`` the arrays at these positions are cut along axis 0 into ``blocks``, and the results are the
+    sums of the values and the gradients of all blocks. They are added in the order of the blocks, so their bits do not
+    depend on who computes which block:
+
+    * this process, one after the other, if there is no ``executor``;
+    * the workers of a ``concurrent.futures.Executor`` or what has its ``submit``. The function is sent by cloudpickle
+      if that is installed. A block whose worker fails or dies is sent again up to ``retries`` times; then its error is
+      raised.
+    * the processes of a :class:`ferrograd.distributed.Communicator`, each its share; all have the results.
+
+    ``progress`` is True for a line on stderr, or a function of (blocks done, blocks in total). The results are not
+    recorded, so no argument may require a gradient.
+
     >>> from ferrograd.func import value_and_grad
     >>> value, slope = value_and_grad(lambda x: (x * x).sum())(fg.tensor([1.0, 2.0]))
     >>> value.item(), slope.tolist()
     (5.0, [2.0, 4.0])
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     summed = value_and_grad(lambda w, x: (w * x).sum(), batch_argnums=1, executor=pool)
+    ...     value, slope = summed(fg.tensor(2.0), fg.arange(100.0))
+    >>> value.item(), slope.item()
+    (9900.0, 4950.0)
     """
+    if batch_argnums is None:
+        if executor is not None:
+            raise ArgumentError("value_and_grad: with an executor, batch_argnums says which arguments are cut")
+        return value_and_grad_as("value_and_grad", f, argnums, has_aux)
+    if has_aux:
+        raise ArgumentError("value_and_grad: blocks of samples have no auxiliary value; has_aux must be False")
+    both = value_and_grad_as("value_and_grad", f, argnums)
 
-    return value_and_grad_as("value_and_grad", f, argnums, has_aux)
+    @wraps(f)
+    def summed(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        options = (batch_argnums, blocks, executor, retries, progress)
+        value, *slopes = in_blocks("value_and_grad", both, args, kwargs, *options)
+        places = chosen("value_and_grad", args, argnums)
+        wrt = args[places[0]] if isinstance(argnums, int) else tuple(args[i] for i in places)
+        return value, _tree.rebuilt(wrt, iter(slopes))
+
+    return summed
 
 
 def value_and_grad_as(

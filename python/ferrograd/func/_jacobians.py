@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import Any, Literal
 
 from ferrograd import _core, _tree
+from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd.func._record import Record
+from ferrograd.func._tasks import Executor, Meter, Progress, mapped, refuse_recorded
 
-Progress = bool | Callable[[int, int], None]
 Argnums = int | Sequence[int]
 
 #: A pass over a batch of rows is limited so that none of its inputs and outputs has more elements than this.
@@ -45,38 +45,79 @@ def joined(parts: Sequence[Tensor], axis: int = 0) -> Tensor:
     return parts[0] if len(parts) == 1 else _core.native.concat(list(parts), axis)
 
 
-class Meter:
-    """Reports how many rows are done, to stderr or to a callback."""
+class Workers:
+    """Compute the chunks of a Jacobian, each from a record of its own."""
 
-    def __init__(self, what: str, total: int, progress: Progress) -> None:
-        self.what, self.total, self.done, self.progress = what, total, 0, progress
-
-    def add(self, count: int) -> None:
-        """Adds ``count`` rows and reports."""
-        self.done += count
-        if callable(self.progress):
-            self.progress(self.done, self.total)
-        elif self.progress:
-            end = "\n" if self.done == self.total else ""
-            print(f"\r{self.what}: {self.done} of {self.total}", end=end, file=sys.stderr, flush=True)
+    def __init__(self, executor: Executor, retries: int, call: tuple[Any, ...]) -> None:
+        self.executor, self.retries, self.call = executor, retries, call
 
 
-def rows(record: Record, chunk_size: int | None, progress: Progress = False) -> Any:
+#: The least number of chunks that workers get.
+CHUNKS = 16
+
+
+def chunks(
+    record: Record,
+    of: Callable[..., list[Tensor]],
+    n: int,
+    widest: int,
+    chunk_size: int | None,
+    k: int,
+    workers: Workers | None,
+    meter: Meter,
+) -> Iterator[list[Tensor]]:
+    """``of(record, k, start, end)`` for each chunk of ``n`` rows or columns, here or by workers."""
+    if workers is not None and chunk_size is None:
+        chunk_size = max(min(-(-n // CHUNKS), ELEMENTS // max(widest, 1)), 1)
+    parts = list(spans(record.what, n, widest, chunk_size))
+    if workers is None:
+        found: Iterator[list[Tensor]] = (of(record, k, start, end) for start, end in parts)
+    else:
+        tasks = [(k, start, end) for start, end in parts]
+        found = mapped(record.what, _Chunk(of, workers.call), tasks, workers.executor, workers.retries, "chunk")
+    for (start, end), part in zip(parts, found, strict=True):
+        meter.add(end - start)
+        yield part
+
+
+class _Chunk:
+    """Records a function in a worker, and computes one chunk of its Jacobian."""
+
+    def __init__(self, of: Callable[..., list[Tensor]], call: tuple[Any, ...]) -> None:
+        self.of, self.call = of, call
+
+    def __call__(self, k: int, start: int, end: int) -> list[Tensor]:
+        with no_grad():
+            return [x.detach() for x in self.of(Record(*self.call), k, start, end)]
+
+
+def _some_rows(record: Record, k: int, start: int, end: int) -> list[Tensor]:
+    """For each argument: the rows ``start`` to ``end`` of output ``k``."""
+    y = record.outputs[k]
+    seeds: list[Tensor | None] = [None] * len(record.outputs)
+    if size(y) == 1:
+        seeds[k] = _core.native.ones_like(y)
+        return record.pull(seeds)
+    seeds[k] = basis(y, start, end)
+    return record.pull(seeds, batch_size=end - start)
+
+
+def _some_columns(record: Record, k: int, start: int, end: int) -> list[Tensor]:
+    """For each output: the columns ``start`` to ``end`` of argument ``k``, on the last axis."""
+    with _core.Level(end - start) as level:
+        tangents: list[Tensor | None] = [None] * len(record.inside)
+        tangents[k] = level.enter(basis(record.inside[k], start, end), 0)
+        pushed = zip(record.outputs, record.push(tangents), strict=True)
+        return [level.leave(_core.native.zeros_like(y) if t is None else t, -1) for y, t in pushed]
+
+
+def rows(record: Record, chunk_size: int | None, progress: Progress = False, workers: Workers | None = None) -> Any:
     """The Jacobian in reverse mode: for each output, blocks in the structure of the arguments."""
     inside, meter = record.inside, Meter(record.what, sum(map(size, record.outputs)), progress)
     found = []
     for k, y in enumerate(record.outputs):
-        n, shape = size(y), list(y.shape)
-        parts = []
-        for start, end in spans(record.what, n, max(map(size, [*inside, y])), chunk_size):
-            seeds: list[Tensor | None] = [None] * len(record.outputs)
-            if n == 1:
-                seeds[k] = _core.native.ones_like(y)
-                parts.append(record.pull(seeds))
-            else:
-                seeds[k] = basis(y, start, end)
-                parts.append(record.pull(seeds, batch_size=end - start))
-            meter.add(end - start)
+        n, shape, widest = size(y), list(y.shape), max(map(size, [*inside, y]))
+        parts = list(chunks(record, _some_rows, n, widest, chunk_size, k, workers, meter))
         if parts:
             blocks = [
                 g if list(g.shape) == [*shape, *x.shape] else g.reshape([*shape, *x.shape])
@@ -88,23 +129,17 @@ def rows(record: Record, chunk_size: int | None, progress: Progress = False) -> 
     return _tree.rebuilt(record.result, iter(found))
 
 
-def columns(record: Record, chunk_size: int | None, progress: Progress = False) -> Any:
+def columns(record: Record, chunk_size: int | None, progress: Progress = False, workers: Workers | None = None) -> Any:
     """The Jacobian in forward mode: for each output, blocks in the structure of the arguments."""
     outputs, meter = record.outputs, Meter(record.what, sum(map(size, record.inside)), progress)
     found: list[list[Tensor]] = [[] for _ in outputs]
     for k, x in enumerate(record.inside):
-        parts: list[list[Tensor]] = [[] for _ in outputs]
-        for start, end in spans(record.what, size(x), max(map(size, [*outputs, x])), chunk_size):
-            with _core.Level(end - start) as level:
-                tangents: list[Tensor | None] = [None] * len(record.inside)
-                tangents[k] = level.enter(basis(x, start, end), 0)
-                for y, t, part in zip(outputs, record.push(tangents), parts, strict=True):
-                    part.append(level.leave(_core.native.zeros_like(y) if t is None else t, -1))
-            meter.add(end - start)
-        for y, part, blocks in zip(outputs, parts, found, strict=True):
+        n, widest = size(x), max(map(size, [*outputs, x]))
+        parts = list(chunks(record, _some_columns, n, widest, chunk_size, k, workers, meter))
+        for i, (y, blocks) in enumerate(zip(outputs, found, strict=True)):
             shape = [*y.shape, *x.shape]
-            empty = not part
-            blocks.append(_core.native.zeros(shape, dtype=y.dtype) if empty else joined(part, -1).reshape(shape))
+            whole = joined([part[i] for part in parts], -1).reshape(shape) if parts else None
+            blocks.append(_core.native.zeros(shape, dtype=y.dtype) if whole is None else whole)
     return _tree.rebuilt(record.result, map(record.as_wrt, found))
 
 
@@ -115,6 +150,8 @@ def jacrev(
     *,
     chunk_size: int | None = None,
     progress: Progress = False,
+    executor: Executor | None = None,
+    retries: int = 0,
 ) -> Callable[..., Any]:
     """The function that computes the Jacobian of ``f`` in reverse mode, one row per element of the output.
 
@@ -123,11 +160,19 @@ def jacrev(
     pass; None chooses a number that limits the memory. ``progress`` is True for a line on stderr, or a function of
     (rows done, rows in total). See :func:`grad` for ``has_aux``.
 
+    With an ``executor``, a ``concurrent.futures.Executor`` or what has its ``submit``, workers compute the chunks. Each
+    calls ``f`` again, so this pays for many rows. ``f`` is sent by cloudpickle if that is installed. A chunk whose
+    worker fails or dies is sent again up to ``retries`` times; then its error is raised. The result is not recorded, so
+    no argument may require a gradient.
+
     >>> from ferrograd.func import jacrev
     >>> jacrev(lambda x: x * x)(fg.tensor([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
-    return _jacobian("jacrev", f, argnums, lambda record: rows(record, chunk_size, progress), has_aux)
+    workers = (executor, retries)
+    return _jacobian(
+        "jacrev", f, argnums, lambda *of: rows(of[0], chunk_size, progress, of[1]), has_aux, workers=workers
+    )
 
 
 def jacfwd(
@@ -137,6 +182,8 @@ def jacfwd(
     *,
     chunk_size: int | None = None,
     progress: Progress = False,
+    executor: Executor | None = None,
+    retries: int = 0,
 ) -> Callable[..., Any]:
     """Like :func:`jacrev`, in forward mode: one column per element of the arguments.
 
@@ -144,7 +191,10 @@ def jacfwd(
     >>> jacfwd(lambda x: x * x)(fg.tensor([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
-    return _jacobian("jacfwd", f, argnums, lambda record: columns(record, chunk_size, progress), has_aux, True)
+    workers = (executor, retries)
+    return _jacobian(
+        "jacfwd", f, argnums, lambda *of: columns(of[0], chunk_size, progress, of[1]), has_aux, True, workers
+    )
 
 
 def jacobian(
@@ -155,6 +205,8 @@ def jacobian(
     has_aux: bool = False,
     chunk_size: int | None = None,
     progress: Progress = False,
+    executor: Executor | None = None,
+    retries: int = 0,
 ) -> Callable[..., Any]:
     """Like :func:`jacrev`, in the mode that needs fewer passes: forward if the arguments have fewer elements.
 
@@ -167,25 +219,30 @@ def jacobian(
     if mode not in (None, "forward", "reverse"):
         raise ArgumentError(f"jacobian: mode must be 'forward', 'reverse' or None, not {mode!r}")
 
-    def both(record: Record) -> Any:
+    def both(record: Record, workers: Workers | None) -> Any:
         forward = sum(map(size, record.inside)) < sum(map(size, record.outputs)) if mode is None else mode == "forward"
-        return (columns if forward else rows)(record, chunk_size, progress)
+        return (columns if forward else rows)(record, chunk_size, progress, workers)
 
-    return _jacobian("jacobian", f, argnums, both, has_aux)
+    return _jacobian("jacobian", f, argnums, both, has_aux, workers=(executor, retries))
 
 
 def _jacobian(
     what: str,
     f: Callable[..., Any],
     argnums: Argnums,
-    of: Callable[[Record], Any],
+    of: Callable[[Record, Workers | None], Any],
     has_aux: bool,
     writable: bool = False,
+    workers: tuple[Executor | None, int] = (None, 0),
 ) -> Callable[..., Any]:
     @wraps(f)
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        record = Record(what, f, args, kwargs, argnums, has_aux, writable)
-        found = of(record)
+        executor, retries = workers
+        call = (what, f, args, kwargs, argnums, has_aux, writable)
+        if executor is not None:
+            refuse_recorded(what, (args, kwargs))
+        record = Record(*call)
+        found = of(record, None if executor is None else Workers(executor, retries, call))
         return (found, record.settled(record.aux)) if has_aux else found
 
     return derivative
@@ -198,17 +255,20 @@ def hessian(
     *,
     chunk_size: int | None = None,
     progress: Progress = False,
+    executor: Executor | None = None,
+    retries: int = 0,
 ) -> Callable[..., Any]:
     """The function that computes the Hessian of ``f``: forward mode over reverse mode.
 
     The result nests the structures of the output, the arguments and the arguments again; see :func:`jacrev`, also for
-    ``has_aux`` and ``progress``. ``chunk_size`` columns are computed in one pass.
+    ``has_aux``, ``progress``, ``executor`` and ``retries``. ``chunk_size`` columns are computed in one pass.
 
     >>> from ferrograd.func import hessian
     >>> hessian(lambda x: (x**3).sum())(fg.tensor([1.0, 2.0])).tolist()
     [[6.0, 0.0], [0.0, 12.0]]
     """
-    return jacfwd(jacrev(f, argnums, has_aux), argnums, has_aux, chunk_size=chunk_size, progress=progress)
+    options: dict[str, Any] = {"chunk_size": chunk_size, "progress": progress, "executor": executor, "retries": retries}
+    return jacfwd(jacrev(f, argnums, has_aux), argnums, has_aux, **options)
 
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]

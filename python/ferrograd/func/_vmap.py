@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
 from ferrograd import _core, _tree
+from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError, Tensor
 from ferrograd.func._record import tensor, write
+from ferrograd.func._tasks import Executor, mapped, refuse_recorded
 
 
 def vmap(
@@ -20,6 +22,8 @@ def vmap(
     chunk_size: int | None = None,
     randomness: str | None = None,
     axis_size: int | None = None,
+    executor: Executor | None = None,
+    retries: int = 0,
 ) -> Callable[..., Any]:
     """A function that applies ``f`` to every example of a batch at once.
 
@@ -32,6 +36,10 @@ def vmap(
     * ``randomness``: ``"same"`` or ``"different"`` random numbers for all examples, or ``"error"``. By default numbers
       drawn for a batched tensor are different, others the same.
     * ``axis_size``: the batch size, needed if no argument is batched.
+    * ``executor``: a ``concurrent.futures.Executor``, or what has its ``submit``, whose workers compute the chunks; by
+      default there are 16. ``f`` is sent by cloudpickle if that is installed. A chunk whose worker fails or dies is
+      sent again up to ``retries`` times; then its error is raised. Nothing is recorded, so no argument may require a
+      gradient, and ``f`` cannot write to its arguments.
 
     Inside ``f`` a tensor has the shape of one example, and gradients are those of one example:
     ``vmap(grad(loss), (None, 0))`` computes per-example gradients. Calls nest. Functions that depend on values
@@ -52,6 +60,8 @@ def vmap(
         whole = isinstance(axis_size, int) and not isinstance(axis_size, bool)
         if not whole or not 0 <= axis_size <= sys.maxsize:
             raise ArgumentError(f"vmap: axis_size must be None or an int that is not negative, not {axis_size!r}")
+    if executor is not None and randomness in ("same", "different"):
+        raise ArgumentError("vmap: workers draw random numbers of their own; with an executor randomness must be None")
     if randomness not in (None, "error", "same", "different"):
         raise ArgumentError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
 
@@ -92,6 +102,25 @@ def vmap(
             one = isinstance(result, Tensor) and isinstance(out_axes, tuple) and len(out_axes) == 1
             return _tree.spread(out_axes[0] if one else out_axes, result, "vmap: out_axes")
 
+        if executor is not None:
+            refuse_recorded("vmap", (args, kwargs))
+            step = -(-batch_size // CHUNKS) if chunk_size is None else chunk_size
+            tasks = [
+                (
+                    [
+                        x if a is None else _core.native.narrow(x, a, at, min(step, batch_size - at))
+                        for x, a in zip(values, axes, strict=True)
+                    ],
+                    min(step, batch_size - at),
+                )
+                for at in range(0, batch_size, step or 1)
+            ]
+            if tasks:
+                call = _Chunk(f, args, kwargs, axes, out_axes, randomness)
+                parts = list(mapped("vmap", call, tasks, executor, retries, "chunk"))
+                result = parts[0]
+                pieces = zip(*map(_tree.leaves, parts), strict=True)
+                return _tree.rebuilt(result, iter(_joined(pieces, _outward(result))))
         if chunk_size is None or batch_size <= chunk_size:
             result, found = some(0, batch_size)
             return _tree.rebuilt(result, iter(found))
@@ -103,13 +132,37 @@ def vmap(
             parts.append(some(at, min(at + chunk_size, batch_size)))
         result = parts[0][0]
         pieces = zip(*(found for _, found in parts), strict=True)
-        whole = [
-            p[0] if a is None else _core.native.concat(list(p), a)
-            for p, a in zip(pieces, _outward(result), strict=True)
-        ]
-        return _tree.rebuilt(result, iter(whole))
+        return _tree.rebuilt(result, iter(_joined(pieces, _outward(result))))
 
     return batched
+
+
+#: How many chunks the workers of an executor get.
+CHUNKS = 16
+
+
+class _Chunk:
+    """Applies a function to a part of the batch, in a worker."""
+
+    def __init__(
+        self, f: Callable[..., Any], args: Any, kwargs: Any, axes: list[int | None], out_axes: Any, randomness: Any
+    ) -> None:
+        self.f, self.kwargs, self.axes, self.out_axes, self.randomness = f, kwargs, axes, out_axes, randomness
+        # The structure of the arguments; their values come with each chunk.
+        self.args = _tree.mapped(lambda _: 0, args)
+
+    def __call__(self, values: list[Any], size: int) -> Any:
+        in_axes = _tree.rebuilt(self.args, iter(self.axes))
+        args = _tree.rebuilt(self.args, iter(values))
+        options: dict[str, Any] = {"randomness": self.randomness, "axis_size": size}
+        with no_grad():
+            result = vmap(self.f, in_axes, self.out_axes, **options)(*args, **self.kwargs)
+        return _tree.mapped(lambda y: y.detach() if isinstance(y, Tensor) else y, result)
+
+
+def _joined(pieces: Iterable[tuple[Any, ...]], axes: list[Any]) -> list[Any]:
+    """The results of the chunks, concatenated along their batch axes."""
+    return [p[0] if a is None else _core.native.concat(list(p), a) for p, a in zip(pieces, axes, strict=True)]
 
 
 def _axis(x: Any, axis: Any) -> int | None:
