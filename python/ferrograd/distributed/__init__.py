@@ -15,5 +15,6 @@ from __future__ import annotations
 
 from ferrograd.distributed._check import DistributedError, is_debug, set_debug
 from ferrograd.distributed._communicator import Communicator, world
+from ferrograd.distributed._files import load, save
 
-__all__ = ["Communicator", "DistributedError", "is_debug", "set_debug", "world"]
+__all__ = ["Communicator", "DistributedError", "is_debug", "load", "save", "set_debug", "world"]
