@@ -24,7 +24,7 @@ class ZeroRedundancyOptimizer(Optimizer):
     >>> from ferrograd.torch.distributed.optim import ZeroRedundancyOptimizer
     >>> torch.distributed.init_process_group("gloo")
     >>> w = torch.nn.Parameter(torch.ones(2))
-    >>> optimizer = ZeroRedundancyOptimizer([w], torch.optim.Adam, lr=0.5)
+    >>> optimizer = ZeroRedundancyOptimizer([w], torch.optim.SGD, lr=0.25)
     >>> (w * w).sum().backward()
     >>> optimizer.step()
     >>> w.tolist()
