@@ -1,10 +1,10 @@
-# make demo, test, dev, t, fuzz, memcheck, reliability, check, bench. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
+# make demo, test, dev, t, docs, fuzz, memcheck, reliability, check, bench. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 SOURCES := $(shell find src python -name '*.rs' -o -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
-.PHONY: demo test rust dev t fuzz memcheck reliability check wheel bench install clean
+.PHONY: demo test rust dev t docs fuzz memcheck reliability check wheel bench install clean
 
 demo: install
 	$(BIN)/python examples/demo.py
@@ -31,6 +31,12 @@ dev: .venv/ready
 
 t: dev
 	PYTHONPATH=python $(BIN)/python -m pytest $(F) -k "$(K)"
+
+# The site, in target/site/html: open index.html. A warning is an error, recipes are run, and every link is checked.
+docs: install
+	$(PIP) --group docs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --jobs auto -d target/site/doctrees docs target/site/html
+	cd docs && ../$(BIN)/python -m sitegen.links ../target/site/html
 
 # For some minutes, from a seed that is printed: random programs, views and writes, indexes, formulas, damaged files, DLPack
 # capsules and calls with hostile arguments. What fails is shrunk.

@@ -62,7 +62,11 @@ class _Info:
 
 
 def __array_namespace_info__() -> _Info:
-    """Inspection of the namespace, as the array API standard defines it."""
+    """Inspection of the namespace, as the array API standard defines it.
+
+    >>> fg.__array_namespace_info__().capabilities()["boolean indexing"]
+    True
+    """
     return _Info()
 
 

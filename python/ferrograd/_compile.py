@@ -32,8 +32,18 @@ _KEPT = "a tensor that it computes is kept"
 _PLAIN = (bool, int, str, bytes, complex, type(None), type(...))
 
 
-class CompileError(RuntimeError):
-    """A function that ``compile(..., fullgraph=True)`` was given cannot be traced."""
+class CompileError(_core.FerrogradError, RuntimeError):
+    """A function that ``compile(..., fullgraph=True)`` was given cannot be traced.
+
+    >>> f = fg.compile(lambda x: x if x.sum() > 0 else -x, fullgraph=True)
+    >>> try:
+    ...     f(fg.ones(2))
+    ... except fg.CompileError as e:
+    ...     print("its numbers are read" in str(e))
+    True
+    """
+
+    __module__ = "ferrograd"
 
 
 class CacheInfo(NamedTuple):

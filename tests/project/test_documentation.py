@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
-import operator
 import pkgutil
 import re
 from pathlib import Path
@@ -14,16 +13,14 @@ from typing import Any
 import ferrograd as fg
 import numpy as np
 import pytest
-from ferrograd import _core
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-ENTRIES = [names[0] for names, _, _ in _core.registry()]
 MODULES = [
     "ferrograd",
     *(m.name for m in pkgutil.walk_packages(fg.__path__, "ferrograd.") if m.name != "ferrograd._core"),
 ]
-PAGES = [p for p in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))] if p.exists()]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def run(test: doctest.DocTest) -> None:
@@ -36,18 +33,34 @@ def examples(text: str, name: str, scope: dict[str, Any]) -> doctest.DocTest:
     return doctest.DocTestParser().get_doctest(text, scope, name, None, 0)
 
 
-@pytest.mark.parametrize("name", ENTRIES)
-def test_function(name: str) -> None:
-    test = examples(inspect.getdoc(operator.attrgetter(name)(_core.native)) or "", name, {"fg": fg, "np": np})
-    assert test.examples, f"{name}: its documentation has no example"
-    run(test)
-
-
 @pytest.mark.parametrize("name", MODULES)
 def test_module(name: str) -> None:
     module = importlib.import_module(name)
     for test in doctest.DocTestFinder(exclude_empty=True).find(module, extraglobs={"fg": fg, "np": np}):
         run(test)
+
+
+#: The public functions and classes of the native interface.
+PUBLIC = {
+    f"{place}.{name}": value
+    for place in ("ferrograd", "ferrograd.fft", "ferrograd.func", "ferrograd.linalg", "ferrograd.testing")
+    for name in importlib.import_module(place).__all__
+    if callable(value := getattr(importlib.import_module(place), name))
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_name(name: str) -> None:
+    """A public name has documentation with an example that runs; an error has a section on the page of errors."""
+    value, short = PUBLIC[name], name.split(".")[-1]
+    text = inspect.getdoc(value)
+    assert text, f"{name} has no documentation"
+    if isinstance(value, type) and issubclass(value, Exception):
+        assert f"\n## {short}\n" in (ROOT / "docs/errors.md").read_text("utf8")
+        return
+    test = examples(text, name, {"fg": fg, "np": np})
+    assert test.examples, f"{name}: its documentation has no example"
+    run(test)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

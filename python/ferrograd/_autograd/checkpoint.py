@@ -11,15 +11,27 @@ from ferrograd import _core
 from ferrograd._autograd.modes import enable_grad
 from ferrograd._autograd.nested import collect_tensors, replace_tensors
 from ferrograd._autograd.saved_tensors import saved_tensors_hooks
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError, FerrogradError, Tensor
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
 
 T = TypeVar("T")
 
 
-class CheckpointError(RuntimeError):
-    """The recomputation of a checkpoint did not match its first run."""
+class CheckpointError(FerrogradError, RuntimeError):
+    """The recomputation of a checkpoint did not match its first run.
+
+    >>> sizes = iter([2, 3])
+    >>> x = fg.tensor(1.0, requires_grad=True)
+    >>> y = fg.checkpoint(lambda x: fg.sum(fg.sin(x * fg.ones(next(sizes)))), x)
+    >>> try:
+    ...     fg.backward(y)
+    ... except fg.CheckpointError as e:
+    ...     print("the second run differs")
+    the second run differs
+    """
+
+    __module__ = "ferrograd"
 
 
 class _Placeholder:

@@ -279,6 +279,18 @@ def once_differentiable(backward: F) -> F:
     """Marks a ``backward`` whose results cannot be differentiated again.
 
     Nothing is recorded in it. A gradient through its results raises an error.
+
+    >>> class Double(fg.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return 2 * x
+    ...     @staticmethod
+    ...     @fg.once_differentiable
+    ...     def backward(ctx, g):
+    ...         return 2 * g
+    >>> x = fg.tensor(3.0, requires_grad=True)
+    >>> fg.grad(Double.apply(x), x).item()
+    2.0
     """
 
     @functools.wraps(backward)

@@ -104,7 +104,14 @@ class disable_saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Saves tensors on the CPU. They are there already, so it changes nothing."""
+    """Saves tensors on the CPU. They are there already, so it changes nothing.
+
+    >>> x = fg.tensor(3.0, requires_grad=True)
+    >>> with fg.save_on_cpu():
+    ...     y = x * x
+    >>> fg.grad(y, x).item()
+    6.0
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cpu") -> None:
         super().__init__(lambda x: x, lambda x: x, compose=True)

@@ -16,6 +16,11 @@ class Graph(Snapshot):
 
     It is a sequence of nodes, the inputs of an op before the op. It keeps no tensor alive. Node numbers depend on the
     graph alone.
+
+    >>> x = fg.tensor([1.0, 2.0], requires_grad=True)
+    >>> graph = fg.graph(fg.sum(fg.sin(x)))
+    >>> [node.op for node in graph]
+    ['leaf', 'sin', 'sum']
     """
 
     def to_dot(self, limit: int | None = 10_000) -> str:

@@ -23,7 +23,15 @@ PARTS = 4
 
 @dataclass(frozen=True)
 class SparseMatrix:
-    """A matrix in coordinate form: ``values[k]`` is at ``(rows[k], cols[k])``. Entries are unique and in row order."""
+    """A matrix in coordinate form: ``values[k]`` is at ``(rows[k], cols[k])``. Entries are unique and in row order.
+
+    >>> from ferrograd.func import sparse_jacobian
+    >>> matrix = sparse_jacobian(lambda x: x[1:] * x[:-1], fg.tensor([1.0, 2.0, 3.0]))
+    >>> matrix.rows.tolist(), matrix.cols.tolist(), matrix.values.tolist()
+    ([0, 0, 1, 1], [0, 1, 1, 2], [2.0, 1.0, 3.0, 2.0])
+    >>> matrix.dense().tolist()
+    [[2.0, 1.0, 0.0], [0.0, 3.0, 2.0]]
+    """
 
     rows: Indices
     cols: Indices

@@ -12,7 +12,15 @@ Matrix = np.ndarray[Any, Any]
 
 
 class GradcheckError(FerrogradError, RuntimeError):
-    """A derivative disagrees with its difference quotient, or differs between two passes."""
+    """A derivative disagrees with its difference quotient, or differs between two passes.
+
+    >>> from ferrograd.testing import GradcheckError, check
+    >>> try:
+    ...     check(lambda x: x * x.detach(), [fg.tensor([2.0])])
+    ... except GradcheckError as e:
+    ...     print(str(e).splitlines()[0])
+    Jacobian of order 1 in reverse mode mismatch for output 0 with respect to input 0,
+    """
 
     __module__ = "ferrograd.testing"
 

@@ -25,6 +25,12 @@ pub fn add_hook(
 }
 
 /// Removes hooks: by ``remove()``, or at the end of a ``with`` block.
+///
+///     >>> x = fg.tensor(2.0, requires_grad=True)
+///     >>> with x.register_hook(lambda g: print(g.item())):
+///     ...     fg.backward(x * x)
+///     4.0
+///     >>> fg.backward(x * x)
 #[pyclass(frozen, weakref, module = "ferrograd")]
 pub struct RemovableHandle {
     hooks: Vec<(Weak<HookList>, u64)>,

@@ -122,6 +122,13 @@ impl Var {
 /// Calls `hook` once for each pass that computes gradients of `tensors`: with the list of the gradients (None where
 /// there is none) when all have been computed, or with `mode="any"` with the first of them. Returns a handle with
 /// `remove()`.
+///
+///     >>> x = fg.tensor(2.0, requires_grad=True)
+///     >>> handle = fg.register_multi_grad_hook([x], lambda gradients: print(gradients[0].item()))
+///     >>> fg.backward(x * x)
+///     4.0
+///     >>> handle.remove()
+///     True
 #[pyfunction]
 #[pyo3(signature = (tensors, r#fn, *, mode="all"))]
 fn register_multi_grad_hook(

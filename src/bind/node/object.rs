@@ -22,6 +22,12 @@ use crate::bind::value::var::{Slot, Var};
 use crate::graph::{self, Edge};
 
 /// One output of a node of the graph. Its gradient can be asked for without the tensor.
+///
+///     >>> x = fg.tensor(2.0, requires_grad=True)
+///     >>> y = x * x
+///     >>> edge = fg.get_gradient_edge(y)
+///     >>> fg.grad(y * y, [edge])[0].item()
+///     8.0
 #[pyclass(frozen, module = "ferrograd")]
 pub struct GradientEdge {
     pub edge: Edge,
@@ -109,6 +115,10 @@ impl GradientEdge {
 }
 
 /// The edge at which a tensor's gradient arrives.
+///
+///     >>> x = fg.tensor(2.0, requires_grad=True)
+///     >>> fg.get_gradient_edge(x * x)
+///     GradientEdge(multiply, output_nr=0)
 #[pyfunction]
 fn gradient_edge(tensor: &Bound<'_, Var>) -> PyResult<GradientEdge> {
     let dialect = tensor.get().dialect();
@@ -120,6 +130,11 @@ fn gradient_edge(tensor: &Bound<'_, Var>) -> PyResult<GradientEdge> {
 
 /// A node of the graph: one application of an op, or a leaf, which adds up gradients. It keeps the graph below it
 /// alive. A node has one Python object as long as somebody holds that object.
+///
+///     >>> x = fg.tensor(2.0, requires_grad=True)
+///     >>> y = fg.sin(x)
+///     >>> isinstance(y.grad_fn, fg.Node), y.grad_fn.name()
+///     (True, 'sin')
 #[pyclass(frozen, subclass, weakref, module = "ferrograd")]
 pub struct Node {
     pub edge: Edge,

@@ -6,6 +6,12 @@ use super::error::raise;
 use crate::kernel::par;
 
 /// Sets how many threads work, the calling one among them. No result depends on it.
+///
+///     >>> before = fg.get_num_threads()
+///     >>> fg.set_num_threads(1)
+///     >>> fg.get_num_threads()
+///     1
+///     >>> fg.set_num_threads(before)
 #[pyfunction]
 fn set_num_threads(py: Python<'_>, n: i64) -> PyResult<()> {
     match usize::try_from(n) {
@@ -19,18 +25,28 @@ fn set_num_threads(py: Python<'_>, n: i64) -> PyResult<()> {
 }
 
 /// How many threads work, the calling one among them.
+///
+///     >>> fg.get_num_threads() >= 1
+///     True
 #[pyfunction]
 fn num_threads() -> usize {
     par::threads()
 }
 
 /// Gives the memory that is kept for new arrays back to the system. Returns how many bytes that were.
+///
+///     >>> fg.empty_cache() >= 0
+///     True
 #[pyfunction]
 fn empty_cache() -> usize {
     crate::array::empty_cache()
 }
 
 /// Sets how many bytes of memory may be kept for new arrays (256 MiB unless set). Returns how many it were before.
+///
+///     >>> before = fg.set_cache_limit(1 << 20)
+///     >>> fg.set_cache_limit(before)
+///     1048576
 #[pyfunction]
 fn set_cache_limit(py: Python<'_>, bytes: i64) -> PyResult<usize> {
     match usize::try_from(bytes) {

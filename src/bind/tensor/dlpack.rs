@@ -15,6 +15,9 @@ use crate::graph::Tensor;
 
 /// A tensor with a copy of the elements of an object that has `__dlpack__`. The elements of a tensor of this library
 /// are shared; its graph is left out.
+///
+///     >>> fg.from_dlpack(np.ones(2)).tolist()
+///     [1.0, 1.0]
 #[pyfunction]
 #[pyo3(signature = (x, /, *, device=None, copy=None, dialect=Dialect::Native))]
 fn from_dlpack<'py>(

@@ -102,6 +102,10 @@ impl Deref for Reading<'_> {
 }
 
 /// An n-dimensional array that knows how it was computed.
+///
+///     >>> x = fg.tensor([1.0, 2.0], requires_grad=True)
+///     >>> isinstance(x, fg.Tensor), x.shape, x.is_leaf
+///     (True, (2,), True)
 #[pyclass(frozen, subclass, weakref, name = "Tensor", module = "ferrograd")]
 pub struct Var {
     state: Mutex<State>,

@@ -1,0 +1,1 @@
+"""Writes those pages of the site that are made from the library itself."""

@@ -1,0 +1,70 @@
+"""The built site in a browser without a server: its search, its links and its widths. ``make docs`` builds it first."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SITE = Path(__file__).parents[2] / "target/site/html"
+PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1366, "height": 768}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium: that of Playwright, or that of the system."""
+    if not (SITE / "index.html").exists():
+        pytest.skip("the site is not built: make docs")
+    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    with api.sync_playwright() as playwright:
+        own = playwright.chromium.executable_path
+        found = own if Path(own).exists() else shutil.which("chromium") or shutil.which("google-chrome")
+        if found is None:
+            pytest.skip("there is no Chromium: playwright install chromium")
+        running = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desktop"])
+def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The first page of the site, in a window of either width."""
+    window = browser.new_page(viewport=request.param)
+    window.set_default_timeout(30_000)
+    errors: list[str] = []
+    window.on("pageerror", lambda error: errors.append(str(error)))
+    window.goto((SITE / "index.html").as_uri())
+    yield window
+    window.close()
+    assert not errors
+
+
+def test_search_finds_a_function(page: Any) -> None:
+    page.goto((SITE / "search.html").as_uri() + "?q=checkpoint")
+    page.wait_for_selector("#search-results ul.search li")
+    assert any("ferrograd.checkpoint" in text for text in page.locator("#search-results li").all_inner_texts())
+
+
+def test_the_sparse_jacobian_is_two_clicks_away(page: Any) -> None:
+    page.locator("article a", has_text="Recipes").first.click()
+    page.locator("article a", has_text="A sparse Jacobian").first.click()
+    page.wait_for_selector("h1:has-text('A sparse Jacobian')")
+    assert page.locator("img[src*='_images']").count() == 1
+
+
+def test_a_function_is_two_clicks_away(page: Any) -> None:
+    page.locator("article a", has_text="All ops").first.click()
+    page.locator("article a", has_text="softmax").first.click()
+    page.wait_for_selector("dt[id='ferrograd.softmax'], dt[id='ferrograd.log_softmax']")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["index", "first-steps", "errors", "reference/ops-index", "reference/ferrograd.func"])
+def test_no_page_is_wider_than_the_window(page: Any, name: str, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.goto((SITE / f"{name}.html").as_uri())
+    assert page.evaluate("document.documentElement.dataset.theme") == scheme
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
