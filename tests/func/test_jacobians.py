@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import ferrograd as fg
@@ -62,9 +63,19 @@ def test_modes_are_chosen_by_shape() -> None:
     assert ran == [(9, 9)]
 
 
-def test_progress_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_by_tqdm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    # Without an interval tqdm starts no thread of its own.
+    monkeypatch.setattr("tqdm.tqdm.monitor_interval", 0)
     jacrev(lambda x: x * x, chunk_size=2, progress=True)(sample(3))
-    assert capsys.readouterr().err.split("\r")[1:] == ["jacrev: 2 of 3", "jacrev: 3 of 3\n"]
+    last = capsys.readouterr().err.split("\r")[-1]
+    assert last.startswith("jacrev: 100%")
+    assert "3/3" in last
+
+
+def test_progress_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with pytest.raises(ModuleNotFoundError, match="pass a function"):
+        jacrev(lambda x: x * x, progress=True)(sample(3))
 
 
 def test_structures_out_and_in() -> None:

@@ -1,11 +1,17 @@
 """``repr`` of tensors: NumPy's print options in the native namespace, and the formats of Paddle and torch."""
 
+import base64
+import io
+from html.parser import HTMLParser
 from typing import Any
 
 import ferrograd as fg
+import ferrograd.paddle as paddle
+import ferrograd.torch as torch
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from ferrograd import _core
+from ferrograd import _core, func
 from ferrograd._tensor import repr as _repr
 from ferrograd.func import vmap
 
@@ -154,3 +160,81 @@ def test_rich_and_html() -> None:
     assert "float32" in page
     assert "not finite" in page
     assert len(made(np.zeros((500, 500)))._repr_html_()) < 2000
+
+
+class Cells(HTMLParser):
+    """The cells of the tables of a page, and the data of its pictures."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.pictures: list[bytes] = []
+        self.inside = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.inside = tag in ("td", "th")
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+        elif tag == "img":
+            self.pictures.append(base64.b64decode((dict(attrs)["src"] or "").split(",")[1]))
+
+    def handle_data(self, data: str) -> None:
+        if self.inside:
+            self.rows[-1][-1] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = False
+
+
+def test_html_of_a_matrix() -> None:
+    """Numbers stand in aligned columns with the edges of a large matrix; colours say their signs."""
+    page = Cells(made(np.arange(400.0).reshape(20, 20) - 200)._repr_html_())
+    assert len(page.rows) == 9
+    assert page.rows[0] == ["-200.", "-199.", "-198.", "-197.", "…", "-184.", "-183.", "-182.", "-181."]
+    assert page.rows[4] == ["⋮"] * 9
+    (picture,) = page.pictures
+    pixels = plt.imread(io.BytesIO(picture), "png")
+    assert pixels.shape == (20, 20, 3)
+    assert pixels[0, 0, 2] > pixels[0, 0, 0]  # below zero: blue
+    assert pixels[-1, -1, 0] > pixels[-1, -1, 2]  # above zero: red
+    # A picture of a large matrix shows means of blocks, and nothing that is not finite is hidden.
+    values = np.ones((100, 70))
+    values[0, 0] = np.nan
+    (picture,) = Cells(made(values)._repr_html_()).pictures
+    pixels = plt.imread(io.BytesIO(picture), "png")
+    assert pixels.shape == (32, 32, 3)
+    assert np.ptp(pixels[0, 0]) == 0 < np.ptp(pixels[1, 1])
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (3,), (0, 4), (1, 9), (9, 1), (2, 2), (2, 3, 4), (0, 2, 3)])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32", "float64", "complex64"])
+def test_html_of_every_shape(shape: tuple[int, ...], dtype: str) -> None:
+    assert dtype in made(np.zeros(shape, dtype))._repr_html_()
+
+
+def test_html_of_other_objects() -> None:
+    x = fg.tensor(np.linspace(1, 2, 40), requires_grad=True)
+    with fg.profile() as profile:
+        fg.backward(fg.sum(fg.sin(x)))
+    rows = {row[0]: row[1:] for row in Cells(profile._repr_html_()).rows}
+    assert rows["sin"][0] == rows["sin"][2] == "1"
+
+    matrix = func.sparse_jacobian(lambda x: x[1:] * x[:-1], x.detach())
+    text = matrix._repr_html_()
+    assert "elements <b>78</b>" in text
+    assert len(Cells(text).pictures) == 1
+
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LazyLinear(2))
+    assert [row[0].strip() for row in Cells(model._repr_html_()).rows] == ["name", "model", "0", "1"]
+    assert Cells(model._repr_html_()).rows[2][2:] == ["(4, 3), (4,)", "16"]
+    adam = torch.optim.Adam([torch.ones(5, requires_grad=True)], lr=0.25)
+    (row,) = [dict(zip(*Cells(adam._repr_html_()).rows, strict=True))]
+    assert (row["tensors"], row["numbers"], row["lr"]) == ("1", "5", "0.25")
+    layer = paddle.nn.Linear(2, 3)
+    sgd = paddle.optimizer.SGD(0.5, parameters=layer.parameters())
+    row = dict(zip(*Cells(sgd._repr_html_()).rows, strict=True))
+    assert (row["tensors"], row["numbers"], row["learning_rate"]) == ("2", "9", "0.5")
+    assert Cells(layer._repr_html_()).rows[1][2:] == ["(2, 3), (3,)", "9"]

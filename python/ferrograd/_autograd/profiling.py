@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from ferrograd import _core
+from ferrograd import _core, _html
 from ferrograd._autograd.debugging import watched
 from ferrograd._graph.nodes import check_limit
 
@@ -35,13 +35,16 @@ class Profile:
     backward: dict[str, Cost] = field(default_factory=dict)
     sites: dict[tuple[str, str], tuple[Cost, Cost]] = field(default_factory=dict)
 
+    def _rows(self) -> list[tuple[str, tuple[Cost, Cost]]]:
+        """The name of each op, or of each op and line, with its costs forward and backward."""
+        if self.sites:
+            return [(f"{op} {os.path.basename(site)}", costs) for (op, site), costs in self.sites.items()]
+        names = sorted(self.forward.keys() | self.backward.keys())
+        return [(name, (self.forward.get(name, Cost()), self.backward.get(name, Cost()))) for name in names]
+
     def table(self, limit: int | None = None) -> str:
         """A table with a row for each op, or each (op, line): the ``limit`` most expensive ones, or all."""
-        names = sorted(self.forward.keys() | self.backward.keys())
-        rows = [(name, (self.forward.get(name, Cost()), self.backward.get(name, Cost()))) for name in names]
-        if self.sites:
-            rows = [(f"{op} {os.path.basename(site)}", costs) for (op, site), costs in self.sites.items()]
-        rows.sort(key=lambda row: -sum(c.seconds for c in row[1]))
+        rows = sorted(self._rows(), key=lambda row: -sum(c.seconds for c in row[1]))
         shown = rows if limit is None else rows[: check_limit(limit)]
         width = max([24, *(len(name) + 2 for name, _ in shown)])
 
@@ -63,6 +66,24 @@ class Profile:
 
     def __str__(self) -> str:
         return self.table()
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: the 50 most expensive ops or lines."""
+        rows = sorted(self._rows(), key=lambda row: -sum(c.seconds for c in row[1]))
+        head = ["op", "calls", "ms forward", "calls back", "ms backward", "MB"]
+        shown = [
+            [
+                name,
+                ahead.calls,
+                f"{ahead.seconds * 1e3:.3f}",
+                back.calls,
+                f"{back.seconds * 1e3:.3f}",
+                f"{(ahead.bytes + back.bytes) / 1e6:.3f}",
+            ]
+            for name, (ahead, back) in rows[:50]
+        ]
+        total = sum(c.seconds for _, costs in rows for c in costs)
+        return _html.facts("profile", {"rows": len(rows), "ms": f"{total * 1e3:.3f}"}) + _html.table(head, shown)
 
 
 @contextmanager

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from ferrograd import _html
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._nn.hooks import RemovableHandle, add
@@ -273,6 +275,21 @@ class BaseModule:
             return f"{self._get_name()}({own[0]})"
         inside = "".join(f"\n  {line}" for line in own + below)
         return f"{self._get_name()}({inside}\n)" if inside else f"{self._get_name()}()"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: each module, its settings, and how many numbers its own parameters have."""
+
+        def lines(name: str, module: BaseModule, depth: int) -> Iterator[list[object]]:
+            # A parameter of a lazy module has no shape yet. The base class gives (0,) for it.
+            own = [tuple(Tensor.shape.__get__(p)) for p in module._parameters.values() if p is not None]
+            count = f"{sum(map(math.prod, own)):,}" if own else ""
+            text = f"{module._get_name()}({' '.join(module.extra_repr().split())})"
+            yield ["  " * depth + (name or "model"), text, ", ".join(map(str, own)), count]
+            for key, below in module._modules.items():
+                if below is not None:
+                    yield from lines(key, below, depth + 1)
+
+        return _html.table(["name", "module", "parameters", "numbers"], lines("", self, 0))
 
 
 def indented(text: str) -> str:

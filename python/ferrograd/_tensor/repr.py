@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import html as _html
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
 
+from ferrograd import _html
 from ferrograd._core.native import get_default_dtype
 from ferrograd._dialects.numbers import PADDLE, TORCH
 
@@ -79,24 +80,25 @@ def html(
     op: str | None,
     batch_shape: Sequence[int],
 ) -> str:
-    """HTML for notebooks: shape, dtype, op, the range of a small tensor, and the values."""
-    facts = {"shape": tuple(shape), "dtype": dtype, "requires_grad": tracked}
+    """HTML for notebooks: shape, dtype, op, the range of a small tensor, the values, and a picture of a matrix."""
+    known: dict[str, object] = {"shape": tuple(shape), "dtype": dtype, "requires_grad": tracked}
     if op is not None:
-        facts["op"] = op
+        known["op"] = op
     if 0 < a.size <= 10_000 and a.dtype.kind in "fiu":
         finite = a[np.isfinite(a)]
         if finite.size:
-            facts["min"], facts["max"] = finite.min(), finite.max()
+            known["min"], known["max"] = finite.min(), finite.max()
         if finite.size < a.size:
-            facts["not finite"] = a.size - finite.size
-    row = " &middot; ".join(f"{key} <b>{_html.escape(str(value))}</b>" for key, value in facts.items())
+            known["not finite"] = a.size - finite.size
+    line = _html.facts(name, known)
+    if a.ndim in (1, 2) and a.size and a.dtype.kind in "fiub" and a.dtype.names is None:
+        small = a.ndim == 1 or min(a.shape) < 2 or a.size > 1_000_000
+        image = "" if small else _html.picture(a, "the values as colours: red above zero, blue below")
+        return f'<div>{line}<div style="display:flex;gap:1em">{_html.numbers(a)}{image}</div></div>'
     with np.printoptions(threshold=100, linewidth=80):
         values = np.array2string(a, separator=", ")
     values = values if len(values) <= 1200 else values[:1200] + " ..."
-    return (
-        f'<div><div style="opacity:.8">{_html.escape(name)} {row}</div>'
-        f'<pre style="margin:.3em 0 0">{_html.escape(values)}</pre></div>'
-    )
+    return f'<div>{line}<pre style="margin:.3em 0 0">{escape(values)}</pre></div>'
 
 
 def _shown(n: int, options: Options, summary: bool) -> Iterator[int | None]:

@@ -157,8 +157,8 @@ def jacrev(
 
     The result has the structure of the output. In place of each of its tensors stands the structure of the arguments
     at ``argnums``, with tensors of shape ``[*output shape, *argument shape]``. ``chunk_size`` rows are computed in one
-    pass; None chooses a number that limits the memory. ``progress`` is True for a line on stderr, or a function of
-    (rows done, rows in total). See :func:`grad` for ``has_aux``.
+    pass; None chooses a number that limits the memory. ``progress`` is True for a bar of tqdm, or a function of (rows
+    done, rows in total). See :func:`grad` for ``has_aux``.
 
     With an ``executor``, a ``concurrent.futures.Executor`` or what has its ``submit``, workers compute the chunks. Each
     calls ``f`` again, so this pays for many rows. ``f`` is sent by cloudpickle if that is installed. A chunk whose

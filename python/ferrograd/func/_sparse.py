@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _core, _html
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd.func._jacobians import joined, size, spans
@@ -44,6 +44,18 @@ class SparseMatrix:
         zero = _core.native.zeros([m * n], dtype=self.values.dtype)
         flat = _core.make(self.rows * n + self.cols, None, False, 0)
         return _core.native.index_add(zero, 0, flat, self.values).reshape([m, n])
+
+    def _repr_html_(self) -> str:
+        """For notebooks: how many elements there are, and a picture of where they are."""
+        m, n = self.shape
+        known: dict[str, object] = {"shape": self.shape, "dtype": self.values.dtype, "elements": len(self.rows)}
+        if not m or not n:
+            return _html.facts("SparseMatrix", known)
+        known["part"] = f"{len(self.rows) / (m * n):.2g}"
+        # Each block of the picture has the number of its elements.
+        blocks = np.zeros((min(m, _html.BLOCKS), min(n, _html.BLOCKS)))
+        np.add.at(blocks, (self.rows * len(blocks) // m, self.cols * blocks.shape[1] // n), 1.0)
+        return _html.facts("SparseMatrix", known) + _html.picture(blocks, "where the elements are")
 
 
 def colours(pattern: Pattern, count: int) -> Indices:

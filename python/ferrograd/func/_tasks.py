@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import pickle
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
@@ -26,19 +25,32 @@ class Executor(Protocol):
 
 
 class Meter:
-    """Reports how many parts are done, to stderr or to a callback."""
+    """Reports how many parts are done, by tqdm or to a callback."""
 
     def __init__(self, what: str, total: int, progress: Progress) -> None:
-        self.what, self.total, self.done, self.progress = what, total, 0, progress
+        self.total, self.done = total, 0
+        self.callback = progress if callable(progress) else None
+        self.bar = self._bar(what, total) if progress and not callable(progress) else None
+
+    @staticmethod
+    def _bar(what: str, total: int) -> Any:
+        """A bar of tqdm: a widget in a notebook, a line on stderr elsewhere."""
+        try:
+            from tqdm.auto import tqdm
+        except ModuleNotFoundError as error:
+            text = f"{what}: progress=True needs the package tqdm; without it, pass a function of (done, total)"
+            raise ModuleNotFoundError(text, name="tqdm") from error
+        return tqdm(total=total, desc=what, unit="part")
 
     def add(self, count: int) -> None:
         """Adds ``count`` parts and reports."""
         self.done += count
-        if callable(self.progress):
-            self.progress(self.done, self.total)
-        elif self.progress:
-            end = "\n" if self.done == self.total else ""
-            print(f"\r{self.what}: {self.done} of {self.total}", end=end, file=sys.stderr, flush=True)
+        if self.callback is not None:
+            self.callback(self.done, self.total)
+        if self.bar is not None:
+            self.bar.update(count)
+            if self.done == self.total:
+                self.bar.close()
 
 
 def _packed(what: str, function: Callable[..., Any]) -> bytes:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ferrograd import _core
+from ferrograd import _core, _html
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import steps
@@ -62,6 +62,16 @@ class Optimizer:
     def get_lr(self) -> float:
         """The learning rate."""
         return self._learning_rate() if isinstance(self._learning_rate, LRScheduler) else self._learning_rate
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: the parameters and options of each group."""
+        rows = []
+        for i, group in enumerate(self._groups):
+            count = sum(p.size for p in group["params"])
+            rate = self.get_lr() * group["learning_rate"]
+            rows.append([i, len(group["params"]), f"{count:,}", rate, group["weight_decay"], group["grad_clip"]])
+        head = ["group", "tensors", "numbers", "learning_rate", "weight_decay", "grad_clip"]
+        return _html.facts(type(self).__name__, {}) + _html.table(head, rows)
 
     def set_lr(self, value: float) -> None:
         """Sets the learning rate, which must not be a schedule."""

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ferrograd import _core
+from ferrograd import _core, _html
 from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._core import ArgumentError, Tensor, native
 from ferrograd._dialects.numbers import TORCH
@@ -270,6 +270,15 @@ class Optimizer:
             lines.append(f"Parameter Group {i}")
             lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
         return "\n".join([*lines, ")"])
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: the parameters and options of each group."""
+        keys = sorted({key for group in self.param_groups for key in group} - {"params"})
+        rows = []
+        for i, group in enumerate(self.param_groups):
+            count = sum(p.numel() for p in group["params"])
+            rows.append([i, len(group["params"]), f"{count:,}", *(group.get(key, "") for key in keys)])
+        return _html.facts(type(self).__name__, {}) + _html.table(["group", "tensors", "numbers", *keys], rows)
 
 
 def _own(value: Any, p: Tensor, key: Any = None) -> Any:
