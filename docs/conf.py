@@ -38,6 +38,8 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
+# The summaries need a server; results look the same with one and without.
+html_show_search_summary = False
 html_theme_options = {
     "github_url": "https://github.com/ferrograd/ferrograd",
     "navbar_align": "left",
