@@ -6,8 +6,6 @@ from html.parser import HTMLParser
 from typing import Any
 
 import ferrograd as fg
-import ferrograd.paddle as paddle
-import ferrograd.torch as torch
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -216,6 +214,8 @@ def test_html_of_every_shape(shape: tuple[int, ...], dtype: str) -> None:
 
 
 def test_html_of_other_objects() -> None:
+    torch: Any = fg.torch
+    paddle: Any = fg.paddle
     x = fg.tensor(np.linspace(1, 2, 40), requires_grad=True)
     with fg.profile() as profile:
         fg.backward(fg.sum(fg.sin(x)))
