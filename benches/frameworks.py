@@ -202,8 +202,8 @@ class Functional(NumPy):
         run = self.compiled(self.grad_of(f, len(inputs)))
         return lambda: run(*inputs)
 
-    def inner(self, f: Function, x: np.ndarray) -> Any:
-        return self.grad_of(f, 1)(self.const(x))[0]
+    def inner(self, f: Function, x: Any) -> Any:
+        return self.grad_of(f, 1)(x)[0]
 
     def nth(self, f: Function, order: int, x: np.ndarray) -> Callable[[], Any]:
         for _ in range(order):
@@ -298,6 +298,70 @@ class JaxJit(Jax):
     def compiled(self, f: Function) -> Function:
         return self.root.jit(f)
 
+    def conv(self, x: Any, w: Any) -> Any:
+        return self.root.lax.conv_general_dilated(x, w, (1, 1), "SAME")
+
+
+class Compiled(Functional):
+    """Functions of ferrograd, compiled."""
+
+    def start(self) -> None:
+        self.root = importlib.import_module("ferrograd")
+        self.func = importlib.import_module("ferrograd.func")
+        self.module = importlib.import_module("ferrograd.torch")
+
+    def const(self, a: np.ndarray) -> Any:
+        return self.module.tensor(a)
+
+    def compiled(self, f: Function) -> Function:
+        return self.root.compile(f)
+
+    def grad_of(self, f: Function, count: int) -> Function:
+        return self.func.grad(f, tuple(range(count)))
+
+    def transpose(self, x: Any) -> Any:
+        return x.transpose(0, 1)
+
+    def softmax(self, x: Any) -> Any:
+        return self.module.softmax(x, -1)
+
+    def relu(self, x: Any) -> Any:
+        return self.module.relu(x)
+
+    def cross_entropy(self, x: Any, labels: Any) -> Any:
+        return self.module.nn.functional.cross_entropy(x, labels)
+
+    def conv(self, x: Any, w: Any) -> Any:
+        return self.module.nn.functional.conv2d(x, w, padding=1)
+
+    def series(self, f: Function, order: int, x: np.ndarray) -> Callable[[], Any]:
+        value = self.const(x)
+        run = self.compiled(lambda x: self.func.taylor(f, x, self.module.ones_like(x), order))
+        return lambda: run(value)
+
+    def hvp(self, f: Function, parameters: list[np.ndarray]) -> Callable[[], Any]:
+        p = tuple(self.const(a) for a in parameters)
+        gradient = self.func.grad(lambda *p: f(list(p)), tuple(range(len(p))))
+        run = self.compiled(lambda *p: self.func.jvp(gradient, p, p))
+        return lambda: run(*p)
+
+    def hessian(self, f: Function, x: np.ndarray) -> Callable[[], Any]:
+        run, value = self.compiled(self.func.hessian(f)), self.const(x)
+        return lambda: run(value)
+
+    def jacrev(self, f: Function, x: np.ndarray) -> Callable[[], Any]:
+        run, value = self.compiled(self.func.jacrev(f)), self.const(x)
+        return lambda: run(value)
+
+    def per_sample(self, f: Function, parameters: list[np.ndarray], *data: np.ndarray) -> Callable[[], Any]:
+        run = self.compiled(self.func.vmap(self.func.grad(f), (None, *(0 for _ in data))))
+        p, samples = [self.const(a) for a in parameters], [self.const(a) for a in data]
+        return lambda: run(p, *samples)
+
+    def batched(self, f: Function, *arrays: np.ndarray) -> Callable[[], Any]:
+        run, values = self.compiled(self.func.vmap(f)), [self.const(a) for a in arrays]
+        return lambda: run(*values)
+
 
 class Mlx(Functional):
     def start(self) -> None:
@@ -328,6 +392,7 @@ FRAMEWORKS: dict[str, tuple[type[NumPy], str]] = {
     "paddle": (Paddle, "paddle"),
     "jax": (Jax, "jax"),
     "jax jit": (JaxJit, "jax"),
+    "compiled": (Compiled, "ferrograd"),
     "mlx": (Mlx, "mlx"),
     "autograd": (Autograd, "autograd"),
     "numpy": (NumPy, "numpy"),

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from frameworks import FRAMEWORKS
+from programs import PROGRAMS
 from rows import ALONE, ROWS
 
 THREADS = 2
@@ -64,8 +65,8 @@ def peak() -> float:
 def answer(f: Any, name: str) -> dict[str, Any]:
     """The time (and memory) of a row in this process, or the reason why it has none."""
     try:
-        call = (ROWS.get(name) or ALONE[name])(f)
-        if name in ROWS:
+        call = ({**ALONE, **PROGRAMS, **ROWS}[name])(f)
+        if name not in ALONE:
 
             def run() -> None:
                 f.done(call())

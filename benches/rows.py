@@ -146,6 +146,7 @@ def mlp(f: Any) -> Callable[[], Any]:
 @row("gradient penalty through a 128-128-1 tanh MLP, batch 64")
 def penalty(f: Any) -> Callable[[], Any]:
     x = normal(64, 128)
+    x = x if hasattr(f, "leaf") else f.const(x)
 
     def loss(w1: Any, w2: Any) -> Any:
         g = f.inner(lambda x: f.total(f.matmul(f.tanh(f.matmul(x, w1)), w2)), x)

@@ -64,6 +64,22 @@ struct Inner {
 #[derive(Clone)]
 pub struct Array(Arc<Inner>);
 
+/// An array that nobody else has. Its elements are valid but unspecified until they are written.
+pub(crate) struct Unwritten(UniqueArc<Inner>);
+
+impl Unwritten {
+    /// The address of the first element.
+    #[inline]
+    pub fn ptr(&mut self) -> *mut u8 {
+        self.0.data.as_mut_ptr()
+    }
+
+    #[inline]
+    pub fn written(self) -> Array {
+        Array(self.0.shareable())
+    }
+}
+
 impl Array {
     /// A new array that `fill` writes. Its elements start as valid but unspecified values.
     ///
@@ -84,9 +100,18 @@ impl Array {
         dims: &[usize],
         fill: impl FnOnce(*mut u8),
     ) -> Result<Array> {
-        let (mut inner, _) = Array::allocate(op, dtype, dims, Buffer::new)?;
-        fill(inner.data.as_mut_ptr());
-        Ok(Array(inner.shareable()))
+        let mut array = Array::unwritten(op, dtype, dims)?;
+        fill(array.ptr());
+        Ok(array.written())
+    }
+
+    /// A new contiguous array that the caller writes.
+    ///
+    /// # Errors
+    /// As [`Array::build`].
+    #[inline]
+    pub(crate) fn unwritten(op: &'static str, dtype: DType, dims: &[usize]) -> Result<Unwritten> {
+        Ok(Unwritten(Array::allocate(op, dtype, dims, Buffer::new)?.0))
     }
 
     #[inline]

@@ -1,5 +1,7 @@
 //! Views: other shapes and strides over the same buffer.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 use triomphe::Arc;
 
@@ -149,6 +151,23 @@ impl Array {
             (Data::Shared(own, _), Data::Shared(other, _)) => Arc::ptr_eq(own, other),
             _ => self.is_same(other),
         }
+    }
+
+    /// The address `start` bytes after that of the first element.
+    ///
+    /// # Panics
+    /// If the bytes of `range`, counted from the first element, leave the memory of the array.
+    pub(crate) fn bytes(&self, start: isize, range: Range<isize>) -> *const u8 {
+        let (before, after) = match &self.0.data {
+            Data::Inline(_) => (0, INLINE as isize),
+            Data::Shared(buffer, first) => (*first as isize, buffer.len() as isize - *first as isize),
+            Data::Sealed(sealed) => return sealed.array.bytes(start, range),
+        };
+        assert!(
+            -before <= range.start && range.start <= start && start < range.end && range.end <= after,
+            "bytes: {range:?} leave the buffer"
+        );
+        self.ptr().wrapping_offset(start)
     }
 
     /// An identifier of the memory that holds the elements, and the number of bytes from the first to the last of

@@ -8,7 +8,7 @@ use crate::graph::{Edge, Node};
 
 /// Whether the graph below `outputs` has a leaf that is not among `inputs`. If so, a derivative with respect to
 /// `inputs` may later be differentiated with respect to that leaf, so it is worth recording. An input that is no leaf
-/// leads on to what it was computed from.
+/// leads on to what it was computed from. A leaf whose owner is gone does not count.
 pub fn reaches_other_leaves(outputs: &[Edge], inputs: &[Edge]) -> bool {
     let inputs: FxHashSet<*const Node> = inputs.iter().map(|e| Arc::as_ptr(&e.node)).collect();
     let mut met: FxHashSet<*const Node> = FxHashSet::default();
@@ -18,7 +18,7 @@ pub fn reaches_other_leaves(outputs: &[Edge], inputs: &[Edge]) -> bool {
         if Arc::strong_count(node) > 1 && !met.insert(Arc::as_ptr(node)) {
             continue;
         }
-        if node.is_leaf() && !inputs.contains(&Arc::as_ptr(node)) {
+        if node.is_leaf() && !node.is_abandoned() && !inputs.contains(&Arc::as_ptr(node)) {
             return true;
         }
         work.extend(node.inputs.iter().flatten().map(|e| &e.node));

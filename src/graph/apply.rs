@@ -14,7 +14,9 @@ use super::saves::{NeedsGrad, Saves};
 use super::traced::{self, Shared};
 use super::watch;
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::error::Result;
+use crate::kernel::pointwise::row::{Pass, Row};
 use crate::memory;
 use crate::shape::Dims;
 
@@ -64,16 +66,23 @@ pub(crate) fn unrecorded(
     ins: &[&Tensor],
     kernel: impl Fn(&[&Array], usize) -> Result<Array> + Send + Sync + 'static,
 ) -> Option<Result<Tensor>> {
+    without_rule(Unrecorded(name, kernel), ins)
+}
+
+/// [`unrecorded`] for a formula that is applied element by element.
+pub(crate) fn unrecorded_pass(name: &'static str, ins: &[&Tensor], pass: Pass) -> Option<Result<Tensor>> {
+    without_rule(UnrecordedPass(name, pass), ins)
+}
+
+fn without_rule<O: Op>(op: O, ins: &[&Tensor]) -> Option<Result<Tensor>> {
     if ins.iter().any(|t| t.edge.is_some()) {
         return None;
     }
     let modes = modes::flags();
     if modes.has(Flags::TRACING) {
-        return Some(
-            traced(Arc::new(Unrecorded(name, kernel)), ins, modes).map(|mut outs| outs.swap_remove(0)),
-        );
+        return Some(traced(Arc::new(op), ins, modes).map(|mut outs| outs.swap_remove(0)));
     }
-    let made = forward(&Unrecorded(name, kernel), ins, modes);
+    let made = forward(&op, ins, modes);
     Some(made.and_then(|(outs, levels)| first(None, ins, outs, levels, modes)))
 }
 
@@ -86,6 +95,30 @@ impl<F: Fn(&[&Array], usize) -> Result<Array> + Send + Sync + 'static> Op for Un
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         Ok([(self.1)(ins, batch_ndim)?].into())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        unreachable!("it has no node")
+    }
+}
+
+struct UnrecordedPass(&'static str, Pass);
+
+impl Op for UnrecordedPass {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        Ok([self.1.apply(self.0, ins, batch_ndim)?].into())
+    }
+
+    fn row(&self, ins: &[DType]) -> Option<Row> {
+        self.1.row(ins)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

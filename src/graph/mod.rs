@@ -25,7 +25,7 @@ pub mod watch;
 #[cfg(feature = "python")]
 pub(crate) use apply::saved_state;
 pub use apply::{apply, apply_all};
-pub(crate) use apply::{recorded, unrecorded};
+pub(crate) use apply::{recorded, unrecorded, unrecorded_pass};
 pub(crate) use compute::{align, computed};
 pub use detach_reason::DetachReason;
 pub use host::{LateHostObject, visit_owned_host_objects};

@@ -128,6 +128,11 @@ impl Node {
         matches!(self.kind, NodeKind::Leaf(_))
     }
 
+    /// Whether this is a leaf whose owner no longer exists, so that nobody can ask for its gradient.
+    pub fn is_abandoned(&self) -> bool {
+        matches!(&self.kind, NodeKind::Leaf(Some(owner)) if owner.strong_count() == 0)
+    }
+
     /// The hooks of this node, if there is one to call.
     #[inline]
     pub fn hooks(&self) -> Option<&dyn Hooks> {

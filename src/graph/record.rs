@@ -1,7 +1,7 @@
 //! The types of the graph, which refer to each other: a tensor has an edge, the edge leads to a node, the node holds an
 //! op and hooks, and those compute with tensors. Their methods are in the files of their names.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
@@ -15,7 +15,9 @@ use super::one_or_many::OneOrMany;
 use super::saved::{SavedArray, SavedState};
 use super::saves::{NeedsGrad, Saves};
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::error::Result;
+use crate::kernel::pointwise::row::Row;
 
 /// An immutable value with the edge to the node that computed it.
 #[derive(Clone)]
@@ -112,6 +114,17 @@ pub trait Op: Send + Sync + 'static {
     /// Whether each element of an output depends only on the elements at the same place of the inputs.
     fn is_pointwise(&self) -> bool {
         false
+    }
+
+    /// The type of the op.
+    fn kind(&self) -> TypeId {
+        TypeId::of::<Self>()
+    }
+
+    /// The loop that computes the one output for inputs of these dtypes. None where `forward` does more than to apply a
+    /// loop to the elements at the same place of the inputs, broadcast against each other.
+    fn row(&self, _ins: &[DType]) -> Option<Row> {
+        None
     }
 
     /// The inputs and outputs that the rules read, given which inputs need gradients.

@@ -12,7 +12,9 @@ use super::saves::{NeedsGrad, Saves};
 use super::site::Site;
 use super::trace::{Call, Trace};
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::error::Result;
+use crate::kernel::pointwise::row::Row;
 
 impl Trace {
     /// Computes the output of an op without inputs, which is another one in each run, under the seal of this trace.
@@ -57,6 +59,10 @@ impl Op for Shared {
 
     fn is_pointwise(&self) -> bool {
         self.0.is_pointwise()
+    }
+
+    fn row(&self, ins: &[DType]) -> Option<Row> {
+        self.0.row(ins)
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {

@@ -3,8 +3,10 @@
 use smallvec::smallvec;
 
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::kernel::pointwise::row::Row;
 use crate::shape::Dims;
 
 /// A linear op on one tensor that saves nothing: its array, and its transpose applied to a cotangent. Its
@@ -14,6 +16,10 @@ pub(in crate::ops) trait Linear: Clone + Send + Sync + 'static {
     /// See [`Op::takes_half`].
     const TAKES_HALF: bool = false;
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array>;
+    /// See [`Op::row`].
+    fn row(&self, _dtype: DType) -> Option<Row> {
+        None
+    }
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor>;
 }
 
@@ -30,6 +36,10 @@ impl<L: Linear> Op for LinearOp<L> {
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         Ok([self.0.array(ins[0], batch_ndim)?].into())
+    }
+
+    fn row(&self, ins: &[DType]) -> Option<Row> {
+        self.0.row(ins[0])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -1,10 +1,15 @@
 //! A trace as a program.
 
+use std::any::TypeId;
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::{Id, Origin, Program, Step, Value};
+use super::Program;
+use super::parts::{Id, Origin, Step, Value};
+use super::plan::{Pointwise, planned};
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::graph::trace::Call;
 
 /// The values of a trace, found by the memory they lie in.
@@ -74,6 +79,24 @@ impl Values {
         Some(id)
     }
 
+    /// Whether arrays have the layouts of values.
+    fn are_like(&self, arrays: &[Array], ids: &[Id]) -> bool {
+        arrays.len() == ids.len()
+            && arrays.iter().zip(ids).all(|(x, &id)| {
+                let value = &self.values[id as usize];
+                x.has_place()
+                    && value.dtype == x.dtype()
+                    && value.dims.as_slice() == x.dims()
+                    && value.strides == x.strides()
+            })
+    }
+
+    /// Notes that an array holds a value that was made elsewhere.
+    fn also(&mut self, x: &Array, id: Id) {
+        let (buffer, offset) = x.place();
+        self.memory.insert(buffer, (id, offset));
+    }
+
     fn find_or_constant(&mut self, a: &Array) -> Id {
         if let Some(id) = self.find(a) {
             return id;
@@ -103,18 +126,45 @@ impl Program {
         for x in inputs {
             v.made(x, Origin::Input);
         }
-        let mut steps = vec![];
+        let mut steps: Vec<(Step, Option<Pointwise>)> = vec![];
+        let mut known: FxHashMap<Expression<_>, SmallVec<[Id; 1]>> = FxHashMap::default();
         for call in calls {
-            let ins = call.ins.iter().map(|x| v.find_or_constant(x)).collect();
-            let known = v.values.len();
+            let ins: SmallVec<[Id; 4]> = call.ins.iter().map(|x| v.find_or_constant(x)).collect();
+            let dtypes: SmallVec<[DType; 4]> = call.ins.iter().map(Array::dtype).collect();
+            let pointwise = match &call.outs[..] {
+                [out] => (!ins.is_empty())
+                    .then(|| call.op.row(&dtypes))
+                    .flatten()
+                    .and_then(|row| Pointwise::new(row, &call.ins, &ins, out, call.batch_ndim)),
+                _ => None,
+            };
+            let expression = match &pointwise {
+                Some(p) => Some(Expression::Pointwise(p.key())),
+                None if is_same_for_equal_inputs(call) => {
+                    Some(Expression::Op(call.op.kind(), ins.clone(), call.batch_ndim))
+                }
+                None => None,
+            };
+            if let Some(outs) = expression.as_ref().and_then(|e| known.get(e))
+                && v.are_like(&call.outs, outs)
+            {
+                for (x, &id) in call.outs.iter().zip(outs) {
+                    v.also(x, id);
+                }
+                continue;
+            }
+            let before = v.values.len();
             let outs: SmallVec<[Id; 1]> =
                 call.outs.iter().map(|x| v.find(x).unwrap_or_else(|| v.made(x, Origin::Made))).collect();
             // An op that only views its input makes nothing.
             let makes =
-                |&id: &Id| id as usize >= known && matches!(v.values[id as usize].origin, Origin::Made);
+                |&id: &Id| id as usize >= before && matches!(v.values[id as usize].origin, Origin::Made);
             if outs.iter().all(makes) {
+                if let Some(expression) = expression {
+                    known.insert(expression, outs.clone());
+                }
                 let (op, batch_ndim, site) = (call.op.clone(), call.batch_ndim, call.site);
-                steps.push(Step { op, batch_ndim, ins, outs, last: SmallVec::new(), site });
+                steps.push((Step { op, batch_ndim, ins, outs, last: SmallVec::new(), site }, pointwise));
             } else if outs.iter().any(makes) {
                 return None;
             }
@@ -132,7 +182,8 @@ impl Program {
             return None;
         }
         let steps = needed(&v, steps, &outputs);
-        Some(Program { inputs: inputs.len(), values: v.values, steps, outputs })
+        let work = planned(&v.values, steps, &outputs);
+        Some(Program { inputs: inputs.len(), values: v.values, work, outputs })
     }
 }
 
@@ -154,26 +205,33 @@ impl Program {
     }
 }
 
-/// The steps that the outputs depend on, each with the values that it is the last to read.
-fn needed(v: &Values, steps: Vec<Step>, outputs: &[Id]) -> Vec<Step> {
+/// What computes the same as another step with an equal one.
+#[derive(PartialEq, Eq, Hash)]
+enum Expression<K> {
+    Pointwise(K),
+    Op(TypeId, SmallVec<[Id; 4]>, usize),
+}
+
+/// Whether an op of this type computes the same for equal inputs: it keeps nothing, and draws no random numbers.
+fn is_same_for_equal_inputs(call: &Call) -> bool {
+    size_of_val(&*call.op) == 0 && !call.op.calls_host() && !call.ins.is_empty()
+}
+
+/// The steps that the outputs depend on.
+fn needed(
+    v: &Values,
+    steps: Vec<(Step, Option<Pointwise>)>,
+    outputs: &[Id],
+) -> Vec<(Step, Option<Pointwise>)> {
     let mut read = vec![false; v.values.len()];
     outputs.iter().for_each(|&id| read[v.whole(id) as usize] = true);
     let mut kept = vec![];
-    for mut step in steps.into_iter().rev() {
+    for (step, pointwise) in steps.into_iter().rev() {
         // What has no inputs draws random numbers, and those that follow depend on how many were drawn.
-        if !step.ins.is_empty() && !step.outs.iter().any(|&id| read[id as usize]) {
-            continue;
+        if step.ins.is_empty() || step.outs.iter().any(|&id| read[id as usize]) {
+            step.ins.iter().for_each(|&id| read[v.whole(id) as usize] = true);
+            kept.push((step, pointwise));
         }
-        step.last.extend(step.outs.iter().copied().filter(|&id| !read[id as usize]));
-        for &id in &step.ins {
-            let whole = v.whole(id);
-            if !std::mem::replace(&mut read[whole as usize], true)
-                && matches!(v.values[whole as usize].origin, Origin::Made)
-            {
-                step.last.push(whole);
-            }
-        }
-        kept.push(step);
     }
     kept.reverse();
     kept

@@ -2,62 +2,27 @@
 //! its results are those of the ops applied one by one.
 
 mod build;
-
-use std::sync::Arc;
+mod parts;
+mod plan;
 
 use smallvec::SmallVec;
 
 use crate::array::Array;
-use crate::dtype::DType;
 use crate::error::Result;
+use crate::graph::computed;
 use crate::graph::site::Site;
-use crate::graph::{Op, computed};
 use crate::kernel::interrupt;
-use crate::shape::{Dims, Strides};
+use parts::{Id, Origin, Value, Work};
 
-/// The number of a value of a program.
-type Id = u32;
-
-/// Where the numbers of a value come from.
-enum Origin {
-    Input,
-    Constant(Array),
-    /// An output of a step.
-    Made,
-    /// Other strides over the memory of another value, which is no view.
-    View {
-        of: Id,
-        offset: isize,
-    },
-}
-
-struct Value {
-    origin: Origin,
-    dtype: DType,
-    dims: Dims,
-    strides: Strides,
-}
-
-/// An op, applied to values.
-struct Step {
-    op: Arc<dyn Op>,
-    batch_ndim: usize,
-    ins: SmallVec<[Id; 4]>,
-    outs: SmallVec<[Id; 1]>,
-    /// The values that no later step reads.
-    last: SmallVec<[Id; 2]>,
-    site: Site,
-}
-
-/// A list of steps that computes outputs from inputs.
+/// A list of ops and clusters of ops that computes outputs from inputs.
 pub struct Program {
     inputs: usize,
     values: Vec<Value>,
-    steps: Vec<Step>,
+    work: Vec<Work>,
     outputs: Vec<Id>,
 }
 
-/// Steps between two looks for an interrupt.
+/// How much work is done between two looks for an interrupt.
 const STRETCH: usize = 256;
 
 impl Program {
@@ -75,20 +40,36 @@ impl Program {
             }
             slots[id] = Some(x.clone());
         }
-        for (i, step) in self.steps.iter().enumerate() {
+        for (i, work) in self.work.iter().enumerate() {
             if i % STRETCH == STRETCH - 1 {
                 interrupt::check()?;
             }
-            let ins: SmallVec<[Array; 4]> = step.ins.iter().map(|&id| self.read(&slots, id)).collect();
-            let refs: SmallVec<[&Array; 4]> = ins.iter().collect();
-            let outs = computed(&*step.op, &refs, step.batch_ndim)?;
-            for (&id, out) in step.outs.iter().zip(outs) {
-                if !self.fits(id, &out) {
-                    return Ok(None);
+            let last = match work {
+                Work::Op(step) => {
+                    let ins: SmallVec<[Array; 4]> =
+                        step.ins.iter().map(|&id| self.read(&slots, id)).collect();
+                    let refs: SmallVec<[&Array; 4]> = ins.iter().collect();
+                    let outs = computed(&*step.op, &refs, step.batch_ndim)?;
+                    for (&id, out) in step.outs.iter().zip(outs) {
+                        if !self.fits(id, &out) {
+                            return Ok(None);
+                        }
+                        slots[id as usize] = Some(out);
+                    }
+                    &step.last[..]
                 }
-                slots[id as usize] = Some(out);
-            }
-            for &id in &step.last {
+                Work::Cluster(group) => {
+                    let arrays: SmallVec<[&Array; 8]> =
+                        group.reads.iter().map(|&id| self.whole(&slots, id)).collect();
+                    let made = group.cluster.run(&arrays)?;
+                    drop(arrays);
+                    for (&id, array) in group.writes.iter().zip(made) {
+                        slots[id as usize] = Some(array);
+                    }
+                    &group.last
+                }
+            };
+            for &id in last {
                 slots[id as usize] = None;
             }
         }
@@ -101,21 +82,30 @@ impl Program {
         x.dims() == value.dims.as_slice() && x.dtype() == value.dtype && x.strides() == value.strides
     }
 
+    /// The array of a value that is no view.
+    fn whole<'a>(&'a self, slots: &'a [Option<Array>], id: Id) -> &'a Array {
+        match &self.values[id as usize].origin {
+            Origin::Constant(array) => array,
+            _ => slots[id as usize].as_ref().expect("something made it, and nothing later reads it"),
+        }
+    }
+
     fn read(&self, slots: &[Option<Array>], id: Id) -> Array {
         let value = &self.values[id as usize];
-        match &value.origin {
-            Origin::Constant(array) => array.clone(),
-            Origin::View { of, offset } => {
-                let whole = self.read(slots, *of);
-                let whole = if whole.dtype() == value.dtype { whole } else { whole.as_real() };
-                whole.restride(&value.dims, &value.strides, *offset)
-            }
-            _ => slots[id as usize].clone().expect("a step made it, and a later one reads it"),
+        let Origin::View { of, offset } = value.origin else { return self.whole(slots, id).clone() };
+        let whole = self.whole(slots, of);
+        if whole.dtype() == value.dtype {
+            whole.restride(&value.dims, &value.strides, offset)
+        } else {
+            whole.as_real().restride(&value.dims, &value.strides, offset)
         }
     }
 
     /// The names of the ops in the order in which they run, each with the line of the user's program that applied it.
     pub fn ops(&self) -> impl Iterator<Item = (&'static str, Site)> + '_ {
-        self.steps.iter().map(|s| (s.op.name(), s.site))
+        self.work.iter().flat_map(|work| match work {
+            Work::Op(step) => vec![(step.op.name(), step.site)],
+            Work::Cluster(group) => group.ops.clone(),
+        })
     }
 }

@@ -415,3 +415,51 @@ def test_an_error_in_the_function_leaves_everything_as_it_was() -> None:
         fg.compile(f)(fg.tensor([2.0, 2.0]))
     assert w.tolist() == [2.0, 4.0]
     assert (w * 2).tolist() == [4.0, 8.0]
+
+
+def test_labels_are_inputs() -> None:
+    functional: Any = torch.nn.functional
+    weight = torch.tensor([1.0, 2.0, 0.5])
+
+    def losses(x: Any, labels: Any) -> Any:
+        def total(x: Any) -> Any:
+            plain = functional.cross_entropy(x, labels)
+            smooth = functional.cross_entropy(x, labels, label_smoothing=0.1)
+            weighted = functional.cross_entropy(x, labels, weight)
+            return plain + smooth + weighted + functional.nll_loss(functional.log_softmax(x, -1), labels)
+
+        return func.value_and_grad(total)(x)
+
+    compiled = fg.compile(losses, fullgraph=True)
+    x = torch.tensor(array(4, 3))
+    for labels in ([0, 1, 2, 0], [2, 2, 1, 0], [0, -100, 1, -100]):
+        for y, z in zip(compiled(x, torch.tensor(labels)), losses(x, torch.tensor(labels)), strict=True):
+            assert bits(y) == bits(z)
+    assert compiled.cache_info().hits == 2
+    with pytest.raises(fg.IndexOutOfRange, match="target 3 is not one of the 3 classes"):
+        compiled(x, torch.tensor([0, 1, 2, 3]))
+
+
+def test_vmap_inside_and_numbers_that_follow_from_shapes() -> None:
+    functional: Any = torch.nn.functional
+
+    def f(xs: Any, labels: Any, images: Any) -> Any:
+        one = func.grad(lambda x, label: functional.cross_entropy(x[None], label[None]))
+        return func.vmap(one)(xs, labels), functional.interpolate(images, scale_factor=2, mode="bilinear")
+
+    compiled = fg.compile(f, fullgraph=True)
+    given = [torch.tensor(array(4, 3)), torch.tensor([0, 1, 2, 0]), torch.tensor(array(1, 2, 3, 3))]
+    compiled(*given)
+    given = [given[0] * 2, torch.tensor([1, 1, 0, 2]), given[2] + 1]
+    assert [bits(y) for y in compiled(*given)] == [bits(y) for y in f(*given)]
+
+
+def test_nested_transforms_leave_no_edge() -> None:
+    x, w = fg.ones([3]), fg.ones([3])
+
+    def loss(w: Any) -> Any:
+        return (func.grad(lambda x: fg.tanh(x * w).sum())(x) ** 2).sum()
+
+    assert not func.grad(loss)(w).requires_grad
+    compiled = fg.compile(lambda w: w - func.grad(loss)(w), fullgraph=True)
+    assert bits(compiled(w)) == bits(w - func.grad(loss)(w))

@@ -11,7 +11,6 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import ShapeError, Tensor
 from ferrograd._core import native as ops
-from ferrograd._dialects.numbers import NATIVE
 
 
 def pixel_shuffle(x: Tensor, factor: int) -> Tensor:
@@ -40,7 +39,8 @@ def channel_shuffle(x: Tensor, groups: int) -> Tensor:
 
 
 def _constant(values: Any, dtype: Any) -> Tensor:
-    return _core.make(np.ascontiguousarray(values), dtype, False, NATIVE)
+    made = _core.constant(np.ascontiguousarray(values))
+    return made if dtype is None else ops.cast(made, dtype)
 
 
 def _places(sizes: Any, kernel: Any, dilation: Any, padding: Any, stride: Any, what: str) -> tuple[Any, list[int]]:

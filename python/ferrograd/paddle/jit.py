@@ -49,6 +49,8 @@ def not_to_static(func: T | None = None) -> Any:
     """Marks a function that :func:`to_static` leaves as it is."""
     if func is None:
         return not_to_static
+    if not callable(func):
+        raise TypeError(f"not_to_static: a function is wanted, not {type(func).__name__}")
     func._not_to_static = True  # type: ignore[attr-defined]
     return func
 

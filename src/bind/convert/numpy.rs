@@ -135,6 +135,11 @@ pub fn from_numpy(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
     if let Some(trace) = modes::trace() {
         trace.give_up("it makes a tensor of another library's array");
     }
+    copied(a)
+}
+
+/// A copy of a NumPy array whose numbers follow from shapes alone, so that they are the same in each run of a program.
+pub fn copied(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
     let py = a.py();
     let Some(dtype) = from_descr(&a.dtype()) else {
         return Err(raise(
@@ -154,7 +159,7 @@ pub fn from_numpy(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
         // Fields of records may lie at any distance and address; a copy does not.
         let order = [("order", "C")].into_py_dict(py)?;
         let copy = py.import("numpy")?.call_method("array", (a,), Some(&order))?;
-        return from_numpy(copy.cast::<PyUntypedArray>()?);
+        return copied(copy.cast::<PyUntypedArray>()?);
     }
     let strides: Strides = strides.iter().map(|s| s / size).collect();
     // SAFETY: the shape, the strides and the memory are those of a NumPy array of this dtype; the GIL is held

@@ -1,12 +1,14 @@
 //! Tensors made of Python objects.
 
+use numpy::PyUntypedArray;
 use pyo3::prelude::*;
 
 use crate::bind::convert::array::from_object;
-use crate::bind::convert::numpy::{dtype_in, no_dtype};
+use crate::bind::convert::numpy::{copied, dtype_in, no_dtype};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::value::var::Var;
+use crate::graph::Tensor;
 
 /// A tensor of numbers, nested lists, arrays or tensors, which are copied.
 #[pyfunction]
@@ -43,6 +45,13 @@ fn make<'py>(
     Ok(v)
 }
 
+/// A tensor of a NumPy array whose numbers follow from shapes alone: they are the same in each run of a program.
+#[pyfunction]
+fn constant<'py>(py: Python<'py>, data: &Bound<'py, PyUntypedArray>) -> PyResult<Bound<'py, Var>> {
+    Var::result(py, Tensor::constant(copied(data)?), Dialect::Native)
+}
+
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(constant, m)?)?;
     m.add_function(wrap_pyfunction!(make, m)?)
 }

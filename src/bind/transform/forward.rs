@@ -21,7 +21,13 @@ use crate::ops::copy::alias;
 #[pyfunction]
 fn fresh<'py>(py: Python<'py>, x: &Bound<'py, Var>) -> PyResult<Bound<'py, Var>> {
     stack::check()?;
-    Var::result(py, alias(&x.get().operand())?, x.get().dialect())
+    let t = x.get().operand();
+    if t.is_tracked() {
+        return Var::result(py, alias(&t)?, x.get().dialect());
+    }
+    let v = Var::result(py, t, x.get().dialect())?;
+    Var::make_leaf(&v)?;
+    Ok(v)
 }
 
 /// The tangents of `outputs` if `inputs` have these tangents: a tensor each, or None where no tangent arrives.

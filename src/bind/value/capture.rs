@@ -86,7 +86,7 @@ impl Var {
         let all = place.read();
         let slot = state.slot.clone();
         drop(state);
-        if !all.levels.is_empty() {
+        if !all.levels.is_empty() && !trace.knows(&all.array) {
             return trace.give_up("it reads a tensor of a vmap that began before");
         }
         let mut captured = Captures::of(trace);

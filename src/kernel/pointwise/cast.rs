@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::kernel::fast::ROUND64;
 use crate::kernel::pointwise::complex;
 use crate::kernel::pointwise::half;
+use crate::kernel::pointwise::row::{Loop, Row};
 use crate::kernel::pointwise::unary::{self, UnaryLoop, UnaryLoops};
 use crate::kernel::simd;
 
@@ -204,14 +205,22 @@ pub fn cast(x: &Array, to: DType) -> Result<Array> {
         let wide = half::widened(x)?;
         return if to == DType::F32 { Ok(wide) } else { cast(&wide, to) };
     }
-    let refused = || unreachable!("complex and half dtypes were converted above");
-    let row: UnaryLoop = dispatch!(x.dtype(), ordered A => dispatch!(to, ordered B => {
-        // SAFETY: `apply` passes an array of dtype `A` and an output of dtype `B`.
-        |n, x, out, _| unsafe { convert::<A, B>(n, x.cast(), out.cast()) }
-    }, else refused()), else refused());
     let mut loops = [None; DTYPES];
-    loops[x.dtype() as usize] = Some(row);
+    loops[x.dtype() as usize] = conversion(x.dtype(), to);
     unary::apply("cast", &UnaryLoops { loops, out: Some(to) }, x)
+}
+
+/// The loop that converts between two dtypes. None for those that take two steps.
+fn conversion(from: DType, to: DType) -> Option<UnaryLoop> {
+    dispatch!(from, ordered A => dispatch!(to, ordered B => {
+        // SAFETY: the caller passes an array of dtype `A` and an output of dtype `B`.
+        Some(|n, x, out, _| unsafe { convert::<A, B>(n, x.cast(), out.cast()) })
+    }, else None), else None)
+}
+
+/// The conversion between two dtypes as a formula, if it is one.
+pub fn row(from: DType, to: DType) -> Option<Row> {
+    Some(Row { apply: Loop::Unary(conversion(from, to)?), scalars: [0.0; 3], out: to })
 }
 
 #[cfg(test)]

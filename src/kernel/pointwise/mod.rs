@@ -2,10 +2,12 @@
 
 pub mod binary;
 pub mod cast;
+pub mod cluster;
 pub mod complex;
 pub mod division;
 pub mod half;
 pub mod power;
+pub mod row;
 pub mod select;
 pub mod tanh;
 pub mod ternary;

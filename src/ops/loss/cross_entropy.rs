@@ -8,7 +8,9 @@ use super::reduction::Reduction;
 use crate::array::Array;
 use crate::dtype::{DType, DTypeKind};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::graph::{
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, unrecorded,
+};
 use crate::kernel::broadcast::{broadcast_batch, broadcast_batch_pair};
 use crate::kernel::softmax;
 use crate::ops::entry::op;
@@ -99,12 +101,14 @@ fn live(x: &Tensor, classes: &Tensor) -> Result<Tensor> {
 
 /// 0 for every class, -1 for none.
 fn clamped(classes: &Tensor) -> Result<Tensor> {
-    let array = classes.array.contiguous()?;
-    let named = array.as_slice::<i64>().expect("contiguous");
-    let zeros = Array::build::<i64>("cross_entropy", array.dims(), |out| {
-        out.iter_mut().zip(named).for_each(|(o, &c)| *o = c.min(0));
-    })?;
-    Ok(Tensor::made(zeros, None, classes.levels.clone()))
+    let zeros = unrecorded("cross_entropy", &[classes], |ins, _| {
+        let array = ins[0].contiguous()?;
+        let named = array.as_slice::<i64>().expect("contiguous");
+        Array::build::<i64>("cross_entropy", array.dims(), |out| {
+            out.iter_mut().zip(named).for_each(|(o, &c)| *o = c.min(0));
+        })
+    });
+    zeros.expect("integers have no edge")
 }
 
 /// Logits as rows, one for each sample.
@@ -117,6 +121,23 @@ struct Rows<'a> {
     /// The shape of the samples.
     samples: Dims,
     classes: usize,
+}
+
+/// Whether a target is ignored. Refuses targets that are no class.
+fn is_any_ignored(op: &'static str, targets: &[i64], ignore: i64, classes: usize) -> Result<bool> {
+    let outside = |&&c: &&i64| c != ignore && usize::try_from(c).map_or(true, |c| c >= classes);
+    if let Some(c) = targets.iter().find(outside) {
+        bail!(Index, op, "target {c} is not one of the {classes} classes");
+    }
+    Ok(targets.contains(&ignore))
+}
+
+/// The targets with -1 for those that are ignored.
+fn without_ignored(op: &'static str, targets: &Array, ignore: i64) -> Result<Array> {
+    let given = targets.as_slice::<i64>().expect("contiguous");
+    Array::build::<i64>(op, targets.dims(), |out| {
+        out.iter_mut().zip(given).for_each(|(o, &c)| *o = if c == ignore { -1 } else { c });
+    })
 }
 
 impl<'a> Rows<'a> {
@@ -155,19 +176,21 @@ impl<'a> Rows<'a> {
             bail!(Dtype, op, "class labels are integers, not {}: target.astype('int64')", target.dtype());
         }
         let target = reshape_to(&cast(&target.detach(), DType::I64)?, &column)?;
-        let array = target.array.contiguous()?;
-        let given = array.as_slice::<i64>().expect("contiguous");
-        let outside = |&&c: &&i64| c != ignore && usize::try_from(c).map_or(true, |c| c >= self.classes);
-        if let Some(c) = given.iter().find(outside) {
-            bail!(Index, op, "target {c} is not one of the {} classes", self.classes);
+        let classes = self.classes;
+        let checked = move |x: &Array| -> Result<(Array, bool)> {
+            let x = x.contiguous()?;
+            let ignored = is_any_ignored(op, x.as_slice().expect("contiguous"), ignore, classes)?;
+            Ok((x, ignored))
+        };
+        if target.array.is_sealed() {
+            // The targets of a later run of the program may be ignored. Weights of 1 give the same bits as none.
+            let named =
+                unrecorded(op, &[&target], move |ins, _| without_ignored(op, &checked(ins[0])?.0, ignore));
+            return Ok((named.expect("integers have no edge")?, true));
         }
-        if !given.contains(&ignore) {
-            return Ok((Tensor { array, ..target }, false));
-        }
-        let named = Array::build::<i64>(op, array.dims(), |out| {
-            out.iter_mut().zip(given).for_each(|(o, &c)| *o = if c == ignore { -1 } else { c });
-        })?;
-        Ok((Tensor { array: named, ..target }, true))
+        let (array, ignored) = checked(&target.array)?;
+        let array = if ignored { without_ignored(op, &array, ignore)? } else { array };
+        Ok((Tensor { array, ..target }, ignored))
     }
 
     /// One weight for each class, in the dtype of the predictions.

@@ -3,9 +3,10 @@
 use super::reduction::Reduction;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
-use crate::graph::{Saved, Saves, Tensor, apply, unrecorded};
+use crate::graph::{Saved, Saves, Tensor, apply, unrecorded_pass};
 use crate::kernel::num::Plain;
 use crate::kernel::pointwise::binary::{self, binary_loops};
+use crate::kernel::pointwise::row::Pass;
 use crate::kernel::pointwise::unary::Scalars;
 use crate::ops::entry::{Operand, op};
 use crate::ops::pointwise::activation::{sigmoid_slope, softplus_one};
@@ -37,9 +38,7 @@ fn of_difference(
     if let Operand::Tensor(t) = target
         && t.dtype() == x.dtype()
         && x.dtype().is_float()
-        && let Some(loss) = unrecorded(op, &[x, t], move |ins, batch_ndim| {
-            binary::apply_with(op, table, ins[0], ins[1], batch_ndim, &p)
-        })
+        && let Some(loss) = unrecorded_pass(op, &[x, t], Pass::Binary(table, p))
     {
         return loss;
     }

@@ -6,6 +6,7 @@ use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Saved, Tensor, apply};
 use crate::kernel;
+use crate::kernel::pointwise::row::Row;
 use crate::ops::entry::op;
 use crate::ops::linear::{Linear, LinearOp};
 
@@ -18,6 +19,10 @@ impl Linear for Cast {
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         kernel::pointwise::cast::cast(x, self.0)
+    }
+
+    fn row(&self, dtype: DType) -> Option<Row> {
+        kernel::pointwise::cast::row(dtype, self.0)
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

@@ -3,9 +3,11 @@
 use smallvec::smallvec;
 
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, only};
 use crate::kernel::pointwise::binary::{self, BinaryLoops};
+use crate::kernel::pointwise::row::Row;
 use crate::ops::terms::add_terms;
 
 /// A row of the family.
@@ -37,6 +39,10 @@ impl<B: Binary> Op for BinaryOp<B> {
 
     fn is_pointwise(&self) -> bool {
         true
+    }
+
+    fn row(&self, ins: &[DType]) -> Option<Row> {
+        B::TABLE.row(ins[0], [0.0; 3])
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {

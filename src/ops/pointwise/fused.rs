@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use super::arithmetic::{add, divide, multiply, subtract};
 use crate::array::Item;
 use crate::error::Result;
-use crate::graph::{Tensor, unrecorded};
-use crate::kernel::pointwise::ternary::{self, TernaryLoops, ternary_loops};
+use crate::graph::{Tensor, unrecorded_pass};
+use crate::kernel::pointwise::row::Pass;
+use crate::kernel::pointwise::ternary::{TernaryLoops, ternary_loops};
 use crate::ops::entry::{Operand, op};
 
 /// One pass over three operands, if they are floats of one dtype and none is recorded; else None. The result
@@ -26,9 +27,7 @@ fn in_one_pass(
     if !x.dtype().is_float() {
         return None;
     }
-    unrecorded(op, &[x, &*y?, &*z?], move |ins, batch_ndim| {
-        ternary::apply(op, table, [ins[0], ins[1], ins[2]], batch_ndim, &[p, 0.0, 0.0])
-    })
+    unrecorded_pass(op, &[x, &*y?, &*z?], Pass::Ternary(table, [p, 0.0, 0.0]))
 }
 
 /// x + weight * (y - x): x for weight 0, y for weight 1. The shapes broadcast.

@@ -7,9 +7,11 @@ use smallvec::smallvec;
 
 use super::unary::in_one_pass;
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::pointwise::binary;
+use crate::kernel::pointwise::row::Row;
 use crate::kernel::pointwise::unary::{self, Scalars};
 
 /// A row of the family.
@@ -36,6 +38,10 @@ impl<B: Parametrised> Op for ParametrisedOp<B> {
 
     fn is_pointwise(&self) -> bool {
         true
+    }
+
+    fn row(&self, ins: &[DType]) -> Option<Row> {
+        B::TABLE.row(ins[0], self.0)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

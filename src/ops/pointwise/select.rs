@@ -9,10 +9,11 @@ use crate::array::{Array, Item};
 use crate::dtype::{DType, DTypeKind};
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, unrecorded,
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, unrecorded_pass,
 };
 use crate::kernel;
-use crate::kernel::pointwise::ternary::{self, TernaryLoops, ternary_loops};
+use crate::kernel::pointwise::row::{Pass, Row};
+use crate::kernel::pointwise::ternary::{TernaryLoops, ternary_loops};
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::cast;
 use crate::ops::promote::{Class, as_tensor, common, promoted, range};
@@ -37,6 +38,10 @@ impl Op for Select {
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         Ok([kernel::pointwise::select::select("where", ins[0], ins[1], ins[2], batch_ndim)?].into())
+    }
+
+    fn row(&self, ins: &[DType]) -> Option<Row> {
+        Some(kernel::pointwise::select::row(ins[1]))
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -134,9 +139,7 @@ pub fn clip(
             if y > high || high.nan() { high } else { y }
         });
         let (low, high) = (as_tensor(min, dtype)?, as_tensor(max, dtype)?);
-        let one_pass = unrecorded("clip", &[&out, &low, &high], |ins, batch_ndim| {
-            ternary::apply("clip", TABLE, [ins[0], ins[1], ins[2]], batch_ndim, &[0.0; 3])
-        });
+        let one_pass = unrecorded_pass("clip", &[&out, &low, &high], Pass::Ternary(TABLE, [0.0; 3]));
         if let Some(kept) = one_pass {
             return kept;
         }

@@ -4,11 +4,13 @@
 use smallvec::smallvec;
 
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, only, unrecorded,
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, only, unrecorded_pass,
 };
 use crate::kernel::pointwise::binary;
+use crate::kernel::pointwise::row::{Pass, Row};
 use crate::kernel::pointwise::unary::{Scalars, UnaryLoops};
 
 /// A row of the family.
@@ -36,10 +38,7 @@ pub(in crate::ops) fn in_one_pass(
     if g.dtype() != x.dtype() || g.array.len() != x.array.len() || table.loops[x.dtype() as usize].is_none() {
         return Ok(None);
     }
-    unrecorded(op, &[g, x], move |ins, batch_ndim| {
-        binary::apply_with(op, table, ins[0], ins[1], batch_ndim, &p)
-    })
-    .transpose()
+    unrecorded_pass(op, &[g, x], Pass::Binary(table, p)).transpose()
 }
 
 pub(in crate::ops) struct UnaryOp<U>(pub std::marker::PhantomData<fn(U)>);
@@ -56,6 +55,10 @@ impl<U: Unary> Op for UnaryOp<U> {
 
     fn is_pointwise(&self) -> bool {
         true
+    }
+
+    fn row(&self, ins: &[DType]) -> Option<Row> {
+        U::TABLE.row(ins[0], [0.0; 3])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

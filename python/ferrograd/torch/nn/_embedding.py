@@ -9,15 +9,15 @@ import numpy as np
 from ferrograd import _arguments
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._core import make as _make
+from ferrograd._core import constant as _constant_of
 from ferrograd._core import torch as ops
-from ferrograd._dialects.numbers import TORCH
 
 __all__ = ["embedding", "embedding_bag"]
 
 
 def _constant(values: Any) -> Tensor:
-    return _make(np.asarray(values), None, False, TORCH)
+    made: Tensor = _constant_of(np.ascontiguousarray(values))
+    return made
 
 
 @no_grad()

@@ -1,0 +1,260 @@
+//! Clusters: many formulas in one pass over memory. The elements are taken in tiles, and each formula is applied to a
+//! whole tile by its loop. What no one reads afterwards stays in registers, which are memory for one tile in the
+//! first-level cache.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use crate::array::{Array, Unwritten, by_size};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::kernel::par::{self, SendPtr};
+use crate::kernel::pointwise::row::{Loop, Row};
+use crate::shape::{self, Dims};
+
+/// The bytes of all registers of a thread.
+pub const REGISTERS: usize = 32 << 10;
+/// The elements of the smallest and of the largest tile.
+const TILE: Range<usize> = 64..2048;
+/// The most addresses that a cluster has: those of what it reads, what it writes, and its registers.
+pub const ADDRESSES: usize = 256;
+/// The bytes of the widest element.
+const WIDEST: usize = 16;
+
+/// An operand of an instruction.
+#[derive(Clone, Copy, Default)]
+pub struct Operand {
+    /// The index of its address: those of `reads` come first, then those of `writes`, then the registers.
+    pub address: u16,
+    /// Whether each element has its own number (1), or the first number is that of all elements (0).
+    pub step: u8,
+}
+
+/// A formula, its operands, and the index of the address where its results go.
+pub struct Instruction {
+    pub row: Row,
+    pub from: [Operand; 3],
+    pub to: u16,
+}
+
+/// In which order a cluster reads an array.
+pub enum Reading {
+    /// Element by element.
+    Along,
+    /// One element.
+    Once,
+    /// In another order than that of the results. A tile of it is copied into this register first.
+    Walk(Walk, u16),
+}
+
+/// What a cluster reads.
+pub struct Read {
+    pub reading: Reading,
+    pub dtype: DType,
+    /// How many bytes after the first element of the array it begins.
+    pub start: isize,
+}
+
+/// A result of a cluster.
+pub struct Write {
+    pub dtype: DType,
+    /// The sizes of its axes in the order of memory.
+    pub dims: Dims,
+    /// The order of axes that leads back to its own.
+    pub back: Option<Dims>,
+}
+
+/// An array that is read in a certain order: the sizes and strides of the axes, outermost first.
+pub struct Walk {
+    outer: SmallVec<[(usize, isize); 4]>,
+    inner: (usize, isize),
+}
+
+impl Walk {
+    /// None if all axes are one.
+    pub fn new(mut axes: SmallVec<[(usize, isize); 4]>) -> Option<Walk> {
+        let inner = axes.pop()?;
+        (!axes.is_empty() || inner.1 != 1).then_some(Walk { outer: axes, inner })
+    }
+
+    /// How many elements before and after its first one the array reaches.
+    fn reach(&self) -> (isize, isize) {
+        self.outer.iter().chain([&self.inner]).fold((0, 0), |(low, high), &(d, s)| {
+            let reach = s * (d as isize - 1);
+            (low + reach.min(0), high + reach.max(0))
+        })
+    }
+
+    /// Copies a range of the elements, in this order.
+    ///
+    /// # Safety
+    /// `x` is the address of the first element of an array of `T` with these axes, and `out` has room for the range.
+    unsafe fn copy<T: Copy>(&self, x: *const T, range: Range<usize>, out: *mut T) {
+        let (run, step) = self.inner;
+        let mut at = range.start;
+        while at < range.end {
+            let (inside, mut left) = (at % run, at / run);
+            let mut offset = inside as isize * step;
+            for &(d, s) in self.outer.iter().rev() {
+                offset += (left % d) as isize * s;
+                left /= d;
+            }
+            let n = (run - inside).min(range.end - at);
+            // SAFETY: as the function's `# Safety` section requires.
+            unsafe {
+                let (x, out) = (x.offset(offset), out.add(at - range.start));
+                match step {
+                    0 => (0..n).for_each(|i| out.add(i).write(*x)),
+                    1 => x.copy_to_nonoverlapping(out, n),
+                    _ => (0..n).for_each(|i| out.add(i).write(*x.offset(i as isize * step))),
+                }
+            }
+            at += n;
+        }
+    }
+}
+
+/// Instructions that compute `n` elements each.
+pub struct Cluster {
+    n: usize,
+    tile: usize,
+    instructions: Box<[Instruction]>,
+    reads: Box<[Read]>,
+    writes: Box<[Write]>,
+    registers: usize,
+    register_bytes: usize,
+    /// The bytes that all instructions write.
+    bytes: usize,
+}
+
+/// Memory for the registers, as aligned as vectors want it.
+#[repr(C, align(64))]
+struct Registers([MaybeUninit<u8>; REGISTERS]);
+
+impl Cluster {
+    /// How many registers a cluster of `n` elements can have, each of which holds elements of at most `widest` bytes.
+    pub fn most_registers(n: usize, widest: usize) -> usize {
+        REGISTERS / (n.min(TILE.start) * widest).next_multiple_of(WIDEST)
+    }
+
+    /// A cluster that reads arrays, writes results, and has `registers` for elements of at most `widest` bytes.
+    ///
+    /// # Panics
+    /// If it has too many registers or addresses, or an instruction has an operand that is not there.
+    pub fn new(
+        n: usize,
+        instructions: Vec<Instruction>,
+        reads: Vec<Read>,
+        writes: Vec<Write>,
+        registers: usize,
+        widest: usize,
+    ) -> Cluster {
+        let addresses = registers + writes.len() + reads.len();
+        let along = reads.iter().filter(|read| matches!(read.reading, Reading::Along)).count();
+        let moving = (registers + writes.len() + along).max(1);
+        let tile = ((REGISTERS / (moving * widest)) & !63).clamp(TILE.start, TILE.end).min(n);
+        let register_bytes = (tile * widest).next_multiple_of(WIDEST);
+        assert!(addresses <= ADDRESSES && registers * register_bytes <= REGISTERS, "a cluster is too large");
+        let fits = |o: &Operand| usize::from(o.address) < addresses;
+        assert!(instructions.iter().all(|i| usize::from(i.to) < addresses && i.from.iter().all(fits)));
+        assert!(writes.iter().all(|w| shape::len(&w.dims) == n), "a result has the elements of the cluster");
+        let bytes = n * instructions.iter().map(|i| i.row.out.size()).sum::<usize>();
+        let (instructions, reads, writes) = (instructions.into(), reads.into(), writes.into());
+        Cluster { n, tile, instructions, reads, writes, registers, register_bytes, bytes }
+    }
+
+    /// Computes all results.
+    ///
+    /// # Errors
+    /// For want of memory.
+    ///
+    /// # Panics
+    /// If an array is too small for what is read of it.
+    pub fn run(&self, arrays: &[&Array]) -> Result<SmallVec<[Array; 4]>> {
+        assert_eq!(arrays.len(), self.reads.len());
+        let address = |(read, x): (&Read, &&Array)| {
+            let size = read.dtype.size() as isize;
+            let (low, high) = match &read.reading {
+                Reading::Along => (0, self.n as isize - 1),
+                Reading::Once => (0, 0),
+                Reading::Walk(walk, _) => walk.reach(),
+            };
+            x.bytes(read.start, read.start + low * size..read.start + (high + 1) * size)
+        };
+        let reads: SmallVec<[SendPtr; 8]> =
+            self.reads.iter().zip(arrays).map(|r| SendPtr(address(r).cast_mut())).collect();
+        let mut made: SmallVec<[Unwritten; 4]> = SmallVec::new();
+        for write in &self.writes {
+            made.push(Array::unwritten("compile", write.dtype, &write.dims)?);
+        }
+        let writes: SmallVec<[SendPtr; 4]> = made.iter_mut().map(|z| SendPtr(z.ptr())).collect();
+        // SAFETY: `bytes` checked the arrays, which outlive the work. The results are new, and pieces do not overlap.
+        let work = |range| unsafe { self.part(range, &reads, &writes) };
+        if self.n <= self.tile || !par::is_worthwhile(self.bytes) {
+            work(0..self.n);
+        } else {
+            let piece = self.n.div_ceil(4 * par::threads()).next_multiple_of(64).max(self.tile);
+            par::pieces(self.n, piece, &work);
+        }
+        let back = |(write, array): (&Write, Unwritten)| {
+            let array = array.written();
+            write.back.as_ref().map_or(array.clone(), |order| array.permute(order))
+        };
+        Ok(self.writes.iter().zip(made).map(back).collect())
+    }
+
+    /// Computes a range of the elements.
+    ///
+    /// # Safety
+    /// Each of `reads` is the address where what is read begins, and each of `writes` has room for `n` elements, of
+    /// which nobody else reads or writes those of the range.
+    unsafe fn part(&self, range: Range<usize>, reads: &[SendPtr], writes: &[SendPtr]) {
+        let mut memory = MaybeUninit::<Registers>::uninit();
+        let mut addresses = [std::ptr::null_mut::<u8>(); ADDRESSES];
+        let first_register = reads.len() + writes.len();
+        for (i, address) in addresses[first_register..][..self.registers].iter_mut().enumerate() {
+            // SAFETY: `new` checked that there is room for all registers.
+            *address = unsafe { memory.as_mut_ptr().cast::<u8>().add(i * self.register_bytes) };
+        }
+        for (address, x) in addresses.iter_mut().zip(reads) {
+            *address = x.get();
+        }
+        let mut start = range.start;
+        while start < range.end {
+            let n = self.tile.min(range.end - start);
+            for (i, (read, x)) in self.reads.iter().zip(reads).enumerate() {
+                let (x, size) = (x.get(), read.dtype.size());
+                match &read.reading {
+                    // SAFETY: the array has `n` elements.
+                    Reading::Along => addresses[i] = unsafe { x.add(start * size) },
+                    Reading::Once => {}
+                    Reading::Walk(walk, register) => by_size!(size, T => {
+                        // SAFETY: the array has the axes of the walk, and a register has room for a tile.
+                        unsafe { walk.copy(x.cast::<T>(), start..start + n, addresses[usize::from(*register)].cast()) }
+                    }),
+                }
+            }
+            for (i, (write, z)) in self.writes.iter().zip(writes).enumerate() {
+                // SAFETY: the result has room for all elements.
+                addresses[reads.len() + i] = unsafe { z.get().add(start * write.dtype.size()) };
+            }
+            for i in &self.instructions {
+                let x = |k: usize| addresses[usize::from(i.from[k].address)].cast_const();
+                let step = |k: usize| usize::from(i.from[k].step);
+                let (to, p) = (addresses[usize::from(i.to)], &i.row.scalars);
+                // SAFETY: the operands have `n` elements of the dtypes that the loop is for, or one where their step is
+                // 0, and there is room for `n` results. A unary loop reads all its elements.
+                unsafe {
+                    match i.row.apply {
+                        Loop::Unary(f) => f(n, x(0), to, p),
+                        Loop::Binary(f) => f(n, x(0), step(0), x(1), step(1), to, p),
+                        Loop::Ternary(f) => f(n, [x(0), x(1), x(2)], [step(0), step(1), step(2)], to, p),
+                    }
+                }
+            }
+            start += n;
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What a formula does to runs of elements, apart from the arrays that they lie in.
+
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops};
+use crate::kernel::pointwise::ternary::{self, TernaryLoop, TernaryLoops};
+use crate::kernel::pointwise::unary::{Scalars, UnaryLoop, UnaryLoops};
+
+/// The loop of a formula, by its number of operands.
+#[derive(Clone, Copy)]
+pub enum Loop {
+    Unary(UnaryLoop),
+    Binary(BinaryLoop),
+    Ternary(TernaryLoop),
+}
+
+/// The loop of a formula for operands of certain dtypes.
+#[derive(Clone, Copy)]
+pub struct Row {
+    pub apply: Loop,
+    pub scalars: Scalars,
+    /// The dtype of the results.
+    pub out: DType,
+}
+
+impl Row {
+    /// What tells two formulas apart.
+    pub fn key(&self) -> (usize, [u64; 3], DType) {
+        let address = match self.apply {
+            Loop::Unary(f) => f as usize,
+            Loop::Binary(f) => f as usize,
+            Loop::Ternary(f) => f as usize,
+        };
+        (address, self.scalars.map(f64::to_bits), self.out)
+    }
+}
+
+impl UnaryLoops {
+    /// The loop for this dtype, if there is one.
+    pub fn row(&self, dtype: DType, scalars: Scalars) -> Option<Row> {
+        let apply = Loop::Unary(self.loops[dtype as usize]?);
+        Some(Row { apply, scalars, out: self.out.unwrap_or(dtype) })
+    }
+}
+
+impl BinaryLoops {
+    /// The loop for this dtype, if there is one that needs no look at the numbers first.
+    pub fn row(&self, dtype: DType, scalars: Scalars) -> Option<Row> {
+        if self.divides && !dtype.is_differentiable() {
+            return None;
+        }
+        let apply = Loop::Binary(self.loops[dtype as usize]?);
+        Some(Row { apply, scalars, out: self.out.unwrap_or(dtype) })
+    }
+}
+
+impl TernaryLoops {
+    /// The loop for this dtype, if there is one.
+    pub fn row(&self, dtype: DType, scalars: Scalars) -> Option<Row> {
+        let apply = match dtype {
+            DType::F32 => self.f32,
+            DType::F64 => self.f64,
+            _ => return None,
+        };
+        Some(Row { apply: Loop::Ternary(apply), scalars, out: dtype })
+    }
+}
+
+/// A formula of several operands, which has no derivative of its own.
+#[derive(Clone, Copy)]
+pub enum Pass {
+    Binary(&'static BinaryLoops, Scalars),
+    Ternary(&'static TernaryLoops, Scalars),
+}
+
+impl Pass {
+    /// Applies the formula. The first `batch_ndim` axes are matched from the left, the others broadcast from the right.
+    ///
+    /// # Errors
+    /// The shapes do not broadcast, there is no loop for the dtype, or memory ends.
+    pub fn apply(&self, op: &'static str, ins: &[&Array], batch_ndim: usize) -> Result<Array> {
+        match self {
+            Pass::Binary(table, p) => binary::apply_with(op, table, ins[0], ins[1], batch_ndim, p),
+            Pass::Ternary(table, p) => ternary::apply(op, table, [ins[0], ins[1], ins[2]], batch_ndim, p),
+        }
+    }
+
+    /// The loop for operands of these dtypes, if there is one.
+    pub fn row(&self, ins: &[DType]) -> Option<Row> {
+        match self {
+            Pass::Binary(table, p) => table.row(ins[0], *p),
+            Pass::Ternary(table, p) => table.row(ins[0], *p),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What a program consists of: values, and the work that makes them.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::graph::Op;
+use crate::graph::site::Site;
+use crate::kernel::pointwise::cluster::Cluster;
+use crate::shape::{Dims, Strides};
+
+/// The number of a value of a program.
+pub type Id = u32;
+
+/// Where the numbers of a value come from.
+pub enum Origin {
+    Input,
+    Constant(Array),
+    /// An output of a step.
+    Made,
+    /// Other strides over the memory of another value, which is no view.
+    View {
+        of: Id,
+        offset: isize,
+    },
+}
+
+pub struct Value {
+    pub origin: Origin,
+    pub dtype: DType,
+    pub dims: Dims,
+    pub strides: Strides,
+}
+
+/// An op, applied to values.
+pub struct Step {
+    pub op: Arc<dyn Op>,
+    pub batch_ndim: usize,
+    pub ins: SmallVec<[Id; 4]>,
+    pub outs: SmallVec<[Id; 1]>,
+    /// The values that no later step reads.
+    pub last: SmallVec<[Id; 2]>,
+    pub site: Site,
+}
+
+/// What a program does at a time.
+pub enum Work {
+    Op(Step),
+    Cluster(Group),
+}
+
+/// A cluster, and the values that it reads and writes. What it reads are whole values, no views.
+pub struct Group {
+    pub cluster: Cluster,
+    pub reads: Vec<Id>,
+    pub writes: Vec<Id>,
+    /// The values that no later work reads.
+    pub last: Vec<Id>,
+    pub ops: Vec<(&'static str, Site)>,
+}

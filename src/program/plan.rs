@@ -1,0 +1,437 @@
+//! How the steps of a program are run: those that compute element by element are gathered into clusters.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use super::parts::{Group, Id, Origin, Step, Value, Work};
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::kernel::broadcast::inverse;
+use crate::kernel::pointwise::cluster::{
+    ADDRESSES, Cluster, Instruction, Operand, Read, Reading, Walk, Write,
+};
+use crate::kernel::pointwise::row::{Loop, Row};
+use crate::shape::{self, Dims, Strides};
+
+/// A step that computes element by element.
+#[derive(Clone)]
+pub(super) struct Pointwise {
+    row: Row,
+    ins: SmallVec<[Place; 3]>,
+    /// The number of elements.
+    n: usize,
+}
+
+/// How a step reads an operand: the axes in the order of the memory of its results, outermost first. No axis where the
+/// elements lie as those of the results do.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Place {
+    id: Id,
+    axes: SmallVec<[(usize, isize); 4]>,
+}
+
+/// The axes that an array of these sizes and strides has in another order, neighbours that are one axis joined.
+fn joined(order: &[usize], dims: &[usize], strides: &[isize]) -> SmallVec<[(usize, isize); 4]> {
+    let mut axes: SmallVec<[(usize, isize); 4]> = SmallVec::new();
+    for &axis in order.iter().filter(|&&a| dims[a] != 1) {
+        let (d, step) = (dims[axis], strides[axis]);
+        match axes.last_mut() {
+            Some((n, last)) if *last == step * d as isize => (*n, *last) = (*n * d, step),
+            _ => axes.push((d, step)),
+        }
+    }
+    axes
+}
+
+/// The order of axes in which an array without gaps lies in memory.
+fn order_of(dims: &[usize], strides: &[isize]) -> Option<Dims> {
+    let mut order: Dims = (0..dims.len()).collect();
+    order.sort_by_key(|&a| Reverse(strides[a]));
+    let axes = joined(&order, dims, strides);
+    matches!(axes[..], [] | [(_, 1)]).then_some(order)
+}
+
+impl Pointwise {
+    /// A step that computes element by element. None if it does more than to apply a loop, or if a cluster cannot make
+    /// its result.
+    pub fn new(row: Row, ins: &[Array], ids: &[Id], out: &Array, batch_ndim: usize) -> Option<Pointwise> {
+        let half = |x: &Array| x.dtype().is_half();
+        if out.len() == 0 || half(out) || ins.iter().any(half) || row.out != out.dtype() {
+            return None;
+        }
+        let (dims, n) = (out.dims(), out.len());
+        let order = order_of(dims, &out.strides())?;
+        let mut places = SmallVec::new();
+        for (x, &id) in ins.iter().zip(ids) {
+            let x = x.with_rank(dims.len(), batch_ndim);
+            if x.rank() != dims.len() || x.dims().iter().zip(dims).any(|(&own, &d)| own != 1 && own != d) {
+                return None;
+            }
+            let x = x.expand(dims, dims.len());
+            let mut axes = joined(&order, dims, &x.strides());
+            if matches!(axes[..], [] | [(_, 1)]) {
+                axes.clear();
+            }
+            places.push(Place { id, axes });
+        }
+        Some(Pointwise { row, ins: places, n })
+    }
+
+    /// What makes two steps compute the same.
+    pub fn key(&self) -> impl Eq + std::hash::Hash + use<> {
+        (self.row.key(), self.ins.clone(), self.n)
+    }
+}
+
+impl Place {
+    fn is_one_element(&self, n: usize) -> bool {
+        n == 1 || matches!(self.axes[..], [(_, 0)])
+    }
+}
+
+/// Where values lie: in the memory of others, or in their own.
+struct Memory<'a>(&'a [Value]);
+
+impl Memory<'_> {
+    /// The value that has the memory, and how many bytes after its beginning the value begins.
+    fn whole(&self, id: Id) -> (Id, isize) {
+        match self.0[id as usize].origin {
+            Origin::View { of, offset } => (of, offset * self.0[id as usize].dtype.size() as isize),
+            _ => (id, 0),
+        }
+    }
+
+    fn dtype(&self, id: Id) -> DType {
+        self.0[id as usize].dtype
+    }
+}
+
+/// The work of a program, in an order in which everything is made before it is read.
+pub(super) fn planned(values: &[Value], steps: Vec<(Step, Option<Pointwise>)>, outputs: &[Id]) -> Vec<Work> {
+    let memory = Memory(values);
+    let mut maker: FxHashMap<Id, usize> = FxHashMap::default();
+    for (i, (step, _)) in steps.iter().enumerate() {
+        step.outs.iter().for_each(|&id| _ = maker.insert(id, i));
+    }
+    let groups = grouped(&memory, &steps, &maker);
+    let mut group_of = vec![0; steps.len()];
+    for (g, members) in groups.iter().enumerate() {
+        members.iter().for_each(|&i| group_of[i] = g);
+    }
+    // What is read outside of the group that makes it.
+    let mut outside: FxHashSet<Id> = outputs.iter().map(|&id| memory.whole(id).0).collect();
+    let mut before: Vec<FxHashSet<usize>> = vec![FxHashSet::default(); groups.len()];
+    let mut draws = None;
+    for (i, (step, _)) in steps.iter().enumerate() {
+        for &id in &step.ins {
+            let whole = memory.whole(id).0;
+            if let Some(&m) = maker.get(&whole).filter(|&&m| group_of[m] != group_of[i]) {
+                outside.insert(whole);
+                before[group_of[i]].insert(group_of[m]);
+            }
+        }
+        // Random numbers are drawn in the order of the program.
+        if step.ins.is_empty()
+            && let Some(last) = draws.replace(group_of[i])
+        {
+            before[group_of[i]].insert(last);
+        }
+    }
+    let order = ordered(&groups, &before);
+    let mut steps: Vec<_> = steps.into_iter().map(Some).collect();
+    let mut work = vec![];
+    for g in order {
+        let members: Vec<(Step, Option<Pointwise>)> =
+            groups[g].iter().map(|&i| steps[i].take().expect("it is in one group")).collect();
+        match members[0].1 {
+            None => work.extend(members.into_iter().map(|(step, _)| Work::Op(step))),
+            Some(_) => {
+                let members: Vec<(Step, Pointwise)> =
+                    members.into_iter().filter_map(|(s, p)| Some((s, p?))).collect();
+                clusters(&memory, members, &outside, &mut work);
+            }
+        }
+    }
+    mark_last(&memory, &mut work, outputs);
+    work
+}
+
+/// The steps that are run together, each list in the order of the program.
+fn grouped(
+    memory: &Memory<'_>,
+    steps: &[(Step, Option<Pointwise>)],
+    maker: &FxHashMap<Id, usize>,
+) -> Vec<Vec<usize>> {
+    // Each step has a stage. What a cluster waits for is in an earlier one.
+    let mut stage = vec![0usize; steps.len()];
+    for (i, (step, pointwise)) in steps.iter().enumerate() {
+        for (k, &id) in step.ins.iter().enumerate() {
+            let (whole, byte) = memory.whole(id);
+            let Some(&m) = maker.get(&whole) else { continue };
+            let together = pointwise.as_ref().zip(steps[m].1.as_ref()).is_some_and(|(own, other)| {
+                own.n == other.n
+                    && byte == 0
+                    && own.ins[k].axes.is_empty()
+                    && memory.dtype(id) == memory.dtype(whole)
+            });
+            stage[i] = stage[i].max(stage[m] + usize::from(!together));
+        }
+    }
+    let mut groups: Vec<Vec<usize>> = vec![];
+    let mut known: FxHashMap<(usize, usize), usize> = FxHashMap::default();
+    for (i, (_, pointwise)) in steps.iter().enumerate() {
+        match pointwise {
+            None => groups.push(vec![i]),
+            Some(p) => {
+                let g = *known.entry((stage[i], p.n)).or_insert_with(|| {
+                    groups.push(vec![]);
+                    groups.len() - 1
+                });
+                groups[g].push(i);
+            }
+        }
+    }
+    groups
+}
+
+/// The groups in an order in which each comes after those `before` it, and otherwise as late as its last step.
+fn ordered(groups: &[Vec<usize>], before: &[FxHashSet<usize>]) -> Vec<usize> {
+    let mut waits: Vec<usize> = before.iter().map(FxHashSet::len).collect();
+    let mut after = vec![vec![]; groups.len()];
+    for (g, b) in before.iter().enumerate() {
+        let mut b: Vec<usize> = b.iter().copied().collect();
+        b.sort_unstable();
+        b.iter().for_each(|&b| after[b].push(g));
+    }
+    let last = |g: usize| Reverse((groups[g].last().copied(), g));
+    let mut ready: BinaryHeap<_> = (0..groups.len()).filter(|&g| waits[g] == 0).map(last).collect();
+    let mut order = vec![];
+    while let Some(Reverse((_, g))) = ready.pop() {
+        order.push(g);
+        for &a in &after[g] {
+            waits[a] -= 1;
+            if waits[a] == 0 {
+                ready.push(last(a));
+            }
+        }
+    }
+    order
+}
+
+/// The steps of a group as clusters: one, or several if one would need too many registers.
+fn clusters(
+    memory: &Memory<'_>,
+    members: Vec<(Step, Pointwise)>,
+    outside: &FxHashSet<Id>,
+    work: &mut Vec<Work>,
+) {
+    let mut members = asked_for(memory, members, outside);
+    if let Some(group) = cluster(memory, &members, outside) {
+        work.push(Work::Cluster(group));
+        return;
+    }
+    let second = members.split_off(members.len() / 2);
+    // What the first half makes for the second goes through memory.
+    let made: FxHashSet<Id> = members.iter().map(|(s, _)| s.outs[0]).collect();
+    let read = second.iter().flat_map(|(s, _)| &s.ins).map(|&id| memory.whole(id).0);
+    let outside = outside.iter().copied().chain(read.filter(|id| made.contains(id))).collect();
+    clusters(memory, members, &outside, work);
+    clusters(memory, second, &outside, work);
+}
+
+/// The members in the order in which their results are asked for: an operand right before it is read, first the one that
+/// needs more registers.
+fn asked_for(
+    memory: &Memory<'_>,
+    members: Vec<(Step, Pointwise)>,
+    outside: &FxHashSet<Id>,
+) -> Vec<(Step, Pointwise)> {
+    let made: FxHashMap<Id, usize> =
+        members.iter().enumerate().map(|(k, (step, _))| (step.outs[0], k)).collect();
+    let below: Vec<SmallVec<[usize; 3]>> = members
+        .iter()
+        .map(|(step, _)| step.ins.iter().filter_map(|&id| made.get(&memory.whole(id).0).copied()).collect())
+        .collect();
+    let mut need = vec![1usize; members.len()];
+    for k in 0..members.len() {
+        let mut needs: SmallVec<[usize; 3]> = below[k].iter().map(|&b| need[b]).collect();
+        needs.sort_unstable_by_key(|&n| Reverse(n));
+        need[k] = needs.iter().enumerate().map(|(i, n)| n + i).max().unwrap_or(1);
+    }
+    let mut done = vec![false; members.len()];
+    let mut order = vec![];
+    for root in (0..members.len()).filter(|&k| outside.contains(&members[k].0.outs[0])) {
+        let mut stack = vec![(root, false)];
+        while let Some((k, ready)) = stack.pop() {
+            if done[k] {
+                continue;
+            }
+            if ready {
+                done[k] = true;
+                order.push(k);
+                continue;
+            }
+            stack.push((k, true));
+            let mut next: SmallVec<[usize; 3]> = below[k].iter().copied().filter(|&b| !done[b]).collect();
+            // The last one that is pushed is visited first.
+            next.sort_by_key(|&b| need[b]);
+            stack.extend(next.into_iter().map(|b| (b, false)));
+        }
+    }
+    let mut members: Vec<_> = members.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|k| members[k].take()).collect()
+}
+
+/// Where a cluster puts a result.
+enum Home {
+    Write(usize),
+    Register(usize),
+}
+
+/// Where a cluster finds an operand: among what it reads, or among the results of its members.
+enum From {
+    Read(usize),
+    Member(usize),
+}
+
+/// The steps as one cluster. None if it would need too many registers or addresses.
+fn cluster(memory: &Memory<'_>, members: &[(Step, Pointwise)], outside: &FxHashSet<Id>) -> Option<Group> {
+    let n = members[0].1.n;
+    let made: FxHashMap<Id, usize> =
+        members.iter().enumerate().map(|(k, (step, _))| (step.outs[0], k)).collect();
+    // The last member that reads each result.
+    let mut last = vec![0; members.len()];
+    let mut widest = 1;
+    for (k, (step, p)) in members.iter().enumerate() {
+        widest = widest.max(p.row.out.size());
+        for &id in &step.ins {
+            widest = widest.max(memory.dtype(id).size());
+            if let Some(&m) = made.get(&memory.whole(id).0) {
+                last[m] = k;
+            }
+        }
+    }
+    let mut reads: Vec<Id> = vec![];
+    let mut readings: Vec<Read> = vec![];
+    let mut known: FxHashMap<(&Place, bool), usize> = FxHashMap::default();
+    let mut writes: Vec<Id> = vec![];
+    let (mut registers, mut free) = (0, vec![]);
+    let mut homes: Vec<Home> = vec![];
+    let mut operands: Vec<SmallVec<[(From, u8); 3]>> = vec![];
+    for (k, (step, p)) in members.iter().enumerate() {
+        let mut own = SmallVec::new();
+        for place in &p.ins {
+            let (whole, byte) = memory.whole(place.id);
+            if let Some(&m) = made.get(&whole) {
+                own.push((From::Member(m), 1));
+                continue;
+            }
+            let once = place.is_one_element(n) && (n == 1 || !matches!(p.row.apply, Loop::Unary(_)));
+            let r = *known.entry((place, once)).or_insert_with(|| {
+                let reading = match Walk::new(place.axes.clone()).filter(|_| !once) {
+                    None if once => Reading::Once,
+                    None => Reading::Along,
+                    Some(walk) => {
+                        registers += 1;
+                        Reading::Walk(walk, registers as u16 - 1)
+                    }
+                };
+                reads.push(whole);
+                readings.push(Read { reading, dtype: memory.dtype(place.id), start: byte });
+                reads.len() - 1
+            });
+            own.push((From::Read(r), u8::from(!once)));
+        }
+        operands.push(own);
+        let out = step.outs[0];
+        homes.push(if outside.contains(&out) {
+            writes.push(out);
+            Home::Write(writes.len() - 1)
+        } else {
+            Home::Register(free.pop().unwrap_or_else(|| {
+                registers += 1;
+                registers - 1
+            }))
+        });
+        let mut read: SmallVec<[usize; 3]> =
+            step.ins.iter().filter_map(|&id| made.get(&memory.whole(id).0).copied()).collect();
+        read.sort_unstable();
+        read.dedup();
+        for m in read.into_iter().filter(|&m| last[m] == k) {
+            if let Home::Register(r) = homes[m] {
+                free.push(r);
+            }
+        }
+    }
+    let first_register = reads.len() + writes.len();
+    if first_register + registers > ADDRESSES || registers > Cluster::most_registers(n, widest) {
+        return None;
+    }
+    let home = |at: &Home| match *at {
+        Home::Write(w) => reads.len() + w,
+        Home::Register(r) => first_register + r,
+    };
+    for read in &mut readings {
+        if let Reading::Walk(_, register) = &mut read.reading {
+            *register += first_register as u16;
+        }
+    }
+    let mut instructions = vec![];
+    for (k, (_, p)) in members.iter().enumerate() {
+        let mut from = [Operand::default(); 3];
+        for (operand, (place, step)) in from.iter_mut().zip(&operands[k]) {
+            let address = match *place {
+                From::Member(m) => home(&homes[m]),
+                From::Read(r) => match readings[r].reading {
+                    Reading::Walk(_, register) => usize::from(register),
+                    _ => r,
+                },
+            };
+            *operand = Operand { address: address as u16, step: *step };
+        }
+        instructions.push(Instruction { row: p.row, from, to: home(&homes[k]) as u16 });
+    }
+    let results = writes.iter().map(|&id| {
+        let Value { dtype, dims, strides, .. } = &memory.0[id as usize];
+        let (dims, back) = dense(dims, strides);
+        Write { dtype: *dtype, dims, back }
+    });
+    let cluster = Cluster::new(n, instructions, readings, results.collect(), registers, widest);
+    let ops = members.iter().map(|(step, _)| (step.op.name(), step.site)).collect();
+    Some(Group { cluster, reads, writes, last: vec![], ops })
+}
+
+/// Notes the values that each work is the last to read, or that nothing reads.
+fn mark_last(memory: &Memory<'_>, work: &mut [Work], outputs: &[Id]) {
+    let mut read: FxHashSet<Id> = outputs.iter().map(|&id| memory.whole(id).0).collect();
+    for w in work.iter_mut().rev() {
+        let mut last: Vec<Id> = vec![];
+        let (ins, outs): (Vec<Id>, Vec<Id>) = match w {
+            Work::Op(step) => (step.ins.iter().map(|&id| memory.whole(id).0).collect(), step.outs.to_vec()),
+            Work::Cluster(group) => (group.reads.clone(), group.writes.clone()),
+        };
+        last.extend(outs.into_iter().filter(|id| !read.contains(id)));
+        for id in ins {
+            if read.insert(id) && matches!(memory.0[id as usize].origin, Origin::Made) {
+                last.push(id);
+            }
+        }
+        match w {
+            Work::Op(step) => step.last = last.into(),
+            Work::Cluster(group) => group.last = last,
+        }
+    }
+}
+
+/// The sizes of an array without gaps in the order of its memory, and the way back to its own order if that is another.
+fn dense(dims: &Dims, strides: &Strides) -> (Dims, Option<Dims>) {
+    match order_of(dims, strides) {
+        Some(order) if *strides != shape::contiguous_strides(dims) => {
+            (order.iter().map(|&a| dims[a]).collect(), Some(inverse(&order)))
+        }
+        _ => (dims.clone(), None),
+    }
+}

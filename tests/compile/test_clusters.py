@@ -1,0 +1,148 @@
+"""Formulas that a program computes tile by tile: the bits are those of the ops applied one by one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+from ferrograd import func
+
+SHAPES = [(), (1,), (7,), (3, 5), (64, 33), (2, 3, 130), (5, 1, 4), (70_001,), (300, 301)]
+UNARY: list[Callable[[Any], Any]] = [
+    fg.sin,
+    fg.tanh,
+    fg.exp,
+    fg.negative,
+    fg.abs,
+    fg.sigmoid,
+    lambda x: x * 2,
+    lambda x: 1 - x,
+    lambda x: fg.clip(x, -0.5, 0.75),
+    lambda x: x**2,
+]
+BINARY: list[Callable[[Any, Any], Any]] = [
+    fg.add,
+    fg.subtract,
+    fg.multiply,
+    fg.maximum,
+    fg.hypot,
+    lambda x, y: fg.where(x > y, x, y * 2),
+    lambda x, y: fg.lerp(x, y, 0.3),
+    lambda x, y: fg.cast(fg.cast(x, "int32"), x.dtype) + y,
+]
+
+
+def bits(tree: Any) -> list[tuple[tuple[int, ...], bytes]]:
+    return [(tuple(x.shape), x.numpy().tobytes()) for x in tree]
+
+
+def formula(seed: int, rank: int) -> Callable[..., list[Any]]:
+    """A random formula of arrays of one shape, which uses rows, columns, transposes and parts of them."""
+    rng = random.Random(seed)
+    steps = [(rng.random(), rng.random(), rng.random(), rng.choice(UNARY), rng.choice(BINARY)) for _ in range(25)]
+    views: list[Callable[[Any], Any]] = [lambda x: x, lambda x: x, lambda x: x.reshape([-1]).reshape(list(x.shape))]
+    if rank:
+        views += [lambda x: x[:1], lambda x: fg.flip(x, 0), lambda x: x[..., :1]]
+    if rank == 2:
+        views.append(lambda x: fg.swapaxes(fg.swapaxes(x, 0, 1) * 1.5, 0, 1))
+    chosen = [rng.choice(views) for _ in steps]
+
+    def run(*xs: Any) -> list[Any]:
+        values = list(xs)
+        for (i, j, kind, one, two), view in zip(steps, chosen, strict=True):
+            x, y = values[int(i * len(values))], values[int(j * len(values))]
+            values.append(one(view(x)) if kind < 0.4 else two(x, view(y)))
+        return values[-6:]
+
+    return run
+
+
+def arrays(shape: tuple[int, ...], dtype: str, seed: int) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    return [fg.tensor(rng.normal(size=shape).astype(dtype)) for _ in range(3)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_random_formulas_have_the_bits_of_their_ops(shape: tuple[int, ...], dtype: str) -> None:
+    for seed in range(6):
+        f = formula(seed, len(shape))
+        compiled = fg.compile(f, fullgraph=True)
+        compiled(*arrays(shape, dtype, 0))
+        xs = arrays(shape, dtype, 1)
+        assert bits(compiled(*xs)) == bits(f(*xs)), f"seed {seed}"
+        assert compiled.cache_info().hits == 1
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_gradients_of_random_formulas_have_the_bits_of_their_ops(shape: tuple[int, ...]) -> None:
+    for seed in range(4):
+        f = formula(seed, len(shape))
+
+        def gradient(*xs: Any, f: Any = f) -> Any:
+            return func.grad(lambda *xs: sum((y * y).sum() for y in f(*xs)), (0, 1, 2))(*xs)
+
+        compiled = fg.compile(gradient, fullgraph=True)
+        compiled(*arrays(shape, "float64", 0))
+        xs = arrays(shape, "float64", 1)
+        assert bits(compiled(*xs)) == bits(gradient(*xs)), f"seed {seed}"
+
+
+def test_more_values_than_registers() -> None:
+    def f(x: Any) -> Any:
+        values = [fg.sin(x * k) for k in range(300)]
+        total = values[0]
+        for a, b in zip(values, values[::-1], strict=True):
+            total = total + a * b
+        return total
+
+    for dtype in ("float64", "complex128"):
+        for n in (1, 1000):
+            compiled = fg.compile(f, fullgraph=True)
+            compiled(fg.ones([n], dtype))
+            x = fg.cast(fg.linspace(0, 1, n), dtype)
+            assert bits([compiled(x)]) == bits([f(x)])
+
+
+def test_equal_expressions_and_transposed_results() -> None:
+    def f(x: Any, y: Any) -> Any:
+        a, b = fg.exp(x) * y, fg.exp(x) * y
+        t = fg.swapaxes(x, 0, 1)
+        return a + b, fg.tanh(t), fg.tanh(t) + fg.swapaxes(y, 0, 1), (x @ t) + (x @ t), a.real
+
+    compiled = fg.compile(f, fullgraph=True)
+    compiled(fg.ones([4, 6]), fg.ones([4, 6]))
+    xs = arrays((4, 6), "float32", 3)[:2]
+    found, wanted = compiled(*xs), f(*xs)
+    assert bits(found) == bits(wanted)
+    assert compiled.explain().count("exp") == 1
+
+
+def test_arguments_that_repeat_their_elements() -> None:
+    def f(x: Any, y: Any) -> Any:
+        return fg.tanh(x), x * y + 1, fg.where(x > 0, y, x)
+
+    row = fg.broadcast_to(fg.tensor([1.0, -2.0, 3.0]), [4, 3])
+    column = fg.broadcast_to(fg.tensor([[1.0], [2.0], [-3.0], [4.0]]), [4, 3])
+    compiled = fg.compile(f, fullgraph=True)
+    compiled(row, column)
+    assert bits(compiled(row * 1, column * 2)) == bits(f(row * 1, column * 2))
+    assert bits(compiled(row, column)) == bits(f(row, column))
+
+
+def test_any_number_of_threads_gives_the_same_bits() -> None:
+    x = fg.linspace(-3, 3, 200_000)
+    compiled = fg.compile(lambda x: fg.sin(x) * fg.exp(x) + x, fullgraph=True)
+    before = fg.get_num_threads()
+    try:
+        found = []
+        for threads in (1, 2, 5):
+            fg.set_num_threads(threads)
+            found.append(bits([compiled(x)]))
+        assert found[0] == found[1] == found[2] == bits([fg.sin(x) * fg.exp(x) + x])
+    finally:
+        fg.set_num_threads(before)
