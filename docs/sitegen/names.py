@@ -68,7 +68,8 @@ def modules() -> dict[str, Module]:
     for name in names:
         page = Module(name, importlib.import_module(name))
         found[name] = page
-        for key in sorted(getattr(page.module, "__all__", [])):
+        offered = dir(page.module) if "__dir__" in vars(page.module) else getattr(page.module, "__all__", [])
+        for key in sorted(offered):
             value = getattr(page.module, key)
             if inspect.ismodule(value):
                 page.submodules.append(key)

@@ -138,8 +138,6 @@ else:
         "_compile": ("CompileError", "compile"),
         "_autograd.profiling": ("profile",),
         "_autograd.saved_tensors": (
-            "complex64",
-            "complex128",
             "compress_saved",
             "disable_saved_tensors_hooks",
             "save_on_cpu",
@@ -161,29 +159,48 @@ else:
     for _name in _MODULE.keys() & globals().keys():
         del globals()[_name]
     _FOLDERS = ("distributed", "fft", "func", "paddle", "testing", "torch")
-    _IN_FUNC = (
-        "hessian",
-        "hessian_diagonal",
-        "hvp",
-        "jacfwd",
-        "jacobian",
-        "jacrev",
-        "jit",
-        "jvp",
-        "linearize",
-        "sparse_jacobian",
-        "taylor",
-        "value_and_grad",
-        "vhp",
-        "vjp",
-        "vmap",
-    )
+    #: Where names are that users of other libraries look for here.
+    _PLACES = {
+        "array": "ferrograd.tensor, or ferrograd.asarray",
+        "autograd": "ferrograd itself: grad, backward, no_grad, Function",
+        "check_grads": "ferrograd.testing.check",
+        "custom_jvp": "ferrograd.Function",
+        "custom_vjp": "ferrograd.Function",
+        "gradcheck": "ferrograd.testing.gradcheck",
+        "gradgradcheck": "ferrograd.testing.gradgradcheck",
+        "hessian": "ferrograd.func.hessian",
+        "hessian_diagonal": "ferrograd.func.hessian_diagonal",
+        "hvp": "ferrograd.func.hvp",
+        "jacfwd": "ferrograd.func.jacfwd",
+        "jacobian": "ferrograd.func.jacobian",
+        "jacrev": "ferrograd.func.jacrev",
+        "jit": "ferrograd.func.jit",
+        "jvp": "ferrograd.func.jvp",
+        "linearize": "ferrograd.func.linearize",
+        "sparse_jacobian": "ferrograd.func.sparse_jacobian",
+        "taylor": "ferrograd.func.taylor",
+        "value_and_grad": "ferrograd.func.value_and_grad",
+        "vhp": "ferrograd.func.vhp",
+        "vjp": "ferrograd.func.vjp",
+        "vmap": "ferrograd.func.vmap",
+        "nn": "ferrograd.torch.nn, or ferrograd.paddle.nn",
+        "optim": "ferrograd.torch.optim, or ferrograd.paddle.optimizer",
+        "optimizer": "ferrograd.torch.optim, or ferrograd.paddle.optimizer",
+        "random": "ferrograd itself: rand, randn, randint, manual_seed",
+        "seed": "ferrograd.manual_seed",
+        "stop_gradient": "the method detach() of tensors",
+    }
+    _PLACES |= {
+        name: f"ferrograd.{place}.{name}"
+        for place in ("fft", "linalg")
+        for name in getattr(_core.native, place).__all__
+    }
 
     def __getattr__(name):
         if name in _FOLDERS:
             return _import_module(f"ferrograd.{name}")
-        if name in _IN_FUNC:
-            raise AttributeError(f"module 'ferrograd' has no attribute {name!r}: it is ferrograd.func.{name}")
+        if name in _PLACES:
+            raise AttributeError(f"module 'ferrograd' has no attribute {name!r}: it is {_PLACES[name]}")
         if name not in _MODULE:
             raise AttributeError(f"module 'ferrograd' has no attribute {name!r}")
         value = getattr(_import_module(f"ferrograd.{_MODULE[name]}"), name)
@@ -191,7 +208,7 @@ else:
         return value
 
     def __dir__():
-        return sorted({*globals(), *__all__, *_FOLDERS})
+        return sorted({*__all__, *_FOLDERS})
 
 
 __all__ = [
@@ -231,6 +248,8 @@ __all__ = [
     "checkpoint",
     "checkpoint_sequential",
     "compile",
+    "complex64",
+    "complex128",
     "compress_saved",
     "cumulative_prod",
     "cumulative_sum",

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import operator
+import pkgutil
+import re
 import subprocess
 import sys
 from importlib import metadata
@@ -57,7 +62,7 @@ def test_import_brings_in_nothing_heavy() -> None:
 def test_import_defers_modules_that_few_programs_use() -> None:
     out = run("import sys, ferrograd; print(*(m for m in sys.modules if m.startswith('ferrograd.')))")
     core = {"_core", "_core.native", "_core.paddle", "_core.torch", "linalg", "linalg._standard", "_autograd", "_tree"}
-    core |= {"_autograd.gradients", "_autograd.modes", "_dialects", "_dialects.numbers", "_facade"}
+    core |= {"_public", "_autograd.gradients", "_autograd.modes", "_dialects", "_dialects.numbers", "_facade"}
     assert {m.removeprefix("ferrograd.") for m in out.split() if "_core." not in m} <= core
     out = run("import sys, numpy; a = set(sys.modules); import ferrograd; print(*(set(sys.modules) - a))")
     assert not {"dataclasses", "threading", "asyncio", "tempfile"} & set(out.split())
@@ -76,9 +81,41 @@ def test_every_exported_name_is_there() -> None:
         fg.nothing  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_an_error_names_every_function_of_func() -> None:
-    """The package says where a function of ``func`` is, without importing ``func``."""
-    here = {"SparseMatrix", "grad", *fg.__all__}
-    for name in set(fg.func.__all__) - here:
-        with pytest.raises(AttributeError, match=rf"ferrograd\.func\.{name}$"):
+@pytest.mark.parametrize("place", ["func", "fft", "linalg", "testing"])
+def test_an_error_says_where_a_function_is(place: str) -> None:
+    for name in set(getattr(fg, place).__all__) - {"GradcheckError", "SparseMatrix", "check", "grad", *fg.__all__}:
+        with pytest.raises(AttributeError, match=rf"it is ferrograd\.{place}\.{name}$"):
             getattr(fg, name)
+
+
+@pytest.mark.parametrize("name", ["array", "nn", "optim", "random", "stop_gradient", "custom_vjp"])
+def test_an_error_says_where_the_names_of_others_are(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}': it is ") as caught:
+        getattr(fg, name)
+    for path in re.findall(r"ferrograd\.([\w.]+)", str(caught.value).partition(": it is ")[2]):
+        operator.attrgetter(path)(fg)
+
+
+def namespaces() -> list[str]:
+    """The public modules that a user of completion sees: packages, what is directly below them, and ``functional``."""
+    names = ["ferrograd"]
+    for module in pkgutil.walk_packages(fg.__path__, "ferrograd."):
+        parts = module.name.split(".")
+        if not any(part.startswith("_") for part in parts):
+            names += [module.name] * (module.ispkg or len(parts) < 4 or parts[-1] == "functional")
+    return names
+
+
+@pytest.mark.parametrize("name", namespaces())
+def test_completion_offers_public_names_only(name: str) -> None:
+    module = importlib.import_module(name)
+    offered = dir(module)
+    assert set(module.__all__) <= set(offered)
+    private = [n for n in offered if n.startswith("_") and n not in module.__all__]
+    assert not private
+    for extra in set(offered) - set(module.__all__):
+        value = getattr(module, extra)
+        # Beside its exports a module has submodules, and torch has names that it imports when they are asked for.
+        assert inspect.ismodule(value) or extra in module._ELSEWHERE
+        if inspect.ismodule(value):
+            assert value.__name__.startswith("ferrograd."), extra

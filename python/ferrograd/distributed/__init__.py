@@ -13,8 +13,11 @@ needs nothing installed.
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.distributed._check import DistributedError, is_debug, set_debug
 from ferrograd.distributed._communicator import Communicator, world
 from ferrograd.distributed._files import load, save
 
 __all__ = ["Communicator", "DistributedError", "is_debug", "load", "save", "set_debug", "world"]
+
+__dir__ = _public.names(globals())

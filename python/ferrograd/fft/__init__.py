@@ -9,5 +9,8 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd._core.native.fft import *
 from ferrograd._core.native.fft import __all__ as __all__
+
+__dir__ = _public.names(globals())

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd._compile import compile as jit
 from ferrograd.func._gradients import grad, jvp, linearize, value_and_grad, vjp
 from ferrograd.func._jacobians import hessian, jacfwd, jacobian, jacrev
@@ -35,3 +36,5 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+__dir__ = _public.names(globals())

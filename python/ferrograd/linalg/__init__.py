@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.linalg import _standard
 from ferrograd.linalg._standard import *
 from ferrograd.linalg._standard import __all__ as _own
@@ -19,3 +20,5 @@ from ferrograd._core.native.linalg import __all__ as _ops
 globals().update({name: getattr(_standard, name) for name in _own})
 
 __all__ = sorted({*_ops, *_own})
+
+__dir__ = _public.names(globals())

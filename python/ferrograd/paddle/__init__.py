@@ -10,6 +10,7 @@ array(6., dtype=float32)
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd._autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from ferrograd._core import PaddleTensor as Tensor
 from ferrograd._dialects import adapters as _adapters
@@ -112,3 +113,5 @@ __all__ += _index.__all__
 _in_place = _adapters.in_place_functions(Tensor, __all__)
 globals().update(_in_place)
 __all__ += _in_place
+
+__dir__ = _public.names(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._autograd.autocast import Autocast
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
@@ -326,3 +326,5 @@ class GradScaler:
 
 
 AmpScaler = GradScaler
+
+__dir__ = _public.names(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.paddle.hapi.callbacks import (
     Callback,
     EarlyStopping,
@@ -21,3 +22,5 @@ __all__ = [
     "ReduceLROnPlateau",
     "VisualDL",
 ]
+
+__dir__ = _public.names(globals())

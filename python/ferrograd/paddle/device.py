@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.paddle._framework import (
     CPUPlace,
     get_device,
@@ -36,3 +37,6 @@ def get_available_device() -> list[str]:
 
 def synchronize(device: object = None) -> None:
     """Does nothing: ops have finished when they return."""
+
+
+__dir__ = _public.names(globals())

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd.paddle.fluid.dygraph import BackwardStrategy, grad, guard, to_variable
 
 __all__ = ["BackwardStrategy", "grad", "guard", "no_grad", "to_variable"]
+
+__dir__ = _public.names(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from ferrograd import _compile
+from ferrograd import _compile, _public
 from ferrograd.paddle.nn.layer.layers import Layer
 
 __all__ = ["enable_to_static", "ignore_module", "not_to_static", "to_static"]
@@ -63,3 +63,6 @@ def enable_to_static(enable_to_static_bool: bool) -> None:
     """Sets whether :func:`to_static` compiles what it is given from now on."""
     global _enabled
     _enabled = bool(enable_to_static_bool)
+
+
+__dir__ = _public.names(globals())

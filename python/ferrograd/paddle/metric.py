@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.numbers import PADDLE
@@ -200,3 +200,6 @@ def accuracy(
     metric = Accuracy(topk=(k,))
     found = metric.compute(input, label)
     return ops.mean(ops.sum(found, -1))
+
+
+__dir__ = _public.names(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd._core import Tensor, native
 
 __all__ = ["L1Decay", "L2Decay"]
@@ -41,3 +42,6 @@ class L2Decay(WeightDecayRegularizer):
 
     def __str__(self) -> str:
         return f"L2Decay, coeff={self._coeff:f}"
+
+
+__dir__ = _public.names(globals())

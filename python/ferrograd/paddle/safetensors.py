@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ferrograd import _safetensors
+from ferrograd import _public, _safetensors
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._safetensors import SafetensorError, save, save_file
 
@@ -31,3 +31,6 @@ def load_file(filename: str | os.PathLike[str], device: object = "cpu") -> dict[
 def safe_open(filename: str | os.PathLike[str], framework: str = "paddle", device: object = "cpu") -> Any:
     """A file whose tensors are read one by one: ``with safe_open(path) as f: f.get_tensor(name)``."""
     return _safetensors.SafeOpen(filename, PADDLE)
+
+
+__dir__ = _public.names(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd._core import Tensor
 from ferrograd._core import paddle as _ops
 from ferrograd._core.paddle import stft
@@ -24,3 +25,6 @@ def istft(
 ) -> Tensor:
     """The signals of which these are the frequencies of parts, as ``stft`` gives them."""
     return _ops.istft(x, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex)
+
+
+__dir__ = _public.names(globals())

@@ -6,6 +6,12 @@ from typing import NoReturn
 
 from ferrograd.paddle._framework import StaticGraphError
 
+__all__: list[str] = []
+
+
+def __dir__() -> list[str]:
+    return []
+
 
 def __getattr__(name: str) -> NoReturn:
     """Raises ``StaticGraphError`` for every name."""

@@ -7,8 +7,11 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.testing._check import check
 from ferrograd.testing._compare import GradcheckError
 from ferrograd.testing._gradcheck import gradcheck, gradgradcheck
 
 __all__ = ["GradcheckError", "check", "gradcheck", "gradgradcheck"]
+
+__dir__ = _public.names(globals())

@@ -174,4 +174,4 @@ else:
         raise AttributeError(f"module 'ferrograd.torch' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_LAZY, *_ELSEWHERE})
+        return sorted({*__all__, *_LAZY, *_ELSEWHERE})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from ferrograd import _public
 from ferrograd._core import ArgumentError
 from ferrograd.torch._no_device import device_count, empty_cache, is_available
 
@@ -45,3 +46,6 @@ def set_device_index(device: object) -> NoReturn:
 def synchronize(device: object = None) -> NoReturn:
     """Raises: there is no accelerator."""
     _refuse("synchronize")
+
+
+__dir__ = _public.names(globals())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ferrograd import _public
+
 __all__ = ["allow_in_graph", "compile", "disable", "is_compiling", "is_dynamo_compiling", "reset"]
 
 from ferrograd import _compile, _core
@@ -84,3 +86,5 @@ def is_compiling() -> bool:
 
 
 is_dynamo_compiling = is_compiling
+
+__dir__ = _public.names(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import Tensor
 from ferrograd._core import check_device as _check_device
 from ferrograd._core.torch import fft as _ops
@@ -40,3 +41,6 @@ def rfftfreq(  # type: ignore[no-redef]
     """The frequencies of the elements of ``rfft`` for n points at distance d."""
     _check_device("rfftfreq", device)
     return placed(_ops.rfftfreq(n, d, dtype), out, requires_grad)
+
+
+__dir__ = _public.names(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd._core.torch import broadcast_tensors, einsum, tensordot
 from ferrograd.torch._functions import meshgrid, split
 from ferrograd.torch._reductions import norm
@@ -19,3 +20,5 @@ __all__ = [
     "split",
     "tensordot",
 ]
+
+__dir__ = _public.names(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, NoReturn, TypeVar
 
+from ferrograd import _public
 from ferrograd._core import FerrogradError
 
 __all__ = [
@@ -102,3 +103,6 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> NoReturn:
 def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> NoReturn:
     """Raises: there are no compiled programs."""
     _refuse("load")
+
+
+__dir__ = _public.names(globals())

@@ -9,6 +9,8 @@ import multiprocessing as _python
 from multiprocessing import *  # noqa: F403
 from typing import Any
 
+from ferrograd import _public
+
 __all__ = [*_python.__all__, "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy", "spawn"]
 
 
@@ -58,3 +60,6 @@ def spawn(
     if failed:
         raise RuntimeError(f"spawn: process {failed[0]} ended with code {processes[failed[0]].exitcode}")
     return None
+
+
+__dir__ = _public.names(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from ferrograd import _public
 from ferrograd._core import FerrogradError
 
 __all__ = ["export", "is_in_onnx_export"]
@@ -23,3 +24,6 @@ def export(*args: Any, **kwargs: Any) -> NoReturn:
         "torch.onnx.export: there is no export here. Write torch.save(module.state_dict(), file), load that in "
         "PyTorch, and export it there"
     )
+
+
+__dir__ = _public.names(globals())

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core.torch import get_rng_state, set_rng_state
 from ferrograd.torch._generator import default_generator, initial_seed, manual_seed, seed
 
@@ -45,3 +46,6 @@ def fork_rng(
         yield
     finally:
         set_rng_state(before)
+
+
+__dir__ = _public.names(globals())

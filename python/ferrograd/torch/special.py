@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd._core.torch import (
     bessel_j0,
     bessel_j1,
@@ -99,3 +100,5 @@ __all__ = [
     "xlogy",
     "zeta",
 ]
+
+__dir__ = _public.names(globals())

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ferrograd import _public
 from ferrograd._core import Tensor
 from ferrograd._tensor.device import TorchDevice
 from ferrograd.torch._creation import rand, randint
@@ -159,3 +160,6 @@ def make_tensor(
     if noncontiguous and sizes:
         made = made[..., ::2]
     return made.requires_grad_() if requires_grad else made
+
+
+__dir__ = _public.names(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.torch._framework import VERSION
 
 __all__ = ["__version__", "cuda", "debug", "git_version", "hip", "xpu"]
@@ -10,3 +11,5 @@ __version__ = VERSION
 debug = False
 #: The releases of what is not used.
 cuda = hip = xpu = git_version = None
+
+__dir__ = _public.names(globals())

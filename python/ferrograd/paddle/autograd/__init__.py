@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd._autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from ferrograd.paddle._autograd import backward, grad
 from ferrograd.paddle._jacobian import Hessian, Jacobian, hessian, jacobian
@@ -29,3 +30,5 @@ __all__ = [
     "saved_tensors_hooks",
     "set_grad_enabled",
 ]
+
+__dir__ = _public.names(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.paddle._framework import CPUPlace, get_flags, in_dynamic_mode, is_compiled_with_cuda, set_flags
 from ferrograd.paddle.base import core, dygraph, framework, wrapped_decorator
 from ferrograd.paddle.base.framework import Variable, in_dygraph_mode
@@ -19,3 +20,5 @@ __all__ = [
     "set_flags",
     "wrapped_decorator",
 ]
+
+__dir__ = _public.names(globals())

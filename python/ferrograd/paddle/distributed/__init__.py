@@ -6,6 +6,7 @@ differentiated.
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.paddle import _process_groups
 from ferrograd.paddle._process_groups import *
 from ferrograd.paddle.distributed import _collectives, fleet
@@ -13,3 +14,5 @@ from ferrograd.paddle.distributed._collectives import *
 from ferrograd.paddle.distributed.parallel import DataParallel
 
 __all__ = [*_collectives.__all__, *_process_groups.__all__, "DataParallel", "fleet"]
+
+__dir__ = _public.names(globals())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.paddle.fluid import dygraph
 
 __all__ = ["dygraph"]
+
+__dir__ = _public.names(globals())

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.paddle.hapi import callbacks
 from ferrograd.paddle.hapi.model import Model
 from ferrograd.paddle.hapi.summary import summary
 
 __all__ = ["Model", "callbacks", "summary"]
+
+__dir__ = _public.names(globals())

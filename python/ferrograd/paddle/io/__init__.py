@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd._data.worker_info import get_worker_info
 from ferrograd.paddle.io.dataset import (
     ChainDataset,
@@ -52,3 +53,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+__dir__ = _public.names(globals())

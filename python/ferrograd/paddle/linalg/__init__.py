@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd import _arguments
+from ferrograd import _arguments, _public
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import paddle as _ops
 from ferrograd._core.paddle import diagonal, matmul, matrix_transpose, vecdot
@@ -219,3 +219,6 @@ def triangular_solve(
     if transpose:
         x, upper = _ops.matrix_transpose(x), not upper
     return _linalg.solve_triangular(x, y, upper, True, unitriangular)
+
+
+__dir__ = _public.names(globals())

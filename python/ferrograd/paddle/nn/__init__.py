@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.paddle.nn import functional, initializer, layer, utils
 from ferrograd.paddle.nn._parameter import ParamAttr, Parameter
 from ferrograd.paddle.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
@@ -20,3 +21,5 @@ __all__ = [
     "utils",
 ]
 __all__ += _layers
+
+__dir__ = _public.names(globals())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd import _arguments
+from ferrograd import _arguments, _public
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import PaddleTensor as _PaddleTensor
 from ferrograd._core import paddle as ops
@@ -320,3 +320,5 @@ def swiglu(x: Tensor, y: Tensor | None = None, name: str | None = None) -> Tenso
 _in_place = _adapters.in_place_functions(_PaddleTensor, __all__)
 globals().update(_in_place)
 __all__ += _in_place
+
+__dir__ = _public.names(globals())

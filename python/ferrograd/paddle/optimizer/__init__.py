@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.paddle.optimizer import lr
 from ferrograd.paddle.optimizer._adaptive import (
     Adadelta,
@@ -47,3 +48,5 @@ __all__ = [
     "Rprop",
     "lr",
 ]
+
+__dir__ = _public.names(globals())

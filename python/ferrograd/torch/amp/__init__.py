@@ -6,6 +6,7 @@ dtype.
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.torch.amp.autocast_mode import (
     autocast,
     custom_bwd,
@@ -29,3 +30,5 @@ __all__ = [
     "set_autocast_dtype",
     "set_autocast_enabled",
 ]
+
+__dir__ = _public.names(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd._autograd.debugging import detect_anomaly, set_detect_anomaly
 from ferrograd._autograd.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from ferrograd.torch._autograd import backward, grad
@@ -44,3 +45,5 @@ __all__ = [
     "set_multithreading_enabled",
     "variable",
 ]
+
+__dir__ = _public.names(globals())

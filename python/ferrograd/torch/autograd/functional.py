@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd import _core, _tree
+from ferrograd import _core, _public, _tree
 from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd.func._jacobians import columns, rows
@@ -275,3 +275,6 @@ def hessian(
         found = mode(call, None)
     call.differentiable([b for part in found for b in part], "hessian")
     return call.given(_unpacked(found, call.several, call.several))
+
+
+__dir__ = _public.names(globals())

@@ -8,6 +8,9 @@ False
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.torch.backends import cuda, cudnn, mkl, mkldnn, mps, openmp
 
 __all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+
+__dir__ = _public.names(globals())

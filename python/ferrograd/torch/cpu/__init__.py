@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd.torch.cpu import amp
 
 __all__ = ["amp", "current_device", "device_count", "is_available", "is_initialized", "set_device", "synchronize"]
@@ -35,3 +36,6 @@ def set_device(device: Any) -> None:
 
 def synchronize(device: Any = None) -> None:
     """Does nothing: every op has finished when its call returns."""
+
+
+__dir__ = _public.names(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any, NoReturn
 
+from ferrograd import _public
 from ferrograd._core import ArgumentError
 from ferrograd.torch._no_device import device_count, empty_cache, is_available, manual_seed
 from ferrograd.torch.cuda import amp
@@ -150,3 +151,6 @@ def set_device(device: object) -> NoReturn:
 def synchronize(device: object = None) -> NoReturn:
     """Raises: there is no GPU."""
     _refuse("synchronize")
+
+
+__dir__ = _public.names(globals())

@@ -5,9 +5,12 @@ The functions here write into tensors and record nothing; ``torch.distributed.nn
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.torch import _process_groups
 from ferrograd.torch._process_groups import *
 from ferrograd.torch.distributed import _collectives, nn
 from ferrograd.torch.distributed._collectives import *
 
 __all__ = [*_collectives.__all__, *_process_groups.__all__, "nn"]
+
+__dir__ = _public.names(globals())

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.torch.distributions import constraints, transforms
 from ferrograd.torch.distributions.constraint_registry import (
     biject_to,
@@ -179,3 +180,5 @@ __all__ = [
     "transform_to",
     "transforms",
 ]
+
+__dir__ = _public.names(globals())

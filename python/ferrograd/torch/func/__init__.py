@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.torch._func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
 from ferrograd.torch._vmap import vmap
 from ferrograd.torch.nn.utils.stateless import (
@@ -28,3 +29,5 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+__dir__ = _public.names(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd._core.torch.linalg import *
 from ferrograd._core.torch.linalg import __all__ as _ops
 
@@ -11,3 +12,5 @@ from ferrograd.torch._linalg import *  # type: ignore[assignment]
 from ferrograd.torch._linalg import __all__ as _own
 
 __all__ = sorted({*_ops, *_own})
+
+__dir__ = _public.names(globals())

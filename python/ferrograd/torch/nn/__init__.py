@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.torch.nn import functional, init, modules, parallel, parameter, utils
 from ferrograd.torch.nn.modules import *
 from ferrograd.torch.nn.modules import __all__ as _modules
@@ -22,3 +23,5 @@ __all__ = [
     "utils",
 ]
 __all__ += _modules
+
+__dir__ = _public.names(globals())

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd import _arguments
+from ferrograd import _arguments, _public
 from ferrograd._core import ArgumentError, ShapeError, Tensor, TorchTensor
 from ferrograd._core import torch as ops
 from ferrograd._core.torch import (
@@ -353,3 +353,5 @@ _in_place = _adapters.in_place_functions(
 )
 globals().update(_in_place)
 __all__ += _in_place
+
+__dir__ = _public.names(globals())

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.torch.optim import lr_scheduler, swa_utils
 from ferrograd.torch.optim._adaptive import (
     Adadelta,
@@ -48,3 +49,5 @@ __all__ = [
     "lr_scheduler",
     "swa_utils",
 ]
+
+__dir__ = _public.names(globals())

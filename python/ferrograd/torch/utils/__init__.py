@@ -20,3 +20,6 @@ if not _TYPE_CHECKING:
         if name in _LAZY:
             return _import_module(f"ferrograd.torch.utils.{name}")
         raise AttributeError(f"module 'ferrograd.torch.utils' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*__all__, *_LAZY})

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.paddle.base.dygraph import base
 from ferrograd.paddle.base.dygraph.base import enabled, grad, guard, no_grad, to_variable
 
 __all__ = ["base", "enabled", "grad", "guard", "no_grad", "to_variable"]
+
+__dir__ = _public.names(globals())

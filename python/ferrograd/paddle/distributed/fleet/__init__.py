@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import FerrogradError
 from ferrograd.paddle._process_groups import get_rank, get_world_size, init_parallel_env
 from ferrograd.paddle.distributed._collectives import barrier
@@ -95,3 +96,6 @@ def is_worker() -> bool:
 def barrier_worker() -> None:
     """Waits for all processes."""
     barrier()
+
+
+__dir__ = _public.names(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ferrograd import _public
 from ferrograd._core import Tensor, native
 from ferrograd.torch._process_groups import ProcessGroup, found
 from ferrograd.torch.distributed._collectives import ReduceOp
@@ -62,3 +63,6 @@ def scatter(tensors: Sequence[Tensor], src: int = 0, group: Group = None) -> Ten
     """One of the tensors of process ``src``; the lists of the others give shapes."""
     chosen = found(group)
     return chosen.communicator.scatter(native.stack(list(tensors)), chosen.root(src))
+
+
+__dir__ = _public.names(globals())

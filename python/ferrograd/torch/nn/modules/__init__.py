@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.torch.nn.modules import (
     activation,
     adaptive,
@@ -81,3 +82,5 @@ for _module in (
     upsampling,
 ):
     __all__ += _module.__all__
+
+__dir__ = _public.names(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parallel.distributed import DistributedDataParallel
 
@@ -26,3 +27,6 @@ class DataParallel(Module):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The output of the module."""
         return self.module(*inputs, **kwargs)
+
+
+__dir__ = _public.names(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.torch.nn.utils import (
     clip_grad,
     convert_parameters,
@@ -31,3 +32,5 @@ __all__ = [
 ]
 __all__ += clip_grad.__all__
 __all__ += convert_parameters.__all__
+
+__dir__ = _public.names(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.torch.utils.benchmark.compare import *
 from ferrograd.torch.utils.benchmark.compare import __all__ as _compare
 from ferrograd.torch.utils.benchmark.fuzzer import *
@@ -13,3 +14,5 @@ __all__: list[str] = []
 __all__ += _compare
 __all__ += _fuzzer
 __all__ += _timer
+
+__dir__ = _public.names(globals())

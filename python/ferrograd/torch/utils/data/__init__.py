@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd._data.worker_info import get_worker_info
 from ferrograd.torch.utils.data.collate import default_collate, default_convert
 from ferrograd.torch.utils.data.dataloader import DataLoader
@@ -56,3 +57,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+__dir__ = _public.names(globals())

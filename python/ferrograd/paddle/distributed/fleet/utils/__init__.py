@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ferrograd import _public
 from ferrograd._autograd.checkpoint import checkpoint
 
 __all__ = ["recompute"]
@@ -25,3 +26,6 @@ def recompute(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     array([4.], dtype=float32)
     """
     return checkpoint(function, *args, **kwargs)
+
+
+__dir__ = _public.names(globals())
