@@ -30,7 +30,7 @@ IN_PLACE = {
 }
 IN_PLACE |= {"scale", "t"}
 #: Functions whose in-place form may change the shape.
-RESHAPING = {"as_strided", "reshape", "squeeze", "t", "transpose"}
+RESHAPING = {"as_strided", "reshape", "squeeze", "swapaxes", "swapdims", "t", "transpose", "view"}
 
 
 def accept_synonyms(f: FunctionType) -> Callable[..., Any]:

@@ -15,3 +15,20 @@ def lower_median(x: Tensor) -> Tensor:
     other = ops.logical_or(x < middle, x > middle)
     highest = ops.max(ops.where(other, float("-inf"), x))
     return ops.where(middle == float("-inf"), ops.min(x), highest)
+
+
+def nan_lower_median(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The medians along the last axis of the elements that are not NaN: the smaller of two middle ones, its index, and
+    the larger one. Where there is no element they are NaN.
+    """
+    # NaN is sorted to the end.
+    values, at = ops.sort_with_index(x, -1)
+    count = ops.sum(ops.equal(x, x), -1, keepdims=True)
+    middle = ops.maximum(ops.floor_divide(count - 1, 2), 0)
+    found = (
+        ops.take_along_axis(values, middle, -1),
+        ops.take_along_axis(at, middle, -1),
+        ops.take_along_axis(values, ops.maximum(ops.minimum(ops.floor_divide(count, 2), count - 1), 0), -1),
+    )
+    value, index, upper = (ops.squeeze(part, [-1]) for part in found)
+    return value, index, upper

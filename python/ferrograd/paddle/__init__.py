@@ -20,7 +20,10 @@ from ferrograd.paddle import (
     _framework,
     _functions,
     _index,
+    _layers,
     _methods,
+    _more,
+    _random,
     amp,
     autograd,
     base,
@@ -51,6 +54,16 @@ from ferrograd.paddle._framework import *
 from ferrograd.paddle._framework import VERSION as __version__
 from ferrograd.paddle._functions import *
 from ferrograd.paddle._index import *
+from ferrograd.paddle._layers import *
+from ferrograd.paddle._more import *
+from ferrograd.paddle._random import *
+from ferrograd.paddle.amp import (
+    autocast,
+    get_autocast_cpu_dtype,
+    get_autocast_dtype,
+    get_autocast_gpu_dtype,
+    is_autocast_enabled,
+)
 from ferrograd.paddle.distributed.parallel import DataParallel
 from ferrograd.paddle.hapi import Model, summary
 from ferrograd.paddle.nn._parameter import ParamAttr, create_parameter
@@ -60,10 +73,10 @@ from ferrograd.paddle.nn.initializer import set_global_initializer
 from ferrograd._core.paddle import *  # type: ignore[assignment]
 from ferrograd._core.paddle import __all__ as _ops
 
-_adapters.install_methods(Tensor, [_shared_methods, _creation, _functions, _index, _methods, linalg])
+_adapters.install_methods(Tensor, [_shared_methods, _creation, _functions, _index, _methods, _more, _random, linalg])
 Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign,assignment]
 # A function whose meaning is Paddle's own replaces the core's function of the same name.
-for _module in (_creation, _functions, _index):
+for _module in (_creation, _functions, _index, _layers, _more, _random):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
 
 __all__ = [
@@ -73,6 +86,7 @@ __all__ = [
     "Tensor",
     "__version__",
     "amp",
+    "autocast",
     "autograd",
     "base",
     "callbacks",
@@ -83,10 +97,14 @@ __all__ = [
     "fft",
     "fluid",
     "framework",
+    "get_autocast_cpu_dtype",
+    "get_autocast_dtype",
+    "get_autocast_gpu_dtype",
     "grad",
     "imperative",
     "incubate",
     "io",
+    "is_autocast_enabled",
     "is_grad_enabled",
     "jit",
     "linalg",
@@ -109,6 +127,9 @@ __all__ += _creation.__all__
 __all__ += _framework.__all__
 __all__ += _functions.__all__
 __all__ += _index.__all__
+__all__ += _layers.__all__
+__all__ += _more.__all__
+__all__ += _random.__all__
 
 _in_place = _adapters.in_place_functions(Tensor, __all__)
 globals().update(_in_place)

@@ -4,19 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ferrograd import _arguments, _core
 from ferrograd._autograd.modes import is_grad_enabled, set_grad_enabled
-from ferrograd._core import Tensor
+from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._dialects.out_argument import placed
 from ferrograd._dialects.specialize import specialize
 
 __all__ = [
+    "BFloat16Tensor",
+    "BoolTensor",
+    "ByteTensor",
+    "CharTensor",
+    "DoubleTensor",
+    "FloatTensor",
+    "HalfTensor",
+    "IntTensor",
+    "LongTensor",
+    "ShortTensor",
     "arange",
+    "as_tensor",
+    "asarray",
     "assign",
     "empty",
     "eye",
+    "from_dlpack",
+    "from_numpy",
     "full",
     "full_like",
     "linspace",
@@ -26,7 +42,11 @@ __all__ = [
     "ones_like",
     "randint",
     "randint_like",
+    "range",
+    "to_dlpack",
     "to_tensor",
+    "tril_indices",
+    "triu_indices",
     "uniform",
     "zeros",
     "zeros_like",
@@ -44,6 +64,62 @@ def to_tensor(data: Any, dtype: Any = None, place: object = None, stop_gradient:
     """
     _core.check_device("to_tensor", place)
     return _core.make(data, dtype, not stop_gradient, PADDLE)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: object = None, requires_grad: bool = False) -> Tensor:
+    """A tensor with a copy of numbers, nested lists, arrays or tensors: see :func:`to_tensor`."""
+    return to_tensor(data, dtype, device, not requires_grad)
+
+
+def asarray(
+    obj: Any, *, dtype: Any = None, device: object = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor with a copy of numbers, nested lists, arrays or tensors: see :func:`to_tensor`."""
+    return to_tensor(obj, dtype, device, not requires_grad)
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor with a copy of a NumPy array."""
+    if not isinstance(ndarray, np.ndarray):
+        raise ArgumentError(f"from_numpy: a NumPy array is wanted, not {type(ndarray).__name__}")
+    return to_tensor(ndarray)
+
+
+def from_dlpack(dlpack: Any, *, device: object = None, copy: bool | None = None) -> Tensor:
+    """A tensor that shares the memory of another library's array, or a capsule's; with ``copy`` its copy."""
+    _core.check_device("from_dlpack", device)
+    return _core.from_dlpack(dlpack, copy=copy, dialect=PADDLE)
+
+
+def to_dlpack(x: Tensor) -> Any:
+    """A DLPack capsule of a tensor."""
+    return _arguments.tensor(x, "to_dlpack", "x").__dlpack__()
+
+
+def _of_dtype(*args: Any, _dtype: str = "") -> Tensor:
+    if not args:
+        return ops.zeros([0], _dtype)
+    if all(isinstance(n, int) for n in args):
+        return ops.zeros(list(args), _dtype)
+    (data,) = args
+    return to_tensor(data, _dtype)
+
+
+def _class(name: str, dtype: str) -> Any:
+    doc = f"A tensor of {dtype} with these numbers, or of zeros with these sizes."
+    return specialize(name, doc, _of_dtype, _dtype=dtype)
+
+
+BFloat16Tensor = _class("BFloat16Tensor", "bfloat16")
+BoolTensor = _class("BoolTensor", "bool")
+ByteTensor = _class("ByteTensor", "uint8")
+CharTensor = _class("CharTensor", "int8")
+DoubleTensor = _class("DoubleTensor", "float64")
+FloatTensor = _class("FloatTensor", "float32")
+HalfTensor = _class("HalfTensor", "float16")
+IntTensor = _class("IntTensor", "int32")
+LongTensor = _class("LongTensor", "int64")
+ShortTensor = _class("ShortTensor", "int16")
 
 
 def _constant(
@@ -115,6 +191,35 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, na
     return ops.arange(start, end, step, dtype)
 
 
+def range(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, name: str | None = None) -> Tensor:
+    """The numbers ``start``, ``start + step``, … up to ``end``, which is included. :func:`arange` leaves it out."""
+    start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
+    start, end = (0, start) if end is None else (start, end)
+    if step == 0 or (end - start) / step < 0:
+        raise ArgumentError(f"range: no steps of {step} lead from {start} to {end}")
+    steps = ops.arange(0, int((end - start) / step) + 1, 1, "float64")
+    return ops.cast(steps * step + start, ops.get_default_dtype() if dtype is None else dtype)
+
+
+def _triangle(row: int, col: int | None = None, offset: int = 0, dtype: Any = "int64", *, _part: Any) -> Tensor:
+    found = _part(ops.ones([row, row if col is None else col]), offset)
+    return ops.cast(ops.stack(ops.nonzero(found)), dtype)
+
+
+tril_indices = specialize(
+    "tril_indices",
+    "The indices of a matrix's elements on a diagonal and below: one row of those by row, one of those by column.",
+    _triangle,
+    _part=ops.tril,
+)
+triu_indices = specialize(
+    "triu_indices",
+    "The indices of a matrix's elements on a diagonal and above: one row of those by row, one of those by column.",
+    _triangle,
+    _part=ops.triu,
+)
+
+
 def linspace(start: Any, stop: Any, num: int, dtype: Any = None, name: str | None = None) -> Tensor:
     """``num`` evenly spaced numbers from ``start`` to ``stop``, both included."""
     return ops.linspace(start, stop, num, dtype)
@@ -165,7 +270,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: str | None 
 
 
 def uniform(
-    shape: Any, dtype: Any = None, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None
+    shape: Any, dtype: Any = None, min: float = 0.0, max: float = 1.0, seed: int = 0, name: str | None = None
 ) -> Tensor:
     """Random numbers of the uniform distribution on [``min``, ``max``). A ``seed`` other than 0 seeds the generator."""
     if seed:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,24 @@ from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._tensor.device import Place
-from ferrograd._tensor.dtypes import finfo
+from ferrograd._tensor.dtypes import finfo as _finfo
+from ferrograd._tensor.repr import PADDLE_OPTIONS
 from ferrograd.paddle._flags import get_flags, set_flags
 
 __all__ = [
     "CPUPlace",
+    "CUDAPinnedPlace",
+    "CUDAPlace",
+    "XPUPinnedPlace",
+    "batch",
     "broadcast_shape",
+    "broadcast_shapes",
+    "disable_signal_handler",
     "disable_static",
     "e",
     "enable_static",
     "finfo",
+    "get_cuda_rng_state",
     "get_device",
     "get_flags",
     "iinfo",
@@ -36,11 +45,14 @@ __all__ = [
     "is_integer",
     "is_tensor",
     "nan",
+    "newaxis",
     "numel",
     "pi",
     "rank",
+    "set_cuda_rng_state",
     "set_device",
     "set_flags",
+    "set_printoptions",
     "shape",
     "tolist",
 ]
@@ -49,11 +61,21 @@ __all__ = [
 #: The release whose behaviour this dialect follows.
 VERSION = f"3.3.1+ferrograd.{_core.__version__}"
 
-iinfo = np.iinfo
 e = math.e
 inf = math.inf
 nan = math.nan
 pi = math.pi
+newaxis = None
+
+
+def iinfo(dtype: Any) -> Any:
+    """The limits of an integer dtype."""
+    return np.iinfo(dtype)
+
+
+def finfo(dtype: Any) -> Any:
+    """The limits of a float dtype."""
+    return _finfo(dtype)
 
 
 def numel(x: Tensor) -> Any:
@@ -103,6 +125,66 @@ def broadcast_shape(x_shape: Sequence[int], y_shape: Sequence[int]) -> list[int]
         return list(np.broadcast_shapes(*shapes))
     except ValueError:
         raise ShapeError(f"broadcast_shape: {list(shapes[0])} and {list(shapes[1])} do not broadcast") from None
+
+
+def broadcast_shapes(*shapes: Any) -> list[int]:
+    """The shape that shapes broadcast to."""
+    found: list[int] = []
+    for shape in shapes:
+        found = broadcast_shape(found, shape)
+    return found
+
+
+def batch(
+    reader: Callable[[], Iterable[Any]], batch_size: int, drop_last: bool = False
+) -> Callable[[], Iterator[list[Any]]]:
+    """A reader of lists of ``batch_size`` samples of another reader; a shorter last list is left out if asked for."""
+    size = _arguments.integer(batch_size, "batch", "batch_size")
+    if size < 1:
+        raise ArgumentError(f"batch_size should be a positive integer value, but got batch_size={size}")
+
+    def read() -> Iterator[list[Any]]:
+        samples = iter(reader())
+        while (some := list(islice(samples, size))) and (len(some) == size or not drop_last):
+            yield some
+
+    return read
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: int | None = None,
+    edgeitems: int | None = None,
+    sci_mode: bool | None = None,
+    linewidth: int | None = None,
+) -> None:
+    """Sets how tensors are printed: digits after the point, elements before a summary, elements at its edges, columns.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.set_printoptions(precision=2)
+    >>> paddle.to_tensor([1 / 3])
+    Tensor(shape=[1], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [0.33])
+    >>> paddle.set_printoptions(precision=8)
+    """
+    PADDLE_OPTIONS.change(
+        precision=precision, threshold=threshold, edgeitems=edgeitems, linewidth=linewidth, sci_mode=sci_mode
+    )
+
+
+def disable_signal_handler() -> None:
+    """Does nothing: no signals are handled."""
+
+
+def get_cuda_rng_state() -> list[Any]:
+    """An empty list: the CPU is the only device."""
+    return []
+
+
+def set_cuda_rng_state(state_list: Any) -> None:
+    """Does nothing with the state of no device."""
+    if state_list:
+        raise ArgumentError("set_cuda_rng_state: the CPU is the only device here")
 
 
 def is_compiled_with_cuda() -> bool:
@@ -160,6 +242,34 @@ class CPUPlace(Place):
     def __new__(cls) -> CPUPlace:
         """The CPU."""
         return super().__new__(cls, "cpu")
+
+
+class _NoPlace(Place):
+    """A device that is not here: it cannot be made."""
+
+    __slots__ = ()
+
+    def __new__(cls, id: int = 0) -> _NoPlace:
+        """Raises: the CPU is the only device."""
+        raise ArgumentError(f"{cls.__name__}: the CPU is the only device here")
+
+
+class CUDAPlace(_NoPlace):
+    """A GPU, which cannot be made here."""
+
+    __slots__ = ()
+
+
+class CUDAPinnedPlace(_NoPlace):
+    """Memory for copies to GPUs, which cannot be made here."""
+
+    __slots__ = ()
+
+
+class XPUPinnedPlace(_NoPlace):
+    """Memory for copies to other devices, which cannot be made here."""
+
+    __slots__ = ()
 
 
 def get_device() -> str:

@@ -336,9 +336,17 @@ def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
     return list(ops.unbind(x, axis))
 
 
-def var(x: Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Tensor:
-    """The variance along axes."""
-    return ops.var(x, axis, float(unbiased), keepdim)
+def var(
+    x: Tensor,
+    axis: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    name: str | None = None,
+    *,
+    correction: float = 1,
+) -> Tensor:
+    """The variance along axes. The divisor is the number of elements less ``correction``, or less ``unbiased``."""
+    return ops.var(x, axis, float(correction if unbiased is None else unbiased), keepdim)
 
 
 def where(condition: Tensor, x: Any = None, y: Any = None, name: str | None = None) -> Any:

@@ -62,9 +62,9 @@ def _places(x: Tensor, index: Tensor, function: str) -> tuple[Any, ...]:
     return tuple(ops.unbind(index, -1))
 
 
-def index_add(x: Tensor, index: Tensor, axis: int, value: Tensor, name: str | None = None) -> Tensor:
-    """``x`` with ``value`` added to its slices ``index`` along an axis."""
-    return ops.index_add(x, axis, index, value)
+def index_add(x: Tensor, index: Tensor, axis: int, value: Tensor, alpha: float = 1, name: str | None = None) -> Tensor:
+    """``x`` with ``alpha * value`` added to its slices ``index`` along an axis."""
+    return ops.index_add(x, axis, index, value if alpha == 1 else ops.multiply(value, alpha))
 
 
 def index_fill(x: Tensor, index: Tensor, axis: int, value: Any, name: str | None = None) -> Tensor:
@@ -137,22 +137,27 @@ def slice(input: Tensor, axes: Any, starts: Any, ends: Any) -> Tensor:
 
 def strided_slice(x: Tensor, axes: Any, starts: Any, ends: Any, strides: Any, name: str | None = None) -> Tensor:
     """``x`` sliced from ``starts`` to ``ends`` with ``strides`` along ``axes``."""
-    x = _arguments.tensor(x, "strided_slice", "x")
+    return x[slices(x, axes, starts, ends, strides, "strided_slice")]
+
+
+def slices(x: Tensor, axes: Any, starts: Any, ends: Any, strides: Any, function: str) -> tuple[Any, ...]:
+    """The index of a part of ``x``, from ``starts`` to ``ends`` with ``strides`` along ``axes``."""
+    x = _arguments.tensor(x, function, "x")
     index = [builtins.slice(None)] * x.ndim
     given = [
-        _arguments.integers(v, "strided_slice", n)
+        _arguments.integers(v, function, n)
         for v, n in ((axes, "axes"), (starts, "starts"), (ends, "ends"), (strides, "strides"))
     ]
     if len({len(v) for v in given}) != 1:
-        raise ArgumentError("strided_slice: axes, starts, ends and strides must have the same length")
+        raise ArgumentError(f"{function}: axes, starts, ends and strides must have the same length")
     for axis, start, end, step in zip(*given, strict=True):
         if not -x.ndim <= axis < x.ndim:
-            raise IndexOutOfRange(f"strided_slice: axis {axis} of {x.ndim}")
+            raise IndexOutOfRange(f"{function}: axis {axis} of {x.ndim}")
         size = x.shape[axis]
         # With a negative step, an end before the first element means that there is no end.
         stop = None if step < 0 and end < -size else end
         index[axis] = builtins.slice(start, stop, step)
-    return x[tuple(index)]
+    return tuple(index)
 
 
 def take_along_axis(arr: Tensor, indices: Tensor, axis: int, broadcast: bool = True) -> Tensor:

@@ -19,7 +19,9 @@ __all__ = [
     "auto_cast",
     "autocast",
     "decorate",
+    "get_autocast_cpu_dtype",
     "get_autocast_dtype",
+    "get_autocast_gpu_dtype",
     "is_autocast_enabled",
     "is_bfloat16_supported",
     "is_float16_supported",
@@ -44,6 +46,9 @@ def is_autocast_enabled(device_type: object = None) -> bool:
 def get_autocast_dtype(device_type: object = None) -> Any:
     """The dtype that ``auto_cast`` computes products in: ``"float32"`` where it is off."""
     return _core.autocast_dtype() or "float32"
+
+
+get_autocast_cpu_dtype = get_autocast_gpu_dtype = get_autocast_dtype
 
 
 def _half(op: str, dtype: Any) -> str:
@@ -99,7 +104,14 @@ class auto_cast(Autocast):
         super().__init__(_half("auto_cast", dtype) if on else None)
 
 
-autocast = amp_guard = auto_cast
+amp_guard = auto_cast
+
+
+def autocast(
+    device_type: object = None, dtype: Any = "float16", enabled: bool = True, cache_enabled: bool = True
+) -> auto_cast:
+    """:class:`auto_cast` with torch's arguments. The device is the CPU, and no casts are cached."""
+    return auto_cast(enabled, dtype=dtype)
 
 
 def decorate(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd import _arguments, _core
-from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
+from ferrograd._dialects import draws
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._dialects.out_argument import placed
 from ferrograd._dialects.specialize import specialize
@@ -444,32 +445,9 @@ def multinomial(
     >>> torch.multinomial(torch.tensor([0.0, 3.0, 0.0]), 2, replacement=True).tolist()
     [1, 1]
     """
-    weights = _arguments.tensor(input, "multinomial", "input").detach()
-    if weights.ndim not in (1, 2) or weights.shape[-1] == 0:
-        raise ShapeError(f"multinomial: one or two axes with at least one weight are wanted, not {list(weights.shape)}")
-    if weights.dtype.kind != "f":
-        raise DtypeError(f"multinomial: weights are floats, not {weights.dtype}")
-    if num_samples < 1:
-        raise ArgumentError("cannot sample n_sample <= 0 samples")
-    if not bool(ops.all(ops.isfinite(weights) & (weights >= 0))):
-        raise ArgumentError("probability tensor contains either `inf`, `nan` or element < 0")
-    weights = ops.astype(weights, "float64")
-    present = int(ops.min(ops.sum(weights > 0, -1))) if 0 not in weights.shape else num_samples
-    if present == 0:
-        raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
-    if not replacement and num_samples > present:
-        raise ArgumentError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    weights = _arguments.tensor(input, "multinomial", "input")
     with drawing(generator, "multinomial"):
-        if replacement:
-            shape = [*weights.shape[:-1], num_samples, 1]
-            ends = ops.expand_dims(ops.cumsum(weights, -1), -2)
-            # 1 - u is in (0, 1], so an index whose weight is zero is never the first to reach it.
-            reached = ends >= (1 - ops.rand(shape, "float64")) * ends[..., -1:]
-            drawn = ops.argmax(ops.astype(reached, "uint8"), -1)
-        else:
-            # The first of exponential times with these rates. One with rate 0 never comes.
-            times = (-ops.log1p(-ops.rand(weights.shape, "float64")) + 1e-300) / weights
-            drawn = ops.argsort(times, -1)[..., :num_samples].contiguous()
+        drawn = draws.multinomial(weights, num_samples, replacement)
     return placed(drawn, out, False)
 
 

@@ -9,7 +9,7 @@ from ferrograd import _arguments
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.out_argument import into
-from ferrograd._dialects.reductions import lower_median
+from ferrograd._dialects.reductions import lower_median, nan_lower_median
 from ferrograd._dialects.specialize import specialize
 
 __all__ = ["max", "median", "min", "nanmedian", "norm", "std", "std_mean", "var", "var_mean"]
@@ -55,16 +55,11 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
         return ValuesAndIndices(value, index)
     x = ops.reshape(input, [-1]) if dim is None else input
     axis = 0 if dim is None else dim
-    # NaN is sorted to the end.
-    values, at = ops.sort_with_index(x, axis)
-    count = ops.sum(ops.equal(x, x), axis, keepdims=True)
-    middle = ops.maximum(ops.floor_divide(count - 1, 2), 0)
-    value, index = ops.take_along_axis(values, middle, axis), ops.take_along_axis(at, middle, axis)
+    value, index, _ = nan_lower_median(ops.moveaxis(x, axis, -1))
     if dim is None:
-        value = ops.reshape(value, [])
         return _equal_to(value, input) if input.dtype.kind == "f" else value
-    if not keepdim and x.ndim:
-        value, index = ops.squeeze(value, [axis]), ops.squeeze(index, [axis])
+    if keepdim:
+        value, index = ops.expand_dims(value, axis), ops.expand_dims(index, axis)
     return ValuesAndIndices(value, index)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ferrograd import _arguments
 from ferrograd._core import ArgumentError, DtypeError, IndexOutOfRange, ShapeError, Tensor
 from ferrograd._core import torch as ops
+from ferrograd._dialects.windows import windows
 from ferrograd._tensor.shape import TorchSize
 
 __all__ = [
@@ -226,16 +227,4 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     >>> torch.arange(5).unfold(0, 2, 2).tolist()
     [[0, 1], [2, 3]]
     """
-    shape = list(_arguments.tensor(input, "unfold", "input").shape) or [1]
-    axis = _arguments.axis(dimension, "unfold", len(shape))
-    size, step = (_arguments.integer(v, "unfold", "an argument") for v in (size, step))
-    if not 0 <= size <= shape[axis]:
-        raise ShapeError(f"maximum size for tensor at dimension {axis} is {shape[axis]} but size is {size}")
-    if step < 1:
-        raise ArgumentError(f"step is {step} but must be > 0")
-    strides = [int(np.prod(shape[i + 1 :], dtype=object)) for i in range(len(shape))]
-    along = strides[axis]
-    shape[axis], strides[axis] = (shape[axis] - size) // step + 1, along * min(step, shape[axis])
-    if not input.ndim:
-        return ops.as_strided(input, [size], [1])
-    return ops.as_strided(input, [*shape, size], [*strides, along])
+    return windows(input, dimension, size, step)

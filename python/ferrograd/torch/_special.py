@@ -12,9 +12,10 @@ from ferrograd._autograd.autocast import in_float32, in_half
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.casts import cast
+from ferrograd._dialects.distinct import distinct, runs
 from ferrograd._dialects.out_argument import into
+from ferrograd._dialects.quotients import quotient
 from ferrograd.linalg._standard import SlogdetResult
-from ferrograd.torch._creation import tensor
 from ferrograd.torch._reductions import ValuesAndIndices
 
 __all__ = [
@@ -132,22 +133,12 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 
     Rounded quotients of integers are integers; an integer divided by 0 raises ArgumentError.
     """
-    if rounding_mode is None:
-        return ops.divide(input, other)
-    if rounding_mode == "floor":
-        return ops.floor_divide(input, other)
-    if rounding_mode != "trunc":
-        raise ArgumentError(
-            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
-        )
-    if any(isinstance(x, float) or (isinstance(x, Tensor) and x.dtype.kind == "f") for x in (input, other)):
-        return ops.trunc(ops.divide(input, other))
-    return ops.floor_divide(ops.subtract(input, ops.fmod(input, other)), other)
+    return quotient(ops, input, other, rounding_mode)
 
 
 def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """The same as :func:`div`."""
-    return div(input, other, rounding_mode=rounding_mode)
+    return quotient(ops, input, other, rounding_mode)
 
 
 def true_divide(input: Any, other: Any) -> Tensor:
@@ -351,14 +342,7 @@ def unique(
 
     They are always sorted.
     """
-    input = _arguments.tensor(input, "unique", "input")
-    if dim is None:
-        values, _, inverse, counts = ops.unique_all(input)
-    else:
-        dim = _arguments.axis(dim, "unique", input.ndim)
-        found = np.unique(input.detach().numpy(), True, True, True, axis=dim)
-        values = ops.index_select(input, dim, tensor(found[1]))
-        inverse, counts = tensor(found[2].reshape(-1)), tensor(found[3])
+    values, _, inverse, counts = distinct(_arguments.tensor(input, "unique", "input"), dim, "unique")
     return _chosen(values, inverse if return_inverse else None, counts if return_counts else None)
 
 
@@ -430,17 +414,7 @@ def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """The first element (or slice along ``dim``) of each run of equal ones; also the run of each, and its length."""
-    x = _arguments.tensor(input, "unique_consecutive", "input")
-    x, axis = (ops.reshape(x, [-1]), 0) if dim is None else (x, dim)
-    rows = ops.moveaxis(x, axis, 0)
-    n = rows.shape[0]
-    rows = ops.reshape(rows, [n, -1]) if rows.shape[0] else rows
-    starts = [True, *ops.any(ops.not_equal(rows[1:], rows[:-1]), 1).tolist()] if n else []
-    first = [i for i, new in enumerate(starts) if new]
-    values = ops.index_select(x, axis, tensor(np.array(first, np.int64)))
-    runs = ops.cumsum(tensor(np.array(starts, np.int64)), 0) - 1
-    inverse = ops.reshape(runs, list(input.shape)) if dim is None else runs
-    counts = tensor(np.diff(np.array([*first, n], np.int64)))
+    values, inverse, counts = runs(_arguments.tensor(input, "unique_consecutive", "input"), dim, "unique_consecutive")
     return _chosen(values, inverse if return_inverse else None, counts if return_counts else None)
 
 

@@ -23,15 +23,14 @@ from ferrograd._core.paddle.linalg import (
     inv,
     logdet,
     matrix_exp,
-    matrix_norm,
     matrix_power,
-    solve,
     solve_triangular,
     svdvals,
-    vector_norm,
 )
 from ferrograd._dialects.hermitian import hermitian_of
-from ferrograd.paddle._functions import cross, norm
+from ferrograd.linalg._standard import with_bounds
+from ferrograd.paddle._functions import cross
+from ferrograd.paddle._functions import norm as _norm
 
 __all__ = [
     "cholesky",
@@ -154,15 +153,23 @@ def lu_unpack(
 
 def matrix_rank(
     x: Tensor,
-    tol: float | None = None,
+    tol: Any = None,
     hermitian: bool = False,
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: Any = None,
+    rtol: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The number of singular values above a bound: ``tol`` or ``atol``, or ``rtol`` times the largest."""
+    """The number of singular values above a bound: ``tol`` or ``atol``, or ``rtol`` times the largest.
+
+    The bounds are numbers, or tensors with one for each matrix.
+    """
     bound = tol if tol is not None else atol
-    return _linalg.matrix_rank(x, bound, 0.0 if tol is not None else rtol)
+    return with_bounds(_linalg.matrix_rank, x, bound, 0.0 if tol is not None else rtol)
+
+
+def matrix_norm(x: Tensor, p: Any = "fro", axis: Any = (-2, -1), keepdim: bool = False, name: Any = None) -> Tensor:
+    """The norm of matrices along two axes: ``p`` is "fro", "nuc", 1, -1, 2, -2, inf or -inf."""
+    return _linalg.matrix_norm(x, p, axis, keepdim)
 
 
 def ormqr(
@@ -172,14 +179,35 @@ def ormqr(
     return _ops.ormqr(x, tau, y, left, transpose)
 
 
-def pinv(x: Tensor, rcond: float = 1e-15, hermitian: bool = False, name: str | None = None) -> Tensor:
+def norm(
+    x: Tensor, p: Any = None, axis: Any = None, keepdim: bool = False, name: str | None = None, *, dtype: Any = None
+) -> Tensor:
+    """:func:`ferrograd.paddle.norm`, computed in ``dtype`` if it is given."""
+    return _norm(x if dtype is None else _ops.cast(x, dtype), p, axis, keepdim)
+
+
+def vector_norm(
+    x: Tensor, p: Any = 2.0, axis: Any = None, keepdim: bool = False, name: str | None = None, *, dtype: Any = None
+) -> Tensor:
+    """The ``p``-norm of the elements along axes, of all without one; computed in ``dtype`` if it is given."""
+    return _linalg.vector_norm(x if dtype is None else _ops.cast(x, dtype), p, axis, keepdim)
+
+
+def solve(x: Tensor, y: Tensor, left: bool = True, name: str | None = None) -> Tensor:
+    """The solution ``s`` of ``x @ s = y``, or of ``s @ x = y`` if not ``left``."""
+    if left:
+        return _linalg.solve(x, y)
+    return _ops.matrix_transpose(_linalg.solve(_ops.matrix_transpose(x), _ops.matrix_transpose(y)))
+
+
+def pinv(x: Tensor, rcond: Any = 1e-15, hermitian: bool = False, name: str | None = None) -> Tensor:
     """The pseudoinverse. Singular values up to ``rcond`` times the largest count as zero.
 
     Of a symmetric or Hermitian matrix (``hermitian``) the lower triangle is read.
     """
     if hermitian:
         x = hermitian_of(_arguments.tensor(x, "pinv", "x"))
-    return _linalg.pinv(x, None, rcond)
+    return with_bounds(_linalg.pinv, x, None, rcond)
 
 
 def multi_dot(x: Sequence[Tensor], name: str | None = None) -> Tensor:

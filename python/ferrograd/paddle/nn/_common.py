@@ -17,8 +17,10 @@ __all__ = [
     "alpha_dropout",
     "bilinear",
     "channel_shuffle",
+    "dropout1d",
     "dropout2d",
     "dropout3d",
+    "feature_alpha_dropout",
     "fold",
     "interpolate",
     "local_response_norm",
@@ -41,6 +43,19 @@ def _channel_dropout(x: Tensor, p: float, training: bool, data_format: str, func
     return ops.multiply(x, ops.dropout(ops.ones(shape, x.dtype), p, True))
 
 
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Sets whole channels of sequences [batch, channels, length], or of one sequence, to zero in training.
+
+    ``inplace`` changes nothing, as in Paddle.
+    """
+    x = _arguments.tensor(input, "dropout1d", "input")
+    if x.ndim not in (2, 3):
+        raise ShapeError(f"dropout1d expects 2D or 3D input, got {x.ndim}D")
+    if x.ndim == 3:
+        return _channel_dropout(x, p, training, "NCL", "dropout1d")
+    return ops.squeeze(_channel_dropout(ops.expand_dims(x, 0), p, training, "NCL", "dropout1d"), [0])
+
+
 def dropout2d(
     x: Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCHW", name: str | None = None
 ) -> Tensor:
@@ -57,16 +72,29 @@ def dropout3d(
 
 def alpha_dropout(x: Tensor, p: float = 0.5, training: bool = True, name: str | None = None) -> Tensor:
     """Dropout that keeps mean 0 and variance 1, for networks of SELU (Klambauer et al. 2017)."""
+    x = _arguments.tensor(x, "alpha_dropout", "x")
+    return _alpha_dropout(x, p, training, list(x.shape))
+
+
+def feature_alpha_dropout(x: Tensor, p: float = 0.5, training: bool = True, name: str | None = None) -> Tensor:
+    """:func:`alpha_dropout` of whole channels."""
+    x = _arguments.tensor(x, "feature_alpha_dropout", "x")
+    if x.ndim < 2:
+        raise ShapeError(f"feature_alpha_dropout: x has channels in axis 1, not shape {list(x.shape)}")
+    return _alpha_dropout(x, p, training, [*x.shape[:2]] + [1] * (x.ndim - 2))
+
+
+def _alpha_dropout(x: Tensor, p: float, training: bool, shape: list[int]) -> Tensor:
+    """Alpha dropout with one draw for each element of a shape that broadcasts to that of ``x``."""
     if not 0 <= p <= 1:
         raise ArgumentError(f"p argument should between 0 and 1, but got {p}")
-    x = _arguments.tensor(x, "alpha_dropout", "x")
     if not training or p == 0:
         return x
     if p == 1:
         return ops.multiply(x, 0.0)
     low = -1.7580993408473766
     a = 1 / math.sqrt((1 - p) * (1 + p * low**2))
-    kept = ops.sign(ops.dropout(ops.ones_like(x), p, True))
+    kept = ops.sign(ops.dropout(ops.ones(shape, x.dtype), p, True))
     return ops.add(ops.multiply(x, kept * a), (1 - kept) * (a * low) - a * low * p)
 
 
@@ -171,6 +199,7 @@ def interpolate(
     align_mode: int = 0,
     data_format: str | None = None,
     recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
     name: str | None = None,
 ) -> Tensor:
     """Images with other sizes: those given, or ``scale_factor`` times the present ones.
@@ -184,6 +213,8 @@ def interpolate(
         raise ArgumentError(f"interpolate: there is no mode {mode!r}")
     if _RANKS.get(mode, x.ndim) != x.ndim or not 3 <= x.ndim <= 5:
         raise ShapeError(f"interpolate: the mode {mode!r} is not for {x.ndim}-D inputs")
+    if antialias:
+        raise ArgumentError("interpolate: antialias is not supported; blur the input before it is made smaller")
     if align_mode:
         raise ArgumentError("interpolate: align_mode 1 is not supported")
     if (size is None) == (scale_factor is None):
@@ -257,15 +288,20 @@ def scaled_dot_product_attention(
     training: bool = True,
     backend: str | None = None,
     scale: float | None = None,
+    enable_gqa: bool = True,
     name: str | None = None,
 ) -> Tensor:
     """``softmax(query @ key.T / sqrt(size) + attn_mask) @ value``, all [batch, length, heads, size].
 
-    A boolean mask is true where a query may see a key. ``is_causal`` hides keys after the query.
+    A boolean mask is true where a query may see a key. ``is_causal`` hides keys after the query. With ``enable_gqa``
+    the keys and values may have fewer heads, each for as many heads of the queries.
     """
     q, k, v = (
         ops.swapaxes(_arguments.tensor(x, "scaled_dot_product_attention", "each input"), 1, 2)
         for x in (query, key, value)
     )
+    heads, groups = q.shape[1], k.shape[1]
+    if enable_gqa and groups and heads != groups and heads % groups == 0:
+        k, v = (ops.repeat_interleave(x, heads // groups, 1) for x in (k, v))
     weights = attention.weights(q, k, attn_mask, is_causal, scale, dropout_p if training else 0.0)
     return ops.swapaxes(ops.matmul(weights, v), 1, 2)

@@ -54,11 +54,13 @@ def ctc_loss(
     blank: int = 0,
     reduction: str = "mean",
     norm_by_times: bool = False,
+    zero_infinity: bool = False,
 ) -> Tensor:
     """Minus the logarithm of the probability of all paths to the labels: connectionist temporal classification.
 
     ``log_probs`` are scores [time, batch, classes], of which the softmax is taken first; the labels are [batch, most].
-    ``norm_by_times`` divides the gradient of each sample by its number of steps.
+    ``norm_by_times`` divides the gradient of each sample by its number of steps. With ``zero_infinity`` infinite losses
+    count as 0.
     """
     if reduction not in ("mean", "sum", "none"):
         raise ArgumentError(f"ctc_loss: reduction must be 'sum', 'mean' or 'none', not {reduction!r:.60}")
@@ -66,7 +68,9 @@ def ctc_loss(
     if norm_by_times:
         steps = ops.reshape(ops.cast(input_lengths, scores.dtype), [1, -1, 1])
         scores = ops.add(ops.divide(scores, steps), (scores - ops.divide(scores, steps)).detach())
-    found = losses.ctc_loss(ops.log_softmax(scores, 2), labels, input_lengths, label_lengths, blank, "none")
+    found = losses.ctc_loss(
+        ops.log_softmax(scores, 2), labels, input_lengths, label_lengths, blank, "none", zero_infinity
+    )
     if reduction == "none":
         return found
     if reduction == "sum":

@@ -9,6 +9,7 @@ from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.normalization import normalize
 from ferrograd._dialects.specialize import DIMENSIONS, Dimension, for_dimension
+from ferrograd._nn.unpool import max_unpool
 from ferrograd.paddle.nn._windows import channels_first, channels_last, each, padded, pads_of
 
 __all__ = [
@@ -23,9 +24,14 @@ __all__ = [
     "avg_pool3d",
     "batch_norm",
     "instance_norm",
+    "lp_pool1d",
+    "lp_pool2d",
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
 ]
 
 
@@ -142,6 +148,55 @@ def _avg_pool(
 
 avg_pool2d = for_dimension("avg_pool{ndim}d", 2, _avg_pool)
 avg_pool3d = for_dimension("avg_pool{ndim}d", 3, _avg_pool)
+
+
+def _lp_pool(
+    x: Tensor,
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    data_format: str = "NCHW",
+    name: str | None = None,
+    *,
+    _dimension: Dimension = DIMENSIONS[1],
+) -> Tensor:
+    """``sum(x ** norm_type) ** (1 / norm_type)`` over each window of {items}."""
+    if norm_type == 0:
+        raise ArgumentError("lp_pool: norm_type must not be 0")
+    rest = (kernel_size, stride, padding, False, ceil_mode, 1.0)
+    sums = _avg(f"avg_pool{_dimension.ndim}d", _dimension.ndim, ops.pow(x, norm_type), data_format, *rest)
+    return ops.pow(sums, 1.0 / norm_type)
+
+
+lp_pool1d = for_dimension("lp_pool{ndim}d", 1, _lp_pool)
+lp_pool2d = for_dimension("lp_pool{ndim}d", 2, _lp_pool)
+
+
+def _max_unpool(
+    x: Tensor,
+    indices: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    data_format: str = "NCHW",
+    output_size: Any = None,
+    name: str | None = None,
+    *,
+    _dimension: Dimension = DIMENSIONS[1],
+) -> Tensor:
+    """{items} in which the maxima of windows are at their old positions, and zeros elsewhere."""
+    function = f"max_unpool{_dimension.ndim}d"
+    if channels_last(data_format, function):
+        raise ArgumentError(f"{function}: the channels come first, not {data_format!r}")
+    places = ops.cast(_arguments.tensor(indices, function, "indices"), "int64")
+    return max_unpool(x, places, kernel_size, stride, padding, output_size, _dimension.ndim)
+
+
+max_unpool1d = for_dimension("max_unpool{ndim}d", 1, _max_unpool)
+max_unpool2d = for_dimension("max_unpool{ndim}d", 2, _max_unpool)
+max_unpool3d = for_dimension("max_unpool{ndim}d", 3, _max_unpool)
 
 
 def adaptive_avg_pool1d(x: Tensor, output_size: Any, name: str | None = None) -> Tensor:

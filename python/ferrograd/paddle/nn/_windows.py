@@ -163,7 +163,7 @@ def _transposed(function: str, count: int, x: Tensor, weight: Tensor, data_forma
     return result
 
 
-def conv1d_transpose(
+def _conv_transpose_by_groups(
     x: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
@@ -175,10 +175,12 @@ def conv1d_transpose(
     output_size: Any = None,
     data_format: str = "NCL",
     name: str | None = None,
+    *,
+    _dimension: Dimension = DIMENSIONS[0],
 ) -> Tensor:
-    """The transpose of ``conv1d`` in its first argument. The weight is [channels, filters / groups, length]."""
+    """The transpose of ``conv{ndim}d`` in its first argument. The weight is [channels, filters / groups, {axes}]."""
     rest = (bias, stride, padding, output_padding, groups, dilation, output_size)
-    return _transposed("conv1d_transpose", 1, x, weight, data_format, *rest)
+    return _transposed(f"conv{_dimension.ndim}d_transpose", _dimension.ndim, x, weight, data_format, *rest)
 
 
 def _conv_transpose(
@@ -201,5 +203,6 @@ def _conv_transpose(
     return _transposed(f"conv{_dimension.ndim}d_transpose", _dimension.ndim, x, weight, data_format, *rest)
 
 
+conv1d_transpose = for_dimension("conv{ndim}d_transpose", 1, _conv_transpose_by_groups)
 conv2d_transpose = for_dimension("conv{ndim}d_transpose", 2, _conv_transpose)
-conv3d_transpose = for_dimension("conv{ndim}d_transpose", 3, _conv_transpose)
+conv3d_transpose = for_dimension("conv{ndim}d_transpose", 3, _conv_transpose_by_groups)

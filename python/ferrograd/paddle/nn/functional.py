@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd import _arguments, _public
+from ferrograd import _arguments, _core, _public
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import PaddleTensor as _PaddleTensor
 from ferrograd._core import paddle as ops
@@ -30,13 +30,11 @@ from ferrograd._core.paddle import (
     nll_loss,
     normalize,
     pairwise_distance,
-    prelu,
     relu,
     relu6,
     rms_norm,
     selu,
     sigmoid,
-    silu,
     softplus,
     softshrink,
     softsign,
@@ -46,7 +44,9 @@ from ferrograd._core.paddle import (
     thresholded_relu,
 )
 from ferrograd._dialects import adapters as _adapters
-from ferrograd.paddle.nn import _common, _losses, _more, _pools, _windows
+from ferrograd._nn.lookup import by_frequency, renormalize
+from ferrograd.paddle.nn import _classes, _common, _losses, _more, _pools, _windows
+from ferrograd.paddle.nn._classes import *
 from ferrograd.paddle.nn._common import *
 from ferrograd.paddle.nn._losses import *
 from ferrograd.paddle.nn._more import *
@@ -78,6 +78,7 @@ __all__ = [
     "log_loss",
     "log_sigmoid",
     "log_softmax",
+    "logsigmoid",
     "mish",
     "mse_loss",
     "nll_loss",
@@ -105,6 +106,7 @@ __all__ = [
     "tanhshrink",
     "thresholded_relu",
 ]
+__all__ += _classes.__all__
 __all__ += _common.__all__
 __all__ += _losses.__all__
 __all__ += _more.__all__
@@ -112,9 +114,25 @@ __all__ += _pools.__all__
 __all__ += _windows.__all__
 
 
+logsigmoid = log_sigmoid
+
+
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, name: str | None = None) -> Tensor:
     """``x @ weight + bias``. The weight has the shape [in, out]."""
     return ops.linear(x, weight, bias, False)
+
+
+def silu(x: Tensor, inplace: bool = False, name: str | None = None) -> Tensor:
+    """``x * sigmoid(x)``; with ``inplace`` it overwrites ``x``."""
+    return x.silu_() if inplace else ops.silu(x)
+
+
+def prelu(x: Tensor, weight: Tensor, data_format: str = "NCHW", name: str | None = None) -> Tensor:
+    """``x`` where it is positive, else times the weight: one number, or one for each channel."""
+    x, weight = _arguments.tensor(x, "prelu", "x"), _arguments.tensor(weight, "prelu", "weight")
+    if weight.numel() == 1 or not _windows.channels_last(data_format, "prelu"):
+        return ops.prelu(x, weight)
+    return ops.where(x > 0, x, ops.multiply(x, weight))
 
 
 def gelu(x: Tensor, approximate: bool = False, name: str | None = None) -> Tensor:
@@ -127,14 +145,22 @@ def dropout(
     p: float = 0.5,
     axis: Any = None,
     training: bool = True,
+    inplace: bool = False,
     mode: str = "upscale_in_train",
     name: str | None = None,
 ) -> Tensor:
     """In training sets elements to zero with probability ``p``.
 
     The others are divided by ``1 - p``. With ``mode="downscale_in_infer"`` they are not, but elements are multiplied by
-    ``1 - p`` outside of training. With ``axis`` one draw per index of these axes holds for all other axes.
+    ``1 - p`` outside of training. With ``axis`` one draw per index of these axes holds for all other axes. With
+    ``inplace`` the result overwrites ``x``.
     """
+    if inplace not in (True, False):
+        raise ArgumentError(f"dropout: inplace must be a bool, not {inplace!r:.40}; mode comes after it")
+    if inplace:
+        dropped = dropout(x, p, axis, training, False, mode)
+        _core.overwrite(_arguments.tensor(x, "dropout", "x"), "dropout", False, lambda _: dropped, (), {})
+        return x
     if mode not in ("upscale_in_train", "downscale_in_infer"):
         raise ArgumentError(f"dropout: mode must be 'upscale_in_train' or 'downscale_in_infer', not {mode!r}")
     kept = 1.0 if mode == "upscale_in_train" else 1.0 - p
@@ -250,11 +276,26 @@ def pad(
 
 
 def embedding(
-    x: Tensor, weight: Tensor, padding_idx: int | None = None, sparse: bool = False, name: str | None = None
+    x: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    sparse: bool = False,
+    scale_grad_by_freq: bool = False,
+    name: str | None = None,
 ) -> Tensor:
-    """The rows of ``weight`` at the indices ``x``. The row ``padding_idx`` is replaced by zeros."""
+    """The rows of ``weight`` at the indices ``x``. The row ``padding_idx`` is replaced by zeros.
+
+    With ``max_norm`` the rows that are used are first scaled in place to at most that norm. With
+    ``scale_grad_by_freq`` gradients are divided by the number of times that a row is used.
+    """
     x, weight = _arguments.tensor(x, "embedding", "x"), _arguments.tensor(weight, "embedding", "weight")
-    rows = ops.reshape(ops.index_select(weight, 0, ops.reshape(x, [-1])), [*x.shape, *weight.shape[1:]])
+    flat = ops.reshape(x, [-1])
+    if max_norm is not None:
+        renormalize(weight, x, max_norm, norm_type)
+    rows = ops.index_select(weight, 0, flat)
+    rows = ops.reshape(by_frequency(rows, flat) if scale_grad_by_freq else rows, [*x.shape, *weight.shape[1:]])
     if padding_idx is None:
         return rows
     count = weight.shape[0]

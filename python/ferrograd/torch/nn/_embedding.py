@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _arguments
-from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import constant as _constant_of
 from ferrograd._core import torch as ops
+from ferrograd._nn import lookup
 
 __all__ = ["embedding", "embedding_bag"]
 
@@ -20,26 +20,10 @@ def _constant(values: Any) -> Tensor:
     return made
 
 
-@no_grad()
-def _renormalize(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
-    """Scales the rows that are looked up, in place, so that their norms are at most ``max_norm``."""
-    used = _constant(np.unique(input.detach().numpy()))
-    rows = ops.index_select(weight.detach(), 0, used)
-    norms = ops.norm(rows, norm_type, 1, True)
-    weight[used] = rows * ops.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
-
-
-def _by_frequency(rows: Tensor, flat: Tensor) -> Tensor:
-    """The rows; their gradients are divided by the number of times that each is looked up."""
-    _, which, counts = np.unique(flat.detach().numpy(), return_inverse=True, return_counts=True)
-    share = ops.cast(_constant(1 / counts[which.ravel()][:, None]), rows.dtype)
-    return ops.add(rows.detach(), ops.multiply(ops.subtract(rows, rows.detach()), share))
-
-
 def _rows(weight: Tensor, flat: Tensor, padding_idx: int | None, by_frequency: bool) -> Tensor:
     """The rows of the weight at a vector of indices. The row ``padding_idx`` gets no gradient."""
     rows = ops.index_select(weight, 0, flat)
-    rows = _by_frequency(rows, flat) if by_frequency else rows
+    rows = lookup.by_frequency(rows, flat) if by_frequency else rows
     if padding_idx is None:
         return rows
     return ops.where(ops.expand_dims(ops.equal(flat, padding_idx), -1), rows.detach(), rows)
@@ -71,7 +55,7 @@ def embedding(
         raise ArgumentError("embedding: weight has rows, and a tensor without axes has none")
     padding = _padding(padding_idx, weight.shape[0])
     if max_norm is not None:
-        _renormalize(weight, input, max_norm, norm_type)
+        lookup.renormalize(weight, input, max_norm, norm_type)
     rows = _rows(weight, ops.reshape(input, [-1]), padding, scale_grad_by_freq)
     return ops.reshape(rows, [*input.shape, *weight.shape[1:]])
 
@@ -123,7 +107,7 @@ def embedding_bag(
         if per_sample_weights is not None:
             per_sample_weights = ops.index_select(ops.reshape(per_sample_weights, [-1]), 0, _constant(kept))
     if max_norm is not None:
-        _renormalize(weight, flat, max_norm, norm_type)
+        lookup.renormalize(weight, flat, max_norm, norm_type)
     rows = _rows(weight, flat, None, scale_grad_by_freq)
     if per_sample_weights is not None:
         rows = ops.multiply(rows, ops.reshape(per_sample_weights, [-1, 1]))

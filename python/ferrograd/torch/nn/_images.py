@@ -14,7 +14,7 @@ from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._dialects.specialize import DIMENSIONS, Dimension, for_dimension
-from ferrograd._nn import images, sampling
+from ferrograd._nn import images, sampling, unpool
 from ferrograd.torch.nn._windows import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 __all__ = [
@@ -193,29 +193,7 @@ def _max_unpool(
     _dimension: Dimension = DIMENSIONS[1],
 ) -> Tensor:
     """{items} in which the maxima of windows are at their old positions, and zeros elsewhere."""
-    n = _dimension.ndim
-    shape = _arguments.tensor(input, f"max_unpool{n}d", "input").shape
-
-    def each(value: Any) -> list[int]:
-        return list(value) if isinstance(value, list | tuple) else [value] * n
-
-    window, pads = each(kernel_size), each(padding)
-    steps = window if stride is None else each(stride)
-    sizes = [(m - 1) * s + k - 2 * p for m, s, k, p in zip(shape[-n:], steps, window, pads, strict=True)]
-    if output_size is not None:
-        wanted = list(output_size)[-n:]
-        for axis, (size, usual, step) in enumerate(zip(wanted, sizes, steps, strict=True)):
-            if not usual - step < size < usual + step:
-                raise ArgumentError(
-                    f'invalid output_size "{output_size}" (dim {axis} must be between {usual - step} and '
-                    f"{usual + step})"
-                )
-        sizes = wanted
-    outer = list(shape[:-n])
-    flat = ops.broadcast_to(ops.zeros_like(input[..., :1].sum(list(range(-n, 0)), True)[(..., *[0] * n)]), outer)
-    zeros = ops.broadcast_to(ops.expand_dims(flat, -1), [*outer, math.prod(sizes)])
-    values, places = ops.reshape(input, [*outer, -1]), ops.reshape(indices, [*outer, -1])
-    return ops.reshape(ops.scatter(zeros, -1, places, values), [*outer, *sizes])
+    return unpool.max_unpool(input, indices, kernel_size, stride, padding, output_size, _dimension.ndim)
 
 
 max_unpool1d = for_dimension("max_unpool{ndim}d", 1, _max_unpool)

@@ -14,11 +14,18 @@ __all__ = [
     "AlphaDropout",
     "Bilinear",
     "ChannelShuffle",
+    "CircularPad1D",
+    "CircularPad2D",
+    "CircularPad3D",
+    "ConstantPad1D",
+    "ConstantPad2D",
+    "ConstantPad3D",
     "CosineSimilarity",
     "Dropout",
     "Dropout2D",
     "Dropout3D",
     "Embedding",
+    "FeatureAlphaDropout",
     "Flatten",
     "Fold",
     "Identity",
@@ -29,6 +36,12 @@ __all__ = [
     "PairwiseDistance",
     "PixelShuffle",
     "PixelUnshuffle",
+    "ReflectionPad1D",
+    "ReflectionPad2D",
+    "ReflectionPad3D",
+    "ReplicationPad1D",
+    "ReplicationPad2D",
+    "ReplicationPad3D",
     "Unflatten",
     "Unfold",
     "Upsample",
@@ -122,10 +135,13 @@ class Embedding(Layer):
         num_embeddings: int,
         embedding_dim: int,
         padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        *,
         sparse: bool = False,
+        scale_grad_by_freq: bool = False,
         weight_attr: Any = None,
         name: str | None = None,
-        *,
         dtype: Any = None,
     ) -> None:
         super().__init__()
@@ -137,6 +153,7 @@ class Embedding(Layer):
             raise ValueError(f"padding_idx must be within [-{num_embeddings}, {num_embeddings})")
         self._num_embeddings, self._embedding_dim, self._padding_idx = num_embeddings, embedding_dim, padding_idx
         self._sparse, self._name = sparse, name
+        self._max_norm, self._norm_type, self._scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         self.weight = self.create_parameter([num_embeddings, embedding_dim], weight_attr, dtype)
         if padding_idx is not None:
             with no_grad():
@@ -144,7 +161,8 @@ class Embedding(Layer):
 
     def forward(self, x: Tensor) -> Tensor:
         """The rows."""
-        return F.embedding(x, self.weight, self._padding_idx, self._sparse)
+        rest = (self._max_norm, self._norm_type, self._sparse, self._scale_grad_by_freq)
+        return F.embedding(x, self.weight, self._padding_idx, *rest)
 
     def extra_repr(self) -> str:
         """The sizes and the arguments."""
@@ -157,8 +175,8 @@ class Embedding(Layer):
 class Dropout(
     FunctionLayer,
     function=F.dropout,
-    parameters=("p", "axis", "mode", "name"),
-    shown="p={p}, axis={axis}, mode={mode}, inplace=False",
+    parameters=("p", "inplace", "axis", "mode", "name"),
+    shown="p={p}, axis={axis}, mode={mode}, inplace={inplace}",
 ):
     """In training sets elements to zero with probability ``p``; see :func:`paddle.nn.functional.dropout`."""
 
@@ -173,6 +191,10 @@ class Dropout3D(FunctionLayer, function=F.dropout3d, shown="p={p}, data_format={
 
 class AlphaDropout(FunctionLayer, function=F.alpha_dropout, shown="p={p}"):
     """Dropout that keeps mean 0 and variance 1, for networks of SELU."""
+
+
+class FeatureAlphaDropout(FunctionLayer, function=F.feature_alpha_dropout, shown="p={p}"):
+    """:class:`AlphaDropout` of whole channels."""
 
 
 class Flatten(Layer):
@@ -288,6 +310,99 @@ class Pad3D(_Pad):
     """Pads volumes."""
 
     _axes, _format = 3, "NCDHW"
+
+
+class _ConstantPad(_Pad):
+    def __init__(self, padding: Any, value: float, data_format: str | None = None, name: str | None = None) -> None:
+        super().__init__(padding, "constant", value, data_format, name)
+
+
+class _ModePad(_Pad):
+    _own_mode: str
+
+    def __init__(self, padding: Any, data_format: str | None = None, name: str | None = None) -> None:
+        super().__init__(padding, self._own_mode, 0.0, data_format, name)
+
+
+class ConstantPad1D(_ConstantPad):
+    """Pads sequences with a number."""
+
+    _axes, _format = 1, "NCL"
+
+
+class ConstantPad2D(_ConstantPad):
+    """Pads images with a number."""
+
+    _axes, _format = 2, "NCHW"
+
+
+class ConstantPad3D(_ConstantPad):
+    """Pads volumes with a number."""
+
+    _axes, _format = 3, "NCDHW"
+
+
+class CircularPad1D(_ModePad):
+    """Pads sequences by repeating them."""
+
+    _axes, _format = 1, "NCL"
+    _own_mode = "circular"
+
+
+class CircularPad2D(_ModePad):
+    """Pads images by repeating them."""
+
+    _axes, _format = 2, "NCHW"
+    _own_mode = "circular"
+
+
+class CircularPad3D(_ModePad):
+    """Pads volumes by repeating them."""
+
+    _axes, _format = 3, "NCDHW"
+    _own_mode = "circular"
+
+
+class ReplicationPad1D(_ModePad):
+    """Pads sequences with their first and last elements."""
+
+    _axes, _format = 1, "NCL"
+    _own_mode = "replicate"
+
+
+class ReplicationPad2D(_ModePad):
+    """Pads images with their first and last elements."""
+
+    _axes, _format = 2, "NCHW"
+    _own_mode = "replicate"
+
+
+class ReplicationPad3D(_ModePad):
+    """Pads volumes with their first and last elements."""
+
+    _axes, _format = 3, "NCDHW"
+    _own_mode = "replicate"
+
+
+class ReflectionPad1D(_ModePad):
+    """Pads sequences with their mirror image."""
+
+    _axes, _format = 1, "NCL"
+    _own_mode = "reflect"
+
+
+class ReflectionPad2D(_ModePad):
+    """Pads images with their mirror image."""
+
+    _axes, _format = 2, "NCHW"
+    _own_mode = "reflect"
+
+
+class ReflectionPad3D(_ModePad):
+    """Pads volumes with their mirror image."""
+
+    _axes, _format = 3, "NCDHW"
+    _own_mode = "reflect"
 
 
 class _ZeroPad(_Pad):

@@ -94,7 +94,7 @@ class HingeEmbeddingLoss(_Loss, function=F.hinge_embedding_loss, inputs=2):
     """The input where the label is 1, ``max(margin - input, 0)`` where it is -1."""
 
 
-class CTCLoss(_Loss, function=F.ctc_loss, inputs=4, parameters=("blank", "reduction")):
+class CTCLoss(_Loss, function=F.ctc_loss, inputs=4, parameters=("blank", "reduction", "zero_infinity")):
     """The loss of connectionist temporal classification: of all paths to the labels."""
 
     def forward(
@@ -102,7 +102,7 @@ class CTCLoss(_Loss, function=F.ctc_loss, inputs=4, parameters=("blank", "reduct
     ) -> Any:
         """The loss of scores [time, batch, classes]."""
         lengths = (input_lengths, label_lengths)
-        return F.ctc_loss(log_probs, labels, *lengths, self.blank, self.reduction, norm_by_times)
+        return F.ctc_loss(log_probs, labels, *lengths, self.blank, self.reduction, norm_by_times, self.zero_infinity)
 
 
 class SoftMarginLoss(_Loss, function=F.soft_margin_loss, inputs=2):

@@ -15,9 +15,14 @@ __all__ = [
     "AvgPool1D",
     "AvgPool2D",
     "AvgPool3D",
+    "LPPool1D",
+    "LPPool2D",
     "MaxPool1D",
     "MaxPool2D",
     "MaxPool3D",
+    "MaxUnPool1D",
+    "MaxUnPool2D",
+    "MaxUnPool3D",
 ]
 
 _WINDOW = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
@@ -47,6 +52,26 @@ class MaxPool2D(FunctionLayer, function=F.max_pool2d, shown=_WINDOW):
 
 class MaxPool3D(FunctionLayer, function=F.max_pool3d, shown=_WINDOW):
     """The largest element of each window of volumes; with ``return_mask`` also its position."""
+
+
+class LPPool1D(FunctionLayer, function=F.lp_pool1d, shown="norm_type={norm_type}, " + _WINDOW):
+    """``sum(x ** norm_type) ** (1 / norm_type)`` over each window of sequences."""
+
+
+class LPPool2D(FunctionLayer, function=F.lp_pool2d, shown="norm_type={norm_type}, " + _WINDOW):
+    """``sum(x ** norm_type) ** (1 / norm_type)`` over each window of images."""
+
+
+class MaxUnPool1D(FunctionLayer, function=F.max_unpool1d, inputs=2, shown="output_size={output_size}"):
+    """Sequences in which the maxima of windows are at their old positions, and zeros elsewhere."""
+
+
+class MaxUnPool2D(FunctionLayer, function=F.max_unpool2d, inputs=2, shown="output_size={output_size}"):
+    """Images in which the maxima of windows are at their old positions, and zeros elsewhere."""
+
+
+class MaxUnPool3D(FunctionLayer, function=F.max_unpool3d, inputs=2, shown="output_size={output_size}"):
+    """Volumes in which the maxima of windows are at their old positions, and zeros elsewhere."""
 
 
 class AdaptiveAvgPool1D(FunctionLayer, function=F.adaptive_avg_pool1d, shown=_SIZE):

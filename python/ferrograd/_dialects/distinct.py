@@ -1,0 +1,45 @@
+"""The distinct elements of tensors, or their distinct slices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _arguments, _core
+from ferrograd._core import Tensor
+from ferrograd._core import native as ops
+from ferrograd._dialects.numbers import dialect_of
+
+
+def distinct(x: Tensor, axis: int | None, function: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The distinct elements in rising order, where each is first, which of them each is, and how often each is there.
+
+    With an axis the same of the slices along it.
+    """
+    if axis is None:
+        values, first, inverse, counts = ops.unique_all(x)
+        return values, first, inverse, counts
+    axis = _arguments.axis(axis, function, x.ndim)
+    _, *found = np.unique(x.detach().numpy(), True, True, True, axis=axis)
+    first, inverse, counts = (_like(x, numbers.reshape(-1)) for numbers in found)
+    return ops.index_select(x, axis, first), first, inverse, counts
+
+
+def runs(x: Tensor, axis: int | None, function: str) -> tuple[Tensor, Tensor, Tensor]:
+    """The first element (or slice along an axis) of each run of equal ones, the run of each, and the lengths."""
+    flat, along = (ops.reshape(x, [-1]), 0) if axis is None else (x, _arguments.axis(axis, function, x.ndim))
+    rows = ops.moveaxis(flat, along, 0)
+    n = rows.shape[0]
+    rows = ops.reshape(rows, [n, -1]) if n else rows
+    starts = [True, *ops.any(ops.not_equal(rows[1:], rows[:-1]), 1).tolist()] if n else []
+    first = [i for i, new in enumerate(starts) if new]
+    values = ops.index_select(flat, along, _like(x, np.array(first, np.int64)))
+    inverse = _like(x, np.cumsum(np.array(starts, np.int64)) - 1)
+    lengths = _like(x, np.diff(np.array([*first, n], np.int64)))
+    return values, ops.reshape(inverse, list(x.shape)) if axis is None else inverse, lengths
+
+
+def _like(x: Tensor, numbers: Any) -> Tensor:
+    """An array as a tensor of the class of ``x``."""
+    return _core.make(numbers, None, False, dialect_of(x))

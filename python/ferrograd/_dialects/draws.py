@@ -1,0 +1,52 @@
+"""Random numbers that the core does not draw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor
+from ferrograd._core import native as ops
+from ferrograd._dialects.numbers import dialect_of
+
+
+def generator() -> np.random.Generator:
+    """NumPy's generator, seeded from the stream that the dialect's ``seed`` sets."""
+    return np.random.default_rng(int(ops.randint(0, 2**62, [1]).item()))
+
+
+def drawn(values: Any, like: Tensor) -> Tensor:
+    """An array of NumPy's generator as a tensor with the class and the dtype of ``like``."""
+    return _core.make(np.ascontiguousarray(values), like.dtype, False, dialect_of(like))
+
+
+def multinomial(weights: Tensor, num_samples: int, replacement: bool) -> Tensor:
+    """Random indices into a vector of weights, or into each row of a matrix of them, by their shares of the sum.
+
+    Without ``replacement`` no index is drawn twice, so at least ``num_samples`` weights of each row are not zero.
+    """
+    weights = weights.detach()
+    if weights.ndim not in (1, 2) or weights.shape[-1] == 0:
+        raise ShapeError(f"multinomial: one or two axes with at least one weight are wanted, not {list(weights.shape)}")
+    if weights.dtype.kind != "f":
+        raise DtypeError(f"multinomial: weights are floats, not {weights.dtype}")
+    if num_samples < 1:
+        raise ArgumentError("cannot sample n_sample <= 0 samples")
+    if not bool(ops.all(ops.isfinite(weights) & (weights >= 0))):
+        raise ArgumentError("probability tensor contains either `inf`, `nan` or element < 0")
+    weights = ops.astype(weights, "float64")
+    present = int(ops.min(ops.sum(weights > 0, -1))) if 0 not in weights.shape else num_samples
+    if present == 0:
+        raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if not replacement and num_samples > present:
+        raise ArgumentError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    if replacement:
+        ends = ops.expand_dims(ops.cumsum(weights, -1), -2)
+        uniform = ops.rand_like(ops.broadcast_to(ends[..., :1], [*weights.shape[:-1], num_samples, 1]))
+        # 1 - u is in (0, 1], so an index whose weight is zero is never the first to reach it.
+        return ops.argmax(ops.astype(ends >= (1 - uniform) * ends[..., -1:], "uint8"), -1)
+    # The first of exponential times with these rates. One with rate 0 never comes.
+    times = (-ops.log1p(-ops.rand_like(weights)) + 1e-300) / weights
+    return ops.argsort(times, -1)[..., :num_samples].contiguous()

@@ -1,0 +1,33 @@
+"""Rows of a table of vectors, which both dialects look up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ferrograd._autograd.modes import no_grad
+from ferrograd._core import Tensor
+from ferrograd._core import constant as _constant_of
+from ferrograd._core import native as ops
+
+
+def _constant(values: Any) -> Tensor:
+    made: Tensor = _constant_of(np.ascontiguousarray(values))
+    return made
+
+
+@no_grad()
+def renormalize(weight: Tensor, index: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scales the rows that are looked up, in place, so that their norms are at most ``max_norm``."""
+    used = _constant(np.unique(index.detach().numpy()))
+    rows = ops.index_select(weight.detach(), 0, used)
+    norms = ops.norm(rows, norm_type, 1, True)
+    weight[used] = rows * ops.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
+
+
+def by_frequency(rows: Tensor, flat: Tensor) -> Tensor:
+    """The rows; their gradients are divided by the number of times that each is looked up."""
+    _, which, counts = np.unique(flat.detach().numpy(), return_inverse=True, return_counts=True)
+    share = ops.cast(_constant(1 / counts[which.ravel()][:, None]), rows.dtype)
+    return ops.add(rows.detach(), ops.multiply(ops.subtract(rows, rows.detach()), share))

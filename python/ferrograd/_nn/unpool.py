@@ -1,0 +1,41 @@
+"""The reverse of pools of maxima, which both dialects have."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ferrograd import _arguments
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import native as ops
+
+
+def max_unpool(
+    x: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any, axes: int
+) -> Tensor:
+    """Zeros with the elements of ``x`` at flat positions in their channel, for some number of spatial axes.
+
+    ``output_size`` is that of the input of the pool, if several are possible.
+    """
+    shape = _arguments.tensor(x, f"max_unpool{axes}d", "input").shape
+
+    def each(value: Any) -> list[int]:
+        return list(value) if isinstance(value, list | tuple) else [value] * axes
+
+    window, pads = each(kernel_size), each(padding)
+    steps = window if stride is None else each(stride)
+    sizes = [(m - 1) * s + k - 2 * p for m, s, k, p in zip(shape[-axes:], steps, window, pads, strict=True)]
+    if output_size is not None:
+        wanted = list(output_size)[-axes:]
+        for axis, (size, usual, step) in enumerate(zip(wanted, sizes, steps, strict=True)):
+            if not usual - step < size < usual + step:
+                raise ArgumentError(
+                    f'invalid output_size "{output_size}" (dim {axis} must be between {usual - step} and '
+                    f"{usual + step})"
+                )
+        sizes = wanted
+    outer = list(shape[:-axes])
+    flat = ops.broadcast_to(ops.zeros_like(ops.sum(x[..., :1], list(range(-axes, 0)))), outer)
+    zeros = ops.broadcast_to(ops.expand_dims(flat, -1), [*outer, math.prod(sizes)])
+    values, places = ops.reshape(x, [*outer, -1]), ops.reshape(indices, [*outer, -1])
+    return ops.reshape(ops.scatter(zeros, -1, places, values), [*outer, *sizes])

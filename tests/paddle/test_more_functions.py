@@ -1,0 +1,269 @@
+"""Functions of Paddle's namespace that the core does not have: values of NumPy, or that Paddle's own wheel gives."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ferrograd.paddle
+import numpy as np
+import pytest
+
+from tests.dialects import values
+
+# The type checker knows the core's functions, whose arguments are others.
+paddle: Any = ferrograd.paddle
+F = paddle.nn.functional
+A = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
+
+
+def t(data: Any = A, dtype: Any = None) -> Any:
+    return paddle.to_tensor(data, dtype)
+
+
+def near(found: Any, wanted: Any) -> None:
+    np.testing.assert_allclose(np.asarray(found.detach().numpy()), wanted, rtol=2e-5, atol=1e-6)
+
+
+def test_arithmetic_with_factors_and_rounding() -> None:
+    x, y = t([7, -7]), t([2, 2])
+    assert values(paddle.add(x, y, alpha=2)) == [11, -3]
+    assert values(x.subtract(y, alpha=2)) == [3, -11]
+    assert values(paddle.sub(x, y)) == [5, -9]
+    assert values(paddle.divide(x, y, rounding_mode="trunc")) == [3, -3]
+    assert values(x.div(y, rounding_mode="floor")) == [3, -4]
+    assert values(paddle.floor_mod(x, y)) == [1, 1]
+    z = t([1.0, 2.0])
+    z.divide_(t([4.0, 1.0]))
+    assert values(z) == [0.25, 2]
+    assert values(paddle.bitwise_right_shift(t([-8], "int32"), t([1], "int32"), False)) == [2**31 - 4]
+    assert values(paddle.bitwise_left_shift(t([-8]), t([1]))) == [-16]
+    assert values(paddle.isneginf(t([-math.inf, 1, math.inf]))) == [True, False, False]
+    assert values(t([-math.inf, 1, math.inf]).isposinf()) == [False, False, True]
+
+
+def test_reductions() -> None:
+    x = t([[1.0, 2.0, math.nan], [3.0, 4.0, 5.0]])
+    assert values(paddle.nansum(x, 1, "float64", True)) == [[3], [12]]
+    assert values(paddle.nanmedian(x, axis=1)) == [1.5, 4]
+    assert values(paddle.nanmedian(x)) == 3
+    assert values(paddle.nanmedian(x, keepdim=True)) == [[3]]
+    assert [values(part) for part in x.nanmedian(1, mode="min")] == [[1, 4], [0, 1]]
+    near(paddle.nanmedian(t(), axis=[0, 2]), np.median(A, axis=(0, 2)))
+    near(paddle.var(t(), 1, correction=0), A.var(1))
+    near(paddle.quantile(t(), [0.2, 0.5], axis=[0, 1]), np.quantile(A, [0.2, 0.5], (0, 1)))
+    near(paddle.reduce_as(t(), paddle.zeros([3, 1])), A.sum((0, 2))[:, None])
+    near(paddle.softmax(t()), np.exp(A) / np.exp(A).sum(0))
+    near(F.softmax_(t(), -1), np.exp(A) / np.exp(A).sum(-1, keepdims=True))
+    near(paddle.polygamma(t([1.0]), 1), [math.pi**2 / 6])
+
+
+def test_shapes() -> None:
+    assert [x.shape for x in paddle.atleast_1d(t(1.0), t([2.0, 3.0]))] == [[1], [2]]
+    assert paddle.atleast_2d(t(1.0)).shape == [1, 1]
+    assert paddle.atleast_3d(t([2.0, 3.0])).shape == [1, 2, 1]
+    near(paddle.crop(t(), [1, -1, 2], [1, 1, 0]), A[1:, 1:, :2])
+    with pytest.raises(ValueError, match="are not in axis 0"):
+        paddle.crop(t(), [3, 1, 1])
+    assert [x.shape for x in paddle.hsplit(t(), 3)] == [[2, 1, 4]] * 3
+    assert [x.shape for x in t().dsplit([1, 3])] == [[2, 3, 1], [2, 3, 2], [2, 3, 1]]
+    assert [x.shape for x in paddle.vsplit(t(), 2)] == [[1, 3, 4]] * 2
+    assert isinstance(paddle.tensor_split(t(), 2, axis=2), list)
+    near(paddle.reverse(t(), [0, 2]), A[::-1, :, ::-1])
+    near(paddle.unfold(t(), 2, 2, 1), np.lib.stride_tricks.sliding_window_view(A, 2, axis=2))
+    near(paddle.vander(t([1.0, 2.0, 3.0]), 2, True), np.vander([1, 2, 3], 2, increasing=True))
+    near(paddle.swapaxes(t(), [2, 0, 1]), A.transpose(2, 0, 1))
+    assert paddle.view(t(), [4, 6]).shape == [4, 6]
+    near(paddle.slice_scatter(paddle.zeros([4, 3]), paddle.ones([2, 3]), [0], [1], [4], [2])[:, 0], [0, 1, 0, 1])
+
+
+def test_slice_scatter_has_gradients_of_both_arguments() -> None:
+    x, part = paddle.zeros([3], requires_grad=True), paddle.ones([2], requires_grad=True)
+    (paddle.slice_scatter(x, part, [0], [0], [2], [1]) * t([1.0, 2.0, 3.0])).sum().backward()
+    assert values(x.grad) == [0, 0, 3]
+    assert values(part.grad) == [1, 2]
+
+
+def test_indices_and_sets() -> None:
+    rows = t([[3, 1], [1, 1], [3, 1]])
+    assert [values(x) for x in paddle.unique(t([3, 1, 1]), True, True, True)] == [[1, 3], [1, 0], [1, 0, 0], [2, 1]]
+    found = paddle.unique(rows, return_counts=True, axis=0, dtype="int32")
+    assert [values(x) for x in found] == [[[1, 1], [3, 1]], [1, 2]]
+    assert found[1].dtype == "int32"
+    assert [values(x) for x in paddle.unique_consecutive(t([1, 1, 2, 1]), True, True)] == [
+        [1, 2, 1],
+        [0, 0, 1, 2],
+        [2, 1, 1],
+    ]
+    assert values(paddle.take(t([5, 6, 7]), t([-1, 4]), mode="clip")) == [5, 7]
+    assert values(paddle.take(t([5, 6, 7]), t([-1, 4]), mode="wrap")) == [7, 6]
+    with pytest.raises(IndexError):
+        paddle.take(t([5, 6, 7]), t([4]))
+    assert values(paddle.searchsorted(t([1.0, 3.0]), t([3.0]), True, True)) == [2]
+    assert values(paddle.bucketize(t([3.0]), t([1.0, 3.0]))) == [1]
+    assert values(paddle.isin(t([1, 2]), t([2]), invert=True)) == [True, False]
+    assert values(paddle.shard_index(t([[16], [1]]), 20, 2, 0)) == [[-1], [1]]
+    assert values(paddle.index_add(t([1.0, 2.0]), t([0]), 0, t([5.0]), alpha=2)) == [11, 2]
+    assert values(paddle.tril_indices(2, 2)) == [[0, 1, 1], [0, 0, 1]]
+
+
+def test_histograms() -> None:
+    x = t([1.0, 2.0, 1.0])
+    assert values(paddle.histogram(x, bins=4, min=0, max=3)) == [0, 2, 1, 0]
+    assert values(paddle.histogram(x, 4, 0, 3, weight=x)) == [0, 2, 2, 0]
+    near(x.histogram(4, 0, 3, density=True), [0, 2 / 2.25, 1 / 2.25, 0])
+    near(paddle.histogram_bin_edges(x, bins=2), [1, 1.5, 2])
+    counts, edges = paddle.histogramdd(t([[0.0, 0], [1, 1], [2, 2]]), bins=[2, 2])
+    assert values(counts) == [[1, 0], [0, 2]]
+    assert [values(edge) for edge in edges] == [[0, 1, 2]] * 2
+
+
+def test_creation() -> None:
+    assert paddle.FloatTensor([1, 2]).dtype == paddle.float
+    assert paddle.LongTensor(2, 3).shape == [2, 3]
+    assert values(paddle.range(1, 2, 0.5)) == [1, 1.5, 2]
+    assert not paddle.as_tensor([1.0], requires_grad=True).stop_gradient
+    assert paddle.from_numpy(A).shape == [2, 3, 4]
+    assert values(paddle.from_dlpack(paddle.to_dlpack(t([1, 2])))) == [1, 2]
+    assert paddle.broadcast_shapes([2, 1], [3], [1, 1, 1]) == [1, 2, 3]
+    assert list(paddle.batch(lambda: iter(range(5)), 2)()) == [[0, 1], [2, 3], [4]]
+    assert list(paddle.batch(lambda: iter(range(5)), 2, drop_last=True)()) == [[0, 1], [2, 3]]
+    with pytest.raises(ValueError, match="only device"):
+        paddle.CUDAPlace(0)
+
+
+def test_random_numbers() -> None:
+    paddle.seed(0)
+    assert values(paddle.multinomial(t([0.0, 3.0, 0.0]), 2, replacement=True)) == [1, 1]
+    assert sorted(values(paddle.multinomial(t([1.0, 3.0, 2.0]), 3))) == [0, 1, 2]
+    n = 2000
+    assert abs(float(paddle.poisson(paddle.full([n], 4.0)).mean()) - 4) < 0.2
+    drawn = paddle.binomial(paddle.full([n], 10), paddle.full([n], 0.3))
+    assert drawn.dtype == "int64"
+    assert abs(float(drawn.mean(dtype="float32")) - 3) < 0.2
+    assert abs(float(paddle.standard_gamma(paddle.full([n], 2.0)).mean()) - 2) < 0.2
+    assert abs(float(paddle.log(paddle.log_normal(0.5, 1.0, [n])).mean()) - 0.5) < 0.1
+    assert set(values(paddle.zeros([50]).bernoulli_(0.5))) == {0, 1}
+    assert values(paddle.bernoulli(paddle.zeros([2]), 1.0)) == [1, 1]
+    assert abs(float(paddle.zeros([n]).cauchy_(3.0, 0.1).median()) - 3) < 0.05
+    assert abs(float(paddle.ceil(paddle.zeros([n]).geometric_(0.5)).mean()) - 2) < 0.2
+    assert 0 <= float(paddle.uniform([n]).min()) < 0.1
+
+
+def test_linear_algebra() -> None:
+    square, right = t(A[:, :, :3]), t(A[:, :2, :3])
+    near(paddle.linalg.solve(square, right, left=False) @ square, A[:, :2, :3])
+    near(paddle.linalg.vector_norm(t(), 3, [0, 1]), (np.abs(A) ** 3).sum((0, 1)) ** (1 / 3))
+    near(paddle.linalg.matrix_norm(t(), p="nuc"), np.linalg.svd(A, compute_uv=False).sum(-1))
+    assert paddle.linalg.norm(t(), dtype="float64").dtype == "float64"
+    assert values(paddle.linalg.matrix_rank(t(), tol=t([0.1, 2.0]))) == [3, 1]
+
+
+def test_losses_of_many_classes() -> None:
+    x = t(A[0])
+    x.stop_gradient = False
+    weight = np.arange(20, dtype=np.float32).reshape(5, 4) / 10
+    loss = F.hsigmoid_loss(x, t([0, 3, 5]), 6, t(weight))
+    # The path of a label leads through the halves of label + 6; its last turn is the lowest bit.
+    wanted = []
+    for row, label in zip(A[0].astype(np.float64), (6, 9, 11), strict=True):
+        nodes = [(label >> j + 1, label >> j & 1) for j in range(label.bit_length() - 1)]
+        wanted.append([sum(np.logaddexp(0, s) - bit * s for n, bit in nodes for s in [row @ weight[n - 1]])])
+    near(loss, wanted)
+    loss.sum().backward()
+    assert x.grad.shape == [3, 4]
+    path, code = t([[0, 2, -1], [0, 1, 3], [3, -1, -1]]), t([[0, 1, 0], [1, 0, 1], [1, 0, 0]])
+    near(F.hsigmoid_loss(x, t([0, 1, 2]), 3, t(weight[:4]), None, path, code)[1], [2.119417])
+    logits = np.tanh(A[0])
+    angles = np.arccos(logits)
+    moved = np.where(np.arange(4) == np.array([[0], [3], [1]]), np.cos(angles + 0.1) - 0.2, logits) * 8
+    softmax = np.exp(moved) / np.exp(moved).sum(-1, keepdims=True)
+    loss, soft = F.margin_cross_entropy(t(logits), t([0, 3, 1]), 1.0, 0.1, 0.2, 8.0, None, True, None)
+    near(soft, softmax)
+    near(loss, -np.log(softmax[[0, 1, 2], [0, 3, 1]])[:, None])
+
+
+def test_adaptive_softmax() -> None:
+    head = t(np.ones((4, 4), np.float32) * np.array([1, 2, 3, 4], np.float32))
+    b = A[1].T.copy()
+    tails = [[t(b[:, :2]), t(A[0, :2, :2])], [t(b[:, :1]), t(A[0, :1, :3])]]
+    output, loss = F.adaptive_log_softmax_with_loss(t(A[0]), t([0, 3, 5]), head, tails, [2, 4, 7])
+    inside = [A[0, 1] @ b[:, :2] @ A[0, :2, :2], A[0, 2] @ b[:, :1] @ A[0, :1, :3]]
+    scores = [A[0, i].sum() * np.array([1, 2, 3, 4]) for i in range(3)]
+
+    def log_softmax(x: Any) -> Any:
+        return x - np.log(np.exp(x).sum())
+
+    first = log_softmax(scores[0])[0]
+    second = log_softmax(scores[1])[2] + log_softmax(inside[0])[1]
+    third = log_softmax(scores[2])[3] + log_softmax(inside[1])[1]
+    near(output, [first, second, third])
+    near(loss, -np.mean([first, second, third]))
+    one, _ = F.adaptive_log_softmax_with_loss(t(A[0, 1]), t(3), head, tails, [2, 4, 7])
+    near(one, second)
+
+
+def test_beams_and_centers() -> None:
+    # The example of Paddle's documentation.
+    ids = t([[[2, 2], [6, 1]], [[3, 9], [6, 1]], [[0, 1], [9, 0]]])
+    parents = t([[[0, 0], [1, 1]], [[1, 0], [1, 0]], [[0, 0], [0, 1]]])
+    assert values(F.gather_tree(ids, parents)) == [[[2, 2], [1, 6]], [[3, 3], [6, 1]], [[0, 1], [9, 0]]]
+    places, chosen = F.class_center_sample(t([3, 1, 3]), 5, 4)
+    assert len(values(chosen)) == 4
+    assert [values(chosen)[i] for i in values(places)] == [3, 1, 3]
+
+
+def test_pools_and_dropouts() -> None:
+    x = t(np.abs(A)[None])
+    pooled, mask = F.max_pool2d(x, 2, return_mask=True)
+    near(F.max_unpool2d(pooled, mask, 2).sum(), pooled.sum().numpy())
+    near(paddle.nn.MaxUnPool2D(2, output_size=[3, 4])(pooled, mask).amax([2, 3]), pooled.amax([2, 3]).numpy())
+    windows = np.abs(A).reshape(2, 3, 2, 2)
+    near(F.lp_pool1d(x[0], 3.0, 2), (windows**3).sum(-1) ** (1 / 3))
+    near(paddle.nn.LPPool2D(2, [1, 2])(x), np.sqrt((windows**2).sum(-1))[None])
+    kept = F.dropout1d(paddle.ones([8, 8, 3]), 0.5).numpy()
+    assert (kept == kept[..., :1]).all()
+    assert set(kept.ravel()) == {0, 2}
+    dropped = F.feature_alpha_dropout(paddle.ones([8, 8, 3])).numpy()
+    assert (dropped == dropped[..., :1]).all()
+    y = paddle.ones([100])
+    assert F.dropout(y, 0.5, inplace=True) is y
+    assert set(values(y)) == {0, 2}
+    near(F.prelu(t(), t([0.2, 0.3, 0.4, 0.5]), "NLC"), np.where(A > 0, A, A * np.array([0.2, 0.3, 0.4, 0.5])))
+
+
+def test_pads() -> None:
+    near(paddle.nn.ConstantPad1D([1, 2], 3.0)(t()), np.pad(A, [(0, 0), (0, 0), (1, 2)], constant_values=3))
+    near(paddle.nn.CircularPad2D(1)(t(A[None])), np.pad(A[None], [(0, 0), (0, 0), (1, 1), (1, 1)], "wrap"))
+    near(paddle.nn.ReplicationPad1D(1)(t()), np.pad(A, [(0, 0), (0, 0), (1, 1)], "edge"))
+    near(paddle.nn.ReflectionPad1D(1)(t()), np.pad(A, [(0, 0), (0, 0), (1, 1)], "reflect"))
+
+
+def test_embeddings_and_attention() -> None:
+    table = t(A[0])
+    rows = F.embedding(t([0, 1]), table, max_norm=1.0)
+    near(rows, np.stack([A[0, 0], A[0, 1] / np.linalg.norm(A[0, 1])]))
+    near(table[1], rows[1].numpy())
+    q, kv = t(A[:, :, None].repeat(4, 2)), t(A[:, :, None].repeat(2, 2))
+    few = F.scaled_dot_product_attention(q, kv, kv)
+    near(few, F.scaled_dot_product_attention(q, q, q).numpy())
+
+
+def test_transposed_convolutions_take_groups_where_paddle_does() -> None:
+    x, weight = paddle.ones([1, 2, 2, 2, 2]), paddle.ones([2, 1, 2, 2, 2])
+    assert F.conv3d_transpose(x, weight, None, 1, 0, 0, 2, 1).shape == [1, 2, 3, 3, 3]
+    assert F.conv2d_transpose(x[:, :, 0], weight[:, :, 0], None, 1, 0, 0, 2, 1).shape == [1, 1, 4, 4]
+
+
+def test_printing_and_autocast() -> None:
+    paddle.set_printoptions(precision=2)
+    try:
+        assert "0.33" in repr(t([1 / 3]))
+        assert "0.333" not in repr(t([1 / 3]))
+    finally:
+        paddle.set_printoptions(precision=8)
+    with paddle.autocast("cpu", dtype="bfloat16"):
+        assert paddle.is_autocast_enabled()
+        assert paddle.get_autocast_cpu_dtype() == "bfloat16"
+    with paddle.autocast("cpu", enabled=False):
+        assert not paddle.is_autocast_enabled()
