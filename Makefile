@@ -79,6 +79,7 @@ bench: install
 	cargo bench
 	$(BIN)/python benches/peers.py
 	$(BIN)/python benches/growth.py
+	$(BIN)/python benches/scaling.py
 
 # The wheel as a user gets it, in the environment of our own.
 install: .venv/installed

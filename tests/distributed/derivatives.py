@@ -211,7 +211,8 @@ def objects() -> None:
 def order_in_backward() -> None:
     """The order of communications in a backward pass is that of the graph: latest first, the same on all processes."""
     seen: list[str] = []
-    tell = world._agree
+    tell, debug = world._agree, distributed.is_debug()
+    distributed.set_debug(True)
     world._agree = lambda call: seen.append(call)  # type: ignore[method-assign]
     x = numbers([200, 200], 1).requires_grad_()
     # The branches of the processes differ in how long they take.
@@ -224,6 +225,7 @@ def order_in_backward() -> None:
     del seen[:]
     fg.grad([fg.sum(part) for part in parts], x)
     world._agree = tell  # type: ignore[method-assign]
+    distributed.set_debug(debug)
     everyone = world.allgather_object(seen)
     assert len(seen) == 6
     assert all(other == seen for other in everyone), everyone

@@ -118,7 +118,7 @@ class Reducer:
         self._ready.clear()
         self._started, self._finishing = 0, False
         for bucket in self._buckets:
-            bucket.flat = bucket.request = None
+            bucket.request = None
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -151,7 +151,8 @@ class Reducer:
             x = self._params[i]
             g = x.grad
             parts.append(ops.array_of(ops.zeros(tuple(x.shape), x) if g is None else g).reshape(-1))
-        bucket.flat = np.concatenate(parts)
+        # New memory for each pass would take as long as the copy.
+        bucket.flat = np.concatenate(parts, out=bucket.flat)
         bucket.request = self.comm._transport.start_sum(bucket.flat)
         self._started += 1
 
@@ -169,10 +170,11 @@ class Reducer:
             assert bucket.request is not None, "it has started"
             assert bucket.flat is not None, "it has started"
             bucket.request.wait()
+            np.divide(bucket.flat, bucket.flat.dtype.type(self.comm.size), out=bucket.flat)
             members = [self._params[i] for i in bucket.members]
             for i, x, values in zip(bucket.members, members, _pieces(bucket.flat, members), strict=True):
                 if used[i]:
-                    x.grad = ops.tensor_of(values / values.dtype.type(self.comm.size), x)
+                    x.grad = ops.tensor_of(values, x)
         self._reset()
 
 

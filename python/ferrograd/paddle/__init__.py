@@ -10,6 +10,10 @@ array(6., dtype=float32)
 
 from __future__ import annotations
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from ferrograd import _public
 from ferrograd._autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from ferrograd._core import PaddleTensor as Tensor
@@ -29,7 +33,6 @@ from ferrograd.paddle import (
     base,
     callbacks,
     device,
-    distributed,
     fft,
     fluid,
     framework,
@@ -64,7 +67,6 @@ from ferrograd.paddle.amp import (
     get_autocast_gpu_dtype,
     is_autocast_enabled,
 )
-from ferrograd.paddle.distributed.parallel import DataParallel
 from ferrograd.paddle.hapi import Model, summary
 from ferrograd.paddle.nn._parameter import ParamAttr, create_parameter
 from ferrograd.paddle.nn.initializer import set_global_initializer
@@ -134,5 +136,18 @@ __all__ += _random.__all__
 _in_place = _adapters.in_place_functions(Tensor, __all__)
 globals().update(_in_place)
 __all__ += _in_place
+
+if _TYPE_CHECKING:
+    from ferrograd.paddle import distributed as distributed
+    from ferrograd.paddle.distributed.parallel import DataParallel as DataParallel
+else:
+
+    def __getattr__(name: str) -> _Any:
+        if name == "distributed":
+            return _import_module("ferrograd.paddle.distributed")
+        if name == "DataParallel":
+            return _import_module("ferrograd.paddle.distributed.parallel").DataParallel
+        raise AttributeError(f"module 'ferrograd.paddle' has no attribute {name!r}")
+
 
 __dir__ = _public.names(globals())

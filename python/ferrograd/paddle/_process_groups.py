@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ferrograd._core import ArgumentError, FerrogradError
-from ferrograd.distributed import Communicator, world
+
+if TYPE_CHECKING:
+    from ferrograd.distributed import Communicator
 
 __all__ = [
     "Group",
@@ -24,6 +26,13 @@ __all__ = [
     "new_group",
     "spawn",
 ]
+
+
+def world() -> Communicator:
+    """All processes. Programs that run alone do not pay for the import."""
+    from ferrograd import distributed
+
+    return distributed.world()
 
 
 class Group:

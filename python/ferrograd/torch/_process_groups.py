@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ferrograd._core import ArgumentError, FerrogradError
-from ferrograd.distributed import Communicator, world
+
+if TYPE_CHECKING:
+    from ferrograd.distributed import Communicator
 
 __all__ = [
     "Backend",
@@ -172,6 +174,9 @@ def init_process_group(
     name = "gloo" if backend is None else str(backend).lower().removeprefix("cpu:")
     if not is_backend_available(name):
         raise FerrogradError(f"init_process_group: the backends are 'mpi' and 'gloo', on the CPU, not {backend!r}")
+    # Programs that run alone do not pay for its import.
+    from ferrograd.distributed import world
+
     everyone = world()
     for what, said, found in (
         ("world_size", _said("WORLD_SIZE", world_size), everyone.size),

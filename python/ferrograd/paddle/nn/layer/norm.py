@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from ferrograd._core import Tensor
-from ferrograd.distributed._statistics import normalize
 from ferrograd.paddle._process_groups import found, get_world_size, is_initialized
 from ferrograd.paddle.nn import functional as F
 from ferrograd.paddle.nn._parameter import ParamAttr
@@ -117,6 +116,8 @@ class SyncBatchNorm(_BatchNormBase):
         """The normalized input. In training the running statistics are updated."""
         if not self.training or self._use_global_stats or not is_initialized() or get_world_size() == 1:
             return super().forward(input)
+        from ferrograd.distributed._statistics import normalize
+
         axis = 1 if self._data_format.startswith("NC") else input.ndim - 1
         running, scale = (self._mean, self._variance), (self.weight, self.bias)
         comm, share = found(None).communicator, 1 - self._momentum

@@ -7,7 +7,6 @@ from typing import Any
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
-from ferrograd.distributed._statistics import normalize
 from ferrograd.torch._process_groups import GroupMember, ProcessGroup
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn import init
@@ -162,6 +161,8 @@ class SyncBatchNorm(_BatchNorm):
         group = self.process_group or GroupMember.WORLD
         if not fresh or group is None or group.size() == 1:
             return super()._normalized(input, mean, var, fresh, share)
+        from ferrograd.distributed._statistics import normalize
+
         scale = (self.weight, self.bias)
         return normalize(input, 1, group.communicator, (mean, var), scale, share, self.eps, unbiased=True)
 

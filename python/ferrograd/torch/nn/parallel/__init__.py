@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ferrograd import _public
 from ferrograd.torch.nn.modules.module import Module
-from ferrograd.torch.nn.parallel.distributed import DistributedDataParallel
+
+if TYPE_CHECKING:
+    from ferrograd.torch.nn.parallel.distributed import DistributedDataParallel
 
 __all__ = ["DataParallel", "DistributedDataParallel"]
 
@@ -27,6 +29,14 @@ class DataParallel(Module):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The output of the module."""
         return self.module(*inputs, **kwargs)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "DistributedDataParallel":
+        from ferrograd.torch.nn.parallel.distributed import DistributedDataParallel
+
+        return DistributedDataParallel
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __dir__ = _public.names(globals())
