@@ -14,6 +14,7 @@ import pytest
 from ferrograd._graph.layered_layout import layout
 
 from tests.native.graphs import SVG, chain, edges, leaf, network
+from tests.project.browser import chromium
 
 
 def test_names_of_outputs() -> None:
@@ -28,16 +29,16 @@ def test_text_is_a_tree_that_shows_each_node_once() -> None:
     assert text.splitlines() == [
         "graph of 8 nodes, 2 leaves, 168 B kept",
         "#7 sum float64[]",
-        "  #6 multiply float64[1, 3], keeps 48 B",
-        "    #5 add float64[1, 3]",
-        "      #4 matmul float64[1, 3], keeps 96 B",
-        "        #3 tanh float64[1, 3], keeps 24 B",
-        "          #2 matmul float64[1, 3], keeps 96 B",
-        "            #0 leaf float64[1, 3]",
-        "            #1 leaf 'w' float64[3, 3]",
-        "        #1 leaf, above",
-        "      #0 leaf, above",
-        "    #3 tanh, above",
+        "#6 multiply float64[1, 3], keeps 48 B",
+        "  - #5 add float64[1, 3]",
+        "      - #4 matmul float64[1, 3], keeps 96 B",
+        "          - #3 tanh float64[1, 3], keeps 24 B",
+        "            #2 matmul float64[1, 3], keeps 96 B",
+        "              - #0 leaf float64[1, 3]",
+        "              - #1 leaf 'w' float64[3, 3]",
+        "          - #1 leaf, above",
+        "      - #0 leaf, above",
+        "  - #3 tanh, above",
     ]
 
 
@@ -60,7 +61,7 @@ def test_text_stops_at_the_limit_and_says_how_many_nodes_are_left() -> None:
     graph = fg.graph(chain(100_000))
     assert len(str(graph)) < 20_000
     assert graph.to_text(limit=3).splitlines()[1:] == [
-        *(f"{'  ' * i}#{100_000 - i} negative float64[], {graph[5].place}" for i in range(3)),
+        *(f"#{100_000 - i} negative float64[], {graph[5].place}" for i in range(3)),
         "... and 99,998 more nodes",
     ]
     assert len(graph.to_text(limit=None).splitlines()) == 100_002
@@ -144,8 +145,8 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.rows += tag == "tr"
         self.loads += [v or "" for k, v in attrs if k in ("src", "href", "data") and not (v or "").startswith("#")]
-        self.loads += [tag] * (tag in ("script", "link", "iframe", "img"))
-        if tag != "meta":
+        self.loads += [tag] * (tag in ("link", "iframe", "img"))
+        if tag not in ("meta", "input"):
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -164,6 +165,41 @@ def test_html_is_complete_and_loads_nothing() -> None:
     assert "hidden = fg.tanh(x @ w)" in graph.to_html()
     Page(graph._repr_html_())
     ElementTree.fromstring(graph._repr_svg_())
+
+
+def test_the_page_is_searched_zoomed_and_moved(tmp_path: Path) -> None:
+    graph = fg.graph(network()[0])
+    graph.save(tmp_path / "graph.html")
+    with chromium() as browser:
+        window = browser.new_page(viewport={"width": 900, "height": 700})
+        errors: list[str] = []
+        window.on("pageerror", lambda error: errors.append(str(error)))
+        window.goto((tmp_path / "graph.html").as_uri())
+
+        def view() -> list[float]:
+            return [float(part) for part in window.locator("svg").get_attribute("viewBox").split()]
+
+        window.fill(".fg-bar input", "matmul")
+        assert window.inner_text(".fg-count") == "2 found"
+        assert window.locator(".fg-found").count() == 2
+        window.press(".fg-bar input", "Enter")
+        before = view()
+        window.mouse.move(400, 300)
+        window.mouse.wheel(0, -300)
+        window.wait_for_function(f"document.querySelector('svg').viewBox.baseVal.width < {before[2] - 1}")
+        near = view()
+        window.mouse.down()
+        window.mouse.move(500, 340, steps=4)
+        window.mouse.up()
+        assert view()[0] < near[0]
+        assert view()[2] == near[2]
+        window.select_option(".fg-bar select", "kept")
+        assert window.locator(".fg-node rect[style*=fill]").count() == len(graph)
+        window.click("text=whole graph")
+        assert window.evaluate(
+            "[...document.querySelectorAll('.fg-node')].every(n => n.getBoundingClientRect().top > 0)"
+        )
+        assert not errors
 
 
 @pytest.mark.parametrize("form", ["text", "dot", "mermaid", "svg", "html"])

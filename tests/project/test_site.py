@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.project.browser import chromium
 
 SITE = Path(__file__).parents[2] / "target/site/html"
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1366, "height": 768}
@@ -15,18 +16,11 @@ PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1366, "height": 768}
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium: that of Playwright, or that of the system."""
+    """A browser, if the site is built."""
     if not (SITE / "index.html").exists():
         pytest.skip("the site is not built: make docs")
-    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-    with api.sync_playwright() as playwright:
-        own = playwright.chromium.executable_path
-        found = own if Path(own).exists() else shutil.which("chromium") or shutil.which("google-chrome")
-        if found is None:
-            pytest.skip("there is no Chromium: playwright install chromium")
-        running = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+    with chromium() as running:
         yield running
-        running.close()
 
 
 @pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desktop"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
+from ferrograd._graph import viewer
 from ferrograd._graph.layered_layout import layout
 from ferrograd._graph.nodes import Node, Snapshot, format_bytes, plural
 
@@ -96,7 +97,7 @@ def _short(text: str) -> str:
 
 
 def svg(graph: Snapshot, limit: int | None, links: bool = False) -> str:
-    """The graph as an SVG picture. With ``links`` each node is a link to its row in the table."""
+    """The graph as an SVG picture. With ``links`` each node is a link to its row in the table, and has its costs."""
     nodes = graph.nearest(limit)
     index = {node.id: i for i, node in enumerate(nodes)}
     roots = {node.id for node in graph.roots}
@@ -143,7 +144,9 @@ def svg(graph: Snapshot, limit: int | None, links: bool = False) -> str:
         x, kind = _MARGIN + found.x[i], ["fg-node"]
         kind += ["fg-leaf"] * node.is_leaf + ["fg-root"] * (node.id in roots) + ["fg-freed"] * (node.holding == "freed")
         title = f"{node}\n{node.site or ''}\n{node.source}".rstrip()
-        parts.append(f'<g class="{" ".join(kind)}" data-id="{node.id}">' + (f'<a href="#n{node.id}">' * links))
+        costs = f' data-kept="{node.kept}"' if links else ""
+        costs += f' data-us="{node.seconds * 1e6:.1f}"' if links and node.seconds is not None else ""
+        parts.append(f'<g class="{" ".join(kind)}" data-id="{node.id}"{costs}>' + (f'<a href="#n{node.id}">' * links))
         parts.append(f"<title>{escape(title)}</title>")
         corner = 14 if node.is_leaf else 3
         box = f'x="{x - widths[i] / 2:.1f}" y="{y(found.row[i]):.1f}" width="{widths[i]:.1f}" height="{_HEIGHT}"'
@@ -199,7 +202,6 @@ def fragment(graph: Snapshot, limit: int | None) -> str:
 
 _PAGE = (
     "body{font:14px system-ui,sans-serif;margin:1.5em;color:#1d2733;background:#fff}"
-    ".fg-picture{overflow:auto;max-height:80vh;border:1px solid #d5dae0}"
     "table{border-collapse:collapse;margin-top:1.5em}"
     "th,td{text-align:left;padding:.25em .8em;border-bottom:1px solid #e3e7eb;vertical-align:top}"
     "tr:target{background:#fff3c4}"
@@ -207,12 +209,14 @@ _PAGE = (
 
 
 def page(graph: Snapshot, limit: int | None) -> str:
-    """The picture and the table as an HTML page."""
+    """The picture, which can be zoomed, moved, searched and coloured, and the table, as an HTML page of one file."""
     summary, nodes = escape(graph.summary()), graph.nearest(limit)
     rest = more(graph, nodes)
     left = f"<p>{escape(rest)} not shown.</p>" if rest else ""
+    bar = viewer.BAR.format(time=viewer.TIME if graph.seconds else "")
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{summary}</title>'
-        f"<style>{_PAGE}</style></head><body>\n<h1>{summary}</h1>\n{left}"
-        f'<div class="fg-picture">{svg(graph, limit, links=True)}</div>\n{_table(graph, nodes, True)}\n</body></html>\n'
+        f"<style>{_PAGE}{viewer.STYLE}</style></head><body>\n<h1>{summary}</h1>\n{left}{bar}"
+        f'<div class="fg-picture">{svg(graph, limit, links=True)}</div>\n{_table(graph, nodes, True)}\n'
+        f"<script>{viewer.SCRIPT}</script>\n</body></html>\n"
     )

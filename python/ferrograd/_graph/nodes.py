@@ -244,29 +244,34 @@ class Snapshot(Sequence[Node]):
     def to_text(self, limit: int | None = 200) -> str:
         """A tree of at most ``limit`` lines, from the roots to the leaves. A node that is used again is expanded once.
 
+        The input of an op with one input stands below it, and each of several inputs begins with a dash.
+
         >>> x = fg.tensor([1.0, 2.0], requires_grad=True)
         >>> print(fg.graph(fg.sin(x) * x).to_text())
         graph of 3 nodes, 1 leaf, 16 B kept
         #2 multiply float32[2], keeps 16 B, ...
-          #1 sin float32[2], keeps 8 B, ...
+          - #1 sin float32[2], keeps 8 B, ...
             #0 leaf float32[2], ...
-          #0 leaf, above
+          - #0 leaf, above
         """
         most = len(self) * 2 + sum(map(len, self.record.inputs)) if limit is None else check_limit(limit)
         lines = [self.summary()]
         shown: set[int] = set()
-        waiting = [(node, out, 0) for node, out in reversed(self.record.roots)]
+        waiting = [(node, out, 0, "") for node, out in reversed(self.record.roots)]
         while waiting and len(lines) <= most:
-            i, out, depth = waiting.pop()
+            i, out, depth, dash = waiting.pop()
             node = self[i]
-            indent = "  " * depth if depth <= _DEEPEST else "  " * _DEEPEST + f"({depth}) "
+            indent = "    " * depth if depth <= _DEEPEST else "    " * _DEEPEST + f"({depth}) "
+            indent = indent[: len(indent) - len(dash)] + dash
             through = f"output {out} of " if len(self.record.values[i]) > 1 else ""
             if i in shown:
                 lines.append(f"{indent}{through}#{i} {node.op}, above")
                 continue
             shown.add(i)
             lines.append(f"{indent}{through}{node}")
-            waiting.extend((*p, depth + 1) for p in reversed(self.record.inputs[i]) if p is not None)
+            inputs = [p for p in reversed(self.record.inputs[i]) if p is not None]
+            several = len(inputs) > 1
+            waiting.extend((*p, depth + several, "- " * several) for p in inputs)
         if len(shown) < len(self):
             lines.append(f"... and {plural(len(self) - len(shown), 'more node')}")
         return "\n".join(lines)
