@@ -43,7 +43,14 @@ def test_module(name: str) -> None:
 #: The public functions and classes of the native interface.
 PUBLIC = {
     f"{place}.{name}": value
-    for place in ("ferrograd", "ferrograd.fft", "ferrograd.func", "ferrograd.linalg", "ferrograd.testing")
+    for place in (
+        "ferrograd",
+        "ferrograd.distributed",
+        "ferrograd.fft",
+        "ferrograd.func",
+        "ferrograd.linalg",
+        "ferrograd.testing",
+    )
     for name in importlib.import_module(place).__all__
     if callable(value := getattr(importlib.import_module(place), name))
 }

@@ -47,7 +47,13 @@ def set_debug(on: bool, timeout: float | None = None) -> None:
 
 
 def is_debug() -> bool:
-    """Whether the debug mode is on."""
+    """Whether the debug mode is on.
+
+    >>> from ferrograd import distributed
+    >>> distributed.set_debug(False)
+    >>> distributed.is_debug()
+    False
+    """
     return _settings.debug
 
 

@@ -69,6 +69,13 @@ def load(path: str | os.PathLike[str], communicator: Communicator | None = None,
     Raises:
         FileNotFoundError: there is none.
         FerrogradError: it is damaged.
+
+    >>> import tempfile, os
+    >>> from ferrograd import distributed
+    >>> path = os.path.join(tempfile.mkdtemp(), "step-1")
+    >>> distributed.save(path, [fg.tensor(3.0), (None, "a")])
+    >>> distributed.load(path)
+    [Tensor(3., dtype=float32), (None, 'a')]
     """
     folder = Path(path)
     # All processes read what was written before any of them came here.
