@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -195,7 +196,7 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, nam
     """The numbers ``start``, ``start + step``, … up to ``end``, which is included. :func:`arange` leaves it out."""
     start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
     start, end = (0, start) if end is None else (start, end)
-    if step == 0 or (end - start) / step < 0:
+    if step == 0 or not 0 <= (end - start) / step < math.inf:
         raise ArgumentError(f"range: no steps of {step} lead from {start} to {end}")
     steps = ops.arange(0, int((end - start) / step) + 1, 1, "float64")
     return ops.cast(steps * step + start, ops.get_default_dtype() if dtype is None else dtype)

@@ -91,6 +91,8 @@ def margin_cross_entropy(
     if reduction not in ("mean", "sum", "none", None):
         raise ArgumentError(f"margin_cross_entropy: reduction is 'mean', 'sum' or None, not {reduction!r:.40}")
     logits = _arguments.tensor(logits, "margin_cross_entropy", "logits")
+    if logits.ndim != 2:
+        raise ShapeError(f"margin_cross_entropy: logits are [batch, classes], not of the shape {list(logits.shape)}")
     classes = logits.shape[-1]
     index = _constant(_labels(label, "margin_cross_entropy", classes))
     mine = ops.equal(ops.arange(0, classes, 1, "int64"), ops.expand_dims(index, -1))
