@@ -387,6 +387,16 @@ def test_edges_are_those_of_numpy(name: str, width: str) -> None:
         assert not turned.any(), [(grid[i], got[i], want[i]) for i in np.flatnonzero(turned)[:5]]
 
 
+def test_nan_in_one_part_is_that_of_c99() -> None:
+    x = fg.tensor([complex(0, np.nan), complex(np.nan, 1e300)], dtype="complex128")
+    found = fg.acosh(x).numpy()[0]
+    assert np.isnan(found.real)
+    assert found.imag == np.pi / 2
+    found = fg.atanh(x).numpy()[1]
+    assert np.isnan(found.real)
+    assert np.isnan(found.imag)
+
+
 def test_products_of_matrices() -> None:
     generator = np.random.default_rng(0)
 

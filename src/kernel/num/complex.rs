@@ -371,6 +371,9 @@ fn acosh(z: c128) -> c128 {
     if is_large(z) {
         return Complex::new(ln_of_double(z), y.atan2(x));
     }
+    if x == 0.0 && y.is_nan() {
+        return Complex::new(y, FRAC_PI_2);
+    }
     let (a, b) = (sqrt(Complex::new(x - 1.0, y)), sqrt(Complex::new(x + 1.0, y)));
     Complex::new(libm::asinh(a.re * b.re + a.im * b.im), 2.0 * a.im.atan2(b.re))
 }
@@ -402,6 +405,9 @@ fn atanh(z: c128) -> c128 {
     let high = y.abs();
     if x.is_infinite() || y.is_infinite() {
         return Complex::new(0.0, if y.is_nan() { y } else { FRAC_PI_2.copysign(y) });
+    }
+    if x.is_nan() {
+        return NAN;
     }
     if x > LARGE || high > LARGE {
         let h = (0.5 * x).hypot(0.5 * y);
