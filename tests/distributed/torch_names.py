@@ -175,6 +175,15 @@ def data_parallel(n: int, rank: int) -> None:
     strict(x, True).sum().backward()
     with pytest.raises(RuntimeError, match=r"left\.weight.*find_unused_parameters=True"):
         strict(x, True)
+    # A pass that fails leaves nothing behind.
+    failing = DDP(nn.Sequential(nn.Linear(2, 300), nn.Linear(300, 1)), bucket_cap_mb=0.0001)
+    hook = failing.module[0].weight.register_hook(lambda g: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        failing(x).sum().backward()
+    hook.remove()
+    failing.zero_grad()
+    failing(x).sum().backward()
+    assert failing.module[1].bias.grad.item() == 1
     for dtype in (torch.bfloat16, torch.complex64):
         layer = DDP(nn.Linear(2, 1, dtype=dtype))
         loss = layer(x.to(dtype)).sum()

@@ -75,9 +75,10 @@ class Reducer:
         self._names = [name for name, _ in named]
         self._params = [x for _, x in named]
         self._buckets = self._cut(bucket_bytes)
+        self._bucket_of = {i: k for k, bucket in enumerate(self._buckets) for i in bucket.members}
         self._ready: set[int] = set()
         self._started = 0
-        self._finishing = False
+        self._ended = False
         me = weakref.ref(self)
         for i, x in enumerate(self._params):
             x.register_post_accumulate_grad_hook(_hook(me, i))
@@ -103,7 +104,7 @@ class Reducer:
         Raises:
             RuntimeError: the last pass has left out some parameters.
         """
-        if self._ready and not self._finishing:
+        if self._ready and self._ended:
             missing = [self._names[i] for i in range(len(self._params)) if i not in self._ready]
             self._reset()
             raise RuntimeError(
@@ -116,9 +117,12 @@ class Reducer:
 
     def _reset(self) -> None:
         self._ready.clear()
-        self._started, self._finishing = 0, False
+        self._started = 0
         for bucket in self._buckets:
-            bucket.request = None
+            if bucket.request is not None:
+                # What a failed pass has started still writes to its array.
+                bucket.request.wait()
+                bucket.request = None
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -133,15 +137,28 @@ class Reducer:
         """The gradient of a parameter is complete."""
         if not self.sync or self.comm.size == 1:
             return
-        self._ready.add(i)
+        if self._bucket_of[i] < self._started:
+            raise RuntimeError(
+                f"Expected to mark a variable ready only once: {self._names[i]} has got another gradient after its "
+                "first was sent. Call the model before each backward pass, or use no_sync()"
+            )
         for bucket in self._buckets[: self._started]:
             assert bucket.request is not None, "it has started"
             bucket.request.test()
+        self._ready.add(i)
+        self._ended = False
         while self._started < len(self._buckets) and self._ready.issuperset(self._buckets[self._started].members):
             self._start()
-        if not self._finishing and (self.find_unused or self._started == len(self._buckets)):
-            self._finishing = True
-            _core.queue_callback(self._finish)
+        # A pass that fails does not get there.
+        _core.queue_callback(self._end)
+
+    def _end(self) -> None:
+        """At the end of a pass, for each gradient in it."""
+        if self._ended:
+            return
+        self._ended = True
+        if self.find_unused or self._started == len(self._buckets):
+            self._finish()
 
     def _start(self) -> None:
         """Starts to sum the next bucket. A gradient that is missing counts as zeros."""
@@ -157,7 +174,7 @@ class Reducer:
         self._started += 1
 
     def _finish(self) -> None:
-        """At the end of the pass: waits for all sums and stores the averages."""
+        """Waits for all sums and stores the averages."""
         while self._started < len(self._buckets):
             self._start()
         self.comm._agree(f"the gradients of {len(self._params)} parameters")
