@@ -7,11 +7,14 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 from xml.etree import ElementTree
 
 import ferrograd as fg
 import pytest
 from ferrograd._graph.layered_layout import layout
+from ferrograd._graph.places import short
 
 from tests.native.graphs import SVG, chain, edges, leaf, network
 from tests.project.browser import chromium
@@ -165,6 +168,22 @@ def test_html_is_complete_and_loads_nothing() -> None:
     assert "hidden = fg.tanh(x @ w)" in graph.to_html()
     Page(graph._repr_html_())
     ElementTree.fromstring(graph._repr_svg_())
+
+
+def test_the_lines_of_a_notebook_are_those_of_its_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Shell:
+        class compile:
+            @staticmethod
+            def format_code_name(name: str) -> tuple[str, str] | None:
+                return ("Cell", "In[2]") if name == "/tmp/ipykernel_7/123.py" else None
+
+    notebook: Any = ModuleType("IPython")
+    notebook.get_ipython = Shell
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    assert short("/tmp/ipykernel_7/123.py:4") == "In[2]:4"
+    assert short("/home/me/program.py:4") == "program.py:4"
+    notebook.get_ipython = lambda: None
+    assert short("/tmp/ipykernel_7/123.py:4") == "123.py:4"
 
 
 def test_the_page_is_searched_zoomed_and_moved(tmp_path: Path) -> None:

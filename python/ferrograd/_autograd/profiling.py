@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from ferrograd import _core, _html
 from ferrograd._autograd.debugging import watched
 from ferrograd._graph.nodes import check_limit
+from ferrograd._graph.places import short
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Profile:
     def _rows(self) -> list[tuple[str, tuple[Cost, Cost]]]:
         """The name of each op, or of each op and line, with its costs forward and backward."""
         if self.sites:
-            return [(f"{op} {os.path.basename(site)}", costs) for (op, site), costs in self.sites.items()]
+            return [(f"{op} {short(site)}", costs) for (op, site), costs in self.sites.items()]
         names = sorted(self.forward.keys() | self.backward.keys())
         return [(name, (self.forward.get(name, Cost()), self.backward.get(name, Cost()))) for name in names]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import linecache
-import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, GradientEdge, IndexOutOfRange, Tensor
+from ferrograd._graph.places import short
 
 # The largest indentation of the text, in levels.
 _DEEPEST = 24
@@ -168,8 +168,8 @@ class Node:
 
     @property
     def place(self) -> str:
-        """``file:line`` without the folder; empty if the call is unknown."""
-        return os.path.basename(self.site) if self.site else ""
+        """``file:line`` without the folder, or ``In[2]:1`` in a notebook; empty if the call is unknown."""
+        return short(self.site) if self.site else ""
 
 
 class Snapshot(Sequence[Node]):

@@ -1,0 +1,21 @@
+"""How places in a program are shown."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def short(site: str) -> str:
+    """A place ``file:line`` with the cell of a notebook (``In[2]:1``), or with the file without its folder.
+
+    >>> from ferrograd._graph.places import short
+    >>> short("/home/me/program.py:3")
+    'program.py:3'
+    """
+    file, _, line = site.rpartition(":")
+    notebook = sys.modules.get("IPython")
+    shell = notebook.get_ipython() if notebook is not None else None
+    # IPython knows the cells by the names of the files that it pretends to have compiled.
+    cell = shell.compile.format_code_name(file) if shell is not None else None
+    return f"{cell[1]}:{line}" if cell is not None else os.path.basename(site)
