@@ -295,6 +295,7 @@ class CompiledFunction:
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         modes = _core.program_modes() if _ENABLED else None
         if modes is None:
             return self._function(*args, **kwargs)
@@ -366,6 +367,7 @@ class CompiledFunction:
 
     def _first(self, args: Any, kwargs: Any, modes: Any) -> Any:
         """Calls the function where there is no program yet."""
+        __tracebackhide__ = True
         self._sources = _sources(getattr(self._function, "forward", self._function))
         reader = _Reader(modes)
         try:
@@ -428,6 +430,7 @@ class CompiledFunction:
 
     def _trace(self, args: Any, kwargs: Any, tensors: list[Tensor], modes: Any) -> tuple[Any, _Program | None, str]:
         """Calls the function while its ops are traced. Returns its result and the program, or why there is none."""
+        __tracebackhide__ = True
         tracer = _core.Tracer(tensors)
         try:
             used = tracer.arguments()

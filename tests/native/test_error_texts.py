@@ -1,8 +1,10 @@
 """The text of an error says what to type next."""
 
 import io
+import traceback
 import zipfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import ferrograd as fg
@@ -10,6 +12,7 @@ import ferrograd.paddle as paddle
 import ferrograd.torch as torch
 import numpy as np
 import pytest
+from ferrograd import func
 from scipy import special
 
 # The type checker would see these mistakes.
@@ -127,3 +130,47 @@ def test_the_cpu_is_accepted_as_a_device() -> None:
     for device in ("cpu", torch.device("cpu"), torch.device("cpu", 0), None, torch.ones(1).device):
         assert np.asarray(torch.zeros(2, device=device)).shape == (2,)
         assert torch.device(device or "cpu").type == "cpu"
+
+
+def refused(x: Any) -> Any:
+    return x + fg.ones(7)
+
+
+X = fg.ones(2)
+#: Calls that run a function of the user's, or walk a record of it.
+CALLS: dict[str, Callable[[], Any]] = {
+    "grad": lambda: func.grad(refused)(X),
+    "value_and_grad": lambda: func.value_and_grad(refused)(X),
+    "jacrev": lambda: func.jacrev(refused)(X),
+    "jacfwd": lambda: func.jacfwd(refused)(X),
+    "jacobian": lambda: func.jacobian(refused)(X),
+    "hessian": lambda: func.hessian(refused)(X),
+    "hessian_diagonal": lambda: func.hessian_diagonal(refused)(X),
+    "vmap": lambda: func.vmap(refused)(fg.ones((3, 2))),
+    "jit": lambda: func.jit(refused)(X),
+    "jvp": lambda: func.jvp(refused, (X,), (X,)),
+    "vjp": lambda: func.vjp(refused, X),
+    "hvp": lambda: func.hvp(refused, (X,), (X,)),
+    "vhp": lambda: func.vhp(refused, (X,), fg.ones(())),
+    "linearize": lambda: func.linearize(refused, X),
+    "taylor": lambda: func.taylor(refused, X, X, 2),
+    "sparse_jacobian": lambda: func.sparse_jacobian(refused, X),
+    "checkpoint": lambda: fg.checkpoint(refused, fg.tensor([1.0, 2.0], requires_grad=True)),
+    "backward": lambda: fg.backward(fg.tensor([1.0, 2.0], requires_grad=True) * 2),
+    "fg.grad": lambda: fg.grad(fg.ones(()), X),
+    "torch": lambda: torch.autograd.grad(torch.ones(()), torch.ones(())),
+    "paddle": lambda: paddle.grad(paddle.ones([]), paddle.ones([])),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_traceback_shows_the_lines_of_the_user(name: str) -> None:
+    """IPython and pytest leave frames out that say so; those of the library do."""
+    with pytest.raises(fg.FerrogradError) as caught:
+        CALLS[name]()
+    folder = str(Path(fg.__file__).parent)
+    frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
+    own = [frame for frame in frames if frame.f_code.co_filename.startswith(folder)]
+    assert own
+    shown = [frame.f_code.co_name for frame in own if "__tracebackhide__" not in frame.f_locals]
+    assert not shown

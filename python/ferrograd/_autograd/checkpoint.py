@@ -142,6 +142,7 @@ def checkpoint(
     >>> fg.allclose(fg.grad(y, x), fg.cos(x) * y)
     True
     """
+    __tracebackhide__ = True
     if determinism_check not in ("default", "none"):
         raise ArgumentError(f"checkpoint: determinism_check must be 'default' or 'none', not {determinism_check!r}")
     first, second = context_fn() if context_fn else (contextlib.nullcontext(), contextlib.nullcontext())

@@ -109,6 +109,7 @@ def grad(
     >>> dy.item(), fg.grad(dy, x).item()
     (27.0, 18.0)
     """
+    __tracebackhide__ = True
     if callable(outputs) and not isinstance(outputs, Tensor):
         raise ArgumentError("grad: outputs is a function, not a Tensor; for a function use ferrograd.func.grad(f)(x)")
     if inputs is None:
@@ -145,6 +146,7 @@ def backward(
     >>> x.grad.numpy()
     array([2., 4.], dtype=float32)
     """
+    __tracebackhide__ = True
     _core.backward(
         ends(tensors, "backward: tensors"),
         cotangents(grad_tensors),

@@ -31,6 +31,7 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool 
 
     @wraps(f)
     def gradient(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         record = Record("grad", f, args, kwargs, argnums, has_aux)
         found = record.as_wrt(record.gradient())
         return (found, record.settled(record.aux)) if has_aux else found
@@ -103,6 +104,7 @@ def value_and_grad_as(
 
     @wraps(f)
     def both(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        __tracebackhide__ = True
         record = Record(what, f, args, kwargs, argnums, has_aux)
         found = record.as_wrt(record.gradient())
         return record.with_aux if has_aux else record.value, found
@@ -122,6 +124,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> [g.item() for g in pullback(fg.tensor(1.0))]
     [5.0, 2.0]
     """
+    __tracebackhide__ = True
     record = Record("vjp", f, primals, argnums=range(len(primals)), has_aux=has_aux, lasting=True)
 
     def pullback(cotangent: Any) -> Any:
@@ -135,6 +138,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 
 def _moved(what: str, f: Callable[..., Any], primals: Any, has_aux: bool = False, lasting: bool = False) -> Record:
+    __tracebackhide__ = True
     places = range(len(primals))
     return Record(what, f, primals, argnums=places, has_aux=has_aux, writable=True, lasting=lasting)
 
@@ -153,6 +157,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fals
     >>> jvp(lambda x: x * x, (fg.tensor(3.0),), (fg.tensor(10.0),))[1].item()
     60.0
     """
+    __tracebackhide__ = True
     primals, tangents = several(primals, tangents)
     record = _moved("jvp", f, primals, has_aux)
     moved = record.pushed(matching(tangents, record.wrt, record.inside, "jvp: the tangents"))
@@ -173,6 +178,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     >>> value.item(), along(fg.tensor(1.0)).item(), along(fg.tensor(10.0)).item()
     (9.0, 6.0, 60.0)
     """
+    __tracebackhide__ = True
     record = _moved("linearize", f, primals, lasting=True)
 
     def along(*tangents: Any) -> Any:

@@ -237,6 +237,7 @@ def _jacobian(
 ) -> Callable[..., Any]:
     @wraps(f)
     def derivative(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         executor, retries = workers
         call = (what, f, args, kwargs, argnums, has_aux, writable)
         if executor is not None:

@@ -23,6 +23,7 @@ def hvp(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
     >>> hvp(lambda x: (x**3).sum(), (fg.tensor([1.0, 2.0]),), (fg.tensor([1.0, 1.0]),))[1][0].tolist()
     [6.0, 12.0]
     """
+    __tracebackhide__ = True
     alone = not isinstance(primals, (tuple, list, Iterator))
     primals, tangents = several(primals, tangents)
     both = value_and_grad_as("hvp", f, range(len(primals)))
@@ -42,6 +43,7 @@ def vhp(f: Callable[..., Any], primals: Any, cotangents: Any) -> tuple[Any, Any]
     >>> vhp(lambda x: (x**3).sum(), (fg.tensor([1.0, 2.0]),), (fg.tensor([1.0, 1.0]),))[1][0].tolist()
     [6.0, 12.0]
     """
+    __tracebackhide__ = True
     alone = not isinstance(primals, (tuple, list, Iterator))
     primals, cotangents = several(primals, cotangents)
     record = Record("vhp", f, primals, argnums=range(len(primals)))
@@ -68,7 +70,10 @@ def hessian_diagonal(
 
     @wraps(f)
     def diagonal(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+
         def gradients(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
             return value_and_grad_as("hessian_diagonal", f, argnums)(*args, **kwargs)[1]
 
         record = Record("hessian_diagonal", gradients, args, kwargs, argnums)
@@ -101,12 +106,14 @@ def taylor(f: Callable[..., Any], x: Any, v: Any, order: int) -> list[Any]:
     >>> [y.item() for y in taylor(lambda x: x**3, fg.tensor(2.0), fg.tensor(1.0), 3)]
     [8.0, 12.0, 12.0, 6.0]
     """
+    __tracebackhide__ = True
     if not isinstance(order, int) or not 0 <= order <= 170:
         raise ArgumentError(f"taylor: order must be an int from 0 to 170, not {order!r}")
     at = [real(a, "taylor: x") for a in _tree.leaves(x)]
     along = matching(v, x, at, "taylor: v")
 
     def moved(*at: Tensor) -> Any:
+        __tracebackhide__ = True
         return f(_tree.rebuilt(x, iter(at)))
 
     record = Record("taylor", moved, tuple(at), argnums=range(len(at)))

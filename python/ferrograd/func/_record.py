@@ -120,6 +120,7 @@ class Record:
         writable: bool = False,
         lasting: bool = False,
     ) -> None:
+        __tracebackhide__ = True
         self.what = what
         places = chosen(what, args, argnums)
         self.wrt = args[places[0]] if isinstance(argnums, int) else tuple(args[i] for i in places)

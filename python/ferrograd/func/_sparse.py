@@ -171,6 +171,7 @@ def sparse_jacobian(f: Callable[[Any], Any], x: Tensor, pattern: Any = None) -> 
     >>> j.rows.tolist(), j.cols.tolist(), j.values.tolist()
     ([0, 0, 1, 1], [0, 1, 1, 2], [2.0, 1.0, 3.0, 2.0])
     """
+    __tracebackhide__ = True
     x = real(x, "sparse_jacobian: x")
     record = Record("sparse_jacobian", f, (x,))
     if len(record.outputs) != 1:

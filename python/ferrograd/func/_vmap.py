@@ -67,6 +67,7 @@ def vmap(
 
     @wraps(f)
     def batched(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         values = _tree.leaves(args)
         wanted = list(in_axes) if isinstance(in_axes, list) else in_axes
         axes = _tree.spread(tuple(wanted) if isinstance(wanted, list) else wanted, args, "vmap: in_axes")
@@ -74,6 +75,7 @@ def vmap(
         batch_size = _batch_size(values, axes, axis_size)
 
         def some(start: int, end: int) -> tuple[Any, list[Any]]:
+            __tracebackhide__ = True
             part = [
                 x if a is None or (start, end) == (0, batch_size) else _core.native.narrow(x, a, start, end - start)
                 for x, a in zip(values, axes, strict=True)

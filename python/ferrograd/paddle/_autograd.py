@@ -87,6 +87,7 @@ def grad(
     >>> paddle.grad(x * x, x)[0].numpy()
     array([2., 4.], dtype=float32)
     """
+    __tracebackhide__ = True
     if retain_graph is not None and not isinstance(retain_graph, bool):
         raise ArgumentError(f"retain_graph must be None, True or False, not {retain_graph!r}")
     check_bool(create_graph, "create_graph")

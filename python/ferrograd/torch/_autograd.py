@@ -47,6 +47,7 @@ def grad(
     >>> torch.autograd.grad((x * x).sum(), x)[0].numpy()
     array([2., 4.], dtype=float32)
     """
+    __tracebackhide__ = True
     if not only_inputs:
         warnings.warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
