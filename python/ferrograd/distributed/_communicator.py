@@ -25,9 +25,10 @@ REDUCTIONS = ("sum", "mean", "max", "min", "prod")
 class Communicator(Group):
     """A group of processes. Its methods are collective: all processes call the same ones in the same order.
 
-    Each process has a tensor of the same shape and dtype. All methods but those on objects can be differentiated, to
-    any order and in both modes, under ``vmap`` and in checkpoints. The gradient of a process is that of the sum over
-    all processes of the values that they differentiate, so all of them call ``backward`` or ``grad`` together.
+    Each process has a tensor of the same shape and dtype. All methods on tensors but :meth:`sum_in_order` can be
+    differentiated, to any order and in both modes, under ``vmap`` and in checkpoints. The gradient of a process is that
+    of the sum over all processes of the values that they differentiate, so all of them call ``backward`` or ``grad``
+    together.
 
     float16 and bfloat16 are sent and summed as float32. A contiguous tensor is sent from its own memory; what is
     received is copied once.
@@ -68,7 +69,7 @@ class Communicator(Group):
         if op not in REDUCTIONS:
             raise ArgumentError(f"allreduce: op must be one of {', '.join(REDUCTIONS)}, not {op!r}")
         if op in ("sum", "mean"):
-            if op == "mean" and x.dtype.kind not in "fcV":
+            if op == "mean" and x.dtype.kind not in "fc":
                 raise _core.DtypeError(f"allreduce: the mean of {x.dtype.name} is not defined; cast to a float dtype")
             found = ops.AllReduce.apply(x.astype("int64") if x.dtype.kind == "b" else x, self)
             return found / self.size if op == "mean" else found  # type: ignore[no-any-return]
