@@ -2,9 +2,10 @@
 
 use faer::diag::Diag;
 use faer::dyn_stack::MemStack;
-use faer::linalg::evd::{ComputeEigenvectors, evd_cplx, evd_real, evd_scratch};
+use faer::linalg::evd::{ComputeEigenvectors, EvdParams, SchurParams, evd_cplx, evd_real, evd_scratch};
 use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
-use faer::{Mat, Par};
+use faer::traits::ComplexField;
+use faer::{Auto, Mat, Par, Spec};
 
 use super::batch::{Batch, BatchOutput, Scalar, cube, matrix, scratch, zeros};
 use super::orthogonal::scale;
@@ -21,9 +22,9 @@ fn of_complex(a: &Mat<c128>, vectors: bool) -> Result<Option<Pairs>, NoMemory> {
     let n = a.nrows();
     let mut w = Diag::<c128>::zeros(n);
     let mut v = vectors.then(|| zeros(n, n)).transpose()?;
-    let mut memory = scratch(evd_scratch::<c128>(n, NO, wanted(vectors), Par::Seq, Default::default()))?;
+    let mut memory = scratch(evd_scratch::<c128>(n, NO, wanted(vectors), Par::Seq, parameters()))?;
     let (stack, to) = (MemStack::new(&mut memory), v.as_mut().map(Mat::as_mut));
-    let done = evd_cplx(a.as_ref(), w.as_mut(), None, to, Par::Seq, stack, Default::default());
+    let done = evd_cplx(a.as_ref(), w.as_mut(), None, to, Par::Seq, stack, parameters());
     let w = matrix(n, 1, |i, _| w.column_vector()[i])?;
     Ok(done.is_ok().then_some((w, v)))
 }
@@ -32,9 +33,9 @@ fn of_real(a: &Mat<f64>, vectors: bool) -> Result<Option<Pairs>, NoMemory> {
     let n = a.nrows();
     let (mut re, mut im) = (Diag::<f64>::zeros(n), Diag::<f64>::zeros(n));
     let mut both = vectors.then(|| zeros::<f64>(n, n)).transpose()?;
-    let mut memory = scratch(evd_scratch::<f64>(n, NO, wanted(vectors), Par::Seq, Default::default()))?;
+    let mut memory = scratch(evd_scratch::<f64>(n, NO, wanted(vectors), Par::Seq, parameters()))?;
     let (stack, to) = (MemStack::new(&mut memory), both.as_mut().map(Mat::as_mut));
-    if evd_real(a.as_ref(), re.as_mut(), im.as_mut(), None, to, Par::Seq, stack, Default::default()).is_err()
+    if evd_real(a.as_ref(), re.as_mut(), im.as_mut(), None, to, Par::Seq, stack, parameters()).is_err()
     {
         return Ok(None);
     }
@@ -51,6 +52,20 @@ fn of_real(a: &Mat<f64>, vectors: bool) -> Result<Option<Pairs>, NoMemory> {
     };
     let v = both.as_ref().map(vectors).transpose()?;
     Ok(Some((w, v)))
+}
+
+/// faer's parameters. Without the standard library it has no window at all for some sizes.
+fn parameters<T: ComplexField>() -> Spec<EvdParams, T> {
+    extern "C" fn window(n: usize, active: usize) -> usize {
+        let of_faer: SchurParams = Auto::<f64>::auto();
+        match n {
+            150..590 => (n as f64 / (n as f64).log2()) as usize,
+            _ => (of_faer.recommended_deflation_window)(n, active),
+        }
+    }
+    let mut parameters: EvdParams = Auto::<T>::auto();
+    parameters.schur.recommended_deflation_window = window;
+    Spec::new(parameters)
 }
 
 const NO: ComputeEigenvectors = ComputeEigenvectors::No;
