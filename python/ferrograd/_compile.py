@@ -163,6 +163,32 @@ def _sources(function: Any) -> list[_Source]:
     return found
 
 
+def _pattern(value: Any, tensors: list[Tensor]) -> tuple[str, Any]:
+    """What tells a value apart, for calls without Python: the same parts that :class:`_Reader` reads."""
+    kind = value.__class__
+    if isinstance(value, Tensor):
+        place = next((i for i, x in enumerate(tensors) if x is value), len(tensors))
+        if place == len(tensors):
+            tensors.append(value)
+        return "tensor", (kind, place)
+    if kind in (int, float, str, bytes):
+        return "equal", value
+    if kind in (list, tuple):
+        return "sequence", (kind, [_pattern(x, tensors) for x in value])
+    if kind is dict:
+        return "dict", [(name, _pattern(x, tensors)) for name, x in value.items()]
+    if isinstance(value, (bool, type(None), type(...), types.FunctionType, types.BuiltinFunctionType)):
+        return "same", value
+    if (
+        isinstance(value, (*_PLAIN, float, np.generic, np.ndarray, set, frozenset, slice))
+        or value is _Source
+        or hasattr(value, "training")
+        or children(value) is not None
+    ):
+        raise _Refused("it is compared in Python")
+    return "same", value
+
+
 class _Program:
     """What runs in the place of a function for one kind of arguments."""
 
@@ -174,6 +200,12 @@ class _Program:
         self._leaves = leaves
         self.tracked = tracked
         self.shapes_depend_on_numbers = False
+        #: How the outputs make up the result, if that is simple.
+        self.shape: str | None = None
+        if result is _HOLE:
+            self.shape = "one"
+        elif result.__class__ in (list, tuple) and all(x is _HOLE for x in result):
+            self.shape = result.__class__.__name__
 
     def call(self, function: Callable[[], Any], tensors: list[Tensor]) -> tuple[Any, ...] | None:
         """The result in a tuple; None where the program is not for these tensors."""
@@ -273,7 +305,7 @@ def _leaves(tree: Any) -> list[Any]:
     return [tree] if parts is None else [leaf for _, part in parts for leaf in _leaves(part)]
 
 
-class CompiledFunction:
+class CompiledFunction(_core.CompiledCalls):
     """A function that is traced at its first call and runs without Python afterwards: see :func:`compile`."""
 
     def __init__(self, function: Callable[..., Any], fullgraph: bool = False, maxsize: int = 64) -> None:
@@ -294,7 +326,7 @@ class CompiledFunction:
         _ALL.add(self)
         functools.update_wrapper(self, function, updated=())
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         modes = _core.program_modes() if _ENABLED else None
         if modes is None:
@@ -313,8 +345,22 @@ class CompiledFunction:
                 called = program.call(functools.partial(self._function, *args, **kwargs), reader.tensors)
                 if called is not None:
                     self._counts[0] += 1
+                    self._expect(args, kwargs, program)
                     return called[0]
         return self._first(args, kwargs, modes)
+
+    def _expect(self, args: Any, kwargs: Any, program: _Program) -> None:
+        """Lets later calls like this one run without Python, where what they depend on can be compared there."""
+        shape = program.shape
+        if kwargs or program.tracked or shape is None or self._module is not None:
+            return
+        tensors: list[Tensor] = []
+        try:
+            arguments = [_pattern(x, tensors) for x in args]
+            lookups = [(*source, _pattern(_looked_up(source), tensors)) for source in self._sources]
+        except _Refused:
+            return
+        self._remember(program.core, arguments, lookups, shape)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -331,10 +377,11 @@ class CompiledFunction:
     def cache_info(self) -> CacheInfo:
         """How often programs ran, and how many there are."""
         hits, misses, eager = self._counts
-        return CacheInfo(hits, misses, eager, self._maxsize, sum(map(len, self._programs.values())))
+        return CacheInfo(hits + self._runs, misses, eager, self._maxsize, sum(map(len, self._programs.values())))
 
     def cache_clear(self) -> None:
         """Forgets all programs."""
+        self._forget()
         self._programs.clear()
         self._eager.clear()
 
@@ -390,6 +437,7 @@ class CompiledFunction:
             called = program.call(call, reader.tensors)
             if called is not None:
                 self._counts[0] += 1
+                self._expect(args, kwargs, program)
                 return called[0]
         self._counts[1] += 1
         result, made, reason = self._trace(args, kwargs, reader.tensors, modes)
@@ -398,6 +446,7 @@ class CompiledFunction:
             if called is None:
                 raise _core.InternalError("compile: a program does not take the arguments of its own trace")
             self._keep(key, made)
+            self._expect(args, kwargs, made)
             return called[0]
         self._counts[2] += 1
         if reason.startswith(_KEPT) and shapes not in self._kept:
@@ -427,6 +476,7 @@ class CompiledFunction:
             if not self._programs[oldest]:
                 del self._programs[oldest]
             size -= 1
+            self._forget()
 
     def _trace(self, args: Any, kwargs: Any, tensors: list[Tensor], modes: Any) -> tuple[Any, _Program | None, str]:
         """Calls the function while its ops are traced. Returns its result and the program, or why there is none."""

@@ -35,6 +35,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     grad::run::add(m)?;
     grad::snapshot::add(m)?;
     transform::forward::add(m)?;
+    transform::calls::add(m)?;
     transform::program::add(m)?;
     transform::vmap::add(m)?;
     function::call::add(m)?;

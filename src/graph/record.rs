@@ -121,6 +121,11 @@ pub trait Op: Send + Sync + 'static {
         TypeId::of::<Self>()
     }
 
+    /// Whether `forward` returns its input in another layout, which depends on shapes alone.
+    fn is_view(&self) -> bool {
+        false
+    }
+
     /// The loop that computes the one output for inputs of these dtypes. None where `forward` does more than to apply a
     /// loop to the elements at the same place of the inputs, broadcast against each other.
     fn row(&self, _ins: &[DType]) -> Option<Row> {

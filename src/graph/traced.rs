@@ -65,6 +65,10 @@ impl Op for Shared {
         self.0.row(ins)
     }
 
+    fn is_view(&self) -> bool {
+        self.0.is_view()
+    }
+
     fn saves(&self, needs: NeedsGrad) -> Saves {
         self.0.saves(needs)
     }
@@ -89,6 +93,12 @@ pub(super) fn forward(trace: &Arc<Trace>, op: &Arc<dyn Op>, ins: &[&Tensor]) -> 
     }
     let plain: SmallVec<[&Array; 4]> = aligned.iter().map(Array::unsealed).collect();
     let mut outs = computed(&**op, &plain, levels.len())?;
+    if !op.is_view() {
+        // The next run may not return an input as it is.
+        for out in outs.iter_mut().filter(|out| plain.iter().any(|x| x.shares_memory(out))) {
+            *out = out.packed()?;
+        }
+    }
     if trace.is_open() && aligned.iter().any(Array::is_sealed) {
         for out in outs.iter_mut() {
             *out = trace.seal(out.clone());

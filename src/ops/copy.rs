@@ -39,6 +39,7 @@ struct Alias;
 impl Linear for Alias {
     const NAME: &'static str = "alias";
     const TAKES_HALF: bool = true;
+    const IS_VIEW: bool = true;
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         Ok(x.clone())

@@ -15,6 +15,8 @@ pub(in crate::ops) trait Linear: Clone + Send + Sync + 'static {
     const NAME: &'static str;
     /// See [`Op::takes_half`].
     const TAKES_HALF: bool = false;
+    /// See [`Op::is_view`].
+    const IS_VIEW: bool = false;
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array>;
     /// See [`Op::row`].
     fn row(&self, _dtype: DType) -> Option<Row> {
@@ -40,6 +42,10 @@ impl<L: Linear> Op for LinearOp<L> {
 
     fn row(&self, ins: &[DType]) -> Option<Row> {
         self.0.row(ins[0])
+    }
+
+    fn is_view(&self) -> bool {
+        L::IS_VIEW
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::Program;
-use super::parts::{Id, Origin, Step, Value};
+use super::parts::{Id, Origin, Step, Value, Work};
 use super::plan::{Pointwise, planned};
 use crate::array::Array;
 use crate::dtype::DType;
@@ -183,11 +183,33 @@ impl Program {
         }
         let steps = needed(&v, steps, &outputs);
         let work = planned(&v.values, steps, &outputs);
-        Some(Program { inputs: inputs.len(), values: v.values, work, outputs })
+        Some(Program::of(inputs.len(), v.values, work, outputs))
     }
 }
 
+/// A program whose clusters together write fewer bytes is short.
+const SHORT: usize = 16 << 10;
+
 impl Program {
+    fn of(inputs: usize, values: Vec<Value>, work: Vec<Work>, outputs: Vec<Id>) -> Program {
+        let mut slots = vec![u32::MAX; values.len()];
+        let mut kept = 0;
+        let made = work.iter().flat_map(|work| match work {
+            Work::Op(step) => &step.outs[..],
+            Work::Cluster(group) => &group.writes[..],
+        });
+        for id in (0..inputs).chain(made.map(|&id| id as usize)) {
+            slots[id] = kept;
+            kept += 1;
+        }
+        let bytes = work.iter().map(|work| match work {
+            Work::Op(_) => SHORT,
+            Work::Cluster(group) => group.cluster.bytes(),
+        });
+        let is_short = bytes.sum::<usize>() < SHORT;
+        Program { inputs, values, work, outputs, slots, kept: kept as usize, is_short }
+    }
+
     /// The values that the second part of a trace reads (or returns, as `outputs`) and the first part, or the inputs of
     /// the trace, have.
     pub fn read_by(inputs: &[Array], first: &[Call], second: &[Call], outputs: &[Array]) -> Vec<Array> {

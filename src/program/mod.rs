@@ -5,7 +5,7 @@ mod build;
 mod parts;
 mod plan;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::array::Array;
 use crate::error::Result;
@@ -20,6 +20,11 @@ pub struct Program {
     values: Vec<Value>,
     work: Vec<Work>,
     outputs: Vec<Id>,
+    /// By value: where a run keeps it, if it does.
+    slots: Vec<u32>,
+    /// How many values a run keeps.
+    kept: usize,
+    is_short: bool,
 }
 
 /// How much work is done between two looks for an interrupt.
@@ -32,13 +37,13 @@ impl Program {
     /// # Errors
     /// Those of the ops.
     pub fn run(&self, inputs: &[Array]) -> Result<Option<Vec<Array>>> {
-        let mut slots: Vec<Option<Array>> = vec![None; self.values.len()];
+        let mut slots: SmallVec<[Option<Array>; 16]> = smallvec![None; self.kept];
         assert_eq!(inputs.len(), self.inputs, "a program gets as many inputs as its trace");
         for (id, x) in inputs.iter().enumerate() {
             if !self.fits(id as Id, x) {
                 return Ok(None);
             }
-            slots[id] = Some(x.clone());
+            slots[self.slots[id] as usize] = Some(x.clone());
         }
         for (i, work) in self.work.iter().enumerate() {
             if i % STRETCH == STRETCH - 1 {
@@ -54,7 +59,7 @@ impl Program {
                         if !self.fits(id, &out) {
                             return Ok(None);
                         }
-                        slots[id as usize] = Some(out);
+                        slots[self.slots[id as usize] as usize] = Some(out);
                     }
                     &step.last[..]
                 }
@@ -64,29 +69,36 @@ impl Program {
                     let made = group.cluster.run(&arrays)?;
                     drop(arrays);
                     for (&id, array) in group.writes.iter().zip(made) {
-                        slots[id as usize] = Some(array);
+                        slots[self.slots[id as usize] as usize] = Some(array);
                     }
                     &group.last
                 }
             };
             for &id in last {
-                slots[id as usize] = None;
+                slots[self.slots[id as usize] as usize] = None;
             }
         }
         Ok(Some(self.outputs.iter().map(|&id| self.read(&slots, id)).collect()))
     }
 
+    /// Whether a run takes so little time that nobody need know that it runs.
+    pub fn is_short(&self) -> bool {
+        self.is_short
+    }
+
     /// Whether an array has the layout of a value in the trace.
     fn fits(&self, id: Id, x: &Array) -> bool {
         let value = &self.values[id as usize];
-        x.dims() == value.dims.as_slice() && x.dtype() == value.dtype && x.strides() == value.strides
+        x.dims() == value.dims.as_slice() && x.dtype() == value.dtype && x.has_strides(&value.strides)
     }
 
     /// The array of a value that is no view.
     fn whole<'a>(&'a self, slots: &'a [Option<Array>], id: Id) -> &'a Array {
         match &self.values[id as usize].origin {
             Origin::Constant(array) => array,
-            _ => slots[id as usize].as_ref().expect("something made it, and nothing later reads it"),
+            _ => slots[self.slots[id as usize] as usize]
+                .as_ref()
+                .expect("something made it, and nothing later reads it"),
         }
     }
 

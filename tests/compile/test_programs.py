@@ -463,3 +463,26 @@ def test_nested_transforms_leave_no_edge() -> None:
     assert not func.grad(loss)(w).requires_grad
     compiled = fg.compile(lambda w: w - func.grad(loss)(w), fullgraph=True)
     assert bits(compiled(w)) == bits(w - func.grad(loss)(w))
+
+
+def test_positions_are_looked_at_in_each_run() -> None:
+    # In the trace all positions are valid and not negative, so that nothing has to be done to them.
+    functions: list[Callable[[Any, Any], Any]] = [
+        lambda x, i: x[i],
+        lambda x, i: x[:, i],
+        lambda x, i: x[i, i],
+        lambda x, i: fg.take(x, i),
+        lambda x, i: fg.take_along_axis(x, i[:, None], 1),
+        lambda x, i: fg.index_select(x, 0, i),
+        lambda x, i: torch.nn.functional.embedding(i, x),
+        lambda x, i: fg.index_add(x, 0, i, x[:2]),
+        lambda x, i: func.grad(lambda x: (x[i] * x[i]).sum())(x),
+    ]
+    x = fg.tensor(array(3, 3))
+    for f in functions:
+        compiled = fg.compile(f, fullgraph=True)
+        for places in ([0, 1], [-1, 1], [2, -3], [0, 7], [-4, 0], [1, 1]):
+            given = fg.tensor(places)
+            found, wanted = outcome(partial(compiled, x, given)), outcome(partial(f, x, given))
+            # The error of a program may name another function.
+            assert found == wanted or (wanted[0] is fg.IndexOutOfRange and found[0] is wanted[0])

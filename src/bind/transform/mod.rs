@@ -1,5 +1,6 @@
 //! Batching and forward mode.
 
+pub mod calls;
 pub mod forward;
 pub mod program;
 pub mod vmap;

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
+use smallvec::SmallVec;
 
 use crate::array::Array;
 use crate::bind::convert::list::list;
@@ -96,7 +97,7 @@ pub struct Compiled {
     inputs: Vec<Input>,
     slots: Vec<GradInput>,
     /// By argument: the first one that has the same memory.
-    same_memory: Vec<usize>,
+    same_memory: SmallVec<[usize; 8]>,
     outputs: Vec<Output>,
     /// Which outputs of `forward` are saved for `backward`: all from this index on.
     saved_from: usize,
@@ -425,8 +426,13 @@ impl Tracer {
 }
 
 /// By tensor: the first one that has the same memory.
-fn same_memory<'a>(tensors: impl Iterator<Item = &'a Var>) -> Vec<usize> {
-    let keys: Vec<usize> = tensors.map(|v| v.lock().shared().place_of_part().key()).collect();
+fn same_memory<'a>(tensors: impl Iterator<Item = &'a Var>) -> SmallVec<[usize; 8]> {
+    let key = |v: &Var| match &v.lock().value {
+        // Nobody shares its memory.
+        Value::Own(_) => std::ptr::from_ref(v).addr(),
+        Value::Shared(p) => p.place_of_part().key(),
+    };
+    let keys: SmallVec<[usize; 8]> = tensors.map(key).collect();
     keys.iter().map(|key| keys.iter().position(|k| k == key).expect("it is there")).collect()
 }
 
@@ -436,47 +442,57 @@ fn place_of(v: &Var) -> Option<Place> {
 }
 
 impl Compiled {
-    /// The input arrays, with the memory that they lie in. None where the arguments or the tensors from outside are not
-    /// of the kind that the program is for.
-    fn read(&self, py: Python<'_>, arguments: &[Bound<'_, Var>]) -> Option<Vec<(Array, Option<Place>)>> {
-        let mut arrays = Vec::with_capacity(self.inputs.len());
+    /// The input arrays, with the memory that they lie in where it is shared. None where the arguments or the tensors from
+    /// outside are not of the kind that the program is for.
+    fn read(&self, py: Python<'_>, arguments: &[Bound<'_, Var>]) -> Option<ReadInputs> {
+        let mut inputs = ReadInputs::new();
         for input in &self.inputs {
-            let place = match &input.source {
+            let (t, place) = match &input.source {
                 Source::Value(i) => {
                     let is_part =
                         matches!(&arguments[*i].get().lock().value, Value::Shared(p) if p.place().is_none());
                     if !is_part {
                         return None;
                     }
-                    None
+                    (arguments[*i].get().tensor(), None)
                 }
-                Source::Argument(i) => Some(place_of(arguments[*i].get())?),
-                Source::Memory(place) => Some(place.upgrade()?),
-                Source::Grad(i) => Some(place_of(self.slot(*i, arguments)?.grad(py)?.get())?),
-            };
-            let t = match (&place, &input.source) {
-                (Some(place), _) => place.read(),
-                (None, Source::Value(i)) => arguments[*i].get().tensor(),
-                _ => unreachable!("only values have no place"),
+                Source::Argument(i) => {
+                    let mut state = arguments[*i].get().lock();
+                    match &state.value {
+                        Value::Own(t) if input.written.is_none() => (t.clone(), None),
+                        _ => {
+                            let place = state.shared().place()?;
+                            (place.read(), Some(place))
+                        }
+                    }
+                }
+                Source::Memory(place) => {
+                    let place = place.upgrade()?;
+                    (place.read(), Some(place))
+                }
+                Source::Grad(i) => {
+                    let place = place_of(self.slot(*i, arguments)?.grad(py)?.get())?;
+                    (place.read(), Some(place))
+                }
             };
             let same = t.dtype() == input.dtype
                 && t.levels.is_empty()
                 && t.array.dims() == input.dims.as_slice()
-                && t.array.strides() == input.strides
+                && t.array.has_strides(&input.strides)
                 && t.is_tracked() == input.tracked
                 && !t.array.is_sealed();
             if !same {
                 return None;
             }
-            arrays.push((t.array, place));
+            inputs.push((t.array, place));
         }
         if same_memory(arguments.iter().map(Bound::get)) != self.same_memory {
             return None;
         }
         // An argument may have the memory of a tensor from outside.
-        for (input, (_, place)) in self.inputs.iter().zip(&arrays) {
+        for (input, (_, place)) in self.inputs.iter().zip(&inputs) {
             let (Some(place), Source::Memory(_)) = (place, &input.source) else { continue };
-            if arrays.iter().filter(|(_, p)| p.as_ref().is_some_and(|p| p.key() == place.key())).count() > 1 {
+            if inputs.iter().filter(|(_, p)| p.as_ref().is_some_and(|p| p.key() == place.key())).count() > 1 {
                 return None;
             }
         }
@@ -485,7 +501,7 @@ impl Compiled {
                 return None;
             }
         }
-        Some(arrays)
+        Some(inputs)
     }
 
     fn slot(&self, i: usize, arguments: &[Bound<'_, Var>]) -> Option<Arc<Slot>> {
@@ -497,7 +513,77 @@ impl Compiled {
     }
 }
 
-/// What came of a run.
+/// The inputs of a run, with the memory that they lie in where it is shared.
+type ReadInputs = SmallVec<[(Array, Option<Place>); 8]>;
+
+/// What came of a run: the outputs and what is saved for the gradients, or why there are none.
+enum Outcome<'py> {
+    Done(Vec<Bound<'py, PyAny>>, Vec<Bound<'py, Var>>),
+    /// The program is not for these arguments.
+    OtherArguments,
+    /// The shape of a value depends on numbers.
+    OtherLayout,
+}
+
+impl Compiled {
+    /// The outputs. None where the program is not for these arguments.
+    pub fn results<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: &[Bound<'py, Var>],
+    ) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+        Ok(match self.outcome(py, arguments)? {
+            Outcome::Done(outputs, _) => Some(outputs),
+            Outcome::OtherArguments | Outcome::OtherLayout => None,
+        })
+    }
+
+    fn outcome<'py>(&self, py: Python<'py>, arguments: &[Bound<'py, Var>]) -> PyResult<Outcome<'py>> {
+        let Some(inputs) = self.read(py, arguments) else { return Ok(Outcome::OtherArguments) };
+        let (arrays, places): (SmallVec<[Array; 8]>, SmallVec<[Option<Place>; 8]>) =
+            inputs.into_iter().unzip();
+        let ran = if self.forward.is_short() {
+            self.forward.run(&arrays)?
+        } else {
+            without_gil(py, || self.forward.run(&arrays))?
+        };
+        let Some(mut results) = ran else { return Ok(Outcome::OtherLayout) };
+        drop(arrays);
+        let mut saved = vec![];
+        for array in results.split_off(self.saved_from) {
+            saved.push(Var::object(py, Value::Own(Tensor::constant(array)), Dialect::Native)?);
+        }
+        let mut outputs = Vec::with_capacity(self.outputs.len());
+        for o in &self.outputs {
+            outputs.push(match o {
+                Output::New(i, dialect) => {
+                    Var::result(py, Tensor::constant(results[*i].clone()), *dialect)?.into_any()
+                }
+                Output::Argument(i) => arguments[*i].clone().into_any(),
+                Output::Object(o) => o.bind(py).clone(),
+            });
+        }
+        for (input, place) in self.inputs.iter().zip(places) {
+            if let (Some(i), Some(place)) = (input.written, place) {
+                place.write(results[i].clone());
+            }
+        }
+        for (i, s) in self.slots.iter().enumerate() {
+            let Some(slot) = self.slot(i, arguments) else { continue };
+            match &s.written {
+                GradWrite::Keep => {}
+                GradWrite::Clear => slot.set_grad(None),
+                GradWrite::Set(i, dialect) => {
+                    let grad = Var::result(py, Tensor::constant(results[*i].clone()), *dialect)?;
+                    slot.set_grad(Some(grad.unbind()));
+                }
+            }
+        }
+        Ok(Outcome::Done(outputs, saved))
+    }
+}
+
+/// What came of a run, for Python.
 #[derive(IntoPyObject)]
 enum Run<'py> {
     Done(Vec<Bound<'py, PyAny>>, Vec<Bound<'py, Var>>),
@@ -514,43 +600,11 @@ impl Compiled {
         py: Python<'py>,
         #[pyo3(from_py_with = list)] arguments: Vec<Bound<'py, Var>>,
     ) -> PyResult<Run<'py>> {
-        let Some(arrays) = self.read(py, &arguments) else { return Ok(Run::Other(None)) };
-        let (arrays, places): (Vec<Array>, Vec<Option<Place>>) = arrays.into_iter().unzip();
-        let Some(mut results) = without_gil(py, || self.forward.run(&arrays))? else {
-            return Ok(Run::Other(Some(false)));
-        };
-        drop(arrays);
-        let mut made = vec![];
-        for array in results.split_off(self.saved_from) {
-            made.push(Var::object(py, Value::Own(Tensor::constant(array)), Dialect::Native)?);
-        }
-        let mut outputs = vec![];
-        for o in &self.outputs {
-            outputs.push(match o {
-                Output::New(i, dialect) => {
-                    Var::result(py, Tensor::constant(results[*i].clone()), *dialect)?.into_any()
-                }
-                Output::Argument(i) => arguments[*i].clone().into_any(),
-                Output::Object(o) => o.bind(py).clone(),
-            });
-        }
-        for (input, place) in self.inputs.iter().zip(places) {
-            if let (Some(i), Some(place)) = (input.written, place) {
-                place.write(results[i].clone());
-            }
-        }
-        for (i, s) in self.slots.iter().enumerate() {
-            let Some(slot) = self.slot(i, &arguments) else { continue };
-            match &s.written {
-                GradWrite::Keep => {}
-                GradWrite::Clear => slot.set_grad(None),
-                GradWrite::Set(i, dialect) => {
-                    let grad = Var::result(py, Tensor::constant(results[*i].clone()), *dialect)?;
-                    slot.set_grad(Some(grad.unbind()));
-                }
-            }
-        }
-        Ok(Run::Done(outputs, made))
+        Ok(match self.outcome(py, &arguments)? {
+            Outcome::Done(outputs, saved) => Run::Done(outputs, saved),
+            Outcome::OtherArguments => Run::Other(None),
+            Outcome::OtherLayout => Run::Other(Some(false)),
+        })
     }
 
     /// The gradients of the leaves, None where there is none, given what `run` saved and the gradients of the outputs. None
@@ -601,11 +655,19 @@ fn give_up_trace(reason: &str) {
     }
 }
 
+/// Whether gradients are recorded, inference mode, the dtype of autocast, and the default dtype.
+pub type ProgramModes = (bool, bool, Option<&'static str>, &'static str);
+
+/// The modes of this thread that a program depends on, while no trace is taken.
+pub fn modes_of_programs() -> Option<ProgramModes> {
+    program_modes(false)
+}
+
 /// The modes of this thread that a program depends on. None where functions run as they are: while a trace is taken,
 /// inside vmap, and while ops are watched. With `tracing` they are those of a trace.
 #[pyfunction]
 #[pyo3(signature = (tracing=false))]
-fn program_modes(tracing: bool) -> Option<(bool, bool, Option<&'static str>, &'static str)> {
+fn program_modes(tracing: bool) -> Option<ProgramModes> {
     const EAGER: Flags = Flags::WATCHING.and(Flags::PACKING).and(Flags::LIVE_LEVELS);
     let flags = modes::flags();
     if flags.has(EAGER) || !tracing && flags.has(Flags::TRACING) {

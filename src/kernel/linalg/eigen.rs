@@ -35,8 +35,7 @@ fn of_real(a: &Mat<f64>, vectors: bool) -> Result<Option<Pairs>, NoMemory> {
     let mut both = vectors.then(|| zeros::<f64>(n, n)).transpose()?;
     let mut memory = scratch(evd_scratch::<f64>(n, NO, wanted(vectors), Par::Seq, parameters()))?;
     let (stack, to) = (MemStack::new(&mut memory), both.as_mut().map(Mat::as_mut));
-    if evd_real(a.as_ref(), re.as_mut(), im.as_mut(), None, to, Par::Seq, stack, parameters()).is_err()
-    {
+    if evd_real(a.as_ref(), re.as_mut(), im.as_mut(), None, to, Par::Seq, stack, parameters()).is_err() {
         return Ok(None);
     }
     let (re, im) = (re.column_vector(), im.column_vector());

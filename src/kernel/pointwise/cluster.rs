@@ -165,6 +165,11 @@ impl Cluster {
         Cluster { n, tile, instructions, reads, writes, registers, register_bytes, bytes }
     }
 
+    /// The bytes that all instructions write.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Computes all results.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ struct Permute(SmallVec<[usize; 4]>);
 impl Linear for Permute {
     const NAME: &'static str = "transpose";
     const TAKES_HALF: bool = true;
+    const IS_VIEW: bool = true;
 
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
         let order: Dims = (0..batch_ndim).chain(self.0.iter().map(|&a| a + batch_ndim)).collect();

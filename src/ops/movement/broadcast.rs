@@ -18,6 +18,7 @@ struct Expand(Dims);
 impl Linear for Expand {
     const NAME: &'static str = "expand";
     const TAKES_HALF: bool = true;
+    const IS_VIEW: bool = true;
 
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
         Ok(x.expand(&with_hidden(x, batch_ndim, &self.0), batch_ndim))

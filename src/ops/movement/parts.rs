@@ -57,13 +57,14 @@ pub(in crate::ops) fn times_i(x: &Tensor) -> Result<Tensor> {
     from_parts(&Tensor::scalar_of(x.dtype(), 0.0), x)
 }
 
-/// Linear ops of one complex tensor: `Name: name, x => array; g => transpose;`.
+/// Linear ops of one complex tensor: `Name: name, whether it is a view, x => array; g => transpose;`.
 macro_rules! linear {
-    ($($Name:ident: $name:literal, $x:ident => $array:expr; $g:ident => $transpose:expr;)*) => { $(
+    ($($Name:ident: $name:literal, $view:literal, $x:ident => $array:expr; $g:ident => $transpose:expr;)*) => { $(
         #[derive(Clone)]
         struct $Name;
         impl Linear for $Name {
             const NAME: &'static str = $name;
+            const IS_VIEW: bool = $view;
             fn array(&self, $x: &Array, _: usize) -> Result<Array> {
                 $array
             }
@@ -74,11 +75,11 @@ macro_rules! linear {
     )* };
 }
 linear! {
-    Real: "real", x => Ok(x.parts().0); g => from_parts(g, &Tensor::scalar_of(g.dtype(), 0.0));
-    Imag: "imag", x => Ok(x.parts().1); g => times_i(&-g);
-    Conj: "conj", x => unary::apply("conj", complex::CONJ, x); g => conj(g);
-    AsReal: "view_as_real", x => Ok(x.as_real()); g => conj(&view_as_complex(g)?);
-    AsComplex: "view_as_complex", x => pairs(x); g => view_as_real(&conj(g)?);
+    Real: "real", true, x => Ok(x.parts().0); g => from_parts(g, &Tensor::scalar_of(g.dtype(), 0.0));
+    Imag: "imag", true, x => Ok(x.parts().1); g => times_i(&-g);
+    Conj: "conj", false, x => unary::apply("conj", complex::CONJ, x); g => conj(g);
+    AsReal: "view_as_real", true, x => Ok(x.as_real()); g => conj(&view_as_complex(g)?);
+    AsComplex: "view_as_complex", false, x => pairs(x); g => view_as_real(&conj(g)?);
 }
 
 /// The complex numbers of the pairs on the last axis.

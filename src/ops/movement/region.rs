@@ -142,6 +142,10 @@ impl Op for Views {
         true
     }
 
+    fn is_view(&self) -> bool {
+        true
+    }
+
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let packs = self.regions.iter().any(|r| matches!(r, Region::At(_)));
         let x = if packs { ins[0].contiguous()? } else { ins[0].clone() };

@@ -14,6 +14,7 @@ struct Reshape(Dims);
 impl Linear for Reshape {
     const NAME: &'static str = "reshape";
     const TAKES_HALF: bool = true;
+    const IS_VIEW: bool = true;
 
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
         x.reshape(&with_hidden(x, batch_ndim, &self.0))

@@ -21,6 +21,7 @@ struct Strided(Layout);
 impl Linear for Strided {
     const NAME: &'static str = "as_strided";
     const TAKES_HALF: bool = true;
+    const IS_VIEW: bool = true;
 
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
         Ok(x.contiguous()?.part(&self.0, batch_ndim))

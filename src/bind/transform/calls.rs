@@ -1,0 +1,299 @@
+//! Calls of compiled functions. One that is like the last one runs its program without Python.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFloat, PyList, PyTuple, PyType};
+use smallvec::SmallVec;
+
+use super::program::{Compiled, ProgramModes, modes_of_programs};
+use crate::bind::value::var::Var;
+
+/// What a value was in the last call.
+enum Pattern {
+    /// A tensor of this type: the first one, the second, …
+    Tensor(Py<PyType>, usize),
+    /// This object.
+    Same(Py<PyAny>),
+    /// A number or a string of this value.
+    Equal(Py<PyAny>),
+    /// A list or a tuple.
+    Sequence(Py<PyType>, Vec<Pattern>),
+    /// A dict with these keys.
+    Dict(Vec<(Py<PyAny>, Pattern)>),
+}
+
+/// The tensors that patterns found, in order.
+type Found<'py> = SmallVec<[Bound<'py, Var>; 8]>;
+
+impl Pattern {
+    /// A pattern as Python writes it: a pair of a word and what belongs to it.
+    fn new(from: &Bound<'_, PyAny>) -> PyResult<Pattern> {
+        let (kind, what): (String, Bound<'_, PyAny>) = from.extract()?;
+        Ok(match kind.as_str() {
+            "tensor" => {
+                let (t, place): (Bound<'_, PyType>, usize) = what.extract()?;
+                Pattern::Tensor(t.unbind(), place)
+            }
+            "same" => Pattern::Same(what.unbind()),
+            "equal" => Pattern::Equal(what.unbind()),
+            "sequence" => {
+                let (t, parts): (Bound<'_, PyType>, Vec<Bound<'_, PyAny>>) = what.extract()?;
+                Pattern::Sequence(t.unbind(), parts.iter().map(Pattern::new).collect::<PyResult<_>>()?)
+            }
+            "dict" => {
+                let parts: Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>)> = what.extract()?;
+                let parts = parts.into_iter().map(|(k, p)| Ok((k.unbind(), Pattern::new(&p)?)));
+                Pattern::Dict(parts.collect::<PyResult<_>>()?)
+            }
+            _ => return Err(PyTypeError::new_err(format!("no pattern is {kind}"))),
+        })
+    }
+
+    /// Whether a value is what it was. Its tensors are added to `found`.
+    fn matches<'py>(&self, value: &Bound<'py, PyAny>, found: &mut Found<'py>) -> PyResult<bool> {
+        let py = value.py();
+        let is_a = |t: &Py<PyType>| value.get_type().is(t.bind(py));
+        Ok(match self {
+            Pattern::Tensor(t, place) => {
+                if !is_a(t) {
+                    return Ok(false);
+                }
+                match found.get(*place) {
+                    Some(x) => x.is(value),
+                    None => {
+                        let Ok(x) = value.cast::<Var>() else { return Ok(false) };
+                        if found.len() != *place || found.iter().any(|known| known.is(x)) {
+                            return Ok(false);
+                        }
+                        found.push(x.clone());
+                        true
+                    }
+                }
+            }
+            Pattern::Same(object) => value.is(object),
+            Pattern::Equal(known) => {
+                let known = known.bind(py);
+                value.is(known)
+                    || value.get_type().is(known.get_type())
+                        && match (value.cast::<PyFloat>(), known.cast::<PyFloat>()) {
+                            (Ok(a), Ok(b)) => a.value().to_bits() == b.value().to_bits(),
+                            _ => value.eq(known)?,
+                        }
+            }
+            Pattern::Sequence(t, parts) => {
+                if !is_a(t) || value.len()? != parts.len() {
+                    return Ok(false);
+                }
+                for (i, part) in parts.iter().enumerate() {
+                    let item = match (value.cast::<PyTuple>(), value.cast::<PyList>()) {
+                        (Ok(items), _) => items.get_item(i)?,
+                        (_, Ok(items)) => items.get_item(i)?,
+                        _ => return Ok(false),
+                    };
+                    if !part.matches(&item, found)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Pattern::Dict(parts) => {
+                let Ok(dict) = value.cast_exact::<PyDict>() else { return Ok(false) };
+                if dict.len() != parts.len() {
+                    return Ok(false);
+                }
+                for ((key, item), (name, part)) in dict.iter().zip(parts) {
+                    if !(key.is(name) || key.eq(name)?) || !part.matches(&item, found)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+        })
+    }
+}
+
+/// A name that the function looks up, and what it was: in a dict, or in the cell of a closure.
+struct Lookup {
+    place: Py<PyAny>,
+    name: Option<Py<PyAny>>,
+    pattern: Pattern,
+}
+
+impl Lookup {
+    fn matches<'py>(&self, py: Python<'py>, found: &mut Found<'py>) -> PyResult<bool> {
+        let place = self.place.bind(py);
+        let value = match &self.name {
+            Some(name) => place.cast::<PyDict>()?.get_item(name)?,
+            None => place.getattr_opt(pyo3::intern!(py, "cell_contents"))?,
+        };
+        value.map_or(Ok(false), |v| self.pattern.matches(&v, found))
+    }
+}
+
+/// How the outputs of a program make up the result.
+enum Shape {
+    One,
+    Tuple,
+    List,
+}
+
+/// A call, and the program that ran for it.
+struct Call {
+    modes: ProgramModes,
+    arguments: Vec<Pattern>,
+    lookups: Vec<Lookup>,
+    program: Py<Compiled>,
+    shape: Shape,
+}
+
+impl Call {
+    /// The result of the program, if it is the one for these arguments.
+    fn run<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if modes_of_programs() != Some(self.modes) || args.len() != self.arguments.len() {
+            return Ok(None);
+        }
+        let mut found = Found::new();
+        for (i, pattern) in self.arguments.iter().enumerate() {
+            if !pattern.matches(&args.get_borrowed_item(i)?.to_owned(), &mut found)? {
+                return Ok(None);
+            }
+        }
+        for lookup in &self.lookups {
+            if !lookup.matches(py, &mut found)? {
+                return Ok(None);
+            }
+        }
+        let Some(outputs) = self.program.get().results(py, &found)? else { return Ok(None) };
+        Ok(Some(match self.shape {
+            Shape::One => outputs.into_iter().next().expect("it has one output"),
+            Shape::Tuple => PyTuple::new(py, outputs)?.into_any(),
+            Shape::List => PyList::new(py, outputs)?.into_any(),
+        }))
+    }
+}
+
+/// The calls of a compiled function. A subclass has the method ``_call`` for calls that are not like the last one.
+#[pyclass(subclass, frozen, weakref, module = "ferrograd._core")]
+pub struct CompiledCalls {
+    last: Mutex<Option<Arc<Call>>>,
+    runs: AtomicU64,
+}
+
+impl CompiledCalls {
+    fn last(&self) -> MutexGuard<'_, Option<Arc<Call>>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pattern {
+    fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self {
+            Pattern::Tensor(t, _) => visit.call(t),
+            Pattern::Same(x) | Pattern::Equal(x) => visit.call(x),
+            Pattern::Sequence(t, parts) => {
+                visit.call(t)?;
+                parts.iter().try_for_each(|part| part.visit(visit))
+            }
+            Pattern::Dict(parts) => parts.iter().try_for_each(|(key, part)| {
+                visit.call(key)?;
+                part.visit(visit)
+            }),
+        }
+    }
+}
+
+#[pymethods]
+impl CompiledCalls {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Ok(last) = self.last.try_lock() else { return Ok(()) };
+        // A call that is running keeps what it needs alive by itself.
+        let Some(call) = last.as_ref().filter(|call| Arc::strong_count(call) == 1) else { return Ok(()) };
+        visit.call(&call.program)?;
+        call.arguments.iter().try_for_each(|pattern| pattern.visit(&visit))?;
+        call.lookups.iter().try_for_each(|lookup| {
+            visit.call(&lookup.place)?;
+            visit.call(&lookup.name)?;
+            lookup.pattern.visit(&visit)
+        })
+    }
+
+    fn __clear__(&self) {
+        self._forget();
+    }
+
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> CompiledCalls {
+        CompiledCalls { last: Mutex::default(), runs: AtomicU64::new(0) }
+    }
+
+    #[pyo3(signature = (*args, **kwargs))]
+    fn __call__<'py>(
+        slf: &Bound<'py, Self>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        if kwargs.is_none() {
+            let last = slf.get().last().clone();
+            if let Some(last) = last
+                && let Some(result) = last.run(py, args)?
+            {
+                slf.get().runs.fetch_add(1, Relaxed);
+                return Ok(result);
+            }
+        }
+        slf.call_method(pyo3::intern!(py, "_call"), args, kwargs)
+    }
+
+    /// How many calls ran without Python.
+    #[getter]
+    fn _runs(&self) -> u64 {
+        self.runs.load(Relaxed)
+    }
+
+    /// Runs later calls like this one without Python: with these modes, arguments and names, by a program whose outputs are
+    /// the result: one tensor, or a tuple or list of tensors.
+    fn _remember(
+        &self,
+        program: Py<Compiled>,
+        arguments: Vec<Bound<'_, PyAny>>,
+        lookups: Vec<Bound<'_, PyAny>>,
+        shape: &str,
+    ) -> PyResult<()> {
+        let Some(modes) = modes_of_programs() else { return Ok(()) };
+        let shape = match shape {
+            "one" => Shape::One,
+            "tuple" => Shape::Tuple,
+            _ => Shape::List,
+        };
+        let lookup = |from: &Bound<'_, PyAny>| {
+            let (place, name, pattern): (Py<PyAny>, Option<Py<PyAny>>, Bound<'_, PyAny>) = from.extract()?;
+            Ok(Lookup { place, name, pattern: Pattern::new(&pattern)? })
+        };
+        let call = Call {
+            modes,
+            arguments: arguments.iter().map(Pattern::new).collect::<PyResult<_>>()?,
+            lookups: lookups.iter().map(lookup).collect::<PyResult<_>>()?,
+            program,
+            shape,
+        };
+        let old = self.last().replace(Arc::new(call));
+        drop(old);
+        Ok(())
+    }
+
+    /// Forgets the last call.
+    fn _forget(&self) {
+        let old = self.last().take();
+        drop(old);
+    }
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<CompiledCalls>()
+}

@@ -1,0 +1,173 @@
+"""What a compiled function looks at when it is called, and when it needs Python for that."""
+
+from __future__ import annotations
+
+import gc
+import math
+import threading
+import weakref
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+from ferrograd import func
+
+SCALE: Any = 2.0
+
+
+def runs(f: Any) -> int:
+    """How many calls ran without Python."""
+    count: int = f._runs
+    return count
+
+
+def test_calls_that_are_alike_run_without_python() -> None:
+    f = fg.compile(lambda x, y: (x * y, [x + y][0]), fullgraph=True)
+    for k in range(4):
+        a, b = fg.full([3], k), fg.ones([3])
+        found = f(a, b)
+        assert isinstance(found, tuple)
+        assert [y.tolist() for y in found] == [[k] * 3, [k + 1] * 3]
+    assert runs(f) == 3
+    assert f.cache_info().hits == 3
+
+
+@pytest.mark.filterwarnings("ignore:compile. <lambda> has been traced 8 times")
+def test_another_kind_of_argument_is_another_program() -> None:
+    f = fg.compile(lambda x, k=1, *more: [x * k, *more], fullgraph=True)
+    x = fg.tensor([1.0, 2.0])
+    calls: Any = [
+        (x,),
+        (x, 2),
+        (x, 2.0),
+        (x, True),
+        (x, 0.0),
+        (x, -0.0),
+        (x, x),
+        (x, fg.tensor([1.0, 2.0])),
+        (fg.cast(x, "float64"),),
+        (x[None],),
+        (x[:1],),
+        (fg.flip(x, 0),),
+    ]
+    for _ in range(2):
+        for args in calls:
+            for _ in range(2):
+                found, wanted = f(*args), [args[0] * (args[1] if len(args) > 1 else 1)]
+                assert [y.numpy().tobytes() for y in found] == [y.numpy().tobytes() for y in wanted]
+                assert [y.dtype for y in found] == [y.dtype for y in wanted]
+    # -0.0 and 0.0 are told apart, and so are one tensor twice and two equal ones.
+    assert math.copysign(1, f(x, -0.0)[0].tolist()[0]) == -1
+
+
+def test_names_and_containers_are_looked_at_in_each_call() -> None:
+    global SCALE
+    factor: Any = 3.0
+    parts: list[Any] = [fg.ones([2]), 4.0]
+    named = {"shift": fg.ones([2])}
+
+    def g(x: Any) -> Any:
+        return x * factor * SCALE + parts[0] * parts[1] + named["shift"]
+
+    f = fg.compile(g, fullgraph=True)
+    x = fg.ones([2])
+
+    def check() -> None:
+        for _ in range(3):
+            assert f(x).tolist() == g(x).tolist()
+
+    try:
+        check()
+        before = runs(f)
+        factor = 5.0
+        check()
+        SCALE = fg.full([2], 7.0)
+        check()
+        parts[1] = 6.0
+        check()
+        parts[0] = fg.zeros([2])
+        check()
+        named["shift"] = fg.full([2], 9.0)
+        check()
+        named["shift"][0] = 1.0
+        check()
+        assert runs(f) > before
+    finally:
+        SCALE = 2.0
+
+
+def test_modes_are_looked_at_in_each_call() -> None:
+    f = fg.compile(lambda x: x * 2, fullgraph=True)
+    x = fg.tensor([1.0, 1.0], requires_grad=True)
+    with fg.no_grad():
+        for _ in range(3):
+            assert not f(x).requires_grad
+    assert runs(f) == 2
+    y = f(x)
+    assert y.requires_grad
+    assert fg.grad(y.sum(), x).tolist() == [2, 2]
+    assert runs(f) == 2
+    assert func.vmap(f)(fg.ones([3, 2])).tolist() == [[2, 2]] * 3
+    assert func.grad(lambda x: f(x).sum())(fg.ones([2])).tolist() == [2, 2]
+
+
+def test_writes_through_the_short_way_and_keywords() -> None:
+    def g(x: Any, by: Any) -> Any:
+        x += by
+        return x * 1
+
+    f = fg.compile(g, fullgraph=True)
+    x = fg.zeros([2])
+    for k in range(1, 5):
+        assert f(x, 2.0).tolist() == [2 * k] * 2
+        assert x.tolist() == [2 * k] * 2
+    assert f(x, by=2.0).tolist() == [10, 10]
+
+
+def test_errors_of_a_program_and_forgotten_programs() -> None:
+    f = fg.compile(lambda x, i: x[i], fullgraph=True)
+    x = fg.arange(4.0)
+    for _ in range(3):
+        assert f(x, fg.tensor([1])).tolist() == [1]
+    with pytest.raises(fg.IndexOutOfRange):
+        f(x, fg.tensor([7]))
+    assert f(x, fg.tensor([-1])).tolist() == [3]
+    f.cache_clear()
+    assert f.cache_info().currsize == 0
+    assert f(x, fg.tensor([2])).tolist() == [2]
+    assert f.cache_info().misses == 2
+
+
+def test_a_compiled_function_in_a_cycle_is_collected() -> None:
+    class Weighed:
+        def __init__(self) -> None:
+            self.weight = fg.ones([2])
+            self.run = fg.compile(lambda x: x * self.weight)
+
+    owner = Weighed()
+    for _ in range(3):
+        owner.run(fg.ones([2]))
+    gone = weakref.ref(owner.run)
+    del owner
+    gc.collect()
+    assert gone() is None
+
+
+def test_several_threads_call_the_same_function() -> None:
+    f = fg.compile(lambda x: fg.tanh(x) * x + 1, fullgraph=True)
+    wrong: list[int] = []
+
+    def work(k: int) -> None:
+        x = fg.full([k + 1], k / 4)
+        wanted = (fg.tanh(x) * x + 1).numpy()
+        for _ in range(200):
+            if not np.array_equal(f(x).numpy(), wanted):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
