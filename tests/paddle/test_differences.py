@@ -7,14 +7,15 @@ from ferrograd import paddle, torch
 
 BOTH = """bfloat16 bool byte char double float half int is_floating_point long positive set_ short type_as"""
 PADDLE = """
-_grad_ivar _inplace_version _zero_grads add allclose apply apply_ argmax argmin as_strided assign baddbmm
-bernoulli bitwise_left_shift bitwise_right_shift broadcast_tensors bucketize cauchy_ cdist cholesky_inverse
-concat corrcoef cov crop cross cummax cummin cumsum_ diag div divide dsplit equal_all exponential_
-fill_diagonal_ fill_diagonal_tensor floor_mod frexp full_like gather gather_nd geometric_ get_strides histogram
-histogram_bin_edges histogramdd hsplit increment index_add index_fill index_sample index_select is_complex
-is_dense is_empty is_integer is_same_shape isin isneginf isposinf log_normal_ logcumsumexp logit lstsq lu
-lu_unpack masked_scatter matmul matrix_norm matrix_rank median multi_dot multinomial nanmedian nanquantile
-nansum ndimension nonzero norm normal_ ones_like ormqr pinv poisson polygamma put_along_axis qr quantile
+_grad_ivar _inplace_version _zero_grads add allclose apply apply_ argmax argmin argwhere as_strided assign
+baddbmm bernoulli bitwise_left_shift bitwise_right_shift broadcast_tensors bucketize cauchy_ cdist
+cholesky_inverse cholesky_solve combinations concat cond corrcoef cov crop cross cummax cummin cumsum_ diag div
+divide dsplit eig eigvals eigvalsh equal_all exponential_ fill_diagonal_ fill_diagonal_tensor floor_mod frexp
+full_like gather gather_nd geometric_ get_strides histogram histogram_bin_edges histogramdd householder_product
+hsplit increment index_add index_fill index_sample index_select is_complex is_dense is_empty is_integer
+is_same_shape isin isneginf isposinf log_normal_ logcumsumexp logit lstsq lu lu_unpack masked_scatter matmul
+matrix_norm matrix_rank median multi_dot multinomial nanmedian nanquantile nansum ndimension new_empty new_full
+new_ones new_zeros nonzero norm normal_ ones_like ormqr pinv poisson polygamma put_along_axis qr quantile
 randint_like reduce_as renorm repeat repeat_interleave reshape reverse scale scatter scatter_nd_add
 select_scatter shard_index slice slice_scatter slogdet solve split squeeze stack standard_gamma stanh std
 strided_slice sub subtract sum svd swapaxes swapdims t take take_along_axis take_along_dim tensor_split
@@ -38,8 +39,8 @@ unique_consecutive unsafe_chunk unsafe_split untyped_storage vander var var_mean
 IN_PLACE = {
     paddle: """
     add as_strided baddbmm bernoulli bitwise_left_shift bitwise_right_shift div divide fill_diagonal_tensor
-    index_add index_fill logcumsumexp logit masked_scatter put_along_axis renorm reshape scale scatter squeeze
-    sub subtract swapaxes swapdims t transpose view
+    floor_mod index_add index_fill logcumsumexp logit masked_scatter polygamma put_along_axis renorm reshape
+    scale scatter squeeze sub subtract swapaxes swapdims t transpose view
     """,
     torch: """
     add addbmm addcdiv addcmul addmv addr as_strided baddbmm clamp_max clamp_min conj div divide index_add

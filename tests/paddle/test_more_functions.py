@@ -267,3 +267,19 @@ def test_printing_and_autocast() -> None:
         assert paddle.get_autocast_cpu_dtype() == "bfloat16"
     with paddle.autocast("cpu", enabled=False):
         assert not paddle.is_autocast_enabled()
+
+
+def test_functions_that_are_methods() -> None:
+    x = t([[4.0, 1.0], [1.0, 3.0]])
+    near(x.eigvalsh(), np.linalg.eigvalsh(x.numpy()))
+    near(x.cond(), np.linalg.cond(x.numpy()))
+    assert values(t([[0, 1], [0, 0]]).argwhere()) == [[0, 1]]
+    assert values(t([1, 2, 3]).combinations()) == [[1, 2], [1, 3], [2, 3]]
+    assert values(t([1, 2], "int32").new_full([2], 3)) == [3, 3]
+    assert t([1, 2], "int32").new_zeros([2]).dtype == "int32"
+    assert x.new_ones([1], dtype="float64").dtype == "float64"
+    assert x.new_empty([2, 0]).shape == [2, 0]
+    near(t([1.0]).polygamma_(1), [math.pi**2 / 6])
+    assert values(t([7, -7]).floor_mod_(t([3, 3]))) == [1, 2]
+    index = np.array([[[0], [2], [1]]])
+    near(paddle.take_along_dim(t(), t(index), axis=2), np.take_along_axis(A, np.repeat(index, 2, 0), 2))

@@ -26,6 +26,7 @@ IN_PLACE = {
     "clamp_max",
     "clamp_min",
     "fill_diagonal_tensor",
+    "floor_mod",
     "put",
 }
 IN_PLACE |= {"scale", "t"}

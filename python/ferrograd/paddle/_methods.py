@@ -8,6 +8,7 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as ops
+from ferrograd.paddle._creation import full
 from ferrograd.paddle._framework import is_complex, is_empty, is_integer
 
 __all__ = [
@@ -16,21 +17,61 @@ __all__ = [
     "_zero_grads",
     "apply",
     "apply_",
+    "argwhere",
+    "cholesky_solve",
+    "combinations",
+    "cond",
     "cumsum_",
+    "eig",
+    "eigvals",
+    "eigvalsh",
     "exponential_",
     "fill_diagonal_",
     "fill_diagonal_tensor",
     "get_strides",
+    "householder_product",
     "is_complex",
     "is_dense",
     "is_empty",
     "is_integer",
     "is_same_shape",
     "ndimension",
+    "new_empty",
+    "new_full",
+    "new_ones",
+    "new_zeros",
     "normal_",
+    "polygamma_",
     "repeat",
     "uniform_",
 ]
+
+
+def new_full(
+    x: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: object = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of a shape filled with one number, by default with the dtype of this one."""
+    return full(size, fill_value, x.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+
+
+def new_zeros(x: Tensor, size: Any, *, dtype: Any = None, device: object = None, requires_grad: bool = False) -> Tensor:
+    """Zeros of a shape, by default with the dtype of this tensor."""
+    return new_full(x, size, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def new_empty(x: Tensor, size: Any, *, dtype: Any = None, device: object = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of a shape with unspecified values (zeros), by default with the dtype of this one."""
+    return new_full(x, size, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def new_ones(x: Tensor, size: Any, *, dtype: Any = None, device: object = None, requires_grad: bool = False) -> Tensor:
+    """Ones of a shape, by default with the dtype of this tensor."""
+    return new_full(x, size, 1, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def polygamma_(x: Tensor, n: int, name: str | None = None) -> Tensor:
+    """Overwrites with the ``n``-th derivative of the digamma function."""
+    return _overwrite(x, "polygamma", lambda x: ops.polygamma(n, x))
 
 
 def _grad_ivar(x: Tensor) -> Tensor | None:
@@ -136,6 +177,47 @@ def exponential_(x: Tensor, lam: float = 1.0, name: str | None = None) -> Tensor
     return _overwrite(
         x, "exponential", lambda x: ops.divide(ops.negative(ops.log1p(-ops.rand(list(x.shape), x.dtype))), lam)
     )
+
+
+def argwhere(x: Tensor) -> Tensor:
+    """The indices of the nonzero elements: a matrix with one row each."""
+    return ops.argwhere(x)
+
+
+def combinations(x: Tensor, r: int = 2, with_replacement: bool = False, name: str | None = None) -> Tensor:
+    """All choices of ``r`` elements of a vector, one in each row."""
+    return ops.combinations(x, r, with_replacement)
+
+
+def cholesky_solve(x: Tensor, y: Tensor, upper: bool = False, name: str | None = None) -> Tensor:
+    """The solution of linear equations with right sides ``x``, given a Cholesky factor ``y``."""
+    return ops.linalg.cholesky_solve(x, y, upper)
+
+
+def cond(x: Tensor, p: Any = None, name: str | None = None) -> Tensor:
+    """The condition number of a matrix: its norm times that of its inverse."""
+    return ops.linalg.cond(x, p)
+
+
+def eig(x: Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The complex eigenvalues of a matrix and its eigenvectors, as columns."""
+    values, vectors = ops.linalg.eig(x)
+    return values, vectors
+
+
+def eigvals(x: Tensor, name: str | None = None) -> Tensor:
+    """The complex eigenvalues of a matrix."""
+    return ops.linalg.eigvals(x)
+
+
+def eigvalsh(x: Tensor, UPLO: str = "L", name: str | None = None) -> Tensor:
+    """The eigenvalues, rising, of a symmetric or Hermitian matrix, of which one triangle is read."""
+    return ops.linalg.eigvalsh(x, UPLO)
+
+
+def householder_product(x: Tensor, tau: Tensor, name: str | None = None) -> Tensor:
+    """The first columns of the product of Householder reflections."""
+    return ops.linalg.householder_product(x, tau)
 
 
 def repeat(x: Tensor, *repeat_times: Any) -> Tensor:

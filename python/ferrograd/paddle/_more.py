@@ -399,9 +399,9 @@ def take(x: Tensor, index: Tensor, mode: str = "raise", name: str | None = None)
     return ops.take(flat, index, 0)
 
 
-def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+def take_along_dim(arr: Tensor, indices: Tensor, axis: int | None = None, broadcast: bool = True) -> Tensor:
     """Elements by their indices along an axis, or in the flat tensor. The other axes broadcast."""
-    return ops.take_along_axis(x, ops.reshape(indices, [-1]) if dim is None else indices, dim)
+    return ops.take_along_axis(arr, ops.reshape(indices, [-1]) if axis is None else indices, axis)
 
 
 def searchsorted(
