@@ -12,7 +12,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._autograd.function import Function
-from ferrograd._core import FerrogradError, Tensor, native
+from ferrograd._core import ArgumentError, FerrogradError, Tensor, native
 from ferrograd._dialects.numbers import dialect_of
 from ferrograd.distributed._check import is_debug
 from ferrograd.distributed._group import Group
@@ -22,9 +22,23 @@ from ferrograd.distributed._transport import Array
 _HALF = ("bfloat16", "float16")
 
 
+def plain(x: Any) -> Tensor:
+    """A tensor without its history; raises ``ArgumentError`` for anything else."""
+    if not isinstance(x, Tensor):
+        raise ArgumentError(f"a Tensor is expected, not {type(x).__name__}")
+    return x.detach()
+
+
+def plain_all(xs: Any) -> list[Tensor]:
+    """The tensors of a list without their history; raises ``ArgumentError`` for anything else."""
+    if not isinstance(xs, (list, tuple)):
+        raise ArgumentError(f"a list of Tensors is expected, not {type(xs).__name__}")
+    return [plain(x) for x in xs]
+
+
 def array_of(x: Tensor) -> Array:
     """The memory of a tensor if it is contiguous, otherwise a copy; float32 for half dtypes."""
-    x = x.detach()
+    x = plain(x)
     # The library's copy of a transposed matrix takes less time than NumPy's.
     flat = native.reshape(x.astype("float32") if x.dtype.name in _HALF else x, [-1])
     return np.asarray(flat).reshape(x.shape)

@@ -6,6 +6,7 @@ import itertools
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
 from typing import Any, Protocol
 
 from ferrograd import _core, _tree
@@ -36,7 +37,7 @@ class Meter:
     def _bar(what: str, total: int) -> Any:
         """A bar of tqdm: a widget in a notebook, a line on stderr elsewhere."""
         try:
-            from tqdm.auto import tqdm
+            tqdm = import_module("tqdm.auto").tqdm
         except ModuleNotFoundError as error:
             text = f"{what}: progress=True needs the package tqdm; without it, pass a function of (done, total)"
             raise ModuleNotFoundError(text, name="tqdm") from error
@@ -56,7 +57,7 @@ class Meter:
 def _packed(what: str, function: Callable[..., Any]) -> bytes:
     """A function as bytes that :mod:`pickle` loads: by cloudpickle if it is installed."""
     try:
-        import cloudpickle
+        cloudpickle = import_module("cloudpickle")
     except ImportError:
         pass
     else:

@@ -126,6 +126,8 @@ def destroy_process_group(group: Group | None = None) -> None:
 
 def found(group: Group | None) -> Group:
     """The group, or that of all processes for None; makes the latter if it is missing."""
+    if group is not None and not isinstance(group, Group):
+        raise ArgumentError(f"group must be a Group or None, not {type(group).__name__}")
     return init_parallel_env() if group is None else group
 
 
@@ -138,12 +140,12 @@ def get_group(id: int = 0) -> Group | None:
 
 def get_rank(group: Group | None = None) -> int:
     """The rank of this process in a group, or in the program; -1 if it is not in the group."""
-    return world().rank if group is None else group.rank
+    return world().rank if group is None else found(group).rank
 
 
 def get_world_size(group: Group | None = None) -> int:
     """The number of processes in a group, or of the program."""
-    return world().size if group is None else group.nranks
+    return world().size if group is None else found(group).nranks
 
 
 def get_backend(group: Group | None = None) -> str:

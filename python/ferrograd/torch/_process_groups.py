@@ -118,7 +118,7 @@ def is_torchelastic_launched() -> bool:
 
 def is_backend_available(backend: str) -> bool:
     """Whether :func:`init_process_group` takes this backend."""
-    return backend.lower() in ("gloo", "mpi")
+    return str(backend).lower() in ("gloo", "mpi")
 
 
 def is_gloo_available() -> bool:
@@ -196,7 +196,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
         found(None)
         GroupMember.WORLD = None
     else:
-        group._communicator = None
+        found(group)._communicator = None
 
 
 def found(group: ProcessGroup | None) -> ProcessGroup:
@@ -208,6 +208,8 @@ def found(group: ProcessGroup | None) -> ProcessGroup:
     chosen = GroupMember.WORLD if group is None else group
     if chosen is None:
         raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+    if not isinstance(chosen, ProcessGroup):
+        raise ArgumentError(f"group must be a ProcessGroup or None, not {type(chosen).__name__}")
     return chosen
 
 
@@ -232,7 +234,7 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is not None:
         return fallback_rank
-    raise RuntimeError("LOCAL_RANK is not in the environment. Consider passing fallback_rank")
+    raise ArgumentError("LOCAL_RANK is not in the environment. Consider passing fallback_rank")
 
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
@@ -242,16 +244,18 @@ def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
     """The rank in a group of a process of the program."""
-    if global_rank not in group._ranks:
-        raise ValueError(f"Global rank {global_rank} is not part of group {group._ranks}")
-    return group._ranks.index(global_rank)
+    ranks = found(group)._ranks
+    if not isinstance(global_rank, int) or global_rank not in ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {ranks}")
+    return ranks.index(global_rank)
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
     """The rank in the program of a process of a group."""
-    if not 0 <= group_rank < len(group._ranks):
-        raise ValueError(f"Group rank {group_rank} is not part of group {group._ranks}")
-    return group._ranks[group_rank]
+    ranks = found(group)._ranks
+    if not isinstance(group_rank, int) or not 0 <= group_rank < len(ranks):
+        raise ValueError(f"Group rank {group_rank} is not part of group {ranks}")
+    return ranks[group_rank]
 
 
 def new_group(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ferrograd._core import ArgumentError, Tensor, native
 from ferrograd.distributed import _operations
+from ferrograd.distributed._operations import plain, plain_all
 from ferrograd.distributed._transport import Array, Request
 from ferrograd.paddle._process_groups import Group, found
 
@@ -69,7 +70,14 @@ def _done(sync_op: bool) -> Task | None:
 
 def _write(into: Tensor, value: Tensor) -> None:
     """Writes values into a tensor of the caller's, in its shape."""
-    into.detach().copy_(value.reshape(list(into.shape)))
+    plain(into).copy_(value.reshape(list(into.shape)))
+
+
+def _extend(found: Any, values: Iterable[Any]) -> None:
+    """Appends values to a list of the caller's."""
+    if not isinstance(found, list):
+        raise ArgumentError(f"a list is expected for the results, not {type(found).__name__}")
+    found.extend(values)
 
 
 def _root(group: Group, rank: int) -> int:
@@ -86,7 +94,7 @@ def _stack(tensors: Tensor | Sequence[Tensor], n: int) -> Tensor:
         if not x.shape or x.shape[0] % n:
             raise ArgumentError(f"axis 0 of {list(x.shape)} has no {n} equal parts")
         return x.reshape([n, x.shape[0] // n, *x.shape[1:]])
-    return native.stack([x.detach() for x in tensors])
+    return native.stack(plain_all(tensors))
 
 
 def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True) -> Task | None:
@@ -99,7 +107,7 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Group | None = Non
     True
     >>> paddle.distributed.destroy_process_group()
     """
-    _write(tensor, found(group).communicator.allreduce(tensor.detach(), op))
+    _write(tensor, found(group).communicator.allreduce(plain(tensor), op))
     return _done(sync_op)
 
 
@@ -108,7 +116,7 @@ def reduce(
 ) -> Task | None:
     """Writes the combination into the tensor of process ``dst``."""
     chosen = found(group)
-    value = chosen.communicator.allreduce(tensor.detach(), op)
+    value = chosen.communicator.allreduce(plain(tensor), op)
     if chosen.rank == _root(chosen, dst):
         _write(tensor, value)
     return _done(sync_op)
@@ -118,7 +126,7 @@ def broadcast(tensor: Tensor, src: int, group: Group | None = None, sync_op: boo
     """Writes the tensor of process ``src`` into that of each."""
     chosen = found(group)
     root = _root(chosen, src)
-    value = chosen.communicator.broadcast(tensor.detach(), root)
+    value = chosen.communicator.broadcast(plain(tensor), root)
     if chosen.rank != root:
         _write(tensor, value)
     return _done(sync_op)
@@ -128,11 +136,11 @@ def all_gather(
     tensor_list: list[Tensor] | Tensor, tensor: Tensor, group: Group | None = None, sync_op: bool = True
 ) -> Task | None:
     """Appends the tensors of all processes to a list, or writes them into one tensor."""
-    values = found(group).communicator.allgather(tensor.detach())
+    values = found(group).communicator.allgather(plain(tensor))
     if isinstance(tensor_list, Tensor):
         _write(tensor_list, values)
     else:
-        tensor_list.extend(values)
+        _extend(tensor_list, values)
     return _done(sync_op)
 
 
@@ -146,11 +154,11 @@ def gather(
     """Appends the tensors of all processes to the list of process ``dst``."""
     chosen = found(group)
     root = _root(chosen, dst)
-    values = chosen.communicator.gather(tensor.detach(), root)
+    values = chosen.communicator.gather(plain(tensor), root)
     if chosen.rank == root:
         if gather_list is None:
             raise ArgumentError("gather: process dst needs a gather_list")
-        gather_list.extend(values)
+        _extend(gather_list, values)
     return _done(sync_op)
 
 
@@ -201,7 +209,7 @@ def alltoall(
     if isinstance(out_tensor_or_tensor_list, Tensor):
         _write(out_tensor_or_tensor_list, values)
     else:
-        out_tensor_or_tensor_list.extend(values)
+        _extend(out_tensor_or_tensor_list, values)
     return _done(sync_op)
 
 
@@ -217,10 +225,12 @@ def alltoall_single(
     chosen = found(group)
 
     def cut(x: Tensor, sizes: Sequence[int] | None) -> list[Tensor]:
+        if not plain(x).shape:
+            raise ArgumentError("alltoall_single: a tensor without axes has no parts")
         ends = [0, *np.cumsum(sizes or [x.shape[0] // chosen.nranks] * chosen.nranks).tolist()]
         if ends[-1] != x.shape[0]:
             raise ArgumentError(f"alltoall_single: the parts of axis 0 have {ends[-1]} rows of {x.shape[0]}")
-        return [x.detach()[a:b] for a, b in itertools.pairwise(ends)]
+        return [plain(x)[a:b] for a, b in itertools.pairwise(ends)]
 
     outputs, inputs = cut(out_tensor, out_split_sizes), cut(in_tensor, in_split_sizes)
     chosen.communicator._agree("alltoall_single()")
@@ -269,7 +279,7 @@ def wait(tensor: Tensor, group: Group | None = None, use_calc_stream: bool = Tru
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = None) -> None:
     """Appends the objects of all processes to a list."""
-    object_list.extend(found(group).communicator.allgather_object(obj))
+    _extend(object_list, found(group).communicator.allgather_object(obj))
 
 
 def broadcast_object_list(object_list: list[Any], src: int, group: Group | None = None) -> None:
@@ -284,6 +294,6 @@ def scatter_object_list(
     """Writes one of the objects in the list of process ``src`` into the list of each."""
     chosen = found(group)
     values = chosen.communicator.broadcast_object(in_object_list, _root(chosen, src))
-    if len(values) != chosen.nranks:
-        raise ArgumentError(f"scatter_object_list: the list has {len(values)} objects for {chosen.nranks} processes")
+    if not isinstance(values, (list, tuple)) or len(values) != chosen.nranks:
+        raise ArgumentError(f"scatter_object_list: a list of {chosen.nranks} objects is expected, not {values!r:.80}")
     out_object_list[:] = [values[chosen.rank]]

@@ -11,6 +11,7 @@ import numpy as np
 
 from ferrograd._core import ArgumentError, Tensor, native
 from ferrograd.distributed import _operations
+from ferrograd.distributed._operations import plain, plain_all
 from ferrograd.distributed._transport import Array, Request
 from ferrograd.torch._process_groups import ProcessGroup, found
 
@@ -93,15 +94,15 @@ def _done(async_op: bool) -> Work | None:
 
 def _write(into: Tensor, value: Tensor) -> None:
     """Writes values into a tensor of the caller's, in its shape."""
-    into.detach().copy_(value.reshape(list(into.shape)))
+    plain(into).copy_(value.reshape(list(into.shape)))
 
 
 def _combined(x: Tensor, op: str, group: ProcessGroup) -> Tensor:
     """The combination of the tensors of all processes."""
     comm = group.communicator
     if op in _BITWISE:
-        return fold(_BITWISE[op], list(comm.allgather(x.detach())))
-    return comm.allreduce(x.detach(), op)
+        return fold(_BITWISE[op], list(comm.allgather(plain(x))))
+    return comm.allreduce(plain(x), op)
 
 
 def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Group = None, async_op: bool = False) -> Work | None:
@@ -144,7 +145,7 @@ def broadcast(
     """Writes the tensor of process ``src`` into that of each."""
     chosen = found(group)
     root = chosen.root(src, group_src)
-    value = chosen.communicator.broadcast(tensor.detach(), root)
+    value = chosen.communicator.broadcast(plain(tensor), root)
     if chosen.rank() != root:
         _write(tensor, value)
     return _done(async_op)
@@ -154,7 +155,7 @@ def all_gather(
     tensor_list: Sequence[Tensor], tensor: Tensor, group: Group = None, async_op: bool = False
 ) -> Work | None:
     """Writes the tensors of all processes into a list of tensors, on each."""
-    values = found(group).communicator.allgather(tensor.detach())
+    values = found(group).communicator.allgather(plain(tensor))
     _write_list(tensor_list, values, "all_gather")
     return _done(async_op)
 
@@ -170,7 +171,7 @@ def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: Group = None, async_op: bool = False
 ) -> Work | None:
     """Writes the tensors of all processes into one, stacked or concatenated, on each."""
-    _write(output_tensor, found(group).communicator.allgather(input_tensor.detach()))
+    _write(output_tensor, found(group).communicator.allgather(plain(input_tensor)))
     return _done(async_op)
 
 
@@ -185,7 +186,7 @@ def gather(
     """Writes the tensors of all processes into the list of process ``dst``."""
     chosen = found(group)
     root = chosen.root(dst, group_dst)
-    values = chosen.communicator.gather(tensor.detach(), root)
+    values = chosen.communicator.gather(plain(tensor), root)
     if chosen.rank() == root:
         if gather_list is None:
             raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
@@ -208,7 +209,7 @@ def scatter(
     if chosen.rank() == root:
         if not scatter_list:
             raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
-        stack = native.stack([x.detach() for x in scatter_list])
+        stack = native.stack(plain_all(scatter_list))
     _write(tensor, chosen.communicator.scatter(stack, root))
     return _done(async_op)
 
@@ -217,7 +218,7 @@ def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: str = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:
     """Writes this process's part of the combination of lists into its tensor."""
-    return reduce_scatter_tensor(output, native.stack([x.detach() for x in input_list]), op, group, async_op)
+    return reduce_scatter_tensor(output, native.stack(plain_all(input_list)), op, group, async_op)
 
 
 def reduce_scatter_tensor(
@@ -225,7 +226,7 @@ def reduce_scatter_tensor(
 ) -> Work | None:
     """Writes this process's part of the combination of tensors, which are cut along axis 0, into its tensor."""
     chosen = found(group)
-    stack = input.detach().reshape([chosen.size(), *output.shape])
+    stack = plain(input).reshape([chosen.size(), *output.shape])
     if op == ReduceOp.SUM:
         _write(output, chosen.communicator.reduce_scatter(stack))
     else:
@@ -261,11 +262,13 @@ def all_to_all_single(
     n = found(group).size()
 
     def cut(x: Tensor, sizes: Sequence[int] | None) -> list[Tensor]:
+        if not plain(x).shape:
+            raise ArgumentError("all_to_all_single: a tensor without axes has no parts")
         if not sizes and x.shape[0] % n:
             raise ArgumentError(f"all_to_all_single: axis 0 of {list(x.shape)} has no {n} equal parts")
         wanted = list(sizes) if sizes else [x.shape[0] // n] * n
         ends = [0, *np.cumsum(wanted).tolist()]
-        return [x.detach()[a:b] for a, b in itertools.pairwise(ends)]
+        return [plain(x)[a:b] for a, b in itertools.pairwise(ends)]
 
     return all_to_all(cut(output, output_split_sizes), cut(input, input_split_sizes), group, async_op)
 
@@ -360,6 +363,6 @@ def scatter_object_list(
     """Writes one of the objects in the list of process ``src`` into the first place of the list of each."""
     chosen = found(group)
     values = chosen.communicator.broadcast_object(scatter_object_input_list, chosen.root(src, group_src))
-    if len(values) != chosen.size():
-        raise ArgumentError(f"scatter_object_list: the list has {len(values)} objects for {chosen.size()} processes")
+    if not isinstance(values, (list, tuple)) or len(values) != chosen.size():
+        raise ArgumentError(f"scatter_object_list: a list of {chosen.size()} objects is expected, not {values!r:.80}")
     scatter_object_output_list[0] = values[chosen.rank()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd import _public
-from ferrograd._core import FerrogradError
+from ferrograd._core import ArgumentError, FerrogradError
 from ferrograd.paddle._process_groups import get_rank, get_world_size, init_parallel_env
 from ferrograd.paddle.distributed._collectives import barrier
 from ferrograd.paddle.distributed.fleet import utils
@@ -49,6 +49,8 @@ def init(
         FerrogradError: the strategy asks for parallelism of other kinds than that of data.
     """
     chosen = DistributedStrategy() if strategy is None else strategy
+    if not isinstance(chosen, DistributedStrategy):
+        raise ArgumentError(f"fleet.init: strategy must be a DistributedStrategy, not {type(chosen).__name__}")
     for name, degree in chosen.hybrid_configs.items():
         if name.endswith("_degree") and name != "dp_degree" and degree not in (1, -1):
             raise FerrogradError(f"fleet.init: {name}={degree}: there is data parallelism only (dp_degree)")
