@@ -65,6 +65,8 @@ def test_a_world_of_one() -> None:
 
 def test_a_world_of_one_for_paddle() -> None:
     dist = paddle.distributed
+    # What an example of the documentation has made.
+    dist.destroy_process_group()
     assert (dist.get_rank(), dist.get_world_size(), dist.ParallelEnv().nranks) == (0, 1, 1)
     assert not dist.is_initialized()
     dist.fleet.init(is_collective=True)
