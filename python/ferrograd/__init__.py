@@ -179,6 +179,7 @@ else:
         "linearize": "ferrograd.func.linearize",
         "sparse_jacobian": "ferrograd.func.sparse_jacobian",
         "taylor": "ferrograd.func.taylor",
+        "tree_map": "ferrograd.func.tree_map",
         "value_and_grad": "ferrograd.func.value_and_grad",
         "vhp": "ferrograd.func.vhp",
         "vjp": "ferrograd.func.vjp",

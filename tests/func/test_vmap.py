@@ -12,6 +12,18 @@ from ferrograd.func import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, v
 from tests.func.tools import same, sample
 
 
+def test_arrays_are_batched_as_tensors_are() -> None:
+    a, b = np.arange(6.0).reshape(3, 2), np.arange(2.0)
+    same(vmap(lambda x: fg.sum(x * x))(a), (a * a).sum(1))
+    same(vmap(lambda x, y: fg.sum(x * y), in_axes=(1, None))(a, np.ones(3)), a.sum(0))
+    same(vmap(lambda x, y: x * y)(fg.tensor(a), a), a * a)
+    same(vmap(lambda p: p["x"] + p["y"])({"x": a, "y": 1.5}), a + 1.5)
+    same(vmap(lambda x, y: x * y, in_axes=(0, None))(a, b), a * b)
+    assert vmap(lambda x: x * 2)(np.arange(3)).dtype == "int64"
+    with pytest.raises(fg.ShapeError, match="different sizes"):
+        vmap(lambda x, y: x * y)(fg.tensor(a), b)
+
+
 @pytest.mark.parametrize("chunk", [None, 1, 2, 7])
 def test_axes(chunk: int | None) -> None:
     x, y = sample(3, 5), sample(3, 4, seed=1)

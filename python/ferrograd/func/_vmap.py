@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from ferrograd import _core, _tree
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError, Tensor
@@ -28,8 +30,8 @@ def vmap(
     """A function that applies ``f`` to every example of a batch at once.
 
     * ``in_axes``: the batch axis of each positional argument, or None for an argument that all examples share. One
-      number holds for all arguments, and for all tensors of a structure. Keyword arguments, and values that are not
-      tensors, are shared.
+      number holds for all arguments, and for all tensors of a structure. An array of NumPy with an axis is taken as a
+      tensor. Keyword arguments, and other values that are not tensors, are shared.
     * ``out_axes``: the batch axis of each result, or None for a result that is the same for all examples; then it need
       not be a tensor.
     * ``chunk_size``: the number of examples computed at a time; None computes all.
@@ -71,6 +73,7 @@ def vmap(
         values = _tree.leaves(args)
         wanted = list(in_axes) if isinstance(in_axes, list) else in_axes
         axes = _tree.spread(tuple(wanted) if isinstance(wanted, list) else wanted, args, "vmap: in_axes")
+        values = _tensors(values, axes)
         axes = [_axis(x, a) for x, a in zip(values, axes, strict=True)]
         batch_size = _batch_size(values, axes, axis_size)
 
@@ -165,6 +168,17 @@ class _Chunk:
 def _joined(pieces: Iterable[tuple[Any, ...]], axes: list[Any]) -> list[Any]:
     """The results of the chunks, concatenated along their batch axes."""
     return [p[0] if a is None else _core.native.concat(list(p), a) for p, a in zip(pieces, axes, strict=True)]
+
+
+def _tensors(values: list[Any], axes: list[Any]) -> list[Any]:
+    """The values with tensors in place of the arrays that have a batch axis. An array given twice is one tensor."""
+    made: dict[int, Tensor] = {}
+    return [
+        made.setdefault(id(x), _core.make(x, None, False, 0))
+        if isinstance(x, np.ndarray) and x.ndim and a is not None
+        else x
+        for x, a in zip(values, axes, strict=True)
+    ]
 
 
 def _axis(x: Any, axis: Any) -> int | None:
