@@ -32,7 +32,17 @@ pub struct BinaryLoops {
     pub divides: bool,
 }
 
-/// `out[i] = row(x[i], y[i])`.
+/// An element, repeated.
+///
+/// # Safety
+/// `x` is the address of an element of `T`, and `out` has room for `n`.
+#[inline(never)]
+unsafe fn repeat<T: Copy>(x: *const T, n: usize, out: *mut T) {
+    // SAFETY: as the function's `# Safety` section requires.
+    (0..n).for_each(|i| unsafe { out.add(i).write(*x) });
+}
+
+/// `out[i] = row(x[i], y[i])`. A repeated element is written out for a block, so that one loop serves all strides.
 ///
 /// # Safety
 /// `x` and `y` have `n` elements of `T` (one if the stride is 0), and `out` has room for `n` of `U`.
@@ -44,35 +54,32 @@ pub unsafe fn zip<T: Copy, U: Copy>(
     (y, sy): (*const u8, usize),
     out: *mut u8,
 ) {
+    let (mut xs, mut ys) = (
+        [const { MaybeUninit::<T>::uninit() }; simd::BLOCK],
+        [const { MaybeUninit::<T>::uninit() }; simd::BLOCK],
+    );
+    let (mut x, mut y, mut out) = (x.cast::<T>(), y.cast::<T>(), out.cast::<U>());
+    let block = if sx & sy == 1 { n } else { n.min(simd::BLOCK) };
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
-        let (x, y, out) = (x.cast::<T>(), y.cast::<T>(), out.cast::<U>());
-        match (sx, sy) {
-            // Written as loops, because a long formula inside an iterator closure would not be inlined and compiled
-            // for the caller's vectors.
-            (1, 1) => {
-                for i in 0..n {
-                    out.add(i).write(row(*x.add(i), *y.add(i)));
-                }
+        if sx == 0 && n > 1 {
+            repeat(x, block, xs.as_mut_ptr().cast());
+            x = xs.as_ptr().cast();
+        }
+        if sy == 0 && n > 1 {
+            repeat(y, block, ys.as_mut_ptr().cast());
+            y = ys.as_ptr().cast();
+        }
+        let mut left = n;
+        while left > 0 {
+            let count = block.min(left);
+            // Written as a loop, because a long formula inside an iterator closure would not be inlined and compiled for
+            // the caller's vectors.
+            for i in 0..count {
+                out.add(i).write(row(*x.add(i), *y.add(i)));
             }
-            (1, _) => {
-                let y = *y;
-                for i in 0..n {
-                    out.add(i).write(row(*x.add(i), y));
-                }
-            }
-            (_, 1) => {
-                let x = *x;
-                for i in 0..n {
-                    out.add(i).write(row(x, *y.add(i)));
-                }
-            }
-            _ => {
-                let z = row(*x, *y);
-                for i in 0..n {
-                    out.add(i).write(z);
-                }
-            }
+            (x, y, out) = (x.add(count * sx), y.add(count * sy), out.add(count));
+            left -= count;
         }
     }
 }
@@ -120,20 +127,21 @@ pub unsafe fn zip_fast<T: Num, F: Fn(T, T) -> T + Copy>(
         move || {
             // A repeated element is written out for a block, so that one loop serves all strides.
             let (mut xs, mut ys) = (
-                [const { MaybeUninit::uninit() }; simd::BLOCK],
-                [const { MaybeUninit::uninit() }; simd::BLOCK],
+                [const { MaybeUninit::<T>::uninit() }; simd::BLOCK],
+                [const { MaybeUninit::<T>::uninit() }; simd::BLOCK],
             );
             let (mut x, mut y, mut out) = (x.cast::<Fast<T>>(), y.cast::<Fast<T>>(), out.cast::<Fast<T>>());
             let widest = simd::BLOCK.min(n);
-            if sx == 0 && n > 0 {
-                // SAFETY: as the function's `# Safety` section requires.
-                xs[..widest].fill(MaybeUninit::new(unsafe { *x }));
-                x = xs.as_ptr().cast();
-            }
-            if sy == 0 && n > 0 {
-                // SAFETY: as the function's `# Safety` section requires.
-                ys[..widest].fill(MaybeUninit::new(unsafe { *y }));
-                y = ys.as_ptr().cast();
+            // SAFETY: as the function's `# Safety` section requires.
+            unsafe {
+                if sx == 0 && n > 0 {
+                    repeat(x, widest, xs.as_mut_ptr().cast());
+                    x = xs.as_ptr().cast();
+                }
+                if sy == 0 && n > 0 {
+                    repeat(y, widest, ys.as_mut_ptr().cast());
+                    y = ys.as_ptr().cast();
+                }
             }
             let mut left = n;
             while left > 0 {
