@@ -19,9 +19,9 @@ pub const REGISTERS: usize = 32 << 10;
 /// The elements of the smallest and of the largest tile.
 const TILE: Range<usize> = 64..2048;
 /// The most addresses that a cluster has: those of what it reads, what it writes, and its registers.
-pub const ADDRESSES: usize = 256;
-/// The bytes of the widest element.
-const WIDEST: usize = 16;
+pub const ADDRESSES: usize = 4096;
+/// What the address of a register is a multiple of, in bytes: the alignment of every element.
+const ALIGNMENT: usize = 8;
 
 /// An operand of an instruction.
 #[derive(Clone, Copy, Default)]
@@ -136,7 +136,7 @@ struct Registers([MaybeUninit<u8>; REGISTERS]);
 impl Cluster {
     /// How many registers a cluster of `n` elements can have, each of which holds elements of at most `widest` bytes.
     pub fn most_registers(n: usize, widest: usize) -> usize {
-        REGISTERS / (n.min(TILE.start) * widest).next_multiple_of(WIDEST)
+        REGISTERS / (n.min(TILE.start) * widest).next_multiple_of(ALIGNMENT)
     }
 
     /// A cluster that reads arrays, writes results, and has `registers` for elements of at most `widest` bytes.
@@ -155,10 +155,15 @@ impl Cluster {
         let along = reads.iter().filter(|read| matches!(read.reading, Reading::Along)).count();
         let moving = (registers + writes.len() + along).max(1);
         let tile = ((REGISTERS / (moving * widest)) & !63).clamp(TILE.start, TILE.end).min(n);
-        let register_bytes = (tile * widest).next_multiple_of(WIDEST);
+        let register_bytes = (tile * widest).next_multiple_of(ALIGNMENT);
         assert!(addresses <= ADDRESSES && registers * register_bytes <= REGISTERS, "a cluster is too large");
         let fits = |o: &Operand| usize::from(o.address) < addresses;
         assert!(instructions.iter().all(|i| usize::from(i.to) < addresses && i.from.iter().all(fits)));
+        let is_register = |r: u16| (addresses - registers..addresses).contains(&usize::from(r));
+        assert!(reads.iter().all(|read| match read.reading {
+            Reading::Walk(_, register) => is_register(register),
+            _ => true,
+        }));
         assert!(writes.iter().all(|w| shape::len(&w.dims) == n), "a result has the elements of the cluster");
         let bytes = n * instructions.iter().map(|i| i.row.out.size()).sum::<usize>();
         let (instructions, reads, writes) = (instructions.into(), reads.into(), writes.into());
@@ -217,14 +222,14 @@ impl Cluster {
     /// which nobody else reads or writes those of the range.
     unsafe fn part(&self, range: Range<usize>, reads: &[SendPtr], writes: &[SendPtr]) {
         let mut memory = MaybeUninit::<Registers>::uninit();
-        let mut addresses = [std::ptr::null_mut::<u8>(); ADDRESSES];
+        let mut addresses = [const { MaybeUninit::<*mut u8>::uninit() }; ADDRESSES];
         let first_register = reads.len() + writes.len();
         for (i, address) in addresses[first_register..][..self.registers].iter_mut().enumerate() {
             // SAFETY: `new` checked that there is room for all registers.
-            *address = unsafe { memory.as_mut_ptr().cast::<u8>().add(i * self.register_bytes) };
+            address.write(unsafe { memory.as_mut_ptr().cast::<u8>().add(i * self.register_bytes) });
         }
         for (address, x) in addresses.iter_mut().zip(reads) {
-            *address = x.get();
+            address.write(x.get());
         }
         let mut start = range.start;
         while start < range.end {
@@ -233,22 +238,28 @@ impl Cluster {
                 let (x, size) = (x.get(), read.dtype.size());
                 match &read.reading {
                     // SAFETY: the array has `n` elements.
-                    Reading::Along => addresses[i] = unsafe { x.add(start * size) },
+                    Reading::Along => _ = addresses[i].write(unsafe { x.add(start * size) }),
                     Reading::Once => {}
                     Reading::Walk(walk, register) => by_size!(size, T => {
-                        // SAFETY: the array has the axes of the walk, and a register has room for a tile.
-                        unsafe { walk.copy(x.cast::<T>(), start..start + n, addresses[usize::from(*register)].cast()) }
+                        // SAFETY: the array has the axes of the walk, and a register, whose address was written above, has
+                        // room for a tile.
+                        unsafe {
+                            let register = addresses[usize::from(*register)].assume_init();
+                            walk.copy(x.cast::<T>(), start..start + n, register.cast());
+                        }
                     }),
                 }
             }
             for (i, (write, z)) in self.writes.iter().zip(writes).enumerate() {
                 // SAFETY: the result has room for all elements.
-                addresses[reads.len() + i] = unsafe { z.get().add(start * write.dtype.size()) };
+                addresses[reads.len() + i].write(unsafe { z.get().add(start * write.dtype.size()) });
             }
+            // SAFETY: `new` checked that all operands have addresses, and all of those are written.
+            let at = |address: u16| unsafe { addresses[usize::from(address)].assume_init() };
             for i in &self.instructions {
-                let x = |k: usize| addresses[usize::from(i.from[k].address)].cast_const();
+                let x = |k: usize| at(i.from[k].address).cast_const();
                 let step = |k: usize| usize::from(i.from[k].step);
-                let (to, p) = (addresses[usize::from(i.to)], &i.row.scalars);
+                let (to, p) = (at(i.to), &i.row.scalars);
                 // SAFETY: the operands have `n` elements of the dtypes that the loop is for, or one where their step is
                 // 0, and there is room for `n` results. A unary loop reads all its elements.
                 unsafe {
