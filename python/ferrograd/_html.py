@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import html
-import struct
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -68,6 +65,11 @@ def _means(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def picture(a: np.ndarray[Any, Any], text: str) -> str:
     """A matrix of numbers as a small picture: white is zero, red above, blue below, grey not finite."""
+    # Only pictures need these extensions, and text is shown even where no memory is left to load them.
+    import base64
+    import struct
+    import zlib
+
     with np.errstate(all="ignore"):
         blocks = _means(a.astype(np.float64))
         known = np.isfinite(blocks)
