@@ -136,7 +136,7 @@ def synchronized_statistics(n: int, rank: int) -> None:
     assert torch.equal(layers[1](whole), nn.functional.batch_norm(whole, *results[1][2:4], *layers[1].parameters()))
 
 
-class TwoWays(_torch.nn.Module):  # type: ignore[name-defined,misc]
+class TwoWays(_torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.left, self.right, self.never = (nn.Linear(2, 1) for _ in range(3))

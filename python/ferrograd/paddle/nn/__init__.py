@@ -7,7 +7,6 @@ from ferrograd.paddle.nn import functional, initializer, layer, utils
 from ferrograd.paddle.nn._parameter import ParamAttr, Parameter
 from ferrograd.paddle.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from ferrograd.paddle.nn.layer import *
-from ferrograd.paddle.nn.layer import __all__ as _layers
 
 __all__ = [
     "ClipGradByGlobalNorm",
@@ -20,6 +19,6 @@ __all__ = [
     "layer",
     "utils",
 ]
-__all__ += _layers
+__all__ += layer.__all__  # type: ignore[attr-defined]
 
 __dir__ = _public.names(globals())

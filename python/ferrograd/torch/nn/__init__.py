@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ferrograd import _public
 from ferrograd.torch.nn import functional, init, modules, parallel, parameter, utils
-from ferrograd.torch.nn.modules import *
-from ferrograd.torch.nn.modules import __all__ as _modules
+from ferrograd.torch.nn.modules import *  # type: ignore[no-redef]
 from ferrograd.torch.nn.parallel import DataParallel
 from ferrograd.torch.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
@@ -22,6 +21,6 @@ __all__ = [
     "parameter",
     "utils",
 ]
-__all__ += _modules
+__all__ += modules.__all__  # type: ignore[attr-defined]
 
 __dir__ = _public.names(globals())

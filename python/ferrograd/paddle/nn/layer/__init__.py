@@ -15,8 +15,8 @@ from ferrograd.paddle.nn.layer.pooling import *
 from ferrograd.paddle.nn.layer.rnn import *
 from ferrograd.paddle.nn.layer.transformer import *
 
-__all__: list[str] = []
-for _module in (activation, common, container, conv, layers, loss, norm, pooling, rnn, transformer):
-    __all__ += _module.__all__
+_modules = (activation, common, container, conv, layers, loss, norm, pooling, rnn, transformer)
+# Type checkers do not follow a list that is computed. Without one, they take all names that are imported above.
+globals()["__all__"] = [name for module in _modules for name in module.__all__]
 
 __dir__ = _public.names(globals())

@@ -55,8 +55,7 @@ from ferrograd.torch.nn.modules.sparse import *
 from ferrograd.torch.nn.modules.transformer import *
 from ferrograd.torch.nn.modules.upsampling import *
 
-__all__: list[str] = []
-for _module in (
+_modules = (
     activation,
     adaptive,
     batchnorm,
@@ -80,7 +79,8 @@ for _module in (
     sparse,
     transformer,
     upsampling,
-):
-    __all__ += _module.__all__
+)
+# Type checkers do not follow a list that is computed. Without one, they take all names that are imported above.
+globals()["__all__"] = [name for module in _modules for name in module.__all__]
 
 __dir__ = _public.names(globals())
