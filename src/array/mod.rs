@@ -220,21 +220,6 @@ impl Array {
         }
     }
 
-    /// Whether these are the strides.
-    pub fn has_strides(&self, strides: &Strides) -> bool {
-        match &self.0.strides {
-            Some(own) => **own == *strides,
-            None => {
-                let mut step = 1;
-                self.0.dims.iter().zip(strides).rev().all(|(&d, &s)| {
-                    let fits = s == step;
-                    step *= d.max(1) as isize;
-                    fits
-                })
-            }
-        }
-    }
-
     /// Whether the elements are in C order without gaps.
     #[inline]
     pub fn is_contiguous(&self) -> bool {

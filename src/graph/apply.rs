@@ -66,12 +66,13 @@ pub(crate) fn unrecorded(
     ins: &[&Tensor],
     kernel: impl Fn(&[&Array], usize) -> Result<Array> + Send + Sync + 'static,
 ) -> Option<Result<Tensor>> {
-    without_rule(Unrecorded(name, kernel), ins)
+    without_rule(Unrecorded { name, kernel, pass: None }, ins)
 }
 
 /// [`unrecorded`] for a formula that is applied element by element.
 pub(crate) fn unrecorded_pass(name: &'static str, ins: &[&Tensor], pass: Pass) -> Option<Result<Tensor>> {
-    without_rule(UnrecordedPass(name, pass), ins)
+    let kernel = move |ins: &[&Array], batch_ndim: usize| pass.apply(name, ins, batch_ndim);
+    without_rule(Unrecorded { name, kernel, pass: Some(pass) }, ins)
 }
 
 fn without_rule<O: Op>(op: O, ins: &[&Tensor]) -> Option<Result<Tensor>> {
@@ -86,39 +87,24 @@ fn without_rule<O: Op>(op: O, ins: &[&Tensor]) -> Option<Result<Tensor>> {
     Some(made.and_then(|(outs, levels)| first(None, ins, outs, levels, modes)))
 }
 
-struct Unrecorded<F>(&'static str, F);
+/// An op without rules. A pass says that the kernel applies a formula.
+struct Unrecorded<F> {
+    name: &'static str,
+    kernel: F,
+    pass: Option<Pass>,
+}
 
 impl<F: Fn(&[&Array], usize) -> Result<Array> + Send + Sync + 'static> Op for Unrecorded<F> {
     fn name(&self) -> &'static str {
-        self.0
+        self.name
     }
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
-        Ok([(self.1)(ins, batch_ndim)?].into())
-    }
-
-    fn saves(&self, _: NeedsGrad) -> Saves {
-        Saves::NOTHING
-    }
-
-    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
-        unreachable!("it has no node")
-    }
-}
-
-struct UnrecordedPass(&'static str, Pass);
-
-impl Op for UnrecordedPass {
-    fn name(&self) -> &'static str {
-        self.0
-    }
-
-    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
-        Ok([self.1.apply(self.0, ins, batch_ndim)?].into())
+        Ok([(self.kernel)(ins, batch_ndim)?].into())
     }
 
     fn row(&self, ins: &[DType]) -> Option<Row> {
-        self.1.row(ins)
+        self.pass.as_ref()?.row(ins)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

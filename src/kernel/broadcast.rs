@@ -27,17 +27,7 @@ impl<const N: usize> BroadcastIter<N> {
             dims = shape::broadcast(op, &dims, a.dims())?;
         }
         let strides: [Strides; N] = std::array::from_fn(|i| ins[i].expand(&dims, 0).strides());
-        let mut outer: SmallVec<[(usize, [isize; N]); 4]> = SmallVec::new();
-        for (axis, &d) in dims.iter().enumerate().filter(|(_, d)| **d != 1) {
-            let step: [isize; N] = std::array::from_fn(|i| strides[i][axis]);
-            match outer.last_mut() {
-                // Coalesces axes that are one axis for every array.
-                Some((n, last)) if (0..N).all(|i| last[i] == step[i] * d as isize) => {
-                    (*n, *last) = (*n * d, step);
-                }
-                _ => outer.push((d, step)),
-            }
-        }
+        let mut outer = joined(&dims, &strides);
         let (run, steps) = outer.pop().unwrap_or((1, [1; N]));
         Ok(BroadcastIter { dims, steps: steps.map(|s| s as usize), run, outer })
     }
@@ -76,6 +66,22 @@ impl<const N: usize> BroadcastIter<N> {
             }
         }
     }
+}
+
+/// The axes of arrays with these strides, outermost first. Neighbours that are one axis for every array are joined, and
+/// axes of size 1 are left out.
+pub fn joined<const N: usize>(dims: &[usize], strides: &[Strides; N]) -> SmallVec<[(usize, [isize; N]); 4]> {
+    let mut axes: SmallVec<[(usize, [isize; N]); 4]> = SmallVec::new();
+    for (axis, &d) in dims.iter().enumerate().filter(|(_, d)| **d != 1) {
+        let step: [isize; N] = std::array::from_fn(|i| strides[i][axis]);
+        match axes.last_mut() {
+            Some((n, last)) if (0..N).all(|i| last[i] == step[i] * d as isize) => {
+                (*n, *last) = (*n * d, step);
+            }
+            _ => axes.push((d, step)),
+        }
+    }
+    axes
 }
 
 fn moved<const N: usize>(offsets: &mut [isize; N], steps: &[isize; N], by: isize) {

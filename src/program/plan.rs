@@ -9,12 +9,12 @@ use smallvec::SmallVec;
 use super::parts::{Group, Id, Origin, Step, Value, Work};
 use crate::array::Array;
 use crate::dtype::DType;
-use crate::kernel::broadcast::inverse;
+use crate::kernel::broadcast::{dense_order, inverse, joined};
 use crate::kernel::pointwise::cluster::{
     ADDRESSES, Cluster, Instruction, Operand, Read, Reading, Walk, Write,
 };
 use crate::kernel::pointwise::row::{Loop, Row};
-use crate::shape::{self, Dims, Strides};
+use crate::shape::Dims;
 
 /// A step that computes element by element.
 #[derive(Clone)]
@@ -23,6 +23,8 @@ pub(super) struct Pointwise {
     ins: SmallVec<[Place; 3]>,
     /// The number of elements.
     n: usize,
+    /// The order of axes in which the results lie in memory. None if they are contiguous.
+    order: Option<Dims>,
 }
 
 /// How a step reads an operand: the axes in the order of the memory of its results, outermost first. No axis where the
@@ -31,27 +33,6 @@ pub(super) struct Pointwise {
 struct Place {
     id: Id,
     axes: SmallVec<[(usize, isize); 4]>,
-}
-
-/// The axes that an array of these sizes and strides has in another order, neighbours that are one axis joined.
-fn joined(order: &[usize], dims: &[usize], strides: &[isize]) -> SmallVec<[(usize, isize); 4]> {
-    let mut axes: SmallVec<[(usize, isize); 4]> = SmallVec::new();
-    for &axis in order.iter().filter(|&&a| dims[a] != 1) {
-        let (d, step) = (dims[axis], strides[axis]);
-        match axes.last_mut() {
-            Some((n, last)) if *last == step * d as isize => (*n, *last) = (*n * d, step),
-            _ => axes.push((d, step)),
-        }
-    }
-    axes
-}
-
-/// The order of axes in which an array without gaps lies in memory.
-fn order_of(dims: &[usize], strides: &[isize]) -> Option<Dims> {
-    let mut order: Dims = (0..dims.len()).collect();
-    order.sort_by_key(|&a| Reverse(strides[a]));
-    let axes = joined(&order, dims, strides);
-    matches!(axes[..], [] | [(_, 1)]).then_some(order)
 }
 
 impl Pointwise {
@@ -63,7 +44,7 @@ impl Pointwise {
             return None;
         }
         let (dims, n) = (out.dims(), out.len());
-        let order = order_of(dims, &out.strides())?;
+        let order = if out.is_contiguous() { None } else { Some(dense_order(out)?) };
         let mut places = SmallVec::new();
         for (x, &id) in ins.iter().zip(ids) {
             let x = x.with_rank(dims.len(), batch_ndim);
@@ -71,13 +52,15 @@ impl Pointwise {
                 return None;
             }
             let x = x.expand(dims, dims.len());
-            let mut axes = joined(&order, dims, &x.strides());
+            let x = order.as_ref().map_or(x.clone(), |order| x.permute(order));
+            let axes = joined(x.dims(), &[x.strides()]).into_iter().map(|(d, [step])| (d, step));
+            let mut axes: SmallVec<[(usize, isize); 4]> = axes.collect();
             if matches!(axes[..], [] | [(_, 1)]) {
                 axes.clear();
             }
             places.push(Place { id, axes });
         }
-        Some(Pointwise { row, ins: places, n })
+        Some(Pointwise { row, ins: places, n, order })
     }
 
     /// What makes two steps compute the same.
@@ -151,7 +134,7 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Option<Pointwise>)>, o
             Some(_) => {
                 let members: Vec<(Step, Pointwise)> =
                     members.into_iter().filter_map(|(s, p)| Some((s, p?))).collect();
-                clusters(&memory, members, &outside, &mut work);
+                clusters(&memory, asked_for(&memory, members, &outside), &outside, &mut work);
             }
         }
     }
@@ -221,14 +204,13 @@ fn ordered(groups: &[Vec<usize>], before: &[FxHashSet<usize>]) -> Vec<usize> {
     order
 }
 
-/// The steps of a group as clusters: one, or several if one would need too many registers.
+/// The steps of a group, in the order of their results, as clusters: one, or several if one would need too many registers.
 fn clusters(
     memory: &Memory<'_>,
-    members: Vec<(Step, Pointwise)>,
+    mut members: Vec<(Step, Pointwise)>,
     outside: &FxHashSet<Id>,
     work: &mut Vec<Work>,
 ) {
-    let mut members = asked_for(memory, members, outside);
     if let Some(group) = cluster(memory, &members, outside) {
         work.push(Work::Cluster(group));
         return;
@@ -331,7 +313,7 @@ fn cluster(memory: &Memory<'_>, members: &[(Step, Pointwise)], outside: &FxHashS
             }
             let once = place.is_one_element(n) && (n == 1 || !matches!(p.row.apply, Loop::Unary(_)));
             let r = *known.entry((place, once)).or_insert_with(|| {
-                let reading = match Walk::new(place.axes.clone()).filter(|_| !once) {
+                let reading = match Walk::new(&place.axes).filter(|_| !once) {
                     None if once => Reading::Once,
                     None => Reading::Along,
                     Some(walk) => {
@@ -394,10 +376,13 @@ fn cluster(memory: &Memory<'_>, members: &[(Step, Pointwise)], outside: &FxHashS
         }
         instructions.push(Instruction { row: p.row, from, to: home(&homes[k]) as u16 });
     }
-    let results = writes.iter().map(|&id| {
-        let Value { dtype, dims, strides, .. } = &memory.0[id as usize];
-        let (dims, back) = dense(dims, strides);
-        Write { dtype: *dtype, dims, back }
+    let results = writes.iter().map(|id| {
+        let (dims, order) = (&memory.0[*id as usize].dims, &members[made[id]].1.order);
+        Write {
+            dtype: memory.dtype(*id),
+            dims: order.as_ref().map_or(dims.clone(), |order| order.iter().map(|&a| dims[a]).collect()),
+            back: order.as_ref().map(|order| inverse(order)),
+        }
     });
     let cluster = Cluster::new(n, instructions, readings, results.collect(), registers, widest);
     let ops = members.iter().map(|(step, _)| (step.op.name(), step.site)).collect();
@@ -423,15 +408,5 @@ fn mark_last(memory: &Memory<'_>, work: &mut [Work], outputs: &[Id]) {
             Work::Op(step) => step.last = last.into(),
             Work::Cluster(group) => group.last = last,
         }
-    }
-}
-
-/// The sizes of an array without gaps in the order of its memory, and the way back to its own order if that is another.
-fn dense(dims: &Dims, strides: &Strides) -> (Dims, Option<Dims>) {
-    match order_of(dims, strides) {
-        Some(order) if *strides != shape::contiguous_strides(dims) => {
-            (order.iter().map(|&a| dims[a]).collect(), Some(inverse(&order)))
-        }
-        _ => (dims.clone(), None),
     }
 }

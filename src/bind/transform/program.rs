@@ -478,7 +478,7 @@ impl Compiled {
             let same = t.dtype() == input.dtype
                 && t.levels.is_empty()
                 && t.array.dims() == input.dims.as_slice()
-                && t.array.has_strides(&input.strides)
+                && t.array.strides() == input.strides
                 && t.is_tracked() == input.tracked
                 && !t.array.is_sealed();
             if !same {

@@ -12,7 +12,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::pointwise::row::{Loop, Row};
-use crate::shape::{self, Dims};
+use crate::shape::{self, Dims, Strides};
 
 /// The bytes of all registers of a thread.
 pub const REGISTERS: usize = 32 << 10;
@@ -68,20 +68,20 @@ pub struct Write {
 
 /// An array that is read in a certain order: the sizes and strides of the axes, outermost first.
 pub struct Walk {
-    outer: SmallVec<[(usize, isize); 4]>,
-    inner: (usize, isize),
+    dims: Dims,
+    strides: Strides,
 }
 
 impl Walk {
-    /// None if all axes are one.
-    pub fn new(mut axes: SmallVec<[(usize, isize); 4]>) -> Option<Walk> {
-        let inner = axes.pop()?;
-        (!axes.is_empty() || inner.1 != 1).then_some(Walk { outer: axes, inner })
+    /// None if the elements lie one after the other.
+    pub fn new(axes: &[(usize, isize)]) -> Option<Walk> {
+        let (dims, strides): (Dims, Strides) = axes.iter().copied().unzip();
+        (!matches!(axes, [] | [(_, 1)])).then_some(Walk { dims, strides })
     }
 
     /// How many elements before and after its first one the array reaches.
     fn reach(&self) -> (isize, isize) {
-        self.outer.iter().chain([&self.inner]).fold((0, 0), |(low, high), &(d, s)| {
+        self.dims.iter().zip(&self.strides).fold((0, 0), |(low, high), (&d, &s)| {
             let reach = s * (d as isize - 1);
             (low + reach.min(0), high + reach.max(0))
         })
@@ -92,15 +92,11 @@ impl Walk {
     /// # Safety
     /// `x` is the address of the first element of an array of `T` with these axes, and `out` has room for the range.
     unsafe fn copy<T: Copy>(&self, x: *const T, range: Range<usize>, out: *mut T) {
-        let (run, step) = self.inner;
+        let last = self.dims.len() - 1;
+        let (run, step) = (self.dims[last], self.strides[last]);
         let mut at = range.start;
         while at < range.end {
-            let (inside, mut left) = (at % run, at / run);
-            let mut offset = inside as isize * step;
-            for &(d, s) in self.outer.iter().rev() {
-                offset += (left % d) as isize * s;
-                left /= d;
-            }
+            let (inside, offset) = (at % run, shape::offset(at, &self.dims, &self.strides));
             let n = (run - inside).min(range.end - at);
             // SAFETY: as the function's `# Safety` section requires.
             unsafe {
@@ -208,9 +204,9 @@ impl Cluster {
             let piece = self.n.div_ceil(4 * par::threads()).next_multiple_of(64).max(self.tile);
             par::pieces(self.n, piece, &work);
         }
-        let back = |(write, array): (&Write, Unwritten)| {
-            let array = array.written();
-            write.back.as_ref().map_or(array.clone(), |order| array.permute(order))
+        let back = |(write, array): (&Write, Unwritten)| match &write.back {
+            Some(order) => array.written().permute(order),
+            None => array.written(),
         };
         Ok(self.writes.iter().zip(made).map(back).collect())
     }
