@@ -19,7 +19,7 @@ def generator() -> np.random.Generator:
 
 def drawn(values: Any, like: Tensor) -> Tensor:
     """An array of NumPy's generator as a tensor with the class and the dtype of ``like``."""
-    return _core.make(np.ascontiguousarray(values), like.dtype, False, dialect_of(like))
+    return _core.make(np.asarray(values, order="C"), like.dtype, False, dialect_of(like))
 
 
 def multinomial(weights: Tensor, num_samples: int, replacement: bool) -> Tensor:

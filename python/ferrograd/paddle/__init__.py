@@ -95,6 +95,7 @@ __all__ = [
     "create_parameter",
     "device",
     "distributed",
+    "distribution",
     "enable_grad",
     "fft",
     "fluid",
@@ -139,12 +140,13 @@ __all__ += _in_place
 
 if _TYPE_CHECKING:
     from ferrograd.paddle import distributed as distributed
+    from ferrograd.paddle import distribution as distribution
     from ferrograd.paddle.distributed.parallel import DataParallel as DataParallel
 else:
 
     def __getattr__(name: str) -> _Any:
-        if name == "distributed":
-            return _import_module("ferrograd.paddle.distributed")
+        if name in ("distributed", "distribution"):
+            return _import_module(f"ferrograd.paddle.{name}")
         if name == "DataParallel":
             return _import_module("ferrograd.paddle.distributed.parallel").DataParallel
         raise AttributeError(f"module 'ferrograd.paddle' has no attribute {name!r}")

@@ -9,29 +9,30 @@
 
 from __future__ import annotations
 
+import sys as _sys
+
 from ferrograd import _public
-from ferrograd.torch.distributions import constraints, transforms
-from ferrograd.torch.distributions.constraint_registry import (
+from ferrograd._distributions.constraint_registry import (
     biject_to,
     transform_to,
 )
-from ferrograd.torch.distributions.counts import (
+from ferrograd._distributions.counts import (
     Binomial,
     Multinomial,
     NegativeBinomial,
     Poisson,
 )
-from ferrograd.torch.distributions.discrete import (
+from ferrograd._distributions.discrete import (
     Bernoulli,
     Categorical,
     Geometric,
     OneHotCategorical,
 )
-from ferrograd.torch.distributions.distribution import (
+from ferrograd._distributions.distribution import (
     Distribution,
     ExponentialFamily,
 )
-from ferrograd.torch.distributions.gamma import (
+from ferrograd._distributions.gamma import (
     Beta,
     Chi2,
     Dirichlet,
@@ -40,30 +41,30 @@ from ferrograd.torch.distributions.gamma import (
     InverseGamma,
     StudentT,
 )
-from ferrograd.torch.distributions.independent import (
+from ferrograd._distributions.independent import (
     Independent,
 )
-from ferrograd.torch.distributions.kl import (
+from ferrograd._distributions.kl import (
     kl_divergence,
     register_kl,
 )
-from ferrograd.torch.distributions.matrices import (
+from ferrograd._distributions.matrices import (
     LKJCholesky,
     LowRankMultivariateNormal,
     Wishart,
 )
-from ferrograd.torch.distributions.mixture_same_family import (
+from ferrograd._distributions.mixture_same_family import (
     MixtureSameFamily,
 )
-from ferrograd.torch.distributions.multivariate_normal import (
+from ferrograd._distributions.multivariate_normal import (
     MultivariateNormal,
 )
-from ferrograd.torch.distributions.relaxed import (
+from ferrograd._distributions.relaxed import (
     OneHotCategoricalStraightThrough,
     RelaxedBernoulli,
     RelaxedOneHotCategorical,
 )
-from ferrograd.torch.distributions.scalar import (
+from ferrograd._distributions.scalar import (
     Cauchy,
     Exponential,
     Gumbel,
@@ -72,7 +73,7 @@ from ferrograd.torch.distributions.scalar import (
     Normal,
     Uniform,
 )
-from ferrograd.torch.distributions.tails import (
+from ferrograd._distributions.tails import (
     ContinuousBernoulli,
     GeneralizedPareto,
     HalfCauchy,
@@ -83,10 +84,10 @@ from ferrograd.torch.distributions.tails import (
     VonMises,
     Weibull,
 )
-from ferrograd.torch.distributions.transformed_distribution import (
+from ferrograd._distributions.transformed_distribution import (
     TransformedDistribution,
 )
-from ferrograd.torch.distributions.transforms import (
+from ferrograd._distributions.transforms import (
     AbsTransform,
     AffineTransform,
     CatTransform,
@@ -108,6 +109,22 @@ from ferrograd.torch.distributions.transforms import (
     Transform,
     identity_transform,
 )
+from ferrograd.torch.distributions import constraint_registry as constraint_registry
+from ferrograd.torch.distributions import constraints, transforms
+from ferrograd.torch.distributions import kl as kl
+from ferrograd.torch.distributions import utils as utils
+
+#: torch has a module for each of these; programs import from it too.
+_MODULES = (
+    "bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet distribution exp_family "
+    "exponential fishersnedecor gamma generalized_pareto geometric gumbel half_cauchy half_normal independent "
+    "inverse_gamma kumaraswamy laplace lkj_cholesky log_normal logistic_normal lowrank_multivariate_normal "
+    "mixture_same_family multinomial multivariate_normal negative_binomial normal one_hot_categorical pareto "
+    "poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform von_mises weibull "
+    "wishart"
+)
+for _name in _MODULES.split():
+    globals()[_name] = _sys.modules[f"{__name__}.{_name}"] = _sys.modules[__name__]
 
 __all__ = [
     "AbsTransform",

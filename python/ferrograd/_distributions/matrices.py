@@ -10,8 +10,9 @@ import numpy as np
 
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
-from ferrograd.torch.distributions import _draws, constraints
-from ferrograd.torch.distributions.distribution import Distribution, ExponentialFamily, broadcast_all
+from ferrograd._distributions import _draws, constraints
+from ferrograd._distributions.distribution import Distribution, ExponentialFamily, broadcast_all
+from ferrograd._tensor.dtypes import finfo
 
 __all__ = ["LKJCholesky", "LowRankMultivariateNormal", "Wishart"]
 
@@ -92,7 +93,8 @@ class LowRankMultivariateNormal(Distribution):
         shape = self._extended_shape(sample_shape)
         w = self.cov_factor
         with no_grad():
-            a, b = ops.randn([*shape[:-1], int(w.shape[-1])], w.dtype), ops.randn(shape, w.dtype)
+            a = _draws.normal(self.loc[..., :1], [*shape[:-1], int(w.shape[-1])])
+            b = _draws.normal(self.loc, shape)
         return self.loc + ops.matmul(w, a[..., None])[..., 0] + ops.sqrt(self.cov_diag) * b
 
     def _half_log_det(self) -> Any:
@@ -144,8 +146,8 @@ class LKJCholesky(Distribution):
                 direction = source.standard_normal((*lead, row))
                 length = np.sqrt((direction * direction).sum(-1, keepdims=True))
                 found[..., row, :row] = np.sqrt(share)[..., None] * direction / length
-                found[..., row, row] = np.sqrt(np.maximum(1 - share, np.finfo(self.concentration.dtype).tiny))
-            return _draws.tensor(found, self.concentration.dtype)
+                found[..., row, row] = np.sqrt(np.maximum(1 - share, finfo(self.concentration.dtype).tiny))
+            return _draws.drawn(found, self.concentration)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density."""
@@ -252,7 +254,7 @@ class Wishart(ExponentialFamily):
         halves = ops.broadcast_to((self.df[..., None] - steps) / 2, shape[:-1])
         diagonal = ops.sqrt(2 * _draws.standard_gamma(halves))
         with no_grad():
-            below = ops.tril(ops.randn(shape, self.df.dtype), -1)
+            below = ops.tril(_draws.normal(self.scale_tril, shape), -1)
         product = ops.matmul(self.scale_tril, below + ops.diag_embed(diagonal))
         return ops.matmul(product, product.mT)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd.torch.distributions import constraints
-from ferrograd.torch.distributions.distribution import Distribution, sum_last
+from ferrograd._distributions import constraints
+from ferrograd._distributions.distribution import Distribution, sum_last
 
 __all__ = ["Independent"]
 
@@ -18,9 +18,6 @@ class Independent(Distribution):
     >>> Independent(base, 1).log_prob(torch.zeros(2, 3)).shape
     torch.Size([2])
     """
-
-    arg_constraints = {}  # noqa: RUF012
-    _held = {}  # noqa: RUF012
 
     def __init__(
         self, base_distribution: Any, reinterpreted_batch_ndims: int, validate_args: bool | None = None

@@ -5,23 +5,22 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ferrograd._core import torch as ops
-from ferrograd.torch.distributions import constraints
-from ferrograd.torch.distributions.counts import _ByProbability
-from ferrograd.torch.distributions.discrete import Categorical, OneHotCategorical
-from ferrograd.torch.distributions.distribution import Distribution
-from ferrograd.torch.distributions.transformed_distribution import TransformedDistribution
-from ferrograd.torch.distributions.transforms import ExpTransform, SigmoidTransform
+from ferrograd._distributions import _draws, constraints
+from ferrograd._distributions.counts import _ByProbability
+from ferrograd._distributions.discrete import Categorical, OneHotCategorical
+from ferrograd._distributions.distribution import Distribution
+from ferrograd._distributions.transformed_distribution import TransformedDistribution
+from ferrograd._distributions.transforms import ExpTransform, SigmoidTransform
+from ferrograd._tensor.dtypes import finfo
 
 __all__ = ["OneHotCategoricalStraightThrough", "RelaxedBernoulli", "RelaxedOneHotCategorical"]
 
 
-def _uniform(shape: list[int], dtype: Any) -> Any:
+def _uniform(like: Any, shape: list[int]) -> Any:
     """Numbers in (0, 1)."""
-    info = np.finfo(dtype)
-    return ops.clip(ops.rand(shape, dtype), float(info.tiny), 1 - float(info.eps))
+    info = finfo(like.dtype)
+    return ops.clip(_draws.uniform(like, shape), float(info.tiny), 1 - float(info.eps))
 
 
 class LogitRelaxedBernoulli(_ByProbability):
@@ -41,7 +40,7 @@ class LogitRelaxedBernoulli(_ByProbability):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Values through which the gradient flows to the parameters."""
-        u = _uniform(self._extended_shape(sample_shape), self.logits.dtype)
+        u = _uniform(self.logits, self._extended_shape(sample_shape))
         return (ops.log(u) - ops.log1p(-u) + self.logits) / self.temperature
 
     def log_prob(self, value: Any) -> Any:
@@ -109,7 +108,7 @@ class ExpRelaxedCategorical(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Values through which the gradient flows to the parameters."""
-        u = _uniform(self._extended_shape(sample_shape), self.logits.dtype)
+        u = _uniform(self.logits, self._extended_shape(sample_shape))
         scores = (self.logits - ops.log(-ops.log(u))) / self.temperature
         return scores - ops.logsumexp(scores, -1, keepdims=True)
 

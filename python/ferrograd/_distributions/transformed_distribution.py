@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ferrograd._autograd.modes import no_grad
-from ferrograd.torch.distributions import constraints
-from ferrograd.torch.distributions.distribution import Distribution, sum_last
-from ferrograd.torch.distributions.independent import Independent
-from ferrograd.torch.distributions.transforms import ComposeTransform, Transform
+from ferrograd._distributions import constraints
+from ferrograd._distributions.distribution import Distribution, sum_last
+from ferrograd._distributions.independent import Independent
+from ferrograd._distributions.transforms import ComposeTransform, Transform
 
 __all__ = ["TransformedDistribution"]
 
@@ -23,9 +23,6 @@ class TransformedDistribution(Distribution):
     >>> y.cdf(torch.tensor(3.0)).item()
     0.25
     """
-
-    arg_constraints = {}  # noqa: RUF012
-    _held = {}  # noqa: RUF012
 
     def __init__(
         self,

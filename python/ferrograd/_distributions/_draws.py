@@ -9,24 +9,32 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
+from ferrograd._autograd.function import Function, once_differentiable
 from ferrograd._core import torch as ops
+from ferrograd._dialects.draws import drawn, generator, multinomial
 from ferrograd._dialects.numbers import TORCH
-from ferrograd.torch.autograd.function import Function, once_differentiable
+from ferrograd._tensor.dtypes import finfo
+
+__all__ = ["drawn", "gamma_slope", "generator", "multinomial", "normal", "standard_gamma", "uniform", "values"]
 
 
-def generator() -> np.random.Generator:
-    """NumPy's generator, seeded from the stream that ``torch.manual_seed`` sets."""
-    return np.random.default_rng(int(ops.randint(0, 2**62, [1]).item()))
+def uniform(like: Any, shape: Sequence[int]) -> Any:
+    """Random numbers in [0, 1) with the class and the dtype of a parameter."""
+    return ops.rand_like(ops.broadcast_to(like.detach(), shape))
 
 
-def tensor(values: Any, dtype: Any) -> Any:
-    """An array as a tensor of a dtype."""
-    return _core.make(np.ascontiguousarray(values), dtype, False, TORCH)
+def normal(like: Any, shape: Sequence[int]) -> Any:
+    """Standard normal random numbers with the class and the dtype of a parameter."""
+    return ops.randn_like(ops.broadcast_to(like.detach(), shape))
+
+
+def _tensor(values: Any) -> Any:
+    return _core.make(np.asarray(values, order="C"), None, False, TORCH)
 
 
 def values(x: Any, shape: Sequence[int]) -> Any:
     """A parameter as a float64 array of a larger shape."""
-    return np.broadcast_to(np.asarray(x.detach().numpy(), np.float64), tuple(shape))
+    return np.broadcast_to(ops.astype(x.detach(), "float64").numpy(), tuple(shape))
 
 
 class _StandardGamma(Function):
@@ -35,9 +43,7 @@ class _StandardGamma(Function):
     @staticmethod
     def forward(ctx: Any, concentration: Any) -> Any:
         a = values(concentration, concentration.shape)
-        found = tensor(
-            np.maximum(generator().standard_gamma(a), np.finfo(concentration.dtype).tiny), concentration.dtype
-        )
+        found = drawn(np.maximum(generator().standard_gamma(a), finfo(concentration.dtype).tiny), concentration)
         ctx.save_for_backward(concentration, found)
         return found
 
@@ -46,7 +52,7 @@ class _StandardGamma(Function):
     def backward(ctx: Any, grad: Any) -> Any:
         concentration, found = ctx.saved_tensors
         a, x = (values(v, v.shape) for v in (concentration, found))
-        return grad * tensor(gamma_slope(a, x), grad.dtype)
+        return grad * drawn(gamma_slope(a, x), grad)
 
 
 def standard_gamma(concentration: Any) -> Any:
@@ -69,7 +75,7 @@ def _by_series(a: Any, x: Any) -> Any:
     # F = sum over n of x**(a + n) exp(-x) / Gamma(a + n + 1), and dF/dx = x**(a - 1) exp(-x) / Gamma(a).
     if not a.size:
         return a
-    digamma = tensor(a + 1, None).digamma().numpy()
+    digamma = _tensor(a + 1).digamma().numpy()
     log_x, total = np.log(x), np.zeros_like(a)
     term = x / a
     for n in range(1, 1 + int(x.max() + 12 * math.sqrt(x.max()) + 60)):
@@ -85,10 +91,10 @@ def _by_differences(a: Any, x: Any) -> Any:
     h = 3e-3 * np.sqrt(a)
 
     def below(b: Any) -> Any:
-        return ops.gammainc(tensor(b, None), tensor(x, None)).numpy()
+        return ops.gammainc(_tensor(b), _tensor(x)).numpy()
 
     slope = (8 * (below(a + h) - below(a - h)) - (below(a + 2 * h) - below(a - 2 * h))) / (12 * h)
-    log_density = (a - 1) * np.log(x) - x - tensor(a, None).lgamma().numpy()
+    log_density = (a - 1) * np.log(x) - x - _tensor(a).lgamma().numpy()
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         found = -slope / np.exp(log_density)
     # Where both are too small for float64, x moves as by the approximation of Wilson and Hilferty.

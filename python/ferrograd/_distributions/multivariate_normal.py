@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import torch as ops
-from ferrograd.torch.distributions import constraints
-from ferrograd.torch.distributions.distribution import Distribution
+from ferrograd._distributions import _draws, constraints
+from ferrograd._distributions.distribution import Distribution
 
 __all__ = ["MultivariateNormal"]
 
@@ -102,7 +102,7 @@ class MultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Values through which the gradient flows to the parameters."""
-        z = ops.randn(self._extended_shape(sample_shape), self.loc.dtype)
+        z = _draws.normal(self.loc, self._extended_shape(sample_shape))
         return self.loc + ops.matmul(self.scale_tril, z[..., None])[..., 0]
 
     def log_prob(self, value: Any) -> Any:

@@ -6,9 +6,9 @@ from typing import Any
 
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
-from ferrograd.torch.distributions import constraints
-from ferrograd.torch.distributions.discrete import Categorical
-from ferrograd.torch.distributions.distribution import Distribution
+from ferrograd._distributions import constraints
+from ferrograd._distributions.discrete import Categorical
+from ferrograd._distributions.distribution import Distribution
 
 __all__ = ["MixtureSameFamily"]
 

@@ -10,10 +10,9 @@ import numpy as np
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
+from ferrograd._distributions import _draws, constraints
+from ferrograd._distributions.distribution import Distribution, broadcast_all
 from ferrograd._tensor.dtypes import finfo
-from ferrograd.torch import _creation
-from ferrograd.torch.distributions import constraints
-from ferrograd.torch.distributions.distribution import Distribution, broadcast_all
 
 __all__ = ["Bernoulli", "Categorical", "Geometric", "OneHotCategorical"]
 
@@ -150,10 +149,10 @@ class Categorical(Distribution):
         """Integers."""
         shape, count = self._extended_shape(sample_shape), math.prod(sample_shape)
         if 0 in shape:
-            return ops.zeros(shape, np.dtype("int64"))
+            return ops.zeros_like(ops.broadcast_to(ops.argmax(self.probs, -1), shape))
         with no_grad():
             rows = ops.reshape(self.probs, [-1, self._count])
-            return ops.reshape(_creation.multinomial(rows, count, True).T, shape)
+            return ops.reshape(_draws.multinomial(rows, count, True).T, shape)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability."""
@@ -204,7 +203,7 @@ class Geometric(_OneProbability):
     def sample(self, sample_shape: Any = ()) -> Any:
         """Numbers of failures."""
         with no_grad():
-            drawn = ops.rand(self._extended_shape(sample_shape), self.probs.dtype)
+            drawn = _draws.uniform(self.probs, self._extended_shape(sample_shape))
             # log(0) / log(1 - p) is 0 for p = 1, where 0 failures are certain.
             return ops.floor(ops.log1p(-drawn) / ops.log1p(-_clipped(self.probs)))
 

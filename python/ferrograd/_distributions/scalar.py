@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from ferrograd._core import torch as ops
-from ferrograd.torch.distributions import constraints
-from ferrograd.torch.distributions.distribution import Distribution, broadcast_all
+from ferrograd._distributions import _draws, constraints
+from ferrograd._distributions.distribution import Distribution, broadcast_all
 
 __all__ = ["Cauchy", "Exponential", "Gumbel", "HalfNormal", "Laplace", "Normal", "Uniform"]
 
@@ -50,7 +50,7 @@ class Normal(_LocationScale):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Values through which the gradient flows to the parameters."""
-        return self.loc + ops.randn(self._extended_shape(sample_shape), self.loc.dtype) * self.scale
+        return self.loc + _draws.normal(self.loc, self._extended_shape(sample_shape)) * self.scale
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density."""
@@ -89,7 +89,7 @@ class Laplace(_LocationScale):
         """Values through which the gradient flows to the parameters."""
         shape = self._extended_shape(sample_shape)
         # The difference of two exponential variables. 1 - u is in (0, 1].
-        a, b = (ops.log(1 - ops.rand(shape, self.loc.dtype)) for _ in range(2))
+        a, b = (ops.log(1 - _draws.uniform(self.loc, shape)) for _ in range(2))
         return self.loc + self.scale * (a - b)
 
     def log_prob(self, value: Any) -> Any:
@@ -148,7 +148,7 @@ class Exponential(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Values through which the gradient flows to the rate."""
-        return -ops.log1p(-ops.rand(self._extended_shape(sample_shape), self.rate.dtype)) / self.rate
+        return -ops.log1p(-_draws.uniform(self.rate, self._extended_shape(sample_shape))) / self.rate
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density."""
@@ -202,14 +202,14 @@ class Uniform(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Values through which the gradient flows to the bounds."""
-        drawn = ops.rand(self._extended_shape(sample_shape), self.low.dtype)
+        drawn = _draws.uniform(self.low, self._extended_shape(sample_shape))
         return self.low + drawn * (self.high - self.low)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density: minus infinity at the upper bound."""
         value = self._checked(value)
         inside = (value >= self.low) & (value < self.high)
-        return ops.where(inside, -ops.log(self.high - self.low), -math.inf)
+        return ops.log(ops.astype(inside, self.low.dtype)) - ops.log(self.high - self.low)
 
     def cdf(self, value: Any) -> Any:
         """The probability of values that are at most ``value``."""
@@ -244,7 +244,7 @@ class Cauchy(_LocationScale):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Values through which the gradient flows to the parameters."""
-        return self.icdf(ops.rand(self._extended_shape(sample_shape), self.loc.dtype))
+        return self.icdf(_draws.uniform(self.loc, self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density."""
@@ -285,7 +285,7 @@ class Gumbel(_LocationScale):
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Values through which the gradient flows to the parameters."""
         # Minus the logarithm of an exponential variable. 1 - u is in (0, 1], and its logarithm is kept from 0.
-        waiting = -ops.log1p(-ops.rand(self._extended_shape(sample_shape), self.loc.dtype))
+        waiting = -ops.log1p(-_draws.uniform(self.loc, self._extended_shape(sample_shape)))
         tiny = 1e-300 if self.loc.dtype == "float64" else 1e-38
         return self.loc - self.scale * ops.log(ops.clip(waiting, tiny, None))
 
@@ -336,7 +336,7 @@ class HalfNormal(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Values through which the gradient flows to the parameter."""
-        return abs(ops.randn(self._extended_shape(sample_shape), self.scale.dtype)) * self.scale
+        return abs(_draws.normal(self.scale, self._extended_shape(sample_shape))) * self.scale
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density: minus infinity below zero."""

@@ -5,25 +5,25 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import numpy as np
-
 from ferrograd import _core
+from ferrograd._array_api import result_type
 from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
-from ferrograd._dialects.numbers import TORCH
+from ferrograd._dialects.numbers import TORCH, dialect_of
+from ferrograd._distributions import constraints
+from ferrograd._distributions.constraints import Constraint
 from ferrograd._tensor.shape import TorchSize as Size
-from ferrograd.torch.distributions import constraints
-from ferrograd.torch.distributions.constraints import Constraint
 
 __all__ = ["Distribution", "ExponentialFamily"]
 
 
 def broadcast_all(*values: Any) -> list[Any]:
     """Numbers and tensors as tensors of one shape; numbers get the dtype of the tensors."""
-    dtypes = [v.dtype for v in values if isinstance(v, Tensor)]
-    dtype = np.result_type(*dtypes) if dtypes else ops.get_default_dtype()
-    found = [v if isinstance(v, Tensor) else _core.make(float(v), dtype, False, TORCH) for v in values]
+    tensors = [v for v in values if isinstance(v, Tensor)]
+    dtype = result_type(*tensors) if tensors else ops.get_default_dtype()
+    dialect = dialect_of(tensors[0]) if tensors else TORCH
+    found = [v if isinstance(v, Tensor) else _core.make(float(v), dtype, False, dialect) for v in values]
     return list(ops.broadcast_tensors(found))
 
 
@@ -38,9 +38,9 @@ class Distribution:
     has_rsample = False
     has_enumerate_support = False
     #: The constraint of each parameter.
-    arg_constraints: dict[str, Constraint]
+    arg_constraints: dict[str, Constraint] = {}  # noqa: RUF012
     #: The parameters that tensors of the object hold, and the number of axes of each that are no batch.
-    _held: dict[str, int]
+    _held: dict[str, int] = {}  # noqa: RUF012
     _validate_args = __debug__
 
     @staticmethod
@@ -195,13 +195,18 @@ class ExponentialFamily(Distribution):
     def _log_normalizer(self, *natural_params: Any) -> Any:
         raise NotImplementedError
 
-    def entropy(self) -> Any:
-        """The entropy in nats."""
-        params = [p.detach().requires_grad_() for p in self._natural_params]
+    def _normalizer(self) -> tuple[Any, list[Any], list[Any]]:
+        """The logarithm of the normalizer, the natural parameters, and its derivatives by them."""
+        params = [p if p.requires_grad else p.detach().requires_grad_() for p in self._natural_params]
         with enable_grad():
             norm = self._log_normalizer(*params)
-            slopes = _core.grad([ops.sum(norm)], params, None, TORCH, create_graph=True)
-        found = norm - self._mean_carrier_measure
+            slopes = _core.grad([ops.sum(norm)], params, None, dialect_of(norm), create_graph=True)
+        return norm, params, list(slopes)
+
+    def entropy(self) -> Any:
+        """The entropy in nats."""
+        found, params, slopes = self._normalizer()
+        found = found - self._mean_carrier_measure
         for p, g in zip(params, slopes, strict=True):
             found = found - sum_last(p * g, len(p.shape) - len(self._batch_shape))
         return found

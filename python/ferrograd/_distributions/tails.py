@@ -5,22 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
-from ferrograd.torch.distributions import _draws, constraints
-from ferrograd.torch.distributions.counts import _ByProbability
-from ferrograd.torch.distributions.distribution import Distribution, broadcast_all
-from ferrograd.torch.distributions.scalar import Cauchy, Exponential, Normal, Uniform
-from ferrograd.torch.distributions.transformed_distribution import TransformedDistribution
-from ferrograd.torch.distributions.transforms import (
+from ferrograd._distributions import _draws, constraints
+from ferrograd._distributions.counts import _ByProbability
+from ferrograd._distributions.distribution import Distribution, broadcast_all
+from ferrograd._distributions.scalar import Cauchy, Exponential, Normal, Uniform
+from ferrograd._distributions.transformed_distribution import TransformedDistribution
+from ferrograd._distributions.transforms import (
     AbsTransform,
     AffineTransform,
     ExpTransform,
     PowerTransform,
     StickBreakingTransform,
 )
+from ferrograd._tensor.dtypes import finfo
 
 __all__ = [
     "ContinuousBernoulli",
@@ -333,7 +332,7 @@ class GeneralizedPareto(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Values through which the gradient flows to the parameters."""
-        return self.icdf(ops.rand(self._extended_shape(sample_shape), self.loc.dtype))
+        return self.icdf(_draws.uniform(self.loc, self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density."""
@@ -383,7 +382,7 @@ class VonMises(Distribution):
         with no_grad():
             loc, k = (_draws.values(v, shape) for v in (self.loc, self.concentration))
             drawn = _draws.generator().vonmises(0.0, k)
-            return _draws.tensor((drawn + math.pi + loc) % (2 * math.pi) - math.pi, self.loc.dtype)
+            return _draws.drawn((drawn + math.pi + loc) % (2 * math.pi) - math.pi, self.loc)
 
     @property
     def mean(self) -> Any:
@@ -463,7 +462,7 @@ class ContinuousBernoulli(_ByProbability):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Values through which the gradient flows to the parameter."""
-        return self.icdf(ops.rand(self._extended_shape(sample_shape), self.probs.dtype))
+        return self.icdf(_draws.uniform(self.probs, self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density."""
@@ -489,5 +488,5 @@ class ContinuousBernoulli(_ByProbability):
 
 
 def _inside(probs: Any) -> Any:
-    eps = float(np.finfo(probs.dtype).eps)
+    eps = float(finfo(probs.dtype).eps)
     return ops.clip(probs, eps, 1 - eps)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
-from ferrograd.torch.distributions import _draws, constraints
-from ferrograd.torch.distributions.distribution import Distribution, ExponentialFamily, broadcast_all
-from ferrograd.torch.distributions.transformed_distribution import TransformedDistribution
-from ferrograd.torch.distributions.transforms import PowerTransform
+from ferrograd._distributions import _draws, constraints
+from ferrograd._distributions.distribution import Distribution, ExponentialFamily, broadcast_all
+from ferrograd._distributions.transformed_distribution import TransformedDistribution
+from ferrograd._distributions.transforms import PowerTransform
+from ferrograd._tensor.dtypes import finfo
 
 __all__ = ["Beta", "Chi2", "Dirichlet", "FisherSnedecor", "Gamma", "InverseGamma", "StudentT"]
 
@@ -295,7 +294,7 @@ class FisherSnedecor(Distribution):
         """Values through which the gradient flows to the parameters."""
         shape = self._extended_shape(sample_shape)
         a, b = (_draws.standard_gamma(ops.broadcast_to(df * 0.5, shape)) / (0.5 * df) for df in (self.df1, self.df2))
-        return a / ops.clip(b, float(np.finfo(b.dtype).tiny), None)
+        return a / ops.clip(b, float(finfo(b.dtype).tiny), None)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density."""
@@ -343,7 +342,7 @@ class StudentT(Distribution):
         shape = self._extended_shape(sample_shape)
         z = 2 * _draws.standard_gamma(ops.broadcast_to(self.df * 0.5, shape))
         with no_grad():
-            x = ops.randn(shape, self.df.dtype)
+            x = _draws.normal(self.df, shape)
         return self.loc + self.scale * x * ops.rsqrt(z / self.df)
 
     def log_prob(self, value: Any) -> Any:

@@ -9,9 +9,9 @@ import numpy as np
 
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
-from ferrograd.torch.distributions import _draws, constraints
-from ferrograd.torch.distributions.discrete import Categorical, _OfProbability, _one_of
-from ferrograd.torch.distributions.distribution import Distribution, ExponentialFamily, broadcast_all
+from ferrograd._distributions import _draws, constraints
+from ferrograd._distributions.discrete import Categorical, _OfProbability, _one_of
+from ferrograd._distributions.distribution import Distribution, ExponentialFamily, broadcast_all
 
 __all__ = ["Binomial", "Multinomial", "NegativeBinomial", "Poisson"]
 
@@ -45,7 +45,7 @@ class Poisson(ExponentialFamily):
     def sample(self, sample_shape: Any = ()) -> Any:
         """Numbers of events."""
         rates = _draws.values(self.rate, self._extended_shape(sample_shape))
-        return _draws.tensor(_draws.generator().poisson(rates).astype(np.float64), self.rate.dtype)
+        return _draws.drawn(_draws.generator().poisson(rates), self.rate)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability."""
@@ -120,7 +120,7 @@ class Binomial(_ByProbability):
         with no_grad():
             n, p = (_draws.values(v, shape) for v in (self.total_count, self.probs))
             drawn = _draws.generator().binomial(n.astype(np.int64), p)
-            return _draws.tensor(drawn.astype(np.float64), self.probs.dtype)
+            return _draws.drawn(drawn, self.probs)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability."""
@@ -132,25 +132,17 @@ class Binomial(_ByProbability):
 
     def entropy(self) -> Any:
         """The entropy in nats, for equal counts."""
-        n = int(self.total_count.max().item())
-        if self.total_count.min().item() != n:
-            raise NotImplementedError("Inhomogeneous total count not supported by `entropy`.")
         logs = self.log_prob(self.enumerate_support(False))
         return -ops.sum(ops.exp(logs) * logs, 0)
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """The numbers, along a new first axis, for equal counts."""
-        n = int(self.total_count.max().item())
-        if self.total_count.min().item() != n:
+        n = int(self.total_count.max().item()) if 0 not in self.total_count.shape else 0
+        if n and self.total_count.min().item() != n:
             raise NotImplementedError("Inhomogeneous total count not supported by `enumerate_support`.")
-        values = ops.astype(ops.arange(0, n + 1, 1), self.param_dtype)
+        values = _draws.drawn(np.arange(n + 1.0), self.probs)
         values = ops.reshape(values, [n + 1, *[1] * len(self._batch_shape)])
         return ops.broadcast_to(values, [n + 1, *self._batch_shape]) if expand else values
-
-    @property
-    def param_dtype(self) -> Any:
-        """The dtype of the parameter."""
-        return (vars(self)["probs"] if "probs" in vars(self) else vars(self)["logits"]).dtype
 
 
 class NegativeBinomial(_ByProbability):
@@ -192,7 +184,7 @@ class NegativeBinomial(_ByProbability):
             n, odds = (_draws.values(v, shape) for v in (self.total_count, ops.exp(self.logits)))
             source = _draws.generator()
             drawn = source.poisson(source.standard_gamma(n) * odds)
-            return _draws.tensor(drawn.astype(np.float64), self.logits.dtype)
+            return _draws.drawn(drawn, self.logits)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability."""
@@ -249,7 +241,7 @@ class Multinomial(Distribution):
         with no_grad():
             p = _draws.values(self.probs, shape)
             drawn = _draws.generator().multinomial(self.total_count, p / p.sum(-1, keepdims=True))
-            return _draws.tensor(drawn.astype(np.float64), self.probs.dtype)
+            return _draws.drawn(drawn, self.probs)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability."""

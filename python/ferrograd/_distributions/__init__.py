@@ -1,0 +1,1 @@
+"""Distributions, their transforms and divergences, which the dialects share. Tensors keep their dialect."""

@@ -1,0 +1,22 @@
+"""``paddle.distribution``: distributions with samples, densities and divergences, all differentiable.
+
+>>> import ferrograd.paddle as paddle
+>>> p = paddle.distribution.Normal(0.0, 1.0)
+>>> paddle.distribution.kl_divergence(p, paddle.distribution.Normal(2.0, 1.0)).item()
+2.0
+"""
+
+from __future__ import annotations
+
+from ferrograd import _public
+from ferrograd._distributions.kl import kl_divergence, register_kl
+from ferrograd.paddle.distribution import families, transform
+from ferrograd.paddle.distribution.distribution import Distribution, ExponentialFamily
+from ferrograd.paddle.distribution.families import *
+from ferrograd.paddle.distribution.transform import *
+
+__all__ = ["Distribution", "ExponentialFamily", "kl_divergence", "register_kl", "transform"]
+__all__ += families.__all__
+__all__ += [name for name in transform.__all__ if name != "Type"]
+
+__dir__ = _public.names(globals())

@@ -1,0 +1,108 @@
+"""The base of Paddle's distributions."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import Tensor
+from ferrograd._core import paddle as ops
+from ferrograd._dialects.numbers import PADDLE
+from ferrograd._distributions import distribution as _shared
+from ferrograd._distributions.kl import kl_divergence
+
+__all__ = ["Distribution", "ExponentialFamily"]
+
+
+def parameters(*values: Any) -> list[Any]:
+    """Numbers, lists, arrays and tensors as floating tensors of one dtype: that of the first floating tensor or array.
+
+    Without one it is the default dtype.
+    """
+    for value in values:
+        if not isinstance(value, bool | int | float | list | tuple | np.ndarray | np.generic | Tensor):
+            raise TypeError(
+                "Type of input args must be float, list, tuple, numpy.ndarray or Tensor, but received type "
+                f"{type(value)}"
+            )
+    held = [v.dtype for v in values if isinstance(v, Tensor | np.ndarray) and v.dtype.kind == "f"]
+    dtype = held[0] if held else ops.get_default_dtype()
+    found = []
+    for value in values:
+        x = value if isinstance(value, Tensor) else _core.make(value, None, False, PADDLE)
+        if x.dtype.kind == "c":
+            raise TypeError("parameters are real: a complex variable is one for each of its parts")
+        found.append(x if x.dtype == dtype else ops.astype(x, dtype))
+    return found
+
+
+class Distribution(_shared.Distribution):
+    """The base of distributions: a ``batch_shape`` of independent ones, each with values of ``event_shape``."""
+
+    _validate_args = False
+
+    def __init__(self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None) -> None:
+        super().__init__(batch_shape, event_shape, False)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The shape of the independent distributions."""
+        return tuple(self._batch_shape)
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """The shape of one value."""
+        return tuple(self._event_shape)
+
+    def sample(self, shape: Any = ()) -> Any:
+        """Values of ``shape + batch_shape + event_shape`` without a gradient."""
+        return super().sample(_sizes(shape))
+
+    def rsample(self, shape: Any = ()) -> Any:
+        """Values through which the gradient flows to the parameters."""
+        return super().rsample(_sizes(shape))
+
+    def prob(self, value: Any) -> Any:
+        """The density, or the probability, of values."""
+        return ops.exp(self.log_prob(value))
+
+    #: The density, or the probability, of values, unless it is the parameter of this name.
+    probs: Any = prob
+
+    def kl_divergence(self, other: Any) -> Any:
+        """The mean of the logarithm of this density divided by the other one: see :func:`kl_divergence`."""
+        return kl_divergence(self, other)
+
+    def _checked(self, value: Any) -> Any:
+        """The value as a tensor with the dtype of the parameters."""
+        dtype = next((v.dtype for v in vars(self).values() if isinstance(v, Tensor)), None)
+        x = value if isinstance(value, Tensor) else _core.make(value, dtype, False, PADDLE)
+        return x if dtype in (None, x.dtype) else ops.astype(x, dtype)
+
+    def _extend_shape(self, sample_shape: Any) -> tuple[int, ...]:
+        return tuple(self._extended_shape(_sizes(sample_shape)))
+
+
+def _sizes(shape: Any) -> list[int]:
+    try:
+        return [operator.index(n) for n in shape]
+    except TypeError as e:
+        raise TypeError(f"sample shape must be Iterable object of integers, not {shape!r:.60}") from e
+
+
+class ExponentialFamily(Distribution, _shared.ExponentialFamily):
+    """The base of distributions with densities ``exp(<t(x), theta> - F(theta) + k(x))``.
+
+    A subclass defines the properties ``_natural_parameters`` and ``_mean_carrier_measure``, and ``_log_normalizer``.
+    """
+
+    @property
+    def _natural_parameters(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def _natural_params(self) -> Any:
+        return self._natural_parameters

@@ -1,0 +1,27 @@
+"""``torch.distributions.utils``: what user-defined distributions are written with."""
+
+from __future__ import annotations
+
+from functools import cached_property as lazy_property
+from typing import Any
+
+from ferrograd import _public
+from ferrograd._core import torch as ops
+from ferrograd._distributions.discrete import _clipped as clamp_probs
+from ferrograd._distributions.distribution import broadcast_all
+
+__all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits"]
+
+
+def logits_to_probs(logits: Any, is_binary: bool = False) -> Any:
+    """The probabilities with these logits: ``sigmoid`` for one probability, else ``softmax`` along the last axis."""
+    return ops.sigmoid(logits) if is_binary else ops.softmax(logits, -1)
+
+
+def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
+    """``log(p / (1 - p))`` for one probability, else ``log(p)``, where p is kept from 0 and 1."""
+    p = clamp_probs(probs)
+    return ops.log(p) - ops.log1p(-p) if is_binary else ops.log(p)
+
+
+__dir__ = _public.names(globals())
