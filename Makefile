@@ -1,10 +1,10 @@
-# make demo, test, dev, t, docs, fuzz, memcheck, reliability, check, bench. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
+# make demo, test, dev, t, docs, fuzz, models, memcheck, reliability, check, bench. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 SOURCES := $(shell find src python -name '*.rs' -o -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
-.PHONY: demo test rust dev t docs fuzz memcheck reliability check wheel bench install clean
+.PHONY: demo test rust dev t docs fuzz models memcheck reliability check wheel bench install clean
 
 demo: install
 	$(BIN)/python examples/demo.py
@@ -44,6 +44,10 @@ MINUTES ?= 10
 SEED ?=
 fuzz: install
 	$(BIN)/python -m tests.reliability.fuzz $(MINUTES) $(SEED)
+
+# Models of the code by which threads wait for each other, run in every order that the threads allow.
+models:
+	RUSTFLAGS="--cfg loom" cargo test --quiet --lib --profile quick --target-dir target/models models
 
 # A smoke test under valgrind, which must be installed.
 memcheck: install

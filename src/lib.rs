@@ -56,6 +56,7 @@ mod memory;
 pub mod ops;
 pub mod program;
 pub mod shape;
+mod sync;
 pub mod transform;
 
 #[cfg(feature = "python")]
@@ -63,7 +64,7 @@ mod bind;
 
 #[cfg(feature = "python")]
 #[global_allocator]
-static ALLOCATOR: memory::WithReserve = memory::WithReserve;
+static ALLOCATOR: WithReserve = WithReserve::new();
 
 pub use array::Array;
 pub use dtype::DType;
@@ -71,4 +72,5 @@ pub use engine::{Gradients, backward, grad, push};
 pub use error::{Error, Result};
 pub use graph::{Tensor, no_grad};
 pub use kernel::par;
+pub use memory::WithReserve;
 pub use ndarray;

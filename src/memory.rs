@@ -4,7 +4,7 @@
 //! a failure. When the system has no memory left they get it from a reserve, and [`check`], with which every op
 //! begins, is an error until the reserve is whole again.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout, System, alloc, dealloc};
 use std::collections::TryReserveError;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
@@ -18,8 +18,8 @@ const RESERVE: usize = 33 << 20;
 const SMALL: usize = 8 << 20;
 
 static KEPT: AtomicPtr<u8> = AtomicPtr::new(null_mut());
-/// Whether the reserve must be filled before the next op begins. Without the allocator below there is none.
-static IS_SHORT: AtomicBool = AtomicBool::new(cfg!(feature = "python"));
+/// Whether the reserve must be filled before the next op begins.
+static IS_SHORT: AtomicBool = AtomicBool::new(true);
 
 const LAYOUT: Layout = match Layout::from_size_align(RESERVE, 16) {
     Ok(layout) => layout,
@@ -56,13 +56,13 @@ pub fn check() -> Result<(), NoMemory> {
 fn refill() -> Result<(), NoMemory> {
     if KEPT.load(Acquire).is_null() {
         // SAFETY: the size is not zero.
-        let new = unsafe { System.alloc(LAYOUT) };
+        let new = unsafe { alloc(LAYOUT) };
         if new.is_null() {
             return Err(NoMemory);
         }
         if KEPT.compare_exchange(null_mut(), new, AcqRel, Acquire).is_err() {
             // SAFETY: this block was made above, and nobody else knows it.
-            unsafe { System.dealloc(new, LAYOUT) };
+            unsafe { dealloc(new, LAYOUT) };
         }
     }
     IS_SHORT.store(false, Release);
@@ -99,15 +99,37 @@ pub fn is_short() -> bool {
     IS_SHORT.load(Relaxed)
 }
 
-/// The system's allocator with the reserve.
-#[cfg(feature = "python")]
-pub struct WithReserve;
+/// An allocator with a reserve, for programs that go on when memory has run out: with it as the global allocator an op for
+/// which there is no memory is an [`Error`](crate::Error), and the program does not end.
+///
+/// ```
+/// #[global_allocator]
+/// static ALLOCATOR: ferrograd::WithReserve = ferrograd::WithReserve::new();
+/// ```
+pub struct WithReserve<A = System>(A);
 
-#[cfg(feature = "python")]
 impl WithReserve {
+    /// The system's allocator with a reserve.
+    pub const fn new() -> WithReserve {
+        WithReserve::around(System)
+    }
+}
+
+impl Default for WithReserve {
+    fn default() -> WithReserve {
+        WithReserve::new()
+    }
+}
+
+impl<A: GlobalAlloc> WithReserve<A> {
+    /// Another allocator with a reserve.
+    pub const fn around(allocator: A) -> WithReserve<A> {
+        WithReserve(allocator)
+    }
+
     /// Tries once more with the reserve, after the system had no memory for a block of this size.
     #[cold]
-    fn again(size: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
+    fn again(&self, size: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
         if size > SMALL {
             return null_mut();
         }
@@ -116,8 +138,9 @@ impl WithReserve {
         for _ in 0..100 {
             let kept = KEPT.swap(null_mut(), AcqRel);
             if !kept.is_null() {
-                // SAFETY: `refill` made the block with this layout, and only one thread gets it out of `KEPT`.
-                unsafe { System.dealloc(kept, LAYOUT) };
+                // SAFETY: `refill` made the block with this layout, by this allocator, and only one thread gets it out
+                // of `KEPT`.
+                unsafe { self.0.dealloc(kept, LAYOUT) };
             }
             let block = allocate();
             if !block.is_null() {
@@ -129,37 +152,36 @@ impl WithReserve {
     }
 }
 
-// SAFETY: every block comes from the system's allocator and goes back to it, with the layout of the call.
-#[cfg(feature = "python")]
-unsafe impl GlobalAlloc for WithReserve {
+// SAFETY: every block comes from the inner allocator and goes back to it, with the layout of the call.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for WithReserve<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller keeps the contract of this function, which is the system's.
-        let allocate = || unsafe { System.alloc(layout) };
+        // SAFETY: the caller keeps the contract of this function, which is the inner allocator's.
+        let allocate = || unsafe { self.0.alloc(layout) };
         let block = allocate();
-        if block.is_null() { WithReserve::again(layout.size(), allocate) } else { block }
+        if block.is_null() { self.again(layout.size(), allocate) } else { block }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as above.
-        let allocate = || unsafe { System.alloc_zeroed(layout) };
+        let allocate = || unsafe { self.0.alloc_zeroed(layout) };
         let block = allocate();
-        if block.is_null() { WithReserve::again(layout.size(), allocate) } else { block }
+        if block.is_null() { self.again(layout.size(), allocate) } else { block }
     }
 
     #[inline]
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: as above. A block that could not be resized is still there.
-        let allocate = || unsafe { System.realloc(old, layout, size) };
+        let allocate = || unsafe { self.0.realloc(old, layout, size) };
         let block = allocate();
-        if block.is_null() { WithReserve::again(size, allocate) } else { block }
+        if block.is_null() { self.again(size, allocate) } else { block }
     }
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: as above.
-        unsafe { System.dealloc(block, layout) }
+        unsafe { self.0.dealloc(block, layout) }
     }
 }
 

@@ -15,6 +15,7 @@ use syn::visit::{self, Visit};
 
 /// The rooms from the bottom up: code may use its own room and the rooms before it.
 const ROOMS: &[&str] = &[
+    "sync",
     "memory",
     "dtype",
     "error",

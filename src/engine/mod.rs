@@ -9,6 +9,7 @@ mod forward;
 mod interrupt;
 mod parallel;
 mod pass;
+mod queue;
 mod reach;
 mod request;
 mod snapshot;

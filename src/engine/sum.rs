@@ -2,12 +2,13 @@
 //! only on the graph.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use crate::error::Result;
 use crate::graph::Tensor;
 use crate::ops::movement::cast;
 use crate::ops::pointwise::arithmetic::{add_in_place, add_same};
+use crate::sync::{Mutex, MutexGuard};
 
 /// Room for the sums that most graphs have at a time.
 const FEW: usize = 4;
@@ -100,7 +101,6 @@ impl FromIterator<Option<Tensor>> for Sums {
 
 /// The sum of one slot in a pass with several threads. Each edge that leads to the slot has a position. Its cotangent
 /// (or none) is added by the thread that brings it if it is the turn of that position, and waits otherwise.
-#[derive(Default)]
 pub(super) struct Sum(Mutex<State>);
 
 #[derive(Default)]
@@ -163,7 +163,7 @@ impl Sum {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
@@ -213,5 +213,30 @@ mod tests {
             });
             assert_eq!(sum.take(false).unwrap().array.item().to_f64(), Some(101.0));
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use loom::thread::spawn;
+
+    use super::*;
+    use crate::sync::Arc;
+
+    #[test]
+    fn any_order_of_arrival_gives_the_same_bits() {
+        // The first two cancel, so any other order gives another sum.
+        const TERMS: [f64; 3] = [1e17, -1e17, 1.0];
+        loom::model(|| {
+            let sum = Arc::new(Sum::new(Some(Tensor::scalar(0.5))));
+            let bring = |i: usize| {
+                let sum = sum.clone();
+                move || sum.add(i as u32, Some(Tensor::scalar(TERMS[i])), false).unwrap()
+            };
+            let threads = [spawn(bring(2)), spawn(bring(1))];
+            bring(0)();
+            threads.into_iter().for_each(|t| t.join().unwrap());
+            assert_eq!(sum.take(false).unwrap().array.item().to_f64(), Some(1.0));
+        });
     }
 }

@@ -6,7 +6,7 @@ use super::levels::Levels;
 use super::record::{Op, Outputs, Tensor};
 use crate::array::Array;
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::pointwise::half;
 use crate::shape::Dims;
 
@@ -16,7 +16,17 @@ pub(crate) fn computed(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result
     if ins.iter().any(|x| x.dtype().is_half()) && !op.takes_half() {
         return in_float32(op, ins, batch_ndim);
     }
-    op.forward(ins, batch_ndim)
+    forward(op, ins, batch_ndim)
+}
+
+/// What a kernel throws, which is an interrupt or that memory has run out, is caught at the border to Python, and in a
+/// program in Rust here.
+#[inline(always)]
+fn forward(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+    if cfg!(feature = "python") {
+        return op.forward(ins, batch_ndim);
+    }
+    Error::catch(|| op.forward(ins, batch_ndim))
 }
 
 /// The outputs of an op on half dtypes. They are rounded to the dtype of the inputs, unless an input has another float
@@ -24,7 +34,7 @@ pub(crate) fn computed(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result
 #[cold]
 fn in_float32(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
     let wide = ins.iter().map(|x| half::widened(x)).collect::<Result<SmallVec<[Array; 4]>>>()?;
-    let mut outs = op.forward(&wide.iter().collect::<SmallVec<[&Array; 4]>>(), batch_ndim)?;
+    let mut outs = forward(op, &wide.iter().collect::<SmallVec<[&Array; 4]>>(), batch_ndim)?;
     let floats = ins.iter().map(|x| x.dtype()).filter(|d| d.is_differentiable());
     if let Some(dtype) = floats.reduce(DType::promote).filter(|d| d.is_half()) {
         for out in outs.iter_mut().filter(|out| out.dtype() == DType::F32) {

@@ -23,3 +23,4 @@ mod simd;
 pub(crate) mod softmax;
 pub(crate) mod sort;
 pub(crate) mod special;
+mod team;

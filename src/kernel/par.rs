@@ -1,15 +1,13 @@
 //! The library's own thread pool, and the only place where kernels start parallel work.
 
-use std::any::Any;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicIsize, AtomicPtr, AtomicUsize, Ordering::*};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
 
 use smallvec::SmallVec;
 
 use super::interrupt;
+use super::team::{self, BUSY, Call, Spinners};
+pub use super::team::{SPIN_TIME, Team, while_blocked};
 
 /// The largest number of threads that a caller can set.
 pub const MAX_THREADS: usize = 64;
@@ -52,7 +50,7 @@ pub fn set_threads(n: usize) {
 /// If the system refuses threads.
 pub fn pool() -> &'static rayon::ThreadPool {
     let pool = current().expect("the system refuses threads");
-    pool.spinners.dismissed.fetch_add(1, Release);
+    pool.spinners.dismiss();
     &pool.rayon
 }
 
@@ -110,177 +108,32 @@ pub fn is_worthwhile(bytes: usize) -> bool {
         || bytes >= SMALL_BYTES && {
             // SAFETY: pools are never freed, so every non-null pointer in `POOLS` is valid.
             let pool = unsafe { POOLS[threads()].load(Acquire).as_ref() };
-            pool.is_some_and(|p| p.spinners.unclaimed.load(Relaxed) > 0)
+            pool.is_some_and(|p| p.spinners.are_there())
         }
 }
-
-/// How long an idle thread spins before it sleeps. Waking a thread takes longer than many kernels run.
-pub const SPIN_TIME: Duration = Duration::from_micros(100);
-
-/// Pool threads that have just finished work and spin while they wait for more.
-#[derive(Default)]
-struct Spinners {
-    /// Idle workers spinning for work that no caller has claimed.
-    unclaimed: AtomicUsize,
-    /// The length of `posts`, readable without the lock.
-    posted: AtomicUsize,
-    posts: Mutex<Vec<Call>>,
-    /// How often the spinning workers were asked to go back to the pool.
-    dismissed: AtomicUsize,
-}
-
-/// A request for one helper.
-struct Call {
-    team: Arc<TeamState>,
-    work: &'static (dyn Fn(Team<'_>) + Sync),
-}
-
-impl Spinners {
-    /// Claims one spinning worker, if there is one. The claimer then posts a call, or is itself the worker and leaves.
-    fn claim(&self) -> bool {
-        self.unclaimed.fetch_update(AcqRel, Relaxed, |n| n.checked_sub(1)).is_ok()
-    }
-
-    fn posts(&self) -> MutexGuard<'_, Vec<Call>> {
-        self.posts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Posts a call for a worker that was claimed.
-    fn post(&self, call: Call) {
-        self.posts().push(call);
-        self.posted.fetch_add(1, Release);
-    }
-
-    /// Spins and answers calls until none has come for [`SPIN_TIME`].
-    fn spin(&self) {
-        let (mut until, mut asked) = (Instant::now() + SPIN_TIME, self.dismissed.load(Acquire));
-        self.unclaimed.fetch_add(1, AcqRel);
-        loop {
-            // The lock on the list is released before the work starts.
-            let call = if self.posted.load(Acquire) > 0 { self.posts().pop() } else { None };
-            if let Some(Call { team, work }) = call {
-                self.posted.fetch_sub(1, AcqRel);
-                team.help(work);
-                (until, asked) = (Instant::now() + SPIN_TIME, self.dismissed.load(Acquire));
-                self.unclaimed.fetch_add(1, AcqRel);
-            }
-            if (Instant::now() >= until || self.dismissed.load(Acquire) != asked) && self.claim() {
-                return;
-            }
-            std::thread::yield_now();
-        }
-    }
-}
-
-/// Helpers at work in all teams. The thread that leads a team is not counted.
-static BUSY: AtomicIsize = AtomicIsize::new(0);
 
 /// The number of threads that are not at work for any team.
 fn idle() -> usize {
     usize::try_from(threads() as isize - 1 - BUSY.load(Relaxed)).unwrap_or(0)
 }
 
-/// The pool threads that help one [`team`] call until it returns.
-struct TeamState {
-    members: Mutex<Members>,
-    left: Condvar,
-}
-
-struct Members {
-    /// Whether the leader still runs. A helper that comes later must touch nothing.
-    open: bool,
-    at_work: usize,
-    panic: Option<Box<dyn Any + Send>>,
-}
-
-/// A handle on the running team, to request more helpers.
-#[derive(Clone, Copy)]
-pub struct Team<'a> {
-    state: &'a Arc<TeamState>,
-    work: &'static (dyn Fn(Team<'_>) + Sync),
-}
-
 /// Runs `lead` on the calling thread. Each [`Team::call`] in `lead` or in `work` requests one pool thread, which runs
 /// `work` as soon as it is free. Returns when `lead` and all helpers that have started are done; helpers that have not
 /// started by then never do. A helper's panic resumes here.
 pub fn team<R>(work: &(dyn Fn(Team<'_>) + Sync), lead: impl FnOnce(Team<'_>) -> R) -> R {
-    // SAFETY: a helper uses `work` only while it is registered in an open team, and this function returns only when the
-    // team is closed and has no registered helpers.
-    let work = unsafe {
-        std::mem::transmute::<&(dyn Fn(Team<'_>) + Sync), &'static (dyn Fn(Team<'_>) + Sync)>(work)
-    };
-    let state = Arc::new(TeamState {
-        members: Mutex::new(Members { open: true, at_work: 0, panic: None }),
-        left: Condvar::new(),
+    team::lead(work, lead, request)
+}
+
+/// Gets a thread of the pool for a call: one that spins, or else one that rayon wakes.
+fn request(call: Call) {
+    let Some(pool) = current() else { return };
+    if pool.spinners.claim() {
+        return pool.spinners.post(call);
+    }
+    pool.rayon.spawn(move || {
+        call.answer();
+        pool.spinners.spin();
     });
-    let led = catch_unwind(AssertUnwindSafe(|| lead(Team { state: &state, work })));
-    let mut members = state.lock();
-    members.open = false;
-    let until = Instant::now() + SPIN_TIME;
-    while members.at_work > 0 && Instant::now() < until {
-        drop(members);
-        std::thread::yield_now();
-        members = state.lock();
-    }
-    while members.at_work > 0 {
-        members = state.left.wait(members).unwrap_or_else(PoisonError::into_inner);
-    }
-    let panic = members.panic.take();
-    drop(members);
-    match (led, panic) {
-        (Ok(result), None) => result,
-        (Err(panic), _) | (_, Some(panic)) => resume_unwind(panic),
-    }
-}
-
-impl Team<'_> {
-    /// Requests one more helper. It may start late or not at all.
-    pub fn call(self) {
-        let Some(pool) = current() else { return };
-        let call = Call { team: self.state.clone(), work: self.work };
-        if pool.spinners.claim() {
-            return pool.spinners.post(call);
-        }
-        pool.rayon.spawn(move || {
-            call.team.help(call.work);
-            pool.spinners.spin();
-        });
-    }
-}
-
-impl TeamState {
-    fn lock(&self) -> MutexGuard<'_, Members> {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn help(self: &Arc<TeamState>, work: &'static (dyn Fn(Team<'_>) + Sync)) {
-        {
-            let mut members = self.lock();
-            if !members.open {
-                return;
-            }
-            members.at_work += 1;
-        }
-        BUSY.fetch_add(1, Relaxed);
-        let result = catch_unwind(AssertUnwindSafe(|| work(Team { state: self, work })));
-        BUSY.fetch_sub(1, Relaxed);
-        let mut members = self.lock();
-        members.at_work -= 1;
-        if let Err(panic) = result {
-            members.panic.get_or_insert(panic);
-        }
-        if members.at_work == 0 {
-            self.left.notify_all();
-        }
-    }
-}
-
-/// Runs `f`, in which the leader only waits, so that kernels on other threads may use its processor.
-pub fn while_blocked<R>(f: impl FnOnce() -> R) -> R {
-    BUSY.fetch_sub(1, Relaxed);
-    let result = f();
-    BUSY.fetch_add(1, Relaxed);
-    result
 }
 
 /// The index of the current pool thread, from 1; 0 on any other thread.
@@ -347,8 +200,10 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
+    use std::panic::catch_unwind;
+
     use super::*;
 
     #[test]

@@ -208,9 +208,10 @@ def objects() -> None:
     world.barrier()
 
 
-def order_in_backward() -> None:
+def order_in_backward(threads: int = 1) -> None:
     """The order of communications in a backward pass is that of the graph: latest first, the same on all processes."""
     seen: list[str] = []
+    fg.set_num_threads(threads)
     tell, debug = world._agree, distributed.is_debug()
     distributed.set_debug(True)
     world._agree = lambda call: seen.append(call)  # type: ignore[method-assign]
@@ -226,6 +227,7 @@ def order_in_backward() -> None:
     fg.grad([fg.sum(part) for part in parts], x)
     world._agree = tell  # type: ignore[method-assign]
     distributed.set_debug(debug)
+    fg.set_num_threads(1)
     everyone = world.allgather_object(seen)
     assert len(seen) == 6
     assert all(other == seen for other in everyone), everyone
@@ -238,8 +240,10 @@ def main() -> None:
         # Each call takes messages between each two processes.
         if name in CASES and N < 4:
             orders(name, call, stack, stacked, fg.complex128)
-    for check in (checkpoints, accumulated, kinds, groups, in_order, objects, order_in_backward):
+    for check in (checkpoints, accumulated, kinds, groups, in_order, objects):
         check()
+    for threads in (1, 2, 3):
+        order_in_backward(threads)
     if RANK == 0:
         print("all the same")
 

@@ -12,14 +12,6 @@ from ferrograd import FerrogradError, distributed
 w = distributed.world()
 
 
-def threads() -> None:
-    fg.set_num_threads(2)
-    try:
-        w.allreduce(fg.ones(3).requires_grad_())
-    finally:
-        fg.set_num_threads(1)
-
-
 #: A call, and what all processes say about it.
 MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (
@@ -31,7 +23,6 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: w.allreduce(fg.ones(3).requires_grad_(w.rank == 0)), "recorded at .*rank 1 calls AllReduce"),
     (lambda: w.broadcast(fg.ones(3), w.rank), r"broadcast\(0\).*broadcast\(1\)"),
     (lambda: w.split(0) if w.rank else w.allgather_object(1), "allgather_object.*split"),
-    (threads, r"set_num_threads\(1\)"),
 ]
 
 

@@ -28,7 +28,7 @@ def rows() -> None:
     x = fg.zeros((2, 2**31 + 1), dtype="int8")
     x[1, 3] = 4
     assert x.mT[3].tolist() == [0, 4]
-    assert fg.sum(x, axis=1, dtype="int64").tolist() == [0, 4]
+    assert fg.max(x, axis=1).tolist() == [0, 4]
 
 
 def gradient() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._autograd.function import Function
-from ferrograd._core import ArgumentError, FerrogradError, Tensor, native
+from ferrograd._core import ArgumentError, Tensor, native
 from ferrograd._dialects.numbers import dialect_of
 from ferrograd.distributed._check import is_debug
 from ferrograd.distributed._group import Group
@@ -54,15 +54,6 @@ def zeros(shape: tuple[int, ...], like: Tensor) -> Tensor:
     return native.broadcast_to(_core.make(0, like.dtype, False, dialect_of(like)), list(shape))
 
 
-def check_threads(what: str) -> None:
-    """Raises where several threads could run a backward pass: then the order of communications would depend on time."""
-    if _core.num_threads() > 1:
-        raise FerrogradError(
-            f"{what}: with several threads the order of communications in a backward pass could differ between the "
-            "processes; call ferrograd.set_num_threads(1) first, or communicate under no_grad()"
-        )
-
-
 class Communication(Function):
     """A linear function of what all processes hold. ``how`` are its numbers, such as the rank of a root."""
 
@@ -92,19 +83,14 @@ class Communication(Function):
     @classmethod
     def forward(cls, ctx: Any, x: Tensor, comm: Group, *how: Any) -> Tensor:
         """Checks in debug mode that all processes are at the same place, then communicates."""
-        recorded = ctx.needs_input_grad[0]
-        if recorded and comm.size > 1:
-            check_threads(cls.__name__)
         if is_debug():
-            comm._agree(cls.signature(x, *how) + (" recorded" if recorded else ""))
+            comm._agree(cls.signature(x, *how) + (" recorded" if ctx.needs_input_grad[0] else ""))
         ctx.comm, ctx.how = comm, how
         return cls.compute(x, comm, *how)
 
     @classmethod
     def backward(cls, ctx: Any, g: Tensor) -> Any:
         """The transpose, which is a communication."""
-        if ctx.comm.size > 1:
-            check_threads(f"the gradient of {cls.__name__}")
         return (cls.transposed(g, ctx.comm, *ctx.how), *[None] * (1 + len(ctx.how)))
 
     @classmethod
