@@ -22,6 +22,22 @@ def drawn(values: Any, like: Tensor) -> Tensor:
     return _core.make(np.asarray(values, order="C"), like.dtype, False, dialect_of(like))
 
 
+def poisson(rates: Tensor) -> Tensor:
+    """Random numbers of events, one for each rate."""
+    values = rates.detach().numpy()
+    if not (values >= 0).all():
+        raise ArgumentError("poisson: rates must not be negative or NaN")
+    return drawn(generator().poisson(values), rates)
+
+
+def binomial(count: Tensor, prob: Tensor) -> Tensor:
+    """Random numbers of successes in ``count`` trials, each with the probability ``prob``."""
+    n, p = np.broadcast_arrays(count.detach().numpy(), prob.detach().numpy())
+    if not ((n >= 0) & (p >= 0) & (p <= 1)).all():
+        raise ArgumentError("binomial: counts must not be negative and probabilities lie between 0 and 1")
+    return drawn(generator().binomial(n.astype(np.int64), p), count)
+
+
 def multinomial(weights: Tensor, num_samples: int, replacement: bool) -> Tensor:
     """Random indices into a vector of weights, or into each row of a matrix of them, by their shares of the sum.
 

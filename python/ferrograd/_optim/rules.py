@@ -68,6 +68,21 @@ def rmsprop(
     p.sub_(step if inside else step * rate)
 
 
+def sparse_adam(p: Tensor, g: Tensor, state: State, *, rate: float, betas: tuple[float, float], epsilon: float) -> None:
+    """Adam for the rows (slices along the first axis) whose gradient is not zero; the others and their state rest."""
+    step = begin(state, p, "exp_avg", "exp_avg_sq")
+    touched = native.any(native.reshape(g != 0, [g.shape[0], -1]), -1) if g.ndim else g != 0
+    if not g.ndim and not bool(touched):
+        return
+    rows = native.nonzero(touched)[0] if g.ndim else ...
+    part = g[rows]
+    mean = betas[0] * state["exp_avg"][rows] + (1 - betas[0]) * part
+    square = betas[1] * state["exp_avg_sq"][rows] + (1 - betas[1]) * part * part
+    state["exp_avg"][rows], state["exp_avg_sq"][rows] = mean, square
+    rate = rate * math.sqrt(1 - betas[1] ** step) / (1 - betas[0] ** step)
+    p[rows] = p[rows] - mean / (native.sqrt(square) + epsilon) * rate
+
+
 def adagrad(
     p: Tensor, g: Tensor, state: State, *, rate: float, rate_decay: float, epsilon: float, initial: float
 ) -> None:

@@ -47,18 +47,13 @@ def log_normal(mean: Any = 1.0, std: Any = 2.0, shape: Any = None, name: str | N
 
 def poisson(x: Tensor, name: str | None = None) -> Tensor:
     """Random numbers of events, one for each rate."""
-    rates = _parameters(x, "poisson", "x")
-    if not (rates >= 0).all():
-        raise ArgumentError("poisson: rates must not be negative or NaN")
-    return draws.drawn(draws.generator().poisson(rates), x)
+    return draws.poisson(_arguments.tensor(x, "poisson", "x"))
 
 
 def binomial(count: Tensor, prob: Tensor, name: str | None = None) -> Tensor:
     """Random numbers of successes in ``count`` trials, each with the probability ``prob``, int64."""
-    n, p = np.broadcast_arrays(_parameters(count, "binomial", "count"), _parameters(prob, "binomial", "prob"))
-    if not ((n >= 0) & (p >= 0) & (p <= 1)).all():
-        raise ArgumentError("binomial: counts must not be negative and probabilities lie between 0 and 1")
-    return ops.cast(draws.drawn(draws.generator().binomial(n.astype(np.int64), p), count), "int64")
+    n, p = (_arguments.tensor(x, "binomial", name) for x, name in ((count, "count"), (prob, "prob")))
+    return ops.cast(draws.binomial(n, p), "int64")
 
 
 def standard_gamma(x: Tensor, name: str | None = None) -> Tensor:

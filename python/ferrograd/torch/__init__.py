@@ -36,6 +36,7 @@ from ferrograd.torch import (
     _functions,
     _generator,
     _layouts,
+    _more,
     _reductions,
     _settings,
     _shapes,
@@ -62,6 +63,7 @@ from ferrograd.torch._framework import VERSION as __version__
 from ferrograd.torch._functions import *
 from ferrograd.torch._generator import *
 from ferrograd.torch._layouts import *
+from ferrograd.torch._more import *
 from ferrograd.torch._reductions import *
 from ferrograd.torch._settings import *
 from ferrograd.torch._shapes import *
@@ -78,7 +80,7 @@ _adapters.install_methods(Tensor, [_shared_methods, _functions, _reductions, _sh
 Tensor.narrow_copy = _view_copies.narrow_copy  # type: ignore[method-assign]
 Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign,assignment]
 # A function whose meaning is torch's own replaces the core's function of the same name.
-for _module in (_creation, _functions, _generator, _reductions, _shapes, _special):
+for _module in (_creation, _functions, _generator, _more, _reductions, _shapes, _special):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
 
 __all__ = [
@@ -114,6 +116,7 @@ __all__ += _framework.__all__
 __all__ += _functions.__all__
 __all__ += _generator.__all__
 __all__ += _layouts.__all__
+__all__ += _more.__all__
 __all__ += _reductions.__all__
 __all__ += _settings.__all__
 __all__ += _shapes.__all__
@@ -141,20 +144,29 @@ _LAZY = {
     "mps",
     "multiprocessing",
     "onnx",
+    "profiler",
     "random",
     "serialization",
+    "sparse",
     "testing",
+    "types",
     "version",
     "xpu",
 }
 #: Names of these modules that the namespace has too.
 _ELSEWHERE = {
+    "alpha_dropout": "nn.functional",
     "autocast": "amp",
+    "bilinear": "nn.functional",
+    "channel_shuffle": "nn.functional",
     "GradScaler": "amp",
     "compile": "compiler",
     "from_dlpack": "utils.dlpack",
     "get_autocast_dtype": "amp",
     "is_autocast_enabled": "amp",
+    "pixel_shuffle": "nn.functional",
+    "pixel_unshuffle": "nn.functional",
+    "rrelu": "nn.functional",
     "set_autocast_dtype": "amp",
     "set_autocast_enabled": "amp",
     "to_dlpack": "utils.dlpack",
@@ -165,8 +177,27 @@ if _TYPE_CHECKING:
     from ferrograd.torch.amp import autocast as autocast
     from ferrograd.torch.compiler import compile as compile
 else:
+    #: What replaces functions that torch has removed, or that are not here.
+    _PLACES = {
+        "eig": "torch.linalg.eig",
+        "export": "torch.compile",
+        "fx": "torch.compile",
+        "hub": "torch.load with a file that was fetched before",
+        "library": "torch.autograd.Function",
+        "lstsq": "torch.linalg.lstsq",
+        "matrix_rank": "torch.linalg.matrix_rank",
+        "nested": "torch.nn.utils.rnn.pad_sequence",
+        "ops": "the function of the same name in torch",
+        "qr": "torch.linalg.qr",
+        "solve": "torch.linalg.solve",
+        "sparse_csc_tensor": "torch.sparse_coo_tensor",
+        "sparse_csr_tensor": "torch.sparse_coo_tensor",
+        "symeig": "torch.linalg.eigh",
+    }
 
     def __getattr__(name: str) -> _Any:
+        if name in _PLACES:
+            raise AttributeError(f"module 'ferrograd.torch' has no attribute {name!r}: use {_PLACES[name]}")
         if name in _LAZY:
             return _import_module(f"ferrograd.torch.{name}")
         if name in _ELSEWHERE:

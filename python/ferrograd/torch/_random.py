@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ferrograd._core import torch as ops
 from ferrograd._tensor.dtypes import finfo
 from ferrograd.torch._generator import drawing
 
-__all__ = ["bernoulli_", "exponential_", "normal_", "random_", "uniform_"]
+__all__ = ["bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "normal_", "random_", "uniform_"]
 
 
 def _real(x: Any) -> Any:
@@ -35,6 +36,34 @@ def exponential_(self: Any, lambd: float = 1, *, generator: Any = None) -> Any:
         drawn = ops.rand(self.shape, _real(self))
     # 1 - u is in (0, 1].
     return self.copy_(ops.log(1 - drawn) / -lambd)
+
+
+def cauchy_(self: Any, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Any:
+    """Overwrites with random numbers of the Cauchy distribution."""
+    if not sigma > 0:
+        raise ArgumentError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    with drawing(generator, "cauchy_"):
+        drawn = ops.rand(self.shape, _real(self))
+    return self.copy_(ops.tan((drawn - 0.5) * math.pi) * sigma + median)
+
+
+def geometric_(self: Any, p: float, *, generator: Any = None) -> Any:
+    """Overwrites with random numbers of trials up to and with the first success, whose probability is ``p``."""
+    if not 0 < p < 1:
+        raise ArgumentError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    with drawing(generator, "geometric_"):
+        drawn = ops.rand(self.shape, _real(self))
+    # 1 - u is in (0, 1].
+    return self.copy_(ops.clip(ops.ceil(ops.log(1 - drawn) / math.log1p(-p)), 1, None))
+
+
+def log_normal_(self: Any, mean: float = 1, std: float = 2, *, generator: Any = None) -> Any:
+    """Overwrites with random numbers whose logarithms have the normal distribution."""
+    if not std > 0:
+        raise ArgumentError(f"log_normal_ expects std > 0.0, but found std={std}")
+    with drawing(generator, "log_normal_"):
+        drawn = ops.randn(self.shape, _real(self))
+    return self.copy_(ops.exp(drawn * std + mean))
 
 
 def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: Any = None) -> Any:

@@ -10,9 +10,9 @@ import numpy as np
 from ferrograd import _public
 from ferrograd._core import Tensor
 from ferrograd._tensor.device import TorchDevice
-from ferrograd.torch._creation import rand, randint
+from ferrograd.torch._creation import rand, randint, tensor
 
-__all__ = ["assert_close", "make_tensor"]
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 #: The default tolerances (relative, absolute) of the dtypes; those of others are zero.
 _TOLERANCES = {
@@ -101,6 +101,19 @@ def assert_close(
         )
 
     compare(actual, expected, "")
+
+
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
+    """:func:`assert_close` of numbers, arrays or tensors of any dtypes. torch deprecates it."""
+    a, b = (x if isinstance(x, Tensor) else tensor(x) for x in (actual, expected))
+    assert_close(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
 def _is_sequence(value: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from ferrograd import _public
 from ferrograd._core import torch as ops
 from ferrograd._distributions.discrete import _clipped as clamp_probs
-from ferrograd._distributions.distribution import broadcast_all
+from ferrograd._distributions.distribution import broadcast_all, sum_last
 
 __all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits"]
 
@@ -23,5 +23,12 @@ def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
     p = clamp_probs(probs)
     return ops.log(p) - ops.log1p(-p) if is_binary else ops.log(p)
 
+
+def _standard_normal(shape: Any, dtype: Any, device: object) -> Any:
+    """Standard normal random numbers."""
+    return ops.randn(list(shape), dtype)
+
+
+_sum_rightmost = sum_last
 
 __dir__ = _public.names(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ferrograd import _public
 from ferrograd.torch._func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
 from ferrograd.torch._vmap import vmap
+from ferrograd.torch.nn.modules.batchnorm import replace_all_batch_norm_modules_
 from ferrograd.torch.nn.utils.stateless import (
     combine_state_for_ensemble,
     functional_call,
@@ -25,6 +26,7 @@ __all__ = [
     "linearize",
     "make_functional",
     "make_functional_with_buffers",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",

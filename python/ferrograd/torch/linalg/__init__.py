@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ferrograd import _public
+from ferrograd._core import LinAlgError as LinAlgError
 from ferrograd._core.torch.linalg import *
 from ferrograd._core.torch.linalg import __all__ as _ops
 
@@ -11,6 +12,6 @@ from ferrograd._core.torch.linalg import __all__ as _ops
 from ferrograd.torch._linalg import *  # type: ignore[assignment]
 from ferrograd.torch._linalg import __all__ as _own
 
-__all__ = sorted({*_ops, *_own})
+__all__ = sorted({*_ops, *_own, "LinAlgError"})
 
 __dir__ = _public.names(globals())

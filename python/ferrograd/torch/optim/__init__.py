@@ -25,6 +25,7 @@ from ferrograd.torch.optim._adaptive import (
     NAdam,
     RAdam,
     RMSprop,
+    SparseAdam,
 )
 from ferrograd.torch.optim._descent import ASGD, SGD, Muon, Rprop
 from ferrograd.torch.optim.lbfgs import LBFGS
@@ -46,6 +47,7 @@ __all__ = [
     "RAdam",
     "RMSprop",
     "Rprop",
+    "SparseAdam",
     "lr_scheduler",
     "swa_utils",
 ]

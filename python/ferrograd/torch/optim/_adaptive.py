@@ -8,7 +8,7 @@ from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import rules, steps
 from ferrograd.torch.optim.optimizer import Optimizer, Params, given
 
-__all__ = ["Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop"]
+__all__ = ["Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "SparseAdam"]
 
 
 class _WithBetas(Optimizer):
@@ -319,3 +319,26 @@ class Adafactor(Optimizer):
             threshold=group["d"],
             decay=group["weight_decay"],
         )
+
+
+class SparseAdam(_WithBetas):
+    """Adam that changes only the rows of a parameter whose gradient is not zero, as of an embedding.
+
+    Gradients are dense here. In torch these rows are those of a sparse gradient, which may hold zeros.
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, given(locals()))
+
+    def _check(self, group: dict[str, Any]) -> None:
+        super()._check({**group, "weight_decay": 0})
+
+    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        rules.sparse_adam(p, g, self.state[p], rate=float(group["lr"]), betas=group["betas"], epsilon=group["eps"])

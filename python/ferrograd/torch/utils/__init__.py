@@ -12,7 +12,7 @@ from ferrograd.torch.utils._swap import swap_tensors
 __all__ = ["checkpoint", "data", "swap_tensors"]
 
 #: Modules that are imported when they are first asked for.
-_LAZY = {"benchmark", "dlpack", "hooks", "tensorboard"}
+_LAZY = {"_pytree", "benchmark", "dlpack", "hooks", "tensorboard"}
 
 if not _TYPE_CHECKING:
 
@@ -22,4 +22,4 @@ if not _TYPE_CHECKING:
         raise AttributeError(f"module 'ferrograd.torch.utils' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted({*__all__, *_LAZY})
+        return sorted({*__all__, *_LAZY} - {"_pytree"})

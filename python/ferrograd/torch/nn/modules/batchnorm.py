@@ -182,3 +182,12 @@ class SyncBatchNorm(_BatchNorm):
         for name, child in module.named_children():
             setattr(module, name, cls.convert_sync_batchnorm(child, process_group))
         return module
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Makes all batch normalizations of a module use the statistics of the batch, in place, as ``vmap`` needs it."""
+    for module in root.modules():
+        if isinstance(module, _BatchNorm):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

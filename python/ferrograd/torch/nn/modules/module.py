@@ -335,7 +335,7 @@ class Module(BaseModule):
 
     def share_memory(self: M) -> M:
         """Raises: threads share a module as it is, and another process gets a copy."""
-        _refuse_sharing("Module.share_memory")
+        refuse_sharing("Module.share_memory")
 
     def _apply(self: M, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> M:
         """Replaces the values of the parameters and the buffers by ``fn`` of them."""
@@ -632,7 +632,7 @@ class _WithModule:
         return self.hook(*args)
 
 
-def _refuse_sharing(function: str) -> NoReturn:
+def refuse_sharing(function: str) -> NoReturn:
     raise FerrogradError(
         f"{function}: tensors are not shared between processes here. Start threads instead, which share them as they "
         "are: threading.Thread in place of multiprocessing.Process"

@@ -1,0 +1,174 @@
+"""torch's functions that are made of others and are seldom used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _arguments, _core
+from ferrograd._core import ArgumentError, ShapeError, Tensor, TorchTensor
+from ferrograd._core import torch as ops
+from ferrograd._dialects import draws, low_rank
+from ferrograd._dialects.numbers import TORCH
+from ferrograd.torch._creation import full
+from ferrograd.torch._generator import drawing
+from ferrograd.torch.nn.modules.module import refuse_sharing
+
+__all__ = [
+    "binomial",
+    "frobenius_norm",
+    "frombuffer",
+    "nuclear_norm",
+    "pca_lowrank",
+    "poisson",
+    "range",
+    "sparse_coo_tensor",
+    "spmm",
+    "svd_lowrank",
+]
+
+
+def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+    """Random numbers of successes in ``count`` trials, each with the probability ``prob``."""
+    n, p = (_arguments.tensor(x, "binomial", name) for x, name in ((count, "count"), (prob, "prob")))
+    with drawing(generator, "binomial"):
+        return draws.binomial(n, p)
+
+
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """Random numbers of events, one for each rate."""
+    with drawing(generator, "poisson"):
+        return draws.poisson(_arguments.tensor(input, "poisson", "input"))
+
+
+def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """The square root of the sum of the squares over one or two axes."""
+    return ops.norm(input, 2.0, dim if isinstance(dim, int) else list(dim), keepdim)
+
+
+def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
+    """The sum of the singular values of matrices."""
+    return ops.linalg.matrix_norm(input, "nuc", list(dim), keepdim)
+
+
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A tensor with a copy of the numbers in a buffer, such as bytes. torch shares the memory.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.frombuffer(b"abc", dtype=torch.uint8).tolist()
+    [97, 98, 99]
+    """
+    return _core.make(np.frombuffer(buffer, np.dtype(dtype), count, offset), dtype, requires_grad, TORCH)
+
+
+def range(start: float = 0, end: float | None = None, step: float = 1, **options: Any) -> Tensor:
+    """Numbers from ``start`` up to and with ``end``. torch deprecates it: ``arange`` leaves the end out."""
+    if end is None:
+        start, end = 0, start
+    if step == 0 or (end - start) / step < 0:
+        raise ArgumentError(f"range: the step {step} does not lead from {start} to {end}")
+    count = int((end - start) / step) + 1
+    filled = full([count], start, **{"dtype": ops.get_default_dtype(), **options})
+    return filled + ops.arange(0, count, 1, filled.dtype) * step
+
+
+def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    """U, S and V of about the ``q`` largest singular values of ``A``, or of ``A - M``, by random projections."""
+    return low_rank.svd_lowrank(A, q, niter, M, "svd_lowrank")
+
+
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    """U, S and V of about the ``q`` largest principal components of observations, the rows of ``A``."""
+    return low_rank.pca_lowrank(A, q, center, niter, "pca_lowrank")
+
+
+def sparse_coo_tensor(
+    indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: object = None,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> Tensor:
+    """The dense tensor with values at indices, of which there is a row for each axis. Values at one place are added.
+
+    There is one layout: sparse tensors of torch are dense ones here, with the same results and more memory.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.sparse_coo_tensor([[0, 1, 1], [2, 0, 0]], [3.0, 4.0, 5.0], (2, 3)).tolist()
+    [[0.0, 0.0, 3.0], [9.0, 0.0, 0.0]]
+    """
+    _core.check_device("sparse_coo_tensor", device)
+    places = indices if isinstance(indices, Tensor) else _core.make(indices, "int64", False, TORCH)
+    found = values if isinstance(values, Tensor) else _core.make(values, None, False, TORCH)
+    found = found if dtype is None else ops.astype(found, dtype)
+    if places.ndim != 2 or found.ndim < 1 or places.shape[1] != found.shape[0]:
+        raise ShapeError(
+            f"sparse_coo_tensor: indices are a matrix with a column for each value, not {list(places.shape)} for "
+            f"values of shape {list(found.shape)}"
+        )
+    at = np.asarray(places.detach().numpy(), np.int64)
+    lead = [int(row.max(initial=-1)) + 1 for row in at]
+    shape = [*lead, *found.shape[1:]] if size is None else [int(n) for n in size]
+    axes = len(at)
+    if len(shape) != axes + found.ndim - 1 or shape[axes:] != list(found.shape[1:]):
+        raise ShapeError(
+            f"sparse_coo_tensor: {axes} rows of indices and values {list(found.shape)} do not make {shape}"
+        )
+    if at.size and (at.min() < 0 or any(n > m for n, m in zip(lead, shape, strict=False))):
+        raise ArgumentError(f"sparse_coo_tensor: indices must not be negative and lie within {shape}")
+    made = ops.zeros(shape, found.dtype)
+    if axes and at.size:
+        rows = tuple(_core.make(row, "int64", False, TORCH) for row in at)
+        made = ops.index_put(made, rows, found, True)
+    elif not axes:
+        made = ops.broadcast_to(ops.sum(found, 0), shape)
+    return made.requires_grad_() if requires_grad else made
+
+
+def spmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """``input @ mat2``; see :func:`sparse_coo_tensor`."""
+    return ops.matmul(input, mat2)
+
+
+class Methods:
+    """Methods of torch's tensor class."""
+
+    def to_sparse(self: Any, *args: Any, **kwargs: Any) -> Any:
+        """The tensor itself: there is one layout."""
+        return self
+
+    to_sparse_coo = to_sparse_csr = to_sparse_csc = coalesce = to_sparse
+
+    def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
+        """The tensor itself, or of another dtype: all tensors are dense."""
+        return self if dtype is None else ops.astype(self, dtype)
+
+    def share_memory_(self: Any) -> Any:
+        """Raises: threads share a tensor as it is, and another process gets a copy."""
+        refuse_sharing("Tensor.share_memory_")
+
+    def is_shared(self: Any) -> bool:
+        """False: no memory is shared with other processes."""
+        return False
+
+    def apply_(self: Any, callable: Any) -> Any:
+        """Overwrites each element with the function of it, one call for each."""
+        flat = [callable(v) for v in ops.reshape(self.detach(), [-1]).tolist()]
+        return self.copy_(ops.reshape(_core.make(flat, self.dtype, False, TORCH), list(self.shape)))
+
+    def map_(self: Any, tensor: Any, callable: Any) -> Any:
+        """Overwrites each element with the function of it and of that of another tensor."""
+        others = ops.broadcast_to(tensor.detach(), list(self.shape))
+        pairs = zip(*(ops.reshape(x, [-1]).tolist() for x in (self.detach(), others)), strict=True)
+        flat = [callable(a, b) for a, b in pairs]
+        return self.copy_(ops.reshape(_core.make(flat, self.dtype, False, TORCH), list(self.shape)))
+
+
+for _name, _value in vars(Methods).items():
+    if _name[0] != "_":
+        setattr(TorchTensor, _name, _value)

@@ -1,0 +1,34 @@
+"""``torch.nn.attention``: implementations of ``scaled_dot_product_attention``, of which there is one."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ferrograd import _public
+
+__all__ = ["SDPBackend", "sdpa_kernel"]
+
+
+class SDPBackend(enum.IntEnum):
+    """torch's implementations."""
+
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
+
+
+@contextmanager
+def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
+    """A context that changes nothing: the one implementation runs."""
+    for backend in backends if isinstance(backends, list | tuple) else [backends]:
+        SDPBackend(backend)
+    yield
+
+
+__dir__ = _public.names(globals())
