@@ -187,6 +187,31 @@ def forward(case: Case) -> None:
             close(got, want, case, "gradient of the tangent")
 
 
+def modes(case: Case) -> None:
+    """The derivative of the row's order, with each order taken in reverse or in forward mode."""
+    generator = np.random.default_rng(7)
+    args = tensors(case, track=True)
+    xs = leaves(case, args)
+    outs = call(case, args)
+    value = inner(outs, [drawn(generator, o) for o in outs])
+    directions = [[drawn(generator, x) for x in xs] for _ in range(case.order)]
+
+    def taken(is_forward: list[bool]) -> float:
+        s = value
+        for forward, along in zip(is_forward, directions, strict=True):
+            if forward:
+                (tangent,) = fg._core.push([s], xs, [fg.tensor(d) for d in along], True)
+                s = fg.zeros((), dtype=s.dtype) if tangent is None else tangent
+            else:
+                s = inner(run([s], xs, create_graph=True), along)
+        return float(s.item())
+
+    back = taken([False] * case.order)
+    for first in (False, True):
+        mixed = taken([first != bool(k % 2) for k in range(case.order)])
+        assert abs(mixed - back) <= 1e-8 * max(1.0, abs(back)), f"{case.id}: {mixed} with both modes, {back} in reverse"
+
+
 BATCH_SIZE = 3
 
 

@@ -190,3 +190,123 @@ pub fn spherical_bessel_j(n: f64, x: f64) -> f64 {
 pub fn sinc(x: f64) -> f64 {
     if x == 0.0 { 1.0 } else { (PI * x).sin() / (PI * x) }
 }
+
+/// The Airy function of the first kind, or for `n` 1 its derivative.
+pub fn airy(n: f64, x: f64) -> f64 {
+    if x.is_nan() {
+        return x;
+    }
+    // Of minus infinity the phase is lost.
+    let (value, slope, ..) = spec_math::cephes64::airy(x);
+    if x.is_infinite() {
+        0.0
+    } else if n == 0.0 {
+        value
+    } else {
+        slope
+    }
+}
+
+/// The regularised incomplete beta function, the integral of `t^(a - 1) (1 - t)^(b - 1) / B(a, b)` from 0 to `x`.
+pub fn betainc(a: f64, b: f64, x: f64) -> f64 {
+    if !(a >= 0.0 && b >= 0.0 && (0.0..=1.0).contains(&x))
+        || (a == 0.0 || b.is_infinite()) && (b == 0.0 || a.is_infinite())
+    {
+        return f64::NAN;
+    }
+    if x == 0.0 || x == 1.0 {
+        return x;
+    }
+    // All weight is at one end.
+    if a == 0.0 || b.is_infinite() {
+        return 1.0;
+    }
+    if b == 0.0 || a.is_infinite() { 0.0 } else { spec_math::cephes64::incbet(a, b, x) }
+}
+
+/// Families of polynomials with a recurrence.
+#[derive(Clone, Copy)]
+pub enum Family {
+    ChebyshevT,
+    ChebyshevU,
+    ChebyshevV,
+    ChebyshevW,
+    Legendre,
+    Laguerre,
+    HermiteH,
+    HermiteHe,
+}
+
+impl Family {
+    pub const ALL: [Family; 8] = [
+        Family::ChebyshevT,
+        Family::ChebyshevU,
+        Family::ChebyshevV,
+        Family::ChebyshevW,
+        Family::Legendre,
+        Family::Laguerre,
+        Family::HermiteH,
+        Family::HermiteHe,
+    ];
+
+    /// The derivative of this order of the polynomial of degree `n`: such derivatives are again polynomials with a
+    /// recurrence (DLMF 18.9.19–26), and no division makes them fail at the ends of an interval.
+    fn derivative(self, order: f64, n: f64, x: f64) -> f64 {
+        if n < order {
+            return 0.0;
+        }
+        // Of the polynomials before and after: `p[k + 1] = (a x + b) p[k] - c p[k - 1]`.
+        let recur = |n: f64, first: f64, next: &dyn Fn(f64) -> (f64, f64)| {
+            let (mut low, mut high, mut k) = (1.0, first, 1.0);
+            if n == 0.0 {
+                return 1.0;
+            }
+            while k < n {
+                let (a, c) = next(k);
+                (low, high) = (high, a * high - c * low);
+                k += 1.0;
+            }
+            high
+        };
+        // Gegenbauer's polynomials (DLMF 18.9.1) with the factor that the derivatives of others have.
+        let gegenbauer = |n: f64, index: f64| {
+            recur(n, 2.0 * index * x, &|k| {
+                (2.0 * (k + index) / (k + 1.0) * x, (k + 2.0 * index - 1.0) / (k + 1.0))
+            })
+        };
+        let chebyshev = |first: f64| recur(n, first, &|_| (2.0 * x, 1.0));
+        let product = |from: f64, step: f64, count: f64| {
+            (0..count as u32).fold(1.0, |p, i| p * (from + step * f64::from(i)))
+        };
+        let second = |n: f64| {
+            if n < order { 0.0 } else { product(2.0, 2.0, order) * gegenbauer(n - order, order + 1.0) }
+        };
+        let falling = product(n, -1.0, order);
+        match self {
+            Family::ChebyshevT if order == 0.0 => chebyshev(x),
+            Family::ChebyshevT => n * product(2.0, 2.0, order - 1.0) * gegenbauer(n - order, order),
+            Family::ChebyshevU => second(n),
+            Family::ChebyshevV if order == 0.0 => chebyshev(2.0 * x - 1.0),
+            Family::ChebyshevV => second(n) - second(n - 1.0),
+            Family::ChebyshevW if order == 0.0 => chebyshev(2.0 * x + 1.0),
+            Family::ChebyshevW => second(n) + second(n - 1.0),
+            Family::Legendre => product(1.0, 2.0, order) * gegenbauer(n - order, order + 0.5),
+            Family::Laguerre => {
+                let value = recur(n - order, 1.0 + order - x, &|k| {
+                    ((2.0 * k + 1.0 + order - x) / (k + 1.0), (k + order) / (k + 1.0))
+                });
+                if order % 2.0 == 0.0 { value } else { -value }
+            }
+            Family::HermiteH => {
+                2f64.powf(order) * falling * recur(n - order, 2.0 * x, &|k| (2.0 * x, 2.0 * k))
+            }
+            Family::HermiteHe => falling * recur(n - order, x, &|k| (x, k)),
+        }
+    }
+}
+
+/// The derivative of an order of the polynomial of degree `n` of a family, by its number in [`Family::ALL`]. That of a
+/// negative degree is 0.
+pub fn polynomial(family: f64, order: f64, x: f64, n: f64) -> f64 {
+    if n.is_nan() { f64::NAN } else { Family::ALL[family as usize].derivative(order, n.trunc(), x) }
+}

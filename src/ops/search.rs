@@ -15,7 +15,7 @@ use crate::kernel::broadcast;
 use crate::kernel::sort;
 use crate::ops::index::{index_add, narrow, take, take_along_axis};
 use crate::ops::movement::axes::permuted;
-use crate::ops::movement::{broadcast_to, cast, moveaxis, reshape_to};
+use crate::ops::movement::{broadcast_to, cast, concat, imag, moveaxis, real, reshape_to};
 use crate::ops::pointwise::arithmetic::{maximum_same, minimum_same, multiply_same};
 use crate::ops::pointwise::compare::{equal, logical_not};
 use crate::ops::pointwise::elementary::{ceil, floor, isnan, round_even};
@@ -219,6 +219,26 @@ pub fn bucketize(x: Operand<'_>, boundaries: &Tensor, #[default(false)] right: b
     searchsorted(boundaries, x, right, None, None)
 }
 
+const SIZE_DEPENDS: &str = "the size of the result depends on the values";
+
+/// An error for tensors that `vmap` batches.
+fn refuse_levels(op: &'static str, tensors: &[&Tensor], why: &str) -> Result<()> {
+    if tensors.iter().any(|t| !t.levels.is_empty()) {
+        bail!(Argument, op, "{why}, and under vmap those differ within the batch");
+    }
+    Ok(())
+}
+
+/// Integers that are equal where complex numbers of a vector are, and in the order of their real parts, then of their
+/// imaginary ones.
+fn ranks(op: &'static str, x: &Tensor, equal_nan: bool) -> Result<Tensor> {
+    let of = |part: Tensor| -> Result<[Tensor; 3]> {
+        Ok(sort::unique(op, &part.array, equal_nan)?.map(Tensor::constant))
+    };
+    let ([_, re, _], [_, im, counts]) = (of(real(x)?)?, of(imag(x)?)?);
+    Ok(re * counts.dims()[0] as f64 + im)
+}
+
 /// Whether each element of x is equal to one of y; with invert, whether it is equal to none.
 ///
 /// ```python
@@ -232,6 +252,16 @@ pub fn isin(x: Operand<'_>, y: Operand<'_>, #[default(false)] invert: bool) -> R
     let n = shape::len(y.dims());
     if n == 0 {
         return broadcast_to(&Tensor::scalar_of(DType::Bool, f64::from(u8::from(invert))), x.dims());
+    }
+    if x.dtype().is_complex() {
+        refuse_levels("isin", &[&x, &y], "complex numbers are ranked together")?;
+        let flat = |t: &Tensor| reshape_to(t, &[shape::len(t.dims())]);
+        let both = ranks("isin", &concat(&[flat(&y)?, flat(&x)?], Some(0))?, false)?;
+        let (y, x) = (
+            narrow(&both, 0, 0, n as i64)?,
+            reshape_to(&narrow(&both, 0, n as i64, shape::len(x.dims()) as i64)?, x.dims())?,
+        );
+        return isin((&x).into(), (&y).into(), invert);
     }
     let (sorted, _) = sorted("isin", &reshape_to(&y, &[n])?, 0, false)?;
     let place = apply(Search { right: false }, &[&sorted, &x])?;
@@ -251,15 +281,10 @@ pub fn isin(x: Operand<'_>, y: Operand<'_>, #[default(false)] invert: bool) -> R
 #[op(function)]
 pub fn unique_all(x: &Tensor, #[default(false)] equal_nan: bool) -> Result<Value> {
     const OP: &str = "unique_all";
-    if !x.levels.is_empty() {
-        bail!(
-            Argument,
-            OP,
-            "the size of the result depends on the values, and under vmap those differ within the batch"
-        );
-    }
+    refuse_levels(OP, &[x], SIZE_DEPENDS)?;
     let flat = reshape_to(x, &[shape::len(x.dims())])?;
-    let [indices, inverse, counts] = sort::unique(OP, &flat.array, equal_nan)?.map(Tensor::constant);
+    let keys = if x.dtype().is_complex() { ranks(OP, &flat.detach(), equal_nan)? } else { flat.detach() };
+    let [indices, inverse, counts] = sort::unique(OP, &keys.array, equal_nan)?.map(Tensor::constant);
     Ok(Value::Tuple(vec![take(&flat, &indices, Some(0))?, indices, reshape_to(&inverse, x.dims())?, counts]))
 }
 
@@ -283,13 +308,7 @@ pub fn bincount(
     if x.rank() != 1 || weights.is_some_and(|w| w.dims() != x.dims()) {
         bail!(Shape, OP, "x is a vector and weights have its shape, got {:?}", x.dims());
     }
-    if !x.levels.is_empty() {
-        bail!(
-            Argument,
-            OP,
-            "the size of the result depends on the values, and under vmap those differ within the batch"
-        );
-    }
+    refuse_levels(OP, &[x], SIZE_DEPENDS)?;
     let places = cast(&x.detach(), DType::I64)?;
     let numbers = places.array.contiguous()?;
     let numbers = numbers.as_slice::<i64>().expect("contiguous");

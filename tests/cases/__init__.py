@@ -35,7 +35,7 @@ class Case:
     inputs: tuple[Any, ...]
     kw: dict[str, Any] = field(default_factory=dict)
     ref: Callable[..., Any] | None = None
-    order: int = 3
+    order: int = 4
     wrt: tuple[int, ...] | None = None
     pick: Callable[[Any], Any] = lambda result: result
     lead: tuple[Any, ...] = ()

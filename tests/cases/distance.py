@@ -59,7 +59,7 @@ CASES = [
     Case("normalize", (X,), {"p": 3.0, "axis": 0}, ref=normalize),
     Case("normalize", (np.zeros((2, 3)),), ref=normalize, order=0),
     Case("cosine_similarity", (X, Y), ref=cosine_similarity),
-    Case("cosine_similarity", (X, normal(4, seed=2)), {"axis": -1}, ref=cosine_similarity, order=2),
+    Case("cosine_similarity", (X, normal(4, seed=2)), {"axis": -1}, ref=cosine_similarity),
     Case("cosine_similarity", (X, np.zeros((3, 4))), ref=cosine_similarity, order=0),
     Case("pairwise_distance", (X, Y), ref=pairwise_distance),
     Case("pairwise_distance", (X, Y), {"p": 3.0, "keepdims": True}, ref=pairwise_distance),

@@ -113,6 +113,11 @@ def householder_product(x: Any, tau: Any) -> Any:
     return reflections(x, tau)[:, : x.shape[1]]
 
 
+def geqrf(x: Any) -> Any:
+    (factors, tau), _ = scipy.linalg.qr(x, mode="raw")
+    return factors, tau
+
+
 def ormqr(x: Any, tau: Any, y: Any, left: bool, transpose: bool) -> Any:
     q = transposed(reflections(x, tau)) if transpose else reflections(x, tau)
     return q @ y if left else y @ q
@@ -236,6 +241,8 @@ COMPLEX = [
     Case("linalg.matrix_exp", (CSQUARE,), ref=scipy.linalg.expm),
     Case("linalg.vander", (complex_normal(3),), ref=lambda x: np.vander(x, increasing=True)),
     Case("linalg.lstsq", (complex_normal(4, 2), complex_normal(4, 3, seed=1)), ref=lstsq, pick=first),
+    *[Case("geqrf", (complex_normal(*shape),), ref=geqrf) for shape in ((4, 3), (3, 3), (2, 4))],
+    Case("linalg.qr", (complex_normal(40, 36),), ref=np.linalg.qr, order=0),
     Case("linalg.householder_product", (complex_normal(4, 3), complex_normal(3, seed=1)), ref=householder_product),
     *[
         Case(
@@ -391,13 +398,17 @@ CASES = [
     Case("linalg.matrix_exp", (SQUARE,), ref=scipy.linalg.expm),
     Case("linalg.matrix_exp", (B * np.array([1.0, 20.0])[:, None, None],), ref=scipy.linalg.expm, rtol=1e-10),
     Case("linalg.matrix_exp", (normal(0, 2, 2),), ref=lambda x: x, order=0),
-    Case("linalg.tensorinv", (normal(4, 6, 8, 3),), ref=np.linalg.tensorinv, order=1, rtol=1e-9, grad_tol=1e-4),
+    Case("linalg.tensorinv", (normal(4, 6, 8, 3),), ref=np.linalg.tensorinv, rtol=1e-9, grad_tol=1e-4),
     Case("linalg.tensorsolve", (normal(2, 3, 6), normal(2, 3, seed=1)), ref=np.linalg.tensorsolve, rtol=1e-10),
     Case("linalg.vander", (normal(3),), ref=lambda x: np.vander(x, increasing=True)),
     Case("linalg.vander", (normal(3),), {"N": 5}, ref=lambda x, N: np.vander(x, N, increasing=True)),
     Case("linalg.lstsq", (normal(4, 2), normal(4, seed=1)), ref=lstsq, pick=first),
     Case("linalg.lstsq", (normal(4, 2), normal(4, 3, seed=1)), ref=lstsq, pick=first),
     Case("linalg.lstsq", (normal(2, 4), normal(2, 3, seed=1)), ref=lstsq, pick=first),
+    *[Case("geqrf", (normal(*shape),), ref=geqrf, grad_tol=1e-5) for shape in ((4, 3), (3, 3), (2, 4))],
+    Case("geqrf", (normal(40, 36),), ref=geqrf, order=0),
+    Case("geqrf", (np.triu(normal(3, 3)),), ref=geqrf, order=0),
+    Case("geqrf", (np.zeros((2, 0, 3)),), ref=lambda x: (x, np.zeros((2, 0))), order=0),
     Case("linalg.householder_product", (normal(4, 3), uniform(0.5, 2, 3)), ref=householder_product),
     Case("linalg.householder_product", (normal(4, 3), uniform(0.5, 2, 2)), ref=householder_product),
     *[

@@ -7,6 +7,7 @@ import numpy as np
 from tests.cases import Case, normal
 
 X = normal(3, 4, 5)
+COMPLEX = np.array([1 + 2j, 1 - 2j, 0, 1 + 2j, -0.0, -3j])
 TIES = np.array([[3, 1, 3, 2, 1], [0, 0, 7, -5, 7]])
 
 
@@ -108,6 +109,8 @@ CASES = [
     Case("bucketize", (np.array([[0.5, 1.0], [3.0, 9.0]]), RISING), ref=lambda x, b: np.searchsorted(b, x), order=0),
     Case("isin", (TIES, np.array([1, 7])), ref=np.isin, order=0),
     Case("isin", (TIES, np.array([], np.int64)), {"invert": True}, ref=np.isin, order=0),
+    Case("isin", (COMPLEX, np.array([1 + 2j, 0])), ref=np.isin, order=0),
+    Case("unique_all", (COMPLEX,), ref=unique_all, order=0),
     Case("unique_all", (TIES,), ref=unique_all, order=0),
     Case("unique_all", (normal(2, 3),), ref=unique_all, pick=first),
     Case("unique_all", (np.array([1.0, np.nan, np.nan]),), ref=unique_all, order=0),

@@ -22,6 +22,31 @@ def row(name: str, ref: Callable[..., Any], low: float, high: float) -> list[Cas
     ]
 
 
+DEGREES = np.array([[-1], [0], [1], [5]])
+
+
+def jacobi(n: Any, x: Any, alpha: float) -> Any:
+    """Chebyshev's polynomials of the third and the fourth kind, whose values at 1 are 1 and 2 n + 1."""
+    end = 1 if alpha < 0 else 2 * n + 1
+    return special.eval_jacobi(n, alpha, -alpha, x) * end / special.eval_jacobi(n, alpha, -alpha, 1.0)
+
+
+POLYNOMIALS: dict[str, Callable[..., Any]] = {
+    "chebyshev_t": special.eval_chebyt,
+    "chebyshev_u": special.eval_chebyu,
+    "chebyshev_v": lambda n, x: jacobi(n, x, -0.5),
+    "chebyshev_w": lambda n, x: jacobi(n, x, 0.5),
+    "legendre_p": special.eval_legendre,
+    "laguerre_l": special.eval_laguerre,
+    "hermite_h": special.eval_hermite,
+    "hermite_he": special.eval_hermitenorm,
+}
+
+
+def polynomial(x: Any, n: Any, kind: str) -> Any:
+    return np.where(n < 0, 0, POLYNOMIALS[kind](np.maximum(n, 0), x))
+
+
 def mvlgamma(x: Any, p: int) -> Any:
     return np.array([special.multigammaln(v, p) for v in np.ravel(x)]).reshape(np.shape(x))
 
@@ -57,6 +82,28 @@ CASES = [
     Case("gammainc", (uniform(0.5, 4, 3), uniform(0.5, 3, 2, 3, seed=1)), ref=special.gammainc, wrt=(1,), rtol=1e-11),
     Case("gammaincc", (uniform(0.5, 4, 3), uniform(0.5, 3, 2, 3, seed=1)), ref=special.gammaincc, wrt=(1,), rtol=1e-11),
     Case("betaln", (uniform(0.5, 4, 3), uniform(0.5, 3, 2, 3, seed=1)), ref=special.betaln, rtol=1e-11),
+    *row("airy_ai", lambda x: special.airy(x)[0], -4, 4),
+    Case(
+        "betainc",
+        (uniform(0.5, 4, 3), uniform(0.5, 3, 2, 3, seed=1), uniform(0.1, 0.9, 3, seed=2)),
+        ref=special.betainc,
+        wrt=(2,),
+        rtol=1e-11,
+    ),
+    Case("betainc", (normal(0, 3), normal(1), normal(3)), ref=special.betainc, order=0),
+    Case(
+        "betainc",
+        tuple(np.meshgrid([-1.0, 0.0, 2.0, np.inf, np.nan], [0.0, 3.0, np.inf], [-0.1, 0.0, 0.5, 1.0, 1.1])),
+        ref=special.betainc,
+        order=0,
+        rtol=1e-11,
+    ),
+    *[
+        Case("orthogonal_polynomial", (uniform(-1.2, 1.2, 3), DEGREES), {"kind": kind}, ref=polynomial, rtol=1e-11)
+        for kind in POLYNOMIALS
+    ],
+    Case("orthogonal_polynomial", (np.array([-1.0, 1.0]), DEGREES), {"kind": "chebyshev_u"}, ref=polynomial),
+    Case("orthogonal_polynomial", (normal(0, 3), np.arange(3)), {"kind": "legendre_p"}, ref=polynomial, order=0),
     Case("xlog1py", (normal(3), uniform(0.5, 3, 2, 3, seed=1)), ref=special.xlog1py),
     Case("xlog1py", (np.array([0.0, 0.0, 0.0]), np.array([-1.0, 2.0, np.nan])), ref=quiet(special.xlog1py), order=0),
     Case("frexp", (normal(3, 4),), ref=np.frexp, pick=lambda result: result[0]),

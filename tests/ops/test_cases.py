@@ -23,6 +23,11 @@ def test_forward(case: Case) -> None:
     check.forward(case)
 
 
+@pytest.mark.parametrize("case", [c for c in ROWS if check.differentiated(c)], ids=lambda c: c.id)
+def test_modes(case: Case) -> None:
+    check.modes(case)
+
+
 @pytest.mark.parametrize("case", [c for c in ROWS if c.inputs and (c.ref or c.order)], ids=lambda c: c.id)
 def test_batched(case: Case) -> None:
     check.batched(case)

@@ -118,7 +118,6 @@ def test_casts_that_lose_the_imaginary_part_are_refused() -> None:
         lambda x: fg.maximum(x, x),
         lambda x: fg.clip(x, 0, 1),
         lambda x: fg.floor(x),
-        lambda x: fg.round(x),
         lambda x: x // 2,
         lambda x: x % 2,
         lambda x: fg.relu(x),

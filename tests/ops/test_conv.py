@@ -40,6 +40,22 @@ def test_an_image_without_a_batch() -> None:
     np.testing.assert_array_equal(np.asarray(fg.conv2d(x, w)), np.asarray(fg.conv2d(x[None], w))[0])
 
 
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
+def test_integers_stay_integers(dtype: str) -> None:
+    x, w = np.arange(18).reshape(1, 2, 9).astype(dtype), np.arange(12).reshape(3, 2, 2).astype(dtype)
+    got = fg.conv1d(x, w, stride=2, padding=1)
+    want = fg.conv1d(x.astype("float64"), w.astype("float64"), stride=2, padding=1)
+    assert got.dtype == dtype
+    np.testing.assert_array_equal(got, np.asarray(want).astype(np.int64).astype(dtype))
+    assert fg.conv_transpose1d(x, w.transpose(1, 0, 2)).dtype == dtype
+    assert fg.conv1d(x[:0], w).shape == (0, 3, 8)
+
+
+def test_sums_of_integers_beyond_those_that_floats_hold() -> None:
+    with pytest.raises(fg.ArgumentError, match="2\\^53"):
+        fg.conv1d(np.full((1, 1, 4), 2**40), np.full((1, 1, 2), 2**13))
+
+
 def terms(
     x: tuple[int, ...], w: tuple[int, ...], places: tuple[int, ...], stride: int, padding: int, dilation: int
 ) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]]:

@@ -233,6 +233,17 @@ def test_tangents_of_the_tensor_and_of_the_value(index: list[Any]) -> None:
     same(fg.func.vmap(sums, in_axes=(0, None))(fg.stack([x, x]), v).numpy()[1], both)
 
 
+@pytest.mark.parametrize(("shape", "mask"), [((0, 1), (0, 0)), ((2, 3), (0,)), ((2, 3), (0, 3)), ((4,), (0,))])
+def test_a_mask_without_elements_fits_every_axis(shape: tuple[int, ...], mask: tuple[int, ...]) -> None:
+    x = fg.tensor(np.ones(shape), requires_grad=True)
+    nothing = np.zeros(mask, bool)
+    assert x[fg.tensor(nothing)].shape == np.ones(shape)[nothing].shape
+    y = x * 2
+    y[fg.tensor(nothing)] = 5.0
+    (g,) = fg.grad(y.sum() + x[fg.tensor(nothing)].sum(), [x])
+    np.testing.assert_array_equal(g, np.full(shape, 2.0))
+
+
 def test_index_arrays_of_every_integer_type() -> None:
     x = fg.tensor(np.arange(5.0))
     for dtype in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64):

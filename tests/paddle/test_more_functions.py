@@ -118,6 +118,22 @@ def test_histograms() -> None:
     assert [values(edge) for edge in edges] == [[0, 1, 2]] * 2
 
 
+def test_segments() -> None:
+    x = t([[1.0, 2.0], [3.0, 2.0], [5.0, -5.0]])
+    x.stop_gradient = False
+    ids = t([0, 0, 2])
+    assert values(paddle.geometric.segment_sum(x, ids)) == [[4, 4], [0, 0], [5, -5]]
+    assert values(paddle.geometric.segment_mean(x, ids)) == [[2, 2], [0, 0], [5, -5]]
+    assert values(paddle.incubate.segment_max(x, ids)) == [[3, 2], [0, 0], [5, -5]]
+    found = paddle.geometric.segment_min(x, ids)
+    assert values(found) == [[1, 2], [0, 0], [5, -5]]
+    assert values(paddle.grad(found.sum(), x)[0]) == [[1, 0.5], [0, 0.5], [1, 1]]
+    assert paddle.geometric.segment_sum(x[:0], ids[:0]).shape == [0, 2]
+    for wrong in (t([0, 0]), t([1, 0, 2]), t([-1, 0, 2]), t([0.0, 0.0, 1.0])):
+        with pytest.raises(ValueError, match="segment_sum"):
+            paddle.geometric.segment_sum(x, wrong)
+
+
 def test_creation() -> None:
     assert paddle.FloatTensor([1, 2]).dtype == paddle.float
     assert paddle.LongTensor(2, 3).shape == [2, 3]

@@ -46,6 +46,44 @@ def test_paths() -> None:
         F.ctc_loss(scores, labels, *lengths, reduction="max")
 
 
+def test_paths_of_transducers() -> None:
+    x = F.log_softmax(normal(2, 3, 3, 4)).detach()
+    x.stop_gradient = False
+    labels, lengths = paddle.to_tensor([[1, 2], [3, 1]]), (paddle.to_tensor([3, 2]), paddle.to_tensor([2, 1]))
+    each = F.rnnt_loss(x, labels, *lengths, fastemit_lambda=0.0, reduction="none")
+    p = x.numpy()
+
+    def paths(b: int, t: int, u: int, steps: int, word: list[int]) -> float:
+        """The probability of all ways from a place to the end."""
+        if t == steps:
+            return float(u == len(word))
+        wait = np.exp(p[b, t, u, 0]) * paths(b, t + 1, u, steps, word)
+        return wait if u == len(word) else wait + np.exp(p[b, t, u, word[u]]) * paths(b, t, u + 1, steps, word)
+
+    wanted = [-np.log(paths(0, 0, 0, 3, [1, 2])), -np.log(paths(1, 0, 0, 2, [3]))]
+    np.testing.assert_allclose(each.numpy(), wanted, rtol=1e-10)
+    assert paddle.nn.RNNTLoss(fastemit_lambda=0.0)(x, labels, *lengths).item() == pytest.approx(np.mean(wanted))
+    testing.check(lambda x: F.rnnt_loss(x, labels, *lengths, fastemit_lambda=0.0), (x,))
+    (plain,) = paddle.grad(each.sum(), x)
+    (more,) = paddle.grad(F.rnnt_loss(x, labels, *lengths, fastemit_lambda=0.5, reduction="sum"), x)
+    np.testing.assert_allclose(more[..., 1:].numpy(), 1.5 * plain[..., 1:].numpy())
+    np.testing.assert_allclose(more[..., 0].numpy(), plain[..., 0].numpy())
+    never = paddle.to_tensor(np.where(np.arange(4) == 0, 0.0, -np.inf) * np.ones((1, 2, 2, 1)), stop_gradient=False)
+    impossible = F.rnnt_loss(never, paddle.to_tensor([[1]]), [2], [1])
+    assert impossible.item() == np.inf
+    assert not np.isnan(paddle.grad(impossible, never)[0].numpy()).any()
+    for wrong in (
+        (x, labels[:, :1], *lengths),
+        (x, labels, [4, 1], [2, 1]),
+        (x, labels, [0, 1], [2, 1]),
+        (x, labels, [3, 2], [3, 1]),
+    ):
+        with pytest.raises(ValueError, match="rnnt_loss"):
+            F.rnnt_loss(*wrong)
+    with pytest.raises(ValueError, match="rnnt_loss"):
+        F.rnnt_loss(x, labels, *lengths, blank=4)
+
+
 def test_labels() -> None:
     assert F.sequence_mask(paddle.to_tensor([1, 3, 0])).tolist() == [[1, 0, 0], [1, 1, 1], [0, 0, 0]]
     assert F.sequence_mask(paddle.to_tensor([1]), 2, "float32").tolist() == [[1.0, 0.0]]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
+import ferrograd as fg
 import pytest
 from ferrograd import _core
 
+from tests import check
 from tests.cases import all_cases
 from tests.project import stubs
 
 REGISTRY = _core.registry()
 ROWS = {row.op.split(".")[-1] for row in all_cases()}
+DIFFERENTIATED = {row.op for row in all_cases() if check.differentiated(row)}
 #: Parameter names of other libraries, which native functions accept as synonyms but do not use.
 FOREIGN = {"input", "other", "dim", "dims", "keepdim", "size", "perm"}
 
@@ -24,6 +28,15 @@ def test_every_function_has_a_row(names: list[str]) -> None:
 def test_every_row_has_a_function() -> None:
     known = {n.split(".")[-1] for names, _, _ in REGISTRY for n in names}
     assert known >= ROWS
+
+
+@pytest.mark.parametrize("op", sorted({row.op for row in all_cases()} - DIFFERENTIATED))
+def test_a_function_whose_rows_are_not_differentiated_has_no_gradient(op: str) -> None:
+    for row in all_cases():
+        asked = replace(row, order=1, wrt=None)
+        if row.op == op and check.differentiated(asked):
+            found = check.function(op)(*row.lead, *row.prepare(*check.tensors(asked, track=True)), **row.kw)
+            assert not [x for x in check.flat(found) if isinstance(x, fg.Tensor) and x.requires_grad]
 
 
 def test_names_are_unique() -> None:

@@ -360,3 +360,108 @@ def test_integers_stay_integers() -> None:
     assert torch.linspace(-2, -3, 5, dtype=torch.int64).tolist() == [-2, -2, -2, -2, -3]
     (slopes,) = torch.gradient(torch.tensor([1, 2, 4]), spacing=0.5)
     assert slopes.tolist() == [2, 3, 4]
+
+
+def test_segments_that_follow_each_other() -> None:
+    x = torch.tensor([1.0, 4.0, 4.0, 2.0], requires_grad=True)
+    lengths = torch.tensor([3, 0, 1])
+    wanted = {
+        "sum": [9.0, 0.0, 2.0],
+        "mean": [3.0, math.nan, 2.0],
+        "prod": [16.0, 1.0, 2.0],
+        "max": [4.0, -math.inf, 2.0],
+        "min": [1.0, math.inf, 2.0],
+    }
+    for kind, values in wanted.items():
+        np.testing.assert_array_equal(numbers(torch.segment_reduce(x, kind, lengths=lengths)), values)
+    (shared,) = torch.autograd.grad(torch.segment_reduce(x, "max", lengths=lengths)[0], x)
+    assert shared.tolist() == [0.0, 0.5, 0.5, 0.0]
+    assert torch.segment_reduce(x, "mean", offsets=torch.tensor([0, 1, 4]), initial=2.0).tolist() == [3.0, 4.0]
+    rows = torch.arange(12.0).reshape(2, 3, 2)
+    found = torch.segment_reduce(rows, "sum", lengths=torch.tensor([[1, 2], [3, 0]]), axis=1)
+    assert found.tolist() == [[[0.0, 1.0], [6.0, 8.0]], [[24.0, 27.0], [0.0, 0.0]]]
+    for wrong in ({}, {"lengths": torch.tensor([1])}, {"offsets": torch.tensor([1, 4])}):
+        with pytest.raises(RuntimeError, match="segment_reduce"):
+            torch.segment_reduce(x, "sum", **wrong)
+
+
+def test_segments_without_elements_are_tracked() -> None:
+    x = torch.empty(0, 2, requires_grad=True)
+    for kind in ("sum", "mean", "prod", "max", "min"):
+        found = torch.segment_reduce(x, kind, lengths=torch.tensor([0, 0]))
+        assert found.requires_grad
+        assert torch.autograd.grad(found.sum(), x)[0].shape == (0, 2)
+
+
+def test_histograms_of_points() -> None:
+    points, weights = np.random.default_rng(0).normal(size=(2, 20, 2))
+    found = torch.tensor(points).histogramdd([3, 4], range=[-1.0, 1.0, -2.0, 2.0], weight=torch.tensor(weights[:, 0]))
+    wanted, edges = np.histogramdd(points, [3, 4], [(-1, 1), (-2, 2)], weights=weights[:, 0])
+    np.testing.assert_allclose(numbers(found.hist), wanted)
+    np.testing.assert_allclose(numbers(found.bin_edges[1]), edges[1])
+    ends = [torch.tensor(e) for e in edges]
+    np.testing.assert_array_equal(numbers(torch.histogramdd(torch.tensor(points), ends).bin_edges[0]), edges[0])
+
+
+def test_factors_of_reflections() -> None:
+    x = torch.tensor([[3.0, 1.0], [4.0, 2.0]])
+    found = x.geqrf()
+    np.testing.assert_allclose(
+        numbers(torch.linalg.householder_product(found.a, found.tau) @ found.a.triu()), numbers(x)
+    )
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru", "rnn_tanh", "rnn_relu"])
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_recurrent_networks_with_their_weights_as_arguments(kind: str, batch_first: bool) -> None:
+    options: dict[str, Any] = {"num_layers": 2, "bidirectional": True, "batch_first": batch_first}
+    if kind.startswith("rnn"):
+        options["nonlinearity"] = kind[4:]
+    layers = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}.get(kind, torch.nn.RNN)(3, 4, **options)
+    weights = [p for part in layers.all_weights for p in part]
+    x, h = torch.randn(2, 2, 3), torch.randn(4, 2, 4)
+    state = (h, h * 2) if kind == "lstm" else h
+    wanted, end = layers(x, state)
+    found = getattr(torch, kind)(x, state, weights, True, 2, 0.0, False, True, batch_first)
+    for got, want in zip(found, [wanted, *(end if kind == "lstm" else [end])], strict=True):
+        np.testing.assert_array_equal(numbers(got), numbers(want))
+    if not batch_first:
+        packed = torch.nn.utils.rnn.pack_padded_sequence(x, [2, 1])
+        wanted, _ = layers(packed, state)
+        found = getattr(torch, kind)(packed.data, packed.batch_sizes, state, weights, True, 2, 0.0, False, True)
+        np.testing.assert_array_equal(numbers(found[0]), numbers(wanted.data))
+    with pytest.raises(RuntimeError, match="parameters"):
+        getattr(torch, kind)(x, state, weights[:-1], True, 2, 0.0, False, True, batch_first)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru", "rnn_tanh", "rnn_relu"])
+def test_cells_with_their_weights_as_arguments(kind: str) -> None:
+    options = {"nonlinearity": kind[4:]} if kind.startswith("rnn") else {}
+    cell = {"lstm": torch.nn.LSTMCell, "gru": torch.nn.GRUCell}.get(kind, torch.nn.RNNCell)(3, 4, **options)
+    x, h = torch.randn(2, 3), torch.randn(2, 4)
+    state = (h, h * 2) if kind == "lstm" else h
+    found = getattr(torch, f"{kind}_cell")(x, state, cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh)
+    wanted = cell(x, state)
+    for got, want in zip(*((f if kind == "lstm" else [f]) for f in (found, wanted)), strict=True):
+        np.testing.assert_array_equal(numbers(got), numbers(want))
+
+
+def test_polynomials_by_their_names_in_special() -> None:
+    x, n = torch.tensor([[0.3], [-1.0]]), torch.tensor([0, 1, 3])
+    family = torch.special
+    t = family.chebyshev_polynomial_t(x, n)
+    np.testing.assert_allclose(numbers(t), np.cos(numbers(n) * np.arccos(numbers(x))), atol=1e-6)
+    shifted = family.shifted_chebyshev_polynomial_u(0.5 * (x + 1), n)
+    np.testing.assert_allclose(numbers(shifted), numbers(family.chebyshev_polynomial_u(x, n)), rtol=1e-5)
+    assert family.hermite_polynomial_he(2.0, n).tolist() == [1.0, 2.0, 2.0]
+    out = torch.empty(0)
+    assert family.laguerre_polynomial_l(x, 2, out=out) is out
+    assert out.shape == (2, 1)
+
+
+def test_a_leaf_that_is_a_view_reads_past_its_elements() -> None:
+    base = torch.tensor([1.0, 2.0, 3.0, 4.0])
+    leaf = base[1:3].requires_grad_(True)
+    windows = torch.as_strided(leaf, (2, 2), (1, 1), 0)
+    assert windows.tolist() == [[1.0, 2.0], [2.0, 3.0]]
+    assert torch.autograd.grad(windows.sum(), leaf)[0].tolist() == [2.0, 1.0]

@@ -34,6 +34,22 @@ def test_distributions(dtype: Any) -> None:
     assert x.dtype == dtype
 
 
+def test_distributions_with_heavy_tails_and_counts() -> None:
+    x = torch.zeros(N)
+    assert abs(x.log_normal_(1, 0.5).log().mean().item() - 1) < 0.02
+    assert abs(x.cauchy_(3, 0.5).median().item() - 3) < 0.03
+    assert abs(x.geometric_(0.25).mean().item() - 4) < 0.1
+    assert x.min().item() == 1
+    assert abs(torch.poisson(x * 0 + 3).mean().item() - 3) < 0.1
+    assert abs(torch.binomial(x * 0 + 10, torch.tensor(0.3)).mean().item() - 3) < 0.1
+    one, two = (torch.poisson(x * 0 + 3, torch.Generator().manual_seed(1)) for _ in range(2))
+    assert torch.equal(one, two)
+    with pytest.raises(RuntimeError, match="rates"):
+        torch.poisson(torch.tensor([-1.0]))
+    with pytest.raises(RuntimeError, match="binomial"):
+        torch.binomial(torch.tensor([1.0]), torch.tensor([1.5]))
+
+
 def test_other_dtypes() -> None:
     assert set(np.unique(torch.LongTensor(N).random_(3).numpy())) == {0, 1, 2}
     assert torch.ByteTensor(N).random_().max().item() >= 250
@@ -57,7 +73,16 @@ def test_the_overwritten_value_has_no_gradient() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "args"), [("uniform_", (1, 0)), ("normal_", (0, -1)), ("exponential_", (0,)), ("random_", (3, 3))]
+    ("name", "args"),
+    [
+        ("uniform_", (1, 0)),
+        ("normal_", (0, -1)),
+        ("exponential_", (0,)),
+        ("random_", (3, 3)),
+        ("cauchy_", (0, 0)),
+        ("geometric_", (1.5,)),
+        ("log_normal_", (0, 0)),
+    ],
 )
 def test_wrong_arguments_raise(name: str, args: Any) -> None:
     with pytest.raises(RuntimeError):

@@ -258,8 +258,9 @@ def ctc_loss(
         return _core.make(np.ascontiguousarray(values), None, False, dialect)
 
     given = np.asarray(targets.detach().numpy() if isinstance(targets, Tensor) else targets, np.int64)
-    times = _lengths(input_lengths, batch, steps, "input_lengths")
-    sizes = _lengths(target_lengths, batch, given.shape[1] if given.ndim == 2 else given.size, "target_lengths")
+    times = _lengths("ctc_loss", input_lengths, batch, steps, "input_lengths")
+    most = given.shape[1] if given.ndim == 2 else given.size
+    sizes = _lengths("ctc_loss", target_lengths, batch, most, "target_lengths")
     if not 0 <= blank < classes:
         raise ArgumentError("blank must be in label range")
     starts = np.arange(batch) * given.shape[1] if given.ndim == 2 else np.cumsum(sizes) - sizes
@@ -300,11 +301,67 @@ def ctc_loss(
     return _reduced(loss, reduction)
 
 
-def _lengths(given: Any, batch: int, most: int, name: str) -> Any:
+def _lengths(function: str, given: Any, batch: int, most: int, name: str) -> Any:
     """One length for each member of the batch."""
     lengths = np.atleast_1d(np.asarray(given.detach().numpy() if isinstance(given, Tensor) else given, np.int64))
     if lengths.shape != (batch,):
-        raise ArgumentError(f"ctc_loss: {name} must be of size batch_size, {batch}, got {lengths.size}")
+        raise ArgumentError(f"{function}: {name} must be of size batch_size, {batch}, got {lengths.size}")
     if lengths.min(initial=0) < 0 or lengths.max(initial=0) > most:
-        raise ArgumentError(f"ctc_loss: expected {name} to have values between 0 and {most}, got {lengths.tolist()}")
+        raise ArgumentError(f"{function}: expected {name} to have values between 0 and {most}, got {lengths.tolist()}")
     return lengths
+
+
+def rnnt_loss(
+    log_probs: Tensor,
+    labels: Tensor,
+    input_lengths: Any,
+    label_lengths: Any,
+    blank: int = 0,
+    fastemit: float = 0.0,
+    reduction: str = "mean",
+) -> Tensor:
+    """The loss of a transducer: minus the logarithm of the probability of all paths to the labels.
+
+    ``log_probs`` are [batch, time, most labels + 1, classes]: a path emits a label, which moves it along the third
+    axis, or a blank, which moves it in time, and it ends with a blank. ``fastemit`` adds this share to the gradient of
+    the probabilities of labels: J. Yu et al., "FastEmit" (2021).
+    """
+    function = "rnnt_loss"
+    if _arguments.tensor(log_probs, function, "input").ndim != 4 or 0 in log_probs.shape[1:]:
+        raise ShapeError(f"{function}: the input is [batch, time, labels + 1, classes], not {list(log_probs.shape)}")
+    batch, steps, width, classes = log_probs.shape
+    given = np.asarray(labels.detach().numpy(), np.int64)
+    if given.shape != (batch, width - 1):
+        raise ShapeError(f"{function}: the labels are {[batch, width - 1]}, not {list(given.shape)}")
+    if not 0 <= blank < classes or given.min(initial=0) < 0 or given.max(initial=0) >= classes:
+        raise ArgumentError(f"{function}: labels and the blank are classes from 0 to {classes - 1}")
+    times = _lengths(function, input_lengths, batch, steps, "input_lengths")
+    if batch and times.min() < 1:
+        raise ArgumentError(f"{function}: a sequence has at least one step")
+    sizes = _lengths(function, label_lengths, batch, width - 1, "label_lengths")
+    dialect = dialect_of(log_probs)
+
+    def constant(values: Any) -> Tensor:
+        return _core.make(np.ascontiguousarray(values), None, False, dialect)
+
+    # Row n has the places that n moves lead to: u labels and n - u blanks.
+    moves = np.arange(steps + width - 1)[:, None] - np.arange(width)
+    inside = (moves >= 0) & (moves < steps)
+    rows = np.broadcast_to(np.clip(moves, 0, steps - 1), (batch, *moves.shape))
+    index = np.broadcast_to(given[:, None, :, None], (batch, steps, width - 1, 1))
+    emitted = ops.squeeze(ops.take_along_axis(log_probs[:, :, :-1], constant(index), 3), 3)
+    if fastemit:
+        more = emitted + fastemit * (emitted - emitted.detach())
+        emitted = ops.where(ops.isfinite(emitted), more, emitted)
+    blanks = ops.take_along_axis(log_probs[..., blank], constant(rows), 1)
+    emitted = ops.take_along_axis(emitted, constant(rows[..., :-1]), 1)
+    never = ops.full([batch, 1], -math.inf, log_probs.dtype)
+    alpha = ops.where(constant(inside[0] & (moves[0] == 0)), 0.0, ops.broadcast_to(never, [batch, width]))
+    seen = [alpha]
+    for n in range(1, len(moves)):
+        label = ops.concat([never, alpha[:, :-1] + emitted[:, n - 1]], 1)
+        alpha = ops.where(constant(inside[n]), ops.logaddexp(alpha + blanks[:, n - 1], label), never)
+        seen.append(alpha)
+    ends = ops.stack(seen, 1) + blanks
+    last = (constant(np.arange(batch)), constant(times - 1 + sizes), constant(sizes))
+    return _reduced(-ends[last], reduction)

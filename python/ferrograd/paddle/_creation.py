@@ -11,6 +11,7 @@ from ferrograd import _arguments, _core
 from ferrograd._autograd.modes import is_grad_enabled, set_grad_enabled
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as ops
+from ferrograd._dialects import triangles
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._dialects.out_argument import placed
 from ferrograd._dialects.specialize import specialize
@@ -203,22 +204,10 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, nam
 
 
 def _triangle(row: int, col: int | None = None, offset: int = 0, dtype: Any = "int64", *, _part: Any) -> Tensor:
-    found = _part(ops.ones([row, row if col is None else col]), offset)
-    return ops.cast(ops.stack(ops.nonzero(found)), dtype)
+    return triangles.indices(ops, _part, row, row if col is None else col, offset, dtype)
 
 
-tril_indices = specialize(
-    "tril_indices",
-    "The indices of a matrix's elements on a diagonal and below: one row of those by row, one of those by column.",
-    _triangle,
-    _part=ops.tril,
-)
-triu_indices = specialize(
-    "triu_indices",
-    "The indices of a matrix's elements on a diagonal and above: one row of those by row, one of those by column.",
-    _triangle,
-    _part=ops.triu,
-)
+tril_indices, triu_indices = triangles.pair(ops, _triangle)
 
 
 def linspace(start: Any, stop: Any, num: int, dtype: Any = None, name: str | None = None) -> Tensor:

@@ -7,11 +7,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor
 from ferrograd._core import paddle as ops
+from ferrograd._dialects import histograms
 from ferrograd._dialects.distinct import distinct, runs
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._dialects.quotients import quotient
@@ -533,25 +532,4 @@ def histogramdd(
     ``bins`` is a number of parts, one for each axis, or a list of tensors with their ends. ``ranges`` has the lowest
     and the highest end of each axis, one after the other.
     """
-    points = _arguments.tensor(x, "histogramdd", "x").detach()
-    if points.ndim < 2:
-        raise ShapeError(f"histogramdd: x must have at least two axes, got shape {list(points.shape)}")
-    n = points.shape[-1]
-    given = [np.asarray(b.numpy()) for b in bins] if _are_tensors(bins) else bins
-    pairs = None if ranges is None else [(ranges[2 * i], ranges[2 * i + 1]) for i in range(n)]
-    found, edges = np.histogramdd(
-        points.numpy().reshape(-1, n),
-        given,
-        pairs,
-        bool(density),
-        None if weights is None else weights.detach().numpy().reshape(-1),
-    )
-
-    def tensor(a: Any) -> Tensor:
-        return _core.make(np.ascontiguousarray(a), x.dtype, False, PADDLE)
-
-    return tensor(found), [tensor(edge) for edge in edges]
-
-
-def _are_tensors(bins: Any) -> bool:
-    return isinstance(bins, list | tuple) and all(isinstance(b, Tensor) for b in bins)
+    return histograms.of_points(x, bins, ranges, density, weights)

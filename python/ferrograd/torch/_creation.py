@@ -7,7 +7,7 @@ from typing import Any
 from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
-from ferrograd._dialects import draws
+from ferrograd._dialects import draws, triangles
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._dialects.out_argument import placed
 from ferrograd._dialects.specialize import specialize
@@ -330,21 +330,10 @@ def _triangle(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: object = None, layout: object = None, _part: Any
 ) -> Tensor:
     _core.check_device(_part.__name__, device)
-    return ops.astype(ops.stack(ops.nonzero(_part(ops.ones([row, col]), offset))), dtype or "int64")
+    return triangles.indices(ops, _part, row, col, offset, dtype or "int64")
 
 
-tril_indices = specialize(
-    "tril_indices",
-    "The indices of a matrix's elements on a diagonal and below: one row of those by row, one of those by column.",
-    _triangle,
-    _part=ops.tril,
-)
-triu_indices = specialize(
-    "triu_indices",
-    "The indices of a matrix's elements on a diagonal and above: one row of those by row, one of those by column.",
-    _triangle,
-    _part=ops.triu,
-)
+tril_indices, triu_indices = triangles.pair(ops, _triangle)
 
 
 def eye(

@@ -114,6 +114,11 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             "as_strided: the elements do not lie in C order in memory, so there is nothing to count in: take "
             "contiguous() of the tensor"
         )
+    if input.requires_grad and not base.requires_grad:
+        # Only the view is tracked, so its elements are taken from it.
+        place = start - base.storage_offset()
+        base = ops.as_strided_scatter(base, input, list(input.shape), input.stride(), place)
+        return ops.as_strided(base, size, stride, offset)
     return ops.as_strided(base, size, stride, offset - base.storage_offset())
 
 

@@ -11,10 +11,12 @@ from ferrograd import _arguments
 from ferrograd._autograd.autocast import in_float32, in_half
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
+from ferrograd._dialects import histograms
 from ferrograd._dialects.casts import cast
 from ferrograd._dialects.distinct import distinct, runs
 from ferrograd._dialects.out_argument import into
 from ferrograd._dialects.quotients import quotient
+from ferrograd._dialects.segments import reduced
 from ferrograd.linalg._standard import SlogdetResult
 from ferrograd.torch._reductions import ValuesAndIndices
 
@@ -30,8 +32,10 @@ __all__ = [
     "divide",
     "fill",
     "frexp",
+    "geqrf",
     "gradient",
     "histc",
+    "histogramdd",
     "isneginf",
     "isposinf",
     "kthvalue",
@@ -46,6 +50,7 @@ __all__ = [
     "repeat_interleave",
     "rsub",
     "searchsorted",
+    "segment_reduce",
     "slogdet",
     "softmax",
     "triangular_solve",
@@ -373,6 +378,78 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if min == max:
         min, max = min - 1, max + 1
     return ops.astype(ops.histogram(x, bins, min, max)[0], x.dtype)
+
+
+class GridCounts(NamedTuple):
+    """How many points lie in each cell, and the ends of the cells along each axis."""
+
+    hist: Tensor
+    bin_edges: tuple[Tensor, ...]
+
+
+def histogramdd(
+    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
+) -> Any:
+    """How many points (the rows of ``input``) lie in each cell of a grid, and the ends of its parts along each axis.
+
+    ``bins`` is a number of parts, one for each axis, or a list of tensors with their ends. ``range`` has the lowest and
+    the highest end of each axis, one after the other.
+    """
+    found, edges = histograms.of_points(input, bins, range, density, weight)
+    return GridCounts(found, tuple(edges))
+
+
+def segment_reduce(
+    data: Tensor,
+    reduce: str,
+    *,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: float | None = None,
+) -> Tensor:
+    """The sums, means, products or extreme elements of segments that follow each other along an axis.
+
+    The segments have ``lengths``, of the shape of ``data`` before the axis and one axis more, or lie between
+    ``offsets``. ``reduce`` is "sum", "mean", "prod", "max" or "min"; ``initial`` counts as an element of each segment.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 4.0]), "sum", lengths=torch.tensor([2, 1])).tolist()
+    [3.0, 4.0]
+    """
+    function = "segment_reduce"
+    x = _arguments.tensor(data, function, "data")
+    axis = _arguments.axis(axis, function, x.ndim)
+    neutral = {"sum": 0.0, "mean": math.nan, "prod": 1.0, "max": -math.inf, "min": math.inf}
+    if reduce not in neutral:
+        raise ArgumentError(f"{function}: reduce is one of {list(neutral)}, not {reduce!r:.60}")
+    if (lengths is None) == (offsets is None) or indices is not None:
+        raise ArgumentError(f"{function}: exactly one of lengths and offsets is wanted, and no indices")
+    given = np.asarray(_arguments.tensor(offsets if lengths is None else lengths, function, "lengths").numpy())
+    sizes = given if lengths is not None else np.diff(given, axis=-1)
+    lead, n = tuple(x.shape[:axis]), x.shape[axis]
+    if sizes.ndim != axis + 1 or sizes.shape[:-1] != lead or sizes.dtype.kind != "i":
+        raise ShapeError(f"{function}: {list(given.shape)} has no integers for each of {list(lead)}")
+    if (sizes < 0).any() or (sizes.sum(-1) != n).any() or (lengths is None and (given[..., :1] != 0).any()):
+        raise ArgumentError(f"{function}: the segments do not make up the {n} elements along axis {axis}")
+    ids = np.repeat(np.arange(sizes.size), sizes.ravel())
+    rows = ops.reshape(x, [len(ids), *x.shape[axis + 1 :]])
+    found = reduced(rows, ids, sizes.size, reduce, neutral[reduce], initial)
+    return ops.reshape(found, [*sizes.shape, *x.shape[axis + 1 :]])
+
+
+class HouseholderFactors(NamedTuple):
+    """The triangle and the vectors of reflections in one matrix, and the factors of the reflections."""
+
+    a: Tensor
+    tau: Tensor
+
+
+def geqrf(input: Tensor) -> Any:
+    """The QR factorisation as LAPACK packs it: see :func:`ferrograd.geqrf`."""
+    return HouseholderFactors(*ops.geqrf(input))
 
 
 def isneginf(input: Tensor) -> Tensor:

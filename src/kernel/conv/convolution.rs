@@ -8,14 +8,16 @@ use super::tiles::ConvElement;
 use super::weight::WeightSplit;
 
 use crate::array::Array;
-use crate::dtype::dispatch;
+use crate::dtype::{DType, DTypeKind, dispatch};
 use crate::error::{Error, Result, bail};
+use crate::kernel::pointwise::cast::cast;
 use crate::kernel::pointwise::complex;
 use crate::kernel::reduce::non_finite::{self, NonFinite};
 use crate::shape::{self, Dims};
 
 /// One of the three arrays of a convolution, from the two others in the order of [`ConvArray`]. Both have `batch_ndim`
-/// leading batch axes. A convolution of complex numbers is four of real ones, so that it has no loop of its own.
+/// leading batch axes. A convolution of complex numbers is four of real ones, and one of integers runs in f64, so that
+/// neither has loops of its own.
 pub fn convolve(
     op: &'static str,
     g: &Geometry,
@@ -26,6 +28,22 @@ pub fn convolve(
 ) -> Result<Array> {
     if a.dtype().is_complex() {
         return complex::by_parts(op, a, b, |a, b| convolve(op, g, out, a, b, batch_ndim));
+    }
+    if a.dtype().kind() == DTypeKind::Int {
+        let sum = convolve(op, g, out, &cast(a, DType::F64)?, &cast(b, DType::F64)?, batch_ndim)?;
+        let most = |x: &Array| -> Result<f64> {
+            let x = cast(x, DType::F64)?.contiguous()?;
+            Ok(x.as_slice::<f64>().expect("contiguous").iter().fold(0.0, |m, v| v.abs().max(m)))
+        };
+        let terms = match out {
+            ConvArray::Result => g.channels / g.groups * g.taps(),
+            ConvArray::Image => g.filters / g.groups * g.taps(),
+            ConvArray::Weight => g.batch * g.places.iter().product::<usize>(),
+        };
+        if most(a)? * most(b)? * terms as f64 >= 2f64.powi(53) {
+            bail!(Argument, op, "sums of products of these integers may exceed 2^53; convert them to floats");
+        }
+        return cast(&cast(&sum, DType::I64)?, a.dtype());
     }
     let lead = shape::broadcast(op, &a.dims()[..batch_ndim], &b.dims()[..batch_ndim])?;
     let laid = |x: &Array| -> Result<Array> {

@@ -9,5 +9,5 @@ mod triangular;
 
 pub use eigen::eig;
 pub use lu::{det, factors, inverse, permuted_rows, slogdet, solve};
-pub use orthogonal::{complement, eigh, pinv, qr, svd, sylvester};
+pub use orthogonal::{complement, eigh, pinv, qr, reflections, svd, sylvester};
 pub use triangular::{cholesky, triangular_solve};

@@ -8,6 +8,7 @@ use faer::linalg::householder::{
 };
 use faer::linalg::matmul::matmul;
 use faer::linalg::qr::no_pivoting::factor;
+use faer::linalg::triangular_solve::solve_unit_lower_triangular_in_place;
 use faer::linalg::{evd, svd as values};
 use faer::traits::ComplexField;
 use faer::{Accum, Conj, Mat, MatMut, Par};
@@ -20,7 +21,7 @@ use crate::array::Array;
 use crate::dtype::{Element, Ordered};
 use crate::error::Result;
 use crate::kernel::num::{Field, Inexact, Num};
-use crate::memory::NoMemory;
+use crate::memory::{NoMemory, TryPush};
 
 /// A QR factorisation: Householder reflections below the diagonal, and the upper triangle.
 struct Reflections<T> {
@@ -49,10 +50,80 @@ impl<T: Scalar> Reflections<T> {
         apply_reflections(basis, self.factors.as_ref(), Conj::No, x, Par::Seq, stack);
         Ok(())
     }
+
+    /// What the columns of the `basis` are multiplied by so that the diagonal of the triangle is real, with LAPACK's
+    /// signs: a reflection turns the real part of the element that it keeps.
+    fn phases(&self, basis: &Mat<T>) -> Result<Vec<T>, NoMemory> {
+        let (m, k) = basis.shape();
+        let mut phases = Vec::new();
+        phases.try_room(k)?;
+        eliminate(&mut matrix(k, k, |i, j| basis[(i, j)])?, |j, q| {
+            let r = self.both[(j, j)];
+            let kept = Field::mul(r, q);
+            let is_reflected = T::imag_part_impl(&kept) != Part::<T>::ZERO
+                || (j + 1..m).any(|i| self.both[(i, j)] != T::ZERO);
+            let is_negative = T::real_part_impl(&kept) < Part::<T>::ZERO;
+            let sign = if is_negative == is_reflected { T::ONE } else { Field::neg(T::ONE) };
+            phases.push(Field::mul(r.direction(), sign));
+            phases[j]
+        });
+        Ok(phases)
+    }
 }
 
-/// The reduced QR factorisation: orthonormal columns `q` and an upper triangle `r`, whose diagonal is real, with
-/// `q @ r = x`.
+/// Eliminates the elements of `q - 1` below the diagonal, column by column without exchanges, after column `j` has been
+/// multiplied by `phase(j, q[j, j])`, where `q[j, j]` is what the columns before left of it. If the columns of `q` are
+/// orthonormal, the factors `l` and `u` that are left in its place are reflections: see [`reflections`].
+fn eliminate<T: Scalar>(q: &mut Mat<T>, mut phase: impl FnMut(usize, T) -> T) {
+    /// Columns that are eliminated before the others hear of it.
+    const WIDTH: usize = 32;
+    let (m, k) = q.shape();
+    for start in (0..k).step_by(WIDTH) {
+        let end = Ord::min(start + WIDTH, k);
+        for j in start..end {
+            let by = phase(j, q[(j, j)]);
+            q.col_as_slice_mut(j).iter_mut().for_each(|v| *v = Field::mul(*v, by));
+            let pivot = Field::sub(q[(j, j)], T::ONE);
+            q[(j, j)] = pivot;
+            // A column that has nothing to eliminate belongs to no reflection.
+            let over = |v: T| if pivot == T::ZERO { T::ZERO } else { Inexact::div(v, pivot) };
+            q.col_as_slice_mut(j)[j + 1..].iter_mut().for_each(|v| *v = over(*v));
+            for c in j + 1..end {
+                let by = q[(j, c)];
+                for i in j + 1..m {
+                    q[(i, c)] = Field::sub(q[(i, c)], Field::mul(by, q[(i, j)]));
+                }
+            }
+        }
+        let (done, rest) = q.as_mut().split_at_col_mut(end);
+        let (high, low) = done.as_ref().get(start.., start..).split_at_row(end - start);
+        let (mut above, below) = rest.get_mut(start.., ..).split_at_row_mut(end - start);
+        solve_unit_lower_triangular_in_place(high, above.as_mut(), Par::Seq);
+        matmul(below, Accum::Add, low, above.as_ref(), Field::neg(T::ONE), Par::Seq);
+    }
+}
+
+/// The Householder reflections whose product begins with the orthonormal columns of `x`, as LAPACK packs them: their
+/// vectors are the lower triangle with ones on the diagonal, and their factors the diagonal, negated. J. Ballard et
+/// al., "Reconstructing Householder vectors from tall-skinny QR" (2015).
+pub fn reflections(op: &'static str, x: &Array) -> Result<Array> {
+    on_matrices!(op, [x], T => {
+        let x = Batch::of(x);
+        let out = BatchOutput::<T>::new(op, &x, &[x.rows, x.columns])?;
+        x.each(op, cube(x.rows), |i| {
+            let mut q = x.matrix::<T>(i)?;
+            if let Some(q) = &mut q {
+                eliminate(q, |_, _| T::ONE);
+            }
+            out.put(i, q.as_ref().map(Mat::as_ref));
+            Ok(true)
+        })?;
+        Ok(out.array)
+    })
+}
+
+/// The reduced QR factorisation: orthonormal columns `q` and an upper triangle `r`, whose diagonal is real and has
+/// LAPACK's signs, with `q @ r = x`.
 pub fn qr(op: &'static str, x: &Array) -> Result<[Array; 2]> {
     on_matrices!(op, [x], T => {
         let x = Batch::of(x);
@@ -70,14 +141,9 @@ pub fn qr(op: &'static str, x: &Array) -> Result<[Array; 2]> {
             };
             let mut basis = identity(m, k)?;
             factors.apply(basis.as_mut())?;
-            // The reflections of complex numbers leave a phase on the diagonal. Its sign stays, but the last row of a
-            // square matrix, which is not reflected, gets the sign that a reflection would give it, as in LAPACK.
-            let phase = |i: usize| {
-                let r = factors.both[(i, i)];
-                let turned = i + 1 == m && T::imag_part_impl(&r) != Part::<T>::ZERO;
-                let sign = if (T::real_part_impl(&r) < Part::<T>::ZERO) != turned { -1.0 } else { 1.0 };
-                r.direction().mul(T::lit(sign))
-            };
+            // The reflections of complex numbers leave a phase on the diagonal.
+            let phases = if T::IS_REAL { None } else { Some(factors.phases(&basis)?) };
+            let phase = |c: usize| phases.as_ref().map_or(T::ONE, |p| p[c]);
             for c in 0..k {
                 let by = phase(c);
                 basis.col_as_slice_mut(c).iter_mut().for_each(|v| *v = Field::mul(*v, by));

@@ -80,6 +80,35 @@ macro_rules! ternary_loops {
 }
 pub(crate) use ternary_loops;
 
+/// The loops of a function of three numbers that is computed in f64.
+macro_rules! special_ternary_loops {
+    ($f:path) => {{
+        use $crate::kernel::{
+            num::Plain,
+            pointwise::{ternary, unary},
+        };
+        /// # Safety
+        /// As [`ternary::zip3`].
+        unsafe fn all<T: Plain>(
+            n: usize,
+            from: [*const u8; 3],
+            steps: [usize; 3],
+            out: *mut u8,
+            _: &unary::Scalars,
+        ) {
+            for i in 0..n {
+                // SAFETY: as the function's `# Safety` section requires.
+                unsafe {
+                    let at = |k: usize| (*from[k].cast::<T>().add(i * steps[k])).to_f64();
+                    out.cast::<T>().add(i).write(T::from_f64($f(at(0), at(1), at(2))));
+                }
+            }
+        }
+        &ternary::TernaryLoops { f32: all::<f32>, f64: all::<f64> }
+    }};
+}
+pub(crate) use special_ternary_loops;
+
 /// Applies a formula to all triples of elements of three float arrays of the same dtype. The first `batch_ndim` axes
 /// are matched from the left, the others broadcast from the right.
 pub fn apply(

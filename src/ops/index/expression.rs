@@ -186,10 +186,10 @@ impl List {
     }
 }
 
-/// The positions of the true elements of a mask.
+/// The positions of the true elements of a mask. As in NumPy, an axis of size 0 fits every axis.
 fn marked(op: &'static str, mask: &Tensor, dims: &[usize], axis: usize) -> Result<Tensor> {
     let own = &dims[axis..axis + mask.rank()];
-    if let Some(k) = (0..own.len()).find(|&k| own[k] != mask.dims()[k]) {
+    if let Some(k) = (0..own.len()).find(|&k| ![own[k], 0].contains(&mask.dims()[k])) {
         bail!(
             Index,
             op,

@@ -120,6 +120,10 @@ impl Groups<'_> {
             rounds[*round].try_push(i as i64)?;
             *round += 1;
         }
+        // Without values there is a round of none, so that the result depends on them.
+        if rounds.is_empty() {
+            rounds.try_push(vec![])?;
+        }
         let ones = broadcast_to(&self.number(1.0), self.x.dims())?;
         let mut product = self.start(1.0)?;
         for round in rounds {

@@ -40,39 +40,42 @@ impl Op for Lu {
         Saves::outputs(0b101)
     }
 
-    /// With `l1` and `u1` square: `p l1⁻ᵀ (tril(l1ᵀ gl1 - gu2 u2ᵀ, -1) + triu(gu1 u1ᵀ - l2ᵀ gl2)) u1⁻ᵀ`, and beside it
-    /// `p l1⁻ᵀ gu2`, or below it `p gl2 u1⁻ᵀ`.
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let Some(g) = &g[0] else { return Ok(smallvec![None]) };
-        let (both, back) = (s.output(0), s.output(2));
-        let (m, n) = matrix(self.name(), &both)?;
-        let k = m.min(n);
-        let rows = |x: &Tensor, start: usize, count: usize| narrow(x, -2, start as i64, count as i64);
-        let (one, g1) = (columns(&rows(&both, 0, k)?, 0, k)?, columns(&rows(g, 0, k)?, 0, k)?);
-        let (l1, u1) = (weigh(&one, 1.0, 0.0, 0.0)? + identity(&one, k)?, weigh(&one, 0.0, 1.0, 1.0)?);
-        let mut low = mm(&t(&l1)?, &weigh(&g1, 1.0, 0.0, 0.0)?)?;
-        let mut high = mm(&weigh(&g1, 0.0, 1.0, 1.0)?, &t(&u1)?)?;
-        let over_l = |x: &Tensor| triangle(&t(&one)?, x, true, true);
-        let over_u = |x: &Tensor| t(&triangle(&one, &t(x)?, true, false)?);
-        let other = if n > m {
-            let (u2, g2) = (columns(&both, k, n - k)?, columns(g, k, n - k)?);
-            low = low - mm(&g2, &t(&u2)?)?;
-            Some(over_l(&g2)?)
-        } else if m > n {
-            let (l2, g2) = (rows(&both, k, m - k)?, rows(g, k, m - k)?);
-            high = high - mm(&t(&l2)?, &g2)?;
-            Some(over_u(&g2)?)
-        } else {
-            None
-        };
-        let inner = weigh(&low, 1.0, 0.0, 0.0)? + weigh(&high, 0.0, 1.0, 1.0)?;
-        let first = over_u(&over_l(&inner)?)?;
-        let all = match other {
-            Some(second) if n > m => beside_each_other(&first, &second)?,
-            Some(second) => concat(&[first, second], Some(-2))?,
-            None => first,
-        };
-        Ok(smallvec![Some(reordered(&all, &back)?)])
+        Ok(smallvec![Some(reordered(&factored_gradient(&s.output(0), g)?, &s.output(2))?)])
+    }
+}
+
+/// The gradient of a matrix without a permutation, from that of its packed factors. With `l1` and `u1` square:
+/// `l1⁻ᵀ (tril(l1ᵀ gl1 - gu2 u2ᵀ, -1) + triu(gu1 u1ᵀ - l2ᵀ gl2)) u1⁻ᵀ`, and beside it `l1⁻ᵀ gu2`, or below it
+/// `gl2 u1⁻ᵀ`.
+pub(super) fn factored_gradient(both: &Tensor, g: &Tensor) -> Result<Tensor> {
+    let (m, n) = matrix("linalg.lu_factor", both)?;
+    let k = m.min(n);
+    let rows = |x: &Tensor, start: usize, count: usize| narrow(x, -2, start as i64, count as i64);
+    let (one, g1) = (columns(&rows(both, 0, k)?, 0, k)?, columns(&rows(g, 0, k)?, 0, k)?);
+    let (l1, u1) = (weigh(&one, 1.0, 0.0, 0.0)? + identity(&one, k)?, weigh(&one, 0.0, 1.0, 1.0)?);
+    let mut low = mm(&t(&l1)?, &weigh(&g1, 1.0, 0.0, 0.0)?)?;
+    let mut high = mm(&weigh(&g1, 0.0, 1.0, 1.0)?, &t(&u1)?)?;
+    let over_l = |x: &Tensor| triangle(&t(&one)?, x, true, true);
+    let over_u = |x: &Tensor| t(&triangle(&one, &t(x)?, true, false)?);
+    let other = if n > m {
+        let (u2, g2) = (columns(both, k, n - k)?, columns(g, k, n - k)?);
+        low = low - mm(&g2, &t(&u2)?)?;
+        Some(over_l(&g2)?)
+    } else if m > n {
+        let (l2, g2) = (rows(both, k, m - k)?, rows(g, k, m - k)?);
+        high = high - mm(&t(&l2)?, &g2)?;
+        Some(over_u(&g2)?)
+    } else {
+        None
+    };
+    let inner = weigh(&low, 1.0, 0.0, 0.0)? + weigh(&high, 0.0, 1.0, 1.0)?;
+    let first = over_u(&over_l(&inner)?)?;
+    match other {
+        Some(second) if n > m => beside_each_other(&first, &second),
+        Some(second) => concat(&[first, second], Some(-2)),
+        None => Ok(first),
     }
 }
 

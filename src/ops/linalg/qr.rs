@@ -5,15 +5,16 @@
 
 use smallvec::{SmallVec, smallvec};
 
+use super::lu::factored_gradient;
 use super::parts::{beside_each_other, columns, weigh};
 use super::solve::triangle;
-use crate::array::Array;
+use crate::array::{Array, Item};
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_all, only};
 use crate::kernel::linalg as kernel;
-use crate::ops::entry::op;
+use crate::ops::entry::{Operand, op};
 use crate::ops::linalg::{h, matrix, mm, t};
-use crate::ops::movement::conj;
+use crate::ops::movement::{conj, diagonal, pad};
 use crate::ops::promote::promoted_inexact;
 use crate::ops::terms::add_terms;
 
@@ -81,7 +82,28 @@ pub(in crate::ops) fn with_complement(q: &Tensor) -> Result<Tensor> {
     beside_each_other(q, &apply(Complement, &[q])?)
 }
 
-/// Orthonormal columns q and an upper triangle r, whose diagonal is real, with q @ r = x.
+/// The reflections of which orthonormal columns are made: see [`kernel::reflections`].
+struct Reflections;
+
+impl Op for Reflections {
+    fn name(&self) -> &'static str {
+        "geqrf"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
+        Ok([kernel::reflections(self.name(), ins[0])?].into())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::outputs(1)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![Some(factored_gradient(&s.output(0), only(g))?)])
+    }
+}
+
+/// Orthonormal columns q and an upper triangle r, whose diagonal is real and has LAPACK's signs, with q @ r = x.
 ///
 /// For x of shape [m, n], q is [m, k] and r is [k, n] with k = min(m, n); q is [m, m] and r is [m, n] with
 /// mode='complete'. The columns that complete q are determined only as a space.
@@ -112,4 +134,34 @@ pub fn qr(x: &Tensor, #[default("reduced")] mode: &str) -> Result<(Tensor, Tenso
         return Ok((with_complement(&q)?, t(&beside_each_other(&t(&r)?, &nothing)?)?));
     }
     Ok((q, r))
+}
+
+/// The factors of `linalg.qr` as LAPACK packs them: a matrix of the shape of x with r in its upper triangle and the
+/// vectors of reflections below, and the factors of these, as `householder_product` takes them.
+///
+/// ```python
+/// >>> x = fg.tensor([[3., 1.], [4., 2.]])
+/// >>> a, tau = fg.geqrf(x)
+/// >>> q = fg.linalg.householder_product(a, tau)
+/// >>> bool(fg.allclose(q @ fg.triu(a), x))
+/// True
+/// ```
+#[op(function)]
+pub fn geqrf(x: &Tensor) -> Result<(Tensor, Tensor)> {
+    let (m, n) = matrix("geqrf", x)?;
+    let (q, r) = qr(x, "reduced")?;
+    let k = m.min(n);
+    // The last row of a square real matrix has nothing below it to reflect.
+    let used = if q.dtype().is_complex() { k } else { k.min(m.saturating_sub(1)) };
+    let both = apply(Reflections, &[&columns(&q, 0, used)?])?;
+    let grown = |x: &Tensor, down: usize, right: usize| {
+        let mut widths = vec![(0, 0); x.rank()];
+        for (width, by) in widths.iter_mut().rev().zip([right, down]) {
+            width.1 = by as i64;
+        }
+        pad(x, &widths, "constant", Operand::Number(Item::Int(0)))
+    };
+    let vectors = weigh(&grown(&both, 0, n - used)?, 1.0, 0.0, 0.0)?;
+    let factors = grown(&-diagonal(&both, 0, -2, -1)?, 0, k - used)?;
+    Ok((vectors + grown(&r, m - k, 0)?, factors))
 }

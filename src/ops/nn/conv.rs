@@ -1,10 +1,13 @@
 //! Convolutions over one to three axes. The image, the weight and the result are each linear in the other
 //! two, so one op computes any of the three from the others and needs no other op for its gradients.
 
+use std::borrow::Cow;
+
 use smallvec::smallvec;
 
 use super::spatial::{Spatial, places};
 use crate::array::Array;
+use crate::dtype::DTypeKind;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::conv::{self, Axes, ConvArray, Geometry};
@@ -86,6 +89,12 @@ fn shared(op: &'static str, groups: i64, a: usize, b: usize) -> Result<usize> {
     }
 }
 
+/// The image and the weight in one dtype: integers stay integers if both are.
+fn operands<'a>(x: &'a Tensor, weight: &'a Tensor) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
+    let whole = [x, weight].iter().all(|t| t.dtype().kind() == DTypeKind::Int);
+    promoted(if whole { Class::Num } else { Class::Real }, x.into(), weight.into())
+}
+
 /// Each window of the image times each filter.
 #[expect(clippy::too_many_arguments, reason = "those of the public functions")]
 fn convolve(
@@ -99,7 +108,7 @@ fn convolve(
     groups: i64,
 ) -> Result<Tensor> {
     let op = at.op;
-    let (x, weight) = promoted(Class::Real, x.into(), weight.into())?;
+    let (x, weight) = operands(x, weight)?;
     let (x, had_batch) = at.batched(&x)?;
     let ((batch, channels, image), (filters, per_group, window)) = (at.sizes(&x)?, at.sizes(&weight)?);
     let groups = shared(op, groups, channels, filters)?;
@@ -179,7 +188,7 @@ fn transposed(
     dilation: &[i64],
 ) -> Result<Tensor> {
     let op = at.op;
-    let (x, weight) = promoted(Class::Real, x.into(), weight.into())?;
+    let (x, weight) = operands(x, weight)?;
     let (x, had_batch) = at.batched(&x)?;
     let ((batch, filters, places), (given, per_group, window)) = (at.sizes(&x)?, at.sizes(&weight)?);
     if given != filters {
@@ -229,7 +238,8 @@ macro_rules! convolutions {
         #[doc = concat!("with the filters `[filters, channels / groups, ", $sizes, "]` of a weight.")]
         ///
         /// `y[b, f, p] = Σ x[b, c, p · stride + k · dilation - padding] · weight[f, c, k]`, with zeros outside of x. One
-        /// number stands for all axes. The padding 'same' keeps the size and needs stride 1; 'valid' pads nothing.
+        /// number stands for all axes. The padding 'same' keeps the size and needs stride 1; 'valid' pads nothing. Sums of
+        /// products of integers have to stay below 2^53.
         ///
         /// ```python
         #[doc = concat!(

@@ -11,6 +11,7 @@ use crate::error::{Result, bail};
 use crate::graph::{Saved, Saves, Tensor, apply};
 use crate::kernel::pointwise::{division, power};
 use crate::ops::entry::{Operand, op};
+use crate::ops::movement::parts::{from_parts, imag, real};
 use crate::ops::pointwise::select::select;
 use crate::ops::promote::{Class, as_tensor, common, promoted, promoted_float};
 use crate::shape;
@@ -256,7 +257,7 @@ pub fn float_power(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
 }
 
 /// The nearest number with `decimals` decimal places, halves to the even digit; negative ones round to tens,
-/// hundreds … Integers come back as they are; the derivative is zero.
+/// hundreds … Integers come back as they are; the parts of a complex number are rounded. The derivative is zero.
 ///
 /// ```python
 /// >>> fg.round(fg.tensor([0.5, 1.5, 2.4])).tolist()
@@ -264,6 +265,9 @@ pub fn float_power(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
 /// ```
 #[op(in_place)]
 pub fn round(x: &Tensor, #[default(0)] decimals: i64) -> Result<Tensor> {
+    if x.dtype().is_complex() {
+        return from_parts(&round(&real(x)?, decimals)?, &round(&imag(x)?, decimals)?);
+    }
     if decimals == 0 || (x.dtype().kind() == DTypeKind::Int && decimals > 0) {
         return round_even(x);
     }

@@ -2,6 +2,8 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, FRAC_2_SQRT_PI, PI};
 
+use smallvec::smallvec;
+
 use super::activation::normal_density;
 use super::arithmetic::none_for;
 use super::binary::{binary_ops, binary_rows};
@@ -10,14 +12,19 @@ use super::parametrised::{parametrised, parametrised_rows};
 use super::polar::modulus;
 use super::select::select;
 use super::unary::{unary_ops, unary_rows, zero};
-use super::{exp, exp2, sign, sin};
+use super::{exp, exp2, isnan, sign, sin};
+use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
-use crate::graph::{Saved, Saves, Tensor, apply};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::kernel::pointwise::binary::{self, BinaryLoops, binary_loops};
+use crate::kernel::pointwise::cast::cast;
+use crate::kernel::pointwise::row::Row;
+use crate::kernel::pointwise::ternary::{self, TernaryLoops, special_ternary_loops};
 use crate::kernel::special;
 use crate::ops::entry::{Operand, op};
 use crate::ops::pointwise::arithmetic::{x_over_y, xlogy_same};
-use crate::ops::promote::{Class, promoted, promoted_float};
+use crate::ops::promote::{Class, as_tensor, promoted, promoted_float};
 use crate::shape;
 
 unary_ops! {
@@ -178,6 +185,17 @@ parametrised_rows! {
         };
 }
 
+parametrised_rows! {
+    /// The Airy function or its derivative, by `p[0]`; the second derivative is `x` times the function.
+    Airy "airy_ai": special x; p => special::airy(p[0], x);
+        pass g, x; p => g * if p[0] == 0.0 { special::airy(1.0, x) } else { x * special::airy(0.0, x) };
+        g => g * if p[0] == 0.0 { airy(1.0, x)? } else { x * airy(0.0, x)? };
+}
+
+fn airy(n: f64, x: &Tensor) -> Result<Tensor> {
+    parametrised::<Airy>(x, [n, 0.0, 0.0])
+}
+
 fn bessel_ie(n: f64, x: &Tensor) -> Result<Tensor> {
     parametrised::<BesselIe>(x, [n, 0.0, 0.0])
 }
@@ -203,6 +221,8 @@ macro_rules! bessel_ops {
 }
 
 bessel_ops! {
+    airy_ai: airy, 0.0; "The Airy function of the first kind.",
+        "fg.airy_ai(fg.tensor([0.0])).tolist()" => "[0.35502806305885315]";
     bessel_j0: bessel_j, 0.0; "The Bessel function of the first kind of order 0.",
         "fg.bessel_j0(fg.tensor([0.0])).tolist()" => "[1.0]";
     bessel_j1: bessel_j, 1.0; "The Bessel function of the first kind of order 1.",
@@ -299,3 +319,156 @@ pub fn ldexp(x: &Tensor, y: Operand<'_>) -> Result<Tensor> {
     shape::broadcast("ldexp", x.dims(), y.dims())?;
     Ok(&*x * exp2(&y)?)
 }
+
+/// The regularised incomplete beta function of three tensors.
+struct Betainc;
+
+const BETAINC: &TernaryLoops = special_ternary_loops!(special::betainc);
+
+impl Betainc {
+    /// `t` times the derivative by the last input.
+    fn rule(t: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
+        let (a, b, x) = (s.input(0), s.input(1), s.input(2));
+        let near_one = xlog1py_same(&(&b - 1.0), &-&x)?;
+        let density = exp(&(xlogy_same(&(&a - 1.0), &x)? + near_one - betaln_same(&a, &b)?))?;
+        // Outside of [0, 1] the function has no values, and the density would have some.
+        Ok(t * select(&isnan(&s.output(0))?, &s.output(0).detach(), &density)?)
+    }
+}
+
+impl Op for Betainc {
+    fn name(&self) -> &'static str {
+        "betainc"
+    }
+
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        Ok([ternary::apply(self.name(), BETAINC, [ins[0], ins[1], ins[2]], batch_ndim, &[0.0; 3])?].into())
+    }
+
+    fn is_pointwise(&self) -> bool {
+        true
+    }
+
+    fn row(&self, ins: &[DType]) -> Option<Row> {
+        BETAINC.row(ins[0], [0.0; 3])
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(7).and(Saves::outputs(1))
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        if s.needs(0) || s.needs(1) {
+            none_for(self.name(), NO_SERIES)?;
+        }
+        Ok(smallvec![None, None, Some(Betainc::rule(only(g), s)?)])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        if t[0].is_some() || t[1].is_some() {
+            none_for(self.name(), NO_SERIES)?;
+        }
+        Ok(smallvec![t[2].as_ref().map(|t| Betainc::rule(t, s)).transpose()?])
+    }
+}
+
+/// The regularised incomplete beta function: the integral of t^(alpha - 1) (1 - t)^(beta - 1) / B(alpha, beta) from 0 to
+/// x, for x in [0, 1]. It has no derivative by alpha and beta. The shapes broadcast, the dtypes promote, and integers are
+/// taken as the default float.
+///
+/// ```python
+/// >>> fg.betainc(fg.tensor([1.0, 2.0]), 2.0, 0.5).tolist()
+/// [0.75, 0.5]
+/// ```
+#[op(function)]
+pub fn betainc(alpha: Operand<'_>, beta: Operand<'_>, x: Operand<'_>) -> Result<Tensor> {
+    let (a, b) = promoted(Class::Float, alpha, beta)?;
+    let (a, x) = promoted(Class::Float, (&*a).into(), x)?;
+    let b = as_tensor(Operand::Tensor(&b), x.dtype())?;
+    let dims = shape::broadcast("betainc", a.dims(), b.dims())?;
+    shape::broadcast("betainc", &dims, x.dims())?;
+    apply(Betainc, &[&a, &b, &x])
+}
+
+/// The derivative of an order of a family's polynomials, as a function of `x` and the degree.
+struct Polynomial {
+    family: f64,
+    order: f64,
+}
+
+impl Polynomial {
+    /// `t` times the derivative by `x`.
+    fn rule(&self, t: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
+        let next = Polynomial { family: self.family, order: self.order + 1.0 };
+        Ok(t * apply(next, &[&s.input(0), &s.input(1)])?)
+    }
+}
+
+/// The degree above which polynomials are refused.
+const HIGHEST: f64 = 10_000.0;
+
+const POLYNOMIAL: &BinaryLoops = binary_loops!(special x, n; p => special::polynomial(p[0], p[1], x, n));
+
+impl Op for Polynomial {
+    fn name(&self) -> &'static str {
+        "orthogonal_polynomial"
+    }
+
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let degrees = cast(ins[1], DType::F64)?.contiguous()?;
+        let most = degrees.as_slice::<f64>().expect("contiguous").iter().fold(0.0, |m, &n| n.max(m));
+        if most > HIGHEST {
+            bail!(Argument, self.name(), "degrees up to {HIGHEST} are computed, not {most}");
+        }
+        let p = [self.family, self.order, 0.0];
+        Ok([binary::apply_with(self.name(), POLYNOMIAL, ins[0], ins[1], batch_ndim, &p)?].into())
+    }
+
+    fn is_pointwise(&self) -> bool {
+        true
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(3)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![Some(self.rule(only(g), s)?), None])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![t[0].as_ref().map(|t| self.rule(t, s)).transpose()?])
+    }
+}
+
+/// The orthogonal polynomial of degree n of a kind at x: "chebyshev_t", "chebyshev_u", "chebyshev_v", "chebyshev_w",
+/// "legendre_p", "laguerre_l", "hermite_h" or "hermite_he". The degree is rounded towards 0 and has no gradient; a negative one gives 0.
+/// The shapes broadcast, the dtypes promote, and integers are taken as the default float. Raises ArgumentError for
+/// a degree above 10000 or another kind.
+///
+/// ```python
+/// >>> fg.orthogonal_polynomial(fg.tensor([0.5, 2.0]), 2, "legendre_p").tolist()
+/// [-0.125, 5.5]
+/// ```
+#[op(function)]
+pub fn orthogonal_polynomial(x: Operand<'_>, n: Operand<'_>, kind: &str) -> Result<Tensor> {
+    const OP: &str = "orthogonal_polynomial";
+    let Some(family) = KINDS.iter().position(|k| *k == kind) else {
+        bail!(Argument, OP, "the kind is one of {KINDS:?}, not '{kind}'");
+    };
+    let (x, n) = promoted(Class::Float, x, n)?;
+    shape::broadcast(OP, x.dims(), n.dims())?;
+    apply(Polynomial { family: family as f64, order: 0.0 }, &[&x, &n.detach()])
+}
+
+/// The names of [`special::Family::ALL`].
+const KINDS: [&str; 8] = [
+    "chebyshev_t",
+    "chebyshev_u",
+    "chebyshev_v",
+    "chebyshev_w",
+    "legendre_p",
+    "laguerre_l",
+    "hermite_h",
+    "hermite_he",
+];

@@ -20,6 +20,7 @@ __all__ = [
     "gumbel_softmax",
     "label_smooth",
     "npair_loss",
+    "rnnt_loss",
     "sequence_mask",
     "sigmoid_focal_loss",
     "temporal_shift",
@@ -77,6 +78,24 @@ def ctc_loss(
         return ops.sum(found)
     sizes = np.maximum(label_lengths.detach().numpy().reshape(-1), 1)
     return ops.mean(ops.divide(found, _core.make(sizes, found.dtype, False, PADDLE)))
+
+
+def rnnt_loss(
+    input: Tensor,
+    label: Tensor,
+    input_lengths: Tensor,
+    label_lengths: Tensor,
+    blank: int = 0,
+    fastemit_lambda: float = 0.001,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Tensor:
+    """Minus the logarithm of the probability of all paths of a transducer to the labels.
+
+    The input are logarithms of probabilities [batch, time, most labels + 1, classes]; the labels are [batch, most].
+    ``fastemit_lambda`` adds this share to the gradient of the probabilities of labels.
+    """
+    return losses.rnnt_loss(input, label, input_lengths, label_lengths, blank, fastemit_lambda, reduction)
 
 
 def gumbel_softmax(

@@ -24,6 +24,7 @@ __all__ = [
     "MultiMarginLoss",
     "NLLLoss",
     "PoissonNLLLoss",
+    "RNNTLoss",
     "SmoothL1Loss",
     "SoftMarginLoss",
     "TripletMarginLoss",
@@ -103,6 +104,10 @@ class CTCLoss(_Loss, function=F.ctc_loss, inputs=4, parameters=("blank", "reduct
         """The loss of scores [time, batch, classes]."""
         lengths = (input_lengths, label_lengths)
         return F.ctc_loss(log_probs, labels, *lengths, self.blank, self.reduction, norm_by_times, self.zero_infinity)
+
+
+class RNNTLoss(_Loss, function=F.rnnt_loss, inputs=4, parameters=("blank", "fastemit_lambda", "reduction")):
+    """The loss of a transducer: of all paths to the labels."""
 
 
 class SoftMarginLoss(_Loss, function=F.soft_margin_loss, inputs=2):
