@@ -49,14 +49,14 @@ fuzz: install
 models:
 	RUSTFLAGS="--cfg loom" cargo test --quiet --lib --profile quick --target-dir target/models models
 
-# A smoke test under valgrind, which must be installed.
-memcheck: install
-	$(BIN)/python -m tests.reliability.memcheck
+# A smoke test under valgrind, which must be installed. The wheel lacks the names of its functions.
+memcheck: dev
+	PYTHONPATH=python $(BIN)/python -m tests.reliability.memcheck
 
 # docs/reliability.md, with figures measured here. PEERS names the interpreters (a:b) of environments with torch, Paddle
 # or jax.
 PEERS ?=
-reliability: install
+reliability: install dev
 	FERROGRAD_PEERS=$(PEERS) $(BIN)/python -m tests.reliability.page
 
 # Where Rust has the target, the code for ARM is checked too. Where cargo-semver-checks is installed, the crate is compared

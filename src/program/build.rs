@@ -21,6 +21,8 @@ struct Values {
     views: FxHashMap<View, Id>,
     /// The constants, which keep their address while the values are looked for.
     constants: FxHashMap<usize, Id>,
+    /// Those of one float, by its bits.
+    numbers: FxHashMap<(DType, SmallVec<[usize; 4]>, u64), Id>,
 }
 
 /// What tells a view of a value from another.
@@ -104,8 +106,19 @@ impl Values {
         if let Some(&id) = self.constants.get(&a.identity()) {
             return id;
         }
+        let number = (a.len() == 1 && matches!(a.dtype(), DType::F32 | DType::F64))
+            .then(|| a.item().to_f64())
+            .flatten()
+            .filter(|x| !x.is_nan())
+            .map(|x| (a.dtype(), a.dims().into(), x.to_bits()));
+        if let Some(&id) = number.as_ref().and_then(|number| self.numbers.get(number)) {
+            return id;
+        }
         let id = self.add(a, Origin::Constant(a.clone()));
         self.constants.insert(a.identity(), id);
+        if let Some(number) = number {
+            self.numbers.insert(number, id);
+        }
         id
     }
 

@@ -10,9 +10,8 @@ use super::parts::{Group, Id, Origin, Step, Value, Work};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::kernel::broadcast::{dense_order, inverse, joined};
-use crate::kernel::pointwise::cluster::{
-    ADDRESSES, Cluster, Instruction, Operand, Read, Reading, Walk, Write,
-};
+use crate::kernel::pointwise::cluster::{Cluster, Instruction, Operand, Read, Reading, Walk, Write};
+use crate::kernel::pointwise::numbers::{KINDS, kind_number};
 use crate::kernel::pointwise::row::{Loop, Row};
 use crate::shape::Dims;
 
@@ -134,7 +133,9 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Option<Pointwise>)>, o
             Some(_) => {
                 let members: Vec<(Step, Pointwise)> =
                     members.into_iter().filter_map(|(s, p)| Some((s, p?))).collect();
-                clusters(&memory, asked_for(&memory, members, &outside), &outside, &mut work);
+                let asked = asked_for(&memory, members, &outside);
+                let members = if asked[0].1.n == 1 { in_runs(&memory, asked) } else { asked };
+                clusters(&memory, members, &outside, &mut work);
             }
         }
     }
@@ -267,6 +268,38 @@ fn asked_for(
     order.into_iter().filter_map(|k| members[k].take()).collect()
 }
 
+/// Single numbers in an order in which those that are computed in the same way stand together, and of these each after
+/// the one that it reads.
+fn in_runs(memory: &Memory<'_>, members: Vec<(Step, Pointwise)>) -> Vec<(Step, Pointwise)> {
+    let made: FxHashMap<Id, usize> =
+        members.iter().enumerate().map(|(k, (step, _))| (step.outs[0], k)).collect();
+    let mut waits = vec![0; members.len()];
+    let mut users: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); members.len()];
+    for (k, (step, _)) in members.iter().enumerate() {
+        for &m in step.ins.iter().filter_map(|&id| made.get(&memory.whole(id).0)) {
+            waits[k] += 1;
+            users[m].push(k);
+        }
+    }
+    let kind: Vec<usize> = members.iter().map(|(_, p)| kind_number(&p.row)).collect();
+    let mut ready = [const { Vec::new() }; KINDS];
+    (0..members.len()).rev().filter(|&k| waits[k] == 0).for_each(|k| ready[kind[k]].push(k));
+    let mut order = vec![];
+    while let Some(longest) = (0..KINDS).filter(|&q| !ready[q].is_empty()).max_by_key(|&q| ready[q].len()) {
+        while let Some(k) = ready[longest].pop() {
+            order.push(k);
+            for &user in users[k].iter().rev() {
+                waits[user] -= 1;
+                if waits[user] == 0 {
+                    ready[kind[user]].push(user);
+                }
+            }
+        }
+    }
+    let mut members: Vec<_> = members.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|k| members[k].take()).collect()
+}
+
 /// Where a cluster puts a result.
 enum Home {
     Write(usize),
@@ -349,7 +382,7 @@ fn cluster(memory: &Memory<'_>, members: &[(Step, Pointwise)], outside: &FxHashS
         }
     }
     let first_register = reads.len() + writes.len();
-    if first_register + registers > ADDRESSES || registers > Cluster::most_registers(n, widest) {
+    if !Cluster::has_room(n, widest, registers, first_register + registers) {
         return None;
     }
     let home = |at: &Home| match *at {

@@ -411,7 +411,7 @@ PROGRAMS: dict[str, tuple[Callable[[Library, int], str], int, int]] = {
     "chain of 100 000": (chain, 100_000, 240),
     "chain of 1 000 000": (chain, 1_000_000, 240),
     "fork": (fork, 100, 300),
-    "interrupt": (interrupt, 150, 60),
+    "interrupt": (interrupt, 300, 60),
     "ending": (ending, 0, 60),
     "overflow": (overflow, 0, 60),
     "leak": (leak, 1000, 60),

@@ -11,6 +11,7 @@ use crate::kernel::broadcast::{BroadcastIter, common_order, inverse, is_stepwise
 use crate::kernel::fast::Fast;
 use crate::kernel::num::{Field, Num};
 use crate::kernel::par::{self, SendPtr};
+use crate::kernel::pointwise::numbers::Arithmetic;
 use crate::kernel::pointwise::unary::Scalars;
 use crate::kernel::pointwise::zero_division;
 use crate::kernel::simd;
@@ -30,6 +31,8 @@ pub struct BinaryLoops {
     pub out: Option<DType>,
     /// Whether integers are divided by the second operand.
     pub divides: bool,
+    /// What the formula is, if it takes less time than a call.
+    pub arithmetic: Option<Arithmetic>,
 }
 
 /// An element, repeated.
@@ -197,7 +200,7 @@ macro_rules! binary_loops {
         let mut loops: [Option<binary::BinaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of dtype `out`.
         $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::binary::binary_loop!($Trait row $Out $t)); )*
-        &binary::BinaryLoops { loops, out: $out, divides: false }
+        &binary::BinaryLoops { loops, out: $out, divides: false, arithmetic: None }
     }};
     (@row Special $Out:ident $x:ident $y:ident $p:tt $e:expr) => {
         // One copy of the formula for both dtypes.

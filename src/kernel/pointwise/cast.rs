@@ -207,7 +207,7 @@ pub fn cast(x: &Array, to: DType) -> Result<Array> {
     }
     let mut loops = [None; DTYPES];
     loops[x.dtype() as usize] = conversion(x.dtype(), to);
-    unary::apply("cast", &UnaryLoops { loops, out: Some(to) }, x)
+    unary::apply("cast", &UnaryLoops { loops, out: Some(to), arithmetic: None }, x)
 }
 
 /// The loop that converts between two dtypes. None for those that take two steps.
@@ -220,7 +220,7 @@ fn conversion(from: DType, to: DType) -> Option<UnaryLoop> {
 
 /// The conversion between two dtypes as a formula, if it is one.
 pub fn row(from: DType, to: DType) -> Option<Row> {
-    Some(Row { apply: Loop::Unary(conversion(from, to)?), scalars: [0.0; 3], out: to })
+    Some(Row { apply: Loop::Unary(conversion(from, to)?), scalars: [0.0; 3], out: to, arithmetic: None })
 }
 
 #[cfg(test)]

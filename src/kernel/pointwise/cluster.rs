@@ -11,15 +11,19 @@ use crate::array::{Array, Unwritten, by_size};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::par::{self, SendPtr};
+use crate::kernel::pointwise::numbers::Numbers;
 use crate::kernel::pointwise::row::{Loop, Row};
+use crate::memory::NoMemory;
 use crate::shape::{self, Dims, Strides};
 
 /// The bytes of all registers of a thread.
-pub const REGISTERS: usize = 32 << 10;
+const REGISTERS: usize = 32 << 10;
 /// The elements of the smallest and of the largest tile.
 const TILE: Range<usize> = 64..2048;
 /// The most addresses that a cluster has: those of what it reads, what it writes, and its registers.
-pub const ADDRESSES: usize = 4096;
+const ADDRESSES: usize = 4096;
+/// The most cells that a cluster of single numbers has.
+const CELLS: usize = 1 << 16;
 /// What the address of a register is a multiple of, in bytes: the alignment of every element.
 const ALIGNMENT: usize = 8;
 
@@ -123,6 +127,13 @@ pub struct Cluster {
     register_bytes: usize,
     /// The bytes that all instructions write.
     bytes: usize,
+    /// How it runs if `n` is 1.
+    numbers: Option<Numbers>,
+}
+
+/// Whether a cluster of `n` elements of at most `widest` bytes computes single numbers, which fit into cells.
+pub fn is_of_numbers(n: usize, widest: usize) -> bool {
+    n == 1 && widest <= size_of::<u64>()
 }
 
 /// Memory for the registers, as aligned as vectors want it.
@@ -130,9 +141,14 @@ pub struct Cluster {
 struct Registers([MaybeUninit<u8>; REGISTERS]);
 
 impl Cluster {
-    /// How many registers a cluster of `n` elements can have, each of which holds elements of at most `widest` bytes.
-    pub fn most_registers(n: usize, widest: usize) -> usize {
-        REGISTERS / (n.min(TILE.start) * widest).next_multiple_of(ALIGNMENT)
+    /// Whether a cluster of `n` elements can have so many registers, each for elements of at most `widest` bytes, and so
+    /// many addresses in all.
+    pub fn has_room(n: usize, widest: usize, registers: usize, addresses: usize) -> bool {
+        if is_of_numbers(n, widest) {
+            return addresses <= CELLS;
+        }
+        let bytes = (n.min(TILE.start) * widest).next_multiple_of(ALIGNMENT);
+        addresses <= ADDRESSES && registers * bytes <= REGISTERS
     }
 
     /// A cluster that reads arrays, writes results, and has `registers` for elements of at most `widest` bytes.
@@ -152,7 +168,7 @@ impl Cluster {
         let moving = (registers + writes.len() + along).max(1);
         let tile = ((REGISTERS / (moving * widest)) & !63).clamp(TILE.start, TILE.end).min(n);
         let register_bytes = (tile * widest).next_multiple_of(ALIGNMENT);
-        assert!(addresses <= ADDRESSES && registers * register_bytes <= REGISTERS, "a cluster is too large");
+        assert!(Cluster::has_room(n, widest, registers, addresses), "a cluster is too large");
         let fits = |o: &Operand| usize::from(o.address) < addresses;
         assert!(instructions.iter().all(|i| usize::from(i.to) < addresses && i.from.iter().all(fits)));
         let is_register = |r: u16| (addresses - registers..addresses).contains(&usize::from(r));
@@ -162,8 +178,9 @@ impl Cluster {
         }));
         assert!(writes.iter().all(|w| shape::len(&w.dims) == n), "a result has the elements of the cluster");
         let bytes = n * instructions.iter().map(|i| i.row.out.size()).sum::<usize>();
+        let numbers = is_of_numbers(n, widest).then(|| Numbers::new(&instructions));
         let (instructions, reads, writes) = (instructions.into(), reads.into(), writes.into());
-        Cluster { n, tile, instructions, reads, writes, registers, register_bytes, bytes }
+        Cluster { n, tile, instructions, reads, writes, registers, register_bytes, bytes, numbers }
     }
 
     /// The bytes that all instructions write.
@@ -198,7 +215,10 @@ impl Cluster {
         let writes: SmallVec<[SendPtr; 4]> = made.iter_mut().map(|z| SendPtr(z.ptr())).collect();
         // SAFETY: `bytes` checked the arrays, which outlive the work. The results are new, and pieces do not overlap.
         let work = |range| unsafe { self.part(range, &reads, &writes) };
-        if self.n <= self.tile || !par::is_worthwhile(self.bytes) {
+        if let Some(numbers) = &self.numbers {
+            // SAFETY: as above.
+            unsafe { self.single(numbers, &reads, &writes)? };
+        } else if self.n <= self.tile || !par::is_worthwhile(self.bytes) {
             work(0..self.n);
         } else {
             let piece = self.n.div_ceil(4 * par::threads()).next_multiple_of(64).max(self.tile);
@@ -209,6 +229,39 @@ impl Cluster {
             None => array.written(),
         };
         Ok(self.writes.iter().zip(made).map(back).collect())
+    }
+
+    /// Computes the single numbers.
+    ///
+    /// # Errors
+    /// For want of memory.
+    ///
+    /// # Safety
+    /// As [`part`](Cluster::part).
+    unsafe fn single(&self, numbers: &Numbers, reads: &[SendPtr], writes: &[SendPtr]) -> Result<()> {
+        let count = reads.len() + writes.len() + self.registers;
+        let mut few = [const { MaybeUninit::<u64>::uninit() }; 1024];
+        let mut many = Vec::new();
+        let cells: *mut u64 = if count <= few.len() {
+            few.as_mut_ptr().cast()
+        } else {
+            many.try_reserve_exact(count).map_err(NoMemory::from)?;
+            many.as_mut_ptr()
+        };
+        for (i, (read, x)) in self.reads.iter().zip(reads).enumerate() {
+            // SAFETY: the array has an element of this size, which is at most that of a cell.
+            unsafe { cells.add(i).cast::<u8>().copy_from_nonoverlapping(x.get(), read.dtype.size()) };
+        }
+        // SAFETY: `new` checked that all operands have addresses, and what is read of those was written above, or is
+        // written before it is read.
+        unsafe { numbers.run(&self.instructions, cells) };
+        for (i, (write, z)) in self.writes.iter().zip(writes).enumerate() {
+            // SAFETY: the result has room for an element of this size.
+            unsafe {
+                z.get().copy_from_nonoverlapping(cells.add(reads.len() + i).cast(), write.dtype.size())
+            };
+        }
+        Ok(())
     }
 
     /// Computes a range of the elements.

@@ -116,7 +116,7 @@ const fn table(
     loops[DType::I64 as usize] = Some(i64);
     loops[DType::F32 as usize] = floats.loops[DType::F32 as usize];
     loops[DType::F64 as usize] = floats.loops[DType::F64 as usize];
-    BinaryLoops { loops, out: None, divides: true }
+    BinaryLoops { loops, out: None, divides: true, arithmetic: None }
 }
 
 /// [`Num::floor_div`].
@@ -144,7 +144,7 @@ pub const FMOD: &BinaryLoops = {
     let mut loops = INTEGERS.loops;
     loops[DType::F32 as usize] = FLOATS.loops[DType::F32 as usize];
     loops[DType::F64 as usize] = FLOATS.loops[DType::F64 as usize];
-    &BinaryLoops { loops, out: None, divides: true }
+    &BinaryLoops { loops, out: None, divides: true, arithmetic: None }
 };
 
 /// The greatest common divisor, by Euclid's algorithm.

@@ -4,6 +4,7 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops};
+use crate::kernel::pointwise::numbers::Arithmetic;
 use crate::kernel::pointwise::ternary::{self, TernaryLoop, TernaryLoops};
 use crate::kernel::pointwise::unary::{Scalars, UnaryLoop, UnaryLoops};
 
@@ -22,6 +23,7 @@ pub struct Row {
     pub scalars: Scalars,
     /// The dtype of the results.
     pub out: DType,
+    pub arithmetic: Option<Arithmetic>,
 }
 
 impl Row {
@@ -40,7 +42,7 @@ impl UnaryLoops {
     /// The loop for this dtype, if there is one.
     pub fn row(&self, dtype: DType, scalars: Scalars) -> Option<Row> {
         let apply = Loop::Unary(self.loops[dtype as usize]?);
-        Some(Row { apply, scalars, out: self.out.unwrap_or(dtype) })
+        Some(Row { apply, scalars, out: self.out.unwrap_or(dtype), arithmetic: self.arithmetic })
     }
 }
 
@@ -51,7 +53,7 @@ impl BinaryLoops {
             return None;
         }
         let apply = Loop::Binary(self.loops[dtype as usize]?);
-        Some(Row { apply, scalars, out: self.out.unwrap_or(dtype) })
+        Some(Row { apply, scalars, out: self.out.unwrap_or(dtype), arithmetic: self.arithmetic })
     }
 }
 
@@ -63,7 +65,7 @@ impl TernaryLoops {
             DType::F64 => self.f64,
             _ => return None,
         };
-        Some(Row { apply: Loop::Ternary(apply), scalars, out: dtype })
+        Some(Row { apply: Loop::Ternary(apply), scalars, out: dtype, arithmetic: None })
     }
 }
 

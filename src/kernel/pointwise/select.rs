@@ -22,7 +22,7 @@ pub fn select(op: &'static str, condition: &Array, x: &Array, y: &Array, batch_n
 
 /// The selection among elements of a dtype by truth values.
 pub fn row(dtype: DType) -> Row {
-    Row { apply: Loop::Ternary(select_loop(dtype)), scalars: [0.0; 3], out: dtype }
+    Row { apply: Loop::Ternary(select_loop(dtype)), scalars: [0.0; 3], out: dtype, arithmetic: None }
 }
 
 fn select_loop(dtype: DType) -> TernaryLoop {

@@ -12,7 +12,7 @@ pub const TANH: &UnaryLoops = ROW;
 pub const TANH: &UnaryLoops = &{
     let mut loops = ROW.loops;
     loops[crate::dtype::DType::F32 as usize] = Some(vectors::tanh);
-    UnaryLoops { loops, out: None }
+    UnaryLoops { loops, out: None, arithmetic: None }
 };
 
 /// For each interval its point, and the polynomial in the distance from that point. The points are near the middles

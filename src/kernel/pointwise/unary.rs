@@ -7,6 +7,7 @@ use crate::kernel::broadcast::{dense_order, inverse};
 use crate::kernel::fast::Fast;
 use crate::kernel::num::{Field, Num};
 use crate::kernel::par::{self, SendPtr};
+use crate::kernel::pointwise::numbers::Arithmetic;
 use crate::kernel::simd;
 
 /// Scalar parameters of a formula.
@@ -15,10 +16,13 @@ pub type Scalars = [f64; 3];
 /// Applies a formula to `n` contiguous elements.
 pub type UnaryLoop = unsafe fn(n: usize, x: *const u8, out: *mut u8, p: &Scalars);
 
-/// The loops of one formula by the dtype of its input, and the dtype of its results (`None`: that of the input).
+/// The loops of one formula by the dtype of its input.
 pub struct UnaryLoops {
     pub loops: [Option<UnaryLoop>; DTYPES],
+    /// The dtype of the results (`None`: that of the input).
     pub out: Option<DType>,
+    /// What the formula is, if it takes less time than a call.
+    pub arithmetic: Option<Arithmetic>,
 }
 
 /// `out[i] = row(x[i])`.
@@ -137,7 +141,7 @@ macro_rules! unary_loops {
         let mut loops: [Option<unary::UnaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of dtype `out`.
         $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::unary::unary_loop!($Trait row $Out $t)); )*
-        &unary::UnaryLoops { loops, out: $out }
+        &unary::UnaryLoops { loops, out: $out, arithmetic: None }
     }};
     (@row Special $Out:ident $x:ident $p:tt $e:expr) => {
         // One copy of the formula for both dtypes.

@@ -9,7 +9,7 @@ use crate::array::Array;
 use crate::dtype::{DType, DTypeKind, Ordered, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::{Saved, Saves, Tensor, apply};
-use crate::kernel::pointwise::{division, power};
+use crate::kernel::pointwise::{division, numbers, power};
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::parts::{from_parts, imag, real};
 use crate::ops::pointwise::select::select;
@@ -17,15 +17,15 @@ use crate::ops::promote::{Class, as_tensor, common, promoted, promoted_float};
 use crate::shape;
 
 binary_ops! {
-    Add add, add_same bools or_same: field x, y => x.add(y);
+    Add add, add_same bools or_same: table x, y => numbers::ADD;
         [] g => g.clone(); [] g => g.clone();
         "The sum, element by element; of truth values, whether either holds.",
         "fg.add(fg.tensor([1.0, 2.0]), 0.5).tolist()" => "[1.5, 2.5]";
-    Sub subtract, subtract_same(sub): field x, y => x.sub(y);
+    Sub subtract, subtract_same(sub): table x, y => numbers::SUBTRACT;
         [] g => g.clone(); [] g => -g;
         "The difference, element by element; refused for truth values (`^` and `~` are theirs).",
         "fg.subtract(fg.tensor([1.0, 2.0]), 0.5).tolist()" => "[0.5, 1.5]";
-    Mul multiply, multiply_same(mul) bools and_same: field x, y => x.mul(y);
+    Mul multiply, multiply_same(mul) bools and_same: table x, y => numbers::MULTIPLY;
         [y] g => g * y; [x] g => g * x;
         "The product, element by element; of truth values, whether both hold.",
         "fg.multiply(fg.tensor([1.0, 2.0]), 3).tolist()" => "[3.0, 6.0]";

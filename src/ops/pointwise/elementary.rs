@@ -7,6 +7,7 @@ use super::unary::{unary_ops, unary_rows, zero};
 use crate::dtype::DTypeKind;
 use crate::error::Result;
 use crate::graph::{Saved, Saves, Tensor, apply};
+use crate::kernel::pointwise::numbers;
 use crate::kernel::pointwise::tanh::TANH;
 
 unary_ops! {
@@ -19,7 +20,7 @@ unary_ops! {
         "-1, 0 or 1 for a negative element, zero, a positive one; NaN for NaN. A complex element is divided by its \
         absolute value, 0 stays.",
         "fg.sign(fg.tensor([-2.0, 0.0])).tolist()" => "[-1.0, 0.0]";
-    Neg negative(neg): field [] x => x.neg(); g => -g;
+    Neg negative(neg): loops [] x => numbers::NEGATE; g => -g;
         "The additive inverse, element by element.",
         "fg.negative(fg.tensor([1.0, -2.0])).tolist()" => "[-1.0, 2.0]";
     Positive positive: field [] x => x; g => g.clone();

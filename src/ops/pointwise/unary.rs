@@ -84,7 +84,7 @@ impl<U: Unary> Op for UnaryOp<U> {
 /// Rows `Name function: class [saved] x => number; g => gradient;`, each after its documentation. A gradient
 /// of several passes may be given a second time, as `, pass class g, x => number;`: a function of `g` and of
 /// the one number that is saved. The class is that of [`unary_loops!`](crate::kernel::pointwise::unary), or
-/// `whole`: integers come back as they are, floats as `plain`. The saved letters are `x` (the input) and `y`
+/// `whole`: integers come back as they are, floats as `plain`; or `loops`: a table, for the dtypes that it has. The saved letters are `x` (the input) and `y`
 /// (the output). They are tensors in the gradient, which is a tensor or [`zero()`]. Integers given to a
 /// `real`, `special`, `plain`, `analytic`, `inexact`, `test` or `table` row are taken as the default float. A row that is another
 /// function for complex numbers ends in `, complex x => tensor`.
@@ -121,6 +121,7 @@ macro_rules! unary_rows {
     )* };
     (@pass) => { None };
     (@pass $by:ident $g:ident, $k:ident => $pass:expr) => { Some($crate::kernel::pointwise::binary::binary_loops!($by $g, $k => $pass)) };
+    (@table loops $x:ident => $e:expr) => { $e };
     (@table whole $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(plain $x => $e) };
     (@table $class:ident $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!($class $x => $e) };
     (@saves x) => { Saves::inputs(1) };
@@ -166,6 +167,7 @@ macro_rules! unary_ops {
     (@note num) => { "" };
     (@note bits) => { "" };
     (@note field) => { "" };
+    (@note loops) => { "" };
     (@note analytic) => { $crate::ops::pointwise::unary::unary_ops!(@note real) };
     (@note inexact) => { $crate::ops::pointwise::unary::unary_ops!(@note real) };
     (@note special) => { $crate::ops::pointwise::unary::unary_ops!(@note real) };

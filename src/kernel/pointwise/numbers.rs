@@ -1,0 +1,182 @@
+//! Programs of single numbers. Those that only add and multiply are not called as loops of one element: a run of
+//! instructions of one kind is one loop over them.
+
+use std::ops::Range;
+
+use crate::dtype::DType;
+use crate::kernel::num::Field;
+use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
+use crate::kernel::pointwise::cluster::Instruction;
+use crate::kernel::pointwise::row::{Loop, Row};
+use crate::kernel::pointwise::unary::{UnaryLoops, unary_loops};
+
+/// A formula that takes less time than a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arithmetic {
+    Add,
+    Subtract,
+    Multiply,
+    Negate,
+}
+
+macro_rules! table {
+    ($Loops:ident, $arithmetic:ident, $loops:expr) => {{
+        const TABLE: &$Loops = $loops;
+        &$Loops { arithmetic: Some(Arithmetic::$arithmetic), ..*TABLE }
+    }};
+}
+
+/// `x + y`.
+pub const ADD: &BinaryLoops = table!(BinaryLoops, Add, binary_loops!(field x, y => x.add(y)));
+/// `x - y`.
+pub const SUBTRACT: &BinaryLoops = table!(BinaryLoops, Subtract, binary_loops!(field x, y => x.sub(y)));
+/// `x y`.
+pub const MULTIPLY: &BinaryLoops = table!(BinaryLoops, Multiply, binary_loops!(field x, y => x.mul(y)));
+/// `-x`.
+pub const NEGATE: &UnaryLoops = table!(UnaryLoops, Negate, unary_loops!(field x => x.neg()));
+
+/// The type of all numbers of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Float {
+    F32,
+    F64,
+}
+
+/// What the instructions of a run compute. `None` is called.
+type Kind = Option<(Arithmetic, Float)>;
+
+/// What tells runs apart.
+fn kind(row: &Row) -> Kind {
+    let float = match row.out {
+        DType::F32 => Float::F32,
+        DType::F64 => Float::F64,
+        _ => return None,
+    };
+    row.arithmetic.map(|arithmetic| (arithmetic, float))
+}
+
+/// The number of kinds, and the number of that of a row.
+pub const KINDS: usize = 9;
+
+pub fn kind_number(row: &Row) -> usize {
+    kind(row).map_or(KINDS - 1, |(arithmetic, float)| 2 * arithmetic as usize + float as usize)
+}
+
+/// The cells that an instruction reads and writes.
+struct Cells {
+    x: u16,
+    y: u16,
+    to: u16,
+    /// Whether the instruction before it in its run writes `x`, which then need not be read from memory.
+    follows: bool,
+}
+
+struct Run {
+    kind: Kind,
+    instructions: Range<usize>,
+}
+
+/// Instructions on single numbers of at most 8 bytes, each of which lies in a cell of its own.
+pub struct Numbers {
+    runs: Box<[Run]>,
+    cells: Box<[Cells]>,
+}
+
+impl Numbers {
+    pub fn new(instructions: &[Instruction]) -> Numbers {
+        let mut runs: Vec<Run> = vec![];
+        let mut cells: Vec<Cells> = vec![];
+        for (i, instruction) in instructions.iter().enumerate() {
+            let kind = kind(&instruction.row);
+            let [x, y, _] = instruction.from.map(|operand| operand.address);
+            let y = if matches!(kind, Some((Arithmetic::Negate, _))) { x } else { y };
+            let mut own = Cells { x, y, to: instruction.to, follows: false };
+            match runs.last_mut().filter(|run| run.kind == kind) {
+                Some(run) => {
+                    run.instructions.end = i + 1;
+                    let before = cells[i - 1].to;
+                    if matches!(kind, Some((Arithmetic::Add | Arithmetic::Multiply, _))) && y == before {
+                        (own.x, own.y) = (y, x);
+                    }
+                    own.follows = own.x == before;
+                }
+                None => runs.push(Run { kind, instructions: i..i + 1 }),
+            }
+            cells.push(own);
+        }
+        Numbers { runs: runs.into(), cells: cells.into() }
+    }
+
+    /// Runs the instructions.
+    ///
+    /// # Safety
+    /// `cells` are as many as the instructions have addresses, and each number that an instruction reads is in its cell
+    /// or is written by one before it.
+    pub unsafe fn run(&self, instructions: &[Instruction], cells: *mut u64) {
+        for run in &self.runs {
+            let list = &self.cells[run.instructions.clone()];
+            // SAFETY: as the function's `# Safety` section requires; the numbers of a run are of its type.
+            unsafe {
+                match run.kind {
+                    Some((arithmetic, Float::F32)) => arithmetic.run::<f32>(list, cells),
+                    Some((arithmetic, Float::F64)) => arithmetic.run::<f64>(list, cells),
+                    None => {
+                        instructions[run.instructions.clone()].iter().for_each(|i| called(i, cells));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Calls the loop of an instruction for one element.
+///
+/// # Safety
+/// As [`Numbers::run`].
+unsafe fn called(i: &Instruction, cells: *mut u64) {
+    // SAFETY: all addresses are those of cells.
+    let at = |address: u16| unsafe { cells.add(usize::from(address)).cast::<u8>() };
+    let x = |k: usize| at(i.from[k].address).cast_const();
+    let (to, p) = (at(i.to), &i.row.scalars);
+    // SAFETY: the loop is for the dtypes of the numbers.
+    unsafe {
+        match i.row.apply {
+            Loop::Unary(f) => f(1, x(0), to, p),
+            Loop::Binary(f) => f(1, x(0), 1, x(1), 1, to, p),
+            Loop::Ternary(f) => f(1, [x(0), x(1), x(2)], [1, 1, 1], to, p),
+        }
+    }
+}
+
+impl Arithmetic {
+    /// # Safety
+    /// As [`Numbers::run`], and the numbers are of type `T`.
+    unsafe fn run<T: Field>(self, list: &[Cells], cells: *mut u64) {
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe {
+            match self {
+                Arithmetic::Add => each(list, cells, |x: T, y| x.add(y)),
+                Arithmetic::Subtract => each(list, cells, |x: T, y| x.sub(y)),
+                Arithmetic::Multiply => each(list, cells, |x: T, y| x.mul(y)),
+                Arithmetic::Negate => each(list, cells, |x: T, _| x.neg()),
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`Arithmetic::run`].
+#[inline(always)]
+unsafe fn each<T: Copy>(list: &[Cells], cells: *mut u64, f: impl Fn(T, T) -> T) {
+    let Some(first) = list.first() else { return };
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe {
+        let at = |cell: u16| cells.add(usize::from(cell)).cast::<T>();
+        let mut last = *at(first.x);
+        for own in list {
+            let x = if own.follows { last } else { *at(own.x) };
+            last = f(x, *at(own.y));
+            *at(own.to) = last;
+        }
+    }
+}
