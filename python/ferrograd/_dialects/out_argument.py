@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from ferrograd import _core
@@ -32,3 +34,13 @@ def into(out: Any, result: Any) -> Any:
         raise ArgumentError(f"out takes a tensor for each result, not {type(out).__name__}")
     _core.overwrite(out, "out", 0 in out.shape, lambda _: result, (), {})
     return out
+
+
+def with_out(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which also takes ``out`` to write its result to."""
+
+    @functools.wraps(f)
+    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        return into(out, f(*args, **kwargs))
+
+    return call

@@ -26,6 +26,7 @@ from ferrograd._core.torch.linalg import svd as _svd
 from ferrograd._core.torch.linalg import svdvals as _svdvals
 from ferrograd._core.torch.linalg import vander as _vander
 from ferrograd._dialects.hermitian import hermitian_of
+from ferrograd._dialects.out_argument import with_out
 from ferrograd.linalg._standard import EighResult, EigResult, QRResult, SlogdetResult, SVDResult, with_bounds
 
 __all__ = [
@@ -335,3 +336,6 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers of a vector's elements as columns: 1, x, x², …; of a tensor without axes as one row."""
     x = _arguments.tensor(x, "linalg.vander", "x")
     return _vander(ops.reshape(x, [1]) if x.ndim == 0 else x, N)
+
+
+globals().update({name: with_out(globals()[name]) for name in __all__})
