@@ -7,11 +7,10 @@ from typing import Any
 from ferrograd._arguments import typed
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
+from ferrograd._nn.reparametrized import as_matrix, norm_except_dim, power_iteration, unit
 from ferrograd.torch.nn.modules.conv import _ConvTransposeNd
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.utils.parametrize import register_parametrization
-from ferrograd.torch.nn.utils.spectral_norm import as_matrix, power_iteration, unit
-from ferrograd.torch.nn.utils.weight_norm import norm_except_dim
 
 __all__ = ["spectral_norm", "weight_norm"]
 

@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ferrograd._arguments import typed
-from ferrograd._core import Tensor
-from ferrograd._core import torch as ops
+from ferrograd._nn.reparametrized import WeightNorm, norm_except_dim
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter
 
-__all__ = ["norm_except_dim", "remove_weight_norm", "weight_norm"]
+__all__ = ["remove_weight_norm", "weight_norm"]
 
 M = TypeVar("M", bound=Module)
-
-
-def norm_except_dim(v: Tensor, dim: int | None) -> Tensor:
-    """The norm over all axes but one, which are kept with size 1; over all axes if it is None."""
-    axes = None if dim is None or dim == -1 else [i for i in range(v.ndim) if i != dim % v.ndim]
-    return ops.norm(v, 2.0) if axes is None else ops.norm(v, 2.0, axes, True)
-
-
-class WeightNorm:
-    """The hook that computes a weight from its length and direction (Salimans, Kingma 2016)."""
-
-    def __init__(self, name: str, dim: int | None) -> None:
-        self.name, self.dim = name, dim
-
-    def compute_weight(self, module: Any) -> Any:
-        """The length times the direction."""
-        g, v = getattr(module, f"{self.name}_g"), getattr(module, f"{self.name}_v")
-        return v * (g / norm_except_dim(v, self.dim))
-
-    def __call__(self, module: Any, inputs: Any) -> None:
-        """Sets the weight of the module."""
-        setattr(module, self.name, self.compute_weight(module))
 
 
 @typed(module=Module)
