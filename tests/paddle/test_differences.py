@@ -15,12 +15,12 @@ full_like gather gather_nd geometric_ get_strides histogram histogram_bin_edges 
 hsplit increment index_add index_fill index_sample index_select is_complex is_dense is_empty is_integer
 is_same_shape isin isneginf isposinf log_normal_ logcumsumexp logit lstsq lu lu_unpack masked_scatter matmul
 matrix_norm matrix_rank median multi_dot multinomial nanmedian nanquantile nansum ndimension new_empty new_full
-new_ones new_zeros nonzero norm normal_ ones_like ormqr pinv poisson polygamma put_along_axis qr quantile
-randint_like reduce_as renorm repeat repeat_interleave reshape reverse scale scatter scatter_nd_add
+new_ones new_zeros nonzero norm normal_ ones_like ormqr pca_lowrank pinv poisson polygamma put_along_axis qr
+quantile randint_like reduce_as renorm repeat repeat_interleave reshape reverse scale scatter scatter_nd_add
 select_scatter shard_index slice slice_scatter slogdet solve split squeeze stack standard_gamma stanh std
-strided_slice sub subtract sum svd swapaxes swapdims t take take_along_axis take_along_dim tensor_split
-tensordot to_dlpack topk transpose triangular_solve unbind unfold uniform_ unique unique_consecutive unstack
-vander var vector_norm view vsplit zeros_like
+strided_slice sub subtract sum svd svd_lowrank swapaxes swapdims t take take_along_axis take_along_dim
+tensor_split tensordot to_dlpack topk transpose triangular_solve unbind unfold uniform_ unique
+unique_consecutive unstack vander var vector_norm view vsplit zeros_like
 """
 TORCH = """
 add addbmm addcdiv addcmul addmv addr adjoint aminmax apply_ argwhere as_strided as_strided_scatter baddbmm

@@ -125,6 +125,7 @@ __all__ = [
     "signal",
     "static",
     "summary",
+    "version",
 ]
 __all__ += _ops
 __all__ += _dtypes
@@ -143,11 +144,12 @@ __all__ += _in_place
 if _TYPE_CHECKING:
     from ferrograd.paddle import distributed as distributed
     from ferrograd.paddle import distribution as distribution
+    from ferrograd.paddle import version as version
     from ferrograd.paddle.distributed.parallel import DataParallel as DataParallel
 else:
 
     def __getattr__(name: str) -> _Any:
-        if name in ("distributed", "distribution"):
+        if name in ("distributed", "distribution", "version"):
             return _import_module(f"ferrograd.paddle.{name}")
         if name == "DataParallel":
             return _import_module("ferrograd.paddle.distributed.parallel").DataParallel

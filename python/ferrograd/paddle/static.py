@@ -1,20 +1,63 @@
-"""``paddle.static``: every attribute raises, as there is no static graph."""
+"""``paddle.static``: ``InputSpec``, which layers and models take. Every other name raises: there is no static graph."""
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from ferrograd.paddle._framework import StaticGraphError
 
-__all__: list[str] = []
+__all__ = ["InputSpec"]
+
+
+class InputSpec:
+    """The shape, the dtype and the name of an input. A size that may differ is None or -1."""
+
+    def __init__(
+        self, shape: Sequence[int | None], dtype: Any = "float32", name: str | None = None, stop_gradient: bool = False
+    ) -> None:
+        self.shape = tuple(-1 if n is None else int(n) for n in shape)
+        self.dtype, self.name, self.stop_gradient = dtype, name, stop_gradient
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> InputSpec:
+        """That of a tensor."""
+        return cls(tensor.shape, tensor.dtype, name)
+
+    @classmethod
+    def from_numpy(cls, ndarray: Any, name: str | None = None) -> InputSpec:
+        """That of an array."""
+        return cls(ndarray.shape, ndarray.dtype, name)
+
+    def batch(self, batch_size: int) -> InputSpec:
+        """With an axis before the others."""
+        self.shape = (batch_size, *self.shape)
+        return self
+
+    def unbatch(self) -> InputSpec:
+        """Without the first axis."""
+        if not self.shape:
+            raise ValueError("Not support to unbatch a InputSpec when len(shape) == 0.")
+        self.shape = self.shape[1:]
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, InputSpec) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, str(self.dtype), self.name, self.stop_gradient))
+
+    def __repr__(self) -> str:
+        shown = f"shape={self.shape}, dtype={self.dtype}, name={self.name}, stop_gradient={self.stop_gradient}"
+        return f"InputSpec({shown})"
 
 
 def __dir__() -> list[str]:
-    return []
+    return __all__
 
 
 def __getattr__(name: str) -> NoReturn:
-    """Raises ``StaticGraphError`` for every name."""
+    """Raises ``StaticGraphError`` for every other name."""
     if name.startswith("__"):
         raise AttributeError(name)
     raise StaticGraphError(f"paddle.static.{name}: this library has the dynamic graph only")

@@ -27,6 +27,7 @@ from ferrograd._core.paddle.linalg import (
     solve_triangular,
     svdvals,
 )
+from ferrograd._dialects import low_rank as _low_rank
 from ferrograd._dialects.hermitian import hermitian_of
 from ferrograd.linalg._standard import with_bounds
 from ferrograd.paddle._functions import cross
@@ -62,12 +63,14 @@ __all__ = [
     "multi_dot",
     "norm",
     "ormqr",
+    "pca_lowrank",
     "pinv",
     "qr",
     "slogdet",
     "solve",
     "solve_triangular",
     "svd",
+    "svd_lowrank",
     "svdvals",
     "triangular_solve",
     "vecdot",
@@ -247,6 +250,20 @@ def triangular_solve(
     if transpose:
         x, upper = _ops.matrix_transpose(x), not upper
     return _linalg.solve_triangular(x, y, upper, True, unitriangular)
+
+
+def svd_lowrank(
+    x: Tensor, q: int | None = None, niter: int = 2, M: Tensor | None = None, name: str | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """U, S and V of about the ``q`` largest singular values of ``x``, or of ``x - M``, by random projections."""
+    return _low_rank.svd_lowrank(x, q, niter, M, "svd_lowrank")
+
+
+def pca_lowrank(
+    x: Tensor, q: int | None = None, center: bool = True, niter: int = 2, name: str | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """U, S and V of about the ``q`` largest principal components of observations, the rows of ``x``."""
+    return _low_rank.pca_lowrank(x, q, center, niter, "pca_lowrank")
 
 
 __dir__ = _public.names(globals())

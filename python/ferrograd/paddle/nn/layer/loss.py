@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd._core import Tensor
 from ferrograd.paddle.nn import functional as F
-from ferrograd.paddle.nn.layer.layers import FunctionLayer
+from ferrograd.paddle.nn.layer.layers import FunctionLayer, Layer
 
 __all__ = [
     "BCELoss",
@@ -14,6 +15,7 @@ __all__ = [
     "CosineEmbeddingLoss",
     "CrossEntropyLoss",
     "GaussianNLLLoss",
+    "HSigmoidLoss",
     "HingeEmbeddingLoss",
     "KLDivLoss",
     "L1Loss",
@@ -140,3 +142,30 @@ class TripletMarginLoss(_Loss, function=F.triplet_margin_loss, inputs=3):
 
 class TripletMarginWithDistanceLoss(_Loss, function=F.triplet_margin_with_distance_loss, inputs=3):
     """:class:`TripletMarginLoss` with a distance of your own."""
+
+
+class HSigmoidLoss(Layer):
+    """The loss of :func:`paddle.nn.functional.hsigmoid_loss` with its weight and bias."""
+
+    def __init__(
+        self,
+        feature_size: int,
+        num_classes: int,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        is_custom: bool = False,
+        is_sparse: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        if num_classes < 2 and not is_custom:
+            raise ValueError("num_classes must not be less than 2 with default tree")
+        rows = num_classes if is_custom else num_classes - 1
+        self._num_classes = num_classes
+        self.weight = self.create_parameter([rows, feature_size], weight_attr)
+        self.bias = self.create_parameter([rows, 1], bias_attr, is_bias=True)
+
+    def forward(self, input: Tensor, label: Tensor, path_table: Any = None, path_code: Any = None) -> Tensor:
+        """The loss [batch, 1]."""
+        bias = None if self.bias is None else self.bias.reshape([-1])
+        return F.hsigmoid_loss(input, label, self._num_classes, self.weight, bias, path_table, path_code)

@@ -6,13 +6,16 @@ import math
 from typing import Any
 
 from ferrograd._core import Tensor
+from ferrograd._core import paddle as ops
+from ferrograd._nn.reparametrized import as_matrix, power_iteration
 from ferrograd.paddle._process_groups import found, get_world_size, is_initialized
 from ferrograd.paddle.nn import functional as F
 from ferrograd.paddle.nn._parameter import ParamAttr
-from ferrograd.paddle.nn.initializer import Constant
+from ferrograd.paddle.nn.initializer import Constant, Normal
 from ferrograd.paddle.nn.layer.layers import FunctionLayer, Layer
 
 __all__ = [
+    "BatchNorm",
     "BatchNorm1D",
     "BatchNorm2D",
     "BatchNorm3D",
@@ -22,6 +25,7 @@ __all__ = [
     "InstanceNorm3D",
     "LayerNorm",
     "LocalResponseNorm",
+    "SpectralNorm",
     "SyncBatchNorm",
 ]
 
@@ -74,6 +78,63 @@ class _BatchNormBase(_Scaled):
         shown = f"num_features={self._num_features}, momentum={self._momentum}, epsilon={self._epsilon}"
         shown += "" if self._data_format == "NCHW" else f", data_format={self._data_format}"
         return shown if self._name is None else f"{shown}, name={self._name}"
+
+
+class BatchNorm(_BatchNormBase):
+    """Batch normalization of inputs with any number of axes, with an activation after it."""
+
+    _ranks = ()
+
+    def __init__(
+        self,
+        num_channels: int,
+        act: str | None = None,
+        is_test: bool = False,
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        dtype: Any = "float32",
+        data_layout: str = "NCHW",
+        in_place: bool = False,
+        moving_mean_name: str | None = None,
+        moving_variance_name: str | None = None,
+        do_model_average_for_mean_and_var: bool = True,
+        use_global_stats: bool = False,
+        trainable_statistics: bool = False,
+    ) -> None:
+        super().__init__(num_channels, momentum, epsilon, param_attr, bias_attr, data_layout, use_global_stats or None)
+        self._act = None if act is None else getattr(F, act)
+        if is_test:
+            self.eval()
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalized input through the activation. In training the running statistics are updated."""
+        found = super().forward(input)
+        return found if self._act is None else self._act(found)
+
+
+class SpectralNorm(Layer):
+    """Divides a weight by its largest singular value, which each call estimates better from ``weight_u`` and ``_v``."""
+
+    def __init__(
+        self, weight_shape: Any, dim: int = 0, power_iters: int = 1, epsilon: float = 1e-12, dtype: Any = "float32"
+    ) -> None:
+        super().__init__()
+        shape = [int(n) for n in weight_shape]
+        if not 0 <= dim < len(shape) or 0 in shape:
+            raise ValueError(f"SpectralNorm: dim={dim} is no axis of {shape}, or a size is zero")
+        self._dim, self._power_iters, self._epsilon = dim, power_iters, epsilon
+        for end, n in (("u", shape[dim]), ("v", math.prod(shape) // shape[dim])):
+            attr = ParamAttr(initializer=Normal(0.0, 1.0), trainable=False)
+            setattr(self, f"weight_{end}", self.create_parameter([n], attr, dtype))
+
+    def forward(self, x: Tensor) -> Any:
+        """The divided weight."""
+        matrix = as_matrix(x, self._dim)
+        power_iteration(matrix, self.weight_u, self.weight_v, self._power_iters, self._epsilon)
+        u, v = self.weight_u.detach().clone(), self.weight_v.detach().clone()
+        return x / ops.sum(u * ops.matmul(matrix, v))
 
 
 class BatchNorm1D(_BatchNormBase):

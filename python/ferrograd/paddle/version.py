@@ -1,0 +1,28 @@
+"""``paddle.version``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ferrograd import _public
+from ferrograd.paddle._framework import VERSION as full_version
+
+__all__ = ["cuda", "cudnn", "full_version", "major", "minor", "patch", "show"]
+
+major, minor, patch = full_version.split(".")[:3]
+
+
+def cuda() -> Literal["False"]:
+    """``"False"``, as there is no GPU."""
+    return "False"
+
+
+cudnn = cuda
+
+
+def show() -> None:
+    """Prints the version."""
+    print(f"full_version: {full_version}\nmajor: {major}\nminor: {minor}\npatch: {patch}\ncuda: False\ncudnn: False")
+
+
+__dir__ = _public.names(globals())

@@ -1,0 +1,93 @@
+"""Layers and functions of Paddle that fewer programs use: graphs, weights with norms, input shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ferrograd.paddle as _paddle
+import numpy as np
+import pytest
+
+paddle: Any = _paddle
+RNG = np.random.default_rng(0)
+
+
+def t(values: Any, dtype: str = "float64", tracked: bool = True) -> Any:
+    return paddle.to_tensor(np.asarray(values, dtype), stop_gradient=not tracked or dtype[0] != "f")
+
+
+def test_messages_along_edges() -> None:
+    x, edges = RNG.standard_normal((4, 3)), RNG.standard_normal((4, 3))
+    src, dst = [0, 1, 2, 0], [1, 2, 1, 0]
+    places = t(src, "int32"), t(dst, "int32")
+    parts = [[x[s] for s, d in zip(src, dst, strict=True) if d == row] for row in range(4)]
+    for op, numpy_op in (("sum", np.sum), ("mean", np.mean), ("max", np.max), ("min", np.min)):
+        found = paddle.geometric.send_u_recv(t(x), *places, op)
+        np.testing.assert_allclose(found.numpy(), [numpy_op(p, 0) if p else np.zeros(3) for p in parts])
+        assert paddle.geometric.send_u_recv(t(x), *places, op, out_size=3).shape == [3, 3]
+    for op, combined in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("div", np.divide)):
+        wanted = np.zeros((4, 3))
+        np.add.at(wanted, dst, combined(x[src], edges))
+        np.testing.assert_allclose(paddle.geometric.send_ue_recv(t(x), t(edges), *places, op).numpy(), wanted)
+        np.testing.assert_allclose(
+            paddle.geometric.send_uv(t(x), t(edges), *places, op).numpy(), combined(x[src], edges[dst])
+        )
+    rows = paddle.incubate.segment_max(t(x), t([0, 0, 2, 2], "int32"))
+    np.testing.assert_allclose(rows.numpy(), [x[:2].max(0), np.zeros(3), x[2:].max(0)])
+    assert paddle.geometric.segment_sum(t(x[:0]), t([], "int32")).shape == [0, 3]
+    data = t(x)
+    paddle.geometric.segment_mean(data, t([0, 0, 0, 1], "int32")).sum().backward()
+    np.testing.assert_allclose(data.grad.numpy()[:, 0], [1 / 3, 1 / 3, 1 / 3, 1])
+    with pytest.raises(ValueError, match="reduction"):
+        paddle.geometric.send_u_recv(t(x), *places, "median")
+
+
+@pytest.mark.parametrize("dim", [0, 1, None])
+def test_weight_norm(dim: int | None) -> None:
+    layer = paddle.nn.Linear(3, 2)
+    before = layer.weight.numpy().copy()
+    paddle.nn.utils.weight_norm(layer, dim=dim)
+    names = {name: p.shape for name, p in layer.named_parameters()}
+    assert names == {"bias": [2], "weight_v": [3, 2], "weight_g": [] if dim is None else [3, 2][dim : dim + 1]}
+    layer(paddle.ones([1, 3])).sum().backward()
+    assert layer.weight_g.grad is not None
+    with pytest.raises(RuntimeError, match="two"):
+        paddle.nn.utils.weight_norm(layer)
+    paddle.nn.utils.remove_weight_norm(layer)
+    np.testing.assert_allclose(layer.weight.numpy(), before, rtol=1e-5)
+    with pytest.raises(ValueError, match="not found"):
+        paddle.nn.utils.remove_weight_norm(layer)
+
+
+def test_spectral_norm() -> None:
+    layer = paddle.nn.utils.spectral_norm(paddle.nn.Linear(3, 2), n_power_iterations=20)
+    layer(paddle.ones([1, 3]))
+    assert np.linalg.norm(layer.weight.numpy(), 2) == pytest.approx(1, rel=1e-4)
+    weight = paddle.rand([2, 3, 2])
+    normed = paddle.nn.SpectralNorm([2, 3, 2], dim=1, power_iters=50)(weight)
+    assert np.linalg.norm(normed.numpy().transpose(1, 0, 2).reshape(3, 4), 2) == pytest.approx(1, rel=1e-4)
+
+
+def test_vectors_and_input_shapes() -> None:
+    a, b = paddle.nn.Linear(3, 2), paddle.nn.Linear(3, 2)
+    vector = paddle.nn.utils.parameters_to_vector(a.parameters())
+    paddle.nn.utils.vector_to_parameters(vector, b.parameters())
+    assert (a.weight == b.weight).all().item()
+    with pytest.raises(ValueError, match="elements"):
+        paddle.nn.utils.vector_to_parameters(vector[1:], b.parameters())
+    spec = paddle.static.InputSpec([None, 3], "float32", "x")
+    assert spec.shape == (-1, 3)
+    assert spec.batch(4).shape == (4, -1, 3)
+    assert spec.unbatch() == paddle.static.InputSpec([None, 3], "float32", "x")
+
+
+def test_batch_norm_with_an_activation() -> None:
+    x = t(RNG.standard_normal((5, 3)), "float32")
+    layer = paddle.nn.BatchNorm(3, act="relu")
+    plain = paddle.nn.BatchNorm1D(3)
+    np.testing.assert_allclose(layer(x).numpy(), np.maximum(plain(x).numpy(), 0))
+    assert not paddle.nn.BatchNorm(3, is_test=True).training
+    u, s, v = paddle.linalg.svd_lowrank(x)
+    np.testing.assert_allclose((u * s @ v.T).numpy(), x.numpy(), atol=1e-5)
+    hidden = paddle.nn.HSigmoidLoss(3, 6)
+    assert hidden(x, paddle.to_tensor([[0], [1], [2], [3], [5]])).shape == [5, 1]
