@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from frameworks import FRAMEWORKS
+from functions import FUNCTIONS
 from programs import PROGRAMS
 from rows import ALONE, ROWS
 
@@ -65,7 +66,7 @@ def peak() -> float:
 def answer(f: Any, name: str) -> dict[str, Any]:
     """The time (and memory) of a row in this process, or the reason why it has none."""
     try:
-        call = ({**ALONE, **PROGRAMS, **ROWS}[name])(f)
+        call = ({**ALONE, **PROGRAMS, **ROWS, **FUNCTIONS}[name])(f)
         if name not in ALONE:
 
             def run() -> None:
@@ -213,7 +214,7 @@ def main() -> None:
         child(options.child)
         return
     there = [n for n in options.frameworks.split(",") if importlib.util.find_spec(FRAMEWORKS[n][1])]
-    names = [n for n in ROWS if options.only in n]
+    names = [n for n in {**ROWS, **FUNCTIONS} if options.only in n]
     alone = [n for n in ALONE if options.only in n]
     table = in_turn(there, names, options.rounds)
     for n in there:
