@@ -177,6 +177,7 @@ else:
         "jit": "ferrograd.func.jit",
         "jvp": "ferrograd.func.jvp",
         "linearize": "ferrograd.func.linearize",
+        "scan": "ferrograd.func.scan",
         "sparse_jacobian": "ferrograd.func.sparse_jacobian",
         "taylor": "ferrograd.func.taylor",
         "tree_map": "ferrograd.func.tree_map",
@@ -184,6 +185,7 @@ else:
         "vhp": "ferrograd.func.vhp",
         "vjp": "ferrograd.func.vjp",
         "vmap": "ferrograd.func.vmap",
+        "while_loop": "ferrograd.func.while_loop",
         "nn": "ferrograd.torch.nn, or ferrograd.paddle.nn",
         "optim": "ferrograd.torch.optim, or ferrograd.paddle.optimizer",
         "optimizer": "ferrograd.torch.optim, or ferrograd.paddle.optimizer",
@@ -196,6 +198,7 @@ else:
         for place in ("fft", "linalg")
         for name in getattr(_core.native, place).__all__
     }
+    _PLACES["cond"] = "ferrograd.func.cond, or of a matrix ferrograd.linalg.cond"
 
     def __getattr__(name):
         if name in _FOLDERS:

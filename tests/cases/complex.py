@@ -115,7 +115,7 @@ CASES = [
     Case("nan_to_num", (X,), ref=np.nan_to_num),
     Case("matmul", (X, X.T), ref=np.matmul),
     Case("matmul", (REAL.T, X), ref=np.matmul),
-    Case("vecdot", (X, Y), ref=np.vecdot),
+    Case("vecdot", (X, Y), ref=lambda x, y: (x.conj() * y).sum(-1)),
     Case("dot", (Y, Y * 1j), ref=np.dot),
     Case("outer", (Y, Y), ref=np.outer),
     Case("einsum", (X, Y), lead=("ij,j->i",), ref=np.einsum),

@@ -84,7 +84,8 @@ def test_every_exported_name_is_there() -> None:
 @pytest.mark.parametrize("place", ["func", "fft", "linalg", "testing"])
 def test_an_error_says_where_a_function_is(place: str) -> None:
     for name in set(getattr(fg, place).__all__) - {"GradcheckError", "SparseMatrix", "check", "grad", *fg.__all__}:
-        with pytest.raises(AttributeError, match=rf"it is ferrograd\.{place}\.{name}$"):
+        # Two places have a `cond`, and the error names both.
+        with pytest.raises(AttributeError, match=rf"it is .*ferrograd\.{place}\.{name}\b"):
             getattr(fg, name)
 
 

@@ -577,6 +577,7 @@ UNSAFE: dict[str, str] = {
     "kernel/reduce/": "tests/ops/test_reduce_shapes.py",
     "kernel/simd/": T + "test_same_bits.py",
     "kernel/softmax/": "tests/ops/test_softmax_columns.py",
+    "kernel/team.rs": "tests/scheduler.rs",
     "bind/call/": T + "test_bad_arguments.py",
     "bind/convert/dlpack.rs": "tests/interop/test_dlpack.py",
     "bind/convert/numpy.rs": "tests/interop/test_numpy.py",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from ferrograd import _public
 from ferrograd._compile import compile as jit
+from ferrograd.func._control import cond, scan, while_loop
 from ferrograd.func._gradients import grad, jvp, linearize, value_and_grad, vjp
 from ferrograd.func._jacobians import hessian, jacfwd, jacobian, jacrev
 from ferrograd.func._products import hessian_diagonal, hvp, taylor, vhp
@@ -20,6 +21,7 @@ from ferrograd.func._vmap import vmap
 
 __all__ = [
     "SparseMatrix",
+    "cond",
     "grad",
     "hessian",
     "hessian_diagonal",
@@ -30,6 +32,7 @@ __all__ = [
     "jit",
     "jvp",
     "linearize",
+    "scan",
     "sparse_jacobian",
     "taylor",
     "tree_map",
@@ -37,6 +40,7 @@ __all__ = [
     "vhp",
     "vjp",
     "vmap",
+    "while_loop",
 ]
 
 __dir__ = _public.names(globals())

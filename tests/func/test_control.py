@@ -1,0 +1,148 @@
+"""Branches and loops as functions: values, gradients of any order, batches, compiled programs, mistakes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ferrograd as fg
+import ferrograd.torch as torch
+import numpy as np
+import pytest
+from ferrograd import _tree, func
+from ferrograd.func import cond, scan, while_loop
+
+
+def cell(h: Any, x: Any) -> tuple[Any, Any]:
+    h = fg.tanh(0.5 * h + x)
+    return h, h * h
+
+
+def loop(h: Any, xs: Any) -> tuple[Any, Any]:
+    ys = []
+    for x in xs:
+        h, y = cell(h, x)
+        ys.append(y)
+    return h, fg.stack(ys)
+
+
+X = fg.linspace(-1.0, 1.0, 21, dtype="float64").reshape([7, 3])
+H = fg.tensor([0.1, 0.2, 0.3], dtype="float64")
+
+
+@pytest.mark.parametrize("checkpoint", [None, 1, 3, 7, 100])
+def test_scan_is_a_loop_with_all_its_derivatives(checkpoint: int | None) -> None:
+    def of(run: Any) -> Any:
+        return lambda h, xs: sum(part.sum() for part in run(h, xs))
+
+    def scanned(h: Any, xs: Any) -> Any:
+        return scan(cell, h, xs, checkpoint=checkpoint)
+
+    for ours, theirs in zip(scanned(H, X), loop(H, X), strict=True):
+        assert np.array_equal(ours, theirs)
+    for transform in (func.grad, func.hessian, lambda f, at: func.jacfwd(func.grad(f, at), at)):
+        ours, theirs = transform(of(scanned), (0, 1))(H, X), transform(of(loop), (0, 1))(H, X)
+        assert all(map(np.allclose, _tree.leaves(ours), _tree.leaves(theirs)))
+    t = (fg.ones_like(H), fg.ones_like(X))
+    assert np.allclose(func.jvp(of(scanned), (H, X), t)[1], func.jvp(of(loop), (H, X), t)[1])
+
+
+def test_scan_of_structures_backwards_and_in_batches() -> None:
+    def f(carry: Any, x: Any) -> Any:
+        return {"n": carry["n"] + 1, "s": carry["s"] * x["a"] + x["b"][0]}, (carry["s"], None)
+
+    xs = {"a": X[:, 0], "b": [X[:, 1]]}
+    last, (seen, nothing) = scan(f, {"n": fg.tensor(0), "s": fg.tensor(1.0, dtype="float64")}, xs, reverse=True)
+    s, before = 1.0, []
+    for a, b in X.numpy()[::-1, :2]:
+        before.append(s)
+        s = s * a + b
+    assert last["n"].item() == 7
+    assert np.isclose(last["s"].item(), s)
+    assert nothing is None
+    assert np.allclose(seen, before[::-1])
+    batch = fg.stack([H, 2 * H])
+    together = func.vmap(lambda h: scan(cell, h, X)[0])(batch)
+    assert all(np.allclose(together[i], scan(cell, batch[i], X)[0]) for i in range(2))
+
+
+def test_scan_without_xs_or_steps_and_of_arrays() -> None:
+    last, ys = scan(lambda c, _: (c * 2, None), fg.tensor(1.0), length=10)
+    assert (last.item(), ys) == (1024.0, None)
+    last, ys = scan(cell, H, X[:0])
+    assert last is H
+    assert ys.shape == (0, 3)
+    assert np.allclose(scan(cell, H, X.numpy())[1], scan(cell, H, X)[1])
+    last, ys = scan(lambda c, x: (c + x, c), torch.tensor(0.0), torch.ones(3))
+    assert isinstance(ys, torch.Tensor)
+    assert ys.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_a_checkpointed_scan_keeps_few_values() -> None:
+    def kept(checkpoint: int | None) -> int:
+        x = fg.ones([400, 1000], dtype="float64")
+        h = fg.ones([1000], dtype="float64").requires_grad_()
+        saved = []
+
+        def note(t: Any) -> Any:
+            saved.append(t.size)
+            return t
+
+        with fg.saved_tensors_hooks(note, lambda t: t):
+            scan(lambda h, x: (fg.sin(h) + x, None), h, x, checkpoint=checkpoint)
+        return sum(saved)
+
+    assert kept(20) < kept(None) / 10
+
+
+def test_a_compiled_scan_has_the_same_bits() -> None:
+    f = func.grad(lambda h, xs: scan(cell, h, xs)[0].sum(), (0, 1))
+    compiled = fg.compile(f, fullgraph=True)
+    compiled(H, X)
+    ours, theirs = compiled(2 * H, X), f(2 * H, X)
+    assert all(a.numpy().tobytes() == b.numpy().tobytes() for a, b in zip(ours, theirs, strict=True))
+    assert compiled.cache_info().hits == 1
+
+
+def test_cond_takes_one_branch_and_each_example_its_own() -> None:
+    def f(x: Any) -> Any:
+        return cond(x > 0, lambda x: (x**2, x), lambda x: (-x, 3 * x), x)
+
+    for v in (2.0, -2.0):
+        x = fg.tensor(v, dtype="float64")
+        assert func.grad(lambda x: sum(f(x)))(x).item() == (2 * v + 1 if v > 0 else 2.0)
+    xs = fg.tensor([2.0, -2.0, 3.0])
+    assert func.vmap(func.grad(lambda x: sum(f(x))))(xs).tolist() == [5.0, 2.0, 7.0]
+    assert cond(True, lambda: 1, lambda: 2) == 1
+    with pytest.raises(fg.ArgumentError, match="cond: one value is expected"):
+        func.vmap(lambda x: cond(x > 0, lambda x: x, lambda x: (x, x), x))(xs)
+
+
+def test_while_loop_is_recorded() -> None:
+    def root(a: Any) -> Any:
+        return while_loop(lambda x: abs(x * x - a) > 1e-12, lambda x: (x + a / x) / 2, a)
+
+    a = fg.tensor(2.0, dtype="float64")
+    assert np.isclose(func.grad(root)(a).item(), 0.5 / np.sqrt(2))
+    assert np.isclose(func.jvp(root, (a,), (fg.ones_like(a),))[1].item(), 0.5 / np.sqrt(2))
+    state = while_loop(
+        lambda s: s["i"] < 5, lambda s: {"i": s["i"] + 1, "x": s["x"] * 2}, {"i": 0, "x": fg.tensor(1.0)}
+    )
+    assert state["x"].item() == 32.0
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: scan(cell, H), "length"),
+        (lambda: scan(cell, H, fg.tensor(1.0)), "no axis"),
+        (lambda: scan(cell, H, X, length=3), r"\[3, 7\]"),
+        (lambda: scan(cell, H, (X, X[:2])), r"\[2, 7\]"),
+        (lambda: scan(cell, H, X, checkpoint=0), "positive"),
+        (lambda: scan(lambda c, x: c, H, X), "next carry and y, not"),
+        (lambda: scan(lambda c, x: ((c, c), x), H, X), "one value is expected"),
+        (lambda: while_loop(lambda x: True, lambda x: (x, x), H), "one value is expected"),
+    ],
+)
+def test_mistakes(call: Any, text: str) -> None:
+    with pytest.raises(fg.FerrogradError, match=text):
+        call()
