@@ -120,3 +120,31 @@ def test_distributions_have_torchs_module_paths() -> None:
     for module, name in (("normal", "Normal"), ("categorical", "Categorical"), ("kl", "kl_divergence")):
         found = importlib.import_module(f"ferrograd.torch.distributions.{module}")
         assert getattr(found, name) is getattr(torch.distributions, name)
+
+
+def test_distributions_as_other_libraries_extend_them() -> None:
+    d: Any = torch.distributions
+    covariance = torch.tensor([[1.0, 0.2], [0.2, 2.0]], requires_grad=True)
+    normal = d.MultivariateNormal(torch.zeros(3, 2), covariance)
+    assert normal.covariance_matrix.shape == (3, 2, 2)
+    assert normal.covariance_matrix.tolist()[0] == covariance.tolist()
+    assert normal.expand([4, 3]).scale_tril.shape == (4, 3, 2, 2)
+    np.testing.assert_allclose(
+        normal.precision_matrix[0].detach().numpy(), np.linalg.inv(covariance.detach().numpy()), rtol=1e-5
+    )
+
+    class Scaled(d.MultivariateNormal):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.loc, self.factor = torch.zeros(2), torch.tensor([[2.0, 0.0], [0.0, 3.0]])
+            d.Distribution.__init__(self, (), (2,), validate_args=False)
+
+        @property
+        def _unbroadcasted_scale_tril(self) -> Any:
+            return self.factor
+
+    assert Scaled().covariance_matrix.tolist() == [[4.0, 0.0], [0.0, 9.0]]
+    normal._validate_sample(torch.zeros(2))
+    with pytest.raises(ValueError, match="match event_shape"):
+        normal._validate_sample(torch.zeros(5))
+    with pytest.raises(ValueError, match="scale"):
+        d.HalfCauchy(-1.0)

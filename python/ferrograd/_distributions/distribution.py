@@ -171,6 +171,10 @@ class Distribution:
             )
         return value
 
+    def _validate_sample(self, value: Any) -> None:
+        """Raises unless a value is a tensor of a fitting shape in the support; for subclasses of other libraries."""
+        self._checked(value)
+
     def __repr__(self) -> str:
         held = {name: vars(self)[name] for name in self.arg_constraints if name in vars(self)}
         shown = [f"{k}: {v.detach().item() if v.numel() == 1 else v.shape}" for k, v in held.items()]

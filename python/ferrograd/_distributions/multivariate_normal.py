@@ -41,7 +41,7 @@ class MultivariateNormal(Distribution):
     }
     support = constraints.real_vector
     has_rsample = True
-    _held = {"loc": 1, "scale_tril": 2}  # noqa: RUF012
+    _held = {"loc": 1, "covariance_matrix": 2, "precision_matrix": 2, "scale_tril": 2}  # noqa: RUF012
 
     def __init__(
         self,
@@ -71,22 +71,34 @@ class MultivariateNormal(Distribution):
                 f"MultivariateNormal to satisfy the constraint {self.arg_constraints[name]!r}, but found invalid "
                 f"values:\n{matrix}"
             )
+        self.loc = ops.broadcast_to(loc, [*batch, n])
+        vars(self)[name] = ops.broadcast_to(matrix, [*batch, n, n])
         if name != "scale_tril":
             covariance = matrix if name == "covariance_matrix" else ops.linalg.inv(matrix)
             matrix = ops.linalg.cholesky(covariance)
-        self.loc = ops.broadcast_to(loc, [*batch, n])
-        self.scale_tril = ops.broadcast_to(matrix, [*batch, n, n])
+        self._unbroadcasted_scale_tril = matrix
         super().__init__(batch, (n,), validate_args)
+
+    @property
+    def scale_tril(self) -> Any:
+        """The Cholesky factor of the covariance."""
+        found = vars(self).get("scale_tril")
+        if found is not None:
+            return found
+        n = int(self._event_shape[0])
+        return ops.broadcast_to(self._unbroadcasted_scale_tril, [*self._batch_shape, n, n])
 
     @property
     def covariance_matrix(self) -> Any:
         """The covariance."""
-        return ops.matmul(self.scale_tril, self.scale_tril.mT)
+        found = vars(self).get("covariance_matrix")
+        return ops.matmul(self.scale_tril, self.scale_tril.mT) if found is None else found
 
     @property
     def precision_matrix(self) -> Any:
         """The inverse of the covariance."""
-        return ops.linalg.inv(self.covariance_matrix)
+        found = vars(self).get("precision_matrix")
+        return ops.linalg.inv(self.covariance_matrix) if found is None else found
 
     @property
     def mean(self) -> Any:

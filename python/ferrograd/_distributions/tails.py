@@ -109,7 +109,7 @@ class HalfCauchy(TransformedDistribution):
     has_rsample = True
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        super().__init__(Cauchy(0, scale, False), AbsTransform(), validate_args)
+        super().__init__(Cauchy(0, scale, validate_args), AbsTransform(), validate_args)
 
     @property
     def scale(self) -> Any:
