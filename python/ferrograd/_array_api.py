@@ -293,7 +293,8 @@ def _cumulative(
         return found
     shape = list(found.shape)
     shape[axis] = 1
-    return native.concat([native.broadcast_to(first(found.sum()), shape), found], axis)
+    start = native.cast(first(found.sum()), found.dtype)
+    return native.concat([native.broadcast_to(start, shape), found], axis)
 
 
 #: The functions of ``scipy.special`` that this library has. SciPy looks here where ``SCIPY_ARRAY_API`` is set.

@@ -108,8 +108,9 @@ def test_memory_that_somebody_else_holds_is_copied(holder: str) -> None:
     x = fg.tensor(np.full(9, 2.0))
     held = HOLDERS[holder](x)
     out = x[:] if holder == "its base" else x
-    with pytest.raises(BufferError, match="must be copied"):
-        out.__dlpack__(max_version=(1, 0), copy=False)
+    for version in (None, (1, 0)):
+        with pytest.raises(BufferError, match="must be copied"):
+            out.__dlpack__(max_version=version, copy=False)
     b = np.from_dlpack(out)
     assert b.flags.writeable
     overwrite(b, 7.0)
@@ -117,6 +118,27 @@ def test_memory_that_somebody_else_holds_is_copied(holder: str) -> None:
     del b, held, out
     gc.collect()
     assert name(x.__dlpack__(max_version=(1, 0), copy=False)) == "dltensor_versioned"
+
+
+def test_a_consumer_that_knows_no_mark_borrows_too() -> None:
+    class Unmarked:
+        def __init__(self, tensor: Any) -> None:
+            self.tensor = tensor
+
+        def __dlpack__(self, **options: Any) -> Any:
+            return self.tensor.__dlpack__(copy=False)
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return 1, 0
+
+    x = fg.tensor(np.full(9, 2.0))
+    place = address(x)
+    gc.collect()
+    b = np.from_dlpack(Unmarked(x))
+    assert b.ctypes.data == place
+    y = x * 1.0
+    overwrite(b, 7.0)
+    assert x.tolist() == y.tolist() == [2.0] * 9
 
 
 def test_two_consumers_have_no_memory_in_common() -> None:
@@ -192,7 +214,8 @@ def test_export_options() -> None:
     assert name(t.__dlpack__(max_version=(0, 8))) == "dltensor"
     assert name(t.__dlpack__(max_version=(1, 0), dl_device=(1, 0))) == "dltensor_versioned"
     assert name(t.__dlpack__(max_version=(2, 3))) == "dltensor_versioned"
-    for bad in ({"stream": 1}, {"dl_device": (2, 0)}, {"copy": False}):
+    assert name(t.__dlpack__(copy=False)) == "dltensor"
+    for bad in ({"stream": 1}, {"dl_device": (2, 0)}):
         with pytest.raises(BufferError):
             t.__dlpack__(**bad)
     assert np.from_dlpack(t, copy=True).flags.writeable

@@ -65,6 +65,13 @@ def test_the_array_api_on_dtypes() -> None:
     assert fg.broadcast_shapes((2, 1), (3,), ()) == (2, 3)
 
 
+def test_cumulative_functions_keep_the_dtype_that_they_are_asked_for() -> None:
+    x = fg.tensor([1, 2], dtype="uint8")
+    for function in (fg.cumulative_sum, fg.cumulative_prod):
+        for initial in (False, True):
+            assert function(x, dtype="uint8", include_initial=initial).dtype == "uint8"
+
+
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (0,), (0, 2), (2, 0, 3)])
 def test_cumulative_functions_are_numpys(shape: tuple[int, ...]) -> None:
     a = np.arange(1.0, 1 + np.prod(shape)).reshape(shape)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from ferrograd import _public
 from ferrograd.linalg import _standard
+from ferrograd.linalg._functions import *
+from ferrograd.linalg._functions import __all__ as _functions
 from ferrograd.linalg._standard import *
 from ferrograd.linalg._standard import __all__ as _own
 
@@ -19,6 +21,6 @@ from ferrograd._core.native.linalg import __all__ as _ops
 # A function of the standard replaces the core's function of the same name.
 globals().update({name: getattr(_standard, name) for name in _own})
 
-__all__ = sorted({*_ops, *_own})
+__all__ = sorted({*_ops, *_own, *_functions})
 
 __dir__ = _public.names(globals())

@@ -71,7 +71,8 @@ impl Var {
 #[pymethods]
 impl Var {
     /// A DLPack capsule over the elements. Memory that nobody else has is lent and marked read-only if the consumer knows
-    /// the mark (`max_version` of at least 1.0); the elements are copied otherwise. A consumer that writes to lent memory
+    /// the mark (`max_version` of at least 1.0), and lent without it if `copy` is False; the elements are copied
+    /// otherwise. A consumer that writes to lent memory
     /// changes no value that was computed with the tensor, since the tensor moves to other memory where it is next read.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
@@ -89,28 +90,21 @@ impl Var {
             return Err(PyBufferError::new_err("__dlpack__: the only device is (1, 0), the CPU"));
         }
         let versioned = max_version.is_some_and(|v| v.0 >= 1);
-        if !versioned && copy == Some(false) {
-            return Err(PyBufferError::new_err(
-                "__dlpack__: a Tensor's memory is read-only, which a capsule before version 1.0 cannot say; \
-                 pass max_version=(1, 0) or let it copy",
-            ));
-        }
-        let array = self.untracked("__dlpack__")?;
-        if !versioned {
-            return dlpack::export_unversioned(py, array.packed()?);
-        }
-        drop(array);
-        if copy != Some(true)
-            && let Some(lent) = self.lend()?
-        {
-            return dlpack::export_versioned(py, lent, false);
+        let export = |array, is_copy| match versioned {
+            true => dlpack::export_versioned(py, array, is_copy),
+            false => dlpack::export_unversioned(py, array),
+        };
+        drop(self.untracked("__dlpack__")?);
+        let lends = if versioned { copy != Some(true) } else { copy == Some(false) };
+        if lends && let Some(lent) = self.lend()? {
+            return export(lent, false);
         }
         if copy == Some(false) {
             return Err(PyBufferError::new_err(
                 "__dlpack__: another tensor, a graph or a borrower has this memory too, so it must be copied",
             ));
         }
-        dlpack::export_versioned(py, self.untracked("__dlpack__")?.packed()?, true)
+        export(self.untracked("__dlpack__")?.packed()?, true)
     }
 
     /// The type and the number of the device: `(1, 0)`, the CPU.
