@@ -314,9 +314,10 @@ Memory goes out read-only. `np.asarray`, `x.numpy()` and `memoryview(x)` share i
 library that writes to a read-only buffer all the same changes the tensor: PyTorch does so after a warning in
 `torch.from_numpy(np.asarray(x))` and `torch.asarray(x)`, so take `torch.from_dlpack(x)` or `torch.tensor(x)`.
 
-Some consumers of DLPack ignore the mark, too. They get memory that no other tensor, graph or array holds, and otherwise
-a copy (with `copy=False` a `BufferError`). When the tensor is next used it takes its values back into memory of its
-own, so what a consumer writes later changes no value here and no gradient. `from_dlpack` copies.
+Some consumers of DLPack ignore the mark, too, and those from before its version 1.0 know none. They get memory that no
+other tensor, graph or array holds, and otherwise a copy (with `copy=False` a `BufferError`). When the tensor is next
+used it takes its values back into memory of its own, so what a consumer writes later changes no value here and no
+gradient. `from_dlpack` copies.
 
 With `SCIPY_ARRAY_API=1`, SciPy's functions compute with the functions of this library where they can, and keep the
 graph. Where SciPy asks for the numbers of a tracked tensor, because it has the function for NumPy's arrays only, that
