@@ -49,7 +49,7 @@ def test_sparse_tensors_are_dense() -> None:
     assert not s.is_sparse
     assert torch.sparse_coo_tensor([[0, 1], [1, 1]], torch.ones(2, 3)).shape == (2, 2, 3)
     assert torch.sparse.FloatTensor(torch.zeros(2, 0).long(), torch.zeros(0), (2, 2)).sum().item() == 0
-    for indices, shape in (([[0, 5]], (3,)), ([[0, -1]], (3,)), ([0, 1], (3,)), ([[0, 1]], (3, 3))):
+    for indices, shape in (([[0, 5]], (3,)), ([[0, -1]], (3,)), ([0, 1], (3,)), ([[0, 1]], (3, 3)), ([[0.5, 1]], (3,))):
         with pytest.raises((ValueError, RuntimeError, IndexError)):
             torch.sparse_coo_tensor(indices, [1.0, 2.0], shape)
 
@@ -73,6 +73,7 @@ def test_random_numbers() -> None:
     assert torch.zeros(500).geometric_(0.3).mean().item() == pytest.approx(1 / 0.3, rel=0.3)
     assert abs(torch.zeros(2000).cauchy_(median=2.0).median().item() - 2) < 0.3
     assert torch.zeros(500).log_normal_(0.0, 1.0).log().std().item() == pytest.approx(1, abs=0.2)
+    assert torch.poisson(torch.ones(2, dtype=torch.bfloat16)).dtype == torch.bfloat16
     refused: Any = (lambda: torch.zeros(1).geometric_(2), lambda: torch.poisson(torch.tensor([-1.0])))
     for bad in refused:
         with pytest.raises((ValueError, RuntimeError)):

@@ -24,7 +24,7 @@ def drawn(values: Any, like: Tensor) -> Tensor:
 
 def poisson(rates: Tensor) -> Tensor:
     """Random numbers of events, one for each rate."""
-    values = rates.detach().numpy()
+    values = ops.astype(rates.detach(), "float64").numpy()
     if not (values >= 0).all():
         raise ArgumentError("poisson: rates must not be negative or NaN")
     return drawn(generator().poisson(values), rates)
@@ -32,9 +32,9 @@ def poisson(rates: Tensor) -> Tensor:
 
 def binomial(count: Tensor, prob: Tensor) -> Tensor:
     """Random numbers of successes in ``count`` trials, each with the probability ``prob``."""
-    n, p = np.broadcast_arrays(count.detach().numpy(), prob.detach().numpy())
-    if not ((n >= 0) & (p >= 0) & (p <= 1)).all():
-        raise ArgumentError("binomial: counts must not be negative and probabilities lie between 0 and 1")
+    n, p = np.broadcast_arrays(*(ops.astype(x.detach(), "float64").numpy() for x in (count, prob)))
+    if not ((n >= 0) & (n < 2.0**63) & (p >= 0) & (p <= 1)).all():
+        raise ArgumentError("binomial: counts lie between 0 and 2**63 and probabilities between 0 and 1")
     return drawn(generator().binomial(n.astype(np.int64), p), count)
 
 

@@ -71,6 +71,8 @@ def rmsprop(
 def sparse_adam(p: Tensor, g: Tensor, state: State, *, rate: float, betas: tuple[float, float], epsilon: float) -> None:
     """Adam for the rows (slices along the first axis) whose gradient is not zero; the others and their state rest."""
     step = begin(state, p, "exp_avg", "exp_avg_sq")
+    if 0 in p.shape:
+        return
     touched = native.any(native.reshape(g != 0, [g.shape[0], -1]), -1) if g.ndim else g != 0
     if not g.ndim and not bool(touched):
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def range(start: float = 0, end: float | None = None, step: float = 1, **options
     """Numbers from ``start`` up to and with ``end``. torch deprecates it: ``arange`` leaves the end out."""
     if end is None:
         start, end = 0, start
-    if step == 0 or (end - start) / step < 0:
+    if step == 0 or not 0 <= (end - start) / step < math.inf:
         raise ArgumentError(f"range: the step {step} does not lead from {start} to {end}")
     count = int((end - start) / step) + 1
     filled = full([count], start, **{"dtype": ops.get_default_dtype(), **options})
@@ -103,7 +104,9 @@ def sparse_coo_tensor(
     [[0.0, 0.0, 3.0], [9.0, 0.0, 0.0]]
     """
     _core.check_device("sparse_coo_tensor", device)
-    places = indices if isinstance(indices, Tensor) else _core.make(indices, "int64", False, TORCH)
+    places = indices if isinstance(indices, Tensor) else _core.make(indices, None, False, TORCH)
+    if places.dtype.kind not in "iu" and places.numel():
+        raise ArgumentError(f"sparse_coo_tensor: indices are integers, not {places.dtype}")
     found = values if isinstance(values, Tensor) else _core.make(values, None, False, TORCH)
     found = found if dtype is None else ops.astype(found, dtype)
     if places.ndim != 2 or found.ndim < 1 or places.shape[1] != found.shape[0]:

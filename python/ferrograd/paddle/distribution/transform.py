@@ -244,6 +244,8 @@ class StackTransform(_shared.StackTransform, Transform):
     def __init__(self, transforms: Sequence[Transform], axis: int = 0) -> None:
         if not isinstance(axis, int):
             raise TypeError(f"Expected 'axis' is int, but got {type(axis)}.")
+        if not transforms:
+            raise TypeError("Expected 'transforms' is Sequence[Transform], but it is empty.")
         _shared.StackTransform.__init__(self, _sequence(transforms), axis)
 
     @property
