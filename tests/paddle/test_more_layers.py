@@ -91,3 +91,9 @@ def test_batch_norm_with_an_activation() -> None:
     np.testing.assert_allclose((u * s @ v.T).numpy(), x.numpy(), atol=1e-5)
     hidden = paddle.nn.HSigmoidLoss(3, 6)
     assert hidden(x, paddle.to_tensor([[0], [1], [2], [3], [5]])).shape == [5, 1]
+
+
+def test_missing_modules_say_what_replaces_them() -> None:
+    for name, way in (("vision", "Dataset"), ("sparse", "dense"), ("onnx", "save"), ("nothing", "no attribute")):
+        with pytest.raises(AttributeError, match=way):
+            getattr(paddle, name)

@@ -147,12 +147,26 @@ if _TYPE_CHECKING:
     from ferrograd.paddle import version as version
     from ferrograd.paddle.distributed.parallel import DataParallel as DataParallel
 else:
+    _DATA = "data sets and ready models are no part of the library: read files in a paddle.io.Dataset"
+    #: What replaces modules that are not here.
+    _PLACES = {
+        "audio": _DATA,
+        "hub": "use paddle.load with a file that was fetched before",
+        "inference": "call the layer itself under paddle.no_grad()",
+        "onnx": "use paddle.save with layer.state_dict()",
+        "profiler": "use ferrograd.profile",
+        "sparse": "all tensors are dense: use the function of the same name in paddle",
+        "text": _DATA,
+        "vision": _DATA,
+    }
 
     def __getattr__(name: str) -> _Any:
         if name in ("distributed", "distribution", "version"):
             return _import_module(f"ferrograd.paddle.{name}")
         if name == "DataParallel":
             return _import_module("ferrograd.paddle.distributed.parallel").DataParallel
+        if name in _PLACES:
+            raise AttributeError(f"module 'ferrograd.paddle' has no attribute {name!r}: {_PLACES[name]}")
         raise AttributeError(f"module 'ferrograd.paddle' has no attribute {name!r}")
 
 
