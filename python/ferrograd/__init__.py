@@ -195,8 +195,8 @@ else:
     }
     _PLACES |= {
         name: f"ferrograd.{place}.{name}"
-        for place in ("fft", "linalg")
-        for name in getattr(_core.native, place).__all__
+        for place, names in (("fft", _core.native.fft.__all__), ("linalg", linalg.__all__))
+        for name in names
     }
     _PLACES["cond"] = "ferrograd.func.cond, or of a matrix ferrograd.linalg.cond"
 

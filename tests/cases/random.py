@@ -28,7 +28,7 @@ CASES = [
     drawn("manual_seed", seed=0),
     drawn("get_rng_state"),
     drawn("set_rng_state", np.array([1, 2], np.uint64)),
-    Case("bernoulli", (np.array([0.0, 1.0]),), ref=lambda x: x, order=0),
+    Case("bernoulli", (np.array([0.0, 0.0]),), ref=lambda x: x, order=0),
     Case("dropout", (X,), {"p": 0.0}, ref=lambda x, p: x),
     Case("dropout", (X,), {"p": 1.0}, ref=lambda x, p: 0 * x),
     Case("dropout", (X,), {"p": 0.3, "training": False}, ref=lambda x, p, training: x),

@@ -7,10 +7,12 @@
 
 from __future__ import annotations
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from ferrograd import _public
 from ferrograd.linalg import _standard
-from ferrograd.linalg._functions import *
-from ferrograd.linalg._functions import __all__ as _functions
 from ferrograd.linalg._standard import *
 from ferrograd.linalg._standard import __all__ as _own
 
@@ -21,6 +23,19 @@ from ferrograd._core.native.linalg import __all__ as _ops
 # A function of the standard replaces the core's function of the same name.
 globals().update({name: getattr(_standard, name) for name in _own})
 
-__all__ = sorted({*_ops, *_own, *_functions})
+#: Functions whose module is imported when one of them is first asked for.
+_LAZY = ("expm", "logm", "solve_sylvester", "sqrtm")
+
+__all__ = sorted({*_ops, *_own, *_LAZY})
+
+if _TYPE_CHECKING:
+    from ferrograd.linalg._functions import *
+else:
+
+    def __getattr__(name: str) -> _Any:
+        if name in _LAZY:
+            return getattr(_import_module("ferrograd.linalg._functions"), name)
+        raise AttributeError(f"module 'ferrograd.linalg' has no attribute {name!r}")
+
 
 __dir__ = _public.names(globals())
