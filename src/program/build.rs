@@ -122,6 +122,25 @@ impl Values {
         id
     }
 
+    fn is_constant(&self, id: Id) -> bool {
+        matches!(self.values[self.whole(id) as usize].origin, Origin::Constant(_))
+    }
+
+    /// Notes an array that depends on constants alone, so that it is one itself.
+    fn computed(&mut self, x: &Array) {
+        if self.find(x).is_none() {
+            self.made(x, Origin::Constant(x.clone()));
+        }
+    }
+
+    /// Whether a value is a constant, each element of which is this number, and not its negative.
+    fn is_all(&self, id: Id, number: f64) -> bool {
+        let Origin::Constant(a) = &self.values[id as usize].origin else { return false };
+        a.len() > 0
+            && a.dims().iter().zip(a.strides()).all(|(&d, s)| d == 1 || s == 0)
+            && a.item().to_f64().is_some_and(|x| x.to_bits() == number.to_bits())
+    }
+
     /// The value whose memory a value lies in.
     fn whole(&self, id: Id) -> Id {
         match self.values[id as usize].origin {
@@ -151,6 +170,13 @@ impl Program {
                     .and_then(|row| Pointwise::new(row, &call.ins, &ins, out, call.batch_ndim)),
                 _ => None,
             };
+            let same = pointwise.as_ref().and_then(|p| p.unchanged(|k, number| v.is_all(ins[k], number)));
+            if let Some(id) = same.map(|k| ins[k])
+                && v.are_like(&call.outs, &[id])
+            {
+                v.also(&call.outs[0], id);
+                continue;
+            }
             let expression = match &pointwise {
                 Some(p) => Some(Expression::Pointwise(p.key())),
                 None if is_same_for_equal_inputs(call) => {
@@ -164,6 +190,10 @@ impl Program {
                 for (x, &id) in call.outs.iter().zip(outs) {
                     v.also(x, id);
                 }
+                continue;
+            }
+            if expression.is_some() && ins.iter().all(|&id| v.is_constant(id)) {
+                call.outs.iter().for_each(|x| v.computed(x));
                 continue;
             }
             let before = v.values.len();

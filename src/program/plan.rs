@@ -11,7 +11,7 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::kernel::broadcast::{dense_order, inverse, joined};
 use crate::kernel::pointwise::cluster::{Cluster, Instruction, Operand, Read, Reading, Walk, Write};
-use crate::kernel::pointwise::numbers::{KINDS, kind_number};
+use crate::kernel::pointwise::numbers::{Arithmetic, KINDS, kind_number};
 use crate::kernel::pointwise::row::{Loop, Row};
 use crate::shape::Dims;
 
@@ -60,6 +60,16 @@ impl Pointwise {
             places.push(Place { id, axes });
         }
         Some(Pointwise { row, ins: places, n, order })
+    }
+
+    /// The operand that the step returns as it is, if that is so because of the numbers of the other one: `x * 1`, `1 * x`
+    /// and `x - 0` have every bit of `x`.
+    pub fn unchanged(&self, is_all: impl Fn(usize, f64) -> bool) -> Option<usize> {
+        match self.row.arithmetic? {
+            Arithmetic::Multiply => (0..2).find(|&k| is_all(1 - k, 1.0)),
+            Arithmetic::Subtract => is_all(1, 0.0).then_some(0),
+            _ => None,
+        }
     }
 
     /// What makes two steps compute the same.

@@ -287,12 +287,18 @@ unsafe fn streamed<T: Field>(pairs: &MatrixPairs<T>) {
                     let rows: [&[T]; ROWS] = std::array::from_fn(|j| row(p + j));
                     let factors: [T; ROWS] = std::array::from_fn(|j| factor(p + j));
                     for (i, sum) in out.iter_mut().enumerate() {
-                        *sum = sum.add(combine_group(T::add, |j| factors[j].mul(rows[j][i])));
+                        *sum = sum.add(combine_group(
+                            T::add,
+                            #[inline(always)]
+                            |j| factors[j].mul(rows[j][i]),
+                        ));
                     }
                 }
                 for p in whole..k {
                     let factor = factor(p);
-                    out.iter_mut().zip(row(p)).for_each(|(sum, &y)| *sum = sum.add(factor.mul(y)));
+                    for (sum, &y) in out.iter_mut().zip(row(p)) {
+                        *sum = sum.add(factor.mul(y));
+                    }
                 }
             },
         );

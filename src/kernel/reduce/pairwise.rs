@@ -23,7 +23,12 @@ pub trait Fold<T>: Copy {
     /// order that is not that of memory.
     #[inline(always)]
     fn group(self, at: impl Fn(usize) -> T) -> Self::Out {
-        combine_group(|a, b| self.combine(a, b), |j| self.map(at(j)))
+        combine_group(
+            #[inline(always)]
+            |a, b| self.combine(a, b),
+            #[inline(always)]
+            |j| self.map(at(j)),
+        )
     }
 }
 
@@ -121,7 +126,13 @@ fn leaf<const LANES: usize, T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
     let (eights, rows) = rows.as_chunks::<ROWS>();
     for eight in eights {
         for l in 0..LANES {
-            lanes[l] = fold.combine(lanes[l], fold.group(|j| eight[j][l]));
+            lanes[l] = fold.combine(
+                lanes[l],
+                fold.group(
+                    #[inline(always)]
+                    |j| eight[j][l],
+                ),
+            );
         }
     }
     for row in rows {
@@ -129,18 +140,25 @@ fn leaf<const LANES: usize, T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
             lanes[l] = fold.combine(lanes[l], fold.map(row[l]));
         }
     }
-    let few: [F::Out; ROWS] = std::array::from_fn(|i| {
-        (1..LANES / ROWS).fold(lanes[i], |acc, c| fold.combine(acc, lanes[c * ROWS + i]))
-    });
-    let all = combine_group(|a, b| fold.combine(a, b), |i| few[i]);
+    let mut few = [fold.init(); ROWS];
+    for (i, few) in few.iter_mut().enumerate() {
+        *few = (1..LANES / ROWS).fold(lanes[i], |acc, c| fold.combine(acc, lanes[c * ROWS + i]));
+    }
+    let all = combine_group(
+        #[inline(always)]
+        |a, b| fold.combine(a, b),
+        #[inline(always)]
+        |i| few[i],
+    );
     rest.iter().fold(all, |acc, &v| fold.combine(acc, fold.map(v)))
 }
 
 /// Combines [`ROWS`] values in a tree.
 #[inline(always)]
 pub fn combine_group<A: Copy>(combine: impl Fn(A, A) -> A, at: impl Fn(usize) -> A) -> A {
-    let four = |j: usize| combine(combine(at(j), at(j + 1)), combine(at(j + 2), at(j + 3)));
-    combine(four(0), four(4))
+    let first = combine(combine(at(0), at(1)), combine(at(2), at(3)));
+    let second = combine(combine(at(4), at(5)), combine(at(6), at(7)));
+    combine(first, second)
 }
 
 /// Rows that are combined before they go to the accumulators, which saves loads and stores.
@@ -157,11 +175,17 @@ pub fn columns<T: Copy, F: Fold<T>>(fold: F, (n, stride): (usize, usize), x: &[T
         for k in (0..whole).step_by(ROWS) {
             let rows: [&[T]; ROWS] = std::array::from_fn(|j| row(k + j));
             for (i, acc) in out.iter_mut().enumerate() {
-                *acc = fold.combine(*acc, fold.group(|j| rows[j][i]));
+                let group = fold.group(
+                    #[inline(always)]
+                    |j| rows[j][i],
+                );
+                *acc = fold.combine(*acc, group);
             }
         }
         for k in whole..n {
-            out.iter_mut().zip(row(k)).for_each(|(acc, &v)| *acc = fold.combine(*acc, fold.map(v)));
+            for (acc, &v) in out.iter_mut().zip(row(k)) {
+                *acc = fold.combine(*acc, fold.map(v));
+            }
         }
     }
 }
