@@ -67,6 +67,10 @@ __all__ = [
     "bessel_j1",
     "bessel_y0",
     "bessel_y1",
+    "chebyshev_polynomial_t",
+    "chebyshev_polynomial_u",
+    "chebyshev_polynomial_v",
+    "chebyshev_polynomial_w",
     "digamma",
     "entr",
     "erf",
@@ -79,10 +83,14 @@ __all__ = [
     "gammainc",
     "gammaincc",
     "gammaln",
+    "hermite_polynomial_h",
+    "hermite_polynomial_he",
     "i0",
     "i0e",
     "i1",
     "i1e",
+    "laguerre_polynomial_l",
+    "legendre_polynomial_p",
     "log1p",
     "log_ndtr",
     "log_softmax",
@@ -100,6 +108,10 @@ __all__ = [
     "round",
     "scaled_modified_bessel_k0",
     "scaled_modified_bessel_k1",
+    "shifted_chebyshev_polynomial_t",
+    "shifted_chebyshev_polynomial_u",
+    "shifted_chebyshev_polynomial_v",
+    "shifted_chebyshev_polynomial_w",
     "sinc",
     "softmax",
     "spherical_bessel_j0",
@@ -113,20 +125,24 @@ def _polynomial(input: Any, n: Any, *, out: Any = None, _kind: str, _is_shifted:
     return into(out, orthogonal_polynomial(2 * input - 1 if _is_shifted else input, n, _kind))
 
 
-def _define(kind: str, family: str, shifted: str = "") -> None:
-    name = f"{shifted}{family}_polynomial_{kind}"
-    doc = f"The {shifted.replace('_', ' ')}{family.title()} polynomial {kind.title()} of degree ``n``."
-    options = {"_kind": f"{family}_{kind}", "_is_shifted": bool(shifted)}
-    globals()[name] = specialize(name, doc, _polynomial, **options)
-    __all__.append(name)
+def _define(family: str, kind: str, is_shifted: bool = False) -> Any:
+    shifted = "shifted " if is_shifted else ""
+    name = f"{shifted.strip()}_{family}_polynomial_{kind}".lstrip("_")
+    doc = f"The {shifted}{family.title()} polynomial {kind.title()} of degree ``n``."
+    return specialize(name, doc, _polynomial, _kind=f"{family}_{kind}", _is_shifted=is_shifted)
 
 
-for _kind in "tuvw":
-    _define(_kind, "chebyshev")
-    _define(_kind, "chebyshev", "shifted_")
-_define("h", "hermite")
-_define("he", "hermite")
-_define("l", "laguerre")
-_define("p", "legendre")
+chebyshev_polynomial_t = _define("chebyshev", "t")
+chebyshev_polynomial_u = _define("chebyshev", "u")
+chebyshev_polynomial_v = _define("chebyshev", "v")
+chebyshev_polynomial_w = _define("chebyshev", "w")
+shifted_chebyshev_polynomial_t = _define("chebyshev", "t", is_shifted=True)
+shifted_chebyshev_polynomial_u = _define("chebyshev", "u", is_shifted=True)
+shifted_chebyshev_polynomial_v = _define("chebyshev", "v", is_shifted=True)
+shifted_chebyshev_polynomial_w = _define("chebyshev", "w", is_shifted=True)
+hermite_polynomial_h = _define("hermite", "h")
+hermite_polynomial_he = _define("hermite", "he")
+laguerre_polynomial_l = _define("laguerre", "l")
+legendre_polynomial_p = _define("legendre", "p")
 
 __dir__ = _public.names(globals())
