@@ -64,8 +64,15 @@ macro_rules! compared {
             }
             #[inline(always)]
             fn group(self, at: impl Fn(usize) -> T) -> T {
-                let lost = (0..ROWS / 2).fold(false, |lost, i| lost | (at(2 * i).nan() | at(2 * i + 1).nan()));
-                let z = combine_group(|a, b| if a $than b { a } else { b }, at);
+                let mut lost = false;
+                for i in 0..ROWS / 2 {
+                    lost |= at(2 * i).nan() | at(2 * i + 1).nan();
+                }
+                let z = combine_group(
+                    #[inline(always)]
+                    |a, b| if a $than b { a } else { b },
+                    at,
+                );
                 if lost { T::lit(f64::NAN) } else { z }
             }
         }

@@ -75,12 +75,12 @@ pub unsafe fn fold_slab<T: Copy, F: Fold<T>>(
 /// numbers) or `ord` (integers, floats, and truth values as bytes). With a last part `of v => expression`, which maps
 /// an element to the type of the results, the classes are `real` and `all`; `all` names that type.
 macro_rules! reduce_loops {
-    (num $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ Num, T, None, $init, $a, $x, $e, v, v, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
-    (field $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ Field, T, None, $init, $a, $x, $e, v, v, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128) };
-    (ord $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ Num, T, None, $init, $a, $x, $e, v, v, Bool u8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
-    (real $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $map:expr) => { $crate::kernel::reduce::reduce_loops!(@ Real, T, None, $init, $a, $x, $e, $v, $map, F32 f32, F64 f64) };
-    (all $A:ident $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $map:expr) => { $crate::kernel::reduce::reduce_loops!(@ Element, $A, Some(<$A as $crate::dtype::Element>::DTYPE), $init, $a, $x, $e, $v, $map, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128) };
-    (@ $Trait:ident, $A:ident, $out:expr, $init:expr, $a:ident, $x:ident, $e:expr, $v:ident, $map:expr, $($V:ident $t:ty),*) => {{
+    (num $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ same Num, T, None, $init, $a, $x, $e, v, v, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (field $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ same Field, T, None, $init, $a, $x, $e, v, v, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128) };
+    (ord $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ same Num, T, None, $init, $a, $x, $e, v, v, Bool u8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
+    (real $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $map:expr) => { $crate::kernel::reduce::reduce_loops!(@ mapped Real, T, None, $init, $a, $x, $e, $v, $map, F32 f32, F64 f64) };
+    (all $A:ident $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $map:expr) => { $crate::kernel::reduce::reduce_loops!(@ mapped Element, $A, Some(<$A as $crate::dtype::Element>::DTYPE), $init, $a, $x, $e, $v, $map, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128) };
+    (@ $combines:ident $Trait:ident, $A:ident, $out:expr, $init:expr, $a:ident, $x:ident, $e:expr, $v:ident, $map:expr, $($V:ident $t:ty),*) => {{
         #[allow(unused_imports)]
         use $crate::{dtype::{Bool8, DType, Element, c64, c128}, kernel::{num::{Field, Num, Plain, Real}, reduce}};
         #[derive(Clone, Copy)]
@@ -95,14 +95,22 @@ macro_rules! reduce_loops {
             fn combine(self, $a: $A, $x: $A) -> $A { $e }
         }
         let mut loops: [Option<reduce::ReduceLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
-        let mut combines: [Option<reduce::ReduceLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         $(
             // SAFETY: `apply` passes arrays of the dtype that it looked up.
             loops[DType::$V as usize] = Some(|s, x, out| unsafe { reduce::fold_slab::<$t, _>(This, s, x, out) });
+        )*
+        let combines = $crate::kernel::reduce::reduce_loops!(@combines $combines loops $($V $t),*);
+        &reduce::ReduceLoops { loops, combines, out: $out }
+    }};
+    // The results are folded like elements where elements are not mapped.
+    (@combines same $loops:ident $($V:ident $t:ty),*) => { $loops };
+    (@combines mapped $loops:ident $($V:ident $t:ty),*) => {{
+        let mut combines: [Option<reduce::ReduceLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
+        $(
             // SAFETY: as above, for the dtype of the results.
             combines[DType::$V as usize] = Some(|s, x, out| unsafe { reduce::fold_slab(reduce::pairwise::Results(This, std::marker::PhantomData::<$t>), s, x, out) });
         )*
-        &reduce::ReduceLoops { loops, combines, out: $out }
+        combines
     }};
 }
 pub(crate) use reduce_loops;
