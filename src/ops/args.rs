@@ -62,7 +62,10 @@ pub enum Lit {
 /// One element of an index expression `x[...]`.
 #[derive(Clone)]
 pub enum Index {
+    /// An integer, which beside index arrays counts as one of them, as in NumPy.
     Int(i64),
+    /// An integer that is applied before the index arrays, as in PyTorch and Paddle.
+    Select(i64),
     Slice {
         start: Option<i64>,
         stop: Option<i64>,

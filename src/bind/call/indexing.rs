@@ -57,6 +57,13 @@ fn index_of(key: &Bound<'_, PyAny>, dialect: Dialect) -> PyResult<Vec<Index>> {
                 *part = Index::Int(i);
             }
         }
+        if parts.iter().any(|part| matches!(part, Index::Tensor(_))) {
+            for part in &mut parts {
+                if let Index::Int(i) = *part {
+                    *part = Index::Select(i);
+                }
+            }
+        }
     }
     Ok(parts)
 }

@@ -243,8 +243,8 @@ impl Dialect {
         self == Dialect::Torch
     }
 
-    /// A 0-d tensor of integers as an index: acts like a Python integer, so that the result is a view (torch, Paddle),
-    /// or like an array.
+    /// An integer as an index, also a 0-d tensor: is applied before index arrays, and alone makes a view (torch, Paddle);
+    /// or a Python integer counts as an index array beside others, and a tensor always does.
     pub fn numbers_select(self) -> bool {
         self != Dialect::Native
     }

@@ -95,10 +95,11 @@ impl Expression {
                     adjacency.array();
                     at.get_or_insert(shown.len());
                 }
+                Index::Select(_) => {}
                 _ => adjacency.other(),
             }
             match i {
-                Index::Int(i) => {
+                Index::Int(i) | Index::Select(i) => {
                     let n = dims[axis] as i64;
                     if *i < -n || *i >= n {
                         bail!(Index, op, "index {i} is out of bounds for axis {axis} with size {n}");
