@@ -297,7 +297,46 @@ def _cumulative(
     return native.concat([native.broadcast_to(start, shape), found], axis)
 
 
+_SAME = [
+    "airy_ai",
+    "betaln",
+    "cbrt",
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+    "exp2",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "log_ndtr",
+    "logit",
+    "multigammaln",
+    "ndtr",
+    "ndtri",
+    "psi",
+    "sinc",
+    "xlog1py",
+    "xlogy",
+]
+_OTHERS = {
+    "expit": "sigmoid",
+    "j0": "bessel_j0",
+    "j1": "bessel_j1",
+    "k0": "modified_bessel_k0",
+    "k0e": "scaled_modified_bessel_k0",
+    "k1": "modified_bessel_k1",
+    "k1e": "scaled_modified_bessel_k1",
+    "log_expit": "log_sigmoid",
+    "y0": "bessel_y0",
+    "y1": "bessel_y1",
+}
+_NAMES = _OTHERS | {name: name for name in _SAME}
 #: The functions of ``scipy.special`` that this library has. SciPy looks here where ``SCIPY_ARRAY_API`` is set.
-special = SimpleNamespace(
-    erf=native.erf, exp2=native.exp2, expit=native.sigmoid, log_expit=native.log_sigmoid, logit=native.logit
-)
+special = SimpleNamespace(**{name: getattr(native, own) for name, own in _NAMES.items()})

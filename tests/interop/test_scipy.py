@@ -13,7 +13,20 @@ import scipy.linalg
 from ferrograd import func
 
 #: The functions of ``scipy.special`` that have a counterpart here, or that SciPy writes in the array API.
-SPECIAL = {"erf", "exp2", "expit", "logit", "rel_entr", "xlogy"}
+SPECIAL = {
+    "erf",
+    "exp2",
+    "expit",
+    "gammaln",
+    "i0e",
+    "k1",
+    "logit",
+    "ndtri",
+    "psi",
+    "rel_entr",
+    "xlogy",
+    "y0",
+}
 
 
 @pytest.fixture(scope="module")
