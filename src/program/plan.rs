@@ -10,9 +10,10 @@ use super::parts::{Group, Id, Origin, Step, Value, Work};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::kernel::broadcast::{dense_order, inverse, joined};
-use crate::kernel::pointwise::cluster::{Cluster, Instruction, Operand, Read, Reading, Walk, Write};
-use crate::kernel::pointwise::numbers::{Arithmetic, KINDS, kind_number};
-use crate::kernel::pointwise::row::{Loop, Row};
+use crate::kernel::pointwise::arithmetic::Arithmetic;
+use crate::kernel::pointwise::cluster::{Cluster, Read, Reading, Walk, Write};
+use crate::kernel::pointwise::numbers::{KINDS, kind_number};
+use crate::kernel::pointwise::row::{Instruction, Loop, Operand, Row};
 use crate::shape::Dims;
 
 /// A step that computes element by element.

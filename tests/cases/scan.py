@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.integrate import cumulative_trapezoid
+from scipy.integrate import cumulative_trapezoid, trapezoid
 
 from tests.cases import Case, normal
 
@@ -59,10 +59,10 @@ CASES = [
     Case("cummax", (np.array([1, 3, 2, 3]),), ref=running(np.greater_equal, np.maximum), order=0),
     *[Case("logcumsumexp", (X,), kw, ref=np.logaddexp.accumulate) for kw in ({"axis": 0}, {"axis": -1})],
     Case("logcumsumexp", (np.array([-np.inf, 0.5, -np.inf, 800.0, -3.0]),), ref=np.logaddexp.accumulate, order=0),
-    Case("trapezoid", (X,), ref=np.trapezoid),
-    Case("trapezoid", (X,), {"dx": 0.5, "axis": 0}, ref=np.trapezoid),
-    Case("trapezoid", (X, normal(X.shape[1], seed=1)), {"axis": 1}, ref=np.trapezoid),
-    Case("trapezoid", (X, normal(*X.shape, seed=1)), ref=np.trapezoid),
+    Case("trapezoid", (X,), ref=trapezoid),
+    Case("trapezoid", (X,), {"dx": 0.5, "axis": 0}, ref=trapezoid),
+    Case("trapezoid", (X, normal(X.shape[1], seed=1)), {"axis": 1}, ref=trapezoid),
+    Case("trapezoid", (X, normal(*X.shape, seed=1)), ref=trapezoid),
     Case("cumulative_trapezoid", (X,), ref=cumulative_trapezoid),
     Case("cumulative_trapezoid", (X, normal(X.shape[1], seed=1)), {"axis": 1}, ref=cumulative_trapezoid),
 ]

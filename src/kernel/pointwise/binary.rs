@@ -11,7 +11,7 @@ use crate::kernel::broadcast::{BroadcastIter, common_order, inverse, is_stepwise
 use crate::kernel::fast::Fast;
 use crate::kernel::num::{Field, Num};
 use crate::kernel::par::{self, SendPtr};
-use crate::kernel::pointwise::numbers::Arithmetic;
+use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::unary::Scalars;
 use crate::kernel::pointwise::zero_division;
 use crate::kernel::simd;

@@ -12,7 +12,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::pointwise::numbers::Numbers;
-use crate::kernel::pointwise::row::{Loop, Row};
+use crate::kernel::pointwise::row::{Instruction, Loop, Operand};
 use crate::memory::NoMemory;
 use crate::shape::{self, Dims, Strides};
 
@@ -26,22 +26,6 @@ const ADDRESSES: usize = 4096;
 const CELLS: usize = 1 << 16;
 /// What the address of a register is a multiple of, in bytes: the alignment of every element.
 const ALIGNMENT: usize = 8;
-
-/// An operand of an instruction.
-#[derive(Clone, Copy, Default)]
-pub struct Operand {
-    /// The index of its address: those of `reads` come first, then those of `writes`, then the registers.
-    pub address: u16,
-    /// Whether each element has its own number (1), or the first number is that of all elements (0).
-    pub step: u8,
-}
-
-/// A formula, its operands, and the index of the address where its results go.
-pub struct Instruction {
-    pub row: Row,
-    pub from: [Operand; 3],
-    pub to: u16,
-}
 
 /// In which order a cluster reads an array.
 pub enum Reading {

@@ -1,5 +1,6 @@
 //! Elementwise kernels: tables of loops by dtype, and the functions that run them over broadcast arrays.
 
+pub mod arithmetic;
 pub mod binary;
 pub mod cast;
 pub mod cluster;

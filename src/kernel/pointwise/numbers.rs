@@ -5,19 +5,10 @@ use std::ops::Range;
 
 use crate::dtype::DType;
 use crate::kernel::num::Field;
+use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
-use crate::kernel::pointwise::cluster::Instruction;
-use crate::kernel::pointwise::row::{Loop, Row};
+use crate::kernel::pointwise::row::{Instruction, Loop, Row};
 use crate::kernel::pointwise::unary::{UnaryLoops, unary_loops};
-
-/// A formula that takes less time than a call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Arithmetic {
-    Add,
-    Subtract,
-    Multiply,
-    Negate,
-}
 
 macro_rules! table {
     ($Loops:ident, $arithmetic:ident, $loops:expr) => {{
@@ -118,8 +109,8 @@ impl Numbers {
             // SAFETY: as the function's `# Safety` section requires; the numbers of a run are of its type.
             unsafe {
                 match run.kind {
-                    Some((arithmetic, Float::F32)) => arithmetic.run::<f32>(list, cells),
-                    Some((arithmetic, Float::F64)) => arithmetic.run::<f64>(list, cells),
+                    Some((arithmetic, Float::F32)) => computed::<f32>(arithmetic, list, cells),
+                    Some((arithmetic, Float::F64)) => computed::<f64>(arithmetic, list, cells),
                     None => {
                         instructions[run.instructions.clone()].iter().for_each(|i| called(i, cells));
                     }
@@ -148,24 +139,24 @@ unsafe fn called(i: &Instruction, cells: *mut u64) {
     }
 }
 
-impl Arithmetic {
-    /// # Safety
-    /// As [`Numbers::run`], and the numbers are of type `T`.
-    unsafe fn run<T: Field>(self, list: &[Cells], cells: *mut u64) {
-        // SAFETY: as the function's `# Safety` section requires.
-        unsafe {
-            match self {
-                Arithmetic::Add => each(list, cells, |x: T, y| x.add(y)),
-                Arithmetic::Subtract => each(list, cells, |x: T, y| x.sub(y)),
-                Arithmetic::Multiply => each(list, cells, |x: T, y| x.mul(y)),
-                Arithmetic::Negate => each(list, cells, |x: T, _| x.neg()),
-            }
+/// Runs instructions of one kind.
+///
+/// # Safety
+/// As [`Numbers::run`], and the numbers are of type `T`.
+unsafe fn computed<T: Field>(arithmetic: Arithmetic, list: &[Cells], cells: *mut u64) {
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe {
+        match arithmetic {
+            Arithmetic::Add => each(list, cells, |x: T, y| x.add(y)),
+            Arithmetic::Subtract => each(list, cells, |x: T, y| x.sub(y)),
+            Arithmetic::Multiply => each(list, cells, |x: T, y| x.mul(y)),
+            Arithmetic::Negate => each(list, cells, |x: T, _| x.neg()),
         }
     }
 }
 
 /// # Safety
-/// As [`Arithmetic::run`].
+/// As [`computed`].
 #[inline(always)]
 unsafe fn each<T: Copy>(list: &[Cells], cells: *mut u64, f: impl Fn(T, T) -> T) {
     let Some(first) = list.first() else { return };

@@ -3,8 +3,8 @@
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops};
-use crate::kernel::pointwise::numbers::Arithmetic;
 use crate::kernel::pointwise::ternary::{self, TernaryLoop, TernaryLoops};
 use crate::kernel::pointwise::unary::{Scalars, UnaryLoop, UnaryLoops};
 
@@ -24,6 +24,22 @@ pub struct Row {
     /// The dtype of the results.
     pub out: DType,
     pub arithmetic: Option<Arithmetic>,
+}
+
+/// An operand of an instruction.
+#[derive(Clone, Copy, Default)]
+pub struct Operand {
+    /// The index of its address: what a cluster reads comes first, then what it writes, then its registers.
+    pub address: u16,
+    /// Whether each element has its own number (1), or the first number is that of all elements (0).
+    pub step: u8,
+}
+
+/// A formula, its operands, and the index of the address where its results go.
+pub struct Instruction {
+    pub row: Row,
+    pub from: [Operand; 3],
+    pub to: u16,
 }
 
 impl Row {

@@ -7,7 +7,7 @@ use crate::kernel::broadcast::{dense_order, inverse};
 use crate::kernel::fast::Fast;
 use crate::kernel::num::{Field, Num};
 use crate::kernel::par::{self, SendPtr};
-use crate::kernel::pointwise::numbers::Arithmetic;
+use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::simd;
 
 /// Scalar parameters of a formula.

@@ -1,0 +1,9 @@
+//! The formulas that take less time than a call.
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arithmetic {
+    Add,
+    Subtract,
+    Multiply,
+    Negate,
+}
