@@ -34,3 +34,14 @@ def test_all_unsafe_code_has_a_test() -> None:
     table = page.unsafe()
     named = set(re.findall(r"`([^`]+)`", table))
     assert all(part in named and (ROOT / test).exists() for part, test in page.UNSAFE.items()), table
+
+
+def test_the_page_has_every_promise_and_library() -> None:
+    text = (ROOT / "docs/reliability.md").read_text("utf8")
+    for row in page.ROWS.values():
+        assert f"| {row.promise} |" in text, row.promise
+        assert page.held(row) in text
+    for heading in page.HEADINGS.values():
+        assert f"| {heading} |" in text
+    for name in ("torch", "paddlepaddle", "jax"):
+        assert name in text.partition("## Promises")[0]
