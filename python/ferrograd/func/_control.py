@@ -96,6 +96,8 @@ def scan(
     if len(sizes) > 1:
         raise ShapeError(f"scan: xs and length have different numbers of steps: {sorted(sizes)}")
     n = sizes.pop()
+    if n < 0:
+        raise ArgumentError(f"scan: length is a number of steps, not {n}")
     if checkpoint is not None and checkpoint < 1:
         raise ArgumentError(f"scan: checkpoint is None or a positive number of steps, not {checkpoint}")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ferrograd import _public
 from ferrograd._arguments import tensor as _tensor
+from ferrograd._arguments import typed as _typed
 from ferrograd._autograd.modes import no_grad as _no_grad
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as _ops
@@ -14,6 +15,7 @@ from ferrograd._nn import reparametrized as _reparametrized
 from ferrograd._optim import steps as _steps
 from ferrograd.paddle.nn.layer.common import Linear
 from ferrograd.paddle.nn.layer.conv import _ConvTranspose
+from ferrograd.paddle.nn.layer.layers import Layer as _Layer
 
 __all__ = [
     "clip_grad_norm_",
@@ -45,7 +47,8 @@ def parameters_to_vector(parameters: Iterable[Tensor], name: str | None = None) 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Any], name: str | None = None) -> None:
     """Gives the parameters the values in a vector. Nothing is recorded."""
-    vec, many = _tensor(vec, "vector_to_parameters", "vec"), list(parameters)
+    vec = _tensor(vec, "vector_to_parameters", "vec")
+    many: list[Any] = [_tensor(p, "vector_to_parameters", "each parameter") for p in parameters]
     sizes = [int(p.size) for p in many]
     if list(vec.shape) != [sum(sizes)]:
         raise ArgumentError(f"vector_to_parameters: {sum(sizes)} elements are wanted, not {list(vec.shape)}")
@@ -59,6 +62,7 @@ def _is_taken(layer: Any, kind: type, name: str) -> bool:
     return any(isinstance(h, kind) and h.name == name for h in layer._forward_pre_hooks.values())  # type: ignore[attr-defined]
 
 
+@_typed(layer=_Layer, name=str)
 def weight_norm(layer: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """Replaces a weight by two parameters, its length ``weight_g`` and its direction ``weight_v``.
 
@@ -82,6 +86,7 @@ def weight_norm(layer: Any, name: str = "weight", dim: int | None = 0) -> Any:
     return layer
 
 
+@_typed(layer=_Layer, name=str)
 def remove_weight_norm(layer: Any, name: str = "weight") -> Any:
     """Makes one parameter of the two that :func:`weight_norm` made."""
     for number, hook in list(layer._forward_pre_hooks.items()):
@@ -97,6 +102,7 @@ def remove_weight_norm(layer: Any, name: str = "weight") -> Any:
     raise ValueError(f"weight_norm of '{name}' not found in {layer}")
 
 
+@_typed(layer=_Layer, name=str)
 def spectral_norm(
     layer: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Any:

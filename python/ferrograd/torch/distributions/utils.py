@@ -6,8 +6,10 @@ from functools import cached_property as lazy_property
 from typing import Any
 
 from ferrograd import _public
+from ferrograd._arguments import typed
+from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
-from ferrograd._distributions.discrete import _clipped as clamp_probs
+from ferrograd._distributions.discrete import _clipped
 from ferrograd._distributions.distribution import broadcast_all, sum_last
 
 __all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits"]
@@ -18,9 +20,16 @@ def logits_to_probs(logits: Any, is_binary: bool = False) -> Any:
     return ops.sigmoid(logits) if is_binary else ops.softmax(logits, -1)
 
 
+@typed(probs=Tensor)
+def clamp_probs(probs: Any) -> Any:
+    """The probabilities, kept from 0 and 1 by the epsilon of their dtype."""
+    return _clipped(probs)
+
+
+@typed(probs=Tensor)
 def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
     """``log(p / (1 - p))`` for one probability, else ``log(p)``, where p is kept from 0 and 1."""
-    p = clamp_probs(probs)
+    p = _clipped(probs)
     return ops.log(p) - ops.log1p(-p) if is_binary else ops.log(p)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
@@ -184,6 +185,7 @@ class SyncBatchNorm(_BatchNorm):
         return module
 
 
+@typed(root=Module)
 def replace_all_batch_norm_modules_(root: Module) -> Module:
     """Makes all batch normalizations of a module use the statistics of the batch, in place, as ``vmap`` needs it."""
     for module in root.modules():

@@ -5,12 +5,27 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from ferrograd._arguments import typed
+from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
 from ferrograd.torch.nn.parameter import Parameter
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
 
+_OPTIONAL: Any = (Tensor, type(None))
+_NORM: dict[str, Any] = {"bn_rm": Tensor, "bn_rv": Tensor, "bn_eps": (float, int), "bn_w": _OPTIONAL, "bn_b": _OPTIONAL}
 
+
+@typed(
+    conv_w=Tensor,
+    conv_b=_OPTIONAL,
+    bn_rm=Tensor,
+    bn_rv=Tensor,
+    bn_eps=(float, int),
+    bn_w=_OPTIONAL,
+    bn_b=_OPTIONAL,
+    transpose=bool,
+)
 def fuse_conv_bn_weights(
     conv_w: Any,
     conv_b: Any,
@@ -47,6 +62,9 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     return _fused(conv, bn, transpose)
 
 
+@typed(
+    linear_w=Tensor, linear_b=_OPTIONAL, bn_rm=Tensor, bn_rv=Tensor, bn_eps=(float, int), bn_w=_OPTIONAL, bn_b=_OPTIONAL
+)
 def fuse_linear_bn_weights(
     linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any
 ) -> tuple[Parameter, Parameter]:
