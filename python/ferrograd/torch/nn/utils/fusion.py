@@ -8,6 +8,7 @@ from typing import Any
 from ferrograd._arguments import typed
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
+from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
@@ -57,6 +58,7 @@ def _fused(layer: Any, bn: Any, transpose: bool) -> Any:
     return fused
 
 
+@typed(conv=Module, bn=Module)
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     """A convolution that computes ``bn(conv(x))``. Both are in evaluation mode."""
     return _fused(conv, bn, transpose)
@@ -72,6 +74,7 @@ def fuse_linear_bn_weights(
     return fuse_conv_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
 
 
+@typed(linear=Module, bn=Module)
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     """A linear layer that computes ``bn(linear(x))``. Both are in evaluation mode."""
     if bn.num_features not in (linear.out_features, 1):
