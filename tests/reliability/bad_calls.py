@@ -26,8 +26,8 @@ from tests.reliability.bad_arguments import MEMORY, PROMISED, Walk, brief, wrong
 ALLOWED = (*PROMISED, ValueError, BufferError, ImportError, OSError, NotImplementedError, Warning)
 
 #: Functions that read and write files would use any path they are given; ``spawn`` would start any number of processes.
-#: ``assert_close`` is there to raise AssertionError.
-LEFT_OUT = {"assert_close", "save", "load", "spawn"}
+#: ``assert_close`` and its older name are there to raise AssertionError.
+LEFT_OUT = {"assert_allclose", "assert_close", "save", "load", "spawn"}
 
 
 def modules() -> list[str]:
