@@ -19,8 +19,8 @@ pub(crate) fn computed(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result
     forward(op, ins, batch_ndim)
 }
 
-/// What a kernel throws, which is an interrupt or that memory has run out, is caught at the border to Python, and in a
-/// program in Rust here.
+/// A kernel throws an error when it is interrupted or memory has run out. The border to Python catches it; in a program
+/// in Rust this function does.
 #[inline(always)]
 fn forward(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
     if cfg!(feature = "python") {

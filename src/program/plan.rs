@@ -1,7 +1,7 @@
 //! How the steps of a program are run: those that compute element by element are gathered into clusters.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -12,7 +12,7 @@ use crate::dtype::DType;
 use crate::kernel::broadcast::{dense_order, inverse, joined};
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::cluster::{Cluster, Read, Reading, Walk, Write};
-use crate::kernel::pointwise::numbers::{KINDS, kind_number};
+use crate::kernel::pointwise::numbers::{Kind, kind};
 use crate::kernel::pointwise::row::{Instruction, Loop, Operand, Row};
 use crate::shape::Dims;
 
@@ -292,17 +292,21 @@ fn in_runs(memory: &Memory<'_>, members: Vec<(Step, Pointwise)>) -> Vec<(Step, P
             users[m].push(k);
         }
     }
-    let kind: Vec<usize> = members.iter().map(|(_, p)| kind_number(&p.row)).collect();
-    let mut ready = [const { Vec::new() }; KINDS];
-    (0..members.len()).rev().filter(|&k| waits[k] == 0).for_each(|k| ready[kind[k]].push(k));
+    let kinds: Vec<Kind> = members.iter().map(|(_, p)| kind(&p.row)).collect();
+    let mut ready: BTreeMap<Kind, Vec<usize>> = BTreeMap::new();
+    for k in (0..members.len()).rev().filter(|&k| waits[k] == 0) {
+        ready.entry(kinds[k]).or_default().push(k);
+    }
     let mut order = vec![];
-    while let Some(longest) = (0..KINDS).filter(|&q| !ready[q].is_empty()).max_by_key(|&q| ready[q].len()) {
-        while let Some(k) = ready[longest].pop() {
+    while let Some((&longest, _)) =
+        ready.iter().filter(|(_, list)| !list.is_empty()).max_by_key(|(_, list)| list.len())
+    {
+        while let Some(k) = ready.get_mut(&longest).and_then(Vec::pop) {
             order.push(k);
             for &user in users[k].iter().rev() {
                 waits[user] -= 1;
                 if waits[user] == 0 {
-                    ready[kind[user]].push(user);
+                    ready.entry(kinds[user]).or_default().push(user);
                 }
             }
         }

@@ -95,7 +95,7 @@ def sparse_coo_tensor(
     check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
 ) -> Tensor:
-    """The dense tensor with values at indices, of which there is a row for each axis. Values at one place are added.
+    """The dense tensor with values at indices. Each row of ``indices`` is for one axis. Values at one place are added.
 
     There is one layout: sparse tensors of torch are dense ones here, with the same results and more memory.
 

@@ -51,7 +51,7 @@ def _layers(
 ) -> tuple[Tensor, ...]:
     sizes = None
     if not isinstance(has_biases, bool | int):
-        # Of packed sequences come the numbers of those that run at each step, second; then all moves by one place.
+        # The second argument of packed sequences says how many run at each step, and the others move by one place.
         sizes = [int(n) for n in hx.tolist()]
         hx, params, has_biases = params, has_biases, num_layers
         num_layers, dropout, train, bidirectional = int(dropout), float(train), bidirectional, bool(batch_first)

@@ -1,4 +1,4 @@
-"""``torch.sparse``: products and sums of matrices, all of which are dense here; see ``torch.sparse_coo_tensor``."""
+"""``torch.sparse``: products and sums of matrices. All matrices are dense here; see ``torch.sparse_coo_tensor``."""
 
 from __future__ import annotations
 

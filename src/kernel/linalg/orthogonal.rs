@@ -51,8 +51,8 @@ impl<T: Scalar> Reflections<T> {
         Ok(())
     }
 
-    /// What the columns of the `basis` are multiplied by so that the diagonal of the triangle is real, with LAPACK's
-    /// signs: a reflection turns the real part of the element that it keeps.
+    /// The factors of the columns of the `basis` that make the diagonal of the triangle real, with LAPACK's signs: a
+    /// reflection turns the real part of the element that it keeps.
     fn phases(&self, basis: &Mat<T>) -> Result<Vec<T>, NoMemory> {
         let (m, k) = basis.shape();
         let mut phases = Vec::new();

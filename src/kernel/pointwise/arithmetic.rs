@@ -1,6 +1,6 @@
 //! The formulas that take less time than a call.
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Arithmetic {
     Add,
     Subtract,

@@ -31,7 +31,7 @@ pub struct BinaryLoops {
     pub out: Option<DType>,
     /// Whether integers are divided by the second operand.
     pub divides: bool,
-    /// What the formula is, if it takes less time than a call.
+    /// The formula, if it is one that takes less time than a call.
     pub arithmetic: Option<Arithmetic>,
 }
 

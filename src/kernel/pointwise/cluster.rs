@@ -116,7 +116,7 @@ pub struct Cluster {
 }
 
 /// Whether a cluster of `n` elements of at most `widest` bytes computes single numbers, which fit into cells.
-pub fn is_of_numbers(n: usize, widest: usize) -> bool {
+fn is_of_numbers(n: usize, widest: usize) -> bool {
     n == 1 && widest <= size_of::<u64>()
 }
 
@@ -125,8 +125,8 @@ pub fn is_of_numbers(n: usize, widest: usize) -> bool {
 struct Registers([MaybeUninit<u8>; REGISTERS]);
 
 impl Cluster {
-    /// Whether a cluster of `n` elements can have so many registers, each for elements of at most `widest` bytes, and so
-    /// many addresses in all.
+    /// Whether a cluster of `n` elements, of at most `widest` bytes each, has room for this many registers and, with
+    /// them, this many addresses.
     pub fn has_room(n: usize, widest: usize, registers: usize, addresses: usize) -> bool {
         if is_of_numbers(n, widest) {
             return addresses <= CELLS;

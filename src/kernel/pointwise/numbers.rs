@@ -27,30 +27,23 @@ pub const MULTIPLY: &BinaryLoops = table!(BinaryLoops, Multiply, binary_loops!(f
 pub const NEGATE: &UnaryLoops = table!(UnaryLoops, Negate, unary_loops!(field x => x.neg()));
 
 /// The type of all numbers of a run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Float {
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Float {
     F32,
     F64,
 }
 
-/// What the instructions of a run compute. `None` is called.
-type Kind = Option<(Arithmetic, Float)>;
+/// The formula of a run and the type of its numbers. None: its instructions are called as loops.
+pub type Kind = Option<(Arithmetic, Float)>;
 
-/// What tells runs apart.
-fn kind(row: &Row) -> Kind {
+/// The kind of run that a row can stand in.
+pub fn kind(row: &Row) -> Kind {
     let float = match row.out {
         DType::F32 => Float::F32,
         DType::F64 => Float::F64,
         _ => return None,
     };
     row.arithmetic.map(|arithmetic| (arithmetic, float))
-}
-
-/// The number of kinds, and the number of that of a row.
-pub const KINDS: usize = 9;
-
-pub fn kind_number(row: &Row) -> usize {
-    kind(row).map_or(KINDS - 1, |(arithmetic, float)| 2 * arithmetic as usize + float as usize)
 }
 
 /// The cells that an instruction reads and writes.

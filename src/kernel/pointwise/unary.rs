@@ -21,7 +21,7 @@ pub struct UnaryLoops {
     pub loops: [Option<UnaryLoop>; DTYPES],
     /// The dtype of the results (`None`: that of the input).
     pub out: Option<DType>,
-    /// What the formula is, if it takes less time than a call.
+    /// The formula, if it is one that takes less time than a call.
     pub arithmetic: Option<Arithmetic>,
 }
 

@@ -1,4 +1,4 @@
-"""``torch.nn.attention``: implementations of ``scaled_dot_product_attention``, of which there is one."""
+"""``torch.nn.attention``: torch's names for implementations of attention. This library has one implementation."""
 
 from __future__ import annotations
 
