@@ -84,7 +84,7 @@ type Work = fn(&Tensor) -> Result<Tensor>;
 fn square(x: &Tensor) -> Result<Tensor> {
     let n = x.dims()[0];
     let outer = x.reshape(&[-1, 1], None)?.matmul(&x.reshape(&[1, -1], None)?)?;
-    outer.add(&eye(n as i64, None, 0, None)?)
+    outer.add(&eye(n as i64, None, ferrograd::array::Item::Int(0), None)?)
 }
 
 /// What a program might do, each with the size of its vector.

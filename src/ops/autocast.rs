@@ -11,7 +11,9 @@ use crate::ops::movement::cast;
 
 /// Functions that compute in the half dtype.
 const HALF: &[&str] = &[
+    "addbmm",
     "addmm",
+    "baddbmm",
     "bmm",
     "conv1d",
     "conv2d",

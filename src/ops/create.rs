@@ -228,7 +228,8 @@ pub fn linspace(
     })?)))
 }
 
-/// Ones on the diagonal (the k-th above the main one), zeros elsewhere; square unless n_cols is given.
+/// Ones on the diagonal (the k-th above the main one), zeros elsewhere; square unless n_cols is given. k is any integer,
+/// and where it is too large for the matrix there are only zeros.
 ///
 /// ```python
 /// >>> fg.eye(2).tolist()
@@ -238,15 +239,23 @@ pub fn linspace(
 pub fn eye(
     n_rows: i64,
     #[default(None)] n_cols: Option<i64>,
-    #[default(0)] k: i64,
+    #[default(0)] k: Item,
     #[default(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
     let dtype = dtype.unwrap_or_else(default_float);
+    let k = match k {
+        // An integer of more than 128 bits arrives as a float.
+        Item::Float(f) if f.abs() > 1e38 => f as i128,
+        k => match integer(k) {
+            Some(k) => k,
+            None => bail!(Argument, "eye", "k is an integer"),
+        },
+    };
     let dims = sizes("eye", &[n_rows, n_cols.unwrap_or(n_rows)], dtype)?;
     dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("eye", &dims, |out| {
         out.fill(T::default());
         for row in 0..dims[0] {
-            let column = usize::try_from(row as i128 + i128::from(k)).unwrap_or(usize::MAX);
+            let column = usize::try_from(k.saturating_add(row as i128)).unwrap_or(usize::MAX);
             if column < dims[1] {
                 out[row * dims[1] + column] = T::from_i64(1);
             }

@@ -51,6 +51,8 @@ CASES = [
         "eye", lambda n_rows, n_cols, k, dtype: np.eye(n_rows, n_cols, k, dtype), n_rows=3, n_cols=2, k=-1, dtype="bool"
     ),
     made("eye", lambda n_rows, k, dtype: np.eye(n_rows, k=k, dtype=dtype), n_rows=2, k=-9, dtype="float64"),
+    made("eye", lambda n_rows, k, dtype: np.eye(n_rows, k=k, dtype=dtype), n_rows=2, k=2**70, dtype="float64"),
+    made("eye", lambda n_rows, k, dtype: np.eye(n_rows, k=k, dtype=dtype), n_rows=2, k=-(2**200), dtype="float64"),
     Case("set_default_dtype", (), {"dtype": "float32"}, order=0, note="tests/ops/test_create.py"),
     Case("get_default_dtype", (), order=0, note="tests/ops/test_create.py"),
 ]

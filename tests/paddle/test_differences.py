@@ -8,7 +8,7 @@ from ferrograd import paddle, torch
 BOTH = """bfloat16 bool byte char double float half int is_floating_point long positive set_ short type_as"""
 PADDLE = """
 _grad_ivar _inplace_version _zero_grads add allclose apply apply_ argmax argmin argwhere as_strided assign
-baddbmm bernoulli bitwise_left_shift bitwise_right_shift broadcast_tensors bucketize cauchy_ cdist
+bernoulli bitwise_left_shift bitwise_right_shift broadcast_tensors bucketize cauchy_ cdist
 cholesky_inverse cholesky_solve combinations concat cond corrcoef cov crop cross cummax cummin cumsum_ diag div
 divide dsplit eig eigvals eigvalsh equal_all exponential_ fill_diagonal_ fill_diagonal_tensor floor_mod frexp
 full_like gather gather_nd geometric_ get_strides histogram histogram_bin_edges histogramdd householder_product
@@ -23,7 +23,7 @@ tensor_split tensordot to_dlpack topk transpose triangular_solve unbind unfold u
 unique_consecutive unstack vander var vector_norm view vsplit zeros_like
 """
 TORCH = """
-add addbmm addcdiv addcmul addmv addr adjoint aminmax apply_ argwhere as_strided as_strided_scatter baddbmm
+add addcdiv addcmul adjoint aminmax apply_ argwhere as_strided as_strided_scatter
 bernoulli_ bucketize cauchy_ cdouble cfloat cholesky_inverse clamp_max clamp_min clone coalesce conj
 constant_pad_nd contiguous cuda cummax cummin div divide dot dsplit equal exponential_ fill fill_diagonal_ frexp
 gather geometric_ geqrf get_device gradient H histc histogramdd hsplit index_add index_put is_complex is_conj
@@ -40,12 +40,12 @@ view view_as vsplit where
 #: Those whose in-place forms are the dialect's own too.
 IN_PLACE = {
     paddle: """
-    add as_strided baddbmm bernoulli bitwise_left_shift bitwise_right_shift div divide fill_diagonal_tensor
+    add as_strided bernoulli bitwise_left_shift bitwise_right_shift div divide fill_diagonal_tensor
     floor_mod index_add index_fill logcumsumexp logit masked_scatter polygamma put_along_axis renorm reshape
     scale scatter squeeze sub subtract swapaxes swapdims t transpose view
     """,
     torch: """
-    add addbmm addcdiv addcmul addmv addr as_strided baddbmm clamp_max clamp_min conj div divide index_add
+    add addcdiv addcmul as_strided clamp_max clamp_min conj div divide index_add
     index_put log_softmax logit put scatter softmax squeeze sub t transpose true_divide view
     """,
 }

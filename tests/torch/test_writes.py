@@ -227,6 +227,10 @@ def test_other_methods_that_write() -> None:
     assert values(T.addr(source, v, w)) == [[4, 7], [9, 14]]
     assert values(T.baddbmm(t([np.nan]), source[None], source[None], beta=0)) == [[[7, 10], [15, 22]]]
     assert values(v.addmv_(source, w)) == values(v) == [14, 31]
+    nan: Any = t([np.nan, np.nan], True)
+    y = T.addmm(nan, mat1=source, mat2=source, beta=0)
+    assert values(y) == values(T.sparse.addmm(nan, source, source, beta=0)) == [[7, 10], [15, 22]]
+    assert values(torch.autograd.grad(y.sum(), nan)[0]) == [0, 0]
     assert values(t([1.0, 2.0]).where(torch.tensor([True, False]), 9)) == [1, 9]
 
 

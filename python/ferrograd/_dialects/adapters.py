@@ -17,12 +17,8 @@ SYNONYMS = (("dim", "axis"), ("keepdim", "keepdims"), ("input", "x"), ("other", 
 FIRST = ("x", "input", "arr", "tensor")
 #: Functions with an in-place form that the core does not have.
 IN_PLACE = {
-    "addbmm",
     "addcdiv",
     "addcmul",
-    "addmv",
-    "addr",
-    "baddbmm",
     "clamp_max",
     "clamp_min",
     "fill_diagonal_tensor",

@@ -18,7 +18,6 @@ __all__ = [
     "allclose",
     "argmax",
     "argmin",
-    "baddbmm",
     "broadcast_tensors",
     "concat",
     "cross",
@@ -87,13 +86,6 @@ def argmax(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: Any
 def argmin(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: Any = None) -> Tensor:
     """The index of the smallest element along an axis, or in the flat tensor."""
     return ops.cast(ops.argmin(x, axis, keepdim), dtype)
-
-
-def baddbmm(
-    input: Tensor, x: Tensor, y: Tensor, beta: float = 1.0, alpha: float = 1.0, name: str | None = None
-) -> Tensor:
-    """``beta * input + alpha * bmm(x, y)``."""
-    return ops.add(ops.multiply(input, beta), ops.multiply(ops.bmm(x, y), alpha))
 
 
 def broadcast_tensors(input: Sequence[Tensor], name: str | None = None) -> list[Tensor]:

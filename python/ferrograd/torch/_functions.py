@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ferrograd import _arguments
-from ferrograd._autograd.autocast import in_half
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd.torch._reductions import ValuesAndIndices
@@ -14,10 +13,7 @@ __all__ = [
     "add",
     "addcdiv",
     "addcmul",
-    "addmv",
-    "addr",
     "argwhere",
-    "baddbmm",
     "bucketize",
     "clamp_max",
     "clamp_min",
@@ -82,33 +78,11 @@ def addcmul(input: Tensor, tensor1: Any, tensor2: Tensor, *others: Any, value: f
     return ops.addcmul(input, tensor1, tensor2, value)
 
 
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """``beta * input + alpha * (mat @ vec)``."""
-    return _combined(input, ops.mv(mat, vec), beta, alpha)
-
-
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """``beta * input + alpha * outer(vec1, vec2)``."""
-    return _combined(input, ops.outer(vec1, vec2), beta, alpha)
-
-
 def argwhere(input: Tensor) -> Tensor:
     """The indices of the nonzero elements: a matrix with one row each."""
     if _arguments.tensor(input, "argwhere", "input").ndim:
         return ops.argwhere(input)
     return ops.zeros([int(bool(input.item())), 0], "int64")
-
-
-@in_half
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """``beta * input + alpha * bmm(batch1, batch2)``."""
-    return _combined(input, ops.bmm(batch1, batch2), beta, alpha)
-
-
-def _combined(input: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
-    """``beta * input + alpha * product``. With ``beta`` 0 the input is ignored, even if it is NaN."""
-    scaled = product if alpha == 1 else ops.multiply(product, alpha)
-    return ops.broadcast_to(scaled, product.shape) if beta == 0 else add(scaled, input, alpha=beta)
 
 
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:

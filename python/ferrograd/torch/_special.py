@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ferrograd import _arguments
-from ferrograd._autograd.autocast import in_float32, in_half
+from ferrograd._autograd.autocast import in_float32
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects import histograms
@@ -21,7 +21,6 @@ from ferrograd.linalg._standard import SlogdetResult
 from ferrograd.torch._reductions import ValuesAndIndices
 
 __all__ = [
-    "addbmm",
     "aminmax",
     "as_strided_scatter",
     "cdist",
@@ -90,16 +89,6 @@ class Unpacked(NamedTuple):
     P: Tensor
     L: Tensor
     U: Tensor
-
-
-@in_half
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """``beta * input + alpha * sum(bmm(batch1, batch2))`` with the sum over the batch."""
-    product: Tensor = ops.sum(ops.bmm(batch1, batch2), 0)
-    scaled = product if alpha == 1 else ops.multiply(product, alpha)
-    if beta == 0:
-        return ops.broadcast_to(scaled, product.shape)
-    return ops.add(scaled, input if beta == 1 else ops.multiply(input, beta))
 
 
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 from ferrograd import _public
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
+from ferrograd._core.native import addmm
 from ferrograd.torch._more import sparse_coo_tensor
 from ferrograd.torch._more import spmm as mm
 
@@ -21,12 +22,6 @@ def FloatTensor(indices: Any, values: Any, size: Any = None) -> Tensor:
 def DoubleTensor(indices: Any, values: Any, size: Any = None) -> Tensor:
     """:func:`torch.sparse_coo_tensor` of float64."""
     return sparse_coo_tensor(indices, values, size, dtype="float64")
-
-
-def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """``beta * mat + alpha * (mat1 @ mat2)``."""
-    product = ops.matmul(mat1, mat2) * alpha
-    return product if beta == 0 else mat * beta + product
 
 
 def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:

@@ -3,11 +3,14 @@
 use super::einsum::tensordot;
 use super::matmul::{inner_products, matmul, numbers};
 use crate::array::Item;
+use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::ops::entry::{Operand, Pairs, op};
 use crate::ops::movement::{conj, matrix_transpose, reshape_to, roll};
 use crate::ops::pointwise::arithmetic::{add, multiply, subtract};
+use crate::ops::pointwise::select::part;
+use crate::ops::reduce::sum;
 use crate::shape::{self, Dims};
 
 /// The products summed over the last axis of both: every row of x with every row of y.
@@ -94,17 +97,14 @@ fn ranks(op: &'static str, x: &Tensor, y: &Tensor, wanted: (usize, usize)) -> Re
 /// ```
 #[op(method)]
 pub fn bmm(x: &Tensor, y: &Tensor) -> Result<Tensor> {
-    ranks("bmm", x, y, (3, 3))?;
+    batches("bmm", x, y)
+}
+
+/// `bmm`, called by the function `op`.
+fn batches(op: &'static str, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    ranks(op, x, y, (3, 3))?;
     if x.dims()[0] != y.dims()[0] {
-        bail!(
-            Shape,
-            "bmm",
-            "{:?} @ {:?}: batches of {} and {}",
-            x.dims(),
-            y.dims(),
-            x.dims()[0],
-            y.dims()[0]
-        );
+        bail!(Shape, op, "{:?} @ {:?}: batches of {} and {}", x.dims(), y.dims(), x.dims()[0], y.dims()[0]);
     }
     matmul(x.into(), y.into())
 }
@@ -151,7 +151,20 @@ pub fn linear(
     }
 }
 
-/// beta * input + alpha * (x @ y); the input broadcasts.
+/// `beta * input + alpha * product`. With beta 0 the input is not read: its NaN has no effect, and its gradient is 0.
+fn combined(input: &Tensor, product: &Tensor, beta: Item, alpha: Item) -> Result<Tensor> {
+    let scaled = |t: &Tensor, by: Item| match by {
+        Item::Int(1) => Ok(t.clone()),
+        by => multiply(t.into(), Operand::Number(by)),
+    };
+    let input = match beta.to_f64() {
+        Some(0.0) => part(&Tensor::scalar_of(DType::Bool, 0.0), true, input)?,
+        _ => scaled(input, beta)?,
+    };
+    add((&input).into(), (&scaled(product, alpha)?).into())
+}
+
+/// beta * input + alpha * (x @ y); the input broadcasts. With beta 0 its values are ignored, even if they are NaN.
 ///
 /// ```python
 /// >>> fg.addmm(fg.ones(2), fg.ones((3, 4)), fg.ones((4, 2))).shape
@@ -165,11 +178,77 @@ pub fn addmm(
     #[default(1)] beta: Item,
     #[default(1)] alpha: Item,
 ) -> Result<Tensor> {
-    let scaled = |t: &Tensor, by: Item| match by {
-        Item::Int(1) => Ok(t.clone()),
-        by => multiply(t.into(), Operand::Number(by)),
-    };
-    add((&scaled(input, beta)?).into(), (&scaled(&matmul(x.into(), y.into())?, alpha)?).into())
+    combined(input, &matmul(x.into(), y.into())?, beta, alpha)
+}
+
+/// beta * input + alpha * (x @ y) for a matrix x and a vector y. With beta 0 the input is ignored, as in `addmm`.
+///
+/// ```python
+/// >>> fg.addmv(fg.ones(3), fg.ones((3, 4)), fg.ones(4)).tolist()
+/// [5.0, 5.0, 5.0]
+/// ```
+#[op(in_place)]
+pub fn addmv(
+    input: &Tensor,
+    x: &Tensor,
+    y: &Tensor,
+    #[default(1)] beta: Item,
+    #[default(1)] alpha: Item,
+) -> Result<Tensor> {
+    ranks("addmv", x, y, (2, 1))?;
+    combined(input, &matmul(x.into(), y.into())?, beta, alpha)
+}
+
+/// beta * input + alpha * outer(x, y). With beta 0 the input is ignored, as in `addmm`.
+///
+/// ```python
+/// >>> fg.addr(fg.zeros((2, 1)), fg.ones(2), fg.ones(1)).tolist()
+/// [[1.0], [1.0]]
+/// ```
+#[op(in_place)]
+pub fn addr(
+    input: &Tensor,
+    x: &Tensor,
+    y: &Tensor,
+    #[default(1)] beta: Item,
+    #[default(1)] alpha: Item,
+) -> Result<Tensor> {
+    combined(input, &outer(x, y)?, beta, alpha)
+}
+
+/// beta * input + alpha * bmm(x, y). With beta 0 the input is ignored, as in `addmm`.
+///
+/// ```python
+/// >>> fg.baddbmm(fg.ones(2), fg.ones((5, 3, 4)), fg.ones((5, 4, 2))).shape
+/// (5, 3, 2)
+/// ```
+#[op(in_place)]
+pub fn baddbmm(
+    input: &Tensor,
+    x: &Tensor,
+    y: &Tensor,
+    #[default(1)] beta: Item,
+    #[default(1)] alpha: Item,
+) -> Result<Tensor> {
+    combined(input, &batches("baddbmm", x, y)?, beta, alpha)
+}
+
+/// beta * input + alpha * Σ_b x[b] @ y[b]: as baddbmm, summed over the batch.
+///
+/// ```python
+/// >>> fg.addbmm(fg.zeros(1), fg.ones((5, 1, 4)), fg.ones((5, 4, 1))).item()
+/// 20.0
+/// ```
+#[op(in_place)]
+pub fn addbmm(
+    input: &Tensor,
+    x: &Tensor,
+    y: &Tensor,
+    #[default(1)] beta: Item,
+    #[default(1)] alpha: Item,
+) -> Result<Tensor> {
+    let products = batches("addbmm", x, y)?;
+    combined(input, &sum(&products, Some(&[0]), false, Some(products.dtype()))?, beta, alpha)
 }
 
 /// The cross product of vectors along an axis, which has size 3 in both; the other axes broadcast.

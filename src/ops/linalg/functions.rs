@@ -6,7 +6,7 @@ use super::norms::norm;
 use super::parts::{columns, epsilon};
 use super::solve::{identity, inv, inverse_or_nan, solve};
 use super::svd::svdvals;
-use crate::array::Array;
+use crate::array::{Array, Item};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, only};
@@ -378,7 +378,12 @@ pub fn lstsq(x: &Tensor, y: &Tensor, #[default(None)] rcond: Option<f64>) -> Res
 fn reflected(x: &Tensor, tau: &Tensor, y: &Tensor, forward: bool) -> Result<Tensor> {
     let k = *tau.dims().last().expect("a list");
     let low = super::parts::weigh(&columns(x, 0, k)?, 1.0, 0.0, 0.0)?;
-    let ones = crate::ops::create::eye(x.dims()[x.rank() - 2] as i64, Some(k as i64), 0, Some(x.dtype()))?;
+    let ones = crate::ops::create::eye(
+        x.dims()[x.rank() - 2] as i64,
+        Some(k as i64),
+        Item::Int(0),
+        Some(x.dtype()),
+    )?;
     let vectors = low + ones;
     let tau = &if forward { conj(tau)? } else { tau.clone() };
     let mut out = y.clone();
@@ -425,7 +430,7 @@ pub fn householder_product(x: &Tensor, tau: &Tensor) -> Result<Tensor> {
     if n > m {
         bail!(Shape, OP, "{:?} has more columns than rows", x.dims());
     }
-    let start = crate::ops::create::eye(m as i64, Some(n as i64), 0, Some(x.dtype()))?;
+    let start = crate::ops::create::eye(m as i64, Some(n as i64), Item::Int(0), Some(x.dtype()))?;
     // Zeros that keep the result a function of x, also without a reflection.
     let lead = super::parts::weigh(&x, 0.0, 0.0, 0.0)? + start;
     reflected(&x, &tau, &lead, false)

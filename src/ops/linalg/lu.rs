@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::parts::{beside_each_other, columns, weigh};
 use super::solve::{identity, triangle};
-use crate::array::Array;
+use crate::array::{Array, Item};
 use crate::dtype::{DType, DTypeKind};
 use crate::error::{Result, bail};
 use crate::graph::{
@@ -104,7 +104,7 @@ fn permutation(rows: &Tensor, dtype: DType) -> Result<Tensor> {
 fn triangles(both: &Tensor) -> Result<(Tensor, Tensor)> {
     let (m, n) = matrix("lu_unpack", both)?;
     let k = m.min(n);
-    let ones = eye(m as i64, Some(k as i64), 0, Some(both.dtype()))?;
+    let ones = eye(m as i64, Some(k as i64), Item::Int(0), Some(both.dtype()))?;
     let low = weigh(&columns(both, 0, k)?, 1.0, 0.0, 0.0)? + ones;
     Ok((low, weigh(&narrow(both, -2, 0, k as i64)?, 0.0, 1.0, 1.0)?))
 }
