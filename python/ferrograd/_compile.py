@@ -15,9 +15,9 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._autograd.function import Function
-from ferrograd._autograd.gradients import grad
 from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import FreedGraphError, Tensor
+from ferrograd._dialects.numbers import NATIVE
 from ferrograd._tree import children, rebuilt
 
 __all__ = ["CacheInfo", "CompileError", "CompiledFunction", "compile", "forget"]
@@ -284,7 +284,7 @@ class _Gradient(Function):
             result = ctx.call.function()
         outs = [x for x in _leaves(result) if isinstance(x, Tensor)]
         ends = [outs[i] for i in ctx.call.program.tracked]
-        return (None, *grad(ends, ctx.leaves, seeds, create_graph=records, allow_unused=True))
+        return (None, *_core.grad(ends, ctx.leaves, seeds, NATIVE, create_graph=records, stops=True))
 
 
 class _Leaf:
@@ -503,7 +503,7 @@ class CompiledFunction(_core.CompiledCalls):
                 inputs = tracer.leaves()
                 ends = [outs[i] for i in tracked]
                 try:
-                    grads = grad(ends, inputs, tracer.seeds(ends), allow_unused=True, retain_graph=True)
+                    grads = _core.grad(ends, inputs, tracer.seeds(ends), NATIVE, retain_graph=True, stops=True)
                 except FreedGraphError:
                     # The function has used the graph up; only values leave it.
                     tracked, inputs, grads = [], [], None

@@ -37,6 +37,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     transform::forward::add(m)?;
     transform::calls::add(m)?;
     transform::program::add(m)?;
+    transform::host::add(m)?;
     transform::vmap::add(m)?;
     function::call::add(m)?;
     tensor::create::add(m)?;

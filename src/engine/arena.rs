@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::request::Request;
@@ -102,8 +102,12 @@ impl<'a> Arena<'a> {
         };
         let mut index = Index::default();
         let blocked = |e: &Edge| !request.blocked.is_empty() && request.blocked.iter().any(|b| b.is_same(e));
+        let ends: FxHashSet<*const Node> = match request.stops {
+            true => request.wanted.iter().map(|e| Arc::as_ptr(&e.node)).collect(),
+            false => FxHashSet::default(),
+        };
         for (root, _) in request.roots.iter().filter(|(root, _)| !blocked(root)) {
-            arena.walk(&root.node, &mut index, &blocked)?;
+            arena.walk(&root.node, &mut index, &blocked, &ends)?;
         }
         let slot = |e: &Edge| {
             let node = index.get(&Arc::as_ptr(&e.node)).filter(|_| !blocked(e));
@@ -119,6 +123,7 @@ impl<'a> Arena<'a> {
         root: &'a Arc<Node>,
         index: &mut Index,
         blocked: &impl Fn(&Edge) -> bool,
+        ends: &FxHashSet<*const Node>,
     ) -> Result<(), NoMemory> {
         if index.insert(Arc::as_ptr(root), NONE).is_some_and(|old| {
             index.insert(Arc::as_ptr(root), old);
@@ -151,7 +156,8 @@ impl<'a> Arena<'a> {
                 continue;
             };
             let at = (frame.start + frame.next) as usize;
-            let Some(edge) = edge.as_ref().filter(|e| !blocked(e)) else {
+            let is_end = !ends.is_empty() && ends.contains(&Arc::as_ptr(node));
+            let Some(edge) = edge.as_ref().filter(|e| !is_end && !blocked(e)) else {
                 frame.next += 1;
                 continue;
             };

@@ -19,6 +19,8 @@ pub struct Request<'a> {
     pub accumulates: bool,
     /// Values that no gradient flows into.
     pub blocked: Vec<Edge>,
+    /// Whether no gradient flows through a wanted value to what it was computed from.
+    pub stops: bool,
     /// Whether the nodes keep what they save.
     pub retain_graph: bool,
     /// Whether the pass is recorded, so that the gradients can be differentiated.

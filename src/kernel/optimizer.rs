@@ -11,7 +11,8 @@ use crate::kernel::simd;
 pub struct Sgd {
     pub rate: f64,
     pub momentum: f64,
-    pub dampening: f64,
+    /// What the gradient is multiplied by before it is added to the buffer.
+    pub fresh: f64,
     pub nesterov: bool,
     /// The weight decay: this times the parameter is added to the gradient.
     pub decay: f64,
@@ -20,21 +21,22 @@ pub struct Sgd {
 /// Adam (D. Kingma, J. Ba, 2015), and AdamW (I. Loshchilov, F. Hutter, 2019) where the decay is decoupled.
 #[derive(Clone, Copy, Debug)]
 pub struct Adam {
-    pub rate: f64,
+    /// The learning rate, corrected for the bias of the mean of the gradient towards zero.
+    pub speed: f64,
+    /// The root of what corrects the mean of the squared gradient.
+    pub root: f64,
+    /// What the parameter is multiplied by first, where the decay is decoupled.
+    pub shrink: f64,
     pub betas: (f64, f64),
     pub epsilon: f64,
+    /// The weight decay: this times the parameter is added to the gradient.
     pub decay: f64,
-    /// Whether the decay shrinks the parameter itself instead of being added to the gradient.
-    pub decoupled: bool,
-    /// The number of this step, from 1.
-    pub step: f64,
 }
 
-/// `b = momentum b + (1 - dampening) g`, or `b = g` on the first step, when `b` is zero. Then `p -= rate (g +
-/// momentum b)` with `nesterov`, else `p -= rate b`. Without momentum there is no `b`.
-pub fn sgd<T: Plain + Send + Sync>(rule: Sgd, first: bool, p: &mut [T], g: &[T], buffer: Option<&mut [T]>) {
-    let fresh = if first { 1.0 } else { 1.0 - rule.dampening };
-    let [rate, momentum, fresh, decay] = [rule.rate, rule.momentum, fresh, rule.decay].map(T::lit);
+/// `b = momentum b + fresh g`. Then `p -= rate (g + momentum b)` with `nesterov`, else `p -= rate b`. Without momentum
+/// there is no `b`, and `p -= rate g`.
+pub fn sgd<T: Plain + Send + Sync>(rule: Sgd, p: &mut [T], g: &[T], buffer: Option<&mut [T]>) {
+    let [rate, momentum, fresh, decay] = [rule.rate, rule.momentum, rule.fresh, rule.decay].map(T::lit);
     let Some(buffer) = buffer else {
         return over(
             [p],
@@ -75,8 +77,8 @@ pub fn sgd<T: Plain + Send + Sync>(rule: Sgd, first: bool, p: &mut [T], g: &[T],
     );
 }
 
-/// Updates the running means `m` of `g` and `v` of its square, then `p -= rate m̂ / (sqrt(v̂) + epsilon)` with the
-/// means corrected for their bias towards zero. With `largest` (AMSGrad) the largest `v` so far replaces `v`.
+/// Updates the running means `m` of `g` and `v` of its square, then `p = shrink p - speed m / (sqrt(v) / root + epsilon)`.
+/// With `largest` (AMSGrad) the largest `v` so far replaces `v`.
 pub fn adam<T: Plain + Send + Sync>(
     rule: Adam,
     p: &mut [T],
@@ -118,7 +120,7 @@ pub fn adam<T: Plain + Send + Sync>(
 struct AdamFactors<T> {
     betas: [T; 2],
     fresh: [T; 2],
-    rate: T,
+    speed: T,
     root: T,
     epsilon: T,
     shrink: T,
@@ -128,15 +130,14 @@ struct AdamFactors<T> {
 impl<T: Plain> AdamFactors<T> {
     fn of(rule: Adam) -> Self {
         let (beta1, beta2) = rule.betas;
-        let correction = (1.0 - beta1.powf(rule.step), 1.0 - beta2.powf(rule.step));
         AdamFactors {
             betas: [beta1, beta2].map(T::lit),
             fresh: [1.0 - beta1, 1.0 - beta2].map(T::lit),
-            rate: T::lit(rule.rate / correction.0),
-            root: T::lit(correction.1.sqrt()),
+            speed: T::lit(rule.speed),
+            root: T::lit(rule.root),
             epsilon: T::lit(rule.epsilon),
-            shrink: T::lit(if rule.decoupled { 1.0 - rule.rate * rule.decay } else { 1.0 }),
-            decay: T::lit(if rule.decoupled { 0.0 } else { rule.decay }),
+            shrink: T::lit(rule.shrink),
+            decay: T::lit(rule.decay),
         }
     }
 
@@ -149,7 +150,7 @@ impl<T: Plain> AdamFactors<T> {
 
     #[inline(always)]
     fn stepped(&self, p: T, m: T, v: T) -> T {
-        self.shrink.mul(p).sub(self.rate.mul(m).div(v.sqrt().div(self.root).add(self.epsilon)))
+        self.shrink.mul(p).sub(self.speed.mul(m).div(v.sqrt().div(self.root).add(self.epsilon)))
     }
 }
 

@@ -279,8 +279,8 @@ def test_wrong_arguments_raise() -> None:
         (lambda: paddle.optimizer.SGD(0.1, v), "iterable of paddle Tensors"),
         (lambda: paddle.optimizer.Adam(beta1=1.5, parameters=[v]), "Invalid beta1: 1.5"),
         (lambda: paddle.optimizer.LBFGS(parameters=[v]).step(), "closure"),
-        (lambda: fg._core.sgd_step(w, fg.ones(3), None, True, 0.1, 0.0, 0.0, False, 0.0), "one shape"),
-        (lambda: fg._core.adam_step(w, w, w, w, None, 1, 0.1, (0.9, 0.9), 0.1, 0.0, False), "given twice"),
+        (lambda: fg._core.sgd_step(w, fg.ones(3), None, 0.1, 0.0, 1.0, False, 0.0), "one shape"),
+        (lambda: fg._core.adam_step(w, w, w, w, None, 0.1, 1.0, 1.0, (0.9, 0.9), 0.1, 0.0), "given twice"),
     ):
         with pytest.raises(fg.ArgumentError, match=text):
             call()

@@ -9,16 +9,26 @@ import math
 from collections.abc import Sequence
 
 from ferrograd._core import Tensor, native
-from ferrograd._optim.steps import State, zeros
+from ferrograd._optim.steps import Rate, State, factor, numbers, zeros
 from ferrograd._tensor.dtypes import finfo
 
 
-def begin(state: State, p: Tensor, *names: str, **values: float) -> int:
-    """The number of this step, from 1. Before the first one the state gets zeros under the names, and the values."""
+def begin(state: State, p: Tensor, *names: str, **values: float) -> None:
+    """Before the first step the state gets zeros under the names, and the values."""
     if "step" not in state:
         state.update(step=0, **{name: zeros(p) for name in names}, **values)
+
+
+def counted(state: State) -> int:
+    """Counts a step. Returns its number, from 1."""
     state["step"] += 1
     return int(state["step"])
+
+
+def counted_rate(state: State, rate: Rate) -> float:
+    """Counts a step. Returns the rate."""
+    counted(state)
+    return rate()
 
 
 def single(value: float) -> float:
@@ -46,7 +56,7 @@ def rmsprop(
     g: Tensor,
     state: State,
     *,
-    rate: float,
+    rate: Rate,
     smoothing: float,
     epsilon: float,
     momentum: float,
@@ -57,20 +67,27 @@ def rmsprop(
     momentum.
     """
     begin(state, p, "square_avg", *["momentum_buffer"] * bool(momentum), *["grad_avg"] * centered)
+    (now,) = numbers(p, state, lambda: (counted_rate(state, rate),))
     v = state["square_avg"]
     average_of_squares(v, g, smoothing)
     if centered:
         average(state["grad_avg"], g, 1 - smoothing)
         v = v - state["grad_avg"] * state["grad_avg"]
-    step = g / native.sqrt(v + epsilon) * rate if inside else g / (native.sqrt(v) + epsilon)
+    step = g / native.sqrt(v + epsilon) * now if inside else g / (native.sqrt(v) + epsilon)
     if momentum:
         step = state["momentum_buffer"].mul_(momentum).add_(step)
-    p.sub_(step if inside else step * rate)
+    p.sub_(step if inside else step * now)
 
 
-def sparse_adam(p: Tensor, g: Tensor, state: State, *, rate: float, betas: tuple[float, float], epsilon: float) -> None:
+def sparse_adam(p: Tensor, g: Tensor, state: State, *, rate: Rate, betas: tuple[float, float], epsilon: float) -> None:
     """Adam for the rows (slices along the first axis) whose gradient is not zero; the others and their state rest."""
-    step = begin(state, p, "exp_avg", "exp_avg_sq")
+    begin(state, p, "exp_avg", "exp_avg_sq")
+
+    def count() -> tuple[float]:
+        step = counted(state)
+        return (rate() * math.sqrt(1 - betas[1] ** step) / (1 - betas[0] ** step),)
+
+    (now,) = numbers(p, state, count)
     if 0 in p.shape:
         return
     touched = native.any(native.reshape(g != 0, [g.shape[0], -1]), -1) if g.ndim else g != 0
@@ -81,29 +98,28 @@ def sparse_adam(p: Tensor, g: Tensor, state: State, *, rate: float, betas: tuple
     mean = betas[0] * state["exp_avg"][rows] + (1 - betas[0]) * part
     square = betas[1] * state["exp_avg_sq"][rows] + (1 - betas[1]) * part * part
     state["exp_avg"][rows], state["exp_avg_sq"][rows] = mean, square
-    rate = rate * math.sqrt(1 - betas[1] ** step) / (1 - betas[0] ** step)
-    p[rows] = p[rows] - mean / (native.sqrt(square) + epsilon) * rate
+    p[rows] = p[rows] - mean / (native.sqrt(square) + epsilon) * now
 
 
 def adagrad(
-    p: Tensor, g: Tensor, state: State, *, rate: float, rate_decay: float, epsilon: float, initial: float
+    p: Tensor, g: Tensor, state: State, *, rate: Rate, rate_decay: float, epsilon: float, initial: float
 ) -> None:
     """J. Duchi, E. Hazan, Y. Singer, "Adaptive subgradient methods for online learning" (2011)."""
     if "sum" not in state:
         state.update(step=0, sum=zeros(p).add_(initial))
-    state["step"] += 1
-    rate = rate / (1 + (state["step"] - 1) * rate_decay)
+    (now,) = numbers(p, state, lambda: (rate() / (1 + (counted(state) - 1) * rate_decay),))
     state["sum"].add_(g * g)
-    p.sub_(g / (native.sqrt(state["sum"]) + epsilon) * rate)
+    p.sub_(g / (native.sqrt(state["sum"]) + epsilon) * now)
 
 
-def adadelta(p: Tensor, g: Tensor, state: State, *, rate: float, smoothing: float, epsilon: float) -> None:
+def adadelta(p: Tensor, g: Tensor, state: State, *, rate: Rate, smoothing: float, epsilon: float) -> None:
     """M. Zeiler, "Adadelta: an adaptive learning rate method" (2012)."""
     begin(state, p, "square_avg", "acc_delta")
+    (now,) = numbers(p, state, lambda: (counted_rate(state, rate),))
     average_of_squares(state["square_avg"], g, smoothing)
     step = native.sqrt(state["acc_delta"] + epsilon) / native.sqrt(state["square_avg"] + epsilon) * g
     average_of_squares(state["acc_delta"], step, smoothing)
-    p.sub_(step * rate)
+    p.sub_(step * now)
 
 
 def adamax(
@@ -111,7 +127,7 @@ def adamax(
     g: Tensor,
     state: State,
     *,
-    rate: float,
+    rate: Rate,
     betas: tuple[float, float],
     epsilon: float,
     to_norm: bool,
@@ -119,7 +135,8 @@ def adamax(
     """Adam with the largest gradient: D. Kingma, J. Ba (2015). ``to_norm`` adds epsilon to the norm, else to the
     gradient.
     """
-    step = begin(state, p, "exp_avg", "exp_inf")
+    begin(state, p, "exp_avg", "exp_inf")
+    (speed,) = numbers(p, state, lambda: (rate() / (1 - betas[0] ** counted(state)),))
     average(state["exp_avg"], g, 1 - betas[0])
     before, size = state["exp_inf"] * betas[1], native.abs(g)
     if to_norm:
@@ -127,7 +144,7 @@ def adamax(
     else:
         size = size + epsilon
     state["exp_inf"].set_value(native.maximum(before, size))
-    p.sub_(state["exp_avg"] / state["exp_inf"] * (rate / (1 - betas[0] ** step)))
+    p.sub_(state["exp_avg"] / state["exp_inf"] * speed)
 
 
 def nadam(
@@ -135,44 +152,58 @@ def nadam(
     g: Tensor,
     state: State,
     *,
-    rate: float,
+    rate: Rate,
     betas: tuple[float, float],
     epsilon: float,
     momentum_decay: float,
 ) -> None:
     """Adam with Nesterov's momentum: T. Dozat, "Incorporating Nesterov momentum into Adam" (2016)."""
-    step = begin(state, p, "exp_avg", "exp_avg_sq", mu_product=1.0)
-    now, following = (betas[0] * (1 - 0.5 * 0.96 ** (t * momentum_decay)) for t in (step, step + 1))
-    product = state["mu_product"] = single(state["mu_product"] * single(now))
+    begin(state, p, "exp_avg", "exp_avg_sq", mu_product=1.0)
+
+    def count() -> tuple[float, float, float]:
+        step = counted(state)
+        now, following = (betas[0] * (1 - 0.5 * 0.96 ** (t * momentum_decay)) for t in (step, step + 1))
+        product = state["mu_product"] = single(state["mu_product"] * single(now))
+        fresh, old = rate() * (1 - now) / (1 - product), rate() * following / (1 - product * following)
+        return 1 - betas[1] ** step, fresh, old
+
+    correction, fresh, old = numbers(p, state, count)
     average(state["exp_avg"], g, 1 - betas[0])
     average_of_squares(state["exp_avg_sq"], g, betas[1])
-    root = native.sqrt(state["exp_avg_sq"] / (1 - betas[1] ** step)) + epsilon
-    p.sub_(g / root * (rate * (1 - now) / (1 - product)))
-    p.sub_(state["exp_avg"] / root * (rate * following / (1 - product * following)))
+    root = native.sqrt(state["exp_avg_sq"] / correction) + epsilon
+    p.sub_(g / root * fresh)
+    p.sub_(state["exp_avg"] / root * old)
 
 
-def radam(p: Tensor, g: Tensor, state: State, *, rate: float, betas: tuple[float, float], epsilon: float) -> None:
+def radam(p: Tensor, g: Tensor, state: State, *, rate: Rate, betas: tuple[float, float], epsilon: float) -> None:
     """Rectified Adam: L. Liu et al., "On the variance of the adaptive learning rate and beyond" (2020)."""
-    step = begin(state, p, "exp_avg", "exp_avg_sq")
+    begin(state, p, "exp_avg", "exp_avg_sq")
+
+    def count() -> tuple[float, float, float, float, bool]:
+        step = counted(state)
+        rest = 1 - betas[1] ** step
+        most = 2 / (1 - betas[1]) - 1
+        length = most - 2 * step * betas[1] ** step / rest
+        rectifies = length > 5
+        square = (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length) if rectifies else 1.0
+        return 1 - betas[0] ** step, rate(), rest**0.5, square**0.5, rectifies
+
+    correction, now, root, rectified, rectifies = numbers(p, state, count)
     average(state["exp_avg"], g, 1 - betas[0])
     average_of_squares(state["exp_avg_sq"], g, betas[1])
-    rest = 1 - betas[1] ** step
-    change = state["exp_avg"] / (1 - betas[0] ** step) * rate
-    most = 2 / (1 - betas[1]) - 1
-    length = most - 2 * step * betas[1] ** step / rest
-    if length > 5:
-        rectified = ((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) ** 0.5
-        change = change * (rest**0.5 / (native.sqrt(state["exp_avg_sq"]) + epsilon)) * rectified
+    change = state["exp_avg"] / correction * now
+    if rectifies:
+        change = change * (root / (native.sqrt(state["exp_avg_sq"]) + epsilon)) * rectified
     p.sub_(change)
 
 
 def rprop(
-    p: Tensor, g: Tensor, state: State, *, rate: float, factors: tuple[float, float], bounds: tuple[float, float]
+    p: Tensor, g: Tensor, state: State, *, rate: Rate, factors: tuple[float, float], bounds: tuple[float, float]
 ) -> None:
     """M. Riedmiller, H. Braun, "A direct adaptive method for faster backpropagation learning" (1993)."""
     if "step_size" not in state:
-        state.update(step=0, prev=zeros(p), step_size=zeros(p).add_(rate))
-    state["step"] += 1
+        state.update(step=0, prev=zeros(p), step_size=zeros(p).add_(rate()))
+    numbers(p, state, lambda: (counted(state) > 0,))
     less, more = factors
     sign = native.sign(g * state["prev"])
     size = state["step_size"]
@@ -182,17 +213,23 @@ def rprop(
     state["prev"].set_value(g)
 
 
-def averaged_sgd(p: Tensor, g: Tensor, state: State, *, rate: float, decay: float, power: float, start: float) -> None:
+def averaged_sgd(p: Tensor, g: Tensor, state: State, *, rate: Rate, decay: float, power: float, start: float) -> None:
     """Averaged SGD: B. Polyak, A. Juditsky, "Acceleration of stochastic approximation by averaging" (1992)."""
-    step = begin(state, p, "ax", eta=single(rate), mu=1.0)
-    p.mul_(1 - decay * state["eta"])
-    p.sub_(g * state["eta"])
-    if state["mu"] == 1:
+    begin(state, p, "ax", eta=single(rate()), mu=1.0)
+
+    def count() -> tuple[float, float, float, bool]:
+        step, eta, mu = counted(state), state["eta"], state["mu"]
+        state["eta"] = single(rate() / (1 + decay * rate() * step) ** power)
+        state["mu"] = single(1 / max(1, step - start))
+        return 1 - decay * eta, eta, mu, mu == 1
+
+    shrink, eta, mu, is_first = numbers(p, state, count)
+    p.mul_(shrink)
+    p.sub_(g * eta)
+    if is_first:
         state["ax"].set_value(p)
     else:
-        average(state["ax"], p, state["mu"])
-    state["eta"] = single(rate / (1 + decay * rate * step) ** power)
-    state["mu"] = single(1 / max(1, step - start))
+        average(state["ax"], p, mu)
 
 
 def adafactor(
@@ -200,7 +237,7 @@ def adafactor(
     g: Tensor,
     state: State,
     *,
-    rate: float,
+    rate: Rate,
     beta2_decay: float,
     epsilons: tuple[float | None, float],
     threshold: float,
@@ -219,13 +256,12 @@ def adafactor(
         for name in names:
             axis = {"row_var": -1, "col_var": -2}.get(name)
             state[name] = zeros(p) if axis is None else zeros(native.sum(p.detach(), axis, keepdims=True))
-    state["step"] += 1
-    weight = state["step"] ** beta2_decay
+    weight, shrink = numbers(p, state, lambda: (float(counted(state)) ** beta2_decay, 1 - rate() * decay))
+    (most,) = numbers(None, state, lambda: (min(rate(), 1 / state["step"] ** 0.5),))
     root = math.prod(g.shape) ** 0.5
-    size = native.norm(p).item() / root
-    step = max(epsilons[1], size) * min(rate, 1 / state["step"] ** 0.5)
+    step = native.maximum(native.norm(p).astype("float64") / root, epsilons[1]) * most
     if decay:
-        p.mul_(1 - rate * decay)
+        p.mul_(shrink)
     squares = g * g
     if len(g.shape) > 1:
         rows, columns = state["row_var"], state["col_var"]
@@ -236,7 +272,8 @@ def adafactor(
         average(state["variance"], squares, weight)
         v = state["variance"]
     change = g / native.sqrt(native.clip(v, least * least, None))
-    p.sub_(change * (step / max(1.0, native.norm(change).item() / (root * threshold))))
+    size = native.norm(change).astype("float64") / (root * threshold)
+    p.sub_(change * factor(step / native.maximum(size, 1.0), p))
 
 
 def lamb(
@@ -244,7 +281,7 @@ def lamb(
     g: Tensor,
     state: State,
     *,
-    rate: float,
+    rate: Rate,
     betas: tuple[float, float],
     epsilon: float,
     decay: float,
@@ -254,29 +291,39 @@ def lamb(
 
     A parameter that does not decay gets the plain rate unless ``adapts``.
     """
-    step = begin(state, p, "exp_avg", "exp_avg_sq")
+    begin(state, p, "exp_avg", "exp_avg_sq")
+
+    def count() -> tuple[float, float]:
+        step = counted(state)
+        return 1 - betas[0] ** step, 1 - betas[1] ** step
+
+    corrections = numbers(p, state, count)
     average(state["exp_avg"], g, 1 - betas[0])
     average_of_squares(state["exp_avg_sq"], g, betas[1])
-    m, v = state["exp_avg"] / (1 - betas[0] ** step), state["exp_avg_sq"] / (1 - betas[1] ** step)
+    m, v = state["exp_avg"] / corrections[0], state["exp_avg_sq"] / corrections[1]
     change = decayed(p, m / (native.sqrt(v) + epsilon), decay)
-    if decay or adapts:
-        sizes = native.norm(p).item(), native.norm(change).item()
-        rate *= sizes[0] / sizes[1] if all(sizes) else 1.0
-    p.sub_(change * rate)
+    if not (decay or adapts):
+        (now,) = numbers(p, state, lambda: (rate(),))
+        p.sub_(change * now)
+        return
+    (now,) = numbers(None, state, lambda: (rate(),))
+    mine, its = (native.norm(x).astype("float64") for x in (p, change))
+    p.sub_(change * factor(native.where((mine != 0) & (its != 0), mine / its, 1.0) * now, p))
 
 
-def averaged_gradient(p: Tensor, g: Tensor, state: State, *, rate: float, batches: int) -> None:
+def averaged_gradient(p: Tensor, g: Tensor, state: State, *, rate: Rate, batches: int) -> None:
     """SAG: M. Schmidt, N. Le Roux, F. Bach, "Minimizing finite sums with the stochastic average gradient" (2017).
 
     The mean of the last gradients of ``batches`` batches, which come in turn.
     """
-    step = begin(state, p, "d")
+    begin(state, p, "d")
+    (speed,) = numbers(p, state, lambda: (rate() / min(counted(state), batches),))
     last: list[Tensor] = state.setdefault("ys", [])
     if len(last) == batches:
         state["d"].sub_(last.pop(0))
     last.append(g.detach().clone())
     state["d"].add_(g)
-    p.sub_(state["d"] * (rate / min(step, batches)))
+    p.sub_(state["d"] * speed)
 
 
 def orthogonalized(g: Tensor, coefficients: Sequence[float], steps: int, epsilon: float) -> Tensor:
@@ -284,7 +331,7 @@ def orthogonalized(g: Tensor, coefficients: Sequence[float], steps: int, epsilon
     a, b, c = coefficients
     wide = g.shape[0] <= g.shape[1]
     x: Tensor = g if wide else g.T
-    x = x / max(native.norm(x).item(), epsilon)
+    x = x / native.maximum(native.norm(x), epsilon)
     for _ in range(steps):
         square = native.matmul(x, x.T)
         x = a * x + native.matmul(b * square + c * native.matmul(square, square), x)

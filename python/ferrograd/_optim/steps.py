@@ -2,18 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
 from typing import Any
 
 from ferrograd import _arguments, _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor, native
+from ferrograd._tensor.dtypes import finfo
 
 State = dict[str, Any]
 
-#: Why a compiled function takes no step of an optimizer.
-NOT_TRACED = "it takes a step of an optimizer, which counts its steps and reads its learning rate in Python"
+#: Gives the learning rate, which may be another one in each step.
+Rate = Callable[[], float]
+
+#: Why a compiled function takes no step of a schedule, or of an optimizer of the user's.
+NOT_TRACED = "it takes a step that is counted in Python; take it outside of the compiled function"
+
+
+#: Stands for a float among values that are compared.
+_FLOAT = object()
+
+
+class _Numbers:
+    """What a program asks for the numbers of a step in each run."""
+
+    def __init__(self, state: State, compute: Callable[[], Sequence[Any]]) -> None:
+        self._state, self._compute = state, compute
+        #: What ``compute`` returned while the trace was taken, without its floats.
+        self.watched: list[Any] = []
+
+    def advance(self) -> tuple[list[float], State] | None:
+        """The floats, and the state before. None if something else has changed since the trace."""
+        before = dict(self._state)
+        try:
+            values = self._compute()
+        except BaseException:
+            self.undo(before)
+            raise
+        watched = [_FLOAT if isinstance(x, float) else x for x in values]
+        self.watched = self.watched or watched
+        if not _are_equal(self.watched, watched):
+            self.undo(before)
+            return None
+        return [x for x in values if isinstance(x, float)], before
+
+    def undo(self, before: State) -> None:
+        """Makes the state what it was."""
+        self._state.clear()
+        self._state.update(before)
+
+
+def _are_equal(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except (RuntimeError, ValueError, TypeError):  # Tensors and arrays of several numbers have no truth value.
+        return False
+
+
+def numbers(like: Tensor | None, state: State, compute: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+    """What ``compute()`` returns, which may count in ``state``. Its floats may be others in the next step.
+
+    While a compiled function is traced, they are tensors without axes, of the precision of ``like`` (float64 without
+    one), and each run of the program calls ``compute`` again. What else it returns has to stay as it is, or the
+    function is traced anew.
+    """
+    if not _core.is_tracing():
+        return compute()
+    if like is not None and like.dtype.itemsize == 2:
+        _core.give_up_trace("it takes a step of an optimizer for a parameter of a half dtype")
+        return compute()
+    source = _Numbers(state, compute)
+    floats, before = source.advance() or ([], {})
+    single = like is not None and finfo(like.dtype).bits == 32
+    traced = _core.numbers_of_host(floats, single, source, before)
+    found = iter(native.unbind(traced) if floats else ())
+    return [next(found) if x is _FLOAT else x for x in source.watched]
+
+
+def watch(value: Callable[[], Any]) -> None:
+    """Has a compiled function traced anew when ``value()`` is another one than in the trace."""
+    if _core.is_tracing():
+        numbers(None, {}, lambda: (value(),))
+
+
+def tensors_of(state: State) -> list[int]:
+    """What tells the tensors of a state from those of another."""
+    return [id(x) for x in state.values() if isinstance(x, Tensor)]
 
 
 def leaves(parameters: Any, op: str) -> list[Tensor]:
@@ -52,7 +128,7 @@ def descend(
     g: Tensor,
     state: State,
     *,
-    rate: float,
+    rate: Rate,
     momentum: float = 0.0,
     dampening: float = 0.0,
     nesterov: bool = False,
@@ -63,7 +139,16 @@ def descend(
     if momentum and first:
         state["momentum_buffer"] = zeros(p)
     held = state["momentum_buffer"] if momentum else None
-    _core.sgd_step(p, g, held, first, rate, momentum, dampening, nesterov, decay)
+    (now,) = numbers(p, state, lambda: (rate(),))
+    fresh = 1.0 if first else 1.0 - dampening
+    if isinstance(now, float):
+        _core.sgd_step(p, g, held, now, momentum, fresh, nesterov, decay)
+        return
+    g = g + decay * p
+    if held is not None:
+        held.set_value(momentum * held + fresh * g)
+        g = g + momentum * held if nesterov else held
+    p.set_value(p - now * g)
 
 
 def adam(
@@ -71,22 +156,42 @@ def adam(
     g: Tensor,
     state: State,
     *,
-    rate: float,
+    rate: Rate,
     betas: tuple[float, float],
     epsilon: float,
     decay: float,
     decoupled: bool,
     largest: bool,
 ) -> None:
-    """One step of Adam, or of AdamW if the decay is ``decoupled``, in place. ``largest`` is AMSGrad."""
+    """One step of Adam, or of AdamW if the decay is ``decoupled``, in place. ``largest`` is AMSGrad.
+
+    ``root`` corrects the bias towards zero of the mean of the squared gradient, and ``speed`` that of the mean.
+    """
     if not state:
         state.update(step=0, exp_avg=zeros(p), exp_avg_sq=zeros(p))
         if largest:
             state["max_exp_avg_sq"] = zeros(p)
-    state["step"] += 1
+
+    def count() -> tuple[float, float, float]:
+        now = rate()
+        step = state["step"] = state["step"] + 1
+        shrink = 1.0 - now * decay if decoupled else 1.0
+        return now / (1.0 - betas[0] ** step), math.sqrt(1.0 - betas[1] ** step), shrink
+
+    speed, root, shrink = numbers(p, state, count)
     top = state.get("max_exp_avg_sq") if largest else None
     m, v = state["exp_avg"], state["exp_avg_sq"]
-    _core.adam_step(p, g, m, v, top, state["step"], rate, betas, epsilon, decay, decoupled)
+    penalty = 0.0 if decoupled else decay
+    if isinstance(speed, float):
+        _core.adam_step(p, g, m, v, top, speed, root, shrink, betas, epsilon, penalty)
+        return
+    g = g + penalty * p
+    m.set_value(betas[0] * m + (1.0 - betas[0]) * g)
+    v.set_value(betas[1] * v + (1.0 - betas[1]) * g * g)
+    if top is not None:
+        top.set_value(native.maximum(top, v))
+        v = top
+    p.set_value(shrink * p - speed * m / (native.sqrt(v) / root + epsilon))
 
 
 def gradients(parameters: Any, op: str) -> list[Tensor]:
@@ -115,11 +220,20 @@ def clip_norm(parameters: Any, max_norm: float, order: Any, strict: bool, op: st
             f"{op}: The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be "
             "clipped"
         )
-    scale = min(float(max_norm) / (total.detach().item() + 1e-6), 1.0)
-    if scale < 1 or scale != scale:
-        for g in grads:
-            g.mul_(scale)
+    scale_to(grads, total, max_norm)
     return total
+
+
+def scale_to(grads: list[Tensor], total: Tensor, max_norm: float) -> None:
+    """Multiplies gradients, in place, so that their norm ``total`` becomes ``max_norm`` if it is larger."""
+    scale = native.minimum(float(max_norm) / (total.detach().astype("float64") + 1e-6), 1.0)
+    for g in grads:
+        g.mul_(factor(scale, g))
+
+
+def factor(scale: Tensor, x: Tensor) -> Any:
+    """What ``x`` is multiplied by for a float64 number to scale it without another dtype."""
+    return scale.item() if x.dtype.itemsize == 2 else scale.astype(finfo(x.dtype).dtype)
 
 
 @no_grad()

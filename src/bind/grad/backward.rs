@@ -142,10 +142,11 @@ fn some_inputs<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Endpoint<'
 /// The gradients of `outputs` with respect to `inputs`, each a tensor or None. `outputs` and `inputs` are tensors or
 /// gradient edges. With `leaves` all other leaves add to their `.grad`. No gradient flows into the tensors of
 /// `blocked`. `unused` says what happens to inputs that no gradient reaches: "refused", "none" or "zeros". With
-/// `batched` every seed, and every gradient, has one more axis, the first.
+/// `batched` every seed, and every gradient, has one more axis, the first. With `stops` no gradient flows through an input
+/// to what it was computed from.
 #[pyfunction]
 #[pyo3(signature = (outputs, inputs, seeds, dialect, *, retain_graph=None, create_graph=false, leaves=false,
-                    blocked=vec![], unused="none", batched=false))]
+                    blocked=vec![], unused="none", batched=false, stops=false))]
 #[allow(clippy::too_many_arguments)]
 fn grad<'py>(
     py: Python<'py>,
@@ -159,6 +160,7 @@ fn grad<'py>(
     #[pyo3(from_py_with = list)] blocked: Vec<Endpoint<'py>>,
     unused: &str,
     batched: bool,
+    stops: bool,
 ) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
     let unused = match unused {
         "refused" => Unused::Refused,
@@ -170,6 +172,7 @@ fn grad<'py>(
         create_graph,
         leaves,
         blocked: blocked.iter().filter_map(Endpoint::edge).collect(),
+        stops,
         ..Request::default()
     };
     let queue = Queue::begin();

@@ -14,7 +14,7 @@ use crate::bind::python::error::raise;
 use crate::bind::python::facade::PICTURES;
 use crate::bind::value::inference::check_may_change;
 use crate::bind::value::var::Var;
-use crate::graph::{DetachReason, Tensor, modes};
+use crate::graph::{DetachReason, Tensor};
 
 impl Var {
     fn is_inner(&self) -> bool {
@@ -107,9 +107,6 @@ impl Var {
     /// `retain_grad()`.
     #[getter(grad)]
     fn read_grad(&self, py: Python<'_>) -> PyResult<Option<Py<Var>>> {
-        if let Some(trace) = modes::trace() {
-            self.capture(&trace);
-        }
         let grad = self.grad(py);
         if grad.is_none() && self.is_inner() && !self.retains_grad() && self.dialect().warns_of_missing_grad()
         {
@@ -250,6 +247,7 @@ impl Var {
 
 impl Var {
     fn clear(&self) {
+        self.meet_trace();
         let slot = self.lock().slot.clone();
         if let Some(slot) = slot {
             slot.set_grad(None);

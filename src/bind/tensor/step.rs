@@ -99,34 +99,33 @@ fn elements<T: Element>(arrays: &mut [Array]) -> impl Iterator<Item = &mut [T]> 
 
 /// One step of gradient descent, in place. `buffer` is given if there is momentum.
 #[pyfunction]
-#[pyo3(signature = (p, g, buffer, first, rate, momentum, dampening, nesterov, decay))]
+#[pyo3(signature = (p, g, buffer, rate, momentum, fresh, nesterov, decay))]
 #[allow(clippy::too_many_arguments)]
 fn sgd_step(
     p: &Bound<'_, Var>,
     g: &Bound<'_, Var>,
     buffer: Option<&Bound<'_, Var>>,
-    first: bool,
     rate: f64,
     momentum: f64,
-    dampening: f64,
+    fresh: f64,
     nesterov: bool,
     decay: f64,
 ) -> PyResult<()> {
-    let rule = Sgd { rate, momentum, dampening, nesterov, decay };
+    let rule = Sgd { rate, momentum, fresh, nesterov, decay };
     let g = g.get().tensor().detach();
     let packed = half::widened(&g.array)?.contiguous()?;
     let mut taken = TakenValues::new("sgd", std::iter::once(p).chain(buffer).collect(), &g)?;
     dispatch!(packed.dtype(), float T => {
         let mut parts = elements::<T>(&mut taken.arrays);
         let p = parts.next().expect("the parameter");
-        sgd(rule, first, p, packed.as_slice().expect("packed"), parts.next());
+        sgd(rule, p, packed.as_slice().expect("packed"), parts.next());
     }, else unreachable!("a floating dtype"));
     taken.finish(g.dtype())
 }
 
 /// One step of Adam, in place. `largest` is given for AMSGrad.
 #[pyfunction]
-#[pyo3(signature = (p, g, m, v, largest, step, rate, betas, epsilon, decay, decoupled))]
+#[pyo3(signature = (p, g, m, v, largest, speed, root, shrink, betas, epsilon, decay))]
 #[allow(clippy::too_many_arguments)]
 fn adam_step(
     p: &Bound<'_, Var>,
@@ -134,14 +133,14 @@ fn adam_step(
     m: &Bound<'_, Var>,
     v: &Bound<'_, Var>,
     largest: Option<&Bound<'_, Var>>,
-    step: f64,
-    rate: f64,
+    speed: f64,
+    root: f64,
+    shrink: f64,
     betas: (f64, f64),
     epsilon: f64,
     decay: f64,
-    decoupled: bool,
 ) -> PyResult<()> {
-    let rule = Adam { rate, betas, epsilon, decay, decoupled, step };
+    let rule = Adam { speed, root, shrink, betas, epsilon, decay };
     let g = g.get().tensor().detach();
     let packed = half::widened(&g.array)?.contiguous()?;
     let mut taken = TakenValues::new("adam", [p, m, v].into_iter().chain(largest).collect(), &g)?;

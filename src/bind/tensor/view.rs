@@ -13,6 +13,7 @@ impl Var {
     /// the values that it has used.
     fn detach<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
         let site = Site::current();
+        slf.get().meet_trace();
         let shared = {
             let mut state = slf.get().lock();
             let shared = state.shared();

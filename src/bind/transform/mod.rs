@@ -2,5 +2,6 @@
 
 pub mod calls;
 pub mod forward;
+pub mod host;
 pub mod program;
 pub mod vmap;

@@ -2,15 +2,18 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
-use crate::array::Array;
+use crate::array::{Array, Layout};
 use crate::bind::convert::list::list;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::gil::without_gil;
 use crate::bind::python::stack;
-use crate::bind::value::capture::{Captured, Captures};
+use crate::bind::transform::host::{Advanced, Source, undo_all};
+use crate::bind::value::capture::{Captured, Captures, Part};
 use crate::bind::value::storage::{Place, WeakPlace};
 use crate::bind::value::var::{Slot, Value, Var};
 use crate::dtype::DType;
@@ -48,9 +51,11 @@ struct Gradients {
 }
 
 /// Where a program reads an input and writes it back.
-enum Source {
+enum Origin {
     Argument(usize),
-    /// An argument that is part of a larger tensor, by its value.
+    /// The tensor of which an argument is a part, where another argument has the same memory.
+    Larger(usize),
+    /// An argument that is part of a larger tensor, by its value, packed.
     Value(usize),
     Memory(WeakPlace),
     /// The gradient of a tensor, by the index of its slot.
@@ -58,7 +63,7 @@ enum Source {
 }
 
 struct Input {
-    source: Source,
+    source: Origin,
     dtype: DType,
     dims: Dims,
     strides: Strides,
@@ -77,8 +82,8 @@ struct GradInput {
 enum GradWrite {
     Keep,
     Clear,
-    /// A new tensor with an output as its value.
-    Set(usize, Dialect),
+    /// A new tensor with an output as its value, and whether it requires a gradient itself.
+    Set(usize, Dialect, bool),
 }
 
 enum Output {
@@ -95,9 +100,12 @@ pub struct Compiled {
     /// The gradients of the leaves, computed from what `forward` saves and the gradients of the results.
     backward: Option<Program>,
     inputs: Vec<Input>,
+    /// What gives numbers to each run, as the last inputs.
+    hosts: Vec<Source>,
     slots: Vec<GradInput>,
     /// By argument: the first one that has the same memory.
     same_memory: SmallVec<[usize; 8]>,
+    shared: Vec<(usize, Layout, bool)>,
     outputs: Vec<Output>,
     /// Which outputs of `forward` are saved for `backward`: all from this index on.
     saved_from: usize,
@@ -137,12 +145,20 @@ impl Tracer {
         stack::check()?;
         let trace = Trace::new(Box::new(Captures::default()));
         let mut given = vec![];
+        let same_memory = same_memory(arguments.iter().map(Bound::get));
         for (i, x) in arguments.iter().enumerate() {
-            let is_part = matches!(&x.get().lock().value, Value::Shared(p) if p.place().is_none());
-            let used = if is_part {
+            let key = match &x.get().lock().value {
+                Value::Shared(p) if p.place().is_none() => Some(p.place_of_part().key()),
+                _ => None,
+            };
+            let is_alone = same_memory.iter().filter(|&&first| first == same_memory[i]).count() == 1;
+            let used = if let (Some(key), true) = (key, is_alone) {
                 let t = x.get().tensor();
-                let sealed = trace.seal(t.array.clone());
-                Var::object(py, Value::Own(Tensor { array: sealed, ..t }), x.get().dialect())?
+                let sealed = trace.seal(t.array.packed()?);
+                let used = Var::object(py, Value::Own(Tensor { array: sealed, ..t }), x.get().dialect())?;
+                let part = Part { given: x.clone().unbind(), used: used.clone().unbind(), key };
+                Captures::of(&trace).parts.push(part);
+                used
             } else {
                 x.get().capture_as(&trace, Some(i));
                 x.clone()
@@ -228,13 +244,7 @@ impl Tracer {
         let captured = std::mem::take(&mut *Captures::of(&self.trace));
         if compiled.is_none() {
             Tracer::unseal(&captured);
-            for a in self.arguments.iter().filter(|a| !a.used.is(&a.given)) {
-                if a.used.get().lock().version() != 0 {
-                    let written = a.used.get().tensor();
-                    let done = a.given.get().lock().assign(&written, modes::is_recording());
-                    drop(done?);
-                }
-            }
+            captured.parts.iter().try_for_each(|part| part.rejoin(py))?;
             return Ok(None);
         }
         for cell in &captured.cells {
@@ -248,6 +258,7 @@ impl Tracer {
         for (slot, before) in slots {
             slot.set_grad(before);
         }
+        undo_all(py, captured.hosts);
         random::go_to(self.random);
         Ok(compiled)
     }
@@ -290,6 +301,7 @@ impl Tracer {
             known.then(|| t.array.unsealed().clone())
         };
         let same_memory = same_memory(self.arguments.iter().map(|a| a.given.get()));
+        let shared = shared_layouts(self.arguments.iter().map(|a| a.given.get()), &same_memory);
         let (mut inputs, mut starts, mut results) = (vec![], vec![], vec![]);
         for cell in &captured.cells {
             let now = cell.place.read();
@@ -299,14 +311,21 @@ impl Tracer {
                 return None;
             }
             let source = match (cell.argument, cell.grad_of) {
-                (Some(i), _) => Source::Argument(i),
-                (_, Some(i)) => Source::Grad(i),
-                _ => Source::Memory(cell.place.downgrade()),
+                (Some(i), _) if is_part(self.arguments[i].given.get()) => Origin::Larger(i),
+                (Some(i), _) => Origin::Argument(i),
+                (_, Some(i)) => Origin::Grad(i),
+                _ => Origin::Memory(cell.place.downgrade()),
             };
             let written = (!is_same_view(&array, &cell.before)).then(|| {
                 results.push(array);
                 results.len() - 1
             });
+            if written.is_some()
+                && matches!(source, Origin::Larger(_))
+                && shared.iter().any(|(.., tracked)| *tracked)
+            {
+                return None;
+            }
             let x = &cell.before;
             let (dtype, dims, strides) = (x.dtype(), x.dims().into(), x.strides());
             inputs.push(Input { source, dtype, dims, strides, tracked: edge.is_some(), written });
@@ -320,7 +339,7 @@ impl Tracer {
             let x = value(&t)?;
             let (dtype, dims, strides) = (x.dtype(), x.dims().into(), x.strides());
             inputs.push(Input {
-                source: Source::Value(i),
+                source: Origin::Value(i),
                 dtype,
                 dims,
                 strides,
@@ -329,6 +348,8 @@ impl Tracer {
             });
             starts.push(x);
         }
+        let hosts: Vec<Source> = captured.hosts.iter().map(|h| Source::of(h, py)).collect();
+        starts.extend(captured.hosts.iter().map(|h| h.numbers.clone()).filter(|x| x.len() > 0));
         let mut slots = vec![];
         for s in &captured.slots {
             let after = s.slot.grad(py);
@@ -338,11 +359,12 @@ impl Tracer {
                 (Some(_), None) => GradWrite::Clear,
                 (_, Some(g)) => {
                     let t = g.get().tensor();
-                    if t.is_tracked() {
+                    let edge = t.edge.as_ref();
+                    if edge.is_some_and(|e| !e.node.is_leaf()) {
                         return None;
                     }
                     results.push(value(&t)?);
-                    GradWrite::Set(results.len() - 1, g.get().dialect())
+                    GradWrite::Set(results.len() - 1, g.get().dialect(), edge.is_some())
                 }
             };
             slots.push(GradInput {
@@ -387,8 +409,10 @@ impl Tracer {
                 forward,
                 backward,
                 inputs,
+                hosts,
                 slots,
                 same_memory,
+                shared,
                 outputs: out,
                 saved_from,
                 grads,
@@ -416,8 +440,10 @@ impl Tracer {
             forward,
             backward,
             inputs,
+            hosts,
             slots,
             same_memory,
+            shared,
             outputs: out,
             saved_from,
             grads: places,
@@ -436,6 +462,28 @@ fn same_memory<'a>(tensors: impl Iterator<Item = &'a Var>) -> SmallVec<[usize; 8
     keys.iter().map(|key| keys.iter().position(|k| k == key).expect("it is there")).collect()
 }
 
+/// Of the arguments that share memory with others: which elements of it they are, and whether they are tracked.
+fn shared_layouts<'a>(
+    arguments: impl Iterator<Item = &'a Var>,
+    same_memory: &[usize],
+) -> Vec<(usize, Layout, bool)> {
+    let mut found = vec![];
+    for (i, v) in arguments.enumerate() {
+        if same_memory.iter().filter(|&&first| first == same_memory[i]).count() > 1
+            && let Value::Shared(p) = &v.lock().value
+        {
+            let layout = p.layout.clone();
+            found.push((i, layout, p.last_edge().is_some()));
+        }
+    }
+    found
+}
+
+/// Whether a tensor is a part of a larger one.
+fn is_part(v: &Var) -> bool {
+    matches!(&v.lock().value, Value::Shared(p) if p.place().is_none())
+}
+
 /// The memory of a tensor that a program reads as a whole.
 fn place_of(v: &Var) -> Option<Place> {
     v.lock().shared().place()
@@ -444,34 +492,40 @@ fn place_of(v: &Var) -> Option<Place> {
 impl Compiled {
     /// The input arrays, with the memory that they lie in where it is shared. None where the arguments or the tensors from
     /// outside are not of the kind that the program is for.
-    fn read(&self, py: Python<'_>, arguments: &[Bound<'_, Var>]) -> Option<ReadInputs> {
+    fn read(&self, py: Python<'_>, arguments: &[Bound<'_, Var>]) -> PyResult<Option<ReadInputs>> {
         let mut inputs = ReadInputs::new();
         for input in &self.inputs {
             let (t, place) = match &input.source {
-                Source::Value(i) => {
-                    let is_part =
-                        matches!(&arguments[*i].get().lock().value, Value::Shared(p) if p.place().is_none());
-                    if !is_part {
-                        return None;
-                    }
-                    (arguments[*i].get().tensor(), None)
+                Origin::Value(i) => {
+                    let v = arguments[*i].get();
+                    let place = match &v.lock().value {
+                        Value::Shared(p) if p.place().is_none() => p.place_of_part(),
+                        _ => return Ok(None),
+                    };
+                    let t = v.tensor();
+                    (Tensor { array: t.array.contiguous()?, ..t }, Some(place))
                 }
-                Source::Argument(i) => {
+                Origin::Argument(i) => {
                     let mut state = arguments[*i].get().lock();
                     match &state.value {
                         Value::Own(t) if input.written.is_none() => (t.clone(), None),
                         _ => {
-                            let place = state.shared().place()?;
+                            let Some(place) = state.shared().place() else { return Ok(None) };
                             (place.read(), Some(place))
                         }
                     }
                 }
-                Source::Memory(place) => {
-                    let place = place.upgrade()?;
+                Origin::Larger(i) => {
+                    let place = arguments[*i].get().lock().shared().place_of_part();
                     (place.read(), Some(place))
                 }
-                Source::Grad(i) => {
-                    let place = place_of(self.slot(*i, arguments)?.grad(py)?.get())?;
+                Origin::Memory(place) => {
+                    let Some(place) = place.upgrade() else { return Ok(None) };
+                    (place.read(), Some(place))
+                }
+                Origin::Grad(i) => {
+                    let grad = self.slot(*i, arguments).and_then(|slot| slot.grad(py));
+                    let Some(place) = grad.and_then(|g| place_of(g.get())) else { return Ok(None) };
                     (place.read(), Some(place))
                 }
             };
@@ -482,26 +536,34 @@ impl Compiled {
                 && t.is_tracked() == input.tracked
                 && !t.array.is_sealed();
             if !same {
-                return None;
+                return Ok(None);
             }
             inputs.push((t.array, place));
         }
-        if same_memory(arguments.iter().map(Bound::get)) != self.same_memory {
-            return None;
+        if same_memory(arguments.iter().map(Bound::get)) != self.same_memory
+            || shared_layouts(arguments.iter().map(Bound::get), &self.same_memory) != self.shared
+        {
+            return Ok(None);
         }
         // An argument may have the memory of a tensor from outside.
-        for (input, (_, place)) in self.inputs.iter().zip(&inputs) {
-            let (Some(place), Source::Memory(_)) = (place, &input.source) else { continue };
-            if inputs.iter().filter(|(_, p)| p.as_ref().is_some_and(|p| p.key() == place.key())).count() > 1 {
-                return None;
+        for (k, input) in self.inputs.iter().enumerate() {
+            let (Some(place), Origin::Memory(_)) = (&inputs[k].1, &input.source) else { continue };
+            let clashes = self.inputs.iter().zip(&inputs).enumerate().any(|(j, (other, (_, p)))| {
+                j != k
+                    && p.as_ref().is_some_and(|p| p.key() == place.key())
+                    && (input.written.is_some() || !matches!(other.source, Origin::Value(_)))
+            });
+            if clashes {
+                return Ok(None);
             }
         }
         for (i, s) in self.slots.iter().enumerate() {
-            if self.slot(i, arguments)?.grad(py).is_some() != s.present {
-                return None;
+            let Some(slot) = self.slot(i, arguments) else { return Ok(None) };
+            if slot.grad(py).is_some() != s.present {
+                return Ok(None);
             }
         }
-        Some(inputs)
+        Ok(Some(inputs))
     }
 
     fn slot(&self, i: usize, arguments: &[Bound<'_, Var>]) -> Option<Arc<Slot>> {
@@ -539,9 +601,11 @@ impl Compiled {
     }
 
     fn outcome<'py>(&self, py: Python<'py>, arguments: &[Bound<'py, Var>]) -> PyResult<Outcome<'py>> {
-        let Some(inputs) = self.read(py, arguments) else { return Ok(Outcome::OtherArguments) };
-        let (arrays, places): (SmallVec<[Array; 8]>, SmallVec<[Option<Place>; 8]>) =
+        let Some(inputs) = self.read(py, arguments)? else { return Ok(Outcome::OtherArguments) };
+        let Some(mut advanced) = Advanced::of(py, &self.hosts)? else { return Ok(Outcome::OtherArguments) };
+        let (mut arrays, places): (SmallVec<[Array; 8]>, SmallVec<[Option<Place>; 8]>) =
             inputs.into_iter().unzip();
+        arrays.append(&mut advanced.arrays);
         let ran = if self.forward.is_short() {
             self.forward.run(&arrays)?
         } else {
@@ -573,12 +637,16 @@ impl Compiled {
             match &s.written {
                 GradWrite::Keep => {}
                 GradWrite::Clear => slot.set_grad(None),
-                GradWrite::Set(i, dialect) => {
+                GradWrite::Set(i, dialect, requires_grad) => {
                     let grad = Var::result(py, Tensor::constant(results[*i].clone()), *dialect)?;
+                    if *requires_grad {
+                        Var::make_leaf(&grad)?;
+                    }
                     slot.set_grad(Some(grad.unbind()));
                 }
             }
         }
+        advanced.keep();
         Ok(Outcome::Done(outputs, saved))
     }
 }
@@ -593,6 +661,14 @@ enum Run<'py> {
 
 #[pymethods]
 impl Compiled {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.hosts.iter().try_for_each(|source| source.visit(&visit))?;
+        self.outputs.iter().try_for_each(|output| match output {
+            Output::Object(object) => visit.call(object),
+            Output::New(..) | Output::Argument(_) => Ok(()),
+        })
+    }
+
     /// Runs the program. Returns the outputs and what is saved for the gradients; None where the program is not for
     /// these arguments, and False where the shape of a value depends on numbers, so that no program can compute it.
     fn run<'py>(
@@ -636,7 +712,7 @@ impl Compiled {
     /// How many tensors from outside the program reads, and how many values it writes back.
     #[getter]
     fn captured(&self) -> (usize, usize) {
-        let outside = self.inputs.iter().filter(|i| matches!(i.source, Source::Memory(_) | Source::Grad(_)));
+        let outside = self.inputs.iter().filter(|i| matches!(i.source, Origin::Memory(_) | Origin::Grad(_)));
         (outside.count(), self.inputs.iter().filter(|i| i.written.is_some()).count())
     }
 }

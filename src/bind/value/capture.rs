@@ -31,10 +31,30 @@ pub struct GradCell {
     pub before: Option<Py<Var>>,
 }
 
+/// An argument that is part of a larger tensor. The function gets a tensor of its own with the same elements, so that the
+/// program does not depend on where in the larger tensor they lie.
+pub struct Part {
+    pub given: Py<Var>,
+    pub used: Py<Var>,
+    /// The storage of the larger tensor.
+    pub key: usize,
+}
+
+/// Numbers that Python gives to each run.
+pub struct HostCell {
+    pub source: Py<PyAny>,
+    /// What takes back what the source counted for the trace.
+    pub token: Py<PyAny>,
+    /// The numbers of the trace.
+    pub numbers: Array,
+}
+
 #[derive(Default)]
 pub struct Captured {
     pub cells: Vec<Cell>,
     pub slots: Vec<GradCell>,
+    pub hosts: Vec<HostCell>,
+    pub parts: Vec<Part>,
     known: FxHashSet<usize>,
     /// The tensors that were made while the trace was taken, as weak references.
     made: Vec<Py<PyWeakrefReference>>,
@@ -44,6 +64,25 @@ impl Captured {
     /// The tensors made while the trace was taken that still exist.
     pub fn alive<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, Var>> {
         self.made.iter().filter_map(|w| w.bind(py).upgrade_as().ok().flatten()).collect()
+    }
+}
+
+impl Part {
+    /// Makes what the function got the same part of the larger tensor again.
+    pub fn rejoin(&self, py: Python<'_>) -> PyResult<()> {
+        let (given, used) = (self.given.get(), self.used.get());
+        if used.lock().version() != 0 {
+            let written = used.tensor();
+            let done = given.lock().assign(&written, modes::is_recording());
+            drop(done?);
+        }
+        let again = match &given.lock().value {
+            Value::Shared(p) => p.again(py),
+            Value::Own(_) => return Ok(()),
+        };
+        let old = std::mem::replace(&mut used.lock().value, Value::Shared(Box::new(again)));
+        drop(old);
+        Ok(())
     }
 }
 
@@ -75,6 +114,13 @@ impl Var {
         self.capture_as(trace, None);
     }
 
+    /// Captures this tensor, if a trace is taken, before its gradient is read or set, or its memory gets another history.
+    pub fn meet_trace(&self) {
+        if let Some(trace) = modes::trace() {
+            self.capture(&trace);
+        }
+    }
+
     /// [`Var::capture`] of an argument.
     pub fn capture_as(&self, trace: &Arc<Trace>, argument: Option<usize>) {
         let mut state = self.lock();
@@ -90,13 +136,27 @@ impl Var {
             return trace.give_up("it reads a tensor of a vmap that began before");
         }
         let mut captured = Captures::of(trace);
+        if argument.is_none() && captured.parts.iter().any(|p| p.key == place.key()) {
+            let parts = std::mem::take(&mut captured.parts);
+            drop(captured);
+            trace.give_up("it reads a tensor of which an argument is a part");
+            // An error would be one of a write that has been made before.
+            return attached(|py| parts.iter().for_each(|part| _ = part.rejoin(py)));
+        }
         if !trace.knows(&all.array) {
             let grad_of = captured.slots.iter().position(|s| {
                 s.before.as_ref().is_some_and(|g| {
                     matches!(&g.get().lock().value, Value::Shared(p) if p.place_of_part().key() == place.key())
                 })
             });
-            let sealed = trace.seal(all.array);
+            let mut sealed = trace.seal(all.array);
+            if captured.cells.iter().any(|c| c.before.place().0 == sealed.unsealed().place().0) {
+                // Tensors that have equal numbers now may have others in the next run.
+                let Ok(copy) = sealed.unsealed().packed() else {
+                    return trace.give_up("memory has run out");
+                };
+                sealed = trace.seal(copy);
+            }
             let before = sealed.unsealed().clone();
             place.put(sealed);
             captured.known.insert(place.key());

@@ -38,6 +38,7 @@ impl TorchTensor {
         let made = TORCH_TENSOR.get(args.py())?.call1((args, device))?;
         let made = made.cast::<Var>()?;
         let given = args.get_item(0).is_ok_and(|first| first.is(made));
+        made.get().meet_trace();
         let value = match &mut *made.get().lock() {
             State { value: Value::Own(t), .. } if !given => Value::Own(t.detach()),
             state => Value::Shared(Box::new(state.shared().detached(None, DetachReason::default()))),

@@ -149,6 +149,19 @@ impl SharedValue {
         Place { storage: self.storage.clone(), history: self.history.clone() }
     }
 
+    /// The same elements of the same memory, for another tensor.
+    pub fn again(&self, py: Python<'_>) -> SharedValue {
+        SharedValue {
+            storage: self.storage.clone(),
+            history: self.history.clone(),
+            layout: self.layout.clone(),
+            edge: self.edge.clone(),
+            detach_reason: self.detach_reason,
+            changes_seen: self.changes_seen,
+            base: self.base.as_ref().map(|b| b.clone_ref(py)),
+        }
+    }
+
     /// The value of a tensor that nobody shares, moved to a storage of its own.
     pub fn whole(t: &Tensor, writes: u32, inference: bool) -> SharedValue {
         SharedValue {

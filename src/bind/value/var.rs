@@ -200,6 +200,7 @@ impl Var {
 
     /// The gradient that is stored here.
     pub fn grad(&self, py: Python<'_>) -> Option<Py<Var>> {
+        self.meet_trace();
         let slot = self.lock().slot.clone()?;
         slot.grad(py)
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ferrograd._core import Tensor, native
 from ferrograd._optim import steps as _steps
 
@@ -22,6 +24,11 @@ class ClipGradByValue:
         return [(p, native.clip(g, self.min, self.max)) for p, g in params_grads]
 
 
+def _scale(norm: Tensor, largest: float, g: Tensor) -> Any:
+    """What a gradient is multiplied by for a norm to be at most ``largest``."""
+    return _steps.factor(largest / native.maximum(norm.detach().astype("float64"), largest), g)
+
+
 class ClipGradByNorm:
     """Scales each gradient so that its norm is at most ``clip_norm``."""
 
@@ -30,9 +37,7 @@ class ClipGradByNorm:
 
     def __call__(self, params_grads: Pairs) -> Pairs:
         """The pairs (parameter, gradient) with clipped gradients."""
-        return [
-            (p, g * (self.clip_norm / max(native.norm(g).detach().item(), self.clip_norm))) for p, g in params_grads
-        ]
+        return [(p, g * _scale(native.norm(g), self.clip_norm, g)) for p, g in params_grads]
 
 
 class ClipGradByGlobalNorm:
@@ -43,6 +48,5 @@ class ClipGradByGlobalNorm:
 
     def __call__(self, params_grads: Pairs) -> Pairs:
         """The pairs (parameter, gradient) with clipped gradients."""
-        total = _steps.total_norm([g for _, g in params_grads], 2.0).detach().item()
-        scale = self.clip_norm / max(total, self.clip_norm)
-        return [(p, g * scale) for p, g in params_grads]
+        total = _steps.total_norm([g for _, g in params_grads], 2.0)
+        return [(p, g * _scale(total, self.clip_norm, g)) for p, g in params_grads]

@@ -37,7 +37,7 @@ class Adam(Optimizer):
         steps.at_least(type(self).__name__, 0, 1, beta1=self._betas[0], beta2=self._betas[1])
         steps.at_least(type(self).__name__, 0, epsilon=self._epsilon)
 
-    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         steps.adam(
             p,
             g,
@@ -81,9 +81,10 @@ class AdamW(Adam):
         )
         self._ratio, self._decays = lr_ratio, apply_decay_param_fun
 
-    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
-        if self._ratio is not None:
-            rate *= float(self._ratio(p))
+    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
+        plain, ratio = rate, self._ratio
+        if ratio is not None:
+            rate = lambda: plain() * float(ratio(p))  # noqa: E731
         if self._decays is not None and not self._decays(p.name):
             decay = 0.0
         super()._update(p, g, rate, decay)
@@ -115,7 +116,7 @@ class Adamax(_WithBetas):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
         self._set_betas(beta1, beta2, epsilon)
 
-    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         g = rules.decayed(p, g, decay)
         rules.adamax(p, g, self._state[p], rate=rate, betas=self._betas, epsilon=self._epsilon, to_norm=True)
 
@@ -140,7 +141,7 @@ class NAdam(_WithBetas):
         steps.at_least("NAdam", 0, momentum_decay=momentum_decay)
         self._momentum_decay = float(momentum_decay)
 
-    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         rules.nadam(
             p,
             rules.decayed(p, g, decay),
@@ -169,7 +170,7 @@ class RAdam(_WithBetas):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
         self._set_betas(beta1, beta2, epsilon)
 
-    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         g = rules.decayed(p, g, decay)
         rules.radam(p, g, self._state[p], rate=rate, betas=self._betas, epsilon=self._epsilon)
 
@@ -200,7 +201,7 @@ class Lamb(_WithBetas):
         steps.at_least("Lamb", 0, lamb_weight_decay=lamb_weight_decay)
         self._decay, self._excludes, self._adapts = lamb_weight_decay, exclude_from_weight_decay_fn, always_adapt
 
-    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         rules.lamb(
             p,
             g,
@@ -240,7 +241,7 @@ class RMSProp(Optimizer):
             "centered": centered,
         }
 
-    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         rules.rmsprop(p, rules.decayed(p, g, decay), self._state[p], rate=rate, inside=True, **self._options)
 
 
@@ -261,7 +262,7 @@ class Adagrad(Optimizer):
         steps.at_least("Adagrad", 0, epsilon=epsilon, initial_accumulator_value=initial_accumulator_value)
         self._epsilon, self._initial = float(epsilon), float(initial_accumulator_value)
 
-    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         g = rules.decayed(p, g, decay)
         rules.adagrad(p, g, self._state[p], rate=rate, rate_decay=0.0, epsilon=self._epsilon, initial=self._initial)
 
@@ -283,6 +284,6 @@ class Adadelta(Optimizer):
         steps.at_least("Adadelta", 0, epsilon=epsilon, rho=rho)
         self._epsilon, self._smoothing = float(epsilon), float(rho)
 
-    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         g = rules.decayed(p, g, decay)
         rules.adadelta(p, g, self._state[p], rate=rate, smoothing=self._smoothing, epsilon=self._epsilon)

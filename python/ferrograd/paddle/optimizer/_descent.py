@@ -23,7 +23,7 @@ class SGD(Optimizer):
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
-    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         steps.descend(p, g, self._state[p], rate=rate, decay=decay)
 
 
@@ -47,7 +47,7 @@ class Momentum(Optimizer):
         steps.at_least("Momentum", 0, momentum=momentum)
         self._momentum, self._nesterov, self._rescale = float(momentum), use_nesterov, float(rescale_grad)
 
-    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         if self._rescale != 1:
             g = g * self._rescale
         mu, nesterov = self._momentum, self._nesterov
@@ -75,7 +75,7 @@ class ASGD(Optimizer):
             raise ArgumentError(f"ASGD: batch_num should be greater than 0, not {batch_num}")
         self._batches = batch_num
 
-    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         rules.averaged_gradient(p, rules.decayed(p, g, decay), self._state[p], rate=rate, batches=self._batches)
 
 
@@ -106,5 +106,5 @@ class Rprop(Optimizer):
             raise ArgumentError("'0.0 < etas[0] < 1.0 < etas[1]' must be true")
         self._range, self._factors = (low, high), (float(etas[0]), float(etas[1]))
 
-    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         rules.rprop(p, g, self._state[p], rate=rate, factors=self._factors, bounds=self._range)

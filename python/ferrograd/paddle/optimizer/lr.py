@@ -24,8 +24,10 @@ from typing import Any
 
 import numpy as np
 
+from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd._optim import schedules
+from ferrograd._optim.steps import NOT_TRACED
 
 __all__ = [
     "CosineAnnealingDecay",
@@ -96,6 +98,7 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Goes to the next epoch, or to the one given, and computes the rate."""
+        _core.give_up_trace(NOT_TRACED)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         closed = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
         self.last_lr = closed() if closed else self.get_lr()
@@ -439,6 +442,7 @@ class ReduceOnPlateau(LRScheduler):
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Takes the metric of an epoch, a number or a tensor or array of one element, and computes the rate."""
+        _core.give_up_trace(NOT_TRACED)
         if isinstance(metrics, Tensor | np.ndarray):
             size = metrics.size
             _true(
@@ -677,6 +681,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def step(self, epoch: float | None = None) -> None:
         """Goes to the next epoch, or to the one given, and computes the rate."""
+        _core.give_up_trace(NOT_TRACED)
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ferrograd import _core, _html
+from ferrograd import _html
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import steps
@@ -102,14 +103,25 @@ class Optimizer:
     @no_grad()
     def step(self) -> None:
         """Updates every parameter that has a gradient and does not have ``stop_gradient``."""
-        _core.give_up_trace(steps.NOT_TRACED)
-        rate = self.get_lr()
         for group in self._groups:
+            steps.watch(functools.partial(self._watched, group))
+            rate = functools.partial(self._rate, group)
             for p, g, decay in self._gradients(group):
                 master = self._master(p)
-                self._update(master, g.astype(master.dtype), rate * group["learning_rate"], decay)
+                self._update(master, g.astype(master.dtype), rate, decay)
                 if master is not p:
                     p.set_value(master)
+
+    def _rate(self, group: dict[str, Any]) -> float:
+        """The learning rate of a group."""
+        return float(self.get_lr() * group["learning_rate"])
+
+    def _watched(self, group: dict[str, Any]) -> Any:
+        """What a compiled step depends on besides the numbers that :func:`steps.numbers` gives it."""
+        options = {key: value for key, value in group.items() if key not in ("params", "learning_rate")}
+        masters = [self._masters.get(p, p) for p in group["params"]]
+        held = [steps.tensors_of(self._state.get(p, {})) for p in masters]
+        return list(map(id, masters)), options, held, len(self._groups)
 
     def _master(self, p: Tensor) -> Tensor:
         """The float32 copy of a parameter that is updated in its place, or the parameter itself."""
@@ -141,7 +153,7 @@ class Optimizer:
         self.step()
         return [], pairs
 
-    def _update(self, p: Tensor, g: Tensor, rate: float, decay: float) -> None:
+    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         raise NotImplementedError
 
     def state_dict(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import rules, steps
-from ferrograd.torch.optim.optimizer import Optimizer, Params, given
+from ferrograd.torch.optim.optimizer import Optimizer, Params, given, rate_of
 
 __all__ = ["Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "SparseAdam"]
 
@@ -27,7 +27,9 @@ class _WithBetas(Optimizer):
         """The gradient with the penalty of the weights; a decoupled penalty is applied to the parameter."""
         if not group.get("decoupled_weight_decay"):
             return rules.decayed(p, g, group["weight_decay"])
-        p.mul_(1 - float(group["lr"]) * group["weight_decay"])
+        rate = rate_of(group)
+        (shrink,) = steps.numbers(p, {}, lambda: (1 - rate() * group["weight_decay"],))
+        p.mul_(shrink)
         return g
 
 
@@ -57,7 +59,7 @@ class Adam(_WithBetas):
             p,
             g,
             self.state[p],
-            rate=float(group["lr"]),
+            rate=rate_of(group),
             betas=group["betas"],
             epsilon=group["eps"],
             decay=group["weight_decay"],
@@ -110,7 +112,7 @@ class Adamax(_WithBetas):
             p,
             self._decay(p, g, group),
             self.state[p],
-            rate=float(group["lr"]),
+            rate=rate_of(group),
             betas=group["betas"],
             epsilon=group["eps"],
             to_norm=False,
@@ -146,7 +148,7 @@ class NAdam(_WithBetas):
             p,
             self._decay(p, g, group),
             self.state[p],
-            rate=float(group["lr"]),
+            rate=rate_of(group),
             betas=group["betas"],
             epsilon=group["eps"],
             momentum_decay=group["momentum_decay"],
@@ -174,7 +176,7 @@ class RAdam(_WithBetas):
 
     def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         g = self._decay(p, g, group)
-        rules.radam(p, g, self.state[p], rate=float(group["lr"]), betas=group["betas"], epsilon=group["eps"])
+        rules.radam(p, g, self.state[p], rate=rate_of(group), betas=group["betas"], epsilon=group["eps"])
 
 
 class RMSprop(Optimizer):
@@ -209,7 +211,7 @@ class RMSprop(Optimizer):
             p,
             rules.decayed(p, g, group["weight_decay"]),
             self.state[p],
-            rate=float(group["lr"]),
+            rate=rate_of(group),
             smoothing=group["alpha"],
             epsilon=group["eps"],
             momentum=group["momentum"],
@@ -248,7 +250,7 @@ class Adagrad(Optimizer):
             p,
             rules.decayed(p, g, group["weight_decay"]),
             self.state[p],
-            rate=float(group["lr"]),
+            rate=rate_of(group),
             rate_decay=group["lr_decay"],
             epsilon=group["eps"],
             initial=group["initial_accumulator_value"],
@@ -281,7 +283,7 @@ class Adadelta(Optimizer):
 
     def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         g = rules.decayed(p, g, group["weight_decay"])
-        rules.adadelta(p, g, self.state[p], rate=float(group["lr"]), smoothing=group["rho"], epsilon=group["eps"])
+        rules.adadelta(p, g, self.state[p], rate=rate_of(group), smoothing=group["rho"], epsilon=group["eps"])
 
 
 class Adafactor(Optimizer):
@@ -313,7 +315,7 @@ class Adafactor(Optimizer):
             p,
             g,
             self.state[p],
-            rate=float(group["lr"]),
+            rate=rate_of(group),
             beta2_decay=group["beta2_decay"],
             epsilons=group["eps"],
             threshold=group["d"],
@@ -341,4 +343,4 @@ class SparseAdam(_WithBetas):
         super()._check({**group, "weight_decay": 0})
 
     def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
-        rules.sparse_adam(p, g, self.state[p], rate=float(group["lr"]), betas=group["betas"], epsilon=group["eps"])
+        rules.sparse_adam(p, g, self.state[p], rate=rate_of(group), betas=group["betas"], epsilon=group["eps"])

@@ -7,7 +7,7 @@ from typing import Any
 
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import rules, steps
-from ferrograd.torch.optim.optimizer import Optimizer, Params, given
+from ferrograd.torch.optim.optimizer import Optimizer, Params, given, rate_of
 
 __all__ = ["ASGD", "SGD", "Muon", "Rprop"]
 
@@ -43,7 +43,7 @@ class SGD(Optimizer):
             p,
             g,
             self.state[p] if group["momentum"] else {},
-            rate=float(group["lr"]),
+            rate=rate_of(group),
             momentum=group["momentum"],
             dampening=group["dampening"],
             nesterov=group["nesterov"],
@@ -81,7 +81,7 @@ class ASGD(Optimizer):
             p,
             rules.decayed(p, g, group["weight_decay"]),
             self.state[p],
-            rate=float(group["lr"]),
+            rate=rate_of(group),
             decay=group["lambd"],
             power=group["alpha"],
             start=group["t0"],
@@ -115,7 +115,7 @@ class Rprop(Optimizer):
             raise ArgumentError(f"Invalid eta values: {group['etas'][0]}, {group['etas'][1]}")
 
     def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
-        rules.rprop(p, g, self.state[p], rate=float(group["lr"]), factors=group["etas"], bounds=group["step_sizes"])
+        rules.rprop(p, g, self.state[p], rate=rate_of(group), factors=group["etas"], bounds=group["step_sizes"])
 
 
 class Muon(Optimizer):
@@ -154,7 +154,7 @@ class Muon(Optimizer):
                 )
 
     def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
-        state, momentum, rate = self.state[p], group["momentum"], float(group["lr"])
+        state, momentum, rate = self.state[p], group["momentum"], rate_of(group)
         if "momentum_buffer" not in state:
             state["momentum_buffer"] = steps.zeros(p)
         held = state["momentum_buffer"]
@@ -170,5 +170,6 @@ class Muon(Optimizer):
             "match_rms_adamw": 0.2 * math.sqrt(max(rows, columns)),
             "spectral_unclamped": math.sqrt(rows / columns),
         }.get(group["adjust_lr_fn"], math.sqrt(max(1, rows / columns)))
-        p.mul_(1 - rate * group["weight_decay"])
-        p.sub_(change * (rate * ratio))
+        shrink, speed = steps.numbers(p, state, lambda: (1 - rate() * group["weight_decay"], rate() * ratio))
+        p.mul_(shrink)
+        p.sub_(change * speed)

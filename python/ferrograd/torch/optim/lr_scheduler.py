@@ -25,9 +25,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._optim import schedules
+from ferrograd._optim.steps import NOT_TRACED
 from ferrograd.torch.optim.optimizer import Optimizer
 
 __all__ = [
@@ -158,6 +160,7 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Goes to the next epoch and sets the rates; call it after the step of the optimizer."""
+        _core.give_up_trace(NOT_TRACED)
         if self._step_count == 1:
             if "step" in vars(self.optimizer):
                 warnings.warn(_REPLACED, UserWarning, stacklevel=2)
@@ -446,6 +449,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def step(self, epoch: float | None = None) -> None:
         """Goes to the next epoch, or to the one given, and sets the rates."""
+        _core.give_up_trace(NOT_TRACED)
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:
@@ -536,6 +540,7 @@ class SequentialLR(_OfSchedules):
 
     def step(self) -> None:  # type: ignore[override]
         """Goes to the next epoch and sets the rates."""
+        _core.give_up_trace(NOT_TRACED)
         self.last_epoch += 1
         i = bisect_right(self._milestones, self.last_epoch)
         member = self._schedulers[i]
@@ -562,6 +567,7 @@ class ChainedScheduler(_OfSchedules):
 
     def step(self) -> None:  # type: ignore[override]
         """Makes a step of each schedule."""
+        _core.give_up_trace(NOT_TRACED)
         for member in self._schedulers:
             member.step()
         self._last_lr = self._kept()
@@ -619,6 +625,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Takes the metric of an epoch, and sets the rates."""
+        _core.give_up_trace(NOT_TRACED)
         current = float(metrics)
         if epoch is not None:
             warnings.warn(_EPOCH, UserWarning, stacklevel=2)

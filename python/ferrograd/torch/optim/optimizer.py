@@ -21,6 +21,8 @@ Params = Iterable[Any]
 Closure = Callable[[], Any]
 Hooks = dict[int, Callable[..., Any]]
 
+#: The kinds of hooks that a step has.
+_STEP = ("step_pre", "step_post")
 #: Hooks of every optimizer, by kind.
 _global_hooks: dict[str, Hooks] = {"step_pre": {}, "step_post": {}}
 
@@ -37,13 +39,19 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
     return add(_global_hooks["step_post"], hook)
 
 
-def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
-    """The method ``step`` with hooks before and after it. A step inside a step has none."""
+def _with_hooks(step: Callable[..., Any], is_traceable: bool = False) -> Callable[..., Any]:
+    """The method ``step`` with hooks before and after it. A step inside a step has none.
+
+    Compiled functions cannot take steps with hooks, or steps that are not traceable: what they count in Python would
+    be counted once.
+    """
 
     @functools.wraps(step)
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
         if self._is_stepping:
             return step(self, *args, **kwargs)
+        if not is_traceable or any(hooks[kind] for hooks in (_global_hooks, self._hooks) for kind in _STEP):
+            _core.give_up_trace(steps.NOT_TRACED)
         self._opt_called = self._is_stepping = True
         try:
             for hook in [*_global_hooks["step_pre"].values(), *self._hooks["step_pre"].values()]:
@@ -73,6 +81,11 @@ def given(arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _no_hooks() -> dict[str, Hooks]:
     return {kind: {} for kind in ("step_pre", "step_post", "save_pre", "save_post", "load_pre", "load_post")}
+
+
+def rate_of(group: dict[str, Any]) -> steps.Rate:
+    """Gives the learning rate of a group when it is asked."""
+    return lambda: float(group["lr"])
 
 
 class Optimizer:
@@ -170,18 +183,24 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        _core.give_up_trace(steps.NOT_TRACED)
         with no_grad():
             for group in self.param_groups:
+                steps.watch(functools.partial(self._watched, group))
                 for p in group["params"]:
                     if p.grad is not None:
                         self._update(p, -p.grad.detach() if group.get("maximize") else p.grad, group)
         return loss
 
-    step = _with_hooks(step)
+    step = _with_hooks(step, is_traceable=True)
 
     def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         raise NotImplementedError
+
+    def _watched(self, group: dict[str, Any]) -> Any:
+        """What a compiled step depends on besides the numbers that :func:`steps.numbers` gives it."""
+        options = {key: value for key, value in group.items() if key not in ("params", "lr", "initial_lr")}
+        held = [steps.tensors_of(self.state.get(p, {})) for p in group["params"]]
+        return list(map(id, group["params"])), options, held, len(self.param_groups)
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(optimizer, args, kwargs)`` before each step. It may return other ``(args, kwargs)``."""

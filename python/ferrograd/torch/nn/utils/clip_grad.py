@@ -64,6 +64,4 @@ def clip_grads_with_norm_(
     parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
     """Scales the gradients in place by ``max_norm / total_norm``, if that is below 1."""
-    scale = min(float(max_norm) / (float(total_norm) + 1e-6), 1.0)
-    for g in _steps.gradients(parameters, "clip_grads_with_norm_"):
-        g.mul_(scale)
+    _steps.scale_to(_steps.gradients(parameters, "clip_grads_with_norm_"), total_norm, max_norm)
