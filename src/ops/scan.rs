@@ -79,6 +79,11 @@ fn shift(x: &Tensor, direction: Direction) -> Result<Tensor> {
     apply(LinearOp(Shift(direction)), &[x])
 }
 
+/// Every element moved one step up an axis, counted from the end, or down if `reverse`; zero at the start.
+pub(in crate::ops) fn shift_axis(x: &Tensor, back: usize, reverse: bool) -> Result<Tensor> {
+    shift(x, Direction { back, reverse })
+}
+
 /// The recurrence `h[k] = b[k] + c h[k-1]` of inputs `a`, `b`, where `c` is `a[k]` if `own`, else `a[k-1]`.
 #[derive(Clone, Copy)]
 struct Recur {

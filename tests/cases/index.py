@@ -123,6 +123,16 @@ MASK = np.array([[True, False, True, False]] * 2 + [[False] * 4])
 SPARSE = np.array([[0, 3, 0], [4, 0, -5]])
 LOW = np.array([[[0, 1], [2, 2]], [[1, 0], [0, 2]]])
 
+
+def weighted(x: Any, index: Any, weight: Any) -> Any:
+    """Sums of elements, one by one; an index that is not there adds nothing."""
+    out = np.zeros((*x.shape[:2], index.shape[2]))
+    for b, j, p in np.ndindex(index.shape):
+        if 0 <= index[b, j, p] < x.shape[2]:
+            out[b, :, p] += weight[b, j, p] * x[b, :, index[b, j, p]]
+    return out
+
+
 CASES = [
     Case("take", (X, TWICE), {"axis": 1}, ref=np.take),
     Case("take", (X, GRID), {"axis": -1}, ref=np.take),
@@ -131,6 +141,12 @@ CASES = [
     Case("index_select", (X,), {"axis": 1, "index": TWICE}, ref=lambda x, axis, index: np.take(x, index, axis)),
     Case("gather", (X,), {"axis": 0, "index": LOW}, ref=gather),
     Case("gather", (X,), {"axis": 1, "index": LOW}, ref=gather),
+    Case(
+        "weighted_gather",
+        (normal(2, 3, 4), np.array([[[0, 3], [1, -1]], [[2, 2], [4, 0]]]), normal(2, 2, 2, seed=1)),
+        ref=weighted,
+    ),
+    Case("weighted_gather", (normal(2, 0, 4), np.zeros((2, 3, 1), int), normal(2, 3, 1)), ref=weighted),
     Case("take_along_axis", (X, np.argsort(X, 1)), {"axis": 1}, ref=np.take_along_axis),
     Case("take_along_axis", (X, np.array([[[1, 0, 1]]])), {"axis": 2}, ref=np.take_along_axis),
     Case("take_along_axis", (X, TWICE), {"axis": None}, ref=np.take_along_axis),

@@ -275,20 +275,13 @@ def ctc_loss(
     # A label may follow another at once, without the blank between, if it is not the same.
     skips = np.zeros((batch, width), bool)
     skips[:, 2:] = (labels[:, 2:] != blank) & (labels[:, 2:] != labels[:, :-2])
-    index = ops.broadcast_to(constant(labels[None]), [steps, batch, width])
-    seen: Any = ops.unbind(ops.take_along_axis(log_probs, index, 2), 0) if steps else []
-    never = ops.cast(constant(np.full((batch, width), _NEVER)), log_probs.dtype)
-    first = np.arange(width)[None] < np.where(sizes > 0, 2, 1)[:, None]
-    alpha = ops.where(constant(first), seen[0], never) if steps else never
-    skip = constant(skips)
-    for t in range(1, steps):
-        one = ops.concat([never[:, :1], alpha[:, :-1]], 1)
-        two = ops.where(skip, ops.concat([never[:, :2], alpha[:, :-2]], 1)[:, :width], never)
-        new = ops.logsumexp(ops.stack([alpha, one, two], 0), 0) + seen[t]
-        alpha = new if times.min(initial=steps) > t else ops.where(constant((t < times)[:, None]), new, alpha)
-    last = constant((2 * sizes)[:, None])
-    ends = ops.take_along_axis(alpha, last, 1)
-    before = ops.take_along_axis(alpha, ops.maximum(last - 1, 0), 1)
+    index = ops.broadcast_to(constant(labels[:, None]), [batch, steps, width])
+    alpha = ops.ctc_alpha(ops.take_along_axis(ops.swapaxes(log_probs, 0, 1), index, 2), constant(skips))
+    # Without a step there is nothing to read.
+    rows = ops.reshape(alpha, [batch, steps * width]) if steps else ops.full([batch, width], _NEVER, log_probs.dtype)
+    last = np.maximum(times - 1, 0) * width + 2 * sizes
+    ends = ops.take_along_axis(rows, constant(last[:, None]), 1)
+    before = ops.take_along_axis(rows, constant(np.maximum(last - 1, 0)[:, None]), 1)
     both = ops.logaddexp(ends, ops.where(constant((sizes > 0)[:, None]), before, _NEVER))
     loss = -ops.reshape(both, [batch])
     # Without a step only the empty target is possible.

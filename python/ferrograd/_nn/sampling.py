@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
-import operator
 from collections.abc import Sequence
-from typing import Any
 
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import native as ops
@@ -39,21 +36,34 @@ def _inside(at: Tensor, n: int, padding_mode: str, align_corners: bool) -> Tenso
     return at
 
 
-def _read(flat: Tensor, sizes: Sequence[int], indices: Sequence[Tensor]) -> Tensor:
-    """The elements of images [batch, channels, elements] at indices of each axis; 0 outside."""
-    place: Any = None
-    inside: Any = None
-    for n, index in zip(sizes, indices, strict=True):
-        here = ops.logical_and(index >= 0, index <= n - 1)
-        inside = here if inside is None else ops.logical_and(inside, here)
-        # A NaN is nowhere, and then the first sample times NaN.
-        whole = ops.cast(ops.where(here, index, 0.0), "int64")
-        place = whole if place is None else place * n + whole
-    batch, channels, _ = flat.shape
-    out = list(place.shape[1:])
-    rows = ops.broadcast_to(ops.reshape(place, [batch, 1, math.prod(out)]), [batch, channels, math.prod(out)])
-    found = ops.reshape(ops.take_along_axis(flat, rows, 2), [batch, channels, *out])
-    return ops.where(ops.expand_dims(inside, 1), found, 0.0)
+#: Indices of samples along an axis, which samples exist, and their weights.
+Samples = tuple[Tensor, Tensor, Tensor]
+
+
+def _samples(index: Tensor, n: int, weight: Tensor) -> Samples:
+    """Samples along an axis of ``n``. A NaN is nowhere, and has a weight of NaN."""
+    here = ops.logical_and(index >= 0, index <= n - 1)
+    return ops.cast(ops.where(here, index, 0.0), "int64"), here, weight
+
+
+def _read(x: Tensor, parts: Sequence[Sequence[Samples]]) -> Tensor:
+    """The sums of the elements of images at indices of each axis, with the products of their weights; 0 outside.
+
+    Each part has the samples along all axes.
+    """
+    sizes = x.shape[2:]
+    places, weights = [], []
+    for part in parts:
+        place, inside, weight = part[0]
+        for n, (index, here, share) in zip(sizes[1:], part[1:], strict=True):
+            place, inside, weight = place * n + index, ops.logical_and(inside, here), weight * share
+        places.append(ops.where(inside, place, -1))
+        weights.append(weight)
+    shape = list(weights[0].shape)
+    lists = [shape[0], len(parts), math.prod(shape[1:])]
+    index, weight = (ops.reshape(ops.stack(all, 1), lists) for all in (places, weights))
+    flat = ops.reshape(x, [*x.shape[:2], math.prod(sizes)])
+    return ops.reshape(ops.weighted_gather(flat, index, weight), [shape[0], x.shape[1], *shape[1:]])
 
 
 def _cubic(t: Tensor) -> list[Tensor]:
@@ -92,48 +102,39 @@ def grid_sample(
     sizes = x.shape[2:]
     if 0 in sizes:
         raise ShapeError(f"grid_sample: the images of shape {list(x.shape)} have no elements to read")
-    flat = ops.reshape(x, [*x.shape[:2], math.prod(sizes)])
+    if x.dtype.kind == "c":
+        parts = (grid_sample(part, grid, mode, padding_mode, align_corners) for part in (ops.real(x), ops.imag(x)))
+        return ops.complex(*parts)
     # The axes of the images in their order, which is the reverse of that in the grid.
     places = [grid[..., count - 1 - axis] for axis in range(count)]
     if mode == "bicubic":
-        return _by_cubics(flat, sizes, places, padding_mode, align_corners)
-    at = [_places(p, n, padding_mode, align_corners) for p, n in zip(places, sizes, strict=True)]
-    if mode == "nearest":
-        return _read(flat, sizes, [ops.round(p.detach()) for p in at])
-    lows = [ops.floor(p.detach()) for p in at]
-    above = [p - low for p, low in zip(at, lows, strict=True)]
-    total: Any = None
-    for corner in itertools.product((0, 1), repeat=count):
-        weight: Any = None
-        for side, share in zip(corner, above, strict=True):
-            part = share if side else 1 - share
-            weight = part if weight is None else weight * part
-        indices = [low + side for low, side in zip(lows, corner, strict=True)]
-        term = _read(flat, sizes, indices) * ops.expand_dims(weight, 1)
-        total = term if total is None else total + term
-    return total  # type: ignore[no-any-return]
+        return _read(x, list(itertools.product(*_cubics(sizes, places, padding_mode, align_corners))))
+    along = []
+    for place, n in zip(places, sizes, strict=True):
+        at = _places(place, n, padding_mode, align_corners)
+        if mode == "nearest":
+            along.append([_samples(ops.round(at.detach()), n, ops.ones_like(at))])
+        else:
+            low = ops.floor(at.detach())
+            above = at - low
+            along.append([_samples(low, n, 1 - above), _samples(low + 1, n, above)])
+    return _read(x, list(itertools.product(*along)))
 
 
-def _by_cubics(
-    flat: Tensor, sizes: Sequence[int], places: list[Tensor], padding_mode: str, align_corners: bool
-) -> Tensor:
-    """Of the four samples along each axis around a place, those outside are moved one by one."""
-    at = [_places(p, n, "zeros", align_corners) for p, n in zip(places, sizes, strict=True)]
-    lows = [ops.floor(p.detach()) for p in at]
-    weights = [_cubic(p - low) for p, low in zip(at, lows, strict=True)]
-    total: Any = None
-    for shifts in itertools.product(range(4), repeat=len(sizes)):
-        indices = [
-            _inside(low + (shift - 1), n, padding_mode, align_corners)
-            for low, shift, n in zip(lows, shifts, sizes, strict=True)
-        ]
-        weight: Any = functools.reduce(
-            operator.mul, (along[shift] for along, shift in zip(weights, shifts, strict=True))
-        )
+def _cubics(sizes: Sequence[int], places: list[Tensor], padding_mode: str, align_corners: bool) -> list[list[Samples]]:
+    """The four samples along each axis around a place. Those outside are moved one by one."""
+    along = []
+    for place, n in zip(places, sizes, strict=True):
+        at = _places(place, n, "zeros", align_corners)
+        low = ops.floor(at.detach())
         # A reflected place may lie between two samples; the one below is read.
-        term = _read(flat, sizes, [ops.floor(i) for i in indices]) * ops.expand_dims(weight, 1)
-        total = term if total is None else total + term
-    return total  # type: ignore[no-any-return]
+        along.append(
+            [
+                _samples(ops.floor(_inside(low + (shift - 1), n, padding_mode, align_corners)), n, weight)
+                for shift, weight in enumerate(_cubic(at - low))
+            ]
+        )
+    return along
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool = False) -> Tensor:

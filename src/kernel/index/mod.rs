@@ -5,6 +5,7 @@ mod gather;
 mod indexed;
 mod positions;
 mod scatter;
+pub mod weighted;
 
 pub use gather::{gather, triangle};
 pub use indexed::IndexedAxes;

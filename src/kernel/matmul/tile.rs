@@ -81,12 +81,13 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize>(
     }
 }
 
-/// All rows of `N` registers of columns. Rows in whole strips are read from `strips`, if there are any.
+/// All rows of `N` registers of columns, in tiles of `TALL` rows as far as they go. Rows in whole strips are read from
+/// `strips`, if there are any.
 ///
 /// # Safety
 /// As [`tile`], for all `m` rows; `strips` is the left factor packed by [`lay`].
 #[inline(always)]
-unsafe fn columns<V: Vector, const N: usize>(
+unsafe fn columns<V: Vector, const N: usize, const TALL: usize>(
     (m, k): (usize, usize),
     (a, ra, ca): MatrixPtr<V::T>,
     strips: Option<*const V::T>,
@@ -106,6 +107,10 @@ unsafe fn columns<V: Vector, const N: usize>(
                 tile::<V, DOWN, N>(k, (rows, 1, strip as isize), b, (out.add(next * run), run), add);
                 next += DOWN;
             }
+        }
+        while TALL > DOWN && next + TALL <= m {
+            tile::<V, TALL, N>(k, left(next), b, (out.add(next * run), run), add);
+            next += TALL;
         }
         while next + DOWN <= m {
             tile::<V, DOWN, N>(k, left(next), b, (out.add(next * run), run), add);
@@ -221,13 +226,21 @@ pub(super) struct MatrixPairs<T> {
     pub run: usize,
 }
 
-/// The products in tiles of `N` registers `V`, or in registers `H` or single columns where there are too few columns.
+/// The products in tiles of `WIDE` registers `W` and `TALL` rows. Where too few columns are left for them, tiles have two
+/// registers `V` or one, one `H`, or a single column.
 /// `panel` has room for one panel, `room` for strips and all panels if the left factor is packed.
 ///
 /// # Safety
 /// As [`Tiled::tiled`], on a processor with the instructions.
 #[inline(always)]
-unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const N: usize>(
+unsafe fn products<
+    W: Vector<T = V::T>,
+    V: Vector,
+    H: Vector<T = V::T>,
+    O: Vector<T = V::T>,
+    const WIDE: usize,
+    const TALL: usize,
+>(
     pairs: &MatrixPairs<V::T>,
     panel: *mut V::T,
     room: Option<*mut V::T>,
@@ -248,8 +261,8 @@ unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const N:
         let mut next = 0;
         while next < n {
             let left = n - next;
-            let width = if left >= N * V::LEN {
-                N * V::LEN
+            let width = if left >= WIDE * W::LEN {
+                WIDE * W::LEN
             } else if left >= 2 * V::LEN {
                 2 * V::LEN
             } else {
@@ -258,7 +271,7 @@ unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const N:
             // The last tile may repeat some columns of the one before.
             let j = next.min(n - width);
             // Packing into strips pays if many panels read them.
-            let strips = room.filter(|_| left >= 2 * width && width == N * V::LEN);
+            let strips = room.filter(|_| left >= 2 * width && width == WIDE * W::LEN);
             let (panels, most) = match strips {
                 Some(_) => (left / width, STRIPS / size_of::<V::T>()),
                 None => (1, m),
@@ -296,16 +309,16 @@ unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const N:
                                 (b.offset((q * width) as isize * cb), rb)
                             };
                             let out = (out.add(i * m * n + top * run + j + q * width), run);
-                            if width == N * V::LEN {
-                                columns::<V, N>((rows, depth), a, strips, right, out, part);
+                            if width == WIDE * W::LEN {
+                                columns::<W, WIDE, TALL>((rows, depth), a, strips, right, out, part);
                             } else if width == 2 * V::LEN {
-                                columns::<V, 2>((rows, depth), a, None, right, out, part);
+                                columns::<V, 2, DOWN>((rows, depth), a, None, right, out, part);
                             } else if width == V::LEN {
-                                columns::<V, 1>((rows, depth), a, None, right, out, part);
+                                columns::<V, 1, DOWN>((rows, depth), a, None, right, out, part);
                             } else if width == H::LEN {
-                                columns::<H, 1>((rows, depth), a, None, right, out, part);
+                                columns::<H, 1, DOWN>((rows, depth), a, None, right, out, part);
                             } else {
-                                columns::<O, 1>((rows, depth), a, None, right, out, part);
+                                columns::<O, 1, DOWN>((rows, depth), a, None, right, out, part);
                             }
                         }
                         top += rows;
@@ -339,7 +352,7 @@ pub(super) trait Tiled: Num {
 }
 
 macro_rules! tiled {
-    ($t:ident $($isa:ident $features:literal $V:ident $H:ident $N:literal),*; $plain:literal) => {
+    ($t:ident $($isa:ident $features:literal $W:ident $V:ident $H:ident $WIDE:literal $TALL:literal),*; $plain:literal) => {
         impl Tiled for $t {
             unsafe fn tiled(pairs: &MatrixPairs<$t>) {
                 let mut panel = [const { MaybeUninit::<$t>::uninit() }; PANEL];
@@ -358,9 +371,9 @@ macro_rules! tiled {
                             /// As [`products`], on a processor with these instructions.
                             #[target_feature(enable = $features)]
                             unsafe fn vector(pairs: &MatrixPairs<$t>, panel: *mut $t, room: Option<*mut $t>) {
-                                use std::arch::x86_64::{$V, $H};
+                                use std::arch::x86_64::*;
                                 // SAFETY: as the function's `# Safety` section requires.
-                                unsafe { products::<$V, $H, [$t; 1], $N>(pairs, panel, room) }
+                                unsafe { products::<$W, $V, $H, [$t; 1], $WIDE, $TALL>(pairs, panel, room) }
                             }
                             // SAFETY: as the function's `# Safety` section requires, and `isa` detected the
                             // instructions.
@@ -368,11 +381,11 @@ macro_rules! tiled {
                         }
                     )*
                     // SAFETY: as the function's `# Safety` section requires.
-                    _ => unsafe { products::<[$t; $plain], [$t; 1], [$t; 1], 2>(pairs, panel, room) },
+                    _ => unsafe { products::<[$t; $plain], [$t; $plain], [$t; 1], [$t; 1], 2, DOWN>(pairs, panel, room) },
                 }
             }
         }
     };
 }
-tiled!(f32 Avx512 "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m256 __m128 4, Avx2 "avx2,fma" __m256 __m128 2; 4);
-tiled!(f64 Avx512 "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m256d __m128d 4, Avx2 "avx2,fma" __m256d __m128d 2; 2);
+tiled!(f32 Avx512 "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m512 __m256 __m128 2 8, Avx2 "avx2,fma" __m256 __m256 __m128 2 4; 4);
+tiled!(f64 Avx512 "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m512d __m256d __m128d 2 8, Avx2 "avx2,fma" __m256d __m256d __m128d 2 4; 2);

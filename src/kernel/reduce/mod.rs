@@ -4,6 +4,7 @@ pub mod dot;
 pub mod extreme;
 pub mod non_finite;
 pub mod pairwise;
+pub mod paths;
 mod reduction;
 pub mod scan;
 

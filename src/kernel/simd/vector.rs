@@ -23,7 +23,7 @@ pub trait Vector: Copy {
 }
 
 /// The most elements that any of these registers has.
-pub const MAX_LANES: usize = 8;
+pub const MAX_LANES: usize = 16;
 
 /// Arrays that the compiler keeps in registers.
 macro_rules! arrays {
@@ -157,8 +157,24 @@ mod x86 {
         // SAFETY: as the function's `# Safety` section requires.
         unsafe { two_doubles(_mm_add_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd::<1>(x))) }
     }
+    /// # Safety
+    /// The processor has the instructions.
+    #[inline(always)]
+    unsafe fn sixteen_singles(x: __m512) -> f32 {
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe { eight_singles(_mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps::<1>(x))) }
+    }
+    /// # Safety
+    /// The processor has the instructions.
+    #[inline(always)]
+    unsafe fn eight_doubles(x: __m512d) -> f64 {
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe { four_doubles(_mm256_add_pd(_mm512_castpd512_pd256(x), _mm512_extractf64x4_pd::<1>(x))) }
+    }
     registers!(__m128 f32 4 _mm_setzero_ps _mm_loadu_ps _mm_set1_ps _mm_storeu_ps _mm_fmadd_ps _mm_and_ps four_singles);
     registers!(__m128d f64 2 _mm_setzero_pd _mm_loadu_pd _mm_set1_pd _mm_storeu_pd _mm_fmadd_pd _mm_and_pd two_doubles);
     registers!(__m256 f32 8 _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_storeu_ps _mm256_fmadd_ps _mm256_and_ps eight_singles);
     registers!(__m256d f64 4 _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_storeu_pd _mm256_fmadd_pd _mm256_and_pd four_doubles);
+    registers!(__m512 f32 16 _mm512_setzero_ps _mm512_loadu_ps _mm512_set1_ps _mm512_storeu_ps _mm512_fmadd_ps _mm512_and_ps sixteen_singles);
+    registers!(__m512d f64 8 _mm512_setzero_pd _mm512_loadu_pd _mm512_set1_pd _mm512_storeu_pd _mm512_fmadd_pd _mm512_and_pd eight_doubles);
 }

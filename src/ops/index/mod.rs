@@ -8,6 +8,7 @@ mod places;
 mod rows;
 mod scatter_views;
 mod slices;
+pub mod weighted;
 mod write;
 
 pub(super) use along::take_along;
