@@ -40,6 +40,20 @@ def test_functions_of_matrices(ours: Callable[..., Any], theirs: Callable[..., A
     testing.check(ours, (fg.tensor(positive(n=2, is_complex=is_complex), requires_grad=True),))
 
 
+@pytest.mark.parametrize("function", [fg.linalg.logm, fg.linalg.sqrtm])
+def test_functions_of_matrices_in_vmap(function: Callable[..., Any]) -> None:
+    """The steps are those that the whole batch needs."""
+    x = fg.tensor(np.stack([positive(), 100 * positive(), np.eye(3)]))
+    np.testing.assert_allclose(fg.func.vmap(function)(x), function(x), rtol=1e-12)
+    inner = fg.func.vmap(fg.func.vmap(function), in_axes=2)(fg.tensor(np.stack([x, x], 2)))
+    np.testing.assert_allclose(inner[1], function(x), rtol=1e-12)
+    slopes = fg.func.vmap(fg.func.grad(lambda part: function(part).sum()))(x)
+    want = [fg.func.grad(lambda part: function(part).sum())(part) for part in x]
+    np.testing.assert_allclose(slopes, fg.stack(want), rtol=1e-9)
+    with pytest.raises(fg.LinAlgError, match=function.__name__):
+        fg.func.vmap(function)(fg.tensor([[[-1.0]], [[1.0]]]))
+
+
 def test_roots_of_matrices_of_all_sizes_and_of_defective_ones() -> None:
     for size in (1e-30, 1e30):
         x = fg.tensor(positive() * size)

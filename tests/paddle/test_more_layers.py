@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import ferrograd as fg
 import ferrograd.paddle as _paddle
 import numpy as np
 import pytest
+from ferrograd import testing
 
 paddle: Any = _paddle
 RNG = np.random.default_rng(0)
@@ -97,3 +99,40 @@ def test_missing_modules_say_what_replaces_them() -> None:
     for name, way in (("vision", "Dataset"), ("sparse", "dense"), ("onnx", "save"), ("nothing", "no attribute")):
         with pytest.raises(AttributeError, match=way):
             getattr(paddle, name)
+
+
+def test_fractional_pools() -> None:
+    F = paddle.nn.functional
+    x = t(RNG.standard_normal((2, 3, 5, 7)), "float64")
+    y, places = F.fractional_max_pool2d(x, [5, 7], random_u=0.5, return_mask=True)
+    np.testing.assert_array_equal(y, x)
+    np.testing.assert_array_equal(places[0, 0], np.arange(35).reshape(5, 7))
+    # Without a size of windows they cover everything: these are [0, 2), [2, 5) and [0, 3), [3, 7).
+    y, places = F.fractional_max_pool2d(x, 2, random_u=0.25, return_mask=True)
+    assert places.dtype == paddle.int32
+    np.testing.assert_array_equal(y[:, :, 0, 0], x.numpy()[:, :, :2, :3].max((-1, -2)))
+    np.testing.assert_array_equal(x.numpy().reshape(2, 3, 35)[1, 2][places.numpy()[1, 2]], y.numpy()[1, 2])
+    x.stop_gradient = False
+    testing.check(lambda x: F.fractional_max_pool2d(x, 3, 2, 0.3), (x,))
+    assert paddle.nn.FractionalMaxPool3D(2, kernel_size=1)(paddle.rand([1, 2, 3, 4, 5])).shape == [1, 2, 2, 2, 2]
+    assert paddle.nn.FractionalMaxPool2D([2, None])(x).shape == [2, 3, 2, 7]
+    for size, u in ((9, None), (0, None), (2, 1.0)):
+        with pytest.raises(fg.ArgumentError):
+            F.fractional_max_pool2d(x, size, random_u=u)
+    with pytest.raises(fg.ShapeError, match="5 axes"):
+        F.fractional_max_pool3d(x, 2)
+
+
+def test_adaptive_softmax_layer() -> None:
+    layer = paddle.nn.AdaptiveLogSoftmaxWithLoss(8, 10, [2, 6], div_value=2.0, head_bias=True)
+    assert [tuple(p.shape) for p in layer.parameters()] == [(8, 4), (4,), (8, 4), (4, 4), (8, 2), (2, 4)]
+    x, labels = t(RNG.standard_normal((3, 8)), "float32"), paddle.to_tensor([0, 3, 9])
+    output, loss = layer(x, labels)
+    every = layer.log_prob(x)
+    np.testing.assert_allclose(paddle.exp(every).sum(1).numpy(), np.ones(3), rtol=1e-5)
+    np.testing.assert_allclose(output.numpy(), every.numpy()[range(3), [0, 3, 9]], rtol=1e-5)
+    np.testing.assert_array_equal(layer.predict(x), every.numpy().argmax(1))
+    loss.backward()
+    assert all(p.grad is not None for p in layer.parameters())
+    with pytest.raises(ValueError, match="increasing order"):
+        paddle.nn.AdaptiveLogSoftmaxWithLoss(8, 10, [6, 2])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _arguments
+from ferrograd._autograd.function import Function
 from ferrograd._core import LinAlgError, ShapeError, Tensor
 from ferrograd._core import native as _root
 from ferrograd._core.native import linalg as _ops
@@ -31,9 +32,24 @@ def _one(x: Tensor) -> Tensor:
     return _root.eye(x.shape[-1], dtype=x.dtype)
 
 
+class _Largest(Function):
+    """Appends the largest element to a list. Inside ``vmap`` that is one of the whole batch."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, found: list[float]) -> Tensor:
+        found.append(float(_root.max(x)) if 0 not in x.shape else 0.0)
+        return _root.zeros([])
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Tensor, found: list[float]) -> Any:
+        return _Largest.apply(x, found), None
+
+
 def _norm(x: Tensor) -> float:
     """The largest sum of a column's absolute values."""
-    return float(_root.max(_root.sum(_root.abs(x.detach()), -2))) if 0 not in x.shape else 0.0
+    found: list[float] = []
+    _Largest.apply(_root.sum(_root.abs(x.detach()), -2), found)
+    return found[0]
 
 
 def expm(x: Tensor) -> Tensor:

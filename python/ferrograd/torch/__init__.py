@@ -147,6 +147,7 @@ _LAZY = {
     "profiler",
     "random",
     "serialization",
+    "signal",
     "sparse",
     "testing",
     "types",

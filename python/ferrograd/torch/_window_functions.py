@@ -33,7 +33,10 @@ def _window(
     steps = length if periodic else length - 1
     places = ops.divide(ops.arange(0, length, 1, "float64"), max(steps, 1))
     weights = formula(places) if length > 1 else ops.ones([length], "float64")
-    return placed(ops.astype(weights, ops.get_default_dtype() if dtype is None else dtype), None, requires_grad)
+    weights = ops.astype(weights, ops.get_default_dtype() if dtype is None else dtype)
+    if weights.dtype.kind != "f":
+        raise ArgumentError(f"{function} expects floating point dtypes, got: {weights.dtype}")
+    return placed(weights, None, requires_grad)
 
 
 def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ferrograd import _arguments
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.normalization import normalize
 from ferrograd._dialects.specialize import DIMENSIONS, Dimension, for_dimension
+from ferrograd._nn.fractional import largest
 from ferrograd._nn.unpool import max_unpool
 from ferrograd.paddle.nn._windows import channels_first, channels_last, each, padded, pads_of
 
@@ -23,6 +26,8 @@ __all__ = [
     "avg_pool2d",
     "avg_pool3d",
     "batch_norm",
+    "fractional_max_pool2d",
+    "fractional_max_pool3d",
     "instance_norm",
     "lp_pool1d",
     "lp_pool2d",
@@ -75,6 +80,63 @@ def _sizes(x: Tensor, output_size: Any, count: int, data_format: Any, function: 
     shape = _arguments.tensor(x, function, "x").shape
     own = shape[-1 - count : -1] if data_format != "NC" and channels_last(data_format, function) else shape[-count:]
     return _arguments.output_sizes(own, output_size)
+
+
+def _fractional(axes: int, x: Tensor, output_size: Any, kernel_size: Any, random_u: Any, return_mask: bool) -> Any:
+    """Windows of one size where there is ``kernel_size``, else windows that cover everything."""
+    function = f"fractional_max_pool{axes}d"
+    shape = _arguments.tensor(x, function, "x").shape
+    if len(shape) != axes + 2:
+        raise ShapeError(f"{function}: x has {axes + 2} axes, not the shape {list(shape)}")
+    sizes = shape[-axes:]
+    given = output_size if isinstance(output_size, list | tuple) else [output_size] * axes
+    wanted = each([n if m is None else m for n, m in zip(sizes, given, strict=False)], axes, function, "output_size")
+    kernel = [0] * axes if kernel_size is None else each(kernel_size, axes, function, "kernel_size")
+    u = float(ops.rand([]).item()) if random_u is None else random_u
+    if random_u is not None and not (isinstance(u, float) and 0 < u < 1):
+        raise ArgumentError("The param `random_u` should be a `float` in (0, 1).")
+    if any(m < 1 or k < 0 or m + max(k, 1) - 1 > n for n, m, k in zip(sizes, wanted, kernel, strict=True)):
+        raise ArgumentError(f"{function}: {list(wanted)} windows of {kernel} do not fit into {list(sizes)}")
+    single, along = np.float32, []
+    for n, m, k in zip(sizes, wanted, kernel, strict=True):
+        alpha = single(n - k) / single(max(m - 1, 1)) if k else single(n) / single(m)
+        most = min(single(n // m + 2) / alpha - single(1), single(n + 1 - n // m) / alpha - single(m - 1))
+        part = single(u) if k else single(u) * most
+        places = np.floor((np.arange(m + 1, dtype=single) + part) * alpha).astype(np.int64) - int(part * alpha)
+        starts, stops = places[:-1], places[:-1] + k if k else places[1:]
+        stops = np.minimum(stops, n)[:, None]
+        # A window that is shorter than others repeats its last element.
+        taken = np.minimum(starts[:, None] + np.arange(int((stops[:, 0] - starts).max())), stops - 1)
+        along.append(taken[None, None])
+    values, positions = largest(x, along)
+    return (values, ops.cast(positions, "int32")) if return_mask else values
+
+
+def fractional_max_pool2d(
+    x: Tensor,
+    output_size: Any,
+    kernel_size: Any = None,
+    random_u: float | None = None,
+    return_mask: bool = False,
+    name: Any = None,
+) -> Any:
+    """The largest element of each of ``output_size`` windows of images, whose places come from a random number.
+
+    The number is ``random_u``, between 0 and 1, or drawn. With ``return_mask`` also the flat positions.
+    """
+    return _fractional(2, x, output_size, kernel_size, random_u, return_mask)
+
+
+def fractional_max_pool3d(
+    x: Tensor,
+    output_size: Any,
+    kernel_size: Any = None,
+    random_u: float | None = None,
+    return_mask: bool = False,
+    name: Any = None,
+) -> Any:
+    """The largest element of each of ``output_size`` windows of volumes: see :func:`fractional_max_pool2d`."""
+    return _fractional(3, x, output_size, kernel_size, random_u, return_mask)
 
 
 def max_pool1d(

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _arguments, _core
+from ferrograd import _arguments
 from ferrograd._autograd.autocast import in_float32
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import torch as ops
-from ferrograd._dialects.numbers import TORCH
 from ferrograd._dialects.specialize import DIMENSIONS, Dimension, for_dimension
 from ferrograd._nn import images, sampling, unpool
+from ferrograd._nn.fractional import largest
 from ferrograd.torch.nn._windows import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 __all__ = [
@@ -258,8 +258,8 @@ def _fractional(
     u: Any = drawn.detach().numpy().astype("float64")
     # The windows of images take their samples in the order width, height.
     order = range(axes) if axes == 3 else (1, 0)
-    places: Any = 0
-    for i, (n, k, m, j) in enumerate(zip(sizes, kernel, wanted, order, strict=True)):
+    along = []
+    for n, k, m, j in zip(sizes, kernel, wanted, order, strict=True):
         steps = np.arange(m)
         if m > 1:
             alpha = (n - k) / (m - 1)
@@ -268,17 +268,10 @@ def _fractional(
             starts[..., -1] = n - k
         else:
             starts = np.full((*lead, m), n - k)
-        taken = starts[..., None] + np.arange(k)
-        own = [1] * (2 * axes)
-        own[i], own[axes + i] = m, k
-        places = places * n + taken.reshape(*lead, *own)
-    flat = _core.make(np.ascontiguousarray(places.reshape(*lead, -1)), None, False, TORCH)
-    rows = ops.reshape(input, [*lead, math.prod(sizes)])
-    windows = ops.reshape(ops.take_along_axis(rows.detach(), flat, -1), [*lead, math.prod(wanted), math.prod(kernel)])
-    best = ops.expand_dims(ops.argmax(windows, -1), -1)
-    found = ops.take_along_axis(ops.reshape(flat, list(windows.shape)), best, -1)[..., 0]
+        along.append(starts[..., None] + np.arange(k))
+    values, found = largest(ops.reshape(input, [*lead, *sizes]), along)
     shaped = [*shape[:-axes], *wanted]
-    return ops.reshape(ops.take_along_axis(rows, found, -1), shaped), ops.reshape(found, shaped)
+    return ops.reshape(values, shaped), ops.reshape(found, shaped)
 
 
 def _each(value: Any, axes: int, function: str, name: str) -> list[int]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from ferrograd._core import Tensor
+from ferrograd._core import paddle as ops
 from ferrograd.paddle.nn import functional as F
 from ferrograd.paddle.nn.layer.layers import FunctionLayer, Layer
 
 __all__ = [
+    "AdaptiveLogSoftmaxWithLoss",
     "BCELoss",
     "BCEWithLogitsLoss",
     "CTCLoss",
@@ -169,3 +173,55 @@ class HSigmoidLoss(Layer):
         """The loss [batch, 1]."""
         bias = None if self.bias is None else self.bias.reshape([-1])
         return F.hsigmoid_loss(input, label, self._num_classes, self.weight, bias, path_table, path_code)
+
+
+class AdaptiveLogSoftmaxWithLoss(Layer):
+    """:func:`paddle.nn.functional.adaptive_log_softmax_with_loss` with its weights.
+
+    Classes below the first cutoff are in the head. The features of each further group are ``div_value`` times fewer.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        n_classes: int,
+        cutoffs: Sequence[int],
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        div_value: float = 4.0,
+        head_bias: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        found = list(cutoffs)
+        if not found or found != sorted(set(found)) or found[0] < 1 or found[-1] >= n_classes:
+            raise ValueError("cutoffs should be unique, positive integers in increasing order, below n_classes")
+        self.in_features, self.n_classes, self.cutoffs = in_features, n_classes, [*found, n_classes]
+        head = found[0] + len(found)
+        self.head_weight = self.create_parameter([in_features, head], weight_attr)
+        self.head_bias = self.create_parameter([head], bias_attr, is_bias=True) if head_bias else None
+        self.tail_weights = []
+        for i, (low, high) in enumerate(itertools.pairwise(self.cutoffs)):
+            inner = int(in_features // div_value ** (i + 1))
+            pair = [self.create_parameter(shape, weight_attr) for shape in ([in_features, inner], [inner, high - low])]
+            self.tail_weights.append(pair)
+            for j, weight in enumerate(pair):
+                self.add_parameter(f"tail_weight_{i}_{j}", weight)
+
+    def forward(self, input: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
+        """The logarithm of the probability of each label, and minus their mean."""
+        weights = (self.head_weight, self.tail_weights, self.cutoffs, self.head_bias)
+        return F.adaptive_log_softmax_with_loss(input, label, *weights)
+
+    def log_prob(self, input: Tensor) -> Tensor:
+        """The logarithms of the probabilities of all classes: [batch, classes]."""
+        head = F.log_softmax(F.linear(input, self.head_weight, self.head_bias), 1)
+        parts = [head[:, : self.cutoffs[0]]]
+        for i, (first, second) in enumerate(self.tail_weights):
+            rank = head[:, self.cutoffs[0] + i : self.cutoffs[0] + i + 1]
+            parts.append(rank + F.log_softmax(F.linear(F.linear(input, first), second), 1))
+        return ops.concat(parts, 1)
+
+    def predict(self, input: Tensor) -> Tensor:
+        """The most probable class of each row."""
+        return ops.argmax(self.log_prob(input), 1)

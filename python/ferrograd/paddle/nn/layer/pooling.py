@@ -15,6 +15,8 @@ __all__ = [
     "AvgPool1D",
     "AvgPool2D",
     "AvgPool3D",
+    "FractionalMaxPool2D",
+    "FractionalMaxPool3D",
     "LPPool1D",
     "LPPool2D",
     "MaxPool1D",
@@ -52,6 +54,14 @@ class MaxPool2D(FunctionLayer, function=F.max_pool2d, shown=_WINDOW):
 
 class MaxPool3D(FunctionLayer, function=F.max_pool3d, shown=_WINDOW):
     """The largest element of each window of volumes; with ``return_mask`` also its position."""
+
+
+class FractionalMaxPool2D(FunctionLayer, function=F.fractional_max_pool2d, shown=_MASK):
+    """The largest element of each window of images, at random places."""
+
+
+class FractionalMaxPool3D(FunctionLayer, function=F.fractional_max_pool3d, shown=_MASK):
+    """The largest element of each window of volumes, at random places."""
 
 
 class LPPool1D(FunctionLayer, function=F.lp_pool1d, shown="norm_type={norm_type}, " + _WINDOW):

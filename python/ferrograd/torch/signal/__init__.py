@@ -1,0 +1,10 @@
+"""``torch.signal``: the windows of signal processing."""
+
+from __future__ import annotations
+
+from ferrograd import _public
+from ferrograd.torch.signal import windows
+
+__all__ = ["windows"]
+
+__dir__ = _public.names(globals())
